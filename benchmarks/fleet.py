@@ -1,12 +1,16 @@
-"""Measure `nsys-insight fleet` on hundreds of ranks made of two real ones, and hold its answers to one process's.
+"""Measure `nsys-insight fleet` on hundreds of ranks made from two real ones, and compare its answers with one process.
 
     python benchmarks/fleet.py --files 256 --folder /tmp/fleet
 
-Each file is a rank of tests/data/ranks with its times moved, so that every one has a clock of its own; one more is
-damaged. They are worked out by a local Dask cluster, one of whose workers is killed after a quarter, and which is
-interrupted after half and started again (`several`); by one process (`one`); and not at all (`traces`: each question
-reads all traces). The same questions are asked of each, and the answers compared with those that the others left in
-the folder: `--only` does one of the three.
+Each file is a rank of tests/data/ranks with shifted times, so that every rank has its own clock. One more file is
+damaged. There are three modes, and `--only` selects one:
+
+- `several`: a local Dask cluster processes the files. One worker is killed after a quarter of the files. The cluster is
+  interrupted after half of them and started again.
+- `one`: one process processes the files.
+- `traces`: no preparation; each question reads all traces.
+
+Each mode answers the same questions. Its answers are compared with the answers that other modes left in the folder.
 """
 
 from __future__ import annotations
@@ -25,9 +29,9 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-HERE = Path(__file__).resolve().parent.parent
-REAL = [HERE / "tests/data/ranks" / f"ddp_a_rank{rank}.sqlite" for rank in range(2)]
-TIMES = ("start", "end", "timestamp", "rawTimestamp")
+REPOSITORY = Path(__file__).resolve().parent.parent
+REAL_RANKS = [REPOSITORY / "tests/data/ranks" / f"ddp_a_rank{rank}.sqlite" for rank in range(2)]
+TIME_COLUMNS = ("start", "end", "timestamp", "rawTimestamp")
 QUESTIONS = (
     ("ranks",),
     ("collectives",),
@@ -41,73 +45,73 @@ QUESTIONS = (
 COMMAND = [sys.executable, "-m", "nsys_insight"]
 
 
-class Taken(NamedTuple):
-    """What a command took: wall and CPU time in s, and the memory of its largest process in MB."""
+class Usage(NamedTuple):
+    """The resources that a command used: wall and CPU time in s, and peak memory of its largest process in MB."""
 
     wall: float
     cpu: float
     peak: float
     code: int
-    printed: str
+    output: str
 
     roles: dict[str, float]
 
     def __str__(self) -> str:
-        """Write it as a cell."""
+        """Format as the cell of a table."""
         roles = "".join(f", {role} {peak:.0f} MB" for role, peak in self.roles.items())
         return f"{self.wall:.1f} s, CPU {self.cpu:.1f} s, {self.peak:.0f} MB{roles}"
 
 
-def make(folder: Path, files: int) -> None:
-    """Write the ranks, and a file that is damaged; each begins 1 ms later than the one before by its own clock."""
+def make_ranks(folder: Path, files: int) -> None:
+    """Write the ranks and a damaged file. The clock of each rank is 1 ms ahead of the previous rank's."""
     folder.mkdir(parents=True, exist_ok=True)
     damaged = folder / "damaged.sqlite"
     if not damaged.exists():
-        damaged.write_bytes(REAL[0].read_bytes()[:100_000])
+        damaged.write_bytes(REAL_RANKS[0].read_bytes()[:100_000])
     for number in range(files):
         target = folder / f"rank{number}.sqlite"
         if target.exists():
             continue
-        shutil.copyfile(REAL[number % 2], target)
+        shutil.copyfile(REAL_RANKS[number % 2], target)
         with closing(sqlite3.connect(target)) as database, database:
             for (table,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
                 columns = [row[1] for row in database.execute(f'PRAGMA table_info("{table}")')]
-                moved = [f'"{name}" = "{name}" + {number * 1_000_000}' for name in columns if name in TIMES]
-                if moved and not table.startswith(("META_", "TARGET_", "ANALYSIS")):
-                    database.execute(f'UPDATE "{table}" SET {", ".join(moved)}')
+                shifts = [f'"{name}" = "{name}" + {number * 1_000_000}' for name in columns if name in TIME_COLUMNS]
+                if shifts and not table.startswith(("META_", "TARGET_", "ANALYSIS")):
+                    database.execute(f'UPDATE "{table}" SET {", ".join(shifts)}')
 
 
-def taken(*arguments: str, meanwhile: Any = None) -> Taken:
-    """Run a command; `meanwhile` is called with its process id while it runs."""
-    began = time.perf_counter()
+def run_command(*arguments: str, meanwhile: Any = None) -> Usage:
+    """Run a command. While it runs, call `meanwhile` with its process id."""
+    start_s = time.perf_counter()
     roles: dict[str, float] = {}
     with subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as run:
-        watch = threading.Thread(target=look, args=(run.pid, roles))
+        watch = threading.Thread(target=record_memory, args=(run.pid, roles))
         watch.start()
         if meanwhile:
             meanwhile(run.pid)
-        printed = run.stdout.read() if run.stdout else ""
+        output = run.stdout.read() if run.stdout else ""
         _, status, usage = os.wait4(run.pid, 0)
         run.returncode = os.waitstatus_to_exitcode(status)
         watch.join()
     cpu = usage.ru_utime + usage.ru_stime
-    return Taken(time.perf_counter() - began, cpu, usage.ru_maxrss / 1000, run.returncode, printed, roles)
+    return Usage(time.perf_counter() - start_s, cpu, usage.ru_maxrss / 1000, run.returncode, output, roles)
 
 
-def look(process: int, roles: dict[str, float]) -> None:
-    """Note the largest memory of a command while it has workers, and after them, and that of its workers."""
-    while (own := memory(process)) is not None:
-        found = [peak for child in workers_of(process) if (peak := memory(child)) is not None]
-        if found:
-            roles["a worker"] = max([roles.get("a worker", 0.0), *found])
-        role = "the command beside them" if found else "the command after them" if roles else ""
+def record_memory(process: int, roles: dict[str, float]) -> None:
+    """Record the peak memory of a command while it has workers and after them, and the peak memory of its workers."""
+    while (own_peak := peak_memory(process)) is not None:
+        worker_peaks = [peak for child in find_workers(process) if (peak := peak_memory(child)) is not None]
+        if worker_peaks:
+            roles["a worker"] = max([roles.get("a worker", 0.0), *worker_peaks])
+        role = "the command next to them" if worker_peaks else "the command after them" if roles else ""
         if role:
-            roles[role] = max(roles.get(role, 0.0), own)
+            roles[role] = max(roles.get(role, 0.0), own_peak)
         time.sleep(0.5)
 
 
-def memory(process: int) -> float | None:
-    """What a process has held at most so far, in MB; None once it has ended."""
+def peak_memory(process: int) -> float | None:
+    """Return the peak memory of a process so far in MB; None after it has ended."""
     try:
         lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -115,58 +119,64 @@ def memory(process: int) -> float | None:
     return next((int(line.split()[1]) / 1000 for line in lines if line.startswith("VmHWM")), None)
 
 
-def workers_of(process: int) -> list[int]:
-    """The processes that work for a command."""
-    listed = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
-    children = [line.split(None, 2) for line in listed.splitlines()[1:]]
-    return [int(pid) for pid, parent, what in children if parent == str(process) and "spawn_main" in what]
+def find_workers(process: int) -> list[int]:
+    """Return the ids of the worker processes of a command."""
+    listing = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+    children = [line.split(None, 2) for line in listing.splitlines()[1:]]
+    return [int(pid) for pid, parent, command in children if parent == str(process) and "spawn_main" in command]
 
 
-def fleet(traces: Path, facts: Path, workers: int, meanwhile: Any = None) -> tuple[Taken, dict[str, int]]:
-    """Work traces out; give what it took, and how many files were written, kept and failed."""
-    took = taken("fleet", str(traces), "-o", str(facts), "--workers", str(workers), "-f", "json", meanwhile=meanwhile)
+def run_fleet(traces: Path, facts: Path, workers: int, meanwhile: Any = None) -> tuple[Usage, dict[str, int]]:
+    """Process the traces. Return the usage, and the number of files in each state."""
+    usage = run_command(
+        "fleet", str(traces), "-o", str(facts), "--workers", str(workers), "-f", "json", meanwhile=meanwhile
+    )
     counts: dict[str, int] = {}
-    for row in json.loads(took.printed)["rows"] if took.printed else ():
+    for row in json.loads(usage.output)["rows"] if usage.output else ():
         counts[row["state"]] = counts.get(row["state"], 0) + 1
-    return took, counts
+    return usage, counts
 
 
-def answers(what: str) -> dict[str, tuple[Taken, Any]]:
-    """Ask all questions; give what each took, and the answer without the names of files and commands."""
-    found = {}
+def ask_all(source: str) -> dict[str, tuple[Usage, Any]]:
+    """Ask all questions. Return the usage of each, and its answer without the names of files and commands."""
+    answers_by_question = {}
     for name, *options in QUESTIONS:
-        took = taken(name, what, *options, "--format", "json", "--no-cache")
-        said: dict[str, Any] = {"rows": [], "exit": took.code}
-        if took.printed:
-            # Sums of floats depend on the order of the rows, in the last of sixteen digits.
-            said = json.loads(took.printed.replace(what, "IT"), parse_float=lambda text: f"{float(text):.12g}")
-        said.pop("trace", None)
-        said["notes"] = [note for note in said.get("notes", ()) if "fleet could not read" not in note]
-        for row in said["rows"]:
+        usage = run_command(name, source, *options, "--format", "json", "--no-cache")
+        answer: dict[str, Any] = {"rows": [], "exit": usage.code}
+        if usage.output:
+            # Sums of floats depend on the order of the rows in the last of sixteen digits.
+            answer = json.loads(usage.output.replace(source, "IT"), parse_float=lambda text: f"{float(text):.12g}")
+        answer.pop("trace", None)
+        answer["notes"] = [note for note in answer.get("notes", ()) if "fleet could not read" not in note]
+        for row in answer["rows"]:
             row.pop("command", None)
-        found[name] = took, said
-        print(f"  {name}: {took}, {len(said['rows'])} rows", flush=True)
-    return found
+        answers_by_question[name] = usage, answer
+        print(f"  {name}: {usage}, {len(answer['rows'])} rows", flush=True)
+    return answers_by_question
 
 
-def compare(folder: Path, part: str, found: dict[str, tuple[Taken, Any]]) -> None:
-    """Keep the answers, and compare them with those of the other parts."""
-    said = {name: answer for name, (_, answer) in found.items()}
-    (folder / f"{part}.json").write_text(json.dumps(said), encoding="utf-8")
+def compare_answers(folder: Path, part: str, answers_by_question: dict[str, tuple[Usage, Any]]) -> None:
+    """Store the answers, and compare them with those of the other modes."""
+    new_answers = {name: answer for name, (_, answer) in answers_by_question.items()}
+    (folder / f"{part}.json").write_text(json.dumps(new_answers), encoding="utf-8")
     for other in {"several", "one", "traces"} - {part}:
         with suppress(OSError):
-            theirs = json.loads((folder / f"{other}.json").read_text(encoding="utf-8"))
-            same = [name for name in said if json.loads(json.dumps(said[name])) == theirs[name]]
-            differ = sorted(said.keys() - set(same))
-            print(f"  as {other}: {', '.join(same)}; otherwise: {', '.join(differ) or 'none'}", flush=True)
+            other_answers = json.loads((folder / f"{other}.json").read_text(encoding="utf-8"))
+            equal_names = [
+                name for name in new_answers if json.loads(json.dumps(new_answers[name])) == other_answers[name]
+            ]
+            different_names = sorted(new_answers.keys() - set(equal_names))
+            print(
+                f"  as {other}: {', '.join(equal_names)}; otherwise: {', '.join(different_names) or 'none'}", flush=True
+            )
 
 
-def when(facts: Path, folders: int, act: Any) -> Any:
-    """Make what acts on a process once so many folders are finished."""
+def act_after(facts: Path, folders: int, act: Any) -> Any:
+    """Return a function that calls `act` on a process after this number of folders is finished."""
 
     def watch(process: int) -> None:
         while len(list(facts.glob("*.facts"))) < folders:
-            if memory(process) is None:
+            if peak_memory(process) is None:
                 return
             time.sleep(0.1)
         act(process)
@@ -175,36 +185,39 @@ def when(facts: Path, folders: int, act: Any) -> Any:
 
 
 def kill_a_worker(process: int) -> None:
-    """Kill one of the processes that work for a command."""
-    workers = workers_of(process)
+    """Kill one of the worker processes of a command."""
+    workers = find_workers(process)
     os.kill(workers[0], signal.SIGKILL)
     print(f"  killed worker {workers[0]} of {len(workers)}", flush=True)
 
 
-def several(traces: Path, facts: Path, options: argparse.Namespace) -> None:
-    """Work them out by several workers, with all that may go wrong."""
+def measure_workers(traces: Path, facts: Path, options: argparse.Namespace) -> None:
+    """Process the traces with several workers, including a killed worker and an interruption."""
 
     def go_wrong(process: int) -> None:
-        when(facts, options.files // 4, kill_a_worker)(process)
-        when(facts, options.files // 2, lambda it: os.kill(it, signal.SIGTERM))(process)
+        act_after(facts, options.files // 4, kill_a_worker)(process)
+        act_after(facts, options.files // 2, lambda it: os.kill(it, signal.SIGTERM))(process)
 
-    took, _ = fleet(traces, facts, options.workers, go_wrong)
-    done = len(list(facts.glob("*.facts")))
-    print(f"{options.workers} workers, one killed, interrupted: {took}; exit {took.code}, {done} finished", flush=True)
-    took, counts = fleet(traces, facts, options.workers)
-    print(f"resumed: {took}; {counts}", flush=True)
-    took, counts = fleet(traces, facts, options.workers)
-    print(f"again: {took}; {counts}", flush=True)
+    usage, _ = run_fleet(traces, facts, options.workers, go_wrong)
+    finished_count = len(list(facts.glob("*.facts")))
+    print(
+        f"{options.workers} workers, one killed, interrupted: {usage}; exit {usage.code}, {finished_count} finished",
+        flush=True,
+    )
+    usage, counts = run_fleet(traces, facts, options.workers)
+    print(f"resumed: {usage}; {counts}", flush=True)
+    usage, counts = run_fleet(traces, facts, options.workers)
+    print(f"again: {usage}; {counts}", flush=True)
     size = sum(file.stat().st_size for file in facts.rglob("*.parquet"))
     print(f"facts: {size / 1e6:.0f} MB, {size / options.files / 1e6:.2f} MB a file", flush=True)
-    compare(options.folder, "several", answers(str(facts)))
+    compare_answers(options.folder, "several", ask_all(str(facts)))
 
 
-def one(traces: Path, facts: Path, options: argparse.Namespace) -> None:
-    """Work them out by one process."""
-    took, counts = fleet(traces, facts, 1)
-    print(f"one process: {took}; {counts}", flush=True)
-    compare(options.folder, "one", answers(str(facts)))
+def measure_one_process(traces: Path, facts: Path, options: argparse.Namespace) -> None:
+    """Process the traces with one process."""
+    usage, counts = run_fleet(traces, facts, 1)
+    print(f"one process: {usage}; {counts}", flush=True)
+    compare_answers(options.folder, "one", ask_all(str(facts)))
 
 
 def main() -> None:
@@ -213,18 +226,18 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--only", choices=["several", "one", "traces"])
-    options = parser.parse_args()
-    traces: Path = options.folder / "traces"
-    make(traces, options.files)
+    arguments = parser.parse_args()
+    traces: Path = arguments.folder / "traces"
+    make_ranks(traces, arguments.files)
     size = sum(file.stat().st_size for file in traces.iterdir())
-    print(f"{options.files} files, {size / 1e6:.0f} MB, and a damaged one", flush=True)
-    if options.only in {None, "several"}:
-        several(traces, options.folder / "several", options)
-    if options.only in {None, "one"}:
-        one(traces, options.folder / "one", options)
-    if options.only in {None, "traces"}:
+    print(f"{arguments.files} files, {size / 1e6:.0f} MB, and a damaged one", flush=True)
+    if arguments.only in {None, "several"}:
+        measure_workers(traces, arguments.folder / "several", arguments)
+    if arguments.only in {None, "one"}:
+        measure_one_process(traces, arguments.folder / "one", arguments)
+    if arguments.only in {None, "traces"}:
         print("traces", flush=True)
-        compare(options.folder, "traces", answers(f"{traces}/rank*"))
+        compare_answers(arguments.folder, "traces", ask_all(f"{traces}/rank*"))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Ask the same five questions of one trace with several tools, and hold each answer to what plain Python counts.
+"""Ask several tools the same five questions about one trace, and compare each answer with a count in plain Python.
 
     python benchmarks/rivals.py TRACE.sqlite --step decode_step [--nsys PATH] [--nsys-ai PATH] [--runs 3]
 
-Prints Markdown: of each tool what it answers, whether that is right, CPU seconds (median, with its child processes) and
-peak memory. Each run has a home and a copy of the trace of its own, so nothing is in a cache unless a line says so.
-Tools that are not given are left out. docs/comparison.md says how its table was made.
+Prints a Markdown table: the answer of each tool, whether it is right, CPU seconds (median, with child processes) and
+peak memory. Each run has its own home and its own copy of the trace, so no cache is filled unless a line says so.
+Missing tools are left out. docs/comparison.md describes how its table was made.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 QUESTIONS = ("top", "idle", "step", "launches", "syncs")
-ASKED = {
+QUESTION_TEXTS = {
     "top": "the five kernels that take most time",
     "idle": "how much of the run the GPU is idle",
     "step": "how long a step takes",
@@ -41,35 +41,35 @@ MB = 1024
 
 
 @dataclass(frozen=True)
-class Way:
-    """How a tool is asked: its arguments before the trace and after it, and how the answer is read off what it prints.
+class ToolQuestion:
+    """A question to a tool: arguments before and after the trace, and a function that reads the answer in the output.
 
-    `warm` are arguments of a command that runs before, and is not measured.
+    `warm` are the arguments of a command that runs first and is not measured.
     """
 
     tool: str
     question: str
-    shown: str
+    label: str
     before: tuple[str, ...]
     after: tuple[str, ...]
     read: Callable[[str], Any]
     warm: tuple[str, ...] | None = None
 
 
-def truth(trace: Path, step: str) -> dict[str, Any]:
+def count_answers(trace: Path, step: str) -> dict[str, Any]:
     """Count the answers with loops over the rows of the export."""
     db = sqlite3.connect(f"file:{trace}?mode=ro", uri=True)
     names = dict(db.execute("SELECT id, value FROM StringIds"))
-    total: Counter[str] = Counter()
+    total_by_name: Counter[str] = Counter()
     work: list[tuple[int, int]] = []
     for start, end, name in db.execute('SELECT start, "end", demangledName FROM CUPTI_ACTIVITY_KIND_KERNEL'):
-        total[names[name]] += end - start
+        total_by_name[names[name]] += end - start
         work.append((start, end))
-    kernels = (min(work)[0], max(end for _, end in work))
+    kernel_span = (min(work)[0], max(end for _, end in work))
     for table in ("MEMCPY", "MEMSET"):
         work += db.execute(f'SELECT start, "end" FROM CUPTI_ACTIVITY_KIND_{table}')
     calls = list(db.execute('SELECT start, "end", nameId FROM CUPTI_ACTIVITY_KIND_RUNTIME'))
-    every = (min(start for start, *_ in [*work, *calls]), max(row[1] for row in [*work, *calls]))
+    full_span = (min(start for start, *_ in [*work, *calls]), max(row[1] for row in [*work, *calls]))
     ranges = list(
         db.execute(
             'SELECT start, "end" FROM NVTX_EVENTS LEFT JOIN StringIds ON id = textId WHERE coalesce(text, value) = ?',
@@ -82,9 +82,9 @@ def truth(trace: Path, step: str) -> dict[str, Any]:
             launches += "LaunchKernel" in names[name]
             waits += "Synchronize" in names[name]
     return {
-        "top": [ns for _, ns in total.most_common(5)],
-        # Some tools take the time from the first kernel to the last, some that from the first call: both are right.
-        "idle": [_idle_pct(work, span) for span in (kernels, every)],
+        "top": [ns for _, ns in total_by_name.most_common(5)],
+        # Some tools measure from the first kernel, others from the first call: both are right.
+        "idle": [_idle_pct(work, span) for span in (kernel_span, full_span)],
         "step": statistics.mean(end - start for start, end in ranges),
         "launches": launches / len(ranges),
         "syncs": waits / len(ranges),
@@ -93,37 +93,39 @@ def truth(trace: Path, step: str) -> dict[str, Any]:
 
 def _idle_pct(work: list[tuple[int, int]], span: tuple[int, int]) -> float:
     low, high = span
-    busy, until = 0, low
+    busy, covered_until = 0, low
     for start, end in sorted(work):
-        busy += max(0, min(end, high) - max(start, until))
-        until = max(until, end)
+        busy += max(0, min(end, high) - max(start, covered_until))
+        covered_until = max(covered_until, end)
     return 100 * (1 - busy / (high - low))
 
 
-def judged(question: str, found: Any, true: dict[str, Any]) -> str:
-    """Say whether an answer is right: totals to the nanosecond, shares to 0.1, times to 1 %."""
-    if found is None:
+def assess_answer(question: str, answer: Any, expected: dict[str, Any]) -> str:
+    """Return whether an answer is right: totals to the nanosecond, shares to 0.1, times to 1 %."""
+    if answer is None:
         return "no answer"
     if question == "top":
-        exact = [round(ns) for ns in found] == true["top"]
-        near = all(abs(one - other) < 0.01 * other for one, other in zip(found, true["top"], strict=False))
-        return "right" if exact else "right, rounded" if near and len(found) == len(true["top"]) else "another"
+        is_exact = [round(ns) for ns in answer] == expected["top"]
+        is_near = all(abs(time - true) < 0.01 * true for time, true in zip(answer, expected["top"], strict=False))
+        return (
+            "right" if is_exact else "right, rounded" if is_near and len(answer) == len(expected["top"]) else "another"
+        )
     if question == "idle":
-        return "right" if any(abs(found - one) < 0.1 for one in true["idle"]) else "another"
-    return "right" if abs(found - true[question]) <= 0.01 * true[question] else "another"
+        return "right" if any(abs(answer - idle_pct) < 0.1 for idle_pct in expected["idle"]) else "another"
+    return "right" if abs(answer - expected[question]) <= 0.01 * expected[question] else "another"
 
 
-def answered(question: str, found: Any) -> str:
-    """An answer as the table shows it."""
-    if found is None:
+def format_answer(question: str, answer: Any) -> str:
+    """Format an answer for the table."""
+    if answer is None:
         return "-"
     if question == "top":
-        return f"{found[0] / 1e6:.3f} ms the first"
-    return {"idle": f"{found:.1f} %", "step": f"{found / 1e6:.2f} ms"}.get(question, f"{found:g}")
+        return f"{answer[0] / 1e6:.3f} ms the first"
+    return {"idle": f"{answer:.1f} %", "step": f"{answer / 1e6:.2f} ms"}.get(question, f"{answer:g}")
 
 
-def ways(step: str) -> list[Way]:
-    """How each tool is asked."""
+def list_tool_questions(step: str) -> list[ToolQuestion]:
+    """List the questions to each tool."""
 
     def busy_pct(text: str) -> float:
         return float(next(row["value"] for row in json.loads(text)["rows"] if row["metric"] == "gpu_busy_pct"))
@@ -139,60 +141,60 @@ def ways(step: str) -> list[Way]:
         return sum(int(row["Kern Inst"]) for row in rows) / int(rows[0]["NVTX Inst"])
 
     token = ("per-token", "--no-cache", "--step-range", step, "--format", "json")
-    us = "nsys-insight"
-    found = [
-        Way(us, "top", "top", ("top", "--no-cache", "--limit", "5", "--format", "json"), (),
+    tool = "nsys-insight"
+    questions = [
+        ToolQuestion(tool, "top", "top", ("top", "--no-cache", "--limit", "5", "--format", "json"), (),
             lambda text: [row["total_ns"] for row in json.loads(text)["rows"]]),
-        Way(us, "idle", "info", ("info", "--no-cache", "--format", "json"), (),
+        ToolQuestion(tool, "idle", "info", ("info", "--no-cache", "--format", "json"), (),
             lambda text: 100 - busy_pct(text)),
-        Way(us, "step", "per-token", token, (), mean("wall_ns")),
-        Way(us, "launches", "per-token", token, (), mean("launch_calls")),
-        Way(us, "syncs", "per-token", token, (), mean("sync_calls")),
+        ToolQuestion(tool, "step", "per-token", token, (), mean("wall_ns")),
+        ToolQuestion(tool, "launches", "per-token", token, (), mean("launch_calls")),
+        ToolQuestion(tool, "syncs", "per-token", token, (), mean("sync_calls")),
     ]  # fmt: skip
     stats = ("stats", "--quiet", "--format", "csv", "--output", "-", "--report")
-    found += [
-        Way("nsys stats", "top", "cuda_gpu_kern_sum", (*stats, "cuda_gpu_kern_sum"), (),
+    questions += [
+        ToolQuestion("nsys stats", "top", "cuda_gpu_kern_sum", (*stats, "cuda_gpu_kern_sum"), (),
             lambda text: [int(row["Total Time (ns)"]) for row in csv_of(text)[:5]]),
-        Way("nsys stats", "step", "nvtx_sum", (*stats, "nvtx_sum"), (),
+        ToolQuestion("nsys stats", "step", "nvtx_sum", (*stats, "nvtx_sum"), (),
             lambda text: next(float(row["Avg (ns)"]) for row in csv_of(text) if row["Range"].lstrip(":") == step)),
-        Way("nsys stats", "launches", "nvtx_kern_sum, added up", (*stats, "nvtx_kern_sum"), (),
+        ToolQuestion("nsys stats", "launches", "nvtx_kern_sum, added up", (*stats, "nvtx_kern_sum"), (),
             lambda text: in_a_step(text[text.index("NVTX Range"):])),
     ]  # fmt: skip
 
-    def skill(name: str, *more: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        return ("skill", "run", name), ("--format", "json", *more)
+    def skill(name: str, *options: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        return ("skill", "run", name), ("--format", "json", *options)
 
     timing = skill("iteration_timing", "-p", f"marker={step}")
-    for state, warm in (("", None), (", cached", ("info",))):
-        found += [
-            Way(f"nsys-ai{state}", "top", "top_kernels", *skill("top_kernels"),
+    for suffix, warm in (("", None), (", cached", ("info",))):
+        questions += [
+            ToolQuestion(f"nsys-ai{suffix}", "top", "top_kernels", *skill("top_kernels"),
                 lambda text: [1e6 * row["total_ms"] for row in json.loads(text)[:5]], warm),
-            Way(f"nsys-ai{state}", "idle", "pipeline_bubble_metrics", *skill("pipeline_bubble_metrics"),
+            ToolQuestion(f"nsys-ai{suffix}", "idle", "pipeline_bubble_metrics", *skill("pipeline_bubble_metrics"),
                 lambda text: next(row["bubble_pct"] for row in json.loads(text) if "bubble_pct" in row), warm),
-            Way(f"nsys-ai{state}", "step", "iteration_timing", *timing,
+            ToolQuestion(f"nsys-ai{suffix}", "step", "iteration_timing", *timing,
                 lambda text: 1e6 * statistics.mean(row["duration_ms"] for row in _iterations(text)), warm),
-            Way(f"nsys-ai{state}", "launches", "iteration_timing", *timing,
+            ToolQuestion(f"nsys-ai{suffix}", "launches", "iteration_timing", *timing,
                 lambda text: statistics.mean(row["kernel_count"] for row in _iterations(text)), warm),
         ]  # fmt: skip
-    return found
+    return questions
 
 
 def _iterations(text: str) -> list[dict[str, Any]]:
     return [row for row in json.loads(text) if "duration_ms" in row]
 
 
-def measured(command: list[str], home: Path) -> tuple[str, float, float]:
+def run_measured(command: list[str], home: Path) -> tuple[str, float, float]:
     """Run a command; return what it printed, its CPU seconds with those of its children, and its peak memory in MB."""
     home.mkdir(exist_ok=True)
     environment = os.environ | {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")}
     with tempfile.TemporaryFile("w+") as out:
         child = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL, env=environment, cwd=home)
-        _, status, used = os.wait4(child.pid, 0)
+        _, status, usage = os.wait4(child.pid, 0)
         out.seek(0)
         text = out.read()
     if status:
         raise RuntimeError(f"{' '.join(command)} ended with {os.waitstatus_to_exitcode(status)}")
-    return text, used.ru_utime + used.ru_stime, used.ru_maxrss / MB
+    return text, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / MB
 
 
 def main() -> None:
@@ -203,41 +205,47 @@ def main() -> None:
     parser.add_argument("--nsys-ai", default=shutil.which("nsys-ai"))
     parser.add_argument("--home", type=Path, help="what the home of each run begins as: DuckDB's extensions")
     parser.add_argument("--runs", type=int, default=3)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     programs = {
         "nsys-insight": [sys.executable, "-m", "nsys_insight"],
-        "nsys stats": [asked.nsys],
-        "nsys-ai": [asked.nsys_ai],
+        "nsys stats": [arguments.nsys],
+        "nsys-ai": [arguments.nsys_ai],
     }
     os.environ["PYTHONPATH"] = str(ROOT)
-    true = truth(asked.trace, asked.step)
+    expected = count_answers(arguments.trace, arguments.step)
     print("| question | tool | asked with | answer | | CPU | memory |\n| --- | --- | --- | --- | --- | ---: | ---: |")
     for question in QUESTIONS:
-        shown = {"top": true["top"], "idle": true["idle"][0]}.get(question, true[question])
-        print(f"| {ASKED[question]} | counted | plain Python | {answered(question, shown)} | | | |")
-        for way in (way for way in ways(asked.step) if way.question == question):
-            program = programs[way.tool.partition(",")[0]]
+        expected_answer = {"top": expected["top"], "idle": expected["idle"][0]}.get(question, expected[question])
+        answer = format_answer(question, expected_answer)
+        print(f"| {QUESTION_TEXTS[question]} | counted | plain Python | {answer} | | | |")
+        for query in list_tool_questions(arguments.step):
+            if query.question != question:
+                continue
+            program = programs[query.tool.partition(",")[0]]
             if program[0]:
-                print(f"| | {way.tool} | `{way.shown}` | {_cells(way, program, asked, true)} |", flush=True)
+                cells = _format_cells(query, program, arguments, expected)
+                print(f"| | {query.tool} | `{query.label}` | {cells} |", flush=True)
 
 
-def _cells(way: Way, program: list[str], asked: argparse.Namespace, true: dict[str, Any]) -> str:
+def _format_cells(
+    query: ToolQuestion, program: list[str], arguments: argparse.Namespace, expected: dict[str, Any]
+) -> str:
     seconds, memory, text = [], [], ""
-    for _ in range(asked.runs):
+    for _ in range(arguments.runs):
         with tempfile.TemporaryDirectory() as folder:
             home = Path(folder) / "home"
-            shutil.copytree(asked.home, home) if asked.home else home.mkdir()
-            trace = shutil.copy(asked.trace, Path(folder) / "trace.sqlite")
-            if way.warm:
-                measured([*program, *way.warm, str(trace)], home)
-            text, cpu, peak = measured([*program, *way.before, str(trace), *way.after], home)
+            shutil.copytree(arguments.home, home) if arguments.home else home.mkdir()
+            trace = shutil.copy(arguments.trace, Path(folder) / "trace.sqlite")
+            if query.warm:
+                run_measured([*program, *query.warm, str(trace)], home)
+            text, cpu, peak = run_measured([*program, *query.before, str(trace), *query.after], home)
             seconds.append(cpu)
             memory.append(peak)
     try:
-        found = way.read(text)
+        answer = query.read(text)
     except (LookupError, ValueError, StopIteration, statistics.StatisticsError):
-        found = None
-    cells = (answered(way.question, found), judged(way.question, found, true))
+        answer = None
+    cells = (format_answer(query.question, answer), assess_answer(query.question, answer, expected))
     return f"{' | '.join(cells)} | {statistics.median(seconds):.2f} s | {statistics.median(memory):.0f} MB"
 
 

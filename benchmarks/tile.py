@@ -2,10 +2,9 @@
 
     python benchmarks/tile.py sample_traces/decode_eager.sqlite big.sqlite --times 1000
 
-Every copy is moved later in time by the length of the trace and gets correlation ids and call chains of its own, so
-that joins, gaps and steps look as they would in one long capture: nsys writes a chain for each call, also where two are
-alike. ``--processes`` and ``--streams`` spread the copies over several processes and streams, which run at the same
-time.
+Every copy is shifted in time by the length of the trace. It gets its own correlation ids and call stacks, so that
+joins, gaps and steps look like those of one long capture: nsys writes a call stack for each call, even for equal ones.
+``--processes`` and ``--streams`` spread the copies over several processes and streams, which run at the same time.
 """
 
 from __future__ import annotations
@@ -15,17 +14,17 @@ import shutil
 import sqlite3
 from pathlib import Path
 
-TIMES = {"start", "end", "timestamp", "rawTimestamp"}
-PER_COPY = {"correlationId", "gridId", "eventSyncId"}
-# The columns with the ids of call chains, and by how much each copy's are moved: a sample has the id of its chain.
+TIME_COLUMNS = {"start", "end", "timestamp", "rawTimestamp"}
+ID_COLUMNS = {"correlationId", "gridId", "eventSyncId"}
+# The columns with the ids of call stacks. Columns in one line share their ids: a sample has the id of its stack.
 CHAINS = (
     ("CUPTI_ACTIVITY_KIND_RUNTIME.callchainId", "CUDA_CALLCHAINS.id"),
     ("OSRT_API.callchainId", "OSRT_CALLCHAINS.id"),
     ("COMPOSITE_EVENTS.id", "SAMPLING_CALLCHAINS.id"),
 )
 PROCESS_IDS = {"globalPid", "globalTid", "endGlobalTid"}
-# What is not an event is kept once.
-KEPT = (
+# Prefixes of tables without events. They are copied once.
+COPIED_TABLES = (
     "ENUM_",
     "META_",
     "EXPORT_",
@@ -39,16 +38,16 @@ KEPT = (
 )
 
 
-def event_tables(db: sqlite3.Connection) -> list[str]:
+def list_event_tables(db: sqlite3.Connection) -> list[str]:
     names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
-    return [name for name in names if not name.startswith(KEPT)]
+    return [name for name in names if not name.startswith(COPIED_TABLES)]
 
 
-def columns(db: sqlite3.Connection, table: str) -> list[str]:
+def list_columns(db: sqlite3.Connection, table: str) -> list[str]:
     return [row[1] for row in db.execute(f'PRAGMA table_info("{table}")')]
 
 
-def extent(db: sqlite3.Connection, table: str, column: str) -> tuple[int, int]:
+def find_range(db: sqlite3.Connection, table: str, column: str) -> tuple[int, int]:
     low, high = db.execute(f'SELECT min("{column}"), max("{column}") FROM "{table}"').fetchone()
     return low or 0, high or 0
 
@@ -59,22 +58,28 @@ def tile(source: Path, target: Path, times: int, processes: int = 1, streams: in
     target.chmod(0o644)
     db = sqlite3.connect(target)
     db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -200000;")
-    chains = {place.partition(".")[0] for pair in CHAINS for place in pair}
-    tables = [t for t in event_tables(db) if t in chains or TIMES & set(columns(db, t))]
+    stack_tables = {column.partition(".")[0] for pair in CHAINS for column in pair}
+    tables = [t for t in list_event_tables(db) if t in stack_tables or TIME_COLUMNS & set(list_columns(db, t))]
     event_times = [
-        extent(db, t, c) for t in tables if t.startswith("CUPTI") for c in ("start", "end") if c in columns(db, t)
+        find_range(db, t, c)
+        for t in tables
+        if t.startswith("CUPTI")
+        for c in ("start", "end")
+        if c in list_columns(db, t)
     ]
     period = max(high for _, high in event_times) - min(low for low, high in event_times) + 100_000
     ids = {
-        c: max(extent(db, t, c)[1] for t in tables if c in columns(db, t)) + 1
-        for c in PER_COPY
-        if any(c in columns(db, t) for t in tables)
+        c: max(find_range(db, t, c)[1] for t in tables if c in list_columns(db, t)) + 1
+        for c in ID_COLUMNS
+        if any(c in list_columns(db, t) for t in tables)
     }
-    apart = {}
-    for places in CHAINS:
-        there = [(t, c) for t, c in (place.split(".") for place in places) if c in columns(db, t)]
-        apart.update(dict.fromkeys(there, max((extent(db, *place)[1] for place in there), default=0) + 1))
-    # Copies of different processes and streams share a place in time: with 2 of each, every 4 copies run at once.
+    id_offsets = {}
+    for chain_columns in CHAINS:
+        existing = [(t, c) for t, c in (name.split(".") for name in chain_columns) if c in list_columns(db, t)]
+        id_offsets.update(
+            dict.fromkeys(existing, max((find_range(db, *column)[1] for column in existing), default=0) + 1)
+        )
+    # Copies on different processes and streams share a time slot: with 2 of each, 4 copies run at once.
     lanes = processes * streams
     db.execute(
         "CREATE TEMP TABLE copy AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?)"
@@ -83,12 +88,12 @@ def tile(source: Path, target: Path, times: int, processes: int = 1, streams: in
     )
     for table in tables:
         values = []
-        for column in columns(db, table):
+        for column in list_columns(db, table):
             value = f't."{column}"'
-            if column in TIMES:
+            if column in TIME_COLUMNS:
                 value += f" + (copy.i / {lanes}) * {period}"
-            elif (table, column) in apart:
-                value += f" + copy.i * {apart[table, column]}"
+            elif (table, column) in id_offsets:
+                value += f" + copy.i * {id_offsets[table, column]}"
             elif column in ids:
                 value += f" + copy.i * {ids[column]}"
             elif column in PROCESS_IDS:
@@ -96,7 +101,7 @@ def tile(source: Path, target: Path, times: int, processes: int = 1, streams: in
             elif column == "streamId":
                 value += f" + 1000 * ((copy.i / {processes}) % {streams})"
             values.append(value)
-        # A stored table of the original rows: an INSERT that reads what it writes would not end.
+        # A temporary table of the original rows: an INSERT that reads its own table would not end.
         db.execute(f'CREATE TEMP TABLE t AS SELECT * FROM "{table}"')
         if times > 1:
             db.execute(f'INSERT INTO "{table}" SELECT {", ".join(values)} FROM copy CROSS JOIN t')

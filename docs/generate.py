@@ -1,9 +1,9 @@
-"""Write what is generated: the outputs in console blocks of the README and some pages, and most pages of docs.
+"""Write the generated documents: the outputs of console blocks in the README and some pages, and most pages of docs.
 
     python docs/generate.py
 
-Every command of a console block runs in sample_traces, without colour, at the width of its page, with a cache of its
-own; docs/examples at 80. tests/test_docs.py fails when the files are not what this would write.
+Each command of a console block runs in sample_traces, without color, at the width of its page, with its own cache.
+The width of docs/examples is 80. tests/test_docs.py fails if a file differs from what this script writes.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ README_COLUMNS = 100
 
 
 def console(command: str, columns: int = 132) -> str:
-    """Run one `nsys-insight …` command and return what it prints at so many columns: stdout, then stderr.
+    """Run one `nsys-insight …` command in a terminal of `columns` columns. Return stdout, then stderr.
 
     Raises:
-        RuntimeError: It failed.
+        RuntimeError: The command failed.
     """
     program, *arguments = shlex.split(command)
     if program != "nsys-insight":
-        raise RuntimeError(f"only nsys-insight runs in a console block, not {program}")
+        raise RuntimeError(f"a console block runs only nsys-insight, not {program}")
     with tempfile.TemporaryDirectory() as cache:
         environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("NSYS_INSIGHT_")},
@@ -41,69 +41,74 @@ def console(command: str, columns: int = 132) -> str:
             "NSYS_INSIGHT_CACHE_DIR": cache,
             "PYTHONPATH": str(ROOT),
         }
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-m", "nsys_insight", *arguments],
             cwd=ROOT / "sample_traces", env=environment, capture_output=True, text=True, check=False,
         )  # fmt: skip
-    if done.returncode:
-        raise RuntimeError(f"{command}\n{done.stderr}")
-    return done.stdout + done.stderr
+    if process.returncode:
+        raise RuntimeError(f"{command}\n{process.stderr}")
+    return process.stdout + process.stderr
 
 
 def run_blocks(text: str, columns: int = 132) -> str:
-    """Return a page's text with the outputs of its console blocks as they are now."""
+    """Return a page's text with the current outputs of its console blocks."""
 
-    def block(match: re.Match[str]) -> str:
+    def run_block(match: re.Match[str]) -> str:
         commands = re.findall(r"^\$ (.+)$", match[1], re.MULTILINE)
         return "```console\n" + "\n".join(f"$ {command}\n{console(command, columns)}" for command in commands) + "```"
 
-    return re.sub(r"```console\n(.*?)```", block, text, flags=re.DOTALL)
+    return re.sub(r"```console\n(.*?)```", run_block, text, flags=re.DOTALL)
 
 
 def reports_page() -> str:
-    """Return the page of all reports with their questions, from the headers in queries/reports."""
-    from nsys_insight.packs.library import by_topic
+    """Return the page that lists all reports with their questions, from the headers in queries/reports."""
+    from nsys_insight.packs.library import packs_by_topic
 
     lines = ["# Reports", "", "Generated from `queries/reports`.", "", "| command | question |", "|---|---|"]
-    for topic, packs in by_topic().items():
-        lines.append(f"| **{topic.title}** | *{topic.about}* |")
+    for topic, packs in packs_by_topic().items():
+        lines.append(f"| **{topic.title}** | *{topic.summary}* |")
         lines += [f"| `{f'{pack.name} {pack.examples[0]}'.strip()}` | {pack.question} |" for pack in packs]
     return "\n".join([*lines, ""])
 
 
 def skill_reports() -> str:
-    """Return the list of reports that the Agent Skill refers to, from the headers in queries/reports."""
+    """Return the list of reports for the Agent Skill, from the headers in queries/reports."""
     from nsys_insight.packs import step_options
-    from nsys_insight.packs.library import by_topic
+    from nsys_insight.packs.library import packs_by_topic
 
-    of_steps = ", ".join(f"`{param.flag}`" for param in step_options.PARAMS.values())
+    step_flags = ", ".join(f"`{param.flag}`" for param in step_options.PARAMS.values())
     lines = [
         "# Reports",
         "",
         "`nsys-insight REPORT TRACE [FLAGS] --format json`; `nsys-insight REPORT --help` has its columns. All take",
         "`--nvtx`, `--from`, `--to`, `--device`, `--process`, `--stream` and `--limit`, those marked * also",
-        f"{of_steps}. Generated from `queries/reports`.",
+        f"{step_flags}. Generated from `queries/reports`.",
     ]
-    for topic, packs in by_topic().items():
+    for topic, packs in packs_by_topic().items():
         lines += ["", f"## {topic.title}", ""]
         for pack in packs:
             flags = " ".join(
                 f"[{param.flag} {'|'.join(param.choices)}".rstrip() + "]" for param in pack.params.values()
             )
-            star = " *" if step_options.params_of(pack.sql) else ""
+            star = " *" if step_options.step_params_of(pack.sql) else ""
             lines.append(f"- `{f'{pack.name} {flags}'.strip()}`{star}: {pack.question}")
     return "\n".join([*lines, ""])
 
 
 def model_page() -> str:
-    """Return the page about the views, from the comments in queries/model."""
+    """Return the page that describes the views, from the comments in queries/model."""
     from nsys_insight.model import views
-    from nsys_insight.session.schema import described
+    from nsys_insight.session.schema import describe_schema
 
-    meanings: dict[str, str] = dict(described(internal=True).rows())
-    public = sorted(views.documented(internal=False).values(), key=lambda view: (view.topic, view.name))
+    meanings: dict[str, str] = dict(describe_schema(internal=True).rows())
+    public = sorted(views.documented_views(internal=False).values(), key=lambda view: (view.topic, view.name))
     topics = {topic: list(group) for topic, group in groupby(public, key=lambda view: view.topic)}
-    lines = ["# The views", "", "What `nsys-insight sql` and your own packs query. Generated from `queries/model`.", ""]
+    lines = [
+        "# The views",
+        "",
+        "`nsys-insight sql` and your own packs query these views. Generated from `queries/model`.",
+        "",
+    ]
     for topic, group in topics.items():
         lines.append(f"- [{topic}](#{topic}): {', '.join(f'`{view.name}`' for view in group)}")
     for topic, group in topics.items():
@@ -120,13 +125,13 @@ def model_page() -> str:
             ]
             lines += [
                 f"| `{column}` | {kind} | {unit or ''} | {text} |"
-                for column, kind, unit, text in described(name).rows()
+                for column, kind, unit, text in describe_schema(name).rows()
             ]
     lines += [
         "",
         "## Internal views",
         "",
-        "What the views above are made of. They may change at any time: do not query them.",
+        "The views above read these. They may change at any time: do not query them.",
     ]
     lines += ["", "| view | meaning |", "|---|---|"]
     lines += [f"| `{name}` | {meaning} |" for name, meaning in meanings.items() if name.startswith("_")]
@@ -134,55 +139,52 @@ def model_page() -> str:
 
 
 def facts_page() -> str:
-    """Return the page about the facts, from the tables of queries/facts and the views that show them."""
+    """Return the page that lists the facts, from the tables of queries/facts and the views that show them."""
     from nsys_insight.model import views
-    from nsys_insight.model.producers import every_table, producers
+    from nsys_insight.model.producers import all_producers, fact_tables
 
-    shown = {
-        fact: [view.name for view in views.documented().values() if fact in view.mentions.of_schema("facts")]
-        for fact in sorted(every_table())
+    views_by_fact = {
+        fact: [view.name for view in views.documented_views().values() if fact in view.mentions.relations_in("facts")]
+        for fact in sorted(fact_tables())
     }
     lines = [
         "# The facts",
         "",
-        (
-            "What takes work to find, and what more than one report needs, is found once per session, when a "
-            "query first reads it,"
-        ),
-        "and kept as a table of the schema `facts`. Views show these tables; query the views. Generated from",
-        "`queries/facts`.",
+        "A fact is a result that takes work to find and that several reports need. It is found once per session,",
+        "when a query first reads it, and stored as a table of the schema `facts`. Views show these tables; query",
+        "the views. Generated from `queries/facts`.",
         "",
         "| fact | shown by | found in |",
         "|---|---|---|",
     ]
-    for fact, by in shown.items():
-        found = producers().get(fact)
-        mentions = found.mentions if found and found.is_statement else None
-        names = sorted(mentions.of_model & views.documented().keys()) if mentions else []
-        read = sorted(mentions.of_schema("raw")) if mentions else []
-        ways = [*(f"`{name}`" for name in names), *(["tables of the export"] if read else [])]
+    for fact, fact_views in views_by_fact.items():
+        producer = all_producers().get(fact)
+        mentions = producer.mentions if producer and producer.is_statement else None
+        names = sorted(mentions.model_names & views.documented_views().keys()) if mentions else []
+        raw_tables = sorted(mentions.relations_in("raw")) if mentions else []
+        sources = [*(f"`{name}`" for name in names), *(["tables of the export"] if raw_tables else [])]
         lines.append(
-            f"| `{fact}` | {', '.join(f'`{name}`' for name in by) or 'macros of the model'} "
-            f"| {', '.join(ways) or 'several statements'} |"
+            f"| `{fact}` | {', '.join(f'`{name}`' for name in fact_views) or 'macros of the model'} "
+            f"| {', '.join(sources) or 'several statements'} |"
         )
     return "\n".join([*lines, ""])
 
 
 def rules_page() -> str:
-    """Return the page about ncu's rules, from the headers in queries/ncu_rules."""
-    from nsys_insight.ncu.rules import ncu_rules
+    """Return the page that lists the rules for ncu, from the headers in queries/ncu_rules."""
+    from nsys_insight.ncu.rules import load_ncu_rules
     from nsys_insight.packs.rules import SEVERITIES
 
     lines = [
         "# Rules",
         "",
-        "What `nsys-insight ncu report` looks for. Generated from `queries/ncu_rules`, where thresholds are",
+        "`nsys-insight ncu report` applies these rules. Generated from `queries/ncu_rules`, where thresholds are",
     ]
     lines += [
-        "parameters with their reasons. A rule speaks only of the implementation types that it has an action for.",
+        "parameters with their reasons. A rule applies only to the implementation types that it has an action for.",
         "",
     ]
-    for rule in sorted(ncu_rules(), key=lambda rule: (SEVERITIES.index(rule.severity), rule.name)):
+    for rule in sorted(load_ncu_rules(), key=lambda rule: (SEVERITIES.index(rule.severity), rule.name)):
         condition = " ".join(rule.statement().partition("WHERE")[2].partition("ORDER BY")[0].split())
         lines += [f"## {rule.name}", "", f"{rule.severity}: {rule.title}. `{condition}`", ""]
         lines += [f"- {kind}: {action}" for kind, action in rule.actions.items()]
@@ -191,16 +193,21 @@ def rules_page() -> str:
 
 
 def findings_page() -> str:
-    """Return the page about what `diagnose` looks for, from the headers in queries/findings."""
+    """Return the page that lists the findings of `diagnose`, from the headers in queries/findings."""
     import tomllib
 
-    from nsys_insight.diagnose.findings import finding_rules
-    from nsys_insight.paths import query
-    from nsys_insight.sql.headers import split
+    from nsys_insight.diagnose.findings import read_finding_rules
+    from nsys_insight.paths import read_query
+    from nsys_insight.sql.headers import split_header
 
-    lines = ["# Findings", "", "What `nsys-insight diagnose` looks for. Generated from `queries/findings`.", ""]
-    for rule in finding_rules():
-        header, _ = split(query(f"findings/{rule.name}"))
+    lines = [
+        "# Findings",
+        "",
+        "`nsys-insight diagnose` looks for these findings. Generated from `queries/findings`.",
+        "",
+    ]
+    for rule in read_finding_rules():
+        header, _ = split_header(read_query(f"findings/{rule.name}"))
         params = tomllib.loads(header or "").get("params", {})
         lines += [f"## {rule.name}", "", f"{rule.title}. {rule.meaning}", "", f"- do: {rule.action}"]
         lines += [f"- unless: {rule.caveat}", f"- see: `nsys-insight {rule.report}`"]
@@ -210,18 +217,18 @@ def findings_page() -> str:
 
 
 def diagnosis_of(name: str) -> str:
-    """Return what `diagnose` says of a sample trace, as a terminal of 80 columns shows it."""
+    """Return the diagnosis of a sample trace, as a terminal of 80 columns shows it."""
     command = f"nsys-insight diagnose {name}.sqlite"
     return f"$ {command}\n{console(command, 80)}"
 
 
 def ncu_report(name: str, *flags: str) -> str:
-    """Return what `ncu report` writes about the data of the tests."""
+    """Return the output of `ncu report` on data of the tests."""
     data = ROOT / "tests" / "data" / "ncu"
     files = sorted(data.glob(f"{name}.ncu.*.csv"), reverse=True)
-    words = [os.path.relpath(file, ROOT / "sample_traces") for file in files]
-    written = console(shlex.join(["nsys-insight", "ncu", "report", *words, "--format", "markdown", *flags]))
-    return "\n".join(line for line in written.splitlines() if not line.startswith("note: ")) + "\n"
+    file_arguments = [os.path.relpath(file, ROOT / "sample_traces") for file in files]
+    markdown = console(shlex.join(["nsys-insight", "ncu", "report", *file_arguments, "--format", "markdown", *flags]))
+    return "\n".join(line for line in markdown.splitlines() if not line.startswith("note: ")) + "\n"
 
 
 NCU_REPORTS = {
@@ -229,7 +236,7 @@ NCU_REPORTS = {
     "decode_eager": ("--trace", "decode_eager.sqlite", "--tokens", "32", "--limit", "6"),
 }
 
-# Pages with console blocks, and how wide a terminal these show.
+# Pages with console blocks, and the width of the terminal that the blocks show.
 PAGES = {"tutorial": 100, "guide": 132}
 
 DIAGNOSES = ("churn", "decode_eager", "decode_fresh", "decode_graph_node", "decode_graph_whole")
@@ -243,7 +250,7 @@ if __name__ == "__main__":
         page.write_text(run_blocks(page.read_text(encoding="utf-8"), columns), encoding="utf-8")
     from nsys_insight.notebook import methods
 
-    STUB.write_text(methods.stub(), encoding="utf-8")
+    STUB.write_text(methods.write_stub(), encoding="utf-8")
     SKILL_REPORTS.write_text(skill_reports(), encoding="utf-8")
     (ROOT / "docs" / "facts.md").write_text(facts_page(), encoding="utf-8")
     (ROOT / "docs" / "ncu").mkdir(exist_ok=True)

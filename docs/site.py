@@ -1,7 +1,7 @@
-"""What the site has besides the files in docs: a page for each report, and the documents at the repository's root.
+"""Add pages to the site: a page for each report, and the documents at the repository's root.
 
-MkDocs calls the functions whose names begin with `on_` (its hooks). Links among documents are written as they hold
-in the repository, and rewritten here.
+MkDocs calls the functions whose names begin with `on_` (its hooks). In the repository, links between documents are
+paths in the repository. They are rewritten here for the site.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from nsys_insight.packs.pack import Pack
 
 ROOT = Path(__file__).resolve().parent.parent
-# Documents of the repository's root, as the site calls them.
+# Documents at the repository's root, with their names on the site.
 _ROOT_PAGES = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
@@ -33,7 +33,7 @@ _ROOT_PAGES = {
     "sample_traces/README.md": "samples.md",
     "LICENSE": "license.md",
 }
-# Where the trace of the README's examples has nothing to say; seen from sample_traces.
+# Traces for reports that are empty on the trace of the README's examples. Paths are relative to sample_traces.
 _TRACES = {
     "ranks": "../tests/data/ranks/*rank*.sqlite",
     "collectives": "../tests/data/ranks/*rank*.sqlite",
@@ -41,14 +41,14 @@ _TRACES = {
     "mallocs": "churn.sqlite",
     "copies": "churn.sqlite",
 }
-_COLUMNS = 100  # as wide as a page
+_COLUMNS = 100  # the width of a page
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """List the reports by topic in the navigation."""
-    from nsys_insight.packs.library import by_topic
+    from nsys_insight.packs.library import packs_by_topic
 
-    topics = [{topic.title: [f"reports/{pack.name}.md" for pack in packs]} for topic, packs in by_topic().items()]
+    topics = [{topic.title: [f"reports/{pack.name}.md" for pack in packs]} for topic, packs in packs_by_topic().items()]
     config.nav = [
         {"Reports": ["reports/index.md", *topics]} if entry == {"Reports": "reports/index.md"} else entry
         for entry in config.nav or []
@@ -58,13 +58,13 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are not files in docs."""
-    from nsys_insight.packs.library import by_topic
+    from nsys_insight.packs.library import packs_by_topic
 
     console = partial(runpy.run_path(str(ROOT / "docs" / "generate.py"))["console"], columns=_COLUMNS)
     for path, name in _ROOT_PAGES.items():
         text = (ROOT / path).read_text(encoding="utf-8")
         files.append(File.generated(config, name, content=_from_root(text, Path(path).parent)))
-    topics = by_topic()
+    topics = packs_by_topic()
     files.append(File.generated(config, "reports/index.md", content=_index(topics)))
     files.append(File.generated(config, "commands.md", content=_commands(console("nsys-insight help --all"))))
     for packs in topics.values():
@@ -73,25 +73,25 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def _commands(helped: str) -> str:
-    """The page of all help; the search leaves it out, because the flags of reports are on each."""
-    lines = "".join(f"    {line}\n" for line in helped.splitlines())
-    return f"---\nsearch: {{exclude: true}}\n---\n\n# Commands\n\nAll that `nsys-insight help --all` prints.\n\n{lines}"
+def _commands(help_text: str) -> str:
+    """Return the page with the help of all commands. Search excludes it, because each report's page has its flags."""
+    lines = "".join(f"    {line}\n" for line in help_text.splitlines())
+    return f"---\nsearch: {{exclude: true}}\n---\n\n# Commands\n\nThe output of `nsys-insight help --all`.\n\n{lines}"
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Let links of a document in docs to one at the root lead to its page."""
+    """Rewrite the links from a document in docs to documents at the root."""
     del config, files
-    up = "../" * (page.file.src_uri.count("/") + 1)
+    root_prefix = "../" * (page.file.src_uri.count("/") + 1)
     for path, name in _ROOT_PAGES.items():
-        markdown = markdown.replace(f"]({up}{path}", f"]({up[3:]}{name}")
+        markdown = markdown.replace(f"]({root_prefix}{path}", f"]({root_prefix[3:]}{name}")
     return markdown
 
 
 def _from_root(text: str, folder: Path) -> str:
-    """Rewrite the links of a document at the root: to others there, and into docs."""
+    """Rewrite the links of a document at the root, to other documents there and into docs."""
 
-    def target(match: re.Match[str]) -> str:
+    def rewrite_link(match: re.Match[str]) -> str:
         path, anchor = match[1], match[2] or ""
         path = (folder / path).as_posix()
         if path in _ROOT_PAGES:
@@ -103,13 +103,13 @@ def _from_root(text: str, folder: Path) -> str:
         return f"]({path.removeprefix('docs/')}{anchor})"
 
     text = text.replace('="docs/images/', '="images/')
-    return re.sub(r"\]\((?![a-z]+:|#)([^)#]+)(#[^)]*)?\)", target, text)
+    return re.sub(r"\]\((?![a-z]+:|#)([^)#]+)(#[^)]*)?\)", rewrite_link, text)
 
 
 def _index(topics: dict[Topic, list[Pack]]) -> str:
     lines = ["# Reports", "", "Each report is one command and one SQL file.", ""]
     for topic, packs in topics.items():
-        lines += [f"## {topic.title}", "", topic.about, "", "| report | question |", "|---|---|"]
+        lines += [f"## {topic.title}", "", topic.summary, "", "| report | question |", "|---|---|"]
         lines += [f"| [`{pack.name}`]({pack.name}.md) | {pack.question} |" for pack in packs]
         lines.append("")
     return "\n".join(lines)
@@ -117,13 +117,15 @@ def _index(topics: dict[Topic, list[Pack]]) -> str:
 
 def _report(pack: Pack, console: partial[str]) -> str:
     lines = [f"# {pack.name}", "", f"**{pack.question}**", "", *_paragraphs(pack.description)]
-    arguments = next((each for each in pack.examples if not each.startswith("'")), "")  # traces are the site's own
+    arguments = next(
+        (example for example in pack.examples if not example.startswith("'")), ""
+    )  # the site has its own traces
     words = [pack.name, _TRACES.get(pack.name, "decode_eager.sqlite"), arguments, "--limit 8"]
     command = " ".join(["nsys-insight", *filter(None, words)])
     lines += ["## Example", "", "```console", f"$ {command}", console(command).rstrip(), "```", ""]
     lines += ["## How to read it", "", *_paragraphs(pack.reading)]
     if pack.params:
-        lines += ["## Options", "", "Besides those that all reports take:", ""]
+        lines += ["## Options", "", "In addition to the options of all reports:", ""]
         lines += ["| option | what it does |", "|---|---|"]
         lines += [f"| `{param.flag}` | {_cell(param.help)} |" for param in pack.params.values()]
         lines.append("")
@@ -131,7 +133,7 @@ def _report(pack: Pack, console: partial[str]) -> str:
     lines += [f"| `{name}` | {_cell(text)} |" for name, text in pack.columns.items()]
     if pack.aliases:
         names = ", ".join(f"`{alias}`" for alias in pack.aliases)
-        lines += ["", f"Known to `nsys stats` as {names}; these names work as well."]
+        lines += ["", f"`nsys stats` calls it {names}. These names work as well."]
     lines += ["", "## SQL", "", f"`queries/reports/{pack.name}.sql`", "", "```sql", pack.sql.strip(), "```", ""]
     return "\n".join(lines)
 

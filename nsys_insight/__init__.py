@@ -24,7 +24,7 @@ __all__ = ["__version__", "open"]
 
 
 def open(path: str | Path, **options: Any) -> Trace:  # noqa: A001 - nsys_insight.open reads as gzip.open does
-    """Open a trace: a `.nsys-rep`, its SQLite export, or a parquetdir; `options` are those of `Trace`."""
+    """Open a trace: a `.nsys-rep`, its SQLite export, or a parquetdir. Takes the `options` of `Trace`."""
     from nsys_insight.trace import Trace
 
     return Trace(path, **options)

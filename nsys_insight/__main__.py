@@ -1,10 +1,10 @@
-"""``python -m nsys_insight`` is ``nsys-insight``."""
+"""``python -m nsys_insight`` runs ``nsys-insight``."""
 
 import sys
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C may be typed while it is still being imported."""
+    """Run the command line. Ctrl-C during the import exits without a traceback."""
     try:
         from nsys_insight.cli.main import main as run
     except KeyboardInterrupt:

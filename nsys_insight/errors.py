@@ -1,4 +1,4 @@
-"""What can go wrong, and the exit code that says so."""
+"""Errors and their exit codes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Exit(IntEnum):
 
 
 class InsightError(Exception):
-    """One sentence of what happened to which file, and a hint of what to type next."""
+    """An error with one sentence on what happened to which file, and a hint on what to type next."""
 
     exit_code = Exit.FAILED
     kind = "failed"
 
     def __init__(self, message: str, hint: str = "") -> None:
-        """Keep the sentence and the hint apart, for the terminal sets them on two lines; tracebacks show both."""
+        """Store the sentence and the hint separately: the terminal prints them on two lines. Tracebacks show both."""
         super().__init__(message)
         if hint:
             self.add_note(f"hint: {hint}")
@@ -38,12 +38,12 @@ class QueryError(InsightError):
     kind = "query"
 
 
-class MetLateError(QueryError):
-    """A row stopped a query when others had been handed over; asked again, it answers without that row."""
+class UnreadableRowError(QueryError):
+    """A row stopped a query after other rows had been returned; run again, the query skips that row."""
 
 
 class UsageError(InsightError):
-    """The command line asked for something that does not exist, or is ambiguous."""
+    """The user requested something that does not exist or is ambiguous."""
 
     exit_code = Exit.USAGE
     kind = "usage"
@@ -57,17 +57,17 @@ class TraceError(InsightError):
 
 
 class ToolError(InsightError):
-    """Running nsys or ncu was not possible, or failed."""
+    """Nsys or ncu could not run, or failed."""
 
     exit_code = Exit.TOOL
     kind = "tool"
 
 
-def file_changed(path: object, what: str = "replaced or written to") -> TraceError:
-    """The error of a trace that did not stay as it was when it was opened."""
-    return TraceError(f"{path} was {what} while it was being read", "try again when nothing writes to it")
+def file_changed_error(path: object, change: str = "replaced or written to") -> TraceError:
+    """Return the error for a trace that changed after it was opened."""
+    return TraceError(f"{path} was {change} while it was being read", "try again when nothing writes to it")
 
 
-def cannot_write(path: object, error: OSError) -> UsageError:
-    """The error of a file that cannot be written."""
+def cannot_write_error(path: object, error: OSError) -> UsageError:
+    """Return the error for a file that cannot be written."""
     return UsageError(f"cannot write {path}: {error.strerror or error}", "name a file in a folder that exists")

@@ -1,4 +1,4 @@
-"""Packages that only some commands need: how they are added to the environment in which this one runs."""
+"""Packages that only some commands need: the command that installs them into the current environment."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 from shlex import quote
 
 
-def install(extra: str) -> str:
-    """Return the command that adds an extra here: with this environment's pip, or uv's where it has none.
+def write_install_command(extra: str) -> str:
+    """Write the command that installs an extra into this environment, with its pip, or with uv if it has no pip.
 
-    `uv tool` and `pipx` make an environment of its own, of which the pip on the PATH knows nothing.
+    `uv tool` and `pipx` create a separate environment, which the pip on the PATH does not use.
     """
-    wanted = f"'nsys-insight[{extra}]'"
+    package = f"'nsys-insight[{extra}]'"
     if find_spec("pip") is None:
-        return f"uv pip install --python {quote(sys.prefix)} {wanted}"
-    return f"{_python()} -m pip install {wanted}"
+        return f"uv pip install --python {quote(sys.prefix)} {package}"
+    return f"{_python_command()} -m pip install {package}"
 
 
-def _python() -> str:
-    """Name this Python as one would type it."""
+def _python_command() -> str:
+    """Return the command of this Python as a user would type it."""
     from shutil import which
 
-    found = which("python3")
-    return "python3" if found and Path(found).parent == Path(sys.executable).parent else quote(sys.executable)
+    path = which("python3")
+    return "python3" if path and Path(path).parent == Path(sys.executable).parent else quote(sys.executable)

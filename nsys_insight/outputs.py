@@ -1,4 +1,4 @@
-"""Every file that a command writes: where it was asked for and whole, or nowhere; never over what was read."""
+"""Output files of commands: written completely or not at all, and never over an input."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_insight.errors import UsageError, cannot_write
+from nsys_insight.errors import UsageError, cannot_write_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-# How files begin that are no text. A file of one kind is not written over one of another, which something else made.
+# The first bytes of files that are not text. A file never replaces one of another kind, which another program wrote.
 _KINDS = {
     b"SQLite format 3\0": "a SQLite file", b"PAR1": "a Parquet file", b"\x89PNG": "a picture",
     b"NVIDIA Tegra": "a report of nsys", b"NVR\0": "a report of ncu",
@@ -26,102 +26,103 @@ _TEXT_SUFFIXES = {
     "", ".txt", ".log", ".md", ".markdown", ".csv", ".json", ".jsonl", ".ndjson", ".html", ".htm", ".svg",
     ".xml", ".sarif",
 }  # fmt: skip
-# What was not written to for so long, nobody writes.
-_LEFT_S = 60 * 60
-_BESIDE = ("-wal", "-journal", "-shm", ".wal")
+# Temporary files that were not modified for this long belong to killed processes.
+_STALE_S = 60 * 60
+_SIDE_SUFFIXES = ("-wal", "-journal", "-shm", ".wal")
 
 
-def check(target: Path | None, inputs: Iterable[Path] = ()) -> None:
-    """Refuse to write over what is read: a file, what belongs to it, or anything in a folder. None is stdout.
+def check_target(target: Path | None, inputs: Iterable[Path] = ()) -> None:
+    """Refuse to write over an input: a file, its side files, or anything in an input folder. None means stdout.
 
     Raises:
-        UsageError: It is one of the inputs.
+        UsageError: The target is one of the inputs.
     """
     if target is None:
         return
     real = target.resolve()
-    for read in inputs:
-        trace = read.resolve()
-        beside = {Path(f"{trace}{suffix}") for suffix in _BESIDE}
-        same = target.exists() and read.exists() and target.samefile(read)
-        if same or real == trace or real in beside or trace in real.parents:
+    for source in inputs:
+        trace = source.resolve()
+        side_files = {Path(f"{trace}{suffix}") for suffix in _SIDE_SUFFIXES}
+        is_same = target.exists() and source.exists() and target.samefile(source)
+        if is_same or real == trace or real in side_files or trace in real.parents:
             raise UsageError(f"{target} is the trace itself, or part of the input", "name another file with -o")
 
 
 @contextmanager
-def whole(target: Path, inputs: Iterable[Path] = (), *, force: bool = False) -> Iterator[Path]:
-    """Give a path to write to, beside `target`; it becomes `target` when the block ends well, and else vanishes.
+def open_output(target: Path, inputs: Iterable[Path] = (), *, force: bool = False) -> Iterator[Path]:
+    """Yield a temporary path in the folder of `target`. It replaces `target` if the block succeeds; else it is removed.
 
-    A link stays one, and what it names is written. What is no regular file, such as a pipe, gets the bytes.
+    A symbolic link stays, and its target is written. A target that is not a regular file, such as a pipe, receives the
+    bytes.
 
     Raises:
-        UsageError: It is one of the inputs, or is there and of another kind, or cannot be written.
+        UsageError: The target is one of the inputs, exists with another kind of content, or cannot be written.
     """
-    check(target, inputs)
+    check_target(target, inputs)
     try:
         real = target.resolve()
         folder = real.parent if _is_replaced(real) else None
         prefix, suffix = f".nsys-insight-{real.stem[:40]}-", real.suffix[-20:]
         if folder:
-            _forget_the_killed(folder, prefix, suffix)
+            _remove_stale_files(folder, prefix, suffix)
         handle, name = tempfile.mkstemp(dir=folder, prefix=prefix, suffix=suffix)
         os.close(handle)
     except OSError as error:
-        raise cannot_write(target, error) from None
-    made = Path(name)
+        raise cannot_write_error(target, error) from None
+    temporary = Path(name)
     try:
-        yield made
-        place(made, target, force=force)
+        yield temporary
+        move_to_target(temporary, target, force=force)
     except OSError as error:
-        raise cannot_write(target, error) from None
+        raise cannot_write_error(target, error) from None
     finally:
-        made.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
-def place(made: Path, target: Path, *, force: bool = False) -> None:
-    """Put a finished file where it was asked for.
+def move_to_target(finished: Path, target: Path, *, force: bool = False) -> None:
+    """Move a finished file to its target.
 
     Raises:
-        UsageError: What is there is of another kind, and `force` does not say to replace it.
-        OSError: It cannot be written.
+        UsageError: The target has another kind of content, and `force` is not set.
+        OSError: The target cannot be written.
     """
     real = target.resolve()
     if not _is_replaced(real):
-        with made.open("rb") as source, real.open("wb") as stream:
+        with finished.open("rb") as source, real.open("wb") as stream:
             shutil.copyfileobj(source, stream)
         return
-    if real.exists() and not force and real.stat().st_size and _kind(real, real) != _kind(made, real):
-        what = _kind(real, real) or "a file that nsys-insight did not write"
+    if real.exists() and not force and real.stat().st_size and _detect_kind(real, real) != _detect_kind(finished, real):
+        kind = _detect_kind(real, real) or "a file that nsys-insight did not write"
         raise UsageError(
-            f"{target} already exists, and is {what}", "name another file with -o, or remove this one first"
+            f"{target} already exists, and is {kind}", "name another file with -o, or remove this one first"
         )
-    made.chmod(_mode_of(real))
-    made.replace(real)
+    finished.chmod(_read_mode(real))
+    finished.replace(real)
 
 
-def save(target: Path, content: str | bytes, inputs: Iterable[Path] = ()) -> None:
-    """Write a text, or bytes.
+def write_output(target: Path, content: str | bytes, inputs: Iterable[Path] = ()) -> None:
+    """Write a text or bytes to a target.
 
     Raises:
-        UsageError: As `whole`.
+        UsageError: See `open_output`.
     """
-    with whole(target, inputs) as made:
-        made.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with open_output(target, inputs) as temporary:
+        temporary.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
-def _forget_the_killed(folder: Path, prefix: str, suffix: str) -> None:
-    """Remove what processes left that were killed while they wrote this file: nobody writes to it any more."""
+def _remove_stale_files(folder: Path, prefix: str, suffix: str) -> None:
+    """Remove the temporary files of processes that were killed while they wrote this target."""
     names = re.compile(f"{re.escape(prefix)}[a-z0-9_]{{8}}{re.escape(suffix)}")
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if names.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
                 with suppress(OSError):
-                    if abs(time.time() - entry.stat().st_mtime) > _LEFT_S:
+                    if abs(time.time() - entry.stat().st_mtime) > _STALE_S:
                         Path(entry.path).unlink()
 
 
 def _is_replaced(real: Path) -> bool:
-    """Tell whether a path is replaced as a whole: a regular file, or none yet.
+    """Check whether a path is replaced by a new file: it is a regular file, or does not exist.
 
     Raises:
         OSError: It is a folder.
@@ -134,8 +135,8 @@ def _is_replaced(real: Path) -> bool:
     return True
 
 
-def _kind(file: Path, named: Path) -> str:
-    """What a file is, by how it begins: text only under a name that says so; empty if it is something else."""
+def _detect_kind(file: Path, target: Path) -> str:
+    """Detect the kind of a file from its first bytes; text also needs a suffix of text. "" for an unknown kind."""
     with file.open("rb") as stream:
         head = stream.read(4096)
     if head[8:12] == b"DUCK":
@@ -143,13 +144,13 @@ def _kind(file: Path, named: Path) -> str:
     for magic, kind in _KINDS.items():
         if head.startswith(magic):
             return kind
-    if b"\0" in head or named.suffix.lower() not in _TEXT_SUFFIXES:
-        return "" if file == named else "new"
+    if b"\0" in head or target.suffix.lower() not in _TEXT_SUFFIXES:
+        return "" if file == target else "new"
     return "text"
 
 
-def _mode_of(real: Path) -> int:
-    """The rights that the file has, or that a new file would have: temporary ones are their owner's alone."""
+def _read_mode(real: Path) -> int:
+    """Return the permissions of the file, or those of a new file; temporary files belong to their owner only."""
     with suppress(FileNotFoundError):
         return real.stat().st_mode & 0o777
     mask = os.umask(0)

@@ -1,4 +1,4 @@
-"""Where the package's own data files are: inside the installed package, or beside it in a checkout."""
+"""Paths of the package's data files: inside the installed package, or next to it in a checkout."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ _PACKAGE = Path(__file__).resolve().parent
 
 @cache
 def queries_folder() -> Path:
-    """The folder of packs, model and catalogue."""
+    """Return the folder of packs, model and catalog."""
     packaged = _PACKAGE / "queries"
     return packaged if packaged.is_dir() else _PACKAGE.parent / "queries"
 
 
 def package_folder() -> Path:
-    """The folder of the package's Python modules."""
+    """Return the folder of the package's Python modules."""
     return _PACKAGE
 
 
-def query(name: str) -> str:
-    """The SQL of a file below it: ``query("facts/steps/totals")``."""
+def read_query(name: str) -> str:
+    """Read the SQL of a file in the queries folder: ``read_query("facts/steps/totals")``."""
     return (queries_folder() / f"{name}.sql").read_text(encoding="utf-8")
 
 
 @cache
-def catalog(name: str) -> dict[str, Any]:
-    """A table that people edit, ``queries/catalog/NAME.toml``."""
+def read_catalog(name: str) -> dict[str, Any]:
+    """Read a catalog, ``queries/catalog/NAME.toml``, which people edit."""
     import tomllib
 
     return tomllib.loads((queries_folder() / "catalog" / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def demo_trace() -> Path:
-    """The sample trace that ``nsys-insight demo`` reads."""
+    """Return the path of the sample trace that ``nsys-insight demo`` reads."""
     packaged = _PACKAGE / "demo" / "decode_eager.sqlite"
     return packaged if packaged.is_file() else _PACKAGE.parent / "sample_traces" / "decode_eager.sqlite"
 
 
-def expanded(path: str | Path) -> Path:
-    """A path as the user gave it, with ``~`` for the home folder; where there is no such user, ``~`` is a name."""
+def expand_home(path: str | Path) -> Path:
+    """Expand ``~`` in a user's path to the home folder; for an unknown user, ``~`` stays part of the name."""
     return Path(os.path.expanduser(path))  # noqa: PTH111 - pathlib raises a RuntimeError for a user without a home
 
 
 def user_folder(name: str) -> Path:
-    """A folder of the user's own: ``$NSYS_INSIGHT_<NAME>_DIR``, else `name` in the user's configuration."""
-    chosen = os.environ.get(f"NSYS_INSIGHT_{name.removesuffix('s').upper()}_DIR")
-    if chosen:
-        return expanded(chosen)
+    """Return a folder of the user: ``$NSYS_INSIGHT_<NAME>_DIR``, else `name` in the user's configuration."""
+    variable = os.environ.get(f"NSYS_INSIGHT_{name.removesuffix('s').upper()}_DIR")
+    if variable:
+        return expand_home(variable)
     from platformdirs import user_config_path
 
     return user_config_path("nsys-insight", appauthor=False) / name

@@ -1,4 +1,4 @@
-"""What the program is at, for whoever shows it to a user who waits; `cli.progress_line` does."""
+"""The tasks that are running, so that a waiting user can see them; `cli.progress_line` shows them."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Task:
-    """Something that may take long: `text` says what, such as ``finding idle time``; `percent` is how much is done."""
+    """A task that may take long. `text` names it, such as ``finding idle time``; `percent` is the completed share."""
 
     text: str
     percent: float | None = None
 
     def __str__(self) -> str:
-        """Say what it is, and how far it is where that is known."""
+        """Return the text of the task, with the percentage if it is known."""
         return self.text if self.percent is None else f"{self.text} {min(self.percent, 100):.0f} %"
 
 
-# From the outermost to the innermost, which is the one to show.
+# From the outermost to the innermost task; the innermost is shown.
 tasks: list[Task] = []
-# Called when nothing is under way any more; who shows tasks puts here what takes them off the screen.
+# Called when the last task ends. A module that shows tasks registers here a function that clears the screen.
 on_idle: list[Callable[[], None]] = []
 
 
 @contextmanager
-def at(text: str) -> Iterator[Task]:
-    """Say what the block is at. Nothing is printed within it, but by who erases the line that shows this."""
+def show_task(text: str) -> Iterator[Task]:
+    """Show a task while the block runs. Erase the progress line before printing in the block (`cli.progress_line`)."""
     task = Task(text)
     tasks.append(task)
     try:

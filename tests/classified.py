@@ -24,46 +24,46 @@ METRICS = {
 }
 
 
-def classes(sm, memory):
-    """Give the classes that count as right where ncu measured these throughputs; none where they fit no class."""
+def accepted_classes(sm, memory):
+    """Return the classes that are correct for these throughputs of ncu; an empty set if they fit no class."""
     if sm > 60 and memory > 60:
         return {"compute", "memory", "balanced"}
     if sm > memory + 20:
-        # Below 40 % on both sides the tree's order decides; both readings are in use.
+        # If both are below 40 %, the order of the decision tree decides; either class is accepted.
         return {"compute"} if sm >= 40 else {"compute", "latency"}
     if memory > sm + 20:
         return {"memory"} if memory >= 40 else {"memory", "latency"}
     return {"latency"} if sm < 40 and memory < 40 else set()
 
 
-def profiled():
-    """Read what ncu measured of kernels on an H200, each of 20 µs or more: what is sampled, and what it says itself."""
+def read_ncu_kernels():
+    """Read ncu's measurements of kernels of at least 20 µs on an H200: the sampled counters, and its throughputs."""
     path = Path(__file__).parent / "data" / "bounds_h200_ncu.csv"
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
-def sample(trace, at, **metrics):
-    """Add one interval's samples, which begin at `at`."""
+def add_samples(trace, start, **metrics):
+    """Add the samples of the interval that begins at `start`."""
     for name, value in {**dict.fromkeys(METRICS, 0), **metrics}.items():
-        trace.gpu_metric(METRICS[name], at=at, value=round(value))
+        trace.gpu_metric(METRICS[name], time=start, value=round(value))
 
 
-def runs(trace, host, name, periods=6, start=None, **launch_or_metric):
-    """Have a kernel run alone over whole sampling intervals, with the metrics given, and the GPU rest before it."""
+def add_sampled_kernel(trace, host, name, periods=6, start=None, **launch_or_metric):
+    """Run a kernel alone over full sampling intervals with these metrics, after an idle GPU."""
     metrics = {key: launch_or_metric.pop(key) for key in list(launch_or_metric) if key in METRICS}
     begin = max(host.now + 5 * PERIOD, 0) // PERIOD * PERIOD if start is None else start
     host.now = begin - 3_000
-    host.launch(name, at=begin - 2_000, queue=0, api=1_000, runs=periods * PERIOD, **launch_or_metric)
+    host.launch(name, start=begin - 2_000, queue=0, api=1_000, runs=periods * PERIOD, **launch_or_metric)
     kernel = trace.rows["CUPTI_ACTIVITY_KIND_KERNEL"][-1]
     kernel.update(start=begin, end=begin + periods * PERIOD)
     for number in range(-1, periods + 1):
-        sample(trace, begin + number * PERIOD, **(metrics if 0 <= number < periods else {}))
+        add_samples(trace, begin + number * PERIOD, **(metrics if 0 <= number < periods else {}))
     host.now = begin + (periods + 1) * PERIOD
     return kernel
 
 
-def dims(text):
+def parse_dims(text):
     return tuple(map(int, text.split("x")))
 
 
@@ -72,16 +72,22 @@ def ask(path, **params):
         return trace.answer("classify-kernels", **params).frame().to_dicts()
 
 
-def replayed(path):
-    """Classify the kernels that ncu measured from the same counters as samples, with ncu's own throughputs beside."""
-    kernels = profiled()
+def classify_replayed_samples(path):
+    """Classify the kernels that ncu measured, with its counters as samples; return answers with ncu's throughputs."""
+    kernels = read_ncu_kernels()
     trace = Trace()
     host = trace.thread()
     for kernel in kernels:
         shape = {name: int(kernel[name]) for name in ("registers", "static_shared", "dynamic_shared")}
         metrics = {name: float(kernel[name]) for name in METRICS if name in kernel}
-        row = runs(
-            trace, host, kernel["name"], grid=dims(kernel["grid"]), block=dims(kernel["block"]), **shape, **metrics
+        row = add_sampled_kernel(
+            trace,
+            host,
+            kernel["name"],
+            grid=parse_dims(kernel["grid"]),
+            block=parse_dims(kernel["block"]),
+            **shape,
+            **metrics,
         )
         row["sharedMemoryExecuted"] = int(kernel["shared_config"])
     answer = {(row["name"], row["grid"], row["block"]): row for row in ask(trace.write(path))}
@@ -91,13 +97,13 @@ def replayed(path):
     ]
 
 
-def traced(folder):
-    """Classify the kernels of a trace with GPU metrics that last longer than 20 µs, with ncu's throughputs beside."""
+def classify_trace(folder):
+    """Classify the kernels over 20 µs of a trace with GPU metrics; return answers with ncu's throughputs."""
     with (folder / "ncu" / "zoo_a.ncu.raw.csv").open(newline="", encoding="utf-8") as file:
         _, *rows = csv.DictReader(file)
-    theirs = {
+    ncu_throughputs = {
         (
-            own_name(row["Kernel Name"]),
+            own_kernel_name(row["Kernel Name"]),
             *("x".join(row[name].strip("()").split(", ")) for name in ("Grid Size", "Block Size")),
         ): (
             float(row["sm__throughput.avg.pct_of_peak_sustained_elapsed"]),
@@ -106,20 +112,20 @@ def traced(folder):
         for row in rows
     }
     answer = [row for row in ask(folder / "zoo_a.25.sqlite") if row["avg_ns"] > 20_000]
-    return [(row, *theirs[own_name(row["name"]), row["grid"], row["block"]]) for row in answer]
+    return [(row, *ncu_throughputs[own_kernel_name(row["name"]), row["grid"], row["block"]]) for row in answer]
 
 
-def table(compared):
+def format_table(comparison):
     """Write the comparison as a Markdown table."""
     lines = [
         "| kernel | grid | ncu SM % | ncu memory % | ncu says | answer | confidence | reason | |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    for row, sm, memory in compared:
-        right = classes(sm, memory)
+    for row, sm, memory in comparison:
+        right = accepted_classes(sm, memory)
         mark = "does not count" if not right else "hit" if row["bound"] in right else "miss"
         says = " or ".join(sorted(right)) or "no class"
-        name = own_name(row["name"])
+        name = own_kernel_name(row["name"])
         cells = (
             f"`{name}`",
             row["grid"],
@@ -132,17 +138,19 @@ def table(compared):
             mark,
         )
         lines.append(f"| {' | '.join(cells)} |")
-    counted = [row["bound"] in classes(sm, memory) for row, sm, memory in compared if classes(sm, memory)]
-    return "\n".join([*lines, "", f"{sum(counted)} of {len(counted)} that count are correct."])
+    hits = [
+        row["bound"] in accepted_classes(sm, memory) for row, sm, memory in comparison if accepted_classes(sm, memory)
+    ]
+    return "\n".join([*lines, "", f"{sum(hits)} of {len(hits)} that count are correct."])
 
 
-def own_name(name):
-    """Give the kernel's own name, and the operation that a PyTorch kernel does, if its template says so."""
-    own = re.sub(r"^(?:void )?(?:\w+::|<unnamed>::)*", "", name).partition("<")[0].partition("(")[0]
+def own_kernel_name(name):
+    """Return the kernel's name without namespaces, with the operation of a PyTorch kernel if its template names it."""
+    base = re.sub(r"^(?:void )?(?:\w+::|<unnamed>::)*", "", name).partition("<")[0].partition("(")[0]
     inner = re.search(
         r"(\w*(?:_kernel_cuda|Functor|_functor|_kernel_impl|KernelImpl|_scalar)\w*)", name.partition("<")[2]
     )
-    return f"{own}<{inner[1]}>" if inner and not own.startswith(("nvjet", "sm")) else own
+    return f"{base}<{inner[1]}>" if inner and not base.startswith(("nvjet", "sm")) else base
 
 
 def write_page(shared):
@@ -150,8 +158,8 @@ def write_page(shared):
     page = PAGE.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         tables = {
-            "replayed": table(replayed(Path(folder) / "trace.sqlite")),
-            "traced": table(traced(shared / "traces")),
+            "replayed": format_table(classify_replayed_samples(Path(folder) / "trace.sqlite")),
+            "traced": format_table(classify_trace(shared / "traces")),
         }
     for name, text in tables.items():
         page = re.sub(

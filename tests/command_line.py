@@ -1,4 +1,4 @@
-"""The command line as tests call it: in this process, where starting one would take most of a test's time.
+"""The command line as tests call it: in this process, because starting one takes most of a test's time.
 
 With NSYS_INSIGHT_COMMAND set, as CI does for the wheel, that command is run as a process.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 REPOSITORY = Path(__file__).parents[1]
 INSTALLED = os.environ.get("NSYS_INSIGHT_COMMAND")
-# What starts a process of the command, for tests of signals, pipes, locks and two processes at once.
+# Words that start a process of the command, for tests of signals, pipes, locks and concurrent processes.
 PROCESS = [INSTALLED] if INSTALLED else [sys.executable, "-m", "nsys_insight"]
 
 
@@ -38,10 +38,10 @@ def run(
     text: bool = True,
     stdout: IO[Any] | None = None,
 ) -> subprocess.CompletedProcess[Any]:
-    """Run a command and return what a process of it would have returned; `env` is added to the environment.
+    """Run a command and return the result of a process of it. `env` is added to the environment.
 
-    A variable that is None is not set.
-    Stdout goes to a file if one is given. A Python error is printed to stderr with exit code 1.
+    A variable with the value None is unset. Stdout goes to a file if one is given. A Python error is printed to stderr
+    with exit code 1.
     """
     words = list(map(os.fsdecode, (word if isinstance(word, str | bytes) else str(word) for word in arguments)))
     if INSTALLED:
@@ -51,16 +51,16 @@ def run(
                 timeout=120, stdout=stdout or subprocess.PIPE, stderr=subprocess.PIPE,
             )  # fmt: skip
     with ExitStack() as stack:
-        given, out, err = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(3))
-        given.write(stdin.encode() if isinstance(stdin, str) else stdin)
-        given.seek(0)
-        with _environment(cwd, env or {}), _streams(given, stdout or out, err), _process_state():
+        stdin_file, out, err = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(3))
+        stdin_file.write(stdin.encode() if isinstance(stdin, str) else stdin)
+        stdin_file.seek(0)
+        with _environment(cwd, env or {}), _streams(stdin_file, stdout or out, err), _process_state():
             code = _call(words)
-        printed = []
+        output_texts = []
         for stream in (out, err):
             stream.seek(0)
-            printed.append(stream.read().decode() if text else stream.read())
-    return subprocess.CompletedProcess(["nsys-insight", *words], code, *printed)
+            output_texts.append(stream.read().decode() if text else stream.read())
+    return subprocess.CompletedProcess(["nsys-insight", *words], code, *output_texts)
 
 
 def _call(words: list[str]) -> int:
@@ -81,7 +81,7 @@ def _call(words: list[str]) -> int:
 
 @contextmanager
 def _environment(cwd: Path | str | None, env: Mapping[str, str | None]) -> Iterator[None]:
-    """Change the folder and the environment; forget what was read from the environment before and within."""
+    """Change the folder and the environment; clear the caches of values from the environment before and after."""
     before = Path.cwd()
     _forget()
     with patch.dict(os.environ, {name: value for name, value in env.items() if value is not None}):
@@ -99,7 +99,7 @@ def _environment(cwd: Path | str | None, env: Mapping[str, str | None]) -> Itera
 
 def _forget() -> None:
     tempfile.tempdir = None
-    library._chosen.clear()
+    library._chosen_folders.clear()
     library.user_packs.cache_clear()
 
 
@@ -121,30 +121,30 @@ def _streams(*files: IO[bytes]) -> Iterator[None]:
         for stream in (sys.stdin, sys.stdout, sys.stderr):
             stream.close()
         sys.stdin, sys.stdout, sys.stderr = before
-        for number, kept in enumerate(numbers):
-            os.dup2(kept, number)
-            os.close(kept)
+        for number, saved_number in enumerate(numbers):
+            os.dup2(saved_number, number)
+            os.close(saved_number)
 
 
 @contextmanager
 def _process_state() -> Iterator[None]:
-    """Leave signals, locks of cache entries and the garbage collector as they were.
+    """Restore signals, locks of cache entries and the garbage collector.
 
-    What would end this process fails the test instead.
+    Code that would end this process fails the test instead.
     """
-    entries = set(cache_entries._held)
-    handlers = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    entries = set(cache_entries._lock_descriptors)
+    handlers = {signal_number: signal.getsignal(signal_number) for signal_number in (signal.SIGINT, signal.SIGTERM)}
     thresholds = gc.get_threshold()
 
     def refuse(code: int) -> None:
         raise AssertionError(f"the command left work running and ends its process with {code}: start one for it")
 
-    with patch.object(ending, "on", lambda *_: None), patch.object(ending, "_end", refuse):
+    with patch.object(ending, "handle_signal", lambda *_: None), patch.object(ending, "_exit_now", refuse):
         try:
             yield
         finally:
-            for entry in set(cache_entries._held) - entries:
-                cache_entries._let_go(entry)
+            for entry in set(cache_entries._lock_descriptors) - entries:
+                cache_entries._unlock_entry(entry)
             gc.set_threshold(*thresholds)
-            for each, handler in handlers.items():
-                signal.signal(each, handler)
+            for signal_number, handler in handlers.items():
+                signal.signal(signal_number, handler)

@@ -1,4 +1,4 @@
-"""What all tests share: the traces, and that nothing of the user's settings or cache is seen or touched."""
+"""Fixtures of all tests: the traces, and isolation from the user's settings and cache."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NUMBERS = count()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let goldens be written, and sweeps be whole."""
+    """Add the flags that write goldens and that run all tests."""
     parser.addoption("--golden", action="store_true", help="write the goldens that changed instead of comparing")
     parser.addoption("--all", action="store_true", help="run the slow tests and the sweeps as well")
 
@@ -31,8 +31,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Let tests start the tool as users do.
 
-    They send Ctrl-C to it, which is ignored in a shell's background job; and without its bytecode each start takes
-    longer. No example has a deadline: how long one takes says more of the machine. There are few by default.
+    Tests send Ctrl-C to it; a background job of a shell ignores the signal, so the default handler is set again. Each
+    start takes longer without bytecode. Examples of hypothesis have no deadline, because their times depend on the
+    machine. By default there are few examples.
     """
     settings.register_profile("any machine", deadline=None, max_examples=100 if config.getoption("--all") else 15)
     settings.load_profile("any machine")
@@ -44,20 +45,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the sweeps and the slow tests, unless `--all` is given or a test is named."""
+    """Leave out the sweeps and the slow tests, unless `--all` is given or a test is named on the command line."""
     if config.getoption("--all") or any("::" in argument for argument in config.args):
         return
-    kept: list[pytest.Item] = []
+    selected: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
-        (left_out if any(map(item.get_closest_marker, ("sweep", "slow"))) else kept).append(item)
+        (left_out if any(map(item.get_closest_marker, ("sweep", "slow"))) else selected).append(item)
     config.hook.pytest_deselected(items=left_out)
-    items[:] = kept
+    items[:] = selected
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Share only whole folders among processes: for a file or a test, to start them takes longer than to run it."""
+    """Use several processes only for folders: starting them takes longer than running one file or test."""
     if all(Path(argument).is_dir() for argument in config.args):
         return None
     config.option.dist = "no"
@@ -65,11 +66,11 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def nobodys_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Forget the user's settings and have a cache folder for fixtures that live longer than a test."""
+def isolate_user_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Unset the user's settings, and set a cache folder for fixtures that live longer than a test."""
     with pytest.MonkeyPatch.context() as patch:
         for name in os.environ:
-            # These two say what to test with, not how it behaves.
+            # These two select the programs to test with.
             if name.startswith("NSYS_INSIGHT_") and name not in ("NSYS_INSIGHT_COMMAND", "NSYS_INSIGHT_NSYS"):
                 patch.delenv(name)
         patch.setenv("NSYS_INSIGHT_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
@@ -77,23 +78,23 @@ def nobodys_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 
 @pytest.fixture(autouse=True)
-def signals_as_they_were() -> Iterator[None]:
-    """Undo what the command line does to signals where a test runs it in its own process.
+def restore_signals() -> Iterator[None]:
+    """Restore the signal handlers that the command line changes when a test runs it in this process.
 
-    Its end ignores Ctrl-C, and its watch would end the process at a signal that another test handles.
+    When the command ends, it ignores Ctrl-C. Its signal watch would end the process at a signal of another test.
     """
-    handlers = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {signal_number: signal.getsignal(signal_number) for signal_number in (signal.SIGINT, signal.SIGTERM)}
     yield
     signal.set_wakeup_fd(-1)
-    ending._codes.clear()
-    ending._received.clear()
-    for each, handler in handlers.items():
-        signal.signal(each, handler)
+    ending._exit_codes.clear()
+    ending._received_codes.clear()
+    for signal_number, handler in handlers.items():
+        signal.signal(signal_number, handler)
 
 
 @pytest.fixture(autouse=True, name="cache")
-def cache_folder_of_its_own(all_caches: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give each test a cache folder that nobody has used; it is made by who first needs it."""
+def cache_folder(all_caches: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a new cache folder for each test. The folder is created at the first use."""
     folder = all_caches / str(next(_NUMBERS))
     monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(folder))
     return folder
@@ -101,19 +102,19 @@ def cache_folder_of_its_own(all_caches: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture(scope="session")
 def all_caches(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the folder in which each test has its own cache."""
+    """Return the folder of the cache folders of all tests."""
     return tmp_path_factory.mktemp("caches")
 
 
 @pytest.fixture(scope="session")
 def sample() -> Callable[[str], Path]:
-    """Give the path of a sample trace by its name, such as decode_eager."""
+    """Return a function that gives the path of a sample trace by its name, such as decode_eager."""
     return lambda name: REPOSITORY / "sample_traces" / f"{name}.sqlite"
 
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """Give the folder with more traces that stands beside some checkouts; skip where it does not."""
+    """Return the folder of further traces next to the checkout; skip the test if it is missing."""
     folder = REPOSITORY.parent / "shared"
     if not (folder / "traces").is_dir():
         pytest.skip("needs the traces in ../shared")
@@ -121,16 +122,16 @@ def shared() -> Path:
 
 
 @pytest.fixture
-def found(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Give the names of the producers whose facts are found, in their order."""
+def computed_facts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the names of the producers that compute facts, in order."""
     from nsys_insight.facts.store import Facts
 
     order: list[str] = []
-    find = Facts._find
+    compute_facts = Facts._find
 
-    def noting(self: Facts, kind: str, options: FactOptions, parts: Sequence[str]) -> None:
-        find(self, kind, options, parts)
-        order.append(kind)
+    def find_and_record(self: Facts, name: str, options: FactOptions, catalogs: Sequence[str]) -> None:
+        compute_facts(self, name, options, catalogs)
+        order.append(name)
 
-    monkeypatch.setattr(Facts, "_find", noting)
+    monkeypatch.setattr(Facts, "_find", find_and_record)
     return order

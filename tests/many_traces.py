@@ -1,4 +1,4 @@
-"""One trace with all that a trace may hold, written in many ways, for what must hold whatever the trace."""
+"""One trace with everything that a trace may hold, written in many variants, for properties that hold for any trace."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ OPTIONAL = {
 }  # fmt: skip
 
 
-def write(folder: Path) -> dict[str, Path]:
-    """Write all of them, with two sample traces, and give the files by what is special about them."""
-    bare = without(everything(), OPTIONAL)
+def write_all(folder: Path) -> dict[str, Path]:
+    """Write all variants, add two sample traces, and return the files by their special property."""
+    bare = remove_columns(make_full_trace(), OPTIONAL)
     return {
-        "plain": everything().write(folder / "plain.sqlite"),
-        "shuffled": everything().write(folder / "shuffled.sqlite", shuffle=1),
-        "with empty tables": everything().write(folder / "empty_tables.sqlite", lazy=False),
+        "plain": make_full_trace().write(folder / "plain.sqlite"),
+        "shuffled": make_full_trace().write(folder / "shuffled.sqlite", shuffle=1),
+        "with empty tables": make_full_trace().write(folder / "empty_tables.sqlite", lazy=False),
         "NULL columns": bare.write(folder / "null_columns.sqlite"),
         "missing columns": bare.write(folder / "missing_columns.sqlite", without_columns=OPTIONAL),
-        "2025.3": everything(any_version=True).write(folder / "2025.sqlite"),
-        "2023.4": everything(any_version=True).write(folder / "2023.sqlite", version="2023.4"),
-        "2022.2": everything(any_version=True).write(folder / "2022.sqlite", version="2022.2"),
-        "earlier": everything().shifted(EARLIER).write(folder / "earlier.sqlite"),
-        "later": everything().shifted(LATER).write(folder / "later.sqlite", lazy=False),
+        "2025.3": make_full_trace(any_version=True).write(folder / "2025.sqlite"),
+        "2023.4": make_full_trace(any_version=True).write(folder / "2023.sqlite", version="2023.4"),
+        "2022.2": make_full_trace(any_version=True).write(folder / "2022.sqlite", version="2022.2"),
+        "earlier": make_full_trace().shifted(EARLIER).write(folder / "earlier.sqlite"),
+        "later": make_full_trace().shifted(LATER).write(folder / "later.sqlite", lazy=False),
         "sample": SAMPLES / "churn.sqlite",
-        "sample, shuffled": shuffled(SAMPLES / "churn.sqlite", folder / "churn.sqlite"),
+        "sample, shuffled": shuffle_rows(SAMPLES / "churn.sqlite", folder / "churn.sqlite"),
         "sample with graphs": SAMPLES / "decode_graph_node.sqlite",
-        "sample with graphs, shuffled": shuffled(SAMPLES / "decode_graph_node.sqlite", folder / "graph.sqlite"),
+        "sample with graphs, shuffled": shuffle_rows(SAMPLES / "decode_graph_node.sqlite", folder / "graph.sqlite"),
         "nothing": Trace().write(folder / "nothing.sqlite"),
         "calls only": calls_only().write(folder / "calls.sqlite"),
         "kernels only": kernels_only().write(folder / "kernels.sqlite"),
@@ -46,8 +46,8 @@ def write(folder: Path) -> dict[str, Path]:
     }
 
 
-def everything(*, any_version: bool = False) -> Trace:
-    """Give a trace with all that a trace may hold, and many ties; or only what any version of nsys could write."""
+def make_full_trace(*, any_version: bool = False) -> Trace:
+    """Return a trace with everything that a trace may hold, and many ties; or with what any version of nsys writes."""
     trace = Trace()
     for pid, device in ((100, 0), (200, 1)):
         host = trace.thread(pid=pid)
@@ -57,9 +57,9 @@ def everything(*, any_version: bool = False) -> Trace:
                 host.copy("H2D", 4096, device=device, source="pageable")
                 with host.nvtx("layer", domain="model"):
                     for stream in (7, 13):
-                        with host.inside(("norm(Tensor)", "/app/model.so"), ("forward", "/app/model.py")):
+                        with host.call_stack(("norm(Tensor)", "/app/model.so"), ("forward", "/app/model.py")):
                             host.launch("void norm<float>(float *)", runs=2_000, stream=stream, device=device)
-                        with host.inside(("gemm(Tensor)", "/app/model.so"), ("0x1", "/app/model.so")):
+                        with host.call_stack(("gemm(Tensor)", "/app/model.so"), ("0x1", "/app/model.so")):
                             host.launch(
                                 "gemm(float *)",
                                 runs=2_000,
@@ -78,24 +78,26 @@ def everything(*, any_version: bool = False) -> Trace:
                 host.memset(256, device=device).malloc(1 << 20, device=device).free()
                 host.graph_launch(kernels=[("gemm(float *)", 2_000), ("relu", 0)], stream=13, device=device)
                 if not any_version:
-                    host.graph_launch(whole=3_000, device=device)
+                    host.graph_launch(graph_ns=3_000, device=device)
                 host.record(1, stream=13, device=device).sync("event", event=1, device=device)
                 host.copy("D2H", 64, device=device).sync("stream", device=device).sync("device", device=device)
                 host.copy("D2H", 64, device=device, target="pageable", blocking=True).copy("D2D", 512, device=device)
-            for at in range(0, 30_000, 2_000):
-                host.sample(host.now + at, ("vfprintf", "/lib/libc.so.6"), ("log(int)", "/app/model.so"))
+            for offset in range(0, 30_000, 2_000):
+                host.sample(host.now + offset, ("vfprintf", "/lib/libc.so.6"), ("log(int)", "/app/model.so"))
             host.osrt("poll", takes=20_000).off_cpu(host.now - 15_000, host.now - 5_000).idle(5_000)
-        host.kernel("stray", at=host.now, device=device).call("cudaLaunchKernel_v7000").mark("here", host.now)
+        host.kernel("stray", start=host.now, device=device).call("cudaLaunchKernel_v7000").mark("here", host.now)
         trace.overhead("CUPTI Buffer flush", 1_000, 9_000, host)
     if not any_version:
         trace.diagnostic("Not all CUDA events might have been collected.").diagnostic("No.", severity="Error")
-        for at in range(0, 100_000, 10_000):
-            trace.gpu_metric("SMs Active [Throughput %]", at=at, value=50).gpu_metric("DRAM Read", at=at, value=7)
+        for offset in range(0, 100_000, 10_000):
+            trace.gpu_metric("SMs Active [Throughput %]", time=offset, value=50).gpu_metric(
+                "DRAM Read", time=offset, value=7
+            )
     return trace
 
 
-def without(trace: Trace, columns: set[str]) -> Trace:
-    """Give the same trace with these columns NULL."""
+def remove_columns(trace: Trace, columns: set[str]) -> Trace:
+    """Remove these columns from the rows of a trace and return it; they become NULL."""
     for table, rows in trace.rows.items():
         for row in rows:
             for column in columns:
@@ -105,17 +107,17 @@ def without(trace: Trace, columns: set[str]) -> Trace:
     return trace
 
 
-def shuffled(source: Path, target: Path) -> Path:
+def shuffle_rows(source: Path, target: Path) -> Path:
     """Copy a real export with the rows of each table in another order."""
     target.write_bytes(source.read_bytes())
     with closing(sqlite3.connect(target)) as database, database:
         for (table,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
             database.execute(
-                f'CREATE TEMP TABLE kept AS SELECT * FROM main."{table}" ORDER BY rowid * 7919 % 10007, rowid'
+                f'CREATE TEMP TABLE reordered AS SELECT * FROM main."{table}" ORDER BY rowid * 7919 % 10007, rowid'
             )
             database.execute(f'DELETE FROM main."{table}"')
-            database.execute(f'INSERT INTO main."{table}" SELECT * FROM kept ORDER BY rowid')
-            database.execute("DROP TABLE kept")
+            database.execute(f'INSERT INTO main."{table}" SELECT * FROM reordered ORDER BY rowid')
+            database.execute("DROP TABLE reordered")
     return target
 
 
@@ -127,25 +129,25 @@ def calls_only() -> Trace:
 
 def kernels_only() -> Trace:
     trace = Trace()
-    trace.thread().kernel("k", at=0).kernel("k", at=5_000)
+    trace.thread().kernel("k", start=0).kernel("k", start=5_000)
     return trace
 
 
 def wait_in_a_reset() -> Trace:
-    """Give a loop whose last wait is recorded with the correlation id of the reset around it."""
+    """Return a loop whose last wait has the correlation id of the reset call around it."""
     trace = Trace()
     host = trace.thread()
     for _ in range(4):
         host.launch("gemm(float *)", runs=20_000).copy("D2H", 64, target="pageable").sync("stream").idle(9_000)
     host.call("cudaDeviceReset_v3020", takes=9_000)
     reset = trace.rows["CUPTI_ACTIVITY_KIND_RUNTIME"][-1]
-    host.sync("device", at=reset["start"] + 1_000, waits=3_000, api_name="cuCtxSynchronize")
+    host.sync("device", start=reset["start"] + 1_000, waits=3_000, api_name="cuCtxSynchronize")
     trace.rows["CUPTI_ACTIVITY_KIND_RUNTIME"][-1]["correlationId"] = reset["correlationId"]
     return trace
 
 
 def with_gpus_of_2020(path: Path) -> Path:
-    """Describe the GPUs of a trace as nsys did from 2020 to 2022, where the bus is a text."""
+    """Describe the GPUs of a trace as nsys did from 2020 to 2022, with the bus as text."""
     with closing(sqlite3.connect(path)) as database, database:
         database.execute(
             "CREATE TABLE TARGET_INFO_CUDA_GPU (deviceId INT, name TEXT, pciBusId TEXT, numMultiprocessors INT)"

@@ -1,6 +1,6 @@
-"""Traces as tests ask them.
+"""Open traces for tests.
 
-One of the repository, or a planted loop, is opened once for all tests of a process, which change nothing.
+Traces of the repository and planted loops are opened once for all tests of a process. Tests do not change them.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import planted
-from oracle import lasts
+from oracle import is_permanent
 
 import nsys_insight
-from nsys_insight.ingest.scope import WHOLE_TRACE
+from nsys_insight.ingest.scope import FULL_TRACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_trace(path: Path | str, **scope: Any) -> Iterator[Trace]:
-    """Give a trace in a scope; one that a test wrote is its own, and closed after it."""
-    part = WHOLE_TRACE.narrowed(**scope)
-    if lasts(path) or Path(path).parent in _planted_folders():
-        yield _once(path, part)
+    """Open a trace in a scope. A trace that a test wrote is closed after the block."""
+    selected_scope = FULL_TRACE.narrowed(**scope)
+    if is_permanent(path) or Path(path).parent in _planted_folders():
+        yield _open_once(path, selected_scope)
         return
-    with nsys_insight.open(path, scope=part) as trace:
+    with nsys_insight.open(path, scope=selected_scope) as trace:
         yield trace
 
 
@@ -54,5 +54,5 @@ def _planted_folder() -> Path:
 
 
 @cache
-def _once(path: Path | str, part: Scope) -> Trace:
-    return nsys_insight.open(path, scope=part, use_cache=False)
+def _open_once(path: Path | str, selected_scope: Scope) -> Trace:
+    return nsys_insight.open(path, scope=selected_scope, use_cache=False)

@@ -1,4 +1,4 @@
-"""The right answers, by plain loops over the rows of an nsys export: slow, obvious, and independent of the product.
+"""The correct answers, from plain loops over the rows of an nsys export: slow, obvious, and independent of the product.
 
     tables = oracle.read(path)
     oracle.kernel_totals(tables)["gemm(float *)"]["total"]
@@ -29,9 +29,9 @@ Shape = tuple[int, int, int]
 Statistics = dict[str, float | None]
 
 REPOSITORY = Path(__file__).parents[1]
-LASTING = (REPOSITORY / "sample_traces", REPOSITORY.parent / "shared")
+PERMANENT_FOLDERS = (REPOSITORY / "sample_traces", REPOSITORY.parent / "shared")
 
-BACKTRACE = 67  # event class of the rows with which nsys 2022 repeats each runtime call
+BACKTRACE = 67  # event class of the rows that nsys 2022 adds for each runtime call
 PUSH_POP, START_END = 59, 60  # NVTX event types
 NO_STREAM = NO_EVENT = 4_294_967_295
 KERNEL, RUNTIME = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"
@@ -39,27 +39,27 @@ MEMCPY, MEMSET = "CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET"
 GRAPH, SYNC = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
 GPU_WORK = (KERNEL, MEMCPY, MEMSET, GRAPH)
 
-# What the numbers mean in files that do not say it themselves, as far as they were seen there.
+# Labels of the numbers in files without enum tables, as far as such files have them.
 COPY_KINDS = {1: "Host-to-Device", 2: "Device-to-Host", 8: "Device-to-Device", 9: "Host-to-Host", 10: "Peer-to-Peer"}
 MEMORY_KINDS = {0: "Pageable", 1: "Pinned", 2: "Device", 3: "Array", 4: "Managed"}
 
 LAUNCH = re.compile(r"cu(da)?Launch(Cooperative)?Kernel")
 GRAPH_LAUNCH = re.compile(r"cu(da)?GraphLaunch")
-# What nsys lists as overhead and the program would do without it.
-OF_PROGRAM = re.compile(r"(?i)unknown$|dl(m?open|close)|.*(module load|function load|compil|command buffer)")
+# Rows in nsys's table of overheads that are work of the program.
+PROGRAM_OVERHEAD = re.compile(r"(?i)unknown$|dl(m?open|close)|.*(module load|function load|compil|command buffer)")
 HOST_WAIT = re.compile(r"cu(da)?(Stream|Event|Device|Ctx|Thread)Synchronize$")
 ALLOCATION = re.compile(r"cudaMalloc|cudaHostAlloc|cuMemAlloc|cuMemHostAlloc|cuMemCreate")
 RELEASE = re.compile(r"cudaFree|cuMemFree|cuMemRelease")
 
 
 def read(path: Path) -> Tables:
-    """Read every table of an export; of one that lasts, a few are kept."""
-    return _read_once(path) if lasts(path) else _read(path)
+    """Read every table of an export. The tables of a few permanent files are cached."""
+    return _read_once(path) if is_permanent(path) else _read(path)
 
 
-def lasts(path: Path | str) -> bool:
-    """Whether a file is one of the repository's, or beside it, which tests leave as it is."""
-    return any(Path(os.path.abspath(path)).is_relative_to(folder) for folder in LASTING)  # noqa: PTH100 - no links
+def is_permanent(path: Path | str) -> bool:
+    """Whether a file is in the repository or in the shared folder next to it. Tests do not change these files."""
+    return any(Path(os.path.abspath(path)).is_relative_to(folder) for folder in PERMANENT_FOLDERS)  # noqa: PTH100 - no links
 
 
 def _read(path: Path) -> Tables:
@@ -81,33 +81,33 @@ _read_once = lru_cache(maxsize=6)(_read)
 
 
 def pid_of(row: Row) -> int:
-    """Give the process of a row, from its packed id: 16 bits of machine, 24 of process, 24 of thread."""
+    """Return the process id of a row. A packed id has 16 bits of machine, 24 of process and 24 of thread."""
     packed = row["globalPid"] if "globalPid" in row else row["globalTid"]
     return int(packed) >> 24 & 0xFFFFFF
 
 
 def tid_of(row: Row) -> int:
-    """Give the thread of a row."""
+    """Return the thread id of a row."""
     return int(row["globalTid"]) & 0xFFFFFF
 
 
 def strings(tables: Tables) -> dict[int, str]:
-    """Give the strings by id."""
+    """Return the strings by id."""
     return {row["id"]: row["value"] for row in tables["StringIds"]}
 
 
 def labels(tables: Tables, enum: str, documented: dict[int, str]) -> dict[int, str]:
-    """Give an enum's labels: the file's own, else the documented ones."""
+    """Return an enum's labels: the file's own, else the documented ones."""
     return {row["id"]: row["label"] for row in tables[enum]} or documented
 
 
 def plain_name(api_name: str) -> str:
-    """Strip what the linker needs: cudaMemcpyAsync_ptsz_v7000 is cudaMemcpyAsync."""
+    """Strip the linker's suffixes: cudaMemcpyAsync_ptsz_v7000 is cudaMemcpyAsync."""
     return re.sub(r"(_v\d+|_ptsz|_ptds)+$", "", api_name)
 
 
 def duration(row: Row) -> int:
-    """Give a row's length: none when it ends before it starts."""
+    """Return the length of a row; 0 when it ends before it starts."""
     return max(0, int(row["end"]) - int(row["start"]))
 
 
@@ -145,35 +145,35 @@ def quantile(ordered: Sequence[float], share: float) -> float:
 
 def kernel_totals(tables: Tables, name: str = "demangledName") -> dict[str, Statistics]:
     """Describe the durations of each kernel, by "demangledName" or "shortName"."""
-    named = strings(tables)
+    names = strings(tables)
     times: dict[str, list[int]] = defaultdict(list)
     for kernel in tables[KERNEL]:
-        times[named[kernel[name]]].append(duration(kernel))
+        times[names[kernel[name]]].append(duration(kernel))
     return {name: statistics(values) for name, values in times.items()}
 
 
 def kernel_totals_by_shape(tables: Tables) -> dict[tuple[str, Shape, Shape], Statistics]:
     """Describe the durations of each kernel, grid and block."""
-    named = strings(tables)
+    names = strings(tables)
     times: dict[tuple[str, Shape, Shape], list[int]] = defaultdict(list)
     for kernel in tables[KERNEL]:
         grid = (kernel["gridX"], kernel["gridY"], kernel["gridZ"])
         block = (kernel["blockX"], kernel["blockY"], kernel["blockZ"])
-        times[named[kernel["demangledName"]], grid, block].append(duration(kernel))
+        times[names[kernel["demangledName"]], grid, block].append(duration(kernel))
     return {key: statistics(values) for key, values in times.items()}
 
 
 def api_calls(tables: Tables) -> list[Row]:
-    """Give the CUDA API calls with their `name`, without nsys 2022's repetitions."""
-    named = strings(tables)
+    """Return the CUDA API calls with their `name`, without the rows that nsys 2022 repeats."""
+    names = strings(tables)
     calls = [row for row in tables[RUNTIME] if row["eventClass"] != BACKTRACE]
-    return [{**row, "name": plain_name(named[row["nameId"]])} for row in calls]
+    return [{**row, "name": plain_name(names[row["nameId"]])} for row in calls]
 
 
 def outer_api_calls(tables: Tables) -> list[Row]:
-    """Give the calls that lie within no other call of their thread.
+    """Return the calls that are not nested in another call of their thread.
 
-    Of two calls at exactly the same time the driver's is inside, or the later one.
+    If two calls have the same times, the driver call is nested, or else the later one.
     """
     outer: list[Row] = []
     threads: dict[int, list[Row]] = defaultdict(list)
@@ -190,7 +190,7 @@ def outer_api_calls(tables: Tables) -> list[Row]:
 
 
 def api_totals(calls: Iterable[Row]) -> dict[str, Statistics]:
-    """Describe the durations of calls by name; of `outer_api_calls`, unless nested ones are to be added to theirs."""
+    """Describe the durations of calls by name. Pass `outer_api_calls` to leave out nested calls."""
     times: dict[str, list[int]] = defaultdict(list)
     for call in calls:
         times[call["name"]].append(duration(call))
@@ -213,7 +213,7 @@ def memcpy_totals_by_memory(tables: Tables) -> dict[tuple[str, str, str], dict[s
 
 
 def memset_totals(tables: Tables) -> dict[str, Any]:
-    """Describe the `time` and the `bytes` of memsets; empty when there are none."""
+    """Describe the `time` and the `bytes` of memsets; empty without memsets."""
     return _work_totals(("memset", row) for row in tables[MEMSET]).get("memset", {})
 
 
@@ -228,7 +228,7 @@ def _work_totals(keyed: Iterable[tuple[Any, Row]]) -> dict[Any, dict[str, Any]]:
 
 
 def counts(tables: Tables) -> dict[str, int]:
-    """Count what people mix up: kernels, the calls that launched them, and graphs."""
+    """Count kernels, the calls that launched them, graphs and other events that are easily confused."""
     calls = outer_api_calls(tables)
     return {
         "kernels": len(tables[KERNEL]),
@@ -242,7 +242,7 @@ def counts(tables: Tables) -> dict[str, int]:
 
 
 def allocations(tables: Tables) -> dict[str, Any]:
-    """Count allocating and freeing calls by name, and what the memory usage events say."""
+    """Count allocating and freeing calls by name, and sum up the memory usage events."""
     calls = Counter(call["name"] for call in outer_api_calls(tables))
     memory = labels(tables, "ENUM_CUDA_MEM_KIND", MEMORY_KINDS)
     operations = labels(tables, "ENUM_CUDA_DEV_MEM_EVENT_OPER", {0: "Allocation", 1: "Deallocation"})
@@ -264,7 +264,7 @@ def allocations(tables: Tables) -> dict[str, Any]:
 
 
 def wall(tables: Tables) -> Interval | None:
-    """Give the first and last instant of any CUDA event, of the host or of a device; None without any."""
+    """Return the first and last instant of any CUDA event, of the host or of a device; None without any."""
     rows = [*api_calls(tables), *(row for name in (*GPU_WORK, SYNC) for row in tables[name])]
     if not rows:
         return None
@@ -272,7 +272,7 @@ def wall(tables: Tables) -> Interval | None:
 
 
 def busy_intervals(tables: Tables) -> dict[int, list[Interval]]:
-    """Give when each GPU was busy: the union of its kernels, copies, memsets and whole graphs, disjoint."""
+    """Return the disjoint intervals in which each GPU ran kernels, copies, memsets or graphs."""
     return {
         gpu: union((row["start"], max(row["start"], row["end"])) for row in work)
         for gpu, work in work_of_gpus(tables).items()
@@ -280,9 +280,9 @@ def busy_intervals(tables: Tables) -> dict[int, list[Interval]]:
 
 
 def work_of_gpus(tables: Tables) -> dict[int, list[Row]]:
-    """Give the operations of each GPU.
+    """Return the operations of each GPU.
 
-    A process numbers its devices itself; the key is the machine's GPU where the trace says which one a device is.
+    Each process numbers its devices. The key is the GPU of the machine if the trace maps devices to GPUs.
     """
     gpus = {(row["pid"], row["cudaId"]): row["gpuId"] for row in tables["TARGET_INFO_CUDA_DEVICE"]}
     work: dict[int, list[Row]] = defaultdict(list)
@@ -305,40 +305,40 @@ def union(intervals: Iterable[Interval]) -> list[Interval]:
 
 
 def busy_ns(tables: Tables) -> dict[int, int]:
-    """Give how long each GPU was busy."""
-    return {gpu: sum(end - start for start, end in parts) for gpu, parts in busy_intervals(tables).items()}
+    """Return the busy time of each GPU."""
+    return {gpu: sum(end - start for start, end in intervals) for gpu, intervals in busy_intervals(tables).items()}
 
 
 def idle_gaps(tables: Tables) -> dict[int, list[Interval]]:
-    """Give when each GPU was idle between its first and its last work."""
+    """Return the intervals in which each GPU was idle between its first and its last work."""
     gaps: dict[int, list[Interval]] = {}
-    for gpu, parts in busy_intervals(tables).items():
-        gaps[gpu] = [(end, start) for (_, end), (start, _) in pairwise(parts)]
+    for gpu, intervals in busy_intervals(tables).items():
+        gaps[gpu] = [(end, start) for (_, end), (start, _) in pairwise(intervals)]
     return gaps
 
 
 # Launches ------------------------------------------------------------------------------------------------------------
 
 
-def call_of(tables: Tables) -> dict[tuple[int, int], Row]:
-    """Give the API call of each process and correlation id: the outermost, where calls inside each other share one."""
-    found: dict[tuple[int, int], Row] = {}
+def calls_by_id(tables: Tables) -> dict[tuple[int, int], Row]:
+    """Return the API call of each process and correlation id; of nested calls with one id the outermost."""
+    calls: dict[tuple[int, int], Row] = {}
     for call in sorted(api_calls(tables), key=lambda call: (call["start"], -call["end"], call["eventClass"])):
         if call["correlationId"] is not None:
-            found.setdefault((pid_of(call), call["correlationId"]), call)
-    return found
+            calls.setdefault((pid_of(call), call["correlationId"]), call)
+    return calls
 
 
 def launches(tables: Tables) -> list[dict[str, Any]]:
-    """Give each kernel with the call that launched it; what is of the call is None when the trace does not have it.
+    """Return each kernel with the call that launched it. It lacks values if the trace lacks the call.
 
     `queue_ns` is the kernel's start after the call's end, negative when it started before the call returned.
     """
-    named, calls, found = strings(tables), call_of(tables), []
+    names, calls, pairs = strings(tables), calls_by_id(tables), []
     for kernel in tables[KERNEL]:
         call = calls.get((pid_of(kernel), kernel["correlationId"]))
-        found.append({
-            "name": named[kernel["demangledName"]],
+        pairs.append({
+            "name": names[kernel["demangledName"]],
             "kernel": kernel,
             "call": call,
             "api_name": call and call["name"],
@@ -347,11 +347,11 @@ def launches(tables: Tables) -> list[dict[str, Any]]:
             "api_ns": duration(call) if call else None,
             "queue_ns": kernel["start"] - call["end"] if call else None,
         })  # fmt: skip
-    return found
+    return pairs
 
 
 def launch_coverage(tables: Tables) -> dict[str, int]:
-    """Count kernels and launch calls, and of each those whose partner is in the trace."""
+    """Count kernels and launch calls, and those whose counterpart is in the trace."""
     pairs = launches(tables)
     work = {(pid_of(row), row["correlationId"]) for table in (KERNEL, GRAPH) for row in tables[table]}
     calls = [call for call in api_calls(tables) if LAUNCH.match(call["name"]) or GRAPH_LAUNCH.match(call["name"])]
@@ -367,11 +367,11 @@ def launch_coverage(tables: Tables) -> dict[str, int]:
 
 
 def nvtx_ranges(tables: Tables, kinds: Collection[int] = (PUSH_POP, START_END)) -> list[Row]:
-    """Give the NVTX ranges with their `name` and `domain`; an open one has no end."""
-    named = strings(tables)
+    """Return the NVTX ranges with their `name` and `domain`; an open one has no end."""
+    names = strings(tables)
 
     def text(row: Row) -> str:
-        return row["text"] if row["text"] is not None else named.get(row["textId"], "")
+        return row["text"] if row["text"] is not None else names.get(row["textId"], "")
 
     domains = {(pid_of(row), row["domainId"]): text(row) for row in tables["NVTX_EVENTS"] if row["eventType"] == 75}
     ranges = [row for row in tables["NVTX_EVENTS"] if row["eventType"] in kinds]
@@ -379,62 +379,62 @@ def nvtx_ranges(tables: Tables, kinds: Collection[int] = (PUSH_POP, START_END)) 
 
 
 def open_at(ranges: Iterable[Row], global_tid: int, instant: int) -> list[Row]:
-    """Give the ranges of a thread that are open at an instant, innermost (the last opened) first."""
-    around = [row for row in ranges if row["globalTid"] == global_tid and row["start"] <= instant < _closing(row)]
-    return sorted(around, key=_from_outside, reverse=True)
+    """Return the ranges of a thread that are open at an instant, innermost (the last opened) first."""
+    open_ranges = [row for row in ranges if row["globalTid"] == global_tid and row["start"] <= instant < _closing(row)]
+    return sorted(open_ranges, key=_from_outside, reverse=True)
 
 
 def kernels_in_nvtx(
     tables: Tables, kinds: Collection[int] = (PUSH_POP, START_END)
 ) -> list[tuple[dict[str, Any], list[Row]]]:
-    """Give each launch with the ranges open on the launching thread when the call began, innermost first.
+    """Return each launch with the ranges open on the launching thread when the call began, innermost first.
 
     A kernel whose call is not in the trace is in no range.
     """
     ranges = nvtx_ranges(tables, kinds)
-    found = []
+    pairs = []
     for launch in launches(tables):
         call = launch["call"]
-        found.append((launch, open_at(ranges, call["globalTid"], call["start"]) if call else []))
-    return found
+        pairs.append((launch, open_at(ranges, call["globalTid"], call["start"]) if call else []))
+    return pairs
 
 
 def nvtx_gpu_time(tables: Tables, kinds: Collection[int] = (PUSH_POP, START_END)) -> dict[str, dict[str, int]]:
-    """Sum kernel time by range name: `total_ns` of all kernels inside, `own_ns` of those in no range further inside.
+    """Sum kernel time by range name: `total_ns` of all kernels inside, `own_ns` of those in no nested range.
 
-    A kernel inside two ranges of one name counts once. Ranges without kernels are there with zeros.
+    A kernel inside two ranges of one name counts once. Ranges without kernels have zeros.
     """
     totals: dict[str, Counter[str]] = defaultdict(Counter)
     for row in nvtx_ranges(tables, kinds):
         totals[row["name"]]["ranges"] += 1
-    for launch, around in kernels_in_nvtx(tables, kinds):
-        for name in {row["name"] for row in around}:
+    for launch, open_ranges in kernels_in_nvtx(tables, kinds):
+        for name in {row["name"] for row in open_ranges}:
             totals[name]["kernels"] += 1
             totals[name]["total_ns"] += launch["kernel_ns"]
-        if around:
-            totals[around[0]["name"]]["own_kernels"] += 1
-            totals[around[0]["name"]]["own_ns"] += launch["kernel_ns"]
+        if open_ranges:
+            totals[open_ranges[0]["name"]]["own_kernels"] += 1
+            totals[open_ranges[0]["name"]]["own_ns"] += launch["kernel_ns"]
     keys = ("ranges", "kernels", "total_ns", "own_kernels", "own_ns")
     return {name: {key: total[key] for key in keys} for name, total in totals.items()}
 
 
 def nvtx_nesting(tables: Tables) -> list[dict[str, Any]]:
-    """Give each push/pop range with its `depth` on its thread, 1 at the top, and the `path` of names down to it.
+    """Return each push/pop range with its `depth` on its thread, 1 at the top, and the `path` of names down to it.
 
-    It is inside the range, of whatever domain, that is the innermost of those open from its start to its end.
+    Its parent is the innermost range, of any domain, that is open from its start to its end.
     """
     threads: dict[int, list[Row]] = defaultdict(list)
     for row in nvtx_ranges(tables, {PUSH_POP}):
         threads[row["globalTid"]].append(row)
     nested = []
     for ranges in threads.values():
-        paths: list[tuple[Row, list[str]]] = []  # of those that come before: nothing that comes later is around a range
+        paths: list[tuple[Row, list[str]]] = []  # of earlier ranges: a later one is never a parent
         for row in sorted(ranges, key=_from_outside):
             path = next(
                 (
                     path
-                    for other, path in reversed(paths)
-                    if row["start"] < _closing(other) and _closing(row) <= _closing(other)
+                    for outer, path in reversed(paths)
+                    if row["start"] < _closing(outer) and _closing(row) <= _closing(outer)
                 ),
                 [],
             )
@@ -448,20 +448,20 @@ def _closing(row: Row) -> float:
 
 
 def _from_outside(row: Row) -> tuple[Any, ...]:
-    """Sort ranges by start, and those that start at one instant from the outer to the inner."""
+    """Return a sort key: by start, and from the outer to the inner range if they start together."""
     return row["start"], -_closing(row), row["name"], row["domain"], row["domainId"]
 
 
-# Synchronisation -----------------------------------------------------------------------------------------------------
+# Synchronization -----------------------------------------------------------------------------------------------------
 
 
 def d2h_sync_points(tables: Tables) -> list[dict[str, Any]]:
-    """Give the places where the host waits for data from the device, in order of time.
+    """Return the calls in which the host waits for data from the device, in order of time.
 
-    A place is a blocking device-to-host copy, or a wait that covers asynchronous ones: the copy's call came before on
-    the same thread, and the wait is for its stream, for an event recorded on its stream after it, or for its device.
-    A wait completes the copies that it covers; one for nothing new is no sync point. Where the trace does not say what
-    a call waited for, it is taken to wait for all.
+    A sync point is a blocking device-to-host copy, or a wait that covers asynchronous copies. A wait covers a copy
+    that an earlier call on the same thread started, if it waits for the stream of the copy, for an event recorded on
+    this stream after the copy, or for its device. A wait completes the copies that it covers; a wait that completes
+    none is not a sync point. If the trace lacks the target of a wait, the wait covers all copies.
     """
     kinds = labels(tables, "ENUM_CUDA_MEMCPY_OPER", COPY_KINDS)
     copies = _by_call(copy for copy in tables[MEMCPY] if kinds[copy["copyKind"]] == "Device-to-Host")
@@ -469,128 +469,129 @@ def d2h_sync_points(tables: Tables) -> list[dict[str, Any]]:
 
     blocking = blocking_copies(tables)
     points: list[dict[str, Any]] = []
-    recorded: dict[tuple[int, int], tuple[Row, int]] = {}  # an event: where, and when, it was last recorded
-    pending: dict[int, list[tuple[Row, int]]] = defaultdict(list)  # a thread's copies, each with its call's start
+    last_records: dict[tuple[int, int], tuple[Row, int]] = {}  # by event: its last record and the time
+    pending: dict[int, list[tuple[Row, int]]] = defaultdict(list)  # by thread: copies with the start of their calls
     for call in sorted(api_calls(tables), key=lambda call: call["start"]):
         pid, key, thread = pid_of(call), (pid_of(call), call["correlationId"]), call["globalTid"]
-        done: list[Row] = []
+        completed: list[Row] = []
         for record in records[key]:
-            recorded[pid, record["eventId"]] = (record, call["start"])
+            last_records[pid, record["eventId"]] = (record, call["start"])
         if key in blocking and "Async" not in call["name"]:
-            done = copies[key]
+            completed = copies[key]
         elif HOST_WAIT.match(call["name"]):
             wait = waits[key][0] if waits[key] else None
-            event = recorded.get((pid, wait["eventId"])) if wait else None
-            covered = [(_covers(wait, event, copy, began), copy, began) for copy, began in pending[thread]]
-            done = [copy for is_done, copy, _ in covered if is_done]
-            pending[thread] = [(copy, began) for is_done, copy, began in covered if not is_done]
+            event = last_records.get((pid, wait["eventId"])) if wait else None
+            covered = [
+                (_covers(wait, event, copy, copy_start), copy, copy_start) for copy, copy_start in pending[thread]
+            ]
+            completed = [copy for is_completed, copy, _ in covered if is_completed]
+            pending[thread] = [(copy, copy_start) for is_completed, copy, copy_start in covered if not is_completed]
         else:
             pending[thread] += [(copy, call["start"]) for copy in copies[key]]
-        if done:
-            points.append({"call": call, "copies": done, "bytes": sum(copy["bytes"] for copy in done)})
+        if completed:
+            points.append({"call": call, "copies": completed, "bytes": sum(copy["bytes"] for copy in completed)})
     return points
 
 
 def _by_call(rows: Iterable[Row]) -> dict[tuple[int, int], list[Row]]:
-    grouped: dict[tuple[int, int], list[Row]] = defaultdict(list)
+    groups: dict[tuple[int, int], list[Row]] = defaultdict(list)
     for row in rows:
         if row["correlationId"] is not None:
-            grouped[pid_of(row), row["correlationId"]].append(row)
-    return grouped
+            groups[pid_of(row), row["correlationId"]].append(row)
+    return groups
 
 
 def profiler_overheads(tables: Tables) -> list[Row]:
-    """Give what nsys lists as overhead and the program would not have had without it."""
+    """Return the overheads that the program would not have without nsys."""
     names = {row["id"]: row["value"] for row in tables["StringIds"]}
-    return [row for row in tables["PROFILER_OVERHEAD"] if not OF_PROGRAM.match(names.get(row["nameId"]) or "")]
+    return [row for row in tables["PROFILER_OVERHEAD"] if not PROGRAM_OVERHEAD.match(names.get(row["nameId"]) or "")]
 
 
 def blocking_copies(tables: Tables) -> dict[tuple[int, int], bool]:
-    """Give process and correlation id of the calls that return only when their copy is done, and whether by memory.
+    """Return process and correlation id of the calls that return when their copy is done.
 
-    Those are copies from or to memory of the host, but for asynchronous ones; of these, what goes to the host into
-    pageable memory.
+    These are copies from or to host memory. Of asynchronous ones they are those from the device into pageable memory;
+    for these the value is true.
     """
     kinds = labels(tables, "ENUM_CUDA_MEMCPY_OPER", COPY_KINDS)
     memory = labels(tables, "ENUM_CUDA_MEM_KIND", MEMORY_KINDS)
-    called: dict[tuple[int, int], Row] = call_of(tables)
-    found: dict[tuple[int, int], bool] = {}
+    calls: dict[tuple[int, int], Row] = calls_by_id(tables)
+    reads_by_call: dict[tuple[int, int], bool] = {}
     for copy in tables[MEMCPY]:
         key = (pid_of(copy), copy["correlationId"])
-        name = called[key]["name"] if key in called and copy["correlationId"] is not None else ""
+        name = calls[key]["name"] if key in calls and copy["correlationId"] is not None else ""
         if not re.match(r"cu(da)?Memcpy", name) or "Host" not in kinds[copy["copyKind"]]:
             continue
         is_read = kinds[copy["copyKind"]] == "Device-to-Host" and memory[copy["dstKind"]] == "Pageable"
         if is_read or "Async" not in name:
-            found[key] = found.get(key, False) or is_read
-    return found
+            reads_by_call[key] = reads_by_call.get(key, False) or is_read
+    return reads_by_call
 
 
-def _covers(wait: Row | None, event: tuple[Row, int] | None, copy: Row, copy_began: int) -> bool:
-    """Say whether a wait is for this copy. What was waited for is in the ids: syncType's numbers differ by version."""
+def _covers(wait: Row | None, event: tuple[Row, int] | None, copy: Row, copy_start: int) -> bool:
+    """Whether a wait covers this copy. The ids identify the target; the numbers of syncType differ by version."""
 
-    def same(row: Row, *keys: str) -> bool:
+    def matches_copy(row: Row, *keys: str) -> bool:
         return all(row[key] == copy[key] for key in keys)
 
     if wait is None:
         return True
     if wait["eventId"] != NO_EVENT:
-        return event is None or (same(event[0], "deviceId", "contextId", "streamId") and event[1] > copy_began)
-    # Versions of nsys say device 0 of every wait: the context tells which it was.
+        return event is None or (matches_copy(event[0], "deviceId", "contextId", "streamId") and event[1] > copy_start)
+    # Some versions of nsys write device 0 for every wait; the context identifies the device.
     if wait["streamId"] != NO_STREAM:
-        return same(wait, "contextId", "streamId")
-    return same(wait, "deviceId") or same(wait, "contextId")
+        return matches_copy(wait, "contextId", "streamId")
+    return matches_copy(wait, "deviceId") or matches_copy(wait, "contextId")
 
 
-# What idle GPUs are charged to -------------------------------------------------------------------------------------
+# Causes of idle time -------------------------------------------------------------------------------------------------
 
 
 def host_waits(tables: Tables) -> list[dict[str, Any]]:
-    """Give the times that a thread waited for the GPU: `calls`, `start` of the first and `end` of the last of them.
+    """Return when threads waited for the GPU: `calls`, `start` of the first call and `end` of the last one.
 
-    A wait is a synchronising call, a blocking copy from or to host memory, or an asynchronous copy into pageable
-    memory. The last such copy that a synchronising call completes is one wait with it.
+    A wait is a synchronizing call, a blocking copy from or to host memory, or an asynchronous copy into pageable
+    memory. A synchronizing call and the last such copy that it completes are one wait.
     """
     blocking = blocking_copies(tables)
     copies, syncs = _by_call(tables[MEMCPY]), _by_call(tables[SYNC])
     records = _by_call(tables["CUPTI_ACTIVITY_KIND_CUDA_EVENT"])
-    found: list[dict[str, Any]] = []
-    recorded: dict[tuple[int, int], tuple[Row, int]] = {}
-    pending: dict[int, list[tuple[Row, Row]]] = defaultdict(
-        list
-    )  # a thread's copies into pageable memory, with the call
+    waits: list[dict[str, Any]] = []
+    last_records: dict[tuple[int, int], tuple[Row, int]] = {}
+    # The copies of each thread into pageable memory, with their calls.
+    pending: dict[int, list[tuple[Row, Row]]] = defaultdict(list)
 
     def add(*calls: Row) -> None:
-        found.append({"calls": calls, "start": calls[0]["start"], "end": calls[-1]["end"]})
+        waits.append({"calls": calls, "start": calls[0]["start"], "end": calls[-1]["end"]})
 
     for call in sorted(outer_api_calls(tables), key=lambda call: call["start"]):
         key, thread = (pid_of(call), call["correlationId"]), call["globalTid"]
         for record in records[key]:
-            recorded[pid_of(call), record["eventId"]] = (record, call["start"])
+            last_records[pid_of(call), record["eventId"]] = (record, call["start"])
         if HOST_WAIT.match(call["name"]):
             wait = syncs[key][0] if syncs[key] else None
-            event = recorded.get((pid_of(call), wait["eventId"])) if wait else None
-            done = [pair for pair in pending[thread] if _covers(wait, event, pair[0], pair[1]["start"])]
-            pending[thread] = [pair for pair in pending[thread] if pair not in done]
-            for _, copying in done[:-1]:
-                add(copying)
-            add(*(copying for _, copying in done[-1:]), call)
+            event = last_records.get((pid_of(call), wait["eventId"])) if wait else None
+            completed = [pair for pair in pending[thread] if _covers(wait, event, pair[0], pair[1]["start"])]
+            pending[thread] = [pair for pair in pending[thread] if pair not in completed]
+            for _, copy_call in completed[:-1]:
+                add(copy_call)
+            add(*(copy_call for _, copy_call in completed[-1:]), call)
         elif key in blocking and "Async" not in call["name"]:
             add(call)
         else:
             pending[thread] += [(copy, call) for copy in copies[key] if key in blocking]
     for pairs in pending.values():
-        for _, copying in pairs:
-            add(copying)
-    return found
+        for _, copy_call in pairs:
+            add(copy_call)
+    return waits
 
 
 def idle_costs(tables: Tables) -> dict[tuple[str, int, int], int]:  # noqa: C901, PLR0912, PLR0915 - one loop
-    """Give what each wait, allocation and free costs: by "wait" or "allocation", thread and start of its last call.
+    """Return the cost of each wait, allocation and free, by "wait" or "allocation", thread and start of its last call.
 
-    All GPUs' gaps are looked at, one by one, together with the calls of the thread that launched the next operation too
-    late. A wait costs the part of the gap in which the thread was in it; and if it began before the gap, also what
-    comes after it without another cause, at most as long as the wait lasted besides.
+    Each gap of each GPU is compared with the calls of the thread that launched the next operation too late. A wait
+    costs the part of the gap that it covers. If it began before the gap, it also costs the time after it that has no
+    other cause, up to the rest of the wait's duration.
     """
     by_thread: dict[int, list[Row]] = defaultdict(list)
     for call in sorted(outer_api_calls(tables), key=lambda call: call["start"]):
@@ -600,14 +601,14 @@ def idle_costs(tables: Tables) -> dict[tuple[str, int, int], int]:  # noqa: C901
     overheads: dict[int, list[Interval]] = defaultdict(list)
     for row in profiler_overheads(tables):
         overheads[row["globalTid"]].append((row["start"], row["end"]))
-    held_up = {thread: union(times) for thread, times in overheads.items()}
+    profiler_intervals = {thread: union(times) for thread, times in overheads.items()}
     waits = host_waits(tables)
     waits_of: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for wait in waits:
         waits_of[wait["calls"][0]["globalTid"]].append(wait)
     wait_of = {_call_key(call): wait for wait in waits for call in wait["calls"]}
     blocking = blocking_copies(tables)
-    launched, kernels = call_of(tables), Counter((pid_of(row), row["correlationId"]) for row in tables[KERNEL])
+    launch_calls, kernels = calls_by_id(tables), Counter((pid_of(row), row["correlationId"]) for row in tables[KERNEL])
     costs: Counter[tuple[str, int, int]] = Counter()
 
     def key_of(call: Row) -> tuple[str, int, int] | None:
@@ -618,53 +619,55 @@ def idle_costs(tables: Tables) -> dict[tuple[str, int, int], int]:  # noqa: C901
         return ("allocation", call["globalTid"], call["start"]) if is_memory else None
 
     for work in work_of_gpus(tables).values():
-        own: Counter[tuple[str, int, int]] = Counter()
-        later: list[tuple[dict[str, Any], int]] = []
+        direct_costs: Counter[tuple[str, int, int]] = Counter()
+        delayed_costs: list[tuple[dict[str, Any], int]] = []
         work.sort(key=lambda op: (op["start"], op["correlationId"] is None, op["correlationId"] or 0, pid_of(op)))
-        reached, before = work[0]["start"], None
+        busy_until, previous = work[0]["start"], None
         for op in work:
             key = (pid_of(op), op["correlationId"])
-            launch = launched.get(key) if op["correlationId"] is not None else None
-            start, end = reached, op["start"]
-            same = before is not None and key == (pid_of(before), before["correlationId"]) and launch is not None
-            reached, before = max(reached, op["start"], op["end"]), op
-            if end <= start or launch is None or same:
+            launch = launch_calls.get(key) if op["correlationId"] is not None else None
+            start, end = busy_until, op["start"]
+            previous_key = (pid_of(previous), previous["correlationId"]) if previous else None
+            is_same_launch = key == previous_key and launch is not None
+            busy_until, previous = max(busy_until, op["start"], op["end"]), op
+            if end <= start or launch is None or is_same_launch:
                 continue
             if launch["start"] < start:
                 cause = key_of(launch)
-                if launch["end"] > start and cause and blocking.get(key):  # in time, but in a copy into pageable memory
-                    own[cause] += end - start
+                if (
+                    launch["end"] > start and cause and blocking.get(key)
+                ):  # launched in time, but the call blocks in the copy
+                    direct_costs[cause] += end - start
                 continue
             thread = launch["globalTid"]
 
             def free(a: int, b: int, thread: int = thread) -> int:
-                """How much of an interval the profiler leaves."""
-                return max(0, b - a) - sum(max(0, min(b, y) - max(a, x)) for x, y in held_up.get(thread, ()))
+                """Return the time of an interval outside the profiler."""
+                return max(0, b - a) - sum(max(0, min(b, y) - max(a, x)) for x, y in profiler_intervals.get(thread, ()))
 
-            straddling = [wait for wait in waits_of[thread] if wait["start"] <= start <= wait["end"] < end]
-            dry = max(straddling, key=lambda wait: wait["end"], default=None)
-            since = dry["end"] if dry else end
-            starved = free(since, end)
-            calls = by_thread[thread]  # of one thread no call begins inside another
+            waits_across_start = [wait for wait in waits_of[thread] if wait["start"] <= start <= wait["end"] < end]
+            last_wait = max(waits_across_start, key=lambda wait: wait["end"], default=None)
+            starved_start = last_wait["end"] if last_wait else end
+            starved_ns = free(starved_start, end)
+            calls = by_thread[thread]  # outer calls of one thread do not overlap
             for call in calls[bisect_right(ends[thread], start) : bisect_left(starts[thread], end)]:
                 a, b = max(call["start"], start), min(call["end"], end)
-                if (
-                    a >= b or call["start"] > launch["start"]
-                ):  # then the operation is on its way, whatever the thread does
+                # After the launch call the thread no longer delays the operation.
+                if a >= b or call["start"] > launch["start"]:
                     continue
                 cause = key_of(call)
                 if cause:
-                    own[cause] += free(a, b)
-                    starved -= free(max(a, since), b) if b > since else 0
-                elif GRAPH_LAUNCH.match(call["name"]) and call["start"] == launch["start"] and b > since:
-                    starved -= min(500 * kernels[key], free(a, b))
-            if dry:
-                later.append((dry, starved))
-        costs.update(own)
-        for wait, starved in later:
+                    direct_costs[cause] += free(a, b)
+                    starved_ns -= free(max(a, starved_start), b) if b > starved_start else 0
+                elif GRAPH_LAUNCH.match(call["name"]) and call["start"] == launch["start"] and b > starved_start:
+                    starved_ns -= min(500 * kernels[key], free(a, b))
+            if last_wait:
+                delayed_costs.append((last_wait, starved_ns))
+        costs.update(direct_costs)
+        for wait, starved_ns in delayed_costs:
             last = wait["calls"][-1]
             name = ("wait", last["globalTid"], last["start"])
-            costs[name] += min(starved, max(0, sum(map(duration, wait["calls"])) - own[name]))
+            costs[name] += min(starved_ns, max(0, sum(map(duration, wait["calls"])) - direct_costs[name]))
     return {name: ns for name, ns in costs.items() if ns}
 
 

@@ -1,11 +1,12 @@
-"""Pipelines whose truth is known by construction: which stage waits for which, and who is late.
+"""Pipelines with expected values by construction: which stage waits for which, and which rank is late.
 
     run = PipelineRun(8, microbatches=16)
-    run.python[3] = {4: 6_000_000}       # stage 3 thinks for 6 ms more in step 4, before its third microbatch
+    run.python[3] = {4: 6_000_000}       # stage 3 runs 6 ms more of Python in step 4, before its third microbatch
     run.merged().write(path)
 
-GPipe: all microbatches forward, each stage receives, computes and sends; then all backward, which takes twice as long;
-at the end of a step all stages reduce a number. A message is over on both sides when both are there and it is sent.
+The schedule is GPipe's. All microbatches go forward: each stage receives, computes and sends. Then all go backward,
+which takes twice as long. At the end of a step all stages reduce a number. A message ends on both sides at the same
+time, when both are ready and the transfer is done.
 """
 
 from __future__ import annotations
@@ -30,22 +31,22 @@ _SCHEMA, _LAUNCH = 6, 6_000
 
 
 def message(size: int, peer: int) -> bytes:
-    """What NCCL's range of a send or a receive carries: communicator, size, peer."""
+    """Return the payload of NCCL's range of a send or a receive: communicator, size, peer."""
     fields = struct.pack("<QQi4x", COMMUNICATOR, size, peer)
     return struct.pack("<QQQQ", 1, _SCHEMA, len(fields), 32 + len(fields)) + fields
 
 
 class PipelineRun:
-    """A pipeline; what is different about a stage is said before it is written.
+    """A pipeline. Set the attributes of its stages before writing it.
 
     Attributes:
-        forward: How long a stage computes for a microbatch.
-        slower: How many times as long a stage takes, by rank.
-        python: How long a rank thinks more than others before its third microbatch, by rank and step.
-        size: Of a message; `transfer` is how long it takes.
-        is_told: Whether NCCL's payloads are in the trace.
-        replicas: How many pipelines run side by side; ranks are numbered pipeline by pipeline.
-        begins: The first step that a rank's capture has.
+        forward: Time that a stage computes for a microbatch, in ns.
+        slower: Factor by which the computing time of a stage is longer, by rank.
+        python: Time of additional Python before a rank's third microbatch, by rank and step.
+        size: Size of a message; `transfer` is its duration.
+        has_payloads: Whether NCCL's payloads are in the trace.
+        replicas: Number of pipelines that run in parallel; ranks are numbered pipeline by pipeline.
+        begins: The first step in the capture of a rank.
     """
 
     def __init__(self, stages: int, *, microbatches: int = 8, steps: int = 8) -> None:
@@ -53,56 +54,58 @@ class PipelineRun:
         self.forward, self.size, self.transfer = 200_000, 1 << 20, 20_000
         self.slower: dict[int, float] = {}
         self.python: dict[int, dict[int, int]] = defaultdict(dict)
-        self.is_told, self.replicas = True, 1
+        self.has_payloads, self.replicas = True, 1
         self.begins: dict[int, int] = {}
 
     def merged(self) -> Trace:
-        """One trace in which all ranks are processes."""
+        """Return one trace in which all ranks are processes."""
         trace = Trace()
         count = self.stages * self.replicas
-        self._go([trace.thread(pid=100 + rank, gpus=(rank,), now=1_000_000) for rank in range(count)])
+        self._simulate([trace.thread(pid=100 + rank, gpus=(rank,), now=1_000_000) for rank in range(count)])
         return trace
 
     def write(self, folder: Path) -> list[Path]:
         """Write a file for each rank."""
         traces = [Trace() for _ in range(self.stages * self.replicas)]
-        marks = self._go([trace.thread(pid=100 + at, gpus=(at,), now=1_000_000) for at, trace in enumerate(traces)])
+        marks = self._simulate(
+            [trace.thread(pid=100 + rank, gpus=(rank,), now=1_000_000) for rank, trace in enumerate(traces)]
+        )
         for rank, step in self.begins.items():
             for rows in traces[rank].rows.values():
                 rows[:] = [row for row in rows if row.get("start") is None or row["start"] >= marks[rank][step]]
         return [trace.write(folder / f"rank{rank}.sqlite") for rank, trace in enumerate(traces)]
 
-    def _go(self, hosts: Sequence[Host]) -> list[list[int]]:
+    def _simulate(self, hosts: Sequence[Host]) -> list[list[int]]:
         chance = random.Random(1)  # noqa: S311 - not for secrets
         for trace in {id(host.trace): host.trace for host in hosts}.values():
             describe_payloads(trace)
             trace.row("NVTX_PAYLOAD_SCHEMAS", domainId=1, schemaId=_SCHEMA, numEntries=3, payloadSize=24)
-            for at, (name, kind, offset) in enumerate(
+            for index, (name, kind, offset) in enumerate(
                 (("NCCL communicator ID", 18, None), ("Message size [bytes]", 22, 8), ("Peer rank", 5, 16))
             ):
                 trace.row(
-                    "NVTX_PAYLOAD_SCHEMA_ENTRIES", domainId=1, schemaId=_SCHEMA, idx=at, type=kind, name=name,
+                    "NVTX_PAYLOAD_SCHEMA_ENTRIES", domainId=1, schemaId=_SCHEMA, idx=index, type=kind, name=name,
                     offset=offset,
                 )  # fmt: skip
-        free = [1_000_000] * len(hosts)  # when the GPU has done what it was given
+        free = [1_000_000] * len(hosts)  # end of the last operation of each GPU
         marks: list[list[int]] = [[] for _ in hosts]
         for step in range(self.steps):
-            begun = [host.now for host in hosts]
+            step_starts = [host.now for host in hosts]
             for rank in range(len(hosts)):
                 marks[rank].append(hosts[rank].now - 1_000)
             self._step(hosts, free, step, chance)
-            arrived = max(free) + 2_000
+            last_end = max(free) + 2_000
             for rank, host in enumerate(hosts):
                 self._nccl(
-                    host, (ALL_REDUCE, "ncclAllReduce", payload(COMMUNICATOR, 4)), free[rank] + 2_000, arrived + 9_000
+                    host, (ALL_REDUCE, "ncclAllReduce", payload(COMMUNICATOR, 4)), free[rank] + 2_000, last_end + 9_000
                 )
-                free[rank] = arrived + 9_000
+                free[rank] = last_end + 9_000
                 host.sync("device", waits=max(free[rank] - host.now, 0) + 1_000)
-                host.range("step", begun[rank], host.now - 500)
+                host.range("step", step_starts[rank], host.now - 500)
         return marks
 
     def _step(self, hosts: Sequence[Host], free: list[int], step: int, chance: random.Random) -> None:
-        """Run all stages, each as far as it comes, until all are through."""
+        """Run each stage as far as possible, in turn, until all are done."""
         todo = [self._plan(rank) for rank in range(len(hosts))]
         while any(todo):
             for rank, plan in enumerate(todo):
@@ -120,13 +123,15 @@ class PipelineRun:
                     peer = plan[0][1]
                     if todo[peer] and todo[peer][0][:2] == ("receive", rank):
                         end = max(free[rank], free[peer]) + 1_000 + self.transfer
-                        for at, other, name in ((rank, peer, "ncclSend"), (peer, rank, "ncclRecv")):
-                            self._nccl(hosts[at], (SEND_RECV, name, message(self.size, other)), free[at] + 1_000, end)
-                            free[at] = end
-                            todo[at].pop(0)
+                        for member, partner, name in ((rank, peer, "ncclSend"), (peer, rank, "ncclRecv")):
+                            self._nccl(
+                                hosts[member], (SEND_RECV, name, message(self.size, partner)), free[member] + 1_000, end
+                            )
+                            free[member] = end
+                            todo[member].pop(0)
 
     def _plan(self, rank: int) -> list[tuple]:
-        """What a rank does in a step, in order."""
+        """Return the activities of a rank in a step, in order."""
         stage, plan = rank % self.stages, []
         runs = round(self.forward * self.slower.get(rank, 1.0))
         for before, after, name, times in ((rank - 1, rank + 1, "gemm", 1), (rank + 1, rank - 1, "backward", 2)):
@@ -139,10 +144,10 @@ class PipelineRun:
 
     def _nccl(self, host: Host, call: tuple[str, str, bytes], start: int, end: int) -> None:
         kernel, name, data = call
-        at = max(host.now, start - _LAUNCH)
-        host.idle(at - host.now)
-        if self.is_told:
-            host.range(name, at, at + 4_500, domain="NCCL")
+        call_start = max(host.now, start - _LAUNCH)
+        host.idle(call_start - host.now)
+        if self.has_payloads:
+            host.range(name, call_start, call_start + 4_500, domain="NCCL")
             event = next(row for row in reversed(host.trace.rows["NVTX_EVENTS"]) if row.get("end") is not None)
             event["binaryData"] = data
         host.idle(200)
@@ -150,15 +155,15 @@ class PipelineRun:
 
     @staticmethod
     def _launch(host: Host, name: str, start: int, runs: int, stream: int = 7) -> None:
-        at = max(host.now, start - _LAUNCH)
-        host.launch(name, at=at, api=3_000, queue=start - at - 3_000, runs=runs, stream=stream)
+        call_start = max(host.now, start - _LAUNCH)
+        host.launch(name, start=call_start, api=3_000, queue=start - call_start - 3_000, runs=runs, stream=stream)
 
 
 class RingRun(PipelineRun):
-    """Every rank hands blocks around a ring, as attention over long sequences does: to the next, from the one before.
+    """Ranks in a ring, as in attention over long sequences: each sends to the next rank and receives from the previous.
 
-    In each of `stages` hops a rank computes, and then sends and receives in one kernel, which lasts until both of its
-    neighbors are there. `python` is thought before the third hop.
+    In each of `stages` hops a rank computes, and then sends and receives in one kernel, which lasts until both
+    neighbors are ready. The time of `python` comes before the third hop.
     """
 
     def _step(self, hosts: Sequence[Host], free: list[int], step: int, chance: random.Random) -> None:
@@ -172,26 +177,26 @@ class RingRun(PipelineRun):
                 runs = round(self.forward * self.slower.get(rank, 1.0)) + chance.randrange(2_000)
                 self._launch(host, "attention(float *)", free[rank] + 1_000, runs)
                 free[rank] += 1_000 + runs
-            there = list(free)
+            ready_ns = list(free)
             for rank, host in enumerate(hosts):
                 before, after = (rank - 1) % count, (rank + 1) % count
-                end = max(there[before], there[rank], there[after]) + 1_000 + self.transfer
-                at = max(host.now, there[rank] + 1_000 - 3 * _LAUNCH)
-                host.idle(at - host.now)
+                end = max(ready_ns[before], ready_ns[rank], ready_ns[after]) + 1_000 + self.transfer
+                call_start = max(host.now, ready_ns[rank] + 1_000 - 3 * _LAUNCH)
+                host.idle(call_start - host.now)
                 for name, peer in (("ncclSend", after), ("ncclRecv", before)):
                     host.range(name, host.now, host.now + 1_000, domain="NCCL")
                     event = next(row for row in reversed(host.trace.rows["NVTX_EVENTS"]) if row.get("end") is not None)
                     event["binaryData"] = message(self.size, peer)
                     host.idle(1_200)
-                self._launch(host, SEND_RECV, there[rank] + 1_000, end - there[rank] - 1_000, COMM_STREAM)
+                self._launch(host, SEND_RECV, ready_ns[rank] + 1_000, end - ready_ns[rank] - 1_000, COMM_STREAM)
                 free[rank] = end
 
 
 class InterleavedRun(PipelineRun):
-    """A pipeline in which each rank has several stages: from the last rank a microbatch goes on at the first one.
+    """A pipeline in which each rank has several stages: after the last rank a microbatch continues on the first one.
 
-    Microbatches go forward in groups of as many as there are ranks, each group through all `chunks`, and backward
-    likewise. A rank does not wait until what it sends has arrived: it sends on a stream of its own.
+    Microbatches go forward in groups, each group through all `chunks`. The size of a group is the number of ranks.
+    They go backward in the same groups. A rank does not wait until its messages arrive: it sends on another stream.
     """
 
     chunks = 2
@@ -199,20 +204,20 @@ class InterleavedRun(PipelineRun):
     def _step(self, hosts: Sequence[Host], free: list[int], step: int, chance: random.Random) -> None:
         count, lead = len(hosts), 200_000
         plans = [self._order(count) for _ in hosts]
-        free[:] = [max(at, host.now + lead) for at, host in zip(free, hosts, strict=True)]
-        done: dict[tuple[str, int, int], tuple[int, int]] = {}  # of a microbatch at a stage: when, and on which rank
+        free[:] = [max(free_ns, host.now + lead) for free_ns, host in zip(free, hosts, strict=True)]
+        results: dict[tuple[str, int, int], tuple[int, int]] = {}  # by microbatch and stage: end and rank
         events: list[list[tuple]] = [[] for _ in hosts]
         todo = [0] * count
-        while any(at < len(plan) for at, plan in zip(todo, plans, strict=True)):
+        while any(position < len(plan) for position, plan in zip(todo, plans, strict=True)):
             for rank, plan in enumerate(plans):
                 while todo[rank] < len(plan):
                     name, number, chunk = plan[todo[rank]]
                     stage = chunk * count + rank
-                    needs = self._needs(name, number, stage, count)
-                    if needs and needs not in done:
+                    needs = self._needed_result(name, number, stage, count)
+                    if needs and needs not in results:
                         break
-                    if needs and done[needs][1] != rank:
-                        ready, sender = done[needs]
+                    if needs and results[needs][1] != rank:
+                        ready, sender = results[needs]
                         end = max(free[rank], ready) + 1_000 + self.transfer
                         events[rank].append((free[rank] + 1_000, end, "ncclRecv", sender))
                         events[sender].append((ready + 1_000, end, "ncclSend", rank))
@@ -222,20 +227,20 @@ class InterleavedRun(PipelineRun):
                     start = free[rank] + 1_000 + late
                     free[rank] = start + runs + chance.randrange(2_000)
                     events[rank].append((start, free[rank], name, -1))
-                    done[name, number, stage] = free[rank], rank
+                    results[name, number, stage] = free[rank], rank
                     todo[rank] += 1
         for rank, host in enumerate(hosts):
             for start, end, name, peer in sorted(events[rank]):
-                at = max(host.now, start - lead)
-                host.idle(at - host.now)
+                call_start = max(host.now, start - lead)
+                host.idle(call_start - host.now)
                 if peer >= 0:
-                    host.range(name, at, at + 2_500, domain="NCCL")
+                    host.range(name, call_start, call_start + 2_500, domain="NCCL")
                     event = next(row for row in reversed(host.trace.rows["NVTX_EVENTS"]) if row.get("end") is not None)
                     event["binaryData"] = message(self.size, peer)
                     host.idle(200)
                 stream = {"ncclSend": COMM_STREAM + 1, "ncclRecv": COMM_STREAM}.get(name, 7)
-                shown = SEND_RECV if peer >= 0 else f"{name}(float *)"
-                host.launch(shown, api=3_000, queue=start - host.now - 3_000, runs=end - start, stream=stream)
+                kernel_name = SEND_RECV if peer >= 0 else f"{name}(float *)"
+                host.launch(kernel_name, api=3_000, queue=start - host.now - 3_000, runs=end - start, stream=stream)
             free[rank] = max(free[rank], *(end for _, end, *_ in events[rank]))
 
     def _order(self, count: int) -> list[tuple[str, int, int]]:
@@ -246,8 +251,8 @@ class InterleavedRun(PipelineRun):
                     plan += [(name, number, chunk) for number in range(group, group + count)]
         return plan
 
-    def _needs(self, name: str, number: int, stage: int, count: int) -> tuple[str, int, int] | None:
-        """The microbatch at the stage before; at the first one none, and the last one turns round."""
+    def _needed_result(self, name: str, number: int, stage: int, count: int) -> tuple[str, int, int] | None:
+        """Return the result that a stage needs: of the previous stage. The last stage starts the backward pass."""
         last = count * self.chunks - 1
         if name == "gemm":
             return (name, number, stage - 1) if stage else None

@@ -5,14 +5,14 @@
     planted.steps[3].idle_ns["blocked"]
 
 A loop is a host that does one thing after another and a GPU that starts each operation when its launch call has
-returned and its stream is free. While they run, every nanosecond in which the GPU has nothing to do is written down
-with what the host was doing: the truth of the idle time, made without looking at the trace.
+returned and its stream is free. While they run, each nanosecond without GPU work is recorded together with the
+activity of the host. So the expected idle time does not depend on the trace.
 
-Causes of idle time. If the next operation's launch call began before the GPU went idle, the operation was launched in
-time and waited for something else: *dependency*. Else the host was late, and each nanosecond is what the host did in
-it: *blocked* in a sync or a blocking copy, *allocation*, *profiler* for the profiler's own work, and *starved* for all
-the rest: Python, other calls, the launch call itself and the way of the operation to the GPU. Before the first
-operation and after the last one is *edge*.
+Causes of idle time. If the launch call of the next operation began before the GPU went idle, the operation was
+launched in time and waited for something else: *dependency*. Otherwise the host was late, and each nanosecond has the
+host's activity as its cause: *blocked* in a sync or a blocking copy, *allocation*, *profiler* for the profiler's own
+work, and *starved* for the rest, which is Python, other calls, the launch call itself and the latency from the call
+to the GPU. Time before the first operation and after the last one is *edge*.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CAUSES = {"sync": "blocked", "blocking copy": "blocked", "allocation": "allocati
 
 @dataclass(frozen=True)
 class Gap:
-    """A time in which a GPU was idle for one cause; `host` is what the host did in it."""
+    """A time in which a GPU was idle for one cause; `host` is the activity of the host."""
 
     gpu_id: int
     start_ns: int
@@ -45,7 +45,7 @@ class Gap:
 
 @dataclass
 class Step:
-    """What one step is known to hold, on its own GPU. The wall is from its first operation to the next step's."""
+    """The expected values of one step on its GPU. Its wall time ends at the first operation of the next step."""
 
     host_start_ns: int
     start_ns: int = 0
@@ -55,8 +55,8 @@ class Step:
     idle_ns: dict[str, int] = field(default_factory=dict)
     phase: str = "steady"
 
-    def count(self, what: str, number: int = 1) -> None:
-        self.counts[what] = self.counts.get(what, 0) + number
+    def count(self, name: str, number: int = 1) -> None:
+        self.counts[name] = self.counts.get(name, 0) + number
 
     @property
     def wall_ns(self) -> int:
@@ -65,7 +65,7 @@ class Step:
 
 @dataclass
 class Planted:
-    """A trace with its truth: the steps of each process, and the gaps of all GPUs over the trace's wall."""
+    """A trace with its expected values: the steps of each process, and the gaps of all GPUs in the trace."""
 
     trace: Trace
     loops: list[Loop]
@@ -85,7 +85,7 @@ class Planted:
 
 
 class Loop:
-    """A host thread and its GPU, from which the truth is read while they run."""
+    """A host thread and its GPU. The expected values are recorded while they run."""
 
     def __init__(self, trace: Trace, *, pid: int = 100, gpu: int = 0, nvtx: str = "") -> None:
         self.trace, self.gpu, self.nvtx = trace, gpu, nvtx
@@ -94,38 +94,38 @@ class Loop:
         self.gaps: list[Gap] = []
         self.busy: list[tuple[int, int]] = []
         self.streams: dict[int, int] = {}
-        self.did: list[tuple[str, int, int]] = []  # what the host did, and when
+        self.host_activities: list[tuple[str, int, int]] = []  # name, start, end
         self.first_call: int | None = None
 
-    # What a host does ------------------------------------------------------------------------------------------------
+    # Host activities -------------------------------------------------------------------------------------------------
 
     def step(self, phase: str = "steady") -> Step:
-        """Begin a step; the one before it ends."""
+        """Begin a step and end the previous one."""
         self._close_range()
         self.steps.append(Step(self.host.now, phase=phase))
         return self.steps[-1]
 
     def python(self, ns: int) -> None:
-        """Do something else than calling CUDA."""
+        """Spend time outside CUDA."""
         self._note("python", ns)
         self.host.idle(ns)
 
     def launch(
         self, name: str, runs: int, *, api: int = 4_000, stream: int = NULL_STREAM, waits: int = 0, **shape: Any
     ) -> None:
-        """Launch a kernel; it `waits` for something else when its stream and its call are ready."""
+        """Launch a kernel. It starts `waits` after its stream and its call are ready."""
         start = self._call("launch", api)
         begins = self._operate(start, start + api + LATENCY, runs, stream, waits)
-        self.host.launch(name, at=start, api=api, queue=begins - start - api, runs=runs, stream=stream, **shape)
+        self.host.launch(name, start=start, api=api, queue=begins - start - api, runs=runs, stream=stream, **shape)
         self._count("kernels", "launch_calls")
 
-    def graph(self, *, kernels: list[tuple[str, int]] | None = None, whole: int = 0, api: int = 10_000) -> None:
-        """Launch a CUDA graph whose kernels follow each other at once."""
+    def graph(self, *, kernels: list[tuple[str, int]] | None = None, graph_ns: int = 0, api: int = 10_000) -> None:
+        """Launch a CUDA graph whose kernels run back to back."""
         start = self._call("launch", api)
-        runs = whole or sum(ns for _, ns in kernels or ())
+        runs = graph_ns or sum(ns for _, ns in kernels or ())
         begins = self._operate(start, start + api + LATENCY, runs, NULL_STREAM)
         queue = begins - start - api
-        self.host.graph_launch(kernels=kernels, whole=whole or None, at=start, api=api, queue=queue, gap=0)
+        self.host.graph_launch(kernels=kernels, graph_ns=graph_ns or None, start=start, api=api, queue=queue, gap=0)
         self._count("launch_calls", "graph_launches")
         self._count("kernels", number=len(kernels or ()))
 
@@ -136,51 +136,51 @@ class Loop:
         self._call("blocking copy" if blocking else "copy", begins + runs - start if blocking else api)
         self._operate(start, begins, runs, NULL_STREAM)
         queue = begins - start - api
-        self.host.copy(kind, size, at=start, api=api, queue=queue, runs=runs, blocking=blocking)
+        self.host.copy(kind, size, start=start, api=api, queue=queue, runs=runs, blocking=blocking)
         self._count(f"{kind.lower()}_copies")
         self._count(f"{kind.lower()}_bytes", number=size)
         if blocking:
             self._count("sync_points")
 
     def sync(self, wakes: int = 1_000) -> None:
-        """Wait for the stream; the host `wakes` so long after the work is done."""
+        """Wait for the stream. The host wakes `wakes` ns after the work is done."""
         start = self.host.now
         takes = max(self.streams.get(NULL_STREAM, 0) - start, 0) + wakes
         self._call("sync", takes)
-        self.host.sync("stream", at=start, waits=takes)
+        self.host.sync("stream", start=start, waits=takes)
         self._count("sync_calls", "sync_points")
 
     def malloc(self, size: int, takes: int) -> None:
         start = self._call("allocation", takes)
-        self.host.malloc(size, at=start, takes=takes)
+        self.host.malloc(size, start=start, takes=takes)
         self._count("mallocs")
 
     def free(self, takes: int) -> None:
         start = self._call("allocation", takes)
-        self.host.free(at=start, takes=takes)
+        self.host.free(start=start, takes=takes)
         self._count("frees")
 
     def profiler(self, takes: int) -> None:
-        """Have the profiler hold the host up."""
+        """Let the profiler block the host."""
         start = self.host.now
         self._note("profiler", takes)
         self.trace.overhead("CUPTI Buffer flush", start, start + takes, self.host)
         self.host.idle(takes)
 
-    # The truth -------------------------------------------------------------------------------------------------------
+    # Expected values -------------------------------------------------------------------------------------------------
 
-    def done(self) -> Loop:
-        """End the last step, and lay the time over the steps."""
+    def finish(self) -> Loop:
+        """End the last step, and assign busy and idle time to the steps."""
         self._close_range()
         ops_end = max(end for _, end in self.busy)
-        for step, following in zip(self.steps, [*self.steps[1:], None], strict=True):
-            step.end_ns = following.start_ns if following else ops_end
+        for step, next_step in zip(self.steps, [*self.steps[1:], None], strict=True):
+            step.end_ns = next_step.start_ns if next_step else ops_end
         for step in self.steps:
             step.busy_ns = sum(max(0, min(end, step.end_ns) - max(start, step.start_ns)) for start, end in self.busy)
             for gap in self.gaps:
-                inside = min(gap.end_ns, step.end_ns) - max(gap.start_ns, step.start_ns)
-                if inside > 0:
-                    step.idle_ns[gap.cause] = step.idle_ns.get(gap.cause, 0) + inside
+                overlap = min(gap.end_ns, step.end_ns) - max(gap.start_ns, step.start_ns)
+                if overlap > 0:
+                    step.idle_ns[gap.cause] = step.idle_ns.get(gap.cause, 0) + overlap
         return self
 
     def edges(self, first: int, last: int) -> None:
@@ -194,26 +194,26 @@ class Loop:
             name = self.nvtx.replace("#", str(len(self.steps) - 1))
             self.host.range(name, self.steps[-1].host_start_ns, self.host.now)
 
-    def _note(self, what: str, takes: int) -> None:
-        self.did.append((what, self.host.now, self.host.now + takes))
+    def _note(self, activity: str, takes: int) -> None:
+        self.host_activities.append((activity, self.host.now, self.host.now + takes))
 
-    def _call(self, what: str, takes: int) -> int:
+    def _call(self, activity: str, takes: int) -> int:
         if self.first_call is None:
             self.first_call = self.host.now
-        self._note(what, takes)
+        self._note(activity, takes)
         return self.host.now
 
     def _count(self, *names: str, number: int = 1) -> None:
         for name in names:
             self.steps[-1].count(name, number)
 
-    def _operate(self, called: int, ready: int, runs: int, stream: int, waits: int = 0) -> int:
-        """Run an operation on the GPU, and explain the idle time before it."""
+    def _operate(self, call_start: int, ready: int, runs: int, stream: int, waits: int = 0) -> int:
+        """Run an operation on the GPU, and record the idle time before it."""
         begins = max(ready, self.streams.get(stream, 0)) + waits
         free = self.busy[-1][1] if self.busy else None
         if free is None or begins > free:
             if free is not None:
-                self._explain(free, begins, called)
+                self._explain(free, begins, call_start)
             self.busy.append((begins, begins + runs))
         else:
             start, end = self.busy[-1]
@@ -223,18 +223,18 @@ class Loop:
         step.start_ns = min(step.start_ns or begins, begins)
         return begins
 
-    def _explain(self, start: int, end: int, called: int) -> None:
-        if called < start:
+    def _explain(self, start: int, end: int, call_start: int) -> None:
+        if call_start < start:
             self.gaps.append(Gap(self.gpu, start, end, "dependency", ""))
             return
-        at = start
-        for what, begun, over in self.did:
-            if over > at and begun < end and at < end:
-                until = min(over, end)
-                self.gaps.append(Gap(self.gpu, at, until, CAUSES.get(what, "starved"), what))
-                at = until
-        if at < end:
-            self.gaps.append(Gap(self.gpu, at, end, "starved", "latency"))
+        gap_start = start
+        for activity, activity_start, activity_end in self.host_activities:
+            if activity_end > gap_start and activity_start < end and gap_start < end:
+                gap_end = min(activity_end, end)
+                self.gaps.append(Gap(self.gpu, gap_start, gap_end, CAUSES.get(activity, "starved"), activity))
+                gap_start = gap_end
+        if gap_start < end:
+            self.gaps.append(Gap(self.gpu, gap_start, end, "starved", "latency"))
 
 
 def planted(trace: Trace, *loops: Loop, tokens_per_step: int = 1) -> Planted:
@@ -243,12 +243,12 @@ def planted(trace: Trace, *loops: Loop, tokens_per_step: int = 1) -> Planted:
     first = min(row["start"] for row in rows)
     last = max(*(row["end"] for row in rows), *(loop.busy[-1][1] for loop in loops))
     for loop in loops:
-        loop.done().edges(first, last)
+        loop.finish().edges(first, last)
     return Planted(trace, list(loops), tokens_per_step)
 
 
 def layers(loop: Loop, runs: int = 2_000, *, count: int = 3, think: int = 5_000, grid: int = 4, **launch: Any) -> None:
-    """Launch what a step of a small decoder launches: 3 kernels of its own, and 2 for each layer."""
+    """Launch the kernels of a small decoder's step: 3 kernels, and 2 for each layer."""
     kernels = ["embed", *["norm", "gemm"] * count, "head", "argmax"]
     for name in kernels:
         loop.launch(f"{name}(float *)", runs, grid=(grid, 1, 1), **launch)
@@ -257,7 +257,7 @@ def layers(loop: Loop, runs: int = 2_000, *, count: int = 3, think: int = 5_000,
 
 
 def launch_bound(steps: int = 8, *, nvtx: str = "", straggler: int | None = None, tokens_per_step: int = 1) -> Planted:
-    """9 kernels shorter than their launches: of the 9 µs that one takes, 7 are idle and starved."""
+    """Kernels shorter than their launches: of the 9 µs that each of the 9 takes, 7 are idle and starved."""
     trace = Trace()
     loop = Loop(trace, nvtx=nvtx)
     for number in range(steps):
@@ -268,9 +268,9 @@ def launch_bound(steps: int = 8, *, nvtx: str = "", straggler: int | None = None
     return planted(trace, loop, tokens_per_step=tokens_per_step)
 
 
-def straggling(steps: int = 12, *, which: int = 7) -> Planted:
+def straggling(steps: int = 12, *, slow_step: int = 7) -> Planted:
     """One step in which the host does something else for 500 µs."""
-    return launch_bound(steps, straggler=which)
+    return launch_bound(steps, straggler=slow_step)
 
 
 def tokens_in_batches(steps: int = 6) -> Planted:
@@ -279,7 +279,7 @@ def tokens_in_batches(steps: int = 6) -> Planted:
 
 
 def deep_queue(steps: int = 8, *, nvtx: str = "") -> Planted:
-    """Kernels of 50 µs that are launched every 4 µs: the host is all steps ahead, and the GPU never waits."""
+    """Kernels of 50 µs that are launched every 4 µs: the host runs ahead, and the GPU never waits."""
     trace = Trace()
     loop = Loop(trace, nvtx=nvtx)
     for _ in range(steps):
@@ -290,7 +290,7 @@ def deep_queue(steps: int = 8, *, nvtx: str = "") -> Planted:
 
 
 def sync_bound(steps: int = 8, *, nvtx: str = "") -> Planted:
-    """Each step reads its token back: the host sleeps 20 µs into the idle time, and then needs 10 µs to go on."""
+    """Each step reads its token back: the host wakes 20 µs after the copy, and works 10 µs before the next launch."""
     trace = Trace()
     loop = Loop(trace, nvtx=nvtx)
     for _ in range(steps):
@@ -316,7 +316,7 @@ def copy_bound(steps: int = 8) -> Planted:
 
 
 def allocating(steps: int = 8, *, warm_up: int | None = None) -> Planted:
-    """Steps that allocate and free 30 µs each between two kernels: all of them, or the first `warm_up` alone."""
+    """Steps that allocate and free between two kernels, 30 µs each: all steps, or only the first `warm_up`."""
     trace = Trace()
     loop = Loop(trace)
     for number in range(steps):
@@ -345,7 +345,7 @@ def profiled(steps: int = 8) -> Planted:
 
 
 def dependent(steps: int = 8) -> Planted:
-    """Two streams; the second one's kernel is launched in time and starts 6 µs after all else is done."""
+    """Two streams. The kernel on the second one is launched in time and starts 6 µs after all other work is done."""
     trace = Trace()
     loop = Loop(trace)
     for _ in range(steps):
@@ -395,14 +395,14 @@ def prefill_and_decode(steps: int = 8) -> Planted:
     return planted(trace, loop)
 
 
-def graphs(steps: int = 8, *, whole: bool = False) -> Planted:
-    """Each step is one CUDA graph of 6 kernels and a sampling kernel, traced per node or as a whole."""
+def graphs(steps: int = 8, *, graph_level: bool = False) -> Planted:
+    """Each step is one CUDA graph of 6 kernels and a sampling kernel, traced per node or as one operation."""
     trace = Trace()
     loop = Loop(trace)
     kernels = [("embed", 3_000), *[("norm", 2_000), ("gemm", 6_000)] * 2, ("head", 9_000)]
     for _ in range(steps):
         loop.step()
-        loop.graph(**({"whole": 28_000} if whole else {"kernels": kernels}))
+        loop.graph(**({"graph_ns": 28_000} if graph_level else {"kernels": kernels}))
         loop.launch("argmax(float *)", 2_000)
         loop.copy("D2H", 8, 1_000)
         loop.sync()
@@ -411,7 +411,7 @@ def graphs(steps: int = 8, *, whole: bool = False) -> Planted:
 
 
 def communicating(steps: int = 8) -> Planted:
-    """9 kernels of 20 µs, and 200 µs in which the GPU does nothing but communicate."""
+    """9 kernels of 20 µs, and 200 µs in which the GPU only communicates."""
     trace = Trace()
     loop = Loop(trace)
     for _ in range(steps):
@@ -439,7 +439,7 @@ ALL = {
     "communicating": communicating,
 }
 
-# What bounds a steady step of each.
+# The expected verdict on steady steps of each.
 VERDICTS = {
     "launch bound": "launch-bound",
     "straggling": "launch-bound",

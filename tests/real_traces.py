@@ -1,4 +1,4 @@
-"""Real traces: those of the repository, and where they are at hand those that stand beside some checkouts."""
+"""Real traces: those of the repository, and those of the shared folder next to it if it exists."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from sweeps import sweep
 
 _REPOSITORY = Path(__file__).parents[1]
 SAMPLES = sorted((_REPOSITORY / "sample_traces").glob("*.sqlite"))
-# Of other people's programs.
+# Traces of other people's programs.
 FOREIGN = sorted((_REPOSITORY.parent / "shared" / "foreign").glob("*.sqlite"))
-# Of the samples' programs once more.
-MORE = sweep(sorted((_REPOSITORY.parent / "shared" / "traces").glob("*.sqlite")))
-# By default the samples, and one foreign trace with what none of them has.
-_CHOSEN = ("mordred.nsys2021_2",)
+# More traces of the samples' programs.
+MORE_OF_SAMPLES = sweep(sorted((_REPOSITORY.parent / "shared" / "traces").glob("*.sqlite")))
+# The default selection has the samples, and one foreign trace with tables that the samples lack.
+_DEFAULT_FOREIGN = ("mordred.nsys2021_2",)
 REAL = [
     *SAMPLES,
-    *(path for path in FOREIGN if path.stem in _CHOSEN),
-    *sweep(path for path in FOREIGN if path.stem not in _CHOSEN),
-    *MORE,
+    *(path for path in FOREIGN if path.stem in _DEFAULT_FOREIGN),
+    *sweep(path for path in FOREIGN if path.stem not in _DEFAULT_FOREIGN),
+    *MORE_OF_SAMPLES,
 ]
 
 
 def path_of(case: Any) -> Path:
-    """Return the path of a trace of `REAL`, some of which are marked as a sweep."""
+    """Return the path of an element of `REAL`: a path, or a case that is marked as a sweep."""
     return case if isinstance(case, Path) else case.values[0]

@@ -1,4 +1,4 @@
-"""JSON held to the schemas that `schema --json` prints."""
+"""Validation of JSON by the schemas that `schema --json` prints."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 from nsys_insight.cli import json_schema
 
 
-def valid(found, *names):
-    """Hold an object to the schemas of these names."""
+def validate(document, *names):
+    """Validate an object by the schemas of these names."""
     for name in names:
-        validator(name).validate(found)
+        get_validator(name).validate(document)
 
 
 @functools.cache
-def validator(name):
+def get_validator(name):
     jsonschema = pytest.importorskip("jsonschema")
-    return jsonschema.Draft202012Validator(json_schema.schema_of(name))
+    return jsonschema.Draft202012Validator(json_schema.get_schema(name))

@@ -1,7 +1,7 @@
-"""Small random traces for hypothesis: every habit of real traces that a count can stumble over, in a handful of rows.
+"""Small random traces for hypothesis: the properties of real traces that make counting hard, in a few rows.
 
-Calls of one thread never touch or coincide, and NVTX ranges of one thread nest: what is ambiguous in a trace has no
-right answer to test against.
+Calls of one thread never touch or coincide, and NVTX ranges of one thread nest: an ambiguous trace has no correct
+answer to test against.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ STREAMS = (7, 13)
 
 names = st.sampled_from(KERNELS)
 streams = st.sampled_from(STREAMS)
-kernel_times = st.integers(0, 2_000)  # a kernel may last no time at all
+kernel_times = st.integers(0, 2_000)  # a kernel may have no duration
 call_times = st.integers(10, 1_000)
 # A kernel may start before its call has returned, and need not wait for its stream.
 queues = st.none() | st.integers(-10, 3_000)
 
 
-def _steps(devices: int, *, whole_graphs: bool) -> st.SearchStrategy[Callable[[Host], Any]]:
-    """Strategy of one thing that a host thread does."""
+def _steps(devices: int, *, graph_level: bool) -> st.SearchStrategy[Callable[[Host], Any]]:
+    """Return a strategy of one activity of a host thread."""
     place = {"stream": streams, "device": st.integers(0, devices - 1)}
     work = {**place, "runs": kernel_times, "api": call_times, "queue": queues}
 
     def does(
         method: Callable[..., Any], **arguments: st.SearchStrategy[Any]
     ) -> st.SearchStrategy[Callable[[Host], Any]]:
-        return st.fixed_dictionaries(arguments).map(lambda drawn: lambda host: method(host, **drawn))
+        return st.fixed_dictionaries(arguments).map(lambda values: lambda host: method(host, **values))
 
     def lonely_kernel(host: Host, **arguments: Any) -> None:
-        host.kernel(at=host.now, **arguments)
+        host.kernel(start=host.now, **arguments)
 
     def window(host: Host, length: int) -> None:
         host.range("request", host.now, host.now + length, style="start/end")
@@ -63,43 +63,42 @@ def _steps(devices: int, *, whole_graphs: bool) -> st.SearchStrategy[Callable[[H
             **{**work, "queue": st.none() | st.integers(0, 3_000)},
         ),
         does(Host.memset, size=st.integers(1, 4096), **work),
-        does(Host.sync, what=st.sampled_from(["stream", "device"]), **place),
+        does(Host.sync, target=st.sampled_from(["stream", "device"]), **place),
         does(wait_for_event, **place),
         does(window, length=st.integers(1, 5_000)),
         does(allocate_and_free, size=st.integers(1, 1 << 30)),
         does(Host.graph_launch, kernels=nodes, api=call_times, queue=queues, **place),
     ]
-    if whole_graphs:
-        steps.append(does(Host.graph_launch, whole=kernel_times, api=call_times, queue=queues, **place))
+    if graph_level:
+        steps.append(does(Host.graph_launch, graph_ns=kernel_times, api=call_times, queue=queues, **place))
     return st.one_of(steps)
 
 
 @st.composite
-def traces(draw: st.DrawFn, *, whole_graphs: bool = True, open_ranges: bool = True) -> Trace:
-    """Strategy of traces: one or two processes of up to three threads together, on one or two devices.
+def traces(draw: st.DrawFn, *, graph_level: bool = True, open_ranges: bool = True) -> Trace:
+    """Return a strategy of traces: one or two processes with up to three threads in total, on one or two devices.
 
-    Without `whole_graphs`, any version of nsys can hold the trace; without `open_ranges`, it can be repeated.
+    Without `graph_level` tracing of graphs, any version of nsys can write the trace. Without `open_ranges`, it can be
+    repeated.
     """
     trace = Trace()
     devices = draw(st.integers(1, 2))
-    places = draw(st.sampled_from([[(100, 100)], [(100, 100), (200, 200)], [(100, 100), (100, 101), (200, 200)]]))
-    steps = st.lists(
-        st.one_of(_steps(devices, whole_graphs=whole_graphs), st.sampled_from((*RANGES, None))), max_size=8
-    )
-    for pid, tid in places:
+    thread_ids = draw(st.sampled_from([[(100, 100)], [(100, 100), (200, 200)], [(100, 100), (100, 101), (200, 200)]]))
+    steps = st.lists(st.one_of(_steps(devices, graph_level=graph_level), st.sampled_from((*RANGES, None))), max_size=8)
+    for pid, tid in thread_ids:
         host = trace.thread(pid=pid, tid=tid, now=draw(st.integers(-5_000, 5_000)))
-        opened: list[tuple[str, int]] = []
+        range_stack: list[tuple[str, int]] = []
         for step in draw(steps):
             host.idle(draw(st.integers(1, 2_000)))
-            if step is None and opened:
-                name, start = opened.pop()
-                host.range(name, start, host.now, registered=len(opened) % 2 == 1)
+            if step is None and range_stack:
+                name, start = range_stack.pop()
+                host.range(name, start, host.now, registered=len(range_stack) % 2 == 1)
             elif isinstance(step, str):
-                opened.append((step, host.now))
+                range_stack.append((step, host.now))
             elif step is not None:
                 step(host)
-        # A range that stays open keeps those around it open.
-        unclosed = draw(st.integers(0, len(opened))) if open_ranges else 0
-        for level, (name, start) in reversed(list(enumerate(opened))):
+        # If a range stays open, its outer ranges stay open too.
+        unclosed = draw(st.integers(0, len(range_stack))) if open_ranges else 0
+        for level, (name, start) in reversed(list(enumerate(range_stack))):
             host.idle(1).range(name, start, None if level < unclosed else host.now)
     return trace

@@ -1,4 +1,4 @@
-"""Sweeps: one check over many traces, of which each run takes one of a kind, and `--all` takes the others too."""
+"""Sweeps: one check over many cases. Each run takes one case of a kind; `--all` takes the others too."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ if TYPE_CHECKING:
 
 
 def sweep(cases: Iterable[Any]) -> list[Any]:
-    """Mark cases of a parametrised test as more of a kind."""
+    """Mark cases of a parametrized test as further ones of a kind."""
     return [pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.sweep) for case in cases]

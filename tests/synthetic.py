@@ -1,4 +1,4 @@
-"""Synthetic traces whose truth is known by construction, written as nsys would write them.
+"""Synthetic traces whose correct answers are known by construction, written as nsys writes them.
 
     trace = Trace()
     host = trace.thread(pid=100)
@@ -7,7 +7,7 @@
         host.copy("D2H", 4, runs=1_000, blocking=True)
     trace.write(tmp_path / "trace.sqlite", version="2023.4")
 
-All times are nanoseconds. A host thread has a clock: `at` says when a call starts and defaults to now.
+All times are nanoseconds. A host thread has a clock: `start` of a call defaults to its current time.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 Frame = tuple[str, str]  # a function and the file that it is in; a function 0x… has no symbol
 Dim = tuple[int, int, int]
-Text = str | bytes  # bytes end up in a TEXT column as they are, UTF-8 or not
+Text = str | bytes  # bytes are written to a TEXT column unchanged, UTF-8 or not
 
 NULL_STREAM = 7  # as CUPTI numbers the legacy default stream of a process's first context
 LATENCY = 1_000  # from the end of a call to the start of its work, on an idle stream
 NVTX_COST = 100  # opening and closing a range, so that no two ranges of a `with` coincide
-# What lies inside every backtrace of a CUDA call: the profiler's frames, the driver's and the runtime's.
+# The innermost frames of every backtrace of a CUDA call: those of the profiler, the driver and the runtime.
 INSIDE_CUDA: tuple[Frame, ...] = (
     ("0x7f01", "/opt/nvidia/nsight-systems/2025.3.1/target-linux-x64/libcupti.so.12.9"),
     ("0x7f02", "/usr/lib64/libcuda.so.550.54"),
@@ -51,9 +51,9 @@ COPY_KINDS = {
 
 
 class Trace:
-    """Rows of nsys's tables, in the order they were made; `rows` may be edited before `write`.
+    """Rows of nsys's tables, in the order they were added; `rows` may be edited before `write`.
 
-    Columns with a string's id hold the string, columns with an enum's number its label; `write` numbers them.
+    Columns of string ids hold the string here, columns of enum numbers the label. `write` replaces them by numbers.
     """
 
     SECRET = "hunter2"  # noqa: S105 - every file carries it in the recorded environment; no report may show it
@@ -66,7 +66,7 @@ class Trace:
         self.correlations: defaultdict[int, int] = defaultdict(int)
         self.stream_ends: dict[tuple[int, int, int], int] = {}
         self.event_ends: dict[tuple[int, int], int] = {}
-        self.began = 1_767_323_045_000_000_000  # by the host's clock, in ns since 1970
+        self.start_epoch_ns = 1_767_323_045_000_000_000  # start of the trace by the host's clock
         self.environment: dict[str, str] = {}
 
     def __repr__(self) -> str:
@@ -90,30 +90,30 @@ class Trace:
         return host
 
     def gpu(self, number: int = 0, **facts: Any) -> Self:
-        """Describe a GPU, as an H200 where `facts` do not say otherwise. GPUs that are used are described anyway."""
+        """Describe a GPU: an H200, except for `facts`. GPUs that are used are described in any case."""
         self.row("TARGET_INFO_GPU", **{**H200, "id": number, "cuDevice": number, "pwGpuId": number, **facts})
         return self
 
-    def diagnostic(self, text: Text, *, at: int = 0, severity: str = "Warning", source: str = "Injection") -> Self:
-        self.row("DIAGNOSTIC_EVENT", timestamp=at, timestampType=1, source=source, severity=severity, text=text)
+    def diagnostic(self, text: Text, *, time: int = 0, severity: str = "Warning", source: str = "Injection") -> Self:
+        self.row("DIAGNOSTIC_EVENT", timestamp=time, timestampType=1, source=source, severity=severity, text=text)
         return self
 
     def overhead(self, name: Text, start: int, end: int, host: Host | None = None) -> Self:
-        """Record what the profiler itself cost, such as "CUPTI Buffer flush"."""
+        """Record overhead of the profiler, such as "CUPTI Buffer flush"."""
         self.row("PROFILER_OVERHEAD", start=start, end=end, nameId=name, globalTid=host and host.global_tid)
         return self
 
-    def gpu_metric(self, name: Text, *, at: int, value: int, gpu: int = 0) -> Self:
+    def gpu_metric(self, name: Text, *, time: int, value: int, gpu: int = 0) -> Self:
         """Record one sample of a metric, such as "SMs Active [Throughput %]"."""
         kind = MACHINE | 1 << 32 | gpu
-        described = self.rows["TARGET_INFO_GPU_METRICS"]
-        numbers = {row["metricName"]: row["metricId"] for row in described if row["typeId"] == kind}
+        metric_rows = self.rows["TARGET_INFO_GPU_METRICS"]
+        numbers = {row["metricName"]: row["metricId"] for row in metric_rows if row["typeId"] == kind}
         number = numbers.get(name, len(numbers))
         if name not in numbers:
             self.row(
                 "TARGET_INFO_GPU_METRICS", typeId=kind, sourceId=kind, typeName="", metricId=number, metricName=name
             )
-        self.row("GPU_METRICS", rawTimestamp=at, timestamp=at, typeId=kind, metricId=number, value=value)
+        self.row("GPU_METRICS", rawTimestamp=time, timestamp=time, typeId=kind, metricId=number, value=value)
         return self
 
     def chain(self, table: str, number: int, frames: Sequence[Frame]) -> None:
@@ -123,39 +123,39 @@ class Trace:
             self.row(table, id=number, symbol=symbol, module=module, unresolved=unresolved, stackDepth=depth)
 
     def row(self, table: str, **values: Any) -> Row:
-        """Add a row as it is; what is not given is NULL, or 0 or '' where nsys allows no NULL."""
+        """Add a row unchanged. Columns that are not given are NULL, or 0 or '' where nsys allows no NULL."""
         self.rows[table].append(values)
         return values
 
     def shifted(self, ns: int) -> Trace:
-        """Give the same trace, `ns` later."""
-        moved = copy.deepcopy(self)
-        for rows in moved.rows.values():
+        """Return a copy of the trace, `ns` later."""
+        shifted = copy.deepcopy(self)
+        for rows in shifted.rows.values():
             for row in rows:
                 row.update({name: row[name] + ns for name in TIME_COLUMNS & row.keys() if row[name] is not None})
-        return moved
+        return shifted
 
     def twice(self) -> Trace:
-        """Give the trace followed by itself, with correlation ids of its own. Close every range first."""
+        """Return the trace twice in a row. The second half has its own correlation ids. Close every range first."""
         first, last = synthetic_file.extent(self.rows)
-        both, again = copy.deepcopy(self), self.shifted(last - first + 1_000)
-        apart = max(self.correlations.values(), default=0)
-        for table, rows in again.rows.items():
+        doubled, second_half = copy.deepcopy(self), self.shifted(last - first + 1_000)
+        id_offset = max(self.correlations.values(), default=0)
+        for table, rows in second_half.rows.items():
             for row in rows:
                 if row.get("correlationId") is not None:
-                    row["correlationId"] += apart
-                happened = row.keys() & {"correlationId", *TIME_COLUMNS}
-                if happened and row.get("eventType") != synthetic_file.NVTX_DOMAIN:
-                    both.rows[table].append(row)
-        return both
+                    row["correlationId"] += id_offset
+                event_columns = row.keys() & {"correlationId", *TIME_COLUMNS}
+                if event_columns and row.get("eventType") != synthetic_file.NVTX_DOMAIN:
+                    doubled.rows[table].append(row)
+        return doubled
 
     def write(self, path: Path, version: str = "2025.3", **options: Any) -> Path:
-        """Write the trace as that nsys would export it; see `synthetic_file.write` for the options."""
+        """Write the trace as this version of nsys exports it; see `synthetic_file.write` for the options."""
         return synthetic_file.write(self, path, version, **options)
 
 
 class Host:
-    """A host thread. It makes one call after another; every method returns it, so that calls can be chained."""
+    """A host thread that makes one call after another. Every method returns the thread, for chained calls."""
 
     def __init__(self, trace: Trace, pid: int, tid: int, now: int) -> None:
         self.trace, self.pid, self.tid, self.now = trace, pid, tid, now
@@ -169,13 +169,13 @@ class Host:
         self.now += ns
         return self
 
-    def call(self, name: Text, *, at: int | None = None, takes: int = 1_000, returns: int = 0) -> Self:
+    def call(self, name: Text, *, start: int | None = None, takes: int = 1_000, returns: int = 0) -> Self:
         """Make an API call. One that begins inside an earlier call is nested in it."""
-        self._call(name, self._at(at), takes, returns)
+        self._call(name, self._start_or_now(start), takes, returns)
         return self
 
     def launch(
-        self, name: Text, *, at: int | None = None, api: int = 5_000, queue: int | None = None, runs: int = 1_000,
+        self, name: Text, *, start: int | None = None, api: int = 5_000, queue: int | None = None, runs: int = 1_000,
         stream: int = NULL_STREAM, device: int = 0, api_name: Text = "cudaLaunchKernel_v7000",
         driver: Text | None = None, **shape: Any,
     ) -> Self:  # fmt: skip
@@ -184,23 +184,25 @@ class Host:
         The call takes `api`; the kernel starts `queue` after its end, or, by default, as soon as its stream is free; it
         `runs`. A `driver` call is recorded inside the runtime call. `shape` is what `kernel` takes.
         """
-        start = self._at(at)
+        start = self._start_or_now(start)
         correlation = self._call(api_name, start, api)
         if driver is not None:
             self._call(driver, start + api // 4, api // 2)
         begins = self._begin(start + api, queue, stream, device)
-        return self.kernel(name, at=begins, runs=runs, stream=stream, device=device, correlation=correlation, **shape)
+        return self.kernel(
+            name, start=begins, runs=runs, stream=stream, device=device, correlation=correlation, **shape
+        )
 
     def kernel(
-        self, name: Text, *, at: int, runs: int = 1_000, stream: int = NULL_STREAM, device: int = 0,
+        self, name: Text, *, start: int, runs: int = 1_000, stream: int = NULL_STREAM, device: int = 0,
         correlation: int | None = None, grid: Dim = (1, 1, 1), block: Dim = (128, 1, 1), registers: int = 32,
         static_shared: int = 0, dynamic_shared: int = 0, short_name: Text | None = None, graph_node: int | None = None,
         launch_type: str = "Regular",
     ) -> Self:  # fmt: skip
-        """Record a kernel alone, `at` the GPU's time; its call is not in the trace unless `correlation` names it."""
+        """Record a kernel without a call. `correlation` is that of a call that the trace already has."""
         short = base_name(name) if short_name is None else short_name
         self._device_row(
-            "CUPTI_ACTIVITY_KIND_KERNEL", at, runs, self._place(stream, device), correlation,
+            "CUPTI_ACTIVITY_KIND_KERNEL", start, runs, self._place(stream, device), correlation,
             demangledName=name, shortName=short, mangledName=short, launchType=launch_type, cacheConfig=1,
             gridX=grid[0], gridY=grid[1], gridZ=grid[2], blockX=block[0], blockY=block[1], blockZ=block[2],
             registersPerThread=registers, staticSharedMemory=static_shared, dynamicSharedMemory=dynamic_shared,
@@ -210,32 +212,34 @@ class Host:
         return self
 
     def graph_launch(
-        self, *, kernels: Sequence[tuple[Text, int]] | None = None, whole: int | None = None, at: int | None = None,
-        api: int = 10_000, queue: int | None = None, gap: int = 100, stream: int = NULL_STREAM, device: int = 0,
-        graph: int = 4, api_name: Text = "cudaGraphLaunch_v10000",
+        self, *, kernels: Sequence[tuple[Text, int]] | None = None, graph_ns: int | None = None,
+        start: int | None = None, api: int = 10_000, queue: int | None = None, gap: int = 100,
+        stream: int = NULL_STREAM, device: int = 0, graph: int = 4, api_name: Text = "cudaGraphLaunch_v10000",
     ) -> Self:  # fmt: skip
-        """Launch a CUDA graph: traced per node as `kernels` of (name, ns), `gap` apart; or as a `whole` of so many ns.
+        """Launch a CUDA graph.
 
-        All share the call's correlation id. With neither, the call is in the trace and its work is not.
+        With `kernels`, pairs of (name, ns), it is traced per node, with `gap` between kernels. With `graph_ns`, its
+        duration, it is traced as one operation. All rows share the call's correlation id. With neither, the trace has
+        the call and not the work.
         """
-        start = self._at(at)
+        start = self._start_or_now(start)
         correlation = self._call(api_name, start, api)
         begins = self._begin(start + api, queue, stream, device)
         for number, (name, runs) in enumerate(kernels or ()):
             node = graph + 1 << 32 | number
             self.kernel(
-                name, at=begins, runs=runs, stream=stream, device=device, correlation=correlation, graph_node=node
+                name, start=begins, runs=runs, stream=stream, device=device, correlation=correlation, graph_node=node
             )
             begins += runs + gap
-        if whole is not None:
+        if graph_ns is not None:
             self._device_row(
-                "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", begins, whole, self._place(stream, device), correlation,
+                "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", begins, graph_ns, self._place(stream, device), correlation,
                 graphId=graph, graphExecId=graph + 1,
             )  # fmt: skip
         return self
 
     def copy(
-        self, kind: str, size: int, *, at: int | None = None, api: int = 5_000, queue: int | None = None,
+        self, kind: str, size: int, *, start: int | None = None, api: int = 5_000, queue: int | None = None,
         runs: int = 1_000, blocking: bool = False, stream: int = NULL_STREAM, device: int = 0,
         source: str | None = None, target: str | None = None, api_name: Text | None = None,
     ) -> Self:  # fmt: skip
@@ -244,7 +248,7 @@ class Host:
         A blocking call works for `api`, then waits for the copy and returns when it ends.
         """
         label, usual_source, usual_target = COPY_KINDS[kind]
-        start = self._at(at)
+        start = self._start_or_now(start)
         begins = self._begin(start + api, queue, stream, device)
         name = api_name or ("cudaMemcpy_v3020" if blocking else "cudaMemcpyAsync_v3020")
         correlation = self._call(name, start, begins + runs - start if blocking else api)
@@ -256,10 +260,10 @@ class Host:
         return self
 
     def memset(
-        self, size: int, *, value: int = 0, at: int | None = None, api: int = 3_000, queue: int | None = None,
+        self, size: int, *, value: int = 0, start: int | None = None, api: int = 3_000, queue: int | None = None,
         runs: int = 1_000, stream: int = NULL_STREAM, device: int = 0, api_name: Text = "cudaMemsetAsync_v3020",
     ) -> Self:  # fmt: skip
-        start = self._at(at)
+        start = self._start_or_now(start)
         correlation = self._call(api_name, start, api)
         begins = self._begin(start + api, queue, stream, device)
         self._device_row(
@@ -269,10 +273,10 @@ class Host:
         return self
 
     def record(
-        self, event: int, *, stream: int = NULL_STREAM, device: int = 0, at: int | None = None, takes: int = 500
+        self, event: int, *, stream: int = NULL_STREAM, device: int = 0, start: int | None = None, takes: int = 500
     ) -> Self:
         """Record a CUDA event on a stream."""
-        correlation = self._call("cudaEventRecord_v3020", self._at(at), takes)
+        correlation = self._call("cudaEventRecord_v3020", self._start_or_now(start), takes)
         self.trace.row(
             "CUPTI_ACTIVITY_KIND_CUDA_EVENT", **self._place(stream, device), correlationId=correlation, eventId=event,
             eventSyncId=correlation,
@@ -281,56 +285,58 @@ class Host:
         return self
 
     def sync(
-        self, what: str, *, at: int | None = None, waits: int | None = None, stream: int = NULL_STREAM,
+        self, target: str, *, start: int | None = None, waits: int | None = None, stream: int = NULL_STREAM,
         event: int | None = None, device: int = 0, api_name: Text | None = None,
     ) -> Self:  # fmt: skip
-        """Wait for a "stream", an "event" or the "device": for `waits`, or until its work is done."""
-        start, ends = self._at(at), self.trace.stream_ends
-        on_device = [end for (pid, where, _), end in ends.items() if (pid, where) == (self.pid, device)]
-        done = {
+        """Wait for the target: "stream", "event" or "device". The wait lasts `waits`, or until the work is done."""
+        start, ends = self._start_or_now(start), self.trace.stream_ends
+        on_device = [end for (pid, device_id, _), end in ends.items() if (pid, device_id) == (self.pid, device)]
+        work_end = {
             "stream": ends.get((self.pid, device, stream), start),
             "event": self.trace.event_ends.get((self.pid, NONE if event is None else event), start),
             "device": max(on_device, default=start),
-        }[what]
-        takes = max(done - start, 0) + 500 if waits is None else waits
-        correlation = self._call(api_name or f"cuda{what.title()}Synchronize_v3020", start, takes)
+        }[target]
+        takes = max(work_end - start, 0) + 500 if waits is None else waits
+        correlation = self._call(api_name or f"cuda{target.title()}Synchronize_v3020", start, takes)
         inset = min(50, takes // 4)  # CUPTI's record lies inside the call
         self._device_row(
             "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", start + inset, takes - 2 * inset,
-            self._place(stream if what == "stream" else NONE, device), correlation, syncType=what,
+            self._place(stream if target == "stream" else NONE, device), correlation, syncType=target,
             eventId=NONE if event is None else event, eventSyncId=NONE,
         )  # fmt: skip
         return self
 
-    def migrate(self, kind: str, size: int, *, at: int, runs: int, cause: str = "Page fault", device: int = 0) -> Self:
-        """Move pages of unified memory, "UM H2D" or "UM D2H"; no call asks for it, and its correlation id is 0."""
+    def migrate(
+        self, kind: str, size: int, *, start: int, runs: int, cause: str = "Page fault", device: int = 0
+    ) -> Self:
+        """Migrate pages of unified memory, "UM H2D" or "UM D2H". There is no call; the correlation id is 0."""
         label, source, target = COPY_KINDS[kind]
         self.trace.row(
-            "CUPTI_ACTIVITY_KIND_MEMCPY", start=at, end=at + runs, deviceId=device, contextId=device + 1, streamId=0,
-            correlationId=0, globalPid=self.global_pid, bytes=size, copyKind=label, srcKind=source.title(),
+            "CUPTI_ACTIVITY_KIND_MEMCPY", start=start, end=start + runs, deviceId=device, contextId=device + 1,
+            streamId=0, correlationId=0, globalPid=self.global_pid, bytes=size, copyKind=label, srcKind=source.title(),
             dstKind=target.title(), migrationCause=cause, copyCount=1,
         )  # fmt: skip
         return self
 
-    def page_faults(self, *, at: int, runs: int = 0, count: int = 1, device: int | None = None) -> Self:
-        """Record page faults of a GPU, which last for `runs`, or one of the CPU, where `device` is None."""
+    def page_faults(self, *, start: int, runs: int = 0, count: int = 1, device: int | None = None) -> Self:
+        """Record page faults of a GPU, which last for `runs`, or without `device` one page fault of the CPU."""
         if device is None:
             self.trace.row(
-                "CUDA_UM_CPU_PAGE_FAULT_EVENTS", start=at, globalPid=self.global_pid, address=1 << 32,
+                "CUDA_UM_CPU_PAGE_FAULT_EVENTS", start=start, globalPid=self.global_pid, address=1 << 32,
                 CpuInstruction=0, module=0,
             )  # fmt: skip
         else:
             self.trace.row(
-                "CUDA_UM_GPU_PAGE_FAULT_EVENTS", start=at, end=at + runs, globalPid=self.global_pid, deviceId=device,
-                address=1 << 32, numberOfPageFaults=count, faultAccessType=0,
+                "CUDA_UM_GPU_PAGE_FAULT_EVENTS", start=start, end=start + runs, globalPid=self.global_pid,
+                deviceId=device, address=1 << 32, numberOfPageFaults=count, faultAccessType=0,
             )  # fmt: skip
         return self
 
     def malloc(
-        self, size: int, *, at: int | None = None, takes: int = 2_000, memory: str = "device", device: int = 0,
+        self, size: int, *, start: int | None = None, takes: int = 2_000, memory: str = "device", device: int = 0,
         api_name: Text = "cudaMalloc_v3020",
     ) -> Self:  # fmt: skip
-        start = self._at(at)
+        start = self._start_or_now(start)
         correlation = self._call(api_name, start, takes)
         event = {
             "globalPid": self.global_pid, "deviceId": device, "contextId": device + 1, "bytes": size,
@@ -340,9 +346,9 @@ class Host:
         self._memory_event(start + takes // 2, correlation, "Allocation", event)
         return self
 
-    def free(self, *, at: int | None = None, takes: int = 2_000, api_name: Text = "cudaFree_v3020") -> Self:
-        """Free what was allocated last."""
-        start = self._at(at)
+    def free(self, *, start: int | None = None, takes: int = 2_000, api_name: Text = "cudaFree_v3020") -> Self:
+        """Free the last allocation."""
+        start = self._start_or_now(start)
         correlation = self._call(api_name, start, takes)
         self._memory_event(start + takes // 2, correlation, "Deallocation", self.allocated.pop())
         return self
@@ -351,7 +357,7 @@ class Host:
         self, name: Text, start: int, end: int | None, *, domain: Text | None = None, registered: bool = False,
         style: str = "push/pop",
     ) -> Self:  # fmt: skip
-        """Add an NVTX range, open when `end` is None, push/pop or start/end. A registered name is a string's id."""
+        """Add an NVTX range, push/pop or start/end. Without `end` it stays open. A registered name is a string id."""
         self.trace.row(
             "NVTX_EVENTS", start=start, end=end, eventType={"push/pop": 59, "start/end": 60}[style],
             globalTid=self.global_tid, endGlobalTid=self.global_tid if style == "start/end" else None,
@@ -360,8 +366,8 @@ class Host:
         )  # fmt: skip
         return self
 
-    def mark(self, name: Text, at: int) -> Self:
-        self.trace.row("NVTX_EVENTS", start=at, eventType=34, globalTid=self.global_tid, domainId=0, text=name)
+    def mark(self, name: Text, time: int) -> Self:
+        self.trace.row("NVTX_EVENTS", start=time, eventType=34, globalTid=self.global_tid, domainId=0, text=name)
         return self
 
     @contextmanager
@@ -374,37 +380,37 @@ class Host:
         self.range(name, start, self.now, **kind)
 
     @contextmanager
-    def inside(self, *frames: Frame) -> Iterator[Self]:
-        """Be inside these functions, the innermost first: CUDA calls of the block get a backtrace."""
-        around = self.frames
-        self.frames = (*frames, *around)
+    def call_stack(self, *frames: Frame) -> Iterator[Self]:
+        """Run the block in these functions, the innermost first. Its CUDA calls get a backtrace."""
+        outer_frames = self.frames
+        self.frames = (*frames, *outer_frames)
         yield self
-        self.frames = around
+        self.frames = outer_frames
 
-    def sample(self, at: int, *frames: Frame) -> Self:
+    def sample(self, time: int, *frames: Frame) -> Self:
         """Record a sample of the CPU with its call chain, the innermost frame first."""
         number = len(self.trace.rows["COMPOSITE_EVENTS"]) + 1
-        self.trace.row("COMPOSITE_EVENTS", id=number, start=at, cpu=0, threadState=1, globalTid=self.global_tid)
+        self.trace.row("COMPOSITE_EVENTS", id=number, start=time, cpu=0, threadState=1, globalTid=self.global_tid)
         self.trace.chain("SAMPLING_CALLCHAINS", number, frames)
         return self
 
     def off_cpu(self, start: int, end: int) -> Self:
-        """Record that the thread lost its CPU, and got one again."""
-        for at, is_in in ((start, 0), (end, 1)):
-            self.trace.row("SCHED_EVENTS", start=at, cpu=0, isSchedIn=is_in, globalTid=self.global_tid)
+        """Record that the thread was off the CPU from `start` to `end`."""
+        for time, is_in in ((start, 0), (end, 1)):
+            self.trace.row("SCHED_EVENTS", start=time, cpu=0, isSchedIn=is_in, globalTid=self.global_tid)
         return self
 
-    def osrt(self, name: Text, *, at: int | None = None, takes: int = 1_000) -> Self:
+    def osrt(self, name: Text, *, start: int | None = None, takes: int = 1_000) -> Self:
         """Make a call of the OS runtime, such as poll."""
-        start = self._at(at)
+        start = self._start_or_now(start)
         self.trace.row(
             "OSRT_API", start=start, end=start + takes, eventClass=27, globalTid=self.global_tid, nameId=name
         )
         self.now = max(self.now, start + takes)
         return self
 
-    def _at(self, at: int | None) -> int:
-        return self.now if at is None else at
+    def _start_or_now(self, start: int | None) -> int:
+        return self.now if start is None else start
 
     def _call(self, name: Text, start: int, takes: int, returns: int = 0) -> int:
         self.trace.correlations[self.pid] += 1
@@ -436,34 +442,40 @@ class Host:
             "globalPid": self.global_pid,
         }  # fmt: skip
 
-    def _device_row(self, table: str, start: int, runs: int, place: Row, correlation: int | None, **more: Any) -> None:
-        self.trace.row(table, start=start, end=start + runs, **place, correlationId=correlation, **more)
+    def _device_row(
+        self, table: str, start: int, runs: int, place: Row, correlation: int | None, **columns: Any
+    ) -> None:
+        self.trace.row(table, start=start, end=start + runs, **place, correlationId=correlation, **columns)
         key = (self.pid, place["deviceId"], place["streamId"])
         if place["streamId"] != NONE:
             self.trace.stream_ends[key] = max(self.trace.stream_ends.get(key, start), start + runs)
 
-    def _memory_event(self, at: int, correlation: int, operation: str, event: Mapping[str, Any]) -> None:
+    def _memory_event(self, time: int, correlation: int, operation: str, event: Mapping[str, Any]) -> None:
         self.trace.row(
-            "CUDA_GPU_MEMORY_USAGE_EVENTS", start=at, correlationId=correlation, memoryOperationType=operation, **event
+            "CUDA_GPU_MEMORY_USAGE_EVENTS",
+            start=time,
+            correlationId=correlation,
+            memoryOperationType=operation,
+            **event,
         )
 
-    def _domain(self, name: Text | None, at: int) -> int:
+    def _domain(self, name: Text | None, time: int) -> int:
         if name is None:
             return 0
         created = [row for row in self.trace.rows["NVTX_EVENTS"] if row["eventType"] == synthetic_file.NVTX_DOMAIN]
-        own = [row for row in created if row["globalTid"] >> 24 == self.global_tid >> 24]
-        known = next((row["domainId"] for row in own if row["text"] == name), None)
-        if known is not None:
-            return int(known)
+        process_domains = [row for row in created if row["globalTid"] >> 24 == self.global_tid >> 24]
+        domain_id = next((row["domainId"] for row in process_domains if row["text"] == name), None)
+        if domain_id is not None:
+            return int(domain_id)
         self.trace.row(
-            "NVTX_EVENTS", start=at, eventType=synthetic_file.NVTX_DOMAIN, globalTid=self.global_tid,
-            domainId=len(own) + 1, text=name,
+            "NVTX_EVENTS", start=time, eventType=synthetic_file.NVTX_DOMAIN, globalTid=self.global_tid,
+            domainId=len(process_domains) + 1, text=name,
         )  # fmt: skip
-        return len(own) + 1
+        return len(process_domains) + 1
 
 
 def base_name(name: Text) -> Text:
-    """Give nsys's short name of a kernel: without return type, namespace, template and parameters."""
+    """Return nsys's short name of a kernel: without return type, namespace, template and parameters."""
     if isinstance(name, bytes):
         return name
     return re.split(r"[ :]", re.sub(r"[<(].*", "", name, flags=re.DOTALL))[-1] or name

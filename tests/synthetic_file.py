@@ -1,4 +1,4 @@
-"""Writing the rows of a synthetic trace into a SQLite file, in the shape of one nsys version."""
+"""Write the rows of a synthetic trace into a SQLite file, with the schema of one nsys version."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def write(
     renamed_tables: Mapping[str, str] | None = None,
     enums: Mapping[str, Mapping[int, str]] | None = None,
 ) -> Path:
-    """Write `trace` to `path`, byte for byte the same each time.
+    """Write `trace` to `path`. The same trace gives the same bytes.
 
     Args:
         trace: What to write.
-        path: The file; replaced when it is there.
-        version: Which nsys to write as, a key of `VERSIONS`.
+        path: The file; an existing one is replaced.
+        version: The version of nsys, a key of `VERSIONS`.
         shuffle: Seed of another order of the rows in each table, and of other string ids.
         lazy: Make a table only when it has rows, as nsys does by default.
         without_tables: Tables to leave out.
@@ -64,18 +64,20 @@ def write(
         `path`.
 
     Raises:
-        ValueError: That nsys has no table for some of the rows; name it in `without_tables` to drop them.
+        ValueError: This version of nsys has no table for some rows; name the table in `without_tables` to drop them.
     """
     kind = VERSIONS[version]
     numbering = {**ENUMS, **(enums or {})}
-    tables = _described(trace, kind)
-    lost = {name for name, rows in tables.items() if rows and not columns(name, version)} - set(without_tables)
-    if lost:
-        raise ValueError(f"nsys {version} has no {', '.join(sorted(lost))}")
+    tables = _add_descriptions(trace, kind)
+    missing_tables = {name for name, rows in tables.items() if rows and not columns(name, version)} - set(
+        without_tables
+    )
+    if missing_tables:
+        raise ValueError(f"nsys {version} has no {', '.join(sorted(missing_tables))}")
     if kind.has_backtraces:
-        tables["CUPTI_ACTIVITY_KIND_RUNTIME"] = _with_backtraces(tables["CUPTI_ACTIVITY_KIND_RUNTIME"])
+        tables["CUPTI_ACTIVITY_KIND_RUNTIME"] = _add_backtraces(tables["CUPTI_ACTIVITY_KIND_RUNTIME"])
     order = None if shuffle is None else random.Random(shuffle)  # noqa: S311 - not for secrets
-    tables = _encoded(tables, numbering, kind.sync_types, order)
+    tables = _encode(tables, numbering, kind.sync_types, order)
     for name, labels in numbering.items():
         tables[name] = [{"id": key, "name": label.upper(), "label": label} for key, label in labels.items()]
 
@@ -84,35 +86,35 @@ def write(
     db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
     names = {**kind.renamed, **(renamed_tables or {})}
     for name in [*TABLES, *ENUMS]:
-        kept = [c for c in columns(name, version) if not {c.name, f"{name}.{c.name}"} & set(without_columns)]
+        file_columns = [c for c in columns(name, version) if not {c.name, f"{name}.{c.name}"} & set(without_columns)]
         rows = tables[name]
-        if kept and name not in without_tables and (rows or not lazy):
+        if file_columns and name not in without_tables and (rows or not lazy):
             if order is not None:
                 order.shuffle(rows)
-            _insert(db, names.get(name, name), kept, rows)
+            _insert(db, names.get(name, name), file_columns, rows)
     db.commit()
     db.close()
     return path
 
 
 def extent(tables: Mapping[str, list[Row]]) -> tuple[int, int]:
-    """Give the first and last time in a trace; 0 and 0 when it has none."""
-    everything = [row for rows in tables.values() for row in rows]
-    times = [row[name] for row in everything for name in TIME_COLUMNS & row.keys() if row[name] is not None]
+    """Return the first and last time in a trace; 0 and 0 without any."""
+    all_rows = [row for rows in tables.values() for row in rows]
+    times = [row[name] for row in all_rows for name in TIME_COLUMNS & row.keys() if row[name] is not None]
     return min(times, default=0), max(times, default=0)
 
 
-def _described(trace: Trace, kind: Version) -> Tables:
-    """Add what nsys writes beside the events: the machine, the processes, the capture and the export."""
+def _add_descriptions(trace: Trace, kind: Version) -> Tables:
+    """Return the tables with the rows that describe the machine, the processes, the capture and the export."""
     tables: Tables = defaultdict(list, {name: [dict(row) for row in rows] for name, rows in trace.rows.items()})
-    used = {
+    used_streams = {
         (row["globalPid"] >> 24 & 0xFFFFFF, row["deviceId"], row["streamId"])
         for rows in trace.rows.values()
         for row in rows
         if row.get("globalPid") is not None and row.get("deviceId") is not None and row.get("streamId") is not None
     }
     gpu_of = {}
-    for pid, device, stream in sorted(used):
+    for pid, device, stream in sorted(used_streams):
         visible = trace.visible_gpus.get(pid, ())
         gpu_of[pid, device] = visible[device] if device < len(visible) else device
         if stream != NONE:
@@ -120,8 +122,8 @@ def _described(trace: Trace, kind: Version) -> Tables:
             tables["TARGET_INFO_CUDA_STREAM"].append(
                 {"streamId": stream, "vmId": 1, "processId": pid, "contextId": device + 1, "flag": flag}
             )
-    described = {row["id"] for row in tables["TARGET_INFO_GPU"]}
-    for gpu in sorted(set(gpu_of.values()) - described):
+    described_gpus = {row["id"] for row in tables["TARGET_INFO_GPU"]}
+    for gpu in sorted(set(gpu_of.values()) - described_gpus):
         tables["TARGET_INFO_GPU"].append({**H200, "id": gpu, "cuDevice": gpu, "pwGpuId": gpu})
     for (pid, device), gpu in gpu_of.items():
         context = {"nullStreamId": 7, "vmId": 1, "processId": pid, "deviceId": device, "contextId": device + 1}
@@ -135,7 +137,9 @@ def _described(trace: Trace, kind: Version) -> Tables:
     capture = {"startTime": 333_809_592, "stopTime": 333_809_592 + last, "duration": last - min(first, 0)}
     tables["ANALYSIS_DETAILS"].append({"globalVid": MACHINE, **capture})
     clock = "2026-01-02T03:04:05"
-    tables["TARGET_INFO_SESSION_START_TIME"].append({"utcEpochNs": trace.began, "utcTime": clock, "localTime": clock})
+    tables["TARGET_INFO_SESSION_START_TIME"].append(
+        {"utcEpochNs": trace.start_epoch_ns, "utcTime": clock, "localTime": clock}
+    )
     driver = {"name": "NvDriverVersion", "nameEnum": 205, "value": "580.159.04"}
     tables["TARGET_INFO_SYSTEM_ENV"].append({"globalVid": MACHINE, "devStateName": "Local (CLI)", **driver})
     if kind.has("META_DATA_CAPTURE"):
@@ -163,16 +167,16 @@ def _described(trace: Trace, kind: Version) -> Tables:
     return tables
 
 
-def _with_backtraces(calls: list[Row]) -> list[Row]:
-    """Put around each runtime call the row that nsys 2022 repeats it with."""
-    both = []
-    for number, each in enumerate(calls):
-        call = each
+def _add_backtraces(calls: list[Row]) -> list[Row]:
+    """Add the row of nsys 2022 around each runtime call."""
+    rows = []
+    for number, api_call in enumerate(calls):
+        call = api_call
         if call["eventClass"] == 0:
             name = re.sub(r"_v\d+$", "", call["nameId"]) if isinstance(call["nameId"], str) else call["nameId"]
             times = {"start": call["start"] - 1, "end": call["end"] + 1}
             chain = call.get("callchainId")
-            both.append(
+            rows.append(
                 {
                     **call,
                     **times,
@@ -182,27 +186,27 @@ def _with_backtraces(calls: list[Row]) -> list[Row]:
                 }
             )
             call = {**call, "callchainId": None}
-        both.append(call)
-    return both
+        rows.append(call)
+    return rows
 
 
-def _encoded(
+def _encode(
     tables: Tables,
     numbering: Mapping[str, Mapping[int, str]],
     sync_types: Mapping[str, int],
     order: random.Random | None,
 ) -> Tables:
-    """Turn strings and labels into ids, and the strings into the table of strings."""
+    """Replace strings and labels by ids, and write the table of strings."""
     numbers = {enum: {label: key for key, label in labels.items()} for enum, labels in numbering.items()}
     texts: dict[Text, int] = {"": 0}
-    everything = [row for rows in tables.values() for row in rows]
-    for row in everything:
+    all_rows = [row for rows in tables.values() for row in rows]
+    for row in all_rows:
         for name in sorted(STRING_COLUMNS & row.keys()):
             if isinstance(row[name], str | bytes):
                 texts.setdefault(row[name], len(texts))
     if order is not None:
         texts = dict(zip(texts, order.sample(range(10, 10 + 2 * len(texts)), len(texts)), strict=True))
-    for row in everything:
+    for row in all_rows:
         for name, value in row.items():
             if isinstance(value, str | bytes) and name in STRING_COLUMNS:
                 row[name] = texts[value]
@@ -214,12 +218,14 @@ def _encoded(
     return tables
 
 
-def _insert(db: sqlite3.Connection, table: str, kept: list[Column], rows: list[Row]) -> None:
-    db.execute(f'CREATE TABLE "{table}" ({", ".join(column.ddl for column in kept)}{primary_key(kept)})')
+def _insert(db: sqlite3.Connection, table: str, table_columns: list[Column], rows: list[Row]) -> None:
+    db.execute(
+        f'CREATE TABLE "{table}" ({", ".join(column.ddl for column in table_columns)}{primary_key(table_columns)})'
+    )
     # The cast keeps bytes that are not UTF-8 in a TEXT value, as nsys leaves them.
-    places = ", ".join("CAST(? AS TEXT)" if column.type == "TEXT" else "?" for column in kept)
-    values = [[_value(row, column) for column in kept] for row in rows]
-    db.executemany(f'INSERT INTO "{table}" VALUES ({places})', values)
+    placeholders = ", ".join("CAST(? AS TEXT)" if column.type == "TEXT" else "?" for column in table_columns)
+    values = [[_value(row, column) for column in table_columns] for row in rows]
+    db.executemany(f'INSERT INTO "{table}" VALUES ({placeholders})', values)
 
 
 def _value(row: Row, column: Column) -> Any:

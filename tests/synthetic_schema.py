@@ -1,4 +1,4 @@
-"""The tables of nsys's SQLite exports, version by version: facts read off real exports."""
+"""The tables of nsys's SQLite exports by version, as in real exports."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Column(NamedTuple):
 
 
 def primary_key(columns: Sequence[Column]) -> str:
-    """Give the part of a table's definition that names its key, if it has one."""
+    """Return the part of a table's definition that names its key, if it has one."""
     names = ", ".join(f'"{column.name}"' for column in columns if column.key)
     return f", PRIMARY KEY ({names})" if names else ""
 
@@ -162,9 +162,10 @@ TIME_COLUMNS = {"start", "end", "timestamp", "rawTimestamp"}
 
 @dataclass(frozen=True)
 class Version:
-    """How one nsys differs from 2025.3.
+    """The differences of one version of nsys from 2025.3.
 
-    `lacks` names a table, a `TABLE.column`, or a column of every table; `changes` adds columns or declares them anew.
+    `lacks` names a table, a `TABLE.column`, or a column of every table. `changes` adds columns or replaces their
+    declarations.
     """
 
     product: str
@@ -178,7 +179,7 @@ class Version:
     has_backtraces: bool = False
 
     def has(self, table: str, column: str = "*") -> bool:
-        """Say whether this nsys writes the table, or the column of it."""
+        """Whether this nsys writes the table, or the column of it."""
         return not {table, column, f"{table}.{column}"} & set(self.lacks.split())
 
 
@@ -215,7 +216,7 @@ VERSIONS = {
     ),
 }
 
-# TARGET_INFO_GPU of an H200, as nsys describes it; not the whole row.
+# TARGET_INFO_GPU of an H200, as nsys describes it, with some of its columns.
 H200: dict[str, Any] = {
     "vmId": MACHINE, "name": "NVIDIA H200", "isDiscrete": 1, "l2CacheSize": 62_914_560, "totalMemory": 150_109_880_320,
     "memoryBandwidth": 4_814_304_000_000, "clockRate": 1_980_000_000, "smCount": 132, "chipName": "GH100",
@@ -228,13 +229,13 @@ H200: dict[str, Any] = {
 
 
 def columns(table: str, version: str = "2025.3") -> list[Column]:
-    """Give the columns of a table in their order; none when that nsys has no such table."""
+    """Return the columns of a table in order; an empty list if this version of nsys lacks the table."""
     kind = VERSIONS[version]
     if table in ENUMS:
-        described = "id:KEY name:TEXT label:TEXT" if kind.has_enums else ""
+        declarations = "id:KEY name:TEXT label:TEXT" if kind.has_enums else ""
     else:
-        described = f"{TABLES[table]} {kind.changes.get(table, '')}"
-    declared = {column.name: column for column in map(_column, described.split())}
+        declarations = f"{TABLES[table]} {kind.changes.get(table, '')}"
+    declared = {column.name: column for column in map(_column, declarations.split())}
     return [column for name, column in declared.items() if kind.has(table, name)]
 
 

@@ -1,4 +1,4 @@
-"""What coding agents are given: the skill, and the tools of the Model Context Protocol over stdin and stdout."""
+"""What coding agents use: the skill, and the tools of the Model Context Protocol over stdin and stdout."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from typer.testing import CliRunner
 
 import nsys_insight
 from nsys_insight.cli.commands import agents as skill
-from nsys_insight.cli.commands import help_entries, load_command
+from nsys_insight.cli.commands import load_command, read_help_entries
 from nsys_insight.cli.trace_argument import Traces
 from nsys_insight.errors import UsageError
-from nsys_insight.packs.library import built_in
+from nsys_insight.packs.library import built_in_packs
 from nsys_insight.paths import package_folder
 
 REPOSITORY = Path(__file__).parents[1]
-SKILL = package_folder() / "skills" / skill.NAME
+SKILL = package_folder() / "skills" / skill.SKILL_NAME
 CHURN = REPOSITORY / "sample_traces" / "churn.sqlite"
 
 
-def text_of(name):
+def read_skill_file(name):
     return (SKILL / name).read_text(encoding="utf-8")
 
 
@@ -35,14 +35,14 @@ def install(*arguments):
 
 
 @pytest.fixture(scope="module")
-def opened():
+def churn_trace():
     with nsys_insight.open(CHURN, use_cache=False) as trace:
         yield trace
 
 
 class TestSkill:
-    def test_its_head_is_as_the_format_wants_it(self):
-        _, head, body = text_of("SKILL.md").split("---\n", 2)
+    def test_its_header_is_valid(self):
+        _, head, body = read_skill_file("SKILL.md").split("---\n", 2)
         keys = dict(re.findall(r"^([a-z-]+): ?(.*)$", head, re.MULTILINE))
         assert set(keys) <= {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
         assert keys["name"] == SKILL.name
@@ -55,64 +55,66 @@ class TestSkill:
         assert len(body.splitlines()) < 120
         assert len(body) < 8_000  # some two thousand tokens
 
-    def test_what_it_refers_to_is_there_and_all_of_it_is_referred_to(self):
-        linked = set(re.findall(r"\]\((references/[^)]+)\)", text_of("SKILL.md")))
-        assert linked | {"SKILL.md"} == set(skill.files())
+    def test_its_links_exist_and_reach_all_its_files(self):
+        linked = set(re.findall(r"\]\((references/[^)]+)\)", read_skill_file("SKILL.md")))
+        assert linked | {"SKILL.md"} == set(skill.read_skill_files())
 
     def test_it_names_only_commands_that_exist(self):
-        text = "".join(content.decode() for content in skill.files().values())
-        named = set(re.findall(r"nsys-insight ([a-z][a-z-]+)", text)) - {"command"}
-        named |= set(
-            re.findall(r"`([a-z][a-z-]+)", text_of("SKILL.md").partition("## Which")[2].partition("## Rules")[0])
+        text = "".join(content.decode() for content in skill.read_skill_files().values())
+        command_names = set(re.findall(r"nsys-insight ([a-z][a-z-]+)", text)) - {"command"}
+        command_names |= set(
+            re.findall(
+                r"`([a-z][a-z-]+)", read_skill_file("SKILL.md").partition("## Which")[2].partition("## Rules")[0]
+            )
         )
-        assert named - {*built_in(), *help_entries()} == set()
-        assert {"diagnose", "diff", "top", "sql"} <= named
+        assert command_names - {*built_in_packs(), *read_help_entries()} == set()
+        assert {"diagnose", "diff", "top", "sql"} <= command_names
 
-    def test_its_sql_runs_on_views_that_exist(self, opened):
-        text = text_of("references/sql.md")
+    def test_its_sql_runs_on_views_that_exist(self, churn_trace):
+        text = read_skill_file("references/sql.md")
         queries = re.findall(r"^    (SELECT.*?)\n\n", text, re.MULTILINE | re.DOTALL)
         assert len(queries) == 2
         for query in queries:
-            assert opened.query(query).row_count > 0
+            assert churn_trace.query(query).row_count > 0
         cells = re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)
         for view in re.findall(r"`(\w+)`", " ".join(cells)):
-            opened.query(f"FROM {view} LIMIT 0")
+            churn_trace.query(f"FROM {view} LIMIT 0")
 
-    def test_it_is_written_and_brought_up_to_date(self, tmp_path, monkeypatch):
+    def test_install_writes_and_updates_it(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         assert install().exit_code == 0
         target = tmp_path / ".agents/skills/nsys-insight"
-        assert {path.relative_to(target).as_posix() for path in target.rglob("*.md")} == set(skill.files())
-        # An older one: a file is gone since, and one was different. A file of somebody else stays.
+        assert {path.relative_to(target).as_posix() for path in target.rglob("*.md")} == set(skill.read_skill_files())
+        # Update an older version: one file no longer exists, one was different, and one file belongs to somebody else.
         manifest = json.loads((target / skill.MANIFEST).read_text())
         for name in ("references/gone.md", "references/json.md"):
             (target / name).write_bytes(b"as it was")
-            manifest[name] = skill._digest(b"as it was")
+            manifest[name] = skill._hash_content(b"as it was")
         (target / "references/mine.md").write_text("mine")
         (target / skill.MANIFEST).write_text(json.dumps(manifest))
         assert install().exit_code == 0
-        assert (target / "references/json.md").read_bytes() == skill.files()["references/json.md"]
+        assert (target / "references/json.md").read_bytes() == skill.read_skill_files()["references/json.md"]
         assert not (target / "references/gone.md").exists()
         assert (target / "references/mine.md").exists()
         (tmp_path / ".claude").mkdir()
         assert install().exit_code == 0
         assert (tmp_path / ".claude/skills/nsys-insight/SKILL.md").is_file()
 
-    def test_what_somebody_else_wrote_is_left_unless_forced(self, tmp_path):
-        target = tmp_path / skill.NAME
+    def test_install_keeps_files_of_others_unless_forced(self, tmp_path):
+        target = tmp_path / skill.SKILL_NAME
         target.mkdir()
         (target / "SKILL.md").write_text("somebody else's")
-        refused = install(tmp_path).exception
-        assert isinstance(refused, UsageError)
-        assert "--force" in refused.hint
+        error = install(tmp_path).exception
+        assert isinstance(error, UsageError)
+        assert "--force" in error.hint
         assert [path.name for path in target.iterdir()] == ["SKILL.md"]  # nothing is half installed
         assert install(tmp_path, "--force").exit_code == 0
         with (target / "SKILL.md").open("a") as stream:
             stream.write("changed by hand")
         assert isinstance(install(tmp_path).exception, UsageError)
 
-    def test_no_link_and_no_manifest_leads_out_of_its_folder(self, tmp_path):
-        elsewhere, target = tmp_path / "elsewhere", tmp_path / "skills" / skill.NAME
+    def test_links_and_manifests_cannot_leave_its_folder(self, tmp_path):
+        elsewhere, target = tmp_path / "elsewhere", tmp_path / "skills" / skill.SKILL_NAME
         elsewhere.mkdir()
         target.mkdir(parents=True)
         (elsewhere / "notes.md").write_text("secret")
@@ -120,7 +122,7 @@ class TestSkill:
         assert isinstance(install(tmp_path / "skills", "--force").exception, UsageError)
         (target / "references").unlink()
         names = ["../../elsewhere/notes.md", str(elsewhere / "notes.md")]
-        (target / skill.MANIFEST).write_text(json.dumps(dict.fromkeys(names, skill._digest(b"secret"))))
+        (target / skill.MANIFEST).write_text(json.dumps(dict.fromkeys(names, skill._hash_content(b"secret"))))
         assert install(tmp_path / "skills").exit_code == 0
         assert [path.name for path in elsewhere.iterdir()] == ["notes.md"]
 
@@ -132,83 +134,83 @@ class TestTraces:
         traces = Traces([tmp_path])
         assert traces.find("run/a.sqlite") == traces.find(str(file)) == file
         assert Traces([file]).find(None) == Traces([file]).find("a.sqlite") == file
-        with pytest.raises(UsageError, match="unclear which") as refused:
+        with pytest.raises(UsageError, match="unclear which") as error_info:
             Traces([CHURN.parent]).find(None)
-        assert "churn" in refused.value.hint
+        assert "churn" in error_info.value.hint
 
-    def test_nothing_else_is(self, tmp_path):
-        inside, outside = tmp_path / "inside", tmp_path / "outside"
-        parquet = inside / "tables_pqtdir"
-        outside.mkdir()
+    def test_no_other_trace_is_found(self, tmp_path):
+        allowed_folder, outside_folder = tmp_path / "inside", tmp_path / "outside"
+        parquet = allowed_folder / "tables_pqtdir"
+        outside_folder.mkdir()
         parquet.mkdir(parents=True)
-        other = Path(shutil.copy(CHURN, outside / "other.sqlite"))
-        (inside / "link.sqlite").symlink_to(other)
-        (inside / "folder").symlink_to(outside)
+        other = Path(shutil.copy(CHURN, outside_folder / "other.sqlite"))
+        (allowed_folder / "link.sqlite").symlink_to(other)
+        (allowed_folder / "folder").symlink_to(outside_folder)
         (parquet / "StringIds.parquet").symlink_to(other)
-        traces = Traces([inside])
-        for asked in (
+        traces = Traces([allowed_folder])
+        for name in (
             str(other), "../outside/other.sqlite", "link.sqlite", "folder/other.sqlite", "tables_pqtdir", "/etc/passwd",
             ".", "none.sqlite", "nul\0byte", "~/x.sqlite", "x" * 5000,
         ):  # fmt: skip
             with pytest.raises(UsageError):
-                traces.find(asked)
+                traces.find(name)
         with pytest.raises(UsageError, match="does not exist"):
             Traces([tmp_path / "none"])
 
 
 def ask(folder, questions, cache):
-    """Start the server on a folder as a client does, and ask it; give the names of its tools and what they answered."""
+    """Start the server on a folder as a client does; return the names of its tools and the answers to the questions."""
     mcp = pytest.importorskip("mcp")
-    places = {"PYTHONPATH": str(REPOSITORY), "NSYS_INSIGHT_CACHE_DIR": str(cache), "TMPDIR": str(cache.parent)}
+    environment = {"PYTHONPATH": str(REPOSITORY), "NSYS_INSIGHT_CACHE_DIR": str(cache), "TMPDIR": str(cache.parent)}
     command = mcp.StdioServerParameters(
-        command=sys.executable, args=["-m", "nsys_insight", "mcp", str(folder)], env={**os.environ, **places}
+        command=sys.executable, args=["-m", "nsys_insight", "mcp", str(folder)], env={**os.environ, **environment}
     )
 
-    async def asked():
+    async def ask_server():
         async with mcp.Client(command) as client:
             tools = [tool.name for tool in (await client.list_tools()).tools]
             return tools, [await client.call_tool(*question) for question in questions]
 
-    return asyncio.run(asked())
+    return asyncio.run(ask_server())
 
 
-def test_a_client_of_the_protocol_gets_the_answers_of_the_command_line_and_no_file_is_written(tmp_path, opened):
+def test_a_client_gets_the_answers_of_the_command_line_and_writes_no_file(tmp_path, churn_trace):
     folder, cache = tmp_path / "traces", tmp_path / "temporary" / "cache"
     folder.mkdir()
     cache.parent.mkdir()
     shutil.copy(CHURN, folder)
     other = Path(shutil.copy(CHURN, tmp_path / "other.sqlite"))
-    written = tmp_path / "x.csv"
+    output_file = tmp_path / "x.csv"
     questions = [
         ("diagnose", {}),
         ("report", {"name": "top", "params": {"group_by": "family"}, "limit": 2}),
         ("sql", {"query": "SELECT count(*) AS kernels FROM kernels", "trace": "churn.sqlite"}),
         ("diff", {"before": "churn.sqlite", "after": "churn.sqlite"}),
-        ("sql", {"query": f"COPY (FROM kernels) TO '{written}'"}),
+        ("sql", {"query": f"COPY (FROM kernels) TO '{output_file}'"}),
         ("sql", {"query": f"SELECT * FROM sqlite_scan('{other}', 'StringIds')"}),
         ("sql", {"query": "SELECT * FROM read_text('/etc/passwd')"}),
         ("report", {"name": "top", "trace": str(other)}),
         ("report", {"name": "../mine.sql"}),
         ("report", {"name": "top", "params": {"report": "info"}}),
     ]
-    tools, (diagnosis, top, sql, diff, *refused) = ask(folder, questions, cache)
+    tools, (diagnosis, top, sql, diff, *refused_answers) = ask(folder, questions, cache)
     assert tools == ["diagnose", "report", "sql", "diff"]
-    said = [json.loads(answer.content[0].text) for answer in (diagnosis, top, sql, diff)]
-    assert said[0]["summary"]["verdict"] == opened.diagnose().verdict
-    assert said[1]["row_count"] == opened.answer("top", group_by="family").row_count
-    assert len(said[1]["rows"]) == 2
-    assert said[2]["rows"] == [{"kernels": opened.query("FROM kernels").row_count}]
-    assert said[3]["rows"][0]["verdict"] == "indistinguishable"
-    for answer in refused:
+    answers = [json.loads(answer.content[0].text) for answer in (diagnosis, top, sql, diff)]
+    assert answers[0]["summary"]["verdict"] == churn_trace.diagnose().verdict
+    assert answers[1]["row_count"] == churn_trace.answer("top", group_by="family").row_count
+    assert len(answers[1]["rows"]) == 2
+    assert answers[2]["rows"] == [{"kernels": churn_trace.query("FROM kernels").row_count}]
+    assert answers[3]["rows"][0]["verdict"] == "indistinguishable"
+    for answer in refused_answers:
         assert answer.is_error
         error = json.loads(answer.content[0].text)["error"]
         assert error["message"]
         assert error["hint"]
     assert [path.name for path in folder.iterdir()] == ["churn.sqlite"]
     assert list(cache.parent.iterdir()) == []
-    assert not written.exists()
+    assert not output_file.exists()
 
 
-def test_a_server_needs_to_know_what_may_be_asked():
+def test_a_server_needs_a_trace_or_a_folder():
     with pytest.raises(UsageError, match="name a trace or a folder"):
         load_command("mcp").make()()

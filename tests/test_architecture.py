@@ -1,6 +1,6 @@
-"""The floors: a module imports from floors below its own, never from above, and never in a circle.
+"""The layers of the package: a module imports from the layers below its own, never from above, and never in a circle.
 
-Imports inside functions and for type checkers count: what a module knows of is what it depends on.
+Imports inside functions and for type checkers count as dependencies.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import pytest
 
 import nsys_insight
 from nsys_insight.cli import commands
-from nsys_insight.model.views import documented
+from nsys_insight.model.views import documented_views
 from nsys_insight.packs.library import command_files
-from nsys_insight.session.schema import described
+from nsys_insight.session.schema import describe_schema
 
 PACKAGE = Path(nsys_insight.__file__).parent
 QUERIES = PACKAGE.parent / "queries"
-# From the cellar up; those of one line stand side by side, and know nothing of each other.
-FLOORS = """
+# From the bottom to the top. Parts in one line do not import each other.
+LAYERS = """
     errors extras paths progress version
     outputs text
     sql
@@ -42,70 +42,71 @@ FLOORS = """
     cli
     __main__
 """
-FLOOR_OF = {part: floor for floor, parts in enumerate(FLOORS.strip().splitlines()) for part in parts.split()}
+LAYER_BY_PART = {part: layer for layer, line in enumerate(LAYERS.strip().splitlines()) for part in line.split()}
 
 
-def modules():
-    """Give every module by its dotted name."""
+def list_modules():
+    """Yield the dotted name and the path of every module."""
     for path in PACKAGE.rglob("*.py"):
-        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+        names = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        yield ".".join(names[:-1] if names[-1] == "__init__" else names), path
 
 
-MODULES = dict(modules())
+MODULES = dict(list_modules())
 
 
-def imported(name, text):
-    """Give the modules of this package that a text imports, wherever it does."""
-    found = set()
+def list_imports(name, text):
+    """Return the modules of this package that a source text imports, at any place."""
+    imported = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            imported |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, f"{name} imports by dots"
-            whole = {f"{node.module}.{alias.name}" for alias in node.names}
+            candidates = {f"{node.module}.{alias.name}" for alias in node.names}
             # `from package import module` needs the module; `from module import name` needs the module before the name.
-            found |= {one if one in MODULES else node.module for one in whole}
-    return {one for one in found if one in MODULES and one != name}
+            imported |= {module if module in MODULES else node.module for module in candidates}
+    return {module for module in imported if module in MODULES and module != name}
 
 
 @cache
-def imports():
-    """Give what each module imports."""
-    return {name: imported(name, path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
+def imports_by_module():
+    """Return the imports of each module."""
+    return {name: list_imports(name, path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
 
 
-def part(module):
+def package_part(module):
     return module.split(".")[1] if "." in module else "(package)"
 
 
-def upward(graph):
-    """Give the imports that do not lead to a floor below, or stay in their own part."""
+def list_upward_imports(graph):
+    """Return the imports that lead neither to a layer below nor to the same part."""
     return [
-        f"{name} imports {other}"
-        for name, others in graph.items()
-        for other in others
-        if part(other) != part(name) and FLOOR_OF[part(other)] >= FLOOR_OF[part(name)]
+        f"{name} imports {imported}"
+        for name, imported_modules in graph.items()
+        for imported in imported_modules
+        if package_part(imported) != package_part(name)
+        and LAYER_BY_PART[package_part(imported)] >= LAYER_BY_PART[package_part(name)]
     ]
 
 
 def test_imports_lead_down():
-    assert upward(imports()) == []
+    assert list_upward_imports(imports_by_module()) == []
 
 
-def test_no_circle():
-    TopologicalSorter(imports()).prepare()  # raises CycleError, and names the circle
+def test_there_is_no_circular_import():
+    TopologicalSorter(imports_by_module()).prepare()  # raises CycleError, and names the circle
 
 
-def test_an_import_from_above_would_be_found():
-    lazy = "def f():\n    from nsys_insight.cli import flags\n"
-    typed = "if TYPE_CHECKING:\n    import nsys_insight.render\n"
-    for text in (lazy, typed):
-        assert upward({"nsys_insight.sql.names": imported("nsys_insight.sql.names", text)})
+def test_an_import_from_above_is_detected():
+    lazy_import = "def f():\n    from nsys_insight.cli import flags\n"
+    type_checking_import = "if TYPE_CHECKING:\n    import nsys_insight.render\n"
+    for text in (lazy_import, type_checking_import):
+        assert list_upward_imports({"nsys_insight.sql.names": list_imports("nsys_insight.sql.names", text)})
 
 
-def test_every_part_has_its_floor():
-    assert {part(name) for name in MODULES} == FLOOR_OF.keys()
+def test_every_part_has_a_layer():
+    assert {package_part(name) for name in MODULES} == LAYER_BY_PART.keys()
 
 
 @pytest.mark.parametrize("folder", [folder.name for folder in QUERIES.iterdir() if folder.is_dir()])
@@ -115,15 +116,17 @@ def test_no_query_is_ordered_by_digits_in_its_name(folder):
     assert not [path for path in (QUERIES / folder).rglob("*") if re.search(digit, path.name)]
 
 
-def test_what_is_read_of_a_command_is_what_its_module_declares():
-    assert commands.help_entries().keys() == command_files().keys()
-    for name, entry in commands.help_entries().items():
+def test_help_entries_match_the_declarations_of_commands():
+    assert commands.read_help_entries().keys() == command_files().keys()
+    for name, entry in commands.read_help_entries().items():
         command = commands.load_command(name)
         assert command is not None
         assert {**vars(command), **vars(entry)} == vars(command)
 
 
-def test_views_that_others_are_made_of_are_described_only_to_who_asks_for_all():
-    listed, every = ({row["view"] for row in described(internal=internal).dicts()} for internal in (False, True))
-    assert every == set(documented())
-    assert every - listed == {name for name in every if name.startswith("_")} != set()
+def test_internal_views_are_described_only_on_request():
+    public_views, all_views = (
+        {row["view"] for row in describe_schema(internal=internal).dicts()} for internal in (False, True)
+    )
+    assert all_views == set(documented_views())
+    assert all_views - public_views == {name for name in all_views if name.startswith("_")} != set()

@@ -1,4 +1,4 @@
-"""Rows that cannot be true: one bad row is one bad row. It is left out and said, and everything else answers."""
+"""Invalid rows: a bad row is left out and reported, and everything else is answered."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from synthetic import Trace
 import nsys_insight
 
 KERNEL, CALL = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"
-MOST, LEAST = (1 << 63) - 1, -(1 << 63)
+INT64_MAX, INT64_MIN = (1 << 63) - 1, -(1 << 63)
 
 
 def loop(path, steps=8, nvtx=""):
@@ -28,14 +28,14 @@ def change(path, sql, *values):
 
 
 def ask(path, report="top", **params):
-    """The rows of a report, and what is said of the trace."""
-    said = []
-    with nsys_insight.open(path, note=said.append) as trace:
-        return trace.answer(report, **params).dicts(), said
+    """Return the rows of a report, and the notes on the trace."""
+    messages = []
+    with nsys_insight.open(path, note=messages.append) as trace:
+        return trace.answer(report, **params).dicts(), messages
 
 
 def ask_all(path, *reports):
-    """Ask several reports of one session."""
+    """Run several reports in one session."""
     with nsys_insight.open(path) as trace:
         return {report: trace.answer(report).dicts() for report in reports}
 
@@ -47,25 +47,25 @@ def path(tmp_path):
 
 class TestTimes:
     @pytest.mark.slow
-    @pytest.mark.parametrize("start", [MOST, LEAST, 1 << 60, None, "abc", 1e300], ids=str)
+    @pytest.mark.parametrize("start", [INT64_MAX, INT64_MIN, 1 << 60, None, "abc", 1e300], ids=str)
     def test_a_row_with_no_possible_start_is_left_out_and_counted(self, path, start):
-        without = loop(path.with_name("without.sqlite"))
-        change(without, f"DELETE FROM {KERNEL} WHERE rowid = 5")
-        # nsys says NOT NULL; a damaged file need not keep to it.
+        path_without_row = loop(path.with_name("without.sqlite"))
+        change(path_without_row, f"DELETE FROM {KERNEL} WHERE rowid = 5")
+        # nsys declares NOT NULL; a damaged file may have NULL.
         change(path, f"CREATE TABLE other AS SELECT * FROM {KERNEL}")
         change(path, f"DROP TABLE {KERNEL}")
         change(path, f"ALTER TABLE other RENAME TO {KERNEL}")
         change(path, f"UPDATE {KERNEL} SET start = ? WHERE rowid = 5", start)
-        rows, said = ask(path)
-        assert rows == ask(without)[0]
-        assert said == [
+        rows, messages = ask(path)
+        assert rows == ask(path_without_row)[0]
+        assert messages == [
             (f"1 of {sum(row['calls'] for row in rows) + 1} kernels are left out: their times are impossible")
         ]
 
     @pytest.mark.slow
-    def test_every_report_answers_with_what_is_good(self, path):
-        change(path, f'UPDATE {KERNEL} SET start = ?, "end" = ? WHERE rowid = 5', LEAST, MOST)
-        change(path, f'UPDATE {CALL} SET "end" = ? WHERE rowid = 7', MOST)
+    def test_every_report_answers_with_the_valid_rows(self, path):
+        change(path, f'UPDATE {KERNEL} SET start = ?, "end" = ? WHERE rowid = 5', INT64_MIN, INT64_MAX)
+        change(path, f'UPDATE {CALL} SET "end" = ? WHERE rowid = 7', INT64_MAX)
         with nsys_insight.open(path) as trace:
             for report in (
                 "launches",
@@ -80,7 +80,7 @@ class TestTimes:
                 "host",
             ):
                 trace.answer(report)
-            assert "1 of" in trace.about()["left_out"]
+            assert "1 of" in trace.describe_trace()["left_out"]
 
     @pytest.mark.slow
     @pytest.mark.parametrize(
@@ -88,31 +88,31 @@ class TestTimes:
         [{"device": 0}, {"from_ns": 1}, {"nvtx": "step"}, {"steady": True}],
         ids=lambda scope: next(iter(scope)),
     )
-    def test_a_part_of_the_trace_can_be_asked_of_all_the_same(self, path, scope):
-        path, without = (loop(path.with_name(f"{name}.sqlite"), nvtx="step") for name in ("bad", "without"))
-        change(without, f"DELETE FROM {KERNEL} WHERE rowid = 5")
-        change(path, f'UPDATE {KERNEL} SET "end" = ? WHERE rowid = 5', MOST)
-        said = []
+    def test_a_scope_can_be_queried_in_spite_of_a_bad_row(self, path, scope):
+        path, path_without_row = (loop(path.with_name(f"{name}.sqlite"), nvtx="step") for name in ("bad", "without"))
+        change(path_without_row, f"DELETE FROM {KERNEL} WHERE rowid = 5")
+        change(path, f'UPDATE {KERNEL} SET "end" = ? WHERE rowid = 5', INT64_MAX)
+        messages = []
         with (
-            nsys_insight.open(path, note=said.append).scope(**scope) as part,
-            nsys_insight.open(without).scope(**scope) as good,
+            nsys_insight.open(path, note=messages.append).scope(**scope) as part,
+            nsys_insight.open(path_without_row).scope(**scope) as good,
         ):
             assert part.answer("top").rows() == good.answer("top").rows() != []
-        assert [text.partition(" of ")[0] for text in said] == ["1"]
+        assert [text.partition(" of ")[0] for text in messages] == ["1"]
 
-    def test_an_end_before_the_start_counts_as_no_time_and_is_said(self, path):
+    def test_an_end_before_the_start_counts_as_no_time_and_is_reported(self, path):
         change(path, f'UPDATE {KERNEL} SET "end" = start - 5 WHERE rowid = 5')
-        _, said = ask(path)
-        assert len(said) == 1
-        assert "end before they start and count as 0 ns" in said[0]
+        _, messages = ask(path)
+        assert len(messages) == 1
+        assert "end before they start and count as 0 ns" in messages[0]
 
-    def test_times_of_the_epoch_are_times(self, path):
+    def test_epoch_times_are_valid(self, path):
         earlier = ask(path)[0]
         for table in (KERNEL, CALL, "CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"):
             change(path, f'UPDATE {table} SET start = start + 1767323045000000000, "end" = "end" + 1767323045000000000')
-        rows, said = ask(path)
+        rows, messages = ask(path)
         assert rows == earlier
-        assert not said
+        assert not messages
 
     @pytest.mark.parametrize("kind", ["TEXT", "REAL"])
     def test_a_column_may_have_another_type(self, path, kind):
@@ -122,40 +122,40 @@ class TestTimes:
             database.execute(f"UPDATE {KERNEL} SET other = start")
             database.execute(f"ALTER TABLE {KERNEL} DROP COLUMN start")
             database.execute(f"ALTER TABLE {KERNEL} RENAME COLUMN other TO start")
-        rows, said = ask(path)
+        rows, messages = ask(path)
         assert rows == earlier
-        assert not said
+        assert not messages
 
-    def test_json_says_it_too(self, path, tmp_path):
+    def test_json_reports_it(self, path, tmp_path):
         from nsys_insight.render import write
 
-        change(path, f"UPDATE {KERNEL} SET start = ? WHERE rowid = 5", MOST)
+        change(path, f"UPDATE {KERNEL} SET start = ? WHERE rowid = 5", INT64_MAX)
         with nsys_insight.open(path) as trace:
             write(trace.answer("top"), tmp_path / "x.json", "json")
         assert "1 of" in json.loads((tmp_path / "x.json").read_text())["trace"]["left_out"]
 
 
 class TestNumbers:
-    @pytest.mark.parametrize("size", [MOST, LEAST, -1])
-    def test_a_size_that_cannot_be_is_unknown(self, tmp_path, size):
+    @pytest.mark.parametrize("size", [INT64_MAX, INT64_MIN, -1])
+    def test_an_impossible_size_is_unknown(self, tmp_path, size):
         trace = Trace()
         host = trace.thread()
         host.copy("H2D", 1000).copy("H2D", size)
-        rows, said = ask(trace.write(tmp_path / "t.sqlite"), "copies")
+        rows, messages = ask(trace.write(tmp_path / "t.sqlite"), "copies")
         assert sum(row["size_bytes"] for row in rows) == 1000
-        assert said == ["the size of 1 of 2 copies is impossible and counts as unknown"]
+        assert messages == ["the size of 1 of 2 copies is impossible and counts as unknown"]
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("number", [-1, LEAST, MOST, 1 << 40])
-    def test_a_correlation_id_that_cannot_be_joins_nothing(self, path, number):
+    @pytest.mark.parametrize("number", [-1, INT64_MIN, INT64_MAX, 1 << 40])
+    def test_an_impossible_correlation_id_joins_nothing(self, path, number):
         change(path, f"UPDATE {KERNEL} SET correlationId = ? WHERE rowid = 5", number)
         change(path, f"UPDATE {CALL} SET correlationId = ? WHERE rowid = 9", number)
         ask_all(path, "idle", "gaps", "launches", "classify", "graph-candidates")
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("number", [-1, LEAST, MOST])
-    def test_a_shape_that_cannot_be(self, path, number):
-        """Each column in a kernel of its own, and no report fails."""
+    @pytest.mark.parametrize("number", [-1, INT64_MIN, INT64_MAX])
+    def test_an_impossible_shape_breaks_no_report(self, path, number):
+        """Set each column in another kernel; no report fails."""
         columns = ("gridX", "blockY", "deviceId", "registersPerThread", "dynamicSharedMemory")
         for row, column in enumerate(columns, 5):
             change(path, f"UPDATE {KERNEL} SET {column} = ? WHERE rowid = {row}", number)
@@ -164,29 +164,29 @@ class TestNumbers:
 
 class TestRepeats:
     @pytest.mark.slow
-    def test_a_call_that_is_there_twice_counts_once_and_is_said(self, path):
+    def test_a_repeated_call_counts_once_and_is_reported(self, path):
         reports = ("idle", "launches", "classify", "api")
         earlier = ask_all(path, *reports)
         change(path, f"INSERT INTO {CALL} SELECT * FROM {CALL}")
-        said = []
-        with nsys_insight.open(path, note=said.append) as trace:
+        messages = []
+        with nsys_insight.open(path, note=messages.append) as trace:
             for report in reports:
                 assert trace.answer(report).dicts() == earlier[report], report
-        assert len(said) == 1
-        assert "are in the trace twice and are counted once" in said[0]
+        assert len(messages) == 1
+        assert "are in the trace twice and are counted once" in messages[0]
 
     @pytest.mark.slow
-    def test_ids_that_several_calls_have(self, path):
+    def test_reports_answer_if_calls_share_correlation_ids(self, path):
         change(path, f"UPDATE {CALL} SET correlationId = 3 WHERE rowid % 3 = 0")
         ask_all(path, "idle", "gaps", "launches", "classify", "graph-candidates", "host", "syncs", "steps")
 
     @pytest.mark.slow
-    def test_also_where_nobody_looked_for_them(self, path, monkeypatch):
+    def test_reports_answer_if_shared_ids_were_not_checked(self, path, monkeypatch):
         monkeypatch.setattr("nsys_insight.ingest.raw._FIRST_CALLS", 0)
         change(path, f"UPDATE {CALL} SET correlationId = 3 WHERE rowid % 3 = 0")
         ask_all(path, "idle", "gaps", "launches", "classify", "graph-candidates")
 
-    def test_the_wall_is_not_exceeded(self, path):
+    def test_shares_add_up_to_the_wall_time(self, path):
         change(path, f"INSERT INTO {CALL} SELECT * FROM {CALL}")
         change(path, f"INSERT INTO {CALL} SELECT * FROM {CALL} LIMIT 7")
         assert sum(row["wall_pct"] for row in ask(path, "idle")[0]) == pytest.approx(100, abs=0.1)
@@ -194,13 +194,13 @@ class TestRepeats:
 
 class TestOverlaps:
     @pytest.mark.slow
-    def test_kernels_that_overlap_on_a_stream_have_steps_all_the_same(self, tmp_path):
+    def test_kernels_that_overlap_on_a_stream_still_have_steps(self, tmp_path):
         trace = Trace()
         host = trace.thread()
         for step in range(40):
-            at = step * 10_000
-            host.kernel("a", at=at, runs=6_000).kernel("b", at=at + 1_000, runs=12_000).kernel(
-                "c", at=at + 2_000, runs=20_000
+            start = step * 10_000
+            host.kernel("a", start=start, runs=6_000).kernel("b", start=start + 1_000, runs=12_000).kernel(
+                "c", start=start + 2_000, runs=20_000
             )
         ask(trace.write(tmp_path / "t.sqlite"), "steps")
 
@@ -210,21 +210,21 @@ class TestMessages:
         from nsys_insight.errors import QueryError
         from nsys_insight.packs import library
 
-        pack = library.pack_of("top")
+        pack = library.get_pack("top")
         broken = type(pack)(**{**vars(pack), "sql": "SELECT 'x'::BIGINT AS name FROM kernels"})
         with nsys_insight.open(path) as trace, pytest.raises(QueryError) as raised:
             trace.answer(broken)
         assert "LINE" not in raised.value.message
         assert "SELECT" not in raised.value.message
 
-    def test_whoever_wrote_sql_sees_where_it_failed(self, path):
+    def test_an_error_in_the_users_sql_names_the_place(self, path):
         from nsys_insight.errors import QueryError
 
         with nsys_insight.open(path) as trace, pytest.raises(QueryError) as raised:
             trace.query("SELECT no_such FROM kernels")
         assert "no_such" in raised.value.message
 
-    def test_the_users_own_error_is_said_though_all_rows_are_looked_at(self, path):
+    def test_the_users_own_error_is_reported_after_rows_are_checked(self, path):
         from nsys_insight.errors import QueryError
 
         with nsys_insight.open(path) as trace, pytest.raises(QueryError, match="abc"):
@@ -236,15 +236,15 @@ def ask_sql(path, sql):
         return trace.query(sql).dicts()
 
 
-class TestWhereItIsSaid:
-    """What is left out is said wherever an answer goes."""
+class TestWhereItIsReported:
+    """Every kind of output reports the rows that are left out."""
 
     @pytest.fixture
     def bad(self, path):
-        change(path, f"UPDATE {KERNEL} SET start = ? WHERE rowid = 5", MOST)
+        change(path, f"UPDATE {KERNEL} SET start = ? WHERE rowid = 5", INT64_MAX)
         return path
 
-    def test_json_has_it_among_the_notes(self, bad, tmp_path):
+    def test_json_lists_it_in_the_notes(self, bad, tmp_path):
         from nsys_insight.render import write
 
         with nsys_insight.open(bad) as trace:
@@ -261,26 +261,30 @@ class TestWhereItIsSaid:
 
     @staticmethod
     def pages(path):
-        """The page of each kind, of what is gathered once."""
+        """Return the page of each kind, from content that is gathered once."""
         from nsys_insight.packs.step_options import AUTO
         from nsys_insight.page import content, html, markdown
 
         with nsys_insight.open(path) as trace:
-            found = content.gather(trace, AUTO)
-            return [html.page(found, html.Drawings()), markdown.text(found), markdown.agent_text(found)]
+            content_data = content.gather(trace, AUTO)
+            return [
+                html.render_page(content_data, html.Drawings()),
+                markdown.write_report(content_data),
+                markdown.write_agent_report(content_data),
+            ]
 
     @pytest.mark.slow
-    def test_the_page_has_it_at_its_head(self, bad, path):
+    def test_the_page_shows_it_once_at_the_top(self, bad, path):
         for text in self.pages(bad):
             assert text.count("kernels are left out: their times are impossible") == 1
         for text in self.pages(loop(path.with_name("good.sqlite"))):
             assert "times are impossible" not in text
 
     @pytest.mark.parametrize("fmt", ["table", *sweep(["markdown", "csv", "json", "jsonl"]), "parquet"])
-    def test_the_command_says_it_once_on_stderr(self, bad, tmp_path, fmt):
-        done = run("top", bad, "--format", fmt, "-o", tmp_path / "out")
-        assert done.returncode == 0, done.stderr
-        assert done.stderr.count("kernels are left out: their times are impossible") == 1
+    def test_the_command_reports_it_once_on_stderr(self, bad, tmp_path, fmt):
+        result = run("top", bad, "--format", fmt, "-o", tmp_path / "out")
+        assert result.returncode == 0, result.stderr
+        assert result.stderr.count("kernels are left out: their times are impossible") == 1
 
 
 @pytest.fixture(scope="module")
@@ -292,28 +296,28 @@ def late(tmp_path_factory):
     path = trace.write(tmp_path_factory.mktemp("late") / "late.sqlite")
     for _ in range(8):
         change(path, f"INSERT INTO {KERNEL} SELECT * FROM {KERNEL}")
-    change(path, f'UPDATE {KERNEL} SET "end" = ? WHERE rowid = 127999', MOST)
+    change(path, f'UPDATE {KERNEL} SET "end" = ? WHERE rowid = 127999', INT64_MAX)
     return path
 
 
-class TestARowThatIsMetLate:
-    """Of an answer that is written while it runs, rows are gone when one is met that cannot be true."""
+class TestABadRowThatIsFoundLate:
+    """A streaming answer has written rows when it finds an invalid one."""
 
     SQL = "SELECT start_ns, end_ns FROM kernels"
 
     @pytest.mark.slow
     @pytest.mark.parametrize("fmt", ["csv", "jsonl", "parquet"])
-    def test_a_file_is_begun_again(self, late, tmp_path, fmt):
-        done = run("sql", late, self.SQL, "-o", tmp_path / f"out.{fmt}", "--threads", 1)
-        assert done.returncode == 0, done.stderr
-        assert "1 of 128,000 kernels are left out" in done.stderr
+    def test_a_file_is_written_again(self, late, tmp_path, fmt):
+        result = run("sql", late, self.SQL, "-o", tmp_path / f"out.{fmt}", "--threads", 1)
+        assert result.returncode == 0, result.stderr
+        assert "1 of 128,000 kernels are left out" in result.stderr
         if fmt != "parquet":
             assert len((tmp_path / f"out.{fmt}").read_text().splitlines()) == 127_999 + (fmt == "csv")
 
     @pytest.mark.slow
     def test_stdout_ends_with_one_sentence(self, late):
-        done = run("sql", late, self.SQL, "--format", "csv", "--threads", 1)
-        assert done.returncode == 1
-        assert "error: a row could not be read after others had been written" in done.stderr
-        assert "hint: write to a file, which is restarted without it: -o answer.csv" in done.stderr
-        assert "Traceback" not in done.stderr
+        result = run("sql", late, self.SQL, "--format", "csv", "--threads", 1)
+        assert result.returncode == 1
+        assert "error: a row could not be read after others had been written" in result.stderr
+        assert "hint: write to a file, which is restarted without it: -o answer.csv" in result.stderr
+        assert "Traceback" not in result.stderr

@@ -1,4 +1,4 @@
-"""Baselines by name, what `check` holds to them, and the files that a pipeline reads."""
+"""Baselines by name, checks against them, and the files that a pipeline reads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EARLIER, LATER = "2026-01-02T03:04:05+00:00", "2026-02-03T04:05:06+00:00"
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory):
-    """A run, and one in which prefills got slower and decodes faster."""
+    """Write a run, and one with slower prefills and faster decodes."""
     folder = tmp_path_factory.mktemp("traces")
     before = serve().trace.gpu(name="NVIDIA H200").write(folder / "before.sqlite")
     after = serve(prefill_ns=60_000, decode_ns=3_000).trace.gpu(name="NVIDIA H100").write(folder / "after.sqlite")
@@ -34,7 +34,7 @@ def traces(tmp_path_factory):
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    """A repository, the current folder in it, and a folder of the user's."""
+    """Make a repository with the current folder in it, and a folder of the user."""
     folder = tmp_path / "repository" / "src"
     folder.mkdir(parents=True)
     (folder.parent / ".git").mkdir()
@@ -50,32 +50,32 @@ def run(repository):
 
 
 @pytest.mark.slow
-def test_a_baseline_from_save_to_rm(run, repository, traces):
-    kept = repository / ".nsys-insight" / "baselines" / "main.json"
-    saved = run("baseline", "save", traces.before, "--name", "main", "--tag", "v1", "--param", "batch=4")
-    assert saved.returncode == 0, saved.stderr
-    assert kept.is_file()
+def test_a_baseline_can_be_saved_listed_checked_and_removed(run, repository, traces):
+    baseline_file = repository / ".nsys-insight" / "baselines" / "main.json"
+    save_result = run("baseline", "save", traces.before, "--name", "main", "--tag", "v1", "--param", "batch=4")
+    assert save_result.returncode == 0, save_result.stderr
+    assert baseline_file.is_file()
     (row,) = json.loads(run("baseline", "list", "-f", "json").stdout)["rows"]
     with open_trace(traces.before) as trace:
-        (rate,) = [one["mean"] for one in trace.run("per-token").to_dicts() if one["metric"] == "tokens_per_s"]
+        (rate,) = [row["mean"] for row in trace.run("per-token").to_dicts() if row["metric"] == "tokens_per_s"]
     assert (row["name"], row["tags"], row["params"], row["gpu"]) == ("main", "v1", "batch=4", "NVIDIA H200")
     assert row["tokens_per_s"] == pytest.approx(rate)
     assert run("baseline", "list", "--tag", "v2", "-f", "csv").stdout.count("\n") == 1
-    shown = {
-        (one["name"], one["metric"]): one
-        for one in json.loads(run("baseline", "show", "v1", "-f", "json").stdout)["rows"]
+    values = {
+        (row["name"], row["metric"]): row
+        for row in json.loads(run("baseline", "show", "v1", "-f", "json").stdout)["rows"]
     }
-    assert shown[None, "wall_ns"]["mean"] == pytest.approx(row["wall_ns"])
-    assert ("decode, batch 4", "wall_ns") in shown
+    assert values[None, "wall_ns"]["mean"] == pytest.approx(row["wall_ns"])
+    assert ("decode, batch 4", "wall_ns") in values
 
-    # The same run keeps it; different workload is said to be one.
-    same = run("check", traces.before, "--baseline", "main", "--param", "batch=8", "-f", "json")
-    assert same.returncode == 0
-    assert any("different workload: batch was 4 and is 8" in note for note in json.loads(same.stdout)["notes"])
-    # A phase that got slower breaks it; that it ran on another GPU is said.
+    # The same run passes; a different workload is reported.
+    same_run = run("check", traces.before, "--baseline", "main", "--param", "batch=8", "-f", "json")
+    assert same_run.returncode == 0
+    assert any("different workload: batch was 4 and is 8" in note for note in json.loads(same_run.stdout)["notes"])
+    # A slower phase breaks the baseline; another GPU is reported.
     worse = run("check", traces.after, "--baseline", "v1", "-f", "json")
     assert worse.returncode == 1
-    broken = {one["metric"] for one in json.loads(worse.stdout)["rows"] if one["verdict"] == "broken"}
+    broken = {row["metric"] for row in json.loads(worse.stdout)["rows"] if row["verdict"] == "broken"}
     assert broken == {"mixed_batch_2_wall_ns", "mixed_batch_4_wall_ns"}
     assert any("another GPU (NVIDIA H200; this is NVIDIA H100)" in note for note in json.loads(worse.stdout)["notes"])
     assert "one phase got faster at the cost of another" in run("diff", "main", traces.after).stderr
@@ -85,38 +85,38 @@ def test_a_baseline_from_save_to_rm(run, repository, traces):
     )
     assert run("baseline", "rm", "v1").returncode == 2  # a tag
     assert run("baseline", "rm", "main").returncode == 0
-    assert not kept.exists()
+    assert not baseline_file.exists()
     assert run("baseline", "rm", "main").returncode == 2
 
 
-def test_where_baselines_are(repository, traces, monkeypatch, tmp_path):
+def test_baselines_of_the_repository_hide_those_of_the_user(repository, traces, monkeypatch, tmp_path):
     with open_trace(traces.before) as trace:
         run = measure(trace)
-    baselines.save(run, "main", baselines.About(LATER, tags=("release",)), in_users_folder=True)
-    baselines.save(run, "main", baselines.About(EARLIER), in_users_folder=False)
-    baselines.save(run, "v1", baselines.About(EARLIER, tags=("release",)))
-    baselines.save(run, "v2", baselines.About(LATER, tags=("release",)))
-    # The repository's hides the user's of the same name; a tag means the one saved last.
-    assert baselines.named("main").about.saved_at == EARLIER
-    assert [one.name for one in baselines.saved()] == ["main", "v1", "v2"]
-    assert baselines.named("release").name == "v2"
-    # Outside of a repository there are the user's alone.
+    baselines.save(run, "main", baselines.BaselineInfo(LATER, tags=("release",)), in_users_folder=True)
+    baselines.save(run, "main", baselines.BaselineInfo(EARLIER), in_users_folder=False)
+    baselines.save(run, "v1", baselines.BaselineInfo(EARLIER, tags=("release",)))
+    baselines.save(run, "v2", baselines.BaselineInfo(LATER, tags=("release",)))
+    # A baseline of the repository hides the user's one of the same name. A tag means the baseline that was saved last.
+    assert baselines.find_baseline("main").info.saved_at == EARLIER
+    assert [baseline.name for baseline in baselines.list_baselines()] == ["main", "v1", "v2"]
+    assert baselines.find_baseline("release").name == "v2"
+    # Outside a repository there are only the user's baselines.
     monkeypatch.chdir(tmp_path)
-    assert [one.about.saved_at for one in baselines.saved()] == [LATER]
+    assert [baseline.info.saved_at for baseline in baselines.list_baselines()] == [LATER]
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "a b", "x" * 101, "ü"])
-def test_a_name_is_one_of_a_file(name, run, traces):
+def test_a_name_must_be_a_valid_file_name(name, run, traces):
     refused = run("baseline", "save", traces.before, "--name", name)
     assert refused.returncode == 2
     assert "a baseline cannot be called" in refused.stderr
 
 
-def test_files_for_a_pipeline(run, repository, traces):
+def test_check_writes_files_for_a_pipeline(run, repository, traces):
     budget = Path("budget.toml")
     budget.write_text('[max]\nmallocs_per_step = 0\nlaunches_per_token = 1\n[min]\ngpu_busy_pct = "1"\n')
     files = ["--junit", "junit.xml", "--sarif", "check.sarif", "--markdown", "check.md"]
-    for _ in range(2):  # they are written anew
+    for _ in range(2):  # the second run replaces the files
         assert run("check", traces.before, "--budget", budget, *files).returncode == 1
     suite = ET.parse("junit.xml").getroot().find("testsuite")  # noqa: S314 - written above
     assert (suite.get("tests"), suite.get("failures")) == ("3", "1")
@@ -138,10 +138,10 @@ def test_files_for_a_pipeline(run, repository, traces):
 ACTION = yaml.safe_load((REPOSITORY / "action.yml").read_text())
 
 
-def steps_of_action(folder, **inputs):
-    """Run the steps of the action that a runner would run, but for those that install and comment.
+def run_action_steps(folder, **inputs):
+    """Run the steps of the action, except those that install and comment, as a runner does.
 
-    Return the exit code of each, the outputs and the summary.
+    Return the exit codes, the outputs and the summary.
     """
     stub = folder / "bin" / "nsys-insight"
     stub.parent.mkdir(exist_ok=True)
@@ -150,22 +150,24 @@ def steps_of_action(folder, **inputs):
     output, summary = folder / "output", folder / "summary"
     output.write_text("")
     summary.write_text("")
-    values = {f"inputs.{name}": str(said.get("default", "")) for name, said in ACTION["inputs"].items()}
+    values = {f"inputs.{name}": str(description.get("default", "")) for name, description in ACTION["inputs"].items()}
     values |= {f"inputs.{name}": str(value) for name, value in inputs.items()}
     codes = {}
     for step in ACTION["runs"]["steps"]:
         if step["id"] in ("install", "comment"):
             continue
-        given = {name: values[text.removeprefix("${{ ").removesuffix(" }}")] for name, text in step["env"].items()}
-        environment = os.environ | given | {
+        step_inputs = {
+            name: values[text.removeprefix("${{ ").removesuffix(" }}")] for name, text in step["env"].items()
+        }
+        environment = os.environ | step_inputs | {
             "GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(summary), "PYTHONPATH": str(REPOSITORY),
             "PATH": f"{stub.parent}:{os.environ['PATH']}",
         }  # fmt: skip
-        done = subprocess.run(
+        result = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],  # as a runner starts it
             env=environment, capture_output=True, text=True, check=False,
         )  # fmt: skip
-        codes[step["id"]] = done.returncode, done.stderr
+        codes[step["id"]] = result.returncode, result.stderr
         for line in output.read_text().splitlines():
             name, _, value = line.partition("=")
             values[f"steps.{step['id']}.outputs.{name}"] = value
@@ -173,9 +175,9 @@ def steps_of_action(folder, **inputs):
 
 
 @pytest.mark.slow
-def test_the_steps_of_the_action(run, repository, traces, tmp_path):
+def test_the_action_checks_a_trace_and_reports(run, repository, traces, tmp_path):
     assert run("baseline", "save", traces.before, "--name", "main").returncode == 0
-    codes, values, summary = steps_of_action(
+    codes, values, summary = run_action_steps(
         tmp_path, trace=traces.after, baseline="main", params="batch=4\n", files="out put"
     )
     assert codes["check"][0] == 0, codes
@@ -185,8 +187,8 @@ def test_the_steps_of_the_action(run, repository, traces, tmp_path):
     assert "one phase got faster at the cost of another" in summary
     assert ET.parse(values["steps.check.outputs.junit"]).getroot().get("failures") == "2"  # noqa: S314 - written above
     assert len(json.loads(Path(values["steps.check.outputs.sarif"]).read_text())["runs"][0]["results"]) == 2
-    # What cannot be read is told, and nothing of the run before is left.
-    codes, values, summary = steps_of_action(
+    # An unreadable trace is reported, and the outputs of the previous run are removed.
+    codes, values, summary = run_action_steps(
         tmp_path, trace="nowhere.sqlite; touch broken", baseline="main", files="out put"
     )
     assert (codes["check"][0], codes["verdict"][0]) == (0, 3), codes
@@ -199,5 +201,5 @@ def test_the_action_puts_no_input_into_a_script():
     for step in ACTION["runs"]["steps"]:
         assert "${{" not in step["run"]
         assert step["shell"] == "bash"
-    told = {text for output in ACTION["outputs"].values() for text in [output["value"]]}
-    assert all(text.startswith("${{ steps.check.outputs.") for text in told)
+    values = {text for output in ACTION["outputs"].values() for text in [output["value"]]}
+    assert all(text.startswith("${{ steps.check.outputs.") for text in values)

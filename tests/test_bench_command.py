@@ -1,4 +1,4 @@
-"""`bench` as users meet it: what it reads, how it runs commands, and what it says."""
+"""`bench` as users see it: the outputs that it reads, the commands that it runs, and its messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import command_line
 import numpy as np
 import pytest
-from schemas import valid
+from schemas import validate
 
 from nsys_insight.bench import checks, conditions, measure, sanitizer
 from nsys_insight.compare.benchmark_formats import parse_json, parse_text
@@ -25,10 +25,10 @@ def run(monkeypatch, tmp_path):
 
 @pytest.fixture
 def program(monkeypatch):
-    """Take what a command prints from its words, `FACTOR`, in place of starting processes; and count the turns."""
+    """Replace processes by a function that makes the output from the last word of a command; record the factors."""
     turns = []
 
-    def ran(command, *_):
+    def run_fake_program(command, *_):
         words = command if isinstance(command, list) else command.split()
         factor = float(words[-1])
         turns.append(factor)
@@ -37,33 +37,33 @@ def program(monkeypatch):
             f"PARAM batch {words[0]}\nRESULT decode {400 * factor * wobble} tok/s\nRESULT memory {1000 * factor} MiB\n"
         )
         return SimpleNamespace(
-            code=0 if factor else 3, output=text, errors="no GPU\n", seconds=1.0, last_words="no GPU"
+            code=0 if factor else 3, output=text, errors="no GPU\n", seconds=1.0, last_lines="no GPU"
         )
 
-    monkeypatch.setattr(measure.programs, "run", ran)
+    monkeypatch.setattr(measure.programs, "run", run_fake_program)
     return turns
 
 
-def readings(found):
-    return {(one.name, one.unit): one.values for one in found.readings}
+def readings(output):
+    return {(reading.name, reading.unit): reading.values for reading in output.readings}
 
 
-class TestWhatBenchmarksPrint:
+class TestOutputOfBenchmarks:
     def test_result_and_param_lines_among_others(self):
-        found = parse_text(
+        output = parse_text(
             "hello\nRESULT decode 1,412.5 tok/s\nRESULT it 3\nRESULT decode 1e3 tok/s\nPARAM model a b\n"
         )
-        assert readings(found) == {("decode", "tok/s"): (1412.5, 1000), ("it", ""): (3,)}
-        assert found.parameters == {"model": "a b"}
+        assert readings(output) == {("decode", "tok/s"): (1412.5, 1000), ("it", ""): (3,)}
+        assert output.parameters == {"model": "a b"}
         assert parse_text("RESULTS are good\nRESULT x\nRESULT x y z\n").readings == ()
 
-    def test_a_regular_expression_comes_before_all_else(self):
+    def test_a_regular_expression_has_priority(self):
         text = "RESULT a 1 ms\nspeed: 12.5 GB/s in 3 ms\nspeed: 13.5 GB/s in 2 ms\n"
-        found = parse_text(text, {"copy": (r"speed: ([\d.]+)", "GB/s"), "never": ("nothing", "")})
-        assert readings(found) == {("copy", "GB/s"): (12.5, 13.5)}
+        output = parse_text(text, {"copy": (r"speed: ([\d.]+)", "GB/s"), "never": ("nothing", "")})
+        assert readings(output) == {("copy", "GB/s"): (12.5, 13.5)}
 
     @pytest.mark.parametrize(
-        ("found", "expected"),
+        ("document", "expected"),
         [
             ({"results": [{"command": "./a", "times": [1.0, 2.0]}]}, {("./a: time", "s"): (1, 2)}),
             ({"benchmarks": [{"name": "t", "stats": {"data": [0.5]}}]}, {("t: time", "s"): (0.5,)}),
@@ -102,43 +102,43 @@ class TestWhatBenchmarksPrint:
         ],
         ids=["hyperfine", "pytest", "pytest-mean", "google", "nvbench", "vllm-serve", "vllm-latency", "runs", "list"],
     )  # fmt: skip
-    def test_the_json_of_the_usual_tools(self, found, expected):
-        assert readings(parse_json(found)) == expected
-        assert readings(parse_text("Some talk.\n" + json.dumps(found, indent=1))) == expected
+    def test_json_of_common_tools_is_read(self, document, expected):
+        assert readings(parse_json(document)) == expected
+        assert readings(parse_text("Some talk.\n" + json.dumps(document, indent=1))) == expected
 
-    def test_the_workload_is_no_result(self):
+    def test_workload_parameters_are_not_results(self):
         line = {"backend": "sglang", "max_concurrency": 8, "random_input_len": 128, "output_throughput": 5.0}
-        found = parse_text(f"{json.dumps(line)}\n{json.dumps({**line, 'output_throughput': 6.0})}\n")
-        assert readings(found) == {("output_throughput", ""): (5, 6)}
-        assert found.parameters == {"backend": "sglang", "max_concurrency": "8", "random_input_len": "128"}
+        output = parse_text(f"{json.dumps(line)}\n{json.dumps({**line, 'output_throughput': 6.0})}\n")
+        assert readings(output) == {("output_throughput", ""): (5, 6)}
+        assert output.parameters == {"backend": "sglang", "max_concurrency": "8", "random_input_len": "128"}
 
     @pytest.mark.parametrize(
-        "found", [{}, [], {"results": []}, {"benchmarks": [{"name": "x", "stats": {}}]}, "x", 7, None]
+        "document", [{}, [], {"results": []}, {"benchmarks": [{"name": "x", "stats": {}}]}, "x", 7, None]
     )
-    def test_anything_else_has_no_readings(self, found):
-        assert parse_json(found).readings == ()
+    def test_anything_else_has_no_readings(self, document):
+        assert parse_json(document).readings == ()
 
 
 class TestOneCommand:
-    def test_what_was_measured_with_its_direction(self, run, program):
+    def test_rows_have_the_direction_of_each_metric(self, run, program):
         result = run("bench", "--warmup", 2, "-f", "json", "--", "8", "1.0")
-        found = json.loads(result.stdout)
-        valid(found, "bench", "answer")
-        assert [(row["metric"], row["better"], row["count"]) for row in found["rows"]] == [
+        answer = json.loads(result.stdout)
+        validate(answer, "bench", "answer")
+        assert [(row["metric"], row["better"], row["count"]) for row in answer["rows"]] == [
             ("decode [tok/s]", "higher", 10), ("memory [MiB]", "lower", 10),
         ]  # fmt: skip
-        assert found["rows"][0]["low"] <= 400 <= found["rows"][0]["high"]
+        assert answer["rows"][0]["low"] <= 400 <= answer["rows"][0]["high"]
         assert len(program) == 12
-        assert found["summary"]["sides"][0]["parameters"] == {"batch": "8"}
-        assert (result.returncode, found["summary"]["tests_passed"]) == (0, None)
+        assert answer["summary"]["sides"][0]["parameters"] == {"batch": "8"}
+        assert (result.returncode, answer["summary"]["tests_passed"]) == (0, None)
 
-    def test_it_goes_on_until_the_interval_is_narrow_or_the_budget_is_spent(self, run, program):
+    def test_it_repeats_until_the_interval_is_narrow_or_the_budget_is_spent(self, run, program):
         run("bench", "--precision", 0.01, "--most", 17, "--warmup", 0, "--", "8", "1.0")
         assert len(program) == 17
         program.clear()
-        said = run("bench", "--precision", 0.01, "--budget", "0s", "--warmup", 0, "--", "8", "1.0").stderr
+        messages = run("bench", "--precision", 0.01, "--budget", "0s", "--warmup", 0, "--", "8", "1.0").stderr
         assert len(program) == 10
-        assert "the budget of 0 s was spent before the interval was narrow" in said
+        assert "the budget of 0 s was spent before the interval was narrow" in messages
 
     def test_a_command_without_measurements_is_timed(self, run):
         result = run(
@@ -147,15 +147,15 @@ class TestOneCommand:
         (row,) = json.loads(result.stdout)["rows"]
         assert (row["metric"], row["better"], row["low"]) == ("wall [s]", "lower", None)
 
-    def test_a_file_that_the_command_writes_is_read_in_place_of_what_it_prints(self, run):
+    def test_a_results_file_is_read_instead_of_stdout(self, run):
         code = "import json; json.dump([{'gflops': 9.5}], open('out.json', 'w'))"
         flags = ["--warmup", 0, "--least", 1, "--most", 1, "--results", "out.json", "-f", "json"]
-        found = json.loads(run("bench", *flags, "--", sys.executable, "-c", code).stdout)
-        assert (found["rows"][0]["metric"], found["rows"][0]["middle"]) == ("gflops", 9.5)
+        answer = json.loads(run("bench", *flags, "--", sys.executable, "-c", code).stdout)
+        assert (answer["rows"][0]["metric"], answer["rows"][0]["middle"]) == ("gflops", 9.5)
 
     @pytest.mark.usefixtures("program")
     @pytest.mark.parametrize(
-        ("arguments", "code", "said"),
+        ("arguments", "code", "message"),
         [
             ([], 2, "one command is measured"),
             (["--before", "a"], 2, "one command is measured"),
@@ -169,31 +169,31 @@ class TestOneCommand:
             (["--baseline", "nowhere.json", "--", "8", "1"], 2, "nowhere.json cannot be read"),
         ],
     )
-    def test_every_error_has_its_exit_code_and_a_hint(self, run, arguments, code, said):
+    def test_every_error_has_its_exit_code_and_a_hint(self, run, arguments, code, message):
         result = run("bench", *arguments)
-        assert (result.returncode, said in result.stderr, "hint: " in result.stderr) == (code, True, True), (
+        assert (result.returncode, message in result.stderr, "hint: " in result.stderr) == (code, True, True), (
             result.stderr
         )
 
-    def test_a_program_that_does_not_end_is_ended_with_what_it_started(self, run):
+    def test_a_timeout_ends_the_program_and_its_children(self, run):
         result = run("bench", "--timeout", "0.2s", "--warmup", 0, "--before", "sleep 60 & sleep 60", "--after", "true")
         assert (result.returncode, "did not end in time" in result.stderr) == (1, True)
 
     @pytest.mark.parametrize(
-        ("third", "said"),
+        ("third", "message"),
         [
             ("RESULT b 1 ms", "a was not measured in repetition 3, unlike before"),
             ("RESULT a nan ms", "a is not a number in"),
         ],
     )
-    def test_repetitions_measure_the_same(self, run, monkeypatch, third, said):
+    def test_repetitions_must_measure_the_same_metrics(self, run, monkeypatch, third, message):
         texts = iter(["RESULT a 1 ms", "RESULT a 1 ms", third])
-        ran = SimpleNamespace(code=0, errors="", seconds=1.0, last_words="")
-        monkeypatch.setattr(measure.programs, "run", lambda *_: SimpleNamespace(**vars(ran), output=next(texts)))
+        outcome = SimpleNamespace(code=0, errors="", seconds=1.0, last_lines="")
+        monkeypatch.setattr(measure.programs, "run", lambda *_: SimpleNamespace(**vars(outcome), output=next(texts)))
         result = run("bench", "--warmup", 0, "--", "x")
-        assert (result.returncode, said in result.stderr) == (1, True)
+        assert (result.returncode, message in result.stderr) == (1, True)
 
-    def test_there_is_no_such_program(self, run):
+    def test_a_missing_program_is_a_usage_error(self, run):
         assert run("bench", "--", "no-such-program-here").returncode == 2
 
 
@@ -205,7 +205,7 @@ class TestTwoSides:
         flags = ["bench", "--warmup", 0, "-f", "json", "--before", "8 1.0", "--after", "8 1.1"]
         result = run(*flags, "--test", "8 1")
         assert (result.returncode, self.decision(result)) == (0, "accept")
-        valid(json.loads(result.stdout), "bench", "answer")
+        validate(json.loads(result.stdout), "bench", "answer")
         assert program[1:9] == [1.0, 1.1, 1.1, 1.0, 1.0, 1.1, 1.1, 1.0]
         rows = json.loads(result.stdout)["rows"]
         assert [row["verdict"] for row in rows] == ["better", "worse"]
@@ -215,14 +215,14 @@ class TestTwoSides:
         assert "correctness was not checked" in " ".join(json.loads(unchecked.stdout)["notes"])
 
     @pytest.mark.usefixtures("program")
-    def test_what_is_worse_or_wrong_ends_with_1(self, run):
+    def test_a_worse_or_wrong_change_exits_1(self, run):
         worse = run("bench", "--warmup", 0, "--before", "8 1.0", "--after", "8 0.9")
         assert (worse.returncode, worse.stdout.startswith("revert: decode ")) == (1, True)
         wrong = run("bench", "--warmup", 0, "--before", "8 1.0", "--after", "8 1.1", "--test", "8 0")
         assert (wrong.returncode, wrong.stdout.startswith("revert: 8 0: exit code 3: no GPU")) == (1, True)
 
     @pytest.mark.usefixtures("program")
-    def test_the_user_says_what_decides_and_what_is_better(self, run):
+    def test_the_user_chooses_the_metric_and_its_direction(self, run):
         sides = ["--before", "8 1.0", "--after", "8 1.1"]
         flags = ["bench", "--warmup", 0, "--metric", "memory", *sides]
         assert run(*flags).stdout.startswith("revert: memory 1,000 → 1,100 MiB (+10.0 %), lower is better")
@@ -230,7 +230,7 @@ class TestTwoSides:
         assert higher.stdout.startswith("faster, but correctness was not checked: memory")
 
     @pytest.mark.usefixtures("program")
-    def test_other_workloads_are_not_compared_without_saying_so(self, run):
+    def test_different_workloads_are_compared_only_on_request(self, run):
         flags = ["bench", "--warmup", 0, "--before", "8 1.0", "--after", "16 1.1"]
         result = run(*flags)
         assert result.stdout.startswith("cannot be determined: the workloads differ: batch 8 and 16")
@@ -245,10 +245,10 @@ class TestTwoSides:
         assert "measured one after the other" in result.stderr
         assert run("diff", "old.json", "new.json").stdout.startswith("revert: decode [tok/s] ")
 
-    def test_what_was_printed_before_is_read(self, run, tmp_path):
-        (tmp_path / "log.txt").write_text("".join(f"RESULT gemm {900 + at} GFLOP/s\n" for at in range(8)))
-        found = json.loads(run("bench", "--read", "log.txt", "-f", "json").stdout)
-        assert (found["rows"][0]["count"], found["rows"][0]["middle"]) == (8, 903.5)
+    def test_a_log_file_is_read(self, run, tmp_path):
+        (tmp_path / "log.txt").write_text("".join(f"RESULT gemm {900 + index} GFLOP/s\n" for index in range(8)))
+        answer = json.loads(run("bench", "--read", "log.txt", "-f", "json").stdout)
+        assert (answer["rows"][0]["count"], answer["rows"][0]["middle"]) == (8, 903.5)
 
 
 class TestGpus:
@@ -275,44 +275,44 @@ class TestGpus:
         assert "driver 580.1, cuda 13.0, gpu NVIDIA H100" in result.stderr
 
     @pytest.mark.usefixtures("program")
-    def test_without_nvml_it_is_said_once(self, run, monkeypatch):
+    def test_missing_nvml_is_reported_once(self, run, monkeypatch):
         monkeypatch.setitem(sys.modules, "pynvml", None)
         assert run("bench", "--", "8", "1.0").stderr.count("GPU clocks, temperature and other processes are not") == 1
 
 
 class TestOutputs:
     @pytest.mark.parametrize(
-        ("one", "other", "same"),
+        ("first", "second", "expected"),
         [
             ("a 1.0 b\n", "a 1.000001 b\n", True), ("a 1.0 b\n", "a 1.1 b\n", False), ("a 1 b\n", "a 2 b\n", False),
             ("a 1.0\n", "b 1.0\n", False), ("nan\n", "nan\n", True), ("1.0\n", "1.0\n2.0\n", False),
             ("1 2\n", "1 2\n", True), ("inf\n", "1.0\n", False), ("-1e-9\n", "0.0\n", True),
         ],
     )  # fmt: skip
-    def test_texts_agree_but_for_the_last_digits(self, tmp_path, one, other, same):
+    def test_texts_agree_except_for_the_last_digits(self, tmp_path, first, second, expected):
         paths = [tmp_path / name for name in ("one.txt", "other.txt")]
-        for path, text in zip(paths, (one, other), strict=True):
+        for path, text in zip(paths, (first, second), strict=True):
             path.write_text(text)
-        assert checks.compare_outputs(*paths, rtol=1e-5, atol=1e-8)[0] is same
+        assert checks.compare_outputs(*paths, rtol=1e-5, atol=1e-8)[0] is expected
 
     def test_json_and_arrays(self, tmp_path):
-        for name, found in (("a", {"x": [1, 2.0]}), ("b", {"x": [1, 2.0000001]}), ("c", {"y": [1, 2.0]})):
-            (tmp_path / f"{name}.json").write_text(json.dumps(found))
+        for name, value in (("a", {"x": [1, 2.0]}), ("b", {"x": [1, 2.0000001]}), ("c", {"y": [1, 2.0]})):
+            (tmp_path / f"{name}.json").write_text(json.dumps(value))
         a, b, c = (tmp_path / f"{name}.json" for name in "abc")
         assert checks.compare_outputs(a, b, rtol=1e-5, atol=0)[0]
         assert not checks.compare_outputs(a, c, rtol=1e-5, atol=0)[0]
         arrays = {"a": np.ones((2, 3)), "b": np.ones((2, 3)) + 1e-7, "c": np.ones((3, 2)), "d": np.full((2, 3), np.nan)}
         for name, array in arrays.items():
             np.save(tmp_path / f"{name}.npy", array)
-        said = [
+        results = [
             checks.compare_outputs(tmp_path / "a.npy", tmp_path / f"{name}.npy", rtol=1e-5, atol=0) for name in "bcd"
         ]
-        assert [same for same, _ in said] == [True, False, False]
-        assert "has the shape (2, 3), and (3, 2)" in said[1][1]
-        assert "6 of 6 values of a differ: the first at [0, 0] is 1.0, and nan" in said[2][1]
+        assert [agree for agree, _ in results] == [True, False, False]
+        assert "has the shape (2, 3), and (3, 2)" in results[1][1]
+        assert "6 of 6 values of a differ: the first at [0, 0] is 1.0, and nan" in results[2][1]
 
 
-def test_no_compute_sanitizer_is_an_error_of_a_tool(run, program, monkeypatch):
+def test_a_missing_compute_sanitizer_is_a_tool_error(run, program, monkeypatch):
     monkeypatch.setattr(sanitizer.shutil, "which", lambda _: None)
     monkeypatch.setattr(sanitizer.Path, "exists", lambda _: False)
     result = run("bench", "--sanitize", "--", "8", "1.0")

@@ -1,4 +1,4 @@
-"""What the cache folder holds is known, stays within a size, and is there as long as somebody uses it."""
+"""Entries of the cache folder: their manifests, the size limit, and locks of entries in use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOUR_S = 60 * 60
 DAY_S = 24 * HOUR_S
 SIZE = 1000
 
-unix_alone = pytest.mark.skipif(sys.platform == "win32", reason="there an open file cannot be removed")
+unix_only = pytest.mark.skipif(sys.platform == "win32", reason="there an open file cannot be removed")
 
 
 @pytest.fixture
@@ -36,24 +36,25 @@ def trace(tmp_path):
 
 
 @pytest.fixture
-def at_most(monkeypatch):
-    """Allow so many bytes."""
+def set_size_limit(monkeypatch):
+    """Return a function that sets the size limit of the cache in bytes."""
     return lambda size: monkeypatch.setenv("NSYS_INSIGHT_CACHE_SIZE", str(size))
 
 
-def made(name, *files, size=SIZE, used_before_s=None, in_use=False):
-    """Make an entry, which nobody uses any more."""
+def make_entry(name, *files, size=SIZE, used_before_s=None, in_use=False):
+    """Make an entry. By default it is unlocked afterwards."""
     target = cache_folder.folder() / f"{cache_folder.digest(name)}.duckdb"
-    with cache_entries.making(target, name, *files) as path:
+    with cache_entries.make_entry(target, name, *files) as path:
         path.write_bytes(bytes(size))
     if not in_use:
-        cache_entries._let_go(target)
+        cache_entries._unlock_entry(target)
     if used_before_s is not None:
         age(target, used_before_s)
-        # As if it had been made then; to read it counts as a use.
+        # Update the fingerprint to this age; reading the entry counts as a use.
         status = target.stat()
-        cache_entries.write_about(
-            replace(cache_entries.read_about(target), seal=cache_folder.seal(target)), cache_entries.beside(target)
+        cache_entries.write_manifest(
+            replace(cache_entries.read_manifest(target), fingerprint=cache_folder.fingerprint(target)),
+            cache_entries.manifest_path(target),
         )
         os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
     return target
@@ -63,13 +64,13 @@ def age(path, seconds):
     os.utime(path, (time.time() - seconds,) * 2)
 
 
-def there(folder):
-    """What the entries in the folder hold, those used last first."""
-    return [entry.about.holds if entry.about else "" for entry in cache_entries.entries(folder)]
+def list_contents(folder):
+    """Return the contents of the entries in the folder, the most recently used first."""
+    return [entry.manifest.holds if entry.manifest else "" for entry in cache_entries.list_entries(folder)]
 
 
-def python(code, *arguments):
-    """Start a process, and wait until it prints a line."""
+def start_python(code, *arguments):
+    """Start a Python process, and wait until it prints a line."""
     process = subprocess.Popen(
         [
             sys.executable,
@@ -84,27 +85,27 @@ def python(code, *arguments):
     return process
 
 
-class TestMaking:
-    def test_an_entry_is_private_and_says_what_it_is_of(self, folder, trace):
-        target = made("facts", trace)
+class TestMakeEntry:
+    def test_an_entry_is_private_and_names_its_trace(self, folder, trace):
+        target = make_entry("facts", trace)
 
         assert sorted(path.name for path in folder.iterdir()) == [target.name, f"{target.name}.json"]
         assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
-        about = cache_entries.entries(folder)[0].about
-        assert (about.holds, list(about.files), about.state) == ("facts", [str(trace)], "unchanged")
+        manifest = cache_entries.list_entries(folder)[0].manifest
+        assert (manifest.holds, list(manifest.files), manifest.state) == ("facts", [str(trace)], "unchanged")
 
-    def test_one_made_of_another_is_of_the_same_trace(self, folder, trace):
-        export = made("export", trace)
-        made("facts", made("copy", export))
-        assert {tuple(entry.about.files) for entry in cache_entries.entries(folder)} == {(str(trace),)}
+    def test_an_entry_made_of_another_has_the_same_trace(self, folder, trace):
+        export = make_entry("export", trace)
+        make_entry("facts", make_entry("copy", export))
+        assert {tuple(entry.manifest.files) for entry in cache_entries.list_entries(folder)} == {(str(trace),)}
 
-    def test_a_trace_may_change_and_go(self, folder, trace):
-        made("copy", trace)
-        (entry,) = cache_entries.entries(folder)
+    def test_a_changed_or_removed_trace_is_reported(self, folder, trace):
+        make_entry("copy", trace)
+        (entry,) = cache_entries.list_entries(folder)
         trace.write_bytes(b"another")
-        assert entry.about.state == "changed"
+        assert entry.manifest.state == "changed"
         trace.unlink()
-        assert entry.about.state == "gone"
+        assert entry.manifest.state == "gone"
 
     def test_a_path_may_hold_any_bytes(self, folder, tmp_path):
         path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff \xe2\x80\xae.sqlite"))
@@ -112,207 +113,207 @@ class TestMaking:
             path.write_bytes(b"")
         except OSError:
             pytest.skip("this disk takes no such name")
-        made("copy", path)
-        (entry,) = cache_entries.entries(folder)
-        assert (list(entry.about.files), entry.about.state) == ([str(path)], "unchanged")
+        make_entry("copy", path)
+        (entry,) = cache_entries.list_entries(folder)
+        assert (list(entry.manifest.files), entry.manifest.state) == ([str(path)], "unchanged")
 
-    def test_a_block_that_fails_leaves_nothing_and_removes_nothing(self, folder, at_most):
-        made("old", used_before_s=HOUR_S)
-        at_most(SIZE)
+    def test_a_block_that_fails_leaves_nothing_and_removes_nothing(self, folder, set_size_limit):
+        make_entry("old", used_before_s=HOUR_S)
+        set_size_limit(SIZE)
         with pytest.raises(ZeroDivisionError):
-            failing(folder)
-        assert there(folder) == ["old"]
+            fail_while_making(folder)
+        assert list_contents(folder) == ["old"]
         assert len(list(folder.iterdir())) == 2
 
-    @unix_alone
+    @unix_only
     @pytest.mark.parametrize("published", [False, True])
-    def test_a_process_killed_meanwhile_leaves_nothing_that_stays(self, folder, published):
-        """Before the entry is there, and between what is said about it and the entry."""
-        replace = "from pathlib import Path; Path.replace = lambda *_: (print('x', flush=True), time.sleep(60))"
+    def test_files_of_a_killed_process_are_removed_later(self, folder, published):
+        """Kill the process before the manifest is written, and between the manifest and the entry."""
+        patch_replace = "from pathlib import Path; Path.replace = lambda *_: (print('x', flush=True), time.sleep(60))"
         if published:
-            replace = (
+            patch_replace = (
                 "from pathlib import Path; old = Path.replace\n"
                 "def replace(self, to):\n"
                 "    if to.suffix == '.json': return old(self, to)\n"
                 "    print('x', flush=True); time.sleep(60)\n"
                 "Path.replace = replace"
             )
-        with python(
-            f"{replace}\n"
-            "with cache_entries.making(cache_folder.folder() / (32 * '0' + '.duckdb'), 'killed') as path:\n"
+        with start_python(
+            f"{patch_replace}\n"
+            "with cache_entries.make_entry(cache_folder.folder() / (32 * '0' + '.duckdb'), 'killed') as path:\n"
             "    path.write_bytes(bytes(1000))"
         ) as process:
             process.kill()
-        assert there(folder) == []
+        assert list_contents(folder) == []
         assert len(list(folder.iterdir())) == 1 + published
         for path in folder.iterdir():
             age(path, 120)
 
-        made("next")
+        make_entry("next")
 
-        assert there(folder) == ["next"]
+        assert list_contents(folder) == ["next"]
         assert len(list(folder.iterdir())) == 2
 
-    def test_what_another_process_made_meanwhile_and_may_use_stays(self, folder):
+    def test_an_entry_that_another_process_made_first_stays(self, folder):
         target = folder / f"{cache_folder.digest('same')}.duckdb"
-        with cache_entries.making(target, "second") as path:
+        with cache_entries.make_entry(target, "second") as path:
             path.write_text("second")
-            with cache_entries.making(target, "first") as other:
-                other.write_text("first")
+            with cache_entries.make_entry(target, "first") as other_path:
+                other_path.write_text("first")
             inode = target.stat().st_ino
 
-        assert (target.read_text(), target.stat().st_ino, there(folder)) == ("first", inode, ["first"])
+        assert (target.read_text(), target.stat().st_ino, list_contents(folder)) == ("first", inode, ["first"])
 
-    def test_also_when_it_was_put_there_while_room_was_made(self, folder, monkeypatch):
+    def test_an_entry_that_was_made_during_clean_up_stays(self, folder, monkeypatch):
         target = folder / f"{cache_folder.digest('same')}.duckdb"
 
         def meanwhile(*_):
             monkeypatch.undo()
-            with cache_entries.making(target, "first") as other:
-                other.write_text("first")
+            with cache_entries.make_entry(target, "first") as other_path:
+                other_path.write_text("first")
 
         monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(folder))
         monkeypatch.setattr(cache_entries, "_make_room", meanwhile)
-        with cache_entries.making(target, "second") as path:
+        with cache_entries.make_entry(target, "second") as path:
             path.write_text("second")
-        assert (target.read_text(), there(folder)) == ("first", ["first"])
+        assert (target.read_text(), list_contents(folder)) == ("first", ["first"])
 
-    def test_a_damaged_one_is_replaced_though_it_is_in_use(self, folder):
-        target = made("damaged", in_use=True)
+    def test_a_damaged_entry_is_replaced_even_in_use(self, folder):
+        target = make_entry("damaged", in_use=True)
         assert cache_entries.use(target)
-        with cache_entries.making(target, "sound") as path:
+        with cache_entries.make_entry(target, "sound") as path:
             path.write_text("sound")
-        assert (target.read_text(), there(folder)) == ("sound", ["sound"])
+        assert (target.read_text(), list_contents(folder)) == ("sound", ["sound"])
 
 
-def failing(folder):
-    with cache_entries.making(folder / f"{cache_folder.digest('new')}.duckdb", "new") as path:
+def fail_while_making(folder):
+    with cache_entries.make_entry(folder / f"{cache_folder.digest('new')}.duckdb", "new") as path:
         path.write_bytes(bytes(SIZE))
         raise ZeroDivisionError
 
 
 @pytest.mark.usefixtures("folder")
-class TestAnEntryThatSomethingElseChanged:
-    """It is none, and is made again."""
+class TestChangedEntry:
+    """An entry that something else changed is not used, and is made again."""
 
-    def poisoned(self, change):
-        target = made("copy", size=1 << 20)
+    def make_changed_entry(self, change):
+        target = make_entry("copy", size=1 << 20)
         assert cache_entries.use(target)
-        cache_entries._let_go(target)
+        cache_entries._unlock_entry(target)
         change(target)
         return target
 
-    def changed(self, at, size=1):
+    def write_bytes_at(self, offset, size=1):
         def change(path):
             with path.open("rb+") as stream:
-                stream.seek(at)
+                stream.seek(offset)
                 stream.write(size * b"x")
 
         return change
 
-    def with_its_old_time(self, change):
-        def and_back(path):
+    def keep_old_time(self, change):
+        def change_and_restore_time(path):
             before = path.stat()
             change(path)
             os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
-        return and_back
+        return change_and_restore_time
 
-    def test_by_its_time(self, folder):
-        target = self.poisoned(self.changed(4097))
+    def test_a_new_time_is_detected(self, folder):
+        target = self.make_changed_entry(self.write_bytes_at(4097))
         assert not cache_entries.use(target)
         assert not list(folder.iterdir())
 
-    @pytest.mark.parametrize("at", [0, (1 << 20) - 1, 1 << 20])
-    def test_by_how_it_begins_or_ends_and_its_size_where_its_time_is_as_before(self, at):
-        assert not cache_entries.use(self.poisoned(self.with_its_old_time(self.changed(at))))
+    @pytest.mark.parametrize("offset", [0, (1 << 20) - 1, 1 << 20])
+    def test_a_change_at_the_start_or_end_or_of_the_size_is_detected(self, offset):
+        assert not cache_entries.use(self.make_changed_entry(self.keep_old_time(self.write_bytes_at(offset))))
 
-    def test_by_its_content_where_much_of_that_is_another(self):
-        assert not cache_entries.use(self.poisoned(self.with_its_old_time(self.changed(100_000, 50_000))))
+    def test_a_large_change_of_content_is_detected(self):
+        assert not cache_entries.use(self.make_changed_entry(self.keep_old_time(self.write_bytes_at(100_000, 50_000))))
 
-    def test_by_another_file_in_its_place(self, tmp_path):
+    def test_another_file_is_detected(self, tmp_path):
         (tmp_path / "other").write_bytes(b"x" * (1 << 20))
-        assert not cache_entries.use(self.poisoned((tmp_path / "other").replace))
+        assert not cache_entries.use(self.make_changed_entry((tmp_path / "other").replace))
 
-    def test_by_that_nothing_is_known_of_it(self):
-        assert not cache_entries.use(self.poisoned(lambda path: cache_entries.beside(path).unlink()))
+    def test_a_missing_manifest_is_detected(self):
+        assert not cache_entries.use(self.make_changed_entry(lambda path: cache_entries.manifest_path(path).unlink()))
 
-    def test_not_by_its_use(self):
-        target = self.poisoned(cache_folder.touch)
+    def test_use_is_not_a_change(self):
+        target = self.make_changed_entry(cache_folder.touch)
         assert cache_entries.use(target)
 
     @pytest.mark.slow
-    def test_the_trace_is_answered_as_before(self, folder, sample):
-        def calls():
+    def test_answers_do_not_change(self, folder, sample):
+        def count_calls():
             with nsys_insight.open(sample("churn"), use_cache=True) as trace:
                 return trace.top()["calls"].sum()
 
-        assert calls() == 500
-        (entry,) = cache_entries.entries(folder)
+        assert count_calls() == 500
+        (entry,) = cache_entries.list_entries(folder)
         import duckdb
 
         entry.path.chmod(0o600)
-        cache_entries._let_go(entry.path)
+        cache_entries._unlock_entry(entry.path)
         with duckdb.connect(entry.path) as database:
             database.execute("DELETE FROM copy.CUPTI_ACTIVITY_KIND_KERNEL")
-        assert calls() == 500
+        assert count_calls() == 500
 
 
-class TestRoom:
-    def test_what_was_used_last_goes_last(self, folder, at_most):
+class TestSizeLimit:
+    def test_the_least_recently_used_entries_are_removed_first(self, folder, set_size_limit):
         for hours, name in enumerate(("newest", "new", "old", "oldest"), 1):
-            made(name, used_before_s=hours * HOUR_S)
-        at_most(3 * SIZE)
-        made("made")
-        assert there(folder) == ["made", "newest", "new"]
+            make_entry(name, used_before_s=hours * HOUR_S)
+        set_size_limit(3 * SIZE)
+        make_entry("made")
+        assert list_contents(folder) == ["made", "newest", "new"]
 
-    def test_use_counts_and_not_when_it_was_made(self, folder, at_most):
-        first = made("first", used_before_s=2 * HOUR_S)
-        made("second", used_before_s=HOUR_S)
+    def test_the_last_use_counts_not_the_creation(self, folder, set_size_limit):
+        first = make_entry("first", used_before_s=2 * HOUR_S)
+        make_entry("second", used_before_s=HOUR_S)
         before = cache_folder.key(first)
         assert cache_entries.use(first)
-        assert cache_folder.key(first) == before  # others may rest on it
-        cache_entries._let_go(first)
-        at_most(2 * SIZE)
-        made("third")
-        assert there(folder) == ["third", "first"]
+        assert cache_folder.key(first) == before  # other entries may be derived from it
+        cache_entries._unlock_entry(first)
+        set_size_limit(2 * SIZE)
+        make_entry("third")
+        assert list_contents(folder) == ["third", "first"]
 
-    def test_what_was_made_of_an_entry_goes_with_it(self, folder, trace, at_most):
-        export = made("export", trace)
-        made("copy", export, used_before_s=HOUR_S)
+    def test_entries_made_of_an_entry_are_removed_with_it(self, folder, trace, set_size_limit):
+        export = make_entry("export", trace)
+        make_entry("copy", export, used_before_s=HOUR_S)
         age(export, 3 * HOUR_S)
-        made("other", used_before_s=2 * HOUR_S)
-        at_most(3 * SIZE)
-        made("new")
-        assert there(folder) == ["new", "other"]
+        make_entry("other", used_before_s=2 * HOUR_S)
+        set_size_limit(3 * SIZE)
+        make_entry("new")
+        assert list_contents(folder) == ["new", "other"]
 
-    def test_the_one_just_made_stays_though_it_is_larger_than_all_may_be(self, folder, at_most):
-        made("old", used_before_s=HOUR_S)
-        at_most(10)
-        made("large")
-        assert there(folder) == ["large"]
+    def test_a_new_entry_stays_even_above_the_limit(self, folder, set_size_limit):
+        make_entry("old", used_before_s=HOUR_S)
+        set_size_limit(10)
+        make_entry("large")
+        assert list_contents(folder) == ["large"]
 
-    def test_within_the_size_nothing_goes(self, folder, at_most):
-        at_most(2 * SIZE)
-        made("one", used_before_s=29 * DAY_S)
-        made("two")
-        assert there(folder) == ["two", "one"]
+    def test_within_the_limit_nothing_is_removed(self, folder, set_size_limit):
+        set_size_limit(2 * SIZE)
+        make_entry("one", used_before_s=29 * DAY_S)
+        make_entry("two")
+        assert list_contents(folder) == ["two", "one"]
 
-    def test_what_was_not_used_for_a_month_goes(self, folder):
-        made("old", used_before_s=31 * DAY_S)
-        made("new")
-        assert there(folder) == ["new"]
+    def test_entries_unused_for_a_month_are_removed(self, folder):
+        make_entry("old", used_before_s=31 * DAY_S)
+        make_entry("new")
+        assert list_contents(folder) == ["new"]
 
-    def test_one_of_an_earlier_version_counts_and_goes(self, folder, at_most):
+    def test_an_entry_of_an_earlier_version_counts_and_is_removed(self, folder, set_size_limit):
         old = folder / f"{cache_folder.digest('old')}-2023.4.4.sqlite"
         old.write_bytes(bytes(SIZE))
-        assert there(folder) == [""]
+        assert list_contents(folder) == [""]
         age(old, HOUR_S)
-        at_most(SIZE)
-        made("new")
-        assert there(folder) == ["new"]
+        set_size_limit(SIZE)
+        make_entry("new")
+        assert list_contents(folder) == ["new"]
 
-    def test_files_of_somebody_else_are_left_alone(self, folder, at_most, tmp_path):
+    def test_other_files_are_left_alone(self, folder, set_size_limit, tmp_path):
         digest, outside = cache_folder.digest("x"), tmp_path / "outside.sqlite"
         outside.write_text("mine")
         (folder / f"{digest}-link.sqlite").symlink_to(outside)
@@ -322,11 +323,11 @@ class TestRoom:
         foreign = sorted(folder.iterdir())
         for path in foreign:
             os.utime(path, (0, 0), follow_symlinks=False)
-        at_most(1)
+        set_size_limit(1)
 
-        target = made("new")
-        cache_entries.forget(folder, 0)
-        cache_entries.remove(cache_entries.entries(folder), folder)
+        target = make_entry("new")
+        cache_entries.remove_old_markers(folder, 0)
+        cache_entries.remove(cache_entries.list_entries(folder), folder)
 
         assert not target.exists()
         assert sorted(folder.iterdir()) == foreign
@@ -335,114 +336,114 @@ class TestRoom:
     @pytest.mark.parametrize(
         "content", [b"", b"[]", b"\xff", b'{"holds": 1, "files": {}, "parents": []}', b"[" * 10**5]
     )
-    def test_a_damaged_file_about_an_entry_makes_it_unknown_and_no_more(self, folder, at_most, content):
-        target = made("one", used_before_s=HOUR_S)
-        cache_entries.beside(target).write_bytes(content)
-        assert there(folder) == [""]
-        at_most(SIZE)
-        made("two")
-        assert there(folder) == ["two"]
+    def test_a_damaged_manifest_only_makes_the_entry_unknown(self, folder, set_size_limit, content):
+        target = make_entry("one", used_before_s=HOUR_S)
+        cache_entries.manifest_path(target).write_bytes(content)
+        assert list_contents(folder) == [""]
+        set_size_limit(SIZE)
+        make_entry("two")
+        assert list_contents(folder) == ["two"]
         assert len(list(folder.iterdir())) == 2
 
-    def test_by_default_a_tenth_of_the_disk_is_allowed_and_20_gib_at_most(self, folder, monkeypatch):
+    def test_the_default_limit_is_a_tenth_of_the_disk_up_to_20_gib(self, folder, monkeypatch):
         class Disk:
             total = 50 * 10**9
 
         monkeypatch.setattr(cache_entries.shutil, "disk_usage", lambda _: Disk)
-        assert cache_entries.most_bytes(folder) == 5 * 10**9
+        assert cache_entries.read_size_limit(folder) == 5 * 10**9
         Disk.total = 10**15
-        assert cache_entries.most_bytes(folder) == 20 * 2**30
+        assert cache_entries.read_size_limit(folder) == 20 * 2**30
 
-    def test_a_size_that_is_none_is_told_before_anything_is_made(self, folder, at_most):
-        at_most("much")
+    def test_an_invalid_size_is_an_error_before_anything_is_made(self, folder, set_size_limit):
+        set_size_limit("much")
         with pytest.raises(UsageError, match=r"\$NSYS_INSIGHT_CACHE_SIZE takes a size in bytes, not 'much'"):
-            made("one")
+            make_entry("one")
         assert not list(folder.iterdir())
 
 
-class TestAClockThatJumped:
-    def test_a_use_to_come_does_not_keep_an_entry_for_ever(self, folder, at_most):
-        made("to come", used_before_s=-1000 * DAY_S)
-        made("known", used_before_s=DAY_S)
-        at_most(2 * SIZE)
-        made("new")
-        assert there(folder) == ["new", "known"]
+class TestClockJumps:
+    def test_a_use_in_the_future_does_not_keep_an_entry_forever(self, folder, set_size_limit):
+        make_entry("to come", used_before_s=-1000 * DAY_S)
+        make_entry("known", used_before_s=DAY_S)
+        set_size_limit(2 * SIZE)
+        make_entry("new")
+        assert list_contents(folder) == ["new", "known"]
 
-    def test_nor_does_it_remove_one_for_which_there_is_room(self, folder):
-        made("to come", used_before_s=-1000 * DAY_S)
-        made("new")
-        assert there(folder) == ["new", "to come"]
+    def test_a_use_in_the_future_does_not_remove_an_entry_within_the_limit(self, folder):
+        make_entry("to come", used_before_s=-1000 * DAY_S)
+        make_entry("new")
+        assert list_contents(folder) == ["new", "to come"]
 
-    def test_the_next_use_by_a_clock_that_is_right_counts(self, folder, at_most):
-        target = made("to come", used_before_s=-1000 * DAY_S)
-        made("known", used_before_s=DAY_S)
+    def test_the_next_use_with_a_correct_clock_counts(self, folder, set_size_limit):
+        target = make_entry("to come", used_before_s=-1000 * DAY_S)
+        make_entry("known", used_before_s=DAY_S)
         cache_entries.use(target)
-        cache_entries._let_go(target)
-        at_most(2 * SIZE)
-        made("new")
-        assert there(folder) == ["new", "to come"]
+        cache_entries._unlock_entry(target)
+        set_size_limit(2 * SIZE)
+        make_entry("new")
+        assert list_contents(folder) == ["new", "to come"]
 
-    def test_a_clock_a_little_ahead_as_of_another_machine_counts(self, folder, at_most):
-        made("ahead", used_before_s=-HOUR_S)
-        made("known", used_before_s=DAY_S)
-        at_most(2 * SIZE)
-        made("new")
-        assert there(folder) == ["ahead", "new"]
+    def test_a_use_by_a_clock_slightly_ahead_counts(self, folder, set_size_limit):
+        make_entry("ahead", used_before_s=-HOUR_S)
+        make_entry("known", used_before_s=DAY_S)
+        set_size_limit(2 * SIZE)
+        make_entry("new")
+        assert list_contents(folder) == ["ahead", "new"]
 
 
-@unix_alone
+@unix_only
 class TestInUse:
-    def test_what_another_process_uses_stays_until_it_ends(self, folder, at_most):
-        target = made("used")
+    def test_an_entry_stays_while_another_process_uses_it(self, folder, set_size_limit):
+        target = make_entry("used")
         using = "assert cache_entries.use(cache_folder.Path(sys.argv[1])); print('x', flush=True); time.sleep(60)"
-        with python(using, str(target)) as process:
+        with start_python(using, str(target)) as process:
             age(target, 40 * DAY_S)
-            at_most(SIZE)
-            made("new")
-            assert there(folder) == ["new", "used"]
-            gone, kept = cache_entries.remove(cache_entries.entries(folder), folder)
-            assert ([entry.path for entry in kept], len(gone)) == ([target], 1)
+            set_size_limit(SIZE)
+            make_entry("new")
+            assert list_contents(folder) == ["new", "used"]
+            removed, remaining = cache_entries.remove(cache_entries.list_entries(folder), folder)
+            assert ([entry.path for entry in remaining], len(removed)) == ([target], 1)
             process.kill()
-        made("newer")
-        assert there(folder) == ["newer"]
+        make_entry("newer")
+        assert list_contents(folder) == ["newer"]
 
-    def test_this_process_uses_what_it_made_and_what_it_found(self, folder, at_most):
-        at_most(1)
-        first = made("first", in_use=True, used_before_s=HOUR_S)
-        second = made("second", in_use=True, used_before_s=HOUR_S)
+    def test_this_process_uses_entries_that_it_made_or_opened(self, folder, set_size_limit):
+        set_size_limit(1)
+        first = make_entry("first", in_use=True, used_before_s=HOUR_S)
+        second = make_entry("second", in_use=True, used_before_s=HOUR_S)
         assert cache_entries.use(first)
         assert cache_entries.use(first)
-        made("third")
-        assert sorted(there(folder)) == ["first", "second", "third"]
+        make_entry("third")
+        assert sorted(list_contents(folder)) == ["first", "second", "third"]
         for path in (first, second):
-            cache_entries._let_go(path)
-        made("fourth")
-        assert there(folder) == ["fourth"]
+            cache_entries._unlock_entry(path)
+        make_entry("fourth")
+        assert list_contents(folder) == ["fourth"]
 
-    def test_what_is_not_there_cannot_be_used(self, folder):
+    def test_a_missing_entry_cannot_be_used(self, folder):
         assert not cache_entries.use(folder / f"{cache_folder.digest('none')}.duckdb")
 
     @pytest.mark.usefixtures("folder")
-    def test_what_is_being_removed_cannot_be_used(self):
-        target = made("one")
+    def test_an_entry_under_removal_cannot_be_used(self):
+        target = make_entry("one")
         with target.open("rb+") as stream:
             cache_folder.lock(stream.fileno())
             assert not cache_entries.use(target)
         assert cache_entries.use(target)
 
-    def test_where_locks_do_not_work_what_was_used_in_the_last_hour_stays(self, folder, at_most, monkeypatch):
+    def test_without_locks_entries_used_in_the_last_hour_stay(self, folder, set_size_limit, monkeypatch):
         monkeypatch.setattr(cache_folder, "lock", lambda *_, **__: None)
-        made("before", used_before_s=2 * HOUR_S)
-        made("just now", used_before_s=HOUR_S / 2)
-        at_most(SIZE)
-        made("new")
-        assert there(folder) == ["new", "just now"]
+        make_entry("before", used_before_s=2 * HOUR_S)
+        make_entry("just now", used_before_s=HOUR_S / 2)
+        set_size_limit(SIZE)
+        make_entry("new")
+        assert list_contents(folder) == ["new", "just now"]
 
     @pytest.mark.slow
-    def test_many_processes_at_once_all_get_an_entry_that_is_whole(self, folder, at_most):
-        """Each makes and uses entries, with room for two of six: what one may use is there when it opens it.
+    def test_concurrent_processes_all_get_complete_entries(self, folder, set_size_limit):
+        """Each process makes and uses entries, with room for two of six. A usable entry exists when it is opened.
 
-        What all of them use last may be more than there is room for; it goes when the next entry is made.
+        The entries in use at the end may exceed the limit. They are removed when the next entry is made.
         """
         code = """
 import random, sys, time
@@ -451,26 +452,26 @@ for turn in range(60):
     name = random.choice("abcdef")
     target = cache_folder.folder() / f"{cache_folder.digest(name)}.duckdb"
     if not cache_entries.use(target):
-        with cache_entries.making(target, name) as path:
+        with cache_entries.make_entry(target, name) as path:
             path.write_text(name * 500)
             time.sleep(0.002)
     time.sleep(0.001)
     assert target.read_text() == name * 500
-    cache_entries._let_go(target)
+    cache_entries._unlock_entry(target)
 """
-        at_most(SIZE)
+        set_size_limit(SIZE)
         processes = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(4)]
         assert [process.wait(60) for process in processes] == [0] * 4
-        assert 2 <= len(there(folder)) <= 2 + len(processes)
-        made("last")
-        assert there(folder) == ["last"]
+        assert 2 <= len(list_contents(folder)) <= 2 + len(processes)
+        make_entry("last")
+        assert list_contents(folder) == ["last"]
         assert sorted(path.suffix for path in folder.iterdir()) == [".duckdb", ".json"]
 
 
 class TestTraces:
-    """The same with a trace and its DuckDB copy."""
+    """Test a trace and its DuckDB copy."""
 
-    def test_a_query_survives_that_its_copy_goes(self, folder, sample):
+    def test_a_query_survives_the_removal_of_its_copy(self, folder, sample):
         with nsys_insight.open(sample("churn"), use_cache=True) as trace:
             kernels = trace.sql("SELECT count(*) FROM kernels")
             for path in folder.iterdir():
@@ -479,28 +480,28 @@ class TestTraces:
             assert trace.top()["calls"].sum() == 500
 
     @pytest.mark.slow
-    def test_a_folder_that_takes_nothing_is_done_without(self, sample, tmp_path, monkeypatch):
+    def test_an_unusable_folder_is_not_needed(self, sample, tmp_path, monkeypatch):
         (tmp_path / "file").write_text("")
-        for where in (tmp_path / "file" / "below", Path("/proc")):
-            monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(where))
+        for folder in (tmp_path / "file" / "below", Path("/proc")):
+            monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(folder))
             with nsys_insight.open(sample("churn"), use_cache=True) as trace:
                 assert trace.top()["calls"].sum() == 500
 
-    def test_one_that_can_only_be_read_is_read(self, folder, sample, monkeypatch):
+    def test_a_read_only_entry_is_read(self, folder, sample, monkeypatch):
         nsys_insight.open(sample("churn"), use_cache=True).close()
-        (entry,) = cache_entries.entries(folder)
+        (entry,) = cache_entries.list_entries(folder)
 
-        def read_only(*_, **__):
+        def refuse_write(*_, **__):
             raise PermissionError
 
-        monkeypatch.setattr(os, "utime", read_only)
-        monkeypatch.setattr(cache_folder, "working", read_only)
-        assert store.find(sample("churn")) == entry.path
+        monkeypatch.setattr(os, "utime", refuse_write)
+        monkeypatch.setattr(cache_folder, "make_work_path", refuse_write)
+        assert store.find_entry(sample("churn")) == entry.path
 
     @pytest.mark.slow
-    def test_a_copy_within_a_size_that_is_smaller_is_used(self, folder, sample, at_most):
-        at_most("1kB")
+    def test_a_copy_above_the_limit_is_used(self, folder, sample, set_size_limit):
+        set_size_limit("1kB")
         for _ in range(2):
             with nsys_insight.open(sample("churn"), use_cache=True) as trace:
                 assert trace.top()["calls"].sum() == 500
-        assert there(folder) == ["copy, facts and answers"]
+        assert list_contents(folder) == ["copy, facts and answers"]

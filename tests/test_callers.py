@@ -1,4 +1,4 @@
-"""Where CUDA calls are made: the frame that a backtrace is named by, and reports by caller."""
+"""Callers of CUDA calls: the frame that names a call stack, and reports by caller."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from contextlib import closing
 from importlib import import_module
 
 import pytest
-from opening import open_trace as opened
+from opening import open_trace
 from synthetic import Trace
 
 import nsys_insight
 from nsys_insight.facts import sync_callers
 from nsys_insight.model.producers import facts_read
-from nsys_insight.packs.library import built_in
+from nsys_insight.packs.library import built_in_packs
 from tests.conftest import REPOSITORY
 
 APP, TORCH, PYTHON = "/home/user/app", "/usr/lib/libtorch_cuda.so", "/usr/bin/python3.11"
@@ -45,59 +45,59 @@ CALLERS = {
     "app (no symbol)": (("0x55d0", APP), ("__libc_start_main", "/lib/libc.so.6")),
     "_PyEval_EvalFrameDefault (python3.11)": INTERPRETER,
 }  # fmt: skip
-UNNAMED = {"load<float>"}  # nothing in its chain but wrappers of CUDA's own
+UNNAMED = {"load<float>"}  # its call stack has only wrappers of CUDA
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    """Give a function that writes a trace once, as some nsys."""
+def write_once(tmp_path_factory):
+    """Return a function that writes a trace once for each version of nsys."""
     folder = tmp_path_factory.mktemp("callers")
 
-    def write(make, version="2025.3"):
+    def write_trace(make, version="2025.3"):
         path = folder / f"{make.__name__}.{version}.sqlite"
         return path if path.exists() else make().write(path, version=version)
 
-    return write
+    return write_trace
 
 
-def each_caller():
+def make_each_caller():
     trace = Trace()
     host = trace.thread()
     for frames in CALLERS.values():
-        with host.inside(*frames):
+        with host.call_stack(*frames):
             host.launch("k", runs=1_000)
     return trace
 
 
-def loop(times=4):
-    """Give a loop in which one function reads back for two callers, and all kinds of calls have backtraces, or none."""
+def make_loop(times=4):
+    """Make a loop in which one function reads back for two callers. Some calls of each kind have no backtrace."""
     trace = Trace()
     host = trace.thread()
     for _ in range(times):
-        with host.nvtx("step"), host.inside(MAIN):
+        with host.nvtx("step"), host.call_stack(MAIN):
             host.malloc(1 << 20).call("cudaGetDevice")
             for caller, runs in (("train", 20_000), ("evaluate", 50_000)):
-                with host.inside(("read_back", APP), (caller, APP)):
+                with host.call_stack(("read_back", APP), (caller, APP)):
                     host.launch("k", runs=runs).copy("D2H", 64, blocking=True, target="pageable").idle(3_000)
             host.copy("H2D", 1 << 16, source="pageable").memset(64).sync("stream").free()
         host.launch("bare").idle(10_000)
     return trace
 
 
-def once():
-    return loop(times=1)
+def make_one_iteration():
+    return make_loop(times=1)
 
 
-def without_chains():
-    trace = loop()
+def make_loop_without_chains():
+    trace = make_loop()
     del trace.rows["CUDA_CALLCHAINS"]
     for row in trace.rows["CUPTI_ACTIVITY_KIND_RUNTIME"]:
         del row["callchainId"]
     return trace
 
 
-def test_a_chain_is_named_by_the_innermost_frame_of_the_users_code(written):
-    with opened(written(each_caller)) as trace:
+def test_a_call_stack_is_named_after_the_innermost_user_frame(write_once):
+    with open_trace(write_once(make_each_caller)) as trace:
         rows = trace.query(
             """SELECT p.name FROM api_calls LEFT JOIN call_places AS p USING (process_id, correlation_id)
                ORDER BY start_ns"""
@@ -107,8 +107,8 @@ def test_a_chain_is_named_by_the_innermost_frame_of_the_users_code(written):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", ["2025.3", "2022.2"])
-def test_a_callee_of_two_callers_is_one_caller_and_two_stacks(written, version):
-    with opened(written(loop, version)) as trace:
+def test_a_callee_of_two_callers_is_one_caller_and_two_stacks(write_once, version):
+    with open_trace(write_once(make_loop, version)) as trace:
         by_caller = {(row["kind"], row["name"]): row for row in trace.answer("syncs", group_by="caller").dicts()}
         stacks = trace.answer("syncs", group_by="stack", stack=2).dicts()
     assert by_caller["D2H copy", "read_back (app)"]["calls"] == 8
@@ -130,21 +130,25 @@ SUMS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [loop, without_chains])
+@pytest.mark.parametrize("make", [make_loop, make_loop_without_chains])
 @pytest.mark.parametrize("version", ["2025.3", "2022.2"])
-def test_sums_over_callers_are_those_without_callers(written, make, version):
-    with opened(written(make, version)) as trace:
+def test_sums_over_callers_equal_ungrouped_sums(write_once, make, version):
+    with open_trace(write_once(make, version)) as trace:
         for report, columns in SUMS.items():
-            known, *by = (
-                trace.answer(report, **how).dicts() for how in ({}, {"group_by": "caller"}, {"group_by": "stack"})
+            ungrouped, *grouped_answers = (
+                trace.answer(report, **parameters).dicts()
+                for parameters in ({}, {"group_by": "caller"}, {"group_by": "stack"})
             )
             for column in columns:
-                total = pytest.approx(sum(row[column] for row in known), rel=1e-12)
-                assert [sum(row[column] for row in rows) for rows in by] == [total, total], (report, column)
+                total = pytest.approx(sum(row[column] for row in ungrouped), rel=1e-12)
+                assert [sum(row[column] for row in rows) for rows in grouped_answers] == [total, total], (
+                    report,
+                    column,
+                )
 
 
-def test_calls_without_a_backtrace_have_a_row_and_a_note(written):
-    with opened(written(loop)) as trace:
+def test_calls_without_a_backtrace_have_a_row_and_a_note(write_once):
+    with open_trace(write_once(make_loop)) as trace:
         answer = trace.answer("launches", group_by="caller")
         calls = {row["name"]: row["calls"] for row in answer.dicts()}
     assert calls == {"read_back (app)": 8, "(no backtrace)": 4}
@@ -160,16 +164,16 @@ PYTHON_LINES = [
 ]  # fmt: skip
 
 
-def with_python(path, chains, cut=0):
-    """Add to the waits of a trace, in turn, the backtrace that Python gives of each, `cut` off at its end."""
+def add_python_backtraces(path, chains, cut_bytes=0):
+    """Add Python backtraces to the waits of a trace in turn, each shortened by `cut_bytes`."""
     with closing(sqlite3.connect(path)) as database, database:
-        known = dict(database.execute("SELECT value, id FROM StringIds"))
+        string_ids = dict(database.execute("SELECT value, id FROM StringIds"))
 
-        def number(text):
-            if text not in known:
-                known[text] = max(known.values()) + 1
-                database.execute("INSERT INTO StringIds VALUES (?, ?)", (known[text], text))
-            return known[text]
+        def string_id(text):
+            if text not in string_ids:
+                string_ids[text] = max(string_ids.values()) + 1
+                database.execute("INSERT INTO StringIds VALUES (?, ?)", (string_ids[text], text))
+            return string_ids[text]
 
         waits = database.execute(
             """SELECT a.start, a.globalTid FROM CUPTI_ACTIVITY_KIND_RUNTIME AS a JOIN StringIds AS s ON s.id = a.nameId
@@ -178,23 +182,27 @@ def with_python(path, chains, cut=0):
         columns = "start, eventType, text, globalTid, domainId, binaryData"
         add = f"INSERT INTO NVTX_EVENTS ({columns}) VALUES (?, ?, ?, ?, 3, ?)"
         database.execute(add, (0, 75, "Python Backtrace on CUDA", waits[0][1], None))
-        for at, (start, thread) in enumerate(waits):
+        for index, (start, thread) in enumerate(waits):
             frames = b"".join(
                 struct.pack(
-                    "<QQI4s", number(function.replace("<", "&lt;").replace(">", "&gt;")), number(file), line, b"-pac"
+                    "<QQI4s",
+                    string_id(function.replace("<", "&lt;").replace(">", "&gt;")),
+                    string_id(file),
+                    line,
+                    b"-pac",
                 )
-                for function, file, line in chains[at % len(chains)]
+                for function, file, line in chains[index % len(chains)]
             )
             body = struct.pack("<QII", 1, 1, len(frames) // 24) + frames
             payload = struct.pack("<QQQQ", 1, 5, len(body), 32) + body
-            database.execute(add, (start, 34, None, thread, payload[: len(payload) - cut]))
+            database.execute(add, (start, 34, None, thread, payload[: len(payload) - cut_bytes]))
     return path
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("use_cache", [False, True])
-def test_python_names_the_line_and_frames_of_installed_packages_do_not_count(tmp_path, use_cache):
-    path = with_python(loop().write(tmp_path / "python.sqlite"), PYTHON_LINES)
+def test_python_backtraces_name_the_users_line(tmp_path, use_cache):
+    path = add_python_backtraces(make_loop().write(tmp_path / "python.sqlite"), PYTHON_LINES)
     with nsys_insight.open(path, use_cache=use_cache) as trace:
         callers = {
             row["name"]: row["calls"]
@@ -209,16 +217,16 @@ def test_python_names_the_line_and_frames_of_installed_packages_do_not_count(tmp
 
 
 @pytest.mark.slow
-def test_a_backtrace_of_python_that_is_cut_off_tells_nothing(tmp_path):
-    path = with_python(loop().write(tmp_path / "cut.sqlite"), PYTHON_LINES, cut=5)
-    with opened(path) as trace:
+def test_a_truncated_python_backtrace_is_ignored(tmp_path):
+    path = add_python_backtraces(make_loop().write(tmp_path / "cut.sqlite"), PYTHON_LINES, cut_bytes=5)
+    with open_trace(path) as trace:
         callers = {row["name"] for row in trace.answer("syncs", group_by="caller").dicts() if row["kind"] == "D2H copy"}
     assert callers == {"read_back (app)"}
 
 
 @pytest.mark.slow
-def test_without_chains_ranges_and_neighboring_calls_tell_the_place_and_a_note_names_the_flag(written):
-    with opened(written(without_chains)) as trace:
+def test_without_call_stacks_ranges_and_neighboring_calls_give_the_place(write_once):
+    with open_trace(write_once(make_loop_without_chains)) as trace:
         answer = trace.answer("mallocs", group_by="caller")
         names, plain = {row["name"] for row in answer.dicts()}, trace.answer("mallocs")
     assert names == {
@@ -231,28 +239,31 @@ def test_without_chains_ranges_and_neighboring_calls_tell_the_place_and_a_note_n
 
 
 @pytest.mark.slow
-def test_backtraces_change_no_answer_that_does_not_ask_for_them(written):
+def test_backtraces_do_not_change_ungrouped_answers(write_once):
     for report in SUMS:
-        with opened(written(loop)) as one, opened(written(without_chains)) as other:
-            assert one.answer(report).rows() == other.answer(report).rows()
+        with (
+            open_trace(write_once(make_loop)) as with_backtraces,
+            open_trace(write_once(make_loop_without_chains)) as without_backtraces,
+        ):
+            assert with_backtraces.answer(report).rows() == without_backtraces.answer(report).rows()
 
 
-def test_chains_that_are_broken_or_empty_leave_the_call_in(tmp_path):
+def test_calls_with_broken_or_empty_call_stacks_have_rows(tmp_path):
     trace = Trace()
     host = trace.thread()
-    with host.inside(("[Broken backtraces]", "[Broken backtraces]")):
+    with host.call_stack(("[Broken backtraces]", "[Broken backtraces]")):
         host.launch("k")
     host.launch("k")
-    trace.rows["CUPTI_ACTIVITY_KIND_RUNTIME"][-1]["callchainId"] = 99  # of which no frame was kept
-    with host.inside(MAIN):
+    trace.rows["CUPTI_ACTIVITY_KIND_RUNTIME"][-1]["callchainId"] = 99  # a call stack without frames
+    with host.call_stack(MAIN):
         host.launch("k")
-    with opened(trace.write(tmp_path / "broken.sqlite")) as broken:
+    with open_trace(trace.write(tmp_path / "broken.sqlite")) as broken:
         rows = broken.answer("launches", group_by="caller").dicts()
     assert {row["name"]: row["calls"] for row in rows} == {"(no backtrace)": 2, "main (app)": 1}
 
 
-# What may be wrong with a chain: its frames as (depth, function, file), and the caller that is told; None is none. A
-# number is the id of a string that the trace does not have.
+# Defects of a call stack: its frames as (depth, function, file), and the expected caller, which may be None. A number
+# is a string id that the trace lacks.
 UNKNOWN_ID = 1 << 30
 DRIVER = (0, "0x1", "/usr/lib/libcuda.so.550")
 BROKEN = {
@@ -273,7 +284,7 @@ BROKEN = {
 }
 
 
-def test_broken_chains_tell_what_is_left_of_them_or_nothing(tmp_path):
+def test_broken_call_stacks_name_the_best_remaining_frame(tmp_path):
     trace = Trace()
     host = trace.thread()
     missing = []
@@ -292,60 +303,62 @@ def test_broken_chains_tell_what_is_left_of_them_or_nothing(tmp_path):
     with closing(sqlite3.connect(path)) as database, database:
         for column, number in missing:
             database.execute(f"UPDATE CUDA_CALLCHAINS SET {column} = {UNKNOWN_ID} WHERE id = ?", (number,))
-    with opened(path) as broken:
+    with open_trace(path) as broken:
         rows = broken.query(
             """SELECT p.name FROM api_calls LEFT JOIN call_places AS p USING (process_id, correlation_id)
                ORDER BY start_ns"""
         ).rows()
-        told = dict(zip(BROKEN, (name for (name,) in rows), strict=True))
-        assert told == {what: name for what, (_, name) in BROKEN.items()}
+        callers = dict(zip(BROKEN, (name for (name,) in rows), strict=True))
+        assert callers == {case: name for case, (_, name) in BROKEN.items()}
         answers = [broken.answer("launches", group_by=group_by) for group_by in ("caller", "stack")]
         assert [sum(row["calls"] for row in answer.dicts()) for answer in answers] == [len(BROKEN)] * 2
     unnamed = sum(name is None for _, name in BROKEN.values())
-    assert all(f"{unnamed} of {len(BROKEN)} CUDA calls have no backtrace" in " ".join(one.notes) for one in answers)
+    assert all(
+        f"{unnamed} of {len(BROKEN)} CUDA calls have no backtrace" in " ".join(answer.notes) for answer in answers
+    )
 
 
-def test_chains_that_are_alike_are_kept_once_and_those_of_samples_apart():
-    """As a big trace has them: a chain for each call, few of which differ (`benchmarks/tile.py`)."""
-    reports = built_in()
-    of_calls = {"api_frames", "python_frames", "callers", "called_from"}
-    assert not facts_read(reports["cpu-work"].sql) & of_calls
+def test_equal_call_stacks_are_stored_once_and_apart_from_samples():
+    """Use a trace with a call stack for each call and few different ones, like large traces (`benchmarks/tile.py`)."""
+    reports = built_in_packs()
+    call_facts = {"api_frames", "python_frames", "callers", "called_from"}
+    assert not facts_read(reports["cpu-work"].sql) & call_facts
     with nsys_insight.open(REPOSITORY / "tests/data/chains/decode_cpu.sqlite", use_cache=False) as trace:
         stacks = {row["name"] for row in trace.answer("launches", group_by="stack").dicts()}
         ((frames,),) = trace.query("SELECT count(*) FROM call_frames WHERE of = 'api'").rows()
-        counted = "SELECT count(*), count(DISTINCT signature) FROM facts.callers"
-        ((chains, alike),) = trace._connection.duckdb.execute(counted).fetchall()
+        count_chains = "SELECT count(*), count(DISTINCT signature) FROM facts.callers"
+        ((chains, signatures),) = trace._connection.duckdb.execute(count_chains).fetchall()
     assert frames > 20_000
     assert chains == 838
-    assert len(stacks) <= alike < 50
+    assert len(stacks) <= signatures < 50
 
 
 @pytest.mark.slow
-def test_a_tiled_trace_has_as_many_calls_of_each_caller(tmp_path, monkeypatch):
+def test_a_tiled_trace_has_the_same_calls_per_caller_in_each_tile(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(REPOSITORY / "benchmarks")
     tile = import_module("tile").tile
     source, target = REPOSITORY / "tests/data/chains/decode_cpu.sqlite", tmp_path / "tiled.sqlite"
     times = 3
     tile(source, target, times)
-    asked = "SELECT name, count(*) AS calls, count(DISTINCT chain_id) AS chains FROM call_places GROUP BY name"
+    callers = "SELECT name, count(*) AS calls, count(DISTINCT chain_id) AS chains FROM call_places GROUP BY name"
     frames = "SELECT of, count(*) FROM call_frames GROUP BY of"
-    with opened(source) as one, opened(target) as tiled:
-        for query in (asked, frames):
-            known = {name: [times * count for count in counts] for name, *counts in one.query(query).rows()}
-            assert {name: counts for name, *counts in tiled.query(query).rows()} == known
+    with open_trace(source) as original, open_trace(target) as tiled:
+        for query in (callers, frames):
+            expected = {name: [times * count for count in counts] for name, *counts in original.query(query).rows()}
+            assert {name: counts for name, *counts in tiled.query(query).rows()} == expected
 
 
-def test_of_a_real_trace_calls_are_named_by_the_operator_of_pytorch():
+def test_calls_in_a_real_trace_are_named_after_pytorch_operators():
     """The program reads each of its 8 tokens back with `.item()` (tests/data/chains/README.md)."""
-    with opened(REPOSITORY / "tests" / "data" / "chains" / "decode_cpu.sqlite") as trace:
+    with open_trace(REPOSITORY / "tests" / "data" / "chains" / "decode_cpu.sqlite") as trace:
         reads = [row for row in trace.answer("syncs", group_by="caller").dicts() if row["copy_kind"] == "D2H"]
         launches = {row["name"]: row["calls"] for row in trace.answer("launches", group_by="caller").dicts()}
     assert [(row["name"], row["calls"]) for row in reads] == [("aten::_local_scalar_dense", 8)]
     assert {"aten::mul_Tensor", "aten::copy_", "aten::add_Tensor"} <= launches.keys()
 
 
-def by_bottleneck(rows):
-    """Add up what `host` says by what the host does."""
+def sum_by_bottleneck(rows):
+    """Sum the rows of `host` by activity."""
     sums = defaultdict(int)
     for row in rows:
         for column in ("recoverable_ns", *(("host_ns", "count") if row["code"] != "cpu_work" else ())):
@@ -355,25 +368,28 @@ def by_bottleneck(rows):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "made", [loop, once, without_chains, "tests/data/chains/decode_cpu", "sample_traces/churn"],
-    ids=lambda made: getattr(made, "__name__", made),
+    "source",
+    [make_loop, make_one_iteration, make_loop_without_chains, "tests/data/chains/decode_cpu", "sample_traces/churn"],
+    ids=lambda source: getattr(source, "__name__", source),
 )  # fmt: skip
-def test_what_the_host_does_adds_up_over_callers(written, made):
-    """In steady steps, and in a trace in which there are none."""
-    with opened(REPOSITORY / f"{made}.sqlite" if isinstance(made, str) else written(made)) as trace:
-        assert bool(trace.query("FROM steps WHERE phase = 'steady'").rows()) == (made is not once)
-        known = pytest.approx(by_bottleneck(trace.answer("host").dicts()))
-        for group_by in ("caller", "stack")[: 2 - isinstance(made, str)]:
+def test_host_time_adds_up_over_callers(write_once, source):
+    """Compare sums in steady steps, and in a trace without steps."""
+    with open_trace(REPOSITORY / f"{source}.sqlite" if isinstance(source, str) else write_once(source)) as trace:
+        assert bool(trace.query("FROM steps WHERE phase = 'steady'").rows()) == (source is not make_one_iteration)
+        expected = pytest.approx(sum_by_bottleneck(trace.answer("host").dicts()))
+        for group_by in ("caller", "stack")[: 2 - isinstance(source, str)]:
             rows = trace.answer("host", group_by=group_by).dicts()
-            assert by_bottleneck(rows) == known, group_by
+            assert sum_by_bottleneck(rows) == expected, group_by
             assert any(row["caller"] != "(no backtrace)" for row in rows)
-            # Whose the CPU's work was, a backtrace of the launch that it delayed does not say.
-            of_work = [row["caller"] for row in rows if row["code"] == "cpu_work" and row["caller"] != "(no backtrace)"]
-            assert all(caller.startswith("before the launch ") for caller in of_work)
+            # The backtrace of a delayed launch does not name the function that did the CPU work before it.
+            callers_of_work = [
+                row["caller"] for row in rows if row["code"] == "cpu_work" and row["caller"] != "(no backtrace)"
+            ]
+            assert all(caller.startswith("before the launch ") for caller in callers_of_work)
 
 
-def by_caller(path):
-    """The answers by caller; sums of fractions differ by the order of what is added, in their last digits."""
+def answers_by_caller(path):
+    """Return the answers by caller. Sums of fractions are rounded, because they depend on the order of addition."""
     with nsys_insight.open(path, use_cache=False) as trace:
         return [
             (
@@ -381,7 +397,7 @@ def by_caller(path):
                 answer.notes,
             )
             for report in ("syncs", "mallocs", "copies", "gaps", "gap-places")
-            for answer in (trace.answer(report, group_by=by) for by in ("caller", "stack"))
+            for answer in (trace.answer(report, group_by=group) for group in ("caller", "stack"))
         ]
 
 
@@ -411,11 +427,11 @@ CHANGES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_the_callers_of_some_calls_are_those_that_all_call_stacks_name(tmp_path, monkeypatch, change):
+def test_callers_from_some_stacks_equal_those_from_all_stacks(tmp_path, monkeypatch, change):
     path = tmp_path / "trace.sqlite"
     shutil.copyfile(REPOSITORY / "tests/data/chains/decode_cpu.sqlite", path)
     with closing(sqlite3.connect(path)) as database:
         database.executescript(change)
-    some = by_caller(path)
-    monkeypatch.setattr(sync_callers, "_IN_DOUBT", "SELECT 1")  # so that all call stacks are read
-    assert by_caller(path) == some
+    partial_answers = answers_by_caller(path)
+    monkeypatch.setattr(sync_callers, "_UNCERTAIN_FRAMES", "SELECT 1")  # read all call stacks
+    assert answers_by_caller(path) == partial_answers

@@ -1,4 +1,4 @@
-"""`capture` runs nsys with the flags that the reports need, says so, and goes on to the diagnosis."""
+"""`capture` prints and runs nsys with the flags that the reports need, and then runs the diagnosis."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from command_line import run
 
 from nsys_insight.errors import ToolError
 from nsys_insight.ingest import nsys
-from nsys_insight.ingest.capture import Capture, free_name, is_python
+from nsys_insight.ingest.capture import Capture, find_free_name, is_python
 
 REPOSITORY = Path(__file__).parents[1]
 REPORT = REPOSITORY / "sample_traces" / "decode_eager.nsys-rep"
-# Does what nsys does, as far as it matters: it runs the program, prints its bar, and leaves a report and an export.
+# A stand-in for nsys: it runs the program, prints a line of progress, and writes a report and an export.
 NSYS = """#!/bin/sh
 if [ "$1" = --version ]; then echo "NVIDIA Nsight Systems version 2025.3.1.90"; exit; fi
 echo "$@" > "$FAKE_LOG"
@@ -38,7 +38,7 @@ exit $code
 
 @pytest.fixture
 def environment(tmp_path):
-    """Give an environment in which the fake nsys is the one to use."""
+    """Return an environment that selects the fake nsys."""
     tool = tmp_path / "tools" / "nsys"
     tool.parent.mkdir()
     tool.write_text(NSYS)
@@ -54,18 +54,18 @@ def capture(folder, environment, *arguments):
     return run("capture", *arguments, cwd=folder, env=environment)
 
 
-def flags_of(folder):
+def read_flags(folder):
     return (folder / "flags").read_text().split()
 
 
 class TestFlags:
-    def test_by_default_they_are_those_that_the_reports_need(self):
-        flags = Capture().flags()
+    def test_the_default_flags_are_those_that_reports_need(self):
+        flags = Capture().list_flags()
         assert {"--trace=cuda,nvtx", "--cuda-memory-usage=true", "--cuda-graph-trace=node"} <= set(flags)
         assert not any("metrics" in flag or "capture-range" in flag or "backtrace" in flag for flag in flags)
 
     @pytest.mark.parametrize(
-        ("asked", "expected"),
+        ("options", "expected"),
         [
             ({"graphs": "graph"}, ["--cuda-graph-trace=graph"]),
             ({"metrics_hz": 20_000}, ["--gpu-metrics-devices=all", "--gpu-metrics-frequency=20000"]),
@@ -80,41 +80,43 @@ class TestFlags:
                     "--cudabacktrace=all:10000",
                 ],
             ),
-            ({"within": "cudaProfilerApi"}, ["--capture-range=cudaProfilerApi", "--capture-range-end=stop"]),
-            ({"within": "step"}, ["--capture-range=nvtx", "--nvtx-capture=step", "--capture-range-end=stop"]),
+            ({"capture_range": "cudaProfilerApi"}, ["--capture-range=cudaProfilerApi", "--capture-range-end=stop"]),
+            ({"capture_range": "step"}, ["--capture-range=nvtx", "--nvtx-capture=step", "--capture-range-end=stop"]),
             ({"delay_s": 1.5, "duration_s": 20}, ["--delay=1.5", "--duration=20", "--kill=none"]),
-            ({"more": ("--pytorch=autograd-nvtx",)}, ["--pytorch=autograd-nvtx"]),
+            ({"extra_flags": ("--pytorch=autograd-nvtx",)}, ["--pytorch=autograd-nvtx"]),
         ],
     )
-    def test_each_wish_has_its_flags(self, asked, expected):
-        assert set(expected) <= set(Capture(**asked).flags())
-        assert not set(expected) <= set(Capture().flags())
+    def test_each_option_has_its_flags(self, options, expected):
+        assert set(expected) <= set(Capture(**options).list_flags())
+        assert not set(expected) <= set(Capture().list_flags())
 
     def test_names_of_ranges_need_not_be_registered(self):
-        words = Capture(within="step").command(nsys.Nsys(Path("nsys"), "2025.3"), Path("x.nsys-rep"), ["app"])
+        words = Capture(capture_range="step").build_command(
+            nsys.Nsys(Path("nsys"), "2025.3"), Path("x.nsys-rep"), ["app"]
+        )
         assert words[:3] == ["env", "NSYS_NVTX_PROFILER_REGISTER_ONLY=0", "nsys"]
 
-    def test_an_older_nsys_is_told_in_its_own_words(self):
-        assert "--gpu-metrics-device=all" in Capture(metrics_hz=10_000).flags("2023.4.4.54")
+    def test_an_older_nsys_gets_its_own_flag_names(self):
+        assert "--gpu-metrics-device=all" in Capture(metrics_hz=10_000).list_flags("2023.4.4.54")
 
-    def test_what_costs_is_said(self):
-        assert len(Capture(graphs="graph").costs()) == 1
-        assert len(Capture(metrics_hz=10_000, backtraces=True, osrt=True).costs()) == 5
-        (why,) = set(Capture(why_host=True).costs()) - set(Capture().costs())
-        assert "6.2 µs instead of 4.6" in why
+    def test_costs_of_options_are_listed(self):
+        assert len(Capture(graphs="graph").list_costs()) == 1
+        assert len(Capture(metrics_hz=10_000, backtraces=True, osrt=True).list_costs()) == 5
+        (host_cost,) = set(Capture(why_host=True).list_costs()) - set(Capture().list_costs())
+        assert "6.2 µs instead of 4.6" in host_cost
 
     @pytest.mark.parametrize(
         ("program", "expected"),
         [("python3", True), ("/opt/venv/bin/python3.12", True), ("torchrun", True), ("./app", False)],
     )
-    def test_a_program_in_python_has_backtraces_of_python(self, program, expected):
+    def test_a_python_program_gets_python_backtraces(self, program, expected):
         for wish in ({"why_host": True}, {"backtraces": True}):
-            flags = Capture(**wish, is_python=is_python([program, "x"])).flags()
+            flags = Capture(**wish, is_python=is_python([program, "x"])).list_flags()
             assert ("--python-backtrace=cuda" in flags) == expected
-        assert "--python-backtrace=cuda" not in Capture(is_python=True).flags()
+        assert "--python-backtrace=cuda" not in Capture(is_python=True).list_flags()
 
-    def test_backtraces_of_all_calls_may_be_asked_for_beside_what_the_host_does(self):
-        flags = Capture(why_host=True, backtraces=True).flags()
+    def test_backtraces_of_all_calls_can_be_combined_with_why_host(self):
+        flags = Capture(why_host=True, backtraces=True).list_flags()
         assert "--cudabacktrace=all" in flags
         assert "--cpuctxsw=process-tree" in flags
 
@@ -122,34 +124,34 @@ class TestFlags:
 def test_a_report_is_named_after_the_program(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("train.py").touch()
-    assert free_name(["./bin/app", "--steps", "3"], Path()) == Path("app.nsys-rep")
-    assert free_name(["python3", "-u", "train.py", "--lr", "1"], Path()) == Path("train.nsys-rep")
+    assert find_free_name(["./bin/app", "--steps", "3"], Path()) == Path("app.nsys-rep")
+    assert find_free_name(["python3", "-u", "train.py", "--lr", "1"], Path()) == Path("train.nsys-rep")
     Path("train.nsys-rep").touch()
     Path("train-2.sqlite").touch()
-    assert free_name(["python3", "train.py"], Path()) == Path("train-3.nsys-rep")
+    assert find_free_name(["python3", "train.py"], Path()) == Path("train-3.nsys-rep")
 
 
 @pytest.mark.slow
 def test_it_profiles_and_diagnoses(tmp_path, environment):
-    ran = capture(tmp_path, environment, "-o", "mine", "--", "echo", "hello")
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.startswith("mine.nsys-rep: launch-bound")
-    assert "hello" in ran.stderr.splitlines()
-    assert "hello" not in ran.stdout
-    said = next(line for line in ran.stderr.splitlines() if line.startswith("$ "))
-    assert shlex.split(said)[2:] == flags_of(tmp_path)
-    assert "tracing adds" in ran.stderr
+    result = capture(tmp_path, environment, "-o", "mine", "--", "echo", "hello")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("mine.nsys-rep: launch-bound")
+    assert "hello" in result.stderr.splitlines()
+    assert "hello" not in result.stdout
+    command_line = next(line for line in result.stderr.splitlines() if line.startswith("$ "))
+    assert shlex.split(command_line)[2:] == read_flags(tmp_path)
+    assert "tracing adds" in result.stderr
 
 
-def test_flags_of_the_program_are_its_own(tmp_path, environment):
-    ran = capture(tmp_path, environment, "--no-diagnose", "sh", "-c", "exit 3", "--force")
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout == "sh.nsys-rep\n"
-    assert "exit code 3" in ran.stderr
-    assert flags_of(tmp_path)[-2:] == ["3", "--force"]
+def test_flags_after_the_program_belong_to_it(tmp_path, environment):
+    result = capture(tmp_path, environment, "--no-diagnose", "sh", "-c", "exit 3", "--force")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "sh.nsys-rep\n"
+    assert "exit code 3" in result.stderr
+    assert read_flags(tmp_path)[-2:] == ["3", "--force"]
 
 
-def test_a_report_is_not_overwritten_unless_told(tmp_path, environment):
+def test_a_report_is_overwritten_only_with_force(tmp_path, environment):
     (tmp_path / "mine.nsys-rep").write_text("precious")
     refused = capture(tmp_path, environment, "-o", "mine.nsys-rep", "--", "true")
     assert refused.returncode == 2
@@ -159,12 +161,12 @@ def test_a_report_is_not_overwritten_unless_told(tmp_path, environment):
     assert (tmp_path / "mine.nsys-rep").read_bytes() == REPORT.read_bytes()
 
 
-def test_without_a_report_it_says_why(tmp_path, environment):
+def test_a_missing_report_is_an_error_with_its_cause(tmp_path, environment):
     environment["FAKE_NO_REPORT"] = "1"
-    ran = capture(tmp_path, environment, "--range", "step", "--", "true")
-    assert ran.returncode == 4
-    assert "nsys made no report of true" in ran.stderr
-    assert "never have begun" in ran.stderr
+    result = capture(tmp_path, environment, "--range", "step", "--", "true")
+    assert result.returncode == 4
+    assert "nsys made no report of true" in result.stderr
+    assert "never have begun" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -177,25 +179,25 @@ def test_without_a_report_it_says_why(tmp_path, environment):
         (["-o", "nowhere/x", "--", "true"], 2, "mkdir -p nowhere"),
     ],
 )
-def test_bad_input_has_its_hint(tmp_path, environment, arguments, code, hint):
-    ran = capture(tmp_path, environment, *arguments)
-    assert ran.returncode == code
-    assert hint in ran.stderr
+def test_bad_arguments_have_a_hint(tmp_path, environment, arguments, code, hint):
+    result = capture(tmp_path, environment, *arguments)
+    assert result.returncode == code
+    assert hint in result.stderr
     assert not list(tmp_path.glob("*.nsys-rep"))
 
 
-def test_what_would_run_can_be_seen_without_an_nsys(tmp_path, environment):
+def test_a_dry_run_needs_no_nsys(tmp_path, environment):
     environment["NSYS_INSIGHT_NSYS"] = "/nowhere"
-    ran = capture(tmp_path, environment, "--dry-run", "--", "true")
-    assert ran.returncode == 0
-    assert ran.stdout.startswith("nsys profile --trace=cuda,nvtx ")
+    result = capture(tmp_path, environment, "--dry-run", "--", "true")
+    assert result.returncode == 0
+    assert result.stdout.startswith("nsys profile --trace=cuda,nvtx ")
     assert capture(tmp_path, environment, "--", "true").returncode == 4
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="Ctrl-C goes to a group of processes")
-def test_ctrl_c_ends_the_program_and_not_the_diagnosis(tmp_path, environment):
-    # A diagnosis may take longer than what else Ctrl-C gives a command to end.
+def test_ctrl_c_ends_only_the_program(tmp_path, environment):
+    # The diagnosis may take longer than the grace period after Ctrl-C.
     impatient = "from nsys_insight.cli import ending, main; ending.GRACE_S = 0.5; main.main()"
     with subprocess.Popen(
         [sys.executable, "-c", impatient, "capture", "--", "sh", "-c", "touch ready; sleep 50"],
@@ -207,16 +209,16 @@ def test_ctrl_c_ends_the_program_and_not_the_diagnosis(tmp_path, environment):
                 break
             time.sleep(0.1)
         os.killpg(process.pid, signal.SIGINT)
-        told, _ = process.communicate(timeout=120)
-    assert told.startswith("sh.nsys-rep: launch-bound")
+        stdout, _ = process.communicate(timeout=120)
+    assert stdout.startswith("sh.nsys-rep: launch-bound")
 
 
-def test_the_real_nsys_takes_the_flags(tmp_path):
+def test_the_real_nsys_accepts_the_flags(tmp_path):
     try:
-        nsys.newest_nsys()
+        nsys.find_newest_nsys()
     except ToolError:
         pytest.skip("no nsys here")
-    ran = capture(tmp_path, {}, "--osrt", "--delay", "0", "--", "sh", "-c", "echo done")
-    assert ran.returncode == 0, ran.stderr
-    assert "no GPU work is in the trace" in ran.stdout
+    result = capture(tmp_path, {}, "--osrt", "--delay", "0", "--", "sh", "-c", "echo done")
+    assert result.returncode == 0, result.stderr
+    assert "no GPU work is in the trace" in result.stdout
     assert (tmp_path / "sh.nsys-rep").stat().st_size > 0

@@ -1,7 +1,7 @@
-"""The command line as users meet it: its exit code, stdout, stderr, and nothing else.
+"""The command line as users see it: exit code, stdout and stderr.
 
-CI runs those that are marked `wheel` on the installed wheel, away from the checkout, with NSYS_INSIGHT_COMMAND set to
-its console script.
+CI runs the tests that are marked `wheel` on the installed wheel, outside the checkout. NSYS_INSIGHT_COMMAND is then the
+console script of the wheel.
 """
 
 import csv
@@ -24,13 +24,13 @@ REPORTS += ["gap-sizes", "per-token", "classify-kernels", "occupancy", "peaks"]
 
 @pytest.fixture(scope="module")
 def demo_trace():
-    """The trace that the installed package carries, or the checkout's."""
+    """Return the demo trace of the installed package or of the checkout."""
     return paths.demo_trace()
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A working folder with nothing in it, and a cache of its own."""
+    """Make an empty working folder with a separate cache."""
     monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(tmp_path / "cache"))
     for name in ("NSYS_INSIGHT_TRACE", "COLUMNS", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
@@ -45,14 +45,14 @@ def run(*arguments, **environment):
 
 
 @pytest.mark.wheel
-def test_without_arguments_it_shows_what_it_can_do(folder):
+def test_without_arguments_it_shows_the_reports(folder):
     result = run()
     assert result.returncode == 0
     assert all(report in result.stdout for report in REPORTS)
 
 
 @pytest.mark.slow
-def test_without_arguments_it_says_what_bounds_the_only_trace_of_the_folder(folder, demo_trace):
+def test_without_arguments_it_diagnoses_the_only_trace_of_the_folder(folder, demo_trace):
     shutil.copy(demo_trace, folder / "one.sqlite")
     result = run(COLUMNS="80")
     assert (result.returncode, result.stderr) == (0, "")
@@ -61,8 +61,8 @@ def test_without_arguments_it_says_what_bounds_the_only_trace_of_the_folder(fold
     assert len(result.stdout.splitlines()) <= 9
     shutil.copy(demo_trace, folder / "two.sqlite")
     assert run().stdout.startswith("one.sqlite: launch-bound")  # the one used last
-    several = run(NSYS_INSIGHT_CACHE_DIR=str(folder / "new")).stdout.splitlines()
-    assert several[:2] == [
+    message_lines = run(NSYS_INSIGHT_CACHE_DIR=str(folder / "new")).stdout.splitlines()
+    assert message_lines[:2] == [
         "2 traces are in this folder: one.sqlite, two.sqlite", "To diagnose one: nsys-insight diagnose one.sqlite",
     ]  # fmt: skip
     broken = folder / "broken.sqlite"
@@ -74,16 +74,16 @@ def test_without_arguments_it_says_what_bounds_the_only_trace_of_the_folder(fold
 
 @pytest.mark.slow
 @pytest.mark.wheel
-def test_a_diagnosis_is_text_for_people_and_rows_for_machines(folder, demo_trace):
+def test_a_diagnosis_is_text_or_rows(folder, demo_trace):
     shutil.copy(demo_trace, folder / "mine.sqlite")  # the path of the trace stands in the text
     people = run("diagnose", "mine.sqlite", COLUMNS="80")
     assert (people.returncode, people.stderr) == (0, "")
     assert max(map(len, people.stdout.splitlines())) <= 80
     assert len(people.stdout.splitlines()) <= 24
-    whole = json.loads(run("diagnose", demo_trace, "--format", "json").stdout)
-    assert (whole["schema"], whole["report"]) == ("nsys-insight/1", "diagnose")
-    assert whole["summary"]["verdict"] == "launch-bound"
-    assert [row["finding"] for row in whole["rows"]] == ["launch-bound", "graph-candidate", "fusion"]
+    document = json.loads(run("diagnose", demo_trace, "--format", "json").stdout)
+    assert (document["schema"], document["report"]) == ("nsys-insight/1", "diagnose")
+    assert document["summary"]["verdict"] == "launch-bound"
+    assert [row["finding"] for row in document["rows"]] == ["launch-bound", "graph-candidate", "fusion"]
     assert run("diagnose", demo_trace, "-o", "diagnosis.md").stdout == ""
     assert (folder / "diagnosis.md").read_text(encoding="utf-8").startswith("## decode\\_eager.sqlite: launch-bound")
     short = run("diagnose", demo_trace, "--limit", "1").stdout
@@ -94,7 +94,7 @@ def test_a_diagnosis_is_text_for_people_and_rows_for_machines(folder, demo_trace
 
 
 @pytest.mark.wheel
-def test_help_of_a_report_says_how_it_counts_and_what_its_columns_mean(folder):
+def test_help_of_a_report_explains_its_columns(folder):
     result = run("top", "--help", COLUMNS="200")
     assert result.returncode == 0
     assert "kernel_time_pct: Share of all kernel time in scope" in result.stdout
@@ -102,16 +102,16 @@ def test_help_of_a_report_says_how_it_counts_and_what_its_columns_mean(folder):
     assert "--nvtx" in result.stdout
 
 
-def asked(report, trace, *flags):
-    """What is typed to ask a report of the demo trace."""
+def report_arguments(report, trace, *flags):
+    """Return the words of a command that runs a report on the demo trace."""
     return [report, str(trace), *(["--tokens", "32"] if report == "per-token" else []), *flags]
 
 
 @pytest.fixture(scope="module")
 def answers(demo_trace):
-    """What all reports print at 80 columns and as JSON, by report and flags."""
+    """Return the output of all reports at 80 columns and as JSON, by report and flags."""
     commands = {
-        (report, *flags): asked(report, demo_trace, *flags)
+        (report, *flags): report_arguments(report, demo_trace, *flags)
         for report in REPORTS
         for flags in ((), ("--format", "json"))
     }
@@ -145,15 +145,19 @@ def test_json_is_one_object_with_units_and_meanings(answers, demo_trace, report)
 
 
 @pytest.mark.slow
-def test_a_process_of_its_own_prints_what_one_of_many_prints(folder, demo_trace, answers):
-    """Colors, widths and notes are settled anew for each."""
+def test_a_separate_process_prints_the_same_answer(folder, demo_trace, answers):
+    """Each process chooses colors, widths and notes again."""
     for report, *flags in (("gaps",), ("per-token", "--format", "json")):
         result = subprocess.run(
-            [*PROCESS, *asked(report, demo_trace, *flags)], env={**os.environ, "COLUMNS": "80"},
+            [*PROCESS, *report_arguments(report, demo_trace, *flags)], env={**os.environ, "COLUMNS": "80"},
             capture_output=True, text=True, check=False, cwd=REPOSITORY,
         )  # fmt: skip
-        same = answers[report, *flags]
-        assert (result.returncode, result.stdout, result.stderr) == (same.returncode, same.stdout, same.stderr)
+        expected = answers[report, *flags]
+        assert (result.returncode, result.stdout, result.stderr) == (
+            expected.returncode,
+            expected.stdout,
+            expected.stderr,
+        )
 
 
 def test_csv_has_all_rows_raw_numbers_and_full_names(folder, demo_trace):
@@ -165,20 +169,20 @@ def test_csv_has_all_rows_raw_numbers_and_full_names(folder, demo_trace):
 
 
 @pytest.mark.slow
-def test_a_cut_table_says_so_in_its_footer_and_names_the_flag(folder, demo_trace):
+def test_a_limited_table_has_a_footer_and_names_the_flag(folder, demo_trace):
     result = run("top", demo_trace, "--limit", "3")
     assert result.stdout.rstrip().endswith("3 of 30 rows")
     assert "--limit 0 shows all" in result.stderr
-    whole = run("top", demo_trace, "--limit", "0")
-    assert whole.stdout.rstrip().endswith("30 rows")
+    full_table = run("top", demo_trace, "--limit", "0")
+    assert full_table.stdout.rstrip().endswith("30 rows")
 
 
 @pytest.mark.sweep  # 80 columns are tested above
 @pytest.mark.parametrize("width", [120, 200])
 def test_a_table_fits_the_terminal(demo_trace, width):
-    answers = [run(*asked(report, demo_trace), COLUMNS=str(width)) for report in REPORTS]
+    answers = [run(*report_arguments(report, demo_trace), COLUMNS=str(width)) for report in REPORTS]
     widths = [max(map(len, result.stdout.splitlines())) for result in answers]
-    assert all(0 < found <= width for found in widths), widths
+    assert all(0 < table_width <= width for table_width in widths), widths
 
 
 @pytest.mark.slow
@@ -193,7 +197,7 @@ def test_output_goes_to_a_file_in_the_format_of_its_suffix(folder, demo_trace):
     assert "hint: " in result.stderr
 
 
-def test_explain_prints_sql_that_runs_as_it_is(folder, demo_trace):
+def test_explain_prints_sql_that_runs_unchanged(folder, demo_trace):
     explained = run("top", "--explain", "--group-by", "family")
     assert explained.returncode == 0
     assert "   reads " in explained.stdout
@@ -239,30 +243,30 @@ BAD_INPUT = {
 def test_bad_input_is_one_sentence_a_hint_and_exit_code_3(folder, name):
     if BAD_INPUT[name] is not None:
         (folder / name).write_bytes(BAD_INPUT[name])
-    complains(run("top", name), 3)
+    check_error(run("top", name), 3)
 
 
 def test_a_truncated_export_is_refused(folder, demo_trace):
     (folder / "half.sqlite").write_bytes(demo_trace.read_bytes()[:500_000])
-    complains(run("top", "half.sqlite"), 3)
+    check_error(run("top", "half.sqlite"), 3)
 
 
-def test_a_database_of_something_else_is_refused(folder):
+def test_another_database_is_refused(folder):
     with sqlite3.connect(folder / "other.sqlite") as database:
         database.execute("CREATE TABLE people (name TEXT)")
-    complains(run("top", "other.sqlite"), 3)
+    check_error(run("top", "other.sqlite"), 3)
 
 
 def test_a_folder_without_a_trace_is_refused(folder):
     (folder / "sub").mkdir()
-    complains(run("top", "sub"), 2)
+    check_error(run("top", "sub"), 2)
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_must_not_be_read_is_refused(folder, demo_trace):
+def test_a_file_without_read_permission_is_refused(folder, demo_trace):
     shutil.copy(demo_trace, folder / "secret.sqlite")
     (folder / "secret.sqlite").chmod(0)
-    complains(run("top", "secret.sqlite"), 3)
+    check_error(run("top", "secret.sqlite"), 3)
 
 
 @pytest.mark.parametrize(
@@ -276,12 +280,12 @@ def test_any_file_name_works(folder, demo_trace, name):
 
 
 @pytest.mark.slow
-def test_nothing_is_written_beside_the_trace_and_its_bytes_stay(folder, demo_trace):
+def test_the_folder_and_the_bytes_of_the_trace_do_not_change(folder, demo_trace):
     trace = folder / "trace.sqlite"
     shutil.copy(demo_trace, trace)
     before = (trace.read_bytes(), trace.stat().st_mtime_ns)
     for report in ("top", "gaps", "per-token"):
-        assert run(*asked(report, trace, "--cache")).returncode == 0
+        assert run(*report_arguments(report, trace, "--cache")).returncode == 0
     assert (trace.read_bytes(), trace.stat().st_mtime_ns) == before
     assert [path.name for path in folder.iterdir()] == ["trace.sqlite"]
 
@@ -290,9 +294,11 @@ def test_nothing_is_written_beside_the_trace_and_its_bytes_stay(folder, demo_tra
 @pytest.mark.wheel
 def test_two_processes_on_a_cold_cache_both_answer(folder, demo_trace):
     arguments = [*PROCESS, "top", str(demo_trace), "--cache", "--format", "csv"]
-    both = [subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    answers = [process.communicate(timeout=120) for process in both]
-    assert [process.returncode for process in both] == [0, 0], answers
+    processes = [
+        subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)
+    ]
+    answers = [process.communicate(timeout=120) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], answers
     assert answers[0][0] == answers[1][0] == run("top", demo_trace, "--no-cache", "--format", "csv").stdout
 
 
@@ -329,9 +335,9 @@ def test_an_empty_answer_is_a_success_that_says_what_it_means(folder, demo_trace
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("asked", ["sql {} 'SELECT * FROM kernels' --format csv", "api {} --limit 0"])
-def test_a_closed_pipe_is_no_drama(demo_trace, asked):
-    command = f"{' '.join(PROCESS)} {asked.format(demo_trace)} | (read -r line; echo $line)"
+@pytest.mark.parametrize("command_template", ["sql {} 'SELECT * FROM kernels' --format csv", "api {} --limit 0"])
+def test_a_closed_pipe_is_not_an_error(demo_trace, command_template):
+    command = f"{' '.join(PROCESS)} {command_template.format(demo_trace)} | (read -r line; echo $line)"
     line = subprocess.run(
         ["/bin/bash", "-o", "pipefail", "-c", command],
         capture_output=True, text=True, check=False,
@@ -352,7 +358,7 @@ def test_the_demo_runs(folder):
 
 @pytest.mark.slow
 @pytest.mark.wheel
-def test_a_report_is_a_page_with_all_that_it_needs(folder, demo_trace):
+def test_a_report_is_a_self_contained_page(folder, demo_trace):
     result = run("report", demo_trace, "-o", "report.html")
     assert (result.returncode, result.stdout) == (0, ""), result.stderr
     page = (folder / "report.html").read_text(encoding="utf-8")
@@ -360,31 +366,31 @@ def test_a_report_is_a_page_with_all_that_it_needs(folder, demo_trace):
     assert all(part in page for part in ("<style>:root", '<script>"use strict"', 'id="diagnosis"', 'class="timeline"'))
 
 
-def test_help_of_a_command_has_what_stands_in_brackets_and_its_choices(folder):
-    shown = run("help", "check", COLUMNS="100").stdout
-    assert shown == run("check", "--help", COLUMNS="100").stdout
-    assert "[max] and [min]" in " ".join(shown.split())
-    shown = " ".join(run("top", "--help", COLUMNS="200").stdout.replace("│", " ").split())
-    assert "one of: full, short, mangled, family" in shown
-    assert "9223372036854775807" not in shown
+def test_help_of_a_command_has_text_in_brackets_and_choices(folder):
+    help_text = run("help", "check", COLUMNS="100").stdout
+    assert help_text == run("check", "--help", COLUMNS="100").stdout
+    assert "[max] and [min]" in " ".join(help_text.split())
+    help_text = " ".join(run("top", "--help", COLUMNS="200").stdout.replace("│", " ").split())
+    assert "one of: full, short, mangled, family" in help_text
+    assert "9223372036854775807" not in help_text
     assert run("help").stdout == run("--help").stdout
     assert run("help", "nothing").returncode == 2
 
 
-def test_f_is_the_format_everywhere(folder, demo_trace):
-    asked = ("sql", demo_trace, "SELECT 1 AS one")
-    assert run(*asked, "-f", "csv").stdout.split() == ["one", "1"]
-    failed = run(*asked, "-f", "query.sql")
+def test_f_is_short_for_format_in_all_commands(folder, demo_trace):
+    arguments = ("sql", demo_trace, "SELECT 1 AS one")
+    assert run(*arguments, "-f", "csv").stdout.split() == ["one", "1"]
+    failed = run(*arguments, "-f", "query.sql")
     assert failed.returncode == 2
     assert "--file query.sql" in failed.stderr
 
 
 @pytest.mark.wheel
-def test_the_version_is_told(folder):
+def test_the_version_is_printed(folder):
     assert run("--version").stdout.startswith("nsys-insight ")
 
 
-def complains(result, code):
+def check_error(result, code):
     assert result.returncode == code, result
     assert result.stdout == ""
     lines = result.stderr.splitlines()
@@ -394,10 +400,10 @@ def complains(result, code):
 
 
 @pytest.mark.slow
-def test_classify_is_about_the_steady_state_or_about_kernels(folder, demo_trace):
-    whole = run("classify", demo_trace, "--format", "json")
-    assert whole.returncode == 0
-    answer = json.loads(whole.stdout)
+def test_classify_covers_the_steady_state_or_kernels(folder, demo_trace):
+    result = run("classify", demo_trace, "--format", "json")
+    assert result.returncode == 0
+    answer = json.loads(result.stdout)
     assert answer["report"] == "classify"
     assert (answer["rows"][0]["part"], answer["rows"][0]["verdict"]) == ("wall", "launch-bound")
     kernels = run("classify", "--kernels", demo_trace, "--format", "json")
@@ -406,6 +412,6 @@ def test_classify_is_about_the_steady_state_or_about_kernels(folder, demo_trace)
     assert kernels.stderr.startswith("note: classify --kernels is now classify-kernels")
 
 
-def test_classify_refuses_a_flag_of_the_other_question(folder, demo_trace):
-    complains(run("classify", demo_trace, "--margin", "10"), 2)
-    complains(run("classify-kernels", demo_trace, "--kernel-gap", "1us"), 2)
+def test_classify_refuses_a_flag_of_the_other_report(folder, demo_trace):
+    check_error(run("classify", demo_trace, "--margin", "10"), 2)
+    check_error(run("classify-kernels", demo_trace, "--kernel-gap", "1us"), 2)

@@ -1,4 +1,4 @@
-"""`diff`, `check` and `baseline save` as users meet them."""
+"""`diff`, `check` and `baseline save` as users see them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SAMPLES = Path(__file__).parents[1] / "sample_traces"
 
 @pytest.fixture
 def run(monkeypatch):
-    """Run a command where the samples are."""
+    """Run a command in the folder of the samples."""
     monkeypatch.chdir(SAMPLES)
     monkeypatch.setenv("COLUMNS", "120")
     return command_line.run
@@ -35,14 +35,14 @@ def test_diff_decides_in_its_first_line(run):
 @pytest.mark.slow
 def test_diff_takes_several_runs_of_each_side_and_flags_after_them(run):
     result = run("diff", "--before", EAGER, EAGER, "--after", EAGER, EAGER, "-f", "json")
-    found = json.loads(result.stdout)
-    assert found["trace"] == {"before": [EAGER, EAGER], "after": [EAGER, EAGER], "unit": "step"}
-    assert found["rows"][0]["verdict"] == "indistinguishable"
-    assert all(column["description"] for column in found["columns"])
+    answer = json.loads(result.stdout)
+    assert answer["trace"] == {"before": [EAGER, EAGER], "after": [EAGER, EAGER], "unit": "step"}
+    assert answer["rows"][0]["verdict"] == "indistinguishable"
+    assert all(column["description"] for column in answer["columns"])
 
 
 @pytest.mark.slow
-def test_markdown_holds_its_notes(run, tmp_path):
+def test_markdown_includes_the_notes(run, tmp_path):
     page = tmp_path / "page.md"
     assert run("diff", EAGER, GRAPH, "-o", page).returncode == 0
     text = page.read_text()
@@ -100,57 +100,61 @@ class TestCheck:
         assert run("check", EAGER, "--budget", budget).returncode == 2
 
     @pytest.mark.slow
-    def test_what_is_not_known_is_not_kept(self, run):
+    def test_an_unknown_value_breaks_its_budget(self, run):
         result = run("check", "decode_graph_whole.sqlite", "--max", "kernels=1000", "-f", "json")
         assert result.returncode == 1
         assert json.loads(result.stdout)["rows"][0]["verdict"] == "unknown"
 
     @pytest.mark.slow
-    def test_a_budget_per_step_counts_all_tokens_of_it(self, run):
+    def test_a_budget_per_step_counts_all_its_tokens(self, run):
         flags = ["--tokens-per-step", 4, "-f", "json"]
         result = run("check", EAGER, *flags, "--max", "launches_per_step=196", "--max", "launches_per_token=49")
         assert [row["found"] for row in json.loads(result.stdout)["rows"]] == [196, 49]
         assert result.returncode == 0
 
     @pytest.mark.slow
-    def test_a_baseline_is_saved_and_held_to(self, run, tmp_path):
-        saved = tmp_path / "baseline.json"
-        assert run("baseline", "save", GRAPH, "-o", saved).returncode == 0
-        assert run("check", GRAPH, "--baseline", saved).returncode == 0
-        worse = run("check", EAGER, "--baseline", saved, "-f", "json")
+    def test_a_run_is_checked_against_a_saved_baseline(self, run, tmp_path):
+        baseline_file = tmp_path / "baseline.json"
+        assert run("baseline", "save", GRAPH, "-o", baseline_file).returncode == 0
+        assert run("check", GRAPH, "--baseline", baseline_file).returncode == 0
+        worse = run("check", EAGER, "--baseline", baseline_file, "-f", "json")
         assert worse.returncode == 1
         broken = {row["metric"] for row in json.loads(worse.stdout)["rows"] if row["verdict"] == "broken"}
         assert broken == {"wall_ns", "launch_calls", "sync_points", "h2d_bytes", "decode_wall_ns"}
-        assert run("diff", saved, EAGER).stdout.startswith("revert: ")
+        assert run("diff", baseline_file, EAGER).stdout.startswith("revert: ")
 
     @pytest.mark.slow
     def test_a_saved_run_of_another_version_is_refused(self, run, tmp_path):
-        saved = tmp_path / "baseline.json"
-        saved.write_text('{"schema": "nsys-insight-run/99"}')
-        assert run("check", EAGER, "--baseline", saved).returncode == 2
+        baseline_file = tmp_path / "baseline.json"
+        baseline_file.write_text('{"schema": "nsys-insight-run/99"}')
+        assert run("check", EAGER, "--baseline", baseline_file).returncode == 2
 
 
 class TestBenchmarks:
     def test_hyperfine_and_pytest_benchmark_are_in_seconds(self, tmp_path):
         hyperfine = {"results": [{"command": "./app", "times": [1.0, 2.0], "mean": 1.5}]}
-        read = benchmark_formats.run_of_json(hyperfine, tmp_path)
-        assert read.metrics["./app: time_ns"].values == (1e9, 2e9)
+        run = benchmark_formats.make_run_from_json(hyperfine, tmp_path)
+        assert run.metrics["./app: time_ns"].values == (1e9, 2e9)
         pytest_benchmark = {"benchmarks": [{"name": "test_it", "stats": {"data": [0.5, 0.5, 0.25]}}]}
-        assert benchmark_formats.run_of_json(pytest_benchmark, tmp_path).metrics["test_it: time_ns"].values == (
+        assert benchmark_formats.make_run_from_json(pytest_benchmark, tmp_path).metrics["test_it: time_ns"].values == (
             5e8,
             5e8,
             2.5e8,
         )
 
     def test_a_list_of_runs_has_its_own_metrics(self, tmp_path):
-        read = benchmark_formats.run_of_json([{"tokens_per_s": 400, "note": "x"}, {"tokens_per_s": 402}], tmp_path)
-        assert {name: samples.values for name, samples in read.metrics.items()} == {"tokens_per_s": (400, 402)}
-        assert benchmark_formats.run_of_json([1, 2.5], tmp_path).metrics["value"].values == (1, 2.5)
+        run = benchmark_formats.make_run_from_json(
+            [{"tokens_per_s": 400, "note": "x"}, {"tokens_per_s": 402}], tmp_path
+        )
+        assert {name: samples.values for name, samples in run.metrics.items()} == {"tokens_per_s": (400, 402)}
+        assert benchmark_formats.make_run_from_json([1, 2.5], tmp_path).metrics["value"].values == (1, 2.5)
 
-    @pytest.mark.parametrize("found", [{}, [], {"results": []}, ["a"], {"benchmarks": [{"name": "x", "stats": {}}]}, 7])
-    def test_anything_else_is_refused(self, tmp_path, found):
+    @pytest.mark.parametrize(
+        "document", [{}, [], {"results": []}, ["a"], {"benchmarks": [{"name": "x", "stats": {}}]}, 7]
+    )
+    def test_other_documents_are_refused(self, tmp_path, document):
         with pytest.raises(UsageError):
-            benchmark_formats.run_of_json(found, tmp_path)
+            benchmark_formats.make_run_from_json(document, tmp_path)
 
     def test_two_files_get_the_same_decision_table(self, run, tmp_path):
         paths = [tmp_path / "before.json", tmp_path / "after.json"]
@@ -164,7 +168,7 @@ class TestBenchmarks:
         ]
         assert run("diff", *paths).stdout.startswith("revert: tokens/s 402.5 → 302.5 (-24.8 %)")
 
-    def test_a_gain_of_a_rate_is_no_loss_and_what_nobody_knows_is_not_judged(self, run, tmp_path):
+    def test_a_higher_rate_is_a_gain_and_an_unknown_direction_is_not_judged(self, run, tmp_path):
         paths = [tmp_path / "before.json", tmp_path / "after.json"]
         for metric, decision in (("gflops", "accept: "), ("step_ms", "revert: "), ("points", "cannot be determined: ")):
             for path, middle in zip(paths, (300, 321), strict=True):
@@ -173,7 +177,7 @@ class TestBenchmarks:
             assert result.stdout.startswith(decision)
             assert ("whether higher or lower points is better" in result.stderr) == (metric == "points")
 
-    def test_the_user_says_what_is_better_and_files_may_be_what_was_printed(self, run, tmp_path):
+    def test_the_user_sets_the_direction_and_files_may_be_logs(self, run, tmp_path):
         paths = [tmp_path / "before.txt", tmp_path / "after.log"]
         for path, middle in zip(paths, (300, 321), strict=True):
             path.write_text("".join(f"RESULT points {middle + off}\n" for off in range(-3, 4)))

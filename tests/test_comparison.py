@@ -11,22 +11,22 @@ from opening import open_trace
 from synthetic import Trace
 
 from nsys_insight.compare import runs
-from nsys_insight.compare.answer import answer, decision_sentence, needed_to_decide, notes, tables
-from nsys_insight.compare.comparison import MOVED, compare, different_work
-from nsys_insight.compare.kernel_identity import KernelOfRun as Kernel
+from nsys_insight.compare.answer import answer, describe_decision, describe_detectable_difference, notes, tables
+from nsys_insight.compare.comparison import SIGNIFICANT_VERDICTS, compare, explain_different_work
+from nsys_insight.compare.kernel_identity import RunKernel as Kernel
 from nsys_insight.compare.noise import Samples
 from nsys_insight.compare.runs import Run
 from nsys_insight.errors import TraceError, UsageError
-from nsys_insight.packs.step_options import checked
+from nsys_insight.packs.step_options import parse_options
 
 CHAIN = ("scale(float *)", "shift(float *)", "clamp(float *)")
 
 
-def decode(path, *, seed, steps=20, slow=1.0, syncs=1, fused=False, warm_up=0, jitter=0.01, registers=32):
+def measure_decode(path, *, seed, steps=20, slow=1.0, syncs=1, fused=False, warm_up=0, jitter=0.01, registers=32):
     """Write a trace of decoded tokens whose times all vary by `jitter`, and measure it."""
     draw = random.Random(seed)  # noqa: S311
 
-    def about(ns):
+    def vary(ns):
         return round(ns * max(0.5, draw.gauss(1, jitter)))
 
     loop = planted.Loop(Trace(), nvtx="token #")
@@ -34,122 +34,125 @@ def decode(path, *, seed, steps=20, slow=1.0, syncs=1, fused=False, warm_up=0, j
         loop.step("warm-up" if number < warm_up else "steady")
         if number < warm_up:
             loop.malloc(1 << 20, 2_000_000)
-        loop.launch("embed(float *)", about(20_000))
+        loop.launch("embed(float *)", vary(20_000))
         for _ in range(4):
-            loop.launch("norm(float *)", about(30_000), api=about(4_000))
-            loop.launch("gemm_64x64(float *)", about(100_000 * slow), registers=registers)
+            loop.launch("norm(float *)", vary(30_000), api=vary(4_000))
+            loop.launch("gemm_64x64(float *)", vary(100_000 * slow), registers=registers)
         for name in ("fused_kernel(float *)",) if fused else CHAIN:
-            loop.launch(name, about(25_000 if fused else 20_000))
-        loop.launch("argmax(float *)", about(10_000))
-        loop.copy("D2H", 8, about(2_000))
+            loop.launch(name, vary(25_000 if fused else 20_000))
+        loop.launch("argmax(float *)", vary(10_000))
+        loop.copy("D2H", 8, vary(2_000))
         for _ in range(syncs):
-            loop.sync(wakes=about(5_000))
-        loop.python(about(20_000))
+            loop.sync(wakes=vary(5_000))
+        loop.python(vary(20_000))
     planted.planted(loop.trace, loop).write(path)
-    return measured(path)
+    return measure_trace(path)
 
 
-def measured(path, **asked):
+def measure_trace(path, **options):
     with open_trace(path) as trace:
-        return runs.measure(trace, checked(asked))
+        return runs.measure(trace, parse_options(options))
 
 
-def moved(found):
-    return {row.name or row.metric: row.verdict for row in found.rows if row.verdict in MOVED}
+def significant_verdicts(comparison):
+    return {row.name or row.metric: row.verdict for row in comparison.rows if row.verdict in SIGNIFICANT_VERDICTS}
 
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
-    return decode(tmp_path_factory.mktemp("plain") / "before.sqlite", seed=1)
+    return measure_decode(tmp_path_factory.mktemp("plain") / "before.sqlite", seed=1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("steps", [20, 45])
 @pytest.mark.parametrize("warm_up", [0, 3])
-def test_other_lengths_and_other_warm_ups_are_noise(plain, tmp_path, steps, warm_up):
-    found = compare([plain], [decode(tmp_path / "after.sqlite", seed=2, steps=steps, warm_up=warm_up)])
-    assert moved(found) == {}
-    assert found.decision == "indistinguishable"
-    assert "would have been detected" in needed_to_decide(found)
+def test_different_lengths_and_warm_ups_are_noise(plain, tmp_path, steps, warm_up):
+    comparison = compare([plain], [measure_decode(tmp_path / "after.sqlite", seed=2, steps=steps, warm_up=warm_up)])
+    assert significant_verdicts(comparison) == {}
+    assert comparison.decision == "indistinguishable"
+    assert "would have been detected" in describe_detectable_difference(comparison)
 
 
 @pytest.mark.slow
-def test_a_kernel_that_got_5_percent_slower_is_found_and_no_other(plain, tmp_path):
-    found = compare([plain], [decode(tmp_path / "after.sqlite", seed=2, slow=1.05)])
-    slower = {row.name: row for row in found.rows if row.part == "kernel" and row.verdict in MOVED}
+def test_only_the_kernel_that_got_5_percent_slower_is_detected(plain, tmp_path):
+    comparison = compare([plain], [measure_decode(tmp_path / "after.sqlite", seed=2, slow=1.05)])
+    slower = {row.name: row for row in comparison.rows if row.part == "kernel" and row.verdict in SIGNIFICANT_VERDICTS}
     assert {name: row.verdict for name, row in slower.items()} == {"gemm_64x64(float *)": "regressed"}
     assert slower["gemm_64x64(float *)"].delta_pct == pytest.approx(5, abs=1)
-    assert found.decision == "revert"
-    assert decision_sentence(found).startswith("revert: wall")
-    assert any("gemm_64x64" in note for note in notes(found))
+    assert comparison.decision == "revert"
+    assert describe_decision(comparison).startswith("revert: wall")
+    assert any("gemm_64x64" in note for note in notes(comparison))
 
 
 @pytest.mark.slow
 def test_a_faster_kernel_is_accepted_and_its_registers_are_named(plain, tmp_path):
-    found = compare([plain], [decode(tmp_path / "after.sqlite", seed=2, slow=0.8, registers=96)])
-    assert found.decision == "accept"
-    assert moved(found)["gemm_64x64(float *)"] == "improved"
-    assert any("gemm_64x64 32 → 96" in note for note in notes(found))
+    comparison = compare([plain], [measure_decode(tmp_path / "after.sqlite", seed=2, slow=0.8, registers=96)])
+    assert comparison.decision == "accept"
+    assert significant_verdicts(comparison)["gemm_64x64(float *)"] == "improved"
+    assert any("gemm_64x64 32 → 96" in note for note in notes(comparison))
 
 
 @pytest.mark.slow
-def test_one_more_sync_a_step_is_found(plain, tmp_path):
-    found = compare([plain], [decode(tmp_path / "after.sqlite", seed=2, syncs=2)])
-    verdicts = moved(found)
+def test_an_additional_sync_per_step_is_detected(plain, tmp_path):
+    comparison = compare([plain], [measure_decode(tmp_path / "after.sqlite", seed=2, syncs=2)])
+    verdicts = significant_verdicts(comparison)
     assert (verdicts["sync_calls"], verdicts["sync_points"]) == ("regressed", "regressed")
-    assert not any(row.verdict in MOVED for row in found.rows if row.part == "kernel")
-    (row,) = [row for row in found.rows if row.metric == "sync_points"]
+    assert not any(row.verdict in SIGNIFICANT_VERDICTS for row in comparison.rows if row.part == "kernel")
+    (row,) = [row for row in comparison.rows if row.metric == "sync_points"]
     assert (row.before, row.after) == (1, 2)
 
 
 @pytest.mark.slow
-def test_a_fused_chain_is_paired_with_what_replaced_it(plain, tmp_path):
-    found = compare([plain], [decode(tmp_path / "after.sqlite", seed=2, fused=True)])
-    (row,) = [row for row in found.rows if row.match == "guess"]
+def test_a_fused_chain_is_paired_with_its_replacement(plain, tmp_path):
+    comparison = compare([plain], [measure_decode(tmp_path / "after.sqlite", seed=2, fused=True)])
+    (row,) = [row for row in comparison.rows if row.match == "guess"]
     assert row.verdict == "improved"
     assert row.calls == (3, 1)
     assert row.delta_pct == pytest.approx(100 * (25 - 60) / 60, abs=2)
-    assert not any(row.verdict in ("new", "gone") for row in found.rows if row.part == "kernel")
-    assert (moved(found)["launch_calls"], moved(found)["kernels"]) == ("improved", "improved")
+    assert not any(row.verdict in ("new", "gone") for row in comparison.rows if row.part == "kernel")
+    assert (significant_verdicts(comparison)["launch_calls"], significant_verdicts(comparison)["kernels"]) == (
+        "improved",
+        "improved",
+    )
 
 
-def little(folder, *, seed, attention, others):
+def measure_small_kernels(folder, *, seed, attention_ns, others_ns):
     """Write a trace of steps of a large kernel and six small ones, and measure it."""
     draw = random.Random(seed)  # noqa: S311
     loop = planted.Loop(Trace(), nvtx="token #")
     for _ in range(20):
         loop.step()
-        loop.launch("attention(float *)", round(attention * draw.gauss(1, 0.002)))
+        loop.launch("attention(float *)", round(attention_ns * draw.gauss(1, 0.002)))
         for name in "abcdef":
-            loop.launch(f"small_{name}(float *)", round(others * draw.gauss(1, 0.002)))
+            loop.launch(f"small_{name}(float *)", round(others_ns * draw.gauss(1, 0.002)))
         loop.copy("D2H", 8, 2_000)
         loop.sync()
     planted.planted(loop.trace, loop).write(folder / f"{seed}.sqlite")
-    return measured(folder / f"{seed}.sqlite")
+    return measure_trace(folder / f"{seed}.sqlite")
 
 
 @pytest.mark.slow
-def test_an_improvement_is_not_surrounded_by_what_is_below_a_percent_of_the_step(tmp_path):
+def test_changes_below_a_percent_of_the_step_do_not_hide_an_improvement(tmp_path):
     # Each small kernel got 10 % slower: 300 ns of a step of a millisecond.
-    before = little(tmp_path, seed=1, attention=1_000_000, others=3_000)
-    found = compare([before], [little(tmp_path, seed=2, attention=600_000, others=3_300)])
-    assert found.decision == "accept"
-    rows = {row.name: row.verdict for row in found.rows if row.part == "kernel"}
+    before = measure_small_kernels(tmp_path, seed=1, attention_ns=1_000_000, others_ns=3_000)
+    comparison = compare([before], [measure_small_kernels(tmp_path, seed=2, attention_ns=600_000, others_ns=3_300)])
+    assert comparison.decision == "accept"
+    rows = {row.name: row.verdict for row in comparison.rows if row.part == "kernel"}
     assert rows.pop("attention(float *)") == "improved"
     assert set(rows.values()) == {"little"}
-    assert not any("slower" in note for note in notes(found))
+    assert not any("slower" in note for note in notes(comparison))
 
 
 @pytest.mark.slow
-def test_small_kernels_that_hold_the_step_still_regress(tmp_path):
-    before = little(tmp_path, seed=1, attention=20_000, others=30_000)
-    found = compare([before], [little(tmp_path, seed=2, attention=20_000, others=36_000)])
-    assert {row.verdict for row in found.rows if (row.name or "").startswith("small")} == {"regressed"}
+def test_small_kernels_that_dominate_the_step_still_regress(tmp_path):
+    before = measure_small_kernels(tmp_path, seed=1, attention_ns=20_000, others_ns=30_000)
+    comparison = compare([before], [measure_small_kernels(tmp_path, seed=2, attention_ns=20_000, others_ns=36_000)])
+    assert {row.verdict for row in comparison.rows if (row.name or "").startswith("small")} == {"regressed"}
 
 
 @pytest.mark.slow
-def test_a_kernel_that_replaced_another_is_no_regression_of_it(tmp_path):
-    # What was two kernels and a pass over memory elsewhere is one that takes longer than the one in whose place it is.
+def test_a_replacement_kernel_is_not_a_regression(tmp_path):
+    # Two kernels and a pass over memory become one kernel, which takes longer than the kernel that it replaces.
     sides = []
     for names in (
         [("embed", 50_000), ("old_norm", 30_000), ("head", 50_000), ("argmax", 90_000)],
@@ -164,48 +167,49 @@ def test_a_kernel_that_replaced_another_is_no_regression_of_it(tmp_path):
             loop.sync()
         path = tmp_path / f"{names[1][0]}.sqlite"
         planted.planted(loop.trace, loop).write(path)
-        sides.append(measured(path))
-    found = compare([sides[0]], [sides[1]])
-    (row,) = [row for row in found.rows if row.match == "guess"]
+        sides.append(measure_trace(path))
+    comparison = compare([sides[0]], [sides[1]])
+    (row,) = [row for row in comparison.rows if row.match == "guess"]
     assert row.verdict == "changed"
-    assert not any(row.verdict == "regressed" for row in found.rows if row.part == "kernel")
+    assert not any(row.verdict == "regressed" for row in comparison.rows if row.part == "kernel")
 
 
 @pytest.mark.slow
-def test_more_noise_hides_what_less_shows(tmp_path):
+def test_more_noise_hides_a_change(tmp_path):
     before, after = (
-        decode(tmp_path / f"{slow}.sqlite", seed=seed, slow=slow, jitter=0.3) for seed, slow in ((1, 1.0), (2, 1.05))
+        measure_decode(tmp_path / f"{slow}.sqlite", seed=seed, slow=slow, jitter=0.3)
+        for seed, slow in ((1, 1.0), (2, 1.05))
     )
     assert compare([before], [after]).decision == "indistinguishable"
 
 
 @pytest.mark.slow
-def test_the_same_run_written_by_two_versions_of_nsys_does_not_differ(tmp_path):
+def test_exports_of_two_versions_of_nsys_do_not_differ(tmp_path):
     truth = planted.sync_bound(nvtx="token #")
     old, new = (
-        measured(truth.write(tmp_path / f"{version}.sqlite", version=version)) for version in ("2023.4", "2025.3")
+        measure_trace(truth.write(tmp_path / f"{version}.sqlite", version=version)) for version in ("2023.4", "2025.3")
     )
-    found = compare([old], [new])
-    assert {row.difference.delta for row in found.rows} == {0}
-    assert moved(found) == {}
+    comparison = compare([old], [new])
+    assert {row.difference.delta for row in comparison.rows} == {0}
+    assert significant_verdicts(comparison) == {}
 
 
 @pytest.mark.slow
-def test_several_runs_are_measured_by_their_own_spread(tmp_path):
+def test_several_runs_are_compared_by_their_spread(tmp_path):
     sides = [
-        [decode(tmp_path / f"{slow}{seed}.sqlite", seed=seed, steps=8, slow=slow) for seed in seeds]
+        [measure_decode(tmp_path / f"{slow}{seed}.sqlite", seed=seed, steps=8, slow=slow) for seed in seeds]
         for slow, seeds in ((1.0, (1, 2, 3)), (1.3, (4, 5, 6)))
     ]
-    found = compare(*sides)
-    assert found.by_run
-    assert found.decision == "revert"
-    assert len(found.headline[0].difference.before.values) == 3
-    assert any("3 runs against 3 runs" in note for note in notes(found))
+    comparison = compare(*sides)
+    assert comparison.by_run
+    assert comparison.decision == "revert"
+    assert len(comparison.headline[0].difference.before.values) == 3
+    assert any("3 runs against 3 runs" in note for note in notes(comparison))
 
 
 @pytest.mark.slow
-def test_of_random_pairs_of_noise_one_in_twenty_at_most_raises_an_alarm():
-    # Steps that are slow together and like the one before, kernels that follow the clock, counts that never vary.
+def test_at_most_one_in_twenty_random_pairs_raises_an_alarm():
+    # The times of consecutive steps are correlated, kernels follow the clock, and counts are constant.
     def run(draw):
         steps, slow = 24, 0.0
         columns = {name: [] for name in ("wall_ns", "gpu_busy_ns", "idle_starved_ns", "api_ns", "gemm", "norm", "head")}
@@ -230,83 +234,83 @@ def test_of_random_pairs_of_noise_one_in_twenty_at_most_raises_an_alarm():
     alarms = 0
     for seed in range(40):
         draw = random.Random(seed)  # noqa: S311
-        found = compare([run(draw)], [run(draw)])
-        alarms += bool(moved(found)) or found.decision != "indistinguishable"
+        comparison = compare([run(draw)], [run(draw)])
+        alarms += bool(significant_verdicts(comparison)) or comparison.decision != "indistinguishable"
     assert alarms <= 2
 
 
 class TestSamples:
     def test_a_trace_against_itself_is_all_noise(self, sample):
-        run = measured(sample("decode_eager"))
-        found = compare([run], [run])
-        assert {row.verdict for row in found.rows if row.name not in ("prefill", "requests")} == {"noise"}
-        # Of the only prefill nobody knows the noise.
-        assert {row.verdict for row in found.rows if row.name == "prefill"} == {None}
-        assert found.decision == "indistinguishable"
+        run = measure_trace(sample("decode_eager"))
+        comparison = compare([run], [run])
+        assert {row.verdict for row in comparison.rows if row.name not in ("prefill", "requests")} == {"noise"}
+        # There is only one prefill, so its noise is unknown.
+        assert {row.verdict for row in comparison.rows if row.name == "prefill"} == {None}
+        assert comparison.decision == "indistinguishable"
 
     @pytest.mark.slow
-    def test_a_cuda_graph_takes_the_launches_away_and_leaves_the_kernels(self, sample):
-        found = compare([measured(sample("decode_eager"))], [measured(sample("decode_graph_node"))])
-        rows = {row.metric: row for row in found.rows if row.part == "run"}
-        # One launch of the graph, and one of the sampling that is not in it.
+    def test_a_cuda_graph_removes_launches_and_keeps_kernels(self, sample):
+        comparison = compare([measure_trace(sample("decode_eager"))], [measure_trace(sample("decode_graph_node"))])
+        rows = {row.metric: row for row in comparison.rows if row.part == "run"}
+        # One launch of the graph, and one of the sampling kernel outside it.
         assert (rows["launch_calls"].before, rows["launch_calls"].after) == (196, 2)
         assert rows["graph_launches"].after == 1
         assert rows["graph_launches"].verdict == "changed"
-        assert found.decision == "accept"
-        kernels = [row for row in found.rows if row.part == "kernel"]
+        assert comparison.decision == "accept"
+        kernels = [row for row in comparison.rows if row.part == "kernel"]
         assert [row.verdict for row in kernels].count("gone") == 0
-        # The graph's own step counter, which the eager run keeps on the host.
+        # The step counter of the graph; the eager run counts on the host.
         (new,) = [row for row in kernels if row.verdict == "new"]
         assert "CUDAFunctorOnSelf_add<long>" in new.name
         assert all(row.match == "name" for row in kernels if row is not new)
 
     @pytest.mark.slow
-    def test_the_phase_that_the_steps_are_of_has_their_figure(self, sample):
-        found = compare([measured(sample("decode_eager"))], [measured(sample("decode_graph_node"))])
-        whole, phase = (
-            next(row for row in found.rows if (row.part, row.name, row.metric) == (*of, "wall_ns"))
-            for of in (("run", None), ("phase", "decode"))
+    def test_the_phase_of_the_steps_has_their_wall_time(self, sample):
+        comparison = compare([measure_trace(sample("decode_eager"))], [measure_trace(sample("decode_graph_node"))])
+        full_run, phase = (
+            next(row for row in comparison.rows if (row.part, row.name, row.metric) == (*part_and_name, "wall_ns"))
+            for part_and_name in (("run", None), ("phase", "decode"))
         )
-        assert (phase.before, phase.after) == (whole.before, whole.after)
+        assert (phase.before, phase.after) == (full_run.before, full_run.after)
 
     @pytest.mark.slow
-    def test_kernels_that_a_graph_hides_are_not_gone(self, sample):
-        found = compare([measured(sample("decode_eager"))], [measured(sample("decode_graph_whole"))])
-        assert not any(row.part in ("kernel", "family") for row in found.rows)
-        (row,) = [row for row in found.rows if row.metric == "kernels"]
+    def test_kernels_hidden_in_a_graph_are_not_gone(self, sample):
+        comparison = compare([measure_trace(sample("decode_eager"))], [measure_trace(sample("decode_graph_whole"))])
+        assert not any(row.part in ("kernel", "family") for row in comparison.rows)
+        (row,) = [row for row in comparison.rows if row.metric == "kernels"]
         assert (row.before, row.after, row.verdict) == (196, None, None)
-        assert any("--cuda-graph-trace=node" in note for note in notes(found))
+        assert any("--cuda-graph-trace=node" in note for note in notes(comparison))
 
     def test_two_captures_of_one_program_do_not_differ(self, shared):
         paths = [shared / "traces" / f"decode_eager.{version}.sqlite" for version in ("23", "25")]
-        found = compare(*([measured(path)] for path in paths))
-        assert moved(found) == {}
+        comparison = compare(*([measure_trace(path)] for path in paths))
+        assert significant_verdicts(comparison) == {}
 
     @pytest.mark.slow
     def test_the_kernels_of_steps_add_up_to_their_budget(self, sample):
         for name in ("decode_eager", "decode_graph_node", "churn"):
-            run = measured(sample(name), tokens_per_step=2)
+            run = measure_trace(sample(name), tokens_per_step=2)
             assert sum(kernel.calls for kernel in run.kernels.values()) == pytest.approx(run.metrics["kernels"].mean)
             total = sum(samples.mean for samples in run.kernel_ns.values())
             assert total == pytest.approx(run.metrics["kernel_ns"].mean)
 
 
-def test_a_saved_run_is_read_as_it_was(plain, tmp_path):
+def test_a_saved_run_is_read_unchanged(plain, tmp_path):
     assert runs.from_json(runs.json.loads(runs.to_json(plain)), tmp_path) == plain
 
 
-def test_whole_traces_have_no_noise_to_tell_from(tmp_path):
+def test_traces_without_steps_have_no_noise_estimate(tmp_path):
     trace = Trace()
     host = trace.thread()
     for number in range(4):
         host.launch(f"k{number}")
-    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
-        assert runs.measure(opened) is None
-        run = runs.whole(opened)
-    found = compare([run], [run])
-    assert (run.unit, found.decision) == ("trace", "unknown")
-    assert {row.verdict for row in found.rows} == {None}
-    assert "give several runs" in needed_to_decide(found)
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as trace_session:
+        assert runs.measure(trace_session) is None
+        run = runs.measure_full_scope(trace_session)
+    comparison = compare([run], [run])
+    assert (run.unit, comparison.decision) == ("trace", "unknown")
+    assert {row.verdict for row in comparison.rows} == {None}
+    assert "give several runs" in describe_detectable_difference(comparison)
 
 
 def test_without_cuda_events_there_is_nothing_to_measure(tmp_path):
@@ -314,7 +318,7 @@ def test_without_cuda_events_there_is_nothing_to_measure(tmp_path):
         runs.measure(trace)
 
 
-def test_steps_and_wholes_are_not_compared(plain):
+def test_steps_and_traces_are_not_compared(plain):
     with pytest.raises(UsageError, match="per step and per trace"):
         compare([plain], [Run("whole", "trace", 1, "", {})])
 
@@ -325,18 +329,18 @@ def test_a_step_that_is_a_layer_is_not_compared_with_a_token(plain):
         compare([plain], [replace(plain, kernels=calls)])
 
 
-def test_a_step_of_other_kernels_altogether_is_not_compared(plain):
+def test_steps_without_common_kernels_are_not_compared(plain):
     with pytest.raises(UsageError, match="no kernel is in both"):
         compare([plain], [replace(plain, kernels={"solve": Kernel("other", 2.0)}, kernel_ns={})])
 
 
 @pytest.mark.slow
-def test_a_kernel_more_or_less_is_the_same_work(plain, tmp_path):
-    assert different_work([plain], [decode(tmp_path / "after.sqlite", seed=2, fused=True)]) is None
+def test_a_few_different_kernels_are_the_same_work(plain, tmp_path):
+    assert explain_different_work([plain], [measure_decode(tmp_path / "after.sqlite", seed=2, fused=True)]) is None
 
 
 @pytest.mark.slow
-def test_the_command_compares_totals_where_steps_are_other_work(tmp_path, capsys):
+def test_the_command_compares_totals_if_steps_have_different_work(tmp_path, capsys):
     from nsys_insight.cli.main import app
 
     for name, layers in (("before", 8), ("after", 2)):
@@ -348,18 +352,18 @@ def test_the_command_compares_totals_where_steps_are_other_work(tmp_path, capsys
                 loop.launch("gemm(float *)", 90_000)
         planted.planted(loop.trace, loop).write(tmp_path / f"{name}.sqlite")
     app(["diff", str(tmp_path / "before.sqlite"), str(tmp_path / "after.sqlite"), "--no-cache"], standalone_mode=False)
-    said = capsys.readouterr()
-    assert "the same kernels run 4 times as often in a step of before.sqlite" in said.err
-    assert "per trace" in said.out
+    output = capsys.readouterr()
+    assert "the same kernels run 4 times as often in a step of before.sqlite" in output.err
+    assert "per trace" in output.out
 
 
 @pytest.mark.slow
-def test_the_answer_is_one_table_that_begins_with_the_decision(plain):
-    found = answer(compare([plain], [plain]))
-    rows = found.frame().to_dicts()
+def test_the_answer_is_one_table_with_the_decision_first(plain):
+    full_answer = answer(compare([plain], [plain]))
+    rows = full_answer.frame().to_dicts()
     assert (rows[0]["part"], rows[0]["metric"], rows[0]["verdict"]) == ("decision", "wall_ns", "indistinguishable")
     assert [row["part"] for row in rows] == sorted(
         (row["part"] for row in rows), key=["decision", "run", "family", "kernel"].index
     )
-    shown = tables(compare([plain], [plain]))
-    assert sum(table.row_count for table in shown) == len(rows) - 1
+    decision_tables = tables(compare([plain], [plain]))
+    assert sum(table.row_count for table in decision_tables) == len(rows) - 1

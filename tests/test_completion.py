@@ -1,4 +1,4 @@
-"""What the shell completes after Tab: names of the trace, silently nothing where anything is wrong."""
+"""Completion in the shell: names of the trace, and no output after errors."""
 
 from __future__ import annotations
 
@@ -12,54 +12,54 @@ EAGER = "sample_traces/decode_eager.sqlite"
 
 
 @pytest.fixture(autouse=True)
-def typed(monkeypatch):
-    """A command line that names a trace."""
+def command_line_with_trace(monkeypatch):
+    """Set a command line that names a trace."""
     monkeypatch.chdir(REPOSITORY)
     monkeypatch.setenv("COMP_WORDS", f"nsys-insight top {EAGER} --nvtx x")
     monkeypatch.delenv("NSYS_INSIGHT_TRACE", raising=False)
 
 
-def test_names_of_the_trace(monkeypatch):
-    monkeypatch.setattr(completion, "_STEPS_S", 60)
-    assert completion.of_trace("nvtx")("dec") == ["decode_step"]
-    assert "vectorized_gather_kernel" in completion.of_trace("kernel")("vec")
-    assert completion.of_trace("device")("") == ["0"]
-    assert completion.of_trace("phase")("pre") == ["prefill"]
-    assert completion.of_trace("step")("3") == ["3", "30", "31"]
+def test_names_of_the_trace_are_completed(monkeypatch):
+    monkeypatch.setattr(completion, "_STEPS_TIMEOUT_S", 60)
+    assert completion.make_trace_completer("nvtx")("dec") == ["decode_step"]
+    assert "vectorized_gather_kernel" in completion.make_trace_completer("kernel")("vec")
+    assert completion.make_trace_completer("device")("") == ["0"]
+    assert completion.make_trace_completer("phase")("pre") == ["prefill"]
+    assert completion.make_trace_completer("step")("3") == ["3", "30", "31"]
 
 
-def test_reports_views_budgets_and_baselines(tmp_path, monkeypatch):
-    assert completion.reports("per-t") == ["per-token"]
-    assert {"kernels", "kernel_names"} <= {*completion.reports_and_views("kern")}
-    assert set(completion.budgets("lau")) == {"launch_calls=", "launches="}
+def test_reports_views_budgets_and_baselines_are_completed(tmp_path, monkeypatch):
+    assert completion.complete_reports("per-t") == ["per-token"]
+    assert {"kernels", "kernel_names"} <= {*completion.complete_reports_and_views("kern")}
+    assert set(completion.complete_budgets("lau")) == {"launch_calls=", "launches="}
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NSYS_INSIGHT_BASELINE_DIR", str(tmp_path / "none"))
-    assert completion.baselines("") == []
+    assert completion.complete_baselines("") == []
 
 
 @pytest.mark.parametrize("words", ["nsys-insight top missing.sqlite --nvtx x", "nsys-insight top 'not closed.sqlite"])
-def test_what_is_wrong_is_silent(words, monkeypatch, capfd):
+def test_errors_are_silent(words, monkeypatch, capfd):
     monkeypatch.setenv("COMP_WORDS", words)
-    assert completion.of_trace("nvtx")("") == []
+    assert completion.make_trace_completer("nvtx")("") == []
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_file_that_is_no_export_and_one_without_the_tables(tmp_path, monkeypatch):
+def test_files_without_a_trace_are_silent(tmp_path, monkeypatch):
     for name, content in (("text.sqlite", b"no database"), ("empty.sqlite", b"")):
         (tmp_path / name).write_bytes(content)
         monkeypatch.setenv("COMP_WORDS", f"nsys-insight top {tmp_path / name} --nvtx x")
-        assert completion.of_trace("nvtx")("") == []
+        assert completion.make_trace_completer("nvtx")("") == []
 
 
-def test_bash_is_given_no_name_that_it_would_take_apart(monkeypatch):
+def test_bash_gets_no_name_that_it_would_split(monkeypatch):
     names = ["plain", "two words", "semi;colon", "metric="]
-    assert completion._beginning(names, "") == names
+    assert completion._filter_by_prefix(names, "") == names
     monkeypatch.setenv("_NSYS_INSIGHT_COMPLETE", "complete_bash")
-    assert completion._beginning(names, "") == ["plain", "metric="]
+    assert completion._filter_by_prefix(names, "") == ["plain", "metric="]
 
 
-def test_the_program_completes():
+def test_the_command_completes():
     environment = {"COMP_CWORD": "4", "_NSYS_INSIGHT_COMPLETE": "complete_bash"}
     environment["COMP_WORDS"] = f"nsys-insight top {EAGER} --nvtx dec"
-    done = run(env=environment, cwd=REPOSITORY)
-    assert (done.stdout.split(), done.stderr) == (["decode_step"], "")
+    result = run(env=environment, cwd=REPOSITORY)
+    assert (result.stdout.split(), result.stderr) == (["decode_step"], "")

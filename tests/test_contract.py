@@ -1,14 +1,19 @@
-"""The raw contract holds what the model reads, and no more: each column of it is copied for every big trace."""
+"""The expected schema has only columns that queries read: every large trace is copied with all of them."""
 
 from __future__ import annotations
 
 import re
 
-from nsys_insight.ingest import contract
+from nsys_insight.ingest import expected_schema
 from tests.conftest import REPOSITORY
 
 
 def test_each_column_is_read_by_a_query():
     queries = [path for path in (REPOSITORY / "queries").rglob("*.sql") if path.name != "raw.sql"]
     words = {word for path in queries for word in re.findall(r"\w+", path.read_text())}
-    assert [(table, name) for table, names in contract.contract().items() for name in names if name not in words] == []
+    assert [
+        (table, name)
+        for table, names in expected_schema.read_expected_schema().items()
+        for name in names
+        if name not in words
+    ] == []

@@ -1,4 +1,4 @@
-"""A trace handed over: read back it gives the same answers, and a timeline holds what the trace does."""
+"""Converted traces give the same answers, and timelines have the events of the trace."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ import duckdb
 import polars as pl
 import pytest
 from command_line import run
-from many_traces import everything
+from many_traces import make_full_trace
 from polars.testing import assert_frame_equal
 from synthetic import Trace
 
 import nsys_insight
-from nsys_insight.convert.convert import convert, output_kind
+from nsys_insight.convert.convert import choose_kind, convert
 from nsys_insight.errors import TraceError, UsageError
-from nsys_insight.model.views import documented
+from nsys_insight.model.views import documented_views
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
-# All views are in one of these.
+# These reports read all views.
 PACKS = ("info", "top", "api", "launches", "mallocs", "copies", "syncs", "gaps", "nvtx", "idle", "per-token")
 KINDS = {1: "begin", 2: "end", 4: "counter"}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["copy.duckdb", "folder"])
-def test_read_back_it_gives_the_same_answers(tmp_path, name):
-    original = everything().write(tmp_path / "trace.sqlite")
+def test_a_converted_trace_gives_the_same_answers(tmp_path, name):
+    original = make_full_trace().write(tmp_path / "trace.sqlite")
     with nsys_insight.open(original) as trace:
         convert(trace, tmp_path / name, "duckdb" if name.endswith("duckdb") else "parquet")
         with nsys_insight.open(tmp_path / name) as copy:
             for pack in PACKS:
                 left, right = trace.run(pack), copy.run(pack)
-                if pack == "info":  # also says what the file lacks; the copy lacks no table
+                if pack == "info":  # other sections list missing tables, and the copy has all
                     left, right = (frame.filter(pl.col("section") == "events") for frame in (left, right))
                 assert_frame_equal(left, right, check_exact=False, rel_tol=1e-12)
             with copy.scope(nvtx="step") as part:
@@ -42,7 +42,7 @@ def test_read_back_it_gives_the_same_answers(tmp_path, name):
 
 
 @pytest.mark.slow
-def test_any_duckdb_has_the_views_with_their_meaning(tmp_path):
+def test_the_duckdb_file_has_views_with_comments(tmp_path):
     with nsys_insight.open(SAMPLES / "churn.sqlite") as trace:
         convert(trace, tmp_path / "churn.duckdb", "duckdb")
     with duckdb.connect(tmp_path / "churn.duckdb", read_only=True) as connection:
@@ -52,10 +52,10 @@ def test_any_duckdb_has_the_views_with_their_meaning(tmp_path):
         left_over = connection.execute(
             "FROM duckdb_tables() WHERE table_name LIKE '%step%' AND schema_name <> 'facts'"
         ).fetchall()
-        described = connection.execute(
+        view_comments = connection.execute(
             "SELECT view_name, comment FROM duckdb_views() WHERE comment IS NOT NULL"
         ).fetchall()
-    assert {name for name, _ in described} == set(documented())
+    assert {name for name, _ in view_comments} == set(documented_views())
     with nsys_insight.open(SAMPLES / "churn.sqlite") as trace:
         assert idle == trace.sql("SELECT cause, host, idle_ns FROM gpu_idle ORDER BY ALL").rows()
         assert steps == trace.sql("SELECT step, start_ns, end_ns FROM steps ORDER BY step").rows()
@@ -63,14 +63,14 @@ def test_any_duckdb_has_the_views_with_their_meaning(tmp_path):
 
 
 @pytest.mark.slow
-def test_any_engine_reads_the_folder(tmp_path):
+def test_other_engines_can_read_the_folder(tmp_path):
     with nsys_insight.open(SAMPLES / "churn.sqlite") as trace:
         convert(trace, tmp_path / "churn", "parquet")
         expected = trace.sql("SELECT sum(duration_ns)::BIGINT AS ns FROM kernels").item()
     assert pl.read_parquet(tmp_path / "churn" / "kernels.parquet")["duration_ns"].sum() == expected
 
 
-def test_what_cannot_be_converted_is_said(tmp_path):
+def test_impossible_conversions_are_refused(tmp_path):
     with nsys_insight.open(SAMPLES / "churn.sqlite") as trace:
         (tmp_path / "there").touch()
         with pytest.raises(UsageError, match="exists already"):
@@ -82,7 +82,7 @@ def test_what_cannot_be_converted_is_said(tmp_path):
         nsys_insight.open(tmp_path / "other.duckdb")
 
 
-def test_the_command_tells_by_the_name_what_to_write(tmp_path):
+def test_the_command_chooses_the_format_by_the_name(tmp_path):
     path = tmp_path / "a.pftrace"
     command = ("convert", SAMPLES / "churn.sqlite", "-o", path)
     assert run(*command).returncode == 0
@@ -90,45 +90,45 @@ def test_the_command_tells_by_the_name_what_to_write(tmp_path):
     again = run(*command)
     assert (again.returncode, "exists already" in again.stderr) == (2, True)
     names = {"a.duckdb": "duckdb", "a.perfetto-trace": "perfetto", "folder": "parquet", "a.parquet": "parquet"}
-    assert {name: output_kind(Path(name), None) for name in names} == names
+    assert {name: choose_kind(Path(name), None) for name in names} == names
     with pytest.raises(UsageError):
-        output_kind(Path("a.docx"), None)
+        choose_kind(Path("a.docx"), None)
 
 
-def timeline(trace, path):
+def read_timeline(trace, path):
     """Read a timeline with Perfetto's own classes: slices (track, category, name, start, end, flows), and counters."""
     protos = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
     convert(trace, path, "perfetto")
     packets = protos.Trace.FromString(path.read_bytes()).packet
     names, categories, open_slices, slices, counters, tracks = {}, {}, {}, [], [], {}
     for packet in packets:
-        for entries, known in (
+        for entries, interned_names in (
             (packet.interned_data.event_names, names),
             (packet.interned_data.event_categories, categories),
         ):
-            known.update({entry.iid: entry.name for entry in entries})
+            interned_names.update({entry.iid: entry.name for entry in entries})
         if packet.HasField("track_descriptor"):
             tracks[packet.track_descriptor.uuid] = packet.track_descriptor
             assert packet.track_descriptor.parent_uuid in {0, *tracks}
-        event, at = packet.track_event, packet.timestamp
+        event, time = packet.track_event, packet.timestamp
         stack = open_slices.setdefault(event.track_uuid, [])
         match KINDS.get(event.type):
             case "begin":
                 assert event.track_uuid in tracks
-                stack.append((categories[event.category_iids[0]], names[event.name_iid], at, tuple(event.flow_ids)))
+                stack.append((categories[event.category_iids[0]], names[event.name_iid], time, tuple(event.flow_ids)))
             case "end":
                 category, name, start, flows = stack.pop()
-                slices.append((event.track_uuid, category, name, start, at, flows))
+                slices.append((event.track_uuid, category, name, start, time, flows))
             case "counter":
-                counters.append((tracks[event.track_uuid].name, at, event.counter_value))
+                counters.append((tracks[event.track_uuid].name, time, event.counter_value))
     assert not any(open_slices.values())
     return slices, counters, tracks
 
 
 @pytest.mark.parametrize("name", ["decode_eager", "decode_graph_node", "churn"])
-def test_a_timeline_has_every_event_where_it_was(tmp_path, name):
+def test_a_timeline_has_every_event_at_its_time(tmp_path, name):
     with nsys_insight.open(SAMPLES / f"{name}.sqlite") as trace:
-        slices, _, _ = timeline(trace, tmp_path / "t.pftrace")
+        slices, _, _ = read_timeline(trace, tmp_path / "t.pftrace")
         for category, view, label in (
             ("kernel", "kernels", "name"),
             ("api", "api_calls", "name"),
@@ -136,27 +136,27 @@ def test_a_timeline_has_every_event_where_it_was(tmp_path, name):
             ("nvtx", "nvtx_ranges", "name"),
         ):
             expected = Counter(trace.sql(f"SELECT {label}, start_ns, end_ns FROM {view}").rows())
-            assert Counter(each[2:5] for each in slices if each[1] == category) == expected
+            assert Counter(slice_[2:5] for slice_ in slices if slice_[1] == category) == expected
 
 
 @pytest.mark.slow
-def test_arrows_lead_from_a_launch_to_its_kernel(tmp_path):
+def test_flows_connect_launches_with_kernels(tmp_path):
     with nsys_insight.open(SAMPLES / "decode_eager.sqlite") as trace:
-        slices, _, _ = timeline(trace, tmp_path / "t.pftrace")
+        slices, _, _ = read_timeline(trace, tmp_path / "t.pftrace")
         expected = Counter(trace.sql("SELECT api_start_ns, start_ns FROM launches WHERE api_name IS NOT NULL").rows())
     calls = {flow: start for _, category, _, start, _, flows in slices if category == "api" for flow in flows}
     kernels = [(calls[flow], start) for _, kind, _, start, _, flows in slices if kind == "kernel" for flow in flows]
     assert Counter(kernels) == expected
 
 
-def test_what_overlaps_on_a_stream_goes_to_two_tracks_and_a_time_before_zero_to_zero(tmp_path):
-    made = Trace()
-    host = made.thread()
-    for name, at, runs in (("a", -500, 1_000), ("b", 0, 1_000), ("c", 100, 100), ("d", 500, 0)):
-        host.kernel(name, at=at, runs=runs)
-    made.gpu_metric("SMs Active", at=100, value=50)
-    with nsys_insight.open(made.write(tmp_path / "trace.sqlite")) as trace:
-        slices, counters, tracks = timeline(trace, tmp_path / "t.pftrace")
+def test_overlapping_kernels_get_two_tracks_and_times_start_at_zero(tmp_path):
+    synthetic_trace = Trace()
+    host = synthetic_trace.thread()
+    for name, start, runs in (("a", -500, 1_000), ("b", 0, 1_000), ("c", 100, 100), ("d", 500, 0)):
+        host.kernel(name, start=start, runs=runs)
+    synthetic_trace.gpu_metric("SMs Active", time=100, value=50)
+    with nsys_insight.open(synthetic_trace.write(tmp_path / "trace.sqlite")) as trace:
+        slices, counters, tracks = read_timeline(trace, tmp_path / "t.pftrace")
     kernels = {name: (start, end) for _, category, name, start, end, _ in slices if category == "kernel"}
     assert kernels == {"a": (0, 1_000), "b": (500, 1_500), "c": (600, 700), "d": (1_000, 1_000)}
     assert len({track for track, category, *_ in slices if category == "kernel"}) == 3
@@ -164,6 +164,6 @@ def test_what_overlaps_on_a_stream_goes_to_two_tracks_and_a_time_before_zero_to_
     assert counters == [("GPU 0: SMs Active", 600, 50)]
 
 
-def test_a_trace_of_nothing_is_a_timeline_of_nothing(tmp_path):
+def test_an_empty_trace_is_an_empty_timeline(tmp_path):
     with nsys_insight.open(Trace().write(tmp_path / "trace.sqlite")) as trace:
-        assert timeline(trace, tmp_path / "t.pftrace")[0] == []
+        assert read_timeline(trace, tmp_path / "t.pftrace")[0] == []

@@ -1,4 +1,4 @@
-"""Every query of the cookbook answers; the seeds of the field give what hand-written SQL gives, and are shorter."""
+"""Every query of the cookbook runs; common questions give the numbers of hand-written SQL with shorter queries."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ CONFIGS = """
 
 @pytest.fixture(scope="module")
 def traces():
-    with nsys_insight.open(EAGER) as one, nsys_insight.open([EAGER, CHURN]) as two:
-        yield one, two
+    with nsys_insight.open(EAGER) as one_trace, nsys_insight.open([EAGER, CHURN]) as two_traces:
+        yield one_trace, two_traces
 
 
-def test_there_are_twenty():
+def test_there_are_twenty_recipes():
     assert len(RECIPES) == 20
 
 
 @pytest.mark.parametrize("question", RECIPES)
 def test_a_recipe_answers(question, traces):
-    one, two = traces
-    answer = (two if "trace," in RECIPES[question] else one).query(RECIPES[question])
+    one_trace, two_traces = traces
+    answer = (two_traces if "trace," in RECIPES[question] else one_trace).query(RECIPES[question])
     assert (answer.row_count > 0) == (question not in EMPTY)
 
 
@@ -64,7 +64,7 @@ def test_a_recipe_answers(question, traces):
         ("Which grids and blocks does each kernel run with?", CONFIGS),
     ],
 )
-def test_the_seeds_give_the_same_numbers_in_fewer_characters(question, by_hand, traces):
+def test_recipes_give_the_same_numbers_as_plain_sql_in_fewer_characters(question, by_hand, traces):
     with closing(sqlite3.connect(f"{EAGER.as_uri()}?immutable=1", uri=True)) as database:
         expected = database.execute(by_hand).fetchall()
     answer = traces[0].query(RECIPES[question]).rows()

@@ -21,23 +21,22 @@ from sweeps import sweep
 from synthetic import Trace
 
 import nsys_insight
-from nsys_insight.diagnose import diagnosis
-from nsys_insight.diagnose.diagnosis import ranked
-from nsys_insight.diagnose.findings import Finding, finding_rules, reports_of
-from nsys_insight.diagnose.text import markdown
+from nsys_insight.diagnose.diagnosis import SEVERITIES, rank_findings
+from nsys_insight.diagnose.findings import Finding, list_reports, read_finding_rules
+from nsys_insight.diagnose.text import write_markdown
 from nsys_insight.model import views
 from nsys_insight.packs import library, step_options
 from nsys_insight.sql import names, parameters
 
 SAMPLES = ("churn", "decode_eager", "decode_fresh", "decode_graph_node", "decode_graph_whole")
-RULES = {rule.name: rule for rule in finding_rules()}
+RULES = {rule.name: rule for rule in read_finding_rules()}
 
 
-# Loops that have one thing wrong, beside those of `planted` ----------------------------------------------------------
+# Loops with one problem each, in addition to those of `planted` ------------------------------------------------------
 
 
-def looped(body, steps=8):
-    """A loop of a GPU that always has work, and what `body` does in each step."""
+def busy_loop(body, steps=8):
+    """Give a loop whose GPU always has work; `body` adds to each step."""
     trace = Trace()
     loop = Loop(trace)
     for _ in range(steps):
@@ -48,26 +47,26 @@ def looped(body, steps=8):
     return planted.planted(trace, loop)
 
 
-def healthy():
-    """The GPU never waits, and its kernels fill it; nsys says what it always says."""
-    truth = shaped(grid=4096, registers=32, block=(256, 1, 1))
+def healthy_run():
+    """Give a run whose GPU is always busy and filled, with the messages that nsys always writes."""
+    truth = busy_gpu(grid=4096, registers=32, block=(256, 1, 1))
     truth.trace.diagnostic("No OpenGL events collected. Does the process use OpenGL?")
     truth.trace.diagnostic("Not all CUDA events might have been collected.")
     return truth
 
 
-def thinking():
-    """Each step ends with 900 µs of work on the CPU; after 450 µs of it the GPU has run dry."""
-    return looped(lambda loop: loop.python(900_000))
+def cpu_work_run():
+    """End each step with 900 µs of CPU work; the GPU runs out of work after 450 µs of it."""
+    return busy_loop(lambda loop: loop.python(900_000))
 
 
-def waiting():
-    """Each step ends with waiting for the GPU, and goes on 60 µs after it is done."""
-    return looped(lambda loop: loop.sync(wakes=60_000))
+def late_wake_up():
+    """End each step with a wait for the GPU that returns 60 µs after the GPU is done."""
+    return busy_loop(lambda loop: loop.sync(wakes=60_000))
 
 
-def unrepeated():
-    """Many kernels that are all different, each launched more slowly than it runs."""
+def distinct_kernels():
+    """Launch many different kernels, each more slowly than it runs."""
     loop = Loop(Trace())
     loop.step()
     for number in range(200):
@@ -76,8 +75,8 @@ def unrepeated():
     return planted.planted(loop.trace, loop)
 
 
-def chained():
-    """Four times three small kernels a step, launched more slowly than they run."""
+def kernel_chains():
+    """Launch four chains of three small kernels a step, more slowly than they run."""
     trace = Trace()
     loop = Loop(trace)
     for _ in range(8):
@@ -89,8 +88,8 @@ def chained():
     return planted.planted(trace, loop)
 
 
-def shaped(**shape):
-    """The GPU is always busy, with kernels of 50 µs of this shape."""
+def busy_gpu(**shape):
+    """Keep the GPU busy with kernels of 50 µs of this shape."""
     trace = Trace().gpu()
     loop = Loop(trace)
     for _ in range(8):
@@ -100,16 +99,16 @@ def shaped(**shape):
     return planted.planted(trace, loop)
 
 
-def small():
-    return shaped(grid=4, registers=255, block=(256, 1, 1))
+def small_grids():
+    return busy_gpu(grid=4, registers=255, block=(256, 1, 1))
 
 
-def crowded():
-    return shaped(grid=4096, registers=255, block=(256, 1, 1))
+def large_grids():
+    return busy_gpu(grid=4096, registers=255, block=(256, 1, 1))
 
 
-def copying(memory):
-    """Each step copies its input from this kind of memory and waits for it; it sets memory without waiting."""
+def input_copies(memory):
+    """Copy the input of each step from this kind of memory and wait for it; set memory without waiting."""
     trace = Trace()
     host = trace.thread()
     for _ in range(8):
@@ -120,16 +119,16 @@ def copying(memory):
     return trace
 
 
-def pageable():
-    return copying("pageable")
+def pageable_copies():
+    return input_copies("pageable")
 
 
-def pinned():
-    return copying("pinned")
+def pinned_copies():
+    return input_copies("pinned")
 
 
-def zeroing():
-    """Each step sets memory with a call that takes 40 µs while the GPU has nothing to do."""
+def blocking_memsets():
+    """Set memory in each step with a call that takes 40 µs while the GPU has no work."""
     trace = Trace()
     host = trace.thread()
     for _ in range(8):
@@ -140,34 +139,36 @@ def zeroing():
     return trace
 
 
-def ranks(slower):
-    """Two ranks that reduce at the end of each step; what the slow one computes longer the other one waits."""
+def two_ranks(extra_ns):
+    """Give two ranks that reduce at the end of each step; one waits while the slow one still computes."""
     trace = Trace()
-    for pid, more in ((100, 0), (200, slower)):
+    for pid, added_ns in ((100, 0), (200, extra_ns)):
         host = trace.thread(pid=pid, gpus=(pid // 100 - 1,))
         for step in range(8):
-            host.launch("gemm(float *)", at=max(host.now, step * 1_000_000), runs=300_000 + more, queue=1_000)
-            host.launch("ncclDevKernel_AllReduce_Sum_f16_RING_LL(int)", queue=296_000 + more, runs=500_000 - more)
+            host.launch("gemm(float *)", start=max(host.now, step * 1_000_000), runs=300_000 + added_ns, queue=1_000)
+            host.launch(
+                "ncclDevKernel_AllReduce_Sum_f16_RING_LL(int)", queue=296_000 + added_ns, runs=500_000 - added_ns
+            )
     return trace
 
 
 def slow_rank():
-    return ranks(200_000)
+    return two_ranks(200_000)
 
 
 def even_ranks():
-    return ranks(0)
+    return two_ranks(0)
 
 
 def late_rank():
-    """Of two ranks the second one gets its data 3 ms later in every third step."""
+    """Give two ranks; the second one gets its data 3 ms later in every third step."""
     run = Run(2, steps=9)
     run.python[1] = dict.fromkeys(range(2, 9, 3), 3_000_000)
     return run.merged()
 
 
-def ranks_by_turns():
-    """Of four ranks another one gets its data later in each step."""
+def alternating_late_ranks():
+    """Give four ranks; a different one gets its data late in each step."""
     run = Run(4, steps=9)
     for step in range(9):
         run.python[step % 4][step] = 3_000_000
@@ -175,19 +176,19 @@ def ranks_by_turns():
 
 
 def pipeline():
-    """Three stages of a pipeline, none of which is late."""
+    """Give three stages of a pipeline that are all in time."""
     return PipelineRun(3, microbatches=4, steps=5).merged()
 
 
-def programs_apart():
-    """Two programs that each reduce by themselves, one of them slower."""
+def independent_programs():
+    """Give two programs that reduce separately; one is slower."""
     run = Run(2, steps=9)
-    run.apart, run.communicators, run.slower = True, [None, None], {1: 1.3}
+    run.is_independent, run.communicators, run.slower = True, [None, None], {1: 1.3}
     return run.merged()
 
 
-def starting_late():
-    """The first operation comes 50 ms after the first call, and the profiler lost events."""
+def late_start():
+    """Start the first operation 50 ms after the first call, and report events that the profiler lost."""
     truth = planted.deep_queue(8)
     truth.trace.diagnostic("CUDA events were lost: buffers were dropped")
     truth.trace.row(
@@ -197,36 +198,36 @@ def starting_late():
     return truth
 
 
-def whole_graphs():
-    """CUDA graphs that the host launches far ahead of the GPU, traced without their kernels."""
+def graphs_without_kernels():
+    """Launch CUDA graphs far ahead of the GPU, traced without their kernels."""
     trace = Trace()
     loop = Loop(trace)
     for _ in range(8):
         loop.step()
-        loop.graph(whole=500_000)
+        loop.graph(graph_ns=500_000)
     loop.sync()
     return planted.planted(trace, loop)
 
 
-def migrating():
-    """Steps of a kernel for which pages of unified memory move."""
+def page_migrations():
+    """Give steps of one kernel during which pages of unified memory migrate."""
     trace = Trace().gpu()
     host = trace.thread()
     for _ in range(8):
         host.launch("add(float *)", runs=1_000_000, grid=(4096, 1, 1)).sync("device").idle(100_000)
-        host.migrate("UM H2D", 2 << 20, at=host.now - 600_000, runs=100_000)
+        host.migrate("UM H2D", 2 << 20, start=host.now - 600_000, runs=100_000)
     return trace
 
 
-def failing():
-    """Launches of which one fails."""
+def failed_launch():
+    """Launch kernels; one launch fails."""
     truth = planted.launch_bound(8)
     truth.loops[0].host.call("cudaLaunchKernel_v7000", returns=222)
     return truth
 
 
-def loading():
-    """Three kernels; the GPU waits 5 ms for each of their launches, and for the end of the program."""
+def slow_launches():
+    """Launch three kernels; the GPU waits 5 ms for each launch, and 20 ms for the end of the program."""
     trace = Trace()
     host = trace.thread()
     for name in ("load", "solve", "store"):
@@ -235,166 +236,166 @@ def loading():
     return trace
 
 
-def beside(side, *, threads=1):
-    """Each step waits for a kernel of 200 µs and for one beside it on another stream; another thread may call."""
+def parallel_kernels(side_ns, *, threads=1):
+    """Wait in each step for a kernel of 200 µs and one on another stream; a second thread may make calls."""
     trace = Trace()
-    host, other = trace.thread(), trace.thread(tid=101)
+    host, other_thread = trace.thread(), trace.thread(tid=101)
     for _ in range(12):
         with host.nvtx("step"):
             if threads > 1:
-                for at in range(20):
-                    other.call("cudaEventQuery", at=host.now + at * 10_000, takes=9_000)
-            host.launch("wide(float *)", runs=200_000, stream=7).launch("side(float *)", runs=side, stream=13)
+                for index in range(20):
+                    other_thread.call("cudaEventQuery", start=host.now + index * 10_000, takes=9_000)
+            host.launch("wide(float *)", runs=200_000, stream=7).launch("side(float *)", runs=side_ns, stream=13)
             host.sync("device").idle(20_000)
     return trace
 
 
 def two_streams():
-    return beside(150_000)
+    return parallel_kernels(150_000)
 
 
-def one_kernel_far_longer():
-    return beside(5_000)
+def one_dominant_kernel():
+    return parallel_kernels(5_000)
 
 
 def two_threads():
-    return beside(150_000, threads=2)
+    return parallel_kernels(150_000, threads=2)
 
 
-# What must be found, and what must not be.
+# The trace in which each finding must fire, and those in which it must not.
 FIRES = {
     "launch-bound": planted.launch_bound,
-    "many-launches": unrepeated,
+    "many-launches": distinct_kernels,
     "graph-candidate": planted.launch_bound,
-    "fusion": chained,
-    "cpu-work": thinking,
+    "fusion": kernel_chains,
+    "cpu-work": cpu_work_run,
     "d2h-sync": planted.sync_bound,
-    "other-wait": waiting,
+    "other-wait": late_wake_up,
     "allocation": planted.allocating,
-    "copy-bound": pageable,
-    "pageable-copy": pageable,
-    "blocking-memset": zeroing,
-    "small-grid": small,
-    "low-occupancy": crowded,
+    "copy-bound": pageable_copies,
+    "pageable-copy": pageable_copies,
+    "blocking-memset": blocking_memsets,
+    "small-grid": small_grids,
+    "low-occupancy": large_grids,
     "exposed-communication": planted.communicating,
     "late-rank": late_rank,
     "slow-rank": slow_rank,
-    "moving-straggler": ranks_by_turns,
+    "moving-straggler": alternating_late_ranks,
     "pipeline-bubble": pipeline,
     "outlier-steps": planted.straggling,
-    "idle-at-start": starting_late,
-    "outside-steps": starting_late,
+    "idle-at-start": late_start,
+    "outside-steps": late_start,
     "profiler-overhead": planted.profiled,
-    "capture-problem": starting_late,
+    "capture-problem": late_start,
     "hot-kernels": planted.deep_queue,
     "critical-path": two_streams,
-    "unified-memory": migrating,
-    "stall-place": thinking,
-    "failed-calls": failing,
-    "slow-launches": loading,
-    "idle-at-end": loading,
+    "unified-memory": page_migrations,
+    "stall-place": cpu_work_run,
+    "failed-calls": failed_launch,
+    "slow-launches": slow_launches,
+    "idle-at-end": slow_launches,
 }
 SILENT = {
-    "launch-bound": [healthy, planted.communicating, thinking, unrepeated],
-    "many-launches": [healthy, planted.launch_bound, thinking],
-    "graph-candidate": [healthy, "decode_graph_node", thinking, unrepeated],
-    "fusion": [planted.launch_bound, healthy],
-    "cpu-work": [planted.launch_bound, healthy, planted.sync_bound, chained],
-    "d2h-sync": [planted.launch_bound, healthy, pageable, waiting],
-    "other-wait": [planted.launch_bound, healthy, planted.sync_bound],
+    "launch-bound": [healthy_run, planted.communicating, cpu_work_run, distinct_kernels],
+    "many-launches": [healthy_run, planted.launch_bound, cpu_work_run],
+    "graph-candidate": [healthy_run, "decode_graph_node", cpu_work_run, distinct_kernels],
+    "fusion": [planted.launch_bound, healthy_run],
+    "cpu-work": [planted.launch_bound, healthy_run, planted.sync_bound, kernel_chains],
+    "d2h-sync": [planted.launch_bound, healthy_run, pageable_copies, late_wake_up],
+    "other-wait": [planted.launch_bound, healthy_run, planted.sync_bound],
     "allocation": [planted.launch_bound, planted.sync_bound],
-    "copy-bound": [planted.launch_bound, planted.sync_bound, healthy],
-    "pageable-copy": [pinned, planted.sync_bound],
-    "blocking-memset": [pinned],
-    "small-grid": [healthy, crowded, planted.launch_bound],
-    "low-occupancy": [healthy, small],
-    "exposed-communication": [healthy],
-    "late-rank": [even_ranks, planted.communicating, slow_rank, ranks_by_turns, programs_apart, pipeline],
-    "slow-rank": [even_ranks, late_rank, ranks_by_turns, programs_apart, pipeline],
-    "moving-straggler": [even_ranks, late_rank, slow_rank, programs_apart, pipeline],
+    "copy-bound": [planted.launch_bound, planted.sync_bound, healthy_run],
+    "pageable-copy": [pinned_copies, planted.sync_bound],
+    "blocking-memset": [pinned_copies],
+    "small-grid": [healthy_run, large_grids, planted.launch_bound],
+    "low-occupancy": [healthy_run, small_grids],
+    "exposed-communication": [healthy_run],
+    "late-rank": [even_ranks, planted.communicating, slow_rank, alternating_late_ranks, independent_programs, pipeline],
+    "slow-rank": [even_ranks, late_rank, alternating_late_ranks, independent_programs, pipeline],
+    "moving-straggler": [even_ranks, late_rank, slow_rank, independent_programs, pipeline],
     "pipeline-bubble": [even_ranks, late_rank, slow_rank],
     "outlier-steps": [planted.launch_bound],
-    "idle-at-start": [healthy, planted.launch_bound],
-    "outside-steps": [healthy, planted.launch_bound],
-    "profiler-overhead": [planted.launch_bound, healthy],
-    "capture-problem": [healthy, planted.launch_bound],
-    "hot-kernels": [planted.launch_bound, whole_graphs],
+    "idle-at-start": [healthy_run, planted.launch_bound],
+    "outside-steps": [healthy_run, planted.launch_bound],
+    "profiler-overhead": [planted.launch_bound, healthy_run],
+    "capture-problem": [healthy_run, planted.launch_bound],
+    "hot-kernels": [planted.launch_bound, graphs_without_kernels],
     "critical-path": [
-        one_kernel_far_longer,
+        one_dominant_kernel,
         two_threads,
         planted.deep_queue,
         planted.communicating,
         planted.launch_bound,
     ],
-    "unified-memory": [healthy, pageable],
-    "stall-place": [healthy, planted.launch_bound, planted.sync_bound],
-    "failed-calls": [healthy, planted.launch_bound],
-    "slow-launches": [healthy, planted.launch_bound, thinking, unrepeated],
-    "idle-at-end": [healthy, planted.launch_bound, starting_late],
+    "unified-memory": [healthy_run, pageable_copies],
+    "stall-place": [healthy_run, planted.launch_bound, planted.sync_bound],
+    "failed-calls": [healthy_run, planted.launch_bound],
+    "slow-launches": [healthy_run, planted.launch_bound, cpu_work_run, distinct_kernels],
+    "idle-at-end": [healthy_run, planted.launch_bound, late_start],
 }
 
 
 @pytest.fixture(scope="module")
-def diagnosed(tmp_path_factory):
-    """Give the diagnosis of a planted trace or of a sample, made once; its trace stays open."""
-    known = {}
-    loops = {make: name for name, make in planted.ALL.items()}
+def diagnose(tmp_path_factory):
+    """Give a function that diagnoses a planted trace or a sample once. The trace stays open."""
+    diagnoses = {}
+    names_of_loops = {make: name for name, make in planted.ALL.items()}
 
-    with ExitStack() as opened:
+    with ExitStack() as open_traces:
 
-        def once(what):
-            if what not in known:
-                if what in loops:
-                    path = planted_path(loops[what])
-                elif callable(what):
-                    path = what().write(tmp_path_factory.mktemp("planted") / "trace.sqlite")
+        def diagnose_once(case):
+            if case not in diagnoses:
+                if case in names_of_loops:
+                    path = planted_path(names_of_loops[case])
+                elif callable(case):
+                    path = case().write(tmp_path_factory.mktemp("planted") / "trace.sqlite")
                 else:
-                    path = many_traces.SAMPLES / f"{what}.sqlite"
-                known[what] = opened.enter_context(open_trace(path)).diagnose()
-            return known[what]
+                    path = many_traces.SAMPLES / f"{case}.sqlite"
+                diagnoses[case] = open_traces.enter_context(open_trace(path)).diagnose()
+            return diagnoses[case]
 
-        yield once
-
-
-def every(found):
-    """All findings by name, also those under others."""
-    return {one.name: one for finding in found.findings for one in (finding, *finding.also)}
+        yield diagnose_once
 
 
-def own_ns(found):
-    """What the findings that do not overlap win together."""
-    return sum(finding.recoverable_ns or 0 for finding in found.findings if not finding.overlaps)
+def findings_by_name(diagnosis):
+    """Return all findings by name, including those listed under others."""
+    return {entry.name: entry for finding in diagnosis.findings for entry in (finding, *finding.also)}
 
 
-def rows(found, report):
-    answer = found.answers[report]
+def sum_savings(diagnosis):
+    """Return the time that the findings that do not overlap save together."""
+    return sum(finding.recoverable_ns or 0 for finding in diagnosis.findings if not finding.overlaps)
+
+
+def rows(diagnosis, report):
+    answer = diagnosis.answers[report]
     names = [column.name for column in answer.columns]
     return [dict(zip(names, row, strict=True)) for row in answer.rows()]
 
 
-def row(found, report, **where):
-    (one,) = (row for row in rows(found, report) if all(row[name] == value for name, value in where.items()))
-    return one
+def row(diagnosis, report, **values):
+    (match,) = (row for row in rows(diagnosis, report) if all(row[name] == value for name, value in values.items()))
+    return match
 
 
 @pytest.mark.slow
-def test_a_connection_that_duckdb_gives_up_on_the_way_is_asked_anew(tmp_path, monkeypatch):
+def test_a_query_is_retried_when_duckdb_gives_up_on_its_connection(tmp_path, monkeypatch):
     path = planted.launch_bound().write(tmp_path / "trace.sqlite")
     with nsys_insight.open(path) as trace:
         expected = trace.diagnose().text(None)
     with nsys_insight.open(path) as trace:
-        ask, lost = trace.dicts, []
+        read_dicts, lost_queries = trace.dicts, []
 
-        def dicts(query, *rest):
-            if not lost and query.startswith("WITH"):
-                lost.append(query)
+        def dicts(query, *arguments):
+            if not lost_queries and query.startswith("WITH"):
+                lost_queries.append(query)
                 trace._connection._files._strategies.repeat()  # as after DuckDB's InternalException
                 trace._connection._files.open()
-            return ask(query, *rest)
+            return read_dicts(query, *arguments)
 
         monkeypatch.setattr(trace, "dicts", dicts)
         assert trace.diagnose().text(None) == expected
-        assert lost
+        assert lost_queries
 
 
 # Each finding --------------------------------------------------------------------------------------------------------
@@ -405,51 +406,53 @@ def test_every_finding_has_a_trace_on_which_it_fires_and_others_on_which_it_does
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_a_finding_fires_on_what_was_planted_and_says_what_to_do(name, diagnosed):
-    finding = every(diagnosed(FIRES[name]))[name]
-    assert finding.severity in diagnosis.SEVERITIES
+def test_a_finding_fires_on_what_was_planted_and_says_what_to_do(name, diagnose):
+    finding = findings_by_name(diagnose(FIRES[name]))[name]
+    assert finding.severity in SEVERITIES
     assert re.search(r"\d", finding.evidence) or name == "capture-problem"
     assert all(len(text) > 20 for text in (finding.meaning, finding.action, finding.caveat))
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_a_finding_is_silent_where_there_is_nothing_to_find(name, diagnosed):
+def test_a_finding_is_silent_where_there_is_nothing_to_find(name, diagnose):
     for make in SILENT[name]:
-        assert name not in every(diagnosed(make)), make
+        assert name not in findings_by_name(diagnose(make)), make
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_a_finding_reads_views_and_reports_and_shows_one_that_it_reads(name):
+def test_a_finding_reads_views_and_reports_and_its_command_shows_one_of_them(name):
     rule = RULES[name]
-    reports = reports_of(rule.sql)
-    assert set(reports) <= set(library.built_in())
-    tables = {table for table in names.tables_read(rule.statement()) if not table.endswith("_report")}
-    assert tables <= {*views.documented(), "scope"}
-    assert parameters.parameters(f"{rule.sql};{rule.when}") - {"per", "tokens", "shown_pct"} == set(rule.params)
+    reports = list_reports(rule.sql)
+    assert set(reports) <= set(library.built_in_packs())
+    tables = {table for table in names.list_tables_read(rule.statement()) if not table.endswith("_report")}
+    assert tables <= {*views.documented_views(), "scope"}
+    assert parameters.find_parameters(f"{rule.sql};{rule.when}") - {"per", "tokens", "shown_pct"} == set(rule.params)
     report = rule.report.split()[0]
-    shown = set() if report == "sql" else {*names.tables_read(library.pack_of(report).sql)}
+    tables_of_report = set() if report == "sql" else {*names.list_tables_read(library.get_pack(report).sql)}
     assert report in (
         *reports,
         "steps" if "steps" in tables else "",
-        # One that is made of the same view.
-        report if tables & shown else "",
-        "ranks" if rule.of_run else "",
+        # A report that reads the same view.
+        report if tables & tables_of_report else "",
+        "ranks" if rule.is_cross_rank else "",
         "sql",
     )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sample", ["churn", *sweep(name for name in SAMPLES if name != "churn")])
-def test_a_finding_that_is_not_asked_would_find_nothing(sample, diagnosed, monkeypatch):
-    found = diagnosed(sample).findings
-    # The critical path is not asked where it would find what others have: that is no shortcut.
-    asked = [replace(rule, when=rule.when if rule.name == "critical-path" else "") for rule in finding_rules()]
-    monkeypatch.setattr(diagnosis, "finding_rules", lambda: asked)
+def test_a_finding_whose_condition_is_false_would_find_nothing(sample, diagnose, monkeypatch):
+    findings = diagnose(sample).findings
+    # The condition of the critical path is not a shortcut: it avoids repeating other findings.
+    unconditional_rules = [
+        replace(rule, when=rule.when if rule.name == "critical-path" else "") for rule in read_finding_rules()
+    ]
+    monkeypatch.setattr("nsys_insight.diagnose.diagnosis.read_finding_rules", lambda: unconditional_rules)
     with open_trace(many_traces.SAMPLES / f"{sample}.sqlite") as trace:
-        assert trace.diagnose().findings == found
+        assert trace.diagnose().findings == findings
 
 
-# The numbers of a finding are those of the report that its command shows: where that has them in a cell, that cell.
+# The cell that has the number of a finding, in the report that its command shows.
 CELLS = {
     "launch-bound": ("classify", {"part": "launch"}, "recoverable_ns"),
     "graph-candidate": ("graph-candidates", {}, "saving_high_ns"),
@@ -468,337 +471,356 @@ CELLS = {
 
 
 @pytest.mark.parametrize("name", CELLS)
-def test_the_number_of_a_finding_is_the_one_that_its_report_shows(name, diagnosed):
-    report, where, column = CELLS[name]
-    for what in (FIRES[name], *SAMPLES):
-        found = diagnosed(what)
-        finding = every(found).get(name)
+def test_the_number_of_a_finding_is_the_one_that_its_report_shows(name, diagnose):
+    report, row_values, column = CELLS[name]
+    for case in (FIRES[name], *SAMPLES):
+        diagnosis = diagnose(case)
+        finding = findings_by_name(diagnosis).get(name)
         if finding is not None:
             assert finding.report == report
-            shown = finding.wall_pct if column == "wall_pct" else finding.recoverable_ns
-            assert shown == row(found, report, **where)[column]
+            number = finding.wall_pct if column == "wall_pct" else finding.recoverable_ns
+            assert number == row(diagnosis, report, **row_values)[column]
 
 
-def test_the_share_of_a_finding_is_its_time_as_a_share_of_the_wall(diagnosed):
-    for what in {*FIRES.values(), *SAMPLES}:
-        found = diagnosed(what)
-        for finding in every(found).values():
+def test_the_share_of_a_finding_is_its_time_as_a_share_of_the_wall(diagnose):
+    for case in {*FIRES.values(), *SAMPLES}:
+        diagnosis = diagnose(case)
+        for finding in findings_by_name(diagnosis).values():
             if finding.recoverable_ns is not None:
-                # That of fusion is a share of the typical step.
-                assert finding.wall_pct == pytest.approx(100 * finding.recoverable_ns / found.wall_ns, rel=1e-2)
+                # The share of fusion is one of the typical step.
+                assert finding.wall_pct == pytest.approx(100 * finding.recoverable_ns / diagnosis.wall_ns, rel=1e-2)
 
 
-# What was planted ----------------------------------------------------------------------------------------------------
+# Planted numbers ----------------------------------------------------------------------------------------------------
 
 
-def test_the_critical_path_says_what_is_saved_until_another_path_takes_over(diagnosed):
+def test_the_critical_path_says_what_is_saved_until_another_path_takes_over(diagnose):
     # Launched 5 µs after `wide`, `side` ends 45 µs before it.
-    found = every(diagnosed(two_streams))["critical-path"]
-    assert found.recoverable_ns == pytest.approx(45_000, abs=2_000)
-    assert "wide holds the critical path of a step for 200 µs" in found.evidence
-    assert "and as much if it takes half the time; then side takes over" in found.evidence
+    finding = findings_by_name(diagnose(two_streams))["critical-path"]
+    assert finding.recoverable_ns == pytest.approx(45_000, abs=2_000)
+    assert "wide holds the critical path of a step for 200 µs" in finding.evidence
+    assert "and as much if it takes half the time; then side takes over" in finding.evidence
 
 
-def test_launches_cost_what_was_planted(diagnosed):
+def test_launches_cost_what_was_planted(diagnose):
     # 10 kernels of 2 µs a step; before 9 of them the GPU waits 7 µs; 0.3 µs of each stays in a graph.
-    found = every(diagnosed(planted.launch_bound))
-    assert found["launch-bound"].recoverable_ns == pytest.approx(9 * 7_000 - 9 * 300, abs=300)
-    assert "4 µs" in found["launch-bound"].evidence
-    assert "a kernel takes 2 µs" in found["launch-bound"].evidence
+    findings = findings_by_name(diagnose(planted.launch_bound))
+    assert findings["launch-bound"].recoverable_ns == pytest.approx(9 * 7_000 - 9 * 300, abs=300)
+    assert "4 µs" in findings["launch-bound"].evidence
+    assert "a kernel takes 2 µs" in findings["launch-bound"].evidence
 
 
-def test_cpu_work_costs_what_was_planted(diagnosed):
-    truth = thinking()
-    steady = truth.steps[:-1]
-    python = sum(gap.duration_ns for gap in truth.gaps if gap.host == "python" and gap.start_ns < steady[-1].end_ns)
-    finding = every(diagnosed(thinking))["cpu-work"]
-    assert finding.recoverable_ns == pytest.approx(python / len(steady), rel=0.01)
+def test_cpu_work_costs_what_was_planted(diagnose):
+    truth = cpu_work_run()
+    steady_steps = truth.steps[:-1]
+    python_ns = sum(
+        gap.duration_ns for gap in truth.gaps if gap.host == "python" and gap.start_ns < steady_steps[-1].end_ns
+    )
+    finding = findings_by_name(diagnose(cpu_work_run))["cpu-work"]
+    assert finding.recoverable_ns == pytest.approx(python_ns / len(steady_steps), rel=0.01)
 
 
-def test_allocations_cost_what_was_planted(diagnosed):
-    finding = every(diagnosed(planted.allocating))["allocation"]
+def test_allocations_cost_what_was_planted(diagnose):
+    finding = findings_by_name(diagnose(planted.allocating))["allocation"]
     assert finding.recoverable_ns == pytest.approx(60_000)
     assert finding.evidence.startswith("2 calls a step take the host 60 µs")
     assert finding.place in ("cudaMalloc, cudaFree", "cudaFree, cudaMalloc")
 
 
-def test_a_small_grid_wastes_all_but_its_share_of_the_gpu(diagnosed):
+def test_a_small_grid_wastes_all_but_its_share_of_the_gpu(diagnose):
     # 9 kernels of 50 µs a step, of 4 blocks each, on the 132 SMs of an H200.
-    found = diagnosed(small)
-    finding = every(found)["small-grid"]
-    assert finding.recoverable_ns == pytest.approx(found.wall_ns * (1 - 4 / 132), rel=1e-3)
+    diagnosis = diagnose(small_grids)
+    finding = findings_by_name(diagnosis)["small-grid"]
+    assert finding.recoverable_ns == pytest.approx(diagnosis.wall_ns * (1 - 4 / 132), rel=1e-3)
     assert "grid 4x1x1 on 132 SMs" in finding.evidence
 
 
-def test_a_slow_rank_is_the_one_that_works_longer(diagnosed):
-    found = diagnosed(slow_rank)
-    finding = every(found)["slow-rank"]
-    assert (found.run.rank, finding.place) == (1, "rank 1")
+def test_a_slow_rank_is_the_one_that_works_longer(diagnose):
+    diagnosis = diagnose(slow_rank)
+    finding = findings_by_name(diagnosis)["slow-rank"]
+    assert (diagnosis.run.rank, finding.place) == (1, "rank 1")
     assert finding.recoverable_ns == pytest.approx(200_000)
     assert "its GPU is busy 1.7 times as long" in finding.evidence
 
 
-def test_the_rank_that_is_looked_at_is_the_one_that_the_others_wait_for(diagnosed):
-    found = diagnosed(late_rank)
-    assert found.run.sentence.startswith(
+def test_the_diagnosed_rank_is_the_one_that_the_others_wait_for(diagnose):
+    diagnosis = diagnose(late_rank)
+    assert diagnosis.run.sentence.startswith(
         "2 ranks: rank 1 is late in 3 of 8 steps (2, 5, 8) by 3 ms: CPU work in data; "
     )
-    assert found.trace["scope"] == {"process": 101}
-    assert found.findings[0].name == "late-rank"
-    assert found.text(80).startswith("2 ranks: rank 1 is late")
-    assert found.answer().summary["run"]["rank"] == 1
+    assert diagnosis.trace["scope"] == {"process": 101}
+    assert diagnosis.findings[0].name == "late-rank"
+    assert diagnosis.text(80).startswith("2 ranks: rank 1 is late")
+    assert diagnosis.answer().summary["run"]["rank"] == 1
 
 
-def test_waiting_for_other_ranks_is_no_communication_that_overlap_would_hide(diagnosed):
-    found = diagnosed(ranks_by_turns)
-    assert found.verdict == "waiting for other ranks"
-    exposed = every(found)["exposed-communication"]
-    assert exposed.recoverable_ns < 0.2 * found.wall_ns
+def test_waiting_for_other_ranks_is_not_communication_that_overlap_would_hide(diagnose):
+    diagnosis = diagnose(alternating_late_ranks)
+    assert diagnosis.verdict == "waiting for other ranks"
+    exposed = findings_by_name(diagnosis)["exposed-communication"]
+    assert exposed.recoverable_ns < 0.2 * diagnosis.wall_ns
     assert "of that is waiting for other ranks" in exposed.evidence
 
 
-def test_an_outlier_costs_what_it_takes_longer_shared_by_all_steps(diagnosed):
-    finding = every(diagnosed(planted.straggling))["outlier-steps"]
+def test_an_outlier_costs_what_it_takes_longer_shared_by_all_steps(diagnose):
+    finding = findings_by_name(diagnose(planted.straggling))["outlier-steps"]
     assert finding.recoverable_ns == pytest.approx(500_000 / 11, rel=0.02)
     assert finding.place.startswith("step 7, at ")
     assert finding.evidence.startswith("1 of 11 steps")
 
 
-def test_start_up_is_told_as_a_share_of_the_trace_and_not_as_what_a_step_may_win(diagnosed):
-    found = every(diagnosed(starting_late))
+def test_start_up_is_a_share_of_the_trace_and_not_a_saving_per_step(diagnose):
+    findings = findings_by_name(diagnose(late_start))
     for name in ("idle-at-start", "outside-steps"):
-        assert (found[name].recoverable_ns, found[name].of) == (None, "trace")
-        assert found[name].wall_pct == pytest.approx(100 * 50 / 53.3, abs=1)
+        assert (findings[name].recoverable_ns, findings[name].share_of) == (None, "trace")
+        assert findings[name].wall_pct == pytest.approx(100 * 50 / 53.3, abs=1)
 
 
-@pytest.mark.parametrize("make", [planted.launch_bound, planted.sync_bound, planted.allocating, healthy, whole_graphs])
-def test_busy_and_idle_are_those_of_the_steps_that_were_planted(make, diagnosed):
-    found = diagnosed(make)
-    steady = [step for step in make().steps if step.phase == "steady"][: found.steps["steady_count"]]
-    assert found.wall_ns == pytest.approx(sum(step.wall_ns for step in steady) / len(steady), rel=1e-6)
-    busy = 100 * sum(step.busy_ns for step in steady) / sum(step.wall_ns for step in steady)
-    assert found.busy_pct == pytest.approx(busy, abs=1e-6)
+@pytest.mark.parametrize(
+    "make", [planted.launch_bound, planted.sync_bound, planted.allocating, healthy_run, graphs_without_kernels]
+)
+def test_busy_and_idle_are_those_of_the_steps_that_were_planted(make, diagnose):
+    diagnosis = diagnose(make)
+    steady_steps = [step for step in make().steps if step.phase == "steady"][: diagnosis.steps["steady_count"]]
+    assert diagnosis.wall_ns == pytest.approx(sum(step.wall_ns for step in steady_steps) / len(steady_steps), rel=1e-6)
+    busy_pct = 100 * sum(step.busy_ns for step in steady_steps) / sum(step.wall_ns for step in steady_steps)
+    assert diagnosis.busy_pct == pytest.approx(busy_pct, abs=1e-6)
 
 
-# How a run stands ----------------------------------------------------------------------------------------------------
+# Status of a run ----------------------------------------------------------------------------------------------------
 
 
-def test_a_run_whose_gpu_never_waits_is_called_healthy_with_the_numbers(diagnosed):
-    found = diagnosed(healthy)
-    assert (found.status, found.verdict) == ("healthy", "GPU-bound")
+def test_a_run_whose_gpu_never_waits_is_called_healthy_with_the_numbers(diagnose):
+    diagnosis = diagnose(healthy_run)
+    assert (diagnosis.status, diagnosis.verdict) == ("healthy", "GPU-bound")
     assert re.search(
         r"Healthy: the GPU is busy (9\d\.\d|100\.0) % of (the wall time|a step), .* \d+\.\d % of their time",
-        found.text(500),
+        diagnosis.text(500),
     )
 
 
-def test_graphs_without_their_kernels_are_not_healthy_for_want_of_kernels(diagnosed):
-    found = diagnosed(whole_graphs)
-    assert found.status == "unseen"
-    assert "Healthy" not in found.text()
-    assert "--cuda-graph-trace=node" in found.text(500)
-    assert "--cuda-graph-trace=node" not in diagnosed("decode_graph_node").text(500)
+def test_graphs_without_their_kernels_are_not_healthy(diagnose):
+    diagnosis = diagnose(graphs_without_kernels)
+    assert diagnosis.status == "unseen"
+    assert "Healthy" not in diagnosis.text()
+    assert "--cuda-graph-trace=node" in diagnosis.text(500)
+    assert "--cuda-graph-trace=node" not in diagnose("decode_graph_node").text(500)
 
 
-def test_a_run_that_something_holds_up_is_not_healthy(diagnosed):
-    assert all(diagnosed(what).status == "findings" for what in (planted.sync_bound, *SAMPLES))
+def test_a_run_with_a_bottleneck_is_not_healthy(diagnose):
+    assert all(diagnose(case).status == "findings" for case in (planted.sync_bound, *SAMPLES))
 
 
 @pytest.mark.slow
-def test_whatever_a_trace_lacks_there_is_a_diagnosis(tmp_path):
-    files = many_traces.write(tmp_path)
+def test_a_trace_with_missing_tables_or_columns_has_a_diagnosis(tmp_path):
+    files = many_traces.write_all(tmp_path)
     for name in ("nothing", "kernels only", "missing columns"):
         with nsys_insight.open(files[name]) as trace:
-            found = trace.diagnose()
-            assert found.answer().row_count == len(every(found))
+            diagnosis = trace.diagnose()
+            assert diagnosis.answer().row_count == len(findings_by_name(diagnosis))
         if name == "nothing":
-            assert (found.status, found.findings, found.wall_ns) == ("empty", (), None)
-            assert "nsys profile -t cuda" in found.text()
+            assert (diagnosis.status, diagnosis.findings, diagnosis.wall_ns) == ("empty", (), None)
+            assert "nsys profile -t cuda" in diagnosis.text()
         else:
-            assert sum(share.wall_pct for share in found.shares) == pytest.approx(100)
+            assert sum(share.wall_pct for share in diagnosis.shares) == pytest.approx(100)
 
 
 @pytest.mark.slow
 @given(random_traces())
 @settings(max_examples=2, suppress_health_check=list(HealthCheck))
-def test_the_parts_are_the_whole_and_no_more_is_won_than_there_is(tmp_path_factory, trace):
-    with open_trace(trace.write(tmp_path_factory.mktemp("random") / "trace.sqlite")) as opened:
-        found = opened.diagnose()
-        if found.wall_ns:
-            assert sum(share.wall_pct for share in found.shares) == pytest.approx(100)
-            assert own_ns(found) <= found.wall_ns * (1 + 1e-9)
-        assert len(found.findings) <= 7
-        assert all(len(line) <= 60 for line in found.text(60).splitlines())
+def test_shares_add_up_and_savings_do_not_exceed_the_wall_time(tmp_path_factory, trace):
+    with open_trace(trace.write(tmp_path_factory.mktemp("random") / "trace.sqlite")) as open_file:
+        diagnosis = open_file.diagnose()
+        if diagnosis.wall_ns:
+            assert sum(share.wall_pct for share in diagnosis.shares) == pytest.approx(100)
+            assert sum_savings(diagnosis) <= diagnosis.wall_ns * (1 + 1e-9)
+        assert len(diagnosis.findings) <= 7
+        assert all(len(line) <= 60 for line in diagnosis.text(60).splitlines())
 
 
-def test_no_more_is_won_than_there_is_in_what_was_planted(diagnosed):
-    for what in {*FIRES.values(), *SAMPLES}:
-        assert own_ns(diagnosed(what)) <= diagnosed(what).wall_ns
+def test_savings_in_planted_traces_do_not_exceed_the_wall_time(diagnose):
+    for case in {*FIRES.values(), *SAMPLES}:
+        assert sum_savings(diagnose(case)) <= diagnose(case).wall_ns
 
 
-def test_the_headline_s_shares_are_those_of_classify(diagnosed):
-    for what in {*FIRES.values(), *SAMPLES}:
-        found = diagnosed(what)
-        line = next(line for line in found.text(500).splitlines() if line.startswith("GPU busy"))
+def test_the_headline_s_shares_are_those_of_classify(diagnose):
+    for case in {*FIRES.values(), *SAMPLES}:
+        diagnosis = diagnose(case)
+        line = next(line for line in diagnosis.text(500).splitlines() if line.startswith("GPU busy"))
         busy, idle = (float(re.search(rf"{word} (\d+\.\d) %", line)[1]) for word in ("busy", "idle"))
         assert round(busy + idle, 1) == 100.0
-        printed = dict(re.findall(r"(\w+) (\d+\.\d)(?=,|$)", line.partition("charged to")[2]))
-        assert printed == {s.part: f"{s.wall_pct:.1f}" for s in found.shares if not s.is_busy and s.wall_pct >= 0.05}
+        printed_shares = dict(re.findall(r"(\w+) (\d+\.\d)(?=,|$)", line.partition("charged to")[2]))
+        assert printed_shares == {
+            s.part: f"{s.wall_pct:.1f}" for s in diagnosis.shares if not s.is_busy and s.wall_pct >= 0.05
+        }
 
 
 # Ranking -------------------------------------------------------------------------------------------------------------
 
 
-def finding(name, recoverable=None, share=None, *, family=None, overlaps=False, severity="info"):
+def make_finding(name, recoverable=None, share=None, *, family=None, overlaps=False, severity="info"):
     texts = dict.fromkeys(("evidence", "meaning", "action", "caveat", "report", "command"), "")
     return Finding(name, name, severity, family or name, recoverable, share, "step", overlaps, None, **texts)
 
 
-def test_findings_are_ranked_by_what_can_be_won_and_what_is_too_little_is_dropped():
-    found = [
-        finding("little", 9, 0.99), finding("some", 10, 1.0), finding("most", 90, 9.0), finding("told", None, 30.0),
-        finding("capture", severity="warning"), finding("remedy", 80, 8.0, overlaps=True), finding("more", 20, 2.0),
+def test_findings_are_ranked_by_saving_and_small_ones_are_dropped():
+    findings = [
+        make_finding("little", 9, 0.99), make_finding("some", 10, 1.0), make_finding("most", 90, 9.0),
+        make_finding("told", None, 30.0),
+        make_finding("capture", severity="warning"), make_finding("remedy", 80, 8.0, overlaps=True),
+        make_finding("more", 20, 2.0),
     ]  # fmt: skip
-    assert [one.name for one in ranked(found)] == ["most", "more", "some", "remedy", "capture", "told"]
+    assert [finding.name for finding in rank_findings(findings)] == [
+        "most",
+        "more",
+        "some",
+        "remedy",
+        "capture",
+        "told",
+    ]
 
 
-def test_what_the_verdict_is_about_comes_first_but_for_what_is_critical():
-    found = [
-        finding("little", 20, 4.0, severity="warning"), finding("kernels", None, 60.0),
-        finding("most", 90, 90.0, severity="critical"),
+def test_the_finding_of_the_verdict_comes_first_unless_another_is_critical():
+    findings = [
+        make_finding("little", 20, 4.0, severity="warning"), make_finding("kernels", None, 60.0),
+        make_finding("most", 90, 90.0, severity="critical"),
     ]  # fmt: skip
-    assert [one.name for one in ranked(found, first="kernels")] == ["most", "kernels", "little"]
-    assert [one.name for one in ranked(found)] == ["most", "little", "kernels"]
+    assert [finding.name for finding in rank_findings(findings, first="kernels")] == ["most", "kernels", "little"]
+    assert [finding.name for finding in rank_findings(findings)] == ["most", "little", "kernels"]
 
 
 def test_a_family_is_one_finding_and_a_problem_comes_before_its_remedy():
-    found = [
-        finding("graph", 80, 80.0, family="launch", overlaps=True), finding("launch", 70, 70.0, family="launch"),
-        finding("memset", 0.5, 0.5, family="launch", overlaps=True), finding("sync", 20, 20.0),
+    findings = [
+        make_finding("graph", 80, 80.0, family="launch", overlaps=True),
+        make_finding("launch", 70, 70.0, family="launch"),
+        make_finding("memset", 0.5, 0.5, family="launch", overlaps=True),
+        make_finding("sync", 20, 20.0),
     ]  # fmt: skip
-    first, second = ranked(found)
-    assert (first.name, [one.name for one in first.also], second.name) == ("launch", ["graph"], "sync")
+    first, second = rank_findings(findings)
+    assert (first.name, [finding.name for finding in first.also], second.name) == ("launch", ["graph"], "sync")
 
 
 def test_there_are_at_most_seven_findings():
-    assert len(ranked([finding(f"{number}", number, 10.0) for number in range(1, 20)])) == 7
+    assert len(rank_findings([make_finding(f"{number}", number, 10.0) for number in range(1, 20)])) == 7
 
 
-# Scope, steps, and what comes after ----------------------------------------------------------------------------------
+# Scope and steps, and the trace afterwards ----------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_a_scope_and_options_about_steps_are_kept_in_the_commands(sample):
+def test_commands_repeat_the_scope_and_the_step_options(sample):
     with open_trace(sample("decode_eager"), nvtx="decode_step") as trace:
-        found = trace.diagnose(tokens_per_step=4)
-    whole = every(found)["launch-bound"]
-    assert found.per == "token"
-    assert found.trace["scope"] == {"nvtx": "decode_step"}
-    assert found.wall_ns == pytest.approx(2_673_265 / 4, rel=0.01)
-    assert shlex.split(whole.command)[3:] == ["--nvtx", "decode_step", "--tokens-per-step", "4"]
-    assert "idle-at-start" not in every(found)
+        diagnosis = trace.diagnose(tokens_per_step=4)
+    finding = findings_by_name(diagnosis)["launch-bound"]
+    assert diagnosis.unit == "token"
+    assert diagnosis.trace["scope"] == {"nvtx": "decode_step"}
+    assert diagnosis.wall_ns == pytest.approx(2_673_265 / 4, rel=0.01)
+    assert shlex.split(finding.command)[3:] == ["--nvtx", "decode_step", "--tokens-per-step", "4"]
+    assert "idle-at-start" not in findings_by_name(diagnosis)
 
 
 @pytest.mark.slow
 def test_a_diagnosis_leaves_the_trace_as_it_was(sample):
     with nsys_insight.open(sample("churn")) as trace:
         trace.diagnose()
-        asked = {"step_method": "count", "tokens": 5}
-        after = trace.answer("classify", **asked).rows()
+        options = {"step_method": "count", "tokens": 5}
+        rows = trace.answer("classify", **options).rows()
         with nsys_insight.open(sample("churn")) as fresh:
-            assert after == fresh.answer("classify", **asked).rows()
-        assert set(step_options.PARAMS) >= set(asked)
+            assert rows == fresh.answer("classify", **options).rows()
+        assert set(step_options.PARAMS) >= set(options)
 
 
 def test_several_traces_have_no_diagnosis(sample):
     with (
-        nsys_insight.open([sample("churn"), sample("decode_eager")]) as both,
+        nsys_insight.open([sample("churn"), sample("decode_eager")]) as traces,
         pytest.raises(nsys_insight.errors.UsageError),
     ):
-        both.diagnose()
+        traces.diagnose()
 
 
 # Real traces ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_headline_of_a_real_trace_is_what_plain_loops_find(diagnosed, sample):
+def test_the_headline_of_a_real_trace_is_what_plain_loops_find(diagnose, sample):
     tables = oracle.read(sample("decode_eager"))
     names = oracle.strings(tables)
     ranges = [
-        (one["start"], one["end"]) for one in tables["NVTX_EVENTS"]
-        if (one["text"] or names.get(one["textId"])) == "decode_step"
+        (event["start"], event["end"]) for event in tables["NVTX_EVENTS"]
+        if (event["text"] or names.get(event["textId"])) == "decode_step"
     ]  # fmt: skip
-    work = sorted((one["start"], one["end"]) for table in oracle.GPU_WORK for one in tables[table])
+    work = sorted((event["start"], event["end"]) for table in oracle.GPU_WORK for event in tables[table])
     busy = covered = 0
     for start, end in ranges:
-        reached = start
-        for begun, over in work:
-            if over > reached and begun < end:
-                busy += min(over, end) - max(begun, reached)
-                reached = max(reached, min(over, end))
+        counted_to = start
+        for work_start, work_end in work:
+            if work_end > counted_to and work_start < end:
+                busy += min(work_end, end) - max(work_start, counted_to)
+                counted_to = max(counted_to, min(work_end, end))
         covered += end - start
-    found = diagnosed("decode_eager")
-    assert found.wall_ns == pytest.approx(covered / len(ranges))
-    assert found.busy_pct == pytest.approx(100 * busy / covered)
+    diagnosis = diagnose("decode_eager")
+    assert diagnosis.wall_ns == pytest.approx(covered / len(ranges))
+    assert diagnosis.busy_pct == pytest.approx(100 * busy / covered)
     launches = [
-        one for one in tables[oracle.RUNTIME]
-        if oracle.LAUNCH.match(names[one["nameId"]]) and any(start <= one["start"] < end for start, end in ranges)
+        event for event in tables[oracle.RUNTIME]
+        if oracle.LAUNCH.match(names[event["nameId"]]) and any(start <= event["start"] < end for start, end in ranges)
     ]  # fmt: skip
-    assert f"{len(launches) // len(ranges)} launch calls" in every(found)["launch-bound"].evidence
+    assert f"{len(launches) // len(ranges)} launch calls" in findings_by_name(diagnosis)["launch-bound"].evidence
 
 
-def test_pinned_copies_of_a_real_trace_are_not_counted_as_pageable(diagnosed, sample):
-    # churn: of the four copies of a step, one is from pinned memory.
-    assert every(diagnosed("churn"))["pageable-copy"].evidence.startswith("3 copies a step")
+def test_pinned_copies_of_a_real_trace_are_not_counted_as_pageable(diagnose, sample):
+    # One of the four copies of a step of churn is from pinned memory.
+    assert findings_by_name(diagnose("churn"))["pageable-copy"].evidence.startswith("3 copies a step")
 
 
 @pytest.mark.sweep
-def test_what_other_people_s_traces_say(shared):
-    found = {}
+def test_findings_of_other_people_s_traces(shared):
+    diagnoses = {}
     for path in sorted((shared / "foreign").glob("*.sqlite")):
         with open_trace(path) as trace:
-            found[path.name.partition(".")[0]] = trace.diagnose()
-    assert found["mordred"].findings[0].name == "copy-bound"
-    assert found["mordred"].busy_pct > 60  # its copies are no idle time
+            diagnoses[path.name.partition(".")[0]] = trace.diagnose()
+    assert diagnoses["mordred"].findings[0].name == "copy-bound"
+    assert diagnoses["mordred"].busy_pct > 60  # its copies are not idle time
     # Its step is 85 launches and one long time of CPU work: no graph would help.
-    assert [one.name for one in found["power_iteration"].findings] == ["cpu-work", "hot-kernels"]
+    assert [finding.name for finding in diagnoses["power_iteration"].findings] == ["cpu-work", "hot-kernels"]
     assert (
         "44 of 44 steps stall 14.4 ms before gemv2T_kernel_val"
-        in every(found["power_iteration"])["stall-place"].evidence
+        in findings_by_name(diagnoses["power_iteration"])["stall-place"].evidence
     )
-    assert every(found["power_iteration"]).keys().isdisjoint({"graph-candidate", "launch-bound"})
-    assert found["cloverleaf"].verdict == "GPU-bound"
-    assert [one.name for one in found["cloverleaf"].findings[:2]] == ["hot-kernels", "other-wait"]
-    assert {"cpu-work", "copy-bound", "small-grid"} <= every(found["saxpy_mpi"]).keys()
+    assert findings_by_name(diagnoses["power_iteration"]).keys().isdisjoint({"graph-candidate", "launch-bound"})
+    assert diagnoses["cloverleaf"].verdict == "GPU-bound"
+    assert [finding.name for finding in diagnoses["cloverleaf"].findings[:2]] == ["hot-kernels", "other-wait"]
+    assert {"cpu-work", "copy-bound", "small-grid"} <= findings_by_name(diagnoses["saxpy_mpi"]).keys()
 
 
-# How it is written ---------------------------------------------------------------------------------------------------
+# Output formats ------------------------------------------------------------------------------------------------------
 
 
-def test_the_text_fits_the_screen(diagnosed):
-    for what in {*FIRES.values(), *SAMPLES}:
-        assert max(map(len, diagnosed(what).text(80).splitlines())) <= 80
-    for what in SAMPLES:
-        found = diagnosed(what)
-        above = found.text(80).partition("\nFor details")[0]
-        assert len(above.splitlines()) <= (21 if len(found.findings) < 3 else 42)
+def test_the_text_fits_the_screen(diagnose):
+    for case in {*FIRES.values(), *SAMPLES}:
+        assert max(map(len, diagnose(case).text(80).splitlines())) <= 80
+    for case in SAMPLES:
+        diagnosis = diagnose(case)
+        findings_text = diagnosis.text(80).partition("\nFor details")[0]
+        assert len(findings_text.splitlines()) <= (21 if len(diagnosis.findings) < 3 else 42)
 
 
-def test_the_table_has_all_findings_and_the_headline_beside_them(diagnosed):
-    found = diagnosed("churn")
-    answer = found.answer()
+def test_the_table_has_all_findings_and_the_summary_has_the_headline(diagnose):
+    diagnosis = diagnose("churn")
+    answer = diagnosis.answer()
     names = [column.name for column in answer.columns]
     table = [dict(zip(names, values, strict=True)) for values in answer.rows()]
-    assert [one["finding"] for one in table if one["under"] is None] == [one.name for one in found.findings]
-    assert {one["finding"] for one in table} == set(every(found))
-    assert answer.summary["verdict"] == found.verdict
+    assert [finding["finding"] for finding in table if finding["under"] is None] == [
+        finding.name for finding in diagnosis.findings
+    ]
+    assert {finding["finding"] for finding in table} == set(findings_by_name(diagnosis))
+    assert answer.summary["verdict"] == diagnosis.verdict
     assert sum(share["wall_pct"] for share in answer.summary["shares"]) == pytest.approx(100)
     assert all(column.description for column in answer.columns)
 
 
-def test_markdown_says_the_same(diagnosed):
-    found = diagnosed("decode_eager")
-    written = markdown(found)
-    for one in every(found).values():
-        assert one.command in written
-    assert written.count("### ") == len(found.findings)
+def test_markdown_says_the_same(diagnose):
+    diagnosis = diagnose("decode_eager")
+    page = write_markdown(diagnosis)
+    for finding in findings_by_name(diagnosis).values():
+        assert finding.command in page
+    assert page.count("### ") == len(diagnosis.findings)

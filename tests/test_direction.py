@@ -1,10 +1,10 @@
-"""Which way a metric should go, by its unit and its name."""
+"""Whether more or less of a metric is better, by its unit and its name."""
 
 from __future__ import annotations
 
 import pytest
 
-from nsys_insight.compare.direction import direction
+from nsys_insight.compare.direction import infer_direction
 
 HIGHER = """
 decode|tok/s  gemm|GFLOPS  gemm|GFLOP/s  gemm|TFLOP/s  copy|GB/s  copy|GiB/s  serve|req/s  train|samples/s  search|QPS
@@ -28,13 +28,13 @@ request_rate  seq_len  input  a|  hidden_dim_count
 """
 
 
-def cases(text):
-    # Two spaces part them, for a name may hold one.
-    return [one.strip() for line in text.split("\n") for one in line.split("  ") if one.strip()]
+def list_cases(text):
+    # Two spaces separate cases, because a name may contain one.
+    return [case.strip() for line in text.split("\n") for case in line.split("  ") if case.strip()]
 
 
 @pytest.mark.parametrize(("text", "expected"), [(HIGHER, "higher"), (LOWER, "lower"), (SILENT, None)])
-def test_more_or_less_is_better_as_unit_and_name_say(text, expected):
-    found = {case: direction(*case.split("|")) for case in cases(text)}
-    assert {case: told for case, told in found.items() if told != expected} == {}
-    assert len(found) >= 15
+def test_unit_and_name_decide_which_direction_is_better(text, expected):
+    directions = {case: infer_direction(*case.split("|")) for case in list_cases(text)}
+    assert {case: direction for case, direction in directions.items() if direction != expected} == {}
+    assert len(directions) >= 15

@@ -1,4 +1,4 @@
-"""The documents run: what they show is what happens."""
+"""The commands in the documents run and print what the documents show."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ COMMANDS = re.findall(r"^\$ (.+)$", README, re.MULTILINE)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_of_the_readme_prints_what_the_readme_says(command):
+def test_a_command_of_the_readme_prints_what_the_readme_shows(command):
     assert f"$ {command}\n{GENERATE['console'](command, GENERATE['README_COLUMNS'])}" in README
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GENERATE["PAGES"])
-def test_the_commands_of_a_page_print_what_it_says(name):
+def test_the_commands_of_a_page_print_what_it_shows(name):
     page = (REPOSITORY / "docs" / f"{name}.md").read_text(encoding="utf-8")
     assert GENERATE["run_blocks"](page, GENERATE["PAGES"][name]) == page
     assert page.count("```console") >= 4
@@ -37,7 +37,7 @@ def test_the_readme_is_short_and_has_commands():
     assert max(map(len, prose)) <= 140
 
 
-def test_the_pictures_of_the_readme_are_there():
+def test_the_pictures_of_the_readme_exist():
     pictures = re.findall(r'(?:src|srcset)="(docs/[^"]+)"', README)
     assert len(pictures) == 2
     assert all((REPOSITORY / picture).is_file() for picture in pictures)
@@ -51,53 +51,55 @@ def test_python_in_the_readme_runs(monkeypatch):
     assert isinstance(names["trace"], nsys_insight.trace.Trace)
 
 
-def test_the_page_of_reports_is_what_their_headers_say():
-    from nsys_insight.packs.library import built_in
+def test_the_page_of_reports_is_generated_from_their_headers():
+    from nsys_insight.packs.library import built_in_packs
 
     page = (REPOSITORY / "docs" / "reports.md").read_text(encoding="utf-8")
     assert page == GENERATE["reports_page"]()
-    assert {name.partition(" ")[0] for name in re.findall(r"^\| `([^`]+)`", page, re.MULTILINE)} == set(built_in())
+    assert {name.partition(" ")[0] for name in re.findall(r"^\| `([^`]+)`", page, re.MULTILINE)} == set(
+        built_in_packs()
+    )
 
 
-def test_every_command_that_the_readme_names_is_there():
-    from nsys_insight.cli.commands import help_entries
-    from nsys_insight.packs.library import built_in
+def test_every_command_in_the_readme_exists():
+    from nsys_insight.cli.commands import read_help_entries
+    from nsys_insight.packs.library import built_in_packs
 
     table = README.partition("## What it answers")[2].partition("\n\n[All")[0]
-    named = {name.partition(" ")[0] for name in re.findall(r"`([^`]+)`", table)}
-    assert len(named) > 20
-    assert named <= set(help_entries()) | set(built_in())
+    commands = {name.partition(" ")[0] for name in re.findall(r"`([^`]+)`", table)}
+    assert len(commands) > 20
+    assert commands <= set(read_help_entries()) | set(built_in_packs())
 
 
 @pytest.fixture(scope="module")
-def described():
-    """Describe the views, each once for all that read it."""
+def describe_schema_once():
+    """Describe each view once for all tests and pages that read it."""
     from nsys_insight.session import schema
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(schema, "described", cache(schema.described))
-        yield schema.described
+        patch.setattr(schema, "describe_schema", cache(schema.describe_schema))
+        yield schema.describe_schema
 
 
-def test_the_page_about_the_views_is_what_the_model_says(described):
+def test_the_page_about_the_views_is_generated_from_the_model(describe_schema_once):
     assert (REPOSITORY / "docs" / "model.md").read_text(encoding="utf-8") == GENERATE["model_page"]()
 
 
-def test_the_page_about_the_facts_is_what_the_files_say():
+def test_the_page_about_the_facts_is_generated_from_their_files():
     assert (REPOSITORY / "docs" / "facts.md").read_text(encoding="utf-8") == GENERATE["facts_page"]()
 
 
-def test_the_reports_that_the_skill_lists_are_what_their_headers_say():
+def test_the_reports_of_the_skill_are_generated_from_their_headers():
     assert GENERATE["SKILL_REPORTS"].read_text(encoding="utf-8") == GENERATE["skill_reports"]()
 
 
-def test_every_view_and_every_column_is_documented(described):
-    for view, meaning in described().rows():
+def test_every_view_and_every_column_is_documented(describe_schema_once):
+    for view, meaning in describe_schema_once().rows():
         assert meaning, view
-        assert [column for column, _, _, text in described(view).rows() if not text] == [], view
+        assert [column for column, _, _, text in describe_schema_once(view).rows() if not text] == [], view
 
 
-def test_the_page_about_rules_is_what_their_headers_say():
+def test_the_page_about_rules_is_generated_from_their_headers():
     page = (REPOSITORY / "docs" / "ncu" / "rules.md").read_text(encoding="utf-8")
     assert page == GENERATE["rules_page"]()
 
@@ -109,12 +111,12 @@ def test_an_ncu_report_in_the_documents_is_what_the_command_writes(name):
     assert page == GENERATE["ncu_report"](name, *GENERATE["NCU_REPORTS"][name])
 
 
-def test_the_page_about_findings_is_what_their_headers_say():
+def test_the_page_about_findings_is_generated_from_their_headers():
     assert (REPOSITORY / "docs" / "findings.md").read_text(encoding="utf-8") == GENERATE["findings_page"]()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GENERATE["DIAGNOSES"])
-def test_a_diagnosis_in_the_documents_is_what_the_command_says(name):
+def test_a_diagnosis_in_the_documents_is_what_the_command_prints(name):
     page = (REPOSITORY / "docs" / "examples" / f"diagnose_{name}.txt").read_text(encoding="utf-8")
     assert page == GENERATE["diagnosis_of"](name)

@@ -1,4 +1,4 @@
-"""How commands end when something about them is wrong: in one sentence, with an exit code, and soon."""
+"""How commands end on an error: with one sentence and an exit code, and soon."""
 
 from __future__ import annotations
 
@@ -21,16 +21,18 @@ LONG = "SELECT levenshtein(repeat('a', 300000), repeat('b', 299999)) AS d"
 
 
 def run(*arguments, **options):
-    done = command_line.run(*arguments, **options)
-    assert "Traceback" not in done.stderr
-    return done
+    process = command_line.run(*arguments, **options)
+    assert "Traceback" not in process.stderr
+    return process
 
 
 def start(*arguments, **options):
     """Run a command as a process."""
-    done = subprocess.run([*PROCESS, *map(str, arguments)], timeout=60, check=False, stderr=subprocess.PIPE, **options)
-    assert b"Traceback" not in done.stderr
-    return done
+    process = subprocess.run(
+        [*PROCESS, *map(str, arguments)], timeout=60, check=False, stderr=subprocess.PIPE, **options
+    )
+    assert b"Traceback" not in process.stderr
+    return process
 
 
 @pytest.fixture
@@ -39,26 +41,26 @@ def trace(sample):
 
 
 @pytest.fixture
-def copied(trace, tmp_path):
+def trace_copy(trace, tmp_path):
     return shutil.copy(trace, tmp_path / "t.sqlite")
 
 
-class TestWhatCannotBeStopped:
+class TestLongQueries:
     def test_a_timeout_ends_it(self, trace):
-        started = time.monotonic()
-        done = start("sql", trace, LONG, "--timeout", "1s")
-        assert done.returncode == 1
-        assert b"stopped after 1 s" in done.stderr
-        assert time.monotonic() - started < 30
+        start_s = time.monotonic()
+        process = start("sql", trace, LONG, "--timeout", "1s")
+        assert process.returncode == 1
+        assert b"stopped after 1 s" in process.stderr
+        assert time.monotonic() - start_s < 30
 
     @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
     def test_a_signal_ends_it(self, trace, number, code):
-        started = subprocess.Popen(
+        process = subprocess.Popen(
             [*PROCESS, "sql", str(trace), LONG], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         time.sleep(2.5)
-        started.send_signal(number)
-        assert started.wait(30) == code
+        process.send_signal(number)
+        assert process.wait(30) == code
 
     @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
     def test_a_signal_that_duckdb_turns_into_its_own_error(self, name, code):
@@ -74,59 +76,61 @@ class TestWhatCannotBeStopped:
             main.app = app
             main.main()
         """
-        done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], timeout=60, check=False)
-        assert done.returncode == code
+        process = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], timeout=60, check=False)
+        assert process.returncode == code
 
-    def test_a_pipe_in_the_place_of_a_journal(self, copied):
-        os.mkfifo(f"{copied}-journal")
-        done = run("top", copied)
-        assert done.returncode == 3
-        assert "is no regular file" in done.stderr or "is not a regular file" in done.stderr
+    def test_a_pipe_instead_of_a_journal(self, trace_copy):
+        os.mkfifo(f"{trace_copy}-journal")
+        process = run("top", trace_copy)
+        assert process.returncode == 3
+        assert "is no regular file" in process.stderr or "is not a regular file" in process.stderr
 
 
 class TestStreams:
     @pytest.mark.parametrize("arguments", [["top"], ["top", "--format", "csv"], ["diagnose"]])
-    def test_nobody_has_room_for_the_answer(self, trace, arguments):
+    def test_the_disk_is_full(self, trace, arguments):
         with open("/dev/full", "wb") as full:  # noqa: PTH123 - a device
-            done = run(arguments[0], trace, *arguments[1:], stdout=full)
-        assert done.returncode == 1
-        assert "the answer cannot be written" in done.stderr
+            process = run(arguments[0], trace, *arguments[1:], stdout=full)
+        assert process.returncode == 1
+        assert "the answer cannot be written" in process.stderr
 
-    @pytest.mark.parametrize("closed", [*sweep([">&-", "<&-", "2>&-"]), ">&- <&- 2>&-"])
-    def test_streams_that_are_closed(self, trace, closed):
-        done = subprocess.run(f"{sys.executable} -m nsys_insight top {trace} {closed}", shell=True, check=False)
-        assert done.returncode == 0
+    @pytest.mark.parametrize("redirections", [*sweep([">&-", "<&-", "2>&-"]), ">&- <&- 2>&-"])
+    def test_closed_streams(self, trace, redirections):
+        process = subprocess.run(
+            f"{sys.executable} -m nsys_insight top {trace} {redirections}", shell=True, check=False
+        )
+        assert process.returncode == 0
 
 
 class TestFiles:
-    def test_damage_is_of_the_trace(self, copied):
-        content = bytearray(copied.read_bytes())
+    def test_a_damaged_trace_is_an_error_of_the_trace(self, trace_copy):
+        content = bytearray(trace_copy.read_bytes())
         third = len(content) // 3
-        for at in range(third, third + 200_000, 4096):
-            content[at : at + 64] = b"\xff" * 64
-        copied.write_bytes(content)
-        assert run("launches", copied).returncode == 3
+        for position in range(third, third + 200_000, 4096):
+            content[position : position + 64] = b"\xff" * 64
+        trace_copy.write_bytes(content)
+        assert run("launches", trace_copy).returncode == 3
 
     def test_a_name_that_is_not_utf_8(self, trace, tmp_path):
         path = os.fsencode(tmp_path) + b"/bad\xff.sqlite"
         shutil.copy(trace, path)
-        done = subprocess.run([*map(os.fsencode, PROCESS), b"top", path], capture_output=True, check=False)
-        assert done.returncode == 3
-        assert b"not UTF-8" in done.stderr
+        process = subprocess.run([*map(os.fsencode, PROCESS), b"top", path], capture_output=True, check=False)
+        assert process.returncode == 3
+        assert b"not UTF-8" in process.stderr
 
     def test_a_long_name(self, trace, tmp_path):
         assert run("top", shutil.copy(trace, tmp_path / f"{'n' * 241}.sqlite")).returncode == 0
 
-    def test_a_nul_in_kernel_names(self, copied):
-        with closing(sqlite3.connect(copied)) as database, database:
+    def test_a_nul_in_kernel_names(self, trace_copy):
+        with closing(sqlite3.connect(trace_copy)) as database, database:
             database.execute("UPDATE StringIds SET value = value || char(0) || 'x' WHERE id > 5")
-        assert run("diff", copied, copied).returncode == 0
+        assert run("diff", trace_copy, trace_copy).returncode == 0
 
     @pytest.mark.parametrize("sql", ["DELETE FROM StringIds", "DROP TABLE StringIds"])
-    def test_no_strings(self, copied, sql):
-        with closing(sqlite3.connect(copied)) as database, database:
+    def test_no_strings(self, trace_copy, sql):
+        with closing(sqlite3.connect(trace_copy)) as database, database:
             database.execute(sql)
-        assert run("ncu", "plan", copied).returncode == 3
+        assert run("ncu", "plan", trace_copy).returncode == 3
 
 
 class TestSql:
@@ -137,14 +141,14 @@ class TestSql:
 
     @pytest.mark.parametrize("sql", ["DESCRIBE kernels", "SUMMARIZE SELECT start_ns FROM kernels", "SHOW TABLES"])
     @pytest.mark.parametrize("fmt", [*sweep(["csv", "jsonl"]), "parquet"])
-    def test_what_is_no_select(self, trace, tmp_path, sql, fmt):
+    def test_statements_other_than_select(self, trace, tmp_path, sql, fmt):
         assert run("sql", trace, sql, "-o", tmp_path / f"x.{fmt}").returncode == 0
 
-    def test_that_is_not_utf_8(self, trace, tmp_path):
+    def test_a_file_that_is_not_utf_8(self, trace, tmp_path):
         (tmp_path / "x.sql").write_bytes(b"SELECT '\xff'")
-        done = run("sql", trace, "--file", tmp_path / "x.sql")
-        assert done.returncode == 1
-        assert "not valid UTF-8" in done.stderr
+        process = run("sql", trace, "--file", tmp_path / "x.sql")
+        assert process.returncode == 1
+        assert "not valid UTF-8" in process.stderr
 
 
 class TestFlags:
@@ -153,24 +157,24 @@ class TestFlags:
         [["top", "--memory=-1GB"], ["top", "--limit", "9" * 20], ["check", "--max", "launches_per_token=nan"]],
         ids=str,
     )
-    def test_numbers_that_are_none(self, trace, flags):
-        done = run(flags[0], trace, *flags[1:])
-        assert done.returncode == 2
-        assert done.stderr.startswith("error: ")
+    def test_invalid_numbers(self, trace, flags):
+        process = run(flags[0], trace, *flags[1:])
+        assert process.returncode == 2
+        assert process.stderr.startswith("error: ")
 
     def test_a_flag_is_declared_once(self):
         assert run("convert", "--help").stdout.count("--to ") == 1
 
     @pytest.mark.parametrize("columns", ["1", *sweep(["4"])])
-    def test_terminals_of_few_columns(self, trace, columns):
+    def test_narrow_terminals(self, trace, columns):
         assert run("diagnose", trace, env={"COLUMNS": columns}).returncode == 0
 
 
-def test_duckdb_s_own_progress_bar_stays_away_from_the_data():
-    """It draws one to stdout after two seconds, where Python is used without a script."""
+def test_duckdb_s_own_progress_bar_is_off():
+    """In Python without a script, DuckDB draws a progress bar to stdout after two seconds."""
     code = (
         "from nsys_insight.ingest import database; c = database.connect()\n"
         "print(c.execute(\"SELECT current_setting('enable_progress_bar')\").fetchall())"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[(False,)]\n"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout == "[(False,)]\n"

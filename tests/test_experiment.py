@@ -1,4 +1,4 @@
-"""`experiment`: the loop with planted benchmarks, and the log that it leaves."""
+"""`experiment`: the loop with planted benchmarks, and its log."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from types import SimpleNamespace
 
 import command_line
 import pytest
-from schemas import valid
+from schemas import validate
 
 from nsys_insight.bench import measure
-from nsys_insight.bench.programs import Ran
+from nsys_insight.bench.programs import CommandResult
 from nsys_insight.experiment import log as logs
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
@@ -22,26 +22,26 @@ SAMPLES = Path(__file__).parents[1] / "sample_traces"
 
 @pytest.fixture
 def run(monkeypatch, tmp_path):
-    """Run `experiment` in a folder of its own, with programs that print what their words say."""
+    """Run `experiment` in its own folder; the programs print results that follow from their arguments."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     calls = []
 
-    def ran(command, *_):
+    def run_program(command, *_):
         name, factor = command.split()
         calls.append(command)
-        wobble = 1 + 0.004 * (len(calls) * 7 % 5 - 2)
+        noise = 1 + 0.004 * (len(calls) * 7 % 5 - 2)
         text = (
-            f"RESULT decode {400 * float(factor) * wobble} tok/s\nRESULT memory {900 if name == 'lean' else 1000} MiB\n"
+            f"RESULT decode {400 * float(factor) * noise} tok/s\nRESULT memory {900 if name == 'lean' else 1000} MiB\n"
         )
-        return Ran(0 if float(factor) else 1, text, "wrong tokens\n", 1.0)
+        return CommandResult(0 if float(factor) else 1, text, "wrong tokens\n", 1.0)
 
-    monkeypatch.setattr(measure.programs, "run", ran)
+    monkeypatch.setattr(measure.programs, "run", run_program)
 
     def call(*arguments):
         calls.clear()
-        done = command_line.run("experiment", *arguments)
-        return SimpleNamespace(code=done.returncode, stdout=done.stdout, stderr=done.stderr, calls=list(calls))
+        process = command_line.run("experiment", *arguments)
+        return SimpleNamespace(code=process.returncode, stdout=process.stdout, stderr=process.stderr, calls=list(calls))
 
     return call
 
@@ -53,23 +53,23 @@ def test_a_loop_of_a_gain_a_loss_and_a_break(run, tmp_path):
     assert run(*START).stdout.startswith("decode [tok/s] 400")
     gain = run("try", "Capture a CUDA graph", "--because", "Launches cost", "--bench", "fat 1.2")
     assert (gain.code, gain.stdout.startswith("accept: decode 400")) == (0, True)
-    assert gain.calls[:4] == ["test 1", "lean 1.0", "fat 1.2", "fat 1.2"]  # the tests, then turns
+    assert gain.calls[:4] == ["test 1", "lean 1.0", "fat 1.2", "fat 1.2"]  # the tests, then both programs in turn
     assert "side effect: memory [MiB] 900 → 1,000" in gain.stderr
     assert run("keep").code == 0
 
     loss = run("try", "Smaller blocks", "--bench", "fat 0.9", "-f", "json")
     assert loss.code == 1
-    assert loss.calls[1] == "fat 1.2"  # what was kept is what the next change is made to
+    assert loss.calls[1] == "fat 1.2"  # the next change is compared with the accepted one
     row = json.loads(loss.stdout)["rows"][0]
     assert (row["decision"], row["before"] > 470, row["status"], row["tests"]) == ("revert", True, "open", "passed")
     assert run("revert").code == 0
 
-    found = json.loads(run("log", "-f", "json").stdout)
-    assert [(one["number"], one["status"], one["decision"]) for one in found["rows"]] == [
+    answer = json.loads(run("log", "-f", "json").stdout)
+    assert [(change["number"], change["status"], change["decision"]) for change in answer["rows"]] == [
         (0, "kept", "baseline"), (1, "kept", "accept"), (2, "reverted", "revert"),
     ]  # fmt: skip
-    assert found["summary"]["current"] == 1
-    valid(found, "experiment", "answer")
+    assert answer["summary"]["current"] == 1
+    validate(answer, "experiment", "answer")
     text = (tmp_path / "experiment" / "log.md").read_text()
     assert text == run("log", "-f", "markdown").stdout
     for expected in (
@@ -80,7 +80,7 @@ def test_a_loop_of_a_gain_a_loss_and_a_break(run, tmp_path):
     assert run("log").stdout.count("█") > 100
 
 
-def test_what_breaks_the_tests_is_not_measured(run, tmp_path):
+def test_a_change_that_breaks_the_tests_is_not_measured(run, tmp_path):
     run(*START)
     setup = tmp_path / "experiment" / "experiment.toml"
     setup.write_text(setup.read_text().replace("test 1", "test 0"))
@@ -91,7 +91,7 @@ def test_what_breaks_the_tests_is_not_measured(run, tmp_path):
     assert json.loads(result.stdout)["summary"]["tries"][0]["sentence"] == "revert: test 0: exit code 1: wrong tokens"
 
 
-def test_what_was_kept_unmeasured_cannot_be_compared_with(run, tmp_path):
+def test_an_accepted_change_without_a_measurement_cannot_be_compared_with(run, tmp_path):
     run(*START)
     run("try", "Crash", "--bench", "fat 0")
     run("keep")
@@ -105,12 +105,12 @@ def test_a_benchmark_that_crashes_is_a_broken_change(run):
     assert (result.code, result.stdout.startswith("revert: fat 0 ended with exit code 1: wrong tokens")) == (1, True)
 
 
-def test_an_edited_program_is_compared_with_what_was_measured_before(run, tmp_path):
+def test_an_edited_program_is_compared_with_its_earlier_measurement(run, tmp_path):
     run(*START)
     bench = tmp_path / "experiment" / "0-baseline" / "bench.json"
-    saved = json.loads(bench.read_text())
-    saved["sides"][0]["series"][0]["values"] = [value / 2 for value in saved["sides"][0]["series"][0]["values"]]
-    bench.write_text(json.dumps(saved))  # as if the program had been half as fast
+    baseline = json.loads(bench.read_text())
+    baseline["sides"][0]["series"][0]["values"] = [value / 2 for value in baseline["sides"][0]["series"][0]["values"]]
+    bench.write_text(json.dumps(baseline))  # as if the program had been half as fast
     result = run("try", "Edit a kernel")
     assert result.stdout.startswith("accept: decode 200")
     assert "measured one after the other" in result.stderr
@@ -124,7 +124,7 @@ def test_without_tests_nothing_is_accepted(run):
     assert "the rule said unchecked, but the change is kept" in run("keep").stderr
 
 
-def test_each_step_needs_the_one_before(run):
+def test_each_command_needs_the_one_before(run):
     assert (run("log").code, run("keep").code, run("try", "x").code) == (2, 2, 2)
     broken = run("start", "--bench", "lean 1.0", "--test", "test 0")
     assert (broken.code, "before any change: test 0: exit code 1" in broken.stderr) == (1, True)
@@ -135,7 +135,7 @@ def test_each_step_needs_the_one_before(run):
     assert (again.code, "1. One is neither kept nor reverted" in again.stderr, again.calls) == (2, True, [])
 
 
-def test_what_was_interrupted_is_as_if_it_had_not_begun(run, tmp_path, monkeypatch):
+def test_an_interrupted_attempt_is_as_if_it_had_not_started(run, tmp_path, monkeypatch):
     run(*START)
     shutil.copytree(tmp_path / "experiment" / "0-baseline", tmp_path / "experiment" / "1-one")
     (tmp_path / "experiment" / "1-one" / "try.toml").unlink()
@@ -146,14 +146,14 @@ def test_what_was_interrupted_is_as_if_it_had_not_begun(run, tmp_path, monkeypat
     assert "are missing" in run("log").stderr
 
 
-def test_traces_say_why_and_what_moved(run, tmp_path):
+def test_traces_explain_the_change_and_suggest_the_next_one(run, tmp_path):
     run(*START, "--trace", SAMPLES / "decode_eager.sqlite")
     result = run("try", "Graph", "--bench", "lean 1.2", "--trace", SAMPLES / "decode_graph_node.sqlite")
-    found = tomllib.loads((tmp_path / "experiment" / "1-graph" / "try.toml").read_text())
-    assert found["trace_diff"][0] == "accept: wall 2.673 ms → 0.600 ms per step (-77.6 %)"
-    base = tomllib.loads((tmp_path / "experiment" / "0-baseline" / "try.toml").read_text())
-    assert base["evidence"][0].endswith("→ The GPU waits for launches")
-    assert base["candidates"][0].startswith("Capture the step in a CUDA graph")
+    attempt = tomllib.loads((tmp_path / "experiment" / "1-graph" / "try.toml").read_text())
+    assert attempt["trace_diff"][0] == "accept: wall 2.673 ms → 0.600 ms per step (-77.6 %)"
+    baseline = tomllib.loads((tmp_path / "experiment" / "0-baseline" / "try.toml").read_text())
+    assert baseline["evidence"][0].endswith("→ The GPU waits for launches")
+    assert baseline["candidates"][0].startswith("Capture the step in a CUDA graph")
     assert "next candidate: " in result.stderr
 
 
@@ -181,7 +181,7 @@ def test_the_repository_is_read_and_not_written(run, tmp_path):
 
 
 @pytest.mark.parametrize("change", ["|", "../../x", "`a` | *b*\n\x1b[31m", "ü" * 200])
-def test_any_words_may_name_a_change(run, tmp_path, change):
+def test_a_change_may_have_any_name(run, tmp_path, change):
     run(*START)
     run("try", change, "--bench", "lean 1.1")
     assert logs.read(tmp_path / "experiment").tries[1].change == " ".join(change.split())
@@ -190,11 +190,11 @@ def test_any_words_may_name_a_change(run, tmp_path, change):
 
 
 @pytest.mark.slow
-def test_what_ncu_measured_is_compared_too(run, tmp_path):
-    measured = Path(__file__).parent / "data" / "ncu" / "zoo_a.ncu.raw.csv"
-    run(*START, "--ncu", measured)
-    run("try", "Nothing", "--bench", "lean 1.0", "--ncu", measured)
-    found = tomllib.loads((tmp_path / "experiment" / "1-nothing" / "try.toml").read_text())
-    assert found["decision"] == "indistinguishable"
-    assert found["ncu_diff"][0] == "decision of ncu diff: stop"
-    assert len(found["ncu_diff"]) > 3
+def test_ncu_measurements_are_compared_too(run, tmp_path):
+    ncu_file = Path(__file__).parent / "data" / "ncu" / "zoo_a.ncu.raw.csv"
+    run(*START, "--ncu", ncu_file)
+    run("try", "Nothing", "--bench", "lean 1.0", "--ncu", ncu_file)
+    attempt = tomllib.loads((tmp_path / "experiment" / "1-nothing" / "try.toml").read_text())
+    assert attempt["decision"] == "indistinguishable"
+    assert attempt["ncu_diff"][0] == "decision of ncu diff: stop"
+    assert len(attempt["ncu_diff"]) > 3

@@ -1,4 +1,4 @@
-"""`explore`, with a stand-in for Harlequin: what it is given is the model, read-only, under the trace's name."""
+"""`explore`, with a stand-in for Harlequin: it opens the model read-only, under the name of the trace."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ sys.exit(7)
 
 
 def explore(trace, folder):
-    done = run("explore", trace, env={"NSYS_INSIGHT_CACHE_DIR": str(folder / "cache")})
-    return done.returncode, done.stdout, done.stderr
+    process = run("explore", trace, env={"NSYS_INSIGHT_CACHE_DIR": str(folder / "cache")})
+    return process.returncode, process.stdout, process.stderr
 
 
 @pytest.fixture
@@ -37,16 +37,16 @@ def harlequin(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(package.parent), str(SAMPLES.parent)]))
 
 
-def test_it_opens_the_model_which_is_made_once_and_again_when_the_trace_is_another(tmp_path, harlequin):
+def test_it_opens_the_model_and_builds_it_again_only_for_a_changed_trace(tmp_path, harlequin):
     trace = Path(shutil.copy(SAMPLES / "churn.sqlite", tmp_path / "mine.sqlite"))
     before = trace.read_bytes()
     assert explore(trace, tmp_path)[:2] == (7, "mine.duckdb 500 18\n")
-    (made,) = (tmp_path / "cache").glob("*-model.duckdb")
-    when = made.stat().st_mtime_ns
+    (model_file,) = (tmp_path / "cache").glob("*-model.duckdb")
+    modified_ns = model_file.stat().st_mtime_ns
     code, out, err = explore(trace, tmp_path)
     assert (code, out) == (7, "mine.duckdb 500 18\n")
     assert "making" not in err
-    assert [file.stat().st_mtime_ns for file in (tmp_path / "cache").glob("*-model.duckdb")] == [when]
+    assert [file.stat().st_mtime_ns for file in (tmp_path / "cache").glob("*-model.duckdb")] == [modified_ns]
     assert trace.read_bytes() == before
     assert {file.name for file in tmp_path.iterdir()} == {"mine.sqlite", "cache", "packages"}
     shutil.copy(SAMPLES / "decode_graph_node.sqlite", trace)
@@ -54,8 +54,12 @@ def test_it_opens_the_model_which_is_made_once_and_again_when_the_trace_is_anoth
 
 
 def test_without_harlequin_it_says_what_to_install(tmp_path, monkeypatch):
-    find = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *of: None if name == "harlequin" else find(name, *of))
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *arguments: None if name == "harlequin" else find_spec(name, *arguments),
+    )
     code, out, err = explore(SAMPLES / "churn.sqlite", tmp_path)
     assert (code, out) == (4, "")
     assert "pip install 'nsys-insight[explore]'" in err

@@ -10,25 +10,28 @@ import pytest
 from nsys_insight.errors import ToolError
 from nsys_insight.ingest import cache_folder, database, extension
 
-pytestmark = pytest.mark.skipif(extension.scanner() is None, reason="there is no extension for this platform")
+pytestmark = pytest.mark.skipif(extension.find_scanner() is None, reason="there is no extension for this platform")
 
 
 @pytest.fixture(autouse=True)
-def nothing_checked(monkeypatch):
+def forget_checked_files(monkeypatch):
     monkeypatch.setattr(extension, "_checked", set())
 
 
 @pytest.fixture
-def copy(tmp_path):
-    """The extension in another place, where it can be changed."""
-    return shutil.copy(extension.scanner(), tmp_path) and tmp_path / extension.scanner().name
+def extension_copy(tmp_path):
+    """Return a copy of the extension, which a test can change."""
+    return shutil.copy(extension.find_scanner(), tmp_path) and tmp_path / extension.find_scanner().name
 
 
 def change(path):
-    """Change a byte far from the signature at the end, in another file: this process may have the first one loaded."""
+    """Change a byte far from the signature at the end.
+
+    The file is replaced, because this process may have loaded the first one.
+    """
     content = bytearray(path.read_bytes())
-    at = content.index(b"sqlite_attach\0")
-    content[at] ^= 1
+    position = content.index(b"sqlite_attach\0")
+    content[position] ^= 1
     other = path.with_name("other")
     other.write_bytes(content)
     other.replace(path)
@@ -37,51 +40,51 @@ def change(path):
 def load(path, **options):
     with database.connect() as connection:
         extension.load(connection, path, **options)
-        asked = "SELECT loaded FROM duckdb_extensions() WHERE extension_name = 'sqlite_scanner'"
-        return connection.execute(asked).fetchall() == [(True,)]
+        query = "SELECT loaded FROM duckdb_extensions() WHERE extension_name = 'sqlite_scanner'"
+        return connection.execute(query).fetchall() == [(True,)]
 
 
-def checks(monkeypatch, path, **options):
-    """Whether the signature is checked, as a process that has not yet done so loads it."""
+def is_signature_checked(monkeypatch, path, **options):
+    """Load the extension as a new process would; return whether its signature is checked."""
     extension._checked.clear()
-    said = []
+    statements = []
     with database.connect() as connection:
 
-        class Listening:
+        class RecordingConnection:
             def execute(self, sql):
-                said.append(sql)
+                statements.append(sql)
                 return connection.execute(sql)
 
-        extension.load(Listening(), path, **options)
-    return any("allow_unsigned_extensions = false" in sql for sql in said)
+        extension.load(RecordingConnection(), path, **options)
+    return any("allow_unsigned_extensions = false" in sql for sql in statements)
 
 
-def test_the_one_that_is_installed_is_loaded():
-    assert load(extension.scanner())
+def test_the_installed_extension_is_loaded():
+    assert load(extension.find_scanner())
 
 
-def test_one_that_was_changed_is_refused(copy):
-    change(copy)
-    with pytest.raises(ToolError, match="is not DuckDB's own: its signature is missing or invalid") as told:
-        load(copy)
-    assert told.value.hint.endswith(f"duckdb-extension-sqlite-scanner=={duckdb.__version__}")
+def test_a_changed_extension_is_refused(extension_copy):
+    change(extension_copy)
+    with pytest.raises(ToolError, match="is not DuckDB's own: its signature is missing or invalid") as error:
+        load(extension_copy)
+    assert error.value.hint.endswith(f"duckdb-extension-sqlite-scanner=={duckdb.__version__}")
     assert not list(cache_folder.folder().iterdir())
 
 
-def test_it_is_checked_once(copy, monkeypatch):
-    assert checks(monkeypatch, copy)
-    assert not checks(monkeypatch, copy)
+def test_the_signature_is_checked_once(extension_copy, monkeypatch):
+    assert is_signature_checked(monkeypatch, extension_copy)
+    assert not is_signature_checked(monkeypatch, extension_copy)
 
 
 @pytest.mark.slow
-def test_again_where_it_was_changed_since(copy, monkeypatch):
-    assert checks(monkeypatch, copy)
-    change(copy)
+def test_the_signature_is_checked_again_after_a_change(extension_copy, monkeypatch):
+    assert is_signature_checked(monkeypatch, extension_copy)
+    change(extension_copy)
     with pytest.raises(ToolError):
-        checks(monkeypatch, copy)
+        is_signature_checked(monkeypatch, extension_copy)
 
 
-def test_each_time_where_nothing_is_to_be_left(copy, monkeypatch):
-    assert checks(monkeypatch, copy, lasting=False)
-    assert checks(monkeypatch, copy, lasting=False)
+def test_the_signature_is_checked_each_time_without_the_cache(extension_copy, monkeypatch):
+    assert is_signature_checked(monkeypatch, extension_copy, use_cache=False)
+    assert is_signature_checked(monkeypatch, extension_copy, use_cache=False)
     assert not cache_folder.location().exists()

@@ -1,4 +1,4 @@
-"""Facts: each is found once a session, when it is first read, in whichever way the trace is read."""
+"""Facts: each is computed once a session, when it is first read, with every way to open the trace."""
 
 from __future__ import annotations
 
@@ -13,46 +13,46 @@ import nsys_insight
 from nsys_insight.facts import idle, operations
 from nsys_insight.ingest import store
 from nsys_insight.model import views
-from nsys_insight.model.producers import every_table, options_of, producers
+from nsys_insight.model.producers import all_producers, fact_tables, options_of
 from nsys_insight.paths import queries_folder
 from nsys_insight.session import open_strategies
-from nsys_insight.sql.statements import split
+from nsys_insight.sql.statements import split_statements
 
-STATEMENTS = [producer.name for producer in producers().values() if producer.is_statement]
-MODULES = [name for name in producers() if name not in STATEMENTS]
+STATEMENTS = [producer.name for producer in all_producers().values() if producer.is_statement]
+MODULES = [name for name in all_producers() if name not in STATEMENTS]
 
 
 @pytest.mark.slow
-def test_a_fact_is_found_once_after_those_that_it_is_found_in(sample, found):
+def test_a_fact_is_computed_once_and_after_the_facts_it_reads(sample, computed_facts):
     with nsys_insight.open(sample("decode_eager")) as trace:
         trace.answer("classify")
-        first = list(found)
+        first = list(computed_facts)
         trace.answer("classify")
         trace.answer("host")
         trace.sql("FROM waits, steps LIMIT 1")
-    assert len(first) == len(set(first)) == len(set(found) & set(first))
+    assert len(first) == len(set(first)) == len(set(computed_facts) & set(first))
     assert first.index("waits") < first.index("steps") < first.index("step_budget")
     assert first.index("idle") < first.index("step_budget")
-    assert found.count("steps") == 1
+    assert computed_facts.count("steps") == 1
 
 
 @pytest.mark.slow
-def test_what_follows_from_steps_is_found_again_where_they_are_others(sample, found):
+def test_facts_about_steps_are_computed_again_for_other_step_options(sample, computed_facts):
     with nsys_insight.open(sample("decode_eager")) as trace:
-        one = trace.answer("classify").rows()
-        assert trace.answer("classify", tokens=64).rows() != one
-        assert (found.count("steps"), found.count("step_budget"), found.count("waits")) == (2, 2, 1)
-        assert trace.answer("classify").rows() == one
+        default_rows = trace.answer("classify").rows()
+        assert trace.answer("classify", tokens=64).rows() != default_rows
+        assert [computed_facts.count(name) for name in ("steps", "step_budget", "waits")] == [2, 2, 1]
+        assert trace.answer("classify").rows() == default_rows
 
 
-def test_only_what_is_read_is_found(sample, found):
+def test_only_facts_that_are_read_are_computed(sample, computed_facts):
     with nsys_insight.open(sample("churn")) as trace:
         trace.answer("top")
-    # Whether anything is missing altogether is looked at for every report: it is a question of a few rows.
-    assert set(found) == {"api_names", "unrecorded"}
+    # Every report checks whether data is missing, which takes a query of a few rows.
+    assert set(computed_facts) == {"api_names", "unrecorded"}
 
 
-def test_a_fact_that_fails_is_found_when_it_can_be(sample, monkeypatch):
+def test_a_fact_that_failed_is_computed_later(sample, monkeypatch):
     from nsys_insight.facts import steps
 
     fill = steps.fill
@@ -65,27 +65,27 @@ def test_a_fact_that_fails_is_found_when_it_can_be(sample, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["decode_eager", "decode_graph_node", "churn"])
-def test_operations_joined_with_their_calls_part_by_part_are_the_same(sample, name, monkeypatch):
-    read = (
+def test_windowed_joins_of_operations_with_calls_give_the_same_facts(sample, name, monkeypatch):
+    queries = (
         "FROM facts.idle_time ORDER BY ALL", "FROM facts.idle_calls ORDER BY ALL",
         "FROM facts.steps ORDER BY ALL", "FROM facts.step_kernels ORDER BY ALL",
         "FROM facts.step_launches ORDER BY ALL",
     )  # fmt: skip
 
-    def rows():
+    def read_tables():
         with open_trace(sample(name)) as trace:
             trace.answer("classify")
             trace.answer("pace")
-            return [trace._connection.duckdb.execute(sql).fetchall() for sql in read]
+            return [trace._connection.duckdb.execute(sql).fetchall() for sql in queries]
 
-    whole = rows()
-    monkeypatch.setattr(operations, "MOST", 100)
-    monkeypatch.setattr(idle, "MOST", 100)
-    assert rows() == whole
+    unsplit_rows = read_tables()
+    monkeypatch.setattr(operations, "OPERATIONS_PER_JOIN", 100)
+    monkeypatch.setattr(idle, "OPERATIONS_PER_WINDOW", 100)
+    assert read_tables() == unsplit_rows
 
 
-def test_the_parts_hold_every_correlation_id_once(sample, monkeypatch):
-    monkeypatch.setattr(operations, "MOST", 100)
+def test_the_windows_hold_every_correlation_id_once(sample, monkeypatch):
+    monkeypatch.setattr(operations, "OPERATIONS_PER_JOIN", 100)
     with open_trace(sample("decode_eager")) as trace:
         trace.answer("idle")
         windows = operations.call_windows(trace._connection.duckdb)
@@ -96,85 +96,85 @@ def test_the_parts_hold_every_correlation_id_once(sample, monkeypatch):
 
 def test_no_window_counts_row_by_row():
     """DuckDB 1.5 evaluates count(*) FILTER over a growing window from its start, for each row."""
-    counted = re.compile(r"count\(\*\)\s*FILTER\s*\([^()]*\)\s*OVER", re.IGNORECASE)
+    count_pattern = re.compile(r"count\(\*\)\s*FILTER\s*\([^()]*\)\s*OVER", re.IGNORECASE)
     assert [
-        path.name for path in queries_folder().rglob("*.sql") if counted.search(path.read_text(encoding="utf-8"))
+        path.name for path in queries_folder().rglob("*.sql") if count_pattern.search(path.read_text(encoding="utf-8"))
     ] == []
 
 
 @pytest.mark.parametrize("fact", STATEMENTS)
-def test_its_table_has_the_columns_of_its_statement(fact, sample):
-    """`BY NAME` refuses a column too many; one that the statement lacks would be NULL without a word."""
+def test_a_fact_table_has_the_columns_of_its_statement(fact, sample):
+    """`BY NAME` refuses an extra column; a missing column would silently be NULL."""
     with open_trace(sample("churn")) as trace:
-        trace.sql(f"SELECT count(*) FROM {next(name for name in shown(fact))}")
+        trace.sql(f"SELECT count(*) FROM {next(name for name in list_documented_views(fact))}")
         columns = [name for name, *_ in trace._connection.duckdb.execute(f"DESCRIBE facts.{fact}").fetchall()]
-        query = f"DESCRIBE {producers()[fact].query}"
+        query = f"DESCRIBE {all_producers()[fact].query}"
         statement = [name for name, *_ in trace._connection.duckdb.execute(query).fetchall()]
     assert sorted(columns) == sorted(statement)
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_a_producer_of_one_statement_fills_the_table_of_its_name(name):
-    assert producers()[name].tables == {name}
-    assert producers()[name].fill.startswith(f"INSERT INTO facts.{name} BY NAME")
+    assert all_producers()[name].tables == {name}
+    assert all_producers()[name].fill.startswith(f"INSERT INTO facts.{name} BY NAME")
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_any_other_producer_has_a_module_of_its_name(name):
     assert callable(import_module(f"nsys_insight.facts.{name}").fill)
-    assert producers()[name].tables
-    assert producers()[producers()[name].scratch]
+    assert all_producers()[name].tables
+    assert all_producers()[all_producers()[name].scratch]
 
 
-def test_options_are_declared_where_they_are_taken_and_follow_from_what_is_read():
-    declared = {name: producer.options for name, producer in producers().items() if producer.options}
+def test_options_are_declared_by_producers_and_passed_on_to_their_readers():
+    declared = {name: producer.options for name, producer in all_producers().items() if producer.options}
     assert declared == {"steps": {"steps"}, "gaps": {"min_gap_ns"}}
-    of_steps, of_gaps = (
-        {name for name in producers() if option in options_of(name)} for option in ("steps", "min_gap_ns")
+    steps_producers, gap_producers = (
+        {name for name in all_producers() if option in options_of(name)} for option in ("steps", "min_gap_ns")
     )
-    assert of_steps == {
+    assert steps_producers == {
         "cpu_work", "critical_path", "fusion", "idle_charges", "ranks", "step_budget", "step_idle", "step_kernels",
         "steps",
     }  # fmt: skip
-    assert of_gaps == {"explained_gaps", "gap_callers", "gaps"}
+    assert gap_producers == {"explained_gaps", "gap_callers", "gaps"}
 
 
-def test_every_fact_is_shown_and_every_one_that_is_read_is_there():
-    assert all(shown(fact) for fact in STATEMENTS)
-    read = {name for view in views.definitions().values() for name in view.mentions.of_schema("facts")}
-    assert read <= every_table()
+def test_every_fact_is_in_a_view_and_every_table_read_by_a_view_exists():
+    assert all(list_documented_views(fact) for fact in STATEMENTS)
+    tables_read = {name for view in views.definitions().values() for name in view.mentions.relations_in("facts")}
+    assert tables_read <= fact_tables()
 
 
-def shown(fact):
-    return [view.name for view in views.documented().values() if fact in view.mentions.of_schema("facts")]
+def list_documented_views(fact):
+    return [view.name for view in views.documented_views().values() if fact in view.mentions.relations_in("facts")]
 
 
 class TestBigExports:
     @pytest.fixture(autouse=True)
-    def everything_is_big(self, monkeypatch, tmp_path):
-        monkeypatch.setattr(open_strategies, "_BIG", 0)
+    def treat_exports_as_big(self, monkeypatch, tmp_path):
+        monkeypatch.setattr(open_strategies, "_BIG_BYTES", 0)
         monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(tmp_path / "cache"))
 
     @pytest.mark.slow
-    def test_a_diagnosis_is_of_a_copy_and_is_the_same(self, sample):
-        with open_trace(sample("decode_eager")) as other:
-            expected = other.diagnose().text()
+    def test_a_diagnosis_reads_a_copy_and_is_the_same(self, sample):
+        with open_trace(sample("decode_eager")) as reference:
+            expected = reference.diagnose().text()
         with nsys_insight.open(sample("decode_eager")) as trace:
             assert trace.diagnose().text() == expected
             assert trace._connection._files._strategies.cached
-        assert store.find(sample("decode_eager"))
+        assert store.find_entry(sample("decode_eager"))
 
     @pytest.mark.slow
     def test_a_report_without_steps_reads_in_place(self, sample):
         with nsys_insight.open(sample("decode_eager")) as trace:
             for report in ("top", "gaps", "idle"):
                 trace.answer(report)
-            assert not store.find(sample("decode_eager"))
+            assert not store.find_entry(sample("decode_eager"))
             trace.answer("classify")
-        assert store.find(sample("decode_eager"))
+        assert store.find_entry(sample("decode_eager"))
 
     @pytest.mark.slow
-    def test_without_the_cache_nothing_is_left(self, sample, tmp_path):
+    def test_without_the_cache_no_file_remains(self, sample, tmp_path):
         with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:
             trace.load()
             assert trace._connection._files._strategies.cached
@@ -182,11 +182,11 @@ class TestBigExports:
         assert not list(tmp_path.glob("cache/*.duckdb"))
 
     @pytest.mark.slow
-    def test_where_it_cannot_be_copied_it_is_read_in_place(self, sample, monkeypatch):
+    def test_an_export_that_cannot_be_copied_is_read_in_place(self, sample, monkeypatch):
         def full(*_, **__):
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(store, "copies", full)
+        monkeypatch.setattr(store, "make_copies", full)
         with nsys_insight.open(sample("decode_eager")) as trace:
             trace.load()
             assert trace.answer("syncs").rows()
@@ -195,7 +195,7 @@ class TestBigExports:
     @pytest.mark.slow
     def test_definitions_and_earlier_answers_stay(self, sample):
         with nsys_insight.open(sample("decode_eager")) as trace:
-            for statement in split("CREATE TEMP VIEW mine AS SELECT count(*) AS n FROM kernels"):
+            for statement in split_statements("CREATE TEMP VIEW mine AS SELECT count(*) AS n FROM kernels"):
                 trace.define(statement)
             before = trace.sql("FROM mine").item()
             top = trace.answer("top")

@@ -1,4 +1,4 @@
-"""A trace that is replaced while it is open: an answer is of one file, or there is none; nor are facts kept of two."""
+"""A trace that is replaced while it is open: no answer and no cached fact mixes two files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nsys_insight.errors import TraceError
 from nsys_insight.ingest import cache_entries, cache_folder, copy, sqlite_file, store
 from nsys_insight.session import open_strategies
 
-CHANGED = r"trace\.sqlite was replaced or written to while it was being read"
+CHANGE_MESSAGE = r"trace\.sqlite was replaced or written to while it was being read"
 
 
 @pytest.fixture
@@ -42,24 +42,24 @@ def append(path, _):
 
 
 @pytest.mark.parametrize("change", [replace, overwrite, append])
-@pytest.mark.parametrize("asked", ["top", "idle"])
-def test_a_trace_that_changed_answers_nothing_more(path, other, change, asked):
+@pytest.mark.parametrize("report", ["top", "idle"])
+def test_a_changed_trace_gives_no_more_answers(path, other, change, report):
     with nsys_insight.open(path, use_cache=False) as trace:
         trace.answer("info")
         change(path, other)
-        with pytest.raises(TraceError, match=CHANGED):
-            trace.answer(asked)
+        with pytest.raises(TraceError, match=CHANGE_MESSAGE):
+            trace.answer(report)
     if change != append:
         with nsys_insight.open(path) as trace:
-            assert trace.top()["calls"].sum() == planted_calls(other)
+            assert trace.top()["calls"].sum() == count_calls(other)
 
 
-def planted_calls(path):
+def count_calls(path):
     with nsys_insight.open(path, use_cache=False) as trace:
         return trace.top()["calls"].sum()
 
 
-def test_one_that_is_removed_is_said_to_be(path):
+def test_a_removed_trace_is_reported(path):
     with nsys_insight.open(path, use_cache=False) as trace:
         trace.answer("info")
         path.unlink()
@@ -75,7 +75,7 @@ def test_a_copy_needs_the_trace_for_its_strings(path):
             trace.answer("api")
 
 
-def test_use_is_no_change(path):
+def test_reading_and_permissions_are_not_a_change(path):
     with nsys_insight.open(path, use_cache=False) as trace:
         trace.answer("info")
         os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
@@ -88,8 +88,8 @@ def test_a_folder_of_parquet_files_is_watched_file_by_file(path, other, tmp_path
     from nsys_insight.convert.convert import convert
 
     for trace, name in ((path, "one"), (other, "two")):
-        with nsys_insight.open(trace) as opened:
-            convert(opened, tmp_path / name, "parquet")
+        with nsys_insight.open(trace) as source:
+            convert(source, tmp_path / name, "parquet")
     with nsys_insight.open(tmp_path / "one") as trace:
         trace.answer("info")
         kernels = "raw/CUPTI_ACTIVITY_KIND_KERNEL.parquet"
@@ -100,32 +100,32 @@ def test_a_folder_of_parquet_files_is_watched_file_by_file(path, other, tmp_path
 
 class TestFacts:
     @pytest.fixture(autouse=True)
-    def big(self, monkeypatch):
-        monkeypatch.setattr(open_strategies, "_BIG", 0)
+    def treat_traces_as_big(self, monkeypatch):
+        monkeypatch.setattr(open_strategies, "_BIG_BYTES", 0)
 
-    def kept(self):
-        found = cache_folder.folder().glob("*.duckdb")
-        return [path for path in found if not path.name.startswith("model-")]
+    def list_cached_facts(self):
+        files = cache_folder.folder().glob("*.duckdb")
+        return [path for path in files if not path.name.startswith("model-")]
 
     @pytest.mark.slow
-    def test_are_kept_of_a_trace_that_stayed(self, path):
+    def test_facts_of_an_unchanged_trace_are_cached(self, path):
         with nsys_insight.open(path) as trace:
             trace.answer("idle")
-        assert len(self.kept()) == 1
+        assert len(self.list_cached_facts()) == 1
 
     @pytest.mark.slow
-    def test_are_not_kept_of_one_that_changed(self, path, other):
+    def test_facts_of_a_changed_trace_are_not_cached(self, path, other):
         with nsys_insight.open(path) as trace:
             trace.answer("idle")
             replace(path, other)
-        assert not self.kept()
-        with nsys_insight.open(path) as trace, nsys_insight.open(other, use_cache=False) as right:
-            assert trace.answer("idle").rows() == right.answer("idle").rows()
+        assert not self.list_cached_facts()
+        with nsys_insight.open(path) as trace, nsys_insight.open(other, use_cache=False) as reference:
+            assert trace.answer("idle").rows() == reference.answer("idle").rows()
 
     @pytest.mark.slow
-    def test_are_found_in_memory_where_their_file_goes_while_it_is_open(self, path):
-        with nsys_insight.open(path, use_cache=False) as right:
-            expected = right.answer("idle").rows(), right.answer("gaps").rows()
+    def test_facts_are_in_memory_when_their_file_is_removed(self, path):
+        with nsys_insight.open(path, use_cache=False) as reference:
+            expected = reference.answer("idle").rows(), reference.answer("gaps").rows()
         with nsys_insight.open(path) as trace:
             idle = trace.answer("idle").rows()
             for folder in cache_folder.folder().glob(".nsys-insight-*"):
@@ -134,18 +134,18 @@ class TestFacts:
 
 
 class TestCopies:
-    def test_none_is_kept_of_a_trace_that_changed_meanwhile(self, path, other, monkeypatch):
-        columns = sqlite_file.sqlite_columns
+    def test_a_copy_of_a_trace_that_changed_meanwhile_is_not_cached(self, path, other, monkeypatch):
+        read_columns = sqlite_file.read_sqlite_columns
 
-        def meanwhile(file):
+        def replace_during_read(file):
             monkeypatch.undo()
             replace(path, other)
-            return columns(file)
+            return read_columns(file)
 
         monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(path.parent / "cache"))
-        environment = os.environ["NSYS_INSIGHT_CACHE_DIR"]
-        monkeypatch.setattr(copy, "sqlite_columns", meanwhile)
-        with pytest.raises(TraceError, match=CHANGED):
-            store.copied(path)
-        os.environ["NSYS_INSIGHT_CACHE_DIR"] = environment
-        assert not cache_entries.entries(cache_folder.folder())
+        cache_path = os.environ["NSYS_INSIGHT_CACHE_DIR"]
+        monkeypatch.setattr(copy, "read_sqlite_columns", replace_during_read)
+        with pytest.raises(TraceError, match=CHANGE_MESSAGE):
+            store.make_copy(path)
+        os.environ["NSYS_INSIGHT_CACHE_DIR"] = cache_path
+        assert not cache_entries.list_entries(cache_folder.folder())

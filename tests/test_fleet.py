@@ -1,4 +1,4 @@
-"""A fleet: traces worked out once by many workers answer as the traces do, whatever happens on the way."""
+"""A fleet: many workers compute the facts once; the facts answer like the traces, also after failures."""
 
 from __future__ import annotations
 
@@ -14,34 +14,37 @@ from contextlib import suppress
 
 import pytest
 from command_line import run
-from many_traces import everything
+from many_traces import make_full_trace
 from rank_traces import Run
 
 import nsys_insight
 from nsys_insight.errors import ToolError, TraceError, UsageError
-from nsys_insight.facts import file, store
+from nsys_insight.facts import definitions, store
 from nsys_insight.fleet import pool
-from nsys_insight.fleet.fleet import Workers, fleet
+from nsys_insight.fleet.fleet import Workers, build_fleet
 from nsys_insight.ingest import facts_folder, nsys
 
 MS = 1_000_000
-SECRET = "hunter2-in-the-environment"  # noqa: S105 - it has to be somewhere to be left out
-# About the run, and by themselves: all that `diagnose` looks at is among them.
-OF_RUN = ("ranks", "collectives")
+SECRET = "hunter2-in-the-environment"  # noqa: S105 - the traces contain it; the facts must not
+# Reports about the run. All that `diagnose` reads is among them.
+REPORTS_OF_RUN = ("ranks", "collectives")
 VIEWS = (
     "kernels", "api_calls", "memcpys", "memsets", "syncs", "nvtx_ranges", "memory_events", "gpu_metrics", "os_calls",
     "graph_launches", "gpu_limits", "threads", "call_frames", "diagnostics", "profiler_overheads",
 )  # fmt: skip
-OF_EACH = ("top", "idle")
+REPORTS_OF_RANKS = ("top", "idle")
 
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory):
-    """Give two ranks, the second one late, of which only the launcher says which is which; and a file that is none."""
+    """Give the traces of two ranks, and a file that is not a trace.
+
+    The second rank is late. Only the environment of the launcher has the rank numbers.
+    """
     folder = tmp_path_factory.mktemp("run")
-    run = Run(2, steps=6)
-    run.python[1] = {2: 12 * MS, 4: 12 * MS}
-    for number, trace in enumerate(run.traces()):
+    ranks = Run(2, steps=6)
+    ranks.python[1] = {2: 12 * MS, 4: 12 * MS}
+    for number, trace in enumerate(ranks.traces()):
         trace.environment = {"RANK": str(1 - number), "WORLD_SIZE": "3", "TOKEN": SECRET}
         trace.write(folder / f"part-{'ab'[number]}.sqlite")
     (folder / "part-c.sqlite").write_text("nothing that nsys wrote")
@@ -50,30 +53,32 @@ def traces(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def facts(traces, tmp_path_factory):
-    """Their facts, by one process; and what was said of each."""
+    """Return the folder of the facts, built by one process, and the answer of the command."""
     folder = tmp_path_factory.mktemp("facts")
-    return folder, fleet(traces, folder, Workers())
+    return folder, build_fleet(traces, folder, Workers())
 
 
-def folders(facts):
+def list_folders(facts):
     return sorted(facts.glob("*.facts"))
 
 
-def states(answer):
+def read_states(answer):
     return {row["file"]: row["state"] for row in answer.dicts()}
 
 
-def said(paths, reports=(*OF_RUN, *OF_EACH)):
-    with nsys_insight.open(paths, use_cache=False) as opened:
-        answers = {name: opened.answer(name) for name in reports}
-        diagnosis = opened.diagnose()
-        sql = opened.sql(
+def read_answers(paths, reports=(*REPORTS_OF_RUN, *REPORTS_OF_RANKS)):
+    with nsys_insight.open(paths, use_cache=False) as ranks:
+        answers = {name: ranks.answer(name) for name in reports}
+        diagnosis = ranks.diagnose()
+        sql = ranks.sql(
             "SELECT trace, name, sum(duration_ns)::BIGINT AS time_ns FROM kernels GROUP BY ALL ORDER BY ALL"
         )
-        told = {name: (answer.dicts(), answer.notes) for name, answer in answers.items()}
-    findings = [(each.name, each.recoverable_ns, each.place, each.evidence) for each in diagnosis.findings]
+        rows_and_notes = {name: (answer.dicts(), answer.notes) for name, answer in answers.items()}
+    findings = [
+        (finding.name, finding.recoverable_ns, finding.place, finding.evidence) for finding in diagnosis.findings
+    ]
     return {
-        **told,
+        **rows_and_notes,
         "diagnose": (diagnosis.run.sentence, diagnosis.verdict, diagnosis.shares, findings),
         "sql": sql.rows(),
     }
@@ -84,121 +89,129 @@ def said(paths, reports=(*OF_RUN, *OF_EACH)):
 
 @pytest.mark.slow
 def test_facts_answer_as_the_traces_do(traces, facts, monkeypatch):
-    expected = said(traces[:2])
+    expected = read_answers(traces[:2])
     assert expected["ranks"][0][0]["late_steps"] == 2
-    assert "rank 2 is not in these traces" in expected["ranks"][1]  # as the launcher says
-    found, fill = [], store.Facts._fill
+    assert "rank 2 is not in these traces" in expected["ranks"][1]  # known from the launcher
+    filled_kinds, fill_facts = [], store.Facts._fill
 
-    def noted(facts, kind, *rest):
-        found.append(kind)
-        fill(facts, kind, *rest)
+    def record_and_fill(facts, kind, *arguments):
+        filled_kinds.append(kind)
+        fill_facts(facts, kind, *arguments)
 
-    monkeypatch.setattr(store.Facts, "_fill", noted)
-    assert said(folders(facts[0])) == expected
-    assert found == []  # all of them were there
-    with nsys_insight.open(folders(facts[0]), use_cache=False) as opened:
-        opened.answer("steps", step_range="step")
-        assert "steps" in found  # which are others now
-        found.clear()
-        # What facts are may change with the version: then those that lie there are left there.
-        monkeypatch.setattr(store, "definitions", lambda: "another version")
-        assert opened.answer("ranks").dicts() == expected["ranks"][0]
-        assert {"ranks", "nccl"} <= set(found)
+    monkeypatch.setattr(store.Facts, "_fill", record_and_fill)
+    assert read_answers(list_folders(facts[0])) == expected
+    assert filled_kinds == []  # all facts were present
+    with nsys_insight.open(list_folders(facts[0]), use_cache=False) as fleet_facts:
+        fleet_facts.answer("steps", step_range="step")
+        assert "steps" in filled_kinds  # the steps differ now
+        filled_kinds.clear()
+        # Facts of another version are ignored, because their definitions may differ.
+        monkeypatch.setattr(store, "digest_definitions", lambda: "another version")
+        assert fleet_facts.answer("ranks").dicts() == expected["ranks"][0]
+        assert {"ranks", "nccl"} <= set(filled_kinds)
 
 
-def test_of_the_environment_the_rank_is_kept_and_nothing_else(facts):
-    with nsys_insight.open(folders(facts[0])[0]) as trace:
+def test_of_the_environment_only_the_rank_is_stored(facts):
+    with nsys_insight.open(list_folders(facts[0])[0]) as trace:
         settings = trace.sql("SELECT value FROM raw.META_DATA_CAPTURE WHERE value LIKE '%=%'")
         assert sorted(settings["value"]) == ['RANK="1"', 'WORLD_SIZE="3"']
 
 
-# What goes wrong -----------------------------------------------------------------------------------------------------
+# Failures ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_file_that_cannot_be_read_is_listed_and_the_others_answer(facts):
+def test_an_unreadable_file_is_listed_and_the_others_answer(facts):
     folder, answer = facts
-    assert states(answer) == {"part-a": "written", "part-b": "written", "part-c": "failed"}
+    assert read_states(answer) == {"part-a": "written", "part-b": "written", "part-c": "failed"}
     first = answer.dicts()[0]
     assert (first["file"], first["size_bytes"]) == ("part-c", None)
     assert "is a text file, not a trace" in first["why"]
     assert answer.notes[0].startswith("2 written, 1 failed; ")
-    printed = run("top", folder, "--format", "csv")
-    assert printed.stdout.startswith("name,"), "of two ranks added up"
-    assert f"1 trace is not in {folder}: fleet could not read part-c.sqlite" in printed.stderr
+    process = run("top", folder, "--format", "csv")
+    assert process.stdout.startswith("name,"), "of two ranks added up"
+    assert f"1 trace is not in {folder}: fleet could not read part-c.sqlite" in process.stderr
 
 
-def test_what_is_finished_is_kept_until_the_file_changes(traces, facts, tmp_path):
-    run, folder = tmp_path / "run", tmp_path / "facts"
+def test_finished_facts_stay_until_the_file_changes(traces, facts, tmp_path):
+    run_folder, folder = tmp_path / "run", tmp_path / "facts"
     shutil.copytree(facts[0], folder)
-    run.mkdir()
-    paths = [shutil.copy(path, run / path.name) for path in traces]
-    said_of = {path.stem: facts_folder.about(folder / f"{path.stem}.facts") for path in paths[:2]}
-    for path in paths[:2]:  # as if it had been worked out here
-        about = said_of[path.stem]
-        moved = facts_folder.About(**{**vars(about), "identity": facts_folder.cache_folder.key(path)})
-        moved.write(folder / f"{path.stem}.facts")
+    run_folder.mkdir()
+    paths = [shutil.copy(path, run_folder / path.name) for path in traces]
+    manifests = {path.stem: facts_folder.read_manifest(folder / f"{path.stem}.facts") for path in paths[:2]}
+    for path in paths[:2]:  # as if the facts had been computed from these files
+        manifest = manifests[path.stem]
+        local_manifest = facts_folder.Manifest(**{**vars(manifest), "identity": facts_folder.cache_folder.key(path)})
+        local_manifest.write(folder / f"{path.stem}.facts")
     before = [
         (path, path.stat().st_mtime_ns) for path in sorted(folder.rglob("*.parquet")) if path.parent.name != "run"
     ]
-    assert states(fleet(paths, folder, Workers())) == {"part-a": "kept", "part-b": "kept", "part-c": "failed"}
+    assert read_states(build_fleet(paths, folder, Workers())) == {
+        "part-a": "kept",
+        "part-b": "kept",
+        "part-c": "failed",
+    }
     assert before == [(path, path.stat().st_mtime_ns) for path, _ in before]
     paths[0].write_bytes(paths[0].read_bytes()[:20_000])
-    # What was worked out of it would answer for the file as it was.
-    assert states(fleet(paths, folder, Workers())) == {"part-a": "failed", "part-b": "kept", "part-c": "failed"}
-    assert [path.name for path in folders(folder)] == ["part-b.facts"]
+    # Its facts would answer for the earlier file.
+    assert read_states(build_fleet(paths, folder, Workers())) == {
+        "part-a": "failed",
+        "part-b": "kept",
+        "part-c": "failed",
+    }
+    assert [path.name for path in list_folders(folder)] == ["part-b.facts"]
     assert not (folder / ".work").exists()
 
 
-def test_traces_none_of_which_can_be_read(traces, tmp_path, monkeypatch):
+def test_a_fleet_without_a_readable_trace(traces, tmp_path, monkeypatch):
     with pytest.raises(TraceError, match=r"^part-c.sqlite cannot be read: .* is a text file"):
-        fleet(traces[2:], tmp_path / "facts", Workers())
+        build_fleet(traces[2:], tmp_path / "facts", Workers())
     report = tmp_path / "part-d.nsys-rep"
     report.write_bytes(b"NVIDIA Tegra Profiler Report 20240101" + bytes(100))
-    monkeypatch.setattr(nsys, "installed", list)
-    said = r"^none of 2 traces can be read; part-c.* text file"
-    with pytest.raises(TraceError, match=said):
-        fleet([traces[2], report], tmp_path / "facts", Workers())
-    failed = facts_folder.failed_of(tmp_path / "facts")
-    assert failed["part-d.nsys-rep"] == f"nsys, which exports it, is not installed on {platform.node()}"
+    monkeypatch.setattr(nsys, "find_installed", list)
+    message = r"^none of 2 traces can be read; part-c.* text file"
+    with pytest.raises(TraceError, match=message):
+        build_fleet([traces[2], report], tmp_path / "facts", Workers())
+    failures = facts_folder.read_failures(tmp_path / "facts")
+    assert failures["part-d.nsys-rep"] == f"nsys, which exports it, is not installed on {platform.node()}"
 
 
-def test_facts_do_not_go_among_the_traces(traces):
+def test_facts_are_not_written_next_to_the_traces(traces):
     with pytest.raises(UsageError, match="the traces themselves are in"):
-        fleet(traces, traces[0].parent, Workers())
+        build_fleet(traces, traces[0].parent, Workers())
 
 
 def test_files_of_one_name_get_folders_of_their_own(traces, tmp_path, monkeypatch):
     for node in ("node1", "node2"):
         (tmp_path / node).mkdir()
         shutil.copy(traces[2], tmp_path / node / "rank0.sqlite")
-    made = []
-    monkeypatch.setattr(pool, "in_process", lambda tasks: made.extend(tasks) or iter(()))
+    tasks_run = []
+    monkeypatch.setattr(pool, "run_in_process", lambda tasks: tasks_run.extend(tasks) or iter(()))
     with pytest.raises(KeyError):
-        fleet([tmp_path / "node1/rank0.sqlite", tmp_path / "node2/rank0.sqlite"], tmp_path / "facts", Workers())
-    assert [task.folder.name for task in made] == ["node1-rank0.facts", "node2-rank0.facts"]
+        build_fleet([tmp_path / "node1/rank0.sqlite", tmp_path / "node2/rank0.sqlite"], tmp_path / "facts", Workers())
+    assert [task.folder.name for task in tasks_run] == ["node1-rank0.facts", "node2-rank0.facts"]
 
 
-def test_without_dask_it_is_said_how_to_install_it(traces, tmp_path, monkeypatch):
+def test_without_dask_the_error_says_how_to_install_it(traces, tmp_path, monkeypatch):
     monkeypatch.setattr(pool, "has_dask", lambda: False)
-    with pytest.raises(ToolError, match="several workers need Dask") as caught:
-        fleet(traces, tmp_path / "facts", Workers(count=2))
-    assert "pip install 'nsys-insight[fleet]'" in caught.value.hint
-    assert "--workers 1" in caught.value.hint
+    with pytest.raises(ToolError, match="several workers need Dask") as error:
+        build_fleet(traces, tmp_path / "facts", Workers(count=2))
+    assert "pip install 'nsys-insight[fleet]'" in error.value.hint
+    assert "--workers 1" in error.value.hint
 
 
 # On a cluster --------------------------------------------------------------------------------------------------------
 
 
-def kill_the_first_worker(folder, killed):
-    """Kill the process that makes the first folder, which is named after it, in the middle of it."""
-    end = time.monotonic() + 60
-    while not killed and time.monotonic() < end:
+def kill_first_worker(folder, killed_processes):
+    """Kill the process that builds the first folder, while it builds. The folder has the process id in its name."""
+    deadline = time.monotonic() + 60
+    while not killed_processes and time.monotonic() < deadline:
         with suppress(OSError):
-            for made in folder.glob(".work/.nsys-insight-*/*/facts"):
-                process = int(made.parent.parent.name.removeprefix(".nsys-insight-").partition("-")[0])
+            for unfinished_facts in folder.glob(".work/.nsys-insight-*/*/facts"):
+                process = int(unfinished_facts.parent.parent.name.removeprefix(".nsys-insight-").partition("-")[0])
                 assert process != os.getpid()
                 os.kill(process, signal.SIGKILL)
-                killed.append(process)
+                killed_processes.append(process)
                 break
         time.sleep(0.01)
 
@@ -206,26 +219,27 @@ def kill_the_first_worker(folder, killed):
 @pytest.mark.slow
 @pytest.mark.skipif(not pool.has_dask(), reason="Dask is not installed")
 def test_a_worker_that_is_killed_is_replaced(traces, tmp_path):
-    paths, folder, killed = [everything().write(tmp_path / "all.sqlite"), *traces[1:]], tmp_path / "facts", []
-    watch = threading.Thread(target=kill_the_first_worker, args=(folder, killed))
-    watch.start()
-    found = fleet(paths, folder, Workers(count=2, memory_bytes=2 * 10**9))
-    watch.join()
-    assert killed
-    assert states(found) == {"all": "written", "part-b": "written", "part-c": "failed"}
+    paths, folder = [make_full_trace().write(tmp_path / "all.sqlite"), *traces[1:]], tmp_path / "facts"
+    killed_processes: list[int] = []
+    killer = threading.Thread(target=kill_first_worker, args=(folder, killed_processes))
+    killer.start()
+    answer = build_fleet(paths, folder, Workers(count=2, memory_bytes=2 * 10**9))
+    killer.join()
+    assert killed_processes
+    assert read_states(answer) == {"all": "written", "part-b": "written", "part-c": "failed"}
     assert sorted(path.name for path in folder.iterdir()) == ["all.facts", "fleet.json", "part-b.facts", "run"]
-    # Of a trace that has all tables, all of them are there.
+    # The facts of a trace with all tables contain all of them.
     with nsys_insight.open(paths[0]) as trace, nsys_insight.open(folder / "all.facts") as copy:
         for view in VIEWS:
-            counted = f"SELECT count(*) FROM {view}"
-            assert trace.sql(counted).rows() == copy.sql(counted).rows() != [(0,)], view
+            query = f"SELECT count(*) FROM {view}"
+            assert trace.sql(query).rows() == copy.sql(query).rows() != [(0,)], view
 
 
 @pytest.mark.skipif(not pool.has_dask(), reason="Dask is not installed")
 def test_a_scheduler_that_does_not_answer(traces, tmp_path, monkeypatch):
     monkeypatch.setattr(pool, "_TIMEOUT_S", 0.5)
     with pytest.raises(ToolError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9"):
-        fleet(traces, tmp_path / "facts", Workers(scheduler="tcp://127.0.0.1:9"))
+        build_fleet(traces, tmp_path / "facts", Workers(scheduler="tcp://127.0.0.1:9"))
 
 
 CLUSTER = """
@@ -239,37 +253,37 @@ with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_
 
 
 @pytest.mark.skipif(not pool.has_dask(), reason="Dask is not installed")
-def test_a_cluster_that_somebody_else_started_and_its_end(traces, tmp_path):
+def test_a_running_cluster_is_used_and_its_end_is_reported(traces, tmp_path):
     folder, command = tmp_path / "facts", [sys.executable, "-c", CLUSTER]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
     with subprocess.Popen(command, **pipes) as cluster:
         workers = Workers(scheduler=cluster.stdout.readline().strip())
-        assert states(fleet(traces[1:], folder, workers)) == {"part-b": "written", "part-c": "failed"}
-        killed: list[int] = []
-        watch = threading.Thread(target=kill_the_first_worker, args=(folder, killed))
-        watch.start()
-        with pytest.raises(ToolError, match=r"no longer answers; finished files are kept") as caught:
-            fleet(traces, folder, workers)
-        watch.join()
-        assert killed == [cluster.pid]
-        assert caught.value.hint == "when it is there again, the same command goes on with the rest"
-    assert [path.name for path in folders(folder)] == ["part-b.facts"]
+        assert read_states(build_fleet(traces[1:], folder, workers)) == {"part-b": "written", "part-c": "failed"}
+        killed_processes: list[int] = []
+        killer = threading.Thread(target=kill_first_worker, args=(folder, killed_processes))
+        killer.start()
+        with pytest.raises(ToolError, match=r"no longer answers; finished files are kept") as error:
+            build_fleet(traces, folder, workers)
+        killer.join()
+        assert killed_processes == [cluster.pid]
+        assert error.value.hint == "when it is there again, the same command goes on with the rest"
+    assert [path.name for path in list_folders(folder)] == ["part-b.facts"]
 
 
 @pytest.mark.skipif(not pool.has_dask(), reason="Dask is not installed")
-def test_keys_are_asked_for_where_a_scheduler_has_them(traces, tmp_path):
-    with pytest.raises(ToolError, match=r"there are no keys to talk over TLS with tls://127.0.0.1:9") as caught:
-        fleet(traces, tmp_path / "facts", Workers(scheduler="tls://127.0.0.1:9"))
-    assert "DASK_DISTRIBUTED__COMM__TLS__CA_FILE" in caught.value.hint
+def test_a_tls_scheduler_needs_keys(traces, tmp_path):
+    with pytest.raises(ToolError, match=r"there are no keys to talk over TLS with tls://127.0.0.1:9") as error:
+        build_fleet(traces, tmp_path / "facts", Workers(scheduler="tls://127.0.0.1:9"))
+    assert "DASK_DISTRIBUTED__COMM__TLS__CA_FILE" in error.value.hint
 
 
 # The command ---------------------------------------------------------------------------------------------------------
 
 
 def test_the_command(traces, facts):
-    done = run("fleet", traces[0].parent, "-o", facts[0], "--format", "csv", "--workers", "1")
-    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "file,state,size_bytes,time_ns,why")
-    assert "note: 2 kept, 1 failed" in done.stderr
+    process = run("fleet", traces[0].parent, "-o", facts[0], "--format", "csv", "--workers", "1")
+    assert (process.returncode, process.stdout.splitlines()[0]) == (0, "file,state,size_bytes,time_ns,why")
+    assert "note: 2 kept, 1 failed" in process.stderr
 
 
 @pytest.mark.parametrize(
@@ -280,17 +294,17 @@ def test_the_command(traces, facts):
         (("-o", "x", "--memory", "1MB"), "--memory 1MB is too little for a worker"),
     ],
 )
-def test_what_cannot_be_asked(traces, arguments, text):
-    done = run("fleet", traces[0], *arguments)
-    assert done.returncode == 2
-    assert text in done.stderr
+def test_invalid_arguments(traces, arguments, text):
+    process = run("fleet", traces[0], *arguments)
+    assert process.returncode == 2
+    assert text in process.stderr
 
 
-def test_what_a_folder_says_need_not_be_believed(tmp_path):
+def test_an_invalid_manifest_is_ignored(tmp_path):
     for text in ("", "{}", "[]", '{"schema": "nsys-insight-facts/1"}', '{"schema": "nsys-insight-facts/1", "file": 1}'):
         (tmp_path / "about.json").write_text(text)
-        assert facts_folder.about(tmp_path) is None
+        assert facts_folder.read_manifest(tmp_path) is None
 
 
 def test_the_definitions_are_those_of_the_facts_in_the_cache():
-    assert store.definitions is file.definitions
+    assert store.digest_definitions is definitions.digest_definitions

@@ -1,4 +1,4 @@
-"""`idle_charges`: what a wait or an allocation costs, against a plain loop and on traces whose answer is known."""
+"""`idle_charges`: the cost of waits and allocations equals that of a plain loop, on real and planted traces."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from real_traces import REAL
 from strategies import traces
 
 
-def costs(path):
-    """Nanoseconds by charge, thread and start of the call."""
+def read_costs(path):
+    """Return nanoseconds by charge, thread and start of the call."""
     with open_trace(path) as trace:
         rows = trace.sql("""
             SELECT charge, process_id, thread_id, call_start_ns, sum(idle_ns)::BIGINT
@@ -20,7 +20,7 @@ def costs(path):
     return {(charge, process, thread, start): ns for charge, process, thread, start, ns in rows}
 
 
-def plain_costs(path):
+def compute_plain_costs(path):
     return {
         (charge, thread >> 24 & 0xFFFFFF, thread & 0xFFFFFF, start): ns
         for (charge, thread, start), ns in oracle.idle_costs(oracle.read(path)).items()
@@ -29,17 +29,17 @@ def plain_costs(path):
 
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
 def test_each_wait_and_allocation_costs_what_a_plain_loop_finds(path):
-    assert costs(path) == plain_costs(path)
+    assert read_costs(path) == compute_plain_costs(path)
 
 
 @pytest.mark.parametrize("name", planted.ALL)
-def test_of_planted_loops_too(name):
-    assert costs(planted_path(name)) == plain_costs(planted_path(name))
+def test_costs_in_planted_loops_equal_a_plain_loop(name):
+    assert read_costs(planted_path(name)) == compute_plain_costs(planted_path(name))
 
 
 @pytest.mark.slow
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trace=traces())
-def test_of_any_trace_too(trace, tmp_path):
+def test_costs_in_any_trace_equal_a_plain_loop(trace, tmp_path):
     path = trace.write(tmp_path / "trace.sqlite")
-    assert costs(path) == plain_costs(path)
+    assert read_costs(path) == compute_plain_costs(path)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from nsys_insight.text.kernel_names import fit, fit_all, readable, readable_all
+from nsys_insight.text.kernel_names import fit, fit_all, make_all_readable, make_readable
 
 SAMPLES = Path(__file__).parent.parent / "sample_traces"
 
@@ -38,7 +38,7 @@ MUL = (
 NVJET = "nvjet_sm90_tst_8x64_64x16_4x1_v_bz_TNN"
 
 
-def real_names():
+def read_real_names():
     names = {}
     for trace in ("decode_eager", "decode_graph_node", "churn"):
         with closing(sqlite3.connect(f"file:{SAMPLES / trace}.sqlite?mode=ro&immutable=1", uri=True)) as connection:
@@ -84,8 +84,8 @@ def real_names():
         ),
     ],
 )
-def test_a_demangled_name_loses_its_plumbing_and_keeps_its_meaning(name, expected):
-    assert readable(name) == expected
+def test_a_demangled_name_is_shortened_to_its_meaning(name, expected):
+    assert make_readable(name) == expected
 
 
 @pytest.mark.parametrize(
@@ -103,13 +103,13 @@ def test_a_demangled_name_loses_its_plumbing_and_keeps_its_meaning(name, expecte
         "",
     ],
 )
-def test_what_is_no_demangled_name_comes_back_as_it_is(name):
-    assert readable(name) == name
+def test_other_names_are_unchanged(name):
+    assert make_readable(name) == name
 
 
-def test_overloads_keep_the_parameters_that_tell_them_apart():
+def test_overloads_keep_the_parameters_that_distinguish_them():
     names = ["scale(float *, int)", "scale(double *, int)", "add(float *, int)"]
-    assert readable_all(names) == {names[0]: names[0], names[1]: names[1], names[2]: "add"}
+    assert make_all_readable(names) == {names[0]: names[0], names[1]: names[1], names[2]: "add"}
 
 
 @pytest.mark.parametrize(
@@ -128,20 +128,20 @@ def test_overloads_keep_the_parameters_that_tell_them_apart():
 )
 @pytest.mark.parametrize("width", [38, 40, 60])
 def test_the_meaning_survives_at_moderate_widths(name, meaning, width):
-    short = fit(readable(name), width)
+    short = fit(make_readable(name), width)
     assert meaning in short
-    assert short[:6] == readable(name)[:6]
+    assert short[:6] == make_readable(name)[:6]
 
 
-def test_with_more_room_the_types_are_shown_too():
-    assert [fit(readable(COPY), width) for width in (40, 52, 60)] == [
+def test_greater_widths_show_the_types_too():
+    assert [fit(make_readable(COPY), width) for width in (40, 52, 60)] == [
         "elementwise_ker…direct_copy_kernel_cuda>",
         "elementwise_kernel<…direct_copy_kernel_cuda(float)>",
         "elementwise_kernel<…direct_copy_kernel_cuda#3#7(float)>",
     ]
 
 
-def test_the_dtype_is_shown_where_only_it_tells_two_names_apart():
+def test_the_dtype_is_shown_when_only_it_distinguishes_two_names():
     fills = [
         f"vectorized_elementwise_kernel<{vector}, FillFunctor<{dtype}>, array<char*, 1>>"
         for vector, dtype in ((8, "BFloat16"), (2, "long"))
@@ -152,39 +152,41 @@ def test_the_dtype_is_shown_where_only_it_tells_two_names_apart():
     ]
 
 
-def test_the_first_difference_is_shown_where_nothing_else_tells_two_names_apart():
+def test_the_first_difference_is_shown_when_only_it_distinguishes_two_names():
     names = [f"{'sm90_gemm_' * 6}tile{tile}_{'stages_' * 9}kernel" for tile in ("128x256", "64x256")]
     first, second = fit_all(names, 40).values()
     assert "tile128x256" in first
     assert "tile64x256" in second
 
 
-@pytest.mark.parametrize("trace", real_names())
+@pytest.mark.parametrize("trace", read_real_names())
 @pytest.mark.parametrize("width", [24, 40, 80])
 def test_names_of_a_real_trace_stay_distinct_and_fit(trace, width):
-    names = real_names()[trace]
-    shown = readable_all(names)
-    fitted = fit_all(shown.values(), width)
-    assert len(set(shown.values())) == len(set(fitted.values())) == len(names)
-    assert max(map(len, fitted.values())) <= width
+    names = read_real_names()[trace]
+    readable = make_all_readable(names)
+    short_names = fit_all(readable.values(), width)
+    assert len(set(readable.values())) == len(set(short_names.values())) == len(names)
+    assert max(map(len, short_names.values())) <= width
 
 
-@pytest.mark.parametrize("trace", real_names())
-def test_a_readable_name_is_as_readable_as_it_gets(trace):
-    for name in real_names()[trace]:
-        assert readable(readable(name)) == readable(name)
+@pytest.mark.parametrize("trace", read_real_names())
+def test_a_readable_name_does_not_change_again(trace):
+    for name in read_real_names()[trace]:
+        assert make_readable(make_readable(name)) == make_readable(name)
 
 
-cxx = st.lists(st.sampled_from(["at::native::", "f", "<", ">", "(", ")", "(int)4", ", ", "void ", "::", "*", " ", "…"]))
+cxx_fragments = st.lists(
+    st.sampled_from(["at::native::", "f", "<", ">", "(", ")", "(int)4", ", ", "void ", "::", "*", " ", "…"])
+)
 
 
-@given(st.one_of(st.text(), cxx.map("".join)), st.integers(10, 60))
-def test_any_text_fits_the_width_it_is_given(text, width):
-    shown = readable(text)
-    assert cell_len(fit(shown, width)) <= width
-    assert fit(shown, width) == shown or cell_len(shown) > width
+@given(st.one_of(st.text(), cxx_fragments.map("".join)), st.integers(10, 60))
+def test_any_text_fits_the_given_width(text, width):
+    readable = make_readable(text)
+    assert cell_len(fit(readable, width)) <= width
+    assert fit(readable, width) == readable or cell_len(readable) > width
 
 
-@given(st.lists(cxx.map("".join), max_size=5), st.integers(10, 40))
-def test_any_set_of_texts_fits_the_width_it_is_given(texts, width):
+@given(st.lists(cxx_fragments.map("".join), max_size=5), st.integers(10, 40))
+def test_any_set_of_texts_fits_the_given_width(texts, width):
     assert all(cell_len(short) <= width for short in fit_all(texts, width).values())

@@ -1,4 +1,4 @@
-"""What a kernel's name says of it, as nsys and ncu print it: who made it, architecture, tile, stages."""
+"""Properties read from kernel names of nsys and ncu: implementation, architecture, tile, stages."""
 
 from __future__ import annotations
 
@@ -56,18 +56,18 @@ NAMES = [
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory):
+def kernel_rows(tmp_path_factory):
     launches = [
         Launch("r", number, 1, "app", name, 1, 7, 0, "9.0", (1, 1, 1), (32, 1, 1), {})
         for number, (name, *_) in enumerate(NAMES)
     ]
-    with NcuData(store.write(launches, tmp_path_factory.mktemp("ncu") / "names.ncu.duckdb")) as measured:
-        return measured.rows("FROM ncu_kernels ORDER BY launch")
+    with NcuData(store.write(launches, tmp_path_factory.mktemp("ncu") / "names.ncu.duckdb")) as ncu_data:
+        return ncu_data.rows("FROM ncu_kernels ORDER BY launch")
 
 
 @pytest.mark.parametrize("number", range(len(NAMES)), ids=lambda number: NAMES[number][0][:40])
-def test_what_a_name_says(told, number):
-    row = told[number]
+def test_name_properties(kernel_rows, number):
+    row = kernel_rows[number]
     name, *expected = NAMES[number]
     columns = ("implementation", "name_arch", "name_tile", "name_stages", "name_math")
     assert [row["kernel"], *(row[column] for column in columns)] == [name, *expected]

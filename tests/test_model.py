@@ -1,4 +1,4 @@
-"""What the model's views make of the habits of nsys: ids, enums, renamed columns, odd times, odd text."""
+"""How the views of the model read peculiarities of nsys: ids, enums, renamed columns, odd times, odd text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from nsys_insight.sql.quoting import literal
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
 
 
-# These are made of several events, and have only what lasts.
+# Rows of these views combine several events, and always have a duration.
 DISJOINT = {"wall", "gpu_busy", "_gpu_busy_parts", "gpu_gaps", "longest_gaps", "_explained_gaps"}
 
 
@@ -42,8 +42,8 @@ def edit(path, *statements):
 class TestLaunches:
     def test_correlation_ids_repeat_across_processes(self, tmp_path):
         trace = Trace()
-        trace.thread(pid=1, tid=1).launch("a", at=0, api=1_000, queue=50)
-        trace.thread(pid=2, tid=2).launch("b", at=500, api=2_000, queue=70)
+        trace.thread(pid=1, tid=1).launch("a", start=0, api=1_000, queue=50)
+        trace.thread(pid=2, tid=2).launch("b", start=500, api=2_000, queue=70)
         path = trace.write(tmp_path / "trace.sqlite")
         assert ask(path, "SELECT count(DISTINCT correlation_id) FROM kernels") == [(1,)]
         columns = "process_id, thread_id, name, api_duration_ns, queue_ns"
@@ -53,14 +53,14 @@ class TestLaunches:
         ]
 
     @pytest.mark.parametrize("name", sorted(path.stem for path in SAMPLES.glob("*.sqlite")))
-    def test_each_kernel_is_there_once_with_its_own_call(self, name):
+    def test_each_kernel_occurs_once_with_its_own_call(self, name):
         path = SAMPLES / f"{name}.sqlite"
         expected = [
             (pair["kernel"]["start"], pair["kernel_ns"], pair["api_name"], pair["api_ns"], pair["queue_ns"])
             for pair in oracle.launches(oracle.read(path))
         ]
-        found = ask(path, "SELECT start_ns, duration_ns, api_name, api_duration_ns, queue_ns FROM launches")
-        assert sorted(found) == sorted(expected)
+        rows = ask(path, "SELECT start_ns, duration_ns, api_name, api_duration_ns, queue_ns FROM launches")
+        assert sorted(rows) == sorted(expected)
 
     def test_the_kernels_of_a_graph_launch_share_one_call_and_are_not_multiplied(self, tmp_path):
         trace = Trace()
@@ -88,29 +88,27 @@ class TestLaunches:
             calls.reverse()
         path = trace.write(tmp_path / "trace.sqlite")
         columns = "name, api_name, api_duration_ns, queue_ns"
-        found = ask(
-            path, f"SELECT {columns} FROM launches JOIN strings USING (name_id) ORDER BY 1", use_cache=use_cache
-        )
-        assert found == [("a", "cudaLaunchKernel", 1_000, 50), ("b", "cudaLaunchKernel", 2_000, 70)]
+        rows = ask(path, f"SELECT {columns} FROM launches JOIN strings USING (name_id) ORDER BY 1", use_cache=use_cache)
+        assert rows == [("a", "cudaLaunchKernel", 1_000, 50), ("b", "cudaLaunchKernel", 2_000, 70)]
         assert ask(path, "SELECT name FROM outer_api_calls ORDER BY start_ns", use_cache=use_cache) == [
             ("cudaLaunchKernel",), ("cudaMemcpy",), ("cudaLaunchKernel",)
         ]  # fmt: skip
-        with nsys_insight.open(path, use_cache=use_cache) as opened:
-            assert opened.nvtx().select("kernels", "gpu_ns").rows() == [(2, 1_030)]
-            assert opened.syncs().select("name", "calls").rows() == [("cudaMemcpy", 1)]
-            assert "all with their launch call" in str(opened.info().to_dicts())
-        scoped = nsys_insight.open(path, use_cache=use_cache).scope(nvtx="step")
-        assert scoped.top()["calls"].sum() == 2
+        with nsys_insight.open(path, use_cache=use_cache) as open_file:
+            assert open_file.nvtx().select("kernels", "gpu_ns").rows() == [(2, 1_030)]
+            assert open_file.syncs().select("name", "calls").rows() == [("cudaMemcpy", 1)]
+            assert "all with their launch call" in str(open_file.info().to_dicts())
+        scoped_trace = nsys_insight.open(path, use_cache=use_cache).scope(nvtx="step")
+        assert scoped_trace.top()["calls"].sum() == 2
 
     def test_a_call_without_a_kernel_and_a_kernel_without_a_call(self, tmp_path):
         trace = Trace()
-        trace.thread().call("cudaLaunchKernel_v7000").kernel("stray", at=9_000).launch("k", at=20_000)
+        trace.thread().call("cudaLaunchKernel_v7000").kernel("stray", start=9_000).launch("k", start=20_000)
         path = trace.write(tmp_path / "trace.sqlite")
         assert ask(path, "SELECT count(*), count(api_name) FROM launches") == [(2, 1)]
         assert ask(path, "SELECT count(*) FROM api_calls WHERE call_group = 'launch'") == [(2,)]
 
 
-# Not the numbers that nsys uses: whoever hard-codes those reads the wrong words.
+# These are not the numbers that nsys uses, so that hard-coded numbers give wrong words.
 RENUMBERED = {name: {key + 20: label for key, label in labels.items()} for name, labels in ENUMS.items()}
 
 
@@ -132,17 +130,17 @@ class TestEnums:
         ]  # fmt: skip
         assert ask(path, "SELECT launch_type FROM kernels") == [("coop single device",)]
 
-    def test_numbers_mean_what_the_file_says(self, trace, tmp_path):
+    def test_the_enum_tables_of_the_file_are_used(self, trace, tmp_path):
         self.assert_words(trace.write(tmp_path / "trace.sqlite", enums=RENUMBERED))
 
-    def test_a_misspelt_table_is_read(self, trace, tmp_path):
+    def test_a_misspelt_enum_table_is_read(self, trace, tmp_path):
         renamed = {"ENUM_CUDA_KERNEL_LAUNCH_TYPE": "ENUM_CUDA_KRENEL_LAUNCH_TYPE"}
         self.assert_words(trace.write(tmp_path / "trace.sqlite", renamed_tables=renamed, enums=RENUMBERED))
 
-    def test_without_tables_the_documented_numbers_hold(self, trace, tmp_path):
+    def test_without_enum_tables_the_documented_numbers_are_used(self, trace, tmp_path):
         self.assert_words(trace.write(tmp_path / "trace.sqlite", without_tables=list(ENUMS)))
 
-    def test_an_unknown_number_is_shown_as_it_is(self, trace, tmp_path):
+    def test_an_unknown_number_is_shown_unchanged(self, trace, tmp_path):
         path = trace.write(tmp_path / "trace.sqlite")
         edit(path, "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET copyKind = 99, srcKind = 98")
         assert set(ask(path, "SELECT copy_kind, source_memory FROM memcpys")) == {("kind 99", "memory 98")}
@@ -150,7 +148,7 @@ class TestEnums:
 
 class TestRenamedColumns:
     @pytest.mark.parametrize("version", ["2025.3", "2023.4", "2022.2"])
-    def test_what_was_waited_for_is_told_in_every_version_with_and_without_the_call(self, version, tmp_path):
+    def test_every_version_has_the_kind_of_wait_with_and_without_its_call(self, version, tmp_path):
         trace = Trace()
         trace.thread().launch("k").record(3).sync("stream").sync("event", event=3).sync("device")
         path = trace.write(tmp_path / "trace.sqlite", version=version)
@@ -159,7 +157,7 @@ class TestRenamedColumns:
         edit(path, "DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME")
         assert ask(path, query) == [("stream",), ("event",), ("context",)]
 
-    def test_a_schema_version_that_is_no_number_is_unknown(self, tmp_path):
+    def test_a_schema_version_that_is_not_a_number_is_unknown(self, tmp_path):
         trace = Trace()
         trace.thread().launch("k").sync("stream")
         path = trace.write(tmp_path / "trace.sqlite")
@@ -171,8 +169,8 @@ class TestRenamedColumns:
         trace = Trace()
         trace.thread().launch("k")
         path = trace.write(tmp_path / "trace.sqlite", version=version)
-        ((found,),) = ask(path, "SELECT value FROM capture WHERE name = 'EXPORT_PRODUCT_VERSION'")
-        assert found.startswith(version)
+        ((version_text,),) = ask(path, "SELECT value FROM capture WHERE name = 'EXPORT_PRODUCT_VERSION'")
+        assert version_text.startswith(version)
 
     @pytest.mark.parametrize("bus", ["0000:3B:00.0", 59])
     def test_the_bus_of_a_gpu_is_a_number_or_a_text(self, bus, tmp_path):
@@ -198,28 +196,28 @@ class TestRenamedColumns:
 
     def test_two_processes_may_call_two_gpus_device_0(self, tmp_path):
         trace = Trace()
-        trace.thread(pid=1, gpus=[3]).launch("k", at=0, api=10, queue=0, runs=100)
-        trace.thread(pid=2, gpus=[5]).launch("k", at=0, api=10, queue=0, runs=300)
+        trace.thread(pid=1, gpus=[3]).launch("k", start=0, api=10, queue=0, runs=100)
+        trace.thread(pid=2, gpus=[5]).launch("k", start=0, api=10, queue=0, runs=300)
         path = trace.write(tmp_path / "trace.sqlite")
         assert ask(path, "SELECT gpu_id, duration_ns FROM gpu_busy ORDER BY 1") == [(3, 100), (5, 300)]
 
 
 @st.composite
 def stacks_of_domains(draw):
-    """Strategy of traces of one thread with ranges of up to three domains, at instants that often coincide."""
+    """Draw traces of one thread with ranges of up to three domains, at times that often coincide."""
     trace = Trace()
     host = trace.thread()
     for domain in draw(st.sampled_from([(None,), (None, "x"), (None, "x", "y")])):
-        now, opened = draw(st.integers(0, 3)), []
-        for name, later in draw(st.lists(st.tuples(st.sampled_from(["a", "b", None]), st.integers(0, 2)), max_size=8)):
-            now += later
+        now, open_ranges = draw(st.integers(0, 3)), []
+        for name, gap in draw(st.lists(st.tuples(st.sampled_from(["a", "b", None]), st.integers(0, 2)), max_size=8)):
+            now += gap
             if name is not None:
-                opened.append((name, now))
-            elif opened:
-                host.range(*opened.pop(), now, domain=domain)
-        unclosed = draw(st.integers(0, len(opened)))  # a range that stays open keeps those around it open
-        for level, (name, start) in enumerate(opened):
-            host.range(name, start, None if level < unclosed else now + len(opened) - level, domain=domain)
+                open_ranges.append((name, now))
+            elif open_ranges:
+                host.range(*open_ranges.pop(), now, domain=domain)
+        unclosed = draw(st.integers(0, len(open_ranges)))  # an open range keeps the enclosing ranges open
+        for level, (name, start) in enumerate(open_ranges):
+            host.range(name, start, None if level < unclosed else now + len(open_ranges) - level, domain=domain)
     return trace
 
 
@@ -227,30 +225,30 @@ class TestNvtxDomains:
     @pytest.mark.slow
     @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(trace=stacks_of_domains())
-    def test_nesting_and_places_equal_plain_loops(self, trace, tmp_path):
+    def test_nesting_and_innermost_ranges_equal_plain_loops(self, trace, tmp_path):
         path = trace.write(tmp_path / "trace.sqlite")
         tables = oracle.read(path)
-        nested = oracle.nvtx_nesting(tables)
+        nested_ranges = oracle.nvtx_nesting(tables)
         columns = "start_ns, end_ns, domain, name, depth, path"
-        with nsys_insight.open(path, use_cache=False) as opened:
-            found = opened.sql(f"SELECT {columns} FROM nvtx_nesting").rows()
-            places = dict(
-                opened.sql(
+        with nsys_insight.open(path, use_cache=False) as open_file:
+            rows = open_file.sql(f"SELECT {columns} FROM nvtx_nesting").rows()
+            names_by_time = dict(
+                open_file.sql(
                     "SELECT p.start_ns, n.name FROM nvtx_places AS p LEFT JOIN nvtx_nesting AS n USING (range_id)"
                 ).rows()
             )
         expected = [
             (row["start"], row["end"], row["domain"], row["name"], row["depth"], "/".join(row["path"]))
-            for row in nested
+            for row in nested_ranges
         ]
-        assert sorted(map(str, found)) == sorted(map(str, expected))
-        ranges, place = oracle.nvtx_ranges(tables), None
+        assert sorted(map(str, rows)) == sorted(map(str, expected))
+        ranges, current_name = oracle.nvtx_ranges(tables), None
         for instant in range(40):
-            place = places.get(instant, place)
-            around = oracle.open_at(ranges, trace.rows["NVTX_EVENTS"][0]["globalTid"], instant) if ranges else []
-            assert place == (around[0]["name"] if around else None), instant
+            current_name = names_by_time.get(instant, current_name)
+            open_ranges = oracle.open_at(ranges, trace.rows["NVTX_EVENTS"][0]["globalTid"], instant) if ranges else []
+            assert current_name == (open_ranges[0]["name"] if open_ranges else None), instant
 
-    def test_a_path_goes_through_domains_and_names_only_what_is_around_all_of_a_range(self, tmp_path):
+    def test_a_path_crosses_domains_and_has_only_ranges_that_enclose_the_full_range(self, tmp_path):
         trace = Trace()
         trace.thread().range("step", 0, 100).range("all_reduce", 10, 40, domain="NCCL").range("copy", 20, 30).range(
             "request", 50, 150, domain="server"
@@ -260,8 +258,8 @@ class TestNvtxDomains:
             ("step",), ("step/all_reduce",), ("step/all_reduce/copy",), ("request",), ("request/late",),
             ("request/next",), ("request/next/scan",),
         ]  # fmt: skip
-        scoped = nsys_insight.open(path).scope(nvtx="request/next")
-        assert scoped.sql("SELECT name FROM nvtx_ranges ORDER BY 1").rows() == [("next",), ("scan",)]
+        scoped_trace = nsys_insight.open(path).scope(nvtx="request/next")
+        assert scoped_trace.sql("SELECT name FROM nvtx_ranges ORDER BY 1").rows() == [("next",), ("scan",)]
 
 
 class TestOddTimes:
@@ -276,11 +274,13 @@ class TestOddTimes:
             assert ask(path, f"SELECT gpu_id, start_ns, end_ns FROM {view} ORDER BY ALL", use_cache=False) == spans
 
     @pytest.mark.slow
-    def test_before_zero_backwards_at_once_and_inside_each_other(self, tmp_path):
+    def test_negative_swapped_empty_and_nested_times(self, tmp_path):
         trace = Trace()
         host = trace.thread()
-        host.kernel("long", at=-1_000, runs=1_500).kernel("inside", at=-500, runs=100, stream=13)
-        host.kernel("backwards", at=800, runs=-300).kernel("instant", at=900, runs=0).kernel("last", at=1_000, runs=10)
+        host.kernel("long", start=-1_000, runs=1_500).kernel("inside", start=-500, runs=100, stream=13)
+        host.kernel("backwards", start=800, runs=-300).kernel("instant", start=900, runs=0).kernel(
+            "last", start=1_000, runs=10
+        )
         path = trace.write(tmp_path / "trace.sqlite")
         # The gap before 800 begins where the long kernel ends, at 500, not where the one before in time does, at -400.
         gaps = "SELECT start_ns, end_ns FROM gpu_gaps ORDER BY 1"
@@ -289,35 +289,43 @@ class TestOddTimes:
         assert ask(path, "SELECT start_ns, end_ns FROM wall") == [(-1_000, 1_010)]
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("whole", [None, 500])
-    def test_what_ends_before_it_starts_took_no_time_and_is_shown_as_recorded(self, whole, tmp_path):
+    @pytest.mark.parametrize("graph_ns", [None, 500])
+    def test_an_event_that_ends_before_it_starts_has_no_duration_and_its_recorded_times(self, graph_ns, tmp_path):
         trace = Trace()
-        host = trace.thread().launch("k").copy("H2D", 4).memset(4).sync("stream").osrt("poll").graph_launch(whole=whole)
+        host = (
+            trace.thread()
+            .launch("k")
+            .copy("H2D", 4)
+            .memset(4)
+            .sync("stream")
+            .osrt("poll")
+            .graph_launch(graph_ns=graph_ns)
+        )
         trace.overhead("CUPTI Buffer flush", 10, 20, host)
         host.range("step", 0, host.now).range("open", 1, None)
-        swapped = [
+        swapped_rows = [
             row
             for rows in trace.rows.values()
             for row in rows
             if row.get("end") is not None and row["end"] > row["start"]
         ]
-        for row in swapped:
+        for row in swapped_rows:
             row["start"], row["end"] = row["end"], row["start"]
         path = trace.write(tmp_path / "trace.sqlite")
-        timed = []
-        with open_trace(path) as opened:
-            for view in views.documented():
-                columns = {*opened.sql(f"FROM {view} LIMIT 0").columns}
+        timed_views = []
+        with open_trace(path) as open_file:
+            for view in views.documented_views():
+                columns = {*open_file.sql(f"FROM {view} LIMIT 0").columns}
                 if view not in DISJOINT and columns >= {"start_ns", "end_ns", "duration_ns"}:
-                    timed.append(view)
-                    rows = opened.sql(f"SELECT start_ns, end_ns, duration_ns FROM {view}").rows()
+                    timed_views.append(view)
+                    rows = open_file.sql(f"SELECT start_ns, end_ns, duration_ns FROM {view}").rows()
                     assert [row for row in rows if row[2] != (None if row[1] is None else 0)] == [], view
                     assert [row for row in rows if row[1] is not None and row[1] > row[0]] == [], view
-        assert {"kernels", "api_calls", "nvtx_ranges", "syncs", "os_calls"} <= set(timed)
+        assert {"kernels", "api_calls", "nvtx_ranges", "syncs", "os_calls"} <= set(timed_views)
         assert ask(path, "SELECT api_duration_ns FROM launches") == [(0,)]
         assert ask(path, "SELECT duration_ns FROM nvtx_ranges WHERE name = 'open'") == [(None,)]
 
-    def test_streams_and_events_of_no_number_are_unknown(self, tmp_path):
+    def test_streams_and_events_without_a_number_are_unknown(self, tmp_path):
         trace = Trace()
         trace.thread().launch("k").sync("device")
         path = trace.write(tmp_path / "trace.sqlite")
@@ -327,7 +335,7 @@ class TestOddTimes:
 class TestOddText:
     @pytest.mark.slow
     @pytest.mark.parametrize("use_cache", [False, True])
-    def test_text_that_is_not_utf8_is_shown_and_nothing_is_dropped(self, tmp_path, use_cache):
+    def test_text_that_is_not_utf8_is_escaped_and_no_row_is_dropped(self, tmp_path, use_cache):
         trace = Trace().gpu(0, name=b"GPU \xe9").diagnostic(b"lost \x80\x81 events")
         host = trace.thread(process=b"./app\xff", name=b"worker \xfe").range(b"step \xff", 0, 90_000)
         host.range("naïve", 0, 95_000, domain=b"dom\xc3").range(b"registered \xff", 0, 99_000, registered=True)
@@ -345,47 +353,49 @@ class TestOddText:
         assert names("threads") == {r"worker \xFE"}
         assert names("diagnostics", "message") == {r"lost \x80\x81 events"}
         assert names("os_calls") == {r"poll\xF0"}
-        with nsys_insight.open(path, use_cache=use_cache) as opened:
-            assert opened.top()["calls"].sum() == 3
-            assert opened.info().height > 5
+        with nsys_insight.open(path, use_cache=use_cache) as open_file:
+            assert open_file.top()["calls"].sum() == 3
+            assert open_file.info().height > 5
 
 
 class TestOneLineOfTime:
-    """GPUs' times laid one after the other, to be sorted by one number."""
+    """The times of all GPUs as positions on one line, which sort by one number."""
 
-    @pytest.mark.parametrize("known", [{}, {"CUPTI_ACTIVITY_KIND_KERNEL": (2_005_000, 2_025_000)}])
+    @pytest.mark.parametrize("known_bounds", [{}, {"CUPTI_ACTIVITY_KIND_KERNEL": (2_005_000, 2_025_000)}])
     @pytest.mark.parametrize("gpu", [None, 0, 1, 7])
-    def test_a_place_leads_back_to_its_gpu_and_time(self, tmp_path, gpu, known):
+    def test_a_position_converts_back_to_its_gpu_and_time(self, tmp_path, gpu, known_bounds):
         trace = Trace()
-        trace.thread().launch("k", at=2_000_000, runs=40_000).copy("H2D", 4)
-        with open_trace(trace.write(tmp_path / "t.sqlite")) as opened:
-            opened.sql("FROM _gpu_reach LIMIT 0")
-            connection = opened._connection.duckdb
-            gpus.create_line(connection, known)
-            (first, last), *_ = opened.rows("SELECT min(start_ns) AS first_ns, max(end_ns) AS last_ns FROM _gpu_work")
+        trace.thread().launch("k", start=2_000_000, runs=40_000).copy("H2D", 4)
+        with open_trace(trace.write(tmp_path / "t.sqlite")) as open_file:
+            open_file.sql("FROM _gpu_reach LIMIT 0")
+            connection = open_file._connection.duckdb
+            gpus.create_timeline_macros(connection, known_bounds)
+            (first, last), *_ = open_file.rows(
+                "SELECT min(start_ns) AS first_ns, max(end_ns) AS last_ns FROM _gpu_work"
+            )
             for ns in (first, last):
-                place = f"on_line({literal(gpu)}, {ns})"
-                found = connection.execute(f"SELECT gpu_on_line({place}), ns_on_line({place})").fetchall()
-                assert found == [(gpu, ns)]
+                position = f"on_line({literal(gpu)}, {ns})"
+                rows = connection.execute(f"SELECT gpu_on_line({position}), ns_on_line({position})").fetchall()
+                assert rows == [(gpu, ns)]
 
-    def test_a_device_of_no_number_stops_nothing(self, tmp_path):
+    def test_a_device_without_a_number_has_rows(self, tmp_path):
         trace = Trace()
-        trace.thread().launch("k", device=4_294_967_295).launch("k", device=0, at=1 << 50)
+        trace.thread().launch("k", device=4_294_967_295).launch("k", device=0, start=1 << 50)
         path = trace.write(tmp_path / "t.sqlite")
         assert sorted(ask(path, "SELECT gpu_id FROM _gpu_reach"), key=str) == [(0,), (None,)]
 
 
 @pytest.mark.slow
-def test_a_view_about_what_a_trace_lacks_has_the_columns_that_it_has_and_no_rows(monkeypatch):
-    """Such a view is created without what it is made of, which takes long to plan."""
+def test_a_view_without_its_table_has_all_columns_and_no_rows(monkeypatch):
+    """Such a view is created without its query, which takes long to plan."""
 
-    def answers():
+    def read_answers():
         with nsys_insight.open(SAMPLES / "decode_eager.sqlite") as trace:
-            found = {name: trace.sql(f"FROM {name}") for name in names}
-            return {name: (answer.columns, answer.rows()) for name, answer in found.items()}
+            answers = {name: trace.sql(f"FROM {name}") for name in names}
+            return {name: (answer.columns, answer.rows()) for name, answer in answers.items()}
 
-    names = [view.name for view in views.documented().values() if view.topic in views.SUBJECTS]
-    quick = answers()
-    monkeypatch.setattr(views, "SUBJECTS", {})
-    assert answers() == quick
-    assert all(columns and not rows for columns, rows in quick.values())
+    names = [view.name for view in views.documented_views().values() if view.topic in views.RAW_TABLE_BY_TOPIC]
+    quick_answers = read_answers()
+    monkeypatch.setattr(views, "RAW_TABLE_BY_TOPIC", {})
+    assert read_answers() == quick_answers
+    assert all(columns and not rows for columns, rows in quick_answers.values())

@@ -1,4 +1,4 @@
-"""What ncu printed is read as it was meant: every number, in its base unit, whatever the locale and the version."""
+"""Pages of ncu are read correctly: every number in its base unit, in any locale and of any version."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from nsys_insight.errors import TraceError
 from nsys_insight.ingest.ncu.pages import (
-    base_unit,
-    decimal_mark,
-    details_names,
-    merge,
-    number,
+    convert_unit,
+    find_decimal_mark,
+    merge_launches,
     parse,
-    read,
+    parse_number,
+    read_details_names,
+    read_file,
     report_name,
 )
 
@@ -52,7 +52,7 @@ class TestRawPage:
     @pytest.mark.parametrize("file", RAW_FILES, ids=lambda file: f"{file.parent.name}/{file.name}")
     def test_every_numeric_cell_is_there_in_its_base_unit(self, file):
         header, units, *rows = csv.reader(io.StringIO(file.read_text(encoding="utf-8")))
-        launches = {launch.ncu_id: launch for launch in read(file)}
+        launches = {launch.ncu_id: launch for launch in read_file(file)}
         checked = 0
         for row in rows:
             metrics = launches[int(row[0])].metrics
@@ -65,7 +65,7 @@ class TestRawPage:
         assert checked > 50 * len(rows)
 
     def test_a_launch_is_identified(self):
-        launch = read(ZOO)[12]
+        launch = read_file(ZOO)[12]
         assert (launch.report, launch.ncu_id, launch.process_id, launch.process_name) == (
             "zoo_a",
             12,
@@ -76,8 +76,8 @@ class TestRawPage:
         assert (launch.device_id, launch.stream_id, launch.compute_capability) == (0, 7, "9.0")
         assert launch.kernel.startswith("void at::elementwise_kernel<128, 2,")
 
-    def test_what_is_no_number_is_text_or_unknown(self):
-        metrics = read(ZOO)[0].metrics
+    def test_a_cell_that_is_not_a_number_is_text_or_unknown(self):
+        metrics = read_file(ZOO)[0].metrics
         assert metrics["device__attribute_display_name"].text == "NVIDIA H200"
         assert metrics["device__attribute_display_name"].value is None
         assert metrics["derived_tempMetric4"] == (None, None, None)  # nan
@@ -89,55 +89,55 @@ class TestDetailsPage:
         self.agree(DATA / f"{name}.ncu.raw.csv", DATA / f"{name}.ncu.details.csv")
 
     @pytest.mark.parametrize("details", shared_files("traces/ncu/*.details.csv"), ids=lambda file: file.name)
-    def test_so_do_whole_files(self, details):
+    def test_complete_files_agree_with_the_raw_page(self, details):
         self.agree(details.with_name(details.name.replace("details", "raw")), details)
 
     @staticmethod
     def agree(raw_file, details_file):
-        raw = {launch.key: launch for launch in read(raw_file)}
-        compared = 0
+        raw = {launch.key: launch for launch in read_file(raw_file)}
+        compared_count = 0
         for row in csv.DictReader(io.StringIO(details_file.read_text(encoding="utf-8"))):
-            metric = details_names().get((row["Section Name"], row["Metric Name"]))
+            metric = read_details_names().get((row["Section Name"], row["Metric Name"]))
             cell = row["Metric Value"].replace(",", "")
             if not metric or not re.fullmatch(r"-?\d+(\.\d+)?", cell):
                 continue
-            (launch,) = (one for one in raw.values() if one.ncu_id == int(row["ID"]))
-            unit, factor = base_unit(row["Metric Unit"])
-            places = len(cell.partition(".")[2])
+            (launch,) = (candidate for candidate in raw.values() if candidate.ncu_id == int(row["ID"]))
+            unit, factor = convert_unit(row["Metric Unit"])
+            decimals = len(cell.partition(".")[2])
             value = launch.metrics[metric]
-            assert value.value == pytest.approx(float(cell) * factor, abs=0.51 * factor / 10**places), metric
+            assert value.value == pytest.approx(float(cell) * factor, abs=0.51 * factor / 10**decimals), metric
             assert value.unit == (unit or None), metric
-            compared += 1
-        assert compared > 40
+            compared_count += 1
+        assert compared_count > 40
 
     @pytest.mark.parametrize("file", DETAILS_FILES, ids=lambda file: f"{file.parent.name}/{file.name}")
     def test_it_has_metrics_and_rules(self, file):
-        launches = read(file)
+        launches = read_file(file)
         assert all(launch.rules for launch in launches)
-        # Of most launches the committed file of zoo_a has the rules alone.
+        # The committed file of zoo_a has only the rules for most launches.
         times = [launch.metrics["gpu__time_duration.sum"] for launch in launches if launch.metrics]
         assert times
         assert all(time.value > 0 and time.unit == "ns" for time in times)
 
     def test_a_rule_carries_its_estimate(self):
-        (launch,) = (launch for launch in read(DETAILS) if launch.ncu_id == 12)
+        (launch,) = (launch for launch in read_file(DETAILS) if launch.ncu_id == 12)
         rule = next(rule for rule in launch.rules if rule.rule == "UncoalescedGlobalAccess")
         assert (rule.kind, rule.speedup_type, rule.speedup_pct) == ("OPT", "global", 76.95)
         assert "excessive sectors" in rule.description
 
     def test_both_pages_of_a_report_are_one_launch(self):
-        found = {}
+        launches = {}
         for file in (DETAILS, ZOO):
-            merge(found, read(file))
-        assert len(found) == 16
-        (launch,) = (launch for launch in found.values() if launch.ncu_id == 12)
+            merge_launches(launches, read_file(file))
+        assert len(launches) == 16
+        (launch,) = (launch for launch in launches.values() if launch.ncu_id == 12)
         assert launch.rules
         assert launch.metrics["l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"].value == 524288
         assert launch.metrics["gpu__time_duration.sum"].value == 119616  # the raw page's, not 119.62 us
 
-    def test_a_thousand_separator_is_no_decimal_point(self):
+    def test_a_thousand_separator_is_not_a_decimal_point(self):
         for file in shared_files("foreign/copy_blocked*.csv"):
-            (launch,) = read(file)
+            (launch,) = read_file(file)
             assert launch.metrics["gpu__time_duration.sum"].value == 21_058_944
             assert launch.metrics["gpc__cycles_elapsed.max"].value == 12_319_469
             assert launch.metrics["dram__cycles_elapsed.avg.per_second"].value == 4_963_609_951.19
@@ -163,12 +163,12 @@ HEADER = [
     "Device",
     "CC",
 ]
-ONE = ["0", "7", "app", "127.0.0.1", "k(int, float)", "1", "7", "(256, 1, 1)", "(2, 3, 4)", "0", "9.0"]
+LAUNCH_CELLS = ["0", "7", "app", "127.0.0.1", "k(int, float)", "1", "7", "(256, 1, 1)", "(2, 3, 4)", "0", "9.0"]
 TIME, BYTES = "gpu__time_duration.sum", "dram__bytes_read.sum"
 
 
 class TestVariants:
-    """The same two values (2,500 ns and 1,234,567 bytes), as ncu prints them here and there."""
+    """The same two values (2,500 ns and 1,234,567 bytes), in the formats that ncu prints."""
 
     def values(self, text):
         (launch,) = parse(text, "a.csv")
@@ -189,14 +189,14 @@ class TestVariants:
         ],
     )
     def test_units_and_locales(self, units, cells):
-        text = page([*HEADER, TIME, BYTES], [""] * 11 + units, ONE + cells)
+        text = page([*HEADER, TIME, BYTES], [""] * 11 + units, LAUNCH_CELLS + cells)
         assert self.values(text) == (2500, pytest.approx(1_234_567))
 
     def test_without_a_row_of_units_values_are_as_printed(self):
-        assert self.values(page([*HEADER, TIME, BYTES], [*ONE, "2500", "1234567"])) == (2500, 1_234_567)
+        assert self.values(page([*HEADER, TIME, BYTES], [*LAUNCH_CELLS, "2500", "1234567"])) == (2500, 1_234_567)
 
-    def test_with_what_the_program_and_ncu_print_in_between(self):
-        lines = page([*HEADER, TIME, BYTES], [""] * 11 + ["us", "byte"], [*ONE, "2.5", "1234567"]).splitlines()
+    def test_output_of_the_program_and_of_ncu_between_the_lines_is_skipped(self):
+        lines = page([*HEADER, TIME, BYTES], [""] * 11 + ["us", "byte"], [*LAUNCH_CELLS, "2.5", "1234567"]).splitlines()
         text = "\n".join(
             [
                 "==PROF== Connected to process 7",
@@ -217,25 +217,25 @@ class TestVariants:
             "Id:Domain:Start/Stop_Range:PL_Type",
         ]
         header = [*HEADER[:4], *ranges, *HEADER[4:], TIME, BYTES]
-        row = [*ONE[:4], '"<default domain>:decode_step:none"', "", *ONE[4:], "2.5", "1234567"]
+        row = [*LAUNCH_CELLS[:4], '"<default domain>:decode_step:none"', "", *LAUNCH_CELLS[4:], "2.5", "1234567"]
         assert self.values(page(header, [""] * 13 + ["us", "byte"], row)) == (2500, 1_234_567)
 
     def test_with_nvtx_columns_after_it(self):
         ranges = ["thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg"]
-        text = page([*HEADER, *ranges, TIME, BYTES], [""] * 12 + ["us", "byte"], [*ONE, "1", "2.5", "1234567"])
+        text = page([*HEADER, *ranges, TIME, BYTES], [""] * 12 + ["us", "byte"], [*LAUNCH_CELLS, "1", "2.5", "1234567"])
         (launch,) = parse(text, "a.csv")
         assert set(launch.metrics) == {TIME, BYTES}
 
     @pytest.mark.parametrize("cell", ["n/a", "N/A", "nan", "", "no data", "(!) nan", "(!) n/a", "inf"])
-    def test_what_was_not_measured_is_null(self, cell):
-        (launch,) = parse(page([*HEADER, TIME, BYTES], [""] * 11 + ["us", "byte"], [*ONE, cell, "5"]), "a.csv")
+    def test_an_unmeasured_value_is_null(self, cell):
+        (launch,) = parse(page([*HEADER, TIME, BYTES], [""] * 11 + ["us", "byte"], [*LAUNCH_CELLS, cell, "5"]), "a.csv")
         assert launch.metrics[TIME] == (None, "ns", None)
 
     def test_with_a_byte_order_mark_and_windows_line_ends(self, tmp_path):
         file = tmp_path / "a.ncu.raw.csv"
-        text = page([*HEADER, TIME, BYTES], [""] * 11 + ["us", "byte"], [*ONE, "2.5", "1234567"])
+        text = page([*HEADER, TIME, BYTES], [""] * 11 + ["us", "byte"], [*LAUNCH_CELLS, "2.5", "1234567"])
         file.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
-        (launch,) = read(file)
+        (launch,) = read_file(file)
         assert launch.metrics[TIME].value == 2500
 
     def test_both_pages_in_one_text(self):
@@ -250,34 +250,34 @@ class TestVariants:
                 "Rule Type",
                 "Rule Description",
             ],
-            [*ONE, "Occupancy", "Achieved Occupancy", "%", "42.5", "", "", ""],
-            [*ONE, "SpeedOfLight", "", "", "", "SOLBottleneck", "OPT", 'a "quoted"\nsecond line'],
+            [*LAUNCH_CELLS, "Occupancy", "Achieved Occupancy", "%", "42.5", "", "", ""],
+            [*LAUNCH_CELLS, "SpeedOfLight", "", "", "", "SOLBottleneck", "OPT", 'a "quoted"\nsecond line'],
         )
-        raw = page([*HEADER, TIME, BYTES], [""] * 11 + ["us", "byte"], [*ONE, "2.5", "1234567"])
+        raw = page([*HEADER, TIME, BYTES], [""] * 11 + ["us", "byte"], [*LAUNCH_CELLS, "2.5", "1234567"])
         (launch,) = parse(raw + details, "a.csv")
         assert launch.metrics["sm__warps_active.avg.pct_of_peak_sustained_active"].value == 42.5
         assert launch.rules[0].description == 'a "quoted"\nsecond line'
         assert launch.rules[0].speedup_pct is None
 
     @pytest.mark.parametrize("text", ["", "a,b\n1,2\n", '"ID","Kernel Name"\n', "==ERROR== no kernels\n"])
-    def test_what_is_no_page_is_an_error(self, text):
+    def test_a_file_that_is_not_a_page_is_an_error(self, text):
         with pytest.raises(TraceError, match=r"a\.csv is not a CSV page of ncu"):
             parse(text, "a.csv")
 
 
 class TestCells:
     @given(st.floats(-1e12, 1e12, allow_nan=False), st.sampled_from([0, 2, 3, 6]))
-    def test_a_number_is_read_in_either_locale(self, value, places):
-        english = f"{value:,.{places}f}"
+    def test_a_number_is_read_in_either_locale(self, value, decimals):
+        english = f"{value:,.{decimals}f}"
         german = english.translate(str.maketrans(",.", ".,"))
-        wanted = pytest.approx(float(f"{value:.{places}f}"))
-        assert number(english, ".") == wanted
-        assert number(german, ",") == wanted
+        expected = pytest.approx(float(f"{value:.{decimals}f}"))
+        assert parse_number(english, ".") == expected
+        assert parse_number(german, ",") == expected
 
-    def test_the_mark_is_told_by_what_can_mean_only_one_thing(self):
-        assert decimal_mark(["1,234", "12,5"]) == ","
-        assert decimal_mark(["1,234", "12.5"]) == "."
-        assert decimal_mark(["1,234", "5"]) == "."
+    def test_the_decimal_mark_is_found_from_unambiguous_numbers(self):
+        assert find_decimal_mark(["1,234", "12,5"]) == ","
+        assert find_decimal_mark(["1,234", "12.5"]) == "."
+        assert find_decimal_mark(["1,234", "5"]) == "."
 
     @pytest.mark.parametrize(
         ("unit", "base", "factor"),
@@ -290,7 +290,7 @@ class TestCells:
         ],
     )  # fmt: skip
     def test_units(self, unit, base, factor):
-        assert base_unit(unit) == (base, pytest.approx(factor))
+        assert convert_unit(unit) == (base, pytest.approx(factor))
 
     @pytest.mark.parametrize(
         "file", ["d.ncu.raw.csv", "d.ncu.details.csv", "d.ncu-rep", "d.csv", "d_raw.csv", "d-details.csv"]

@@ -1,4 +1,4 @@
-"""The report, the join with the trace, the comparison, and the commands as users meet them."""
+"""The report, the join with the trace, the comparison, and the commands."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pytest
 import nsys_insight
 from nsys_insight.errors import ToolError, TraceError
 from nsys_insight.ingest.ncu import store, tool
-from nsys_insight.ingest.ncu.pages import Launch, Metric, read
+from nsys_insight.ingest.ncu.pages import Launch, Metric, read_file
 from nsys_insight.ncu import diff, report
 from nsys_insight.ncu.data import NcuData
-from nsys_insight.ncu.rules import targets_of
+from nsys_insight.ncu.rules import check_targets
 
 REPOSITORY = Path(__file__).parents[1]
 DATA = Path(__file__).parent / "data" / "ncu"
@@ -44,49 +44,51 @@ def run(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def targets(zoo):
-    with NcuData(zoo) as measured:
-        rows = {row["launch"]: row for row in measured.rows("FROM ncu_kernels")}
-        return {number: (rows[number], of) for number, of in targets_of(measured).items()}
+    with NcuData(zoo) as data:
+        rows = {row["launch"]: row for row in data.rows("FROM ncu_kernels")}
+        return {number: (rows[number], results) for number, results in check_targets(data).items()}
 
 
 class TestTargets:
-    """A target holds of kernels of which it is one, where its metric was collected."""
+    """A target applies to some classes of kernels, if its metric was collected."""
 
     @pytest.mark.slow
     def test_values_are_those_of_the_metrics(self, targets):
-        for row, found in targets.values():
-            reached = {one.target: one.value_pct for one in found}
-            if "global load efficiency" in reached:
-                assert reached["global load efficiency"] == pytest.approx(row["load_bytes_per_sector_ratio"] / 0.32)
-            if "warp execution efficiency" in reached:
-                assert reached["warp execution efficiency"] == pytest.approx(100 - row["divergence_pct"])
+        for row, results in targets.values():
+            value_by_target = {result.target: result.value_pct for result in results}
+            if "global load efficiency" in value_by_target:
+                assert value_by_target["global load efficiency"] == pytest.approx(
+                    row["load_bytes_per_sector_ratio"] / 0.32
+                )
+            if "warp execution efficiency" in value_by_target:
+                assert value_by_target["warp execution efficiency"] == pytest.approx(100 - row["divergence_pct"])
 
-    def test_a_copy_that_fills_dram_meets_what_is_asked_of_it(self, targets):
-        _, found = targets[3]  # scale: 87 % of DRAM's peak
-        met = {one.target: one.is_met for one in found}
-        assert met["DRAM throughput"]
-        assert met["global load efficiency"]
-        assert "SM throughput" not in met
+    def test_a_copy_that_fills_dram_meets_its_targets(self, targets):
+        _, results = targets[3]  # scale: 87 % of DRAM's peak
+        is_met_by_target = {result.target: result.is_met for result in results}
+        assert is_met_by_target["DRAM throughput"]
+        assert is_met_by_target["global load efficiency"]
+        assert "SM throughput" not in is_met_by_target
 
     def test_a_gather_does_not_use_what_it_loads(self, targets):
-        _, found = targets[10]
-        (efficiency,) = [one for one in found if one.target == "global load efficiency"]
+        _, results = targets[10]
+        (efficiency,) = [result for result in results if result.target == "global load efficiency"]
         assert not efficiency.is_met
 
-    def test_what_computes_is_not_asked_for_bandwidth_or_occupancy(self, targets):
-        for row, found in targets.values():
-            names = {one.target for one in found}
+    def test_compute_bound_kernels_have_no_bandwidth_or_occupancy_target(self, targets):
+        for row, results in targets.values():
+            names = {result.target for result in results}
             if row["bound"] == "compute":
                 assert not names & {"DRAM throughput", "achieved occupancy", "L2 hits"}
 
-    def test_what_was_not_measured_is_no_target(self, tmp_path):
-        launch = replace(read(ZOO_FILES[0])[3], metrics={"gpu__time_duration.sum": Metric(1000.0, "ns")})
-        with NcuData(store.write([launch], tmp_path / "less.ncu.duckdb")) as measured:
-            assert targets_of(measured) == {}
+    def test_an_unmeasured_metric_is_not_a_target(self, tmp_path):
+        launch = replace(read_file(ZOO_FILES[0])[3], metrics={"gpu__time_duration.sum": Metric(1000.0, "ns")})
+        with NcuData(store.write([launch], tmp_path / "less.ncu.duckdb")) as data:
+            assert check_targets(data) == {}
 
 
 class TestKernels:
-    """What each kernel of the zoo is bound by is known: it was chosen for it."""
+    """The kernels of the zoo were chosen for their known bounds."""
 
     @pytest.mark.parametrize(
         ("launch", "bound"),
@@ -102,18 +104,18 @@ class TestKernels:
         ],
     )
     def test_the_class(self, zoo, launch, bound):
-        with NcuData(zoo) as measured:
-            (row,) = measured.rows(f"FROM ncu_kernels WHERE launch = {launch}")
+        with NcuData(zoo) as data:
+            (row,) = data.rows(f"FROM ncu_kernels WHERE launch = {launch}")
         assert (row["bound"], row["memory_level"]) == bound
 
     @pytest.mark.slow
     def test_the_columns_are_the_metrics_and_their_ratios(self, zoo):
-        launches = read(ZOO_FILES[0])
-        with NcuData(zoo) as measured:
-            rows = {row["launch"]: row for row in measured.rows("FROM ncu_kernels")}
+        launches = read_file(ZOO_FILES[0])
+        with NcuData(zoo) as data:
+            rows = {row["launch"]: row for row in data.rows("FROM ncu_kernels")}
         assert len(rows) == len(launches) == 16
         for number, launch in enumerate(launches):
-            metric = {name: one.value for name, one in launch.metrics.items()}
+            metric = {name: value.value for name, value in launch.metrics.items()}
             row = rows[number]
             assert row["duration_ns"] == metric["gpu__time_duration.sum"]
             assert row["dram_pct"] == metric["gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"]
@@ -138,16 +140,18 @@ class TestKernels:
     @pytest.mark.slow
     def test_stalls_are_shares_of_all_reasons(self, zoo):
         prefix, suffix = "smsp__average_warps_issue_stalled_", "_per_issue_active.ratio"
-        with NcuData(zoo) as measured:
-            rows = measured.rows("FROM ncu_stalls")
-        for number, launch in enumerate(read(ZOO_FILES[0])):
+        with NcuData(zoo) as data:
+            rows = data.rows("FROM ncu_stalls")
+        for number, launch in enumerate(read_file(ZOO_FILES[0])):
             cycles = {
-                name.removeprefix(prefix).removesuffix(suffix): one.value
-                for name, one in launch.metrics.items()
+                name.removeprefix(prefix).removesuffix(suffix): value.value
+                for name, value in launch.metrics.items()
                 if name.startswith(prefix) and name.endswith(suffix) and "not_issued" not in name
             }
             shares = {row["reason"]: row["stall_pct"] for row in rows if row["launch"] == number}
-            assert shares == pytest.approx({reason: 100 * one / sum(cycles.values()) for reason, one in cycles.items()})
+            assert shares == pytest.approx(
+                {reason: 100 * value / sum(cycles.values()) for reason, value in cycles.items()}
+            )
             assert sum(shares.values()) == pytest.approx(100)
 
     @pytest.mark.slow
@@ -173,47 +177,47 @@ class TestKernels:
              {"name_arch": 90, "name_alignment": 8, "name_schedule": "cooperative", "name_math": "tensorop"}),
         ],
     )  # fmt: skip
-    def test_implementation_and_what_a_name_says(self, tmp_path, name, implementation, facts):
-        one = Launch(
+    def test_the_implementation_and_the_facts_in_a_kernel_name(self, tmp_path, name, implementation, facts):
+        launch = Launch(
             "r", 0, 1, "app", name, 1, 7, 0, "9.0", (1, 1, 1), (32, 1, 1), {"gpu__time_duration.sum": Metric(1, "ns")}
         )
-        with NcuData(store.write([one], tmp_path / "a.ncu.duckdb")) as measured:
-            (row,) = measured.rows("FROM ncu_kernels")
+        with NcuData(store.write([launch], tmp_path / "a.ncu.duckdb")) as data:
+            (row,) = data.rows("FROM ncu_kernels")
         assert row["implementation"] == implementation
         assert {key: row[key] for key in facts} == facts
 
-    def test_the_user_knows_better(self, tmp_path):
-        with NcuData(store.write(read(CHURN_FILES[0]), tmp_path / "a.ncu.duckdb", "cute")) as measured:
-            assert {row["implementation"] for row in measured.rows("FROM ncu_kernels")} == {"cute"}
+    def test_the_implementation_that_the_user_gives_has_precedence(self, tmp_path):
+        with NcuData(store.write(read_file(CHURN_FILES[0]), tmp_path / "a.ncu.duckdb", "cute")) as data:
+            assert {row["implementation"] for row in data.rows("FROM ncu_kernels")} == {"cute"}
 
 
 class TestReport:
     @pytest.mark.slow
     def test_it_groups_launches_and_shares_sum_to_all(self, churn):
-        with NcuData(churn) as measured:
-            built = report.build(measured, "churn")
-        assert [(one.row["short_name"], len(one.launches)) for one in built.kernels] == [
+        with NcuData(churn) as data:
+            kernel_report = report.build(data, "churn")
+        assert [(kernel.row["short_name"], len(kernel.launches)) for kernel in kernel_report.kernels] == [
             ("rowsum", 1), ("add", 1), ("relu", 1), ("scale", 1),
         ]  # fmt: skip
-        assert sum(one.share_pct for one in built.kernels) == pytest.approx(100)
+        assert sum(kernel.share_pct for kernel in kernel_report.kernels) == pytest.approx(100)
 
     @pytest.mark.slow
     def test_findings_are_sorted_and_priorities_by_time(self, zoo):
-        with NcuData(zoo) as measured:
-            built = report.build(measured, "zoo")
+        with NcuData(zoo) as data:
+            kernel_report = report.build(data, "zoo")
         order = ["critical", "warning", "info"]
-        for one in built.kernels:
-            severities = [order.index(finding.severity) for finding in one.findings]
+        for kernel in kernel_report.kernels:
+            severities = [order.index(finding.severity) for finding in kernel.findings]
             assert severities == sorted(severities)
-        (transpose,) = (one for one in built.priorities if one.kernel.row["launch"] == 12)
+        (transpose,) = (priority for priority in kernel_report.priorities if priority.kernel.row["launch"] == 12)
         assert transpose.saving_pct == 79.21
         assert transpose.saving_ns == pytest.approx(0.7921 * 119_616)
 
     @pytest.mark.slow
     def test_the_eight_diagnostics_have_figures(self, zoo):
-        with NcuData(zoo) as measured:
-            built = report.build(measured, "zoo")
-        (gemm,) = (one for one in built.kernels if one.row["launch"] == 0)
+        with NcuData(zoo) as data:
+            kernel_report = report.build(data, "zoo")
+        (gemm,) = (kernel for kernel in kernel_report.kernels if kernel.row["launch"] == 0)
         assert gemm.diagnostics["roofline"].startswith("compute side, near the roof: SM 93.4 %")
         assert "tensor 97.0 %" in gemm.diagnostics["pipes"]
         assert "limited by registers and shared memory" in gemm.diagnostics["occupancy"]
@@ -225,23 +229,23 @@ class TestReport:
 
     @pytest.mark.parametrize("fmt", ["table", "markdown", "json"])
     def test_every_format(self, run, fmt):
-        done = run("ncu", "report", *ZOO_FILES, "--format", fmt, "-n", 0)
-        assert done.returncode == 0, done.stderr
+        result = run("ncu", "report", *ZOO_FILES, "--format", fmt, "-n", 0)
+        assert result.returncode == 0, result.stderr
         if fmt == "json":
-            object_ = json.loads(done.stdout)
+            object_ = json.loads(result.stdout)
             assert len(object_["kernels"]) == 16
             assert object_["kernels"][0]["findings"][0]["evidence"]["sm_pct"] == pytest.approx(93.370948)
         else:
-            assert "Global loads are not coalesced" in done.stdout
-            assert "32" in done.stdout
-            assert "\x1b" not in done.stdout
+            assert "Global loads are not coalesced" in result.stdout
+            assert "32" in result.stdout
+            assert "\x1b" not in result.stdout
         if fmt == "table":
-            assert max(map(len, done.stdout.splitlines())) <= 100
+            assert max(map(len, result.stdout.splitlines())) <= 100
 
     @pytest.mark.slow
     def test_one_kernel_of_many(self, run):
-        done = run("ncu", "report", ZOO_FILES[0], "--kernel", "SoftMax", "--format", "json")
-        assert [kernel["family"] for kernel in json.loads(done.stdout)["kernels"]] == ["softmax"]
+        result = run("ncu", "report", ZOO_FILES[0], "--kernel", "SoftMax", "--format", "json")
+        assert [kernel["family"] for kernel in json.loads(result.stdout)["kernels"]] == ["softmax"]
         failed = run("ncu", "report", ZOO_FILES[0], "--kernel", "nothing")
         assert failed.returncode == 2
         assert "hint: there are:" in failed.stderr
@@ -249,24 +253,24 @@ class TestReport:
 
 class TestWithTheTrace:
     def test_headroom_is_the_traces_time_and_ncus_share(self, churn):
-        """By hand: what each kernel of churn uses of its nearer ceiling, and no shorter than the shortest kernel."""
+        """Calculate the use of the nearer ceiling by hand. No kernel gets shorter than the shortest one."""
         with nsys_insight.open(CHURN, ncu=churn) as trace:
             rows = {row["name"].partition("(")[0]: row for row in trace.run("headroom", tokens=20).to_dicts()}
             kernels = trace.sql("SELECT short_name, duration_ns FROM kernels").rows()
         assert set(rows) == {"scale", "add", "relu", "rowsum"}
         shortest = min(duration for _, duration in kernels)
-        everything = sum(duration for _, duration in kernels)
-        for launch in read(CHURN_FILES[0])[:4]:
+        total_ns = sum(duration for _, duration in kernels)
+        for launch in read_file(CHURN_FILES[0])[:4]:
             name = launch.kernel.partition("(")[0]
-            row, spent = rows[name], [duration for kernel, duration in kernels if kernel == name]
+            row, durations = rows[name], [duration for kernel, duration in kernels if kernel == name]
             sm = launch.metrics["sm__throughput.avg.pct_of_peak_sustained_elapsed"].value / 80
             dram = launch.metrics["gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"].value / 85
-            assert (row["calls"], row["total_ns"]) == (len(spent), sum(spent))
-            assert row["kernel_time_pct"] == pytest.approx(100 * sum(spent) / everything)
+            assert (row["calls"], row["total_ns"]) == (len(durations), sum(durations))
+            assert row["kernel_time_pct"] == pytest.approx(100 * sum(durations) / total_ns)
             assert row["ceiling"] == ("DRAM" if dram > sm else "SM")
             assert row["ceiling_used_pct"] == pytest.approx(100 * max(sm, dram))
-            left = len(spent) * max(sum(spent) / len(spent) * max(sm, dram), shortest)
-            assert row["recoverable_ns"] == pytest.approx(max(sum(spent) - left, 0), abs=1)
+            remaining_ns = len(durations) * max(sum(durations) / len(durations) * max(sm, dram), shortest)
+            assert row["recoverable_ns"] == pytest.approx(max(sum(durations) - remaining_ns, 0), abs=1)
             assert row["recoverable_per_token_ns"] == row["recoverable_ns"] / 20
             assert row["match"] == "name, grid, block, order"
         assert rows["rowsum"]["ncu_rule"]
@@ -274,14 +278,16 @@ class TestWithTheTrace:
             rows["rowsum"]["total_ns"] * rows["rowsum"]["ncu_saving_pct"] / 100, abs=1
         )
 
-    def test_names_match_however_nsys_and_ncu_spell_them(self, tmp_path):
-        decode = store.write(read(DATA / "decode_eager.ncu.raw.csv"), tmp_path / "d.ncu.duckdb")
+    def test_names_match_despite_the_spellings_of_nsys_and_ncu(self, tmp_path):
+        decode = store.write(read_file(DATA / "decode_eager.ncu.raw.csv"), tmp_path / "d.ncu.duckdb")
         with nsys_insight.open(DECODE, ncu=decode) as trace:
-            found = trace.sql("SELECT match, count(DISTINCT launch) AS launches FROM ncu_matches GROUP BY ALL")
+            launches_by_match = trace.sql(
+                "SELECT match, count(DISTINCT launch) AS launches FROM ncu_matches GROUP BY ALL"
+            )
             matched = trace.sql(
                 "SELECT count(DISTINCT launch) FROM ncu_matches WHERE match LIKE 'name, grid, block%'"
             ).item()
-        assert sum(found["launches"]) >= 52
+        assert sum(launches_by_match["launches"]) >= 52
         assert matched >= 45
 
     @pytest.mark.parametrize(
@@ -300,21 +306,21 @@ class TestWithTheTrace:
             ("rowsum(const float *, float *, int)", "native"),
         ],
     )
-    def test_libraries_are_told_by_names_without_namespaces(self, tmp_path, name, implementation):
-        launch = Launch(**{**vars(read(CHURN_FILES[0])[0]), "kernel": name})
+    def test_libraries_are_recognized_by_names_without_namespaces(self, tmp_path, name, implementation):
+        launch = Launch(**{**vars(read_file(CHURN_FILES[0])[0]), "kernel": name})
         with nsys_insight.open(CHURN, ncu=store.write([launch], tmp_path / "o.ncu.duckdb")) as trace:
             assert trace.sql("SELECT implementation FROM ncu_launches").item() == implementation
 
     def test_another_grid_gives_no_estimate(self, tmp_path):
-        rowsum = next(one for one in read(CHURN_FILES[0]) if one.kernel.startswith("rowsum"))
+        rowsum = next(candidate for candidate in read_file(CHURN_FILES[0]) if candidate.kernel.startswith("rowsum"))
         other = Launch(**{**vars(rowsum), "grid": (7, 1, 1)})
         with nsys_insight.open(CHURN, ncu=store.write([other], tmp_path / "o.ncu.duckdb")) as trace:
             (row,) = trace.run("headroom").to_dicts()
         assert (row["match"], row["recoverable_ns"], row["ncu_saving_ns"], row["ceiling"]) == ("name", None, None, None)
 
-    def test_order_that_is_not_the_traces_is_not_claimed(self, tmp_path):
-        launches = read(CHURN_FILES[0])
-        swapped = [Launch(**{**vars(one), "ncu_id": -one.ncu_id}) for one in launches]
+    def test_an_order_that_differs_from_the_trace_is_not_matched(self, tmp_path):
+        launches = read_file(CHURN_FILES[0])
+        swapped = [Launch(**{**vars(launch), "ncu_id": -launch.ncu_id}) for launch in launches]
         with nsys_insight.open(CHURN, ncu=store.write(swapped, tmp_path / "s.ncu.duckdb")) as trace:
             assert set(trace.sql("SELECT match FROM ncu_matches")["match"]) == {"name, grid, block"}
 
@@ -325,14 +331,14 @@ class TestWithTheTrace:
             assert "ncu plan" in trace.answer("headroom").empty
 
     @pytest.mark.slow
-    def test_a_file_beside_the_trace_is_found(self, tmp_path, churn):
+    def test_a_file_next_to_the_trace_is_found(self, tmp_path, churn):
         (tmp_path / "churn.sqlite").write_bytes(CHURN.read_bytes())
         (tmp_path / "churn.ncu.duckdb").write_bytes(churn.read_bytes())
         with nsys_insight.open(tmp_path / "churn.sqlite") as trace:
             assert trace.sql("SELECT count(*) FROM ncu_launches").item() == 4
             assert trace.scope(device=0).sql("SELECT count(*) FROM ncu_launches").item() == 4
 
-    def test_a_file_that_nobody_named_is_said_once_when_it_is_read(self, tmp_path, churn):
+    def test_a_file_that_was_found_automatically_is_noted_once_when_it_is_read(self, tmp_path, churn):
         (tmp_path / "churn.sqlite").write_bytes(CHURN.read_bytes())
         (tmp_path / "churn.ncu.duckdb").write_bytes(churn.read_bytes())
         notes = []
@@ -344,31 +350,38 @@ class TestWithTheTrace:
             trace.answer("headroom")
         assert notes == [f"ncu data is from {tmp_path / 'churn.ncu.duckdb'}"]
 
-    def test_a_csv_page_does_as_well(self):
+    def test_a_csv_page_works_too(self):
         with nsys_insight.open(CHURN, ncu=CHURN_FILES[0]) as trace:
             sizes = trace.sql("SELECT value FROM ncu_metrics WHERE metric = 'launch__grid_size' ORDER BY launch")
             assert sizes["value"].to_list() == [256, 256, 1, 256]
 
 
-def scaled(launches, factor, **metrics):
+def scale_launches(launches, factor, **metrics):
     names = {
         "sm": "sm__throughput.avg.pct_of_peak_sustained_elapsed",
         "dram": "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
     }
-    changed = {names[name]: Metric(value, "%") for name, value in metrics.items()}
+    changed_metrics = {names[name]: Metric(value, "%") for name, value in metrics.items()}
     time = "gpu__time_duration.sum"
     return [
         Launch(
-            **{**vars(one), "metrics": {**one.metrics, time: Metric(one.metrics[time].value * factor, "ns"), **changed}}
+            **{
+                **vars(launch),
+                "metrics": {
+                    **launch.metrics,
+                    time: Metric(launch.metrics[time].value * factor, "ns"),
+                    **changed_metrics,
+                },
+            }
         )
-        for one in launches
+        for launch in launches
     ]
 
 
 @pytest.fixture(scope="module")
-def before_it(tmp_path_factory):
-    """Give one launch, and what was measured of it."""
-    before = read(CHURN_FILES[0])[2:3]
+def baseline_launch(tmp_path_factory):
+    """Give one launch, and its data."""
+    before = read_file(CHURN_FILES[0])[2:3]
     with NcuData(store.write(before, tmp_path_factory.mktemp("before") / "a.ncu.duckdb")) as old:
         yield before, old
 
@@ -385,22 +398,24 @@ class TestDiff:
             (0.99, {"sm": 81.0}, "at the ceiling", "stop"),
         ],
     )
-    def test_verdicts(self, tmp_path, before_it, *, factor, metrics, verdict, decision):
-        before, old = before_it
-        with NcuData(store.write(scaled(before, factor, **metrics), tmp_path / "b.ncu.duckdb")) as new:
-            compared = diff.compare(old, new)
-        assert [one.verdict for one in compared] == [verdict]
-        assert diff.decision(compared) == decision
-        assert compared[0].delta_pct == pytest.approx(100 * (factor - 1))
+    def test_verdicts(self, tmp_path, baseline_launch, *, factor, metrics, verdict, decision):
+        before, old = baseline_launch
+        with NcuData(store.write(scale_launches(before, factor, **metrics), tmp_path / "b.ncu.duckdb")) as new:
+            comparisons = diff.compare(old, new)
+        assert [comparison.verdict for comparison in comparisons] == [verdict]
+        assert diff.decide(comparisons) == decision
+        assert comparisons[0].delta_pct == pytest.approx(100 * (factor - 1))
 
     @pytest.mark.slow
     def test_less_than_the_spread_is_noise(self, tmp_path):
-        one = read(CHURN_FILES[0])[2]
-        before = [Launch(**{**vars(run), "ncu_id": number}) for number, run in enumerate(scaled([one] * 2, 1))]
+        launch = read_file(CHURN_FILES[0])[2]
+        before = [
+            Launch(**{**vars(copy), "ncu_id": number}) for number, copy in enumerate(scale_launches([launch] * 2, 1))
+        ]
         before[1].metrics["gpu__time_duration.sum"] = Metric(
             before[0].metrics["gpu__time_duration.sum"].value * 1.4, "ns"
         )
-        after = scaled(before, 0.9)
+        after = scale_launches(before, 0.9)
         with (
             NcuData(store.write(before, tmp_path / "a.ncu.duckdb")) as old,
             NcuData(store.write(after, tmp_path / "b.ncu.duckdb")) as new,
@@ -409,7 +424,7 @@ class TestDiff:
 
     @pytest.mark.slow
     def test_findings_that_came_and_went(self, tmp_path):
-        before = read(ZOO_FILES[0])[12:13]
+        before = read_file(ZOO_FILES[0])[12:13]
         sectors = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
         after = [
             Launch(**{**vars(before[0]), "metrics": {**before[0].metrics, sectors: Metric(524288 * 4.0, "sector")}})
@@ -424,12 +439,12 @@ class TestDiff:
         assert (back.new_findings, back.gone_findings) == (("uncoalesced-loads",), ())
 
     @pytest.mark.slow
-    def test_what_was_not_collected_neither_came_nor_went(self, tmp_path):
-        before = read(ZOO_FILES[0])[12:13]
-        few = {name: one for name, one in before[0].metrics.items() if "global_op_ld" not in name}
+    def test_findings_of_uncollected_metrics_are_neither_new_nor_gone(self, tmp_path):
+        before = read_file(ZOO_FILES[0])[12:13]
+        metrics = {name: metric for name, metric in before[0].metrics.items() if "global_op_ld" not in name}
         with (
             NcuData(store.write(before, tmp_path / "a.ncu.duckdb")) as old,
-            NcuData(store.write([Launch(**{**vars(before[0]), "metrics": few})], tmp_path / "b.ncu.duckdb")) as new,
+            NcuData(store.write([Launch(**{**vars(before[0]), "metrics": metrics})], tmp_path / "b.ncu.duckdb")) as new,
         ):
             (pair,) = diff.compare(old, new)
         assert pair.gone_findings == ()
@@ -450,22 +465,22 @@ class TestDiff:
 class TestCommands:
     @pytest.mark.slow
     def test_import_then_ask(self, run, tmp_path):
-        done = run("ncu", "import", *CHURN_FILES)
-        assert (done.returncode, done.stdout) == (0, "churn.ncu.duckdb\n")
-        assert "4 launches" in done.stderr
-        asked = run(
+        result = run("ncu", "import", *CHURN_FILES)
+        assert (result.returncode, result.stdout) == (0, "churn.ncu.duckdb\n")
+        assert "4 launches" in result.stderr
+        answer = run(
             "sql", CHURN, "SELECT kernel, rule FROM ncu_rules WHERE speedup_pct > 50 ORDER BY ALL", "--format", "csv"
         )
-        assert asked.stdout.startswith('kernel,rule\n"rowsum(const float *, float *, int)",')
+        assert answer.stdout.startswith('kernel,rule\n"rowsum(const float *, float *, int)",')
         assert "name, grid, block, order" in run("headroom", CHURN, "--format", "csv").stdout
         assert run("ncu", "report", "churn.ncu.duckdb").returncode == 0
         assert [path.name for path in tmp_path.iterdir()] == ["churn.ncu.duckdb"]
 
     @pytest.mark.slow
     def test_plan_in_a_machine_format(self, run):
-        done = run("ncu", "plan", CHURN, "--format", "json", "--", "./other", "--flag")
-        assert done.returncode == 0
-        assert json.loads(done.stdout)["params"]["command"][-2:] == ["./other", "--flag"]
+        result = run("ncu", "plan", CHURN, "--format", "json", "--", "./other", "--flag")
+        assert result.returncode == 0
+        assert json.loads(result.stdout)["params"]["command"][-2:] == ["./other", "--flag"]
         only = run("ncu", "plan", CHURN, "--command-only")
         assert only.stdout.startswith("ncu --target-processes all")
         assert only.stdout.count("\n") == 1
@@ -489,16 +504,16 @@ class TestCommands:
     )
     def test_errors_have_a_sentence_a_hint_and_a_code(self, run, tmp_path, words, code):
         (tmp_path / "empty.csv").write_text("")
-        done = run(*(tmp_path / "empty.csv" if word == "{empty}" else word for word in words))
-        assert done.returncode == code, done.stderr
-        assert done.stdout == ""
-        assert done.stderr.startswith("error: ")
-        assert "\nhint: " in done.stderr
+        result = run(*(tmp_path / "empty.csv" if word == "{empty}" else word for word in words))
+        assert result.returncode == code, result.stderr
+        assert result.stdout == ""
+        assert result.stderr.startswith("error: ")
+        assert "\nhint: " in result.stderr
 
     def test_ncu_alone_prints_its_help(self, run):
-        done = run("ncu")
-        assert done.returncode == 0
-        assert "plan" in done.stdout
+        result = run("ncu")
+        assert result.returncode == 0
+        assert "plan" in result.stdout
 
 
 def fake_ncu(folder, script):
@@ -517,7 +532,7 @@ class TestTool:
         assert [launch.report for launch in launches] == ["churn"] * 4
         assert sum(bool(launch.rules) for launch in launches) == 1
 
-    def test_without_ncu_it_says_what_to_do(self, tmp_path, monkeypatch):
+    def test_a_missing_ncu_is_an_error(self, tmp_path, monkeypatch):
         monkeypatch.setenv("NSYS_INSIGHT_NCU", str(tmp_path / "absent"))
         (tmp_path / "a.ncu-rep").write_bytes(b"NVR\0")
         with pytest.raises(ToolError, match="which is not an ncu"):

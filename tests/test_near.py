@@ -13,7 +13,7 @@ from nsys_insight.ingest import row_search
 
 
 def table(rows):
-    """A database with a table `events` of (row number, start) pairs."""
+    """Return a database with a table `events` of (row number, start) pairs."""
     database = sqlite3.connect(":memory:")
     database.execute("CREATE TABLE events (start INTEGER)")
     database.executemany("INSERT INTO events (rowid, start) VALUES (?, ?)", rows)
@@ -26,19 +26,22 @@ def table(rows):
     value=st.integers(-60, 3010),
     probes=st.integers(1, 40),
 )
-def test_a_place_is_that_of_the_first_row_that_is_not_before_the_time(starts, steps, value, probes):
-    numbers = [sum(steps[: place + 1]) for place in range(len(starts))]  # rows that were deleted leave holes
+def test_the_search_finds_the_first_row_that_is_not_before_the_time(starts, steps, value, probes):
+    numbers = [sum(steps[: index + 1]) for index in range(len(starts))]  # rows that were deleted leave holes
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_search, "PROBES", probes)
-        found = row_search.Rows(table(zip(numbers, starts, strict=True)), "events").place(value)
-    place = bisect_left(starts, value)
-    before, at = numbers[place - 1] if place else 0, numbers[place] if place < len(numbers) else numbers[-1] + 1
-    assert before < found <= at
+        patch.setattr(row_search, "PROBE_COUNT", probes)
+        row = row_search.Rows(table(zip(numbers, starts, strict=True)), "events").find_row(value)
+    index = bisect_left(starts, value)
+    previous_row, limit = (
+        numbers[index - 1] if index else 0,
+        numbers[index] if index < len(numbers) else numbers[-1] + 1,
+    )
+    assert previous_row < row <= limit
 
 
 @given(st.lists(st.tuples(st.integers(0, 80), st.integers(-1, 12)).map(lambda pair: (pair[0], sum(pair)))))
-def test_joined_spans_hold_the_same_rows_once(spans):
-    joined = list(row_search.joined(spans))
-    rows = [number for first, last in joined for number in range(first, last + 1)]
+def test_merged_spans_have_the_same_rows_once(spans):
+    merged_spans = list(row_search.merge_spans(spans))
+    rows = [number for first, last in merged_spans for number in range(first, last + 1)]
     assert rows == sorted({number for first, last in spans for number in range(first, last + 1)})
-    assert len(joined) <= len(spans)
+    assert len(merged_spans) <= len(spans)

@@ -1,4 +1,4 @@
-"""`--no-cache` leaves nothing anywhere, whatever is asked of whichever kind of file."""
+"""`--no-cache` leaves no files anywhere, for every command and every kind of input file."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from contextlib import closing
 
 import pytest
 
-from nsys_insight.cli.commands import help_entries, load_command
-from nsys_insight.packs.library import built_in
+from nsys_insight.cli.commands import load_command, read_help_entries
+from nsys_insight.packs.library import built_in_packs
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for nsys is a shell script")
 
-# What each command that reads a trace is asked, where the trace alone is not enough; {out} is a folder.
-MORE = {
+# More arguments of the commands for which the trace alone is not enough; {out} is a folder.
+EXTRA_ARGUMENTS = {
     "check": ["--max", "launches_per_token=100000"],
     "convert": ["-o", "{out}/trace.duckdb"],
     "diff": ["{trace}"],
@@ -27,7 +27,7 @@ MORE = {
     "roofline": ["--gemm", "64,64,64"],
     "sql": ["SELECT count(*) FROM raw.StringIds"],
 }
-# These read no trace, or write what they are asked for; `explore` says that it keeps its file.
+# These commands read no trace, or write the requested files. `explore` reports that it keeps its file.
 WITHOUT_THE_FLAG = {
     "baseline",
     "bench",
@@ -48,10 +48,10 @@ WITHOUT_THE_FLAG = {
     "scrub",
     "skill",
 }
-# Reports are one command with many queries. These find facts by SQL, by Python and by a look-up of rows, or none.
-FEW = ("top", "steps", "critical-path", "gaps")
-# All in one process, with big being anything. It prints what a command left in the cache folder.
-ASK = """
+# Reports are one command with many queries. These derive facts by SQL, by Python and by a look-up of rows, or none.
+REPORT_SUBSET = ("top", "steps", "critical-path", "gaps")
+# Run all commands in one process, where every file counts as big. Print what a command left in the cache folder.
+RUN_COMMANDS = """
 import contextlib, io, json, os, sys
 from nsys_insight.cli.main import app
 from nsys_insight.errors import InsightError
@@ -83,8 +83,8 @@ def trace(request, sample, tmp_path, monkeypatch):
         path.write_bytes(b"NVIDIA Tegra Profiler Report 33681190.\n")
         nsys = tmp_path / "nsys"
         version = "NVIDIA Nsight Systems version 2024.1.1-241133681190v0"
-        does = f'cp {sample("churn")} "$7"'
-        nsys.write_text(f'#!/bin/sh\n[ "$1" = --version ] && echo "{version}" || {does}\n')
+        copy_command = f'cp {sample("churn")} "$7"'
+        nsys.write_text(f'#!/bin/sh\n[ "$1" = --version ] && echo "{version}" || {copy_command}\n')
         nsys.chmod(0o755)
         monkeypatch.setenv("NSYS_INSIGHT_NSYS", str(nsys))
         return path
@@ -99,47 +99,47 @@ def in_wal_mode(trace):
     return trace.read_bytes()[18:20] == b"\x02\x02"
 
 
-def commands(trace, out, *, every):
-    """Every command that can be told not to use the cache, as it is typed; of the reports a few or, by --all, all."""
-    names = {*(built_in() if every else FEW), *help_entries()} - WITHOUT_THE_FLAG
-    typed = [
-        [name, str(trace), *(word.format(trace=trace, out=out) for word in MORE.get(name, [])), "--no-cache"]
+def list_commands(trace, out, *, all_reports):
+    """List the command lines of all commands that have --no-cache, with all reports or with a subset of them."""
+    names = {*(built_in_packs() if all_reports else REPORT_SUBSET), *read_help_entries()} - WITHOUT_THE_FLAG
+    command_lines = [
+        [name, str(trace), *(word.format(trace=trace, out=out) for word in EXTRA_ARGUMENTS.get(name, [])), "--no-cache"]
         for name in sorted(names)
     ]
-    return [*typed, ["baseline", "save", str(trace), "--no-cache", "-o", f"{out}/baseline.json"]]
+    return [*command_lines, ["baseline", "save", str(trace), "--no-cache", "-o", f"{out}/baseline.json"]]
 
 
 @pytest.mark.slow
-def test_nothing_is_left(trace, tmp_path, request):
-    places = {name: tmp_path / name for name in ("tmp", "home", "out", "work")}
-    for place in places.values():
-        place.mkdir()
+def test_no_cache_leaves_no_files(trace, tmp_path, request):
+    folders = {name: tmp_path / name for name in ("tmp", "home", "out", "work")}
+    for folder in folders.values():
+        folder.mkdir()
     before = sorted(trace.parent.iterdir())
     environment = {
         **os.environ,
-        "TMPDIR": str(places["tmp"]),
-        "HOME": str(places["home"]),
+        "TMPDIR": str(folders["tmp"]),
+        "HOME": str(folders["home"]),
         "NSYS_INSIGHT_CACHE_DIR": str(tmp_path / "cache"),
     }
-    every = request.config.getoption("--all")
-    asked = commands(trace, places.pop("out"), every=every)
-    if in_wal_mode(trace) or trace.suffix == ".nsys-rep":  # it is copied, or exported, before anything is asked
-        few = ("top", "diff", "sql", *(("diagnose", "report") if every else ()))
-        asked = [words for words in asked if words[0] in few]
+    all_reports = request.config.getoption("--all")
+    command_lines = list_commands(trace, folders.pop("out"), all_reports=all_reports)
+    if in_wal_mode(trace) or trace.suffix == ".nsys-rep":  # copying or exporting comes before every command
+        names = ("top", "diff", "sql", *(("diagnose", "report") if all_reports else ()))
+        command_lines = [words for words in command_lines if words[0] in names]
     result = subprocess.run(
-        [sys.executable, "-c", ASK, json.dumps(asked)],
-        cwd=places["work"], env=environment, capture_output=True, text=True, check=False, timeout=300,
+        [sys.executable, "-c", RUN_COMMANDS, json.dumps(command_lines)],
+        cwd=folders["work"], env=environment, capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
 
     assert result.stdout + result.stderr == ""
-    assert [path for place in places.values() for path in place.iterdir()] == []
+    assert [path for folder in folders.values() for path in folder.iterdir()] == []
     assert sorted(trace.parent.iterdir()) == before
     assert not (tmp_path / "cache").exists()
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_THE_FLAG))
-def test_the_other_commands_do_not_promise_it(name):
-    made = load_command(name).make()
-    functions = [command.callback for command in getattr(made, "registered_commands", [])] or [made]
+def test_the_other_commands_have_no_cache_flag(name):
+    command_app = load_command(name).make()
+    functions = [command.callback for command in getattr(command_app, "registered_commands", [])] or [command_app]
     flagged = [function.__name__ for function in functions if "cache" in inspect.signature(function).parameters]
     assert flagged == (["command"] if name == "baseline" else [])

@@ -1,4 +1,4 @@
-"""Whoever says what bounds a kernel says the same: `classify`, `headroom`, `ncu report`, and the hot kernels."""
+"""All reports give a kernel the same class: `classify`, `headroom`, `ncu report`, and the hot kernels."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import nsys_insight
 from nsys_insight.ingest.ncu import store
 from nsys_insight.ingest.ncu.pages import Launch, Metric
 
-HERE = Path(__file__).parent
-SHARED = HERE.parents[1] / "shared" / "traces"
-SAMPLES = HERE.parent / "sample_traces"
+TESTS = Path(__file__).parent
+SHARED = TESTS.parents[1] / "shared" / "traces"
+SAMPLES = TESTS.parent / "sample_traces"
 FILES = {
     "churn": ["churn", "churn.25", "churn.23"],
     "decode_eager": ["decode_eager", "decode_eager.25"],
@@ -28,65 +28,76 @@ TRACES = [
     if path.exists()
 ]
 MEMORY_UNIT = "gpu__compute_memory_throughput"
-SAID = re.compile(r"(\S+): [^;]* of the wall, [^;]*; (?:(\w+)-bound by ncu|(near the peak of both))")
+EVIDENCE = re.compile(r"(\S+): [^;]* of the wall, [^;]*; (?:(\w+)-bound by ncu|(near the peak of both))")
 
 
-def classes_of(trace):
-    """Give all classes that are said of a kernel by what ncu measured of it, with who says them."""
-    said = defaultdict(dict)
+def collect_classes(trace):
+    """Collect the classes of each kernel that are based on ncu, with the reports that give them."""
+    classes_by_kernel = defaultdict(dict)
     for row in trace.answer("classify-kernels").dicts():
         if row["evidence"] == "ncu":
-            said[row["name"], row["grid"], row["block"]]["classify"] = row["bound"]
+            classes_by_kernel[row["name"], row["grid"], row["block"]]["classify"] = row["bound"]
     for row in trace.answer("headroom").dicts():
-        said[row["name"], row["grid"], row["block"]]["headroom"] = row["bound"]
+        classes_by_kernel[row["name"], row["grid"], row["block"]]["headroom"] = row["bound"]
     reported = trace.sql("""SELECT DISTINCT s.name, m.grid, m.block, k.bound
         FROM ncu_matches AS m JOIN ncu_kernels AS k USING (launch) JOIN strings AS s USING (name_id)
         WHERE m.match LIKE 'name, grid, block%'""")
     for row in reported.to_dicts():
         key = row["name"], row["grid"], row["block"]
-        assert said[key].get("ncu report", row["bound"]) == row["bound"], "ncu report has two classes for it"
-        said[key]["ncu report"] = row["bound"]
-    return said
+        assert classes_by_kernel[key].get("ncu report", row["bound"]) == row["bound"], (
+            "ncu report has two classes for it"
+        )
+        classes_by_kernel[key]["ncu report"] = row["bound"]
+    return classes_by_kernel
 
 
-def disagreeing(said):
-    return {key: by for key, by in said.items() if len(set(by.values())) > 1}
+def find_disagreements(classes_by_kernel):
+    return {
+        key: classes_by_report
+        for key, classes_by_report in classes_by_kernel.items()
+        if len(set(classes_by_report.values())) > 1
+    }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("ncu", "path"), TRACES, ids=lambda value: getattr(value, "stem", value))
-def test_one_kernel_has_one_class_whoever_is_asked(ncu, path, tmp_path):
+def test_every_report_gives_a_kernel_the_same_class(ncu, path, tmp_path):
     file = store.write(
-        store.read_all(sorted((HERE / "data" / "ncu").glob(f"{ncu}.ncu.*.csv"))), tmp_path / "x.ncu.duckdb"
+        store.read_all(sorted((TESTS / "data" / "ncu").glob(f"{ncu}.ncu.*.csv"))), tmp_path / "x.ncu.duckdb"
     )
     with nsys_insight.open(path, ncu=file) as trace:
-        said = classes_of(trace)
-        assert any(len(by) == 3 for by in said.values())
-        assert disagreeing(said) == {}
-        evidence = " ".join(one.evidence for one in trace.diagnose().findings if one.family == "kernels")
-    for name, bound, balanced in SAID.findall(evidence):
-        classes = {cls for (full, *_), by in said.items() if name in full for cls in by.values()}
+        classes_by_kernel = collect_classes(trace)
+        assert any(len(classes_by_report) == 3 for classes_by_report in classes_by_kernel.values())
+        assert find_disagreements(classes_by_kernel) == {}
+        evidence = " ".join(finding.evidence for finding in trace.diagnose().findings if finding.family == "kernels")
+    for name, bound, balanced in EVIDENCE.findall(evidence):
+        classes = {
+            cls
+            for (full, *_), classes_by_report in classes_by_kernel.items()
+            if name in full
+            for cls in classes_by_report.values()
+        }
         assert (bound or "balanced" if balanced else bound) in classes
 
 
-def test_a_kernel_with_several_answers_has_one_for_each_of_its_shapes_and_the_longest_one_is_said(tmp_path):
+def test_a_kernel_has_a_class_per_launch_shape_and_the_diagnosis_reports_the_longest(tmp_path):
     sm, memory = (f"{unit}.avg.pct_of_peak_sustained_elapsed" for unit in ("sm__throughput", MEMORY_UNIT))
-    measured = {64: (90, 30), 128: (20, 80), 256: (10, 20)}  # blocks: percent of the SMs' peak, and of memory's
+    percentages = {64: (90, 30), 128: (20, 80), 256: (10, 20)}  # blocks: percent of the SMs' peak, and of memory's
     launches = [
         Launch("r", number, 1, "app", "f(float *)", 1, 7, 0, "9.0", (blocks, 1, 1), (128, 1, 1),
-               {sm: Metric(of_sm, "%"), memory: Metric(of_memory, "%")})
-        for number, (blocks, (of_sm, of_memory)) in enumerate(measured.items())
+               {sm: Metric(sm_pct, "%"), memory: Metric(memory_pct, "%")})
+        for number, (blocks, (sm_pct, memory_pct)) in enumerate(percentages.items())
     ]  # fmt: skip
     trace = Trace().gpu()
     host = trace.thread()
     for blocks, runs in ((64, 100_000), (128, 300_000), (256, 50_000)):
         host.launch("f(float *)", grid=(blocks, 1, 1), block=(128, 1, 1), runs=runs)
     path = trace.write(tmp_path / "trace.sqlite")
-    with nsys_insight.open(path, ncu=store.write(launches, tmp_path / "x.ncu.duckdb")) as opened:
-        said = classes_of(opened)
-        text = opened.diagnose().text(None)
-    assert disagreeing(said) == {}
-    assert {grid: by["classify"] for (_, grid, _), by in said.items()} == {
+    with nsys_insight.open(path, ncu=store.write(launches, tmp_path / "x.ncu.duckdb")) as session:
+        classes_by_kernel = collect_classes(session)
+        text = session.diagnose().text(None)
+    assert find_disagreements(classes_by_kernel) == {}
+    assert {grid: classes_by_report["classify"] for (_, grid, _), classes_by_report in classes_by_kernel.items()} == {
         "64x1x1": "compute", "128x1x1": "memory", "256x1x1": "latency",
     }  # fmt: skip
     assert "memory-bound by ncu" in text

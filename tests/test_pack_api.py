@@ -1,4 +1,4 @@
-"""`api`: CUDA API calls by host time, against loops in Python and against what nsys itself printed."""
+"""`api`: CUDA API calls by host time, against loops in Python and against the output of nsys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from strategies import traces
 from synthetic import Trace
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
-# What the oracle calls a number, and what the report does.
+# The names of a statistic in the oracle and in the report.
 COLUMNS = {"count": "calls", "total": "total_ns", "avg": "avg_ns", "median": "med_ns", "min": "min_ns", "max": "max_ns"}
 COLUMNS |= {"stddev": "stddev_ns"}
 
@@ -38,20 +38,20 @@ def path(tmp_path):
     return tmp_path / "trace.sqlite"
 
 
-@nsys.traces_with("cuda_api_sum")
-def test_equals_what_nsys_stats_prints(trace, printed):
+@nsys.each_trace_with("cuda_api_sum")
+def test_equals_what_nsys_stats_prints(trace, nsys_output):
     answer, _ = ask(trace)
     # nsys leaves the version on the names of the functions that came with CUDA 10 or later.
-    expected = {oracle.plain_name(row["Name"]): row for row in nsys.rows(printed)}
+    expected = {oracle.plain_name(nsys_row["Name"]): nsys_row for nsys_row in nsys.read_rows(nsys_output)}
     assert answer.keys() == expected.keys()
-    for name, row in expected.items():
-        ours = answer[name]
-        assert (ours["total_ns"], ours["calls"]) == (int(row["Total Time (ns)"]), int(row["Num Calls"]))
-        assert (ours["min_ns"], ours["max_ns"]) == (int(row["Min (ns)"]), int(row["Max (ns)"]))
-        assert nsys.same(ours["avg_ns"], row["Avg (ns)"])
-        assert nsys.same(ours["med_ns"], row["Med (ns)"])
-        assert nsys.same(ours["stddev_ns"], row["StdDev (ns)"])
-        assert nsys.same(ours["api_time_pct"], row["Time (%)"])
+    for name, nsys_row in expected.items():
+        row = answer[name]
+        assert (row["total_ns"], row["calls"]) == (int(nsys_row["Total Time (ns)"]), int(nsys_row["Num Calls"]))
+        assert (row["min_ns"], row["max_ns"]) == (int(nsys_row["Min (ns)"]), int(nsys_row["Max (ns)"]))
+        assert nsys.equals_printed(row["avg_ns"], nsys_row["Avg (ns)"])
+        assert nsys.equals_printed(row["med_ns"], nsys_row["Med (ns)"])
+        assert nsys.equals_printed(row["stddev_ns"], nsys_row["StdDev (ns)"])
+        assert nsys.equals_printed(row["api_time_pct"], nsys_row["Time (%)"])
 
 
 @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -61,9 +61,9 @@ def test_any_trace_equals_plain_loops(trace, tmp_path):
     answer, _ = ask(tmp_path / "any.sqlite")
     expected = oracle.api_totals(oracle.outer_api_calls(tables))
     assert answer.keys() == expected.keys()
-    for name, ours in answer.items():
-        for theirs, mine in COLUMNS.items():
-            assert ours[mine] == pytest.approx(expected[name][theirs])
+    for name, row in answer.items():
+        for statistic, column in COLUMNS.items():
+            assert row[column] == pytest.approx(expected[name][statistic])
 
 
 def test_shares_are_of_all_api_time_and_of_the_wall(sample):
@@ -81,10 +81,10 @@ def test_rows_are_sorted_by_total_time(sample):
 
 def test_a_call_inside_another_is_not_counted(trace, path):
     host = trace.thread()
-    host.call("cudaMalloc_v3020", at=0, takes=1_000).call("cuMemAlloc_v2", at=100, takes=800)
-    host.call("cudaFree_v3020", at=2_000, takes=1_000)
-    host.call("cudaDeviceSynchronize_v3020", at=2_100, takes=300).call("cuMemFree_v2", at=2_500, takes=300)
-    host.call("cuMemFree_v2", at=4_000, takes=10)
+    host.call("cudaMalloc_v3020", start=0, takes=1_000).call("cuMemAlloc_v2", start=100, takes=800)
+    host.call("cudaFree_v3020", start=2_000, takes=1_000)
+    host.call("cudaDeviceSynchronize_v3020", start=2_100, takes=300).call("cuMemFree_v2", start=2_500, takes=300)
+    host.call("cuMemFree_v2", start=4_000, takes=10)
     answer, _ = ask(trace.write(path))
     assert {name: (row["calls"], row["total_ns"]) for name, row in answer.items()} == {
         "cudaMalloc": (1, 1_000),
@@ -95,14 +95,14 @@ def test_a_call_inside_another_is_not_counted(trace, path):
 
 def test_of_two_calls_at_the_same_time_the_driver_call_is_the_inner_one(trace, path):
     host = trace.thread()
-    host.call("cuLaunchKernel", at=0, takes=1_000).call("cudaLaunchKernel_v7000", at=0, takes=1_000)
+    host.call("cuLaunchKernel", start=0, takes=1_000).call("cudaLaunchKernel_v7000", start=0, takes=1_000)
     assert calls(trace.write(path)) == {"cudaLaunchKernel": 1}
 
 
 def test_calls_of_other_threads_at_the_same_time_are_not_inside(trace, path):
     for tid in (1, 2, 3):
-        trace.thread(tid=tid).call("cudaStreamSynchronize_v3020", at=tid * 100, takes=10_000 - tid * 1_000)
-    trace.thread(pid=200, tid=1).call("cuCtxSynchronize", at=5_000, takes=100)
+        trace.thread(tid=tid).call("cudaStreamSynchronize_v3020", start=tid * 100, takes=10_000 - tid * 1_000)
+    trace.thread(pid=200, tid=1).call("cuCtxSynchronize", start=5_000, takes=100)
     assert calls(trace.write(path)) == {"cudaStreamSynchronize": 3, "cuCtxSynchronize": 1}
 
 
@@ -118,7 +118,7 @@ def test_the_backtraces_of_nsys_2022_are_no_calls(trace, path):
     assert calls(trace.write(path, version="2022.2")) == {"cudaMalloc": 1, "cudaFree": 1}
 
 
-def test_errors_are_counted_but_an_unfinished_query_is_none(trace, path):
+def test_errors_are_counted_but_an_unfinished_query_is_not_an_error(trace, path):
     host = trace.thread()
     for returns in (0, 600, 600):
         host.call("cudaEventQuery_v3020", returns=returns)
@@ -128,7 +128,7 @@ def test_errors_are_counted_but_an_unfinished_query_is_none(trace, path):
     assert (answer["cudaEventQuery"]["failed_count"], answer["cudaMalloc"]["failed_count"]) == (0, 2)
 
 
-def test_what_the_export_does_not_say_is_unknown(trace, path):
+def test_columns_missing_in_the_export_are_unknown(trace, path):
     trace.thread().call("cudaMalloc_v3020", takes=1_000)
     table = "CUPTI_ACTIVITY_KIND_RUNTIME"
     answer, _ = ask(trace.write(path, without_columns=(f"{table}.returnValue", f"{table}.eventClass")))
@@ -138,7 +138,7 @@ def test_what_the_export_does_not_say_is_unknown(trace, path):
 
 def test_a_range_narrows_to_the_calls_on_its_thread_inside_it(trace, path):
     host, other = trace.thread(), trace.thread(tid=7)
-    other.call("cudaEventQuery_v3020", at=150)
+    other.call("cudaEventQuery_v3020", start=150)
     host.call("cudaMalloc_v3020")
     with host.nvtx("step"):
         host.launch("k")
@@ -147,10 +147,12 @@ def test_a_range_narrows_to_the_calls_on_its_thread_inside_it(trace, path):
 
 
 def test_a_device_does_not_narrow_calls_and_a_note_says_so(sample):
-    whole, notes = ask(sample("churn"))
+    unscoped_rows, notes = ask(sample("churn"))
     assert notes == ()
-    narrowed, notes = ask(sample("churn"), device=0)
-    assert {name: row["calls"] for name, row in narrowed.items()} == {name: row["calls"] for name, row in whole.items()}
+    scoped_rows, notes = ask(sample("churn"), device=0)
+    assert {name: row["calls"] for name, row in scoped_rows.items()} == {
+        name: row["calls"] for name, row in unscoped_rows.items()
+    }
     assert notes == ("API calls belong to no device or stream: all calls of the scope are counted",)
 
 

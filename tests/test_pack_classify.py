@@ -1,4 +1,4 @@
-"""`classify`, `classify-steps` and `host`: verdicts on loops whose bound is known, and shares by plain loops."""
+"""`classify`, `classify-steps` and `host`: verdicts on loops with a known bound, and shares by plain loops."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from strategies import traces
 from synthetic import Trace
 
 
-def parts(path, **params):
-    """Give the rows of `classify` by part."""
+def rows_by_part(path, **params):
+    """Return the rows of `classify` by part."""
     with open_trace(path) as trace:
         return {row["part"]: row for row in trace.classify(**params).to_dicts()}
 
 
 def bottlenecks(path, **params):
-    """Give the rows of `host` by name."""
+    """Return the rows of `host` by name."""
     with open_trace(path) as trace:
         return {row["bottleneck"]: row for row in trace.host(**params).to_dicts()}
 
@@ -32,34 +32,34 @@ def bottlenecks(path, **params):
 @pytest.mark.parametrize("name", planted.ALL)
 def test_planted_loops_are_bound_by_what_was_planted(name):
     with open_trace(planted_path(name)) as trace:
-        found = {row["part"]: row for row in trace.classify().to_dicts()}
+        rows = {row["part"]: row for row in trace.classify().to_dicts()}
         steps = trace.run("classify-steps")["verdict"].to_list()
-    assert found.pop("wall")["verdict"] == planted.VERDICTS[name]
-    named = {row["verdict"] for row in found.values()} - {None}
-    assert named == set(planted.VERDICTS[name].removeprefix("mixed: ").split(", "))
+    assert rows.pop("wall")["verdict"] == planted.VERDICTS[name]
+    verdicts = {row["verdict"] for row in rows.values()} - {None}
+    assert verdicts == set(planted.VERDICTS[name].removeprefix("mixed: ").split(", "))
     assert planted.VERDICTS[name] in steps
 
 
 @pytest.mark.slow
-def test_graphs_that_ran_as_a_whole_are_the_gpus_own_work(tmp_path):
-    path = planted.graphs(whole=True).write(tmp_path / "trace.sqlite")
-    assert parts(path)["wall"]["verdict"] == "sync-bound"
+def test_graphs_traced_as_a_unit_are_gpu_work(tmp_path):
+    path = planted.graphs(graph_level=True).write(tmp_path / "trace.sqlite")
+    assert rows_by_part(path)["wall"]["verdict"] == "sync-bound"
     with open_trace(path) as trace:
         assert any("ran as a whole" in note for note in trace.answer("classify").notes)
 
 
 @pytest.mark.parametrize("name", ["decode_eager", "decode_fresh"])
 def test_a_decoder_run_eagerly_is_launch_bound(name, sample):
-    assert parts(sample(name))["wall"]["verdict"] == "launch-bound"
+    assert rows_by_part(sample(name))["wall"]["verdict"] == "launch-bound"
 
 
 @pytest.mark.parametrize("name", ["decode_graph_node", "decode_graph_whole"])
-def test_the_same_decoder_as_a_graph_is_not(name, sample):
-    assert parts(sample(name))["wall"]["verdict"] == "GPU-bound"
+def test_the_same_decoder_as_a_graph_is_gpu_bound(name, sample):
+    assert rows_by_part(sample(name))["wall"]["verdict"] == "GPU-bound"
 
 
-def test_churn_is_allocation_and_sync_bound_before_all_else(sample):
-    assert parts(sample("churn"))["wall"]["verdict"].startswith("mixed: allocation-bound, sync-bound")
+def test_churn_is_mainly_allocation_and_sync_bound(sample):
+    assert rows_by_part(sample("churn"))["wall"]["verdict"].startswith("mixed: allocation-bound, sync-bound")
 
 
 @pytest.mark.slow
@@ -68,30 +68,30 @@ def test_churn_is_allocation_and_sync_bound_before_all_else(sample):
     [
         (10, 66, "mixed: allocation-bound, launch-bound"),
         (10, 50, "launch-bound"),  # 69 µs of 129
-        (43, 66, "launch-bound"),  # 40.3 and 46.3 % of the wall
+        (43, 66, "launch-bound"),  # 40.3 and 46.3 % of the wall time
         (50, 66, "unknown"),
     ],
 )
 def test_limits_are_parameters(least_pct, main_pct, verdict, tmp_path):
     path = planted.allocating().write(tmp_path / "trace.sqlite")
-    assert parts(path, least_pct=least_pct, main_pct=main_pct)["wall"]["verdict"] == verdict
-    assert parts(path, busy_pct=13)["wall"]["verdict"] == "GPU-bound"  # the GPU works 20 µs of 149
+    assert rows_by_part(path, least_pct=least_pct, main_pct=main_pct)["wall"]["verdict"] == verdict
+    assert rows_by_part(path, busy_pct=13)["wall"]["verdict"] == "GPU-bound"  # the GPU works 20 µs of 149
 
 
 @pytest.mark.slow
-def test_without_steps_the_whole_is_judged_and_the_answer_says_so(tmp_path):
+def test_without_steps_the_full_scope_is_classified_with_a_note(tmp_path):
     trace = Trace()
     host = trace.thread()
     for name, runs in (("a", 1_000), ("b", 3_000), ("c", 2_000)):
         host.launch(name, api=4_000, queue=1_000, runs=runs).idle(20_000)
     path = trace.write(tmp_path / "trace.sqlite")
-    found = parts(path)
-    assert found["wall"]["verdict"] == "launch-bound"
+    rows = rows_by_part(path)
+    assert rows["wall"]["verdict"] == "launch-bound"
     first, last = oracle.wall(oracle.read(path))
-    assert found["wall"]["time_ns"] == last - first
-    with open_trace(path) as opened:
-        assert "whole scope" in opened.answer("classify").notes[0]
-        assert opened.run("classify-steps").is_empty()
+    assert rows["wall"]["time_ns"] == last - first
+    with open_trace(path) as session:
+        assert "whole scope" in session.answer("classify").notes[0]
+        assert session.run("classify-steps").is_empty()
 
 
 # The shares ----------------------------------------------------------------------------------------------------------
@@ -100,40 +100,40 @@ def test_without_steps_the_whole_is_judged_and_the_answer_says_so(tmp_path):
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        # 20 µs asleep after the GPU is done; then 10 µs Python and 5 µs for the launch that the wait of 70 µs put off.
+        # 20 µs asleep after the GPU is done; then 10 µs Python and 5 µs for the launch that the wait of 70 µs delayed.
         ("sync bound", {"gpu": 90_000, "copy": 1_000, "sync": 35_000}),
         # 200 µs of copies, 16 µs before the one to the GPU, and 5 µs after it, until the first kernel.
         ("copy bound", {"gpu": 25_000, "copy": 200_000 + 16_000 + 5_000, "sync": 16_000}),
         ("allocating", {"gpu": 20_000, "allocation": 60_000, "launch": 69_000}),
-        # A wait of 3 µs costs 3 µs, and no more: the host is late at every kernel.
+        # A wait of 3 µs costs only 3 µs: the host is late at every kernel.
         ("prefill and decode", {"gpu": 18_000, "copy": 1_000, "sync": 3_000, "launch": 77_000}),
         ("communicating", {"gpu": 180_000, "communication": 200_000}),
         # A launch call of 10 µs for a graph of 6 kernels that is traced by its nodes: 3 µs of it are the profiler's.
         ("graphs", {"gpu": 30_000, "copy": 1_000, "profiler": 3_000, "sync": 19_000}),
     ],
 )
-def test_where_the_wall_of_a_planted_step_goes(name, expected):
-    found = parts(planted_path(name))
-    wall = found.pop("wall")
-    assert {part: row["time_ns"] for part, row in found.items()} == pytest.approx(expected, abs=2)
+def test_the_time_of_a_planted_step_is_split_as_planted(name, expected):
+    rows = rows_by_part(planted_path(name))
+    wall = rows.pop("wall")
+    assert {part: row["time_ns"] for part, row in rows.items()} == pytest.approx(expected, abs=2)
     assert wall["time_ns"] == pytest.approx(sum(expected.values()))
-    assert wall["recoverable_ns"] == pytest.approx(sum(row["recoverable_ns"] or 0 for row in found.values()))
+    assert wall["recoverable_ns"] == pytest.approx(sum(row["recoverable_ns"] or 0 for row in rows.values()))
 
 
 @pytest.mark.slow
-def test_a_launch_that_goes_leaves_the_way_from_kernel_to_kernel(tmp_path):
+def test_a_removed_launch_leaves_the_gap_between_two_kernels(tmp_path):
     path = planted.launch_bound().write(tmp_path / "trace.sqlite")
-    assert parts(path)["launch"]["recoverable_ns"] == pytest.approx(9 * 7_000 - 9 * 300)
-    assert parts(path, kernel_gap_ns="1us")["launch"]["recoverable_ns"] == pytest.approx(9 * 7_000 - 9 * 1_000)
+    assert rows_by_part(path)["launch"]["recoverable_ns"] == pytest.approx(9 * 7_000 - 9 * 300)
+    assert rows_by_part(path, kernel_gap_ns="1us")["launch"]["recoverable_ns"] == pytest.approx(9 * 7_000 - 9 * 1_000)
 
 
 @pytest.mark.slow
 def test_tokens_share_the_time_of_a_step(tmp_path):
     path = planted.sync_bound().write(tmp_path / "trace.sqlite")
-    one, four = parts(path), parts(path, tokens_per_step=4)
-    for part, row in one.items():
-        assert four[part]["time_ns"] == pytest.approx(row["time_ns"] / 4)
-        assert four[part]["wall_pct"] == pytest.approx(row["wall_pct"])
+    step_rows, token_rows = rows_by_part(path), rows_by_part(path, tokens_per_step=4)
+    for part, row in step_rows.items():
+        assert token_rows[part]["time_ns"] == pytest.approx(row["time_ns"] / 4)
+        assert token_rows[part]["wall_pct"] == pytest.approx(row["wall_pct"])
 
 
 @pytest.mark.slow
@@ -141,10 +141,10 @@ def test_tokens_share_the_time_of_a_step(tmp_path):
 @given(trace=traces())
 def test_the_parts_of_any_trace_add_up_to_the_wall_of_each_gpu(tmp_path, trace):
     path = trace.write(tmp_path / "trace.sqlite")
-    with open_trace(path) as opened:
-        rows = opened.sql("SELECT gpu_id, sum(time_ns)::BIGINT FROM step_budget WHERE step IS NULL GROUP BY 1").rows()
-        steps = opened.sql("SELECT sum(time_ns)::BIGINT FROM step_budget WHERE step IS NOT NULL").item()
-        walls = opened.sql(
+    with open_trace(path) as session:
+        rows = session.sql("SELECT gpu_id, sum(time_ns)::BIGINT FROM step_budget WHERE step IS NULL GROUP BY 1").rows()
+        steps = session.sql("SELECT sum(time_ns)::BIGINT FROM step_budget WHERE step IS NOT NULL").item()
+        walls = session.sql(
             "SELECT sum(duration_ns)::BIGINT FROM step_gpus JOIN steps USING (step, phase) WHERE phase = 'steady'"
         ).item()
     assert steps == walls
@@ -166,32 +166,32 @@ def test_the_parts_of_any_trace_add_up_to_the_wall_of_each_gpu(tmp_path, trace):
         min_size=1, max_size=8,
     )
 )  # fmt: skip
-def test_what_ran_alone_is_what_a_plain_loop_finds(tmp_path, operations):
+def test_exclusive_times_equal_a_plain_loop(tmp_path, operations):
     trace = Trace()
     host = trace.thread()
-    ran = []
-    for stream, (what, queue, runs) in enumerate(operations):
+    intervals = []
+    for stream, (kind, queue, runs) in enumerate(operations):
         start = host.now + 100 + queue
-        if what in ("H2D", "D2D"):
-            host.copy(what, 8, api=100, queue=queue, runs=runs, stream=stream)
+        if kind in ("H2D", "D2D"):
+            host.copy(kind, 8, api=100, queue=queue, runs=runs, stream=stream)
         else:
-            host.launch(what, api=100, queue=queue, runs=runs, stream=stream)
-        ran.append((start, start + runs, what))
+            host.launch(kind, api=100, queue=queue, runs=runs, stream=stream)
+        intervals.append((start, start + runs, kind))
     expected = {"gpu": 0, "communication": 0, "copy": 0}
-    for a, b in pairwise(sorted({edge for start, end, _ in ran for edge in (start, end)})):
-        now = {what for start, end, what in ran if start <= a and b <= end}
-        if now & {"relu", "D2D"}:
+    for a, b in pairwise(sorted({edge for start, end, _ in intervals for edge in (start, end)})):
+        active_kinds = {kind for start, end, kind in intervals if start <= a and b <= end}
+        if active_kinds & {"relu", "D2D"}:
             expected["gpu"] += b - a
-        elif "ncclDevKernel_AllReduce_Sum" in now:
+        elif "ncclDevKernel_AllReduce_Sum" in active_kinds:
             expected["communication"] += b - a
-        elif now:
+        elif active_kinds:
             expected["copy"] += b - a
-    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
-        opened.answer("classify", step_method="graph")  # there are none, so it is the whole
-        found = dict(
-            opened._connection.duckdb.sql("SELECT part, time_ns FROM step_budget WHERE host IS NULL").fetchall()
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
+        session.answer("classify", step_method="graph")  # there are no steps, so it classifies the full scope
+        times = dict(
+            session._connection.duckdb.sql("SELECT part, time_ns FROM step_budget WHERE host IS NULL").fetchall()
         )
-    assert found == {part: ns for part, ns in expected.items() if ns}
+    assert times == {part: ns for part, ns in expected.items() if ns}
 
 
 # TKLQT ---------------------------------------------------------------------------------------------------------------
@@ -213,10 +213,10 @@ def test_the_launch_and_queue_time_is_that_of_a_plain_loop(name):
             call for call in oracle.api_calls(tables)
             if call["correlationId"] in starts and step.host_start_ns <= call["start"] < following.host_start_ns
         ]  # fmt: skip
-        whole = [starts[call["correlationId"]] - call["start"] for call in calls]
+        launch_queue_times = [starts[call["correlationId"]] - call["start"] for call in calls]
         queues = [max(0, starts[call["correlationId"]] - call["end"]) for call in calls]
-        assert (row["launch_calls"], row["launch_queue_ns"]) == (len(calls), sum(whole))
-        assert row["queue_pct"] == pytest.approx(100 * sum(queues) / sum(whole))
+        assert (row["launch_calls"], row["launch_queue_ns"]) == (len(calls), sum(launch_queue_times))
+        assert row["queue_pct"] == pytest.approx(100 * sum(queues) / sum(launch_queue_times))
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_the_launch_and_queue_time_is_that_of_a_plain_loop(name):
     [("launch bound", "CPU-bound"), ("deep queue", "GPU-bound"), ("graphs", "between CPU- and GPU-bound")],
 )
 def test_it_places_the_step_between_cpu_and_gpu(name, place):
-    assert parts(planted_path(name))["wall"]["evidence"].endswith(f": {place}")
+    assert rows_by_part(planted_path(name))["wall"]["evidence"].endswith(f": {place}")
 
 
 # The host ------------------------------------------------------------------------------------------------------------
@@ -245,9 +245,9 @@ def test_bottlenecks_are_ranked_by_what_they_cost(tmp_path):
 
 
 @pytest.mark.slow
-def test_waits_are_told_apart_by_what_is_waited_for(tmp_path):
-    found = bottlenecks(planted.copy_bound().write(tmp_path / "trace.sqlite"))
-    assert {name: (row["count"], row["recoverable_ns"]) for name, row in found.items()} == {
+def test_waits_are_grouped_by_what_they_wait_for(tmp_path):
+    rows = bottlenecks(planted.copy_bound().write(tmp_path / "trace.sqlite"))
+    assert {name: (row["count"], row["recoverable_ns"]) for name, row in rows.items()} == {
         "blocking copies to the GPU": (1, 21_000),
         "D2H sync points": (1, 16_000),
         "other waits": (1, 0),
@@ -258,38 +258,38 @@ def test_waits_are_told_apart_by_what_is_waited_for(tmp_path):
 def test_pageable_copies_and_blocking_memsets_cost_the_idle_time_of_their_calls(tmp_path):
     trace = Trace()
     host = trace.thread()
-    host.launch("first", at=0, api=1_000, queue=0, runs=4_000)  # until 5,000
+    host.launch("first", start=0, api=1_000, queue=0, runs=4_000)  # until 5,000
     host.copy(
-        "H2D", 64, at=3_000, api=6_000, queue=1_000, runs=1_000, source="pageable"
+        "H2D", 64, start=3_000, api=6_000, queue=1_000, runs=1_000, source="pageable"
     )  # call until 9,000, runs until 11,000
     host.memset(
-        64, at=10_000, api=5_000, queue=5_000, runs=1_000, api_name="cudaMemset_v3020"
+        64, start=10_000, api=5_000, queue=5_000, runs=1_000, api_name="cudaMemset_v3020"
     )  # call until 15,000, runs until 21,000
-    host.launch("last", at=30_000, api=1_000, queue=0, runs=1_000)
-    found = bottlenecks(trace.write(tmp_path / "trace.sqlite"))
-    assert found["pageable copies"]["recoverable_ns"] == 9_000 - 5_000
-    assert (found["blocking memsets"]["count"], found["blocking memsets"]["recoverable_ns"]) == (1, 15_000 - 11_000)
+    host.launch("last", start=30_000, api=1_000, queue=0, runs=1_000)
+    rows = bottlenecks(trace.write(tmp_path / "trace.sqlite"))
+    assert rows["pageable copies"]["recoverable_ns"] == 9_000 - 5_000
+    assert (rows["blocking memsets"]["count"], rows["blocking memsets"]["recoverable_ns"]) == (1, 15_000 - 11_000)
 
 
 @pytest.mark.slow
-def test_host_time_that_the_gpu_hides_is_not_to_be_won(tmp_path):
+def test_host_time_that_the_gpu_hides_is_not_recoverable(tmp_path):
     for row in bottlenecks(planted.deep_queue().write(tmp_path / "trace.sqlite")).values():
         assert (row["recoverable_ns"], row["wall_pct"]) == (0, 0)
 
 
 @pytest.mark.parametrize(("name", "first"), [("churn", "allocations and frees"), ("decode_eager", "launch calls")])
-def test_the_worst_habit_of_a_real_program_comes_first(name, first, sample):
-    found = bottlenecks(sample(name))
-    assert next(iter(found)) == first
+def test_the_most_expensive_bottleneck_of_a_real_program_comes_first(name, first, sample):
+    rows = bottlenecks(sample(name))
+    assert next(iter(rows)) == first
     with open_trace(sample(name)) as trace:
         per_token = {row["metric"]: row["per_token"] for row in trace.run("per-token").to_dicts()}
-    assert found["launch calls"]["count"] == per_token["launch_calls"]
+    assert rows["launch calls"]["count"] == per_token["launch_calls"]
     waits = sum(
         row["count"]
-        for kind, row in found.items()
+        for kind, row in rows.items()
         if kind in ("D2H sync points", "other waits", "blocking copies to the GPU")
     )
     assert waits == per_token["sync_points"]
     if name == "churn":
-        assert found["allocations and frees"]["count"] == per_token["mallocs"] + per_token["frees"]
-        assert found["blocking memsets"]["count"] == found["D2H sync points"]["count"] / 2 == 1
+        assert rows["allocations and frees"]["count"] == per_token["mallocs"] + per_token["frees"]
+        assert rows["blocking memsets"]["count"] == rows["D2H sync points"]["count"] / 2 == 1

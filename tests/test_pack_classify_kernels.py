@@ -1,4 +1,4 @@
-"""`classify-kernels`: against what ncu measured of kernels of known character, and on planted samples."""
+"""`classify-kernels`: against ncu's measurements of known kernels, and on planted samples."""
 
 from __future__ import annotations
 
@@ -6,7 +6,18 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from classified import METRICS, PAGE, PERIOD, ask, classes, replayed, runs, sample, table, traced
+from classified import (
+    METRICS,
+    PAGE,
+    PERIOD,
+    accepted_classes,
+    add_sampled_kernel,
+    add_samples,
+    ask,
+    classify_replayed_samples,
+    classify_trace,
+    format_table,
+)
 from opening import open_trace
 from synthetic import Trace
 
@@ -28,7 +39,7 @@ def trace():
     return Trace()
 
 
-def one(trace, path, **params):
+def ask_one(trace, path, **params):
     (row,) = ask(trace.write(path), **params)
     return row
 
@@ -37,17 +48,17 @@ class TestAgainstNcu:
     """docs/classification.md shows the same, kernel by kernel."""
 
     def test_kernels_of_known_character_get_the_class_that_ncu_gives(self, path):
-        compared = replayed(path)
-        assert len(compared) > 60
-        assert_right_mostly_and_never_confidently_wrong(compared)
-        assert table(compared) in PAGE.read_text(encoding="utf-8")
+        comparisons = classify_replayed_samples(path)
+        assert len(comparisons) > 60
+        assert_mostly_right_and_never_confidently_wrong(comparisons)
+        assert format_table(comparisons) in PAGE.read_text(encoding="utf-8")
 
     def test_a_real_trace_agrees_with_ncu_on_the_same_program(self, shared):
-        compared = traced(shared / "traces")
-        assert len(compared) == 13
-        assert_right_mostly_and_never_confidently_wrong(compared)
-        assert table(compared) in PAGE.read_text(encoding="utf-8")
-        (transpose,) = (row for row, _, _ in compared if row["family"] == "copy/cast")
+        comparisons = classify_trace(shared / "traces")
+        assert len(comparisons) == 13
+        assert_mostly_right_and_never_confidently_wrong(comparisons)
+        assert format_table(comparisons) in PAGE.read_text(encoding="utf-8")
+        (transpose,) = (row for row, _, _ in comparisons if row["family"] == "copy/cast")
         assert (transpose["bound"], transpose["confidence"]) == ("memory", "inferred")
 
     def test_kernels_too_short_to_be_sampled_are_inferred(self, shared):
@@ -55,10 +66,12 @@ class TestAgainstNcu:
         assert {row["confidence"] for row in short} == {"inferred"}
 
 
-def assert_right_mostly_and_never_confidently_wrong(compared):
-    counted = [(row, classes(sm, memory)) for row, sm, memory in compared if classes(sm, memory)]
-    wrong = [row for row, right in counted if row["bound"] not in right]
-    assert len(wrong) <= 0.1 * len(counted), wrong
+def assert_mostly_right_and_never_confidently_wrong(comparisons):
+    judged_rows = [
+        (row, accepted_classes(sm, memory)) for row, sm, memory in comparisons if accepted_classes(sm, memory)
+    ]
+    wrong = [row for row, accepted in judged_rows if row["bound"] not in accepted]
+    assert len(wrong) <= 0.1 * len(judged_rows), wrong
     assert [row for row in wrong if row["evidence"] == "gpu_metrics" and row["bound"] != "unknown"] == []
 
 
@@ -76,7 +89,7 @@ class TestSamples:
             ({"issue_pct": 10, "dram_pct": 45, "dram_write_pct": 40}, ("memory", "high", "gpu_metrics")),
             ({"issue_pct": 10, "dram_pct": 45}, ("memory", "medium", "gpu_metrics")),
             ({"issue_pct": 65, "dram_pct": 70}, ("balanced", "high", "gpu_metrics")),
-            # Half busy issue slots leave room for shared memory to be the bound: not measured.
+            # With half of the issue slots busy, shared memory can be the bound. It is not measured.
             ({"issue_pct": 50, "dram_pct": 10}, ("compute", "inferred", "launch shape")),
             ({"issue_pct": 30, "dram_pct": 1}, ("compute", "inferred", "launch shape")),
             ({"issue_pct": 1, "dram_pct": 30}, ("memory", "inferred", "launch shape")),
@@ -85,27 +98,29 @@ class TestSamples:
             ({"issue_pct": 50, "dram_pct": 45}, ("unknown", None, "gpu_metrics")),
         ],
     )
-    def test_the_tree(self, trace, path, metrics, answer):
-        runs(trace, trace.thread(), "k", **FULL, **BUSY, **metrics)
-        row = one(trace, path)
+    def test_the_decision_tree(self, trace, path, metrics, answer):
+        add_sampled_kernel(trace, trace.thread(), "k", **FULL, **BUSY, **metrics)
+        row = ask_one(trace, path)
         assert (row["bound"], row["confidence"], row["evidence"]) == answer
         assert row["sm_pct"] == max(metrics["issue_pct"], metrics.get("tensor_pct", 0))
         assert row["memory_pct"] == metrics["dram_pct"] + metrics.get("dram_write_pct", 0)
 
-    def test_sms_without_work_are_latency_and_that_is_measured(self, trace, path):
-        runs(trace, trace.thread(), "k", grid=(20, 1, 1), sms_active_pct=15, issue_pct=5, dram_pct=3)
-        row = one(trace, path)
+    def test_sms_without_work_are_a_measured_latency_bound(self, trace, path):
+        add_sampled_kernel(trace, trace.thread(), "k", grid=(20, 1, 1), sms_active_pct=15, issue_pct=5, dram_pct=3)
+        row = ask_one(trace, path)
         assert (row["bound"], row["confidence"], row["evidence"]) == ("latency", "high", "gpu_metrics")
 
-    def test_few_warps_are_latency_but_that_is_inferred(self, trace, path):
-        runs(trace, trace.thread(), "k", grid=(132, 1, 1), block=(32, 1, 1), **BUSY, issue_pct=15, dram_pct=3)
-        row = one(trace, path)
+    def test_few_warps_are_an_inferred_latency_bound(self, trace, path):
+        add_sampled_kernel(
+            trace, trace.thread(), "k", grid=(132, 1, 1), block=(32, 1, 1), **BUSY, issue_pct=15, dram_pct=3
+        )
+        row = ask_one(trace, path)
         assert (row["bound"], row["confidence"]) == ("latency", "inferred")
 
     def test_a_name_breaks_a_tie_only_on_the_side_that_is_busier(self, trace, path):
         host = trace.thread()
-        runs(trace, host, "add_kernel", **FULL, **BUSY, issue_pct=45, dram_pct=55)
-        runs(trace, host, "mul_kernel", **FULL, **BUSY, issue_pct=55, dram_pct=45)
+        add_sampled_kernel(trace, host, "add_kernel", **FULL, **BUSY, issue_pct=45, dram_pct=55)
+        add_sampled_kernel(trace, host, "mul_kernel", **FULL, **BUSY, issue_pct=55, dram_pct=45)
         answer = {row["name"]: (row["bound"], row["confidence"]) for row in ask(trace.write(path))}
         assert answer == {"add_kernel": ("memory", "inferred"), "mul_kernel": ("unknown", None)}
 
@@ -113,103 +128,103 @@ class TestSamples:
     def test_launches_are_pooled_and_a_few_samples_are_not_enough(self, trace, path):
         host = trace.thread()
         for _ in range(3):
-            runs(trace, host, "k", periods=1, **FULL, **BUSY, issue_pct=90)
-        row = one(trace, path)
+            add_sampled_kernel(trace, host, "k", periods=1, **FULL, **BUSY, issue_pct=90)
+        row = ask_one(trace, path)
         assert (row["samples"], row["bound"]) == (3, "unknown")
-        row = one(trace, path, min_samples=3)
+        row = ask_one(trace, path, min_samples=3)
         assert (row["bound"], row["sm_pct"]) == ("compute", 90)
 
     def test_an_interval_counts_for_the_kernel_that_fills_it_from_its_timestamp_on(self, trace, path):
-        trace.thread().kernel("k", at=100_000, runs=40_000)
-        for at in range(0, 200_000, PERIOD):
-            sample(trace, at, issue_pct=80 if 100_000 <= at < 140_000 else 7, **BUSY)
-        row = one(trace, path)
+        trace.thread().kernel("k", start=100_000, runs=40_000)
+        for start_ns in range(0, 200_000, PERIOD):
+            add_samples(trace, start_ns, issue_pct=80 if 100_000 <= start_ns < 140_000 else 7, **BUSY)
+        row = ask_one(trace, path)
         assert (row["samples"], row["sm_pct"]) == (4, 80)
 
     def test_short_launches_back_to_back_fill_intervals_too(self, trace, path):
         host = trace.thread()
         for number in range(60):
-            host.kernel("k", at=number * 1_000, runs=950)
-        for at in range(0, 60_000, PERIOD):
-            sample(trace, at, issue_pct=80, **BUSY)
-        assert one(trace, path)["samples"] == 5  # the last one's interval has no end
+            host.kernel("k", start=number * 1_000, runs=950)
+        for start_ns in range(0, 60_000, PERIOD):
+            add_samples(trace, start_ns, issue_pct=80, **BUSY)
+        assert ask_one(trace, path)["samples"] == 5  # the last one's interval has no end
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("beside", ["kernel", "copy"])
+    @pytest.mark.parametrize("concurrent_work", ["kernel", "copy"])
     @pytest.mark.parametrize("scope", [{}, {"stream": 7}, {"nvtx": "mine"}])
-    def test_what_ran_beside_it_spoils_a_sample_also_out_of_scope(self, trace, path, beside, scope):
+    def test_concurrent_work_invalidates_a_sample_even_out_of_scope(self, trace, path, concurrent_work, scope):
         host = trace.thread()
         with host.nvtx("mine"):
-            kernel = runs(trace, host, "k", **FULL, **BUSY, issue_pct=90)
-        if beside == "kernel":
-            host.kernel("other", at=kernel["start"] + 15_000, runs=20_000, stream=13)
+            kernel = add_sampled_kernel(trace, host, "k", **FULL, **BUSY, issue_pct=90)
+        if concurrent_work == "kernel":
+            host.kernel("other", start=kernel["start"] + 15_000, runs=20_000, stream=13)
         else:
             host.copy("H2D", 1 << 20, runs=20_000, stream=13)
             trace.rows["CUPTI_ACTIVITY_KIND_MEMCPY"][-1].update(
                 start=kernel["start"] + 15_000, end=kernel["start"] + 35_000
             )
-        with open_trace(trace.write(path), **scope) as opened:
-            answer = {row["name"]: row for row in opened.run("classify-kernels").to_dicts()}
+        with open_trace(trace.write(path), **scope) as session:
+            answer = {row["name"]: row for row in session.run("classify-kernels").to_dicts()}
         assert answer["k"]["samples"] == 3
 
     def test_two_streams_with_the_same_kernel_are_one_kernel(self, trace, path):
         host = trace.thread()
-        kernel = runs(trace, host, "k", **FULL, **BUSY, issue_pct=90)
-        host.kernel("k", at=kernel["start"] + 10_000, runs=20_000, stream=13, **FULL)
-        assert one(trace, path)["samples"] == 6
+        kernel = add_sampled_kernel(trace, host, "k", **FULL, **BUSY, issue_pct=90)
+        host.kernel("k", start=kernel["start"] + 10_000, runs=20_000, stream=13, **FULL)
+        assert ask_one(trace, path)["samples"] == 6
 
     def test_each_gpu_has_its_samples(self, trace, path):
         host = trace.thread(gpus=(1, 0))
         for device, name in enumerate("ab"):
-            host.kernel(name, at=0, runs=60_000, device=device)
-        for at in range(0, 70_000, PERIOD):
+            host.kernel(name, start=0, runs=60_000, device=device)
+        for start_ns in range(0, 70_000, PERIOD):
             for gpu, busy in enumerate((90, 10)):
                 for metric, value in {"issue_pct": busy, "dram_pct": 100 - busy, "dram_write_pct": 0}.items():
-                    trace.gpu_metric(METRICS[metric], at=at, value=value, gpu=gpu)
+                    trace.gpu_metric(METRICS[metric], time=start_ns, value=value, gpu=gpu)
         answer = {row["name"]: row["bound"] for row in ask(trace.write(path))}
         assert answer == {"a": "memory", "b": "compute"}
 
-    def test_nonsense_is_left_out(self, trace, path):
-        kernel = runs(trace, trace.thread(), "k", **FULL, **BUSY, issue_pct=90)
+    def test_impossible_values_are_ignored(self, trace, path):
+        kernel = add_sampled_kernel(trace, trace.thread(), "k", **FULL, **BUSY, issue_pct=90)
         for row in trace.rows["GPU_METRICS"]:
             if row["timestamp"] == kernel["start"]:
                 row["value"] = 1_983_010_317
             elif row["timestamp"] == kernel["start"] + PERIOD:
                 row["value"] = -34
-        row = one(trace, path)
+        row = ask_one(trace, path)
         assert (row["samples"], row["sm_pct"]) == (4, 90)
 
     def test_after_a_pause_an_interval_is_no_longer_than_the_others(self, trace, path):
         host = trace.thread()
-        for at in (*range(0, 50_000, PERIOD), *range(500_000, 550_000, PERIOD)):
-            sample(trace, at, issue_pct=90, **BUSY)
-        host.kernel("in the pause", at=60_000, runs=400_000)
-        assert one(trace, path)["samples"] == 0
+        for start_ns in (*range(0, 50_000, PERIOD), *range(500_000, 550_000, PERIOD)):
+            add_samples(trace, start_ns, issue_pct=90, **BUSY)
+        host.kernel("in the pause", start=60_000, runs=400_000)
+        assert ask_one(trace, path)["samples"] == 0
 
-    def test_metrics_as_other_gpus_call_them(self, trace, path):
+    def test_metric_names_of_other_gpus(self, trace, path):
         host = trace.thread()
-        host.kernel("k", at=0, runs=60_000)
+        host.kernel("k", start=0, runs=60_000)
         names = (
             "SM Instructions/SM Issue [Throughput %]",
             "SM Instructions/Tensor Active / FP16 Active [Throughput %]",
         )
-        for at in range(0, 70_000, PERIOD):
+        for start_ns in range(0, 70_000, PERIOD):
             for name in (
                 *names,
                 "DRAM Bandwidth/DRAM Read Throughput [Throughput %]",
                 "DRAM Write Throughput [Throughput %]",
             ):
-                trace.gpu_metric(name, at=at, value=77 if "SM Issue" in name else 5)
-            trace.gpu_metric("Compute Warps in Flight [Avg]", at=at, value=30)
-        row = one(trace, path)
+                trace.gpu_metric(name, time=start_ns, value=77 if "SM Issue" in name else 5)
+            trace.gpu_metric("Compute Warps in Flight [Avg]", time=start_ns, value=30)
+        row = ask_one(trace, path)
         assert (row["sm_pct"], row["memory_pct"], row["bound"]) == (77, 10, "compute")
 
     def test_without_dram_samples_prove_nothing(self, trace, path):
         host = trace.thread()
-        host.kernel("k", at=0, runs=60_000, grid=(1_000, 1, 1))
-        for at in range(0, 70_000, PERIOD):
-            trace.gpu_metric("SM Issue [Throughput %]", at=at, value=90)
-        assert one(trace, path)["bound"] == "unknown"
+        host.kernel("k", start=0, runs=60_000, grid=(1_000, 1, 1))
+        for start_ns in range(0, 70_000, PERIOD):
+            trace.gpu_metric("SM Issue [Throughput %]", time=start_ns, value=90)
+        assert ask_one(trace, path)["bound"] == "unknown"
 
 
 class TestWithoutSamples:
@@ -228,11 +243,11 @@ class TestWithoutSamples:
     def test_shape_first_then_name(self, trace, path, launch, answer):
         name, duration, grid = launch
         trace.thread().launch(name, runs=duration, grid=grid)
-        row = one(trace, path)
+        row = ask_one(trace, path)
         assert (row["bound"], row["confidence"], row["evidence"]) == answer
         assert (row["samples"], row["sm_pct"], row["memory_pct"]) == (0, None, None)
 
-    def test_every_rule_of_thumb_has_examples_whose_rule_it_is(self, trace, path):
+    def test_every_name_rule_matches_its_examples(self, trace, path):
         rules = tomllib.loads(RULES.read_text(encoding="utf-8"))["rules"]
         expected = {name: (rule["bound"], rule["because"]) for rule in rules for name in rule["examples"]}
         host = trace.thread()
@@ -243,11 +258,11 @@ class TestWithoutSamples:
 
     def test_a_note_says_how_to_measure(self, trace, path):
         trace.thread().launch("k")
-        with open_trace(trace.write(path)) as opened:
-            (note,) = opened.answer("classify-kernels").notes
+        with open_trace(trace.write(path)) as session:
+            (note,) = session.answer("classify-kernels").notes
         assert "--gpu-metrics-devices=all" in note
 
-    def test_a_gpu_that_is_not_described_stops_nothing(self, trace, path):
+    def test_a_kernel_on_an_undescribed_gpu_is_still_classified(self, trace, path):
         trace.thread().launch("add_kernel", runs=50_000)
         (row,) = ask(trace.write(path, without_tables=("TARGET_INFO_GPU",)))
         assert (row["bound"], row["occupancy_pct"]) == ("memory", None)
@@ -258,26 +273,26 @@ MEMORY = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
 
 
 class TestNcu:
-    """What ncu measured goes before all."""
+    """Measurements of ncu have precedence over everything else."""
 
-    def ask(self, path, measured):
-        """Classify beside what ncu says of launches of 4 blocks of 128 threads: their names, and their metrics."""
+    def ask(self, path, metrics_by_kernel):
+        """Classify with ncu data for launches of 4 blocks of 128 threads: their metrics by name."""
         launches = [
             Launch("r", number, 1, "app", name, 1, 7, 0, "9.0", (4, 1, 1), (128, 1, 1),
                    {metric: Metric(value, "%") for metric, value in metrics.items()})
-            for number, (name, metrics) in enumerate(measured.items())
+            for number, (name, metrics) in enumerate(metrics_by_kernel.items())
         ]  # fmt: skip
         ncu = store.write(launches, path.with_suffix(".ncu.duckdb"))
         with nsys_insight.open(path, ncu=ncu) as trace:
             return {row["name"]: row for row in trace.run("classify-kernels").to_dicts()}
 
-    def test_it_joins_by_name_grid_and_block_however_the_name_is_spelled(self, trace, path):
+    def test_it_joins_by_name_grid_and_block_for_all_spellings_of_a_name(self, trace, path):
         host = trace.thread()
         for name in ("void lib::f<(int)4>(float *)", "g(int)", "h"):
             host.launch(name, grid=(4, 1, 1))
         host.launch("h", grid=(5, 1, 1))
-        measured = {"void f<4>(float *)": {SM: 90, MEMORY: 30}, "g(int)": {SM: 10, MEMORY: 20}}
-        answer = self.ask(trace.write(path), measured)
+        metrics_by_kernel = {"void f<4>(float *)": {SM: 90, MEMORY: 30}, "g(int)": {SM: 10, MEMORY: 20}}
+        answer = self.ask(trace.write(path), metrics_by_kernel)
         assert answer["void lib::f<(int)4>(float *)"]["bound"] == "compute"
         assert answer["g(int)"]["bound"] == "latency"
         assert {name: row["evidence"] for name, row in answer.items()} == {
@@ -287,12 +302,12 @@ class TestNcu:
         }
 
     @pytest.mark.slow
-    def test_two_instances_of_a_template_are_told_apart_and_neither_stands_for_a_third(self, trace, path):
+    def test_two_instances_of_a_template_are_distinguished_and_not_used_for_a_third(self, trace, path):
         host = trace.thread()
         for instance in "ABC":
             host.launch(f"void f<{instance}>(int)", grid=(4, 1, 1))
-        measured = {"void f<A>(int)": {SM: 90, MEMORY: 30}, "void f<B>(int)": {SM: 10, MEMORY: 80}}
-        answer = self.ask(trace.write(path), measured)
+        metrics_by_kernel = {"void f<A>(int)": {SM: 90, MEMORY: 30}, "void f<B>(int)": {SM: 10, MEMORY: 80}}
+        answer = self.ask(trace.write(path), metrics_by_kernel)
         assert {name[7]: (row["bound"], row["evidence"]) for name, row in answer.items()} == {
             "A": ("compute", "ncu"),
             "B": ("memory", "ncu"),
@@ -300,7 +315,7 @@ class TestNcu:
         }
 
     @pytest.mark.slow
-    def test_the_only_instance_that_was_profiled_stands_for_the_others(self, trace, path):
+    def test_the_only_profiled_instance_is_used_for_the_others(self, trace, path):
         trace.thread().launch("void f<C>(int)", grid=(4, 1, 1))
         answer = self.ask(trace.write(path), {"void f<A>(int)": {SM: 90, MEMORY: 30}})
         assert answer["void f<C>(int)"]["evidence"] == "ncu"
@@ -309,7 +324,7 @@ class TestNcu:
     @pytest.mark.parametrize(
         ("sm", "memory", "bound"),
         [
-            # Tried from top to bottom: a difference of 20 points decides first, however busy the two sides are.
+            # Evaluated from top to bottom: a difference of 20 points decides first, at any level of the two sides.
             (35, 5, "compute"),
             (5, 35, "memory"),
             (95, 65, "compute"),
@@ -323,12 +338,12 @@ class TestNcu:
             (39, 59, "unknown"),
         ],
     )
-    def test_the_tree_is_the_same_in_both_views_of_it(self, trace, path, sm, memory, bound):
+    def test_the_decision_tree_is_the_same_in_both_views(self, trace, path, sm, memory, bound):
         trace.thread().launch("k", grid=(4, 1, 1))
         answer = self.ask(trace.write(path), {"k": {SM: sm, MEMORY: memory}})
         assert answer["k"]["bound"] == bound
-        with NcuData(path.with_suffix(".ncu.duckdb")) as measured:
-            assert measured.rows("SELECT bound FROM ncu_kernels") == [{"bound": bound}]
+        with NcuData(path.with_suffix(".ncu.duckdb")) as data:
+            assert data.rows("SELECT bound FROM ncu_kernels") == [{"bound": bound}]
 
     @pytest.mark.slow
     @pytest.mark.parametrize(
@@ -347,25 +362,25 @@ class TestNcu:
             ({}, None),
         ],
     )
-    def test_what_of_memory_it_is_bound_by(self, trace, path, metrics, level):
+    def test_the_memory_level_of_a_memory_bound_kernel(self, trace, path, metrics, level):
         trace.thread().launch("k", grid=(4, 1, 1))
         row = self.ask(trace.write(path), {"k": {SM: 10, MEMORY: 80, **metrics}})["k"]
         assert (row["bound"], row["memory_level"]) == ("memory", level)
         assert row["reason"].endswith(f"; bound by {level}") == (level is not None)
 
-    def test_imported_zoo_has_the_classes_of_ncu_s_own_throughputs(self, shared):
-        """The same oracle as of the samples, without leniency: the tree, read from top to bottom."""
+    def test_the_imported_zoo_has_the_classes_of_ncus_own_throughputs(self, shared):
+        """The oracle is that of the samples without tolerance: the tree, evaluated from top to bottom."""
         folder = shared / "traces"
-        with nsys_insight.open(folder / "zoo_a.25.sqlite", ncu=folder / "ncu" / "zoo_a.ncu.raw.csv") as opened:
-            rows = [row for row in opened.run("classify-kernels").to_dicts() if row["evidence"] == "ncu"]
+        with nsys_insight.open(folder / "zoo_a.25.sqlite", ncu=folder / "ncu" / "zoo_a.ncu.raw.csv") as session:
+            rows = [row for row in session.run("classify-kernels").to_dicts() if row["evidence"] == "ncu"]
         assert len(rows) >= 13
         for row in rows:
             sm, memory = row["sm_pct"], row["memory_pct"]
             if abs(sm - memory) > 20:
-                right = "compute" if sm > memory else "memory"
+                expected = "compute" if sm > memory else "memory"
             else:
-                right = "latency" if max(sm, memory) < 40 else "balanced" if min(sm, memory) > 60 else "unknown"
-            assert row["bound"] == right, row
+                expected = "latency" if max(sm, memory) < 40 else "balanced" if min(sm, memory) > 60 else "unknown"
+            assert row["bound"] == expected, row
 
 
 def test_an_empty_trace_has_an_empty_answer(trace, path):

@@ -1,4 +1,4 @@
-"""`copies`: copies and memsets on the GPU, against loops in Python and against what nsys itself printed."""
+"""`copies`: copies and memsets on the GPU, against loops in Python and against the output of nsys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from synthetic import Trace
 
 REPOSITORY = Path(__file__).parents[1]
 SAMPLES = REPOSITORY / "sample_traces"
-PRINTED = [REPOSITORY / "tests" / "data" / "nsys_stats", REPOSITORY.parent / "shared" / "traces" / "nsys_stats"]
+NSYS_FOLDERS = [REPOSITORY / "tests" / "data" / "nsys_stats", REPOSITORY.parent / "shared" / "traces" / "nsys_stats"]
 GROUPINGS = ["call", "size", "stream", "nvtx"]
 KINDS = {
     "H2D": "[CUDA memcpy Host-to-Device]",
@@ -30,17 +30,17 @@ def ask(path, scope=None, **params):
         return answer.frame().to_dicts(), answer.notes
 
 
-def by_kind(rows, *columns):
+def sum_by_kind(rows, *columns):
     """Add up rows of one kind, as nsys does."""
-    found = {}
+    sums_by_kind = {}
     for row in rows:
-        found.setdefault(KINDS[row["kind"]], Counter()).update({column: row[column] for column in columns})
-    return {kind: tuple(sums[column] for column in columns) for kind, sums in found.items()}
+        sums_by_kind.setdefault(KINDS[row["kind"]], Counter()).update({column: row[column] for column in columns})
+    return {kind: tuple(sums[column] for column in columns) for kind, sums in sums_by_kind.items()}
 
 
-def printed(path, report):
-    """What nsys printed for a trace; empty if that is not here."""
-    for folder in PRINTED:
+def read_nsys_report(path, report):
+    """Return the rows that nsys printed for a trace, or none if the report is missing."""
+    for folder in NSYS_FOLDERS:
         file = folder / f"{path.stem}.{report}.csv"
         if file.is_file():
             with file.open(newline="") as lines:
@@ -48,49 +48,49 @@ def printed(path, report):
     return []
 
 
-def paths_with(report):
-    return [case for case in REAL if printed(path_of(case), report)]
+def list_paths_with_report(report):
+    return [case for case in REAL if read_nsys_report(path_of(case), report)]
 
 
 @pytest.mark.parametrize("group_by", GROUPINGS)
-@pytest.mark.parametrize("path", paths_with("cuda_gpu_mem_time_sum"), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", list_paths_with_report("cuda_gpu_mem_time_sum"), ids=lambda path: path.stem)
 def test_counts_and_times_by_kind_are_those_that_nsys_prints(path, group_by):
-    lines = printed(path, "cuda_gpu_mem_time_sum")
-    ours = by_kind(ask(path, group_by=group_by)[0], "calls", "total_ns")
-    assert ours == {line["Operation"]: (int(line["Count"]), int(line["Total Time (ns)"])) for line in lines}
+    lines = read_nsys_report(path, "cuda_gpu_mem_time_sum")
+    sums_by_kind = sum_by_kind(ask(path, group_by=group_by)[0], "calls", "total_ns")
+    assert sums_by_kind == {line["Operation"]: (int(line["Count"]), int(line["Total Time (ns)"])) for line in lines}
 
 
-@pytest.mark.parametrize("path", paths_with("cuda_gpu_mem_size_sum"), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", list_paths_with_report("cuda_gpu_mem_size_sum"), ids=lambda path: path.stem)
 def test_sizes_by_kind_are_those_that_nsys_prints(path):
-    lines = printed(path, "cuda_gpu_mem_size_sum")
-    ours = {
+    lines = read_nsys_report(path, "cuda_gpu_mem_size_sum")
+    sums_by_kind = {
         kind: (count, f"{size / 1e6:.3f}")
-        for kind, (count, size) in by_kind(ask(path)[0], "calls", "size_bytes").items()
+        for kind, (count, size) in sum_by_kind(ask(path)[0], "calls", "size_bytes").items()
     }
-    assert ours == {line["Operation"]: (int(line["Count"]), line["Total (MB)"]) for line in lines}
+    assert sums_by_kind == {line["Operation"]: (int(line["Count"]), line["Total (MB)"]) for line in lines}
 
 
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
 def test_numbers_of_one_row_equal_plain_loops(path):
     tables = oracle.read(path)
-    named, labels = (
-        oracle.call_of(tables),
+    calls_by_id, labels = (
+        oracle.calls_by_id(tables),
         {"Host-to-Device": "H2D", "Device-to-Host": "D2H", "Device-to-Device": "D2D"},
     )
     kinds = oracle.labels(tables, "ENUM_CUDA_MEMCPY_OPER", oracle.COPY_KINDS)
     memory = oracle.labels(tables, "ENUM_CUDA_MEM_KIND", oracle.MEMORY_KINDS)
     groups = {}
     for copy in tables[oracle.MEMCPY]:
-        call = named[oracle.pid_of(copy), copy["correlationId"]]["name"]
+        call = calls_by_id[oracle.pid_of(copy), copy["correlationId"]]["name"]
         key = (labels[kinds[copy["copyKind"]]], memory[copy["srcKind"]].lower(), memory[copy["dstKind"]].lower(), call)
         groups.setdefault(key, []).append(copy)
     for memset in tables[oracle.MEMSET]:
-        call = named[oracle.pid_of(memset), memset["correlationId"]]["name"]
+        call = calls_by_id[oracle.pid_of(memset), memset["correlationId"]]["name"]
         groups.setdefault(("memset", None, memory[memset["memKind"]].lower(), call), []).append(memset)
 
     rows = {(row["kind"], row["source_memory"], row["target_memory"], row["name"]): row for row in ask(path)[0]}
     first, last = oracle.wall(tables)
-    everything = sum(oracle.duration(row) for copies in groups.values() for row in copies)
+    total_ns = sum(oracle.duration(row) for copies in groups.values() for row in copies)
     assert rows.keys() == groups.keys()
     for key, copies in groups.items():
         row, time = rows[key], oracle.statistics([oracle.duration(copy) for copy in copies])
@@ -104,13 +104,13 @@ def test_numbers_of_one_row_equal_plain_loops(path):
         assert (row["size_bytes"], row["min_bytes"], row["max_bytes"]) == (size["total"], size["min"], size["max"])
         for column, expected in {
             "avg_ns": time["avg"], "med_ns": time["median"], "stddev_ns": time["stddev"], "avg_bytes": size["avg"],
-            "copy_time_pct": 100 * time["total"] / everything, "wall_pct": 100 * time["total"] / (last - first),
+            "copy_time_pct": 100 * time["total"] / total_ns, "wall_pct": 100 * time["total"] / (last - first),
             "bandwidth_bytes_per_s": size["total"] / (time["total"] / 1e9),
         }.items():  # fmt: skip
             assert row[column] == pytest.approx(expected)
 
 
-def test_pageable_memory_and_the_calls_that_used_it_are_told(sample):
+def test_pageable_memory_and_the_calls_that_use_it_are_reported(sample):
     rows, notes = ask(sample("churn"))
     assert {(row["kind"], row["source_memory"], row["target_memory"], row["name"]) for row in rows} == {
         ("H2D", "pageable", "device", "cudaMemcpy"),
@@ -154,7 +154,7 @@ def test_a_copy_in_a_graph_belongs_to_the_graph_launch_and_one_alone_to_no_call(
     }
 
 
-def test_a_batch_counts_once_and_is_told(tmp_path):
+def test_a_batch_counts_once_and_has_a_note(tmp_path):
     trace = Trace()
     trace.thread().copy("H2D", 4_096)
     trace.rows["CUPTI_ACTIVITY_KIND_MEMCPY"][0]["copyCount"] = 16

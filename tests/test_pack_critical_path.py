@@ -1,4 +1,4 @@
-"""The critical path of a step: what lies on it, and what the step takes when the program itself is made faster."""
+"""The critical path of a step: its parts, and the step time when a part of the program is made faster."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from synthetic import Trace
 from tests.conftest import REPOSITORY
 
 STEPS = 14
-# What each program does in a step, in ns; a test makes each of these faster in the program, and measures its steps.
+# The parts of a step of each program, in ns. A test makes each part faster in the program, and measures the steps.
 HOST_BOUND = {"work": 400_000, "launch": 6_000, "k": 100_000}
 GPU_BOUND = {"work": 20_000, "launch": 6_000, "k": 300_000, "m": 150_000}
 # The copies of one stream are hidden behind the kernels of another, for the most part.
@@ -20,7 +20,7 @@ TWO_STREAMS = {"work": 30_000, "launch": 6_000, "k": 200_000, "side": 150_000}
 
 
 def host_bound(work, launch, k):
-    """Give steps that read back their result before the host works."""
+    """Return steps that read back their result before the host works."""
     trace = Trace()
     host = trace.thread()
     for _ in range(STEPS):
@@ -31,7 +31,7 @@ def host_bound(work, launch, k):
 
 
 def gpu_bound(work, launch, k, m):
-    """Give steps that are launched far ahead."""
+    """Return steps that are launched far ahead."""
     trace = Trace()
     host = trace.thread()
     for _ in range(STEPS):
@@ -42,7 +42,7 @@ def gpu_bound(work, launch, k, m):
 
 
 def two_streams(work, launch, k, side):
-    """Give steps with kernels on two streams, and a wait for both."""
+    """Return steps with kernels on two streams, and a wait for both."""
     trace = Trace()
     host = trace.thread()
     for _ in range(STEPS):
@@ -56,15 +56,15 @@ PROGRAMS = [(host_bound, HOST_BOUND), (gpu_bound, GPU_BOUND), (two_streams, TWO_
 NAMES = {"work": ("CPU work", None), "launch": ("API call", "cudaLaunchKernel")}
 
 
-def answered(path):
+def ask(path):
     with open_trace(path) as trace:
         answer = trace.answer("critical-path", step_range="step")
         (run,) = trace.dicts("FROM critical_path_run") or [{}]
         return {(row["kind"], row["name"]): row for row in answer.dicts()}, run
 
 
-def period(path):
-    """How long a step takes, from the first kernels of steps."""
+def measure_period(path):
+    """Return the duration of a step, from the first kernels of the steps."""
     with closing(sqlite3.connect(path)) as database:
         query = """SELECT k.start FROM CUPTI_ACTIVITY_KIND_KERNEL AS k JOIN StringIds AS s ON s.id = k.demangledName
             WHERE s.value = 'k' ORDER BY k.start"""
@@ -74,25 +74,25 @@ def period(path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("program", "times"), PROGRAMS, ids=lambda value: getattr(value, "__name__", ""))
-def test_what_is_saved_is_what_the_program_saves_when_it_is_faster(tmp_path, program, times):
-    rows, run = answered(program(**times).write(tmp_path / "trace.sqlite"))
+def test_predicted_savings_are_those_of_a_faster_program(tmp_path, program, times):
+    rows, run = ask(program(**times).write(tmp_path / "trace.sqlite"))
     assert run["reason"] is None
-    usual = period(tmp_path / "trace.sqlite")
-    assert run["measured_ns"] == pytest.approx(usual, rel=0.01)
-    assert run["played_ns"] == pytest.approx(usual, rel=0.01)
+    period_ns = measure_period(tmp_path / "trace.sqlite")
+    assert run["measured_ns"] == pytest.approx(period_ns, rel=0.01)
+    assert run["played_ns"] == pytest.approx(period_ns, rel=0.01)
     assert sum(row["path_ns"] for row in rows.values()) == pytest.approx(run["played_ns"], rel=1e-9)
     for part, ns in times.items():
         row = rows.get(NAMES.get(part, ("kernel", part)), {"saved_ns": 0, "half_saved_ns": 0, "path_ns": 0})
-        for column, left in (("saved_ns", 0), ("half_saved_ns", ns // 2)):
-            faster = program(**{**times, part: left}).write(tmp_path / f"{part}.{column}.sqlite")
-            saved = row[column] or 0
-            assert saved == pytest.approx(usual - period(faster), abs=0.011 * usual), (part, column)
+        for column, remaining_ns in (("saved_ns", 0), ("half_saved_ns", ns // 2)):
+            faster = program(**{**times, part: remaining_ns}).write(tmp_path / f"{part}.{column}.sqlite")
+            saved_ns = row[column] or 0
+            assert saved_ns == pytest.approx(period_ns - measure_period(faster), abs=0.011 * period_ns), (part, column)
         assert (row["saved_ns"] or 0) <= row["path_ns"] * 1.000001
 
 
 @pytest.mark.slow
-def test_a_stream_that_is_hidden_takes_over_where_the_other_is_gone(tmp_path):
-    rows, _ = answered(two_streams(**TWO_STREAMS).write(tmp_path / "trace.sqlite"))
+def test_a_hidden_stream_limits_the_saving_of_the_other(tmp_path):
+    rows, _ = ask(two_streams(**TWO_STREAMS).write(tmp_path / "trace.sqlite"))
     k = rows["kernel", "k"]
     assert k["path_ns"] == pytest.approx(200_000)
     # The second launch call begins 6 µs after the first: without k, side ends 150 + 6 - 200 µs later than k did.
@@ -101,30 +101,30 @@ def test_a_stream_that_is_hidden_takes_over_where_the_other_is_gone(tmp_path):
     assert ("kernel", "side") not in rows
 
 
-def test_a_gpu_that_is_never_waited_for_leaves_all_to_the_host(tmp_path):
-    rows, _ = answered(gpu_bound(work=900_000, launch=6_000, k=10_000, m=10_000).write(tmp_path / "trace.sqlite"))
+def test_the_path_is_on_the_host_if_nothing_waits_for_the_gpu(tmp_path):
+    rows, _ = ask(gpu_bound(work=900_000, launch=6_000, k=10_000, m=10_000).write(tmp_path / "trace.sqlite"))
     assert not {kind for kind, name in rows} - {"CPU work", "API call", "launch latency"}
     assert rows["CPU work", None]["path_ns"] == pytest.approx(900_000, rel=0.01)
 
 
 @pytest.mark.slow
-def test_threads_that_call_at_the_same_time_say_nothing(tmp_path):
+def test_threads_that_call_at_the_same_time_have_no_critical_path(tmp_path):
     trace = Trace()
     first, second = trace.thread(), trace.thread(tid=101)
-    for at in range(STEPS):
-        first.now = second.now = at * 1_000_000
+    for step in range(STEPS):
+        first.now = second.now = step * 1_000_000
         with first.nvtx("step"):
             for _ in range(20):
                 first.launch("k", api=20_000, runs=10_000)
                 second.call("cudaEventQuery", takes=20_000)
             first.idle(20_000)
-    rows, run = answered(trace.write(tmp_path / "trace.sqlite"))
+    rows, run = ask(trace.write(tmp_path / "trace.sqlite"))
     assert not rows
     assert "threads" in run["reason"]
 
 
 @pytest.mark.parametrize("name", ["decode_eager", "decode_graph_whole", "churn"])
-def test_real_steps_are_played_as_they_were_and_add_up(name):
+def test_the_simulation_of_real_steps_equals_the_measurement_and_adds_up(name):
     with open_trace(REPOSITORY / "sample_traces" / f"{name}.sqlite") as trace:
         rows, (run,) = trace.answer("critical-path").dicts(), trace.dicts("FROM critical_path_run")
     assert run["played_ns"] == pytest.approx(run["measured_ns"], rel=0.06)

@@ -8,7 +8,7 @@ import pytest
 from nsys_insight.errors import UsageError
 from nsys_insight.model.views import views_read
 from nsys_insight.packs import library
-from nsys_insight.packs.pack import parse
+from nsys_insight.packs.pack import parse_pack
 from nsys_insight.paths import queries_folder
 from nsys_insight.sql import headers, names, parameters
 
@@ -38,10 +38,10 @@ name = "Its name"
 @pytest.fixture
 def pack(tmp_path):
     (tmp_path / "things.sql").write_text(HEADER + "SELECT $least, $min_gap_ns, $by;\n", encoding="utf-8")
-    return parse(tmp_path / "things.sql")
+    return parse_pack(tmp_path / "things.sql")
 
 
-def test_the_file_says_everything(pack):
+def test_the_header_is_read(pack):
     assert (pack.name, pack.title, pack.description) == ("things", "Things", "Counts things.")
     assert pack.columns == {"name": "Its name"}
     assert [(p.flag, p.kind, p.default) for p in pack.params.values()] == [
@@ -57,10 +57,10 @@ def test_values_are_written_into_the_statement_as_literals(pack):
     assert values == {"least": 3, "min_gap_ns": 5000, "by": "size"}
 
 
-@pytest.mark.parametrize("given", [{"leats": 1}, {"least": "many"}, {"by": "colour"}, {"min_gap_ns": "soon"}])
-def test_a_wrong_parameter_is_a_usage_error_with_a_hint(pack, given):
+@pytest.mark.parametrize("values", [{"leats": 1}, {"least": "many"}, {"by": "colour"}, {"min_gap_ns": "soon"}])
+def test_a_wrong_parameter_is_a_usage_error_with_a_hint(pack, values):
     with pytest.raises(UsageError):
-        pack.statement(given)
+        pack.statement(values)
 
 
 @pytest.mark.parametrize(
@@ -73,22 +73,22 @@ def test_a_wrong_parameter_is_a_usage_error_with_a_hint(pack, given):
         ("SELECT $$ $a $$, $a", "SELECT $$ $a $$, 'it''s'"),
     ],
 )
-def test_only_what_duckdb_takes_for_a_parameter_is_replaced(sql, bound):
+def test_only_parameters_of_duckdb_are_replaced(sql, bound):
     assert parameters.bind(sql, {"a": "it's"}) == bound
 
 
 @pytest.mark.parametrize("text", ["SELECT 1", "/* title = */ SELECT 1", '/* title = "x" */ SELECT 1'])
-def test_a_file_without_a_whole_header_is_refused(tmp_path, text):
+def test_a_file_without_a_complete_header_is_refused(tmp_path, text):
     (tmp_path / "bad.sql").write_text(text, encoding="utf-8")
     with pytest.raises(UsageError, match=r"bad\.sql"):
-        parse(tmp_path / "bad.sql")
+        parse_pack(tmp_path / "bad.sql")
 
 
 def test_packs_are_found_by_name_by_alias_and_with_underscores():
-    assert library.pack_of("per_token") is library.pack_of("per-token")
-    assert library.pack_of("cuda_gpu_kern_sum") is library.pack_of("top")
+    assert library.get_pack("per_token") is library.get_pack("per-token")
+    assert library.get_pack("cuda_gpu_kern_sum") is library.get_pack("top")
     with pytest.raises(UsageError) as caught:
-        library.pack_of("tpo")
+        library.get_pack("tpo")
     assert caught.value.hint == "did you mean top?"
 
 
@@ -104,17 +104,17 @@ def test_packs_are_found_by_name_by_alias_and_with_underscores():
         "nvtx_sum",
     ],
 )
-def test_nsys_own_names_of_reports_are_aliases(alias):
-    assert library.pack_of(alias)
+def test_report_names_of_nsys_are_aliases(alias):
+    assert library.get_pack(alias)
 
 
 def test_a_query_names_the_views_it_reads_but_not_those_it_defines():
     sql = "WITH mine AS (SELECT 1) SELECT * FROM kernels JOIN mine ON true WHERE name IN (SELECT name FROM strings)"
-    assert names.tables_read(sql) == ["kernels", "strings"]
+    assert names.list_tables_read(sql) == ["kernels", "strings"]
 
 
-class TestChosen:
-    """Branches for another value of a parameter are neither planned, nor are the views that they read."""
+class TestBranches:
+    """Branches for another value of a parameter are removed, with the views that they read."""
 
     SQL = """WITH a AS (SELECT 1 AS x UNION ALL SELECT 2),
         b AS (
@@ -131,25 +131,25 @@ class TestChosen:
         )
         SELECT x FROM b ORDER BY x"""
 
-    @pytest.mark.parametrize("by", ["one", "two", "three", "four"])
-    def test_the_answer_is_that_of_all_branches(self, by):
-        whole = parameters.bind(self.SQL, {"by": by})
-        some = parameters.bind(headers.chosen(self.SQL, {"by": by}), {"by": by})
-        assert duckdb.sql(some).fetchall() == duckdb.sql(whole).fetchall()
+    @pytest.mark.parametrize("choice", ["one", "two", "three", "four"])
+    def test_the_answer_is_that_of_all_branches(self, choice):
+        full_sql = parameters.bind(self.SQL, {"by": choice})
+        reduced_sql = parameters.bind(headers.drop_branches(self.SQL, {"by": choice}), {"by": choice})
+        assert duckdb.sql(reduced_sql).fetchall() == duckdb.sql(full_sql).fetchall()
 
-    def test_what_is_for_another_value_is_left_out(self):
-        assert "x + 20" in headers.chosen(self.SQL, {"by": "three"})
-        assert "x + 20" not in headers.chosen(self.SQL, {"by": "one"})
-        assert "x + 30" in headers.chosen(self.SQL, {"by": "one"})
-        assert "x + 30" not in headers.chosen(self.SQL, {"by": "two"})
-        assert headers.chosen(self.SQL, {}) == self.SQL
+    def test_branches_for_another_value_are_removed(self):
+        assert "x + 20" in headers.drop_branches(self.SQL, {"by": "three"})
+        assert "x + 20" not in headers.drop_branches(self.SQL, {"by": "one"})
+        assert "x + 30" in headers.drop_branches(self.SQL, {"by": "one"})
+        assert "x + 30" not in headers.drop_branches(self.SQL, {"by": "two"})
+        assert headers.drop_branches(self.SQL, {}) == self.SQL
 
-    def test_reports_read_what_their_choice_needs(self):
-        def read(by):
-            return {view.name for view in views_read(library.pack_of("top").statement({"group_by": by})[0])}
+    def test_reports_read_only_the_views_of_their_choice(self):
+        def list_views(group_by):
+            return {view.name for view in views_read(library.get_pack("top").statement({"group_by": group_by})[0])}
 
-        assert "kernels_in_nvtx" in read("nvtx")
-        assert "kernels_in_nvtx" not in read("full")
+        assert "kernels_in_nvtx" in list_views("nvtx")
+        assert "kernels_in_nvtx" not in list_views("full")
 
 
 def test_no_line_of_sql_is_longer_than_120_characters():

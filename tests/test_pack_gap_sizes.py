@@ -1,4 +1,4 @@
-"""`gap-sizes`: idle time by the length of the gaps, against plain loops and traces whose truth is known."""
+"""`gap-sizes`: idle time by the length of the gaps, against plain loops and traces with known gaps."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ def ask(path, **scope):
         return trace.run("gap-sizes").to_dicts()
 
 
-def lengths_of(tables):
-    """The lengths of all gaps by GPU and class."""
-    found = defaultdict(list)
+def group_lengths(tables):
+    """Group the lengths of all gaps by GPU and class."""
+    lengths_by_class = defaultdict(list)
     for gpu, gaps in sorted(oracle.idle_gaps(tables).items()):
         for name, (low, high) in CLASSES.items():
             lengths = [end - start for start, end in gaps if low <= end - start < high]
             if lengths:
-                found[gpu, name] = lengths
-    return found
+                lengths_by_class[gpu, name] = lengths
+    return lengths_by_class
 
 
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
 def test_equals_plain_loops(path):
     tables = oracle.read(path)
-    expected, (first, last) = lengths_of(tables), oracle.wall(tables)
+    expected, (first, last) = group_lengths(tables), oracle.wall(tables)
     rows = ask(path)
     assert [(row["gpu_id"], row["length"]) for row in rows] == list(expected)
     for row, lengths in zip(rows, expected.values(), strict=True):
@@ -53,15 +53,15 @@ def test_equals_plain_loops(path):
 
 @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trace=traces())
-def test_any_trace_s_gaps_and_busy_time_add_up(trace, tmp_path):
+def test_gaps_and_busy_time_of_any_trace_add_up(trace, tmp_path):
     path = trace.write(tmp_path / "trace.sqlite")
     tables = oracle.read(path)
     rows = ask(path)
     busy, intervals = oracle.busy_ns(tables), oracle.busy_intervals(tables)
-    for gpu, parts in intervals.items():
+    for gpu, gpu_intervals in intervals.items():
         idle = [row for row in rows if row["gpu_id"] == gpu]
-        assert busy[gpu] + sum(row["total_ns"] for row in idle) == parts[-1][1] - parts[0][0]
-        assert sum(row["gaps"] for row in idle) == len(parts) - 1
+        assert busy[gpu] + sum(row["total_ns"] for row in idle) == gpu_intervals[-1][1] - gpu_intervals[0][0]
+        assert sum(row["gaps"] for row in idle) == len(gpu_intervals) - 1
 
 
 @pytest.mark.parametrize(
@@ -70,14 +70,14 @@ def test_any_trace_s_gaps_and_busy_time_add_up(trace, tmp_path):
 )
 def test_a_class_includes_its_lower_bound(gap, length, tmp_path):
     trace = Trace()
-    trace.thread().kernel("a", at=0, runs=100).kernel("b", at=100 + gap, runs=100)
+    trace.thread().kernel("a", start=0, runs=100).kernel("b", start=100 + gap, runs=100)
     (row,) = ask(trace.write(tmp_path / "trace.sqlite"))
     assert (row["length"], row["gaps"], row["total_ns"]) == (length, 1, gap)
 
 
 def test_an_operation_that_ends_before_it_starts_takes_no_time(tmp_path):
     trace = Trace()
-    trace.thread().kernel("a", at=0, runs=100).kernel("b", at=1_100, runs=-1_050).kernel("c", at=2_600)
+    trace.thread().kernel("a", start=0, runs=100).kernel("b", start=1_100, runs=-1_050).kernel("c", start=2_600)
     (row,) = ask(trace.write(tmp_path / "trace.sqlite"))
     assert (row["gaps"], row["total_ns"]) == (2, 2_500)
 
@@ -90,5 +90,5 @@ def test_under_nvtx_only_idle_time_inside_the_ranges_counts(sample):
     assert sum(row["total_ns"] for row in rows) == expected
 
 
-def test_nothing_ran_so_there_are_no_gaps(tmp_path):
+def test_an_empty_trace_has_no_gaps(tmp_path):
     assert ask(Trace().write(tmp_path / "trace.sqlite")) == []

@@ -8,13 +8,13 @@ from collections import Counter
 import oracle
 import pytest
 from opening import open_trace
-from real_traces import FOREIGN, MORE, REAL, SAMPLES
+from real_traces import FOREIGN, MORE_OF_SAMPLES, REAL, SAMPLES
 from sweeps import sweep
 from synthetic import Trace
 
 import nsys_insight
 from nsys_insight.facts import gaps
-from nsys_insight.ingest import extents, row_search, sqlite_file
+from nsys_insight.ingest import row_search, sqlite_file, time_bounds
 
 
 def ask(path, scope=None, **params):
@@ -25,7 +25,7 @@ def ask(path, scope=None, **params):
 
 @pytest.fixture(scope="module", params=REAL, ids=lambda path: path.stem)
 def real(request):
-    """All gaps of a real trace, and its rows."""
+    """Return all gaps of a real trace, and its tables."""
     return ask(request.param, min_gap_ns=1)[0], oracle.read(request.param)
 
 
@@ -54,34 +54,34 @@ def test_shares_are_of_the_wall_and_of_all_idle_time(real):
         assert row["idle_pct"] == pytest.approx(100 * row["duration_ns"] / idle)
 
 
-def test_without_a_threshold_the_thousand_longest_are_listed_and_the_rest_is_told(sample):
-    every, _ = ask(sample("decode_eager"), min_gap_ns=1)
+def test_without_a_threshold_the_thousand_longest_are_listed_and_a_note_sums_the_others(sample):
+    all_rows, _ = ask(sample("decode_eager"), min_gap_ns=1)
     rows, (note,) = ask(sample("decode_eager"))
-    assert rows == every[:1000]
-    assert f"hold another {sum(row['duration_ns'] for row in every[1000:]) / 1e6:.1f} ms" in note
+    assert rows == all_rows[:1000]
+    assert f"hold another {sum(row['duration_ns'] for row in all_rows[1000:]) / 1e6:.1f} ms" in note
 
 
 @pytest.mark.slow
-def test_a_threshold_is_a_duration_and_what_is_below_it_is_told(sample):
-    every, _ = ask(sample("decode_eager"), min_gap_ns=1)
+def test_a_threshold_is_a_duration_and_a_note_sums_the_shorter_gaps(sample):
+    all_rows, _ = ask(sample("decode_eager"), min_gap_ns=1)
     rows, (note,) = ask(sample("decode_eager"), min_gap_ns="20us")
-    assert rows == [row for row in every if row["duration_ns"] >= 20_000]
-    assert f"hold another {sum(row['duration_ns'] for row in every[len(rows) :]) / 1e6:.1f} ms" in note
+    assert rows == [row for row in all_rows if row["duration_ns"] >= 20_000]
+    assert f"hold another {sum(row['duration_ns'] for row in all_rows[len(rows) :]) / 1e6:.1f} ms" in note
     assert ask(sample("decode_eager"), min_gap_ns=1)[1] == ()
 
 
 # What the host did ---------------------------------------------------------------------------------------------------
 
 
-def by_call(work):
+def correlation_key(work):
     return work["correlationId"] or 0
 
 
-def explanations(tables, row):
-    """Everything that may explain a gap, with its time, by a loop over all calls."""
+def explain_by_loops(tables, row):
+    """Return everything that may explain a gap, with its time, by a loop over all calls."""
     work = [work for table in oracle.GPU_WORK for work in tables[table]]
-    after = min((work for work in work if work["start"] == row["end_ns"]), key=by_call)
-    before = min((work for work in work if work["end"] == row["start_ns"]), key=by_call)
+    after = min((work for work in work if work["start"] == row["end_ns"]), key=correlation_key)
+    before = min((work for work in work if work["end"] == row["start_ns"]), key=correlation_key)
     calls = oracle.outer_api_calls(tables)
     call = next(
         (c for c in calls if oracle.pid_of(c) == oracle.pid_of(after) and c["correlationId"] == after["correlationId"]),
@@ -93,55 +93,55 @@ def explanations(tables, row):
         return {"launched before the gap": row["duration_ns"]}
     if call["start"] < row["start_ns"]:
         return {"launch call under way": row["duration_ns"]}
-    until = min(call["end"], row["end_ns"])
+    host_end_ns = min(call["end"], row["end_ns"])
     times, covered = Counter(), []
-    named = oracle.strings(tables)
-    os_calls = [{**c, "name": "OS: " + named[c["nameId"]]} for c in tables["OSRT_API"]]
+    strings = oracle.strings(tables)
+    os_calls = [{**c, "name": "OS: " + strings[c["nameId"]]} for c in tables["OSRT_API"]]
     for other in [*calls, *os_calls]:
-        start, end = max(other["start"], row["start_ns"]), min(other["end"], until)
+        start, end = max(other["start"], row["start_ns"]), min(other["end"], host_end_ns)
         if other["globalTid"] == call["globalTid"] and start < end:
-            inside = any(a <= other["start"] and other["end"] <= b for a, b in covered)
-            if not inside:
+            is_nested = any(a <= other["start"] and other["end"] <= b for a, b in covered)
+            if not is_nested:
                 times[other["name"]] += end - start
                 covered.append((other["start"], other["end"]))
-    times["CPU work"] = until - row["start_ns"] - sum(times.values())
-    times["launch latency"] = row["end_ns"] - until
+    times["CPU work"] = host_end_ns - row["start_ns"] - sum(times.values())
+    times["launch latency"] = row["end_ns"] - host_end_ns
     return times
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["decode_eager", "decode_graph_node", "churn"])
-def test_the_host_did_what_took_most_of_the_gap(name, sample):
+def test_the_host_activity_is_the_longest_part_of_the_gap(name, sample):
     tables = oracle.read(sample(name))
     rows, _ = ask(sample(name))
     for row in rows[:25] + rows[-25:]:
         if row["host"].startswith("profiler"):
             continue
-        times = explanations(tables, row)
+        times = explain_by_loops(tables, row)
         assert times[re.sub("^[a-z ]+: ", "", row["host"])] == row["host_ns"] == max(times.values()), row
 
 
-def planted(tmp_path, does, **how):
-    """The only gap, between `first` and `last`, of a thread that `does` something in between."""
+def planted(tmp_path, act, **options):
+    """Return the only gap: between `first` and `last`, of a thread that runs `act` in between."""
     trace = Trace()
     host = trace.thread()
     host.launch("first", api=1_000, queue=100, runs=10_000).sync(
         "stream", waits=9_600
     )  # idle from 11,100 on, back at 10,600
-    does(host)
-    rows, _ = ask(trace.write(tmp_path / "trace.sqlite", **how))
+    act(host)
+    rows, _ = ask(trace.write(tmp_path / "trace.sqlite", **options))
     return next(row for row in rows if row["after_name"] == "last")
 
 
 def twice_malloc(host):
-    """Allocate twice, and once longer than each in another way."""
+    """Allocate twice by one function, and once by another. The single call is the longest."""
     return (
         host.idle(1_000).malloc(8, takes=6_000).malloc(8, takes=9_000, api_name="cudaMallocHost").malloc(8, takes=6_000)
     )
 
 
 @pytest.mark.parametrize(
-    ("does", "host", "ns"),
+    ("act", "host", "ns"),
     [
         # Idle from 11,100; launched at 40,600 for 1,000; starts 100 later.
         (lambda h: h.idle(30_000).launch("last", api=1_000, queue=100), "CPU work", 29_500),
@@ -152,14 +152,15 @@ def twice_malloc(host):
         (lambda h: h.idle(1_000).osrt("poll", takes=30_000).launch("last", api=1_000), "OS: poll", 30_000),
         # Calls of one name add up.
         (lambda h: twice_malloc(h).launch("last"), "alloc: cudaMalloc", 12_000),
-        # Long ones count once, however many milliseconds they touch.
+        # A long call counts once, although it spans many milliseconds.
         (lambda h: h.idle(1_000).malloc(8, takes=9_000_000).launch("last"), "alloc: cudaMalloc", 9_000_000),
         # The launch call returned before the gap: the kernel waited on the GPU.
-        (lambda h: h.launch("last", at=2_000, api=1_000, queue=50_000, stream=13), "launched before the gap", 41_900),
+        (lambda h: h.launch("last", start=2_000, api=1_000, queue=50_000, stream=13),
+         "launched before the gap", 41_900),
     ],
 )  # fmt: skip
-def test_what_the_host_did_is_told_with_its_time(does, host, ns, tmp_path):
-    row = planted(tmp_path, does)
+def test_the_activity_of_the_host_is_reported_with_its_time(act, host, ns, tmp_path):
+    row = planted(tmp_path, act)
     assert (row["before_name"], row["host"], row["host_ns"]) == ("first", host, ns)
 
 
@@ -169,34 +170,34 @@ def test_a_driver_call_inside_a_runtime_call_counts_once(tmp_path):
 
 
 def test_a_call_around_the_launch_call_counts_also_when_it_began_long_before_the_gap(tmp_path):
-    def inside(host):
-        host.kernel("busy", at=5_000, runs=3_000_000)
-        host.call("cudaLaunchCooperativeKernelMultiDevice_v9000", at=11_000, takes=9_000_000)
-        host.launch("last", at=4_000_000, api=1_000, queue=0, api_name="cuLaunchKernel")
+    def launch_in_call(host):
+        host.kernel("busy", start=5_000, runs=3_000_000)
+        host.call("cudaLaunchCooperativeKernelMultiDevice_v9000", start=11_000, takes=9_000_000)
+        host.launch("last", start=4_000_000, api=1_000, queue=0, api_name="cuLaunchKernel")
 
-    row = planted(tmp_path, inside)
+    row = planted(tmp_path, launch_in_call)
     assert (row["host"], row["host_ns"]) == ("launch: cudaLaunchCooperativeKernelMultiDevice", 4_001_000 - 3_005_000)
 
 
 @pytest.mark.parametrize(
-    ("at", "takes", "launch_at", "ns"),
-    # Calls are looked up by the millisecond: here one ends, one begins in the gap, from 1,005,000 on.
+    ("start_ns", "takes", "launch_at", "ns"),
+    # Calls are looked up by the millisecond. One ends and one begins in the gap, which starts at 1,005,000.
     [(900_000, 200_000, 1_150_000, 1_100_000 - 1_005_000), (1_010_000, 995_000, 1_900_000, 1_901_000 - 1_010_000)],
 )
-def test_calls_at_the_border_of_a_millisecond_count(at, takes, launch_at, ns, tmp_path):
+def test_calls_at_the_border_of_a_millisecond_count(start_ns, takes, launch_at, ns, tmp_path):
     def across(host):
-        host.kernel("busy", at=5_000, runs=1_000_000).malloc(8, at=at, takes=takes)
-        host.launch("last", at=launch_at, api=1_000, queue=0, api_name="cuLaunchKernel")
+        host.kernel("busy", start=5_000, runs=1_000_000).malloc(8, start=start_ns, takes=takes)
+        host.launch("last", start=launch_at, api=1_000, queue=0, api_name="cuLaunchKernel")
 
     row = planted(tmp_path, across)
     assert (row["host"], row["host_ns"]) == ("alloc: cudaMalloc", ns)
 
 
-def test_calls_of_the_operating_system_inside_api_calls_do_not_count(tmp_path):
+def test_operating_system_calls_inside_api_calls_do_not_count(tmp_path):
     def allocate_twice(host):
         start = host.idle(1_000).now
         host.malloc(8, takes=10_000).free(takes=9_000)
-        host.osrt("ioctl", at=start + 1_000, takes=8_000).osrt("ioctl", at=start + 11_000, takes=7_000)
+        host.osrt("ioctl", start=start + 1_000, takes=8_000).osrt("ioctl", start=start + 11_000, takes=7_000)
         host.launch("last", api=1_000)
 
     row = planted(tmp_path, allocate_twice)
@@ -211,7 +212,7 @@ def test_calls_of_the_operating_system_inside_api_calls_do_not_count(tmp_path):
         (4_000_000, 5_000_000, "profiler: CUPTI Buffer flush", 4_000_000),
     ],
 )
-def test_the_profiler_explains_a_gap_of_which_it_took_half(takes, call_takes, host, ns, tmp_path):
+def test_the_profiler_explains_a_gap_if_it_took_half_of_it(takes, call_takes, host, ns, tmp_path):
     def flush(thread):
         thread.idle(500).trace.overhead("CUPTI Buffer flush", thread.now, thread.now + takes, thread)
         thread.call("cudaFree_v3020", takes=call_takes).idle(5_000).launch("last", api=1_000, queue=100)
@@ -227,12 +228,12 @@ def test_between_the_nodes_of_a_graph_the_host_is_not_late(tmp_path):
     assert (row["duration_ns"], row["host"], row["host_ns"]) == (700, "launched before the gap", 700)
 
 
-def test_without_the_launch_call_in_the_trace_nothing_is_known_of_the_host(tmp_path):
-    row = planted(tmp_path, lambda h: h.kernel("last", at=50_000))
+def test_without_the_launch_call_the_activity_of_the_host_is_unknown(tmp_path):
+    row = planted(tmp_path, lambda h: h.kernel("last", start=50_000))
     assert (row["duration_ns"], row["host"], row["host_ns"], row["thread_id"]) == (38_900, None, None, None)
 
 
-def test_another_thread_s_calls_do_not_explain_a_gap(tmp_path):
+def test_calls_of_another_thread_do_not_explain_a_gap(tmp_path):
     def two_threads(host):
         host.trace.thread(tid=101, now=11_000).malloc(8, takes=30_000)
         host.idle(30_000).launch("last", api=1_000, queue=100)
@@ -244,7 +245,9 @@ def test_a_gap_is_idle_on_all_streams_and_for_all_processes_of_the_gpu(tmp_path)
     trace = Trace()
     for pid, gpus in ((1, [0]), (2, [0]), (3, [1])):
         host = trace.thread(pid=pid, gpus=gpus)
-        host.kernel("early", at=1_000 * pid, runs=1_500, stream=7).kernel("late", at=10_000 + pid, runs=500, stream=13)
+        host.kernel("early", start=1_000 * pid, runs=1_500, stream=7).kernel(
+            "late", start=10_000 + pid, runs=500, stream=13
+        )
     rows, _ = ask(trace.write(tmp_path / "trace.sqlite"))
     assert {(row["gpu_id"], row["start_ns"], row["end_ns"]) for row in rows} == {(0, 3_500, 10_001), (1, 4_500, 10_003)}
 
@@ -264,11 +267,11 @@ def test_under_nvtx_gaps_are_cut_to_the_ranges(tmp_path):
     trace = Trace()
     host = trace.thread()
     for step in range(2):
-        at = 100_000 * step
-        host.range("step", at, at + 50_000)
-        host.launch("a", at=at + 1_000, api=1_000, queue=1_000, runs=10_000)
-        host.launch("b", at=at + 20_000, api=1_000, queue=1_000, runs=10_000)
-    host.launch("between", at=60_000, api=1_000, queue=1_000, runs=10_000)
+        step_start_ns = 100_000 * step
+        host.range("step", step_start_ns, step_start_ns + 50_000)
+        host.launch("a", start=step_start_ns + 1_000, api=1_000, queue=1_000, runs=10_000)
+        host.launch("b", start=step_start_ns + 20_000, api=1_000, queue=1_000, runs=10_000)
+    host.launch("between", start=60_000, api=1_000, queue=1_000, runs=10_000)
     rows, _ = ask(trace.write(tmp_path / "trace.sqlite"), scope={"nvtx": "step"})
     assert [(row["start_ns"], row["end_ns"], row["before_name"], row["after_name"]) for row in rows] == [
         (32_000, 50_000, "b", "between"),
@@ -279,13 +282,13 @@ def test_under_nvtx_gaps_are_cut_to_the_ranges(tmp_path):
 
 
 @pytest.mark.slow
-def test_what_a_scope_leaves_out_keeps_the_gpu_busy_all_the_same(tmp_path):
+def test_work_outside_the_scope_still_keeps_the_gpu_busy(tmp_path):
     trace = Trace()
     host, other = trace.thread(), trace.thread(tid=7)
     host.range("mine", 0, 100_000)
-    host.launch("a", at=1_000, api=1_000, queue=1_000, runs=7_000, stream=7)  # until 10,000
-    other.launch("other", at=20_000, api=1_000, queue=1_000, runs=8_000, stream=8)  # until 30,000
-    host.launch("b", at=48_000, api=1_000, queue=1_000, runs=10_000, stream=7)
+    host.launch("a", start=1_000, api=1_000, queue=1_000, runs=7_000, stream=7)  # until 10,000
+    other.launch("other", start=20_000, api=1_000, queue=1_000, runs=8_000, stream=8)  # until 30,000
+    host.launch("b", start=48_000, api=1_000, queue=1_000, runs=10_000, stream=7)
     path = trace.write(tmp_path / "trace.sqlite")
     idle = [(22_000 - 10_000, "a", "other"), (50_000 - 30_000, "other", "b")]
     for scope in ({}, {"stream": 7}, {"from_ns": 5_000, "to_ns": 55_000}):
@@ -295,31 +298,31 @@ def test_what_a_scope_leaves_out_keeps_the_gpu_busy_all_the_same(tmp_path):
     assert {(row["duration_ns"], row["before_name"], row["after_name"]) for row in rows} == set(idle)
 
 
-def test_gaps_are_of_the_gpus_that_the_scope_uses(tmp_path):
+def test_gaps_are_those_of_the_gpus_that_the_scope_uses(tmp_path):
     trace = Trace()
-    mine, theirs = trace.thread(pid=1), trace.thread(pid=2)
-    for host, device in ((mine, 0), (theirs, 1)):
-        host.launch("a", at=1_000, api=1_000, queue=1_000, runs=7_000, device=device)
-        host.launch("b", at=48_000, api=1_000, queue=1_000, runs=10_000, device=device)
+    first, second = trace.thread(pid=1), trace.thread(pid=2)
+    for host, device in ((first, 0), (second, 1)):
+        host.launch("a", start=1_000, api=1_000, queue=1_000, runs=7_000, device=device)
+        host.launch("b", start=48_000, api=1_000, queue=1_000, runs=10_000, device=device)
     path = trace.write(tmp_path / "trace.sqlite")
     assert {row["gpu_id"] for row in ask(path)[0]} == {0, 1}
-    assert {row["gpu_id"] for row in ask(path, scope={"process": theirs.pid})[0]} == {1}
+    assert {row["gpu_id"] for row in ask(path, scope={"process": second.pid})[0]} == {1}
 
 
-def test_nothing_ran_so_there_are_no_gaps(tmp_path):
+def test_an_empty_trace_has_no_gaps(tmp_path):
     assert ask(Trace().write(tmp_path / "trace.sqlite")) == ([], ())
 
 
 class TestLookingUp:
-    """In a big export, what lies around the gaps is looked up; samples are big for these tests."""
+    """In a big export, rows around the gaps are looked up. These tests treat the samples as big."""
 
     @pytest.fixture(autouse=True)
     def _everything_is_big(self, monkeypatch):
-        monkeypatch.setattr(extents, "BIG", 100)
-        monkeypatch.setattr(row_search, "PROBES", 50)
+        monkeypatch.setattr(time_bounds, "MIN_ROWS", 100)
+        monkeypatch.setattr(row_search, "PROBE_COUNT", 50)
 
     @staticmethod
-    def looked_up(path, scope=None, **params):
+    def ask_with_lookup(path, scope=None, **params):
         with nsys_insight.open(path, use_cache=False).scope(**scope or {}) as trace:
             rows = trace.answer("gaps", **params).rows()
             tables = "SELECT table_name FROM duckdb_tables() WHERE table_name LIKE 'near_%' ORDER BY ALL"
@@ -327,20 +330,20 @@ class TestLookingUp:
 
     @staticmethod
     def read(path, scope=None, **params):
-        """The answer over a copy in DuckDB, all of whose rows are read."""
+        """Answer from a copy in DuckDB, with all rows read."""
         with nsys_insight.open(path, use_cache=True).scope(**scope or {}) as trace:
             return trace.answer("gaps", **params).rows()
 
     @pytest.mark.slow
     @pytest.mark.parametrize(
         "path",
-        [*SAMPLES[1:4:2], *FOREIGN[:1], *sweep([*SAMPLES[0:5:2], *FOREIGN[1:]]), *MORE],
+        [*SAMPLES[1:4:2], *FOREIGN[:1], *sweep([*SAMPLES[0:5:2], *FOREIGN[1:]]), *MORE_OF_SAMPLES],
         ids=lambda path: path.stem,
     )
-    def test_it_gives_the_same_answer(self, path):
-        rows, tables = self.looked_up(path)
+    def test_the_lookup_gives_the_same_answer(self, path):
+        rows, tables = self.ask_with_lookup(path)
         assert rows == self.read(path)
-        big = extents.known(path, sqlite_file.sqlite_columns(path))
+        big = time_bounds.read_time_bounds(path, sqlite_file.read_sqlite_columns(path))
         assert ("near_CUPTI_ACTIVITY_KIND_RUNTIME" in tables) == ("CUPTI_ACTIVITY_KIND_RUNTIME" in big)
 
     @pytest.mark.slow
@@ -352,58 +355,62 @@ class TestLookingUp:
             ({}, {"min_gap_ns": 20_000}),
         ],
     )
-    def test_in_a_scope_and_for_a_length_too(self, sample, scope, params):
+    def test_the_lookup_gives_the_same_answer_in_a_scope_and_with_a_threshold(self, sample, scope, params):
         path = sample("decode_eager")
-        rows, tables = self.looked_up(path, scope, **params)
+        rows, tables = self.ask_with_lookup(path, scope, **params)
         assert rows == self.read(path, scope, **params)
         assert len(rows) > 10
         assert {"near_CUPTI_ACTIVITY_KIND_KERNEL", "near_CUPTI_ACTIVITY_KIND_RUNTIME"} <= set(tables)
 
     @pytest.mark.slow
-    def test_of_several_traces_each_is_looked_up_in_its_own_file(self, sample):
+    def test_rows_of_each_of_several_traces_are_looked_up_in_its_own_file(self, sample):
         paths = [sample("decode_eager"), sample("churn")]
         expected = {path.stem: self.read(path) for path in paths}
-        with nsys_insight.open(paths, use_cache=False) as several:
-            rows = several.answer("gaps").rows()
-            tables = {name for (name,) in several.rows("SELECT table_name FROM duckdb_tables()")}
+        with nsys_insight.open(paths, use_cache=False) as traces:
+            rows = traces.answer("gaps").rows()
+            tables = {name for (name,) in traces.rows("SELECT table_name FROM duckdb_tables()")}
         assert {name: [row[1:] for row in rows if row[0] == name] for name in expected} == expected
         assert "near_CUPTI_ACTIVITY_KIND_RUNTIME" in tables
 
     @pytest.mark.slow
-    def test_what_is_not_near_is_looked_for_among_all_rows(self, sample, monkeypatch):
-        monkeypatch.setattr(gaps, "BEFORE", 0)
-        monkeypatch.setattr(gaps, "ABOUT", -1)
+    def test_operations_that_are_not_near_are_searched_in_all_rows(self, sample, monkeypatch):
+        monkeypatch.setattr(gaps, "ROWS_BEFORE", 0)
+        monkeypatch.setattr(gaps, "ROWS_AROUND_ID", -1)
         for name in ("decode_eager", "churn"):
-            assert self.looked_up(sample(name))[0] == self.read(sample(name))
+            assert self.ask_with_lookup(sample(name))[0] == self.read(sample(name))
 
     @pytest.mark.slow
-    def test_what_other_gpus_did_meanwhile_is_passed_over(self, tmp_path, monkeypatch):
+    def test_operations_of_other_gpus_are_skipped(self, tmp_path, monkeypatch):
         trace = Trace()
-        here, there = trace.thread(pid=1, tid=1), trace.thread(pid=1, tid=2)
-        here.launch("before", at=0, runs=1_000)
+        host, other_host = trace.thread(pid=1, tid=1), trace.thread(pid=1, tid=2)
+        host.launch("before", start=0, runs=1_000)
         for number in range(400):
-            there.launch("other", at=10_000 * (number + 1), runs=2_000, device=1)
-        here.launch("after", at=5_000_000, runs=1_000)
+            other_host.launch("other", start=10_000 * (number + 1), runs=2_000, device=1)
+        host.launch("after", start=5_000_000, runs=1_000)
         path = trace.write(tmp_path / "t.sqlite")
-        found = []
-        looks = gaps._Lookup.finds_operations
-        monkeypatch.setattr(gaps._Lookup, "finds_operations", lambda *all_: found.append(looks(*all_)) or found[-1])
-        rows, _ = self.looked_up(path)
+        results = []
+        fill_operations = gaps._Lookup.fill_operations
+        monkeypatch.setattr(
+            gaps._Lookup,
+            "fill_operations",
+            lambda *arguments: results.append(fill_operations(*arguments)) or results[-1],
+        )
+        rows, _ = self.ask_with_lookup(path)
         assert rows == self.read(path)
-        assert found == [True]
+        assert results == [True]
         assert rows[0][7:9] == ("before", "after")
 
     @pytest.mark.slow
     def test_a_call_that_began_long_before_the_gap_is_found(self, tmp_path):
         trace = Trace()
         waiting, busy = trace.thread(pid=1, tid=1), trace.thread(pid=1, tid=2)
-        waiting.launch("k", at=0, runs=3_500_000)
-        waiting.call("cudaDeviceSynchronize", at=10_000, takes=5_000_000)
+        waiting.launch("k", start=0, runs=3_500_000)
+        waiting.call("cudaDeviceSynchronize", start=10_000, takes=5_000_000)
         for number in range(1_000):  # in order of start, as nsys writes them
-            busy.call("cudaEventQuery", at=20_000 + 4_000 * number)
-        waiting.launch("k", at=5_020_000, runs=1_000)
+            busy.call("cudaEventQuery", start=20_000 + 4_000 * number)
+        waiting.launch("k", start=5_020_000, runs=1_000)
         path = trace.write(tmp_path / "t.sqlite")
-        rows, tables = self.looked_up(path)
+        rows, tables = self.ask_with_lookup(path)
         assert rows == self.read(path)
         assert "near_CUPTI_ACTIVITY_KIND_RUNTIME" in tables
         assert [row[5] for row in rows] == ["sync: cudaDeviceSynchronize"]

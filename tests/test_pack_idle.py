@@ -1,4 +1,4 @@
-"""`idle`: every nanosecond of the wall is busy or idle for one cause, against a plain loop and planted truth."""
+"""`idle`: every nanosecond of wall time is busy or idle for one cause, against a plain loop and planted causes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from nsys_insight.facts import idle
 
 
 def ask(path, **scope):
-    """Nanoseconds by GPU, cause and host."""
+    """Return nanoseconds by GPU, cause and host."""
     with open_trace(path, **scope) as trace:
         return {(row["gpu_id"], row["cause"], row["host"]): row["time_ns"] for row in trace.idle().to_dicts()}
 
 
-def host_of(name):
-    """What a thread in an API call does, as far as an idle GPU is concerned."""
+def classify_call(name):
+    """Classify an API call of a thread as a cause of idle GPU time."""
     if name.endswith("Synchronize"):
         return "blocked", "sync calls"
     if name.startswith(("cudaMalloc", "cudaHostAlloc", "cudaFree", "cuMemAlloc", "cuMemFree")):
@@ -35,46 +35,46 @@ def host_of(name):
 
 
 class Threads:
-    """What each thread did, and when."""
+    """The calls, profiler overheads and edges of each thread."""
 
     def __init__(self, tables):
-        self.calls, self.held, self.edges = defaultdict(list), defaultdict(list), {}
+        self.calls, self.overheads, self.edges = defaultdict(list), defaultdict(list), {}
         self.blocking = oracle.blocking_copies(tables)
         for call in oracle.outer_api_calls(tables):
             self.calls[call["globalTid"]].append(call)
         for row in oracle.profiler_overheads(tables):
-            self.held[row["globalTid"]].append((row["start"], row["end"]))
+            self.overheads[row["globalTid"]].append((row["start"], row["end"]))
         for thread, calls in self.calls.items():
             self.edges[thread] = sorted(
                 {edge for call in calls for edge in (call["start"], call["end"])}
-                | {edge for times in self.held[thread] for edge in times}
+                | {edge for times in self.overheads[thread] for edge in times}
             )
         self.starts = {thread: [call["start"] for call in calls] for thread, calls in self.calls.items()}
 
-    def late(self, start, end, launch):
-        """Class each piece of a gap in which a launch was late: no call begins or ends inside a piece."""
+    def classify_late_gap(self, start, end, launch):
+        """Classify each piece of a gap with a late launch: no call begins or ends inside a piece."""
         thread = launch["globalTid"]
         edges = self.edges[thread]
-        inside = edges[bisect_right(edges, start) : bisect_left(edges, end)]
-        inside += [edge for edge in (launch["start"], launch["end"]) if start < edge < end]
-        for a, b in pairwise([start, *sorted(set(inside)), end]):
-            yield *self.at(thread, a, b, launch), b - a
+        inner_edges = edges[bisect_right(edges, start) : bisect_left(edges, end)]
+        inner_edges += [edge for edge in (launch["start"], launch["end"]) if start < edge < end]
+        for a, b in pairwise([start, *sorted(set(inner_edges)), end]):
+            yield *self.classify_piece(thread, a, b, launch), b - a
 
-    def at(self, thread, a, b, launch):
-        if any(start <= a and b <= end for start, end in self.held[thread]):
+    def classify_piece(self, thread, a, b, launch):
+        if any(start <= a and b <= end for start, end in self.overheads[thread]):
             return "profiler", "profiler"
         if a >= launch["start"]:
-            if a < launch["end"] and by_call(launch) in self.blocking:
+            if a < launch["end"] and call_key(launch) in self.blocking:
                 return "blocked", "blocking copies"
             return "starved", "launch latency" if a >= launch["end"] else "launch call"
         last = bisect_right(self.starts[thread], a) - 1
         if last >= 0 and self.calls[thread][last]["end"] >= b:
             call = self.calls[thread][last]
-            return ("blocked", "blocking copies") if by_call(call) in self.blocking else host_of(call["name"])
+            return ("blocked", "blocking copies") if call_key(call) in self.blocking else classify_call(call["name"])
         return "starved", "CPU work"
 
 
-def by_call(row):
+def call_key(row):
     return oracle.pid_of(row), row["correlationId"]
 
 
@@ -82,75 +82,79 @@ def nulls_last(value):
     return value is None, value or 0
 
 
-def gap(threads, start, op, before, launch):
-    """Class a gap that ends with an operation: cause, host and time of each piece."""
+def classify_gap(threads, start, op, before, launch):
+    """Classify a gap that ends with an operation: cause, host and time of each piece."""
     duration = op["start"] - start
     if before is None:
         yield "edge", "before the first operation", duration
-    elif by_call(before) == by_call(op) and op["correlationId"] is not None:
+    elif call_key(before) == call_key(op) and op["correlationId"] is not None:
         yield "dependency", "same launch call", duration
     elif launch is None:
         yield "unknown", "not in the trace", duration
-    elif launch["start"] < start < launch["end"] and threads.blocking.get(by_call(launch)):
+    elif launch["start"] < start < launch["end"] and threads.blocking.get(call_key(launch)):
         yield "blocked", "blocking copies", duration
     elif launch["start"] < start:
         yield "dependency", "launched before" if launch["end"] <= start else "launch call under way", duration
     else:
-        yield from threads.late(start, op["start"], launch)
+        yield from threads.classify_late_gap(start, op["start"], launch)
 
 
 def plain_idle(tables):
-    """The same as `ask`, gap by gap and piece by piece."""
-    threads, found = Threads(tables), Counter()
+    """Return the same as `ask`, gap by gap and piece by piece."""
+    threads, idle_ns = Threads(tables), Counter()
     launches = {}
     for call in oracle.api_calls(tables):
         if call["correlationId"] is None:
             continue
-        known = launches.get(by_call(call), call)
-        launches[by_call(call)] = {
+        known_call = launches.get(call_key(call), call)
+        launches[call_key(call)] = {
             **call,
-            "start": min(call["start"], known["start"]),
-            "end": max(call["end"], known["end"]),
+            "start": min(call["start"], known_call["start"]),
+            "end": max(call["end"], known_call["end"]),
         }
     first, last = oracle.wall(tables) or (0, 0)
     for gpu, work in oracle.work_of_gpus(tables).items():
         work.sort(key=lambda op: (op["start"], *nulls_last(op["correlationId"]), oracle.pid_of(op)))
-        reached, before = first, None
+        reached_ns, before = first, None
         for op in work:
-            if op["start"] > reached:
-                for cause, host, ns in gap(threads, reached, op, before, launches.get(by_call(op))):
-                    found[gpu, cause, host] += ns
+            if op["start"] > reached_ns:
+                for cause, host, ns in classify_gap(threads, reached_ns, op, before, launches.get(call_key(op))):
+                    idle_ns[gpu, cause, host] += ns
             # A GPU is busy until the latest end so far.
-            found[gpu, "busy", None] += max(0, max(op["end"], op["start"]) - max(reached, op["start"]))
-            reached, before = max(reached, op["end"], op["start"]), op
-        found[gpu, "edge", "after the last operation"] += last - reached
-    return {key: ns for key, ns in found.items() if ns or key[1] == "busy"}
+            idle_ns[gpu, "busy", None] += max(0, max(op["end"], op["start"]) - max(reached_ns, op["start"]))
+            reached_ns, before = max(reached_ns, op["end"], op["start"]), op
+        idle_ns[gpu, "edge", "after the last operation"] += last - reached_ns
+    return {key: ns for key, ns in idle_ns.items() if ns or key[1] == "busy"}
 
 
 @pytest.fixture(scope="module", params=REAL, ids=lambda path: path.stem)
 def real(request):
-    """A real trace: the answer, and its rows."""
+    """Return the answer for a real trace, and its tables."""
     return ask(request.param), oracle.read(request.param)
 
 
-def test_every_nanosecond_goes_where_a_plain_loop_puts_it(real):
-    found, tables = real
-    assert found == plain_idle(tables)
+def test_every_nanosecond_is_classified_as_by_a_plain_loop(real):
+    idle_by_cause, tables = real
+    assert idle_by_cause == plain_idle(tables)
 
 
 def test_busy_and_idle_add_up_to_the_wall_of_each_gpu(real):
-    found, tables = real
+    idle_by_cause, tables = real
     first, last = oracle.wall(tables)
-    for gpu in {gpu for gpu, _, _ in found}:
-        assert sum(ns for (other, _, _), ns in found.items() if other == gpu) == last - first
+    for gpu in {gpu for gpu, _, _ in idle_by_cause}:
+        assert sum(ns for (other, _, _), ns in idle_by_cause.items() if other == gpu) == last - first
 
 
 @pytest.mark.slow
-@given(trace=traces(), most=st.sampled_from([2, 10, idle.MOST]), long_ns=st.sampled_from([1, 20, idle.LONG_NS]))
+@given(
+    trace=traces(),
+    window_size=st.sampled_from([2, 10, idle.OPERATIONS_PER_WINDOW]),
+    long_ns=st.sampled_from([1, 20, idle.LONG_NS]),
+)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_trace_is_split_as_a_plain_loop_splits_it(tmp_path, monkeypatch, trace, most, long_ns):
-    """However few operations are looked at together: a gap, or a call, may begin long before them."""
-    monkeypatch.setattr(idle, "MOST", most)
+def test_any_trace_is_split_as_a_plain_loop_splits_it(tmp_path, monkeypatch, trace, window_size, long_ns):
+    """The window size does not matter: a gap, or a call, may begin long before a window."""
+    monkeypatch.setattr(idle, "OPERATIONS_PER_WINDOW", window_size)
     monkeypatch.setattr(idle, "LONG_NS", long_ns)
     path = trace.write(tmp_path / "trace.sqlite")
     tables = oracle.read(path)
@@ -159,24 +163,24 @@ def test_any_trace_is_split_as_a_plain_loop_splits_it(tmp_path, monkeypatch, tra
 
 
 @pytest.mark.parametrize("name", ["decode_eager", "churn"])
-def test_gaps_that_are_looked_at_a_few_at_a_time_are_the_same(name, sample, monkeypatch):
-    found = ask(sample(name))
-    monkeypatch.setattr("nsys_insight.facts.idle.MOST", 100)
+def test_small_windows_give_the_same_gaps(name, sample, monkeypatch):
+    idle_by_cause = ask(sample(name))
+    monkeypatch.setattr("nsys_insight.facts.idle.OPERATIONS_PER_WINDOW", 100)
     monkeypatch.setattr("nsys_insight.facts.idle.LONG_NS", 5_000)
-    assert ask(sample(name)) == found
+    assert ask(sample(name)) == idle_by_cause
 
 
 def test_windows_that_partition_the_trace_add_up_to_it(sample):
     path = sample("decode_eager")
     first, last = oracle.wall(oracle.read(path))
     cuts = [first, first + (last - first) // 3, first + (last - first) // 2, last]
-    parts = Counter()
+    sums = Counter()
     for start, end in pairwise(cuts):
-        parts.update(ask(path, from_ns=start, to_ns=end))
-    assert parts == ask(path)
+        sums.update(ask(path, from_ns=start, to_ns=end))
+    assert sums == ask(path)
 
 
-def test_the_ranges_of_nvtx_hold_what_the_gpu_did_in_them(sample):
+def test_busy_and_idle_time_in_nvtx_ranges_add_up_to_their_wall(sample):
     with open_trace(sample("decode_eager"), nvtx="decode_step") as trace:
         rows = trace.idle().to_dicts()
         wall = trace.sql("SELECT sum(duration_ns)::BIGINT FROM wall").item()
@@ -190,11 +194,11 @@ def test_planted_loops_are_idle_for_the_planted_causes(name):
     expected = Counter()
     for gap in truth.gaps:
         expected[gap.gpu_id, gap.cause] += gap.duration_ns
-    found = Counter()
+    idle_by_cause = Counter()
     for (gpu, cause, _), ns in ask(planted_path(name)).items():
         if cause != "busy":
-            found[gpu, cause] += ns
-    assert found == expected
+            idle_by_cause[gpu, cause] += ns
+    assert idle_by_cause == expected
 
 
 @pytest.mark.parametrize("name", ["launch bound", "sync bound", "copy bound", "allocating", "profiled", "dependent"])
@@ -213,8 +217,8 @@ def test_every_step_is_idle_for_its_own_causes(name):
     }
     assert rows
     assert {row for row in rows if row[1] != "edge"} <= expected
-    steady = {start for start, _, _ in rows}
-    assert set(rows) >= {row for row in expected if row[0] in steady}
+    steady_starts = {start for start, _, _ in rows}
+    assert set(rows) >= {row for row in expected if row[0] in steady_starts}
 
 
 @pytest.mark.parametrize("name", ["decode_eager", "decode_graph_node", "decode_graph_whole", "churn"])
@@ -225,24 +229,24 @@ def test_the_causes_of_a_step_add_up_to_its_idle_time(name, sample):
             " WHERE g.phase = 'steady' GROUP BY g.step, g.gpu_id, g.idle_ns"
         ).rows()
     assert rows
-    assert all(whole == parts for whole, parts in rows)
+    assert all(idle_ns == sum_ns for idle_ns, sum_ns in rows)
 
 
 # Planted -------------------------------------------------------------------------------------------------------------
 
 
-def planted(tmp_path, does, **more):
-    """The idle time between `first`, which ends at 11,100, and `last`, of a thread that `does` something in between."""
+def planted(tmp_path, act, **scope):
+    """Return the idle time between `first`, which ends at 11,100, and `last`. The thread runs `act` in between."""
     trace = Trace()
     host = trace.thread()
     host.launch("first", api=1_000, queue=100, runs=10_000)
-    does(host)
-    found = ask(trace.write(tmp_path / "trace.sqlite"), **more)
-    return {(cause, host): ns for (_, cause, host), ns in found.items() if cause not in ("busy", "edge")}
+    act(host)
+    idle_ns = ask(trace.write(tmp_path / "trace.sqlite"), **scope)
+    return {(cause, host): ns for (_, cause, host), ns in idle_ns.items() if cause not in ("busy", "edge")}
 
 
 def test_a_late_launch_starves_the_gpu(tmp_path):
-    assert planted(tmp_path, lambda h: h.launch("last", at=40_000, api=1_000, queue=300)) == {
+    assert planted(tmp_path, lambda h: h.launch("last", start=40_000, api=1_000, queue=300)) == {
         ("starved", "CPU work"): 40_000 - 11_100,
         ("starved", "launch call"): 1_000,
         ("starved", "launch latency"): 300,
@@ -250,11 +254,11 @@ def test_a_late_launch_starves_the_gpu(tmp_path):
 
 
 def test_a_host_in_a_sync_is_blocked_until_it_returns(tmp_path):
-    def does(host):
+    def act(host):
         host.sync("stream", waits=19_000)  # from 1,000 to 20,000
-        host.launch("last", at=25_000, api=1_000, queue=300)
+        host.launch("last", start=25_000, api=1_000, queue=300)
 
-    assert planted(tmp_path, does) == {
+    assert planted(tmp_path, act) == {
         ("blocked", "sync calls"): 20_000 - 11_100,
         ("starved", "CPU work"): 5_000,
         ("starved", "launch call"): 1_000,
@@ -262,12 +266,12 @@ def test_a_host_in_a_sync_is_blocked_until_it_returns(tmp_path):
     }
 
 
-def test_an_allocation_in_a_gap_is_charged_with_its_time(tmp_path):
-    def does(host):
+def test_an_allocation_in_a_gap_is_attributed_its_own_time(tmp_path):
+    def act(host):
         host.idle(12_000).malloc(8, takes=7_000)  # from 13,000 to 20,000
-        host.launch("last", at=25_000, api=1_000, queue=300)
+        host.launch("last", start=25_000, api=1_000, queue=300)
 
-    assert planted(tmp_path, does) == {
+    assert planted(tmp_path, act) == {
         ("allocation", "allocation"): 7_000,
         ("starved", "CPU work"): 25_000 - 11_100 - 7_000,
         ("starved", "launch call"): 1_000,
@@ -275,49 +279,53 @@ def test_an_allocation_in_a_gap_is_charged_with_its_time(tmp_path):
     }
 
 
-@pytest.mark.parametrize(("at", "blocked"), [(2_000, 43_000 - 11_100), (20_000, 61_000 - 20_000)])
-def test_a_host_in_a_copy_into_pageable_memory_is_blocked_whatever_the_copy_is_called(at, blocked, tmp_path):
-    def does(host):
-        host.copy("D2H", 64, at=at, api=45_000, queue=-4_000, runs=2_000, target="pageable")
+@pytest.mark.parametrize(("start_ns", "blocked"), [(2_000, 43_000 - 11_100), (20_000, 61_000 - 20_000)])
+def test_a_host_in_a_copy_into_pageable_memory_is_blocked_even_if_the_copy_is_async(start_ns, blocked, tmp_path):
+    def act(host):
+        host.copy("D2H", 64, start=start_ns, api=45_000, queue=-4_000, runs=2_000, target="pageable")
 
-    found = planted(tmp_path, does)
-    assert found.pop(("blocked", "blocking copies")) == blocked
-    assert found == ({} if at < 11_100 else {("starved", "CPU work"): at - 11_100})
+    idle_by_cause = planted(tmp_path, act)
+    assert idle_by_cause.pop(("blocked", "blocking copies")) == blocked
+    assert idle_by_cause == ({} if start_ns < 11_100 else {("starved", "CPU work"): start_ns - 11_100})
 
 
 def test_the_time_in_an_earlier_copy_into_pageable_memory_is_blocked(tmp_path):
-    def does(host):
-        host.copy("D2H", 64, at=500, api=20_500, queue=-20_000, runs=500, target="pageable")  # returns at 21,000
-        host.launch("last", at=30_000, api=1_000, queue=0)
+    def act(host):
+        host.copy("D2H", 64, start=500, api=20_500, queue=-20_000, runs=500, target="pageable")  # returns at 21,000
+        host.launch("last", start=30_000, api=1_000, queue=0)
 
-    assert planted(tmp_path, does)["blocked", "blocking copies"] == 21_000 - 11_100
+    assert planted(tmp_path, act)["blocked", "blocking copies"] == 21_000 - 11_100
 
 
 def test_a_copy_into_pinned_memory_does_not_block(tmp_path):
-    found = planted(tmp_path, lambda h: h.copy("D2H", 64, at=20_000, api=45_000, queue=-4_000, target="pinned"))
-    assert found == {("starved", "CPU work"): 20_000 - 11_100, ("starved", "launch call"): 41_000}
+    idle_by_cause = planted(
+        tmp_path, lambda h: h.copy("D2H", 64, start=20_000, api=45_000, queue=-4_000, target="pinned")
+    )
+    assert idle_by_cause == {("starved", "CPU work"): 20_000 - 11_100, ("starved", "launch call"): 41_000}
 
 
 def test_a_copy_between_memory_of_gpus_does_not_block(tmp_path):
-    found = planted(tmp_path, lambda h: h.copy("D2D", 64, at=20_000, api=45_000, queue=-4_000, blocking=True))
-    assert found == {("starved", "CPU work"): 20_000 - 11_100, ("starved", "launch call"): 41_000}
+    idle_by_cause = planted(
+        tmp_path, lambda h: h.copy("D2D", 64, start=20_000, api=45_000, queue=-4_000, blocking=True)
+    )
+    assert idle_by_cause == {("starved", "CPU work"): 20_000 - 11_100, ("starved", "launch call"): 41_000}
 
 
-def test_what_was_launched_in_time_waited_on_the_gpu(tmp_path):
-    assert planted(tmp_path, lambda h: h.launch("last", at=2_000, api=1_000, queue=30_000)) == {
+def test_a_kernel_launched_in_time_waits_for_earlier_gpu_work(tmp_path):
+    assert planted(tmp_path, lambda h: h.launch("last", start=2_000, api=1_000, queue=30_000)) == {
         ("dependency", "launched before"): 33_000 - 11_100
     }
 
 
-def test_the_profiler_comes_first_whatever_the_thread_was_in(tmp_path):
-    def does(host):
+def test_the_profiler_has_precedence_over_the_calls_of_a_thread(tmp_path):
+    def act(host):
         host.sync("stream", waits=19_000)  # from 1,000 to 20,000
-        host.launch("last", at=25_000, api=1_000, queue=300)
+        host.launch("last", start=25_000, api=1_000, queue=300)
         host.trace.row(
             "PROFILER_OVERHEAD", start=15_000, end=22_000, nameId="flush", globalTid=host.global_tid, correlationId=0
         )
 
-    assert planted(tmp_path, does) == {
+    assert planted(tmp_path, act) == {
         ("profiler", "profiler"): 7_000,
         ("blocked", "sync calls"): 15_000 - 11_100,
         ("starved", "CPU work"): 3_000,
@@ -328,10 +336,10 @@ def test_the_profiler_comes_first_whatever_the_thread_was_in(tmp_path):
 
 def test_without_its_launch_call_the_cause_is_unknown(tmp_path):
     trace = Trace()
-    trace.thread().launch("first", api=1_000, queue=100, runs=10_000).launch("last", at=40_000, api=1_000, queue=0)
+    trace.thread().launch("first", api=1_000, queue=100, runs=10_000).launch("last", start=40_000, api=1_000, queue=0)
     del trace.rows["CUPTI_ACTIVITY_KIND_RUNTIME"][-1]
-    found = ask(trace.write(tmp_path / "trace.sqlite"))
-    assert found[0, "unknown", "not in the trace"] == 41_000 - 11_100
+    idle_by_cause = ask(trace.write(tmp_path / "trace.sqlite"))
+    assert idle_by_cause[0, "unknown", "not in the trace"] == 41_000 - 11_100
 
 
 def test_nothing_ran(tmp_path):

@@ -1,4 +1,4 @@
-"""`info`: what is in a trace, what is not, and what is nobody's business."""
+"""`info`: what is in a trace, what is missing, and what is private."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAMES = sorted(path.stem for path in SAMPLES.glob("*.sqlite"))
 
 
 def ask(path, **scope):
-    """Give the rows as {section: [(metric, value, detail), ...]}."""
+    """Return the rows as {section: [(metric, value, detail), ...]}."""
     with open_trace(path, **scope) as trace:
         sections = {}
         for row in trace.info().to_dicts():
@@ -45,8 +45,8 @@ def test_counts_equal_the_rows_of_the_file(name):
     assert events.get("memory_events", 0) == len(tables["CUDA_GPU_MEMORY_USAGE_EVENTS"])
     assert events.get("os_calls", 0) == len(tables["OSRT_API"])
     missing = coverage["kernels"] - coverage["kernels_with_call"]
-    told = f"{missing:,} without their launch call" if missing else "all with their launch call"
-    assert details(answer["events"])["kernels"].endswith(told)
+    ending = f"{missing:,} without their launch call" if missing else "all with their launch call"
+    assert details(answer["events"])["kernels"].endswith(ending)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -59,7 +59,7 @@ def test_times_equal_plain_loops(name):
     assert values(answer["process"])["gpu_time_ns"] == sum(map(oracle.duration, work))
 
 
-def test_the_sample_is_described_as_a_person_would(sample):
+def test_the_sample_is_described_in_readable_text(sample):
     answer = ask(sample("decode_eager"))
     assert details(answer["capture"])["nsys_version"] == "2023.4.4.54, export schema 3.7.2"
     assert details(answer["capture"])["command"].startswith("python3 decode.py --layers 4 --hidden 512")
@@ -71,22 +71,22 @@ def test_the_sample_is_described_as_a_person_would(sample):
 
 
 @pytest.mark.slow
-def test_how_graphs_were_traced_and_what_that_hides(sample, tmp_path):
-    node, whole = ask(sample("decode_graph_node")), ask(sample("decode_graph_whole"))
-    assert values(node["graphs"]) == {"graph_launch_calls": 32, "node_kernels": 6_272}
-    assert "graph_kernels" not in values(node["missing"])
+def test_the_graph_trace_level_and_the_hidden_kernels_are_reported(sample, tmp_path):
+    node_answer, graph_answer = ask(sample("decode_graph_node")), ask(sample("decode_graph_whole"))
+    assert values(node_answer["graphs"]) == {"graph_launch_calls": 32, "node_kernels": 6_272}
+    assert "graph_kernels" not in values(node_answer["missing"])
     tables = oracle.read(sample("decode_graph_whole"))
-    hidden = sum(map(oracle.duration, tables[oracle.GRAPH]))
-    shown = sum(oracle.duration(row) for table in oracle.GPU_WORK for row in tables[table])
-    assert values(whole["graphs"]) == {
+    graph_ns = sum(map(oracle.duration, tables[oracle.GRAPH]))
+    gpu_ns = sum(oracle.duration(row) for table in oracle.GPU_WORK for row in tables[table])
+    assert values(graph_answer["graphs"]) == {
         "graph_launch_calls": 32,
-        "whole_graph_pct": pytest.approx(100 * hidden / shown),
+        "whole_graph_pct": pytest.approx(100 * graph_ns / gpu_ns),
     }
-    assert details(whole["missing"])["graph_kernels"] == "--cuda-graph-trace=node"
+    assert details(graph_answer["missing"])["graph_kernels"] == "--cuda-graph-trace=node"
     assert "graphs" not in ask(sample("decode_eager"))
 
     trace = Trace()
-    trace.thread().graph_launch(whole=500).graph_launch(kernels=[("k", 5)]).graph_launch()
+    trace.thread().graph_launch(graph_ns=500).graph_launch(kernels=[("k", 5)]).graph_launch()
     mixed = ask(trace.write(tmp_path / "trace.sqlite"))["graphs"]
     assert values(mixed) == {
         "graph_launch_calls": 3,
@@ -97,7 +97,7 @@ def test_how_graphs_were_traced_and_what_that_hides(sample, tmp_path):
 
 
 @pytest.mark.slow
-def test_what_was_not_captured_stands_there_with_its_flag(sample, tmp_path):
+def test_missing_data_is_listed_with_the_capture_flag(sample, tmp_path):
     assert details(ask(sample("decode_eager"))["missing"]) == {
         "memory_events": "--cuda-memory-usage=true",
         "gpu_metric_samples": "--gpu-metrics-devices=all",
@@ -107,14 +107,14 @@ def test_what_was_not_captured_stands_there_with_its_flag(sample, tmp_path):
     assert "nvtx_ranges" in details(ask(sample("churn"))["missing"])
     assert set(values(ask(sample("churn"))["missing"]).values()) == {None}
 
-    trace = Trace().gpu_metric("SMs Active", at=0, value=1)
+    trace = Trace().gpu_metric("SMs Active", time=0, value=1)
     trace.thread().range("step", 0, 10).osrt("poll").malloc(8).launch("k")
     trace.rows["CUPTI_ACTIVITY_KIND_RUNTIME"][0]["callchainId"] = 1
     assert "missing" not in ask(trace.write(tmp_path / "trace.sqlite"))
 
 
 @pytest.mark.slow
-def test_in_a_part_of_the_trace_nothing_is_called_missing(sample):
+def test_in_a_scope_nothing_is_reported_as_missing(sample):
     answer = ask(sample("decode_fresh"), nvtx="decode_step")
     assert "missing" not in answer
     assert values(answer["events"])["kernels"] == 16 * 196
@@ -123,17 +123,17 @@ def test_in_a_part_of_the_trace_nothing_is_called_missing(sample):
 def test_kernels_without_their_launch_call_are_counted(tmp_path):
     trace = Trace()
     host = trace.thread().launch("k")
-    for at in range(10):
-        host.kernel("stray", at=100_000 + 1_000 * at, runs=10)
+    for number in range(10):
+        host.kernel("stray", start=100_000 + 1_000 * number, runs=10)
     events = ask(trace.write(tmp_path / "trace.sqlite"))["events"]
     assert details(events)["kernels"] == "2 names; 10 without their launch call"
 
 
-def test_gpus_and_processes_are_told_apart_by_whether_they_did_anything(tmp_path):
+def test_unused_gpus_and_processes_without_cuda_are_counted_separately(tmp_path):
     trace = Trace().gpu(0).gpu(1).gpu(2).gpu(3, name="NVIDIA L4")
-    trace.thread(pid=10, process="rank0", gpus=[2]).launch("k", at=0, api=100, queue=0, runs=900)
+    trace.thread(pid=10, process="rank0", gpus=[2]).launch("k", start=0, api=100, queue=0, runs=900)
     other = trace.thread(pid=11, tid=1, process="rank1", gpus=[1])
-    other.launch("k", at=0, api=100, queue=0, runs=400).launch("k", at=500, api=100, queue=0, runs=100, stream=9)
+    other.launch("k", start=0, api=100, queue=0, runs=400).launch("k", start=500, api=100, queue=0, runs=100, stream=9)
     trace.thread(pid=11, tid=2).call("cudaGetDevice")
     trace.thread(pid=12, process="sh")
     answer = ask(trace.write(tmp_path / "trace.sqlite"))
@@ -176,13 +176,13 @@ def test_environment_host_and_user_are_not_shown(version, tmp_path):
     path = trace.write(tmp_path / "trace.sqlite", version=version)
     assert Trace.SECRET.encode() in path.read_bytes()
     assert Trace.SECRET not in json.dumps(ask(path))
-    with open_trace(path) as opened:
-        assert Trace.SECRET not in str(opened.sql("FROM capture").to_dicts())
+    with open_trace(path) as session:
+        assert Trace.SECRET not in str(session.sql("FROM capture").to_dicts())
 
 
-def test_a_trace_that_says_nothing_about_itself_is_described_all_the_same(tmp_path):
+def test_a_trace_without_metadata_is_still_described(tmp_path):
     trace = Trace()
-    trace.thread().launch("k", at=0, api=1_000, queue=0, runs=1_000)
+    trace.thread().launch("k", start=0, api=1_000, queue=0, runs=1_000)
     names = ["META_DATA_EXPORT", "META_DATA_CAPTURE", "ANALYSIS_DETAILS", "TARGET_INFO_SESSION_START_TIME", "PROCESSES"]
     names += ["TARGET_INFO_GPU", "TARGET_INFO_CUDA_DEVICE"]
     answer = ask(trace.write(tmp_path / "trace.sqlite", without_tables=names))
@@ -198,20 +198,20 @@ def test_foreign_traces_of_four_versions_are_described(shared):
 
 
 @pytest.mark.slow
-def test_what_a_scope_leaves_out_is_not_called_unused(sample, tmp_path):
+def test_gpus_and_processes_outside_the_scope_are_not_reported_as_unused(sample, tmp_path):
     trace = Trace().gpu(0).gpu(1)
     trace.thread(pid=1).launch("a", device=0)
     trace.thread(pid=2).idle(50_000).launch("b", device=1)
     trace.thread(pid=3)
     path = trace.write(tmp_path / "trace.sqlite")
-    whole = ask(path)
-    assert "gpus_not_used" not in values(whole["gpu"])
-    assert values(whole["process"])["processes_without_cuda"] == 1
+    full_answer = ask(path)
+    assert "gpus_not_used" not in values(full_answer["gpu"])
+    assert values(full_answer["process"])["processes_without_cuda"] == 1
     for scope in ({"process": 1}, {"device": 0}, {"stream": 99}, {"from_ns": 0, "to_ns": 10_000}):
-        part = ask(path, **scope)
-        assert "gpus_not_used" not in values(part.get("gpu", []))
-        assert "processes_without_cuda" not in values(part.get("process", []))
-        assert "missing" not in part
+        scoped_answer = ask(path, **scope)
+        assert "gpus_not_used" not in values(scoped_answer.get("gpu", []))
+        assert "processes_without_cuda" not in values(scoped_answer.get("process", []))
+        assert "missing" not in scoped_answer
 
 
 def test_it_names_the_ranges_to_narrow_to_and_the_next_step(sample):

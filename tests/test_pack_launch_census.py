@@ -1,4 +1,4 @@
-"""Where the launches of a step come from, on a loop whose launches are known."""
+"""Where the launches of a step come from, on a loop with known launches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def loop(*, graphs=False):
     for _ in range(STEPS):
         with host.nvtx("step"):
             for layer in ("attention", "mlp"):
-                with host.inside((f"{layer}(Tensor)", "/app/model.so"), ("forward(Tensor)", "/app/model.so")):
+                with host.call_stack((f"{layer}(Tensor)", "/app/model.so"), ("forward(Tensor)", "/app/model.so")):
                     host.launch("sgemm_128x128(float *)", api=6_000, runs=30_000)
                     host.launch("vectorized_elementwise_kernel(float *)", api=4_000, runs=2_000)
             if graphs:
@@ -25,18 +25,18 @@ def loop(*, graphs=False):
     return trace
 
 
-def census(trace, path, **how):
-    with open_trace(trace.write(path / "trace.sqlite")) as opened:
-        rows = {row["name"]: row for row in opened.answer("launch-census", **how).dicts()}
-        budget = {row["metric"]: row["mean"] for row in opened.answer("per-token").dicts()}
+def census(trace, path, **params):
+    with open_trace(trace.write(path / "trace.sqlite")) as session:
+        rows = {row["name"]: row for row in session.answer("launch-census", **params).dicts()}
+        budget = {row["metric"]: row["mean"] for row in session.answer("per-token").dicts()}
     return rows, budget
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("graphs", [False, True])
-def test_launches_are_those_of_a_token_whatever_they_are_grouped_by(tmp_path, graphs):
-    for how in ("family", "kernel", "caller", "stack"):
-        rows, budget = census(loop(graphs=graphs), tmp_path, group_by=how)
+def test_each_grouping_adds_up_to_the_launches_of_a_token(tmp_path, graphs):
+    for grouping in ("family", "kernel", "caller", "stack"):
+        rows, budget = census(loop(graphs=graphs), tmp_path, group_by=grouping)
         assert sum(row["launch_calls"] for row in rows.values()) == pytest.approx(budget["launch_calls"])
         assert sum(row["host_ns"] for row in rows.values()) == pytest.approx(budget["api_launch_ns"])
         assert sum(row["kernels"] for row in rows.values()) == pytest.approx(budget["kernels"])
@@ -44,7 +44,7 @@ def test_launches_are_those_of_a_token_whatever_they_are_grouped_by(tmp_path, gr
 
 
 @pytest.mark.slow
-def test_a_row_has_the_calls_the_hosts_time_and_the_gpus(tmp_path):
+def test_a_row_has_calls_host_time_and_gpu_time(tmp_path):
     rows, _ = census(loop(), tmp_path)
     assert {name: (row["launch_calls"], row["host_ns"], row["gpu_ns"]) for name, row in rows.items()} == {
         "gemm": (2, 12_000, 60_000), "elementwise": (2, 8_000, 4_000),
@@ -52,7 +52,7 @@ def test_a_row_has_the_calls_the_hosts_time_and_the_gpus(tmp_path):
 
 
 @pytest.mark.slow
-def test_callers_and_the_frames_around_them(tmp_path):
+def test_rows_by_caller_and_by_stack(tmp_path):
     callers, _ = census(loop(), tmp_path, group_by="caller")
     assert {name: row["launch_calls"] for name, row in callers.items()} == {
         "attention (model.so)": 2, "mlp (model.so)": 2,

@@ -1,4 +1,4 @@
-"""`launch-configs`: kernels by the shape of their launch, against loops, what nsys printed and what ncu computed."""
+"""`launch-configs`: kernels by the shape of their launch, against loops, the output of nsys and of ncu."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def ask(path, **scope):
         return answer.frame().to_dicts(), answer.notes
 
 
-def text(shape):
+def format_shape(shape):
     return "x".join(map(str, shape))
 
 
@@ -34,24 +34,24 @@ def path(tmp_path):
     return tmp_path / "trace.sqlite"
 
 
-@nsys.traces_with("cuda_gpu_kern_gb_sum")
-def test_adds_up_to_what_nsys_stats_prints_by_grid_and_block(trace, printed):
-    ours, expected = defaultdict(list), {}
+@nsys.each_trace_with("cuda_gpu_kern_gb_sum")
+def test_adds_up_to_what_nsys_stats_prints_by_grid_and_block(trace, nsys_output):
+    configs_by_key, expected = defaultdict(list), {}
     for row in ask(trace)[0]:
-        ours[row["name"], row["grid"], row["block"]].append(row)
-    for row in nsys.rows(printed):
-        expected[row["Name"], text(row["GridXYZ"].split()), text(row["BlockXYZ"].split())] = row
-    assert ours.keys() == expected.keys()
+        configs_by_key[row["name"], row["grid"], row["block"]].append(row)
+    for row in nsys.read_rows(nsys_output):
+        expected[row["Name"], format_shape(row["GridXYZ"].split()), format_shape(row["BlockXYZ"].split())] = row
+    assert configs_by_key.keys() == expected.keys()
     for key, row in expected.items():
-        configs = ours[key]
+        configs = configs_by_key[key]
         assert sum(config["total_ns"] for config in configs) == int(row["Total Time (ns)"])
         assert sum(config["calls"] for config in configs) == int(row["Instances"])
         assert min(config["min_ns"] for config in configs) == int(row["Min (ns)"])
         assert max(config["max_ns"] for config in configs) == int(row["Max (ns)"])
-        assert nsys.same(sum(config["kernel_time_pct"] for config in configs), row["Time (%)"])
+        assert nsys.equals_printed(sum(config["kernel_time_pct"] for config in configs), row["Time (%)"])
         if len(configs) == 1:
-            assert nsys.same(configs[0]["avg_ns"], row["Avg (ns)"])
-            assert nsys.same(configs[0]["med_ns"], row["Med (ns)"])
+            assert nsys.equals_printed(configs[0]["avg_ns"], row["Avg (ns)"])
+            assert nsys.equals_printed(configs[0]["med_ns"], row["Med (ns)"])
 
 
 @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -60,9 +60,9 @@ def test_any_trace_equals_plain_loops(trace, tmp_path):
     tables = oracle.read(trace.write(tmp_path / "any.sqlite"))
     expected = oracle.kernel_totals_by_shape(tables)
     answer = {(row["name"], row["grid"], row["block"]): row for row in ask(tmp_path / "any.sqlite")[0]}
-    assert answer.keys() == {(name, text(grid), text(block)) for name, grid, block in expected}
+    assert answer.keys() == {(name, format_shape(grid), format_shape(block)) for name, grid, block in expected}
     for (name, grid, block), statistics in expected.items():
-        row = answer[name, text(grid), text(block)]
+        row = answer[name, format_shape(grid), format_shape(block)]
         assert (row["calls"], row["total_ns"]) == (statistics["count"], statistics["total"])
         assert row["med_ns"] == pytest.approx(statistics["median"])
 
@@ -80,7 +80,7 @@ def test_each_resource_makes_a_row_of_its_own(trace, path):
     assert (by_block["8x4x2"]["blocks_count"], by_block["8x4x2"]["threads_per_block"]) == (1, 64)
 
 
-# What ncu 2025.3 computed on an H200: threads, registers, static and dynamic shared memory, blocks; the least of its
+# Computed by ncu 2025.3 on an H200: threads, registers, static and dynamic shared memory, blocks; the smallest of its
 # limits of blocks on an SM (launch__occupancy_limit_*), waves (launch__waves_per_multiprocessor).
 NCU = [
     (256, 16, 0, 0, 256, 8, 0.24),
@@ -107,23 +107,23 @@ def test_waves_are_those_of_ncu(trace, path, launch):
 
 
 @pytest.mark.parametrize("name", ["churn", "decode_eager", "zoo_a"])
-def test_kernels_that_ncu_saw_too_have_its_waves(shared, name):
-    # The runs under ncu were others: not every shape is in both.
+def test_kernels_that_ncu_profiled_have_its_waves(shared, name):
+    # The runs under ncu were different: not every shape is in both.
     with (shared / "traces" / "ncu" / f"{name}.ncu.raw.csv").open(newline="", encoding="utf-8") as file:
         units, *profiled = csv.DictReader(file)
     unit = {"byte/block": 1, "Kbyte/block": 1_000}[units["launch__shared_mem_per_block_dynamic"]]
-    theirs = {}
+    ncu_waves = {}
     for row in profiled:
-        grid, block = (text(row[column].strip("()").split(", ")) for column in ("Grid Size", "Block Size"))
+        grid, block = (format_shape(row[column].strip("()").split(", ")) for column in ("Grid Size", "Block Size"))
         dynamic = round(float(row["launch__shared_mem_per_block_dynamic"]) * unit)
         key = (grid, block, int(row["launch__registers_per_thread"]), dynamic)
-        theirs[key] = float(row["launch__waves_per_multiprocessor"])
+        ncu_waves[key] = float(row["launch__waves_per_multiprocessor"])
     keys = ("grid", "block", "registers_per_thread", "dynamic_shared_bytes")
     answer, _ = ask(shared / "traces" / f"{name}.25.sqlite")
-    ours = {tuple(row[key] for key in keys): round(row["waves_per_sm"], 2) for row in answer}
-    common = ours.keys() & theirs.keys()
-    assert {key: ours[key] for key in common} == {key: theirs[key] for key in common}
-    assert len(common) > len(theirs) / 2
+    own_waves = {tuple(row[key] for key in keys): round(row["waves_per_sm"], 2) for row in answer}
+    common = own_waves.keys() & ncu_waves.keys()
+    assert {key: own_waves[key] for key in common} == {key: ncu_waves[key] for key in common}
+    assert len(common) > len(ncu_waves) / 2
 
 
 def test_shared_memory_limits_blocks_with_what_the_driver_takes(trace, path):
@@ -141,7 +141,7 @@ def test_a_block_that_cannot_fit_has_no_waves(trace, path):
 
 
 @pytest.mark.parametrize("missing", [{"maxBlocksPerSm": 0}, {"maxRegistersPerSm": None}])
-def test_limits_that_neither_the_trace_nor_the_catalog_knows_are_not_guessed(trace, path, missing):
+def test_limits_missing_in_the_trace_and_in_the_catalog_are_unknown(trace, path, missing):
     trace.gpu(0, computeMajor=99, **missing).thread().launch("k", block=(100, 1, 1))
     (row,), notes = ask(trace.write(path))
     assert (row["blocks_per_sm"], row["waves_per_sm"]) == (None, None)
@@ -155,7 +155,7 @@ def test_a_gpu_that_the_trace_does_not_describe_is_unknown(trace, path):
     assert (row["gpu"], row["waves_per_sm"], row["flags"]) == (None, None, None)
 
 
-def test_flags_say_what_stands_out(trace, path):
+def test_flags_name_what_is_unusual(trace, path):
     host = trace.thread()
     host.launch("fine", grid=(132, 1, 1), block=(64, 1, 1)).launch("few", grid=(131, 1, 1), block=(64, 1, 1))
     host.launch("odd", grid=(132, 1, 1), block=(48, 1, 1)).launch("spills", grid=(132, 1, 1))
@@ -180,14 +180,14 @@ def test_gpus_of_one_model_count_as_one_and_of_two_models_as_two(trace, path):
     }
 
 
-def test_before_exports_said_which_gpu_a_device_is_its_number_is_the_gpus(trace, path):
+def test_in_exports_without_device_mapping_the_device_number_is_the_gpu_number(trace, path):
     trace.gpu(0).gpu(1, name="NVIDIA A100")
     trace.thread(gpus=(0, 1)).launch("k", device=1)
     (row,), _ = ask(trace.write(path, version="2023.4"))
     assert row["gpu"] == "NVIDIA A100"
 
 
-def test_whole_graphs_are_told_in_a_note(sample):
+def test_graphs_traced_as_a_unit_have_a_note(sample):
     _, (note,) = ask(sample("decode_graph_whole"))
     assert "32 times" in note
 

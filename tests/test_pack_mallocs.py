@@ -1,4 +1,4 @@
-"""`mallocs`: the calls that allocate and free memory, against loops in Python and traces whose truth is known."""
+"""`mallocs`: the calls that allocate and free memory, against loops in Python and traces with known calls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def ask(path, **scope):
         return {row["name"]: row for row in answer.frame().to_dicts()}, answer.notes
 
 
-def only(row, *columns):
+def select(row, *columns):
     return tuple(row[column] for column in columns)
 
 
@@ -36,8 +36,8 @@ def assert_equal(answer, tables):
         assert row["avg_ns"] == pytest.approx(totals[name]["avg"])
     idle = dict.fromkeys(answer, 0)
     names = {(call["globalTid"], call["start"]): call["name"] for call in oracle.outer_api_calls(tables)}
-    for (charge, thread, start), ns in oracle.idle_costs(tables).items():
-        if charge == "allocation":
+    for (cost_kind, thread, start), ns in oracle.idle_costs(tables).items():
+        if cost_kind == "allocation":
             idle[names[thread, start]] += ns
     assert {name: row["gpu_idle_ns"] for name, row in answer.items()} == idle
 
@@ -69,27 +69,27 @@ def test_the_churning_sample_allocates_and_frees_the_same_bytes(sample):
     # 20 steps, each allocating and freeing three buffers.
     answer, _ = ask(sample("churn"))
     sizes = oracle.allocations(oracle.read(sample("churn")))["bytes"]
-    assert only(answer["cudaMalloc"], "calls", "size_bytes") == (60, sizes["Allocation", "Device"])
-    assert only(answer["cudaFree"], "calls", "size_bytes") == (60, sizes["Deallocation", "Device"])
+    assert select(answer["cudaMalloc"], "calls", "size_bytes") == (60, sizes["Allocation", "Device"])
+    assert select(answer["cudaFree"], "calls", "size_bytes") == (60, sizes["Deallocation", "Device"])
     assert answer["cudaHostAlloc"]["size_bytes"] == sizes["Allocation", "Pinned"]
-    # The first step and the last one, whose end nobody sees, are not steady.
-    assert only(answer["cudaMalloc"], "startup_count", "steady_count") == (6, 54)
+    # The first step and the last one, which has no recorded end, are not steady.
+    assert select(answer["cudaMalloc"], "startup_count", "steady_count") == (6, 54)
 
 
 @pytest.mark.slow
 def test_a_steady_call_began_in_a_steady_step_and_a_start_up_call_before_the_first(path):
     answer, _ = ask(planted.allocating(12, warm_up=3).write(path))
-    assert only(answer["cudaMalloc"], "calls", "startup_count", "steady_count", "steady_idle_ns") == (3, 3, 0, 0)
+    assert select(answer["cudaMalloc"], "calls", "startup_count", "steady_count", "steady_idle_ns") == (3, 3, 0, 0)
     answer, _ = ask(planted.allocating(8).write(path))
-    steady = answer["cudaMalloc"]["steady_count"]
-    assert only(answer["cudaMalloc"], "calls", "startup_count", "steady_idle_ns") == (8, 0, 30_000 * steady)
+    steady_count = answer["cudaMalloc"]["steady_count"]
+    assert select(answer["cudaMalloc"], "calls", "startup_count", "steady_idle_ns") == (8, 0, 30_000 * steady_count)
 
 
 @pytest.mark.slow
-def test_without_steps_it_says_that_it_does_not_know(trace, path):
+def test_without_steps_the_phase_of_calls_is_unknown_with_a_note(trace, path):
     trace.thread().malloc(1).launch("k").free()
     answer, notes = ask(trace.write(path))
-    assert only(answer["cudaMalloc"], "startup_count", "steady_count", "steady_idle_ns") == (None, None, None)
+    assert select(answer["cudaMalloc"], "startup_count", "steady_count", "steady_idle_ns") == (None, None, None)
     assert any("no steady steps were found" in note for note in notes)
 
 
@@ -101,30 +101,30 @@ def test_in_ranges_calls_are_counted_per_range(trace, path):
         with host.nvtx("step"):
             host.malloc(10).malloc(30).launch("k").free()
     answer, notes = ask(trace.write(path), nvtx="step")
-    assert only(answer["cudaMalloc"], "calls", "calls_per_range", "size_bytes", "max_size_bytes") == (8, 2, 160, 30)
-    assert only(answer["cudaFree"], "calls", "calls_per_range", "size_bytes") == (4, 1, 120)
-    # The ranges are the steps; what was before them is out of sight.
-    assert only(answer["cudaMalloc"], "startup_count", "steady_count") == (0, 8)
+    assert select(answer["cudaMalloc"], "calls", "calls_per_range", "size_bytes", "max_size_bytes") == (8, 2, 160, 30)
+    assert select(answer["cudaFree"], "calls", "calls_per_range", "size_bytes") == (4, 1, 120)
+    # The ranges are the steps. Calls before them are out of scope.
+    assert select(answer["cudaMalloc"], "startup_count", "steady_count") == (0, 8)
     assert notes == ()
     assert ask(path)[0]["cudaMalloc"]["calls_per_range"] is None
 
 
 @pytest.mark.slow
-def test_after_from_the_start_is_out_of_sight(trace, path):
+def test_with_from_ns_startup_calls_are_unknown(trace, path):
     host = trace.thread()
-    host.malloc(1, at=0).launch("k", at=5_000).malloc(1, at=10_000)
+    host.malloc(1, start=0).launch("k", start=5_000).malloc(1, start=10_000)
     answer, _ = ask(trace.write(path), from_ns=4_000)
-    assert only(answer["cudaMalloc"], "calls", "startup_count", "steady_count") == (1, None, None)
+    assert select(answer["cudaMalloc"], "calls", "startup_count", "steady_count") == (1, None, None)
 
 
 def test_sizes_that_were_not_captured_are_unknown_and_a_note_says_how_to_get_them(trace, path):
     trace.thread().malloc(1_000).free()
     answer, notes = ask(trace.write(path, without_tables=("CUDA_GPU_MEMORY_USAGE_EVENTS",)))
-    assert only(answer["cudaMalloc"], "size_bytes", "max_size_bytes") == (None, None)
+    assert select(answer["cudaMalloc"], "size_bytes", "max_size_bytes") == (None, None)
     assert notes[:1] == ("sizes are unknown; capture with --cuda-memory-usage=true",)
 
 
-def test_the_peak_is_of_what_lives_at_once(trace, path):
+def test_the_peak_counts_memory_allocated_at_the_same_time(trace, path):
     host = trace.thread()
     host.malloc(4_096).malloc(8_192).free().malloc(2_048).free().free()
     # A pinned buffer is no device memory.
@@ -133,7 +133,7 @@ def test_the_peak_is_of_what_lives_at_once(trace, path):
     assert notes[:1] == ("peak device memory that nsys saw allocated: 12.0 KiB on device 0",)
 
 
-def test_the_peak_counts_what_existed_before_the_capture(trace, path):
+def test_the_peak_counts_memory_allocated_before_the_capture(trace, path):
     host = trace.thread(now=10_000)
     host.malloc(1 << 20).malloc(1 << 20).free()
     for event in trace.rows["CUDA_GPU_MEMORY_USAGE_EVENTS"]:
@@ -156,9 +156,9 @@ def test_each_device_of_each_process_has_its_own_peak(trace, path):
 
 def test_a_call_inside_another_is_not_counted(trace, path):
     host = trace.thread()
-    host.call("cudaMalloc_v3020", at=0, takes=1_000).call("cuMemAlloc_v2", at=100, takes=800)
-    host.call("cuMemAlloc_v2", at=2_000, takes=800)
-    trace.thread(tid=2).call("cuMemAlloc_v2", at=100, takes=800)
+    host.call("cudaMalloc_v3020", start=0, takes=1_000).call("cuMemAlloc_v2", start=100, takes=800)
+    host.call("cuMemAlloc_v2", start=2_000, takes=800)
+    trace.thread(tid=2).call("cuMemAlloc_v2", start=100, takes=800)
     answer, _ = ask(trace.write(path))
     assert {name: row["calls"] for name, row in answer.items()} == {"cudaMalloc": 1, "cuMemAlloc": 2}
 
@@ -188,13 +188,13 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize(("told", "functions"), FUNCTIONS.items())
-def test_the_name_tells_the_memory_and_the_wait(trace, path, told, functions):
+@pytest.mark.parametrize(("expected", "functions"), FUNCTIONS.items())
+def test_memory_and_wait_are_derived_from_the_function_name(trace, path, expected, functions):
     host = trace.thread()
     for function in functions.split():
         host.call(function)
     answer, _ = ask(trace.write(path))
-    assert [only(row, "call_group", "memory", "synchronizes") for row in answer.values()] == [told] * len(
+    assert [select(row, "call_group", "memory", "synchronizes") for row in answer.values()] == [expected] * len(
         functions.split()
     )
 

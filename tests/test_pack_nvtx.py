@@ -1,4 +1,4 @@
-"""`nvtx`: host and GPU time by range, against what nsys printed, plain loops, and traces whose truth is known."""
+"""`nvtx`: host and GPU time by range, against the output of nsys, plain loops, and planted traces."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from synthetic import Trace
 
 REPOSITORY = Path(__file__).parents[1]
 SAMPLES = REPOSITORY / "sample_traces"
-PRINTED = REPOSITORY / "tests" / "data" / "nsys_stats"
-NAMES = sorted(path.name.partition(".")[0] for path in PRINTED.glob("*.nvtx_sum.csv"))
+NSYS_FOLDER = REPOSITORY / "tests" / "data" / "nsys_stats"
+NAMES = sorted(path.name.partition(".")[0] for path in NSYS_FOLDER.glob("*.nvtx_sum.csv"))
 STYLES = {oracle.PUSH_POP: "push/pop", oracle.START_END: "start/end"}
 
 
 def ask(path, scope=None, **params):
-    """Ask about ranges by the names that they have, as nsys and the loops do."""
+    """Ask about ranges by their full names, as nsys and the loops do."""
     with open_trace(path, **scope or {}) as trace:
         return {(row["name"], row["style"]): row for row in trace.nvtx(fold=False, **params).to_dicts()}
 
 
-def answer_of(trace, tmp_path, **params):
-    """Give the rows of a synthetic trace by name."""
+def ask_by_name(trace, tmp_path, **params):
+    """Return the rows of a synthetic trace by name."""
     return {name: row for (name, _), row in ask(trace.write(tmp_path / "trace.sqlite"), **params).items()}
 
 
-def printed(name, report):
-    with (PRINTED / f"{name}.{report}.csv").open(newline="") as file:
+def read_nsys_report(name, report):
+    with (NSYS_FOLDER / f"{name}.{report}.csv").open(newline="") as file:
         return list(csv.DictReader(file))
 
 
-def expected_of(tables):
+def calculate_expected(tables):
     """Add up host and GPU time by name and style, in loops: each piece of GPU work looks for the ranges around it."""
-    ranges, calls = oracle.nvtx_ranges(tables), oracle.call_of(tables)
+    ranges, calls = oracle.nvtx_ranges(tables), oracle.calls_by_id(tables)
     expected = defaultdict(lambda: defaultdict(int))
     for number, row in enumerate(ranges):
         row["number"] = number
@@ -48,17 +48,17 @@ def expected_of(tables):
     for table in oracle.GPU_WORK:
         for work in tables[table]:
             call = calls.get((oracle.pid_of(work), work["correlationId"]))
-            around = oracle.open_at(ranges, call["globalTid"], call["start"]) if call else []
-            for key in {row["key"] for row in around}:
+            open_ranges = oracle.open_at(ranges, call["globalTid"], call["start"]) if call else []
+            for key in {row["key"] for row in open_ranges}:
                 expected[key]["gpu_ns"] += oracle.duration(work)
                 expected[key]["kernels"] += table == oracle.KERNEL
-            nested = [row for row in around if row["eventType"] == oracle.PUSH_POP]
+            nested = [row for row in open_ranges if row["eventType"] == oracle.PUSH_POP]
             if nested:
                 expected[nested[0]["key"]]["own_gpu_ns"] += oracle.duration(work)
-            for row in around:
+            for row in open_ranges:
                 spans[row["number"], row["key"]].append((work["start"], work["end"]))
-    for (_, key), parts in spans.items():
-        expected[key]["projected_ns"] += max(end for _, end in parts) - min(start for start, _ in parts)
+    for (_, key), intervals in spans.items():
+        expected[key]["projected_ns"] += max(end for _, end in intervals) - min(start for start, _ in intervals)
     for key in expected:
         times = [oracle.duration(row) for row in ranges if row["key"] == key and row["end"] is not None]
         expected[key]["host_ns"] = sum(times) if times else None
@@ -78,35 +78,35 @@ class TestAgainstNsys:
     @pytest.mark.parametrize("name", NAMES)
     def test_host_times_are_those_of_nvtx_sum(self, name):
         answer = ask(SAMPLES / f"{name}.sqlite")
-        rows = printed(name, "nvtx_sum")
+        rows = read_nsys_report(name, "nvtx_sum")
         assert {(row["Range"].lstrip(":"), "push/pop") for row in rows} == answer.keys()
         for row in rows:
-            ours = answer[row["Range"].lstrip(":"), "push/pop"]
-            assert (ours["calls"], ours["host_ns"]) == (int(row["Instances"]), int(row["Total Time (ns)"]))
-            for column, theirs in (
+            own_row = answer[row["Range"].lstrip(":"), "push/pop"]
+            assert (own_row["calls"], own_row["host_ns"]) == (int(row["Instances"]), int(row["Total Time (ns)"]))
+            for column, nsys_column in (
                 ("avg", "Avg"),
                 ("med", "Med"),
                 ("min", "Min"),
                 ("max", "Max"),
                 ("stddev", "StdDev"),
             ):
-                # nsys says 0 where a single range has no deviation.
-                assert (ours[f"{column}_ns"] or 0) == pytest.approx(float(row[f"{theirs} (ns)"]), abs=0.051)
+                # nsys prints 0 if a single range has no deviation.
+                assert (own_row[f"{column}_ns"] or 0) == pytest.approx(float(row[f"{nsys_column} (ns)"]), abs=0.051)
 
     @pytest.mark.parametrize("name", NAMES)
     def test_kernels_are_those_of_nvtx_kern_sum(self, name):
         kernels = defaultdict(int)
-        for row in printed(name, "nvtx_kern_sum"):
+        for row in read_nsys_report(name, "nvtx_kern_sum"):
             if row["NVTX Range"]:
                 kernels[row["NVTX Range"].lstrip(":"), "push/pop"] += int(row["Kern Inst"])
         assert {key: row["kernels"] for key, row in ask(SAMPLES / f"{name}.sqlite").items()} == kernels
 
     @pytest.mark.parametrize("name", [name for name in NAMES if name != "decode_graph_whole"])
     def test_projected_times_are_those_of_nvtx_gpu_proj_sum(self, name):
-        # nsys projects without the graphs that ran as a whole: there the numbers differ, as they should.
+        # nsys projects without graphs that were traced as a unit: the numbers of that trace differ, as expected.
         projected = {
             (row["Range"].lstrip(":"), "push/pop"): int(row["Total Proj Time (ns)"])
-            for row in printed(name, "nvtx_gpu_proj_sum")
+            for row in read_nsys_report(name, "nvtx_gpu_proj_sum")
         }
         assert {key: row["projected_ns"] for key, row in ask(SAMPLES / f"{name}.sqlite").items()} == projected
 
@@ -115,14 +115,14 @@ class TestAgainstLoops:
     @pytest.mark.parametrize("name", NAMES)
     def test_sample_traces(self, name):
         path = SAMPLES / f"{name}.sqlite"
-        assert_equal(ask(path), expected_of(oracle.read(path)))
+        assert_equal(ask(path), calculate_expected(oracle.read(path)))
 
     @pytest.mark.slow
     @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(trace=traces())
     def test_any_trace(self, trace, tmp_path):
         path = trace.write(tmp_path / "trace.sqlite")
-        assert_equal(ask(path), expected_of(oracle.read(path)))
+        assert_equal(ask(path), calculate_expected(oracle.read(path)))
 
     @pytest.mark.parametrize("name", NAMES)
     def test_own_times_add_up_to_those_of_the_outermost_ranges(self, name):
@@ -132,24 +132,26 @@ class TestAgainstLoops:
         assert sum(row["own_gpu_ns"] for row in answer) == sum(row["gpu_ns"] for row in outermost)
 
     @pytest.mark.parametrize("name", NAMES)
-    def test_by_path_a_name_is_split_by_what_is_around_it(self, name):
+    def test_by_path_a_name_is_split_by_its_enclosing_ranges(self, name):
         path = SAMPLES / f"{name}.sqlite"
         by_name, by_path = ask(path), ask(path, by="path")
         assert {"/".join(row["path"]) for row in oracle.nvtx_nesting(oracle.read(path))} == {p for p, _ in by_path}
-        for (own, _), row in by_name.items():
-            parts = [part for (place, _), part in by_path.items() if place.rpartition("/")[2] == own]
+        for (range_name, _), row in by_name.items():
+            path_rows = [
+                path_row for (path_text, _), path_row in by_path.items() if path_text.rpartition("/")[2] == range_name
+            ]
             for column in ("calls", "host_ns", "own_host_ns", "gpu_ns", "own_gpu_ns", "kernels", "projected_ns"):
-                assert sum(part[column] for part in parts) == row[column]
+                assert sum(path_row[column] for path_row in path_rows) == row[column]
 
 
-def test_work_counts_for_the_launching_thread_however_late_it_runs(tmp_path):
+def test_work_counts_for_the_launching_thread_even_if_it_runs_late(tmp_path):
     trace = Trace()
     host = trace.thread(pid=1, tid=1)
-    host.range("early", 0, 10_000).launch("slow", at=1_000, api=1_000, queue=500_000, runs=700)
-    host.range("late", 400_000, 600_000)  # the kernel runs now, and is none of its business
-    trace.thread(pid=1, tid=2).launch("other thread's", at=2_000, queue=0, runs=50)
-    trace.thread(pid=2, tid=1).launch("other process's", at=3_000, queue=0, runs=60)
-    answer = answer_of(trace, tmp_path)
+    host.range("early", 0, 10_000).launch("slow", start=1_000, api=1_000, queue=500_000, runs=700)
+    host.range("late", 400_000, 600_000)  # the kernel runs during this range, but does not belong to it
+    trace.thread(pid=1, tid=2).launch("other thread's", start=2_000, queue=0, runs=50)
+    trace.thread(pid=2, tid=1).launch("other process's", start=3_000, queue=0, runs=60)
+    answer = ask_by_name(trace, tmp_path)
     assert (answer["early"]["kernels"], answer["early"]["gpu_ns"]) == (1, 700)
     assert (answer["late"]["kernels"], answer["late"]["gpu_ns"], answer["late"]["projected_ns"]) == (0, 0, 0)
 
@@ -158,27 +160,27 @@ def test_work_counts_for_the_launching_thread_however_late_it_runs(tmp_path):
 def test_a_kernel_in_two_ranges_of_one_name_counts_once(tmp_path):
     trace = Trace()
     host = trace.thread().range("recurse", 0, 100_000).range("recurse", 10_000, 60_000)
-    host.launch("inner", at=20_000, runs=300).launch("outer", at=70_000, runs=40)
-    (row,) = answer_of(trace, tmp_path).values()
+    host.launch("inner", start=20_000, runs=300).launch("outer", start=70_000, runs=40)
+    (row,) = ask_by_name(trace, tmp_path).values()
     assert (row["calls"], row["kernels"], row["kernels_per_call"], row["gpu_ns"]) == (2, 2, 1.0, 340)
     assert (row["host_ns"], row["own_host_ns"]) == (150_000, 100_000)
-    assert {name: row["kernels"] for name, row in answer_of(trace, tmp_path, by="path").items()} == {
+    assert {name: row["kernels"] for name, row in ask_by_name(trace, tmp_path, by="path").items()} == {
         "recurse": 2,
         "recurse/recurse": 1,
     }
 
 
 @pytest.mark.slow
-def test_ranges_that_all_overlap_are_not_looked_at_pair_by_pair(tmp_path):
-    """In pairs, these would be 200 million."""
+def test_overlapping_ranges_are_not_compared_pair_by_pair(tmp_path):
+    """There are 200 million pairs."""
     trace, count = Trace(), 20_000
     host = trace.thread()
     for number in range(count):
         host.range("request", 100 * number, 100 * (number + count), style="start/end")
-        host.launch("k", at=100 * number + 5, api=10, queue=0, runs=20)
-    (row,) = answer_of(trace, tmp_path).values()
+        host.launch("k", start=100 * number + 5, api=10, queue=0, runs=20)
+    (row,) = ask_by_name(trace, tmp_path).values()
     assert (row["calls"], row["kernels"], row["gpu_ns"]) == (count, count, 20 * count)
-    # The request of a number has the kernels from its own to the last.
+    # A request has the kernels from its own number to the last.
     assert row["projected_ns"] == sum(100 * (count - 1 - number) + 20 for number in range(count))
 
 
@@ -186,22 +188,22 @@ def test_ranges_that_all_overlap_are_not_looked_at_pair_by_pair(tmp_path):
 def test_ranges_of_domains_that_overlap_have_their_own_work(tmp_path):
     trace = Trace()
     host = trace.thread().range("step", 0, 10_000).range("request", 5_000, 15_000, domain="server")
-    for at, runs in ((1_000, 1), (6_000, 20), (12_000, 300)):
-        host.launch("k", at=at, api=10, queue=0, runs=runs)
+    for start_ns, runs in ((1_000, 1), (6_000, 20), (12_000, 300)):
+        host.launch("k", start=start_ns, api=10, queue=0, runs=runs)
     path = trace.write(tmp_path / "trace.sqlite")
-    assert_equal(ask(path), expected_of(oracle.read(path)))
-    own = {name: (row["own_host_ns"], row["own_gpu_ns"]) for (name, _), row in ask(path, by="path").items()}
-    assert own == {"step": (5_000, 1), "request": (10_000, 320)}
-    with open_trace(path) as opened:
-        assert opened.top(group_by="nvtx").select("name", "calls").rows() == [("request", 2), ("step", 1)]
+    assert_equal(ask(path), calculate_expected(oracle.read(path)))
+    own_times = {name: (row["own_host_ns"], row["own_gpu_ns"]) for (name, _), row in ask(path, by="path").items()}
+    assert own_times == {"step": (5_000, 1), "request": (10_000, 320)}
+    with open_trace(path) as session:
+        assert session.top(group_by="nvtx").select("name", "calls").rows() == [("request", 2), ("step", 1)]
 
 
-def test_nested_time_is_told_from_own_time(tmp_path):
+def test_nested_time_is_separate_from_own_time(tmp_path):
     trace = Trace()
     host = trace.thread().range("step", 0, 100_000).range("layer", 10_000, 30_000).range("layer", 30_000, 80_000)
-    host.launch("a", at=20_000, queue=0, runs=100).launch("b", at=40_000, queue=0, runs=200)
-    host.launch("c", at=85_000, queue=0, runs=400)
-    answer = answer_of(trace, tmp_path)
+    host.launch("a", start=20_000, queue=0, runs=100).launch("b", start=40_000, queue=0, runs=200)
+    host.launch("c", start=85_000, queue=0, runs=400)
+    answer = ask_by_name(trace, tmp_path)
     assert (answer["step"]["host_ns"], answer["step"]["own_host_ns"]) == (100_000, 30_000)
     assert (answer["step"]["gpu_ns"], answer["step"]["own_gpu_ns"]) == (700, 400)
     assert (answer["layer"]["host_ns"], answer["layer"]["own_host_ns"]) == (70_000, 70_000)
@@ -210,14 +212,14 @@ def test_nested_time_is_told_from_own_time(tmp_path):
     assert answer["layer"]["projected_ns"] == 300
 
 
-def test_start_end_ranges_may_overlap_and_have_nothing_of_their_own(tmp_path):
+def test_start_end_ranges_may_overlap_and_have_no_own_time(tmp_path):
     trace = Trace()
     host = trace.thread()
     host.range("request 1", 0, 50_000, style="start/end").range("request 2", 20_000, 90_000, style="start/end")
     host.range("step", 10_000, 40_000)
-    for at, runs in ((5_000, 1), (25_000, 10), (60_000, 100)):
-        host.launch("k", at=at, queue=0, runs=runs)
-    answer = answer_of(trace, tmp_path)
+    for start_ns, runs in ((5_000, 1), (25_000, 10), (60_000, 100)):
+        host.launch("k", start=start_ns, queue=0, runs=runs)
+    answer = ask_by_name(trace, tmp_path)
     assert {name: row["gpu_ns"] for name, row in answer.items()} == {"request 1": 11, "request 2": 110, "step": 10}
     assert {row["style"] for row in answer.values()} == {"push/pop", "start/end"}
     for name in ("request 1", "request 2"):
@@ -228,57 +230,59 @@ def test_start_end_ranges_may_overlap_and_have_nothing_of_their_own(tmp_path):
 def test_an_open_range_has_work_but_no_known_end(tmp_path):
     trace = Trace()
     host = trace.thread().range("epoch", 0, None).range("step", 1_000, 20_000)
-    host.launch("k", at=2_000, runs=30).launch("k", at=50_000, runs=500)
-    answer = answer_of(trace, tmp_path)
+    host.launch("k", start=2_000, runs=30).launch("k", start=50_000, runs=500)
+    answer = ask_by_name(trace, tmp_path)
     epoch = answer["epoch"]
     assert (epoch["calls"], epoch["kernels"], epoch["gpu_ns"], epoch["own_gpu_ns"]) == (1, 2, 530, 500)
     assert {epoch[column] for column in ("host_ns", "wall_pct", "own_host_ns", "avg_ns", "max_ns")} == {None}
     assert answer["step"]["host_ns"] == 19_000
-    with open_trace(tmp_path / "trace.sqlite") as opened:
-        assert any(note.startswith("1 range was still open") for note in opened.answer("nvtx").notes)
+    with open_trace(tmp_path / "trace.sqlite") as session:
+        assert any(note.startswith("1 range was still open") for note in session.answer("nvtx").notes)
 
 
-def test_a_domain_stands_before_the_name_and_keeps_names_apart(tmp_path):
+def test_a_domain_is_a_prefix_that_distinguishes_equal_names(tmp_path):
     trace = Trace()
     trace.thread().range("sort", 0, 10).range("sort", 20, 50, domain="CUB").range("scan", 60, 70, registered=True)
-    assert {name: row["host_ns"] for name, row in answer_of(trace, tmp_path).items()} == {
+    assert {name: row["host_ns"] for name, row in ask_by_name(trace, tmp_path).items()} == {
         "sort": 10,
         "CUB:sort": 30,
         "scan": 10,
     }
 
 
-def test_work_outside_all_ranges_is_told(tmp_path):
+def test_work_outside_all_ranges_has_a_note(tmp_path):
     trace = Trace()
-    trace.thread().range("step", 0, 10_000).launch("in", at=1_000, runs=300).launch("out", at=20_000, runs=700)
-    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
-        assert any(note.startswith("70.0 % of GPU time") for note in opened.answer("nvtx").notes)
+    trace.thread().range("step", 0, 10_000).launch("in", start=1_000, runs=300).launch("out", start=20_000, runs=700)
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
+        assert any(note.startswith("70.0 % of GPU time") for note in session.answer("nvtx").notes)
 
 
 @pytest.mark.slow
-def test_whole_graphs_are_gpu_time_but_no_kernels(tmp_path):
+def test_graphs_traced_as_a_unit_have_gpu_time_but_no_kernels(tmp_path):
     trace = Trace()
-    trace.thread().range("step", 0, 30_000).graph_launch(whole=9_000, at=1_000).graph_launch(
-        kernels=[("k", 5)], at=20_000
+    trace.thread().range("step", 0, 30_000).graph_launch(graph_ns=9_000, start=1_000).graph_launch(
+        kernels=[("k", 5)], start=20_000
     )
-    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
-        answer = opened.answer("nvtx")
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
+        answer = session.answer("nvtx")
     row = ask(tmp_path / "trace.sqlite")["step", "push/pop"]
     assert (row["gpu_ns"], row["kernels"]) == (9_005, 1)
     assert any("--cuda-graph-trace=node" in note for note in answer.notes)
 
 
-def test_in_the_scope_of_a_range_only_what_is_inside_counts(sample):
-    whole, scoped = ask(sample("decode_eager")), ask(sample("decode_eager"), scope={"nvtx": "decode_step"})
-    assert scoped.keys() == {(name, "push/pop") for name in ("decode_step", "layer_0", "layer_1", "layer_2", "layer_3")}
-    assert scoped["decode_step", "push/pop"]["gpu_ns"] == whole["decode_step", "push/pop"]["gpu_ns"]
-    assert scoped["layer_0", "push/pop"]["calls"] == 32
-    assert scoped["decode_step", "push/pop"]["wall_pct"] == pytest.approx(100)
+def test_in_the_scope_of_a_range_only_nested_ranges_count(sample):
+    unscoped_rows, scoped_rows = ask(sample("decode_eager")), ask(sample("decode_eager"), scope={"nvtx": "decode_step"})
+    assert scoped_rows.keys() == {
+        (name, "push/pop") for name in ("decode_step", "layer_0", "layer_1", "layer_2", "layer_3")
+    }
+    assert scoped_rows["decode_step", "push/pop"]["gpu_ns"] == unscoped_rows["decode_step", "push/pop"]["gpu_ns"]
+    assert scoped_rows["layer_0", "push/pop"]["calls"] == 32
+    assert scoped_rows["decode_step", "push/pop"]["wall_pct"] == pytest.approx(100)
 
 
-def test_backtrace_rows_of_2022_do_not_count_work_twice(tmp_path):
+def test_backtrace_rows_of_nsys_2022_do_not_count_work_twice(tmp_path):
     trace = Trace()
-    trace.thread().range("step", 0, 10_000).launch("k", at=1_000, runs=300)
+    trace.thread().range("step", 0, 10_000).launch("k", start=1_000, runs=300)
     path = trace.write(tmp_path / "trace.sqlite", version="2022.2")
     assert ask(path)["step", "push/pop"]["gpu_ns"] == 300
 

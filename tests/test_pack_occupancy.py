@@ -1,4 +1,4 @@
-"""`occupancy`: against what ncu computed on an H200, and against placing blocks on an SM one by one."""
+"""`occupancy`: against the results of ncu on an H200, and against placing blocks on an SM one by one."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ SMS = {
 LIMITS_OF_TRACE = ("maxWarpsPerSm", "maxBlocksPerSm", "maxRegistersPerSm", "maxShmemPerSm", "maxShmemPerBlockOptin")
 
 
-def of_ncu():
-    """Read what ncu printed for every distinct launch of three traced programs and of a set of other kernels."""
+def read_ncu_results():
+    """Read the output of ncu for every distinct launch of three traced programs and of a set of other kernels."""
     path = Path(__file__).parent / "data" / "occupancy_h200_ncu.csv"
     with path.open(newline="", encoding="utf-8") as file:
         return [{name: float(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
 
 
-def launch(trace, number, threads=128, registers=32, *, static=0, dynamic=0, config=0, blocks=1):
+def add_launch(trace, number, threads=128, registers=32, *, static=0, dynamic=0, config=0, blocks=1):
     trace.thread(pid=100).launch(
         f"k{number}", grid=(blocks, 1, 1), block=(threads, 1, 1), registers=registers, static_shared=static,
         dynamic_shared=dynamic,
@@ -42,15 +42,15 @@ def launch(trace, number, threads=128, registers=32, *, static=0, dynamic=0, con
     trace.rows["CUPTI_ACTIVITY_KIND_KERNEL"][-1]["sharedMemoryExecuted"] = config
 
 
-def on_a(trace, capability):
-    """Have the trace name only the compute capability, so that the limits are the catalog's."""
+def use_catalog_limits(trace, capability):
+    """Let the trace have only the compute capability, so that the limits come from the catalog."""
     major, minor = capability
     return trace.gpu(0, computeMajor=major, computeMinor=minor, **dict.fromkeys(LIMITS_OF_TRACE, 0))
 
 
 def ask(trace, path):
-    with open_trace(trace.write(path)) as opened:
-        return {int(row["name"][1:]): row for row in opened.occupancy().to_dicts()}
+    with open_trace(trace.write(path)) as session:
+        return {int(row["name"][1:]): row for row in session.occupancy().to_dicts()}
 
 
 @pytest.fixture
@@ -58,29 +58,29 @@ def path(tmp_path):
     return tmp_path / "trace.sqlite"
 
 
-@pytest.mark.parametrize("described", [True, False], ids=["limits of the trace", "limits of the catalog"])
-def test_occupancy_and_what_limits_it_are_those_of_ncu(path, described):
-    profiled = of_ncu()
-    trace = Trace() if described else on_a(Trace(), (9, 0))
+@pytest.mark.parametrize("has_trace_limits", [True, False], ids=["limits of the trace", "limits of the catalog"])
+def test_occupancy_and_its_limits_are_those_of_ncu(path, has_trace_limits):
+    profiled = read_ncu_results()
+    trace = Trace() if has_trace_limits else use_catalog_limits(Trace(), (9, 0))
     for number, row in enumerate(profiled):
         memory = {"static": "static_shared", "dynamic": "dynamic_shared", "config": "shared_config"}
         sizes = {name: int(row[column]) for name, column in memory.items()}
-        launch(trace, number, int(row["threads"]), int(row["registers"]), **sizes)
+        add_launch(trace, number, int(row["threads"]), int(row["registers"]), **sizes)
     answer = ask(trace, path)
     assert len(answer) == len(profiled) >= 70
-    for number, theirs in enumerate(profiled):
-        ours = answer[number]
-        assert ours["occupancy_pct"] == pytest.approx(theirs["occupancy_pct"], abs=0.01), theirs
+    for number, ncu_row in enumerate(profiled):
+        own_row = answer[number]
+        assert own_row["occupancy_pct"] == pytest.approx(ncu_row["occupancy_pct"], abs=0.01), ncu_row
         for column in RESOURCES.values():
-            assert ours[f"blocks_{column}"] == theirs[column], (column, theirs)
-        least = min(theirs[column] for column in RESOURCES.values())
-        assert set(ours["limited_by"].split(", ")) == {
-            word for word, column in RESOURCES.items() if theirs[column] == least
+            assert own_row[f"blocks_{column}"] == ncu_row[column], (column, ncu_row)
+        min_blocks = min(ncu_row[column] for column in RESOURCES.values())
+        assert set(own_row["limited_by"].split(", ")) == {
+            word for word, column in RESOURCES.items() if ncu_row[column] == min_blocks
         }
 
 
 @pytest.mark.parametrize("name", ["churn", "decode_eager", "zoo_a"])
-def test_kernels_that_ncu_saw_too_have_its_occupancy(shared, name):
+def test_kernels_that_ncu_profiled_have_its_occupancy(shared, name):
     with (shared / "traces" / "ncu" / f"{name}.ncu.raw.csv").open(newline="", encoding="utf-8") as file:
         units, *profiled = csv.DictReader(file)
     unit = {"byte/block": 1, "Kbyte/block": 1_000}
@@ -92,7 +92,7 @@ def test_kernels_that_ncu_saw_too_have_its_occupancy(shared, name):
         columns = ("launch__shared_mem_per_block_static", "launch__shared_mem_per_block_dynamic")
         return sum(round(float(row[column]) * unit[units[column]]) for column in columns)
 
-    theirs = {
+    ncu_occupancy = {
         (
             shape(row["Grid Size"]),
             shape(row["Block Size"]),
@@ -101,21 +101,23 @@ def test_kernels_that_ncu_saw_too_have_its_occupancy(shared, name):
         ): float(row["sm__maximum_warps_per_active_cycle_pct"])
         for row in profiled
     }
-    with open_trace(shared / "traces" / f"{name}.25.sqlite") as opened:
-        ours = {
+    with open_trace(shared / "traces" / f"{name}.25.sqlite") as session:
+        own_occupancy = {
             (row["grid"], row["block"], row["registers_per_thread"], row["shared_bytes"]): row["occupancy_pct"]
-            for row in opened.occupancy().to_dicts()
+            for row in session.occupancy().to_dicts()
         }
-    common = ours.keys() & theirs.keys()
-    assert len(common) > len(theirs) / 2
-    assert {key: ours[key] for key in common} == pytest.approx({key: theirs[key] for key in common}, abs=0.01)
+    common = own_occupancy.keys() & ncu_occupancy.keys()
+    assert len(common) > len(ncu_occupancy) / 2
+    assert {key: own_occupancy[key] for key in common} == pytest.approx(
+        {key: ncu_occupancy[key] for key in common}, abs=0.01
+    )
 
 
 @pytest.mark.parametrize("name", ["churn", "decode_eager", "zoo_a"])
-def test_what_ncu_says_stands_beside_it(shared, name):
+def test_the_occupancy_of_ncu_is_in_a_column(shared, name):
     ncu = shared / "traces" / "ncu" / f"{name}.ncu.raw.csv"
-    with nsys_insight.open(shared / "traces" / f"{name}.25.sqlite", ncu=ncu) as opened:
-        answer = opened.answer("occupancy")
+    with nsys_insight.open(shared / "traces" / f"{name}.25.sqlite", ncu=ncu) as session:
+        answer = session.answer("occupancy")
         rows = [row for row in answer.frame().to_dicts() if row["ncu_occupancy_pct"] is not None]
     assert len(rows) > 3
     for row in rows:
@@ -123,7 +125,7 @@ def test_what_ncu_says_stands_beside_it(shared, name):
     assert f"ncu agrees for {len(rows)} of the {len(rows)} kernels that it profiled" in answer.notes
 
 
-def placed(capability, threads, registers, shared):
+def place_blocks(capability, threads, registers, shared):
     """Put blocks on an SM until one does not fit."""
     warps, slots, memory, unit, driver = SMS[capability]
     need = -(-threads // 32)
@@ -155,12 +157,12 @@ def placed(capability, threads, registers, shared):
     )
 )
 def test_as_many_blocks_as_can_be_placed_one_by_one(capability, shapes, tmp_path):
-    trace = on_a(Trace(), capability)
+    trace = use_catalog_limits(Trace(), capability)
     for number, (threads, registers, shared) in enumerate(shapes):
-        launch(trace, number, threads, registers, dynamic=shared)
+        add_launch(trace, number, threads, registers, dynamic=shared)
     answer = ask(trace, tmp_path / "any.sqlite")
     for number, shape in enumerate(shapes):
-        assert answer[number]["blocks_per_sm"] == placed(capability, *shape), shape
+        assert answer[number]["blocks_per_sm"] == place_blocks(capability, *shape), shape
 
 
 @pytest.mark.slow
@@ -175,7 +177,7 @@ def test_as_many_blocks_as_can_be_placed_one_by_one(capability, shapes, tmp_path
 def test_one_more_block_fits_at_the_next_step_and_not_before_it(shapes, tmp_path):
     trace = Trace()
     for number, (threads, registers, shared) in enumerate(shapes):
-        launch(trace, number, threads, registers, dynamic=shared)
+        add_launch(trace, number, threads, registers, dynamic=shared)
     answer = ask(trace, tmp_path / "any.sqlite")
     for number, (threads, registers, shared) in enumerate(shapes):
         blocks, step = answer[number]["blocks_per_sm"], answer[number]["next_step"]
@@ -186,56 +188,56 @@ def test_one_more_block_fits_at_the_next_step_and_not_before_it(shapes, tmp_path
         fewer = int((re.search(r"(\d+) registers", step) or [0, 0])[1])
         less = int((re.search(r"([\d,]+) B", step) or [0, "0"])[1].replace(",", ""))
         assert fewer or less
-        assert placed((9, 0), threads, registers - fewer, shared - less) >= blocks + 1
+        assert place_blocks((9, 0), threads, registers - fewer, shared - less) >= blocks + 1
         if fewer:
-            assert placed((9, 0), threads, registers - fewer + 1, shared - less) <= blocks
+            assert place_blocks((9, 0), threads, registers - fewer + 1, shared - less) <= blocks
         if less:
-            assert placed((9, 0), threads, registers - fewer, shared - less + 1) <= blocks
+            assert place_blocks((9, 0), threads, registers - fewer, shared - less + 1) <= blocks
 
 
 def test_the_shared_memory_cliff_is_where_one_block_fewer_fits(path):
     # Compute capability 8.6: 100 KiB an SM. Tiles of 48 KiB run two at a time, of 56 KiB one at a time.
-    trace = on_a(Trace(), (8, 6))
-    launch(trace, 0, dynamic=48 << 10)
-    launch(trace, 1, dynamic=56 << 10)
+    trace = use_catalog_limits(Trace(), (8, 6))
+    add_launch(trace, 0, dynamic=48 << 10)
+    add_launch(trace, 1, dynamic=56 << 10)
     answer = ask(trace, path)
     assert (answer[0]["blocks_per_sm"], answer[0]["shared_cliff_bytes"]) == (2, 1 << 10)
     assert (answer[1]["blocks_per_sm"], answer[1]["shared_cliff_bytes"]) == (1, (99 - 56) << 10)
-    again = on_a(Trace(), (8, 6))
-    launch(again, 0, dynamic=49 << 10)
-    launch(again, 1, dynamic=(49 << 10) + 1)
-    assert [ask(again, path)[number]["blocks_per_sm"] for number in (0, 1)] == [2, 1]
+    other_trace = use_catalog_limits(Trace(), (8, 6))
+    add_launch(other_trace, 0, dynamic=49 << 10)
+    add_launch(other_trace, 1, dynamic=(49 << 10) + 1)
+    assert [ask(other_trace, path)[number]["blocks_per_sm"] for number in (0, 1)] == [2, 1]
 
 
-def test_a_carve_out_that_the_driver_kept_small_limits_the_blocks(path):
+def test_a_small_carve_out_chosen_by_the_driver_limits_the_blocks(path):
     trace = Trace()
-    launch(trace, 0, threads=64, dynamic=7 << 10, config=32 << 10)
-    launch(trace, 1, threads=64, dynamic=7 << 10, config=228 << 10)
+    add_launch(trace, 0, threads=64, dynamic=7 << 10, config=32 << 10)
+    add_launch(trace, 1, threads=64, dynamic=7 << 10, config=228 << 10)
     answer = ask(trace, path)
     assert (answer[0]["blocks_per_sm"], answer[0]["limited_by"]) == (4, "shared memory")
     assert answer[0]["next_step"] == "5 blocks: a larger carve-out of shared memory"
     assert answer[1]["blocks_per_sm"] == 28
 
 
-def test_a_wave_more_than_whole_has_a_tail(path):
+def test_a_partial_last_wave_has_a_flag(path):
     trace = Trace()
     for number, blocks in enumerate((131, 132 * 16, 132 * 16 + 1, 132 * 16 * 5 + 1)):
-        launch(trace, number, blocks=blocks, config=228 << 10)
+        add_launch(trace, number, blocks=blocks, config=228 << 10)
     answer = ask(trace, path)
     assert [answer[n]["flags"] for n in range(4)] == ["fewer blocks than SMs", None, "last wave mostly empty", None]
     assert answer[1]["wave_fill_pct"] == 100
     assert answer[2]["wave_fill_pct"] == pytest.approx(50, abs=0.1)
 
 
-@pytest.mark.parametrize("without", [{"computeMajor": 99, "maxWarpsPerSm": 0}, None], ids=["unknown GPU", "no GPU"])
-def test_what_is_not_known_is_not_guessed(path, without):
+@pytest.mark.parametrize("gpu_changes", [{"computeMajor": 99, "maxWarpsPerSm": 0}, None], ids=["unknown GPU", "no GPU"])
+def test_without_limits_occupancy_is_unknown(path, gpu_changes):
     trace = Trace()
-    if without:
-        trace.gpu(0, **without)
-    launch(trace, 0)
-    tables = () if without else ("TARGET_INFO_GPU",)
-    with nsys_insight.open(trace.write(path, without_tables=tables)) as opened:
-        answer = opened.answer("occupancy")
+    if gpu_changes:
+        trace.gpu(0, **gpu_changes)
+    add_launch(trace, 0)
+    tables = () if gpu_changes else ("TARGET_INFO_GPU",)
+    with nsys_insight.open(trace.write(path, without_tables=tables)) as session:
+        answer = session.answer("occupancy")
         (row,) = answer.frame().to_dicts()
     assert (row["occupancy_pct"], row["limited_by"], row["next_step"], row["waves_per_sm"]) == (None, None, None, None)
     assert len(answer.notes) == 1

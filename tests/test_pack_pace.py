@@ -1,4 +1,4 @@
-"""`pace`: what a kernel or a range takes from step to step, where that is known."""
+"""`pace`: the time of a kernel or a range from step to step, on traces with known times."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def ask(path, **params):
 
 @pytest.fixture
 def growing(tmp_path):
-    """Eight steps in which attention grows by 1 µs each, and one is late by a kernel of its own."""
+    """Write eight steps in which attention grows by 1 µs each. One step has an extra kernel."""
     trace = Trace()
     host = trace.thread()
     for number in range(8):
@@ -27,7 +27,7 @@ def growing(tmp_path):
     return trace.write(tmp_path / "trace.sqlite")
 
 
-def test_a_kernel_that_grows(growing):
+def test_the_pace_of_a_growing_kernel(growing):
     row = ask(growing)["attention"]
     assert (row["first_ns"], row["last_ns"], row["median_ns"]) == (1_000, 8_000, 4_500)
     assert row["slope_ns"] == pytest.approx(1_000)
@@ -35,21 +35,21 @@ def test_a_kernel_that_grows(growing):
     assert row["pace"] == "▂▃▄▅▆▇██"
 
 
-def test_a_kernel_that_does_not(growing):
+def test_the_pace_of_a_constant_kernel(growing):
     row = ask(growing)["gemm"]
     assert (row["median_ns"], row["slope_ns"], row["calls_per_step"], row["pace"]) == (10_000, 0, 2, "█" * 8)
 
 
-def test_a_kernel_of_one_step(growing):
+def test_the_pace_of_a_kernel_in_a_single_step(growing):
     row = ask(growing)["compact"]
     assert (row["max_step"], row["median_ns"], row["pace"]) == (5, 0, "▁▁▁▁▁█▁▁")
 
 
-def test_names_may_be_chosen(growing):
+def test_a_pattern_selects_names(growing):
     assert ask(growing, name="att*").keys() == {"attention"}
 
 
-def test_ranges_take_their_host_time(sample):
+def test_ranges_have_host_time(sample):
     rows = ask(sample("decode_eager"), by="range")
     ranges = [row for row in oracle.nvtx_ranges(oracle.read(sample("decode_eager"))) if row["name"] == "decode_step"]
     assert rows["decode_step"]["total_ns"] == sum(map(oracle.duration, ranges))

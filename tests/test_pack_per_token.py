@@ -1,4 +1,4 @@
-"""`per-token`: the budget of a steady step, against planted truths and plain sums."""
+"""`per-token`: the budget of a steady step, against planted steps and plain sums."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ NAMES = sorted(path.stem for path in SAMPLES.glob("*.sqlite"))
 
 
 def ask(path, scope=None, **params):
-    """Give the rows by metric, the notes, and the steady steps that they summarise."""
+    """Return the rows by metric, the notes, and the steady steps that they summarize."""
     with open_trace(path, **scope or {}) as trace:
         answer = trace.answer("per-token", **params)
         rows = {row["metric"]: row for row in answer.frame().to_dicts()}
-        steady = pl.DataFrame(trace._connection.duckdb.sql("SELECT * FROM steps WHERE phase = 'steady'")).to_dicts()
-        return rows, answer.notes, steady
+        steady_steps = pl.DataFrame(
+            trace._connection.duckdb.sql("SELECT * FROM steps WHERE phase = 'steady'")
+        ).to_dicts()
+        return rows, answer.notes, steady_steps
 
 
 @pytest.mark.parametrize("method", ["auto", "sequence"])
 @pytest.mark.parametrize("name", NAMES)
 def test_statistics_are_those_of_the_steady_steps(name, method):
-    rows, _, steady = ask(SAMPLES / f"{name}.sqlite", step_method=method)
+    rows, _, steady_steps = ask(SAMPLES / f"{name}.sqlite", step_method=method)
     for metric in ("wall_ns", "gpu_busy_ns", "gpu_idle_ns", "api_ns", "launch_calls", "sync_points", "d2h_bytes"):
-        values = [step["duration_ns" if metric == "wall_ns" else metric] for step in steady]
+        values = [step["duration_ns" if metric == "wall_ns" else metric] for step in steady_steps]
         row = rows[metric]
         assert row["total"] == sum(values)
         assert row["mean"] == row["per_token"] == pytest.approx(statistics.mean(values))
@@ -46,29 +48,31 @@ def test_statistics_are_those_of_the_steady_steps(name, method):
 
 
 @pytest.mark.parametrize("name", planted.ALL)
-def test_a_planted_step_costs_what_was_planted(name):
+def test_the_counts_and_times_of_a_planted_step(name):
     truth = planted.ALL[name]()
     scope = {"process": truth.loops[0].host.pid} if len(truth.loops) > 1 else {}
     rows, _, _ = ask(planted_path(name), scope)
-    steady = [step for step in truth.steps[:-1] if step.phase == "steady"]
-    assert rows["wall_ns"]["total"] == sum(step.wall_ns for step in steady)
-    assert rows["gpu_busy_ns"]["total"] == sum(step.busy_ns for step in steady)
+    steady_steps = [step for step in truth.steps[:-1] if step.phase == "steady"]
+    assert rows["wall_ns"]["total"] == sum(step.wall_ns for step in steady_steps)
+    assert rows["gpu_busy_ns"]["total"] == sum(step.busy_ns for step in steady_steps)
     for metric in ("kernels", "launch_calls", "mallocs", "frees", "sync_points", "h2d_bytes", "d2h_copies"):
-        assert rows[metric]["total"] == sum(step.counts.get(metric, 0) for step in steady)
+        assert rows[metric]["total"] == sum(step.counts.get(metric, 0) for step in steady_steps)
 
 
 @pytest.mark.slow
-def test_a_decode_step_of_the_sample_is_counted_right(sample):
-    # 196 kernels, one copy of its token in and one out: 198 operations, as nsys_stats says.
+def test_the_counts_of_a_decode_step_of_the_sample(sample):
+    # 196 kernels, one copy of its token in and one out: 198 operations, as in nsys_stats.
     tables = oracle.read(sample("decode_eager"))
-    inside = [
-        launch for launch, around in oracle.kernels_in_nvtx(tables) if "decode_step" in {row["name"] for row in around}
+    step_launches = [
+        launch
+        for launch, open_ranges in oracle.kernels_in_nvtx(tables)
+        if "decode_step" in {row["name"] for row in open_ranges}
     ]
     ranges = [row for row in oracle.nvtx_ranges(tables) if row["name"] == "decode_step"]
     for scope in ({}, {"nvtx": "decode_step"}):
         rows, _, _ = ask(sample("decode_eager"), scope)
-        assert rows["kernels"]["total"] == len(inside) == 32 * 196
-        assert rows["kernel_ns"]["total"] == sum(launch["kernel_ns"] for launch in inside)
+        assert rows["kernels"]["total"] == len(step_launches) == 32 * 196
+        assert rows["kernel_ns"]["total"] == sum(launch["kernel_ns"] for launch in step_launches)
         assert rows["wall_ns"]["total"] == sum(map(oracle.duration, ranges))
         per_token = {metric: row["per_token"] for metric, row in rows.items()}
         assert (per_token["kernels"], per_token["launch_calls"], per_token["graph_launches"]) == (196, 196, 0)
@@ -77,16 +81,16 @@ def test_a_decode_step_of_the_sample_is_counted_right(sample):
 
 
 @pytest.mark.slow
-def test_the_kernels_of_whole_graphs_are_unknown_and_not_0(sample):
-    node, _, _ = ask(sample("decode_graph_node"))
-    whole, notes, _ = ask(sample("decode_graph_whole"))
-    for rows in (node, whole):
+def test_the_kernels_of_graphs_traced_as_a_unit_are_unknown_and_not_0(sample):
+    node_rows, _, _ = ask(sample("decode_graph_node"))
+    graph_rows, notes, _ = ask(sample("decode_graph_whole"))
+    for rows in (node_rows, graph_rows):
         assert rows["graph_launches"]["median"] == 1
         assert rows["launch_calls"]["median"] == 2
-    assert node["kernels"]["median"] == 197
-    assert {whole[metric]["per_token"] for metric in ("kernels", "kernel_ns", "kernel_avg_ns", "kernel_med_ns")} == {
-        None
-    }
+    assert node_rows["kernels"]["median"] == 197
+    assert {
+        graph_rows[metric]["per_token"] for metric in ("kernels", "kernel_ns", "kernel_avg_ns", "kernel_med_ns")
+    } == {None}
     assert any("--cuda-graph-trace=node" in note for note in notes)
 
 
@@ -106,7 +110,7 @@ class TestTokens:
         assert rows["tokens_per_s"]["mean"] == pytest.approx(8e9 / truth.steps[0].wall_ns)
 
     @pytest.mark.slow
-    def test_where_nothing_repeats_the_whole_scope_is_divided(self, tmp_path):
+    def test_without_steps_the_full_scope_is_divided_by_tokens(self, tmp_path):
         trace = Trace()
         host = trace.thread()
         for number in range(4):
@@ -128,7 +132,7 @@ class TestTokens:
 
 class TestBandwidth:
     @pytest.mark.slow
-    def test_the_floor_is_what_the_memory_of_the_traces_gpu_takes(self, tmp_path):
+    def test_the_memory_floor_follows_from_the_bandwidth_of_the_gpu_in_the_trace(self, tmp_path):
         truth = planted.launch_bound()
         truth.trace.gpu(0, memoryBandwidth=2_000_000_000_000)
         rows, _, _ = ask(truth.write(tmp_path / "trace.sqlite"), model_bytes="100kB")
@@ -138,13 +142,13 @@ class TestBandwidth:
         assert rows["achieved_bytes_per_s"]["per_token"] == pytest.approx(100_000 / wall * 1e9)
         assert rows["bandwidth_pct"]["per_token"] == pytest.approx(100 * 50 / wall)
 
-    def test_a_bandwidth_that_is_given_wins(self, tmp_path):
+    def test_a_given_bandwidth_has_precedence(self, tmp_path):
         path = planted.launch_bound().write(tmp_path / "trace.sqlite")
         rows, _, _ = ask(path, model_bytes="1MB", bandwidth_bytes_per_s="1TB/s")
         assert rows["memory_floor_ns"]["per_token"] == 1_000
 
     @pytest.mark.slow
-    def test_a_trace_that_does_not_know_its_gpu_says_so(self, tmp_path):
+    def test_a_trace_without_gpu_data_has_no_memory_floor_but_a_note(self, tmp_path):
         path = planted.launch_bound().write(tmp_path / "trace.sqlite", without_tables=["TARGET_INFO_GPU"])
         rows, notes, _ = ask(path, model_bytes=1_000)
         assert "memory_floor_ns" not in rows
@@ -155,16 +159,16 @@ class TestBandwidth:
 def test_busy_is_the_mean_over_the_gpus_that_worked(tmp_path):
     trace = Trace().gpu(0).gpu(1).gpu(2)
     host = trace.thread(pid=1)
-    host.launch("k", at=0, api=1_000, queue=0, runs=9_000, device=0)
-    host.launch("k", at=1_000, api=1_000, queue=0, runs=3_000, device=1)
+    host.launch("k", start=0, api=1_000, queue=0, runs=9_000, device=0)
+    host.launch("k", start=1_000, api=1_000, queue=0, runs=3_000, device=1)
     rows, notes, _ = ask(trace.write(tmp_path / "trace.sqlite"), tokens=1)
-    found = [rows[metric]["total"] for metric in ("wall_ns", "gpu_busy_ns", "gpu_idle_ns")]
-    assert found == [10_000, 6_000, 4_000]
+    totals = [rows[metric]["total"] for metric in ("wall_ns", "gpu_busy_ns", "gpu_idle_ns")]
+    assert totals == [10_000, 6_000, 4_000]
     assert any("2 GPUs" in note for note in notes)
 
 
 @pytest.mark.slow
-def test_of_several_processes_it_says_that_there_are_others(tmp_path):
+def test_several_processes_have_a_note(tmp_path):
     truth = planted.two_processes()
     _, notes, _ = ask(truth.write(tmp_path / "trace.sqlite"))
     assert any("100, 200" in note for note in notes)

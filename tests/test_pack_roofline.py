@@ -1,4 +1,4 @@
-"""`peaks` and `roofline`: against data sheets, and against arithmetic done by hand."""
+"""`peaks` and `roofline`: against data sheets, and against calculations by hand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from classified import PERIOD, runs
+from classified import PERIOD, add_sampled_kernel
 from opening import open_trace
 from synthetic import Trace
 
@@ -34,8 +34,8 @@ def ask(path, **params):
 
 class TestPeaks:
     def test_an_h200_at_its_maximum_clock(self, trace, path):
-        with open_trace(trace.gpu(0).write(path)) as opened:
-            rows = {row["precision"]: row for row in opened.peaks().to_dicts()}
+        with open_trace(trace.gpu(0).write(path)) as session:
+            rows = {row["precision"]: row for row in session.peaks().to_dicts()}
         assert {name: round(row["tflop_per_s"], 1) for name, row in rows.items()} == TFLOPS
         assert rows["fp16"]["balance_ratio"] == pytest.approx(1070.53e12 / 4.814304e12, rel=1e-4)
 
@@ -58,11 +58,11 @@ class TestPeaks:
     def test_the_data_sheets_of_other_gpus(self, trace, path, gpu, sheet):
         sms, clock, (major, minor) = gpu
         trace.gpu(0, smCount=sms, clockRate=int(clock), computeMajor=major, computeMinor=minor)
-        with open_trace(trace.write(path)) as opened:
-            rows = {row["precision"]: row["tflop_per_s"] for row in opened.peaks().to_dicts()}
+        with open_trace(trace.write(path)) as session:
+            rows = {row["precision"]: row["tflop_per_s"] for row in session.peaks().to_dicts()}
         assert {name: rows[name] for name in sheet} == pytest.approx(sheet, rel=0.025)
 
-    def test_every_compute_capability_has_its_limits_and_says_where_its_rates_come_from(self):
+    def test_every_compute_capability_has_limits_and_the_product_of_its_rates(self):
         chips = tomllib.loads(CATALOG.read_text(encoding="utf-8"))["compute_capabilities"]
         names = [chip["compute_capability"] for chip in chips]
         assert names == sorted(set(names), key=lambda name: tuple(map(int, name.split("."))))
@@ -75,9 +75,9 @@ class TestPeaks:
             assert "SMs" in chip["product"]
             assert "GHz" in chip["product"]
 
-    def test_a_compute_capability_that_is_not_known_has_no_peaks(self, trace, path):
-        with nsys_insight.open(trace.gpu(0, computeMajor=99).write(path)) as opened:
-            assert opened.peaks().rows() == []
+    def test_an_unknown_compute_capability_has_no_peaks(self, trace, path):
+        with nsys_insight.open(trace.gpu(0, computeMajor=99).write(path)) as session:
+            assert session.peaks().rows() == []
 
 
 class TestRoofline:
@@ -108,8 +108,10 @@ class TestRoofline:
         assert row["roof_pct"] == row["bandwidth_pct"] == pytest.approx(100 * 3.2 / 4.814304)
 
     @pytest.mark.slow
-    def test_sampled_bytes_go_before_those_of_the_size(self, trace, path):
-        runs(trace, trace.thread(), "add_kernel", grid=(1000, 1, 1), sms_active_pct=99, issue_pct=10, dram_pct=50)
+    def test_sampled_bytes_have_precedence_over_bytes_of_the_size(self, trace, path):
+        add_sampled_kernel(
+            trace, trace.thread(), "add_kernel", grid=(1000, 1, 1), sms_active_pct=99, issue_pct=10, dram_pct=50
+        )
         (row,) = ask(trace.write(path))
         assert (row["bytes_from"], row["flop_count"], row["roof"]) == ("gpu_metrics", None, None)
         assert row["bytes"] == pytest.approx(0.5 * 4_814_304_000_000 * 6 * PERIOD / 1e9)
@@ -119,12 +121,12 @@ class TestRoofline:
         assert row["traffic_ratio"] == pytest.approx(row["bytes"] / 8_000)
 
     @pytest.mark.slow
-    def test_a_size_is_not_of_a_kernel_that_had_to_beat_the_peaks(self, trace, path):
+    def test_a_size_is_ignored_for_a_kernel_that_would_exceed_the_peaks(self, trace, path):
         host = trace.thread()
         host.launch("hgemm_large", runs=2_000_000).launch("hgemm_small", runs=2_000)
         assert [row["name"] for row in ask(trace.write(path), gemm="8192,8192,8192")] == ["hgemm_large"]
-        with open_trace(path) as opened:
-            answer = opened.answer("roofline", gemm="8192,8192,8192", kernel="SMALL")
+        with open_trace(path) as session:
+            answer = session.answer("roofline", gemm="8192,8192,8192", kernel="SMALL")
             assert [row["name"] for row in answer.frame().to_dicts()] == ["hgemm_small"]
         assert any("above the peak" in note for note in answer.notes)
 
@@ -142,7 +144,7 @@ class TestRoofline:
             ("gemm_mystery", None),
         ],
     )
-    def test_the_precision_is_told_from_the_name_or_not_at_all(self, trace, path, name, precision):
+    def test_the_precision_is_derived_from_the_name_or_unknown(self, trace, path, name, precision):
         trace.thread().launch(name, runs=1_000_000)
         (row,) = ask(trace.write(path), gemm="64,64,64")
         assert row["precision"] == precision
@@ -150,7 +152,7 @@ class TestRoofline:
         assert ask(path, gemm="64,64,64", precision="fp32")[0]["precision"] == "fp32"
 
     @pytest.mark.parametrize("size", ["8192,8192", "a,b,c", "", "1,2,3,4"])
-    def test_a_size_that_is_none_is_refused(self, trace, path, size):
+    def test_an_invalid_size_is_refused(self, trace, path, size):
         with pytest.raises(UsageError):
             ask(trace.write(path), gemm=size)
 
@@ -163,7 +165,7 @@ class TestRoofline:
         (row,) = ask(trace.write(path, without_tables=("TARGET_INFO_GPU",)), gemm="64,64,64")
         assert (row["flop_count"], row["compute_pct"], row["roof"]) == (2 * 64**3, None, None)
 
-    def test_sampled_bytes_of_a_real_copy_are_those_that_it_copies(self, shared):
+    def test_the_sampled_bytes_of_a_real_copy_equal_its_size(self, shared):
         # zoo.py multiplies 2^28 floats: 2 GiB read and written.
         (row,) = (row for row in ask(shared / "traces" / "zoo_a.25.sqlite") if row["grid"] == "262144x1x1")
         assert row["bytes"] == pytest.approx(2**31, rel=0.02)
@@ -226,7 +228,7 @@ class TestSizesFromNvtx:
             "mine::mm, sizes = [[8, 64], [64, 8]]",
         ],
     )
-    def test_what_says_no_size_is_not_guessed_at(self, trace, path, text):
+    def test_ranges_without_valid_sizes_are_ignored(self, trace, path, text):
         host = trace.thread()
         with host.nvtx(text):
             host.launch("hgemm_nn", runs=1_000_000).launch("flash_fwd_kernel_f16", runs=1_000_000)
@@ -238,12 +240,12 @@ class TestSizesFromNvtx:
         with host.nvtx("aten::matmul, sizes = [[1, 8, 64], [64, 32]]"):
             with host.nvtx("aten::mm, sizes = [[8, 64], [64, 32]]"):
                 host.launch("hgemm_split", runs=1_000_000).launch("splitKreduce_kernel", runs=9_000)
-            host.launch("hgemm_after", runs=1_000_000)  # nobody says of what size
+            host.launch("hgemm_after", runs=1_000_000)  # its size is unknown
         with host.nvtx("aten::linear, sizes = [[8, 64], [32, 64], [32]]"):
             host.launch("hgemm_one_of_two", runs=1_000_000).launch("hgemm_other_of_two", runs=1_000_000)
         with host.nvtx("aten::mm, sizes = [[8, 64], [64, 32]]"):
             host.launch("add_kernel", runs=1_000_000)
-        trace.thread(tid=9).launch("hgemm_of_another_thread", at=host.now - 2_000_000, runs=1_000_000)
+        trace.thread(tid=9).launch("hgemm_of_another_thread", start=host.now - 2_000_000, runs=1_000_000)
         assert {row["name"]: row["flop_count"] for row in ask(trace.write(path))} == {"hgemm_split": 2 * 8 * 64 * 32}
 
     @pytest.mark.slow
@@ -256,7 +258,7 @@ class TestSizesFromNvtx:
         assert row["flop_count"] == 2 * 8 * 128 * 32
 
     @pytest.mark.slow
-    def test_a_size_that_is_given_goes_first_where_it_can_be_true(self, trace, path):
+    def test_a_given_size_has_precedence_if_it_is_possible(self, trace, path):
         host = trace.thread()
         for name, runs_ns in (("hgemm_large", 2_000_000), ("hgemm_small", 2_000)):
             with host.nvtx("aten::mm, sizes = [[8, 64], [64, 32]]"):

@@ -1,4 +1,4 @@
-"""`streams`: work and overlap of CUDA streams, against a sweep in Python and traces whose truth is known."""
+"""`streams`: work and overlap of CUDA streams, against a sweep in Python and planted traces."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def ask(path, **scope):
         }, answer.notes
 
 
-def expected_of(tables):
-    """Merge each stream's work, then look at every pair of instants between which nothing changes."""
+def calculate_expected(tables):
+    """Merge the work of each stream, then intersect it with the work of the other streams."""
     gpus = {(row["pid"], row["cudaId"]): row["gpuId"] for row in tables["TARGET_INFO_CUDA_DEVICE"]}
     work, counts = defaultdict(list), defaultdict(Counter)
     for table in oracle.GPU_WORK:
@@ -34,25 +34,27 @@ def expected_of(tables):
             work[key].append((row["start"], max(row["start"], row["end"])))
             counts[key][{oracle.KERNEL: "kernels", oracle.GRAPH: "graphs"}.get(table, "copies")] += 1
     unions = {key: oracle.union(intervals) for key, intervals in work.items()}
-    found = {}
+    expected = {}
     for key, busy in unions.items():
         gpu = gpus.get(key[:2], key[1])
-        others = [parts for other, parts in unions.items() if other != key and gpus.get(other[:2], other[1]) == gpu]
-        shared = oracle.union(part for parts in others for part in parts)
+        other_streams = [
+            busy_times for other, busy_times in unions.items() if other != key and gpus.get(other[:2], other[1]) == gpu
+        ]
+        shared = oracle.union(busy_time for busy_times in other_streams for busy_time in busy_times)
         overlap = sum(max(0, min(b, d) - max(a, c)) for a, b in busy for c, d in shared)
-        found[key] = {
+        expected[key] = {
             "gpu_id": gpu,
             "busy_ns": sum(b - a for a, b in busy),
             "overlap_ns": overlap,
             "span_ns": busy[-1][1] - busy[0][0],
             **{name: counts[key][name] for name in ("kernels", "copies", "graphs")},
         }
-    return found
+    return expected
 
 
-def check(path):
+def assert_equals_loops(path):
     tables = oracle.read(path)
-    expected, busy, wall = expected_of(tables), oracle.busy_ns(tables), oracle.wall(tables)
+    expected, busy, wall = calculate_expected(tables), oracle.busy_ns(tables), oracle.wall(tables)
     rows, _ = ask(path)
     assert {key: {column: row[column] for column in expected[key]} for key, row in rows.items()} == expected
     for row in rows.values():
@@ -66,32 +68,34 @@ def check(path):
 
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
 def test_equals_plain_loops(path):
-    check(path)
+    assert_equals_loops(path)
 
 
 @pytest.mark.slow
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trace=traces())
 def test_any_trace_equals_plain_loops(trace, tmp_path):
-    check(trace.write(tmp_path / "trace.sqlite"))
+    assert_equals_loops(trace.write(tmp_path / "trace.sqlite"))
 
 
 def test_overlap_is_with_any_other_stream_of_the_gpu_and_counts_once(tmp_path):
     trace = Trace()
-    one, two = trace.thread(pid=1, gpus=[0]), trace.thread(pid=2, gpus=[0])
-    trace.thread(pid=3, gpus=[1]).kernel("elsewhere", at=0, runs=10_000)
-    one.kernel("a", at=0, runs=1_000, stream=7).kernel("b", at=500, runs=1_000, stream=13)
-    two.kernel("c", at=700, runs=400, stream=7)
+    first, second = trace.thread(pid=1, gpus=[0]), trace.thread(pid=2, gpus=[0])
+    trace.thread(pid=3, gpus=[1]).kernel("elsewhere", start=0, runs=10_000)
+    first.kernel("a", start=0, runs=1_000, stream=7).kernel("b", start=500, runs=1_000, stream=13)
+    second.kernel("c", start=700, runs=400, stream=7)
     rows, (note, _) = ask(trace.write(tmp_path / "trace.sqlite"))
-    found = {key: (row["busy_ns"], row["overlap_ns"]) for key, row in rows.items()}
-    assert found == {(3, 0, 7): (10_000, 0), (1, 0, 7): (1_000, 500), (1, 0, 13): (1_000, 600), (2, 0, 7): (400, 400)}
-    # 2,400 ns of streams in 1,500 ns of GPU 0; one stream alone is not worth a word.
+    times = {key: (row["busy_ns"], row["overlap_ns"]) for key, row in rows.items()}
+    assert times == {(3, 0, 7): (10_000, 0), (1, 0, 7): (1_000, 500), (1, 0, 13): (1_000, 600), (2, 0, 7): (400, 400)}
+    # 2,400 ns of streams in 1,500 ns of GPU 0; a single stream is not worth reporting.
     assert note == "GPU 0: while it is busy, 1.6 of 3 streams are busy on average"
 
 
 def test_kernels_that_overlap_on_one_stream_count_once(tmp_path):
     trace = Trace()
-    trace.thread().kernel("long", at=0, runs=1_000).kernel("short", at=100, runs=100).kernel("late", at=900, runs=200)
+    trace.thread().kernel("long", start=0, runs=1_000).kernel("short", start=100, runs=100).kernel(
+        "late", start=900, runs=200
+    )
     rows, notes = ask(trace.write(tmp_path / "trace.sqlite"))
     assert [(row["kernels"], row["busy_ns"], row["overlap_ns"], row["span_ns"]) for row in rows.values()] == [
         (3, 1_100, 0, 1_100)
@@ -99,7 +103,7 @@ def test_kernels_that_overlap_on_one_stream_count_once(tmp_path):
     assert [note for note in notes if "no CUDA API calls" not in note] == []
 
 
-def test_what_the_trace_says_of_a_stream_is_shown(sample):
+def test_the_type_and_priority_of_a_stream_are_reported(sample):
     rows, _ = ask(sample("decode_graph_node"))
     assert sorted((key[2], row["stream_type"], row["priority"]) for key, row in rows.items()) == [
         (7, "null stream", 0),
@@ -117,13 +121,13 @@ def test_nothing_ran(tmp_path):
     assert ask(Trace().write(tmp_path / "trace.sqlite")) == ({}, ())
 
 
-def test_no_stream_is_busy_for_more_than_the_wall_of_a_scope(tmp_path):
+def test_no_stream_is_busy_for_longer_than_the_scope(tmp_path):
     trace = Trace()
     host = trace.thread().range("step", 0, 2_000).range("step", 9_000, 11_000)
-    host.launch("long", at=100, api=10, queue=0, runs=10_000).launch(
-        "beside", at=200, api=10, queue=0, runs=50, stream=13
+    host.launch("long", start=100, api=10, queue=0, runs=10_000).launch(
+        "beside", start=200, api=10, queue=0, runs=50, stream=13
     )
-    host.launch("after", at=9_500, api=10, queue=700, runs=1_000)
+    host.launch("after", start=9_500, api=10, queue=700, runs=1_000)
     path = trace.write(tmp_path / "trace.sqlite")
     rows, _ = ask(path, from_ns=0, to_ns=1_110)  # nothing happens before 100
     assert {key[2]: (row["busy_ns"], row["wall_pct"]) for key, row in rows.items()} == {

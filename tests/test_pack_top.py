@@ -1,4 +1,4 @@
-"""`top`: kernels by GPU time, against loops in Python and against what nsys itself printed."""
+"""`top`: kernels by GPU time, against loops in Python and against the output of nsys."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from synthetic import Trace
 
 REPOSITORY = Path(__file__).parents[1]
 SAMPLES = REPOSITORY / "sample_traces"
-PRINTED = REPOSITORY / "tests" / "data" / "nsys_stats"
+NSYS_FOLDER = REPOSITORY / "tests" / "data" / "nsys_stats"
 NAMES = sorted(path.stem for path in SAMPLES.glob("*.sqlite"))
-# What the oracle calls a number, and what the report does.
+# The names of a statistic in the oracle and in the report.
 COLUMNS = {"count": "calls", "total": "total_ns", "avg": "avg_ns", "median": "med_ns", "min": "min_ns", "max": "max_ns"}
 COLUMNS |= {"stddev": "stddev_ns", "p95": "p95_ns"}
 
@@ -27,20 +27,20 @@ def top(path, **params):
 @pytest.mark.parametrize("name", NAMES)
 def test_equals_what_nsys_stats_prints(name):
     answer = top(SAMPLES / f"{name}.sqlite")
-    with (PRINTED / f"{name}.cuda_gpu_kern_sum.csv").open(newline="") as file:
-        printed = list(csv.DictReader(file))
-    assert [row["Name"] for row in printed] == pytest.approx(list(answer)) or {r["Name"] for r in printed} == set(
-        answer
-    )
-    for row in printed:
-        ours = answer[row["Name"]]
-        assert (ours["total_ns"], ours["calls"]) == (int(row["Total Time (ns)"]), int(row["Instances"]))
-        assert (ours["min_ns"], ours["max_ns"]) == (int(row["Min (ns)"]), int(row["Max (ns)"]))
-        assert ours["avg_ns"] == pytest.approx(float(row["Avg (ns)"]), abs=0.051)
-        assert ours["med_ns"] == pytest.approx(float(row["Med (ns)"]), abs=0.051)
-        # nsys prints 0 where a single call has no deviation.
-        assert (ours["stddev_ns"] or 0) == pytest.approx(float(row["StdDev (ns)"]), abs=0.051)
-        assert ours["kernel_time_pct"] == pytest.approx(float(row["Time (%)"]), abs=0.051)
+    with (NSYS_FOLDER / f"{name}.cuda_gpu_kern_sum.csv").open(newline="") as file:
+        nsys_rows = list(csv.DictReader(file))
+    assert [nsys_row["Name"] for nsys_row in nsys_rows] == pytest.approx(list(answer)) or {
+        r["Name"] for r in nsys_rows
+    } == set(answer)
+    for nsys_row in nsys_rows:
+        own_row = answer[nsys_row["Name"]]
+        assert (own_row["total_ns"], own_row["calls"]) == (int(nsys_row["Total Time (ns)"]), int(nsys_row["Instances"]))
+        assert (own_row["min_ns"], own_row["max_ns"]) == (int(nsys_row["Min (ns)"]), int(nsys_row["Max (ns)"]))
+        assert own_row["avg_ns"] == pytest.approx(float(nsys_row["Avg (ns)"]), abs=0.051)
+        assert own_row["med_ns"] == pytest.approx(float(nsys_row["Med (ns)"]), abs=0.051)
+        # nsys prints 0 if a single call has no deviation.
+        assert (own_row["stddev_ns"] or 0) == pytest.approx(float(nsys_row["StdDev (ns)"]), abs=0.051)
+        assert own_row["kernel_time_pct"] == pytest.approx(float(nsys_row["Time (%)"]), abs=0.051)
 
 
 @pytest.mark.parametrize(
@@ -52,9 +52,9 @@ def test_equals_plain_loops_for_every_kind_of_name(name, group_by, column):
     expected = oracle.kernel_totals(tables, column)
     answer = top(SAMPLES / f"{name}.sqlite", group_by=group_by)
     assert answer.keys() == expected.keys()
-    for kernel, ours in answer.items():
-        for theirs, mine in COLUMNS.items():
-            assert ours[mine] == pytest.approx(expected[kernel][theirs])
+    for kernel, row in answer.items():
+        for statistic, report_column in COLUMNS.items():
+            assert row[report_column] == pytest.approx(expected[kernel][statistic])
 
 
 def test_shares_are_of_all_kernel_time_and_of_the_wall():
@@ -68,11 +68,11 @@ def test_shares_are_of_all_kernel_time_and_of_the_wall():
 
 @pytest.mark.parametrize("group_by", ["family", "provenance", "device", "stream", "nvtx"])
 def test_any_grouping_keeps_all_kernels_and_their_time(group_by):
-    whole = top(SAMPLES / "decode_eager.sqlite").values()
-    grouped = top(SAMPLES / "decode_eager.sqlite", group_by=group_by).values()
-    assert len(grouped) < len(whole)
+    kernel_rows = top(SAMPLES / "decode_eager.sqlite").values()
+    grouped_rows = top(SAMPLES / "decode_eager.sqlite", group_by=group_by).values()
+    assert len(grouped_rows) < len(kernel_rows)
     for column in ("calls", "total_ns"):
-        assert sum(row[column] for row in grouped) == sum(row[column] for row in whole)
+        assert sum(row[column] for row in grouped_rows) == sum(row[column] for row in kernel_rows)
 
 
 def test_by_nvtx_a_kernel_counts_for_the_innermost_range_of_its_launching_thread():
@@ -83,12 +83,12 @@ def test_by_nvtx_a_kernel_counts_for_the_innermost_range_of_its_launching_thread
 
 def test_a_single_call_has_no_deviation(tmp_path):
     trace = Trace()
-    trace.thread(pid=1, tid=1).launch("once", at=0, runs=100)
+    trace.thread(pid=1, tid=1).launch("once", start=0, runs=100)
     trace.write(tmp_path / "t.sqlite")
     assert top(tmp_path / "t.sqlite")["once"]["stddev_ns"] is None
 
 
-def test_kernels_hidden_in_whole_graphs_are_told_with_their_share():
+def test_kernels_hidden_in_graphs_have_a_note_with_their_share():
     with open_trace(SAMPLES / "decode_graph_whole.sqlite") as trace:
         answer = trace.answer("top")
     tables = oracle.read(SAMPLES / "decode_graph_whole.sqlite")

@@ -1,4 +1,4 @@
-"""What is installed with the package: which DuckDB answers are trusted of, and that editors see types."""
+"""What is installed with the package: supported versions of DuckDB, and types for editors."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 
 
 @pytest.mark.parametrize("version", ["1.5.2", "1.5.5", "1.5.6", "1.5.10"])
-def test_a_duckdb_whose_answers_were_compared_is_used(version):
-    assert parser.unfit(version) is None
+def test_a_tested_version_of_duckdb_is_used(version):
+    assert parser.explain_unsupported(version) is None
 
 
 @pytest.mark.parametrize("version", ["1.4.4", "1.5.0", "1.5.1", "1.6.0", "2.0.0"])
-def test_another_one_is_refused_with_what_to_do(version, monkeypatch):
+def test_an_untested_version_is_refused_with_a_hint(version, monkeypatch):
     monkeypatch.setattr(duckdb, "__version__", version)
     with pytest.raises(ToolError, match=f"DuckDB {version} is installed") as error:
-        parser._new()
+        parser._connect()
     assert "in its own environment" in error.value.hint
 
 
 @pytest.mark.skipif(not PROJECT.is_file(), reason="the project's files are not beside the tests")
-def test_the_versions_that_are_installed_are_those_that_are_trusted():
-    wanted = {text.partition(";")[0] for text in tomllib.loads(PROJECT.read_text())["project"]["dependencies"]}
-    # The same of DuckDB and of its extension, which fits exactly one DuckDB.
-    (pair,) = {text[text.index(">=") :] for text in wanted if text.startswith("duckdb")}
+def test_the_required_versions_are_the_tested_ones():
+    dependencies = {text.partition(";")[0] for text in tomllib.loads(PROJECT.read_text())["project"]["dependencies"]}
+    # DuckDB and its extension have the same version range: the extension fits exactly one DuckDB.
+    (pair,) = {text[text.index(">=") :] for text in dependencies if text.startswith("duckdb")}
     lowest, highest = pair.split(",")
-    assert parser.unfit(lowest.lstrip(">=")) is None
-    assert parser.unfit(highest.lstrip("<=")) is None
+    assert parser.explain_unsupported(lowest.lstrip(">=")) is None
+    assert parser.explain_unsupported(highest.lstrip("<=")) is None
 
 
 def test_editors_see_the_types():
@@ -46,10 +46,10 @@ def test_editors_see_the_types():
 
 
 def test_an_extra_is_added_to_the_environment_that_runs(monkeypatch):
-    here = Path(sys.executable).parent
-    monkeypatch.setenv("PATH", str(here))
-    assert extras.install("mcp") == "python3 -m pip install 'nsys-insight[mcp]'"
+    bin_folder = Path(sys.executable).parent
+    monkeypatch.setenv("PATH", str(bin_folder))
+    assert extras.write_install_command("mcp") == "python3 -m pip install 'nsys-insight[mcp]'"
     monkeypatch.setenv("PATH", "/nowhere")  # as in an environment of pipx
-    assert extras.install("mcp") == f"{sys.executable} -m pip install 'nsys-insight[mcp]'"
+    assert extras.write_install_command("mcp") == f"{sys.executable} -m pip install 'nsys-insight[mcp]'"
     monkeypatch.setattr(extras, "find_spec", lambda _: None)  # as in one of uv
-    assert extras.install("mcp") == f"uv pip install --python {sys.prefix} 'nsys-insight[mcp]'"
+    assert extras.write_install_command("mcp") == f"uv pip install --python {sys.prefix} 'nsys-insight[mcp]'"

@@ -1,4 +1,4 @@
-"""Where a statement has `$name` parameters: told by a pattern, or by DuckDB's tokenizer, which both see the same."""
+"""Where a statement has `$name` parameters: a pattern and DuckDB's tokenizer find the same ones."""
 
 import pytest
 from hypothesis import example, given
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from nsys_insight.paths import queries_folder
 from nsys_insight.sql import parameters
-from nsys_insight.sql.headers import split
+from nsys_insight.sql.headers import split_header
 
 FRAGMENTS = [
     "$", "a", "$a", "$b1", "1", "'", '"', "''", " ", "\n", "\r", "--", "-", "/*", "*/", "e'", "E'", "x'", "U&'", "é",
@@ -16,17 +16,17 @@ FRAGMENTS = [
 
 @example("1U&'ae'$a")
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=12).map("".join))
-def test_parameters_of_any_text_are_where_the_tokenizer_sees_them(text):
-    assert parameters._places(text) == list(parameters._by_tokenizer(text))
+def test_the_pattern_finds_the_same_parameters_as_the_tokenizer_in_any_text(text):
+    assert parameters._locate_parameters(text) == list(parameters._tokenize_parameters(text))
 
 
-def test_hardly_a_query_of_ours_needs_the_tokenizer(monkeypatch):
-    statements = [split(path.read_text())[1] for path in queries_folder().rglob("*.sql")]
-    by_tokenizer = [list(parameters._by_tokenizer(sql)) for sql in statements]
-    asked = []
-    monkeypatch.setattr(parameters, "_by_tokenizer", asked.append)
-    assert [parameters._places(sql) for sql in statements] == by_tokenizer
-    assert not asked
+def test_no_built_in_query_needs_the_tokenizer(monkeypatch):
+    statements = [split_header(path.read_text())[1] for path in queries_folder().rglob("*.sql")]
+    by_tokenizer = [list(parameters._tokenize_parameters(sql)) for sql in statements]
+    tokenized_statements = []
+    monkeypatch.setattr(parameters, "_tokenize_parameters", tokenized_statements.append)
+    assert [parameters._locate_parameters(sql) for sql in statements] == by_tokenizer
+    assert not tokenized_statements
 
 
 @pytest.mark.parametrize(
@@ -40,5 +40,5 @@ def test_hardly_a_query_of_ours_needs_the_tokenizer(monkeypatch):
         ("SELECT a$a", "SELECT a$a"),
     ],
 )
-def test_values_are_written_where_parameters_are(sql, bound):
+def test_values_replace_parameters(sql, bound):
     assert parameters.bind(sql, {"a": "it's"}) == bound

@@ -1,4 +1,4 @@
-"""The planted truths against plain sums over the rows they were written as, and against sums done by hand."""
+"""The planted facts against plain sums over the written rows, and against sums by hand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from opening import planted_path
 
 
 @pytest.mark.parametrize("name", planted.ALL)
-def test_busy_and_gaps_are_all_of_the_wall_of_every_gpu(name):
+def test_busy_and_gaps_add_up_to_the_wall_of_every_gpu(name):
     truth = planted.ALL[name]()
     tables = oracle.read(planted_path(name))
     first, last = oracle.wall(tables)
@@ -48,6 +48,6 @@ def test_the_counts_of_the_steps_are_those_of_the_trace(name):
         ("dependent", {"dependency": 6_000, "starved": 5_000}),
     ],
 )
-def test_what_a_step_waits_for(name, idle):
+def test_the_idle_time_of_a_step(name, idle):
     step = planted.ALL[name]().steps[3]
     assert step.idle_ns == idle

@@ -1,4 +1,4 @@
-"""What compilers say of resources: two programs that print the same, and a trace of the very program."""
+"""Resource usage printed by compilers: two programs that print the same, and a trace of the same program."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from opening import open_trace
 
 from nsys_insight.cli.main import _run
 from nsys_insight.errors import Exit, TraceError, UsageError
-from nsys_insight.kernel_code.ptxas import Assumed, answer, usages
+from nsys_insight.kernel_code.ptxas import Assumptions, answer, read_usages
 
 DATA = Path(__file__).parent / "data" / "sass"
 CHURN = Path(__file__).parents[1] / "sample_traces" / "churn.sqlite"
 
 
-def text(name):
+def read_lines(name):
     return (DATA / name).read_text().splitlines()
 
 
-def ask(lines, *, trace=None, kernel=None, **assumed):
-    made = answer(lines, "it", Assumed(**assumed), trace=trace, kernel=kernel)
-    return made.dicts(), made.notes
+def ask(lines, *, trace=None, kernel=None, **assumptions):
+    usage_answer = answer(lines, "it", Assumptions(**assumptions), trace=trace, kernel=kernel)
+    return usage_answer.dicts(), usage_answer.notes
 
 
 def entry(
@@ -31,55 +31,57 @@ def entry(
     *,
     arch="sm_90",
     frame="0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads",
-    more="",
+    more_usage="",
 ):
     return [
         f"ptxas info    : Compiling entry function '{name}' for '{arch}'",
         f"ptxas info    : Function properties for {name}",
         f"    {frame}",
-        f"ptxas info    : Used {registers} registers{more}",
+        f"ptxas info    : Used {registers} registers{more_usage}",
     ]
 
 
 @pytest.mark.parametrize("architecture", ["75", "90a"])
-def test_ptxas_and_cuobjdump_say_the_same(architecture):
-    first = {one.name: one for one in usages(text(f"sass_a.sm_{architecture}.ptxas.txt"))}
-    second = {one.name: one for one in usages(text(f"sass_a.sm_{architecture}.resources.txt"))}
+def test_ptxas_and_cuobjdump_report_the_same_usage(architecture):
+    first = {usage.name: usage for usage in read_usages(read_lines(f"sass_a.sm_{architecture}.ptxas.txt"))}
+    second = {usage.name: usage for usage in read_usages(read_lines(f"sass_a.sm_{architecture}.resources.txt"))}
     assert first.keys() == second.keys()
     assert len(first) == 8
-    for name, one in first.items():
-        other = second[name]
-        driver = 1024 if architecture == "90a" and other.shared_bytes else 0
-        assert (one.registers, one.stack_bytes) == (other.registers, other.stack_bytes)
-        assert one.shared_bytes in (other.shared_bytes, other.shared_bytes - driver)
+    for name, usage in first.items():
+        other_usage = second[name]
+        driver = 1024 if architecture == "90a" and other_usage.shared_bytes else 0
+        assert (usage.registers, usage.stack_bytes) == (other_usage.registers, other_usage.stack_bytes)
+        assert usage.shared_bytes in (other_usage.shared_bytes, other_usage.shared_bytes - driver)
 
 
-def test_each_number_is_read_from_where_it_stands():
+def test_each_number_is_read_from_its_field():
     frame = "536 bytes stack frame, 820 bytes spill stores, 844 bytes spill loads"
-    more = ", used 1 barriers, 536 bytes cumulative stack size, 1024+16 bytes smem, 400 bytes cmem[0], 8 bytes cmem[2]"
-    (one,) = usages(entry(registers=40, frame=frame, more=more))
-    assert (one.registers, one.stack_bytes, one.spill_store_bytes, one.spill_load_bytes) == (40, 536, 820, 844)
-    assert (one.barriers, one.shared_bytes, one.constant_bytes) == (1, 1040, 408)
+    more_usage = (
+        ", used 1 barriers, 536 bytes cumulative stack size, 1024+16 bytes smem, 400 bytes cmem[0], 8 bytes cmem[2]"
+    )
+    (usage,) = read_usages(entry(registers=40, frame=frame, more_usage=more_usage))
+    assert (usage.registers, usage.stack_bytes, usage.spill_store_bytes, usage.spill_load_bytes) == (40, 536, 820, 844)
+    assert (usage.barriers, usage.shared_bytes, usage.constant_bytes) == (1, 1040, 408)
 
 
 def test_names_are_those_of_the_source():
-    names = [row["name"] for row in ask(text("sass_a.sm_90a.ptxas.txt"))[0]]
+    names = [row["name"] for row in ask(read_lines("sass_a.sm_90a.ptxas.txt"))[0]]
     assert "void gemm_tiled<32>(float const*, float const*, float*, int)" in names
 
 
-def test_a_build_may_print_whatever_it_likes_between():
+def test_other_output_of_a_build_is_skipped():
     lines = ["[1/2] nvcc -c a.cu", *entry("a", 40)[:2], "make: warning", *entry("a", 40)[2:], "done"]
-    (one,) = usages(lines)
-    assert (one.registers, one.spill_store_bytes) == (40, 0)
+    (usage,) = read_usages(lines)
+    assert (usage.registers, usage.spill_store_bytes) == (40, 0)
 
 
-def test_a_function_that_is_no_kernel_has_no_row_and_gives_its_spills_to_none():
+def test_a_device_function_has_no_row_and_its_spills_count_for_no_kernel():
     helper = [
         "ptxas info    : Function properties for helper",
         "    96 bytes stack frame, 8 bytes spill stores, 8 bytes spill loads",
     ]
-    (one,) = usages([*helper, *entry("k", 40)[:3], *helper, entry("k", 40)[3]])
-    assert (one.name, one.spill_store_bytes, one.stack_bytes) == ("k", 0, 0)
+    (usage,) = read_usages([*helper, *entry("k", 40)[:3], *helper, entry("k", 40)[3]])
+    assert (usage.name, usage.spill_store_bytes, usage.stack_bytes) == ("k", 0, 0)
 
 
 def test_a_kernel_of_several_architectures_has_a_row_for_each():
@@ -87,18 +89,18 @@ def test_a_kernel_of_several_architectures_has_a_row_for_each():
     assert {row["architecture"]: row["registers_per_thread"] for row in rows} == {"sm_80": 32, "sm_90": 40}
 
 
-def test_a_remark_of_ptxas_stays_with_its_kernel():
+def test_a_remark_of_ptxas_belongs_to_its_kernel():
     remark = "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to insufficient register resources in function '_Z1kv'"  # noqa: E501
     rows, _ = ask([remark, *entry("_Z1kv"), *entry("_Z1jv")])
-    said = {row["mangled_name"]: row["reading"] for row in rows}
-    assert "wgmma.mma_async instructions are serialized" in said["_Z1kv"]
-    assert said["_Z1jv"] is None
+    readings = {row["mangled_name"]: row["reading"] for row in rows}
+    assert "wgmma.mma_async instructions are serialized" in readings["_Z1kv"]
+    assert readings["_Z1jv"] is None
 
 
 # What fits
 
 
-def test_registers_that_keep_a_block_out_are_named_with_what_fewer_would_give():
+def test_the_reading_says_how_many_blocks_fit_with_fewer_registers():
     rows, _ = ask(entry(registers=65), block=256)
     (row,) = rows
     assert (row["blocks_per_sm"], row["limited_by"]) == (3, "registers")
@@ -108,31 +110,31 @@ def test_registers_that_keep_a_block_out_are_named_with_what_fewer_would_give():
     assert (after["blocks_per_sm"], after["occupancy_pct"]) == (4, 50)
 
 
-def test_who_spills_is_not_told_to_use_fewer_registers():
+def test_a_spilling_kernel_has_no_advice_to_use_fewer_registers():
     frame = "8 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads"
     (row,) = ask(entry(registers=65, frame=frame), block=256)[0]
     assert "spill stores of 8 bytes and loads of 4" in row["reading"]
     assert "-maxrregcount" not in row["reading"]
 
 
-def test_a_stack_without_spills_is_no_spill():
+def test_a_stack_without_spills_is_not_reported_as_spills():
     (row,) = ask(entry(frame="64 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"))[0]
     assert row["reading"] == "a stack frame of 64 bytes: an array indexed at run time, or a call"
 
 
-def test_what_fills_an_sm_needs_no_remark():
+def test_a_kernel_with_full_occupancy_has_no_remark():
     (row,) = ask(entry(registers=32), block=256)[0]
     assert (row["occupancy_pct"], row["reading"]) == (100, None)
 
 
-def test_shared_memory_that_was_given_counts_beside_the_static_one():
-    (row,) = ask(entry(more=", 1024 bytes smem"), block=128, dynamic_bytes=99 << 10)[0]
+def test_given_shared_memory_is_added_to_the_static_memory():
+    (row,) = ask(entry(more_usage=", 1024 bytes smem"), block=128, dynamic_bytes=99 << 10)[0]
     assert (row["static_shared_bytes"], row["dynamic_shared_bytes"]) == (1024, 99 << 10)
     assert (row["blocks_per_sm"], row["limited_by"]) == (2, "shared memory")
 
 
-def test_without_an_architecture_occupancy_is_unknown_and_it_is_said_how_to_give_it():
-    lines = text("sass_a.sm_90a.resources.txt")
+def test_without_an_architecture_occupancy_is_unknown_and_a_note_names_the_flag():
+    lines = read_lines("sass_a.sm_90a.resources.txt")
     rows, notes = ask(lines, block=256)
     assert {row["occupancy_pct"] for row in rows} == {None}
     assert any("--arch" in note for note in notes)
@@ -141,7 +143,7 @@ def test_without_an_architecture_occupancy_is_unknown_and_it_is_said_how_to_give
     assert notes == ()
 
 
-def test_without_a_block_the_best_one_is_taken_and_that_is_said():
+def test_without_a_block_size_the_best_one_is_used_with_a_note():
     rows, notes = ask(entry(registers=40))
     assert rows[0]["block"] == rows[0]["best_block"] == 768
     assert any("the block size is unknown" in note for note in notes)
@@ -151,46 +153,51 @@ def test_without_a_block_the_best_one_is_taken_and_that_is_said():
 
 
 @pytest.fixture(scope="module")
-def traced():
-    with open_trace(CHURN) as opened:
-        made = answer(text("churn.sm_90.ptxas.txt"), "it", Assumed(), trace=opened)
-        return made.dicts(), made.notes, opened.occupancy().to_dicts()
+def traced_answer():
+    with open_trace(CHURN) as session:
+        usage_answer = answer(read_lines("churn.sm_90.ptxas.txt"), "it", Assumptions(), trace=session)
+        return usage_answer.dicts(), usage_answer.notes, session.occupancy().to_dicts()
 
 
-def test_kernels_are_those_of_the_trace(traced):
-    rows, notes, there = traced
-    assert {row["name"].partition("(")[0] for row in rows} == {row["name"].partition("(")[0] for row in there}
+def test_kernels_are_those_of_the_trace(traced_answer):
+    rows, notes, occupancy_rows = traced_answer
+    assert {row["name"].partition("(")[0] for row in rows} == {row["name"].partition("(")[0] for row in occupancy_rows}
     assert notes == ("the trace launched 4 of 4 kernels",)
 
 
-def test_launches_are_counted_as_the_trace_has_them(traced):
-    rows, _, there = traced
-    one, other = ({row["name"].partition("(")[0]: row for row in some} for some in (rows, there))
-    for name, row in one.items():
-        assert (row["calls"], row["total_ns"]) == (other[name]["calls"], other[name]["total_ns"])
+def test_calls_and_occupancy_are_those_of_the_trace(traced_answer):
+    rows, _, occupancy_rows = traced_answer
+    usage_by_name, occupancy_by_name = (
+        {row["name"].partition("(")[0]: row for row in row_list} for row_list in (rows, occupancy_rows)
+    )
+    for name, row in usage_by_name.items():
+        assert (row["calls"], row["total_ns"]) == (
+            occupancy_by_name[name]["calls"],
+            occupancy_by_name[name]["total_ns"],
+        )
         # The occupancy of the compiler's numbers is that of the launch.
-        assert row["occupancy_pct"] == other[name]["occupancy_pct"]
+        assert row["occupancy_pct"] == occupancy_by_name[name]["occupancy_pct"]
 
 
-def test_registers_agree_where_the_trace_is_of_this_build(traced):
-    rows, _, _ = traced
+def test_registers_agree_if_the_trace_is_of_this_build(traced_answer):
+    rows, _, _ = traced_answer
     assert not [row for row in rows if row["reading"]]
     assert {row["trace_registers"] for row in rows} == {16, 31}
 
 
 def test_a_trace_of_another_build_is_noticed():
-    lines = [line.replace("Used 31 registers", "Used 64 registers") for line in text("churn.sm_90.ptxas.txt")]
-    with open_trace(CHURN) as opened:
-        rows, _ = ask(lines, trace=opened)
+    lines = [line.replace("Used 31 registers", "Used 64 registers") for line in read_lines("churn.sm_90.ptxas.txt")]
+    with open_trace(CHURN) as session:
+        rows, _ = ask(lines, trace=session)
     assert [row["reading"] for row in rows if row["reading"]] == [
         ("the trace ran it with 31 registers: a different build")
     ]
 
 
 def test_code_of_another_architecture_than_the_traces_gpu_was_not_launched():
-    lines = [line.replace("sm_90", "sm_80") for line in text("churn.sm_90.ptxas.txt")]
-    with open_trace(CHURN) as opened:
-        rows, notes = ask(lines, trace=opened)
+    lines = [line.replace("sm_90", "sm_80") for line in read_lines("churn.sm_90.ptxas.txt")]
+    with open_trace(CHURN) as session:
+        rows, notes = ask(lines, trace=session)
     assert {row["calls"] for row in rows} == {None}
     assert "the trace launched 0 of 4 kernels" in notes
 
@@ -201,32 +208,32 @@ def test_code_of_another_architecture_than_the_traces_gpu_was_not_launched():
 @pytest.mark.parametrize(
     "line", ["Used 99999999999999999999 registers", "Used 32 registers, 9999999999999999999 bytes smem"]
 )
-def test_numbers_that_cannot_be_are_none(line):
-    assert usages([*entry()[:3], f"ptxas info    : {line}"]) == []
+def test_impossible_numbers_are_ignored(line):
+    assert read_usages([*entry()[:3], f"ptxas info    : {line}"]) == []
 
 
 @pytest.mark.parametrize(
     "content", ["", "error: nothing\n", "\0\0", "ptxas info    : 0 bytes gmem\n", "ptxas info : Used x registers\n"]
 )
-def test_what_says_nothing_is_refused_in_a_sentence(content):
+def test_text_without_resource_usage_is_refused(content):
     with pytest.raises(TraceError, match="has no resource usage of kernels") as error:
         ask(content.splitlines())
     assert "-Xptxas -v" in error.value.hint
 
 
-def test_a_kernel_that_is_not_there_is_refused_with_those_that_are():
+def test_an_unknown_kernel_is_an_error_that_lists_the_known_ones():
     with pytest.raises(UsageError) as error:
         ask(entry("_Z4copyPf"), kernel="nowhere")
     assert "copy" in error.value.hint
 
 
 def test_a_pipe_is_read():
-    done = run("ptxas", "--block", "256", stdin=(DATA / "sass_a.sm_90a.ptxas.txt").read_text())
-    assert done.returncode == 0
-    assert "- spilling, sm_90a: spill stores of 488 bytes and loads of 512" in done.stdout
+    result = run("ptxas", "--block", "256", stdin=(DATA / "sass_a.sm_90a.ptxas.txt").read_text())
+    assert result.returncode == 0
+    assert "- spilling, sm_90a: spill stores of 488 bytes and loads of 512" in result.stdout
 
 
-def test_a_terminal_is_not_waited_for(monkeypatch, capsys):
+def test_input_from_a_terminal_is_a_usage_error(monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("sys.argv", ["nsys-insight", "ptxas"])
     assert _run() == Exit.USAGE

@@ -1,4 +1,4 @@
-"""Ranks: which one makes the others wait, by how much and why, and what of that is known, in planted runs."""
+"""Ranks of planted runs: which one delays the others, by how much and why, and how certain that is."""
 
 from __future__ import annotations
 
@@ -15,33 +15,34 @@ from synthetic import Trace
 import nsys_insight
 from nsys_insight.errors import UsageError
 from nsys_insight.facts.nccl import Payload, Schemas
-from nsys_insight.facts.rank_numbers import numbered
+from nsys_insight.facts.rank_numbers import number_ranks
 from nsys_insight.facts.ranks import clocks, judge
-from nsys_insight.facts.ranks.budget import Busy
+from nsys_insight.facts.ranks.budget import IntervalUnion
 from nsys_insight.facts.ranks.rank import Rank
-from nsys_insight.facts.ranks.run import run_of
+from nsys_insight.facts.ranks.run import align_run
 
 MS = 1_000_000
 
 
-def asked(what, report="ranks", **options):
-    """Answer a report about a run, a trace or files: its rows by rank, and its notes."""
-    with nsys_insight.open(what, use_cache=False) as trace:
+def answer_report(source, report="ranks", **options):
+    """Answer a report about a trace or several files: return its rows and its notes."""
+    with nsys_insight.open(source, use_cache=False) as trace:
         answer = trace.answer(report, **options)
         return answer.dicts(), answer.notes
 
 
-def of(run, folder, *, merged=True, **options):
-    rows, notes = asked(run.merged().write(folder / "run.sqlite") if merged else run.write(folder), **options)
+def answer_by_rank(run, folder, *, merged=True, **options):
+    """Write a run, answer a report about it, and return the rows by rank and the notes."""
+    rows, notes = answer_report(run.merged().write(folder / "run.sqlite") if merged else run.write(folder), **options)
     return {row["rank"]: row for row in rows}, notes
 
 
-def late(rows):
+def late_ranks(rows):
     return {rank for rank, row in rows.items() if row["late_steps"]}
 
 
-def data_late():
-    """Of two ranks the second one gets its data 12 ms later in every fifth step."""
+def make_late_data_run():
+    """Make a run of two ranks. In every fifth step, the second rank gets its data 12 ms later."""
     run = Run(2, steps=15)
     run.python[1] = dict.fromkeys((4, 9, 14), 12 * MS)
     return run
@@ -53,11 +54,11 @@ def data_late():
 @pytest.mark.slow
 @pytest.mark.parametrize("merged", [True, False])
 def test_a_rank_whose_host_is_late(tmp_path, merged):
-    rows, notes = of(data_late(), tmp_path, merged=merged)
-    assert late(rows) == {1}
+    rows, notes = answer_by_rank(make_late_data_run(), tmp_path, merged=merged)
+    assert late_ranks(rows) == {1}
     assert (rows[1]["late_steps"], rows[1]["because"]) == (3, "CPU work in data")
     assert rows[1]["late_ns"] == pytest.approx(12 * MS, rel=0.01)
-    # Of 14 steps, from the second one on: all that rank 1 is late, rank 0 does nothing but communicate.
+    # 14 steps, from the second one on. As long as rank 1 is late, rank 0 only communicates.
     assert rows[0]["waiting_ns"] + rows[0]["transfer_ns"] == pytest.approx(36 * MS / 14 + 300_000, rel=0.02)
     assert rows[1]["waiting_ns"] < 10_000
     assert any(note.startswith("rank 1 is late; the others wait") for note in notes)
@@ -65,27 +66,29 @@ def test_a_rank_whose_host_is_late(tmp_path, merged):
 
 @pytest.mark.slow
 def test_one_file_of_all_ranks_and_a_file_for_each_are_the_same_run(tmp_path):
-    together, _ = of(data_late(), tmp_path)
-    apart, _ = of(data_late(), tmp_path, merged=False)
-    for rank, row in together.items():
+    merged_rows, _ = answer_by_rank(make_late_data_run(), tmp_path)
+    separate_rows, _ = answer_by_rank(make_late_data_run(), tmp_path, merged=False)
+    for rank, row in merged_rows.items():
         for name in ("step_ns", "busy_ns", "waiting_ns", "transfer_ns", "idle_ns", "late_ns"):
-            assert apart[rank][name] == (row[name] and pytest.approx(row[name], abs=2_000))
+            assert separate_rows[rank][name] == (row[name] and pytest.approx(row[name], abs=2_000))
 
 
 @pytest.mark.slow
 def test_the_parts_of_a_step_add_up_to_it(tmp_path):
-    path = data_late().merged().write(tmp_path / "run.sqlite")
+    path = make_late_data_run().merged().write(tmp_path / "run.sqlite")
     with open_trace(path) as trace:
-        apart = trace.sql("SELECT wall_ns - busy_ns - waiting_ns - transfer_ns - idle_ns AS left_over FROM rank_steps")
-        assert set(apart["left_over"]) == {0}
+        unexplained = trace.sql(
+            "SELECT wall_ns - busy_ns - waiting_ns - transfer_ns - idle_ns AS left_over FROM rank_steps"
+        )
+        assert set(unexplained["left_over"]) == {0}
 
 
 @pytest.mark.slow
 def test_a_rank_whose_kernels_are_slower(tmp_path):
     run = Run(8, steps=10)
     run.slower[3] = 1.4
-    rows, _ = of(run, tmp_path)
-    assert late(rows) == {3}
+    rows, _ = answer_by_rank(run, tmp_path)
+    assert late_ranks(rows) == {3}
     # Four kernels of 1 ms a step.
     assert (rows[3]["late_steps"], rows[3]["because"]) == (9, "its GPU is busy 1.4 times as long")
     assert rows[3]["late_ns"] == pytest.approx(1.6 * MS, rel=0.02)
@@ -93,7 +96,7 @@ def test_a_rank_whose_kernels_are_slower(tmp_path):
 
 @pytest.mark.slow
 def test_a_rank_that_waits_in_a_call(tmp_path):
-    run = data_late()
+    run = make_late_data_run()
     trace = run.merged()
     with_call = [row for row in trace.rows["NVTX_EVENTS"] if row.get("end") and row["end"] - row["start"] > 10 * MS]
     for row in with_call:
@@ -103,7 +106,7 @@ def test_a_rank_that_waits_in_a_call(tmp_path):
                 globalTid=row["globalTid"], correlationId=90_000 + row["start"] // 1_000, nameId="cudaMalloc_v3020",
                 returnValue=0,
             )  # fmt: skip
-    rows, _ = asked(trace.write(tmp_path / "run.sqlite"))
+    rows, _ = answer_report(trace.write(tmp_path / "run.sqlite"))
     assert rows[1]["because"] == "cudaMalloc in data"
 
 
@@ -111,16 +114,16 @@ def test_a_rank_that_waits_in_a_call(tmp_path):
 def test_two_ranks_that_are_late_together(tmp_path):
     run = Run(6, steps=10)
     run.slower = {4: 1.5, 5: 1.5}
-    rows, notes = of(run, tmp_path)
-    assert late(rows) == {4, 5}
+    rows, notes = answer_by_rank(run, tmp_path)
+    assert late_ranks(rows) == {4, 5}
     assert any(note.startswith("ranks 4, 5 are late") for note in notes)
 
 
-def test_a_slow_link_is_nobody_s_fault(tmp_path):
+def test_a_slow_link_makes_no_rank_late(tmp_path):
     run = Run(4, steps=8)
     run.transfer = 5 * MS
-    rows, notes = of(run, tmp_path)
-    assert late(rows) == set()
+    rows, notes = answer_by_rank(run, tmp_path)
+    assert late_ranks(rows) == set()
     assert all(row["transfer_ns"] > 7.9 * MS and row["waiting_ns"] < 20_000 for row in rows.values())
     assert "no rank is later than the others by enough to report" in notes
 
@@ -130,7 +133,7 @@ def test_a_straggler_that_moves(tmp_path):
     run, chance = Run(8, steps=24), random.Random(3)  # noqa: S311 - not for secrets
     for step in range(24):
         run.python[chance.randrange(8)][step] = 6 * MS
-    rows, notes = of(run, tmp_path)
+    rows, notes = answer_by_rank(run, tmp_path)
     assert "no single rank is late: it is a different one from step to step" in notes
     assert sum(row["late_steps"] for row in rows.values()) == 23
 
@@ -139,19 +142,19 @@ def test_a_straggler_that_moves(tmp_path):
 def test_even_ranks(tmp_path):
     run = Run(4, steps=8)
     run.jitter = 30_000
-    rows, notes = of(run, tmp_path)
-    assert late(rows) == set()
+    rows, notes = answer_by_rank(run, tmp_path)
+    assert late_ranks(rows) == set()
     assert "no rank is later than the others by enough to report" in notes
 
 
 @pytest.mark.slow
-def test_what_is_less_than_the_clocks_error_is_not_said(tmp_path):
+def test_a_delay_below_the_clock_error_is_not_reported(tmp_path):
     run = Run(4, steps=10)
     run.slower[2] = 1.05  # 200 µs a step, and clocks that agree within half of that
-    assert late(of(run, tmp_path)[0]) == {2}
+    assert late_ranks(answer_by_rank(run, tmp_path)[0]) == {2}
     run.leaves = 150_000
-    rows, notes = of(run, tmp_path)
-    assert late(rows) == set()
+    rows, notes = answer_by_rank(run, tmp_path)
+    assert late_ranks(rows) == set()
     assert any("agree within" in note and "the order of arrivals closer than that is unknown" in note for note in notes)
 
 
@@ -159,12 +162,12 @@ def test_what_is_less_than_the_clocks_error_is_not_said(tmp_path):
 def test_sixty_four_ranks(tmp_path):
     run = Run(64, steps=6, buckets=1)
     run.python[40] = {3: 9 * MS}
-    rows, _ = of(run, tmp_path)
-    assert (len(rows), late(rows)) == (64, {40})
+    rows, _ = answer_by_rank(run, tmp_path)
+    assert (len(rows), late_ranks(rows)) == (64, {40})
     assert rows[40]["late_ns"] == pytest.approx(9 * MS, rel=0.01)
 
 
-# What is known -------------------------------------------------------------------------------------------------------
+# Which ranks, and how certain -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -173,25 +176,25 @@ def test_two_hosts_whose_clocks_differ_and_drift(tmp_path):
     run.clock = {2: (3 * MS, 400e-6), 3: (3 * MS, 400e-6)}
     run.python[3] = dict.fromkeys(range(3, 30, 5), 4 * MS)
     paths = run.write(tmp_path)
-    rows, notes = asked(paths)
+    rows, notes = answer_report(paths)
     assert [(row["rank"], row["because"]) for row in rows if row["late_steps"]] == [(3, "CPU work in data")]
     assert any("differed by up to 3" in note and "drifted by up to 4e+02 µs a second" in note for note in notes)
     with nsys_insight.open(paths, use_cache=False) as trace:
-        known = trace.sql("SELECT rank, clock_offset_ns, clock_drift_ppm FROM ranks ORDER BY rank").rows()
+        clock_rows = trace.sql("SELECT rank, clock_offset_ns, clock_drift_ppm FROM ranks ORDER BY rank").rows()
         (error,) = trace.sql("SELECT error_ns FROM rank_run").rows()[0]
     assert error < 5_000
-    for rank, offset, drift in known:
-        expected, drifts = run.clock.get(rank, (0, 0.0))
-        assert drift == pytest.approx(1e6 * drifts, abs=20)
+    for rank, offset, drift in clock_rows:
+        expected, expected_drift = run.clock.get(rank, (0, 0.0))
+        assert drift == pytest.approx(1e6 * expected_drift, abs=20)
         assert offset == pytest.approx(expected, abs=0.02 * MS)
 
 
 @pytest.mark.slow
-def test_a_rank_that_is_missing_is_said(tmp_path):
+def test_a_missing_rank_is_reported(tmp_path):
     run = Run(4, steps=8)
     run.missing, run.slower = {1}, {2: 1.4}
-    rows, notes = of(run, tmp_path, merged=False)
-    assert (set(rows), late(rows)) == ({0, 2, 3}, {2})
+    rows, notes = answer_by_rank(run, tmp_path, merged=False)
+    assert (set(rows), late_ranks(rows)) == ({0, 2, 3}, {2})
     assert "rank 1 is not in these traces" in notes
 
 
@@ -199,8 +202,8 @@ def test_a_rank_that_is_missing_is_said(tmp_path):
 def test_a_capture_that_begins_a_step_later(tmp_path):
     run = Run(3, steps=8)
     run.begins, run.slower = {1: 1}, {2: 1.4}
-    rows, notes = of(run, tmp_path, merged=False)
-    assert late(rows) == {2}
+    rows, notes = answer_by_rank(run, tmp_path, merged=False)
+    assert late_ranks(rows) == {2}
     assert rows[2]["late_ns"] == pytest.approx(1.6 * MS, rel=0.02)
     assert any(note.startswith("2 of 16 collectives are not in the capture of every rank") for note in notes)
 
@@ -210,29 +213,29 @@ def test_captures_with_different_steps(tmp_path):
     run = Run(3, steps=9, buckets=1)
     run.begins, run.ends = {0: 2, 1: 1}, {1: 6, 2: 8}
     run.python[2] = {4: 12 * MS, 7: 12 * MS}
-    rows, notes = of(run, tmp_path, merged=False)
-    assert late(rows) == {2}
-    # Of the two, the second one is in no capture of rank 1; nor is known when the ranks were together before step 2.
+    rows, notes = answer_by_rank(run, tmp_path, merged=False)
+    assert late_ranks(rows) == {2}
+    # The capture of rank 1 lacks the second late step. Before step 2, the arrival times of the ranks are unknown.
     assert (rows[2]["late_steps"], rows[2]["late_ns"]) == (1, pytest.approx(12 * MS, rel=0.01))
-    said = "5 of 9 collectives are not in the capture of every rank, and are not counted; steps are counted as in"
-    assert any(note.startswith(said) and note.endswith("of rank 0") for note in notes)
-    # Captures of which each begins when the other one has ended tell nothing of each other.
+    note_start = "5 of 9 collectives are not in the capture of every rank, and are not counted; steps are counted as in"
+    assert any(note.startswith(note_start) and note.endswith("of rank 0") for note in notes)
+    # Captures that do not overlap in time cannot be matched.
     run = Run(2, steps=8, buckets=1)
     run.begins, run.ends, run.slower = {1: 4}, {0: 4}, {1: 1.4}
     (tmp_path / "apart").mkdir()
-    rows, notes = of(run, tmp_path / "apart", merged=False)
+    rows, notes = answer_by_rank(run, tmp_path / "apart", merged=False)
     assert all(row["step_ns"] is None and row["late_steps"] is None for row in rows.values())
     assert any("cannot be matched with each other" in note for note in notes)
 
 
-def test_captures_at_any_time_are_not_matched_where_nothing_tells_how(tmp_path):
-    # Every step is like the next one, and nobody knows when the captures began.
+def test_captures_of_equal_steps_with_unknown_start_are_not_matched(tmp_path):
+    # All steps are alike, and the start time of the captures is unknown.
     run = Run(2, steps=8)
     run.jitter, run.leaves, run.begins, run.communicators = 0, 1, {1: 1}, [None, None]
     paths = []
     for rank, trace in enumerate(run.traces()):
         paths.append(trace.write(tmp_path / f"rank{rank}.sqlite", without_tables=["TARGET_INFO_SESSION_START_TIME"]))
-    rows, notes = asked(paths)
+    rows, notes = answer_report(paths)
     assert all(row["step_ns"] is None for row in rows)
     assert any("cannot be matched with each other" in note for note in notes)
 
@@ -242,8 +245,8 @@ def test_captures_at_any_time_are_not_matched_where_nothing_tells_how(tmp_path):
 @pytest.mark.parametrize("merged", [True, False])
 def test_programs_that_do_not_communicate_with_each_other(tmp_path, communicators, merged):
     run = Run(3, steps=10)
-    run.apart, run.communicators, run.jitter, run.slower = True, communicators, 300_000, {1: 1.3}
-    rows, notes = of(run, tmp_path, merged=merged)
+    run.is_independent, run.communicators, run.jitter, run.slower = True, communicators, 300_000, {1: 1.3}
+    rows, notes = answer_by_rank(run, tmp_path, merged=merged)
     assert all(row["step_ns"] is None and row["late_steps"] is None for row in rows.values())
     assert any("cannot be matched with each other" in note for note in notes)
     with nsys_insight.open(sorted(tmp_path.glob("*.sqlite")), use_cache=False) as trace:
@@ -259,20 +262,20 @@ def test_ranks_are_matched_without_the_payloads(tmp_path):
     run = Run(4, steps=10)
     run.communicators, run.slower = [None] * 4, {3: 1.4}
     for merged in (True, False):
-        assert late(of(run, tmp_path, merged=merged)[0]) == {3}
+        assert late_ranks(answer_by_rank(run, tmp_path, merged=merged)[0]) == {3}
 
 
 def test_a_program_without_nccl_has_no_ranks(sample):
     for report in ("ranks", "collectives"):
-        assert asked(sample("churn"), report)[0] == []
+        assert answer_report(sample("churn"), report)[0] == []
 
 
 def test_one_rank_of_a_run(tmp_path):
-    path = data_late().write(tmp_path)[0]
-    (row,), notes = asked(path)
+    path = make_late_data_run().write(tmp_path)[0]
+    (row,), notes = answer_report(path)
     assert (row["rank"], row["step_ns"], row["nccl_kernels"]) == (0, None, 30)
     assert any("pass the traces of the others" in note for note in notes)
-    (row,), _ = asked(path, "collectives")
+    (row,), _ = answer_report(path, "collectives")
     assert (row["operation"], row["calls"], row["ranks"], row["waiting_ns"]) == ("AllReduce", 30, None, None)
 
 
@@ -284,19 +287,19 @@ def test_gpus_of_one_process_are_ranks(tmp_path):
         begins = 1_000 + step * 3 * MS
         for device, host in enumerate(hosts):
             runs = MS + 500_000 * device
-            host.launch("gemm(float *)", at=begins, queue=1_000, runs=runs, device=device)
+            host.launch("gemm(float *)", start=begins, queue=1_000, runs=runs, device=device)
             host.launch(ALL_REDUCE, queue=begins + runs - host.now, runs=2 * MS - runs, device=device, stream=20)
     path = trace.write(tmp_path / "run.sqlite")
-    rows, _ = asked(path)
+    rows, _ = answer_report(path)
     assert [(row["rank"], row["gpu_id"], row["because"]) for row in rows] == [
         (0, 0, None), (1, 1, "its GPU is busy 1.5 times as long")
     ]  # fmt: skip
-    with open_trace(path) as opened:
-        found = opened.diagnose()
-    assert (found.run.rank, found.trace["scope"]) == (1, {"device": 1})
+    with open_trace(path) as opened_trace:
+        diagnosis = opened_trace.diagnose()
+    assert (diagnosis.run.rank, diagnosis.trace["scope"]) == (1, {"device": 1})
 
 
-def test_the_communicator_that_is_used_all_along_tells_of_the_steps():
+def test_the_communicator_in_use_throughout_defines_the_steps():
     # Four ranks meet at the start, and then reduce in pairs.
     ranks = []
     for number in range(4):
@@ -305,15 +308,15 @@ def test_the_communicator_that_is_used_all_along_tells_of_the_steps():
         group = ["all"] * 4 + [pair] * 100
         sizes = np.full(len(start), 8)
         ranks.append(Rank(0, number, 0, number, ["AllReduce"] * 104, group, sizes, start, start + 500_000))
-    found = run_of(ranks, [None])
-    assert [of.group.name for of in found.collectives] == ["pair 0", "pair 1", "all"]
+    run = align_run(ranks, [None])
+    assert [collective.group.name for collective in run.collectives] == ["pair 0", "pair 1", "all"]
 
 
 # Collectives ---------------------------------------------------------------------------------------------------------
 
 
 def test_collectives_have_size_transfer_waiting_and_bandwidth(tmp_path):
-    (row,), _ = asked(data_late().merged().write(tmp_path / "run.sqlite"), "collectives")
+    (row,), _ = answer_report(make_late_data_run().merged().write(tmp_path / "run.sqlite"), "collectives")
     assert (row["operation"], row["bytes"], row["calls"], row["ranks"]) == ("AllReduce", 25 << 20, 30, 2)
     assert row["communicator"] == f"{0xABC:016x}"
     assert row["transfer_ns"] == pytest.approx(300_000, rel=0.02)
@@ -323,17 +326,17 @@ def test_collectives_have_size_transfer_waiting_and_bandwidth(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_bus_of_an_all_gather_carries_what_all_ranks_give(tmp_path):
+def test_bus_bandwidth_of_an_all_gather_counts_the_data_of_all_ranks(tmp_path):
     run = Run(4, steps=6)
     run.operation = ALL_REDUCE.replace("AllReduce_Sum_f32", "AllGather")
-    (row,), _ = asked(run.merged().write(tmp_path / "run.sqlite"), "collectives")
+    (row,), _ = answer_report(run.merged().write(tmp_path / "run.sqlite"), "collectives")
     assert row["operation"] == "AllGather"
     assert row["bus_bytes_per_s"] == pytest.approx(3 * (25 << 20) * 1e9 / row["transfer_ns"])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["bytes", "digits", "blob"])
-def test_payloads_are_read_however_they_are_written(tmp_path, form):
+def test_payloads_are_read_in_every_storage_form(tmp_path, form):
     run = Run(2, steps=4)
     run.hexadecimal = form == "digits"
     path = run.merged().write(tmp_path / "run.sqlite")
@@ -342,8 +345,8 @@ def test_payloads_are_read_however_they_are_written(tmp_path, form):
             database.execute("UPDATE NVTX_EVENTS SET binaryData = CAST(binaryData AS BLOB)")
     for use_cache in (False, True):
         with nsys_insight.open(path, use_cache=use_cache) as trace:
-            found = trace.sql("SELECT DISTINCT operation, communicator, bytes FROM nccl_kernels").rows()
-            assert found == [("AllReduce", f"{0xABC:016x}", 25 << 20)]
+            collectives = trace.sql("SELECT DISTINCT operation, communicator, bytes FROM nccl_kernels").rows()
+            assert collectives == [("AllReduce", f"{0xABC:016x}", 25 << 20)]
 
 
 def test_calls_of_a_group_are_one_kernel(tmp_path):
@@ -356,9 +359,9 @@ def test_calls_of_a_group_are_one_kernel(tmp_path):
             trace.rows["NVTX_EVENTS"][-1]["binaryData"] = payload(communicator, 1_000)
             host.idle(1_000)
         host.launch(ALL_REDUCE)
-    with open_trace(trace.write(tmp_path / "run.sqlite")) as opened:
-        rows = opened.sql("SELECT communicator, bytes FROM nccl_kernels ORDER BY start_ns").rows()
-    # Which of the second group's calls its kernel runs nobody knows.
+    with open_trace(trace.write(tmp_path / "run.sqlite")) as opened_trace:
+        rows = opened_trace.sql("SELECT communicator, bytes FROM nccl_kernels ORDER BY start_ns").rows()
+    # The second group has two communicators. Which of them its kernel used is unknown.
     assert rows == [("0000000000000007", 2_000), (None, None)]
 
 
@@ -366,7 +369,7 @@ LAYOUT = [(1, 5, 24, "NCCL communicator ID", 0), (1, 5, 24, "Message size [bytes
 
 
 @pytest.mark.parametrize(
-    ("data", "says"),
+    ("data", "expected"),
     [
         (payload(9, 64), Payload(9, 64, 0)),
         (payload(9, 64).hex().encode(), Payload(9, 64, 0)),
@@ -377,22 +380,22 @@ LAYOUT = [(1, 5, 24, "NCCL communicator ID", 0), (1, 5, 24, "Message size [bytes
         (b"not a payload, and longer than the header of one", Payload()),
     ],
 )
-def test_a_payload_says_what_its_schema_has_and_no_more(data, says):
-    assert Schemas(LAYOUT).read(data) == says
+def test_a_payload_has_only_the_fields_of_its_schema(data, expected):
+    assert Schemas(LAYOUT).read(data) == expected
 
 
-def test_a_schema_that_is_laid_out_in_two_ways_is_none():
+def test_a_field_with_two_offsets_is_not_read():
     assert Schemas([*LAYOUT, (2, 5, 24, "Rank", 20)]).read(payload(9, 64)) == Payload(9, 64)
 
 
-# The parts -----------------------------------------------------------------------------------------------------------
+# Clocks, intervals and rank numbers -----------------------------------------------------------------------------------
 
 
 def test_a_clock_is_fitted_with_its_drift():
     chance = np.random.default_rng(1)
     ends = np.cumsum(chance.integers(MS, 3 * MS, 500))
     other = np.rint(ends * (1 + 50e-6) + 7 * MS + chance.normal(0, 500, 500)).astype(np.int64)
-    other[::50] += 2 * MS  # some are not what they seem
+    other[::50] += 2 * MS  # outliers
     clock = clocks.fit(ends, other)
     assert clock.drift == pytest.approx(50e-6, rel=0.05)
     assert np.abs(np.delete(clock.apply(other) - ends, np.s_[::50])).max() < 5_000
@@ -400,63 +403,63 @@ def test_a_clock_is_fitted_with_its_drift():
 
 
 class Links:
-    """The ends that pairs of traces share; the fourth trace shares none."""
+    """The ends of collectives that pairs of traces share. The fourth trace shares none."""
 
     def __init__(self, shared):
         self.shared = shared
 
-    def of(self, trace):
-        return [other for one, other in self.shared if one == trace]
+    def linked_traces(self, trace):
+        return [other for first, other in self.shared if first == trace]
 
-    def ends(self, one, other):
-        return self.shared[one, other]
+    def common_ends(self, trace, other):
+        return self.shared[trace, other]
 
 
-def test_a_clock_that_is_reached_by_way_of_another_one():
+def test_clocks_are_aligned_through_an_intermediate_trace():
     ends = np.arange(1, 400) * MS
     second, third = ends + 5 * MS, np.rint(ends * (1 + 1e-4)).astype(np.int64) + 11 * MS
     shared = {(0, 1): (ends, second), (1, 0): (second, ends), (1, 2): (second, third), (2, 1): (third, second)}
-    found = clocks.aligned(Links(shared), 0)
-    assert found.keys() == {0, 1, 2}
-    assert np.abs(found[2].apply(third) - ends).max() < 100
+    fitted_clocks = clocks.align_clocks(Links(shared), 0)
+    assert fitted_clocks.keys() == {0, 1, 2}
+    assert np.abs(fitted_clocks[2].apply(third) - ends).max() < 100
 
 
-def test_busy_time_is_what_counting_each_ns_gives():
+def test_busy_time_equals_a_count_of_every_nanosecond():
     chance = random.Random(5)  # noqa: S311 - not for secrets
     for _ in range(50):
         pairs = [(start, start + chance.randrange(0, 9)) for start in (chance.randrange(60) for _ in range(12))]
         starts, ends = (np.array(values, dtype=np.int64) for values in zip(*pairs, strict=True))
         covered = {ns for start, end in pairs for ns in range(start, end)}
-        busy = Busy([starts[:5], starts[5:]], [ends[:5], ends[5:]])
+        busy = IntervalUnion([starts[:5], starts[5:]], [ends[:5], ends[5:]])
         times = np.arange(-2, 80)
-        assert busy.until(times).tolist() == [sum(ns < time for ns in covered) for time in times]
-        gaps = busy.gaps(10, 50)
+        assert busy.measure_before(times).tolist() == [sum(ns < time for ns in covered) for time in times]
+        gaps = busy.find_gaps(10, 50)
         assert sorted(ns for start, end in gaps for ns in range(start, end)) == sorted(set(range(10, 50)) - covered)
 
 
 def test_nothing_is_busy_where_nothing_ran():
-    none = np.array([], dtype=np.int64)
-    assert Busy([none], [none]).until(np.array([0, 5])).tolist() == [0, 0]
-    assert Busy([none], [none]).gaps(0, 5) == [(0, 5)]
+    no_times = np.array([], dtype=np.int64)
+    assert IntervalUnion([no_times], [no_times]).measure_before(np.array([0, 5])).tolist() == [0, 0]
+    assert IntervalUnion([no_times], [no_times]).find_gaps(0, 5) == [(0, 5)]
 
 
-def test_a_rank_that_once_is_late_by_little_is_not_named():
+def test_a_rank_that_is_late_once_by_little_is_not_reported():
     wall = np.full((100, 3), 10 * MS)
     waiting = np.zeros((100, 3), dtype=np.int64)
     waiting[40, [0, 2]] = 5 * MS  # in one step of a hundred: half a percent of all
     assert judge.judge(wall, waiting, np.zeros_like(waiting), 0.0).kind == "even"
     waiting[::10, [0, 2]] = 5 * MS
-    found = judge.judge(wall, waiting, np.zeros_like(waiting), 0.0)
-    assert (found.kind, found.late) == ("late", [1])
+    verdict = judge.judge(wall, waiting, np.zeros_like(waiting), 0.0)
+    assert (verdict.kind, verdict.late_columns) == ("late", [1])
 
 
-def a_rank(trace, process=1, gpu=0):
-    none = np.array([], dtype=np.int64)
-    return Rank(trace, process, gpu, gpu, [], [], none, none, none)
+def make_rank(trace, process=1, gpu=0):
+    no_times = np.array([], dtype=np.int64)
+    return Rank(trace, process, gpu, gpu, [], [], no_times, no_times, no_times)
 
 
 @pytest.mark.parametrize(
-    ("labels", "by_nccl", "environments", "numbers", "by"),
+    ("labels", "by_nccl", "environments", "numbers", "source"),
     [
         (["b", "a"], {(0, 1): (1, 2), (1, 1): (0, 2)}, [{}, {}], [1, 0], "NCCL"),
         (["b", "a"], {}, [{"RANK": 5, "WORLD_SIZE": 8}, {"RANK": 4}], [5, 4], "the launcher"),
@@ -465,25 +468,25 @@ def a_rank(trace, process=1, gpu=0):
         (["rank3", "rank3"], {}, [{}, {}], [0, 1], "order"),
     ],
 )
-def test_ranks_are_numbered_by_who_knows(labels, by_nccl, environments, numbers, by):
-    told = numbered([a_rank(0), a_rank(1)], labels, by_nccl, environments)
-    assert (told.numbers, told.by) == (numbers, by)
+def test_ranks_are_numbered_by_the_best_available_source(labels, by_nccl, environments, numbers, source):
+    numbering = number_ranks([make_rank(0), make_rank(1)], labels, by_nccl, environments)
+    assert (numbering.numbers, numbering.source) == (numbers, source)
 
 
 def test_processes_of_one_trace_are_numbered_by_their_gpus():
-    told = numbered([a_rank(0, 11, gpu=1), a_rank(0, 12, gpu=0)], ["all"], {}, [{"RANK": 0}])
-    assert (told.numbers, told.by, told.missing) == ([1, 0], "order", [])
+    numbering = number_ranks([make_rank(0, 11, gpu=1), make_rank(0, 12, gpu=0)], ["all"], {}, [{"RANK": 0}])
+    assert (numbering.numbers, numbering.source, numbering.missing) == ([1, 0], "order", [])
 
 
 @pytest.mark.slow
-def test_the_environment_is_asked_for_the_rank_and_nothing_else(tmp_path):
+def test_only_the_rank_is_read_from_the_environment(tmp_path):
     run = Run(2, steps=5)
     traces = run.traces()
     paths = []
     for trace, rank in zip(traces, (1, 0), strict=True):
         trace.environment = {"RANK": str(rank), "WORLD_SIZE": "3", "MASTER_ADDR": "10.1.2.3"}
         paths.append(trace.write(tmp_path / f"{rank}x.sqlite"))
-    rows, notes = asked(paths)
+    rows, notes = answer_report(paths)
     assert {row["trace"]: row["rank"] for row in rows} == {"1x": 1, "0x": 0}
     assert "rank 2 is not in these traces" in notes
     assert Trace.SECRET not in str((rows, notes))
@@ -491,28 +494,28 @@ def test_the_environment_is_asked_for_the_rank_and_nothing_else(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["text", "blob"])
-def test_a_scrubbed_rank_says_the_same(tmp_path, form, monkeypatch):
-    from nsys_insight.packs.library import built_in
+def test_a_scrubbed_rank_gives_the_same_answers(tmp_path, form, monkeypatch):
+    from nsys_insight.packs.library import built_in_packs
     from nsys_insight.scrub import verify
     from nsys_insight.scrub.scrub import scrub
 
-    about_ranks = {name: built_in()[name] for name in ("ranks", "collectives", "streams", "nvtx")}
-    monkeypatch.setattr(verify, "built_in", lambda: about_ranks)
+    about_ranks = {name: built_in_packs()[name] for name in ("ranks", "collectives", "streams", "nvtx")}
+    monkeypatch.setattr(verify, "built_in_packs", lambda: about_ranks)
 
-    path = data_late().write(tmp_path)[1]
+    path = make_late_data_run().write(tmp_path)[1]
     if form == "blob":
         with closing(sqlite3.connect(path)) as database, database:
             database.execute("UPDATE NVTX_EVENTS SET binaryData = CAST(binaryData AS BLOB)")
-    scrub(path, tmp_path / "other.sqlite")  # which raises where a report has other numbers
-    (row,), _ = asked(tmp_path / "other.sqlite", "collectives")
+    scrub(path, tmp_path / "other.sqlite")  # raises if a report gives other numbers
+    (row,), _ = answer_report(tmp_path / "other.sqlite", "collectives")
     assert (row["bytes"], row["calls"]) == (25 << 20, 30)
 
 
-def test_a_pattern_stands_for_what_it_fits(tmp_path, monkeypatch):
-    from nsys_insight.cli.trace_argument import resolve_all
+def test_a_pattern_selects_the_matching_files(tmp_path, monkeypatch):
+    from nsys_insight.cli.trace_argument import resolve_trace_paths
 
-    data_late().write(tmp_path)
+    make_late_data_run().write(tmp_path)
     monkeypatch.chdir(tmp_path)
-    assert [path.name for path in resolve_all([tmp_path / "rank*.sqlite"])] == ["rank0.sqlite", "rank1.sqlite"]
+    assert [path.name for path in resolve_trace_paths([tmp_path / "rank*.sqlite"])] == ["rank0.sqlite", "rank1.sqlite"]
     with pytest.raises(UsageError, match="no file is called"):
-        resolve_all([tmp_path / "run*.sqlite"])
+        resolve_trace_paths([tmp_path / "run*.sqlite"])

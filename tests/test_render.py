@@ -1,4 +1,4 @@
-"""Answers as people and machines read them."""
+"""Answers in all output formats: for people and for machines."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from nsys_insight.errors import UsageError
-from nsys_insight.render import FORMATS, HUMAN_FORMATS, format_for, write
-from nsys_insight.session.answer import Answer, Column, store
+from nsys_insight.render import FORMATS, HUMAN_FORMATS, choose_format, write
+from nsys_insight.session.answer import Answer, Column, store_result
 from nsys_insight.sql.quoting import literal
-from nsys_insight.text.severity import colored
+from nsys_insight.text.severity import color_severities
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 NAME = (
@@ -54,21 +54,21 @@ def connection():
 
 @pytest.fixture
 def answer(connection):
-    def make(select, **parts):
-        columns = tuple(Column(name, kind) for name, kind in store(connection, "answer_1", select))
-        return Answer(connection, "answer_1", columns, "top", **{"title": "Kernels by GPU time", **parts})
+    def make(select, **fields):
+        columns = tuple(Column(name, kind) for name, kind in store_result(connection, "answer_1", select))
+        return Answer(connection, "answer_1", columns, "top", **{"title": "Kernels by GPU time", **fields})
 
     return make
 
 
-def written(answer, fmt, **options):
+def render(answer, fmt, **options):
     stream = io.StringIO(newline="")
     write(answer, stream, fmt, **options)
     return stream.getvalue()
 
 
-def table(answer, **options):
-    return written(answer, "table", **options)
+def render_table(answer, **options):
+    return render(answer, "table", **options)
 
 
 # The table
@@ -78,7 +78,7 @@ def test_a_table_names_one_unit_per_column_and_aligns_decimal_points(answer):
     select = (
         "SELECT * FROM (VALUES ('a', 2122333, 41.2), ('b', 5000000, 0.004), ('c', NULL, 0)) t(name, total_ns, wall_pct)"
     )
-    assert table(answer(select)) == (
+    assert render_table(answer(select)) == (
         "Kernels by GPU time\n"
         "\n"
         "name  total (ms)  % of wall\n"
@@ -94,110 +94,117 @@ def test_a_table_names_one_unit_per_column_and_aligns_decimal_points(answer):
 def test_statistics_of_one_quantity_are_in_one_unit(answer):
     select = "SELECT 33161.0 AS avg_ns, 2e6 AS max_ns, 559.0 AS stddev_ns, 4e6 AS total_ns,"
     select += " 7e3 AS queue_avg_ns, 900 AS queue_max_ns"
-    assert "avg (ms)  max (ms)  stddev (ms)  total (ms)  queue avg (µs)  queue max (µs)" in table(answer(select))
+    assert "avg (ms)  max (ms)  stddev (ms)  total (ms)  queue avg (µs)  queue max (µs)" in render_table(answer(select))
 
 
-def test_shares_say_of_what(answer):
-    made = answer(
+def test_a_share_names_its_total_in_the_header(answer):
+    shares = answer(
         "SELECT 'a' AS name, 10.0 AS api_time_pct, 2.0 AS gpu_idle_wall_pct, 5.0 AS path_pct"
         " UNION ALL SELECT 'b', 1, 1, 1"
     )
-    of = replace(made, columns=(*made.columns[:3], replace(made.columns[3], of="the step")))
-    lines = table(of).splitlines()
+    renamed = replace(shares, columns=(*shares.columns[:3], replace(shares.columns[3], share_of="the step")))
+    lines = render_table(renamed).splitlines()
     assert lines[2].split("  ") == ["name", "% of API time", "gpu idle % of wall", "path %"]
     assert lines[-1] == "path: % of the step"
 
 
-def test_severity_is_colored_and_said_in_words(answer):
-    made = answer("SELECT 'broken' AS verdict, 'x' AS name UNION ALL SELECT 'ok', 'broken'")
+def test_severity_has_a_color_and_a_word(answer):
+    verdicts = answer("SELECT 'broken' AS verdict, 'x' AS name UNION ALL SELECT 'ok', 'broken'")
     stream = io.StringIO()
-    write(made, stream, "table", color=True)
+    write(verdicts, stream, "table", color=True)
     assert "\x1b[1;31mbroken\x1b[0m" in stream.getvalue()
     assert "\x1b[32mok" in stream.getvalue()
-    assert stream.getvalue().count("\x1b[1;31m") == 1  # a name may be called so
+    assert stream.getvalue().count("\x1b[1;31m") == 1  # a name may have the same text
     text = "1. CRITICAL The GPU waits\n   evidence: CRITICAL\n2. INFO more\n"
-    assert colored(text) == (
+    assert color_severities(text) == (
         "1. \x1b[1;31mCRITICAL\x1b[0m The GPU waits\n   evidence: CRITICAL\n2. \x1b[36mINFO\x1b[0m more\n"
     )
-    assert "\x1b" not in table(made)
+    assert "\x1b" not in render_table(verdicts)
 
 
-def test_a_deviation_is_in_the_unit_of_its_mean_and_a_count_beside_a_mean_is_whole(answer):
-    assert table(answer("SELECT 3316.1 AS avg_ns, 559.0 AS stddev_ns")).splitlines()[2:5] == [
+def test_a_deviation_has_the_unit_of_its_mean_and_a_count_has_no_decimals(answer):
+    assert render_table(answer("SELECT 3316.1 AS avg_ns, 559.0 AS stddev_ns")).splitlines()[2:5] == [
         "avg (µs)  stddev (µs)", "─────────────────────", "    3.32         0.56",
     ]  # fmt: skip
     select = "SELECT 'mallocs' AS metric, 1::BIGINT AS total, 0.03125::DOUBLE AS per_token"
-    assert table(answer(select)).splitlines()[4].split() == ["mallocs", "1", "0.031"]
+    assert render_table(answer(select)).splitlines()[4].split() == ["mallocs", "1", "0.031"]
 
 
-def test_details_are_left_out_of_a_table_that_is_too_narrow_which_says_so(answer):
+def test_a_narrow_table_hides_details_and_says_so(answer):
     wide = answer(TOP)
-    wide = replace(wide, columns=tuple(replace(c, detail=c.name in ("min_ns", "family")) for c in wide.columns))
-    assert "min" in table(wide).splitlines()[2] + table(wide).splitlines()[3]
-    narrow = table(wide, width=80)
+    wide = replace(wide, columns=tuple(replace(c, is_detail=c.name in ("min_ns", "family")) for c in wide.columns))
+    assert "min" in render_table(wide).splitlines()[2] + render_table(wide).splitlines()[3]
+    narrow = render_table(wide, width=80)
     hidden = "columns hidden (terminal too narrow): min, family; --wide shows them"
     assert narrow.splitlines()[-2:] == ["2 rows", hidden]
     assert "gemm" not in narrow
     assert "provenance" in narrow
-    assert "min_ns" in written(wide, "csv", width=80)
+    assert "min_ns" in render(wide, "csv", width=80)
 
 
-MAIN = ("name", "total_ns", "kernel_time_pct", "calls", "avg_ns", "family")
+MAIN_COLUMNS = ("name", "total_ns", "kernel_time_pct", "calls", "avg_ns", "family")
 
 
-def of_main(answer, select=TOP):
-    made = answer(select)
-    place = {name: at for at, name in enumerate(MAIN)}
-    return replace(made, columns=tuple(replace(column, place=place.get(column.name)) for column in made.columns))
+def answer_with_positions(answer, select=TOP):
+    full_answer = answer(select)
+    positions = {name: index for index, name in enumerate(MAIN_COLUMNS)}
+    return replace(
+        full_answer,
+        columns=tuple(replace(column, position=positions.get(column.name)) for column in full_answer.columns),
+    )
 
 
-@pytest.mark.parametrize(("width", "least"), [(50, 3), (60, 4), (80, 6), (100, 6)])
-def test_a_row_is_a_line_of_the_columns_that_matter_most_and_that_fit(answer, width, least):
-    lines = table(of_main(answer), width=width).splitlines()
-    heading = " ".join(lines[2 : next(at for at, line in enumerate(lines) if line.startswith("─"))]).split()
+@pytest.mark.parametrize(("width", "min_columns"), [(50, 3), (60, 4), (80, 6), (100, 6)])
+def test_a_row_is_one_line_with_the_most_important_columns_that_fit(answer, width, min_columns):
+    lines = render_table(answer_with_positions(answer), width=width).splitlines()
+    heading = " ".join(lines[2 : next(index for index, line in enumerate(lines) if line.startswith("─"))]).split()
     labels = ["name", "total", "time", "calls", "avg", "family"]
-    shown = [label in heading for label in labels]
-    assert shown == sorted(shown, reverse=True)  # the last go first
-    assert sum(shown) >= least
+    is_shown = [label in heading for label in labels]
+    assert is_shown == sorted(is_shown, reverse=True)  # the last columns are hidden first
+    assert sum(is_shown) >= min_columns
     assert max(map(cell_len, lines)) <= width
     rows = lines[lines.index(next(line for line in lines if line.startswith("─"))) + 1 :]
     assert rows[2] == ""  # two rows are two lines
     assert "hidden (terminal too narrow)" in " ".join(lines)
 
 
-def test_what_matters_most_comes_first_in_a_table_and_other_formats_keep_the_order_of_the_query(answer):
-    assert table(of_main(answer), width=200).splitlines()[4].split()[:3] == ["name", "(ms)", "time"]
-    assert written(of_main(answer), "csv").startswith("name,calls,total_ns,avg_ns,med_ns")
+def test_a_table_has_important_columns_first_and_other_formats_keep_the_order_of_the_query(answer):
+    assert render_table(answer_with_positions(answer), width=200).splitlines()[4].split()[:3] == [
+        "name",
+        "(ms)",
+        "time",
+    ]
+    assert render(answer_with_positions(answer), "csv").startswith("name,calls,total_ns,avg_ns,med_ns")
 
 
 def test_wide_hides_no_column(answer):
-    text = table(of_main(answer), width=80, wide=True)
+    text = render_table(answer_with_positions(answer), width=80, wide=True)
     assert "hidden" not in text
     assert set(" ".join(NUMBERS).split()) <= set(text.split())
 
 
-def test_a_row_that_stands_alone_is_a_list_of_names_and_values_where_it_does_not_fit(answer):
-    one = of_main(answer, f"SELECT * FROM ({TOP}) WHERE calls = 70")
-    lines = table(one, width=80).splitlines()
+def test_a_single_row_that_does_not_fit_is_a_list_of_names_and_values(answer):
+    one_row = answer_with_positions(answer, f"SELECT * FROM ({TOP}) WHERE calls = 70")
+    lines = render_table(one_row, width=80).splitlines()
     assert "total        512.0 µs" in lines
     assert "kernel time  2.5 % of kernel time" in lines
     assert "stddev       -" in lines
     assert "hidden" not in "".join(lines)
-    assert table(one, width=300).splitlines()[2].startswith("name ")
+    assert render_table(one_row, width=300).splitlines()[2].startswith("name ")
 
 
 def test_columns_are_chosen_by_name_in_every_format(answer):
-    chosen = of_main(answer).of_columns(["calls", "name"])
-    assert written(chosen, "csv").splitlines()[0] == "calls,name"
-    assert table(chosen, width=80).splitlines()[2].split() == ["calls", "name"]
+    selection = answer_with_positions(answer).select_columns(["calls", "name"])
+    assert render(selection, "csv").splitlines()[0] == "calls,name"
+    assert render_table(selection, width=80).splitlines()[2].split() == ["calls", "name"]
     with pytest.raises(UsageError, match="no column 'call'") as error:
-        of_main(answer).of_columns(["call"])
+        answer_with_positions(answer).select_columns(["call"])
     assert "did you mean calls?" in error.value.hint
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 160, 200])
-def test_a_table_fits_its_width_with_every_number_and_header_whole(answer, width):
-    text = table(answer(TOP), width=width)
+def test_a_table_fits_its_width_and_shortens_no_number_or_header(answer, width):
+    text = render_table(answer(TOP), width=width)
     assert max(map(cell_len, text.splitlines())) <= width
     assert set(" ".join(NUMBERS).split()) <= set(text.split())
     words = "name calls total avg med min max stddev p95 kernel time wall family provenance"
@@ -206,9 +213,9 @@ def test_a_table_fits_its_width_with_every_number_and_header_whole(answer, width
     assert "bz_TNN" in text
 
 
-def test_a_narrow_table_gives_each_row_several_lines_under_headers_stacked_alike(answer):
+def test_rows_of_a_narrow_table_take_several_lines_and_so_do_headers(answer):
     select = "SELECT name, calls, total_ns, avg_ns, min_ns, max_ns, kernel_time_pct, family FROM (" + TOP + ")"
-    assert table(answer(select), width=60).splitlines()[2:-2] == [
+    assert render_table(answer(select), width=60).splitlines()[2:-2] == [
         "name                                             family",
         "                                      % of",
         "           total   avg   min   max  kernel",
@@ -222,48 +229,48 @@ def test_a_narrow_table_gives_each_row_several_lines_under_headers_stacked_alike
 
 
 def test_without_a_width_nothing_is_shortened(answer):
-    lines = table(answer(TOP)).splitlines()
+    lines = render_table(answer(TOP)).splitlines()
     assert len(lines) == 2 + 2 + 2 + 2
     assert "vectorized_elementwise_kernel<4, exp_kernel_cuda::lambda#2::lambda(float), array<char*, 2>>" in lines[4]
 
 
 def test_full_names_are_those_of_the_trace_at_any_width(answer):
-    assert NAME in table(answer(TOP), width=80, full_names=True)
-    assert NAME in written(answer(TOP), "markdown", full_names=True)
+    assert NAME in render_table(answer(TOP), width=80, full_names=True)
+    assert NAME in render(answer(TOP), "markdown", full_names=True)
 
 
 def test_sentences_are_wrapped_and_never_shortened(answer):
     advice = "Capture the step in a CUDA graph, or fuse the small kernels; see nsys-insight fusion for candidates."
-    text = table(answer(f"SELECT 'launch-bound' AS bound, 0.91 AS ratio, {literal(advice)} AS advice"), width=60)
+    text = render_table(answer(f"SELECT 'launch-bound' AS bound, 0.91 AS ratio, {literal(advice)} AS advice"), width=60)
     header, *rows = (line for line in text.splitlines()[2:-2] if "─" not in line)
-    at = header.index("advice")
+    start = header.index("advice")
     assert len(rows) > 1
-    assert " ".join(row[at:] for row in rows) == advice
+    assert " ".join(row[start:] for row in rows) == advice
 
 
-def test_the_footer_says_what_was_cut(answer):
-    assert table(answer(ROWS), limit=20).endswith("\n20 of 214 rows\n")
-    assert table(answer(ROWS), limit=214).endswith("\n214 rows\n")
-    assert table(answer("SELECT 1 AS calls"), limit=20).endswith("\n1 row\n")
-    assert written(answer(ROWS), "markdown", limit=20).endswith("\n20 of 214 rows\n")
+def test_the_footer_counts_the_shown_rows(answer):
+    assert render_table(answer(ROWS), limit=20).endswith("\n20 of 214 rows\n")
+    assert render_table(answer(ROWS), limit=214).endswith("\n214 rows\n")
+    assert render_table(answer("SELECT 1 AS calls"), limit=20).endswith("\n1 row\n")
+    assert render(answer(ROWS), "markdown", limit=20).endswith("\n20 of 214 rows\n")
 
 
-def test_an_empty_answer_says_what_that_means(answer):
+def test_an_empty_answer_explains_why(answer):
     nothing = "SELECT 'x' AS name WHERE false"
-    assert table(answer(nothing, empty="No kernels ran:\ncapture with -t cuda")) == (
+    assert render_table(answer(nothing, empty="No kernels ran:\ncapture with -t cuda")) == (
         "Kernels by GPU time\n\nNo kernels ran: capture with -t cuda\n"
     )
-    assert table(answer(nothing, title="")) == "no rows\n"
+    assert render_table(answer(nothing, title="")) == "no rows\n"
 
 
-def test_metrics_are_shown_each_in_its_own_unit(answer):
+def test_each_metric_has_its_own_unit(answer):
     select = """SELECT * FROM (VALUES
         ('gpu_busy_ns', 1930000::DOUBLE, 2100000::DOUBLE, 8.8),
         ('h2d_bytes', 4096, NULL, NULL),
         ('launch_calls', 12345, 0, -100.0),
         ('idle_pct', 41.2, 0.004, -99.9),
         ('h2d_bytes_per_s', 24e9, 25.1e9, 4.6)) t(metric, before, after, change_pct)"""
-    lines = table(answer(select)).splitlines()[2:-2]
+    lines = render_table(answer(select)).splitlines()[2:-2]
     assert [re.split(r"\s{2,}", line) for line in lines] == [
         ["metric", "before", "after", "change %"],
         ["─" * len(lines[1])],
@@ -273,35 +280,37 @@ def test_metrics_are_shown_each_in_its_own_unit(answer):
         ["idle", "41.20 %", "0.004 %", "-99.9"],
         ["h2d", "24.0 GB/s", "25.1 GB/s", "4.6"],
     ]
-    assert "gpu_busy_ns,1930000.0,2100000.0" in written(answer(select), "csv")
+    assert "gpu_busy_ns,1930000.0,2100000.0" in render(answer(select), "csv")
 
 
-def test_a_number_that_names_something_does_not_take_the_metrics_unit(answer):
+def test_an_id_does_not_take_the_unit_of_the_metric(answer):
     select = "SELECT * FROM (VALUES ('busy_ns', 5, 4294967295), (NULL, 7, 3)) t(metric, value, stream_id)"
-    assert [line.split() for line in table(answer(select)).splitlines()[4:-2]] == [
+    assert [line.split() for line in render_table(answer(select)).splitlines()[4:-2]] == [
         ["busy", "5", "ns", "4294967295"],
         ["-", "7", "3"],
     ]
 
 
-def test_colour_comes_only_when_asked_for_and_changes_nothing_else(answer):
-    plain, colored = (table(answer(TOP), width=100, color=color) for color in (False, True))
+def test_color_is_optional_and_changes_nothing_else(answer):
+    plain, colored = (render_table(answer(TOP), width=100, color=color) for color in (False, True))
     assert "\x1b" not in plain
     assert "\x1b[36m" in colored
     assert ANSI.sub("", colored) == plain
 
 
 @pytest.mark.parametrize("fmt", HUMAN_FORMATS)
-def test_data_cannot_steer_the_terminal_or_break_the_table(answer, fmt):
+def test_data_cannot_control_the_terminal_or_break_the_table(answer, fmt):
     hostile = "a\x1b[2J\nb\tc\r\u202ed\x9b"
     select = f"SELECT {literal(hostile)} AS name, {literal(hostile)} AS note, 1 AS calls"
-    text = written(answer(select, title=hostile, empty=hostile), fmt)
+    text = render(answer(select, title=hostile, empty=hostile), fmt)
     assert all(character.isprintable() or character == "\n" for character in text)
-    assert len(text.splitlines()) == len(written(answer("SELECT 'a' AS name, 1 AS calls"), fmt).splitlines())
+    assert len(text.splitlines()) == len(render(answer("SELECT 'a' AS name, 1 AS calls"), fmt).splitlines())
 
 
 def test_wide_characters_keep_the_columns_in_line(answer):
-    lines = table(answer("SELECT * FROM (VALUES ('矩阵乘法内核', 1), ('gemm', 22)) t(name, calls)")).splitlines()[2:-2]
+    lines = render_table(
+        answer("SELECT * FROM (VALUES ('矩阵乘法内核', 1), ('gemm', 22)) t(name, calls)")
+    ).splitlines()[2:-2]
     assert len({cell_len(line) for line in lines}) == 1
 
 
@@ -311,24 +320,24 @@ floats = st.one_of(st.none(), st.floats(allow_subnormal=False))
 rows = st.lists(st.tuples(texts, texts, integers, floats, integers), min_size=1, max_size=4)
 
 
-def selected(rows):
-    values = ", ".join("(" + ", ".join(map(sql, row)) + ")" for row in rows)
+def select_rows(rows):
+    values = ", ".join("(" + ", ".join(map(sql_literal, row)) + ")" for row in rows)
     return (
         "SELECT name::VARCHAR AS name, note::VARCHAR AS note, total_ns::BIGINT AS total_ns, avg_ns::DOUBLE AS avg_ns, "
         f"stream_id::BIGINT AS stream_id FROM (VALUES {values}) AS t(name, note, total_ns, avg_ns, stream_id)"
     )
 
 
-def sql(value):
+def sql_literal(value):
     return f"'{value}'::DOUBLE" if isinstance(value, float) else literal(value)
 
 
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(rows=rows, width=st.integers(60, 200))
-def test_no_line_is_wider_than_asked_and_none_ends_in_spaces(connection, rows, width):
-    columns = tuple(Column(name, kind) for name, kind in store(connection, "answer_2", selected(rows)))
-    text = table(Answer(connection, "answer_2", columns, "top", "Top"), width=width)
+def test_no_line_is_wider_than_the_width_or_ends_in_spaces(connection, rows, width):
+    columns = tuple(Column(name, kind) for name, kind in store_result(connection, "answer_2", select_rows(rows)))
+    text = render_table(Answer(connection, "answer_2", columns, "top", "Top"), width=width)
     for line in text.split("\n"):
         assert cell_len(line) <= width
         assert line == line.rstrip(" ")
@@ -341,7 +350,7 @@ def test_no_line_is_wider_than_asked_and_none_ends_in_spaces(connection, rows, w
 
 def test_markdown_is_a_table_in_which_names_are_code(answer):
     select = "SELECT * FROM (VALUES ('f<a|b>(int)', 1234, 'a_b|c'), (NULL, 5, NULL)) t(name, calls, note)"
-    assert written(answer(select, title="Top <n>"), "markdown").splitlines() == [
+    assert render(answer(select, title="Top <n>"), "markdown").splitlines() == [
         r"## Top \<n\>",
         "",
         "| name | calls | note |",
@@ -364,8 +373,8 @@ def machine_rows(text, fmt):
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
-def test_json_is_one_object_that_says_what_its_columns_mean(connection):
-    store(connection, "answer_1", "SELECT 'a' AS name, 5::BIGINT AS total_ns")
+def test_json_is_one_object_that_describes_its_columns(connection):
+    store_result(connection, "answer_1", "SELECT 'a' AS name, 5::BIGINT AS total_ns")
     answer = Answer(
         connection,
         "answer_1",
@@ -376,7 +385,7 @@ def test_json_is_one_object_that_says_what_its_columns_mean(connection):
         notes=("half of it",),
         trace={"file": "t.sqlite", "scope": {}},
     )
-    assert json.loads(written(answer, "json")) == {
+    assert json.loads(render(answer, "json")) == {
         "schema": "nsys-insight/1",
         "report": "top",
         "trace": {"file": "t.sqlite", "scope": {}},
@@ -393,25 +402,25 @@ def test_json_is_one_object_that_says_what_its_columns_mean(connection):
 
 @pytest.mark.parametrize("fmt", ["json", "jsonl", "csv"])
 def test_machine_formats_are_raw_and_complete(answer, fmt):
-    rows = machine_rows(written(answer(TOP), fmt, width=80), fmt)
+    rows = machine_rows(render(answer(TOP), fmt, width=80), fmt)
     assert rows[0]["name"] == NAME
     assert [str(rows[0][name]) for name in ("total_ns", "avg_ns", "wall_pct")] == ["2122333", "3316.1", "0.21"]
     assert rows[1]["stddev_ns"] == ("" if fmt == "csv" else None)
-    assert len(machine_rows(written(answer(ROWS), fmt), fmt)) == 214
+    assert len(machine_rows(render(answer(ROWS), fmt), fmt)) == 214
 
 
 @pytest.mark.parametrize("fmt", ["json", "jsonl", "csv"])
-def test_rows_come_in_the_answers_order_and_a_limit_is_obeyed(answer, fmt):
-    rows = machine_rows(written(answer(ROWS), fmt, limit=3), fmt)
+def test_rows_keep_the_order_of_the_answer_up_to_a_limit(answer, fmt):
+    rows = machine_rows(render(answer(ROWS), fmt, limit=3), fmt)
     assert [int(row["device_id"]) for row in rows] == [213, 212, 211]
 
 
 @pytest.mark.parametrize("fmt", ["json", "jsonl"])
-def test_what_json_cannot_hold_becomes_null_or_text(answer, fmt):
+def test_values_that_json_cannot_hold_become_null_or_text(answer, fmt):
     select = """SELECT 'nan'::DOUBLE AS a, '-inf'::DOUBLE AS b, [1.5, 'nan'::DOUBLE] AS c, {'x': 'inf'::FLOAT} AS d,
         170141183460469231731687303715884105727::HUGEINT AS e, 1.50::DECIMAL(9, 2) AS f, true AS g,
         TIMESTAMP '2024-01-02 03:04:05' AS h, '\\xFF'::BLOB AS i"""
-    assert machine_rows(written(answer(select), fmt), fmt) == [
+    assert machine_rows(render(answer(select), fmt), fmt) == [
         {
             "a": None,
             "b": None,
@@ -428,7 +437,7 @@ def test_what_json_cannot_hold_becomes_null_or_text(answer, fmt):
 
 @pytest.mark.parametrize("fmt", ["json", "jsonl", "csv"])
 def test_an_empty_answer_is_still_a_valid_file(answer, fmt):
-    text = written(answer("SELECT 'x' AS name, 1 AS calls WHERE false"), fmt)
+    text = render(answer("SELECT 'x' AS name, 1 AS calls WHERE false"), fmt)
     assert machine_rows(text, fmt) == []
     assert fmt != "csv" or text == "name,calls\n"
 
@@ -436,24 +445,24 @@ def test_an_empty_answer_is_still_a_valid_file(answer, fmt):
 @settings(max_examples=60)
 @given(rows=rows)
 def test_csv_survives_the_round_trip(connection, rows):
-    columns = tuple(Column(name, kind) for name, kind in store(connection, "answer_2", selected(rows)))
-    text = written(Answer(connection, "answer_2", columns, "top", "Top"), "csv")
+    columns = tuple(Column(name, kind) for name, kind in store_result(connection, "answer_2", select_rows(rows)))
+    text = render(Answer(connection, "answer_2", columns, "top", "Top"), "csv")
     finite = [[None if isinstance(cell, float) and not math.isfinite(cell) else cell for cell in row] for row in rows]
     expected = [["" if cell is None else str(cell) for cell in row] for row in finite]
     assert list(csv.reader(io.StringIO(text, newline="")))[1:] == expected
 
 
-# Where it goes
+# Files, pipes and terminals
 
 
 @pytest.mark.parametrize("fmt", FORMATS)
-def test_a_file_holds_what_the_stream_would(answer, tmp_path, fmt):
+def test_a_file_has_the_same_content_as_the_stream(answer, tmp_path, fmt):
     path = tmp_path / "ansicht µ.out"
     write(answer(TOP), path, fmt)
     if fmt == "parquet":
         assert pl.read_parquet(path)["total_ns"].to_list() == [2122333, 512000]
     else:
-        assert path.read_bytes().decode() == written(answer(TOP), fmt)
+        assert path.read_bytes().decode() == render(answer(TOP), fmt)
 
 
 def test_parquet_goes_to_a_pipe_but_not_to_a_terminal(answer):
@@ -485,24 +494,25 @@ def test_a_file_that_cannot_be_written_is_a_usage_error_naming_it(answer, tmp_pa
         ("a.txt", "table"),
     ],
 )
-def test_the_suffix_of_a_file_tells_its_format(tmp_path, name, fmt):
-    assert format_for(tmp_path / name) == fmt
+def test_the_suffix_of_a_file_sets_its_format(tmp_path, name, fmt):
+    assert choose_format(tmp_path / name) == fmt
 
 
-def test_an_unknown_suffix_is_a_usage_error_that_lists_the_known(tmp_path):
+def test_an_unknown_suffix_is_a_usage_error_that_lists_known_ones(tmp_path):
     with pytest.raises(UsageError) as caught:
-        format_for(tmp_path / "a.xlsx")
+        choose_format(tmp_path / "a.xlsx")
     assert ".parquet" in caught.value.hint
 
 
 @pytest.mark.parametrize("fmt", ["csv", "json", "jsonl", "table"])
-def test_only_colour_and_wide_characters_need_rich_and_nothing_needs_polars(fmt):
+def test_only_color_and_wide_characters_need_rich_and_nothing_needs_polars(fmt):
     script = f"""
 import duckdb, io, sys
-from nsys_insight.session.answer import Answer, Column, store
+from nsys_insight.session.answer import Answer, Column, store_result
 from nsys_insight.render import write
 connection = duckdb.connect()
-columns = tuple(Column(*column) for column in store(connection, "t", "SELECT 'f<int>' AS name, 5000 AS total_ns"))
+types = store_result(connection, "t", "SELECT 'f<int>' AS name, 5000 AS total_ns")
+columns = tuple(Column(*name_and_type) for name_and_type in types)
 write(Answer(connection, "t", columns, "top", "Top"), io.StringIO(), {fmt!r}, width=80)
 print(*sorted({{"rich", "polars", "numpy", "pyarrow"}} & set(sys.modules)))
 """

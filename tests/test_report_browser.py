@@ -1,4 +1,4 @@
-"""The report's page in a real browser: it asks for nothing, says nothing on the console, and does what it offers."""
+"""The report page in a real browser: it makes no requests, logs nothing to the console, and its controls work."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from sweeps import sweep
 
 import nsys_insight
 from nsys_insight import outputs
-from nsys_insight.compare.answer import decision_sentence
+from nsys_insight.compare.answer import describe_decision
 from nsys_insight.compare.comparison import compare
 from nsys_insight.compare.runs import measure
 from nsys_insight.packs.step_options import AUTO
-from nsys_insight.page import compare as compared_page
-from nsys_insight.page import page_text
+from nsys_insight.page import compare as compare_page
+from nsys_insight.page import write_page
 from nsys_insight.text.units import value
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -33,9 +33,9 @@ playwright = pytest.importorskip("playwright.sync_api")
 @pytest.fixture(scope="module")
 def browser():
     with playwright.sync_playwright() as driver:
-        launched = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield launched
-        launched.close()
+        chromium = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture(scope="module")
@@ -43,35 +43,35 @@ def path(sample, tmp_path_factory):
     """Write the report of a decoder once."""
     target = tmp_path_factory.mktemp("report") / "report.html"
     with open_trace(sample("decode_eager")) as trace:
-        outputs.save(target, page_text(trace, "html"))
+        outputs.write_output(target, write_page(trace, "html"))
     return target
 
 
 @pytest.fixture
 def page(browser, path):
-    with opened(browser, path) as one:
-        yield one
+    with open_page(browser, path) as opened_page:
+        yield opened_page
 
 
 @contextmanager
-def opened(browser, path, **options):
-    """Open the page, and hold it to its promises: no error, no warning, no request."""
-    wrong = []
-    one = browser.new_page(viewport={"width": 1280, "height": 900}, **options)
-    one.set_default_timeout(5_000)
-    one.on("console", lambda message: wrong.append(message.text))
-    one.on("pageerror", lambda error: wrong.append(str(error)))
-    # A file that is saved comes from the page itself.
-    known = (path.as_uri(), "blob:")
-    one.on("request", lambda request: None if request.url.startswith(known) else wrong.append(request.url))
-    one.goto(path.as_uri())
-    yield one
-    one.close()
-    assert wrong == []
+def open_page(browser, path, **options):
+    """Open the page. Fail on errors, console messages and requests."""
+    problems = []
+    page = browser.new_page(viewport={"width": 1280, "height": 900}, **options)
+    page.set_default_timeout(5_000)
+    page.on("console", lambda message: problems.append(message.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    # The page saves files through blob URLs.
+    own_urls = (path.as_uri(), "blob:")
+    page.on("request", lambda request: None if request.url.startswith(own_urls) else problems.append(request.url))
+    page.goto(path.as_uri())
+    yield page
+    page.close()
+    assert problems == []
 
 
-def numbers(page, report, column):
-    """The raw numbers of a column, as far as its rows are shown."""
+def read_numbers(page, report, column):
+    """Return the raw numbers of a column, in the visible rows."""
     return page.eval_on_selector_all(
         f"#{report} tbody tr:not([hidden])",
         f"rows => rows.map(row => row.cells[{column}].dataset.v).map(text => text ? Number(text) : null)",
@@ -88,16 +88,16 @@ def test_a_table_is_sorted_by_the_column_that_is_clicked(page):
     page.locator("#launches > summary").click()
     head = page.locator("#launches th", has_text="calls").first
     column = head.evaluate("head => head.cellIndex")
-    before = numbers(page, "launches", column)
+    before = read_numbers(page, "launches", column)
     head.locator("button").click()
     assert head.get_attribute("aria-sort") == "descending"
-    assert numbers(page, "launches", column) == sorted(before, reverse=True) != before
+    assert read_numbers(page, "launches", column) == sorted(before, reverse=True) != before
     head.locator("button").click()
     assert head.get_attribute("aria-sort") == "ascending"
-    assert numbers(page, "launches", column) == sorted(before)
+    assert read_numbers(page, "launches", column) == sorted(before)
 
 
-def test_texts_are_sorted_by_the_alphabet_and_with_the_keyboard(page):
+def test_texts_are_sorted_alphabetically_by_the_keyboard(page):
     button = page.locator("#top th button", has_text="family").first
     button.focus()
     page.keyboard.press("Enter")
@@ -108,33 +108,33 @@ def test_texts_are_sorted_by_the_alphabet_and_with_the_keyboard(page):
     assert page.locator("#top th[aria-sort]").count() == 1
 
 
-def test_what_is_unknown_is_last_either_way(page):
+def test_unknown_values_are_last_in_both_directions(page):
     page.locator("#api > summary").click()
     for column in page.eval_on_selector_all(
         "#api tbody tr:first-child td[data-v]", "cells => cells.map(cell => cell.cellIndex)"
     ):
         for _ in range(2):
             page.locator("#api th").nth(column).locator("button").click()
-            found = numbers(page, "api", column)
-            known = [one for one in found if one is not None]
-            assert found == known + [None] * (len(found) - len(known))
+            values = read_numbers(page, "api", column)
+            present = [number for number in values if number is not None]
+            assert values == present + [None] * (len(values) - len(present))
 
 
 def test_a_filter_keeps_the_rows_with_all_its_words(page):
     search = page.locator('#top input[type="search"]')
     search.fill("gemm cublas")
-    shown = page.locator("#top tbody tr:visible").all_text_contents()
-    assert shown
-    assert all("gemm" in text.lower() and "cublas" in text.lower() for text in shown)
+    visible_rows = page.locator("#top tbody tr:visible").all_text_contents()
+    assert visible_rows
+    assert all("gemm" in text.lower() and "cublas" in text.lower() for text in visible_rows)
     assert (
         page.locator("#top output").text_content()
-        == f"{len(shown)} of {len(numbers(page, 'top', 1)) + hidden(page)} rows"
+        == f"{len(visible_rows)} of {len(read_numbers(page, 'top', 1)) + count_hidden_rows(page)} rows"
     )
     search.fill("")
-    assert hidden(page) == 0
+    assert count_hidden_rows(page) == 0
 
 
-def hidden(page):
+def count_hidden_rows(page):
     return page.locator("#top tbody tr[hidden]").count()
 
 
@@ -168,7 +168,7 @@ def test_details_are_columns_on_demand(page):
     assert column.is_visible()
 
 
-def test_pointing_at_the_timeline_says_what_is_there(page):
+def test_hovering_over_the_timeline_shows_a_tip(page):
     tip = page.locator("#tip")
     assert not tip.is_visible()
     page.locator(".timeline .gpu .attention").first.hover()
@@ -181,38 +181,38 @@ def test_pointing_at_the_timeline_says_what_is_there(page):
     assert not tip.is_visible()
 
 
-def ticks(page):
-    drawn(page)
+def read_ticks(page):
+    wait_until_drawn(page)
     return page.locator(".timeline .tick").all_text_contents()
 
 
-def drawn(page):
-    """Wait for what is to be drawn."""
+def wait_until_drawn(page):
+    """Wait until the page is drawn."""
     page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
-def test_the_timeline_is_walked_with_arrow_keys(page):
+def test_arrow_keys_move_through_the_timeline(page):
     page.locator(".canvas").focus()
-    seen = []
+    tips = []
     for key in ("Home", "ArrowRight", "ArrowRight", "ArrowLeft", "ArrowDown", "ArrowUp"):
         page.keyboard.press(key)
-        drawn(page)
-        seen.append(page.locator(".timeline .here").get_attribute("data-tip"))
-    assert seen[0].startswith("H2D copy")
-    assert seen[1] == seen[3] != seen[2]
-    assert seen[4].startswith("idle\n")
-    assert page.locator("#said").text_content() == seen[-1]
+        wait_until_drawn(page)
+        tips.append(page.locator(".timeline .here").get_attribute("data-tip"))
+    assert tips[0].startswith("H2D copy")
+    assert tips[1] == tips[3] != tips[2]
+    assert tips[4].startswith("idle\n")
+    assert page.locator("#said").text_content() == tips[-1]
     page.locator("#tip").wait_for(state="visible")
 
 
 def test_the_timeline_is_zoomed_and_moved_and_names_appear_where_there_is_room(page):
-    step, named = ticks(page), page.locator(".timeline .gpu text")
-    before = named.count()
+    step_ticks, kernel_labels = read_ticks(page), page.locator(".timeline .gpu text")
+    before = kernel_labels.count()
     box = page.locator(".canvas").bounding_box()
     middle = (box["x"] + box["width"] / 2, box["y"] + 60)
     page.mouse.move(*middle)
     page.mouse.wheel(0, -300)
-    assert ticks(page) == step, "a wheel scrolls the page until the timeline was chosen"
+    assert read_ticks(page) == step_ticks, "a wheel scrolls the page until the timeline was chosen"
     page.evaluate("scrollTo(0, 0)")
     page.locator(".canvas").focus()
     box = page.locator(".canvas").bounding_box()
@@ -220,59 +220,59 @@ def test_the_timeline_is_zoomed_and_moved_and_names_appear_where_there_is_room(p
     page.mouse.move(*middle)
     for _ in range(8):
         page.mouse.wheel(0, -300)
-    near = ticks(page)
-    assert near != step
-    assert named.count() > before
+    zoomed_ticks = read_ticks(page)
+    assert zoomed_ticks != step_ticks
+    assert kernel_labels.count() > before
     assert re.match(r"Step 11: .* µs of it, from .*ms", page.locator(".where").text_content())
     page.mouse.down()
     page.mouse.move(middle[0] - 300, middle[1], steps=4)
     page.mouse.up()
-    moved = ticks(page)
-    assert float(moved[0].split()[0].replace(",", "")) > float(near[0].split()[0].replace(",", ""))
+    moved_ticks = read_ticks(page)
+    assert float(moved_ticks[0].split()[0].replace(",", "")) > float(zoomed_ticks[0].split()[0].replace(",", ""))
     page.get_by_role("button", name="Run", exact=True).click()
-    drawn(page)
+    wait_until_drawn(page)
     assert "89." in page.locator(".where").text_content()
     page.locator(".timeline .gpu .crowd").first.click()
-    assert ticks(page) != step
+    assert read_ticks(page) != step_ticks
     page.get_by_role("button", name="Step", exact=True).click()
-    assert ticks(page) == step
+    assert read_ticks(page) == step_ticks
     page.get_by_role("button", name="Zoom in").first.click()
-    assert len(set(ticks(page)) & set(step)) < len(step)
+    assert len(set(read_ticks(page)) & set(step_ticks)) < len(step_ticks)
     page.keyboard.down("Shift")
     page.mouse.move(box["x"] + 100, middle[1])
     page.mouse.down()
     page.mouse.move(box["x"] + 200, middle[1], steps=4)
     page.mouse.up()
     page.keyboard.up("Shift")
-    drawn(page)
+    wait_until_drawn(page)
     ends = page.locator(".where").text_content()
     assert ends.startswith("Step 11: "), ends
     assert "µs of it" in ends
 
 
 def test_a_click_on_the_run_loads_a_step_or_a_gap(page):
-    run, where = page.locator(".overview"), page.locator(".where")
+    run, position_text = page.locator(".overview"), page.locator(".where")
     assert page.locator(".overview .a-step").count() == 33
     run.click(position={"x": run.bounding_box()["width"] - 3, "y": 54})
-    drawn(page)
-    assert where.text_content() == "Step 31: 2.72 ms"
+    wait_until_drawn(page)
+    assert position_text.text_content() == "Step 31: 2.72 ms"
     run.press("ArrowLeft")
     assert page.locator("#said").text_content().startswith("Step 30: ")
     assert run.get_attribute("aria-valuetext").startswith("Step 30: ")
     page.get_by_role("button", name="Step before").click()
-    drawn(page)
-    assert where.text_content().startswith("Step 29: ")
+    wait_until_drawn(page)
+    assert position_text.text_content().startswith("Step 29: ")
     page.locator(".overview .a-gap text").last.click()
     assert page.locator("#said").text_content().startswith("Gap of ")
-    drawn(page)
+    wait_until_drawn(page)
     assert page.locator(".timeline .idle .starved").count() >= 1
     run.press("Home")
-    drawn(page)
-    assert where.text_content().startswith("Prefill: ")
+    wait_until_drawn(page)
+    assert position_text.text_content().startswith("Prefill: ")
     assert page.locator(".elsewhere").is_hidden()
 
 
-def test_what_comes_to_lie_under_a_pointer_at_rest_shows_no_tip(page):
+def test_an_element_that_appears_under_a_resting_pointer_shows_no_tip(page):
     drawer, kernel = page.locator("#drawer"), page.locator("#top-kernels li").first
     kernel.press("Enter")
     bar = drawer.locator(".histogram [data-tip]").first.bounding_box()
@@ -317,11 +317,11 @@ def test_a_kernel_opens_a_drawer(page):
     assert drawer.is_hidden()
 
 
-def test_what_is_shown_is_saved_for_perfetto(page):
-    with page.expect_download() as saved:
+def test_the_shown_window_is_saved_for_perfetto(page):
+    with page.expect_download() as download:
         page.get_by_role("button", name="For Perfetto").click()
-    assert saved.value.suggested_filename == "step-11.json"
-    events = json.loads(Path(saved.value.path()).read_text(encoding="utf-8"))["traceEvents"]
+    assert download.value.suggested_filename == "step-11.json"
+    events = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))["traceEvents"]
     kinds = {event["cat"] for event in events if event["ph"] == "X"}
     assert kinds == {"nvtx", "host", "gpu", "idle", "step"}
     assert sum(event.get("cat") == "gpu" for event in events) == 198
@@ -336,28 +336,28 @@ def test_a_command_is_copied(page):
     assert page.evaluate("navigator.clipboard.readText()") == code.text_content()
 
 
-def test_what_is_searched_for_is_marked_and_walked_to(page):
+def test_search_marks_matches_and_steps_through_them(page):
     find = page.get_by_label("Search kernels, ranges and calls in the timeline")
     find.fill("sdpa attention")
     assert page.locator(".found-count").text_content() == "132 found"
-    drawn(page)
+    wait_until_drawn(page)
     assert 0 < page.locator(".timeline .found").count() < page.locator(".timeline .mark").count()
     find.press("Enter")
-    drawn(page)
+    wait_until_drawn(page)
     first = page.locator(".timeline .here").get_attribute("data-tip")
     assert "sdpa" in first
     find.press("Enter")
-    drawn(page)
+    wait_until_drawn(page)
     assert page.locator(".timeline .here").get_attribute("data-tip") != first
     assert page.locator(".found-count").text_content().endswith(" of 132")
     find.fill("no such thing")
     assert page.locator(".found-count").text_content() == "nothing found"
     find.press("Escape")
-    drawn(page)
+    wait_until_drawn(page)
     assert page.locator(".timeline .found").count() == 0
 
 
-def test_a_heading_says_what_its_column_means_when_it_has_the_focus(page):
+def test_a_focused_heading_explains_its_column(page):
     page.locator("#top th button").first.focus()
     page.keyboard.press("Tab")
     assert page.locator("#tip").text_content() == page.evaluate("document.activeElement.dataset.tip")
@@ -369,14 +369,14 @@ def test_a_heading_says_what_its_column_means_when_it_has_the_focus(page):
     ("width", "scheme"), [(1280, "light"), (400, "dark"), *sweep([(1280, "dark"), (400, "light")])]
 )
 def test_it_fits_the_window_and_can_be_read(browser, path, width, scheme):
-    with opened(browser, path, color_scheme=scheme) as page:
+    with open_page(browser, path, color_scheme=scheme) as page:
         page.set_viewport_size({"width": width, "height": 900})
         page.evaluate("document.querySelectorAll('details.report').forEach(one => { one.open = true; })")
         assert page.evaluate("document.documentElement.scrollWidth") == width
         assert page.evaluate(CONTRASTS) == []
 
 
-# The texts whose contrast with the page is less than 4.5, as WCAG 2.1 AA asks for (https://www.w3.org/TR/WCAG21/#contrast-minimum).
+# Finds texts with a contrast below 4.5, the minimum of WCAG 2.1 AA (https://www.w3.org/TR/WCAG21/#contrast-minimum).
 CONTRASTS = """() => {
   const light = text => {
     const [r, g, b] = text.match(/[\\d.]+/g).slice(0, 3).map(Number)
@@ -411,59 +411,59 @@ def test_on_paper_everything_is_unfolded(page):
 @pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
 def test_a_run_of_ranks_is_drawn(browser, run_of_ranks, width, scheme):
-    with opened(browser, run_of_ranks, color_scheme=scheme) as one:
-        one.set_viewport_size({"width": width, "height": 900})
-        cells = one.locator("#rank-steps .lanes rect")
+    with open_page(browser, run_of_ranks, color_scheme=scheme) as page:
+        page.set_viewport_size({"width": width, "height": 900})
+        cells = page.locator("#rank-steps .lanes rect")
         assert cells.count() == 3 * 7, "of eight steps the first one has no collective before it"
-        assert one.locator("#rank-steps .lanes rect.late").count() == 2
-        late = one.locator("#rank-steps .lanes rect.late").first
+        assert page.locator("#rank-steps .lanes rect.late").count() == 2
+        late = page.locator("#rank-steps .lanes rect.late").first
         late.hover()
-        assert one.locator("#tip").text_content().startswith("rank 1, step 3: ")
-        assert "late by 8" in one.locator("#tip").text_content()
-        assert one.locator("#rank-steps svg[role=img]").get_attribute("aria-label").endswith("late: rank 1 2 times")
-        # Two kernels and two collectives on each rank, and the wait of two of them for the third.
-        assert one.locator("#rank-step .lanes rect.blocked").count() >= 2
-        assert "AllReduce" in one.locator("#rank-skews li").first.text_content()
-        assert "rank 1 last" in one.locator("#rank-skews li").first.text_content()
-        assert one.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.locator("#tip").text_content().startswith("rank 1, step 3: ")
+        assert "late by 8" in page.locator("#tip").text_content()
+        assert page.locator("#rank-steps svg[role=img]").get_attribute("aria-label").endswith("late: rank 1 2 times")
+        # Each rank has two kernels and two collectives. Two ranks wait for the third.
+        assert page.locator("#rank-step .lanes rect.blocked").count() >= 2
+        assert "AllReduce" in page.locator("#rank-skews li").first.text_content()
+        assert "rank 1 last" in page.locator("#rank-skews li").first.text_content()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 @pytest.fixture(scope="module")
 def run_of_ranks(tmp_path_factory):
-    """Write the report of three ranks, the second of which is late in two steps."""
+    """Write the report of three ranks. The second rank is late in two steps."""
     folder = tmp_path_factory.mktemp("run")
     run = Run(3, steps=8)
     run.python[1] = {3: 8_000_000, 6: 8_000_000}
     with nsys_insight.open(run.write(folder), use_cache=False) as trace:
-        outputs.save(folder / "report.html", page_text(trace, "html"))
+        outputs.write_output(folder / "report.html", write_page(trace, "html"))
     return folder / "report.html"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "dark"), (400, "light")])
-def test_two_runs_are_compared_on_one_scale(browser, compared, width, scheme):
-    path, said = compared
-    with opened(browser, path, color_scheme=scheme) as one:
-        one.set_viewport_size({"width": width, "height": 900})
-        drawn(one)
-        assert one.locator(".verdict").text_content() == said
-        assert one.locator("#tables details").count() >= 3
-        assert one.locator(".timeline").count() == 2
-        ticks = [box.locator(".tick").all_text_contents() for box in one.locator(".timeline").all()]
-        assert ticks[0] == ticks[1] != []
-        one.locator(".strip").first.get_by_role("button", name="Zoom in").click()
-        drawn(one)
-        moved = [box.locator(".tick").all_text_contents() for box in one.locator(".timeline").all()]
-        assert moved[0] == moved[1] != ticks[0]
-        assert one.evaluate("document.documentElement.scrollWidth") == width
-        assert one.evaluate(CONTRASTS) == []
+def test_two_runs_are_compared_on_one_scale(browser, comparison, width, scheme):
+    path, headline = comparison
+    with open_page(browser, path, color_scheme=scheme) as page:
+        page.set_viewport_size({"width": width, "height": 900})
+        wait_until_drawn(page)
+        assert page.locator(".verdict").text_content() == headline
+        assert page.locator("#tables details").count() >= 3
+        assert page.locator(".timeline").count() == 2
+        tick_labels = [box.locator(".tick").all_text_contents() for box in page.locator(".timeline").all()]
+        assert tick_labels[0] == tick_labels[1] != []
+        page.locator(".strip").first.get_by_role("button", name="Zoom in").click()
+        wait_until_drawn(page)
+        zoomed_labels = [box.locator(".tick").all_text_contents() for box in page.locator(".timeline").all()]
+        assert zoomed_labels[0] == zoomed_labels[1] != tick_labels[0]
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert page.evaluate(CONTRASTS) == []
 
 
 @pytest.fixture(scope="module")
-def compared(sample, tmp_path_factory):
-    """Write the page of a decoder before and after it was captured in a graph; and what is to be its headline."""
+def comparison(sample, tmp_path_factory):
+    """Write the page that compares a decoder with and without CUDA graphs. Return its path and its headline."""
     target = tmp_path_factory.mktemp("compared") / "compared.html"
     with open_trace(sample("decode_eager")) as before, open_trace(sample("decode_graph_node")) as after:
-        outputs.save(target, compared_page.page(before, after, AUTO))
+        outputs.write_output(target, compare_page.render_comparison(before, after, AUTO))
         runs = [[measure(trace)] for trace in (before, after)]
-    return target, decision_sentence(compare(*runs))
+    return target, describe_decision(compare(*runs))

@@ -1,4 +1,4 @@
-"""Reports that state one quantity state one number: every pair of them, to the nanosecond, on every trace there is."""
+"""Reports that state the same quantity agree to the nanosecond, in every pair and on every trace."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from itertools import combinations
 import planted
 import pytest
 from opening import open_trace, planted_path
-from real_traces import FOREIGN, MORE, SAMPLES
+from real_traces import FOREIGN, MORE_OF_SAMPLES, SAMPLES
 from sweeps import sweep
 
-# Of each kind a few: what some report counts in its own way is in one of these, or is planted in one of those.
-CHOSEN = ("churn", "decode_graph_node", "mordred.nsys2021_2")
-PLANTED = ("allocating", "communicating", "two processes", "profiled")
-ASKED = [
-    *(path for path in (*SAMPLES, *FOREIGN) if path.stem in CHOSEN), *PLANTED,
-    *sweep(path for path in (*SAMPLES, *FOREIGN) if path.stem not in CHOSEN),
-    *sweep(name for name in planted.ALL if name not in PLANTED),
-    *MORE,
+# A few traces of each kind: every special case of a report is in a recorded trace or in a planted one.
+RECORDED_TRACES = ("churn", "decode_graph_node", "mordred.nsys2021_2")
+PLANTED_TRACES = ("allocating", "communicating", "two processes", "profiled")
+TRACES = [
+    *(path for path in (*SAMPLES, *FOREIGN) if path.stem in RECORDED_TRACES), *PLANTED_TRACES,
+    *sweep(path for path in (*SAMPLES, *FOREIGN) if path.stem not in RECORDED_TRACES),
+    *sweep(name for name in planted.ALL if name not in PLANTED_TRACES),
+    *MORE_OF_SAMPLES,
 ]  # fmt: skip
 
 
-def total(rows, column, **wanted):
+def total(rows, column, **conditions):
     """Add up a column of the rows that have these values."""
-    return sum(row[column] or 0 for row in rows if all(row[name] == value for name, value in wanted.items()))
+    return sum(row[column] or 0 for row in rows if all(row[name] == value for name, value in conditions.items()))
 
 
 class Reports:
-    """The answers of one trace, each asked once, and how many steps and GPUs their means are over."""
+    """The answers of one trace, each computed once, and the numbers of steps and GPUs in their means."""
 
     def __init__(self, trace):
         self.trace, self.answers = trace, {}
@@ -44,14 +44,14 @@ class Reports:
         return self.answers[name]
 
     def metric(self, name):
-        """A total of per-token, NULL where there are no steps."""
+        """Return a total of per-token, None without steps."""
         return total(self["per-token"], "total", metric=name) if self.steps else None
 
     def info(self, name):
         return total(self["info"], "value", metric=name)
 
     def of_gpus(self, mean):
-        """Nanoseconds of all steps and GPUs, of a mean per token."""
+        """Return the nanoseconds of all steps and GPUs, from a mean per token."""
         return round(mean * max(1, self.steps) * self.tokens * self.gpus)
 
     def of_steps(self, mean):
@@ -70,12 +70,12 @@ class Reports:
 WAITS = ("d2h_sync", "other_wait", "blocking_copy")
 
 
-def steady(report, column, whole):
-    """What a report says of the steady steps, or of the whole where there are none."""
-    return lambda r: total(r[report], column if r.steps else whole)
+def add_steady(report, steady_column, full_column):
+    """Add up a column of the steady steps, or the unscoped column if there are no steps."""
+    return lambda r: total(r[report], steady_column if r.steps else full_column)
 
 
-# What is stated, by whom, and how it is read.
+# For each quantity: the reports that state it, and how to read it from them.
 STATED = {
     "kernels": {
         "top": lambda r: total(r["top"], "calls"),
@@ -104,7 +104,7 @@ STATED = {
         "waits": lambda r: r.trace.sql("SELECT count(*) FROM waits").item(),
     },
     "waits of the steps": {
-        "syncs": steady("syncs", "steady_count", "calls"),
+        "syncs": add_steady("syncs", "steady_count", "calls"),
         "host": lambda r: r.of_steps(r.host("count", *WAITS)),
         "per-token": lambda r: r.metric("sync_points"),
         "steps": lambda r: total(r["steps"], "sync_points", phase="steady") if r.steps else None,
@@ -114,7 +114,7 @@ STATED = {
         "idle_charges": lambda r: total(r.trace.sql("FROM idle_charges").to_dicts(), "idle_ns", charge="wait"),
     },
     "cost of the steps' waits": {
-        "syncs": steady("syncs", "steady_idle_ns", "gpu_idle_ns"),
+        "syncs": add_steady("syncs", "steady_idle_ns", "gpu_idle_ns"),
         "host": lambda r: r.of_gpus(r.host("recoverable_ns", *WAITS)),
         "step_budget": lambda r: r.trace.sql("""SELECT coalesce(sum(time_ns), 0)::BIGINT FROM step_budget
             WHERE part = 'sync' OR part = 'copy' AND host IS NOT NULL""").item(),
@@ -136,7 +136,7 @@ STATED = {
         "api": lambda r: total(r.groups("alloc", "free"), "total_ns"),
     },
     "allocations and frees of the steps": {
-        "mallocs": steady("mallocs", "steady_count", "calls"),
+        "mallocs": add_steady("mallocs", "steady_count", "calls"),
         "host": lambda r: r.of_steps(r.host("count", "allocation")),
         "per-token": lambda r: r.metric("mallocs") + r.metric("frees") if r.steps else None,
     },
@@ -145,7 +145,7 @@ STATED = {
         "idle": lambda r: total(r["idle"], "time_ns", cause="allocation"),
     },
     "cost of the steps' allocations": {
-        "mallocs": steady("mallocs", "steady_idle_ns", "gpu_idle_ns"),
+        "mallocs": add_steady("mallocs", "steady_idle_ns", "gpu_idle_ns"),
         "classify": lambda r: r.of_gpus(r.part("allocation")),
         "host": lambda r: r.of_gpus(r.host("recoverable_ns", "allocation")),
         "per-token": lambda r: round(r.metric("idle_allocation_ns") * r.gpus) if r.steps and r.gpus == 1 else None,
@@ -179,9 +179,9 @@ STATED = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=ASKED, ids=lambda what: getattr(what, "stem", what))
+@pytest.fixture(scope="module", params=TRACES, ids=lambda trace: getattr(trace, "stem", trace))
 def reports(request):
-    """The answers about a trace that lasts, or about a planted one."""
+    """Yield the answers about a recorded or a planted trace."""
     path = request.param
     if isinstance(path, str):
         path = planted_path(path)
@@ -191,6 +191,8 @@ def reports(request):
 
 @pytest.mark.parametrize("quantity", STATED)
 def test_every_pair_of_reports_states_one_number(quantity, reports):
-    said = {name: read(reports) for name, read in STATED[quantity].items()}
-    for one, other in combinations([name for name, number in said.items() if number is not None], 2):
-        assert said[one] == said[other], f"{quantity}: {one} says {said[one]}, {other} says {said[other]}"
+    numbers = {name: read(reports) for name, read in STATED[quantity].items()}
+    for first, second in combinations([name for name, number in numbers.items() if number is not None], 2):
+        assert numbers[first] == numbers[second], (
+            f"{quantity}: {first} says {numbers[first]}, {second} says {numbers[second]}"
+        )

@@ -1,4 +1,4 @@
-"""SQL reads the trace and nothing else: no file, network, extension or setting, no change, and no end of time."""
+"""SQL can only read the trace: no files, network, extensions or settings, no changes, and no endless queries."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from sweeps import sweep
 
 import nsys_insight
 from nsys_insight.errors import InsightError, QueryError
-from nsys_insight.ingest import attach, contract, database, extension, sqlite_file
-from nsys_insight.packs.pack import parse
+from nsys_insight.ingest import attach, database, expected_schema, extension, sqlite_file
+from nsys_insight.packs.pack import parse_pack
 from nsys_insight.session import pack_check, sandbox
-from nsys_insight.sql.statements import Statement, split
+from nsys_insight.sql.statements import Statement, split_statements
 
 REPOSITORY = Path(__file__).parents[1]
 
@@ -100,7 +100,7 @@ HOSTILE = [
     "TRUNCATE trace.StringIds",
     "DROP VIEW kernels",
     "CREATE OR REPLACE VIEW kernels AS SELECT 1 AS x; FROM kernels",
-    # what views are made of
+    # functions and tables that views use
     "CREATE TEMP MACRO sum(x) AS 3; SELECT 1",
     "CREATE TEMP TABLE sum AS SELECT 1 AS x; CREATE TEMP MACRO sum(x) AS 3; SELECT 1",
     'CREATE FUNCTION "Regexp_Matches"(a, b) AS true; SELECT 1',
@@ -126,10 +126,10 @@ ENDLESS = [
     "SELECT sum(hash(a.range) + b.range) FROM range(100000000) AS a, range(100000000) AS b ORDER BY ALL",
     "SELECT pg_sleep(600)",
 ]
-# All of them are asked of one trace and, by --all, of several; where the file is opened in another way, these few, one
-# for each kind of wall: statements, functions, files by name, settings, what is attached.
-WAYS = ["in place", "several", "cached", "copied", "folder"]
-FEW = [
+# All queries run on one trace and, with --all, on several. The other ways of opening run a sample: one query for each
+# kind of barrier (statements, functions, files by name, settings, attached databases).
+OPENINGS = ["in place", "several", "cached", "copied", "folder"]
+HOSTILE_SAMPLE = [
     "SELECT * FROM read_csv('SECRET')",
     "FROM 'SECRET'",
     "SELECT * FROM sqlite_scan('HERE/other.sqlite', 'people')",
@@ -139,15 +139,15 @@ FEW = [
 ]
 
 
-def content(folder):
+def file_status(folder):
     return {str(path): (path.stat().st_size, path.stat().st_mtime_ns) for path in folder.rglob("*")}
 
 
 @pytest.fixture(scope="module")
-def opened(request, tmp_path_factory):
-    """Give a trace opened in each way that there is, and the folder around it."""
+def opened_trace(request, tmp_path_factory):
+    """Yield a trace that is opened as the parameter says, and its folder."""
     folder = tmp_path_factory.mktemp("trace")
-    trace = Path(shutil.copy(REPOSITORY / "sample_traces" / "churn.sqlite", folder / "trace.sqlite"))
+    export = Path(shutil.copy(REPOSITORY / "sample_traces" / "churn.sqlite", folder / "trace.sqlite"))
     (folder / "secret.csv").write_text("a\nhunter2\n")
     with contextlib.closing(sqlite3.connect(folder / "other.sqlite")) as database, database:
         database.execute("CREATE TABLE people AS SELECT 'hunter2' AS name")
@@ -155,18 +155,18 @@ def opened(request, tmp_path_factory):
         patch.setenv("NSYS_INSIGHT_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         patch.chdir(folder)
         if request.param == "copied":
-            patch.setattr(extension, "scanner", lambda: None)
-        path = as_folder(trace, folder / "parquet") if request.param == "folder" else trace
+            patch.setattr(extension, "find_scanner", lambda: None)
+        path = write_parquet_folder(export, folder / "parquet") if request.param == "folder" else export
         paths = [path, folder / "other" / "trace.sqlite"] if request.param == "several" else path
         if request.param == "several":
             (folder / "other").mkdir()
-            shutil.copy(trace, folder / "other")
-        with nsys_insight.open(paths, use_cache=request.param == "cached" or None, timeout_s=30) as found:
-            yield found, folder
-            assert found.sql("SELECT count(*) AS n FROM kernels")["n"].item() % 500 == 0
+            shutil.copy(export, folder / "other")
+        with nsys_insight.open(paths, use_cache=request.param == "cached" or None, timeout_s=30) as opened_trace:
+            yield opened_trace, folder
+            assert opened_trace.sql("SELECT count(*) AS n FROM kernels")["n"].item() % 500 == 0
 
 
-def as_folder(trace, folder):
+def write_parquet_folder(trace, folder):
     """Write an export as the folder of Parquet files that nsys would write."""
     folder.mkdir()
     with database.connect() as connection:
@@ -176,45 +176,45 @@ def as_folder(trace, folder):
     return folder
 
 
-def ask(trace, text):
-    for statement in split(text):
-        if statement.creates:
+def run_statements(trace, text):
+    for statement in split_statements(text):
+        if statement.defined_name:
             trace.define(statement)
         else:
             trace.execute(statement).rows()
 
 
 @pytest.mark.parametrize(
-    ("opened", "query"),
+    ("opened_trace", "query"),
     [
-        *((WAYS[0], query) for query in HOSTILE),
-        *((way, query) for way in WAYS[1:] for query in FEW),
-        *sweep((WAYS[1], query) for query in HOSTILE if query not in FEW),
+        *((OPENINGS[0], query) for query in HOSTILE),
+        *((opening, query) for opening in OPENINGS[1:] for query in HOSTILE_SAMPLE),
+        *sweep((OPENINGS[1], query) for query in HOSTILE if query not in HOSTILE_SAMPLE),
     ],
-    indirect=["opened"],
+    indirect=["opened_trace"],
 )
-def test_a_hostile_query_is_refused_and_leaves_everything_as_it_is(opened, query):
-    trace, folder = opened
-    # What changes the trace changes its kernels; the answer of several takes longer than all the rest of this.
-    looks = len(trace.paths) == 1 or query in FEW
-    before = content(folder)
+def test_a_hostile_query_is_refused_and_changes_nothing(opened_trace, query):
+    trace, folder = opened_trace
+    # A changed trace has other kernels. On several traces this query takes longer than the rest of the test.
+    check_kernels = len(trace.paths) == 1 or query in HOSTILE_SAMPLE
+    before = file_status(folder)
     secret_frame = trace.sql("SELECT 'hunter2' AS x")
     text = query.replace("HERE", str(folder)).replace("TRACE", str(trace.path))
     with pytest.raises(InsightError) as caught:
-        ask(trace, text.replace("SECRET", str(folder / "secret.csv")))
+        run_statements(trace, text.replace("SECRET", str(folder / "secret.csv")))
     assert caught.value.exit_code == 1
     assert caught.value.hint
-    assert content(folder) == before
+    assert file_status(folder) == before
     assert secret_frame.height == 1
-    if looks:
+    if check_kernels:
         assert trace.sql("SELECT count(*) AS n FROM kernels")["n"].item() % 500 == 0
 
 
 @pytest.mark.parametrize("query", ENDLESS)
 def test_an_endless_query_is_stopped_and_the_next_one_answers(query, sample, tmp_path, monkeypatch):
-    (tmp_path / "spill").mkdir()  # as whoever asks for the folder makes it
+    (tmp_path / "spill").mkdir()  # the replaced function creates it
     monkeypatch.setattr(database, "spill_folder", lambda: str(tmp_path / "spill"))
-    monkeypatch.setattr(sandbox, "SPILL", "20MB")
+    monkeypatch.setattr(sandbox, "MAX_SPILL", "20MB")
     with nsys_insight.open(sample("churn"), timeout_s=1, memory="100MB") as trace:
         started = time.perf_counter()
         with pytest.raises(QueryError, match=r"was stopped after 1 s|needs more memory|would spill more than 20MB"):
@@ -223,12 +223,16 @@ def test_an_endless_query_is_stopped_and_the_next_one_answers(query, sample, tmp
         assert trace.sql("SELECT count(*) AS n FROM kernels")["n"].item() == 500
 
 
-def test_traces_that_are_open_at_once_spill_to_folders_of_their_own(sample):
-    """DuckDB numbers its files from 0 in each database: in one folder, two would write over each other's."""
-    with nsys_insight.open(sample("churn")) as trace, trace.scope(stream=7) as scoped, database.connect() as other:
+def test_traces_open_at_the_same_time_spill_to_separate_folders(sample):
+    """DuckDB numbers its files from 0 in each database: in one folder, two databases would overwrite each other."""
+    with (
+        nsys_insight.open(sample("churn")) as trace,
+        trace.scope(stream=7) as scoped_trace,
+        database.connect() as other,
+    ):
         folders = {
-            one.execute("SELECT current_setting('temp_directory')").fetchone()
-            for one in (trace._connection.duckdb, scoped._connection.duckdb, other)
+            connection.execute("SELECT current_setting('temp_directory')").fetchone()
+            for connection in (trace._connection.duckdb, scoped_trace._connection.duckdb, other)
         }
     assert len(folders) == 3
 
@@ -243,40 +247,40 @@ def test_ctrl_c_stops_a_query_and_the_next_one_answers(sample):
 
 # Ctrl-C: tests/test_progress.py.
 @pytest.mark.slow
-def test_the_command_ends_when_told_to(sample):
+def test_the_command_ends_on_sigterm(sample):
     command = [sys.executable, "-m", "nsys_insight", "sql", str(sample("churn")), ENDLESS[1]]
-    running = subprocess.Popen(command, cwd=REPOSITORY, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, cwd=REPOSITORY, stderr=subprocess.PIPE, text=True)
     time.sleep(2)
-    running.send_signal(signal.SIGTERM)
-    _, said = running.communicate(timeout=120)
-    assert running.returncode == 143
-    assert "Traceback" not in said
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 143
+    assert "Traceback" not in errors
 
 
 def test_every_table_function_of_duckdb_is_either_allowed_or_refused(sample):
     with database.connect() as connection:
         attach.attach_sqlite(connection, sample("churn"))
-        found = connection.execute(
+        functions = connection.execute(
             "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type IN ('table', 'table_macro')"
         ).fetchall()
-    assert {name for (name,) in found} <= sandbox.TABLE_FUNCTIONS | sandbox.REFUSED
-    assert not sandbox.TABLE_FUNCTIONS & sandbox.REFUSED
+    assert {name for (name,) in functions} <= sandbox.TABLE_FUNCTIONS | sandbox.REFUSED_FUNCTIONS
+    assert not sandbox.TABLE_FUNCTIONS & sandbox.REFUSED_FUNCTIONS
 
 
-def test_what_is_refused_may_be_the_name_of_a_column(sample):
+def test_a_refused_function_name_may_be_a_column_name(sample):
     with nsys_insight.open(sample("churn")) as trace:
         assert trace.sql("SELECT 1 AS query, 'read_csv(' AS glob -- sqlite_scan('x')")["query"].item() == 1
 
 
-def test_a_pack_is_held_to_the_same(sample, tmp_path):
+def test_a_pack_is_restricted_too(sample, tmp_path):
     pack = tmp_path / "peek.sql"
     header = 'title="a"\ndescription="b"\nreading="c"\nempty="d"\n[columns]\ncontent="e"\n'
     pack.write_text(f"/*\n{header}*/\nSELECT content FROM read_text('/etc/hostname')")
     with nsys_insight.open(sample("churn")) as trace, pytest.raises(QueryError, match="read_text is not available"):
-        trace.answer(parse(pack))
+        trace.answer(parse_pack(pack))
 
 
-# Each is a query where DuckDB takes it as a part of a statement, and as it stands more than one, or none.
+# Inside of another statement, DuckDB parses each of these as a query. Alone, it is several statements, or not a query.
 BREAKING_OUT = [
     "SELECT 'a' AS x); CREATE TABLE pwned AS SELECT 1 AS x; SELECT * FROM (SELECT 'a' AS x",
     "SELECT 'a' AS x); DROP TABLE scope; SELECT * FROM (SELECT 'a' AS x",
@@ -298,28 +302,28 @@ BREAKING_OUT = [
 
 @pytest.fixture(scope="module")
 def churn():
-    """Give a trace that is asked all of these."""
+    """Open the trace that all of these queries run on."""
     with nsys_insight.open(REPOSITORY / "sample_traces" / "churn.sqlite") as trace:
         yield trace
 
 
-@pytest.mark.parametrize("way", ["report", "note", "rows", "dicts", "query", "stream", "parquet", "define", "check"])
+@pytest.mark.parametrize("entry", ["report", "note", "rows", "dicts", "query", "stream", "parquet", "define", "check"])
 @pytest.mark.parametrize("query", BREAKING_OUT)
-def test_a_query_cannot_end_the_statement_that_it_is_written_into(churn, tmp_path, way, query):
+def test_a_query_cannot_end_the_statement_that_contains_it(churn, tmp_path, entry, query):
     with contextlib.closing(sqlite3.connect(tmp_path / "other.sqlite")) as database, database:
         database.execute("CREATE TABLE people AS SELECT 'hunter2' AS name")
     query = query.replace("HERE", str(tmp_path))
     pack = tmp_path / "peek.sql"
-    note = query.replace("\0", "\\u0000").replace("\u0085", "\\u0085") if way == "note" else "SELECT NULL"
+    note = query.replace("\0", "\\u0000").replace("\u0085", "\\u0085") if entry == "note" else "SELECT NULL"
     header = f'title="a"\ndescription="b"\nreading="c"\nempty="d"\n[columns]\nx="e"\n[notes]\nn="""{note}"""\n'
-    pack.write_text(f"/*\n{header}*/\n{query if way in ('report', 'check') else 'SELECT 1 AS x ORDER BY 1'}")
-    before = content(tmp_path)
-    if way == "check":
-        assert pack_check.problems(pack)
+    pack.write_text(f"/*\n{header}*/\n{query if entry in ('report', 'check') else 'SELECT 1 AS x ORDER BY 1'}")
+    before = file_status(tmp_path)
+    if entry == "check":
+        assert pack_check.find_problems(pack)
     else:
-        ways = {
-            "report": lambda: churn.answer(parse(pack)),
-            "note": lambda: churn.answer(parse(pack)),
+        calls = {
+            "report": lambda: churn.answer(parse_pack(pack)),
+            "note": lambda: churn.answer(parse_pack(pack)),
             "rows": lambda: churn.rows(query),
             "dicts": lambda: churn.dicts(query),
             "query": lambda: churn.query(query),
@@ -327,38 +331,38 @@ def test_a_query_cannot_end_the_statement_that_it_is_written_into(churn, tmp_pat
             "parquet": lambda: churn.stream(Statement(query)).write_parquet(tmp_path / "answer.parquet"),
             "define": lambda: churn.define(Statement(query, "pwned")),
         }
-        if way == "define" and query == "CREATE TABLE pwned AS SELECT 1":
+        if entry == "define" and query == "CREATE TABLE pwned AS SELECT 1":
             return
         with pytest.raises(QueryError):
-            ways[way]()
+            calls[entry]()
     tables = {name for (name,) in churn._connection.duckdb.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
     assert "pwned" not in tables
     assert "scope" in tables
-    assert content(tmp_path) == before
+    assert file_status(tmp_path) == before
 
 
-def test_tables_of_the_contract_differ_in_their_columns(sample):
-    """DuckDB 1.5.5 takes two SQLite tables with the same columns for one; nothing counts the rows of these."""
+def test_tables_of_the_expected_schema_differ_in_their_columns(sample):
+    """DuckDB 1.5.5 confuses two SQLite tables with the same columns. No query counts the rows of these tables."""
     for name in ("churn", "decode_eager", "decode_fresh", "decode_graph_whole"):
-        columns = sqlite_file.sqlite_columns(sample(name))
-        alike = [
+        columns = sqlite_file.read_sqlite_columns(sample(name))
+        equal_pairs = [
             {left, right}
-            for left in contract.contract().keys() & columns.keys()
-            for right in contract.contract().keys() & columns.keys()
+            for left in expected_schema.read_expected_schema().keys() & columns.keys()
+            for right in expected_schema.read_expected_schema().keys() & columns.keys()
             if left < right and columns[left] == columns[right]
         ]
-        assert all(table.startswith(("ENUM_", "META_DATA_")) for pair in alike for table in pair), alike
+        assert all(table.startswith(("ENUM_", "META_DATA_")) for pair in equal_pairs for table in pair), equal_pairs
 
 
-def test_two_tables_that_look_alike_are_not_taken_for_one(sample):
+def test_two_tables_with_equal_columns_are_not_confused(sample):
     query = """
         SELECT 'memory' AS what, count(*) AS n, min(label) AS least FROM raw.ENUM_CUDA_MEM_KIND
         UNION ALL SELECT 'copy', count(*), min(label) FROM raw.ENUM_CUDA_MEMCPY_OPER ORDER BY what"""
     with contextlib.closing(sqlite3.connect(sample("churn"))) as database:
         expected = [
-            (what, *database.execute(f"SELECT count(*), min(label) FROM {table}").fetchone())
-            for what, table in (("copy", "ENUM_CUDA_MEMCPY_OPER"), ("memory", "ENUM_CUDA_MEM_KIND"))
+            (name, *database.execute(f"SELECT count(*), min(label) FROM {table}").fetchone())
+            for name, table in (("copy", "ENUM_CUDA_MEMCPY_OPER"), ("memory", "ENUM_CUDA_MEM_KIND"))
         ]
     with nsys_insight.open(sample("churn")) as trace:
         assert trace.sql(query).rows() == expected
-    assert duckdb.__version__ == "1.5.5", "look whether the reason for this is still there"
+    assert duckdb.__version__ == "1.5.5", "check whether DuckDB still confuses these tables"

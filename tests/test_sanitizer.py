@@ -1,4 +1,4 @@
-"""What compute-sanitizer printed of tests/data/sanitizer/planted.cu on an H200, read by kernel and line."""
+"""The output of compute-sanitizer for tests/data/sanitizer/planted.cu on an H200, parsed by kernel and line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nsys_insight.bench import sanitizer
-from nsys_insight.bench.programs import Ran
+from nsys_insight.bench.programs import CommandResult
 
 DATA = Path(__file__).parent / "data" / "sanitizer"
 SOURCE = (DATA / "planted.cu").read_text().splitlines()
@@ -25,26 +25,28 @@ SOURCE = (DATA / "planted.cu").read_text().splitlines()
         ("synccheck", 16, "Barrier error detected. Invalid arguments", "wrong_mask(int *)", "__syncwarp("),
     ],
 )  # fmt: skip
-def test_each_tool_finds_the_error_that_was_planted_for_it(tool, total, kind, kernel, code):
+def test_each_tool_finds_its_planted_error(tool, total, kind, kernel, code):
     report = sanitizer.parse((DATA / f"{tool}.txt").read_text(), tool)
     first = report.errors[0]
-    assert (report.total, report.clean) == (total, False)
+    assert (report.total, report.is_clean) == (total, False)
     assert (first.kind, first.kernel, first.file) == (kind, kernel, "planted.cu")
     assert first.count == {"initcheck": 64, "synccheck": 16}.get(tool, 1)
     assert code in SOURCE[first.line - 1]
-    assert f"{kind} at planted.cu:{first.line} in " in report.said
-    assert not [error for error in report.errors[1:] if error.kernel]  # only the calls that failed for it
+    assert f"{kind} at planted.cu:{first.line} in " in report.message
+    assert not [
+        error for error in report.errors[1:] if error.kernel
+    ]  # only the calls that fail because of the first error
 
 
 def test_a_program_without_errors_is_clean_and_one_that_ended_early_is_not():
     clean = sanitizer.parse((DATA / "clean.txt").read_text(), "memcheck")
-    assert (clean.clean, clean.errors, clean.said) == (True, (), "memcheck: no errors")
-    ended = sanitizer.parse("========= COMPUTE-SANITIZER\nSegmentation fault\n", "memcheck")
-    assert (ended.clean, ended.total) == (False, None)
-    assert ended.said.startswith("memcheck did not finish")
+    assert (clean.is_clean, clean.errors, clean.message) == (True, (), "memcheck: no errors")
+    crashed = sanitizer.parse("========= COMPUTE-SANITIZER\nSegmentation fault\n", "memcheck")
+    assert (crashed.is_clean, crashed.total) == (False, None)
+    assert crashed.message.startswith("memcheck did not finish")
 
 
-def test_older_tools_and_code_without_lines():
+def test_output_of_older_tools_and_of_code_without_lines():
     text = """\
 ========= Invalid __global__ read of size 8
 =========     at 0x00000780 in /src/app.cu:42:kernel(float*, int)
@@ -66,11 +68,11 @@ def test_older_tools_and_code_without_lines():
 
 
 def test_the_four_tools_run_one_after_the_other(monkeypatch):
-    def ran(command, _):
-        return Ran(0, (DATA / f"{command[2]}.txt").read_text(), "", 1.0)
+    def run_tool(command, _):
+        return CommandResult(0, (DATA / f"{command[2]}.txt").read_text(), "", 1.0)
 
     monkeypatch.setattr(sanitizer.shutil, "which", lambda _: "compute-sanitizer")
-    monkeypatch.setattr(sanitizer.programs, "run", ran)
+    monkeypatch.setattr(sanitizer.programs, "run", run_tool)
     assert [(report.tool, report.total) for report in sanitizer.run("./planted")] == [
         ("memcheck", 6), ("racecheck", 1), ("initcheck", 64), ("synccheck", 16),
     ]  # fmt: skip

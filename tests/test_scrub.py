@@ -1,4 +1,4 @@
-"""A scrubbed trace holds nothing of a machine and its user, and every report says the same of it."""
+"""A scrubbed trace has no data of a machine or its user, and every report gives the same numbers for it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 import hostile_names
 import pytest
 from command_line import run
-from many_traces import everything
+from many_traces import make_full_trace
 from sweeps import sweep
 
 import nsys_insight
 from nsys_insight.errors import QueryError, TraceError, UsageError
-from nsys_insight.packs.library import built_in
+from nsys_insight.packs.library import built_in_packs
 from nsys_insight.scrub import scrub as scrubbing
 from nsys_insight.scrub import verify
 from nsys_insight.scrub.rewrite import Rewriter
@@ -25,48 +25,48 @@ from nsys_insight.scrub.sensitive import Sensitive
 
 REPOSITORY = Path(__file__).parents[1]
 SAMPLES = sorted((REPOSITORY / "sample_traces").glob("*.sqlite"))
-# What may stand in any file of nsys, whatever the machine: CUDA's and the system's own words.
+# Words that a file of nsys can contain on any machine: those of CUDA and of the system.
 COMMON = re.compile(r"[\d.,:; -]*|true|false|(?:x86_64|aarch64)\S*|(?:compute,utility|graphics)\S*|(?:en_US|C)\.UTF-?8")
 
 
-def ran(*command):
-    done = run("scrub", *command, cwd=REPOSITORY)
-    return done.returncode, done.stdout, done.stderr
+def run_scrub(*command):
+    process = run("scrub", *command, cwd=REPOSITORY)
+    return process.returncode, process.stdout, process.stderr
 
 
 @pytest.fixture
-def uncompared(monkeypatch):
-    """All reports of both files take seconds; where something else is tested they are not asked."""
-    monkeypatch.setattr(scrubbing, "differing_reports", lambda *_: [])
+def skip_comparison(monkeypatch):
+    """Skip the comparison of all reports, which takes seconds, where a test is about something else."""
+    monkeypatch.setattr(scrubbing, "find_differing_reports", lambda *_: [])
 
 
 # An independent search -----------------------------------------------------------------------------------------------
 
 
-def environment(path):
-    """Find every environment variable of a trace in the bytes of its texts: by no code of scrub."""
-    found = {}
+def find_variables(path):
+    """Find every environment variable of a trace in the bytes of its texts, without any code of scrub."""
+    variables = {}
     with contextlib.closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as database:
         database.text_factory = bytes
         tables = {name.decode() for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if "META_DATA_CAPTURE" in tables:
             for (value,) in database.execute("SELECT value FROM META_DATA_CAPTURE WHERE name LIKE '%ENVIRONMENT%'"):
-                name, _, said = value.partition(b"=")
-                found[name] = said.strip(b'"')
+                name, _, value_bytes = value.partition(b"=")
+                variables[name] = value_bytes.strip(b'"')
         texts = [value for (value,) in database.execute("SELECT value FROM StringIds") if value and b"\0" in value]
         if "TARGET_INFO_SYSTEM_ENV" in tables:
-            said = database.execute("SELECT value FROM TARGET_INFO_SYSTEM_ENV WHERE name = 'DeviceEnvironment'")
-            texts += [value.replace(b";", b"\0") for (value,) in said]
+            value_bytes = database.execute("SELECT value FROM TARGET_INFO_SYSTEM_ENV WHERE name = 'DeviceEnvironment'")
+            texts += [value.replace(b";", b"\0") for (value,) in value_bytes]
         for text in texts:
             for variable in text.split(b"\0"):
-                name, is_one, said = variable.partition(b"=")
-                if is_one:
-                    found[name] = said
-    return found
+                name, separator, value_bytes = variable.partition(b"=")
+                if separator:
+                    variables[name] = value_bytes
+    return variables
 
 
-def left_of(variables, content):
-    """Give the values that are in the bytes of a file, but for words that any file has."""
+def remaining_values(variables, content):
+    """Return the variables whose values are in the bytes of a file, except common words."""
     return {
         name: value
         for name, value in variables.items()
@@ -74,19 +74,19 @@ def left_of(variables, content):
     }
 
 
-def check(path, tmp_path):
+def check_scrubbed(path, tmp_path):
     target = tmp_path / "shared.sqlite"
     before = path.read_bytes()
     scrub(path, target)
     assert path.read_bytes() == before
     after = target.read_bytes()
-    variables = environment(path)
-    assert left_of(variables, after) == {}
+    variables = find_variables(path)
+    assert remaining_values(variables, after) == {}
     for name in (b"USER", b"LOGNAME", b"HOSTNAME", b"HOME", b"SLURM_JOB_USER", b"SLURMD_NODENAME"):
         value = variables.get(name, b"")
         if len(value) > 4 and value not in (b"/root", b"/tmp"):
             assert value not in after, name
-    assert environment(target) == {}
+    assert find_variables(target) == {}
     return variables
 
 
@@ -98,25 +98,27 @@ def check(path, tmp_path):
     ],
     ids=lambda path: path.stem,
 )
-def test_of_the_samples_nothing_is_left(path, tmp_path, uncompared):
-    assert left_of(check(path, tmp_path), path.read_bytes()), "the search finds what is there"
+def test_scrubbed_samples_have_no_private_values(path, tmp_path, skip_comparison):
+    assert remaining_values(check_scrubbed(path, tmp_path), path.read_bytes()), "the search finds what is there"
 
 
 @pytest.mark.parametrize("path", sweep(SAMPLES), ids=lambda path: path.stem)
-def test_reports_of_the_samples_say_the_same(path, tmp_path):
-    assert scrub(path, tmp_path / "shared.sqlite").differing == []
+def test_scrubbed_samples_give_the_same_reports(path, tmp_path):
+    assert scrub(path, tmp_path / "shared.sqlite").differing_reports == []
 
 
 @pytest.mark.parametrize("name", [*sweep(["cloverleaf.a100.nsys2024_5", "mordred.nsys2021_2",
                                   "power_iteration.t4.nsys2025_3"]), "saxpy_mpi.a100.nsys2022_2"])  # fmt: skip
-def test_of_traces_of_strangers_nothing_is_left(shared, tmp_path, name, uncompared):
+def test_scrubbed_foreign_traces_have_no_private_values(shared, tmp_path, name, skip_comparison):
     path = shared / "foreign" / f"{name}.sqlite"
     if not path.exists():
         pytest.skip("needs the traces in ../shared/foreign")
-    assert len(left_of(check(path, tmp_path), path.read_bytes())) > 5, "the search finds what is there"
+    assert len(remaining_values(check_scrubbed(path, tmp_path), path.read_bytes())) > 5, (
+        "the search finds what is there"
+    )
 
 
-# What a planted trace says, and where --------------------------------------------------------------------------------
+# A trace with planted secrets --------------------------------------------------------------------------------
 
 KEY = "hf_" + "Q7w8E9r0T1y2U3i4"
 SECRETS = {
@@ -130,8 +132,8 @@ SECRETS = {
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
-    """Give a trace with all of these in known and unknown tables, in columns of all types."""
-    trace = everything()
+    """Write a trace with all of these secrets in known and unknown tables, in columns of all types."""
+    trace = make_full_trace()
     trace.thread(pid=900, name="slack-helper-io", process=SECRETS["other"])
     rows = {
         "PROCESS_0:COMMAND": "python3", "PROCESS_0:ARGUMENT_0": "/srv/app/train.py",
@@ -143,20 +145,27 @@ def planted(tmp_path_factory):
     }  # fmt: skip
     for name, value in rows.items():
         trace.row("META_DATA_CAPTURE", name=name, value=value)
-    said = [f"{what} is {value}" for what, value in SECRETS.items() if what not in ("other", "printed", "bytes")]
+    sentences = [f"{kind} is {value}" for kind, value in SECRETS.items() if kind not in ("other", "printed", "bytes")]
     host = trace.thread(pid=100)
-    for text in (*said, *said, "/srv/app/train.py:12", "/encoder/layer.0/MatMul", "10 / 20", "version 10.1.243.0"):
+    for text in (
+        *sentences,
+        *sentences,
+        "/srv/app/train.py:12",
+        "/encoder/layer.0/MatMul",
+        "10 / 20",
+        "version 10.1.243.0",
+    ):
         with host.nvtx(text):
             host.launch("void work<float>(float *)")
-    for text in said:
+    for text in sentences:
         trace.diagnostic(text)
     path = trace.write(tmp_path_factory.mktemp("planted") / "planted.sqlite")
     with contextlib.closing(sqlite3.connect(path)) as database, database:
-        everywhere = " and ".join(said)
+        all_sentences = " and ".join(sentences)
         database.execute("CREATE TABLE UNKNOWN (id INTEGER PRIMARY KEY, number INTEGER, data BLOB, plain, real REAL)")
-        database.execute("INSERT INTO UNKNOWN VALUES (1, ?, ?, ?, ?)", (everywhere,) * 4)
+        database.execute("INSERT INTO UNKNOWN VALUES (1, ?, ?, ?, ?)", (all_sentences,) * 4)
         database.execute(
-            "INSERT INTO UNKNOWN VALUES (2, 7, ?, ?, 0.5)", (everywhere.encode(), b"\xff" + everywhere.encode())
+            "INSERT INTO UNKNOWN VALUES (2, 7, ?, ?, 0.5)", (all_sentences.encode(), b"\xff" + all_sentences.encode())
         )
         database.execute("INSERT INTO UNKNOWN VALUES (3, NULL, x'00ff', CAST(x'6162ff63' AS TEXT), NULL)")
         database.execute("INSERT INTO StringIds VALUES (990001, ?)", (f"USER=jdoe42\0JOB={SECRETS['value']}\0",))
@@ -169,101 +178,113 @@ def planted(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def shared_one(planted, tmp_path_factory):
+def scrubbed(planted, tmp_path_factory):
     target = tmp_path_factory.mktemp("shared") / "shared.sqlite"
     return target, scrub(planted, target)
 
 
-@pytest.mark.parametrize("what", SECRETS)
-def test_what_is_private_is_in_no_table(planted, shared_one, what):
-    if what != "bytes":
-        assert SECRETS[what].encode() in planted.read_bytes()
-    assert SECRETS[what].encode() not in shared_one[0].read_bytes()
+@pytest.mark.parametrize("kind", SECRETS)
+def test_no_secret_is_in_the_scrubbed_file(planted, scrubbed, kind):
+    if kind != "bytes":
+        assert SECRETS[kind].encode() in planted.read_bytes()
+    assert SECRETS[kind].encode() not in scrubbed[0].read_bytes()
 
 
-def test_what_is_not_private_stays(shared_one):
-    content = shared_one[0].read_bytes()
+def test_texts_that_are_not_private_stay(scrubbed):
+    content = scrubbed[0].read_bytes()
     for text in (b"/program/train.py:12", b"/encoder/layer.0/MatMul", b"10 / 20", b"version 10.1.243.0", b"libfoo.so.1",
                  b"void work<float>(float *)", b"python3"):  # fmt: skip
         assert text in content, text
 
 
-def test_stand_ins_are_the_same_everywhere(planted, shared_one):
-    """Texts that are equal stay equal, those that differ stay different: in each table, and from table to table."""
+def test_replacements_are_the_same_in_all_tables(planted, scrubbed):
+    """Equal texts stay equal, and different texts stay different: within each table, and between tables."""
     query = "SELECT text FROM NVTX_EVENTS ORDER BY rowid"
     with (
-        contextlib.closing(sqlite3.connect(planted)) as one,
-        contextlib.closing(sqlite3.connect(shared_one[0])) as other,
+        contextlib.closing(sqlite3.connect(planted)) as original,
+        contextlib.closing(sqlite3.connect(scrubbed[0])) as copy,
     ):
         before, after = (
             [row[0] for row in database.execute(query)]
             + [row[0] for row in database.execute("SELECT text FROM DIAGNOSTIC_EVENT ORDER BY rowid")]
-            for database in (one, other)
+            for database in (original, copy)
         )
         assert len(set(before)) == len(set(after)) == len(set(zip(before, after, strict=True)))
-        tables = [name for (name,) in one.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()]
+        tables = [
+            name for (name,) in original.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        ]
         for table in tables:
             if not table.startswith("META_DATA") and not table.endswith("_ENV"):
                 count = f"SELECT count(*) FROM {table}"
-                assert one.execute(count).fetchone() == other.execute(count).fetchone(), table
-        assert other.execute("SELECT typeof(number), data, typeof(plain) FROM UNKNOWN WHERE id = 3").fetchone() == (
+                assert original.execute(count).fetchone() == copy.execute(count).fetchone(), table
+        assert copy.execute("SELECT typeof(number), data, typeof(plain) FROM UNKNOWN WHERE id = 3").fetchone() == (
             "null", b"", "text",
         )  # fmt: skip
-        assert other.execute("SELECT number, real FROM UNKNOWN WHERE id = 2").fetchone() == (7, 0.5)
+        assert copy.execute("SELECT number, real FROM UNKNOWN WHERE id = 2").fetchone() == (7, 0.5)
 
 
 @pytest.mark.slow
-def test_every_report_says_the_same_by_another_comparison(planted, shared_one):
-    """Column by column, in order: sums of numbers, which no sorting hides."""
-    with nsys_insight.open(planted, use_cache=False) as one, nsys_insight.open(shared_one[0], use_cache=False) as other:
-        compared = 0
-        for name in built_in():
+def test_every_report_has_the_same_sums(planted, scrubbed):
+    """Compare the sums of all numeric columns, in the order of the columns."""
+    with (
+        nsys_insight.open(planted, use_cache=False) as original,
+        nsys_insight.open(scrubbed[0], use_cache=False) as copy,
+    ):
+        column_count = 0
+        for name in built_in_packs():
             if name == "fusion-candidate":
                 continue
-            before, after = (trace.run(name) for trace in (one, other))
+            before, after = (trace.run(name) for trace in (original, copy))
             assert before.shape == after.shape, name
             for column in before.columns:
                 if before[column].dtype.is_numeric():
-                    compared += 1
+                    column_count += 1
                     assert before[column].sum() == pytest.approx(after[column].sum(), rel=1e-9), (name, column)
-        assert compared > 100
-    assert shared_one[1].differing == []
+        assert column_count > 100
+    assert scrubbed[1].differing_reports == []
 
 
-def test_nothing_is_written_where_a_report_differs(planted, tmp_path, monkeypatch):
+def test_no_file_is_written_if_a_report_differs(planted, tmp_path, monkeypatch):
     def copy(source, target, *_):
         with contextlib.closing(sqlite3.connect(target)) as database, database:
             shutil.copyfile(source, target)
             database.execute("DELETE FROM CUPTI_ACTIVITY_KIND_MEMCPY WHERE rowid = 1")
 
-    monkeypatch.setattr(scrubbing, "copy", copy)
-    few = {name: built_in()[name] for name in ("top", "copies", "api")}
-    monkeypatch.setattr(verify, "built_in", lambda: few)
+    monkeypatch.setattr(scrubbing, "copy_export", copy)
+    few_packs = {name: built_in_packs()[name] for name in ("top", "copies", "api")}
+    monkeypatch.setattr(verify, "built_in_packs", lambda: few_packs)
     with pytest.raises(QueryError, match=r"different numbers in .*copies"):
         scrub(planted, tmp_path / "shared.sqlite")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow
-def test_what_still_looks_like_a_secret_is_listed(tmp_path, planted):
+def test_remaining_random_texts_are_listed(tmp_path, planted):
     trace = Path(shutil.copy(planted, tmp_path / "trace.sqlite"))
     random = "aGVsbG8gd29ybGQgMTIzNDU2Nzg5"
     with contextlib.closing(sqlite3.connect(trace)) as database, database:
         database.execute("INSERT INTO NVTX_EVENTS (text, start, eventType, globalTid) VALUES (?, 1, 34, 1)", (random,))
-    code, out, err = ran(trace, "-o", tmp_path / "shared.sqlite", "--format", "csv")
+    code, out, err = run_scrub(trace, "-o", tmp_path / "shared.sqlite", "--format", "csv")
     assert code == 0, err
     assert f"NVTX_EVENTS.text,looks random,{random},1" in out
     assert "reports give the same numbers" in err
 
 
 @pytest.mark.slow
-def test_reports_that_tell_kernels_by_what_they_are_called_may_differ_where_names_are_hashed(planted, tmp_path):
-    made = scrub(planted, tmp_path / "shared.sqlite", names=True)
-    assert set(made.differing) <= {"classify-kernels", "fusion", "fusion-candidate", "launch-census", "top", "roofline"}
+def test_with_hashed_names_only_reports_that_use_kernel_names_may_differ(planted, tmp_path):
+    result = scrub(planted, tmp_path / "shared.sqlite", names=True)
+    assert set(result.differing_reports) <= {
+        "classify-kernels",
+        "fusion",
+        "fusion-candidate",
+        "launch-census",
+        "top",
+        "roofline",
+    }
 
 
 @pytest.mark.slow
-def test_names_of_kernels_are_hashed(planted, tmp_path, uncompared):
+def test_names_of_kernels_are_hashed(planted, tmp_path, skip_comparison):
     for number, key in enumerate(("a", "a", None)):
         scrub(planted, tmp_path / f"{number}.sqlite", names=True, key=key)
     names = []
@@ -272,28 +293,28 @@ def test_names_of_kernels_are_hashed(planted, tmp_path, uncompared):
         with nsys_insight.open(tmp_path / f"{number}.sqlite") as trace:
             names.append(frozenset(row.name for row in trace.rows("SELECT DISTINCT name FROM kernels")))
     with nsys_insight.open(planted) as trace:
-        assert {len(each) for each in names} == {len(trace.rows("SELECT DISTINCT name FROM kernels"))}
+        assert {len(run_names) for run_names in names} == {len(trace.rows("SELECT DISTINCT name FROM kernels"))}
     assert names[0] == names[1]
     assert names[2] != names[0], "without a key they match nothing"
 
 
 @pytest.mark.slow
-def test_times_are_shifted_and_dates_are_none(planted, tmp_path, monkeypatch):
-    later = everything().shifted(10**15).write(tmp_path / "later.sqlite")
+def test_times_are_shifted_and_dates_are_removed(planted, tmp_path, monkeypatch):
+    later = make_full_trace().shifted(10**15).write(tmp_path / "later.sqlite")
     for path in (later, planted):
         scrub(path, tmp_path / "shared.sqlite", shift_times=True, force=True)
-        with nsys_insight.open(path) as one, nsys_insight.open(tmp_path / "shared.sqlite") as other:
+        with nsys_insight.open(path) as original, nsys_insight.open(tmp_path / "shared.sqlite") as copy:
             before, after = (
-                trace.rows("SELECT min(start_ns) AS s, max(end_ns) AS e FROM wall")[0] for trace in (one, other)
+                trace.rows("SELECT min(start_ns) AS s, max(end_ns) AS e FROM wall")[0] for trace in (original, copy)
             )
             assert (after.s, after.e) == (0, before.e - before.s)
         assert b"2026-01-02" not in (tmp_path / "shared.sqlite").read_bytes()
-        monkeypatch.setattr(scrubbing, "differing_reports", lambda *_: [])  # once is enough
+        monkeypatch.setattr(scrubbing, "find_differing_reports", lambda *_: [])  # one comparison is enough
 
 
 @pytest.mark.slow
-def test_an_odd_file_is_scrubbed_too(planted, tmp_path, uncompared):
-    """With a view, in WAL mode, with a table without row numbers."""
+def test_files_with_unusual_features_are_scrubbed(planted, tmp_path, skip_comparison):
+    """Scrub a file with a view, one in WAL mode, and one with a table without row ids."""
     for number, change in enumerate(["CREATE VIEW odd AS SELECT value FROM StringIds", "PRAGMA journal_mode = WAL",
                                      "CREATE TABLE two (a TEXT PRIMARY KEY) WITHOUT ROWID"]):  # fmt: skip
         path = Path(shutil.copy(planted, tmp_path / f"{number}.sqlite"))
@@ -306,17 +327,17 @@ def test_an_odd_file_is_scrubbed_too(planted, tmp_path, uncompared):
         assert not [value for value in SECRETS.values() if value.encode() in content]
 
 
-def test_a_report_is_exported_and_it_says_why(tmp_path, monkeypatch, planted, uncompared):
+def test_a_report_file_is_exported_with_a_note(tmp_path, monkeypatch, planted, skip_comparison):
     report = tmp_path / "run.nsys-rep"
     report.write_bytes(b"NVIDIA Tegra Profiler Report" + b"\0" * 1000)
-    said = []
+    notes = []
     monkeypatch.setattr(scrubbing, "export", lambda _, target, **__: Path(shutil.copy(planted, target)))
-    scrub(report, tmp_path / "shared.sqlite", note=said.append)
+    scrub(report, tmp_path / "shared.sqlite", note=notes.append)
     assert SECRETS["home"].encode() not in (tmp_path / "shared.sqlite").read_bytes()
-    assert "only nsys can write a report (.nsys-rep), so this writes a .sqlite, which is also a trace" in said
+    assert "only nsys can write a report (.nsys-rep), so this writes a .sqlite, which is also a trace" in notes
 
 
-def test_of_a_damaged_file_nothing_is_written(planted, tmp_path):
+def test_nothing_is_written_for_a_damaged_file(planted, tmp_path):
     content = bytearray(planted.read_bytes())
     content[20_000:60_000] = b"\xff" * 40_000
     (tmp_path / "damaged.sqlite").write_bytes(content)
@@ -327,7 +348,7 @@ def test_of_a_damaged_file_nothing_is_written(planted, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shift_times", [*sweep([False]), True])
-def test_rows_that_cannot_be_are_scrubbed_too(sample, tmp_path, shift_times):
+def test_invalid_rows_are_scrubbed_too(sample, tmp_path, shift_times):
     path = Path(shutil.copy(sample("churn"), tmp_path / "trace.sqlite"))
     with contextlib.closing(sqlite3.connect(path)) as database, database:
         for change in ("start = 9223372036854775807", "end = 'text of /home/jane'", "start = -9223372036854775808"):
@@ -338,29 +359,29 @@ def test_rows_that_cannot_be_are_scrubbed_too(sample, tmp_path, shift_times):
 
 
 @pytest.mark.slow
-def test_hostile_names_are_names(tmp_path):
-    path = hostile_names.written(tmp_path / "hostile.sqlite")
-    assert scrub(path, tmp_path / "shared.sqlite").differing == []
+def test_hostile_names_are_scrubbed_like_other_names(tmp_path):
+    path = hostile_names.write_hostile_trace(tmp_path / "hostile.sqlite")
+    assert scrub(path, tmp_path / "shared.sqlite").differing_reports == []
     assert hostile_names.INJECTION.encode() in (tmp_path / "shared.sqlite").read_bytes()
 
 
-def test_what_cannot_be_done_is_said(planted, tmp_path):
+def test_impossible_outputs_are_usage_errors(planted, tmp_path):
     (tmp_path / "there.sqlite").write_bytes(b"mine")
     for output, match in ((planted, "is the trace itself"), (tmp_path / "there.sqlite", "exists already"),
                           (tmp_path / "shared.nsys-rep", "only nsys can")):  # fmt: skip
         with pytest.raises(UsageError, match=match):
             scrub(planted, output)
     assert (tmp_path / "there.sqlite").read_bytes() == b"mine"
-    code, _, err = ran(planted)
+    code, _, err = run_scrub(planted)
     assert (code, "scrub needs a file to write to" in err) == (2, True)
-    assert ran(planted, "-o", tmp_path / "a.sqlite", "--key", "x")[0] == 2
+    assert run_scrub(planted, "-o", tmp_path / "a.sqlite", "--key", "x")[0] == 2
 
 
 # One text -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("text", "becomes"),
+    ("text", "expected"),
     [
         ("at::native::max_kernel<float>", None), ("a/b per c/d", None), ("layer 1.2.3.4.5", None),
         ("c10::add::dead", None), ("A=/usr/a:/usr/b/libc.so.6", "A=/folder_1/file_1:/folder_2/libc.so.6"),
@@ -371,8 +392,10 @@ def test_what_cannot_be_done_is_said(planted, tmp_path):
         ("memcpy@GLIBC_2.2.5", None), ("12:34:56", None), ("tok_s: 3 tokens=5 token: 7", None),
     ],
 )  # fmt: skip
-def test_a_text_is_rewritten_where_it_is_private(text, becomes):
-    assert Rewriter(Sensitive(users={"max"}, hosts={"node-a7"})).text(text) == (text if becomes is None else becomes)
+def test_only_the_private_words_of_a_text_are_rewritten(text, expected):
+    assert Rewriter(Sensitive(users={"max"}, hosts={"node-a7"})).rewrite(text) == (
+        text if expected is None else expected
+    )
 
 
 @pytest.mark.slow
@@ -388,4 +411,4 @@ def test_a_text_of_any_length_takes_bounded_time():
         "://" * 10**5,
         "~/" * 10**5,
     ):
-        rewriter.text(text)
+        rewriter.rewrite(text)

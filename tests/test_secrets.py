@@ -1,4 +1,4 @@
-"""What looks like a secret is not shown, and no copy of a trace has what nsys records of a machine and its user."""
+"""Texts that look like secrets are masked, and copies of a trace have no data of the machine or its user."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from synthetic import Trace
 
 import nsys_insight
 from nsys_insight.ingest import private
-from nsys_insight.text.secrets import MASK, is_random, masked, masked_words
+from nsys_insight.text.secrets import MASK, is_random, mask_arguments, mask_secrets
 
 REPOSITORY = Path(__file__).parents[1]
-# Nobody's keys, of the right form.
+# Invented keys of the right form.
 KEY = "sk-" + "a1B2c3D4e5F6g7H8"
 KEYS = [
     KEY, "hf_" + "Q7w8E9r0T1y2U3i4", "ghp_" + "x9Y8z7" * 6, "AKIA" + "Q3W4E5R6T7Y8U9I0", "nvapi-" + "Zx9-Cv8_Bn7Mm6Qq5",
@@ -27,14 +27,14 @@ KEYS = [
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_a_key_is_known_by_its_form_wherever_it_stands(key):
+def test_a_key_is_recognized_by_its_form_in_any_argument(key):
     for words in ([key], [f"--x={key}"], ["--header", f"Authorization: Bearer {key}"], ["sh", "-c", f"run {key} now"]):
-        assert key not in " ".join(masked_words(words))
-        assert MASK in " ".join(masked_words(words))
+        assert key not in " ".join(mask_arguments(words))
+        assert MASK in " ".join(mask_arguments(words))
 
 
 @pytest.mark.parametrize(
-    ("line", "shown"),
+    ("line", "expected"),
     [
         (["--api-key", "abc"], ["--api-key", MASK]),
         (["--hf_token=abc"], [f"--hf_token={MASK}"]),
@@ -47,8 +47,8 @@ def test_a_key_is_known_by_its_form_wherever_it_stands(key):
         (["postgres://me:pw@host/db"], [f"postgres://{MASK}@host/db"]),
     ],
 )
-def test_a_value_that_is_called_a_secret_is_one(line, shown):
-    assert masked_words(line) == shown
+def test_a_value_with_the_name_of_a_secret_is_masked(line, expected):
+    assert mask_arguments(line) == expected
 
 
 @pytest.mark.parametrize(
@@ -63,8 +63,8 @@ def test_a_value_that_is_called_a_secret_is_one(line, shown):
         ["--id", "d92473dd-e711-2517-7a44-d11dd7a88c16"],
     ],
 )
-def test_what_is_none_stays(line):
-    assert masked_words(line) == line
+def test_other_values_are_not_masked(line):
+    assert mask_arguments(line) == line
 
 
 def test_kernel_names_do_not_look_random(sample):
@@ -72,16 +72,16 @@ def test_kernel_names_do_not_look_random(sample):
         with nsys_insight.open(sample(name)) as trace:
             names = [row.name for row in trace.rows("SELECT DISTINCT name FROM kernels")]
         assert names
-        assert [masked(each) for each in names] == names
+        assert [mask_secrets(name) for name in names] == names
     assert not is_random("SupportsPmuCountersOfTheGpu")
 
 
-def test_a_mask_is_where_the_secret_is_and_nowhere_else():
-    assert masked("token=a banana") == f"token={MASK} banana"
+def test_only_the_secret_is_masked():
+    assert mask_secrets("token=a banana") == f"token={MASK} banana"
 
 
 @pytest.mark.slow
-def test_the_words_of_ten_megabytes_are_looked_at_in_bounded_time():
+def test_a_long_text_is_masked_in_bounded_time():
     for text in (
         "-" * 10**6,
         "secret" * 10**5,
@@ -90,10 +90,10 @@ def test_the_words_of_ten_megabytes_are_looked_at_in_bounded_time():
         "token:" * 10**5,
         "aB3" * 10**6,
     ):
-        masked(text, random=True)
+        mask_secrets(text, include_random=True)
 
 
-# What is shown of a trace ---------------------------------------------------------------------------------------------
+# Output about a trace ---------------------------------------------------------------------------------------------
 
 ARGUMENTS = [
     "--api-key",
@@ -108,8 +108,8 @@ SECRETS = ("opensesame", KEY, Trace.SECRET)
 
 
 @pytest.fixture
-def secretive(tmp_path):
-    """Give a trace with keys in its command line, and with an environment, a host and a user in all places for them."""
+def secret_trace(tmp_path):
+    """Write a trace with keys in its command line, and with environment, host and user names in all their tables."""
     trace = Trace()
     trace.thread().launch("k(float *)", runs=5_000)
     trace.row("META_DATA_CAPTURE", name="PROCESS_0:COMMAND", value="python3")
@@ -128,9 +128,9 @@ def secretive(tmp_path):
     return path
 
 
-def ran(*command):
-    done = run(*command, cwd=REPOSITORY)
-    return done.returncode, done.stdout, done.stderr
+def run_command(*command):
+    process = run(*command, cwd=REPOSITORY)
+    return process.returncode, process.stdout, process.stderr
 
 
 @pytest.mark.parametrize(
@@ -143,34 +143,36 @@ def ran(*command):
     ],
     ids=" ".join,
 )  # fmt: skip
-def test_keys_in_the_command_line_are_not_shown(secretive, command):
-    words = [command[0], secretive, *command[1:]] if command[0] != "ncu" else [*command[:2], secretive, *command[2:]]
-    code, out, err = ran(*words)
+def test_keys_in_the_command_line_are_not_shown(secret_trace, command):
+    words = (
+        [command[0], secret_trace, *command[1:]] if command[0] != "ncu" else [*command[:2], secret_trace, *command[2:]]
+    )
+    code, out, err = run_command(*words)
     assert not [secret for secret in SECRETS if secret in out + err]
     assert "--api-key" in out
-    assert "32" in out, "what is none is shown"
+    assert "32" in out, "values that are not secret are shown"
     assert code == (2 if "--run" in command else 0), err
 
 
 @pytest.mark.slow
-def test_the_page_shows_none(secretive, tmp_path):
-    assert ran("report", secretive, "-o", tmp_path / "page.html")[0] == 0
+def test_the_page_shows_no_secrets(secret_trace, tmp_path):
+    assert run_command("report", secret_trace, "-o", tmp_path / "page.html")[0] == 0
     page = (tmp_path / "page.html").read_text()
     assert not [secret for secret in SECRETS if secret in page]
     assert f"--api-key {MASK}" in page
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("to", ["trace.duckdb", "folder", "timeline.pftrace"])
-def test_a_conversion_hands_none_over(secretive, tmp_path, to):
-    target = tmp_path / to
-    assert ran("convert", secretive, "-o", target)[0] == 0
+@pytest.mark.parametrize("target_name", ["trace.duckdb", "folder", "timeline.pftrace"])
+def test_a_converted_file_has_no_secrets(secret_trace, tmp_path, target_name):
+    target = tmp_path / target_name
+    assert run_command("convert", secret_trace, "-o", target)[0] == 0
     files = [file for file in target.rglob("*") if file.is_file()] if target.is_dir() else [target]
     assert files
     for file in files:
         assert not [secret for secret in SECRETS if secret.encode() in file.read_bytes()], file
-    if to != "timeline.pftrace":
-        with nsys_insight.open(secretive) as before, nsys_insight.open(target) as after:
+    if target_name != "timeline.pftrace":
+        with nsys_insight.open(secret_trace) as before, nsys_insight.open(target) as after:
             for view in ("capture", "kernels", "info"):
                 answers = [
                     trace.answer(view).dicts() if view == "info" else trace.dicts(f"FROM {view} ORDER BY ALL")
@@ -180,22 +182,22 @@ def test_a_conversion_hands_none_over(secretive, tmp_path, to):
 
 
 @pytest.mark.parametrize("change", ["", "CREATE VIEW odd AS SELECT 1 AS a", "PRAGMA journal_mode = WAL"])
-def test_the_cache_holds_none(secretive, cache, change):
-    """Neither the DuckDB copy, nor the SQLite copy of a file that is not read in place."""
-    with contextlib.closing(sqlite3.connect(secretive)) as database:
+def test_the_cache_has_no_secrets(secret_trace, cache, change):
+    """Check the DuckDB copy, and the SQLite copy of a file that is not read in place."""
+    with contextlib.closing(sqlite3.connect(secret_trace)) as database:
         database.execute(change)
-    code, out, err = ran("info", secretive, "--cache")
+    code, out, err = run_command("info", secret_trace, "--cache")
     assert code == 0, err
     assert "python3 --api-key" in out
-    kept = [file for file in cache.rglob("*") if file.is_file()]
-    assert [file for file in kept if file.suffix in (".duckdb", ".sqlite")]
-    for file in kept:
+    cache_files = [file for file in cache.rglob("*") if file.is_file()]
+    assert [file for file in cache_files if file.suffix in (".duckdb", ".sqlite")]
+    for file in cache_files:
         assert Trace.SECRET.encode() not in file.read_bytes(), file
-    assert Trace.SECRET.encode() in secretive.read_bytes(), "the trace is as it was"
+    assert Trace.SECRET.encode() in secret_trace.read_bytes(), "the trace is not changed"
 
 
-def test_an_export_of_our_own_forgets_them(secretive):
-    private.forget(secretive)
-    assert Trace.SECRET.encode() not in secretive.read_bytes()
-    with nsys_insight.open(secretive) as trace:
+def test_private_data_is_removed_from_an_export(secret_trace):
+    private.remove_private(secret_trace)
+    assert Trace.SECRET.encode() not in secret_trace.read_bytes()
+    with nsys_insight.open(secret_trace) as trace:
         assert trace.rows("SELECT count(*) AS n FROM kernels")[0].n == 1

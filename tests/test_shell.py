@@ -9,9 +9,9 @@ from command_line import run
 from prompt_toolkit.document import Document
 
 import nsys_insight
-from nsys_insight.cli.commands.shell import entries
+from nsys_insight.cli.commands.shell import split_entries
 from nsys_insight.cli.prompt import Suggestions
-from nsys_insight.cli.shell_entries import Shell, commands, is_complete
+from nsys_insight.cli.shell_entries import Shell, is_complete, list_dot_commands
 from nsys_insight.errors import UsageError
 
 REPOSITORY = Path(__file__).parents[1]
@@ -30,8 +30,8 @@ def suggestions(shell):
     return Suggestions(shell)
 
 
-def suggested(suggestions, text):
-    return [found.text for found in suggestions.get_completions(Document(text), None)]
+def suggest(suggestions, text):
+    return [completion.text for completion in suggestions.get_completions(Document(text), None)]
 
 
 def test_entries_from_a_pipe():
@@ -42,13 +42,13 @@ def test_entries_from_a_pipe():
     assert result.returncode == 0
 
 
-def test_a_failed_entry_of_a_pipe_ends_it():
+def test_a_failed_entry_ends_the_pipe():
     result = run("shell", EAGER, stdin="FROM kernel;\nSELECT 1;")
     assert (result.returncode, result.stdout) == (1, "")
 
 
 def test_lines_become_entries():
-    assert list(entries(["SELECT\n", " 1;\n", "\n", ".help\n", "SELECT 2"])) == [
+    assert list(split_entries(["SELECT\n", " 1;\n", "\n", ".help\n", "SELECT 2"])) == [
         "SELECT\n 1;\n",
         "\n.help\n",
         "SELECT 2",
@@ -59,16 +59,16 @@ def test_lines_become_entries():
 
 
 @pytest.mark.parametrize("word", ["exit", "quit", "exit;", ".exit", ".quit"])
-def test_a_word_leaves(shell, word):
+def test_a_word_ends_the_shell(shell, word):
     assert is_complete(word)
     with pytest.raises(EOFError):
         shell.execute(word)
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in commands() if name not in ("exit", "save", "format", "run", "explain")]
+    "name", [name for name in list_dot_commands() if name not in ("exit", "save", "format", "run", "explain")]
 )
-def test_every_command_says_something(shell, capsys, name):
+def test_every_command_prints_something(shell, capsys, name):
     shell.execute(f".{name}")
     assert capsys.readouterr().out
 
@@ -83,7 +83,7 @@ def test_a_report_is_run_explained_and_saved(shell, capsys, tmp_path):
 
 
 @pytest.mark.slow
-def test_run_takes_what_the_command_takes(shell, capsys, tmp_path):
+def test_run_takes_the_flags_of_the_command(shell, capsys, tmp_path):
     shell.execute(".run top --step 3 --limit 1 --columns calls --format csv")
     assert capsys.readouterr().out == "calls\n20\n"
     shell.execute(f".save {tmp_path / 'all.csv'}")
@@ -112,29 +112,29 @@ def test_run_takes_what_the_command_takes(shell, capsys, tmp_path):
         ".scope --device x",
     ],
 )
-def test_what_makes_no_sense_is_a_usage_error(shell, entry):
+def test_an_invalid_entry_is_a_usage_error(shell, entry):
     with pytest.raises(UsageError):
         shell.execute(entry)
 
 
 @pytest.mark.slow
 def test_tab_suggests_views_columns_functions_names_and_commands(suggestions):
-    assert "kernels" in suggested(suggestions, "SELECT * FROM ker")
-    assert suggested(suggestions, "SELECT duration_n") == ["duration_ns"]
-    assert "family" in suggested(suggestions, "FROM kernel_names SELECT fam")
-    assert "quantile_cont(" in suggested(suggestions, "SELECT quantile_co")
-    assert "elementwise_kernel" in suggested(suggestions, "FROM kernels WHERE short_name = 'elementw")
-    assert ".schema" in suggested(suggestions, ".sch")
-    assert "--group-by" in suggested(suggestions, ".run top --gr")
-    assert suggested(suggestions, ".schema memcp") == ["memcpys"]
-    assert "--steady" in suggested(suggestions, ".scope --st")
-    assert {"--steady", "--step-range"} <= {*suggested(suggestions, ".run per-token --st")}
-    # After FROM a view, and of a view that a name stands for its columns.
-    assert suggested(suggestions, "SELECT 1 FROM duration") == []
-    assert suggested(suggestions, "SELECT k.duration_n FROM kernels AS k"[:19]) == []
-    assert suggested(suggestions, "FROM kernels AS k SELECT k.duration_n") == ["duration_ns"]
+    assert "kernels" in suggest(suggestions, "SELECT * FROM ker")
+    assert suggest(suggestions, "SELECT duration_n") == ["duration_ns"]
+    assert "family" in suggest(suggestions, "FROM kernel_names SELECT fam")
+    assert "quantile_cont(" in suggest(suggestions, "SELECT quantile_co")
+    assert "elementwise_kernel" in suggest(suggestions, "FROM kernels WHERE short_name = 'elementw")
+    assert ".schema" in suggest(suggestions, ".sch")
+    assert "--group-by" in suggest(suggestions, ".run top --gr")
+    assert suggest(suggestions, ".schema memcp") == ["memcpys"]
+    assert "--steady" in suggest(suggestions, ".scope --st")
+    assert {"--steady", "--step-range"} <= {*suggest(suggestions, ".run per-token --st")}
+    # Views after FROM, and the columns of a view after its alias.
+    assert suggest(suggestions, "SELECT 1 FROM duration") == []
+    assert suggest(suggestions, "SELECT k.duration_n FROM kernels AS k"[:19]) == []
+    assert suggest(suggestions, "FROM kernels AS k SELECT k.duration_n") == ["duration_ns"]
 
 
-def test_completions_carry_what_they_mean(suggestions):
-    (found,) = suggestions.get_completions(Document("FROM launches SELECT queue_n"), None)
-    assert "Kernel start - call end" in found.display_meta_text
+def test_completions_have_a_description(suggestions):
+    (completion,) = suggestions.get_completions(Document("FROM launches SELECT queue_n"), None)
+    assert "Kernel start - call end" in completion.display_meta_text

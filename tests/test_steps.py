@@ -14,7 +14,6 @@ from opening import open_trace, planted_path
 from synthetic import Trace
 
 from nsys_insight.errors import UsageError
-from nsys_insight.facts.steps.sequence import Rhythm, choose
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
 NAMES = sorted(path.stem for path in SAMPLES.glob("*.sqlite"))
@@ -77,7 +76,7 @@ class TestPlanted:
 
 @pytest.mark.slow
 def test_a_straggling_step_is_named_with_what_differed(tmp_path):
-    path = planted.straggling(12, which=7).write(tmp_path / "trace.sqlite")
+    path = planted.straggling(12, slow_step=7).write(tmp_path / "trace.sqlite")
     rows, method = ask(path)
     (outlier,) = [row for row in rows if row["is_outlier"]]
     assert outlier["step"] == 7
@@ -181,33 +180,6 @@ class TestRanges:
         steps, method = ask(sample("decode_eager"), {"nvtx": "prefill"})
         assert (method["method"], method["step_count"]) == ("nvtx", 1)
         assert [row["phase"] for row in steps] == ["steady"]
-
-
-class TestChoose:
-    """Which of several periods is the step."""
-
-    @staticmethod
-    def rhythm(token, occurrences, period, *, own=10, kind="kernel"):
-        return Rhythm(token, kind, occurrences, period, own, token, 0)
-
-    def test_layers_are_inside_a_step(self):
-        layer, head = self.rhythm(1, 320, 18), self.rhythm(2, 10, 590, own=40)
-        assert choose([layer, head], 1_000).period == 590
-
-    def test_what_is_logged_now_and_then_is_no_step(self):
-        step, log = self.rhythm(1, 100, 50), self.rhythm(2, 10, 501, own=1)
-        assert choose([step, log], 1_000).period == 50
-
-    def test_a_request_of_many_steps_is_no_step(self):
-        step, request = self.rhythm(1, 320, 50, kind="D2H"), self.rhythm(2, 10, 1_660, own=100)
-        assert choose([step, request], 1_000).period == 50
-
-    def test_what_reads_back_to_the_host_is_a_step(self):
-        layer, token = self.rhythm(1, 320, 18), self.rhythm(2, 10, 690, own=1, kind="D2H")
-        assert choose([layer, token], 1_000).period == 690
-
-    def test_one_operation_again_and_again_is_no_step(self):
-        assert choose([self.rhythm(1, 1_000, 1)], 1_000) is None
 
 
 class TestReal:

@@ -1,4 +1,4 @@
-"""The cache file of a big trace: facts and answers of one question stay for the next one."""
+"""The cache file of a big trace stores facts and answers for later questions."""
 
 from __future__ import annotations
 
@@ -17,59 +17,59 @@ from nsys_insight.cli.main import main
 from nsys_insight.errors import QueryError
 from nsys_insight.facts import operations
 from nsys_insight.ingest import cache_entries, store
-from nsys_insight.ingest.scope import WHOLE_TRACE
+from nsys_insight.ingest.scope import FULL_TRACE
 from nsys_insight.session import open_strategies, stored_answers
 from nsys_insight.session import store as session_store
 from nsys_insight.session.prefetch import Question
-from nsys_insight.sql.statements import split
+from nsys_insight.sql.statements import split_statements
 
 ENDLESS = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b"
 
 
 @pytest.fixture(autouse=True)
 def big(monkeypatch):
-    """Every export is a big one, and every answer is worth keeping."""
-    monkeypatch.setattr(open_strategies, "_BIG", 0)
-    monkeypatch.setattr(session_store, "_WORTH_S", 0)
+    """Treat every export as big, and every answer as worth storing."""
+    monkeypatch.setattr(open_strategies, "_BIG_BYTES", 0)
+    monkeypatch.setattr(session_store, "_MIN_SAVED_S", 0)
 
 
 @pytest.fixture
-def facts_alone(monkeypatch):
-    """Keep no answers, so that the next question asks for facts."""
-    monkeypatch.setattr(session_store, "_WORTH_S", 1e9)
+def facts_only(monkeypatch):
+    """Store no answers, so that the next question reads the facts."""
+    monkeypatch.setattr(session_store, "_MIN_SAVED_S", 1e9)
 
 
 @pytest.fixture
-def worked_out(monkeypatch):
-    """Give the queries that are run, and not read."""
-    queries, put = [], stored_answers.store
+def executed_queries(monkeypatch):
+    """Collect the queries that are run, instead of read from the cache."""
+    queries, store_result = [], stored_answers.store_result
 
-    def noting(session, table, query):
+    def record_and_store(session, table, query):
         queries.append(query)
-        return put(session, table, query)
+        return store_result(session, table, query)
 
-    monkeypatch.setattr(stored_answers, "store", noting)
+    monkeypatch.setattr(stored_answers, "store_result", record_and_store)
     return queries
 
 
-def ask(path, report, scope=WHOLE_TRACE, **params):
+def ask(path, report, scope=FULL_TRACE, **params):
     with nsys_insight.open(path, scope=scope) as trace:
         answer = trace.answer(report, **params)
         return answer.columns, answer.notes, answer.rows()
 
 
-def files(cache):
-    """Give the cache files of exports."""
+def list_cache_files(cache):
+    """List the cache files of exports."""
     return [path for path in cache.glob("*.duckdb") if not path.name.startswith("model-")]
 
 
-def kept(cache, schema):
-    """Give the tables of a schema in the cache files."""
+def stored_tables(cache, schema):
+    """List the tables of a schema in the cache files."""
     tables = set()
-    for path in files(cache):
-        with duckdb.connect(path, read_only=True) as opened:
-            named = f"SELECT table_name FROM duckdb_tables() WHERE schema_name = '{schema}' AND table_name <> 'notes'"
-            tables |= {name for (name,) in opened.execute(named).fetchall()}
+    for path in list_cache_files(cache):
+        with duckdb.connect(path, read_only=True) as database:
+            query = f"SELECT table_name FROM duckdb_tables() WHERE schema_name = '{schema}' AND table_name <> 'notes'"
+            tables |= {name for (name,) in database.execute(query).fetchall()}
     return tables
 
 
@@ -78,49 +78,49 @@ def kept(cache, schema):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("report", ["idle", "classify", "host", "gaps", "fusion"])
-def test_the_next_question_finds_the_facts_of_the_last_one(report, sample, cache, found):
+def test_the_next_question_finds_the_facts_of_the_last_one(report, sample, cache, computed_facts):
     first = ask(sample("decode_eager"), report)
-    assert found
-    assert kept(cache, "facts")
-    found.clear()
+    assert computed_facts
+    assert stored_tables(cache, "facts")
+    computed_facts.clear()
     assert ask(sample("decode_eager"), report) == first
-    assert not found
+    assert not computed_facts
 
 
 @pytest.mark.slow
-def test_another_question_adds_to_the_facts(facts_alone, sample, cache, found):
+def test_another_question_adds_to_the_facts(facts_only, sample, cache, computed_facts):
     ask(sample("decode_eager"), "idle")
-    idle = set(found)
+    idle = set(computed_facts)
     ask(sample("decode_eager"), "classify")
-    assert kept(cache, "facts")
-    found.clear()
+    assert stored_tables(cache, "facts")
+    computed_facts.clear()
     ask(sample("decode_eager"), "classify")
     ask(sample("decode_eager"), "idle")
     assert idle
-    assert not found
+    assert not computed_facts
 
 
 @pytest.mark.slow
-def test_what_the_user_says_about_steps_holds_for_one_question(facts_alone, sample, cache, found):
-    usual = ask(sample("decode_eager"), "per-token")
+def test_step_options_apply_to_one_question(facts_only, sample, cache, computed_facts):
+    default_answer = ask(sample("decode_eager"), "per-token")
     other = ask(sample("decode_eager"), "per-token", tokens=64)
-    assert other != usual
-    found.clear()
-    assert ask(sample("decode_eager"), "per-token") == usual
-    assert not found
+    assert other != default_answer
+    computed_facts.clear()
+    assert ask(sample("decode_eager"), "per-token") == default_answer
+    assert not computed_facts
 
 
 @pytest.mark.slow
-def test_of_a_part_of_a_trace_nothing_stays_and_nothing_is_taken(facts_alone, sample, cache, found):
-    whole = ask(sample("decode_eager"), "idle")
-    found.clear()
-    with nsys_insight.open(sample("decode_eager"), scope=WHOLE_TRACE.narrowed(nvtx="decode_step")) as trace:
-        assert trace.answer("idle").rows() != whole
-    assert "idle" in found
-    assert kept(cache, "facts")
+def test_a_scoped_trace_neither_stores_nor_reads_facts(facts_only, sample, cache, computed_facts):
+    full_answer = ask(sample("decode_eager"), "idle")
+    computed_facts.clear()
+    with nsys_insight.open(sample("decode_eager"), scope=FULL_TRACE.narrowed(nvtx="decode_step")) as trace:
+        assert trace.answer("idle").rows() != full_answer
+    assert "idle" in computed_facts
+    assert stored_tables(cache, "facts")
 
 
-def test_without_the_cache_no_fact_stays(sample, cache):
+def test_without_the_cache_no_facts_are_stored(sample, cache):
     with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:
         assert trace.answer("idle").rows()
     assert not cache.exists() or not list(cache.iterdir())
@@ -136,75 +136,75 @@ def test_facts_are_not_those_of_another_trace_in_the_same_place(sample, cache, t
 
 
 @pytest.mark.slow
-def test_facts_that_were_found_in_another_way_are_not_used(facts_alone, sample, cache, found, monkeypatch):
+def test_facts_of_other_definitions_are_not_used(facts_only, sample, cache, computed_facts, monkeypatch):
     ask(sample("decode_eager"), "idle")
-    found.clear()
-    monkeypatch.setattr(session_store, "definitions", lambda: "another version")
+    computed_facts.clear()
+    monkeypatch.setattr(session_store, "digest_definitions", lambda: "another version")
     ask(sample("decode_eager"), "idle")
-    assert found
+    assert computed_facts
 
 
 @pytest.mark.slow
 def test_answers_from_the_file_are_those_from_memory(sample, cache, monkeypatch):
     reports = ("idle", "classify", "syncs", "streams", "steps", "host", "pace")
     filed = {report: ask(sample("churn"), report) for report in reports}
-    monkeypatch.setattr(open_strategies, "_BIG", 10**12)
+    monkeypatch.setattr(open_strategies, "_BIG_BYTES", 10**12)
     assert {report: ask(sample("churn"), report) for report in reports} == filed
 
 
-def stops(trace, ask, has_begun):
-    """Tell whether a question that has begun ends within ten seconds of being stopped."""
-    asking = threading.Thread(target=ask, daemon=True)
-    asking.start()
-    assert has_begun()
-    began = time.monotonic()
-    while asking.is_alive() and time.monotonic() < began + 10:
+def stops_on_interrupt(trace, ask, wait_for_start):
+    """Return whether a running question ends within ten seconds after it is interrupted."""
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    assert wait_for_start()
+    start = time.monotonic()
+    while thread.is_alive() and time.monotonic() < start + 10:
         trace._connection.interrupt()
-        asking.join(0.05)
-    return not asking.is_alive()
+        thread.join(0.05)
+    return not thread.is_alive()
 
 
-def test_who_stops_a_question_stops_the_copy_that_is_made_for_it(sample, monkeypatch):
-    begun = threading.Event()
+def test_an_interrupt_stops_the_copy_for_the_question(sample, monkeypatch):
+    has_started = threading.Event()
 
-    def lasting(connection, *_, **__):
-        begun.set()
+    def copy_endlessly(connection, *_, **__):
+        has_started.set()
         connection.execute(ENDLESS)
 
-    monkeypatch.setattr(store, "copy_export", lasting)
+    monkeypatch.setattr(store, "copy_export", copy_endlessly)
 
     def ask():
         with suppress(duckdb.Error):
             trace._connection._files.load()
 
     with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:
-        assert stops(trace, ask, lambda: begun.wait(10))
+        assert stops_on_interrupt(trace, ask, lambda: has_started.wait(10))
 
 
 @pytest.mark.slow
-def test_steps_and_phases_are_made_of_the_same_operations(facts_alone, sample, cache, monkeypatch):
-    looks, windows = [], operations.call_windows
+def test_steps_and_phases_share_one_table_of_operations(facts_only, sample, cache, monkeypatch):
+    reads, call_windows = [], operations.call_windows
 
-    def noting(connection):
-        looks.append(connection)
-        return windows(connection)
+    def record_and_read(connection):
+        reads.append(connection)
+        return call_windows(connection)
 
-    monkeypatch.setattr(operations, "call_windows", noting)
+    monkeypatch.setattr(operations, "call_windows", record_and_read)
 
-    def phases():
+    def read_phases():
         with nsys_insight.open(sample("decode_eager")) as trace:
             trace.rows("FROM steps")
             return trace.rows("FROM phase_steps ORDER BY phase_step")
 
-    in_file = phases()
-    assert len(looks) == 1
-    monkeypatch.setattr(open_strategies, "_BIG", 10**12)
-    assert phases() == in_file != []
-    assert len(looks) == 2  # in memory, too
+    in_file = read_phases()
+    assert len(reads) == 1
+    monkeypatch.setattr(open_strategies, "_BIG_BYTES", 10**12)
+    assert read_phases() == in_file != []
+    assert len(reads) == 2  # in memory, too
 
 
 @pytest.mark.slow
-def test_where_no_cache_folder_can_be_written_to_the_answer_is_the_same(sample, cache, monkeypatch):
+def test_without_a_writable_cache_folder_the_answer_is_the_same(sample, cache, monkeypatch):
     first = ask(sample("decode_eager"), "idle")
     monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", "/proc/nsys-insight")
     assert ask(sample("decode_eager"), "idle") == first
@@ -213,7 +213,7 @@ def test_where_no_cache_folder_can_be_written_to_the_answer_is_the_same(sample, 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root mounts a small disk")
 @pytest.mark.parametrize("size_kb", [12, 16, 64, 500])
-def test_on_a_full_disk_they_are_found_in_memory(sample, tmp_path, monkeypatch, size_kb):
+def test_on_a_full_disk_facts_are_computed_in_memory(sample, tmp_path, monkeypatch, size_kb):
     with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:
         expected = trace.answer("idle").rows()
     disk = tmp_path / "disk"
@@ -226,7 +226,7 @@ def test_on_a_full_disk_they_are_found_in_memory(sample, tmp_path, monkeypatch, 
         assert ask(sample("decode_eager"), "idle")[-1] == expected
         assert not list(disk.rglob(".nsys-insight-*"))
     finally:
-        subprocess.run(["umount", "-l", disk], check=True)  # this process still has what it kept
+        subprocess.run(["umount", "-l", disk], check=True)  # this process still has open files
 
 
 # Answers
@@ -236,17 +236,17 @@ def test_on_a_full_disk_they_are_found_in_memory(sample, tmp_path, monkeypatch, 
 @pytest.mark.parametrize(
     "report", ["top", "idle", "classify", "host", "steps", "fusion", "per-token", "nvtx", "copies"]
 )
-def test_an_answer_is_read_with_its_columns_and_notes(report, sample, worked_out):
+def test_a_stored_answer_has_its_columns_and_notes(report, sample, executed_queries):
     first = ask(sample("decode_eager"), report)
-    assert worked_out
-    worked_out.clear()
+    assert executed_queries
+    executed_queries.clear()
     assert ask(sample("decode_eager"), report) == first
-    assert not worked_out
+    assert not executed_queries
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["diagnose", "report"])
-def test_a_diagnosis_and_a_page_are_made_of_answers_that_are_read(command, sample, worked_out, tmp_path, monkeypatch):
+def test_a_diagnosis_and_a_page_use_stored_answers(command, sample, executed_queries, tmp_path, monkeypatch):
     path = tmp_path / "answer.html" if command == "report" else tmp_path / "answer.md"
 
     def run():
@@ -258,21 +258,21 @@ def test_a_diagnosis_and_a_page_are_made_of_answers_that_are_read(command, sampl
         return path.read_text()
 
     first = run()
-    assert worked_out
-    worked_out.clear()
+    assert executed_queries
+    executed_queries.clear()
     assert run() == first
-    assert not worked_out
+    assert not executed_queries
 
 
 @pytest.mark.slow
-def test_another_question_adds_to_them(sample, cache, worked_out):
+def test_another_question_adds_to_the_answers(sample, cache, executed_queries):
     ask(sample("decode_eager"), "top")
     ask(sample("decode_eager"), "idle")
-    worked_out.clear()
+    executed_queries.clear()
     ask(sample("decode_eager"), "top")
     ask(sample("decode_eager"), "idle")
-    assert not worked_out
-    assert len(files(cache)) == 1
+    assert not executed_queries
+    assert len(list_cache_files(cache)) == 1
 
 
 @pytest.mark.slow
@@ -281,43 +281,43 @@ def test_another_question_adds_to_them(sample, cache, worked_out):
     [("per-token", {"tokens": 64}), ("gaps", {"min_gap_ns": 50_000}), ("top", {"group_by": "nvtx"})],
 )
 def test_a_question_with_other_options_is_another_one(report, params, sample):
-    usual = ask(sample("decode_eager"), report)
+    default_answer = ask(sample("decode_eager"), report)
     other = ask(sample("decode_eager"), report, **params)
-    assert other != usual
+    assert other != default_answer
     assert ask(sample("decode_eager"), report, **params) == other
-    assert ask(sample("decode_eager"), report) == usual
+    assert ask(sample("decode_eager"), report) == default_answer
 
 
 @pytest.mark.slow
-def test_of_a_part_of_a_trace_nothing_is_kept_and_nothing_is_taken(sample, cache, worked_out):
-    part = WHOLE_TRACE.narrowed(nvtx="decode_step")
+def test_a_scoped_trace_neither_stores_nor_reads_answers(sample, cache, executed_queries):
+    part = FULL_TRACE.narrowed(nvtx="decode_step")
     ask(sample("decode_eager"), "top", part)
-    assert not kept(cache, "results")
-    whole = ask(sample("decode_eager"), "top")
-    worked_out.clear()
-    assert ask(sample("decode_eager"), "top", part) != whole
-    assert worked_out
+    assert not stored_tables(cache, "results")
+    full_answer = ask(sample("decode_eager"), "top")
+    executed_queries.clear()
+    assert ask(sample("decode_eager"), "top", part) != full_answer
+    assert executed_queries
 
 
 @pytest.mark.slow
-def test_where_the_user_has_definitions_nothing_is_taken(sample, worked_out):
+def test_with_user_definitions_no_stored_answer_is_read(sample, executed_queries):
     with nsys_insight.open(sample("decode_eager")) as trace:
         before = trace.answer("top").rows()
-    worked_out.clear()
+    executed_queries.clear()
     with nsys_insight.open(sample("decode_eager")) as trace:
-        (own,) = split("CREATE MACRO twice(x) AS 2 * x")
-        trace.define(own)
+        (definition,) = split_statements("CREATE MACRO twice(x) AS 2 * x")
+        trace.define(definition)
         assert trace.answer("top").rows() == before
-    assert worked_out
+    assert executed_queries
 
 
-def test_a_query_of_the_user_is_run_each_time(sample, cache, worked_out):
+def test_a_user_query_is_run_each_time(sample, cache, executed_queries):
     for _ in range(2):
-        worked_out.clear()
+        executed_queries.clear()
         with nsys_insight.open(sample("decode_eager")) as trace:
             trace.query("SELECT count(*) FROM kernels")
-        assert worked_out
-    assert not kept(cache, "results")
+        assert executed_queries
+    assert not stored_tables(cache, "results")
 
 
 @pytest.mark.slow
@@ -330,94 +330,98 @@ def test_an_answer_is_not_that_of_another_trace_in_the_same_place(sample, tmp_pa
 
 
 @pytest.mark.slow
-def test_an_answer_by_other_definitions_is_not_used(sample, worked_out, monkeypatch):
+def test_an_answer_of_other_definitions_is_not_used(sample, executed_queries, monkeypatch):
     ask(sample("decode_eager"), "top")
-    worked_out.clear()
-    monkeypatch.setattr(session_store, "definitions", lambda: "another version")
+    executed_queries.clear()
+    monkeypatch.setattr(session_store, "digest_definitions", lambda: "another version")
     ask(sample("decode_eager"), "top")
-    assert worked_out
+    assert executed_queries
 
 
-def test_an_answer_with_data_of_ncu_is_not_one_without(sample, tmp_path):
+def test_answers_with_and_without_ncu_data_have_different_keys(sample, tmp_path):
     (tmp_path / "trace.ncu.duckdb").touch()
     keys = set()
     for ncu in (None, tmp_path / "trace.ncu.duckdb"):
-        kept_of = session_store.Store(duckdb.connect(), sample("decode_eager"), ncu, lasting=False)
-        keys.add(kept_of._key("internal.answer_1", Question("FROM a")))
-        kept_of.close()
+        answers = session_store.Store(duckdb.connect(), sample("decode_eager"), ncu, is_persistent=False)
+        keys.add(answers._key("internal.answer_1", Question("FROM a")))
+        answers.close()
     assert len(keys) == 2
 
 
-def test_what_is_made_of_an_answer_is_known_by_that_answer(sample):
-    answers = session_store.Store(duckdb.connect(), sample("decode_eager"), None, lasting=False)
-    one, other = (answers._key(f"internal.answer_{number}", Question(f"SELECT {number}")) for number in (1, 2))
-    made = [answers._key(f"internal.answer_{at + 2}", Question(f"FROM internal.answer_{at}")) for at in (1, 2)]
-    again = answers._key("internal.answer_5", Question("SELECT 1"))
-    assert again == one != other
-    assert made[0] != made[1]
-    assert answers._key("internal.answer_6", Question("FROM internal.answer_5")) == made[0]
+def test_the_key_of_a_derived_answer_depends_on_its_source(sample):
+    answers = session_store.Store(duckdb.connect(), sample("decode_eager"), None, is_persistent=False)
+    first_key, second_key = (
+        answers._key(f"internal.answer_{number}", Question(f"SELECT {number}")) for number in (1, 2)
+    )
+    derived_keys = [
+        answers._key(f"internal.answer_{number + 2}", Question(f"FROM internal.answer_{number}")) for number in (1, 2)
+    ]
+    repeated_key = answers._key("internal.answer_5", Question("SELECT 1"))
+    assert repeated_key == first_key != second_key
+    assert derived_keys[0] != derived_keys[1]
+    assert answers._key("internal.answer_6", Question("FROM internal.answer_5")) == derived_keys[0]
     assert not answers._key("internal.answer_7", Question("FROM internal.answer_99"))
     answers.close()
 
 
 @pytest.mark.slow
-def test_a_long_answer_is_not_kept(sample, worked_out, monkeypatch):
-    monkeypatch.setattr(store, "_MOST_ROWS", 3)
+def test_a_long_answer_is_not_stored(sample, executed_queries, monkeypatch):
+    monkeypatch.setattr(store, "_MAX_ROWS", 3)
     ask(sample("decode_eager"), "top")
-    worked_out.clear()
+    executed_queries.clear()
     ask(sample("decode_eager"), "top")
-    assert worked_out
+    assert executed_queries
 
 
-def test_quick_answers_are_not_kept(sample, cache, monkeypatch):
-    monkeypatch.setattr(session_store, "_WORTH_S", 1000)
+def test_quick_answers_are_not_stored(sample, cache, monkeypatch):
+    monkeypatch.setattr(session_store, "_MIN_SAVED_S", 1000)
     ask(sample("decode_eager"), "top")
-    assert not kept(cache, "results")
+    assert not stored_tables(cache, "results")
 
 
 @pytest.mark.slow
-def test_of_many_answers_the_old_ones_go(sample, worked_out, monkeypatch):
-    monkeypatch.setattr(store, "_MOST_RESULTS", 1)
+def test_the_oldest_of_many_answers_are_removed(sample, executed_queries, monkeypatch):
+    monkeypatch.setattr(store, "_MAX_RESULTS", 1)
     ask(sample("decode_eager"), "top")
     ask(sample("decode_eager"), "idle")
-    worked_out.clear()
+    executed_queries.clear()
     ask(sample("decode_eager"), "idle")
-    assert not worked_out
+    assert not executed_queries
     ask(sample("decode_eager"), "top")
-    assert worked_out
+    assert executed_queries
 
 
-def test_without_the_cache_no_answer_stays(sample, cache):
+def test_without_the_cache_no_answer_is_stored(sample, cache):
     with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:
         trace.answer("top").rows()
     assert not cache.exists() or not list(cache.iterdir())
 
 
 @pytest.mark.slow
-def test_a_damaged_file_is_made_anew(sample, cache, monkeypatch):
+def test_a_damaged_file_is_built_again(sample, cache, monkeypatch):
     first = ask(sample("decode_eager"), "top")
-    (path,) = files(cache)
+    (path,) = list_cache_files(cache)
     status, data = path.stat(), bytearray(path.read_bytes())
     data[len(data) // 4 : len(data) // 2] = bytes(len(data) // 2 - len(data) // 4)
     path.write_bytes(data)
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-    monkeypatch.setattr(cache_entries, "_is_sound", lambda _: True)
+    monkeypatch.setattr(cache_entries, "_is_intact", lambda _: True)
     assert ask(sample("decode_eager"), "top") == first
     assert ask(sample("decode_eager"), "top") == first
 
 
 @pytest.mark.slow
-def test_who_interrupts_the_reading_of_one_damages_none(sample, cache, worked_out, monkeypatch):
+def test_an_interrupted_read_does_not_damage_stored_answers(sample, cache, executed_queries, monkeypatch):
     ask(sample("decode_eager"), "top")
 
-    def interrupted(*_):
+    def interrupt(*_):
         raise duckdb.InterruptException
 
     with nsys_insight.open(sample("decode_eager")) as trace, monkeypatch.context() as patched:
-        patched.setattr(session_store.Store, "take", interrupted)
+        patched.setattr(session_store.Store, "take", interrupt)
         with pytest.raises(QueryError):
             trace.answer("top")
-    assert kept(cache, "results")
-    worked_out.clear()
+    assert stored_tables(cache, "results")
+    executed_queries.clear()
     ask(sample("decode_eager"), "top")
-    assert not worked_out
+    assert not executed_queries

@@ -1,4 +1,4 @@
-"""Synthetic traces look like nsys's own, and say what they were told to say."""
+"""Synthetic traces have the tables of real exports, and contain exactly the planted events."""
 
 from __future__ import annotations
 
@@ -17,49 +17,49 @@ from synthetic_schema import ENUMS, TABLES, VERSIONS
 
 REPOSITORY = Path(__file__).parents[1]
 SHARED = REPOSITORY.parent / "shared"
-OTHERS = "traces/decode_metrics.25 traces/churn.23 traces/decode_eager.25 foreign/saxpy_mpi.a100.nsys2022_2"
+SHARED_NAMES = "traces/decode_metrics.25 traces/churn.23 traces/decode_eager.25 foreign/saxpy_mpi.a100.nsys2022_2"
 REAL = [
     *sorted((REPOSITORY / "sample_traces").glob("*.sqlite")),
-    *(real for name in OTHERS.split() if (real := SHARED / f"{name}.sqlite").exists()),
+    *(real for name in SHARED_NAMES.split() if (real := SHARED / f"{name}.sqlite").exists()),
 ]
 
 
-def everything() -> Trace:
-    """A trace with a row in every table."""
+def make_full_trace() -> Trace:
+    """Make a trace with a row in every table."""
     trace = Trace().diagnostic("CUDA injection initialized successfully.", severity="Info")
-    trace.overhead("CUPTI Buffer flush", 10, 20).gpu_metric("SMs Active [Throughput %]", at=5, value=80)
+    trace.overhead("CUPTI Buffer flush", 10, 20).gpu_metric("SMs Active [Throughput %]", time=5, value=80)
     describe_payloads(trace)
     host = trace.thread()
     with host.nvtx("step", domain="app"):
         host.launch("void ns::gemm<float>(float *)", driver="cuLaunchKernel")
         host.copy("H2D", 64, blocking=True, source="pageable").memset(8).malloc(128).free().record(1)
-        host.graph_launch(whole=500).graph_launch(kernels=[("a", 1)]).sync("event", event=1).osrt("poll")
-    host.page_faults(at=host.now).page_faults(at=host.now, runs=10, device=0)
-    with host.inside(("main", "/app/main")):
+        host.graph_launch(graph_ns=500).graph_launch(kernels=[("a", 1)]).sync("event", event=1).osrt("poll")
+    host.page_faults(start=host.now).page_faults(start=host.now, runs=10, device=0)
+    with host.call_stack(("main", "/app/main")):
         host.call("cudaGetDevice")
     host.sample(host.now, ("main", "/app/main")).off_cpu(host.now, host.now + 10)
     trace.chain("OSRT_CALLCHAINS", 1, [("poll", "/lib/libc.so.6")])
     return trace
 
 
-def shape(path: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """Name, type, NOT NULL and key of each column of each table."""
+def read_columns(path: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """Return name, type, NOT NULL and key of each column of each table."""
     db = sqlite3.connect(path)
     names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid")]
-    found = {name: [(c[1], c[2], c[3], c[5]) for c in db.execute(f'PRAGMA table_info("{name}")')] for name in names}
+    columns = {name: [(c[1], c[2], c[3], c[5]) for c in db.execute(f'PRAGMA table_info("{name}")')] for name in names}
     db.close()
-    return found
+    return columns
 
 
-def version_of(path: Path) -> str:
-    """Which nsys wrote an export, as the first two numbers."""
+def read_version(path: Path) -> str:
+    """Return the version of nsys that wrote an export: its first two numbers."""
     tables = oracle.read(path)
     rows = [*tables["META_DATA_EXPORT"], *tables["EXPORT_META_DATA"]]
     version = next(row["value"] for row in rows if row["name"] == "EXPORT_PRODUCT_VERSION")
     return ".".join(version.split(".")[:2])
 
 
-def query(path: Path, sql: str) -> list[Any]:
+def run_query(path: Path, sql: str) -> list[Any]:
     db = sqlite3.connect(path)
     db.text_factory = bytes
     rows = db.execute(sql).fetchall()
@@ -72,69 +72,71 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "trace.sqlite"
 
 
-class TestTheFile:
+class TestFile:
     @pytest.mark.parametrize("real", REAL, ids=lambda real: real.name)
     def test_its_tables_are_those_of_the_real_export(self, real: Path, path: Path) -> None:
-        version = version_of(real)
-        ours = shape(everything().write(path, version, lazy=False, without_tables=lost(version)))
-        theirs = shape(real)
-        both = ours.keys() & theirs.keys()
-        assert {name: ours[name] for name in both} == {name: theirs[name] for name in both}
-        assert both >= {"StringIds", "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "TARGET_INFO_GPU"}
-        if version == "2022.2":  # a real export that holds empty tables too: nothing may be ours alone
-            assert both == ours.keys()
+        version = read_version(real)
+        synthetic = read_columns(
+            make_full_trace().write(path, version, lazy=False, without_tables=missing_tables(version))
+        )
+        exported = read_columns(real)
+        common = synthetic.keys() & exported.keys()
+        assert {name: synthetic[name] for name in common} == {name: exported[name] for name in common}
+        assert common >= {"StringIds", "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "TARGET_INFO_GPU"}
+        if version == "2022.2":  # this real export also has empty tables, so it must have all of our tables
+            assert common == synthetic.keys()
 
     @pytest.mark.parametrize("real", REAL, ids=lambda real: real.name)
     def test_its_enums_are_those_of_the_real_export(self, real: Path) -> None:
-        theirs = oracle.read(real)
-        known = [name for name in ENUMS if theirs[name]]
-        for name in known:
-            assert ENUMS[name].items() <= {row["id"]: row["label"] for row in theirs[name]}.items()
-        assert bool(known) == VERSIONS[version_of(real)].has_enums
+        exported = oracle.read(real)
+        enums = [name for name in ENUMS if exported[name]]
+        for name in enums:
+            assert ENUMS[name].items() <= {row["id"]: row["label"] for row in exported[name]}.items()
+        assert bool(enums) == VERSIONS[read_version(real)].has_enums
 
     def test_it_has_every_table_when_every_table_has_rows(self, path: Path) -> None:
-        assert set(shape(everything().write(path))) == {*TABLES, *ENUMS}
+        assert set(read_columns(make_full_trace().write(path))) == {*TABLES, *ENUMS}
 
-    def test_a_table_without_rows_is_not_there(self, path: Path) -> None:
+    def test_a_table_without_rows_does_not_exist(self, path: Path) -> None:
         Trace().thread().trace.write(path)
-        assert "CUPTI_ACTIVITY_KIND_KERNEL" not in shape(path)
+        assert "CUPTI_ACTIVITY_KIND_KERNEL" not in read_columns(path)
 
-    def test_unless_the_export_is_not_lazy(self, path: Path) -> None:
+    def test_an_export_that_is_not_lazy_has_empty_tables(self, path: Path) -> None:
         Trace().write(path, lazy=False)
-        assert query(path, "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL") == [(0,)]
+        assert run_query(path, "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL") == [(0,)]
 
     def test_it_is_the_same_each_time(self, path: Path) -> None:
-        assert everything().write(path).read_bytes() == everything().write(path).read_bytes()
+        assert make_full_trace().write(path).read_bytes() == make_full_trace().write(path).read_bytes()
 
     def test_shuffling_changes_ids_and_order_only(self, path: Path) -> None:
-        trace = everything()
+        trace = make_full_trace()
         plain, shuffled = (oracle.read(trace.write(path, shuffle=seed)) for seed in (None, 1))
         starts = [[row["start"] for row in tables["CUPTI_ACTIVITY_KIND_RUNTIME"]] for tables in (plain, shuffled)]
         assert starts[0] != starts[1]
         assert oracle.strings(plain) != oracle.strings(shuffled)
         assert trace.write(path, shuffle=1).read_bytes() != trace.write(path, shuffle=2).read_bytes()
         for table in TABLES:
-            assert contents(plain, table) == contents(shuffled, table)
+            assert sorted_rows(plain, table) == sorted_rows(shuffled, table)
 
     def test_tables_and_columns_can_be_missing_or_have_another_name(self, path: Path) -> None:
         misspelt = {"ENUM_CUDA_KERNEL_LAUNCH_TYPE": "ENUM_CUDA_KRENEL_LAUNCH_TYPE"}
         missing = {"greenContextId", "CUPTI_ACTIVITY_KIND_KERNEL.graphNodeId"}
-        everything().write(path, without_tables={"PROCESSES"}, without_columns=missing, renamed_tables=misspelt)
-        found = shape(path)
-        assert "PROCESSES" not in found
-        assert "ENUM_CUDA_KERNEL_LAUNCH_TYPE" not in found
-        assert "ENUM_CUDA_KRENEL_LAUNCH_TYPE" in found
-        named = {table: {column[0] for column in columns} for table, columns in found.items()}
-        assert not any("greenContextId" in columns for columns in named.values())
-        assert "graphNodeId" not in named["CUPTI_ACTIVITY_KIND_KERNEL"]
-        assert "graphNodeId" in named["CUPTI_ACTIVITY_KIND_MEMCPY"]
+        make_full_trace().write(path, without_tables={"PROCESSES"}, without_columns=missing, renamed_tables=misspelt)
+        tables = read_columns(path)
+        assert "PROCESSES" not in tables
+        assert "ENUM_CUDA_KERNEL_LAUNCH_TYPE" not in tables
+        assert "ENUM_CUDA_KRENEL_LAUNCH_TYPE" in tables
+        column_names = {table: {column[0] for column in columns} for table, columns in tables.items()}
+        assert not any("greenContextId" in columns for columns in column_names.values())
+        assert "graphNodeId" not in column_names["CUPTI_ACTIVITY_KIND_KERNEL"]
+        assert "graphNodeId" in column_names["CUPTI_ACTIVITY_KIND_MEMCPY"]
 
 
 class TestVersions:
     @pytest.mark.parametrize("version", ["2023.4", "2022.2"])
-    def test_rows_that_an_nsys_has_no_table_for_are_refused(self, version: str, path: Path) -> None:
+    def test_rows_without_a_table_in_that_version_are_refused(self, version: str, path: Path) -> None:
         trace = Trace()
-        trace.thread().graph_launch(whole=10)
+        trace.thread().graph_launch(graph_ns=10)
         with pytest.raises(ValueError, match=f"nsys {version} has no CUPTI_ACTIVITY_KIND_GRAPH_TRACE"):
             trace.write(path, version)
         trace.write(path, version, without_tables={"CUPTI_ACTIVITY_KIND_GRAPH_TRACE"})
@@ -143,10 +145,10 @@ class TestVersions:
         ("version", "table"),
         [("2022.2", "EXPORT_META_DATA"), ("2023.4", "META_DATA_EXPORT"), ("2025.3", "META_DATA_EXPORT")],
     )
-    def test_they_say_who_they_are(self, version: str, table: str, path: Path) -> None:
+    def test_each_version_states_its_number(self, version: str, table: str, path: Path) -> None:
         Trace().write(path, version)
-        said = query(path, f"SELECT value FROM {table} WHERE name = 'EXPORT_PRODUCT_VERSION'")
-        assert said == [(VERSIONS[version].product.encode(),)]
+        versions = run_query(path, f"SELECT value FROM {table} WHERE name = 'EXPORT_PRODUCT_VERSION'")
+        assert versions == [(VERSIONS[version].product.encode(),)]
 
     @pytest.mark.parametrize(
         ("version", "numbers"), [("2022.2", [3, 1, 2]), ("2023.4", [3, 1, 2]), ("2025.3", [2, 4, 1])]
@@ -157,14 +159,14 @@ class TestVersions:
         trace = Trace()
         trace.thread().sync("stream").sync("device").record(1).sync("event", event=1)
         trace.write(path, version)
-        found = query(path, "SELECT syncType FROM CUPTI_ACTIVITY_KIND_SYNCHRONIZATION ORDER BY start")
-        assert [number for (number,) in found] == numbers
+        types = run_query(path, "SELECT syncType FROM CUPTI_ACTIVITY_KIND_SYNCHRONIZATION ORDER BY start")
+        assert [number for (number,) in types] == numbers
 
-    def test_2022_repeats_each_runtime_call_around_it(self, path: Path) -> None:
+    def test_2022_records_each_runtime_call_twice(self, path: Path) -> None:
         trace = Trace()
-        trace.thread().launch("k", at=1_000, api=100, driver="cuLaunchKernel")
+        trace.thread().launch("k", start=1_000, api=100, driver="cuLaunchKernel")
         trace.write(path, "2022.2")
-        rows = query(
+        rows = run_query(
             path,
             "SELECT start, end, eventClass, correlationId, value FROM CUPTI_ACTIVITY_KIND_RUNTIME "
             "JOIN StringIds ON id = nameId ORDER BY eventClass",
@@ -181,10 +183,12 @@ class TestPlantedOddities:
         trace = Trace().gpu(0, name=b"H\xff200")
         trace.thread().launch(b"kern\xe9l", api_name=b"cuda\xff").range(b"st\xe9p", 0, 1)
         trace.write(path)
-        assert query(path, "SELECT typeof(name), name FROM TARGET_INFO_GPU") == [(b"text", b"H\xff200")]
-        assert query(path, "SELECT typeof(text), text FROM NVTX_EVENTS") == [(b"text", b"st\xe9p")]
-        named = "SELECT typeof(value), value FROM CUPTI_ACTIVITY_KIND_KERNEL JOIN StringIds ON id = demangledName"
-        assert query(path, named) == [(b"text", b"kern\xe9l")]
+        assert run_query(path, "SELECT typeof(name), name FROM TARGET_INFO_GPU") == [(b"text", b"H\xff200")]
+        assert run_query(path, "SELECT typeof(text), text FROM NVTX_EVENTS") == [(b"text", b"st\xe9p")]
+        kernel_names = (
+            "SELECT typeof(value), value FROM CUPTI_ACTIVITY_KIND_KERNEL JOIN StringIds ON id = demangledName"
+        )
+        assert run_query(path, kernel_names) == [(b"text", b"kern\xe9l")]
 
     def test_nulls_and_fractions_where_numbers_are_expected(self, path: Path) -> None:
         trace = Trace()
@@ -192,26 +196,26 @@ class TestPlantedOddities:
         trace.rows["CUPTI_ACTIVITY_KIND_KERNEL"][0].update(correlationId=None, end=8_000.5)
         trace.row("CUPTI_ACTIVITY_KIND_RUNTIME", start=1, end=0, nameId="cudaFree", globalTid=None)
         trace.write(path)
-        assert query(path, "SELECT correlationId, end FROM CUPTI_ACTIVITY_KIND_KERNEL") == [(None, 8_000.5)]
-        assert query(path, "SELECT globalTid, returnValue FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE end = 0") == [
+        assert run_query(path, "SELECT correlationId, end FROM CUPTI_ACTIVITY_KIND_KERNEL") == [(None, 8_000.5)]
+        assert run_query(path, "SELECT globalTid, returnValue FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE end = 0") == [
             (None, 0)
         ]
 
-    def test_every_trace_carries_an_environment_that_no_report_may_show(self, path: Path) -> None:
+    def test_every_trace_has_an_environment_with_a_secret(self, path: Path) -> None:
         Trace().write(path)
         assert Trace.SECRET.encode() in path.read_bytes()
 
 
-class TestTheClock:
-    def test_a_kernel_starts_so_long_after_its_call_ends(self) -> None:
-        assert kernels(Trace().thread(now=50).launch("k", api=100, queue=20, runs=7)) == [(170, 177)]
+class TestClock:
+    def test_a_kernel_starts_after_its_queue_time(self) -> None:
+        assert kernel_times(Trace().thread(now=50).launch("k", api=100, queue=20, runs=7)) == [(170, 177)]
 
-    def test_by_default_it_waits_for_its_stream_and_no_other(self) -> None:
-        host = Trace().thread().launch("long", at=0, api=10, runs=10_000)
+    def test_by_default_a_kernel_waits_only_for_its_stream(self) -> None:
+        host = Trace().thread().launch("long", start=0, api=10, runs=10_000)
         host.launch("next", api=10, runs=1).launch("beside", api=10, runs=1, stream=13)
-        assert kernels(host) == [(1_010, 11_010), (11_010, 11_011), (1_030, 1_031)]
+        assert kernel_times(host) == [(1_010, 11_010), (11_010, 11_011), (1_030, 1_031)]
 
-    def test_a_blocking_copy_returns_when_it_is_done_and_another_at_once(self) -> None:
+    def test_a_blocking_copy_returns_when_it_is_done_and_an_asynchronous_one_at_once(self) -> None:
         host = Trace().thread().copy("D2H", 1, api=10, queue=5, runs=100, blocking=True)
         assert host.now == 115
         assert host.copy("D2H", 1, api=10, queue=5, runs=100).now == 125
@@ -223,12 +227,12 @@ class TestTheClock:
 
     def test_a_graphs_kernels_follow_each_other_under_one_call(self) -> None:
         host = Trace().thread().graph_launch(kernels=[("a", 10), ("b", 20)], api=100, queue=50, gap=5)
-        assert kernels(host) == [(150, 160), (165, 185)]
+        assert kernel_times(host) == [(150, 160), (165, 185)]
         rows = host.trace.rows["CUPTI_ACTIVITY_KIND_KERNEL"]
         assert {row["correlationId"] for row in rows} == {1}
         assert len({row["graphNodeId"] for row in rows}) == 2
 
-    def test_ids_are_counted_per_process_and_can_be_set_apart(self) -> None:
+    def test_ids_are_counted_per_process_and_can_start_elsewhere(self) -> None:
         trace = Trace()
         for host in (trace.thread(pid=1, tid=1), trace.thread(pid=1, tid=2), trace.thread(pid=2)):
             host.call("cudaFree_v3020")
@@ -249,36 +253,36 @@ class TestTheClock:
 def test_random_traces_are_unambiguous(trace: Trace) -> None:
     """Calls of a thread do not touch, ranges of a thread nest, and no kernel ends before it starts."""
     calls = [row for row in trace.rows["CUPTI_ACTIVITY_KIND_RUNTIME"] if row["eventClass"] == 0]
-    for a, b in pairs(calls):
+    for a, b in thread_pairs(calls):
         assert a["end"] < b["start"] or b["end"] < a["start"]
-    for a, b in pairs([row for row in trace.rows["NVTX_EVENTS"] if row["eventType"] == 59]):
+    for a, b in thread_pairs([row for row in trace.rows["NVTX_EVENTS"] if row["eventType"] == 59]):
         (a_start, a_end), (b_start, b_end) = sorted((row["start"], row["end"] or 10**12) for row in (a, b))
         assert a_end < b_start or (a_start < b_start and b_end <= a_end)
     assert all(row["start"] <= row["end"] for row in trace.rows["CUPTI_ACTIVITY_KIND_KERNEL"])
 
 
-def pairs(rows: list[Any]) -> list[tuple[Any, Any]]:
-    """Pairs of different rows of one thread."""
+def thread_pairs(rows: list[Any]) -> list[tuple[Any, Any]]:
+    """List pairs of different rows of one thread."""
     return [(a, b) for a in rows for b in rows if a is not b and a["globalTid"] == b["globalTid"]]
 
 
-def kernels(host: Any) -> list[tuple[int, int]]:
+def kernel_times(host: Any) -> list[tuple[int, int]]:
     return [(row["start"], row["end"]) for row in host.trace.rows["CUPTI_ACTIVITY_KIND_KERNEL"]]
 
 
-def lost(version: str) -> set[str]:
-    """The tables that an nsys does not know."""
+def missing_tables(version: str) -> set[str]:
+    """Return the tables that a version of nsys does not have."""
     return {name for name in TABLES if not VERSIONS[version].has(name)}
 
 
-def contents(tables: oracle.Tables, name: str) -> list[str]:
-    """A table's rows in an order of their own, strings in place of their ids."""
-    named = oracle.strings(tables)
+def sorted_rows(tables: oracle.Tables, name: str) -> list[str]:
+    """Return the sorted rows of a table, with strings instead of their ids."""
+    strings = oracle.strings(tables)
     ids = {"nameId", "textId", "demangledName", "shortName", "mangledName"}
     if name.endswith("CALLCHAINS"):
         ids = {"symbol", "module"}
     rows = [
-        {key: named.get(value, value) if key in ids else value for key, value in row.items()} for row in tables[name]
+        {key: strings.get(value, value) if key in ids else value for key, value in row.items()} for row in tables[name]
     ]
     if name == "StringIds":
         rows = [{"value": row["value"]} for row in rows]

@@ -1,4 +1,4 @@
-"""The model as a template: made once, copied into each connection, and never needed for correctness."""
+"""The model as a template: built once, copied into each connection, and not needed for correct answers."""
 
 from __future__ import annotations
 
@@ -8,65 +8,65 @@ import pytest
 import nsys_insight
 from nsys_insight.ingest import cache_folder
 from nsys_insight.model import template, views
-from nsys_insight.model.producers import every_table
+from nsys_insight.model.producers import fact_tables
 
 
 @pytest.fixture(autouse=True)
-def unused(monkeypatch):
+def forget_template(monkeypatch):
     """Forget the template that this process has used."""
     monkeypatch.setattr(template, "_in_use", {})
 
 
-def names(connection, kind):
-    found = f"SELECT schema_name, {kind}_name FROM duckdb_{kind}s() WHERE NOT internal"
-    return set(connection.execute(found).fetchall())
+def list_names(connection, kind):
+    query = f"SELECT schema_name, {kind}_name FROM duckdb_{kind}s() WHERE NOT internal"
+    return set(connection.execute(query).fetchall())
 
 
 @pytest.mark.slow
-def test_a_copy_has_what_the_files_create():
+def test_a_copy_has_all_views_and_tables():
     with duckdb.connect() as copied, duckdb.connect() as created:
         template.copy_into(copied)
-        template.create(created)
+        template.create_model(created)
         for kind in ("view", "table"):
-            assert names(copied, kind) == names(created, kind)
-        assert names(copied, "view") >= {("main", name) for name in views.documented()}
-        assert names(copied, "view") >= {("facts", name) for name in every_table()}
-        assert not names(copied, "table")
+            assert list_names(copied, kind) == list_names(created, kind)
+        assert list_names(copied, "view") >= {("main", name) for name in views.documented_views()}
+        assert list_names(copied, "view") >= {("facts", name) for name in fact_tables()}
+        assert not list_names(copied, "table")
 
 
 @pytest.mark.slow
 def test_views_have_their_comments():
     with duckdb.connect() as connection:
         template.copy_into(connection)
-        without = "SELECT view_name FROM duckdb_views() WHERE comment IS NULL AND NOT internal AND schema_name = 'main'"
-        assert not {name for (name,) in connection.execute(without).fetchall()} & views.documented().keys()
+        query = "SELECT view_name FROM duckdb_views() WHERE comment IS NULL AND NOT internal AND schema_name = 'main'"
+        assert not {name for (name,) in connection.execute(query).fetchall()} & views.documented_views().keys()
 
 
 @pytest.mark.slow
-def test_it_is_made_once(sample, monkeypatch):
+def test_it_is_built_once(sample, monkeypatch):
     with nsys_insight.open(sample("churn")) as trace:
         trace.answer("top")
-    (made,) = cache_folder.folder().glob("model-*.duckdb")
-    monkeypatch.setattr(template, "create", lambda _: pytest.fail("it is there"))
+    (built_file,) = cache_folder.folder().glob("model-*.duckdb")
+    monkeypatch.setattr(template, "create_model", lambda _: pytest.fail("the template exists"))
     monkeypatch.setattr(template, "_in_use", {})
     with nsys_insight.open(sample("churn")) as trace:
         trace.answer("top")
-    assert list(cache_folder.folder().glob("model-*.duckdb")) == [made]
+    assert list(cache_folder.folder().glob("model-*.duckdb")) == [built_file]
 
 
 @pytest.mark.slow
-def test_one_that_is_damaged_is_made_anew(sample):
+def test_a_damaged_template_is_built_again(sample):
     with nsys_insight.open(sample("churn")) as trace:
         expected = trace.answer("top").rows()
-    (made,) = cache_folder.folder().glob("model-*.duckdb")
-    made.write_bytes(b"not a database" * 1000)
+    (built_file,) = cache_folder.folder().glob("model-*.duckdb")
+    built_file.write_bytes(b"not a database" * 1000)
     for _ in range(2):
         with nsys_insight.open(sample("churn")) as trace:
             assert trace.answer("top").rows() == expected
-    assert made.read_bytes()[8:12] == b"DUCK"
+    assert built_file.read_bytes()[8:12] == b"DUCK"
 
 
-def test_without_room_for_it_the_answer_is_the_same(sample, monkeypatch):
+def test_on_a_full_disk_the_answer_is_the_same(sample, monkeypatch):
     with nsys_insight.open(sample("churn")) as trace:
         expected = trace.answer("top").rows()
     monkeypatch.setattr(template, "_in_use", {})
@@ -74,24 +74,24 @@ def test_without_room_for_it_the_answer_is_the_same(sample, monkeypatch):
     def full(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(template, "_make", full)
+    monkeypatch.setattr(template, "_build", full)
     with nsys_insight.open(sample("churn"), use_cache=False) as trace:
         assert trace.answer("top").rows() == expected
 
 
-def test_without_the_cache_it_is_not_left_there(sample, cache):
+def test_without_the_cache_no_template_is_left(sample, cache):
     with nsys_insight.open(sample("churn"), use_cache=False) as trace:
         trace.answer("top")
     assert not cache.exists()
 
 
 @pytest.mark.slow
-def test_it_is_another_one_with_a_catalog_of_the_user_s_own(sample, tmp_path, monkeypatch):
-    def family():
+def test_a_user_catalog_has_its_own_template(sample, tmp_path, monkeypatch):
+    def families():
         with nsys_insight.open(sample("churn")) as trace:
             return {row.family for row in trace.rows("FROM kernel_names")}
 
-    before = family()
+    before = families()
     (tmp_path / "kernel_families.toml").write_text("[[kernels]]\nfamily = 'mine'\npatterns = ['.']\n")
     monkeypatch.setenv("NSYS_INSIGHT_CATALOG_DIR", str(tmp_path))
-    assert family() == {"mine"} != before
+    assert families() == {"mine"} != before

@@ -1,4 +1,4 @@
-"""What `fusion` says of chains as PyTorch and HF write them: what each is called, and across what it never goes."""
+"""`fusion` on chains of PyTorch and HF: the names of the chains, and the boundaries that they never cross."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from synthetic import Trace
 VECTOR = "void at::native::vectorized_elementwise_kernel<(int)4, at::native::"
 BROAD = "void at::native::elementwise_kernel<(int)128, (int)2, void at::native::gpu_kernel_impl_nocast<at::native::"
 REDUCE = "void at::native::reduce_kernel<(int)512, (int)1, at::native::ReduceOp<float, at::native::"
-# How PyTorch calls what it runs: x - y is an add with a factor of -1.
+# The kernel names of PyTorch. x - y is an add with a factor of -1.
 KERNELS = {
     "add": f"{BROAD}CUDAFunctor_add<float>>(at::TensorIteratorBase &)>(int, T3)",
     "sub": f"{BROAD}CUDAFunctor_add<float>>(at::TensorIteratorBase &)>(int, T3)",
@@ -30,33 +30,33 @@ KERNELS = {
 }
 
 
-def program(chain, *, between=lambda *_: None, steps=8, blocks=3, api=4_000, think=5_000, runs=2_000):
-    """Steps of blocks of a product and the chain; `between` happens before the chain's kernel number `at`."""
+def make_program(chain, *, between=lambda *_: None, steps=8, blocks=3, api=4_000, think=5_000, runs=2_000):
+    """Make steps of blocks: a matrix product and the chain. `between` runs before each kernel of the chain."""
     trace = Trace()
     host = trace.thread()
     for _ in range(steps):
         with host.nvtx("step"):
             for _ in range(blocks):
                 host.launch("gemm_up(float *)", api=api, runs=3 * runs).idle(think)
-                for at, name in enumerate(chain):
-                    between(host, at)
+                for index, name in enumerate(chain):
+                    between(host, index)
                     host.launch(KERNELS[name], api=api, runs=runs).idle(think)
             host.copy("D2H", 8, blocking=True)
     return trace
 
 
-def found(trace, folder):
-    with open_trace(trace.write(folder / "trace.sqlite")) as opened:
-        return opened.answer("fusion").frame().to_dicts()
+def find_candidates(trace, folder):
+    with open_trace(trace.write(folder / "trace.sqlite")) as opened_trace:
+        return opened_trace.answer("fusion").frame().to_dicts()
 
 
-def whole(rows, count):
-    """The candidate of so many kernels, in every block."""
+def full_candidate(rows, count):
+    """Return the candidate with this number of kernels that is in every block."""
     (row,) = [row for row in rows if row["kernel_count"] == count and row["per_step"] == 3]
     return row
 
 
-# What a chain is called -----------------------------------------------------------------------------------------------
+# Names of chains -----------------------------------------------------------------------------------------------
 
 LAYER_NORMS = {
     "centred, squared, rsqrt": "mean sub pow mean add rsqrt mul mul add",
@@ -70,10 +70,10 @@ LAYER_NORMS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chain", LAYER_NORMS.values(), ids=LAYER_NORMS)
-def test_what_centres_by_the_mean_is_a_layer_norm(chain, tmp_path):
+def test_a_chain_that_centers_by_the_mean_is_a_layer_norm(chain, tmp_path):
     chain = chain.split()
-    rows = found(program(chain), tmp_path)
-    row = whole(rows, len(chain))
+    rows = find_candidates(make_program(chain), tmp_path)
+    row = full_candidate(rows, len(chain))
     assert (row["pattern"], row["verdict"]) == ("LayerNorm", "YES")
     assert "layer_norm" in row["remedy"]
     assert "RMSNorm" not in {row["pattern"] for row in rows}
@@ -83,19 +83,21 @@ def test_what_centres_by_the_mean_is_a_layer_norm(chain, tmp_path):
 @pytest.mark.slow
 def test_a_layer_norm_after_a_residual(tmp_path):
     chain = ["add", *LAYER_NORMS["centred, squared, rsqrt"].split()]
-    assert whole(found(program(chain), tmp_path), 10)["pattern"] == "residual + LayerNorm"
+    assert full_candidate(find_candidates(make_program(chain), tmp_path), 10)["pattern"] == "residual + LayerNorm"
 
 
 @pytest.mark.parametrize("chain", ["mean add rsqrt mul mul", "var add rsqrt mul mul"])
-def test_what_does_not_centre_is_no_layer_norm(chain, tmp_path):
-    assert "LayerNorm" not in {row["pattern"] for row in found(program(chain.split()), tmp_path)}
+def test_a_chain_that_does_not_center_is_not_a_layer_norm(chain, tmp_path):
+    assert "LayerNorm" not in {row["pattern"] for row in find_candidates(make_program(chain.split()), tmp_path)}
 
 
 @pytest.mark.slow
-def test_an_rms_norm_is_still_one_with_and_without_a_residual(tmp_path):
+def test_an_rms_norm_is_recognized_with_and_without_a_residual(tmp_path):
     chain = ["pow", "mean", "add", "rsqrt", "mul", "mul"]
-    assert whole(found(program(chain), tmp_path), 6)["pattern"] == "RMSNorm"
-    assert whole(found(program(["add", *chain]), tmp_path), 7)["pattern"] == "residual + RMSNorm"
+    assert full_candidate(find_candidates(make_program(chain), tmp_path), 6)["pattern"] == "RMSNorm"
+    assert (
+        full_candidate(find_candidates(make_program(["add", *chain]), tmp_path), 7)["pattern"] == "residual + RMSNorm"
+    )
 
 
 GELUS = {
@@ -106,22 +108,22 @@ GELUS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chain", GELUS.values(), ids=GELUS)
-def test_the_tanh_gelu_is_known_whole(chain, tmp_path):
-    row = whole(found(program(chain), tmp_path), len(chain))
+def test_the_complete_tanh_gelu_is_recognized(chain, tmp_path):
+    row = full_candidate(find_candidates(make_program(chain), tmp_path), len(chain))
     assert (row["pattern"], row["verdict"]) == ("GELU in pieces", "YES")
 
 
 @pytest.mark.slow
 def test_a_gelu_without_its_half_is_another_function(tmp_path):
     chain = GELUS["HF's new"][1:]
-    assert "GELU in pieces" not in {row["pattern"] for row in found(program(chain), tmp_path)}
+    assert "GELU in pieces" not in {row["pattern"] for row in find_candidates(make_program(chain), tmp_path)}
 
 
-# Across what no chain goes --------------------------------------------------------------------------------------------
+# Boundaries of chains --------------------------------------------------------------------------------------------
 
 
-def joined(rows):
-    """The chains that may be fused and have both kinds of kernels."""
+def joined_chains(rows):
+    """Return the chains that may be fused and have both kinds of kernels."""
     return [row for row in rows if row["verdict"] != "NO" and {"add", "tanh"} <= set(row["chain"].split(" → "))]
 
 
@@ -130,7 +132,7 @@ CHAIN = ["mul", "add", "tanh", "mul"]
 
 @pytest.mark.slow
 def test_a_chain_within_one_thread_and_range_is_found(tmp_path):
-    assert joined(found(program(CHAIN), tmp_path))
+    assert joined_chains(find_candidates(make_program(CHAIN), tmp_path))
 
 
 @pytest.mark.slow
@@ -148,13 +150,13 @@ def test_never_across_host_threads(tmp_path):
                     other.launch(KERNELS[name], runs=2_000).idle(5_000)
                 host.now = other.now
             host.copy("D2H", 8, blocking=True)
-    rows = found(trace, tmp_path)
-    assert joined(rows) == []
+    rows = find_candidates(trace, tmp_path)
+    assert joined_chains(rows) == []
     assert "different host threads launch them" in {row["reason"] for row in rows}
 
 
-def in_ranges(names, *, blocks=1):
-    """Steps in whose ranges two kernels each are launched."""
+def make_ranges(names, *, blocks=1):
+    """Make steps with ranges that launch two kernels each."""
     trace = Trace()
     host = trace.thread()
     for number in range(8):
@@ -171,37 +173,39 @@ def in_ranges(names, *, blocks=1):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("names", [("forward", "backward"), ("backward", "optimizer")])
-def test_never_across_the_parts_of_a_step(names, tmp_path):
-    rows = found(in_ranges(names, blocks=2), tmp_path)
-    assert joined(rows) == []
+def test_never_across_the_phases_of_a_step(names, tmp_path):
+    rows = find_candidates(make_ranges(names, blocks=2), tmp_path)
+    assert joined_chains(rows) == []
     assert f"they are in different NVTX ranges ({names[0]}, {names[1]})" in {row["reason"] for row in rows}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("names", [("layer_#", "layer_1#"), ("aten::mul, seq = 1", "aten::tanh, seq = 2")])
-def test_layers_and_operators_are_no_parts_of_a_step(names, tmp_path):
-    assert joined(found(in_ranges(names, blocks=2), tmp_path))
+def test_layers_and_operators_do_not_separate_chains(names, tmp_path):
+    assert joined_chains(find_candidates(make_ranges(names, blocks=2), tmp_path))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["inductor", "split-k", "layout"])
 def test_never_through_the_kernels_of_a_compiler_or_a_library(kernel, tmp_path):
-    rows = found(program(["mul", "add", kernel, "tanh", "mul"]), tmp_path)
-    assert joined(rows) == []
+    rows = find_candidates(make_program(["mul", "add", kernel, "tanh", "mul"]), tmp_path)
+    assert joined_chains(rows) == []
     assert not any(KERNELS[kernel] in row["chain"] or "inductor" in row["chain"] for row in rows)
 
 
 @pytest.mark.slow
 def test_never_across_cpu_work(tmp_path):
-    rows = found(program(CHAIN, between=lambda host, at: host.idle(300_000) if at == 2 else None), tmp_path)
-    assert joined(rows) == []
+    rows = find_candidates(
+        make_program(CHAIN, between=lambda host, index: host.idle(300_000) if index == 2 else None), tmp_path
+    )
+    assert joined_chains(rows) == []
     assert "0.3 ms of CPU time are between them" in {row["reason"] for row in rows}
 
 
 @pytest.mark.slow
-def test_cpu_time_between_two_launches_is_no_saving_of_the_low_bound(tmp_path):
-    # All that a fused kernel surely saves of the host's time are three launch calls of 4 µs, in each of three blocks.
-    row = whole(found(program(CHAIN, think=50_000), tmp_path), 4)
+def test_the_low_bound_does_not_include_cpu_time_between_two_launches(tmp_path):
+    # The certain saving of host time is three launch calls of 4 µs, in each of three blocks.
+    row = full_candidate(find_candidates(make_program(CHAIN, think=50_000), tmp_path), 4)
     assert row["host_low_ns"] <= 3 * 3 * 4_000
     assert row["saved_low_ns"] <= 3 * 3 * 4_000
     assert row["saved_high_ns"] >= 3 * 3 * 54_000 - 1

@@ -1,4 +1,4 @@
-"""What `diagnose` says of programs as people publish them: small, first runs, with failing calls or managed memory."""
+"""The diagnosis of typical published programs: small, first runs, with failing calls or managed memory."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from synthetic import Trace
 MS = 1_000_000
 
 
-def said(trace, folder):
-    """Give the diagnosis in one line."""
-    with open_trace(trace.write(folder / "trace.sqlite")) as opened:
-        return " ".join(opened.diagnose().text(None).split())
+def diagnose_text(trace, folder):
+    """Return the diagnosis in one line."""
+    with open_trace(trace.write(folder / "trace.sqlite")) as opened_trace:
+        return " ".join(opened_trace.diagnose().text(None).split())
 
 
 # Calls that fail ------------------------------------------------------------------------------------------------------
 
 
-def calling(*calls):
-    """A copy, four of each of these calls, which return that, and a copy back."""
+def make_calls(*calls):
+    """Make a trace with a copy, four of each of these calls with their return values, and a copy back."""
     trace = Trace()
     host = trace.thread()
     host.copy("H2D", 4 << 20, runs=MS)
@@ -33,25 +33,27 @@ def calling(*calls):
 
 
 @pytest.mark.slow
-def test_launches_that_fail_come_before_all_else(tmp_path):
-    text = said(calling((222, "cudaLaunchKernel_v7000")), tmp_path)
+def test_failing_launches_are_the_first_finding(tmp_path):
+    text = diagnose_text(make_calls((222, "cudaLaunchKernel_v7000")), tmp_path)
     assert "1. CRITICAL CUDA calls fail" in text
     assert "cudaLaunchKernel: 4 of 4 calls, error 222 (the driver is older than the PTX compiler)" in text
 
 
 @pytest.mark.slow
-def test_an_error_without_a_name_here_is_given_by_its_number(tmp_path):
-    assert "cudaLaunchKernel: 4 of 4 calls, error 333" in said(calling((333, "cudaLaunchKernel_v7000")), tmp_path)
+def test_an_error_without_a_known_name_is_reported_by_number(tmp_path):
+    assert "cudaLaunchKernel: 4 of 4 calls, error 333" in diagnose_text(
+        make_calls((333, "cudaLaunchKernel_v7000")), tmp_path
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["cudaDeviceSynchronize_v3020", "cudaMalloc_v3020", "cudaMemcpyAsync_v3020"])
-def test_whatever_waits_allocates_or_copies_tells_of_a_kernel_that_failed(name, tmp_path):
-    assert "error 700 (illegal address)" in said(calling((700, name)), tmp_path)
+def test_a_later_call_reports_the_error_of_a_failed_kernel(name, tmp_path):
+    assert "error 700 (illegal address)" in diagnose_text(make_calls((700, name)), tmp_path)
 
 
 @pytest.mark.slow
-def test_an_answer_is_no_failure(tmp_path):
+def test_status_codes_that_are_answers_are_not_failures(tmp_path):
     answers = (
         (0, "cudaLaunchKernel_v7000"),
         (600, "cudaStreamQuery_v3020"),  # not ready yet
@@ -61,35 +63,35 @@ def test_an_answer_is_no_failure(tmp_path):
         (201, "cuCtxGetDevice"),  # whether there is a context
         (4, "cudaFree_v3020"),
     )
-    assert "CUDA calls fail" not in said(calling(*answers), tmp_path)
+    assert "CUDA calls fail" not in diagnose_text(make_calls(*answers), tmp_path)
 
 
 # The profiler's time --------------------------------------------------------------------------------------------------
 
 
-def first_launch(*overheads):
-    """Two kernels; the second one's launch takes 100 ms, for nearly all of which these are listed as overhead."""
+def make_slow_launch(*overheads):
+    """Make two kernels. The launch of the second one takes 100 ms, and these overheads cover nearly all of it."""
     trace = Trace()
     host = trace.thread()
     host.launch("warm(float *)", runs=50 * MS)
     host.sync("device")
-    each = 98 * MS // len(overheads)
+    duration_ns = 98 * MS // len(overheads)
     for number, overhead in enumerate(overheads):
-        trace.overhead(overhead, host.now + number * each + 1_000, host.now + (number + 1) * each, host)
+        trace.overhead(overhead, host.now + number * duration_ns + 1_000, host.now + (number + 1) * duration_ns, host)
     host.launch("work(float *)", api=100 * MS, runs=50 * MS)
     return trace
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("overhead", ["CUPTI: Buffer flush", "CUPTI Instrumentation", "CUDA profiling data flush"])
-def test_what_the_profiler_does_is_the_profilers_time(overhead, tmp_path):
-    assert "The profiler itself takes time" in said(first_launch(overhead), tmp_path)
+def test_profiler_overheads_count_as_profiler_time(overhead, tmp_path):
+    assert "The profiler itself takes time" in diagnose_text(make_slow_launch(overhead), tmp_path)
 
 
 @pytest.mark.slow
-def test_what_the_driver_and_the_program_do_is_not(tmp_path):
+def test_overheads_of_driver_and_program_do_not_count_as_profiler_time(tmp_path):
     overheads = ("Unknown", "dlopen(libnvrtc.so.12)", "dlclose", "Lazy Function Loading", "Command Buffer Full")
-    text = said(first_launch(*overheads), tmp_path)
+    text = diagnose_text(make_slow_launch(*overheads), tmp_path)
     assert "profiler itself" not in text
     assert "profiler 4" not in text
     assert "A few slow launches keep the GPU waiting" in text
@@ -99,8 +101,8 @@ def test_what_the_driver_and_the_program_do_is_not(tmp_path):
 # Launches -------------------------------------------------------------------------------------------------------------
 
 
-def stalling(launches, wait):
-    """Kernels that each start so long after their launch call is over."""
+def make_late_kernels(launches, wait):
+    """Make kernels that start this long after the end of their launch call."""
     trace = Trace()
     host = trace.thread()
     for number in range(launches):
@@ -111,20 +113,20 @@ def stalling(launches, wait):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("wait", "slow"), [(400_000, True), (20_000, False)])
-def test_few_slow_launches_are_not_too_many_of_them(wait, slow, tmp_path):
-    text = said(stalling(12, wait), tmp_path)
+def test_a_few_slow_launches_are_not_reported_as_too_many(wait, slow, tmp_path):
+    text = diagnose_text(make_late_kernels(12, wait), tmp_path)
     assert ("A few slow launches keep the GPU waiting" in text) is slow
     assert ("Launch fewer, larger kernels" in text) is not slow
 
 
 @pytest.mark.slow
-def test_one_dear_launch_a_step_is_still_launching(tmp_path):
+def test_one_expensive_launch_a_step_counts_as_launching(tmp_path):
     trace = Trace()
     host = trace.thread()
     for _ in range(30):
         with host.nvtx("step"):
             host.idle(60_000).launch("work(float *)", api=11_000, runs=1_500)
-    text = said(trace, tmp_path)
+    text = diagnose_text(trace, tmp_path)
     assert "steady steps" in text
     assert "Launch fewer, larger kernels" in text or "The GPU waits while the CPU works" in text
 
@@ -137,13 +139,13 @@ def test_other_calls_before_a_launch_are_named(tmp_path):
         host.launch(f"kernel{'abcd'[number]}(float *)", runs=50_000).sync("device")
         host.call("cudaEventCreate_v3020", takes=2 * MS)
     host.launch("last(float *)", runs=50_000)
-    text = said(trace, tmp_path)
+    text = diagnose_text(trace, tmp_path)
     assert "The GPU waits while the host is in CUDA calls" in text
     assert "the calls with the most time in total: cudaEventCreate, 8 ms" in text
 
 
-def benchmark(pause):
-    """Five kernels, each 100 times; between them the host works for so long."""
+def make_benchmark(pause):
+    """Make five kernels that each run 100 times. The host works for `pause` ns between them."""
     trace = Trace()
     host = trace.thread()
     for number in range(5):
@@ -155,8 +157,8 @@ def benchmark(pause):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("pause", "waits"), [(3 * MS, True), (60_000, False)])
-def test_what_the_host_does_between_runs_is_no_launching_however_many_launches_there_are(pause, waits, tmp_path):
-    text = said(benchmark(pause), tmp_path)
+def test_host_work_between_runs_does_not_count_as_launching(pause, waits, tmp_path):
+    text = diagnose_text(make_benchmark(pause), tmp_path)
     assert ("The GPU waits while the CPU works" in text) is waits
     assert ("Launch fewer, larger kernels" in text) is not waits
 
@@ -164,8 +166,8 @@ def test_what_the_host_does_between_runs_is_no_launching_however_many_launches_t
 # Start and end --------------------------------------------------------------------------------------------------------
 
 
-def edges(before, outside, after):
-    """One kernel; before it a call, then nothing for a while; after it a call."""
+def make_edges(before, outside, after):
+    """Make one kernel: before it a call and idle time, after it a call."""
     trace = Trace()
     host = trace.thread()
     host.call("cudaMalloc_v3020", takes=before).idle(outside)
@@ -175,16 +177,16 @@ def edges(before, outside, after):
 
 
 @pytest.mark.slow
-def test_time_before_the_first_operation_that_no_call_takes_is_said(tmp_path):
-    assert "cudaMalloc, 2 ms; cudaLaunchKernel, 5 µs; 90 ms outside of CUDA calls" in said(
-        edges(2 * MS, 90 * MS, 1_000), tmp_path
+def test_time_outside_of_calls_before_the_first_operation_is_reported(tmp_path):
+    assert "cudaMalloc, 2 ms; cudaLaunchKernel, 5 µs; 90 ms outside of CUDA calls" in diagnose_text(
+        make_edges(2 * MS, 90 * MS, 1_000), tmp_path
     )
-    assert "outside of CUDA calls" not in said(edges(90 * MS, 2 * MS, 1_000), tmp_path)
+    assert "outside of CUDA calls" not in diagnose_text(make_edges(90 * MS, 2 * MS, 1_000), tmp_path)
 
 
 @pytest.mark.slow
-def test_a_long_end_is_told_with_the_calls_that_ran_then(tmp_path):
-    text = said(edges(1_000, 1_000, 90 * MS), tmp_path)
+def test_a_long_end_is_reported_with_its_calls(tmp_path):
+    text = diagnose_text(make_edges(1_000, 1_000, 90 * MS), tmp_path)
     assert "start-up and end" in text
     assert "The GPU is idle at the end" in text
     assert "from then on: cuModuleUnload, 90 ms" in text
@@ -192,14 +194,16 @@ def test_a_long_end_is_told_with_the_calls_that_ran_then(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_short_end_is_not_told(tmp_path):
-    assert "at the end" not in said(edges(90 * MS, 1_000, 1_000), tmp_path)
+def test_a_short_end_is_not_reported(tmp_path):
+    assert "at the end" not in diagnose_text(make_edges(90 * MS, 1_000, 1_000), tmp_path)
 
 
 @pytest.mark.slow
-def test_a_little_work_is_not_none(tmp_path):
-    assert "GPU busy less than 0.1 %, idle more than 99.9 %" in said(edges(5_000 * MS, 1_000, 1_000), tmp_path)
-    assert "GPU busy 1.1 %" in said(edges(90 * MS, 1_000, 1_000), tmp_path)
+def test_a_little_work_is_not_shown_as_zero(tmp_path):
+    assert "GPU busy less than 0.1 %, idle more than 99.9 %" in diagnose_text(
+        make_edges(5_000 * MS, 1_000, 1_000), tmp_path
+    )
+    assert "GPU busy 1.1 %" in diagnose_text(make_edges(90 * MS, 1_000, 1_000), tmp_path)
 
 
 # Memory ---------------------------------------------------------------------------------------------------------------
@@ -212,23 +216,23 @@ def test_without_steps_memory_is_not_allocated_in_a_loop(tmp_path):
     host.launch("first(float *)", runs=MS).sync("device")
     host.call("cudaHostAlloc_v3020", takes=20 * MS)
     host.launch("second(float *)", runs=MS)
-    text = said(trace, tmp_path)
+    text = diagnose_text(trace, tmp_path)
     assert "The GPU waits while memory is allocated: up to 20 ms" in text
     assert "1 call in total takes the host 20 ms, and the GPU is idle for 20 ms because of it" in text
     assert "inside the loop" not in text
-    # The stall is told where its time is.
+    # The stall is reported in the finding that has its time.
     assert text.index("also: the GPU stalls") < text.index("do: Allocate ahead")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("api", "said_of_it"),
+    ("api", "expected"),
     [
         ("cudaMallocAsync_v11020", "cudaMemPoolAttrReleaseThreshold"),
         ("cudaMalloc_v3020", "use a pool: cudaMallocAsync"),
     ],
 )
-def test_who_uses_a_pool_is_not_told_to_use_one(api, said_of_it, tmp_path):
+def test_a_pool_is_not_advised_where_one_is_used(api, expected, tmp_path):
     trace = Trace()
     host = trace.thread()
     for _ in range(20):
@@ -236,63 +240,65 @@ def test_who_uses_a_pool_is_not_told_to_use_one(api, said_of_it, tmp_path):
             host.call(api, takes=100_000)
             host.launch(f"{name}(float *)", runs=50_000)
         host.copy("D2H", 8, blocking=True)
-    text = said(trace, tmp_path)
+    text = diagnose_text(trace, tmp_path)
     assert "Memory is allocated inside the loop" in text
-    assert said_of_it in text
+    assert expected in text
 
 
 @pytest.mark.slow
-def test_what_the_host_does_with_managed_memory_is_not_logging(tmp_path):
+def test_host_work_on_managed_memory_is_not_reported_as_logging(tmp_path):
     trace = Trace().gpu()
     host = trace.thread()
     host.launch("add(float *)", runs=5 * MS, grid=(4096, 1, 1)).sync("device")
     for _ in range(40):
-        host.migrate("UM D2H", 64 << 10, at=host.now, runs=10_000, cause="Page fault").idle(500_000)
-    text = said(trace, tmp_path)
+        host.migrate("UM D2H", 64 << 10, start=host.now, runs=10_000, cause="Page fault").idle(500_000)
+    text = diagnose_text(trace, tmp_path)
     assert "The GPU waits while the host works on managed memory" in text
     assert "logging" not in text
 
 
 @pytest.mark.slow
-def test_what_the_host_does_besides_managed_memory_is_not_called_that(tmp_path):
+def test_other_host_work_is_not_reported_as_managed_memory(tmp_path):
     trace = Trace().gpu()
     host = trace.thread()
     host.launch("add(float *)", runs=5 * MS, grid=(4096, 1, 1)).sync("device")
     for _ in range(40):
-        host.migrate("UM D2H", 64 << 10, at=host.now, runs=10_000, cause="Page fault").idle(500_000)
-    # A launch call is no work of the CPU, however long.
+        host.migrate("UM D2H", 64 << 10, start=host.now, runs=10_000, cause="Page fault").idle(500_000)
+    # A launch call is not CPU work, even if it is long.
     host.launch("add(float *)", api=12 * MS, runs=5 * MS, grid=(4096, 1, 1)).sync("device").idle(10 * MS)
     host.launch("add(float *)", runs=5 * MS, grid=(4096, 1, 1))
-    text = said(trace, tmp_path)
+    text = diagnose_text(trace, tmp_path)
     assert re.search(r"outside of CUDA calls, 19\.\d ms of it touching managed memory", text)
     assert "the longest gap, 10 ms, is between add and add" in text
 
 
 @pytest.mark.slow
-def test_pages_that_move_at_first_are_not_those_of_the_steps(tmp_path):
-    """At first one kernel has all of its pages moved; then steps of another one that few are moved for."""
+def test_migrations_before_the_steps_are_not_counted_for_the_steps(tmp_path):
+    """At first, one kernel migrates all of its pages. Then the steps of another kernel migrate few pages."""
     trace = Trace().gpu()
     host = trace.thread()
     with host.nvtx("load"):
         host.launch("fill(float *)", runs=50 * MS, grid=(4096, 1, 1))
         for number in range(40):
-            host.migrate("UM H2D", 2 << 20, at=host.now + MS * (number + 1), runs=MS)
+            host.migrate("UM H2D", 2 << 20, start=host.now + MS * (number + 1), runs=MS)
         host.sync("device")
     for _ in range(12):
         with host.nvtx("step"):
             host.launch("solve(float *)", runs=MS, grid=(4096, 1, 1))
-            host.migrate("UM H2D", 64 << 10, at=host.now + 200_000, runs=100_000).sync("device")
-    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
-        found = {one.name: one for one in opened.diagnose(step_range="step").findings}["unified-memory"]
-    assert found.place == "solve in step"
-    assert found.evidence == "1 migration to the GPU (64.0 KiB) a step take 100 µs; 100 µs of it while kernels run"
+            host.migrate("UM H2D", 64 << 10, start=host.now + 200_000, runs=100_000).sync("device")
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened_trace:
+        finding = {candidate.name: candidate for candidate in opened_trace.diagnose(step_range="step").findings}[
+            "unified-memory"
+        ]
+    assert finding.place == "solve in step"
+    assert finding.evidence == "1 migration to the GPU (64.0 KiB) a step take 100 µs; 100 µs of it while kernels run"
 
 
 # Stalls ---------------------------------------------------------------------------------------------------------------
 
 
-def stalls(*lengths):
-    """A kernel that comes again after each of these."""
+def make_stalls(*lengths):
+    """Make a kernel that runs again after each of these idle times."""
     trace = Trace()
     host = trace.thread()
     host.launch("work(float *)", runs=MS).sync("device")
@@ -302,9 +308,9 @@ def stalls(*lengths):
 
 
 @pytest.mark.slow
-def test_one_long_stall_among_short_ones_is_not_told_by_the_median(tmp_path):
-    trace = stalls(*[300_000] * 5, 2_000 * MS)
-    text = said(trace, tmp_path)
+def test_stalls_of_very_different_length_are_reported_by_their_total(tmp_path):
+    trace = make_stalls(*[300_000] * 5, 2_000 * MS)
+    text = diagnose_text(trace, tmp_path)
     assert "stalls 6 times, in total 2" in text
     assert "6 times for" not in text
 
@@ -314,26 +320,26 @@ def test_one_long_stall_among_short_ones_is_not_told_by_the_median(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "told"), [("ampere_sgemm_128x64_nn", True), ("matmul_kernel(float *, float *)", False)]
+    ("name", "is_library"), [("ampere_sgemm_128x64_nn", True), ("matmul_kernel(float *, float *)", False)]
 )
-def test_only_of_a_librarys_matrix_product_is_it_known_that_it_computes(name, told, tmp_path):
+def test_only_a_library_matrix_product_is_compute_bound_by_its_name(name, is_library, tmp_path):
     trace = Trace().gpu()
     host = trace.thread()
     for _ in range(8):
         host.launch(name, runs=5 * MS, grid=(4096, 1, 1), block=(256, 1, 1))
-    text = said(trace, tmp_path)
-    assert ("compute-bound by its name" in text) is told
-    assert ("A library's matrix product (cuBLAS, CUTLASS)" in text) is not told
+    text = diagnose_text(trace, tmp_path)
+    assert ("compute-bound by its name" in text) is is_library
+    assert ("A library's matrix product (cuBLAS, CUTLASS)" in text) is not is_library
 
 
 @pytest.mark.slow
-def test_one_kernel_that_holds_the_time_is_not_called_a_few_and_brings_no_others_along(tmp_path):
+def test_one_hot_kernel_is_reported_in_the_singular_and_alone(tmp_path):
     trace = Trace().gpu()
     host = trace.thread()
     for _ in range(8):
         host.launch("solve(float *)", runs=5 * MS, grid=(4096, 1, 1), block=(256, 1, 1))
         host.launch("count(int *)", runs=3_000)
-    text = said(trace, tmp_path)
+    text = diagnose_text(trace, tmp_path)
     assert "One kernel is hot" in text
     assert "The distance from its roof was not measured" in text
     assert "count: " not in text
@@ -343,8 +349,8 @@ def test_one_kernel_that_holds_the_time_is_not_called_a_few_and_brings_no_others
 
 
 @pytest.mark.slow
-def test_copies_of_the_start_are_not_those_of_the_steps(tmp_path):
-    """Weights from pageable memory at first; then steps that copy little from pinned memory."""
+def test_copies_before_the_steps_are_not_counted_for_the_steps(tmp_path):
+    """Copy weights from pageable memory at first. Then each step copies little from pinned memory."""
     trace = Trace()
     host = trace.thread()
     for _ in range(3):
@@ -354,14 +360,14 @@ def test_copies_of_the_start_are_not_those_of_the_steps(tmp_path):
         for name in ("load", "solve", "store"):
             host.launch(f"{name}(float *)", runs=2 * MS)
         host.copy("D2H", 8, blocking=True)
-    text = said(trace, tmp_path)
+    text = diagnose_text(trace, tmp_path)
     assert "steady steps" in text
     assert "most time: H2D from pinned to device memory, 1.0 MiB each" in text
     assert "500" not in text.split("Copies to or from the GPU take time")[1]
 
 
 @pytest.mark.slow
-def test_the_wait_that_is_named_is_one_of_the_steps(tmp_path):
+def test_the_reported_wait_is_one_of_the_steps(tmp_path):
     trace = Trace()
     host = trace.thread()
     with host.nvtx("load"):
@@ -372,14 +378,14 @@ def test_the_wait_that_is_named_is_one_of_the_steps(tmp_path):
             for name in ("load", "solve", "store"):
                 host.launch(f"{name}(float *)", runs=30_000)
             host.copy("D2H", 8, blocking=True)
-    text = said(trace, tmp_path)
+    text = diagnose_text(trace, tmp_path)
     read_back = text.split("The host waits to read data back")[1].split("do:")[0]
     assert "in step" in read_back
     assert "in load" not in read_back
 
 
 @pytest.mark.slow
-def test_how_much_is_read_back_is_told_of_the_steps(tmp_path):
+def test_the_size_of_a_read_back_is_that_of_the_steps(tmp_path):
     trace = Trace()
     host = trace.thread()
     host.copy("D2H", 500 << 20, runs=MS, blocking=True)
@@ -387,11 +393,13 @@ def test_how_much_is_read_back_is_told_of_the_steps(tmp_path):
         for name in ("load", "solve", "store"):
             host.launch(f"{name}(float *)", runs=30_000)
         host.copy("D2H", 8, blocking=True)
-    assert "; 8 bytes each" in said(trace, tmp_path).split("The host waits to read data back")[1].split("do:")[0]
+    assert (
+        "; 8 bytes each" in diagnose_text(trace, tmp_path).split("The host waits to read data back")[1].split("do:")[0]
+    )
 
 
 @pytest.mark.parametrize("recorded_device", [2, 0])
-def test_a_wait_is_for_the_device_of_its_context_whatever_device_nsys_says(recorded_device, tmp_path):
+def test_a_wait_is_for_the_device_of_its_context_even_if_nsys_records_another(recorded_device, tmp_path):
     trace = Trace()
     host = trace.thread()
     for _ in range(8):
@@ -399,30 +407,30 @@ def test_a_wait_is_for_the_device_of_its_context_whatever_device_nsys_says(recor
         host.copy("D2H", 8, device=2, stream=13).sync("stream", device=2, stream=13)
     for row in trace.rows["CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"]:
         row["deviceId"] = recorded_device
-    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
-        assert [row["copy_kind"] for row in opened.answer("syncs").dicts()] == ["D2H"]
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened_trace:
+        assert [row["copy_kind"] for row in opened_trace.answer("syncs").dicts()] == ["D2H"]
 
 
 # Steps ----------------------------------------------------------------------------------------------------------------
 
 
-def test_a_step_that_outlasts_the_last_cuda_event_is_as_long_in_every_report(tmp_path):
+def test_a_step_that_ends_after_the_last_cuda_event_has_one_duration_in_all_reports(tmp_path):
     trace = Trace()
     host = trace.thread()
     for _ in range(8):
         with host.nvtx("step"):
             host.idle(40_000).launch("work(float *)", runs=100_000).sync("device").idle(50_000)
-    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
-        opened.answer("classify")
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened_trace:
+        opened_trace.answer("classify")
         ((steps, budget),) = (
-            opened.sql("""SELECT (SELECT sum(duration_ns)::BIGINT FROM steps WHERE phase = 'steady') AS steps,
+            opened_trace.sql("""SELECT (SELECT sum(duration_ns)::BIGINT FROM steps WHERE phase = 'steady') AS steps,
             (SELECT sum(time_ns)::BIGINT FROM step_budget) AS budget""").rows()
         )
         assert steps == budget
 
 
 @pytest.mark.slow
-def test_steps_are_no_more_than_the_trace(tmp_path):
+def test_steps_are_at_most_100_percent_of_the_trace(tmp_path):
     """Their ranges begin before the first CUDA call and end after the last."""
     trace = Trace()
     host = trace.thread()
@@ -430,5 +438,5 @@ def test_steps_are_no_more_than_the_trace(tmp_path):
         with host.nvtx("step"):
             host.idle(90_000).launch("work(float *)", runs=100_000).sync("device").idle(90_000)
     assert re.search(
-        r"8 steady steps \(NVTX ranges step, confidence high\), 100\.0 % of the trace", said(trace, tmp_path)
+        r"8 steady steps \(NVTX ranges step, confidence high\), 100\.0 % of the trace", diagnose_text(trace, tmp_path)
     )

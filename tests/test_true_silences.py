@@ -1,4 +1,4 @@
-"""What the data do not support is not said; what was not looked at is."""
+"""Reports make no claims without data, and name the data that are missing."""
 
 from __future__ import annotations
 
@@ -12,61 +12,61 @@ from synthetic import Trace
 
 @pytest.fixture(scope="module")
 def decoding(tmp_path_factory):
-    """32 steps."""
+    """Open a trace of 32 decode steps."""
     path = planted.launch_bound(32, nvtx="decode_step").write(tmp_path_factory.mktemp("decoding") / "trace.sqlite")
-    with open_trace(path) as opened:
-        yield opened
+    with open_trace(path) as opened_trace:
+        yield opened_trace
 
 
-def said(path, report, scope=None, **params):
-    """Give the notes of a report, or of the diagnosis."""
+def report_notes(path, report, scope=None, **params):
+    """Return the notes of a report, or of the diagnosis."""
     with open_trace(path, **(scope or {})) as trace:
         return " ".join((trace.diagnose(**params) if report == "diagnose" else trace.answer(report, **params)).notes)
 
 
 @pytest.mark.parametrize(("tokens", "fits"), [(7, False), (48, False), (32, True), (64, True)])
-def test_tokens_that_do_not_fit_the_steps_are_said(decoding, tokens, fits):
+def test_tokens_that_do_not_match_the_steps_are_reported(decoding, tokens, fits):
     notes = " ".join(decoding.answer("per-token", tokens=tokens).notes)
     assert ("--tokens does not match the 32 steps" in notes) is not fits
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("tokens", "fits"), [(48, False), (64, True)])
-def test_the_diagnosis_says_it_too(decoding, tokens, fits):
+def test_the_diagnosis_reports_tokens_that_do_not_match(decoding, tokens, fits):
     notes = " ".join(decoding.diagnose(tokens=tokens).notes)
     assert ("--tokens does not match the 32 steps" in notes) is not fits
 
 
 @pytest.mark.slow
-def test_an_empty_window_is_told_where_the_trace_is(tmp_path):
+def test_an_empty_window_names_the_time_of_the_gpu_work(tmp_path):
     trace = Trace()
     trace.thread().idle(2_000_000_000).launch("gemm(float *)", api=1_000, queue=0, runs=999_999_000)
     path = trace.write(tmp_path / "trace.sqlite")
-    lies = "the GPU works from 2 s to 3 s of this trace"
-    with open_trace(path, from_ns=100_000_000_000) as opened:
-        assert lies in opened.answer("top").empty
-    assert lies in said(path, "diagnose", {"from_ns": 100_000_000_000})
-    assert "the GPU works from" not in said(path, "diagnose")
+    sentence = "the GPU works from 2 s to 3 s of this trace"
+    with open_trace(path, from_ns=100_000_000_000) as opened_trace:
+        assert sentence in opened_trace.answer("top").empty
+    assert sentence in report_notes(path, "diagnose", {"from_ns": 100_000_000_000})
+    assert "the GPU works from" not in report_notes(path, "diagnose")
 
 
-def profiled_share(trace, folder):
-    with open_trace(trace.write(folder / "trace.sqlite")) as opened:
-        return "without the profiler expect" in opened.diagnose().text(None)
+def reports_profiler_share(trace, folder):
+    with open_trace(trace.write(folder / "trace.sqlite")) as opened_trace:
+        return "without the profiler expect" in opened_trace.diagnose().text(None)
 
 
 @pytest.mark.slow
-def test_the_profilers_share_is_said_where_host_time_is_promised_and_nowhere_else(tmp_path):
-    assert profiled_share(planted.launch_bound(8), tmp_path)
-    assert not profiled_share(planted.deep_queue(8), tmp_path)
+def test_the_profiler_share_is_reported_only_with_savings_of_host_time(tmp_path):
+    assert reports_profiler_share(planted.launch_bound(8), tmp_path)
+    assert not reports_profiler_share(planted.deep_queue(8), tmp_path)
 
 
-# What is missing, and who says so -----------------------------------------------------------------------------------
+# Missing data -----------------------------------------------------------------------------------
 
 CUPTI = "CUPTI_ACTIVITY_KIND_"
 NO_CALLS = "the trace has no CUDA API calls"
 NO_KERNELS = "8 launch calls are in the trace, but no kernels: the profiler lost what ran on the GPU"
 NO_COPIES = "12 copy calls are in the trace, but no copies"
-# Tables that are taken out; what is said for it, and by which reports; what none of these may say then.
+# The removed tables, the sentences that report it with their reports, and a pattern that no report may match then.
 MISSING = {
     "calls": (
         [CUPTI + "RUNTIME"],
@@ -109,8 +109,8 @@ MISSING = {
 }
 
 
-def full():
-    """Four steps with something of all that nsys records."""
+def make_full_trace():
+    """Make four steps with every kind of data that nsys records."""
     trace = Trace().gpu()
     host = trace.thread()
     for _ in range(4):
@@ -120,20 +120,20 @@ def full():
                 host.launch(name, runs=100_000, grid=(256, 1, 1))
             host.malloc(1 << 20).free().sync("device")
             host.copy("D2H", 64, blocking=True).copy("D2H", 64, blocking=True)
-            host.migrate("UM H2D", 4096, at=host.now - 500, runs=100)
+            host.migrate("UM H2D", 4096, start=host.now - 500, runs=100)
             host.sample(host.now + 250_000, ("work", "/app/app"), ("main", "/app/app"))
             host.off_cpu(host.now + 10_000, host.now + 100_000)
             host.osrt("read", takes=200_000).idle(200_000)
-    trace.gpu_metric("SMs Active [Throughput %]", at=0, value=50)
+    trace.gpu_metric("SMs Active [Throughput %]", time=0, value=50)
     return trace
 
 
-def said_by(opened, report):
-    """All that a report says: notes and cells, and what it says of no rows; or the diagnosis."""
+def report_text(opened_trace, report):
+    """Return the text of a report (notes, cells, and the text for no rows), or of the diagnosis."""
     if report == "diagnose":
-        found = opened.diagnose()
-        return " ".join([found.text(None), *found.notes])
-    answer = opened.answer(report)
+        diagnosis = opened_trace.diagnose()
+        return " ".join([diagnosis.text(None), *diagnosis.notes])
+    answer = opened_trace.answer(report)
     rows = answer.dicts()
     cells = [str(cell) for row in rows for cell in row.values()]
     return " ".join([*answer.notes, *cells, *([] if rows else [answer.empty])])
@@ -141,36 +141,41 @@ def said_by(opened, report):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("missing", MISSING)
-def test_whoever_lacks_something_says_so_once_and_nothing_that_is_false_for_it(missing, tmp_path):
-    tables, sentences, never = MISSING[missing]
-    trace = full()
+def test_a_report_names_missing_data_once_and_makes_no_false_claims(missing, tmp_path):
+    tables, sentences, forbidden = MISSING[missing]
+    trace = make_full_trace()
     for table in tables:
         trace.rows.pop(table)
-    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
-        texts = {report: said_by(opened, report) for report in {one for by in sentences.values() for one in by}}
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened_trace:
+        texts = {
+            report: report_text(opened_trace, report)
+            for report in {report for reports in sentences.values() for report in reports}
+        }
     for sentence, reports in sentences.items():
         for report in reports:
             assert texts[report].count(sentence) == 1, (report, sentence, texts[report])
-    assert not never or [report for report, text in texts.items() if re.search(never, text)] == []
+    assert not forbidden or [report for report, text in texts.items() if re.search(forbidden, text)] == []
 
 
 @pytest.mark.slow
-def test_of_a_whole_trace_nothing_is_said_to_be_missing(tmp_path):
-    with open_trace(full().write(tmp_path / "trace.sqlite")) as opened:
-        said = " ".join(said_by(opened, report) for report in ("classify", "idle", "top", "copies", "diagnose"))
-    assert not re.search(f"in the trace, (and|but) no|{NO_CALLS}|The capture is incomplete", said)
+def test_a_complete_trace_has_no_missing_data(tmp_path):
+    with open_trace(make_full_trace().write(tmp_path / "trace.sqlite")) as opened_trace:
+        text = " ".join(
+            report_text(opened_trace, report) for report in ("classify", "idle", "top", "copies", "diagnose")
+        )
+    assert not re.search(f"in the trace, (and|but) no|{NO_CALLS}|The capture is incomplete", text)
 
 
 @pytest.mark.slow
-def test_kernels_that_are_missing_among_others_are_counted(tmp_path):
-    trace = full()
+def test_single_missing_kernels_are_counted(tmp_path):
+    trace = make_full_trace()
     del trace.rows[CUPTI + "KERNEL"][6:]
-    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
-        assert "2 of 8 launch calls ran no kernel that is in the trace" in opened.diagnose().text(None)
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened_trace:
+        assert "2 of 8 launch calls ran no kernel that is in the trace" in opened_trace.diagnose().text(None)
 
 
 @pytest.mark.slow
-def test_launches_that_are_captured_into_a_graph_lack_no_kernel(tmp_path):
+def test_launches_captured_into_a_graph_need_no_kernel(tmp_path):
     trace = Trace()
     host = trace.thread().call("cudaStreamBeginCapture_v10000")
     for _ in range(4):
@@ -178,16 +183,16 @@ def test_launches_that_are_captured_into_a_graph_lack_no_kernel(tmp_path):
     host.call("cudaStreamEndCapture_v10000")
     for _ in range(8):
         host.graph_launch(kernels=[("work(float *)", 50_000)] * 4).copy("D2H", 64, blocking=True)
-    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
-        assert "The capture is incomplete" not in opened.diagnose().text(None)
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened_trace:
+        assert "The capture is incomplete" not in opened_trace.diagnose().text(None)
 
 
 @pytest.mark.slow
-def test_launches_that_all_failed_are_no_lost_work(tmp_path):
+def test_failed_launches_are_not_lost_work(tmp_path):
     trace = Trace()
     trace.thread().call("cudaLaunchKernel_v7000", returns=222).call("cudaLaunchKernel_v7000", returns=222)
-    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
-        text = opened.diagnose().text(None)
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened_trace:
+        text = opened_trace.diagnose().text(None)
     assert "no GPU work is in the trace" in text
     assert "profiler lost" not in text
 
@@ -204,26 +209,29 @@ def test_launches_that_all_failed_are_no_lost_work(tmp_path):
         ("info", "next: most of what the GPU runs is hidden in CUDA graphs: capture with --cuda-graph-trace=node"),
     ],
 )
-def test_what_graphs_hide_is_said_where_it_would_be(report, sentence, graphs):
-    hidden, seen = graphs
-    assert sentence in " ".join(hidden.answer(report).notes)
-    assert sentence not in " ".join(seen.answer(report).notes)
+def test_reports_name_the_work_hidden_in_graphs(report, sentence, graphs):
+    graph_level, node_level = graphs
+    assert sentence in " ".join(graph_level.answer(report).notes)
+    assert sentence not in " ".join(node_level.answer(report).notes)
 
 
 @pytest.fixture(scope="module")
 def graphs(tmp_path_factory):
-    """Steps of CUDA graphs, traced as a whole and by their nodes."""
+    """Open traces of steps with CUDA graphs, at graph level and at node level."""
     folder = tmp_path_factory.mktemp("graphs")
-    paths = [planted.graphs(8, whole=whole).write(folder / f"{whole}.sqlite") for whole in (True, False)]
-    with open_trace(paths[0]) as hidden, open_trace(paths[1]) as seen:
-        yield hidden, seen
+    paths = [
+        planted.graphs(8, graph_level=is_graph_level).write(folder / f"{is_graph_level}.sqlite")
+        for is_graph_level in (True, False)
+    ]
+    with open_trace(paths[0]) as graph_level, open_trace(paths[1]) as node_level:
+        yield graph_level, node_level
 
 
-# What reports agree on ----------------------------------------------------------------------------------------------
+# Agreement of reports ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scope", [{}, {"nvtx": "step"}])
-def test_what_another_thread_launches_counts_alike_for_whoever_counts(scope, tmp_path):
+def test_work_launched_by_another_thread_counts_the_same_in_all_reports(scope, tmp_path):
     trace = Trace()
     host, engine = trace.thread(tid=100), trace.thread(tid=101)
     for _ in range(6):
@@ -233,10 +241,10 @@ def test_what_another_thread_launches_counts_alike_for_whoever_counts(scope, tmp
             engine.launch("backward(float *)", runs=300_000)
             host.now = engine.now
             host.sync("device")
-    with open_trace(trace.write(tmp_path / "trace.sqlite"), **scope) as opened:
-        top = opened.answer("top").dicts()
-        per_token = {row["metric"]: row["total"] for row in opened.answer("per-token").dicts()}
-        nvtx = opened.answer("nvtx")
+    with open_trace(trace.write(tmp_path / "trace.sqlite"), **scope) as opened_trace:
+        top = opened_trace.answer("top").dicts()
+        per_token = {row["metric"]: row["total"] for row in opened_trace.answer("per-token").dicts()}
+        nvtx = opened_trace.answer("nvtx")
         (step,) = nvtx.dicts()
     kernel_ns = sum(row["total_ns"] for row in top)
     assert (sum(row["calls"] for row in top), kernel_ns) == (per_token["kernels"], per_token["kernel_ns"])

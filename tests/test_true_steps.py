@@ -53,7 +53,7 @@ def test_what_holds_a_small_share_of_the_gpu_time_is_no_step(tmp_path):
     said, steps, method = diagnosed(solver_with_small_copies(), tmp_path)
     assert (method["method"], steps) == (None, [])
     assert "No steps were found" in said
-    assert "holds 0.6 % of the GPU time" in said
+    assert "hold 0.6 % of the GPU time" in said
     assert "in total" in said
     assert "µs a step" not in said
 

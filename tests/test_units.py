@@ -1,4 +1,4 @@
-"""Units are told from names, numbers keep their meaning when they are scaled, and durations are read from flags."""
+"""Names give the units, scaling keeps the value of a number, and flags take durations and sizes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from nsys_insight.text.units import label_of, parse_bytes, parse_duration, scale
 TRACE = Path(__file__).parents[1] / "sample_traces" / "decode_eager.sqlite"
 
 COLUMNS = ["total_ns", "start_ns", "free_bytes", "bytes_per_s", "tokens_per_s", "wall_pct", "hit_ratio", "calls"]
-# No quantity of a trace lies outside; there a change of the unit would leave what a float can hold.
+# All quantities of a trace are inside. Beyond these sizes, a scaled number would exceed the range of a float.
 sizes = st.floats(1e-200, 1e200)
 numbers = st.one_of(st.integers(-(2**63), 2**63 - 1), sizes, sizes.map(lambda size: -size))
 
 
-def shown(name, *values):
+def scale_texts(name, *values):
     scale = scale_for(name, values)
     return [scale.unit, *map(scale.text, values)]
 
@@ -62,7 +62,7 @@ def test_the_unit_is_the_suffix_of_the_name(name, unit):
         ("count_star()", "count_star()"),
     ],
 )
-def test_a_label_leaves_out_what_the_header_says_beside_it(name, label):
+def test_a_label_leaves_out_the_unit_of_the_header(name, label):
     assert label_of(name) == label
 
 
@@ -73,7 +73,7 @@ def test_a_label_leaves_out_what_the_header_says_beside_it(name, label):
         ("total_ns", [999], ["ns", "999"]),
         ("total_ns", [500_000], ["µs", "500.0"]),
         ("total_ns", [72_000_000_000, 12_000_000_000], ["s", "72.0", "12.0"]),
-        # One outlier must not push all the others out of sight.
+        # One outlier must not hide the other numbers.
         ("total_ns", [5_000_000_000, 2_000, 1_500], ["µs", "5,000,000.00", "2.00", "1.50"]),
         ("free_bytes", [1024, 1536], ["KiB", "1.00", "1.50"]),
         ("free_bytes", [3 * 2**30], ["GiB", "3.00"]),
@@ -85,26 +85,26 @@ def test_a_label_leaves_out_what_the_header_says_beside_it(name, label):
         ("kernel_count", [1234], ["", "1,234"]),
     ],
 )
-def test_a_column_is_shown_in_one_unit_that_suits_it(name, values, expected):
-    assert shown(name, *values) == expected
+def test_a_column_has_one_unit_that_fits_its_numbers(name, values, expected):
+    assert scale_texts(name, *values) == expected
 
 
-def test_points_in_time_stay_apart_far_from_zero():
-    assert shown("start_ns", 90_001_234_567, 90_001_237_890) == ["ms", "90,001.235", "90,001.238"]
+def test_points_in_time_stay_distinct_far_from_zero():
+    assert scale_texts("start_ns", 90_001_234_567, 90_001_237_890) == ["ms", "90,001.235", "90,001.238"]
 
 
-def test_a_number_that_names_something_is_no_quantity():
-    assert shown("correlation_id", 4294967295) == ["", "4294967295"]
-    assert shown("grid", 4294967295) == ["", "4,294,967,295"]
+def test_an_id_is_not_scaled():
+    assert scale_texts("correlation_id", 4294967295) == ["", "4294967295"]
+    assert scale_texts("grid", 4294967295) == ["", "4,294,967,295"]
 
 
 def test_unknown_is_a_dash_and_never_zero():
-    assert shown("total_ns", None, math.nan, 5) == ["ns", "-", "-", "5"]
-    assert shown("total_ns", None) == ["ns", "-"]
+    assert scale_texts("total_ns", None, math.nan, 5) == ["ns", "-", "-", "5"]
+    assert scale_texts("total_ns", None) == ["ns", "-"]
 
 
 @given(st.sampled_from(COLUMNS), st.lists(numbers, min_size=1, max_size=6))
-def test_what_is_not_zero_never_reads_as_zero(name, values):
+def test_a_nonzero_number_is_never_shown_as_zero(name, values):
     scale = scale_for(name, values)
     for value in values:
         assert (float(scale.text(value).replace(",", "")) == 0) == (value == 0)
@@ -140,7 +140,7 @@ def test_a_duration_is_a_number_and_a_unit(text, ns):
 @pytest.mark.parametrize(
     "text", ["", "ms", "5 apples", "-5us", "1e3", "1.2.3s", "5m", "0x10", "٣s", "9223372036854775808"]
 )
-def test_any_other_text_is_a_usage_error_that_says_how_to_write_one(text):
+def test_any_other_text_is_a_usage_error_with_an_example(text):
     with pytest.raises(UsageError) as caught:
         parse_duration(text, flag="--min-gap")
     assert caught.value.message == f"--min-gap takes a duration, not {text!r}"
@@ -149,9 +149,9 @@ def test_any_other_text_is_a_usage_error_that_says_how_to_write_one(text):
 
 @given(st.integers(0, 2**63 - 1), st.sampled_from([("ns", 0), ("us", 3), ("ms", 6), ("s", 9)]))
 def test_no_nanosecond_is_lost_between_units(ns, unit):
-    word, places = unit
-    whole, rest = divmod(ns, 10**places)
-    assert parse_duration(f"{whole}.{rest:0{places}}{word}" if places else f"{whole}{word}") == ns
+    word, decimals = unit
+    units, fraction = divmod(ns, 10**decimals)
+    assert parse_duration(f"{units}.{fraction:0{decimals}}{word}" if decimals else f"{units}{word}") == ns
 
 
 @pytest.mark.parametrize(
@@ -170,12 +170,12 @@ def test_sizes_are_read_with_their_units(text, size):
 
 
 @pytest.mark.parametrize("text", ["", "GB", "-1GB", "5XB", "1e9", "9999999999TB"])
-def test_what_is_no_size_is_refused(text):
+def test_an_invalid_size_is_refused(text):
     with pytest.raises(UsageError, match="--model-bytes"):
         parse_bytes(text, flag="--model-bytes")
 
 
-def test_sizes_that_one_unit_would_hide_have_each_their_own():
+def test_sizes_of_very_different_magnitude_have_separate_units():
     def hides(name, *sizes):
         return spread_too_wide(name, sizes, scale_for(name, sizes))
 
@@ -184,15 +184,17 @@ def test_sizes_that_one_unit_would_hide_have_each_their_own():
     assert not hides("total_ns", 5_000_000, 5_000_000, 80)
 
 
-def test_sql_writes_times_in_sentences_as_python_does():
-    around = [edge * factor for edge in (1, 1e3, 1e6, 1e9, 1e12) for factor in (0.9994, 0.9996, 1, 1.004, 1.2347, 25)]
-    times = [0.0, 0.25, *around, *(-time for time in around), *range(1, 1_000_000_000, 12_345_678)]
+def test_sql_and_python_write_the_same_time_texts():
+    edge_times = [
+        edge * factor for edge in (1, 1e3, 1e6, 1e9, 1e12) for factor in (0.9994, 0.9996, 1, 1.004, 1.2347, 25)
+    ]
+    times = [0.0, 0.25, *edge_times, *(-time for time in edge_times), *range(1, 1_000_000_000, 12_345_678)]
     with Session(TRACE, use_cache=False) as trace:
-        written = trace.rows(f"SELECT time_text(unnest({times})) AS text")
-    assert [row.text for row in written] == [units.time_text(time) for time in times]
+        rows = trace.rows(f"SELECT time_text(unnest({times})) AS text")
+    assert [row.text for row in rows] == [units.time_text(time) for time in times]
 
 
-def test_values_that_are_compared_have_one_unit():
+def test_compared_values_have_one_unit():
     assert units.values("total_ns", [2_500_000, 1_000_900, None]) == ["2.50 ms", "1.00 ms", "-"]
     assert units.values("tokens_per_s", [1500]) == [units.value("tokens_per_s", 1500)] == ["1,500"]
     assert [units.value("a_ns", 2500), units.time_text(2500)] == ["2.50 µs", "2.5 µs"]

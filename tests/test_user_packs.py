@@ -1,4 +1,4 @@
-"""A user's pack is a command like any other, and a wrong one disturbs nobody."""
+"""A pack of the user is a command like any other, and an invalid pack does not affect the others."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(*arguments):
     return command_line.run(*arguments, cwd=REPOSITORY, env={"COLUMNS": "120"})
 
 
-def test_a_new_pack_is_a_command_with_flags_help_and_nothing_wrong(folder):
+def test_a_new_pack_is_a_valid_command_with_flags_and_help(folder):
     assert run("packs", "new", "hot").stdout == f"{folder / 'hot.sql'}\n"
     assert run("packs", "check", "hot").stdout == "hot.sql: nothing wrong\n"
     rows = run("hot", CHURN, "--least", "30", "--format", "csv").stdout.splitlines()
@@ -57,28 +57,28 @@ def test_a_file_runs_without_being_installed(tmp_path):
     assert run("mine", CHURN, f"--pack-dir={tmp_path}", "--least", "100", "-f", "csv").stdout == result.stdout
 
 
-def test_a_wrong_pack_is_told_of_and_disturbs_nobody(folder):
+def test_an_invalid_pack_is_reported_and_does_not_affect_others(folder):
     (folder / "broken.sql").write_text("SELECT 1")
     (folder / "top.sql").write_text(
         (REPOSITORY / "queries" / "reports" / "top.sql").read_text(encoding="utf-8"), encoding="utf-8"
     )
     (folder / "Bad Name.sql").write_text(packs.TEMPLATE)
-    listed = run("packs")
-    assert listed.returncode == 0
-    assert listed.stderr.count("is not used") == 3
+    process = run("packs")
+    assert process.returncode == 0
+    assert process.stderr.count("is not used") == 3
     assert run("top", CHURN, "-n", "1").stderr.startswith("note: 1 of 4 rows")
 
 
 @pytest.mark.parametrize("name", sorted(library.command_files()))
-def test_what_is_listed_of_a_command_leads_to_it(name):
-    told = run(name, "--help")
-    assert told.returncode == 0, told.stderr
-    assert name in told.stdout.partition("\n\n")[0]  # the line of its usage
+def test_every_listed_command_has_help(name):
+    process = run(name, "--help")
+    assert process.returncode == 0, process.stderr
+    assert name in process.stdout.partition("\n\n")[0]  # the usage line
 
 
-@pytest.mark.parametrize("pack", library.built_in().values(), ids=library.built_in().keys())
-def test_nothing_is_wrong_with_ours(pack):
-    assert pack_check.problems(pack.path) == []
+@pytest.mark.parametrize("pack", library.built_in_packs().values(), ids=library.built_in_packs().keys())
+def test_built_in_packs_have_no_problems(pack):
+    assert pack_check.find_problems(pack.path) == []
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,9 @@ def test_nothing_is_wrong_with_ours(pack):
         ("SELECT\n", "SELECT 1; SELECT\n", "one SELECT"),
     ],
 )
-def test_check_says_what_is_wrong(tmp_path, old, new, problem):
+def test_check_reports_the_problem(tmp_path, old, new, problem):
     text = packs.TEMPLATE.replace("{title}", "T")
     assert old in text
     path = tmp_path / "mine.sql"
     path.write_text(text.replace(old, new, 1))
-    assert any(problem in said for said in pack_check.problems(path)), pack_check.problems(path)
+    assert any(problem in message for message in pack_check.find_problems(path)), pack_check.find_problems(path)

@@ -2,10 +2,10 @@
 
     python benchmarks/evals/score.py questions            # what to ask an agent: {name: {"trace", "question"}}
     python benchmarks/evals/score.py cli > answers.json   # what the command line answers
-    python benchmarks/evals/score.py score answers.json   # of {name: answer} a table; exit 1 unless all are right
+    python benchmarks/evals/score.py score answers.json   # a table from {name: answer}; exit 1 unless all are right
 
-Run an agent once with the skill installed and once without, each with nothing but the traces and its own tools, write
-down its answers, and compare the scores.
+Run an agent once with the skill installed and once without it. Give it only the traces and its own tools. Write its
+answers down and compare the scores.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 
 
 class Question(NamedTuple):
-    """A question, its right answer, and how the command line alone answers it."""
+    """A question, its right answer, and the command that answers it.
+
+    `read` is the path of the answer in the JSON of the command. `tolerance` is the allowed error in percent.
+    """
 
     trace: str
     question: str
@@ -43,69 +46,79 @@ def questions() -> dict[str, Question]:
     return {name: Question(**facts) for name, facts in tomllib.loads(text).items()}
 
 
-def answered(question: Question, run: Callable[[list[str]], Any]) -> Any:
-    """Answer a question with the command line alone; `run` returns the JSON that a command prints."""
+def answer_by_command_line(question: Question, run: Callable[[list[str]], Any]) -> Any:
+    """Answer a question with its command. `run` returns the JSON that a command prints."""
     return read(run([*shlex.split(question.command), "--format", "json"]), question.read)
 
 
 def read(answer: Any, path: str) -> Any:
-    """Take a value out of an answer: ``rows[metric=kernels].value``; a minus before it changes its sign.
+    """Read a value in an answer by its path: ``rows[metric=kernels].value``. A leading minus changes the sign.
 
     Raises:
-        LookupError: It is not there.
+        LookupError: The answer does not have the value.
     """
-    found = answer
-    for name, row in re.findall(r"(\w+)(?:\[([^\]]+)\])?", path):
-        found = found[name]
-        if row.isdecimal():
-            found = found[int(row)]
-        elif row:
-            wanted = dict(pair.split("=") for pair in row.split(","))
-            rows = [each for each in found if all(str(each[key]) == value for key, value in wanted.items())]
-            if not rows:
-                raise LookupError(f"no row of the answer is one of {row}")
-            found = rows[0]
-    return -found if path.startswith("-") else found
+    value = answer
+    for name, selector in re.findall(r"(\w+)(?:\[([^\]]+)\])?", path):
+        value = value[name]
+        if selector.isdecimal():
+            value = value[int(selector)]
+        elif selector:
+            conditions = dict(pair.split("=") for pair in selector.split(","))
+            matching_rows = [row for row in value if all(str(row[key]) == text for key, text in conditions.items())]
+            if not matching_rows:
+                raise LookupError(f"no row of the answer has {selector}")
+            value = matching_rows[0]
+    return -value if path.startswith("-") else value
 
 
-def is_right(question: Question, given: Any) -> bool:
-    """Tell whether an answer is right. A number may stand in a sentence, if it is the only one there."""
-    right = question.answer
-    if isinstance(right, list):
-        return isinstance(given, str) and all(text in given for text in right)
-    if isinstance(right, str):
-        return isinstance(given, str) and given.strip().lower() == right.lower()
-    numbers = [float(text) for text in _NUMBER.findall(str(given).replace(",", ""))]
-    return len(numbers) == 1 and abs(numbers[0] - right) <= abs(right) * question.tolerance / 100
+def is_right(question: Question, given_answer: Any) -> bool:
+    """Return whether an answer is right. A number may be part of a sentence, if it is the only one there."""
+    expected = question.answer
+    if isinstance(expected, list):
+        return isinstance(given_answer, str) and all(text in given_answer for text in expected)
+    if isinstance(expected, str):
+        return isinstance(given_answer, str) and given_answer.strip().lower() == expected.lower()
+    numbers = [float(text) for text in _NUMBER.findall(str(given_answer).replace(",", ""))]
+    return len(numbers) == 1 and abs(numbers[0] - expected) <= abs(expected) * question.tolerance / 100
 
 
-def command_line(arguments: list[str]) -> Any:
-    """Run nsys-insight where the sample traces are; return the JSON that it prints.
+def run_command_line(arguments: list[str]) -> Any:
+    """Run nsys-insight in the folder of the sample traces and return the JSON that it prints.
 
     Raises:
-        CalledProcessError: It failed.
+        CalledProcessError: The command failed.
     """
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "nsys_insight", *arguments], cwd=TRACES, capture_output=True, text=True, check=True
     )
-    return json.loads(done.stdout)
+    return json.loads(completed.stdout)
 
 
 def main(arguments: list[str]) -> int:
-    """Do what the command line says."""
+    """Run the command that the arguments name and return the exit code."""
     match arguments:
         case ["questions"]:
-            asked = {name: {"trace": each.trace, "question": each.question} for name, each in questions().items()}
-            print(json.dumps(asked, indent=1))
+            prompts = {
+                name: {"trace": question.trace, "question": question.question} for name, question in questions().items()
+            }
+            print(json.dumps(prompts, indent=1))
         case ["cli"]:
-            print(json.dumps({name: answered(each, command_line) for name, each in questions().items()}, indent=1))
+            print(
+                json.dumps(
+                    {
+                        name: answer_by_command_line(question, run_command_line)
+                        for name, question in questions().items()
+                    },
+                    indent=1,
+                )
+            )
         case ["score", file]:
-            given = json.loads(Path(file).read_text(encoding="utf-8"))
-            right = {name: is_right(each, given.get(name)) for name, each in questions().items()}
-            for name, is_so in right.items():
-                print(f"{'right' if is_so else 'WRONG':7}{name:26}{given.get(name)}")
-            print(f"{sum(right.values())} of {len(right)} right")
-            return 0 if all(right.values()) else 1
+            answers = json.loads(Path(file).read_text(encoding="utf-8"))
+            results = {name: is_right(question, answers.get(name)) for name, question in questions().items()}
+            for name, is_correct in results.items():
+                print(f"{'right' if is_correct else 'WRONG':7}{name:26}{answers.get(name)}")
+            print(f"{sum(results.values())} of {len(results)} right")
+            return 0 if all(results.values()) else 1
         case _:
             print(__doc__)
             return 2

@@ -1,10 +1,10 @@
-"""Programs of one chain of kernels each, as PyTorch runs it and fused, to try what `fusion` predicts.
+"""Programs with one chain of kernels each, unfused as PyTorch runs it and fused, to test the predictions of `fusion`.
 
-    python3 cases.py --capture NAME      the unfused program; its steps are between cudaProfilerStart and -Stop
-    python3 cases.py --time FILE.json    all of them, unfused and fused, timed without a profiler
+    python3 cases.py --capture NAME      run the unfused program; its steps are between cudaProfilerStart and -Stop
+    python3 cases.py --time FILE.json    time all programs, unfused and fused, without a profiler
 
-A program is four blocks of product, chain, product, in steps of their own NVTX range. Half of the cases were `held`
-out: nobody looked at what they measured until the bounds were settled.
+A program has four blocks of product, chain, product. Each step has its own NVTX range. Half of the cases were held out:
+their measurements were not used before the bounds were final.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import torch.nn.functional as F
 
 DEVICE = "cuda"
 BLOCKS, ROUNDS = 4, 9
-# Rows and width of the tensor that the chain works on: bound by launches, within the cache, beyond the cache.
+# Rows and width of the tensor of the chain: bound by launches, fits the cache, larger than the cache.
 SIZES = {"small": (16, 1024), "middle": (4096, 2048), "large": (32768, 2048)}
 FLOAT, HALF = torch.float32, torch.bfloat16
 
@@ -31,14 +31,14 @@ Step = Callable[[], object]
 
 @dataclass(frozen=True)
 class Case:
-    """A chain at one size: how many kernels it has, whether each step waits, and whether it was held out."""
+    """A chain at one size: its number of kernels, whether each step waits for the GPU, and whether it was held out."""
 
     chain: str
     size: str
     kernels: int
     dtype: torch.dtype
     waits: bool
-    held: bool
+    is_held_out: bool
 
     @property
     def name(self) -> str:
@@ -48,32 +48,32 @@ class Case:
 CASES = {
     case.name: case
     for case in (
-        Case("layer_norm", "small", 9, HALF, waits=True, held=False),
-        Case("layer_norm", "large", 9, FLOAT, waits=True, held=True),
-        Case("rms_norm", "small", 8, HALF, waits=False, held=True),
-        Case("rms_norm", "large", 8, HALF, waits=False, held=False),
-        Case("gelu_new", "small", 8, HALF, waits=True, held=True),
-        Case("gelu_new", "large", 8, HALF, waits=False, held=False),
-        Case("gelu_fast", "small", 9, FLOAT, waits=False, held=False),
-        Case("gelu_fast", "middle", 9, FLOAT, waits=True, held=True),
-        Case("silu_mul", "small", 2, HALF, waits=True, held=False),
-        Case("silu_mul", "large", 2, HALF, waits=True, held=True),
-        Case("bias_relu", "small", 2, FLOAT, waits=False, held=True),
-        Case("bias_relu", "large", 2, FLOAT, waits=False, held=False),
-        Case("residual_norm", "small", 9, HALF, waits=True, held=True),
-        Case("residual_norm", "middle", 9, HALF, waits=True, held=False),
-        Case("residual_norm", "large", 9, HALF, waits=True, held=True),
-        Case("masked_softmax", "small", 5, HALF, waits=False, held=False),
-        Case("masked_softmax", "middle", 5, HALF, waits=False, held=True),
-        Case("polynomial", "small", 6, FLOAT, waits=True, held=False),
-        Case("polynomial", "middle", 6, HALF, waits=False, held=True),
-        Case("polynomial", "large", 6, FLOAT, waits=True, held=False),
+        Case("layer_norm", "small", 9, HALF, waits=True, is_held_out=False),
+        Case("layer_norm", "large", 9, FLOAT, waits=True, is_held_out=True),
+        Case("rms_norm", "small", 8, HALF, waits=False, is_held_out=True),
+        Case("rms_norm", "large", 8, HALF, waits=False, is_held_out=False),
+        Case("gelu_new", "small", 8, HALF, waits=True, is_held_out=True),
+        Case("gelu_new", "large", 8, HALF, waits=False, is_held_out=False),
+        Case("gelu_fast", "small", 9, FLOAT, waits=False, is_held_out=False),
+        Case("gelu_fast", "middle", 9, FLOAT, waits=True, is_held_out=True),
+        Case("silu_mul", "small", 2, HALF, waits=True, is_held_out=False),
+        Case("silu_mul", "large", 2, HALF, waits=True, is_held_out=True),
+        Case("bias_relu", "small", 2, FLOAT, waits=False, is_held_out=True),
+        Case("bias_relu", "large", 2, FLOAT, waits=False, is_held_out=False),
+        Case("residual_norm", "small", 9, HALF, waits=True, is_held_out=True),
+        Case("residual_norm", "middle", 9, HALF, waits=True, is_held_out=False),
+        Case("residual_norm", "large", 9, HALF, waits=True, is_held_out=True),
+        Case("masked_softmax", "small", 5, HALF, waits=False, is_held_out=False),
+        Case("masked_softmax", "middle", 5, HALF, waits=False, is_held_out=True),
+        Case("polynomial", "small", 6, FLOAT, waits=True, is_held_out=False),
+        Case("polynomial", "middle", 6, HALF, waits=False, is_held_out=True),
+        Case("polynomial", "large", 6, FLOAT, waits=True, is_held_out=False),
     )
 }
 
 
 class Chain:
-    """A chain as written and fused, on tensors of one size."""
+    """A chain, unfused and fused, on tensors of one size."""
 
     def __init__(self, case: Case) -> None:
         self.rows, self.width = SIZES[case.size]
@@ -81,7 +81,7 @@ class Chain:
         self.weight, self.bias = (torch.ones(self.width, device=DEVICE, dtype=case.dtype) * v for v in (1.0, 0.1))
         self.mask = torch.zeros(self.width, device=DEVICE, dtype=case.dtype)
         self.mask[self.width // 2 :] = -10000.0
-        self.written: Callable[..., torch.Tensor] = getattr(self, case.chain)
+        self.unfused: Callable[..., torch.Tensor] = getattr(self, case.chain)
         self.fused: Callable[..., torch.Tensor] = getattr(self, f"{case.chain}_fused")
 
     def layer_norm(self, x: torch.Tensor, _: torch.Tensor) -> torch.Tensor:
@@ -177,7 +177,7 @@ class Program:
         self.input = torch.randn(self.chain.rows, self.chain.width, device=DEVICE).to(case.dtype)
 
     def forward(self, *, fused: bool) -> torch.Tensor:
-        x, chain = self.input, self.chain.fused if fused else self.chain.written
+        x, chain = self.input, self.chain.fused if fused else self.chain.unfused
         for up, down in self.weights:
             x = chain(x @ up, x) @ down
         return x
@@ -189,10 +189,10 @@ class Program:
                 x[0, 0].item()
 
     def check(self) -> None:
-        """Refuse a fused chain that computes something else."""
+        """Exit if the fused chain computes something else."""
         x, y = self.input @ self.weights[0][0], self.input
-        wanted, given = self.chain.written(x, y).float(), self.chain.fused(x, y).float()
-        error = ((given - wanted).abs().max() / wanted.abs().max()).item()
+        expected, actual = self.chain.unfused(x, y).float(), self.chain.fused(x, y).float()
+        error = ((actual - expected).abs().max() / expected.abs().max()).item()
         if not error < 0.03:
             raise SystemExit(f"{self.case.name}: the fused chain is off by {error:.1%}")
 
@@ -210,8 +210,8 @@ def capture(case: Case, steps: int) -> None:
     torch.cuda.cudart().cudaProfilerStop()
 
 
-def elapsed_us(step: Step, times: int) -> float:
-    """µs of one step, from CUDA events around `times` of them."""
+def measure_us(step: Step, times: int) -> float:
+    """Return the time of one step in µs, from CUDA events around `times` steps."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     torch.cuda.synchronize()
     begin.record()
@@ -222,8 +222,8 @@ def elapsed_us(step: Step, times: int) -> float:
     return begin.elapsed_time(end) * 1e3 / times
 
 
-def in_graph(step: Step) -> Step:
-    """The step in a CUDA graph, which leaves the host's time out."""
+def capture_graph(step: Step) -> Step:
+    """Capture the step in a CUDA graph, which excludes the time of the host. Return its replay."""
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         step()
@@ -234,25 +234,25 @@ def in_graph(step: Step) -> Step:
     return graph.replay
 
 
-def timed(case: Case) -> dict[str, object]:
-    """Medians of rounds in which the unfused and the fused program take turns."""
+def time_case(case: Case) -> dict[str, object]:
+    """Return the medians of rounds in which the unfused and the fused program take turns."""
     program = Program(case)
     program.check()
-    ways = {
+    variants = {
         "before": lambda: program.step(fused=False),
         "after": lambda: program.step(fused=True),
-        "graph_before": in_graph(lambda: program.forward(fused=False)),
-        "graph_after": in_graph(lambda: program.forward(fused=True)),
+        "graph_before": capture_graph(lambda: program.forward(fused=False)),
+        "graph_after": capture_graph(lambda: program.forward(fused=True)),
     }
-    runs: dict[str, list[float]] = {way: [] for way in ways}
-    times = {way: max(5, min(100, round(30_000 / elapsed_us(step, 5)))) for way, step in ways.items()}
+    runs: dict[str, list[float]] = {variant: [] for variant in variants}
+    times = {variant: max(5, min(100, round(30_000 / measure_us(step, 5)))) for variant, step in variants.items()}
     for turn in range(ROUNDS + 1):
-        for way, step in ways.items():
-            took = elapsed_us(step, times[way])
+        for variant, step in variants.items():
+            step_us = measure_us(step, times[variant])
             if turn:
-                runs[way].append(took)
-    medians = {way: {"median": statistics.median(us), "runs": us} for way, us in runs.items()}
-    return {"held": case.held, "kernels": case.kernels, **medians}
+                runs[variant].append(step_us)
+    medians = {variant: {"median": statistics.median(us), "runs": us} for variant, us in runs.items()}
+    return {"held": case.is_held_out, "kernels": case.kernels, **medians}
 
 
 def main() -> None:
@@ -261,20 +261,20 @@ def main() -> None:
     parser.add_argument("--time", metavar="FILE")
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--names", action="store_true", help="Print the names of all cases")
-    asked = parser.parse_args()
-    if asked.names:
+    arguments = parser.parse_args()
+    if arguments.names:
         print(*CASES, sep="\n")
         return
     torch.set_float32_matmul_precision("high")
     with torch.no_grad():
-        if asked.capture:
-            capture(CASES[asked.capture], asked.steps)
+        if arguments.capture:
+            capture(CASES[arguments.capture], arguments.steps)
             return
-        found = {}
+        results = {}
         for name, case in CASES.items():
-            found[name] = timed(case)
-            about = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
-            Path(asked.time).write_text(json.dumps({**about, "us_per_step": found}, indent=1))
+            results[name] = time_case(case)
+            versions = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
+            Path(arguments.time).write_text(json.dumps({**versions, "us_per_step": results}, indent=1))
             torch.cuda.empty_cache()
 
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Profile the programs of cases.py as they are, and time them unfused and fused without the profiler.
+# Profile the unfused programs of cases.py, and time them unfused and fused without the profiler.
 # Usage: cases.sh OUTDIR [NSYS]     needs: an NVIDIA GPU, nsys, python3 with PyTorch and Triton; about five minutes
 #
-# Then: python3 benchmarks/fusion/bounds.py OUTDIR     the predicted beside the measured savings
-# A report carries the environment and the processes that the profiler sees: hence env -i and a PID namespace.
+# Then: python3 benchmarks/fusion/bounds.py OUTDIR     compare predicted and measured savings
+# A report contains the environment and all visible processes, so use env -i and a PID namespace.
 set -u
 out=$(realpath -m "$1"); nsys=${2:-nsys}; here=$(dirname "$(realpath "$0")"); mkdir -p "$out"
 app=$(mktemp -d); cp "$here/cases.py" "$here/kernels.py" "$app"; cd "$app" || exit 1
 clean="env -i HOME=$app USER=user LANG=C.UTF-8 PWD=$app OLDPWD=$app SHLVL=1 PATH=$PATH LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}"
 alone=""; unshare -fp --mount-proc true 2> /dev/null && alone="unshare -fp --mount-proc"
-latest=${LATEST:-420}  # no capture begins after so many seconds
+latest=${LATEST:-420}  # seconds after which no capture starts
 
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader > "$out/machine.txt" 2>&1
 "$nsys" --version >> "$out/machine.txt" 2>&1

@@ -1,11 +1,11 @@
-"""A Llama-shaped decoder with random weights, one token at a time, with chosen chains of kernels fused by hand.
+"""A Llama-shaped decoder with random weights, one token at a time, with selected chains of kernels fused by hand.
 
-    python3 decode.py --fuse norm,rope --mode eager|graph     decode --tokens tokens; the loop is between
+    python3 decode.py --variant norm --mode eager|graph       decode --tokens tokens; the loop is between
                                                               cudaProfilerStart and cudaProfilerStop
-    python3 decode.py --time FILE.json                        the loop of every variant timed without a profiler
+    python3 decode.py --time FILE.json                        time the loop of every variant without a profiler
 
-Eager PyTorch runs RMSNorm, the rotary embedding and the gated MLP as several kernels each. Every variant replaces one
-such chain by one Triton kernel, and checks its logits against the eager ones first.
+Eager PyTorch runs RMSNorm, the rotary embedding and the gated MLP as several kernels each. Every variant replaces such
+chains by one Triton kernel each. First, it checks its logits against the eager ones.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ INNER = int(HIDDEN * 2.75) // 64 * 64
 DEVICE, DTYPE = "cuda", torch.bfloat16
 
 Loop = Callable[[int, Callable[[], object]], None]
-"""Decodes so many tokens, and calls back where the timed part begins."""
+"""Decodes a number of tokens, and calls the callback at the start of the timed part."""
 
 
 class Decoder:
-    """The model, with the chains named in `fuse` run as one kernel each."""
+    """The model. Each chain named in `fuse` runs as one kernel."""
 
     def __init__(self, fuse: set[str]) -> None:
         torch.manual_seed(0)
@@ -50,7 +50,7 @@ class Decoder:
             return (torch.randn(*shape, device=DEVICE) * 0.02).to(DTYPE)
 
         self.embedding, self.head = weights(VOCABULARY, HIDDEN), weights(VOCABULARY, HIDDEN)
-        self.ones = torch.ones(HIDDEN, device=DEVICE, dtype=DTYPE)
+        self.unit_weight = torch.ones(HIDDEN, device=DEVICE, dtype=DTYPE)
         square, wide = (HIDDEN, HIDDEN), (INNER, HIDDEN)
         shapes = {"q": square, "k": square, "v": square, "o": square, "g": wide, "u": wide, "d": wide[::-1]}
         cache = (1, HEADS, CONTEXT, HEAD)
@@ -62,20 +62,20 @@ class Decoder:
         inverse = 1.0 / (10000 ** (torch.arange(0, HEAD, 2, device=DEVICE).float() / HEAD))
         angles = torch.arange(CONTEXT, device=DEVICE).float()[:, None] * inverse[None]
         self.cos, self.sin = (torch.cat([f(angles)] * 2, -1).to(DTYPE) for f in (torch.cos, torch.sin))
-        self.places = torch.arange(CONTEXT, device=DEVICE)
+        self.positions = torch.arange(CONTEXT, device=DEVICE)
 
     def norm(self, x: torch.Tensor) -> torch.Tensor:
         if "norm" in self.fuse:
             out = torch.empty_like(x)
-            kernels.rms_norm[(x.numel() // HIDDEN,)](x, self.ones, out, HIDDEN)
+            kernels.rms_norm[(x.numel() // HIDDEN,)](x, self.unit_weight, out, HIDDEN)
             return out
         variance = x.float().pow(2).mean(-1, keepdim=True)
-        return (x.float() * torch.rsqrt(variance + 1e-6)).to(DTYPE) * self.ones
+        return (x.float() * torch.rsqrt(variance + 1e-6)).to(DTYPE) * self.unit_weight
 
     def add_norm(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         if "residual_norm" in self.fuse:
             total, out = torch.empty_like(x), torch.empty_like(x)
-            kernels.add_rms_norm[(x.numel() // HIDDEN,)](x, y, self.ones, total, out, HIDDEN)
+            kernels.add_rms_norm[(x.numel() // HIDDEN,)](x, y, self.unit_weight, total, out, HIDDEN)
             return total, out
         x = x + y
         return x, self.norm(x)
@@ -117,12 +117,12 @@ class Decoder:
     def prefill(self) -> tuple[torch.Tensor, torch.Tensor]:
         torch.manual_seed(1)
         tokens = torch.randint(0, VOCABULARY, (1, PROMPT), device=DEVICE)
-        place = self.places[:PROMPT]
-        logits = self.forward(tokens, place, (self.places[None, :] <= place[:, None])[None, None])
+        place = self.positions[:PROMPT]
+        logits = self.forward(tokens, place, (self.positions[None, :] <= place[:, None])[None, None])
         return logits[:, -1], logits.argmax(-1)[:, -1:]
 
     def eager(self) -> Loop:
-        """The decode loop, every kernel launched by itself."""
+        """Return the decode loop with a separate launch of every kernel."""
 
         def loop(tokens: int, begin: Callable[[], object]) -> None:
             token = self.prefill()[1]
@@ -131,21 +131,21 @@ class Decoder:
             for i in range(tokens):
                 with torch.cuda.nvtx.range("decode_step"):
                     place = torch.tensor([PROMPT + i], device=DEVICE)
-                    token = self.forward(token, place, (self.places <= place)[None, None, None]).argmax(-1)
+                    token = self.forward(token, place, (self.positions <= place)[None, None, None]).argmax(-1)
                     token.item()
 
         return loop
 
     def graph(self) -> Loop:
-        """The decode loop with the forward pass captured once in a CUDA graph."""
+        """Return the decode loop with the forward pass captured once in a CUDA graph."""
         token, place = self.prefill()[1].clone(), torch.tensor([PROMPT], device=DEVICE)
         side = torch.cuda.Stream()
         with torch.cuda.stream(side):
-            self.forward(token, place, (self.places <= place)[None, None, None])
+            self.forward(token, place, (self.positions <= place)[None, None, None])
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            following = self.forward(token, place, (self.places <= place)[None, None, None]).argmax(-1)
+            next_token = self.forward(token, place, (self.positions <= place)[None, None, None]).argmax(-1)
 
         def loop(tokens: int, begin: Callable[[], object]) -> None:
             token.copy_(self.prefill()[1])
@@ -155,34 +155,34 @@ class Decoder:
             for _ in range(tokens):
                 with torch.cuda.nvtx.range("decode_step"):
                     graph.replay()
-                    token.copy_(following)
+                    token.copy_(next_token)
                     place.add_(1)
-                    following.item()
+                    next_token.item()
 
         return loop
 
 
-def check(variant: str) -> Decoder:
-    """The variant's decoder, after its logits were compared with the eager ones."""
-    wanted = Decoder(set()).prefill()[0].float()
+def make_checked_decoder(variant: str) -> Decoder:
+    """Return the decoder of a variant. Exit if its logits differ from the eager ones."""
+    expected = Decoder(set()).prefill()[0].float()
     decoder = Decoder(set(filter(None, VARIANTS[variant].split(","))))
-    error = ((decoder.prefill()[0].float() - wanted).abs().max() / wanted.abs().max()).item()
+    error = ((decoder.prefill()[0].float() - expected).abs().max() / expected.abs().max()).item()
     if error > 0.05:
         raise SystemExit(f"{variant}: the fused logits are off by {error:.1%}")
     return decoder
 
 
-def timed(tokens: int, rounds: int) -> dict[str, object]:
-    """µs per token of every variant and mode without a profiler, the variants interleaved."""
-    began = 0.0
+def time_variants(tokens: int, rounds: int) -> dict[str, object]:
+    """Return the time per token in µs of every variant and mode, without a profiler. The variants take turns."""
+    start_s = 0.0
 
     def begin() -> None:
-        nonlocal began
-        began = time.perf_counter()
+        nonlocal start_s
+        start_s = time.perf_counter()
 
     loops: dict[str, Loop] = {}
     for variant in VARIANTS:
-        decoder = check(variant)
+        decoder = make_checked_decoder(variant)
         loops[f"eager_{variant}"] = decoder.eager()
         loops[f"graph_{variant}"] = decoder.graph()
     runs: dict[str, list[float]] = {name: [] for name in loops}
@@ -191,7 +191,7 @@ def timed(tokens: int, rounds: int) -> dict[str, object]:
             loop(tokens, begin)
             torch.cuda.synchronize()
             if turn:
-                runs[name].append((time.perf_counter() - began) / tokens * 1e6)
+                runs[name].append((time.perf_counter() - start_s) / tokens * 1e6)
     return {
         "device": torch.cuda.get_device_name(),
         "torch": torch.__version__,
@@ -206,16 +206,16 @@ def main() -> None:
     parser.add_argument("--mode", choices=["eager", "graph"], default="eager")
     parser.add_argument("--tokens", type=int, default=24)
     parser.add_argument("--time", metavar="FILE")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     with torch.no_grad():
-        if asked.time:
-            result = timed(48, 9)
-            Path(asked.time).write_text(json.dumps(result, indent=1))
+        if arguments.time:
+            result = time_variants(48, 9)
+            Path(arguments.time).write_text(json.dumps(result, indent=1))
             return
-        loop = getattr(check(asked.variant), asked.mode)()
-        loop(asked.tokens, lambda: None)
+        loop = getattr(make_checked_decoder(arguments.variant), arguments.mode)()
+        loop(arguments.tokens, lambda: None)
         torch.cuda.synchronize()
-        loop(asked.tokens, torch.cuda.cudart().cudaProfilerStart)
+        loop(arguments.tokens, torch.cuda.cudart().cudaProfilerStart)
         torch.cuda.synchronize()
         torch.cuda.cudart().cudaProfilerStop()
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Profile the decode step as it is and with one chain of kernels fused each, eager and in a CUDA graph.
+# Profile the decode step unfused and with each variant of fused chains, eager and in a CUDA graph.
 # Usage: trial.sh OUTDIR [NSYS]     needs: an NVIDIA GPU, nsys, python3 with PyTorch and Triton; a few minutes
 #
-# Then: python3 benchmarks/fusion/compare.py OUTDIR     the predicted beside the measured saving
-# A report carries the environment and the processes that the profiler sees: hence env -i and a PID namespace.
+# Then: python3 benchmarks/fusion/compare.py OUTDIR     compare predicted and measured savings
+# A report contains the environment and all visible processes, so use env -i and a PID namespace.
 set -u
 out=$(realpath -m "$1"); nsys=${2:-nsys}; here=$(dirname "$(realpath "$0")"); mkdir -p "$out"
 app=$(mktemp -d); cp "$here/decode.py" "$here/kernels.py" "$app"; cd "$app" || exit 1
@@ -24,5 +24,5 @@ $clean timeout 150 python3 decode.py --time "$out/plain.json" > "$out/plain.log"
 for mode in eager graph; do
   for variant in base norm rope silu_mul residual_norm all; do profile "${mode}_$variant" "$variant" "$mode"; done
 done
-profile eager_base_again base eager   # how far two captures of the same program differ
+profile eager_base_again base eager   # shows the difference between two captures of one program
 tail -n 3 "$out"/*.log

@@ -1,1 +1,1 @@
-"""Measuring a program without the profiler: repetitions, what disturbs them, and whether two commands differ."""
+"""Measurements without the profiler: repetitions, disturbances, and whether two commands differ."""

@@ -1,16 +1,16 @@
-"""A benchmark as an answer: what was measured, how it scatters, and what is decided."""
+"""Render a benchmark as an answer: the measurements, their scatter, and the decision."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.bench import verdict
-from nsys_insight.bench.checks import Check, passed
-from nsys_insight.bench.result import Bench, Series, Side, differing
-from nsys_insight.bench.statistics import MOST_CV_PCT, Interval, center, spread
+from nsys_insight.bench.checks import Check, check_fields, have_passed
+from nsys_insight.bench.result import Bench, Series, Side, list_different_parameters
+from nsys_insight.bench.statistics import MAX_CV_PCT, Interval, describe_spread, estimate_center
 from nsys_insight.compare.comparison import WORTHWHILE_PCT
-from nsys_insight.session.answer import Answer, Column, of_rows
+from nsys_insight.session.answer import Answer, Column, build_answer
 from nsys_insight.text.units import Scale, scale_for
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from nsys_insight.bench.verdict import Verdict
 
-_ONE = {
+_SINGLE_DESCRIPTIONS = {
     "metric": "What was measured, with its unit in brackets",
     "better": "Whether higher or lower values are better, by unit and name, or as the user says; NULL if unknown",
     "middle": "Center: the Hodges-Lehmann estimate, the median of the means of all pairs",
@@ -30,9 +30,9 @@ _ONE = {
     "least": "The smallest",
     "most": "The largest",
 }
-_TWO = {
+_PAIR_DESCRIPTIONS = {
     "metric": "What was measured, with its unit in brackets; the metric that decides is the first",
-    "better": _ONE["better"],
+    "better": _SINGLE_DESCRIPTIONS["better"],
     "before": "Center before the change: the median of the means of all pairs",
     "after": "The same after",
     "change_pct": "The change, as a percentage of before",
@@ -47,54 +47,66 @@ _TWO = {
     "verdict": "better, worse, changed (unknown which is better), noise (the interval holds 0, or sides measured"
     " apart differ by less than 2 %), refused (too much scatter or drift), unknown (too few repetitions)",
 }
-_KINDS = {"count": "BIGINT", **dict.fromkeys(("metric", "better", "verdict"), "VARCHAR")}
-_DETAILS = {"mean", "least", "most", "before_cv_pct", "after_cv_pct", "count"}
-ONE, TWO = (
-    tuple(Column(name, _KINDS.get(name, "DOUBLE"), text, name in _DETAILS) for name, text in texts.items())
-    for texts in (_ONE, _TWO)
+_TYPES_BY_COLUMN = {"count": "BIGINT", **dict.fromkeys(("metric", "better", "verdict"), "VARCHAR")}
+_DETAIL_COLUMNS = {"mean", "least", "most", "before_cv_pct", "after_cv_pct", "count"}
+SINGLE_COLUMNS, PAIR_COLUMNS = (
+    tuple(
+        Column(name, _TYPES_BY_COLUMN.get(name, "DOUBLE"), text, name in _DETAIL_COLUMNS)
+        for name, text in texts.items()
+    )
+    for texts in (_SINGLE_DESCRIPTIONS, _PAIR_DESCRIPTIONS)
 )
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What is decided, and why."""
+    """The decision on a change, with its reason.
 
-    word: str
+    Attributes:
+        name: The decision: accept, unchecked, small, revert, indistinguishable, refused or unknown.
+        sentence: The decision in one sentence, with its numbers.
+        verdicts: The verdict of each metric that both sides have, the deciding metric first.
+        different_parameters: Parameters of the workload that differ: their values before and after.
+    """
+
+    name: str
     sentence: str
     verdicts: tuple[Verdict, ...]
-    differing: dict[str, tuple[str, str]]
+    different_parameters: dict[str, tuple[str, str]]
 
 
-def decided(bench: Bench, checks: Sequence[Check], vary: Sequence[str] = ()) -> Decision:
-    """Decide about the first metric of two sides; intervals of the others hold for all of them together."""
+def decide_bench(bench: Bench, checks: Sequence[Check], vary: Sequence[str] = ()) -> Decision:
+    """Decide by the first metric of two sides. The intervals of the other metrics hold for all of them together."""
     before, after = bench.sides
     pairs = [(old, new) for new in after.series if (old := before.metric(new.name))]
-    others = max(len(pairs) - 1, 1)
+    other_metric_count = max(len(pairs) - 1, 1)
     verdicts = tuple(
-        verdict.judge(
+        verdict.judge_metric(
             old, new, turns=bench.turns,
-            confidence=verdict.CONFIDENCE if not at else 1 - (1 - verdict.CONFIDENCE) / others,
+            confidence=verdict.CONFIDENCE if not index else 1 - (1 - verdict.CONFIDENCE) / other_metric_count,
         )
-        for at, (old, new) in enumerate(pairs)
+        for index, (old, new) in enumerate(pairs)
     )  # fmt: skip
-    other = differing(before, after, vary)
-    tests = passed(checks)
+    different_parameters = list_different_parameters(before, after, vary)
+    tests_passed = have_passed(checks)
     if not verdicts:
-        word, sentence = "unknown", "cannot be determined: no metric is in both"
-    elif other and tests is not False:
-        said = ", ".join(f"{name} {old} and {new}" for name, (old, new) in other.items())
-        word, sentence = "unknown", f"cannot be determined: the workloads differ: {said}"
+        decision_name, sentence = "unknown", "cannot be determined: no metric is in both"
+    elif different_parameters and tests_passed is not False:
+        parameter_list = ", ".join(f"{name} {old} and {new}" for name, (old, new) in different_parameters.items())
+        decision_name, sentence = "unknown", f"cannot be determined: the workloads differ: {parameter_list}"
     else:
-        word = verdict.decide(verdicts[0], tests=tests)
-        sentence = _sentence(word, verdicts[0], pairs[0], checks)
-    return Decision(word, sentence, verdicts, other)
+        decision_name = verdict.decide(verdicts[0], tests_passed=tests_passed)
+        sentence = _describe_decision(decision_name, verdicts[0], pairs[0], checks)
+    return Decision(decision_name, sentence, verdicts, different_parameters)
 
 
-def _sentence(word: str, found: Verdict, pair: tuple[Series, Series], checks: Sequence[Check]) -> str:
-    """Say in one line what was decided."""
-    if failed := [check for check in checks if not check.passed]:
-        return f"revert: {failed[0].said}"
-    said = {
+def _describe_decision(
+    decision_name: str, metric_verdict: Verdict, pair: tuple[Series, Series], checks: Sequence[Check]
+) -> str:
+    """Return the decision in one line."""
+    if failed_checks := [check for check in checks if not check.passed]:
+        return f"revert: {failed_checks[0].message}"
+    decision_text = {
         "accept": "accept",
         "unchecked": "faster, but correctness was not checked",
         "small": f"better, but by less than {WORTHWHILE_PCT:g} %",
@@ -102,23 +114,25 @@ def _sentence(word: str, found: Verdict, pair: tuple[Series, Series], checks: Se
         "indistinguishable": "indistinguishable",
         "refused": "no verdict",
         "unknown": "cannot be determined",
-    }[word]
+    }[decision_name]
     old, new = pair
-    numbers = _numbers(old, new, found)
-    return f"{said}: {found.reason}; {numbers}" if found.reason else f"{said}: {numbers}"
+    change_text = _describe_change(old, new, metric_verdict)
+    reason = f"{metric_verdict.reason}; " if metric_verdict.reason else ""
+    return f"{decision_text}: {reason}{change_text}"
 
 
-def _numbers(old: Series, new: Series, found: Verdict) -> str:
-    scale = scale_for(old.unit, [center(old.values).middle, center(new.values).middle])
-    one, other = (Scale("", 1, scale.decimals).text(center(side.values).middle) for side in (old, new))
+def _describe_change(old: Series, new: Series, metric_verdict: Verdict) -> str:
+    centers = [estimate_center(side.values).middle for side in (old, new)]
+    scale = scale_for(old.unit, centers)
+    before_text, after_text = (Scale("", 1, scale.decimals).text(center) for center in centers)
     unit = f" {new.unit}" if new.unit else ""
-    change = "" if found.change_pct is None else f" ({found.change_pct:+.1f} %)"
-    way = "unknown which direction is better" if new.better is None else f"{new.better} is better"
-    return f"{new.name} {one} → {other}{unit}{change}, {way}"
+    change = "" if metric_verdict.change_pct is None else f" ({metric_verdict.change_pct:+.1f} %)"
+    direction_text = "unknown which direction is better" if new.better is None else f"{new.better} is better"
+    return f"{new.name} {before_text} → {after_text}{unit}{change}, {direction_text}"
 
 
 def answer(bench: Bench, checks: Sequence[Check] = (), vary: Sequence[str] = ()) -> Answer:
-    """The benchmark as a table with a sentence as its title."""
+    """Return the benchmark as a table. Its title is a sentence."""
     summary: dict[str, Any] = {
         "conditions": bench.conditions,
         "gpus_before": list(bench.before),
@@ -126,18 +140,22 @@ def answer(bench: Bench, checks: Sequence[Check] = (), vary: Sequence[str] = ())
         "sides": [
             {"label": side.label, "command": side.command, "parameters": side.parameters} for side in bench.sides
         ],
-        "checks": [asdict(check) for check in checks],
-        "tests_passed": passed(checks),
+        "checks": [check_fields(check) for check in checks],
+        "tests_passed": have_passed(checks),
     }
     if len(bench.sides) == 1:
-        columns, rows, title = ONE, [_row(one) for one in bench.side.series], _title(bench.side)
+        columns, title = SINGLE_COLUMNS, _make_title(bench.side)
+        rows = [_make_row(series) for series in bench.side.series]
     else:
-        found = decided(bench, checks, vary)
-        summary |= {"decision": found.word, "different_parameters": found.differing}
-        columns, title = TWO, found.sentence
+        decision = decide_bench(bench, checks, vary)
+        summary |= {"decision": decision.name, "different_parameters": decision.different_parameters}
+        columns, title = PAIR_COLUMNS, decision.sentence
         before, after = bench.sides
-        rows = [_pair_row(before.metric(one.name), after.metric(one.name), one) for one in found.verdicts]
-    return of_rows(
+        rows = [
+            _make_pair_row(before.metric(metric_verdict.name), after.metric(metric_verdict.name), metric_verdict)
+            for metric_verdict in decision.verdicts
+        ]
+    return build_answer(
         columns,
         rows,
         report="bench",
@@ -147,19 +165,18 @@ def answer(bench: Bench, checks: Sequence[Check] = (), vary: Sequence[str] = ())
     )
 
 
-def _title(side: Side) -> str:
+def _make_title(side: Side) -> str:
     first = side.series[0]
-    found = spread(first.values, first.clocks)
-    if found.is_wide:
-        looks = f": {'; '.join(found.causes)}" if found.causes else ", for no visible reason"
-        return (
-            f"{first.name} scatters by {found.cv_pct:.1f} %, more than the {MOST_CV_PCT:g} % that a baseline may{looks}"
-        )
+    scatter = describe_spread(first.values, first.clocks)
+    if scatter.is_wide:
+        causes = f": {'; '.join(scatter.causes)}" if scatter.causes else ", for no visible reason"
+        text = f"{first.name} scatters by {scatter.cv_pct:.1f} %, more than the {MAX_CV_PCT:g} % that a baseline may"
+        return text + causes
     return f"{side.label}: {len(first.values)} repetitions"
 
 
 def notes(bench: Bench, checks: Sequence[Check], *, brief: bool = False) -> Iterator[str]:
-    """Yield the notes below the numbers; `brief` leaves out the conditions and what the checks said."""
+    """Yield the notes below the numbers. `brief` leaves out the conditions and the messages of the checks."""
     if len(bench.sides) == 2:
         yield (
             "the two took turns, so anything that slows the machine slows both"
@@ -170,12 +187,13 @@ def notes(bench: Bench, checks: Sequence[Check], *, brief: bool = False) -> Iter
             )
         )
     for side in bench.sides:
-        for one in side.series:
-            found, where = spread(one.values, one.clocks), f" {side.label}" if len(bench.sides) == 2 else ""
-            wide = f"scatters by {found.cv_pct:.1f} %, more than {MOST_CV_PCT:g} %" if found.is_wide else ""
-            if wide or found.causes:
-                yield f"{one.name}{where}: {'; '.join(filter(None, [wide, *found.causes]))}"
-    unknown = [one.name for one in bench.side.series if one.better is None]
+        for series in side.series:
+            scatter = describe_spread(series.values, series.clocks)
+            side_label = f" {side.label}" if len(bench.sides) == 2 else ""
+            scatter_text = f"scatters by {scatter.cv_pct:.1f} %, more than {MAX_CV_PCT:g} %" if scatter.is_wide else ""
+            if scatter_text or scatter.causes:
+                yield f"{series.name}{side_label}: {'; '.join(filter(None, [scatter_text, *scatter.causes]))}"
+    unknown = [series.name for series in bench.side.series if series.better is None]
     if unknown:
         names = ", ".join(unknown[:3])
         yield f"neither unit nor name says whether higher or lower {names} is better: --higher or --lower"
@@ -183,29 +201,30 @@ def notes(bench: Bench, checks: Sequence[Check], *, brief: bool = False) -> Iter
     if parameters and not brief:
         yield "measured with " + ", ".join(f"{name} {value}" for name, value in parameters.items())
     yield from bench.notes
-    yield from (check.said for check in checks if not brief)
-    if len(bench.sides) == 2 and passed(checks) is None:
+    yield from (check.message for check in checks if not brief)
+    if len(bench.sides) == 2 and have_passed(checks) is None:
         yield "no test was run, so correctness was not checked: --test COMMAND or --compare-output A B"
 
 
-def _row(one: Series) -> tuple[Any, ...]:
-    found, middle = spread(one.values), center(one.values)
+def _make_row(series: Series) -> tuple[Any, ...]:
+    scatter, center = describe_spread(series.values), estimate_center(series.values)
     return (
-        one.label, one.better, middle.middle, *_known(middle), len(one.values), found.cv_pct, found.mean,
-        min(one.values), max(one.values),
+        series.label, series.better, center.middle, *_finite_ends(center), len(series.values), scatter.cv_pct,
+        scatter.mean, min(series.values), max(series.values),
     )  # fmt: skip
 
 
-def _pair_row(old: Series | None, new: Series | None, found: Verdict) -> tuple[Any, ...]:
-    assert old is not None and new is not None  # noqa: S101, PT018 - a verdict is of both
-    low, high = _known(found.change)
+def _make_pair_row(old: Series | None, new: Series | None, metric_verdict: Verdict) -> tuple[Any, ...]:
+    assert old is not None and new is not None  # noqa: S101, PT018 - a verdict needs both
+    low, high = _finite_ends(metric_verdict.change)
     return (
-        new.label, new.better, center(old.values).middle, center(new.values).middle, found.change_pct,
-        None if low is None else 100 * low, None if high is None else 100 * high, spread(old.values).cv_pct,
-        spread(new.values).cv_pct, min(len(old.values), len(new.values)), found.word,
+        new.label, new.better, estimate_center(old.values).middle, estimate_center(new.values).middle,
+        metric_verdict.change_pct, None if low is None else 100 * low, None if high is None else 100 * high,
+        describe_spread(old.values).cv_pct, describe_spread(new.values).cv_pct, min(len(old.values), len(new.values)),
+        metric_verdict.word,
     )  # fmt: skip
 
 
-def _known(found: Interval | None) -> tuple[float | None, float | None]:
-    """The ends of an interval, where it has some."""
-    return (None, None) if found is None or found.reach == float("inf") else (found.low, found.high)
+def _finite_ends(interval: Interval | None) -> tuple[float | None, float | None]:
+    """Return the ends of an interval; None if it is missing or infinite."""
+    return (None, None) if interval is None or interval.half_width == float("inf") else (interval.low, interval.high)

@@ -1,7 +1,7 @@
-"""Conditions of a measurement: what the GPUs do (clocks, temperature, throttling, other processes), and the commit.
+"""Record the conditions of a measurement: clocks, temperature, throttling and processes of the GPUs, and the commit.
 
-NVML is asked through NVIDIA's `nvidia-ml-py`, the extra `bench`. Where it or the driver is missing, nothing is known,
-and one sentence says so. The user's repository is only read: not even git's index is refreshed.
+NVML is called through NVIDIA's `nvidia-ml-py`, which the extra `bench` installs. Without it or the driver, the GPUs are
+unknown, and a note says so. The user's repository is only read: not even git's index is refreshed.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-from nsys_insight.extras import install
+from nsys_insight.extras import write_install_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 _SAMPLE_INTERVAL_S = 0.1
-# NVML's nvmlClocksEventReason… bits that slow a GPU; the others are idleness, and clocks that somebody set.
-_REASONS = {
+# Bits of NVML's nvmlClocksEventReason… that mean throttling. The others mean an idle GPU, or clocks set by a user.
+_THROTTLE_REASONS = {
     0x4: "power limit", 0x8: "hardware slowdown", 0x20: "thermal (software)", 0x40: "thermal (hardware)",
     0x80: "power brake",
 }  # fmt: skip
@@ -33,8 +33,8 @@ class Machine:
     """The GPUs of this machine.
 
     Attributes:
-        nvml: NVIDIA's module; None where nothing is known.
-        note: Why not.
+        nvml: NVIDIA's module; None if the GPUs are unknown.
+        note: The reason why they are unknown.
     """
 
     nvml: Any = None
@@ -47,135 +47,142 @@ class Machine:
         try:
             nvml = importlib.import_module("pynvml")
         except ImportError:
-            return cls(note=f"{_UNCHECKED}: {install('bench')}")
+            return cls(note=f"{_UNCHECKED}: {write_install_command('bench')}")
         try:
             nvml.nvmlInit()
-            gpus = [nvml.nvmlDeviceGetHandleByIndex(at) for at in range(nvml.nvmlDeviceGetCount())]
+            gpus = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
         except nvml.NVMLError:
             return cls(note=f"{_UNCHECKED}: no NVIDIA driver answers")
         return cls(nvml, "", gpus)
 
-    def states(self) -> tuple[dict[str, Any], ...]:
-        """How each GPU is now."""
-        return tuple(self._state(at, gpu) for at, gpu in enumerate(self._gpus))
+    def read_states(self) -> tuple[dict[str, Any], ...]:
+        """Return the current state of each GPU."""
+        return tuple(self._read_state(index, gpu) for index, gpu in enumerate(self._gpus))
 
-    def conditions(self) -> dict[str, str]:
-        """What does not change while programs run: driver, CUDA, GPUs, and the clocks that programs ask for."""
+    def read_conditions(self) -> dict[str, str]:
+        """Return the fixed conditions: driver, CUDA, GPUs, and the configured application clocks."""
         if not self.nvml:
             return {}
-        nvml, found = self.nvml, {}
-        found["driver"] = self._asked(nvml.nvmlSystemGetDriverVersion)
-        version = self._asked(nvml.nvmlSystemGetCudaDriverVersion)
-        found["cuda"] = f"{version // 1000}.{version % 1000 // 10}" if version else None
-        names = [_text(self._asked(nvml.nvmlDeviceGetName, gpu)) for gpu in self._gpus]
-        found["gpu"] = ", ".join(dict.fromkeys(filter(None, names))) + (f" x{len(names)}" if len(names) > 1 else "")
-        wanted = [self._asked(nvml.nvmlDeviceGetApplicationsClock, gpu, nvml.NVML_CLOCK_SM) for gpu in self._gpus]
-        found["application_clock_mhz"] = ", ".join(map(str, filter(None, wanted)))
-        return {name: str(_text(value)) for name, value in found.items() if value}
+        nvml, conditions = self.nvml, {}
+        conditions["driver"] = self._query(nvml.nvmlSystemGetDriverVersion)
+        version = self._query(nvml.nvmlSystemGetCudaDriverVersion)
+        conditions["cuda"] = f"{version // 1000}.{version % 1000 // 10}" if version else None
+        names = [_decode(self._query(nvml.nvmlDeviceGetName, gpu)) for gpu in self._gpus]
+        conditions["gpu"] = ", ".join(dict.fromkeys(filter(None, names))) + (
+            f" x{len(names)}" if len(names) > 1 else ""
+        )
+        clocks = [self._query(nvml.nvmlDeviceGetApplicationsClock, gpu, nvml.NVML_CLOCK_SM) for gpu in self._gpus]
+        conditions["application_clock_mhz"] = ", ".join(map(str, filter(None, clocks)))
+        return {name: str(_decode(value)) for name, value in conditions.items() if value}
 
-    def _state(self, at: int, gpu: Any) -> dict[str, Any]:
-        nvml, ask = self.nvml, self._asked
-        power, memory = ask(nvml.nvmlDeviceGetPowerUsage, gpu), ask(nvml.nvmlDeviceGetMemoryInfo, gpu)
-        processes = ask(nvml.nvmlDeviceGetComputeRunningProcesses, gpu)
+    def _read_state(self, index: int, gpu: Any) -> dict[str, Any]:
+        nvml, query = self.nvml, self._query
+        power, memory = query(nvml.nvmlDeviceGetPowerUsage, gpu), query(nvml.nvmlDeviceGetMemoryInfo, gpu)
+        processes = query(nvml.nvmlDeviceGetComputeRunningProcesses, gpu)
         return {
-            "gpu": at,
-            "sm_mhz": ask(nvml.nvmlDeviceGetClockInfo, gpu, nvml.NVML_CLOCK_SM),
-            "memory_mhz": ask(nvml.nvmlDeviceGetClockInfo, gpu, nvml.NVML_CLOCK_MEM),
-            "temperature_c": ask(nvml.nvmlDeviceGetTemperature, gpu, nvml.NVML_TEMPERATURE_GPU),
+            "gpu": index,
+            "sm_mhz": query(nvml.nvmlDeviceGetClockInfo, gpu, nvml.NVML_CLOCK_SM),
+            "memory_mhz": query(nvml.nvmlDeviceGetClockInfo, gpu, nvml.NVML_CLOCK_MEM),
+            "temperature_c": query(nvml.nvmlDeviceGetTemperature, gpu, nvml.NVML_TEMPERATURE_GPU),
             "power_w": None if power is None else power / 1000,
             "memory_used_bytes": None if memory is None else int(memory.used),
             "processes": None if processes is None else len(processes),
-            "slowed_by": self._slowed(gpu),
+            "slowed_by": self._throttle_reasons(gpu),
         }
 
-    def _slowed(self, gpu: Any) -> list[str]:
+    def _throttle_reasons(self, gpu: Any) -> list[str]:
         nvml = self.nvml
-        # The name until driver 535, which newer ones keep.
-        bits = self._asked(nvml.nvmlDeviceGetCurrentClocksThrottleReasons, gpu) or 0
-        return [word for bit, word in _REASONS.items() if bits & bit]
+        # The name of the function until driver 535. Newer drivers still have it.
+        bits = self._query(nvml.nvmlDeviceGetCurrentClocksThrottleReasons, gpu) or 0
+        return [word for bit, word in _THROTTLE_REASONS.items() if bits & bit]
 
-    def _asked(self, call: Callable[..., Any], *given: Any) -> Any:
-        """What NVML answers; None of what this GPU does not tell."""
+    def _query(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        """Call NVML; return None if this GPU does not support the query."""
         with suppress(self.nvml.NVMLError):
-            return call(*given)
+            return call(*arguments)
         return None
 
-    def watched(self) -> Watch:
+    def watch(self) -> GpuWatch:
         """Watch the GPUs while a program runs."""
-        return Watch(self)
+        return GpuWatch(self)
 
-    def _looks(self) -> Iterator[tuple[int | None, list[str]]]:
+    def _iter_clocks(self) -> Iterator[tuple[int | None, list[str]]]:
         for gpu in self._gpus:
-            yield self._asked(self.nvml.nvmlDeviceGetClockInfo, gpu, self.nvml.NVML_CLOCK_SM), self._slowed(gpu)
+            yield (
+                self._query(self.nvml.nvmlDeviceGetClockInfo, gpu, self.nvml.NVML_CLOCK_SM),
+                self._throttle_reasons(gpu),
+            )
 
 
-class Watch:
-    """The highest SM clock of any GPU while the block runs, and what slowed one."""
+class GpuWatch:
+    """Context manager that samples the GPUs: the highest SM clock of any GPU, and the reasons for throttling."""
 
     def __init__(self, machine: Machine) -> None:
-        """Watch these GPUs; if none are known, nothing is done."""
-        self.clock: float | None = None
-        self.slowed: set[str] = set()
-        self._machine, self._over = machine, threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
+        """Prepare to sample these GPUs. Unknown GPUs are not sampled."""
+        self.max_clock_mhz: float | None = None
+        self.throttle_reasons: set[str] = set()
+        self._machine, self._stop_event = machine, threading.Event()
+        self._thread = threading.Thread(target=self._sample, daemon=True)
 
     def __enter__(self) -> Self:
-        """Begin to watch."""
+        """Start sampling."""
         if self._machine.nvml:
             self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Look no more."""
-        self._over.set()
+        """Stop sampling."""
+        self._stop_event.set()
         if self._machine.nvml:
             self._thread.join()
 
-    def _look(self) -> None:
-        while not self._over.wait(_SAMPLE_INTERVAL_S):
-            for clock, slowed in self._machine._looks():  # noqa: SLF001 - its own thread
-                self.clock = max(filter(None, (self.clock, clock)), default=None)
-                self.slowed.update(slowed)
+    def _sample(self) -> None:
+        while not self._stop_event.wait(_SAMPLE_INTERVAL_S):
+            for clock, reasons in self._machine._iter_clocks():  # noqa: SLF001 - its own thread
+                self.max_clock_mhz = max(filter(None, (self.max_clock_mhz, clock)), default=None)
+                self.throttle_reasons.update(reasons)
 
 
-def gpu_notes(before: tuple[dict[str, Any], ...], after: tuple[dict[str, Any], ...]) -> list[str]:
-    """Notes about GPUs before and after: other processes on them, and changes of temperature."""
+def describe_gpu_changes(before: tuple[dict[str, Any], ...], after: tuple[dict[str, Any], ...]) -> list[str]:
+    """Describe what may disturb the measurement: other processes on the GPUs, and changes of temperature."""
     sentences = []
     for old, new in zip(before, after, strict=False):
-        others = max(old["processes"] or 0, new["processes"] or 0)
-        if others:
-            count = f"{others} other process uses" if others == 1 else f"{others} other processes use"
-            sentences.append(f"{count} GPU {new['gpu']}, and may disturb the measurement")
-        warmer = (new["temperature_c"] or 0) - (old["temperature_c"] or 0)
-        if old["temperature_c"] is not None and abs(warmer) >= 10:
+        process_count = max(old["processes"] or 0, new["processes"] or 0)
+        if process_count:
+            subject = (
+                f"{process_count} other process uses" if process_count == 1 else f"{process_count} other processes use"
+            )
+            sentences.append(f"{subject} GPU {new['gpu']}, and may disturb the measurement")
+        temperature_rise = (new["temperature_c"] or 0) - (old["temperature_c"] or 0)
+        if old["temperature_c"] is not None and abs(temperature_rise) >= 10:
             sentences.append(f"GPU {new['gpu']} went from {old['temperature_c']} °C to {new['temperature_c']} °C")
     return sentences
 
 
-def _text(value: Any) -> Any:
+def _decode(value: Any) -> Any:
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
-def git_commit(folder: Path | None = None) -> dict[str, str]:
-    """The commit of the folder, with +changes if files differ from it; empty outside of a repository."""
-    found = _git(["rev-parse", "--short=12", "HEAD"], folder)
-    if found is None:
+def read_git_commit(folder: Path | None = None) -> dict[str, str]:
+    """Return the commit of the folder, with +changes if files differ from it; empty outside of a repository."""
+    commit = _run_git(["rev-parse", "--short=12", "HEAD"], folder)
+    if commit is None:
         return {}
-    changed = _git(["status", "--porcelain", "--untracked-files=no"], folder)
-    return {"commit": found.strip() + ("+changes" if changed else "")}
+    changed_files = _run_git(["status", "--porcelain", "--untracked-files=no"], folder)
+    return {"commit": commit.strip() + ("+changes" if changed_files else "")}
 
 
-def git_diff(folder: Path | None = None) -> str:
-    """How the files differ from the commit, as a patch; empty if they do not, or outside of a repository."""
-    return _git(["diff", "HEAD", "--no-color", "--no-ext-diff", "--no-textconv"], folder) or ""
+def read_git_diff(folder: Path | None = None) -> str:
+    """Return the changes since the commit as a patch; empty without changes, or outside of a repository."""
+    return _run_git(["diff", "HEAD", "--no-color", "--no-ext-diff", "--no-textconv"], folder) or ""
 
 
-def _git(arguments: Sequence[str], folder: Path | None) -> str | None:
+def _run_git(arguments: Sequence[str], folder: Path | None) -> str | None:
     try:
-        done = subprocess.run(  # noqa: S603 - it reads
+        completed = subprocess.run(  # noqa: S603 - it only reads
             ["git", "--no-optional-locks", *arguments],  # noqa: S607 - the user's own git
             cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=30, check=False,
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return None
-    return done.stdout.decode(errors="replace") if done.returncode == 0 else None
+    return completed.stdout.decode(errors="replace") if completed.returncode == 0 else None

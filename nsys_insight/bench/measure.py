@@ -1,4 +1,4 @@
-"""Repeat a command, or two in turns, until the interval is narrow or the budget is spent."""
+"""Repeat a command, or two in turn, until the interval is narrow or the time budget is spent."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 
 from nsys_insight import progress
 from nsys_insight.bench import programs
-from nsys_insight.bench.conditions import Machine, git_commit, gpu_notes
+from nsys_insight.bench.conditions import Machine, describe_gpu_changes, read_git_commit
 from nsys_insight.bench.result import Bench, Series, Side
-from nsys_insight.bench.statistics import LEAST_REPETITIONS, center
-from nsys_insight.bench.verdict import changed
-from nsys_insight.compare.benchmark_formats import Printed, Reading, parse_text
-from nsys_insight.compare.direction import direction
+from nsys_insight.bench.statistics import MIN_REPETITIONS, estimate_center
+from nsys_insight.bench.verdict import estimate_change
+from nsys_insight.compare.benchmark_formats import BenchmarkOutput, Reading, parse_text
+from nsys_insight.compare.direction import infer_direction
 from nsys_insight.errors import InsightError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from nsys_insight.bench.conditions import Watch
+    from nsys_insight.bench.conditions import GpuWatch
     from nsys_insight.compare.direction import Better
 
 Command = str | list[str]
@@ -35,22 +35,22 @@ class Plan:
     """How to measure.
 
     Attributes:
-        warmup: Runs of each command that do not count.
-        least: Repetitions at the least; the budget may not cut these.
-        most: Repetitions at the most.
-        budget_s: When this is spent, no repetition begins.
-        precision: Half of the interval's width, as a share, at which it is narrow.
-        timeout_s: How long one run may take; None is any time.
-        metric: The metric that decides; None is the first.
-        patterns: By metric a regular expression and the unit, to find it in what is printed.
-        output: A file that the command writes, in place of what it prints.
-        better: By metric which way it should go, where the user says so.
-        parameters: Of the workload, as the user says.
+        warmup: Number of runs of each command before the measurement.
+        min_repetitions: Minimum number of repetitions, also if they exceed the budget.
+        max_repetitions: Maximum number of repetitions.
+        budget_s: Time budget in seconds. No repetition starts after it is spent.
+        precision: Largest half width of a narrow interval, as a share of the center.
+        timeout_s: Maximum time of one run in seconds; None for no limit.
+        metric: The metric that decides; None for the first one.
+        patterns: By metric: a regular expression that finds it in the output, and its unit.
+        output: File with the results, if the command writes them to a file instead of stdout.
+        better: By metric: whether "higher" or "lower" is better, if the user gave it.
+        parameters: Parameters of the workload that the user gave.
     """
 
     warmup: int = 1
-    least: int = 10
-    most: int = 50
+    min_repetitions: int = 10
+    max_repetitions: int = 50
     budget_s: float = 120.0
     precision: float = 0.01
     timeout_s: float | None = None
@@ -62,180 +62,196 @@ class Plan:
 
 
 @dataclass
-class _Collected:
-    """What one command measured so far: values and units by metric, and the clock of each repetition."""
+class _Measurements:
+    """The measurements of one command so far: values and units by metric, and the clock of each repetition."""
 
     values: dict[str, list[float]] = field(default_factory=dict)
     units: dict[str, str] = field(default_factory=dict)
     clocks: list[float | None] = field(default_factory=list)
     parameters: dict[str, str] = field(default_factory=dict)
 
-    def add(self, printed: Printed, clock: float | None) -> None:
-        """Take one repetition; of what it measured several times, the mean.
+    def add(self, benchmark_output: BenchmarkOutput, clock: float | None) -> None:
+        """Add one repetition. If it has several values of a metric, add their mean.
 
         Raises:
-            InsightError: It measured other things than those before, or no number: turns could not be compared.
+            InsightError: The metrics differ from the earlier repetitions, or a value is not finite. Then the
+                repetitions cannot be compared.
         """
-        names = {one.name for one in printed.readings}
+        names = {reading.name for reading in benchmark_output.readings}
         if self.values and names != self.values.keys():
-            odd = min(names ^ self.values.keys())
-            which = "was not" if odd in self.values else "was"
+            differing_name = min(names ^ self.values.keys())
+            verb = "was not" if differing_name in self.values else "was"
             raise InsightError(
-                f"{odd} {which} measured in repetition {len(self.clocks) + 1}, unlike before", "check its output"
+                f"{differing_name} {verb} measured in repetition {len(self.clocks) + 1}, unlike before",
+                "check its output",
             )
-        for one in printed.readings:
-            if not all(map(math.isfinite, one.values)):
+        for reading in benchmark_output.readings:
+            if not all(map(math.isfinite, reading.values)):
                 raise InsightError(
-                    f"{one.name} is not a number in repetition {len(self.clocks) + 1}", "check its output"
+                    f"{reading.name} is not a number in repetition {len(self.clocks) + 1}", "check its output"
                 )
-        for one in printed.readings:
-            self.values.setdefault(one.name, []).append(sum(one.values) / len(one.values))
-            self.units.setdefault(one.name, one.unit)
+        for reading in benchmark_output.readings:
+            self.values.setdefault(reading.name, []).append(sum(reading.values) / len(reading.values))
+            self.units.setdefault(reading.name, reading.unit)
         self.clocks.append(clock)
-        self.parameters |= printed.parameters
+        self.parameters |= benchmark_output.parameters
 
 
 def measure(commands: Sequence[tuple[str, Command]], plan: Plan) -> Bench:
-    """Measure one command, or two that take turns.
+    """Measure one command, or two in turn.
 
-    In every other turn the second goes first: what drifts slowly then slows both alike.
+    The order of the two changes with each turn, so that a slow drift affects both equally.
 
     Args:
-        commands: Their labels and what is run.
-        plan: How.
+        commands: Label and command of each side.
+        plan: How to measure.
 
     Raises:
-        InsightError: A command failed, or printed nothing that is known.
-        UsageError: There is no such program.
+        InsightError: A command failed, or it printed no measurements in a known format.
+        UsageError: A program does not exist.
     """
-    here, begin = Machine.detect(), time.monotonic()
-    with progress.at("warming up") as task:
+    machine, start_s = Machine.detect(), time.monotonic()
+    with progress.show_task("warming up") as task:
         for _ in range(plan.warmup):
             for _, command in commands:
-                _one(command, plan, here)
-        before = here.states()
-        collected = [_Collected() for _ in commands]
-        slowed: set[str] = set()
-        for turn in range(plan.most):
-            if turn >= plan.least and (time.monotonic() - begin > plan.budget_s or _is_narrow(collected, plan)):
+                _run_once(command, plan, machine)
+        before = machine.read_states()
+        measurements = [_Measurements() for _ in commands]
+        throttle_reasons: set[str] = set()
+        for turn in range(plan.max_repetitions):
+            if turn >= plan.min_repetitions and (
+                time.monotonic() - start_s > plan.budget_s or _is_narrow(measurements, plan)
+            ):
                 break
-            task.text = f"measuring: {turn + 1} of {plan.least} to {plan.most}"
+            task.text = f"measuring: {turn + 1} of {plan.min_repetitions} to {plan.max_repetitions}"
             order = range(len(commands)) if turn % 2 == 0 else reversed(range(len(commands)))
-            for at in order:
-                printed, watch = _one(commands[at][1], plan, here)
-                collected[at].add(printed, watch.clock)
-                slowed |= watch.slowed
-    after = here.states()
-    notes = [here.note] if here.note else []
-    notes += gpu_notes(before, after)
-    if slowed:
-        notes.append(f"the GPU was throttled while it ran: {', '.join(sorted(slowed))}")
-    count = len(collected[0].clocks)
-    if not _is_narrow(collected, plan) and count < plan.most:
+            for index in order:
+                benchmark_output, watch = _run_once(commands[index][1], plan, machine)
+                measurements[index].add(benchmark_output, watch.max_clock_mhz)
+                throttle_reasons |= watch.throttle_reasons
+    after = machine.read_states()
+    notes = [machine.note] if machine.note else []
+    notes += describe_gpu_changes(before, after)
+    if throttle_reasons:
+        notes.append(f"the GPU was throttled while it ran: {', '.join(sorted(throttle_reasons))}")
+    count = len(measurements[0].clocks)
+    if not _is_narrow(measurements, plan) and count < plan.max_repetitions:
         notes.append(f"the budget of {plan.budget_s:g} s was spent before the interval was narrow (--budget)")
-    elif not _is_narrow(collected, plan):
+    elif not _is_narrow(measurements, plan):
         notes.append(f"after {count} repetitions the interval is not narrow yet (--most)")
     return Bench(
         tuple(
-            _side(label, programs.shown(command), found, plan)
-            for (label, command), found in zip(commands, collected, strict=True)
+            _make_side(label, programs.format_command(command), side_measurements, plan)
+            for (label, command), side_measurements in zip(commands, measurements, strict=True)
         ),
         turns=len(commands) > 1,
-        conditions={**here.conditions(), **git_commit()},
+        conditions={**machine.read_conditions(), **read_git_commit()},
         before=before,
         after=after,
         notes=tuple(notes),
-        seconds=time.monotonic() - begin,
+        seconds=time.monotonic() - start_s,
     )
 
 
 def read(paths: Sequence[Path], plan: Plan) -> Bench:
-    """Read what a benchmark printed before: one file, or one for each repetition.
+    """Read files with the output of a benchmark: one file, or one for each repetition.
 
     Raises:
-        UsageError: A file cannot be read, or holds nothing that is known.
+        UsageError: A file cannot be read, or has no measurements in a known format.
     """
-    collected = _Collected()
+    measurements = _Measurements()
     for path in paths:
         try:
-            printed = parse_text(path.read_text(encoding="utf-8", errors="replace"), plan.patterns)
+            benchmark_output = parse_text(path.read_text(encoding="utf-8", errors="replace"), plan.patterns)
         except OSError as error:
-            raise UsageError(f"{path} cannot be read: {error.strerror}", "name what a benchmark printed") from None
-        if not printed.readings:
+            raise UsageError(
+                f"{path} cannot be read: {error.strerror}", "name a file with the output of a benchmark"
+            ) from None
+        if not benchmark_output.readings:
             raise UsageError(f"{path} has no measurements in a known format", _HINT)
-        if len(paths) == 1:  # each of its values is a repetition
-            collected.values = {one.name: list(one.values) for one in printed.readings}
-            collected.units = {one.name: one.unit for one in printed.readings}
-            collected.parameters = printed.parameters
+        if len(paths) == 1:  # each value in the file is a repetition
+            measurements.values = {reading.name: list(reading.values) for reading in benchmark_output.readings}
+            measurements.units = {reading.name: reading.unit for reading in benchmark_output.readings}
+            measurements.parameters = benchmark_output.parameters
         else:
-            collected.add(printed, None)
+            measurements.add(benchmark_output, None)
     label = paths[0].name if len(paths) == 1 else f"{len(paths)} files"
-    return Bench((_side(label, "", collected, plan),))
+    return Bench((_make_side(label, "", measurements, plan),))
 
 
-def _one(command: Command, plan: Plan, here: Machine) -> tuple[Printed, Watch]:
-    """Run a command once, and find what it measured."""
+def _run_once(command: Command, plan: Plan, machine: Machine) -> tuple[BenchmarkOutput, GpuWatch]:
+    """Run a command once and read its measurements."""
     if plan.output:
         with suppress(OSError):
-            plan.output.unlink()  # what an earlier run wrote is not this one's
-    with here.watched() as watch:
-        ran = programs.run(command, plan.timeout_s)
-    if ran.code != 0:
-        raise programs.failed(command, ran)
+            plan.output.unlink()  # results of an earlier run must not count
+    with machine.watch() as watch:
+        result = programs.run(command, plan.timeout_s)
+    if result.code != 0:
+        raise programs.make_command_error(command, result)
     if plan.output:
         try:
             text = plan.output.read_text(encoding="utf-8", errors="replace")
         except OSError as error:
             raise InsightError(
-                f"{programs.shown(command)} did not write {plan.output}: {error.strerror}", "check --results"
+                f"{programs.format_command(command)} did not write {plan.output}: {error.strerror}", "check --results"
             ) from None
-        printed = parse_text(text, plan.patterns)
+        benchmark_output = parse_text(text, plan.patterns)
     else:
-        printed = parse_text(ran.output, plan.patterns)
-        if not printed.readings:
-            printed = Printed(parse_text(ran.errors, plan.patterns).readings, printed.parameters)
-    missing = [name for name in plan.patterns if name not in {one.name for one in printed.readings}]
-    if missing or (plan.output and not printed.readings):
-        what = f"nothing that --metric {missing[0]} matches" if missing else "no measurements in a known format"
-        raise InsightError(f"{programs.shown(command)} printed {what}: {ran.last_words}", _HINT)
-    if not printed.readings:
-        printed = Printed((Reading(WALL, "s", (ran.seconds,)),), printed.parameters)
-    return printed, watch
+        benchmark_output = parse_text(result.output, plan.patterns)
+        if not benchmark_output.readings:
+            benchmark_output = BenchmarkOutput(
+                parse_text(result.errors, plan.patterns).readings, benchmark_output.parameters
+            )
+    missing_metrics = [
+        name for name in plan.patterns if name not in {reading.name for reading in benchmark_output.readings}
+    ]
+    if missing_metrics or (plan.output and not benchmark_output.readings):
+        problem = (
+            f"nothing that --metric {missing_metrics[0]} matches"
+            if missing_metrics
+            else "no measurements in a known format"
+        )
+        raise InsightError(f"{programs.format_command(command)} printed {problem}: {result.last_lines}", _HINT)
+    if not benchmark_output.readings:
+        benchmark_output = BenchmarkOutput((Reading(WALL, "s", (result.seconds,)),), benchmark_output.parameters)
+    return benchmark_output, watch
 
 
-def _is_narrow(collected: Sequence[_Collected], plan: Plan) -> bool:
-    """Whether the interval of what decides is as narrow as wanted."""
-    decides = [one.values.get(deciding(list(one.values), one.units, plan) or "", []) for one in collected]
-    if any(len(values) < LEAST_REPETITIONS for values in decides):
+def _is_narrow(measurements: Sequence[_Measurements], plan: Plan) -> bool:
+    """Return whether the interval of the deciding metric is as narrow as the plan requires."""
+    deciding_values = [
+        side.values.get(find_deciding_metric(list(side.values), side.units, plan) or "", []) for side in measurements
+    ]
+    if any(len(values) < MIN_REPETITIONS for values in deciding_values):
         return False
-    if len(decides) == 2:
-        change = changed(decides[0], decides[1], turns=True)
-        return change is not None and change.reach <= plan.precision
-    found = center(decides[0])
-    return found.reach <= plan.precision * abs(found.middle)
+    if len(deciding_values) == 2:
+        change = estimate_change(deciding_values[0], deciding_values[1], turns=True)
+        return change is not None and change.half_width <= plan.precision
+    center = estimate_center(deciding_values[0])
+    return center.half_width <= plan.precision * abs(center.middle)
 
 
-def deciding(names: Sequence[str], units: dict[str, str], plan: Plan) -> str | None:
-    """Which metric decides: the one that the user names, else the first of which it is known what is better."""
+def find_deciding_metric(names: Sequence[str], units: dict[str, str], plan: Plan) -> str | None:
+    """Return the metric that decides: the user's metric, else the first with a known direction, else the first."""
     if plan.metric:
         return plan.metric if plan.metric in names else None
-    known = [name for name in names if plan.better.get(name) or direction(name, units.get(name, ""))]
-    return next(iter(known or names), None)
+    known_names = [name for name in names if plan.better.get(name) or infer_direction(name, units.get(name, ""))]
+    return next(iter(known_names or names), None)
 
 
-def _side(label: str, command: str, found: _Collected, plan: Plan) -> Side:
-    first = deciding(list(found.values), found.units, plan)
-    if plan.metric and first is None:
-        raise UsageError(f"there is no metric {plan.metric!r}", f"choose one of: {', '.join(found.values)}")
-    names = sorted(found.values, key=lambda name: name != first)
+def _make_side(label: str, command: str, measurements: _Measurements, plan: Plan) -> Side:
+    deciding_metric = find_deciding_metric(list(measurements.values), measurements.units, plan)
+    if plan.metric and deciding_metric is None:
+        raise UsageError(f"there is no metric {plan.metric!r}", f"choose one of: {', '.join(measurements.values)}")
+    names = sorted(measurements.values, key=lambda name: name != deciding_metric)
     series = tuple(
         Series(
             name,
-            found.units[name],
-            plan.better.get(name) or direction(name, found.units[name]),
-            tuple(found.values[name]),
-            tuple(found.clocks) if any(found.clocks) else (),
+            measurements.units[name],
+            plan.better.get(name) or infer_direction(name, measurements.units[name]),
+            tuple(measurements.values[name]),
+            tuple(measurements.clocks) if any(measurements.clocks) else (),
         )
         for name in names
     )
-    return Side(label, command, series, {**found.parameters, **plan.parameters})
+    return Side(label, command, series, {**measurements.parameters, **plan.parameters})

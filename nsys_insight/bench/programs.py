@@ -1,4 +1,4 @@
-"""Running the user's commands: what they print, how long they take, and that nothing of them is left."""
+"""Run the user's commands: record their output and time, and kill everything that they started."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-_SHOWN = 3  # lines of what a program said last
+_MAX_LAST_LINES = 3  # last lines of the output in an error message
 
 
 @dataclass(frozen=True)
-class Ran:
-    """What became of a command.
+class CommandResult:
+    """The result of a command.
 
     Attributes:
-        code: Its exit code; None if its time was over.
-        output: What it printed.
-        errors: What it wrote to stderr.
-        seconds: How long it took.
+        code: Exit code; None after a timeout.
+        output: Text on stdout.
+        errors: Text on stderr.
+        seconds: Wall time.
     """
 
     code: int | None
@@ -37,56 +37,58 @@ class Ran:
     seconds: float
 
     @property
-    def last_words(self) -> str:
-        """The last lines of what it said, in one."""
+    def last_lines(self) -> str:
+        """Return the last lines of stderr, or of stdout if stderr is empty, joined to one line."""
         lines = [line.strip() for line in (self.errors or self.output).splitlines() if line.strip()]
-        return " / ".join(lines[-_SHOWN:])
+        return " / ".join(lines[-_MAX_LAST_LINES:])
 
 
-def run(command: str | Sequence[str], timeout: float | None = None, cwd: Path | None = None) -> Ran:
-    """Run a command: a text in a shell, as the user would type it; words as they are.
+def run(command: str | Sequence[str], timeout: float | None = None, cwd: Path | None = None) -> CommandResult:
+    """Run a command. A text runs in a shell, a list of words without one.
 
     Raises:
-        UsageError: There is no such program.
+        UsageError: The program does not exist or cannot be run.
     """
     import subprocess
 
     begin = time.perf_counter()
     try:
-        # A group of its own: what it started ends with it, too.
+        # A session of its own, so that a timeout kills its child processes too.
         process = subprocess.Popen(  # noqa: S603 - the user's own command
             command, shell=isinstance(command, str), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True, cwd=cwd,
         )  # fmt: skip
     except OSError as error:
-        raise UsageError(f"{shown(command)} cannot be run: {error.strerror}", "nsys-insight bench -- COMMAND") from None
+        raise UsageError(
+            f"{format_command(command)} cannot be run: {error.strerror}", "nsys-insight bench -- COMMAND"
+        ) from None
     code: int | None
     try:
         output, errors = process.communicate(timeout=timeout)
         code = process.returncode
     except subprocess.TimeoutExpired:
-        _end(process)
+        _kill(process)
         output, errors = process.communicate()
         code = None
     except BaseException:
-        _end(process)
+        _kill(process)
         raise
-    return Ran(code, output, errors, time.perf_counter() - begin)
+    return CommandResult(code, output, errors, time.perf_counter() - begin)
 
 
-def failed(command: str | Sequence[str], ran: Ran) -> InsightError:
-    """The error of a command that did not do its work."""
-    how = "did not end in time" if ran.code is None else f"ended with exit code {ran.code}"
-    said = f": {ran.last_words}" if ran.last_words else ""
-    return InsightError(f"{shown(command)} {how}{said}", "run it by hand and check its output")
+def make_command_error(command: str | Sequence[str], result: CommandResult) -> InsightError:
+    """Make the error of a command that failed or did not end in time."""
+    failure = "did not end in time" if result.code is None else f"ended with exit code {result.code}"
+    last_lines_text = f": {result.last_lines}" if result.last_lines else ""
+    return InsightError(f"{format_command(command)} {failure}{last_lines_text}", "run it by hand and check its output")
 
 
-def shown(command: str | Sequence[str]) -> str:
-    """A command as it is typed."""
+def format_command(command: str | Sequence[str]) -> str:
+    """Return a command as the user would type it."""
     return command if isinstance(command, str) else shlex.join(command)
 
 
-def _end(process: subprocess.Popen[str]) -> None:
+def _kill(process: subprocess.Popen[str]) -> None:
     with suppress(OSError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)

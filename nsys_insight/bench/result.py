@@ -1,4 +1,4 @@
-"""What a benchmark measured: series by metric, of one command or of two, and under which conditions; saved as JSON."""
+"""The result of a benchmark: series by metric of one or two commands, and the conditions. It is saved as JSON."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Series:
 
     Attributes:
         name: The metric.
-        unit: Its unit; empty if nobody said.
-        better: Whether "higher" or "lower" is better; None if nobody says.
-        values: A value for each repetition, in their order.
-        clocks: The SM clock in each repetition, MHz; empty or None where it was not read.
+        unit: Its unit; empty if unknown.
+        better: Whether "higher" or "lower" is better; None if unknown.
+        values: A value for each repetition, in order.
+        clocks: SM clock in each repetition, in MHz; empty or None if it was not read.
     """
 
     name: str
@@ -37,13 +37,13 @@ class Series:
 
     @property
     def label(self) -> str:
-        """The name with its unit."""
+        """Return the name with its unit."""
         return f"{self.name} [{self.unit}]" if self.unit else self.name
 
 
 @dataclass(frozen=True)
 class Side:
-    """What one command, or one file, measured."""
+    """The measurements of one command or one file."""
 
     label: str
     command: str
@@ -51,22 +51,22 @@ class Side:
     parameters: dict[str, str] = field(default_factory=dict)
 
     def metric(self, name: str) -> Series | None:
-        """A series by its name."""
-        return next((one for one in self.series if one.name == name), None)
+        """Return the series of a metric; None if it was not measured."""
+        return next((series for series in self.series if series.name == name), None)
 
 
 @dataclass(frozen=True)
 class Bench:
-    """What was measured.
+    """A finished benchmark.
 
     Attributes:
         sides: One side, or before and after.
-        turns: Whether the two took turns.
-        conditions: GPUs, clocks, driver, commit: what is the same for both.
-        before: The GPUs before the first repetition; empty where they were not read.
-        after: The GPUs after the last.
-        notes: What must be known beside the numbers.
-        seconds: How long it took.
+        turns: Whether the two sides took turns.
+        conditions: Conditions of both sides: GPUs, clocks, driver, commit.
+        before: State of the GPUs before the first repetition; empty if it was not read.
+        after: State of the GPUs after the last repetition.
+        notes: Notes for the reader of the numbers.
+        seconds: Total time in seconds.
     """
 
     sides: tuple[Side, ...]
@@ -79,30 +79,35 @@ class Bench:
 
     @property
     def side(self) -> Side:
-        """The only side, or the one after."""
+        """Return the only side, or the side after the change."""
         return self.sides[-1]
 
 
 def to_json(bench: Bench) -> str:
-    """Write a benchmark as JSON, to be read by `from_json`, and by `diff`."""
+    """Return a benchmark as JSON. `from_json` and the command `diff` read it."""
     return json.dumps({"schema": SCHEMA, **asdict(bench)}, allow_nan=False, indent=1) + "\n"
 
 
 def from_json(text: str, path: Path) -> Bench:
-    """Read what `to_json` wrote.
+    """Read the JSON of `to_json`.
 
     Raises:
-        UsageError: It is something else, of another version, or damaged.
+        UsageError: The text is not a benchmark, of another version, or damaged.
     """
     try:
-        found = json.loads(text)
-        if found.pop("schema") != SCHEMA:
-            raise KeyError("schema")  # noqa: TRY301 - one sentence for all that may be wrong
+        data = json.loads(text)
+        if data.pop("schema") != SCHEMA:
+            raise KeyError("schema")  # noqa: TRY301 - one message for all errors
         sides = tuple(
-            Side(**{**side, "series": tuple(Series(**_tuples(one, "values", "clocks")) for one in side["series"])})
-            for side in found["sides"]
+            Side(
+                **{
+                    **side,
+                    "series": tuple(Series(**_with_tuples(entry, "values", "clocks")) for entry in side["series"]),
+                }
+            )
+            for side in data["sides"]
         )
-        return Bench(**{**_tuples(found, "before", "after", "notes"), "sides": sides})
+        return Bench(**{**_with_tuples(data, "before", "after", "notes"), "sides": sides})
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(
             f"{path} is not a benchmark file of this version: {error}",
@@ -110,12 +115,12 @@ def from_json(text: str, path: Path) -> Bench:
         ) from None
 
 
-def _tuples(found: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {name: tuple(value) if name in names else value for name, value in found.items()}
+def _with_tuples(data: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: tuple(value) if name in names else value for name, value in data.items()}
 
 
-def differing(before: Side, after: Side, vary: Sequence[str] = ()) -> dict[str, tuple[str, str]]:
-    """The parameters of the workload in which two sides differ, but for those that are meant to."""
+def list_different_parameters(before: Side, after: Side, vary: Sequence[str] = ()) -> dict[str, tuple[str, str]]:
+    """Return the workload parameters that differ between two sides, except the names in `vary`."""
     names = dict.fromkeys([*before.parameters, *after.parameters])
     pairs = {name: (before.parameters.get(name, "-"), after.parameters.get(name, "-")) for name in names}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1] and name not in vary}

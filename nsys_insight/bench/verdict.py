@@ -1,4 +1,4 @@
-"""Whether one side is better than the other, and by how much: of turns, or of two series measured apart."""
+"""Decide whether one side is better than the other, and by how much. The sides took turns, or ran in sequence."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nsys_insight.bench.statistics import LEAST_REPETITIONS, MOST_CV_PCT, Interval, center, drift_pct_of, shift, spread
-from nsys_insight.compare.comparison import LEAST_PCT, WORTHWHILE_PCT
+from nsys_insight.bench.statistics import (
+    MAX_CV_PCT,
+    MIN_REPETITIONS,
+    Interval,
+    describe_spread,
+    estimate_center,
+    estimate_drift_pct,
+    estimate_shift,
+)
+from nsys_insight.compare.comparison import MIN_CHANGE_PCT, WORTHWHILE_PCT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,20 +23,20 @@ if TYPE_CHECKING:
     from nsys_insight.bench.result import Series
 
 CONFIDENCE = 0.95
-# A change of so many times the scatter is real, however much it is, if the sides do not overlap.
+# A change above this multiple of the scatter is real for any scatter, if the values of the sides do not overlap.
 _CLEAR_FACTOR = 3.0
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is said of one metric.
+    """The verdict on one metric.
 
     Attributes:
         name: The metric.
-        word: better, worse, changed (unknown which is better), noise, refused (too much scatter or drift),
-            unknown (there are too few values).
-        change: The change as a share of before, with its interval; None where it cannot be worked out.
-        reason: Why there is no verdict; empty if there is one.
+        word: better, worse, changed (unknown which is better), noise, refused (too much scatter or drift), or unknown
+            (too few values).
+        change: Change as a share of before, with its interval; None if it cannot be calculated.
+        reason: Reason why there is no verdict; empty if there is one.
     """
 
     name: str
@@ -38,38 +46,36 @@ class Verdict:
 
     @property
     def change_pct(self) -> float | None:
-        """The change in percent of before."""
+        """Return the change in percent of before."""
         return None if self.change is None else 100 * self.change.middle
 
 
-def judge(before: Series, after: Series, *, turns: bool, confidence: float = CONFIDENCE) -> Verdict:
-    """Judge a metric.
+def judge_metric(before: Series, after: Series, *, turns: bool, confidence: float = CONFIDENCE) -> Verdict:
+    """Return the verdict on a metric.
 
     Args:
-        before: Its measurements before.
-        after: Its measurements after.
-        turns: Whether the two sides took turns, so that what slows the machine slows both.
-        confidence: With which the interval of the change holds.
+        before: Measurements before.
+        after: Measurements after.
+        turns: Whether the two sides took turns, so that a slow machine slows both.
+        confidence: Confidence of the interval of the change.
     """
     name = after.name
-    change = changed(before.values, after.values, turns=turns, confidence=confidence)
-    clear = _is_clear(before.values, after.values, change)
+    change = estimate_change(before.values, after.values, turns=turns, confidence=confidence)
+    is_clear = _is_clear(before.values, after.values, change)
     for side, series in (("before", before), ("after", after)):
-        found = spread(series.values, series.clocks)
-        if found.is_wide and not clear:
-            looks = f" ({'; '.join(found.causes)})" if found.causes else ""
-            reason = f"{name} scatters by {found.cv_pct:.1f} % {side}, more than {MOST_CV_PCT:g} %{looks}"
+        side_spread = describe_spread(series.values, series.clocks)
+        if side_spread.is_wide and not is_clear:
+            causes_text = f" ({'; '.join(side_spread.causes)})" if side_spread.causes else ""
+            reason = f"{name} scatters by {side_spread.cv_pct:.1f} % {side}, more than {MAX_CV_PCT:g} %{causes_text}"
             return Verdict(name, "refused", change, reason)
-        if found.drift_pct is not None and not turns:
-            return Verdict(name, "refused", change, f"{name} drifts by {found.drift_pct:+.1f} % {side}")
-    if change is None or not math.isfinite(change.reach):
-        return Verdict(
-            name, "unknown", change, f"there are too few repetitions of {name}: {LEAST_REPETITIONS} at least"
-        )
-    # Measured apart, the machine may have gone on in between as it did within each series.
-    hidden = sum(abs(drift_pct_of(series.values)) for series in (before, after))
-    little = not turns and 100 * abs(change.middle) < max(LEAST_PCT, hidden)
-    if not change.excludes_zero or little:
+        if side_spread.drift_pct is not None and not turns:
+            return Verdict(name, "refused", change, f"{name} drifts by {side_spread.drift_pct:+.1f} % {side}")
+    if change is None or not math.isfinite(change.half_width):
+        return Verdict(name, "unknown", change, f"there are too few repetitions of {name}: {MIN_REPETITIONS} at least")
+    # Between two separate measurements, the machine may have drifted as much as within each of them.
+    hidden_drift_pct = sum(abs(estimate_drift_pct(series.values)) for series in (before, after))
+    is_too_small = not turns and 100 * abs(change.middle) < max(MIN_CHANGE_PCT, hidden_drift_pct)
+    if not change.excludes_zero or is_too_small:
         return Verdict(name, "noise", change)
     if after.better is None:
         return Verdict(name, "changed", change, f"neither unit nor name says whether higher or lower {name} is better")
@@ -77,52 +83,52 @@ def judge(before: Series, after: Series, *, turns: bool, confidence: float = CON
 
 
 def _is_clear(before: Sequence[float], after: Sequence[float], change: Interval | None) -> bool:
-    """Tell whether the sides lie so far apart that no scatter of theirs can have done it."""
-    if change is None or min(len(before), len(after)) < LEAST_REPETITIONS:
+    """Return whether the sides differ by much more than their scatter."""
+    if change is None or min(len(before), len(after)) < MIN_REPETITIONS:
         return False
     if not (max(before) < min(after) or max(after) < min(before)):
         return False
-    widest = max(spread(side).cv_pct or 0 for side in (before, after))
-    # As factors: 100 % up is as far as 50 % down.
-    return change.middle > -1 and abs(math.log1p(change.middle)) > math.log1p(_CLEAR_FACTOR * widest / 100)
+    max_cv_pct = max(describe_spread(side).cv_pct or 0 for side in (before, after))
+    # Compare factors: +100 % is as far as -50 %.
+    return change.middle > -1 and abs(math.log1p(change.middle)) > math.log1p(_CLEAR_FACTOR * max_cv_pct / 100)
 
 
-def changed(
+def estimate_change(
     before: Sequence[float], after: Sequence[float], *, turns: bool, confidence: float = CONFIDENCE
 ) -> Interval | None:
-    """The change as a share of before, of logarithms where all values are positive; None where it has no meaning."""
+    """Estimate the change as a share of before; None if it has no meaning. Positive values use logarithms."""
     if not before or not after:
         return None
     if min(*before, *after) > 0:
         old, new = [math.log(value) for value in before], [math.log(value) for value in after]
-        found = _shift(old, new, turns=turns, confidence=confidence)
-        if math.isinf(found.reach):
-            return Interval(math.expm1(found.middle), found.low, found.high)
-        return Interval(*map(math.expm1, (found.middle, found.low, found.high)))
-    middle = abs(center(before).middle)
+        shift = _estimate_shift(old, new, turns=turns, confidence=confidence)
+        if math.isinf(shift.half_width):
+            return Interval(math.expm1(shift.middle), shift.low, shift.high)
+        return Interval(*map(math.expm1, (shift.middle, shift.low, shift.high)))
+    middle = abs(estimate_center(before).middle)
     if not middle:
         return None
-    found = _shift(before, after, turns=turns, confidence=confidence)
-    return Interval(found.middle / middle, found.low / middle, found.high / middle)
+    shift = _estimate_shift(before, after, turns=turns, confidence=confidence)
+    return Interval(shift.middle / middle, shift.low / middle, shift.high / middle)
 
 
-def _shift(before: Sequence[float], after: Sequence[float], *, turns: bool, confidence: float) -> Interval:
+def _estimate_shift(before: Sequence[float], after: Sequence[float], *, turns: bool, confidence: float) -> Interval:
     if turns:
-        return center([new - old for old, new in zip(before, after, strict=False)], confidence)
-    return shift(before, after, confidence)
+        return estimate_center([new - old for old, new in zip(before, after, strict=False)], confidence)
+    return estimate_shift(before, after, confidence)
 
 
-def decide(verdict: Verdict, *, tests: bool | None) -> str:
+def decide(verdict: Verdict, *, tests_passed: bool | None) -> str:
     """Decide by rule what to do with a change.
 
     Args:
-        verdict: Of the metric that the change is about.
-        tests: Whether the tests passed; None if nobody looked.
+        verdict: Verdict on the metric that decides.
+        tests_passed: Whether the tests passed; None if there were no tests.
     """
-    if tests is False or verdict.word == "worse":
+    if tests_passed is False or verdict.word == "worse":
         return "revert"
     if verdict.word == "better":
         if abs(verdict.change_pct or 0) <= WORTHWHILE_PCT:
             return "small"
-        return "accept" if tests else "unchecked"
+        return "accept" if tests_passed else "unchecked"
     return {"noise": "indistinguishable", "refused": "refused"}.get(verdict.word, "unknown")

@@ -1,6 +1,6 @@
-"""What a shell completes after Tab beside commands and flags: names of the trace, reports, views, budgets, baselines.
+"""Shell completion of values: names in the trace, reports, views, budgets, baselines.
 
-Whatever goes wrong, nothing is completed and nothing is said. A trace is only looked at as far as a moment allows.
+Errors are not reported: completion then offers nothing. Reading a trace is limited in size and time.
 """
 
 from __future__ import annotations
@@ -14,129 +14,133 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-# Steps are looked for in exports up to this size; in bigger ones, where they have been found before.
-_SMALL = 16 * 10**6
-_STEPS_S = 0.4
-_BASH = "complete_bash"
-# What separates words, or means something else, where a name is not quoted.
-_SPECIAL = frozenset(" \t\n\"'`\\$&|;<>()[]{}*?!#~:=")
+# Largest export in which steps are searched for, in bytes. In larger ones, only stored steps are offered.
+_SMALL_EXPORT_BYTES = 16 * 10**6
+_STEPS_TIMEOUT_S = 0.4
+_BASH_MODE = "complete_bash"
+# Characters that separate words or have a special meaning in an unquoted name.
+_SHELL_SPECIAL = frozenset(" \t\n\"'`\\$&|;<>()[]{}*?!#~:=")
 
 
-def of_trace(kind: str) -> Callable[..., list[str]]:
-    """Complete names of a kind of the trace on the command line, or the one that is meant without."""
+def make_trace_completer(kind: str) -> Callable[..., list[str]]:
+    """Make the completer for one kind of name in the trace: the trace on the command line, or the default trace."""
 
     def complete(incomplete: str) -> list[str]:
-        return _completed(IN_TRACES[kind], incomplete)
+        return _complete(NAME_FINDERS[kind], incomplete)
 
     return complete
 
 
-def reports(incomplete: str) -> list[str]:
+def complete_reports(incomplete: str) -> list[str]:
     """Complete reports."""
     from nsys_insight.packs import library
 
-    return _beginning(library.known(), incomplete)
+    return _filter_by_prefix(library.all_packs(), incomplete)
 
 
-def reports_and_views(incomplete: str) -> list[str]:
+def complete_reports_and_views(incomplete: str) -> list[str]:
     """Complete views, and reports for the schemas of their JSON."""
-    from nsys_insight.model.views import documented
+    from nsys_insight.model.views import documented_views
 
-    return [*_beginning(documented(internal=False), incomplete), *reports(incomplete)]
+    return [*_filter_by_prefix(documented_views(internal=False), incomplete), *complete_reports(incomplete)]
 
 
-def budgets(incomplete: str) -> list[str]:
+def complete_budgets(incomplete: str) -> list[str]:
     """Complete the metric of a budget, up to its equals sign."""
     from nsys_insight.compare.budgets import ALIASES, GATES
 
     names = {*ALIASES, *GATES, "wall", "gpu_busy_pct", "gpu_idle_pct", "gpu_busy", "gpu_idle", "tokens_per_s"}
-    return _beginning((f"{name.removesuffix('_ns')}=" for name in names), incomplete)
+    return _filter_by_prefix((f"{name.removesuffix('_ns')}=" for name in names), incomplete)
 
 
-def baselines(incomplete: str) -> list[str]:
+def complete_baselines(incomplete: str) -> list[str]:
     """Complete the names and tags of baselines."""
-    from nsys_insight.compare import baselines as kept
+    from nsys_insight.compare import baselines as baseline_store
 
     try:
-        saved = kept.saved()
-    except Exception:  # noqa: BLE001 - whatever is wrong with a file there
+        stored_baselines = baseline_store.list_baselines()
+    except Exception:  # noqa: BLE001 - completion ignores broken baseline files
         return []
-    return _beginning({name for one in saved for name in (one.name, *one.about.tags)}, incomplete)
+    names = {name for baseline in stored_baselines for name in (baseline.name, *baseline.info.tags)}
+    return _filter_by_prefix(names, incomplete)
 
 
-def _completed(find: Callable[[Path], Iterable[str]], incomplete: str) -> list[str]:
+def _complete(find_names: Callable[[Path], Iterable[str]], incomplete: str) -> list[str]:
     try:
-        trace = _trace()
-        return _beginning(find(trace), incomplete) if trace else []
-    except Exception:  # noqa: BLE001 - the user is typing, and did not ask what is wrong
+        trace = _find_export()
+        return _filter_by_prefix(find_names(trace), incomplete) if trace else []
+    except Exception:  # noqa: BLE001 - the user is typing: an error message would disturb
         return []
 
 
-def _trace() -> Path | None:
-    """The trace that the command line names, else the one that is meant where none is named.
+def _find_export() -> Path | None:
+    """Find the SQLite export of the trace on the command line, or of the default trace if it names none.
 
-    It is looked for in the words that the shell has: what is typed does not parse as long as a flag has no value.
+    The words come from the shell's environment variables: the line does not parse while a flag has no value.
     """
-    from nsys_insight.cli.trace_argument import resolve
+    from nsys_insight.cli.trace_argument import resolve_trace_path
+    from nsys_insight.ingest.completion_names import find_export
     from nsys_insight.ingest.files import Kind
     from nsys_insight.ingest.identify import REPORT_SUFFIXES, identify
-    from nsys_insight.ingest.quick_names import export_of
 
     words = shlex.split(os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or "")
-    named = next((word for word in words if word.endswith((*REPORT_SUFFIXES, ".sqlite"))), None)
-    path, _ = resolve(Path(named) if named else None)
-    export = export_of(path)
+    trace_word = next((word for word in words if word.endswith((*REPORT_SUFFIXES, ".sqlite"))), None)
+    path, _ = resolve_trace_path(Path(trace_word) if trace_word else None)
+    export = find_export(path)
     return export if export and identify(export) is Kind.SQLITE else None
 
 
-def _steps(export: Path) -> list[str]:
-    from nsys_insight.session.store import is_kept
+def _list_steps(export: Path) -> list[str]:
+    from nsys_insight.session.store import is_cached
     from nsys_insight.trace import Trace
 
-    if export.stat().st_size > _SMALL and not is_kept(export):
+    if export.stat().st_size > _SMALL_EXPORT_BYTES and not is_cached(export):
         return []
-    with Trace(export, timeout_s=_STEPS_S) as trace:
+    with Trace(export, timeout_s=_STEPS_TIMEOUT_S) as trace:
         return [str(row.step) for row in trace.rows("SELECT step FROM steps WHERE step IS NOT NULL ORDER BY step")]
 
 
-def _ranges(export: Path) -> list[str]:
-    from nsys_insight.ingest import quick_names
+def _list_ranges(export: Path) -> list[str]:
+    from nsys_insight.ingest import completion_names
 
-    return quick_names.ranges(export)
-
-
-def _kernels(export: Path) -> list[str]:
-    from nsys_insight.ingest import quick_names
-
-    return quick_names.kernels(export)
+    return completion_names.list_range_names(export)
 
 
-def _numbers(column: str, export: Path) -> list[str]:
-    from nsys_insight.ingest import quick_names
+def _list_kernels(export: Path) -> list[str]:
+    from nsys_insight.ingest import completion_names
 
-    return quick_names.ids(export, column)
-
-
-def _phases(export: Path) -> list[str]:
-    return ["prefill", "decode", "mixed", "forward", "backward", "optimizer", *_ranges(export)]
+    return completion_names.list_kernel_names(export)
 
 
-IN_TRACES: dict[str, Callable[[Path], Iterable[str]]] = {
-    "nvtx": _ranges,
-    "step_range": _ranges,
-    "phase": _phases,
-    "kernel": _kernels,
-    "name": lambda export: [*_kernels(export), *_ranges(export)],
-    "step": _steps,
-    "device": partial(_numbers, "deviceId"),
-    "stream": partial(_numbers, "streamId"),
-    "process": partial(_numbers, "(globalPid >> 24) & 0xFFFFFF"),
+def _list_ids(column: str, export: Path) -> list[str]:
+    from nsys_insight.ingest import completion_names
+
+    return completion_names.list_ids(export, column)
+
+
+def _list_phases(export: Path) -> list[str]:
+    return ["prefill", "decode", "mixed", "forward", "backward", "optimizer", *_list_ranges(export)]
+
+
+NAME_FINDERS: dict[str, Callable[[Path], Iterable[str]]] = {
+    "nvtx": _list_ranges,
+    "step_range": _list_ranges,
+    "phase": _list_phases,
+    "kernel": _list_kernels,
+    "name": lambda export: [*_list_kernels(export), *_list_ranges(export)],
+    "step": _list_steps,
+    "device": partial(_list_ids, "deviceId"),
+    "stream": partial(_list_ids, "streamId"),
+    "process": partial(_list_ids, "(globalPid >> 24) & 0xFFFFFF"),
 }
 
 
-def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
-    """Those that begin with what is typed; bash takes words apart and does not quote, so it gets plain ones alone."""
-    found = [name for name in dict.fromkeys(names) if name.startswith(incomplete)]
-    if os.environ.get("_NSYS_INSIGHT_COMPLETE") == _BASH:
-        found = [name for name in found if not _SPECIAL & set(name.removesuffix("="))]
-    return found
+def _filter_by_prefix(candidates: Iterable[str], incomplete: str) -> list[str]:
+    """Return the names that begin with the typed text.
+
+    Bash splits words and does not quote completions, so it gets only names without special characters.
+    """
+    matches = [name for name in dict.fromkeys(candidates) if name.startswith(incomplete)]
+    if os.environ.get("_NSYS_INSIGHT_COMPLETE") == _BASH_MODE:
+        matches = [name for name in matches if not _SHELL_SPECIAL & set(name.removesuffix("="))]
+    return matches

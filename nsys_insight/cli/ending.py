@@ -1,6 +1,6 @@
-"""Ending the process on Ctrl-C or SIGTERM, also while a query runs that cannot be interrupted.
+"""End the process on Ctrl-C or SIGTERM, even while a query runs that cannot be interrupted.
 
-DuckDB notices an interrupt only between rows, and Python runs signal handlers only when the main thread returns from C.
+DuckDB checks for an interrupt only between rows. Python runs signal handlers only when the main thread returns from C.
 """
 
 from __future__ import annotations
@@ -13,60 +13,60 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from nsys_insight.ingest.waiting import GRACE_S, heard, left_running
+from nsys_insight.ingest.waiting import GRACE_S, left_running, signal_received
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-_codes: dict[int, int] = {}
-# The exit codes of the signals that came. DuckDB may turn a handler's exception into its own "Query interrupted".
-_received: list[int] = []
+_exit_codes: dict[int, int] = {}
+# Exit codes of the received signals. DuckDB may replace a handler's exception by its own "Query interrupted".
+_received_codes: list[int] = []
 
 
-def code_of_the_signal(default: int) -> int:
-    """Return the exit code of the signal that came last, or the default where none came."""
-    return _received[-1] if _received else default
+def get_signal_exit_code(default: int) -> int:
+    """Return the exit code of the last received signal, or the default if there was no signal."""
+    return _received_codes[-1] if _received_codes else default
 
 
-def on(number: int, handler: Callable[[int, FrameType | None], object], code: int) -> None:
-    """Handle a signal; where its handler does not get to run for a while, end with the exit code."""
+def handle_signal(number: int, handler: Callable[[int, FrameType | None], object], code: int) -> None:
+    """Install a signal handler. If Python cannot run it within `GRACE_S`, the process ends with the exit code."""
 
     def handle(number: int, frame: FrameType | None) -> None:
-        heard.set()
-        _received.append(code)
+        signal_received.set()
+        _received_codes.append(code)
         handler(number, frame)
 
-    if not _codes:
-        wakeup, written = os.pipe()
-        os.set_blocking(written, False)
-        signal.set_wakeup_fd(written, warn_on_full_buffer=False)
-        threading.Thread(target=_watch, args=[wakeup], daemon=True).start()
-    _codes[number] = code
+    if not _exit_codes:
+        read_fd, write_fd = os.pipe()
+        os.set_blocking(write_fd, False)
+        signal.set_wakeup_fd(write_fd, warn_on_full_buffer=False)
+        threading.Thread(target=_watch_signals, args=[read_fd], daemon=True).start()
+    _exit_codes[number] = code
     signal.signal(number, handle)
 
 
-def end_what_runs(code: object) -> None:
-    """End the process now where work was left running, which the interpreter would wait for."""
+def exit_if_work_remains(code: object) -> None:
+    """End the process at once if work is still running: the interpreter would wait for it."""
     if left_running:
-        _end(code if isinstance(code, int) else 1)
+        _exit_now(code if isinstance(code, int) else 1)
 
 
-def _watch(wakeup: int) -> None:
-    """Wait for signals, which are written down at once, and for their handlers."""
-    while number := os.read(wakeup, 1):
-        if number[0] in _codes and not heard.wait(GRACE_S):
+def _watch_signals(read_fd: int) -> None:
+    """Read signal numbers from the wake-up pipe, and end the process if a handler does not run in time."""
+    while number := os.read(read_fd, 1):
+        if number[0] in _exit_codes and not signal_received.wait(GRACE_S):
             print("interrupted", file=sys.stderr)
-            _end(_codes[number[0]])
-        heard.clear()
+            _exit_now(_exit_codes[number[0]])
+        signal_received.clear()
 
 
-def _end(code: int) -> None:
-    """End the process without waiting for its threads; temporary files are removed."""
+def _exit_now(code: int) -> None:
+    """End the process without waiting for its threads. Exit functions still run: they remove temporary files."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(Exception):
             stream.flush()
-    clean = threading.Thread(target=atexit._run_exitfuncs, daemon=True)  # noqa: SLF001 - there is no other way to ask for it
-    clean.start()
-    clean.join(1.0)
+    cleanup = threading.Thread(target=atexit._run_exitfuncs, daemon=True)  # noqa: SLF001 - no public way to call it
+    cleanup.start()
+    cleanup.join(1.0)
     os._exit(code)

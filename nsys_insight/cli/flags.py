@@ -1,4 +1,4 @@
-"""The flags of a command: its own, and those that every report has, which it gets as one typed object."""
+"""Command flags: a command's own flags, and the flags that every report has, collected in a `Flags` object."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import typer
 from nsys_insight.cli import completion
 from nsys_insight.errors import UsageError
 from nsys_insight.ingest.scope import Scope
-from nsys_insight.packs.step_options import AUTO, PARAMS, StepOptions, checked
-from nsys_insight.render import FORMATS, format_for
+from nsys_insight.packs.step_options import AUTO, PARAMS, StepOptions, parse_options
+from nsys_insight.render import FORMATS, choose_format
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from nsys_insight.packs.pack import Param
 
 DEFAULT_LIMIT = 20
-_MOST_ROWS = 10**15
-_ID = {"min": 0, "max": 2**63 - 1, "metavar": "N"}
+_MAX_ROWS = 10**15
+_ID_SETTINGS = {"min": 0, "max": 2**63 - 1, "metavar": "N"}
 
 TraceArgument = Annotated[
     Path | None,
@@ -33,26 +33,26 @@ TraceArgument = Annotated[
         show_default=False,
     ),
 ]
-_TRACES = (
+_TRACES_HELP = (
     "A .nsys-rep, .qdrep or .sqlite file, or a parquetdir; several are the ranks of a run: "
     "'run/rank*.nsys-rep'. By default $NSYS_INSIGHT_TRACE, else the only trace in this folder, else the one "
     "used last here."
 )
 
 
-def formats_of(incomplete: str) -> list[str]:
-    """Complete formats."""
+def complete_formats(incomplete: str) -> list[str]:
+    """Complete names of formats."""
     return [name for name in FORMATS if name.startswith(incomplete)]
 
 
 FormatOption = Annotated[
-    str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.", autocompletion=formats_of)
+    str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.", autocompletion=complete_formats)
 ]
 
 
 @dataclass(frozen=True)
 class Flags:
-    """The flags that every report has, as they were typed; and what they say about steps, checked."""
+    """The flags that every report has, as typed, and the checked options for finding steps."""
 
     scope_nvtx: str | None = None
     scope_phase: str | None = None
@@ -81,18 +81,18 @@ class Flags:
 
     @property
     def scope(self) -> Scope:
-        """The part of the trace that is meant.
+        """Return the selected part of the trace.
 
         Raises:
-            UsageError: A time is none, or the window is empty.
+            UsageError: A time cannot be parsed, or the window is empty.
         """
         return Scope(
             nvtx=self.scope_nvtx,
             phase=self.scope_phase,
             steady=self.scope_steady or None,
             step=self.scope_step,
-            from_ns=_time(self.scope_from),
-            to_ns=_time(self.scope_to),
+            from_ns=_parse_time(self.scope_from),
+            to_ns=_parse_time(self.scope_to),
             device=self.scope_device,
             process=self.scope_process,
             stream=self.scope_stream,
@@ -100,10 +100,10 @@ class Flags:
 
     @property
     def timeout_s(self) -> float | None:
-        """How many seconds a query may take; None is no limit.
+        """Return the time limit of a query in seconds; None is no limit.
 
         Raises:
-            UsageError: It is not a duration.
+            UsageError: The text is not a duration.
         """
         from nsys_insight.text.units import parse_duration
 
@@ -114,27 +114,27 @@ class Flags:
 
     @property
     def format(self) -> str:
-        """The format that is meant: by name, else by the suffix of the file.
+        """Return the output format: from `--format`, else from the suffix of the file.
 
         Raises:
-            UsageError: There is none of that name, or `--csv-safe` is given and it is another than CSV.
+            UsageError: The format is unknown, or `--csv-safe` is given and the format is not CSV.
         """
-        fmt = checked_format(self.fmt or (format_for(self.output) if self.output else "table"))
+        fmt = check_format(self.fmt or (choose_format(self.output) if self.output else "table"))
         if self.csv_safe and fmt != "csv":
             raise UsageError(f"--csv-safe is for CSV, and this is {fmt}", "add --format csv")
         return fmt
 
 
-DEFAULTS = Flags()
-# Those that say how a trace is opened.
-LOADING = ("cache", "memory", "threads", "timeout", "ncu")
+DEFAULT_FLAGS = Flags()
+# Fields of `Flags` that control how a trace is opened.
+LOADING_FLAGS = ("cache", "memory", "threads", "timeout", "ncu")
 
 
-def checked_format(fmt: str) -> str:
-    """Return the format if there is one of that name.
+def check_format(fmt: str) -> str:
+    """Return the format if its name is known.
 
     Raises:
-        UsageError: There is none.
+        UsageError: The name is unknown.
     """
     if fmt not in FORMATS:
         hint = (
@@ -144,92 +144,100 @@ def checked_format(fmt: str) -> str:
     return fmt
 
 
-def with_flags(
+def make_command(
     run: Callable[..., None],
     text: str,
-    *own: inspect.Parameter,
+    *own_flags: inspect.Parameter,
     argument: inspect.Parameter | None = None,
-    without: Collection[str] = (),
+    omitted_fields: Collection[str] = (),
 ) -> Callable[..., None]:
-    """Make of a function of (argument, flags, own flags by name) the command that Typer reads.
+    """Make a command for Typer from a function of (argument, flags, own flags by name).
 
     Args:
-        run: The function; what the user typed of the flags that every report has comes as one `Flags`.
-        text: Its help.
-        own: Its own flags. They take their short names from those of every report: the ``-f`` of ``sql`` is a file.
-            Those of `step_flags` are passed as `Flags.steps`.
-        argument: Its argument, if that is not the trace.
-        without: Fields of `Flags` that it does not have.
+        run: The function. It receives the flags that every report has as one `Flags`.
+        text: The command's help.
+        own_flags: The command's own flags. Their short names take precedence: ``-f`` of ``sql`` is a file. The flags
+            of `make_step_flags` are passed as `Flags.steps`.
+        argument: The command's argument, if that is not the trace.
+        omitted_fields: Fields of `Flags` for which the command has no flag.
     """
-    first = argument or inspect.Parameter(
+    main_argument = argument or inspect.Parameter(
         "trace", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=TraceArgument
     )
-    shared = [parameter for parameter in (*_scope(), *_output(), *_loading()) if parameter.name not in without]
-    taken = {name for parameter in own for name in _option(parameter).param_decls or () if len(name) == 2}
+    shared = [
+        parameter
+        for parameter in (*_make_scope_flags(), *_make_output_flags(), *_make_loading_flags())
+        if parameter.name not in omitted_fields
+    ]
+    own_short_names = {
+        name for parameter in own_flags for name in _get_option(parameter).param_decls or () if len(name) == 2
+    }
     for parameter in shared:
-        option = _option(parameter)
-        option.param_decls = tuple(name for name in option.param_decls or () if name not in taken)
+        option = _get_option(parameter)
+        option.param_decls = tuple(name for name in option.param_decls or () if name not in own_short_names)
 
-    def command(**given: Any) -> None:
-        flags = Flags(**{parameter.name: given.pop(parameter.name) for parameter in shared})
-        if PARAMS.keys() <= given.keys():
-            flags = replace(flags, steps=checked({name: given.pop(name) for name in PARAMS}))
-        run(given.pop(first.name), flags, **given)
+    def command(**values: Any) -> None:
+        flags = Flags(**{parameter.name: values.pop(parameter.name) for parameter in shared})
+        if PARAMS.keys() <= values.keys():
+            flags = replace(flags, steps=parse_options({name: values.pop(name) for name in PARAMS}))
+        run(values.pop(main_argument.name), flags, **values)
 
-    command.__signature__ = inspect.Signature([first, *own, *shared])  # type: ignore[attr-defined]
+    command.__signature__ = inspect.Signature([main_argument, *own_flags, *shared])  # type: ignore[attr-defined]
     command.__annotations__ = {}
     command.__doc__ = text
     return command
 
 
-def argument(name: str, kind: Any, metavar: str, text: str) -> inspect.Parameter:
-    """An argument that may be left out."""
-    said = typer.Argument(metavar=metavar, help=text, show_default=False)
-    place = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    return inspect.Parameter(name, place, default=None, annotation=Annotated[kind, said])
+def make_argument(name: str, kind: Any, metavar: str, text: str) -> inspect.Parameter:
+    """Make an optional argument."""
+    typer_argument = typer.Argument(metavar=metavar, help=text, show_default=False)
+    parameter_kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return inspect.Parameter(name, parameter_kind, default=None, annotation=Annotated[kind, typer_argument])
 
 
-def traces_argument() -> inspect.Parameter:
-    """The traces of a command that takes several."""
-    return argument("traces", list[Path] | None, "[TRACE]...", _TRACES)
+def make_traces_argument() -> inspect.Parameter:
+    """Make the argument of a command that takes several traces."""
+    return make_argument("traces", list[Path] | None, "[TRACE]...", _TRACES_HELP)
 
 
-def flag(name: str, kind: Any, *names: str, default: object = None, **option: Any) -> inspect.Parameter:
-    """A flag of the command line; without `names` it is called as the parameter is."""
+def make_flag(name: str, kind: Any, *names: str, default: object = None, **settings: Any) -> inspect.Parameter:
+    """Make a flag; without `names` the flag is named after the parameter."""
     default = False if kind is bool and default is None else default
-    said = typer.Option(*names, **{"show_default": default not in (None, False), **option})
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, said])
+    typer_option = typer.Option(*names, **{"show_default": default not in (None, False), **settings})
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, typer_option]
+    )
 
 
-def flag_of(param: Param) -> inspect.Parameter:
-    """The flag of a pack's parameter."""
+def make_param_flag(param: Param) -> inspect.Parameter:
+    """Make the flag of a pack's parameter."""
     kind = str if param.has_unit else param.kind
     text = param.help + (f"; one of: {', '.join(param.choices)}" if param.choices else "")
     default = None if param.default is None else kind(param.default)
-    return flag(
+    return make_flag(
         param.name,
         kind | None,
         f"{param.flag}/--no-{param.flag[2:]}" if kind is bool else param.flag,
         default=default,
         help=text,
         show_default=default is not None,
-        autocompletion=_completing(param),
+        autocompletion=_choose_completer(param),
     )
 
 
-def _completing(param: Param) -> Callable[..., list[str]] | None:
-    """What completes a parameter: its choices, or names of the trace."""
+def _choose_completer(param: Param) -> Callable[..., list[str]] | None:
+    """Choose the completer of a parameter: its choices, or names in the trace."""
     if param.choices:
         return lambda incomplete: [choice for choice in param.choices if choice.startswith(incomplete)]
-    return completion.of_trace(param.name) if param.name in ("step_range", "kernel", "name") else None
+    return completion.make_trace_completer(param.name) if param.name in ("step_range", "kernel", "name") else None
 
 
-def scope_command(run: Callable[[Flags], None], text: str) -> Callable[..., None]:
-    """Make the command of a function of `Flags` that takes those of the scope alone."""
-    shared = _scope()
+def make_scope_command(run: Callable[[Flags], None], text: str) -> Callable[..., None]:
+    """Make a command from a function of `Flags`; the command has only the flags of the scope."""
+    shared = _make_scope_flags()
 
-    def command(**given: Any) -> None:
-        run(Flags(**given))
+    def command(**values: Any) -> None:
+        run(Flags(**values))
 
     command.__signature__ = inspect.Signature(shared)  # type: ignore[attr-defined]
     command.__annotations__ = {}
@@ -237,25 +245,25 @@ def scope_command(run: Callable[[Flags], None], text: str) -> Callable[..., None
     return command
 
 
-def step_flags() -> list[inspect.Parameter]:
-    """The flags that say what steps are."""
-    return [flag_of(param) for param in PARAMS.values()]
+def make_step_flags() -> list[inspect.Parameter]:
+    """Make the flags that define what a step is."""
+    return [make_param_flag(param) for param in PARAMS.values()]
 
 
-def _time(text: str | None) -> int | None:
+def _parse_time(text: str | None) -> int | None:
     from nsys_insight.text.units import parse_duration
 
     if text is None:
         return None
-    # A trace's time may be negative: what happened before the capture range began.
+    # Times before the start of the capture range are negative.
     return -parse_duration(text[1:]) if text.startswith("-") else parse_duration(text)
 
 
-def _option(parameter: inspect.Parameter) -> Any:
+def _get_option(parameter: inspect.Parameter) -> Any:
     return parameter.annotation.__metadata__[0]
 
 
-def _scope() -> list[inspect.Parameter]:
+def _make_scope_flags() -> list[inspect.Parameter]:
     flags = {
         "nvtx": (str, "Only what was launched inside NVTX ranges of this name (* and ? are wildcards)."),
         "phase": (str, "Only this phase, as NVTX ranges name it: prefill, decode, mixed, forward, or a range's name."),
@@ -268,20 +276,20 @@ def _scope() -> list[inspect.Parameter]:
         "stream": (int, "Only this CUDA stream."),
     }
     return [
-        flag(
+        make_flag(
             f"scope_{name}",
             kind if kind is bool else kind | None,
             f"--{name}",
             help=text,
             rich_help_panel="Scope",
-            autocompletion=completion.of_trace(name) if name in completion.IN_TRACES else None,
-            **(_ID if kind is int else {}),
+            autocompletion=completion.make_trace_completer(name) if name in completion.NAME_FINDERS else None,
+            **(_ID_SETTINGS if kind is int else {}),
         )
         for name, (kind, text) in flags.items()
     ]
 
 
-def _output() -> list[inspect.Parameter]:
+def _make_output_flags() -> list[inspect.Parameter]:
     panel: dict[str, Any] = {"rich_help_panel": "Output"}
     csv_safe = "In CSV, put ' before texts that a spreadsheet would take for formulas: = + - @ and so on."
     formats = f"One of {', '.join(FORMATS)}; by default from the suffix of -o, else table."
@@ -289,19 +297,21 @@ def _output() -> list[inspect.Parameter]:
         f"Show this many rows; 0 is all. Tables show {DEFAULT_LIMIT} by default, files and machine formats show all."
     )
     return [
-        flag("fmt", str | None, "--format", "-f", help=formats, autocompletion=formats_of, **panel),
-        flag("output", Path | None, "--output", "-o", help="Write to this file.", **panel),
-        flag("limit", int | None, "--limit", "-n", help=limit, min=0, max=_MOST_ROWS, **panel),
-        flag("wide", bool, "--wide", help="Show all columns, even in a narrow terminal.", **panel),
-        flag("columns", str | None, "--columns", help="Only these, in this order: total_ns,calls.", **panel),
-        flag("full_names", bool, "--full-names", help="Show names exactly as in the trace.", **panel),
-        flag("csv_safe", bool, "--csv-safe", help=csv_safe, **panel),
-        flag("explain", bool, "--explain", help="Print the SQL and the views it reads, without running it.", **panel),
-        flag("no_color", bool, "--no-color", help="No colors; NO_COLOR does the same.", **panel),
+        make_flag("fmt", str | None, "--format", "-f", help=formats, autocompletion=complete_formats, **panel),
+        make_flag("output", Path | None, "--output", "-o", help="Write to this file.", **panel),
+        make_flag("limit", int | None, "--limit", "-n", help=limit, min=0, max=_MAX_ROWS, **panel),
+        make_flag("wide", bool, "--wide", help="Show all columns, even in a narrow terminal.", **panel),
+        make_flag("columns", str | None, "--columns", help="Only these, in this order: total_ns,calls.", **panel),
+        make_flag("full_names", bool, "--full-names", help="Show names exactly as in the trace.", **panel),
+        make_flag("csv_safe", bool, "--csv-safe", help=csv_safe, **panel),
+        make_flag(
+            "explain", bool, "--explain", help="Print the SQL and the views it reads, without running it.", **panel
+        ),
+        make_flag("no_color", bool, "--no-color", help="No colors; NO_COLOR does the same.", **panel),
     ]
 
 
-def _loading() -> list[inspect.Parameter]:
+def _make_loading_flags() -> list[inspect.Parameter]:
     panel: dict[str, Any] = {"rich_help_panel": "Loading"}
     cache = (
         "Build a DuckDB copy in the cache folder first (for many questions about a big trace), or do "
@@ -314,9 +324,9 @@ def _loading() -> list[inspect.Parameter]:
     memory = "Memory that a query may use before it spills to disk, such as 2GB; by default chosen for the machine."
     threads = "Threads that a query may use; by default one per core, up to 8."
     return [
-        flag("cache", bool | None, "--cache/--no-cache", help=cache, **panel),
-        flag("memory", str | None, "--memory", help=memory, **panel),
-        flag("threads", int | None, "--threads", help=threads, min=1, max=256, **panel),
-        flag("timeout", str | None, "--timeout", help="Stop a query that takes longer, such as 30s.", **panel),
-        flag("ncu", Path | None, "--ncu", help=ncu, **panel),
+        make_flag("cache", bool | None, "--cache/--no-cache", help=cache, **panel),
+        make_flag("memory", str | None, "--memory", help=memory, **panel),
+        make_flag("threads", int | None, "--threads", help=threads, min=1, max=256, **panel),
+        make_flag("timeout", str | None, "--timeout", help="Stop a query that takes longer, such as 30s.", **panel),
+        make_flag("ncu", Path | None, "--ncu", help=ncu, **panel),
     ]

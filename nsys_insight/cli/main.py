@@ -1,4 +1,4 @@
-"""The command line: what it is called with, and how it ends."""
+"""The entry point of the command line: arguments, signals, error messages and exit codes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Annotated, cast
 import typer
 
 from nsys_insight.cli import ending, terminal
-from nsys_insight.cli.commands import HELP
+from nsys_insight.cli.commands import HELP_SETTINGS
 from nsys_insight.cli.progress_line import progress_line
 from nsys_insight.cli.registry import Commands
 from nsys_insight.errors import Exit, InsightError, UsageError
 from nsys_insight.packs.library import use_folder
-from nsys_insight.paths import expanded
+from nsys_insight.paths import expand_home
 from nsys_insight.version import __version__
 
 app = typer.Typer(
@@ -26,26 +26,26 @@ app = typer.Typer(
     help="SQL over NVIDIA Nsight Systems traces: where the GPU time went. Start with: nsys-insight diagnose TRACE",
     invoke_without_command=True,
     pretty_exceptions_enable=False,
-    context_settings=HELP,
+    context_settings=HELP_SETTINGS,
 )
-# When Ctrl-C was typed, and for how long after that it is not heard.
-_interrupted = [0.0]
-_PATIENCE_S = 1.0
+# Times of Ctrl-C, and the time after it during which another one is ignored.
+_interrupt_times_s = [0.0]
+_INTERRUPT_PAUSE_S = 1.0
 
 
-def _print_version(wanted: bool) -> None:  # noqa: FBT001 - Typer passes the flag's value
-    if wanted:
+def _print_version(is_requested: bool) -> None:  # noqa: FBT001 - Typer passes the flag's value
+    if is_requested:
         print(f"nsys-insight {__version__}")
         raise typer.Exit
 
 
 @app.callback()
-def _root(
+def _greet_without_command(
     context: typer.Context,
     version: Annotated[  # noqa: ARG001, FBT002 - a flag, and its callback acts on it
         bool, typer.Option("--version", "-V", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
-    pack_dir: Annotated[  # noqa: ARG001 - `_take_pack_folder` has taken it, because it brings commands
+    pack_dir: Annotated[  # noqa: ARG001 - `_use_pack_folder` has removed it
         Path | None,
         typer.Option("--pack-dir", help="The folder of your packs: .sql files, each a command.", show_default=False),
     ] = None,
@@ -57,77 +57,77 @@ def _root(
             print(context.get_help())
 
 
-def _take_pack_folder(arguments: list[str]) -> None:
-    """Take ``--pack-dir`` out of the arguments, wherever it stands: it says which commands there are."""
-    for at, argument in enumerate(arguments):
+def _use_pack_folder(arguments: list[str]) -> None:
+    """Remove ``--pack-dir`` from the arguments and use its folder. It must be read first: packs are commands."""
+    for index, argument in enumerate(arguments):
         flag, equals, value = argument.partition("=")
         if flag == "--pack-dir":
             count = 1 if equals else 2
-            folder = value or "".join(arguments[at + 1 : at + 2])
-            if not expanded(folder).is_dir():
+            folder = value or "".join(arguments[index + 1 : index + 2])
+            if not expand_home(folder).is_dir():
                 raise UsageError(f"there is no folder {folder!r}", "--pack-dir is a folder of .sql files")
-            use_folder(expanded(folder))
-            del arguments[at : at + count]
+            use_folder(expand_home(folder))
+            del arguments[index : index + count]
             break
 
 
 def main() -> None:
-    """Run the command line, and turn what went wrong into one sentence, a hint and an exit code."""
-    terminal.open_closed()
+    """Run the command line. An error becomes one sentence, a hint and an exit code."""
+    terminal.reopen_closed_streams()
     for stream in (sys.stdout, sys.stderr):
-        # Tables have lines and µ in them, also in a pipe whose locale says ASCII.
+        # Tables contain line-drawing characters and µ, which an ASCII locale cannot encode.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8")
-    # Before the process ends, temporary files are removed, and an nsys that it started is stopped.
-    ending.on(signal.SIGTERM, lambda *_: sys.exit(Exit.TERMINATED), Exit.TERMINATED)
-    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:  # a shell's background job ignores it
-        ending.on(signal.SIGINT, _interrupt, Exit.INTERRUPTED)
+    # SystemExit unwinds the stack: temporary files are removed, and a running nsys is stopped.
+    ending.handle_signal(signal.SIGTERM, lambda *_: sys.exit(Exit.TERMINATED), Exit.TERMINATED)
+    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:  # a background job of a shell ignores SIGINT
+        ending.handle_signal(signal.SIGINT, _interrupt, Exit.INTERRUPTED)
     progress_line.begin()
     try:
         code = _run()
     except SystemExit as error:
-        ending.end_what_runs(error.code)
+        ending.exit_if_work_remains(error.code)
         raise
     finally:
         progress_line.end()
     if code == Exit.INTERRUPTED:
         print("interrupted", file=sys.stderr)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said and done
-    ending.end_what_runs(code or Exit.OK)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the answer is complete
+    ending.exit_if_work_remains(code or Exit.OK)
     sys.exit(code or Exit.OK)
 
 
 def _run() -> int | None:
-    """Run the command, and return its exit code."""
+    """Run the command and return its exit code."""
     try:
-        _take_pack_folder(sys.argv)
+        _use_pack_folder(sys.argv)
         code = cast("int | None", app(standalone_mode=False, prog_name="nsys-insight"))
         sys.stdout.flush()
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except RuntimeError as error:
-        if str(error) != "Query interrupted":  # what DuckDB makes of a signal while the main thread waits for it
+        if str(error) != "Query interrupted":  # DuckDB raises this for a signal while the main thread waits for it
             raise
-        return ending.code_of_the_signal(Exit.INTERRUPTED)
+        return ending.get_signal_exit_code(Exit.INTERRUPTED)
     except Exception as error:
-        said = _said_of(error)
-        if said is None:
+        user_error = _describe_error(error)
+        if user_error is None:
             raise
-        terminal.complain(said, as_json=_is_for_machines(sys.argv[1:]))
-        return said.exit_code
+        terminal.complain(user_error, as_json=_is_json_requested(sys.argv[1:]))
+        return user_error.exit_code
     return code
 
 
-def _said_of(error: Exception) -> InsightError | None:
-    """Say in a sentence and a hint what went wrong; None of what should not have."""
+def _describe_error(error: Exception) -> InsightError | None:
+    """Describe an error in a sentence and a hint. Return None for an unexpected error, which is a bug."""
     if isinstance(error, InsightError):
         return error
     if isinstance(error, OSError):
         if error.filename is not None:
             return InsightError(f"{error.filename}: {error.strerror or error}", f"ls -ld {error.filename}; df")
-        terminal.forget_stdout()
+        terminal.discard_stdout()
         return InsightError(f"the answer cannot be written: {error.strerror or error}", "make room for it")
-    # Typer's own complaints about the command line; their class is not public.
+    # Typer's usage errors: their class is not public.
     if getattr(error, "exit_code", None) != Exit.USAGE or not hasattr(error, "format_message"):
         return None
     context = getattr(error, "ctx", None)
@@ -138,22 +138,22 @@ def _said_of(error: Exception) -> InsightError | None:
     return UsageError(message, hint)
 
 
-def _is_for_machines(arguments: list[str]) -> bool:
-    """Tell whether JSON is asked for, from what was typed: what is wrong may be the command line itself."""
-    fmt = ""
-    for flag, behind in zip(arguments, [*arguments[1:], ""], strict=True):
+def _is_json_requested(arguments: list[str]) -> bool:
+    """Return whether the arguments request JSON. They are read here because parsing them may have failed."""
+    format_name = ""
+    for flag, next_argument in zip(arguments, [*arguments[1:], ""], strict=True):
         if flag == "--":
             break
         if flag in ("-f", "--format"):
-            fmt = behind
+            format_name = next_argument
         elif flag.startswith(("--format=", "-f")):
-            fmt = flag.removeprefix("--format=").removeprefix("-f").removeprefix("=")
-    return fmt in ("json", "jsonl")
+            format_name = flag.removeprefix("--format=").removeprefix("-f").removeprefix("=")
+    return format_name in ("json", "jsonl")
 
 
 def _interrupt(*_: object) -> None:
-    """End the command as Ctrl-C does; an impatient second one must not end what is then cleaning up."""
+    """End the command as Ctrl-C does. A second Ctrl-C soon after is ignored: it would interrupt the clean-up."""
     now = time.monotonic()
-    if now - _interrupted[-1] > _PATIENCE_S:
-        _interrupted.append(now)
+    if now - _interrupt_times_s[-1] > _INTERRUPT_PAUSE_S:
+        _interrupt_times_s.append(now)
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""The prompt of the shell: history, several lines, and completion with what views and columns mean beside it."""
+"""The prompt of the shell: history, multi-line input, and completion that shows the meaning of views and columns."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from prompt_toolkit.completion import Completer, Completion
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 
-from nsys_insight.cli.flags import LOADING
-from nsys_insight.cli.registry import report_command
-from nsys_insight.cli.shell_entries import Shell, commands, is_complete, scope_flags
+from nsys_insight.cli.flags import LOADING_FLAGS
+from nsys_insight.cli.registry import make_report_command
+from nsys_insight.cli.shell_entries import Shell, is_complete, list_dot_commands, make_dot_scope_command
 from nsys_insight.ingest import cache_folder
 from nsys_insight.model import views
 from nsys_insight.packs import library
 from nsys_insight.render import FORMATS
 from nsys_insight.session.model import empty_model
-from nsys_insight.session.schema import described
-from nsys_insight.sql.names import words
+from nsys_insight.session.schema import describe_schema
+from nsys_insight.sql.names import find_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -30,19 +30,20 @@ if TYPE_CHECKING:
 
 _KEYWORDS = """SELECT FROM WHERE GROUP BY ALL ORDER LIMIT HAVING JOIN LEFT ASOF USING ON AS AND OR NOT NULL IS IN LIKE
 BETWEEN DISTINCT COUNT(*) WITH UNION CASE WHEN THEN ELSE END OVER PARTITION FILTER QUALIFY DESC CREATE TEMP TABLE VIEW
-MACRO""".split()  # noqa: SIM905 - a list of so many is no easier to read
-# Where a view comes next, and a column of which: after FROM kernels AS k, k. is one of kernels.
+MACRO""".split()  # noqa: SIM905 - a list of this length is hard to read
+# The cursor is where a view is expected.
 _VIEW_NEXT = re.compile(r"\b(FROM|JOIN)\s+\w*$", re.IGNORECASE)
+# The cursor is after an alias or a view and a dot: after FROM kernels AS k, k. is followed by a column of kernels.
 _QUALIFIED = re.compile(r"(\w+)\.\w*$")
-_NAMES = """
+_NAMES_QUERY = """
     SELECT DISTINCT s.name FROM strings AS s SEMI JOIN kernel_events AS k ON k.short_name_id = s.name_id
     UNION SELECT DISTINCT name FROM nvtx_ranges ORDER BY ALL LIMIT 5000"""
 
 
-def prompt_session(shell: Shell, *, lasting: bool = True) -> PromptSession[str]:
-    """Make the prompt of a shell, with a history that lasts or not.
+def make_prompt_session(shell: Shell, *, is_history_saved: bool = True) -> PromptSession[str]:
+    """Make the prompt of a shell. The history is saved to a file only with `is_history_saved`.
 
-    Enter sends what is complete, and begins another line of what is not.
+    Enter runs a complete entry, and begins another line of an incomplete one.
     """
     session: PromptSession[str] = PromptSession(
         "nsys> ",
@@ -50,7 +51,7 @@ def prompt_session(shell: Shell, *, lasting: bool = True) -> PromptSession[str]:
         completer=Suggestions(shell),
         complete_in_thread=True,
         complete_while_typing=False,
-        history=_history() if lasting else InMemoryHistory(),
+        history=_open_history() if is_history_saved else InMemoryHistory(),
         multiline=Condition(lambda: not is_complete(session.default_buffer.text)),
         prompt_continuation="  ...> ",
         enable_history_search=True,
@@ -60,60 +61,59 @@ def prompt_session(shell: Shell, *, lasting: bool = True) -> PromptSession[str]:
 
 
 class Suggestions(Completer):
-    """What may come next: after a dot a command, in quotes a name of a kernel or range, else a word of SQL."""
+    """Completions: commands after a dot, names of kernels and ranges in quotes, otherwise words of SQL."""
 
     def __init__(self, shell: Shell) -> None:
-        """Suggest names of the shell's trace, as it is scoped when they are first asked for."""
+        """Suggest names of the shell's trace. The scope at the first completion applies to all later ones."""
         self.shell = shell
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002
-        """Give what begins with the word before the cursor, or, in quotes, contains it."""
-        before = document.text_before_cursor
+        """List completions that begin with the word before the cursor; in quotes, names that contain it."""
+        text_before_cursor = document.text_before_cursor
         if document.text.lstrip().startswith("."):
-            yield from self._of_command(before.lstrip())
-        elif before.count("'") % 2:
-            typed = before.rpartition("'")[2]
-            matches = (name for name in self._names if typed.lower() in name.lower())
-            yield from (Completion(name.replace("'", "''"), -len(typed)) for name in matches)
+            yield from self._complete_command(text_before_cursor.lstrip())
+        elif text_before_cursor.count("'") % 2:
+            prefix = text_before_cursor.rpartition("'")[2]
+            matches = (name for name in self._names if prefix.lower() in name.lower())
+            yield from (Completion(name.replace("'", "''"), -len(prefix)) for name in matches)
         else:
-            typed = (re.search(r"\w*$", before) or [""])[0]
-            for word, meaning in self._words(document.text, before):
-                if word.lower().startswith(typed.lower()):
-                    yield Completion(word, -len(typed), display_meta=meaning)
+            prefix = (re.search(r"\w*$", text_before_cursor) or [""])[0]
+            for word, meaning in self._complete_words(document.text, text_before_cursor):
+                if word.lower().startswith(prefix.lower()):
+                    yield Completion(word, -len(prefix), display_meta=meaning)
 
-    def _of_command(self, before: str) -> Iterator[Completion]:
-        name, space, rest = before.partition(" ")
-        known: dict[str, Any] = dict.fromkeys(f".{command}" for command in commands())
-        typed = before
+    def _complete_command(self, text_before_cursor: str) -> Iterator[Completion]:
+        name, space, argument_text = text_before_cursor.partition(" ")
+        candidates: dict[str, Any] = dict.fromkeys(f".{command}" for command in list_dot_commands())
+        prefix = text_before_cursor
         if space:
-            typed = rest.rpartition(" ")[2]
-            pack = library.known().get(rest.partition(" ")[0])
+            prefix = argument_text.rpartition(" ")[2]
+            pack = library.all_packs().get(argument_text.partition(" ")[0])
+            report_titles = {report.name: report.title for report in library.all_packs().values()}
             arguments: dict[str, dict[str, Any]] = {
-                ".run": _flags_of(report_command(pack))
-                if pack and " " in rest
-                else {each.name: each.title for each in library.known().values()},
-                ".explain": {each.name: each.title for each in library.known().values()},
+                ".run": _list_flags(make_report_command(pack)) if pack and " " in argument_text else report_titles,
+                ".explain": report_titles,
                 ".schema": self._views,
                 ".format": dict.fromkeys(FORMATS),
-                ".scope": {**_flags_of(scope_flags(lambda _: None)), "none": "The whole trace"},
+                ".scope": {**_list_flags(make_dot_scope_command(lambda _: None)), "none": "The whole trace"},
             }
-            known = arguments.get(name, {})
-        for word, meaning in known.items():
-            if word.startswith(typed):
-                yield Completion(word, -len(typed), display_meta=meaning or "")
+            candidates = arguments.get(name, {})
+        for word, meaning in candidates.items():
+            if word.startswith(prefix):
+                yield Completion(word, -len(prefix), display_meta=meaning or "")
 
-    def _words(self, text: str, before: str) -> Iterator[tuple[str, str]]:
-        if _VIEW_NEXT.search(before):
+    def _complete_words(self, text: str, text_before_cursor: str) -> Iterator[tuple[str, str]]:
+        if _VIEW_NEXT.search(text_before_cursor):
             yield from self._views.items()
             return
-        if qualified := _QUALIFIED.search(before):
-            yield from self._columns.get(_view_called(qualified[1], text), {}).items()
+        if qualified := _QUALIFIED.search(text_before_cursor):
+            yield from self._columns.get(_resolve_view(qualified[1], text), {}).items()
             return
-        # SELECT comes before FROM: as long as no view is named, a column may be any view's.
-        typed = words(text)
-        named = [view for view in self._columns if view in typed] or list(self._columns)
+        # SELECT comes before FROM: until the query names a view, columns of all views are offered.
+        query_words = find_words(text)
+        mentioned_views = [view for view in self._columns if view in query_words] or list(self._columns)
         columns: dict[str, str] = {}
-        for view in named:
+        for view in mentioned_views:
             columns = self._columns[view] | columns
         yield from columns.items()
         yield from self._views.items()
@@ -122,51 +122,51 @@ class Suggestions(Completer):
 
     @cached_property
     def _columns(self) -> dict[str, dict[str, str]]:
-        found: dict[str, dict[str, str]] = {view: {} for view in views.documented(internal=False)}
+        columns: dict[str, dict[str, str]] = {view: {} for view in views.documented_views(internal=False)}
         with empty_model() as connection:
             for view, column, text in connection.execute(
                 "SELECT table_name, column_name, comment FROM duckdb_columns() WHERE schema_name = 'main' ORDER BY ALL"
             ).fetchall():
-                found.get(view, {})[column] = text or ""
-        return found
+                columns.get(view, {})[column] = text or ""
+        return columns
 
     @cached_property
     def _views(self) -> dict[str, str]:
-        return dict(described().rows())
+        return dict(describe_schema().rows())
 
     @cached_property
     def _functions(self) -> list[str]:
         with empty_model() as connection:
-            found = connection.execute(
+            rows = connection.execute(
                 """SELECT DISTINCT function_name FROM duckdb_functions()
                    WHERE function_type IN ('scalar', 'aggregate', 'macro')
                        AND function_name SIMILAR TO '[a-z][a-z0-9_]+'
                    ORDER BY ALL"""
             ).fetchall()
-        return [name for (name,) in found]
+        return [name for (name,) in rows]
 
     @cached_property
     def _names(self) -> list[str]:
-        return [name for (name,) in self.shell.trace.query(_NAMES).rows() if name]
+        return [name for (name,) in self.shell.trace.query(_NAMES_QUERY).rows() if name]
 
 
-def _flags_of(command: Any) -> dict[str, str]:
-    """The flags of a command, with their help."""
+def _list_flags(command: Any) -> dict[str, str]:
+    """List the flags of a command with their help, except those that control how a trace is opened."""
     return {
         name: str(param.help or "").replace("\\[", "[")
         for param in command.params
         for name in (*param.opts, *param.secondary_opts)
-        if name.startswith("--") and param.name not in LOADING
+        if name.startswith("--") and param.name not in LOADING_FLAGS
     }
 
 
-def _view_called(name: str, text: str) -> str:
-    """The view that a name stands for in a query: FROM kernels AS k."""
-    found = re.search(rf"\b(\w+)\s+(?:AS\s+)?{name}\b", text, re.IGNORECASE)
-    return found[1].lower() if found and found[1].upper() not in _KEYWORDS else name.lower()
+def _resolve_view(name: str, text: str) -> str:
+    """Return the view behind a name in a query: for FROM kernels AS k, k is kernels."""
+    match = re.search(rf"\b(\w+)\s+(?:AS\s+)?{name}\b", text, re.IGNORECASE)
+    return match[1].lower() if match and match[1].upper() not in _KEYWORDS else name.lower()
 
 
-def _history() -> History:
+def _open_history() -> History:
     try:
         path = cache_folder.folder() / "shell-history"
         path.touch(mode=0o600)

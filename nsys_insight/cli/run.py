@@ -1,4 +1,4 @@
-"""What a command does: open the trace that the user means, ask, and write the answer as the flags say."""
+"""The steps of a command: open the trace, answer the question, write the answer according to the flags."""
 
 from __future__ import annotations
 
@@ -11,16 +11,24 @@ from typing import TYPE_CHECKING, Any, cast
 
 from nsys_insight import outputs, progress
 from nsys_insight.cli import terminal
-from nsys_insight.cli.flags import DEFAULT_LIMIT, DEFAULTS, LOADING, Flags, flag_of, traces_argument, with_flags
+from nsys_insight.cli.flags import (
+    DEFAULT_FLAGS,
+    DEFAULT_LIMIT,
+    LOADING_FLAGS,
+    Flags,
+    make_command,
+    make_param_flag,
+    make_traces_argument,
+)
 from nsys_insight.cli.progress_line import progress_line
 from nsys_insight.errors import UsageError
 from nsys_insight.ingest import cache_folder
-from nsys_insight.ingest.facts_folder import failed_of
-from nsys_insight.packs import added
-from nsys_insight.packs.step_options import params_of
+from nsys_insight.ingest.facts_folder import read_failures
+from nsys_insight.packs import rank_sums
+from nsys_insight.packs.step_options import step_params_of
 from nsys_insight.render import HUMAN_FORMATS, write
-from nsys_insight.session.report_question import is_of_run
-from nsys_insight.sql.names import mentioned, tables_read
+from nsys_insight.session.report_question import is_cross_rank
+from nsys_insight.sql.names import list_tables_read, parse_names
 from nsys_insight.sql.quoting import literal
 
 if TYPE_CHECKING:
@@ -32,20 +40,20 @@ if TYPE_CHECKING:
     from nsys_insight.trace import Trace
 
 
-# So many files are named in a note.
-_NAMED = 3
+# Maximum number of files that a note names.
+_MAX_NAMED_FILES = 3
 
 
 @dataclass(frozen=True)
 class Host:
-    """What runs commands over a trace that it has open, such as the shell.
+    """A program that runs commands over its own open trace, such as the shell.
 
     Attributes:
-        trace: Gives the trace in the scope that flags say.
-        show: Shows an answer; `fmt` is the format that was asked for, None where none was.
+        get_trace: Returns the trace in the scope of the flags.
+        show: Shows an answer in a format; None if the user did not request a format.
     """
 
-    trace: Callable[[Flags], Trace]
+    get_trace: Callable[[Flags], Trace]
     show: Callable[[Answer, str | None, Flags], None]
 
 
@@ -53,8 +61,8 @@ _host: ContextVar[Host | None] = ContextVar("host", default=None)
 
 
 @contextmanager
-def hosted(host: Host | None) -> Iterator[None]:
-    """Let commands that run in the block ask the host's trace, and show their answers there."""
+def use_host(host: Host | None) -> Iterator[None]:
+    """Let commands in the block use the host's trace and show their answers there."""
     token = _host.set(host)
     try:
         yield
@@ -62,59 +70,60 @@ def hosted(host: Host | None) -> Iterator[None]:
         _host.reset(token)
 
 
-def pack_command(pack: Pack) -> Callable[..., None]:
+def make_pack_command(pack: Pack) -> Callable[..., None]:
     """Make the command of a pack."""
 
     def run(traces: list[Path] | None, flags: Flags, **params: Any) -> None:
         answer_pack(pack, traces, flags, params)
 
-    of_ranks = [] if is_of_run(pack) else [added.PARAM]
-    own = map(flag_of, [*pack.params.values(), *params_of(pack.sql).values(), *of_ranks])
-    return with_flags(run, help_of(pack), *own, argument=traces_argument())
+    rank_params = [] if is_cross_rank(pack) else [rank_sums.PARAM]
+    pack_flags = map(make_param_flag, [*pack.params.values(), *step_params_of(pack.sql).values(), *rank_params])
+    return make_command(run, format_pack_help(pack), *pack_flags, argument=make_traces_argument())
 
 
 def answer_pack(pack: Pack, traces: Sequence[Path] | None, flags: Flags, params: dict[str, Any]) -> None:
-    """Answer a pack, and show the answer; or print what would be asked.
+    """Answer a pack and show the answer; with --explain, print the query instead.
 
     Raises:
-        InsightError: Any of that went wrong.
+        InsightError: A step failed.
     """
     if flags.explain:
         statement, values = pack.statement({name: params[name] for name in pack.params})
         explain(statement, f"{pack.name}: {pack.title}", values)
         return
     fmt = flags.format
-    with open_traces(traces or [], flags, folders=is_of_run(pack)) as opened:
-        # A parameter of a user's report may be called steps, too.
+    with open_traces(traces or [], flags, can_expand_folders=is_cross_rank(pack)) as trace:
+        # A parameter of a user's report may also be named steps.
         steps: dict[str, Any] = vars(flags.steps) if "steps" in pack.params else {"steps": flags.steps}
-        show(opened.answer(pack, **params, **(steps if params_of(pack.names) else {})), fmt, flags)
+        show(trace.answer(pack, **params, **(steps if step_params_of(pack.names) else {})), fmt, flags)
 
 
-def help_of(pack: Pack) -> str:
-    """The help of a pack's command: its header as a text."""
+def format_pack_help(pack: Pack) -> str:
+    """Format the help of a pack's command from the pack's header."""
     columns = "\n".join(f"{name}: {text}.\n" for name, text in pack.columns.items())
     return f"{pack.title}.\n\n{pack.description}\n\nReading: {pack.reading}\n\nColumns:\n\n{columns}"
 
 
-def open_traces(traces: Sequence[Path], flags: Flags, *, folders: bool = False) -> Trace:
-    """Open the traces that the user means, in the scope that the flags give; a single one is remembered in this folder.
+def open_traces(traces: Sequence[Path], flags: Flags, *, can_expand_folders: bool = False) -> Trace:
+    """Open the traces that the user selected, in the scope of the flags. A single trace is remembered for this folder.
 
-    With `folders`, a folder stands for all traces in it; else it stands for the only one, unless it is a fleet's.
+    With `can_expand_folders`, a folder stands for all traces in it. Otherwise it must hold a single trace, except the
+    output folder of a fleet, which always stands for all.
     """
-    from nsys_insight.cli.trace_argument import is_pattern, remember, resolve_all
+    from nsys_insight.cli.trace_argument import is_pattern, remember_trace, resolve_trace_paths
 
     if host := _host.get():
-        if traces or any(getattr(flags, name) is not None for name in LOADING):
+        if traces or any(getattr(flags, name) is not None for name in LOADING_FLAGS):
             raise UsageError("the trace is open already", "omit its name, and the options for opening it")
-        return cast("Trace", nullcontext(host.trace(flags)))
+        return cast("Trace", nullcontext(host.get_trace(flags)))
     scope, timeout_s = flags.scope, flags.timeout_s
-    fleets = {trace: failed for trace in traces if (failed := failed_of(trace)) is not None}
-    if len(traces) > 1 or (traces and (folders or fleets or is_pattern(traces[0]))):
-        paths = resolve_all(traces)
+    fleets = {trace: failures for trace in traces if (failures := read_failures(trace)) is not None}
+    if len(traces) > 1 or (traces and (can_expand_folders or fleets or is_pattern(traces[0]))):
+        paths = resolve_trace_paths(traces)
     else:
-        paths = [meant_trace(traces[0] if traces else None)]
-    outputs.check(flags.output, [*paths, *([flags.ncu] if flags.ncu else [])])
-    opened = open_trace(
+        paths = [resolve_trace(traces[0] if traces else None)]
+    outputs.check_target(flags.output, [*paths, *([flags.ncu] if flags.ncu else [])])
+    opened_trace = open_trace(
         *paths,
         scope=scope,
         steps=flags.steps,
@@ -124,82 +133,82 @@ def open_traces(traces: Sequence[Path], flags: Flags, *, folders: bool = False) 
         use_cache=flags.cache,
         ncu=flags.ncu,
     )
-    outputs.check(flags.output, [opened.ncu] if opened.ncu else [])
-    if flags.cache is not False and (why := cache_folder.refusal()):
-        terminal.note(f"{not_used(why)}; name one of your own in ${cache_folder.FOLDER_VARIABLE}")
+    outputs.check_target(flags.output, [opened_trace.ncu] if opened_trace.ncu else [])
+    if flags.cache is not False and (refusal := cache_folder.refusal_reason()):
+        terminal.note(f"{describe_unused_cache(refusal)}; name one of your own in ${cache_folder.FOLDER_VARIABLE}")
     if len(paths) == 1 and flags.cache is not False:
-        remember(paths[0])
-    for folder, failed in fleets.items():
-        if failed:
-            names = ", ".join(list(failed)[:_NAMED]) + (" …" if len(failed) > _NAMED else "")
-            them = "1 trace is" if len(failed) == 1 else f"{len(failed):,} traces are"
-            terminal.note(f"{them} not in {folder}: fleet could not read {names}")
-    return opened
+        remember_trace(paths[0])
+    for folder, failures in fleets.items():
+        if failures:
+            names = ", ".join(list(failures)[:_MAX_NAMED_FILES]) + (" …" if len(failures) > _MAX_NAMED_FILES else "")
+            subject = "1 trace is" if len(failures) == 1 else f"{len(failures):,} traces are"
+            terminal.note(f"{subject} not in {folder}: fleet could not read {names}")
+    return opened_trace
 
 
-def not_used(why: str) -> str:
-    """Say why the cache folder is not used (`cache_folder.refusal`)."""
-    return f"the cache folder {cache_folder.location()} is not used: {why}"
+def describe_unused_cache(reason: str) -> str:
+    """Say why the cache folder is not used (`cache_folder.refusal_reason`)."""
+    return f"the cache folder {cache_folder.location()} is not used: {reason}"
 
 
 def open_trace(*paths: Path, **options: Any) -> Trace:
-    """Open traces with the options of `session.Session`; notes and the progress of an export go to the terminal."""
+    """Open traces with the options of `session.Session`. Notes and the progress of an export go to the terminal."""
     from nsys_insight.trace import Trace
 
-    with progress.at(f"opening {paths[0].name}") as task:
-        return Trace(paths, note=terminal.note, progress=exporting(task, paths[0].name), **options)
+    with progress.show_task(f"opening {paths[0].name}") as task:
+        return Trace(paths, note=terminal.note, progress=make_export_progress(task, paths[0].name), **options)
 
 
-def exporting(task: progress.Task, name: str) -> Callable[[int], None]:
-    """Make what shows the percentage while nsys exports a report."""
+def make_export_progress(task: progress.Task, name: str) -> Callable[[int], None]:
+    """Make the callback that shows the percentage while nsys exports a report."""
 
-    def tell(percent: int) -> None:
+    def update_task(percent: int) -> None:
         task.text, task.percent = f"exporting {name}", percent
 
-    return tell
+    return update_task
 
 
-def meant_trace(argument: Path | None) -> Path:
-    """Return the trace that is meant where the argument may be left out, and say which if it is."""
-    from nsys_insight.cli.trace_argument import resolve
+def resolve_trace(argument: Path | None) -> Path:
+    """Return the trace of an optional argument. If the argument is missing, a note names the trace."""
+    from nsys_insight.cli.trace_argument import resolve_trace_path
 
-    path, said = resolve(argument)
-    if said:
-        terminal.note(said)
+    path, note = resolve_trace_path(argument)
+    if note:
+        terminal.note(note)
     return path
 
 
 def show(
-    answer: Answer | RunningAnswer, fmt: str, flags: Flags = DEFAULTS, *, default_limit: int = DEFAULT_LIMIT
+    answer: Answer | RunningAnswer, fmt: str, flags: Flags = DEFAULT_FLAGS, *, default_limit: int = DEFAULT_LIMIT
 ) -> None:
-    """Write an answer to stdout or a file, and what must be known beside it to stderr.
+    """Write an answer to stdout or a file, and its notes to stderr.
 
-    A table of more rows than `default_limit` is cut to that, unless only a few would be left out; 0 cuts none.
+    A table is cut to `default_limit` rows if it has more than 1.5 times as many; 0 never cuts.
     """
     limit, output = flags.limit, flags.output
     if flags.columns is not None:
-        answer = cast("Answer", answer).of_columns([name.strip() for name in flags.columns.split(",")])
+        answer = cast("Answer", answer).select_columns([name.strip() for name in flags.columns.split(",")])
     if (host := _host.get()) and not output:
-        with hosted(None):
+        with use_host(None):
             host.show(cast("Answer", answer), flags.fmt, flags)
         return
     is_cut = fmt in HUMAN_FORMATS and not output and answer.row_count > 1.5 * default_limit
     if limit is None and default_limit and is_cut:
         limit = default_limit
-    with progress.at(f"writing {output.name}") if output else progress_line.paused():
+    with progress.show_task(f"writing {output.name}") if output else progress_line.pause():
         write(
-            cast("Answer", answer),  # a running one has what the formats ask of it that it is written in
+            cast("Answer", answer),  # a running answer has the attributes that streaming formats use
             output or sys.stdout,
             fmt,
             limit=limit or None,
-            width=None if output else terminal.width(),
-            color=terminal.color(wanted=not flags.no_color and not output),
+            width=None if output else terminal.get_width(),
+            color=terminal.can_color(is_allowed=not flags.no_color and not output),
             full_names=flags.full_names,
             wide=flags.wide,
             csv_safe=flags.csv_safe,
         )
         sys.stdout.flush()
-    if fmt == "json":  # which holds them
+    if fmt == "json":  # contains the notes
         return
     for text in answer.notes:
         terminal.note(text)
@@ -207,8 +216,8 @@ def show(
         terminal.note(f"{limit} of {answer.row_count:,} rows shown; --limit 0 shows all")
 
 
-def picture_of(output: Path | None) -> str | None:
-    """The suffix of a file that is to be a picture."""
+def get_picture_suffix(output: Path | None) -> str | None:
+    """Return the suffix of the output file if it is a picture."""
     from nsys_insight.render import roofline
 
     suffix = output.suffix.lower() if output else ""
@@ -216,18 +225,18 @@ def picture_of(output: Path | None) -> str | None:
 
 
 def draw(answer: Answer, output: Path | None, limit: int | None) -> None:
-    """Draw an answer, and say its notes.
+    """Draw an answer, and print its notes.
 
     Raises:
         UsageError: There is nothing to draw, or the file cannot be written.
     """
     from nsys_insight.render import roofline
 
-    drawn = roofline.draw(answer, picture_of(output), limit=limit, width=terminal.width())
+    drawing = roofline.draw(answer, get_picture_suffix(output), limit=limit, width=terminal.get_width())
     if output is None:
-        print(drawn)
+        print(drawing)
     else:
-        outputs.save(output, drawn)
+        outputs.write_output(output, drawing)
     for text in answer.notes:
         terminal.note(text)
 
@@ -236,13 +245,13 @@ def explain(statement: str, title: str, values: dict[str, Any]) -> None:
     """Print the SQL that would run, its parameters, and the views it reads."""
     from nsys_insight.model.views import views_read
 
-    reads = tables_read(statement)
-    made_of = [view.name for view in views_read(mentioned(statement)) if view.name not in reads]
+    tables = list_tables_read(statement)
+    base_views = [view.name for view in views_read(parse_names(statement)) if view.name not in tables]
     lines = [
         title,
         *(f"${name} = {literal(value)}" for name, value in values.items()),
-        f"reads {', '.join(reads)}",
-        *([f"which are made of {', '.join(made_of)}"] if made_of else []),
+        f"reads {', '.join(tables)}",
+        *([f"which are made of {', '.join(base_views)}"] if base_views else []),
     ]
     print("/* " + "\n   ".join(lines) + " */")
     print(statement)

@@ -1,4 +1,4 @@
-"""What is typed at the prompt of the shell, entry by entry: SQL, or a command that begins with a dot."""
+"""Execute entries of the shell: SQL, or a command that begins with a dot."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.cli import terminal
-from nsys_insight.cli.flags import Flags, checked_format, scope_command
-from nsys_insight.cli.registry import click_command, replace_old_flags, report_command
-from nsys_insight.cli.run import Host, explain, hosted, show
+from nsys_insight.cli.flags import Flags, check_format, make_scope_command
+from nsys_insight.cli.registry import make_click_command, make_report_command, replace_old_flags
+from nsys_insight.cli.run import Host, explain, show, use_host
 from nsys_insight.errors import InsightError, UsageError
-from nsys_insight.ingest.scope import words
+from nsys_insight.ingest.scope import write_flags
 from nsys_insight.packs import library
-from nsys_insight.paths import expanded
-from nsys_insight.render import HUMAN_FORMATS, format_for, write
-from nsys_insight.session.schema import described
+from nsys_insight.paths import expand_home
+from nsys_insight.render import HUMAN_FORMATS, choose_format, write
+from nsys_insight.session.schema import describe_schema
 from nsys_insight.sql.parameters import bind
-from nsys_insight.sql.statements import split
+from nsys_insight.sql.statements import split_statements
 from nsys_insight.text.cells import wrap
 
 if TYPE_CHECKING:
@@ -33,160 +33,160 @@ if TYPE_CHECKING:
     from nsys_insight.session.answer import Answer
     from nsys_insight.trace import Trace
 
-# Rows of a table that are shown in a terminal, page by page; .save writes them all.
-MOST_ROWS = 1_000
+# Maximum rows of a table that the terminal shows, page by page; .save writes all rows.
+MAX_SHOWN_ROWS = 1_000
 
 
-_LEAVING = ("exit", "quit", ".quit")
+_EXIT_WORDS = ("exit", "quit", ".quit")
 
 
 class Shell:
-    """Executes what is typed, entry by entry; a method ``do_x`` is the command ``.x``, its docstring the help."""
+    """Executes entries one by one. A method ``do_x`` is the command ``.x``, and its docstring is the help."""
 
     def __init__(self, trace: Trace, *, full_names: bool = False, no_color: bool = False) -> None:
-        """Ask about this trace until `.scope` narrows it; the caller closes what `trace` is then."""
-        self.trace, self.whole = trace, trace
+        """Query this trace until `.scope` selects a part of it. The caller closes the current `trace`."""
+        self.trace, self.unscoped_trace = trace, trace
         self.full_names, self.no_color = full_names, no_color
         self.format = "table"
-        self.last: Answer | None = None
-        self.of_entry: Trace | None = None
-        self._started = time.perf_counter()
+        self.last_answer: Answer | None = None
+        self.entry_trace: Trace | None = None
+        self._started_s = time.perf_counter()
 
     def execute(self, entry: str) -> None:
         """Execute one entry: a command that begins with a dot, or SQL.
 
         Raises:
-            InsightError: It failed.
+            InsightError: The entry failed.
         """
         entry = entry.strip()
-        if entry.rstrip(";") in _LEAVING:
+        if entry.rstrip(";") in _EXIT_WORDS:
             entry = ".exit"
         if entry.startswith("."):
-            name, _, rest = entry[1:].partition(" ")
-            method = commands().get(name)
+            name, _, argument_text = entry[1:].partition(" ")
+            method = list_dot_commands().get(name)
             if method is None:
                 raise UsageError(f"there is no command .{name}", ".help lists them; SQL needs no dot")
-            method(self, rest.strip().rstrip(";").strip())
+            method(self, argument_text.strip().rstrip(";").strip())
             return
-        for statement in split(entry):
-            if statement.creates:
+        for statement in split_statements(entry):
+            if statement.defined_name:
                 self.trace.define(statement)
-                terminal.note(f"{statement.creates} is defined")
+                terminal.note(f"{statement.defined_name} is defined")
             else:
                 self._show(partial(self.trace.execute, statement))
 
     def do_tables(self, _: str) -> None:
         """List the views, which are what SQL asks."""
-        self._show(described)
+        self._show(describe_schema)
 
     def do_schema(self, view: str) -> None:
         """VIEW: describe the columns of a view."""
-        self._show(lambda: described(view or None))
+        self._show(lambda: describe_schema(view or None))
 
     def do_packs(self, _: str) -> None:
         """List the reports."""
-        for pack in library.known().values():
-            _listed(pack.name, pack.title)
+        for pack in library.all_packs().values():
+            _print_entry(pack.name, pack.title)
 
-    def do_run(self, rest: str) -> None:
+    def do_run(self, argument_text: str) -> None:
         """REPORT [FLAGS]: answer a report with the flags of its command: .run top --steady; .run top --help."""
-        name, *typed = replace_old_flags(_words(rest)) or [""]
-        command = report_command(library.pack_of(name))
-        self._started = time.perf_counter()
-        with hosted(Host(self._narrowed, self._show_asked)):
-            _typed(command, f".run {name}", typed)
+        name, *flag_words = replace_old_flags(_split_words(argument_text)) or [""]
+        command = make_report_command(library.get_pack(name))
+        self._started_s = time.perf_counter()
+        with use_host(Host(self._scope_for_entry, self._show_answer)):
+            _run_click_command(command, f".run {name}", flag_words)
 
-    def do_explain(self, rest: str) -> None:
-        """PACK or SQL: print the SQL and the views it is click_command of."""
-        if rest.replace("_", "-") in library.known():
-            pack = library.pack_of(rest)
+    def do_explain(self, argument_text: str) -> None:
+        """PACK or SQL: print the SQL and the views it reads."""
+        if argument_text.replace("_", "-") in library.all_packs():
+            pack = library.get_pack(argument_text)
             values = {name: param.default for name, param in pack.params.items()}
             explain(bind(pack.sql, values), f"{pack.name}: {pack.title}", values)
         else:
-            for statement in split(rest):
+            for statement in split_statements(argument_text):
                 explain(statement.sql, "sql", {})
 
     def do_format(self, name: str) -> None:
         """FORMAT: show answers as table, markdown, csv, json or jsonl."""
-        if checked_format(name) == "parquet":
+        if check_format(name) == "parquet":
             raise UsageError("Parquet is binary and cannot be shown in a terminal", "write it: .save answer.parquet")
         self.format = name
 
-    def do_save(self, rest: str) -> None:
+    def do_save(self, file_name: str) -> None:
         """FILE: write all rows of the last answer, in the format of the file's suffix."""
-        if self.last is None:
+        if self.last_answer is None:
             raise UsageError("there is no answer to save yet", "run a query first")
-        path = expanded(rest)
-        write(self.last, path, format_for(path))
-        terminal.note(f"{self.last.row_count:,} rows written to {path}")
+        path = expand_home(file_name)
+        write(self.last_answer, path, choose_format(path))
+        terminal.note(f"{self.last_answer.row_count:,} rows written to {path}")
 
-    def do_scope(self, rest: str) -> None:
+    def do_scope(self, argument_text: str) -> None:
         """none, or --steady, --step N, --nvtx RANGE, --from TIME, --device N and so on: select a part."""
-        if rest == "none":
-            self._become(self.whole)
-        elif rest:
-            _typed(scope_flags(self._look_at), ".scope", _words(rest))
-        print(" ".join(words(self.trace.about()["scope"])) or "the whole trace")
+        if argument_text == "none":
+            self._use_trace(self.unscoped_trace)
+        elif argument_text:
+            _run_click_command(make_dot_scope_command(self._apply_scope), ".scope", _split_words(argument_text))
+        print(" ".join(write_flags(self.trace.describe_trace()["scope"])) or "the whole trace")
 
-    def _look_at(self, flags: Flags) -> None:
-        given: dict[str, Any] = flags.scope.given
-        self._become(self.whole.scope(**given))
+    def _apply_scope(self, flags: Flags) -> None:
+        filters: dict[str, Any] = flags.scope.filters
+        self._use_trace(self.unscoped_trace.scope(**filters))
 
-    def _narrowed(self, flags: Flags) -> Trace:
-        """The trace in the scope of an entry's flags, for its answer and those who save it."""
-        if self.of_entry is not None:
-            self.of_entry.close()
-            self.of_entry, self.last = None, None
-        given: dict[str, Any] = flags.scope.given
-        if not given:
+    def _scope_for_entry(self, flags: Flags) -> Trace:
+        """Return the trace in the scope of an entry's flags. It stays open until the next entry, for `.save`."""
+        if self.entry_trace is not None:
+            self.entry_trace.close()
+            self.entry_trace, self.last_answer = None, None
+        filters: dict[str, Any] = flags.scope.filters
+        if not filters:
             return self.trace
-        self.of_entry = self.trace.scope(steps=flags.steps, **given)
-        return self.of_entry
+        self.entry_trace = self.trace.scope(steps=flags.steps, **filters)
+        return self.entry_trace
 
     def do_help(self, _: str) -> None:
         """List the commands."""
-        _listed("SELECT …;", "Any SQL; CREATE TEMP TABLE, VIEW and MACRO stay for the session.")
-        for name, method in commands().items():
+        _print_entry("SELECT …;", "Any SQL; CREATE TEMP TABLE, VIEW and MACRO stay for the session.")
+        for name, method in list_dot_commands().items():
             arguments, colon, text = (method.__doc__ or "").partition(": ")
             text, arguments = (text, arguments) if colon else (arguments, "")
-            _listed(f".{name}", f"{text[:1].upper()}{text[1:]}")
+            _print_entry(f".{name}", f"{text[:1].upper()}{text[1:]}")
             if arguments:
-                _listed("", f".{name} {arguments}")
+                _print_entry("", f".{name} {arguments}")
 
     def do_exit(self, _: str) -> None:
         """Leave; exit, quit and Ctrl-D do too."""
         raise EOFError
 
-    def _become(self, trace: Trace) -> None:
-        if self.trace not in (self.whole, trace):
+    def _use_trace(self, trace: Trace) -> None:
+        if self.trace not in (self.unscoped_trace, trace):
             self.trace.close()
-        self.trace, self.last = trace, None
+        self.trace, self.last_answer = trace, None
 
-    def _show(self, ask: Callable[[], Answer]) -> None:
-        self._started = time.perf_counter()
-        self._show_asked(ask(), None, Flags())
+    def _show(self, get_answer: Callable[[], Answer]) -> None:
+        self._started_s = time.perf_counter()
+        self._show_answer(get_answer(), None, Flags())
 
-    def _show_asked(self, answer: Answer, fmt: str | None, flags: Flags) -> None:
-        seconds = time.perf_counter() - self._started
-        if self.last is not None and self.last.table != answer.table:
-            self.last.connection.execute(f"DROP TABLE IF EXISTS {self.last.table}")
-        self.last = answer
+    def _show_answer(self, answer: Answer, fmt: str | None, flags: Flags) -> None:
+        seconds = time.perf_counter() - self._started_s
+        if self.last_answer is not None and self.last_answer.table != answer.table:
+            self.last_answer.connection.execute(f"DROP TABLE IF EXISTS {self.last_answer.table}")
+        self.last_answer = answer
         fmt = fmt or self.format
         full_names = self.full_names or flags.full_names
-        most = MOST_ROWS if fmt in HUMAN_FORMATS and answer.row_count > MOST_ROWS else None
-        limit = most if flags.limit is None else flags.limit or None
+        max_rows = MAX_SHOWN_ROWS if fmt in HUMAN_FORMATS and answer.row_count > MAX_SHOWN_ROWS else None
+        limit = max_rows if flags.limit is None else flags.limit or None
         flags = replace(flags, full_names=full_names, limit=limit or 0)
         if not sys.stdout.isatty() or fmt == "parquet":
             show(answer, fmt, replace(flags, no_color=True, columns=None))
             return
         text = io.StringIO()
-        color = terminal.color(wanted=not (self.no_color or flags.no_color))
-        width = None if full_names else terminal.width()
+        color = terminal.can_color(is_allowed=not (self.no_color or flags.no_color))
+        width = None if full_names else terminal.get_width()
         write(
             answer, text, fmt,
             limit=limit, width=width, color=color, full_names=full_names, wide=flags.wide, csv_safe=flags.csv_safe,
         )  # fmt: skip
-        _page(text.getvalue())
+        _print_paged(text.getvalue())
         for note in answer.notes:
             terminal.note(note)
         if limit and limit < answer.row_count:
@@ -194,30 +194,30 @@ class Shell:
         print(f"{seconds:.2f} s", file=sys.stderr)
 
 
-def commands() -> dict[str, Callable[[Shell, str], None]]:
-    """The commands that begin with a dot, by name."""
+def list_dot_commands() -> dict[str, Callable[[Shell, str], None]]:
+    """List the commands that begin with a dot, by name."""
     members = inspect.getmembers(Shell, inspect.isfunction)
     return {name.removeprefix("do_"): method for name, method in members if name.startswith("do_")}
 
 
 def is_complete(text: str) -> bool:
-    """Tell whether what is typed can be executed: a command, SQL up to its semicolon, or an empty last line."""
+    """Return whether an entry can be executed: a command, SQL that ends with a semicolon, or an empty last line."""
     return (
         not text.strip()
         or text.lstrip().startswith(".")
-        or text.strip() in _LEAVING
+        or text.strip() in _EXIT_WORDS
         or text.rstrip().endswith(";")
         or text.endswith("\n")
     )
 
 
-def _listed(name: str, text: str) -> None:
-    width = (terminal.width() or 10_000) - 18
-    for first, line in zip_longest([name], wrap(text, max(width, 20)), fillvalue=""):
-        print(f"{first:18}{line}")
+def _print_entry(label: str, text: str) -> None:
+    width = (terminal.get_width() or 10_000) - 18
+    for line_label, line in zip_longest([label], wrap(text, max(width, 20)), fillvalue=""):
+        print(f"{line_label:18}{line}")
 
 
-def _page(text: str) -> None:
+def _print_paged(text: str) -> None:
     import shutil
 
     if text.count("\n") < shutil.get_terminal_size().lines:
@@ -225,33 +225,35 @@ def _page(text: str) -> None:
         return
     from rich.pager import SystemPager
 
-    os.environ.setdefault("LESS", "-R")  # less shows colours only when told to
+    os.environ.setdefault("LESS", "-R")  # less shows colors only with -R
     SystemPager().show(text)
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
         raise UsageError(f"{text!r} cannot be parsed: {error}".lower(), "close the quotation mark") from None
 
 
-def scope_flags(look_at: Callable[[Flags], None]) -> Any:
-    """The command behind ``.scope``: its flags are those of a report's scope."""
-    return click_command("scope", scope_command(look_at, "Select a part of the trace; none selects all of it."), {})
+def make_dot_scope_command(apply_scope: Callable[[Flags], None]) -> Any:
+    """Make the command behind ``.scope``: its flags are the scope flags of a report."""
+    return make_click_command(
+        "scope", make_scope_command(apply_scope, "Select a part of the trace; none selects all of it."), {}
+    )
 
 
-def _typed(command: Any, name: str, words: list[str]) -> None:
+def _run_click_command(command: Any, name: str, words: list[str]) -> None:
     """Run a command as the command line does.
 
     Raises:
-        UsageError: What was typed makes no sense to it.
+        UsageError: The command cannot parse the words.
     """
     try:
         command.main(words, prog_name=name, standalone_mode=False)
     except InsightError:
         raise
     except Exception as error:
-        if not hasattr(error, "format_message"):  # Click's own complaints; their class is not public
+        if not hasattr(error, "format_message"):  # Click's usage errors: their class is not public
             raise
         raise UsageError(error.format_message(), f"{name} --help") from None

@@ -1,4 +1,4 @@
-"""Which traces are meant: by an argument that is left out or is a folder, or by an agent that asks the server."""
+"""Select traces: from the arguments of a command, which may be missing or a folder, or from an agent's request."""
 
 from __future__ import annotations
 
@@ -11,78 +11,78 @@ from typing import TYPE_CHECKING
 from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.ingest import cache_folder
 from nsys_insight.ingest.identify import REPORT_SUFFIXES, is_export, is_parquet_folder
-from nsys_insight.paths import expanded
+from nsys_insight.paths import expand_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 TRACE_VARIABLE = "NSYS_INSIGHT_TRACE"
 
-_LISTED = 10
-_LISTED_TO_AGENTS = 20
+_MAX_LISTED = 10
+_MAX_LISTED_TO_AGENTS = 20
 
 
-def resolve(argument: Path | None, folder: Path = Path()) -> tuple[Path, str]:
-    """Return the trace to use in `folder`, and a note that says which if the user did not name it.
+def resolve_trace_path(argument: Path | None, folder: Path = Path()) -> tuple[Path, str]:
+    """Return the trace to use in `folder`, and a note that names it if the user did not.
 
-    In this order: `argument`, `$NSYS_INSIGHT_TRACE`, the only trace in `folder`, the trace used last in `folder`. The
-    first two may be a folder that holds one trace. Whether the file can be read is for `source.identify` to say.
+    The order is: `argument`, `$NSYS_INSIGHT_TRACE`, the only trace in `folder`, the trace used last in `folder`. The
+    first two may be a folder that holds one trace. `source.identify` checks later whether the file can be read.
 
     Raises:
-        UsageError: There is none, or more than one.
+        UsageError: No trace fits, or more than one.
         TraceError: A folder cannot be listed.
     """
     if argument:
-        return _only(argument, f"the only trace in {argument}")
-    named = os.environ.get(TRACE_VARIABLE)
-    if named:
-        path, _ = _only(expanded(named), "")
+        return _resolve_folder(argument, f"the only trace in {argument}")
+    variable_value = os.environ.get(TRACE_VARIABLE)
+    if variable_value:
+        path, _ = _resolve_folder(expand_home(variable_value), "")
         return path, f"using {path} (${TRACE_VARIABLE})"
-    traces = candidates(folder)
+    traces = list_traces(folder)
     if len(traces) == 1:
         return traces[0], f"using {traces[0]} (the only trace in this folder)"
-    used = _used_last(folder)
-    if used:
-        return used, f"using {used} (the trace used last in this folder)"
-    raise _not_one(traces, "this folder")
+    last_trace = _read_last_used(folder)
+    if last_trace:
+        return last_trace, f"using {last_trace} (the trace used last in this folder)"
+    raise _make_count_error(traces, "this folder")
 
 
-def resolve_all(arguments: Sequence[Path], *, unread: bool = False) -> list[Path]:
-    """Return the traces that several arguments name; a folder stands for all traces in it, a pattern for what it fits.
+def resolve_trace_paths(arguments: Sequence[Path], *, is_name_enough: bool = False) -> list[Path]:
+    """Return the traces of several arguments. A folder stands for all traces in it, a pattern for all files it fits.
 
-    With `unread`, also for files that are called as traces are, whatever is in them.
+    With `is_name_enough`, a folder also stands for files that have a trace's suffix, without reading them.
 
     Raises:
-        UsageError: A folder holds none, or a pattern fits none.
+        UsageError: A folder holds no trace, or a pattern fits no file.
         TraceError: A folder cannot be listed.
     """
     traces: list[Path] = []
     for argument in arguments:
         if is_pattern(argument):
-            found = [Path(path) for path in sorted(glob(str(argument), recursive=True))]  # noqa: PTH207 - it may be absolute
-            if not found:
+            matches = [Path(path) for path in sorted(glob(str(argument), recursive=True))]  # noqa: PTH207 - may be absolute
+            if not matches:
                 raise UsageError(f"no file is called {argument}", "in quotes, * and ? are wildcards")
-            traces += found
+            traces += matches
         elif argument.is_dir() and not is_parquet_folder(argument):
-            found = candidates(argument, unread=unread)
-            if not found:
-                raise _not_one(found, str(argument))
-            traces += found
+            folder_traces = list_traces(argument, is_name_enough=is_name_enough)
+            if not folder_traces:
+                raise _make_count_error(folder_traces, str(argument))
+            traces += folder_traces
         else:
             traces.append(argument)
     return list(dict.fromkeys(traces))
 
 
 def is_pattern(argument: Path) -> bool:
-    """Tell whether an argument stands for the files that it fits: it came here as it is, and no file is called so."""
-    # A name may be too long for a file system.
+    """Return whether an argument is a pattern: it has wildcards, and there is no file of that name."""
+    # os.path.exists accepts names that are too long for the file system.
     return has_magic(str(argument)) and not os.path.exists(argument)  # noqa: PTH110
 
 
-def candidates(folder: Path, *, unread: bool = False) -> list[Path]:
+def list_traces(folder: Path, *, is_name_enough: bool = False) -> list[Path]:
     """Return the traces in `folder` by name: reports, nsys's SQLite exports, and folders of Parquet files.
 
-    A report stands for the exports of its name. What a SQLite file is, is looked at, unless it is to be left `unread`.
+    A report replaces the exports of the same name. SQLite files are checked to be exports, unless `is_name_enough`.
 
     Raises:
         TraceError: The folder cannot be listed.
@@ -92,8 +92,8 @@ def candidates(folder: Path, *, unread: bool = False) -> list[Path]:
     except OSError as error:
         raise TraceError(f"{folder} cannot be listed: {error.strerror}", "name the trace itself") from error
     reports = [path for path in entries if path.suffix in REPORT_SUFFIXES and path.is_file()]
-    exports = [path for path in entries if path.suffix == ".sqlite" and (unread or is_export(path))]
-    # One that is hidden is on its way to become one: `convert` may have been killed.
+    exports = [path for path in entries if path.suffix == ".sqlite" and (is_name_enough or is_export(path))]
+    # A hidden folder is incomplete: `convert` writes it, and may have been killed.
     folders = [path for path in entries if not path.name.startswith(".") and path.is_dir() and is_parquet_folder(path)]
     traces: dict[str, Path] = {}
     for path in (*reports, *exports):
@@ -103,9 +103,9 @@ def candidates(folder: Path, *, unread: bool = False) -> list[Path]:
     return sorted(traces.values())
 
 
-def remember(trace: Path, folder: Path = Path()) -> None:
-    """Keep in mind that `trace` was used in `folder`; that this may fail is no matter."""
-    with suppress(OSError), cache_folder.building(_memory(folder)) as path:
+def remember_trace(trace: Path, folder: Path = Path()) -> None:
+    """Store that `trace` was used in `folder`. Errors are ignored."""
+    with suppress(OSError), cache_folder.write_atomically(_get_memory_file(folder)) as path:
         path.touch(mode=0o600)
         path.write_bytes(os.fsencode(trace.absolute()))
 
@@ -113,105 +113,107 @@ def remember(trace: Path, folder: Path = Path()) -> None:
 class Traces:
     """The traces that may be queried."""
 
-    def __init__(self, given: Sequence[Path]) -> None:
-        """Take the traces and folders that were named.
+    def __init__(self, paths: Sequence[Path]) -> None:
+        """Take traces and folders.
 
         Raises:
-            UsageError: One does not exist.
+            UsageError: A path does not exist.
         """
         self._files: list[Path] = []
         self._folders: list[Path] = []
-        for path in map(expanded, given):
+        for path in map(expand_home, paths):
             if not path.exists():
                 raise UsageError(f"{path} does not exist", "name traces, or folders with traces")
             is_folder = path.is_dir() and not is_parquet_folder(path)
             (self._folders if is_folder else self._files).append(path)
 
-    def listed(self) -> list[str]:
-        """Name the traces: those that were given, and those right in the folders."""
-        return [
-            str(path) for path in (*self._files, *(each for folder in self._folders for each in candidates(folder)))
-        ]
+    def list_names(self) -> list[str]:
+        """List the given traces, and the traces directly in the given folders."""
+        folder_traces = (trace for folder in self._folders for trace in list_traces(folder))
+        return [str(path) for path in (*self._files, *folder_traces)]
 
-    def find(self, asked: str | None) -> Path:
-        """Return the trace that is meant: a path, or a name below one of the folders; None where there is one alone.
+    def find(self, requested_name: str | None) -> Path:
+        """Return the requested trace: a path, a name below one of the folders, or None for the only trace.
 
         Raises:
-            UsageError: It is not there, or may not be asked.
+            UsageError: The trace does not exist, or may not be queried.
         """
-        if not asked:
-            only = self.listed()
-            if len(only) != 1:
-                raise self._refusal("it is unclear which trace is meant")
-            return Path(only[0])
-        for path in self._meant(asked):
-            # A name may be too long for a file system, which pathlib does not forgive.
+        if not requested_name:
+            names = self.list_names()
+            if len(names) != 1:
+                raise self._make_refusal("it is unclear which trace is meant")
+            return Path(names[0])
+        for path in self._list_matches(requested_name):
+            # os.path.exists accepts names that are too long for the file system; pathlib raises an error.
             if os.path.exists(path) and self._is_allowed(path):  # noqa: PTH110
                 return path
-        raise self._refusal(f"there is no trace {asked!r} that may be queried")
+        raise self._make_refusal(f"there is no trace {requested_name!r} that may be queried")
 
-    def _meant(self, asked: str) -> Iterator[Path]:
-        yield from (path for path in self._files if asked in (path.name, str(path)))
-        if "\0" not in asked:
-            yield Path(asked)
-            yield from (folder / asked for folder in self._folders)
+    def _list_matches(self, requested_name: str) -> Iterator[Path]:
+        yield from (path for path in self._files if requested_name in (path.name, str(path)))
+        if "\0" not in requested_name:
+            yield Path(requested_name)
+            yield from (folder / requested_name for folder in self._folders)
 
     def _is_allowed(self, path: Path) -> bool:
-        """Whether a path leads to a trace that was named, or below a folder that was; links are followed."""
-        real = path.resolve()
-        if any(real == file.resolve() for file in self._files):
+        """Return whether a path leads to a given trace, or below a given folder. Links are followed."""
+        real_path = path.resolve()
+        if any(real_path == file.resolve() for file in self._files):
             return True
         roots = [folder.resolve() for folder in self._folders]
-        if not any(real.is_relative_to(root) for root in roots):
+        if not any(real_path.is_relative_to(root) for root in roots):
             return False
-        if not real.is_dir():
+        if not real_path.is_dir():
             return True
-        # The tables of a folder are files in it, and these may be links, too.
-        inside = [Path(entry.path).resolve() for entry in os.scandir(real)]
-        return is_parquet_folder(real) and all(any(one.is_relative_to(root) for root in roots) for one in inside)
+        # A folder's tables are files in it, and may be links, too.
+        table_paths = [Path(entry.path).resolve() for entry in os.scandir(real_path)]
+        return is_parquet_folder(real_path) and all(
+            any(table_path.is_relative_to(root) for root in roots) for table_path in table_paths
+        )
 
-    def _refusal(self, message: str) -> UsageError:
-        known = self.listed()
-        more = f" and {len(known) - _LISTED_TO_AGENTS} more" if len(known) > _LISTED_TO_AGENTS else ""
+    def _make_refusal(self, message: str) -> UsageError:
+        names = self.list_names()
+        remainder = f" and {len(names) - _MAX_LISTED_TO_AGENTS} more" if len(names) > _MAX_LISTED_TO_AGENTS else ""
         return UsageError(
-            message, f"traces: {', '.join(known[:_LISTED_TO_AGENTS]) or 'none right in the folders'}{more}"
+            message, f"traces: {', '.join(names[:_MAX_LISTED_TO_AGENTS]) or 'none right in the folders'}{remainder}"
         )
 
 
-def _used_last(folder: Path) -> Path | None:
+def _read_last_used(folder: Path) -> Path | None:
     with suppress(OSError, ValueError):
-        memory = _memory(folder)
-        path = Path(os.fsdecode(memory.read_bytes()))
+        memory_file = _get_memory_file(folder)
+        path = Path(os.fsdecode(memory_file.read_bytes()))
         if path.exists():
-            cache_folder.touch(memory)
-            # As the user would type it, where it lies below.
-            here = folder.absolute()
-            return folder / path.relative_to(here) if path.is_relative_to(here) else path
+            cache_folder.touch(memory_file)
+            # A trace below the folder is given relative to it, as the user would type it.
+            absolute_folder = folder.absolute()
+            return folder / path.relative_to(absolute_folder) if path.is_relative_to(absolute_folder) else path
     return None
 
 
-def _memory(folder: Path) -> Path:
+def _get_memory_file(folder: Path) -> Path:
     return cache_folder.folder() / f"{cache_folder.digest('used last in', os.path.realpath(folder))}.last"
 
 
-def _only(path: Path, why: str) -> tuple[Path, str]:
-    """Return `path`, or the one trace in it if it is a folder."""
+def _resolve_folder(path: Path, reason: str) -> tuple[Path, str]:
+    """Return `path` if it is a trace, or the only trace in it if it is a folder. `reason` is part of the note."""
     if not os.path.isdir(path) or is_parquet_folder(path):  # noqa: PTH112 - a name may be too long for a file system
         return path, ""
-    traces = candidates(path)
+    traces = list_traces(path)
     if len(traces) != 1:
-        raise _not_one(traces, str(path))
-    return traces[0], f"using {traces[0]} ({why})"
+        raise _make_count_error(traces, str(path))
+    return traces[0], f"using {traces[0]} ({reason})"
 
 
-def _not_one(traces: list[Path], where: str) -> UsageError:
+def _make_count_error(traces: list[Path], location: str) -> UsageError:
     if not traces:
         return UsageError(
-            f"no trace was named, and there is none in {where}",
+            f"no trace was named, and there is none in {location}",
             f"name a .nsys-rep or .sqlite file, or set ${TRACE_VARIABLE}; to make one: nsys profile -o trace COMMAND",
         )
-    names = ", ".join(str(trace) for trace in traces[:_LISTED])
-    more = f" and {len(traces) - _LISTED} more" if len(traces) > _LISTED else ""
+    names = ", ".join(str(trace) for trace in traces[:_MAX_LISTED])
+    remainder = f" and {len(traces) - _MAX_LISTED} more" if len(traces) > _MAX_LISTED else ""
     return UsageError(
-        f"{len(traces)} traces are in {where}: {names}{more}", f"name one of them, or set ${TRACE_VARIABLE}={traces[0]}"
+        f"{len(traces)} traces are in {location}: {names}{remainder}",
+        f"name one of them, or set ${TRACE_VARIABLE}={traces[0]}",
     )

@@ -1,1 +1,1 @@
-"""Runs before and after a change: what moved, what is noise, and whether a run keeps its budget."""
+"""Comparisons of runs before and after a change: what changed, what is noise, and whether a run meets its budgets."""

@@ -1,4 +1,4 @@
-"""A comparison as answers and sentences: tables for people, one for machines, the decision in a line, and notes."""
+"""Render a comparison: tables for people, one table for programs, the decision in one line, and notes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.compare import phases
 from nsys_insight.compare.comparison import WORTHWHILE_PCT
-from nsys_insight.compare.noise import runs_needed
+from nsys_insight.compare.noise import count_runs_needed
 from nsys_insight.compare.runs import PEAK_MEMORY
-from nsys_insight.session.answer import Answer, Column, of_rows
+from nsys_insight.session.answer import Answer, Column, build_answer
 from nsys_insight.text import units as text_units
-from nsys_insight.text.kernel_names import fit, readable
+from nsys_insight.text.kernel_names import fit, make_readable
 from nsys_insight.text.units import label_of
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nsys_insight.compare.comparison import Comparison, Row
     from nsys_insight.compare.runs import Run
 
-_MEANINGS = {
+_DESCRIPTIONS = {
     "part": "What is compared: decision (the headline row with what to do), run, phase, family, kernel, or benchmark",
     "name": "Which phase (requests: their latencies), kernel, family or benchmark; NULL for the whole run",
     "metric": "What is compared; before, after, delta and the deviations are in its unit",
@@ -51,188 +51,221 @@ _MEANINGS = {
     " cannot be determined."
     " Of the decision: accept, small (better by 3 % or less), revert, indistinguishable, unknown",
 }
-_TEXTS = {"part", "name", "metric", "match", "better", "verdict"}
-_COUNTS = {"before_registers", "after_registers"}
-_DETAILS = {"low_pct", "high_pct", "before_stddev", "after_stddev", "before_calls", "after_calls", *_COUNTS, "match"}
+_TEXT_COLUMNS = {"part", "name", "metric", "match", "better", "verdict"}
+_COUNT_COLUMNS = {"before_registers", "after_registers"}
+_DETAIL_COLUMNS = {
+    "low_pct",
+    "high_pct",
+    "before_stddev",
+    "after_stddev",
+    "before_calls",
+    "after_calls",
+    *_COUNT_COLUMNS,
+    "match",
+}
 COLUMNS = tuple(
     Column(
-        name, "VARCHAR" if name in _TEXTS else "BIGINT" if name in _COUNTS else "DOUBLE", text, detail=name in _DETAILS
+        name,
+        "VARCHAR" if name in _TEXT_COLUMNS else "BIGINT" if name in _COUNT_COLUMNS else "DOUBLE",
+        text,
+        is_detail=name in _DETAIL_COLUMNS,
     )
-    for name, text in _MEANINGS.items()
+    for name, text in _DESCRIPTIONS.items()
 )
-_ALWAYS = {"before", "after", "delta", "delta_pct", "low_pct", "high_pct", "before_stddev", "after_stddev", "verdict"}
-_CALLS = {"before_calls", "after_calls"}
-# What people are shown of each part.
-_SHOWN = {
-    "run": {"metric", *_ALWAYS},
-    "benchmark": {"name", "metric", "better", *_ALWAYS},
-    "phase": {"name", "metric", *_ALWAYS},
-    "family": {"name", *_ALWAYS, *_CALLS},
-    "kernel": {"name", *_ALWAYS, *_CALLS, "before_registers", "after_registers", "match"},
+_VALUE_COLUMNS = {
+    "before",
+    "after",
+    "delta",
+    "delta_pct",
+    "low_pct",
+    "high_pct",
+    "before_stddev",
+    "after_stddev",
+    "verdict",
 }
-# Most rows named in a note, and the width of a kernel's name in it.
-NAMED = 3
-WIDTH = 60
+_CALL_COLUMNS = {"before_calls", "after_calls"}
+# Columns of the tables for people, by part.
+_COLUMNS_OF_PART = {
+    "run": {"metric", *_VALUE_COLUMNS},
+    "benchmark": {"name", "metric", "better", *_VALUE_COLUMNS},
+    "phase": {"name", "metric", *_VALUE_COLUMNS},
+    "family": {"name", *_VALUE_COLUMNS, *_CALL_COLUMNS},
+    "kernel": {"name", *_VALUE_COLUMNS, *_CALL_COLUMNS, "before_registers", "after_registers", "match"},
+}
+# Maximum number of rows that a note names, and the width of a kernel's name in it.
+MAX_NAMES = 3
+NAME_WIDTH = 60
 
 
 def answer(comparison: Comparison) -> Answer:
-    """The whole comparison as one table, the decision first."""
-    decided = [("decision", *values(row)[1:-1], comparison.decision) for row in comparison.headline[:1]]
-    sides = {"before": comparison.before, "after": comparison.after}
-    return of_rows(
+    """Return the complete comparison as one table. The decision comes first."""
+    decision_rows = [("decision", *row_cells(row)[1:-1], comparison.decision) for row in comparison.headline[:1]]
+    runs_by_side = {"before": comparison.before, "after": comparison.after}
+    return build_answer(
         COLUMNS,
-        [*decided, *map(values, comparison.rows)],
+        [*decision_rows, *map(row_cells, comparison.rows)],
         report="diff",
-        title=decision_sentence(comparison),
+        title=describe_decision(comparison),
         notes=tuple(notes(comparison)),
-        trace={side: [run.label for run in runs] for side, runs in sides.items()} | {"unit": comparison.unit},
+        trace={side: [run.label for run in runs] for side, runs in runs_by_side.items()} | {"unit": comparison.unit},
     )
 
 
 def tables(comparison: Comparison, *, brief: bool = False) -> list[Answer]:
-    """The comparison for people: the decision with the budget of a step, the families, the kernels.
+    """Return the tables for people: the decision with the budget of a step, phases, families, kernels.
 
     Args:
-        comparison: What to show.
-        brief: Leave out the details of families and kernels, and shorten names, for a page that is narrow.
+        comparison: The comparison to show.
+        brief: Leave out the details of families and kernels and shorten names, for a narrow page.
     """
-    decided, per = decision_sentence(comparison), comparison.unit
-    found = []
+    decision_title, unit = describe_decision(comparison), comparison.unit
+    answers = []
     for part, title in (
-        ("run", decided),
-        ("benchmark", decided),
+        ("run", decision_title),
+        ("benchmark", decision_title),
         ("phase", "Phases that NVTX ranges name, per step of each, and the latencies of requests"),
-        ("family", f"Kernel families, time per {per}"),
-        ("kernel", f"Kernels, time per {per}"),
+        ("family", f"Kernel families, time per {unit}"),
+        ("kernel", f"Kernels, time per {unit}"),
     ):
         rows = [row for row in comparison.rows if row.part == part]
-        shown = [column for column in COLUMNS if column.name in _SHOWN[part]]
+        columns = [column for column in COLUMNS if column.name in _COLUMNS_OF_PART[part]]
         if brief and part in ("family", "kernel"):
-            shown = [column for column in shown if not column.detail]
-        cells = [[value for value, column in zip(values(row), COLUMNS, strict=True) if column in shown] for row in rows]
+            columns = [column for column in columns if not column.is_detail]
+        cells = [
+            [value for value, column in zip(row_cells(row), COLUMNS, strict=True) if column in columns] for row in rows
+        ]
         if part in ("family", "kernel"):
-            # They are all times: one unit for a column, named in its header.
-            shown = [_in_ns(column, part) for column in shown]
+            # All values are times: the column header names the unit.
+            columns = [_rename_for_part(column, part) for column in columns]
         if brief and part == "kernel":
-            cells = [[_short(name), *rest] for name, *rest in cells]
+            cells = [[_shorten_name(name), *numbers] for name, *numbers in cells]
         if rows:
-            found.append(of_rows(shown, cells, report="diff", title=title))
-    return found
+            answers.append(build_answer(columns, cells, report="diff", title=title))
+    return answers
 
 
-def values(row: Row) -> tuple[Any, ...]:
-    """A row's cells, in the order of `COLUMNS`."""
-    found = row.difference
+def row_cells(row: Row) -> tuple[Any, ...]:
+    """Return a row's cells in the order of `COLUMNS`."""
+    difference = row.difference
+    stddevs = [side and side.stddev for side in (difference.before, difference.after)]
     return (
-        row.part, row.name, row.metric, row.before, row.after, found.delta, row.delta_pct, row.pct(found.low),
-        row.pct(found.high), found.before and found.before.stddev, found.after and found.after.stddev, *row.calls,
-        *row.registers, row.match, row.better, row.verdict,
+        row.part, row.name, row.metric, row.before, row.after, difference.delta, row.delta_pct, row.pct(difference.low),
+        row.pct(difference.high), *stddevs, *row.calls, *row.registers, row.match, row.better, row.verdict,
     )  # fmt: skip
 
 
 def notes(comparison: Comparison) -> Iterator[str]:
-    """Yield what must be known beside the numbers."""
-    if needed := needed_to_decide(comparison):
-        yield needed
-    yield from _about_phases(comparison)
+    """Yield the notes: what a reader needs in addition to the numbers."""
+    if advice := describe_detectable_difference(comparison):
+        yield advice
+    yield from _phase_notes(comparison)
     for title, rows, describe in (
-        ("wall time: ", _wall_parts(comparison), _change),
-        ("kernels that got slower: ", _slower_kernels(comparison), _named),
-        ("side effects: ", _side_effects(comparison), _named),
+        ("wall time: ", _changed_times(comparison), _describe_change),
+        ("kernels that got slower: ", _slower_kernels(comparison), _describe_values),
+        ("side effects: ", _side_effects(comparison), _describe_values),
     ):
         if rows:
-            yield title + _listed([describe(row) for row in rows])
-    grown = [row for row in comparison.rows if _registers_grew(row)]
-    if grown:
-        yield "more registers: " + _listed(
-            [f"{_short(row.name or '')} {row.registers[0]} → {row.registers[1]}" for row in grown]
+            yield title + _join_texts([describe(row) for row in rows])
+    rows_with_more_registers = [row for row in comparison.rows if _has_more_registers(row)]
+    if rows_with_more_registers:
+        yield "more registers: " + _join_texts(
+            [
+                f"{_shorten_name(row.name or '')} {row.registers[0]} → {row.registers[1]}"
+                for row in rows_with_more_registers
+            ]
         )
-    guessed = sum(row.match == "guess" for row in comparison.rows)
-    if guessed:
-        yield f"{guessed} of the kernels were paired by a guess: different names at the same place in the step"
-    yield from _about_runs(comparison)
+    guess_count = sum(row.match == "guess" for row in comparison.rows)
+    if guess_count:
+        yield f"{guess_count} of the kernels were paired by a guess: different names at the same place in the step"
+    yield from _run_notes(comparison)
 
 
-def _about_phases(comparison: Comparison) -> Iterator[str]:
-    """Say which phases got faster or slower, and which are not compared."""
-    rows = [row for row in comparison.rows if row.part == "phase" and phases.decides(row.name or "", row.metric)]
-    said = {verdict: [_phase(row) for row in rows if row.verdict == verdict] for verdict in ("improved", "regressed")}
-    if told := phases.sentence(said["improved"][:NAMED], said["regressed"][:NAMED]):
-        yield told
-    if names := phases.left_out(comparison.before, comparison.after):
-        yield f"phases that are not compared, because one side lacks them or prefills other prompts: {_listed(names)}"
+def _phase_notes(comparison: Comparison) -> Iterator[str]:
+    """Yield which phases got faster or slower, and which are not compared."""
+    rows = [row for row in comparison.rows if row.part == "phase" and phases.is_deciding(row.name or "", row.metric)]
+    changes_by_verdict = {
+        verdict: [_describe_phase(row) for row in rows if row.verdict == verdict]
+        for verdict in ("improved", "regressed")
+    }
+    if sentence := phases.describe_phases(
+        changes_by_verdict["improved"][:MAX_NAMES], changes_by_verdict["regressed"][:MAX_NAMES]
+    ):
+        yield sentence
+    if names := phases.list_unpaired(comparison.before, comparison.after):
+        name_list = _join_texts(names)
+        yield f"phases that are not compared, because one side lacks them or prefills other prompts: {name_list}"
 
 
-def _phase(row: Row) -> str:
-    before, after = quantity(row.metric, row.before, row.after)
-    return f"{phases.called(row.name or '', row.metric)} {before} → {after}"
+def _describe_phase(row: Row) -> str:
+    before, after = format_values(row.metric, row.before, row.after)
+    return f"{phases.label_phase(row.name or '', row.metric)} {before} → {after}"
 
 
-def _wall_parts(comparison: Comparison) -> list[Row]:
-    """The parts of the wall time that moved, the largest change first."""
-    rows = [row for row in comparison.moved("improved", "regressed") if row.part == "run"]
-    parts = [row for row in rows if row.metric == "gpu_busy_ns" or row.metric.startswith("idle_")]
-    return sorted(parts, key=lambda row: -abs(row.difference.delta or 0))
+def _changed_times(comparison: Comparison) -> list[Row]:
+    """Return the rows of GPU time and idle time that changed, the largest change first."""
+    rows = [row for row in comparison.rows_with_verdict("improved", "regressed") if row.part == "run"]
+    time_rows = [row for row in rows if row.metric == "gpu_busy_ns" or row.metric.startswith("idle_")]
+    return sorted(time_rows, key=lambda row: -abs(row.difference.delta or 0))
 
 
 def _slower_kernels(comparison: Comparison) -> list[Row]:
-    return [row for row in comparison.moved("regressed") if row.part == "kernel"]
+    return [row for row in comparison.rows_with_verdict("regressed") if row.part == "kernel"]
 
 
 def _side_effects(comparison: Comparison) -> list[Row]:
-    """What got worse beside the headline, but for kernels and times that add up to it."""
+    """Return the other regressed metrics, without kernels and the times that add up to the headline."""
     return [
         row
-        for row in comparison.moved("regressed")
+        for row in comparison.rows_with_verdict("regressed")
         if row.part == "run" and (row.metric == PEAK_MEMORY or not row.metric.endswith(("_ns", "_per_s")))
     ]
 
 
-def _change(row: Row) -> str:
-    (text,) = quantity(row.metric, abs(row.difference.delta or 0))
+def _describe_change(row: Row) -> str:
+    (text,) = format_values(row.metric, abs(row.difference.delta or 0))
     return f"{label_of(row.metric)} {'+' if (row.difference.delta or 0) > 0 else '-'}{text}"
 
 
-def _named(row: Row) -> str:
-    before, after = quantity(row.metric, row.before, row.after)
-    return f"{_short(row.name) if row.name else label_of(row.metric)} {before} → {after}"
+def _describe_values(row: Row) -> str:
+    before, after = format_values(row.metric, row.before, row.after)
+    return f"{_shorten_name(row.name) if row.name else label_of(row.metric)} {before} → {after}"
 
 
-def _short(name: str) -> str:
-    return fit(readable(name), WIDTH)
+def _shorten_name(name: str) -> str:
+    return fit(make_readable(name), NAME_WIDTH)
 
 
-def _registers_grew(row: Row) -> bool:
+def _has_more_registers(row: Row) -> bool:
     before, after = row.registers
     return before is not None and after is not None and after > before and row.match in ("name", "identity")
 
 
-def _listed(texts: list[str]) -> str:
-    more = [f"and {len(texts) - NAMED} more"] if len(texts) > NAMED else []
-    return "; ".join([*texts[:NAMED], *more])
+def _join_texts(texts: list[str]) -> str:
+    remainder = [f"and {len(texts) - MAX_NAMES} more"] if len(texts) > MAX_NAMES else []
+    return "; ".join([*texts[:MAX_NAMES], *remainder])
 
 
-def _about_runs(comparison: Comparison) -> Iterator[str]:
+def _run_notes(comparison: Comparison) -> Iterator[str]:
     sides = (comparison.before, comparison.after)
-    units = [f"{len(runs)} runs" if len(runs) > 1 else _size(runs[0]) for runs in sides]
+    sizes = [f"{len(runs)} runs" if len(runs) > 1 else _format_sample_count(runs[0]) for runs in sides]
     if comparison.unit in ("step", "token"):
-        how = list(dict.fromkeys(f"{run.method}" for runs in sides for run in runs))
-        yield f"steps are {' and '.join(how)}"
+        methods = list(dict.fromkeys(f"{run.method}" for runs in sides for run in runs))
+        yield f"steps are {' and '.join(methods)}"
     if comparison.unit == "trace":
         yield (
             "no steps with the same work were found in both, so whole traces are compared: runs of "
             "different lengths differ; define a step with --step-range, or give the number of tokens with --tokens"
         )
     if comparison.by_run:
-        yield f"{units[0]} against {units[1]}: a standard deviation is that of the runs' means"
+        yield f"{sizes[0]} against {sizes[1]}: a standard deviation is that of the runs' means"
     elif comparison.unit != "trace":
         yield (
             (
-                f"{units[0]} of one run against {units[1]} of another: differences between runs (clocks, "
+                f"{sizes[0]} of one run against {sizes[1]} of another: differences between runs (clocks, "
                 "placement, other load) are unknown; to be sure: --before a1 a2 a3 --after b1 b2 b3"
             )
             if max(map(len, sides)) == 1
-            else f"{units[0]} against {units[1]}: with several runs of each, the spread between runs would count"
+            else f"{sizes[0]} against {sizes[1]}: with several runs of each, the spread between runs would count"
         )
     if any(run.kernels is None for runs in sides for run in runs) and comparison.unit != "run":
         yield (
@@ -241,12 +274,12 @@ def _about_runs(comparison: Comparison) -> Iterator[str]:
         )
 
 
-def _size(run: Run) -> str:
+def _format_sample_count(run: Run) -> str:
     unit = {"run": "measurement", "trace": "trace"}.get(run.unit, "step")
     return f"{run.count} {unit}" + ("s" if run.count != 1 else "")
 
 
-def _in_ns(column: Column, part: str) -> Column:
+def _rename_for_part(column: Column, part: str) -> Column:
     if column.name == "name":
         return replace(column, name="family") if part == "family" else column
     if column.name in ("before", "after", "delta", "before_stddev", "after_stddev"):
@@ -254,14 +287,14 @@ def _in_ns(column: Column, part: str) -> Column:
     return column
 
 
-def quantity(metric: str, *values: float | None) -> list[str]:
-    """Write values of a metric in one unit, each with it."""
+def format_values(metric: str, *values: float | None) -> list[str]:
+    """Format values of a metric, all in the same unit."""
     return text_units.values(metric, values)
 
 
-def decision_sentence(comparison: Comparison) -> str:
-    """Say what was decided, in one line."""
-    said = {
+def describe_decision(comparison: Comparison) -> str:
+    """Return the decision in one line."""
+    decision_text = {
         "accept": "accept",
         "revert": "revert",
         "small": f"better, but by less than {WORTHWHILE_PCT:g} %",
@@ -270,40 +303,43 @@ def decision_sentence(comparison: Comparison) -> str:
     }[comparison.decision]
     rows = comparison.headline
     if len(rows) > 1:
-        decides = "regressed" if comparison.decision == "revert" else "improved"
+        deciding_verdict = "regressed" if comparison.decision == "revert" else "improved"
         rows = sorted(
-            [row for row in rows if row.verdict == decides] or rows, key=lambda row: -abs(row.delta_pct or 0)
+            [row for row in rows if row.verdict == deciding_verdict] or rows, key=lambda row: -abs(row.delta_pct or 0)
         )[:1]
     if not rows:
-        return said
+        return decision_text
     row = rows[0]
-    before, after = quantity(row.metric, row.before, row.after)
-    what = " ".join(filter(None, (row.name, label_of(row.metric))))
+    before, after = format_values(row.metric, row.before, row.after)
+    subject = " ".join(filter(None, (row.name, label_of(row.metric))))
     change = f" ({row.delta_pct:+.1f} %)" if row.delta_pct is not None else ""
-    per = "" if comparison.unit == "run" else f" per {comparison.unit}"
-    return f"{said}: {what} {before} → {after}{per}{change}"
+    per_unit = "" if comparison.unit == "run" else f" per {comparison.unit}"
+    return f"{decision_text}: {subject} {before} → {after}{per_unit}{change}"
 
 
-def needed_to_decide(comparison: Comparison) -> str | None:
-    """What it takes to decide an indistinguishable difference, and which difference would have been detected."""
+def describe_detectable_difference(comparison: Comparison) -> str | None:
+    """Say what a decision needs if it is missing, and which difference would have been detected.
+
+    Return None if the comparison has a decision.
+    """
     if comparison.decision not in ("indistinguishable", "unknown") or not comparison.headline:
         return None
-    unclear = [row.metric for row in comparison.headline if row.verdict == "changed" and row.better is None]
-    if comparison.decision == "unknown" and unclear:
+    unclear_metrics = [row.metric for row in comparison.headline if row.verdict == "changed" and row.better is None]
+    if comparison.decision == "unknown" and unclear_metrics:
         return (
-            f"neither name nor unit says whether higher or lower {unclear[0]} is better: use"
-            f" --higher or --lower {unclear[0].partition(' [')[0]}"
+            f"neither name nor unit says whether higher or lower {unclear_metrics[0]} is better: use"
+            f" --higher or --lower {unclear_metrics[0].partition(' [')[0]}"
         )
     row = comparison.headline[0]
-    found = row.difference
-    if comparison.decision == "unknown" or found.low is None or found.high is None or not row.before:
+    difference = row.difference
+    if comparison.decision == "unknown" or difference.low is None or difference.high is None or not row.before:
         return (
             "one measurement of each side cannot distinguish a difference from noise: give several runs of "
             "each, --before a1 a2 a3 --after b1 b2 b3, or define a step (see nsys-insight steps)"
         )
-    shown = row.pct(max(found.spread, (found.high - found.low) / 2)) or 0
-    if shown > 100:
+    detectable_pct = row.pct(max(difference.spread, (difference.high - difference.low) / 2)) or 0
+    if detectable_pct > 100:
         return "there are too few steps, or they vary too much, for a decision"
-    runs = runs_needed(found)
-    took = f"; to detect this one takes at least {runs} runs of each" if runs else ""
-    return f"a difference of {shown:.1f} % or more would have been detected{took}"
+    runs = count_runs_needed(difference)
+    runs_text = f"; to detect this one takes at least {runs} runs of each" if runs else ""
+    return f"a difference of {detectable_pct:.1f} % or more would have been detected{runs_text}"

@@ -1,7 +1,7 @@
-"""Baselines by name: saved runs with what they are of, in the repository or in the user's own folder.
+"""Named baselines: saved runs with their machine and workload, in the repository or in the user's own folder.
 
-In a repository they are JSON files in `.nsys-insight/baselines` of the folder that has `.git`, to be committed with the
-code that they measure.
+In a repository, they are JSON files in `.nsys-insight/baselines`, next to `.git`. Commit them with the code that they
+measure.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.compare.runs import Run, from_json, is_run, to_json
-from nsys_insight.errors import UsageError, cannot_write
+from nsys_insight.errors import UsageError, cannot_write_error
 from nsys_insight.paths import user_folder
-from nsys_insight.text.near import did_you_mean
+from nsys_insight.text.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,15 +27,15 @@ _IN_REPOSITORY = Path(".nsys-insight") / "baselines"
 
 
 @dataclass(frozen=True)
-class About:
-    """What a baseline is of.
+class BaselineInfo:
+    """The origin of a baseline: machine, workload and commit.
 
     Attributes:
-        saved_at: When it was saved, in ISO 8601.
-        tags: What it is marked with.
-        params: What the user says of the workload: batch, sequence length, model.
-        machine: The GPUs that were used, and the version of nsys.
-        commit: The commit of the repository, with +changes where files differ from it; empty if not known.
+        saved_at: Time of saving, in ISO 8601.
+        tags: Tags that the user gave it.
+        params: Parameters of the workload that the user gave: batch, sequence length, model.
+        machine: The GPUs that the run used, and the version of nsys.
+        commit: Commit of the repository, with +changes if files differ from it; empty if unknown.
     """
 
     saved_at: str
@@ -47,146 +47,151 @@ class About:
 
 @dataclass(frozen=True)
 class Baseline:
-    """A saved run by its name."""
+    """A saved run and its name."""
 
     name: str
     path: Path
     run: Run
-    about: About
+    info: BaselineInfo
 
 
-def folders(start: Path | None = None) -> list[Path]:
-    """Where baselines are looked for: in the repository around a folder, if there is one, then in the user's own."""
-    here = (start or Path.cwd()).resolve()
-    root = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), None)
+def list_folders(start: Path | None = None) -> list[Path]:
+    """Return the folders to search: that of the repository around `start`, if there is one, then the user's own."""
+    start_folder = (start or Path.cwd()).resolve()
+    root = next((folder for folder in (start_folder, *start_folder.parents) if (folder / ".git").exists()), None)
     return [*([root / _IN_REPOSITORY] if root else []), user_folder("baselines")]
 
 
-def save(run: Run, name: str, about: About, *, in_users_folder: bool = False) -> Path:
-    """Save a run under a name, in place of one that has it, and return the file.
+def save(run: Run, name: str, info: BaselineInfo, *, in_users_folder: bool = False) -> Path:
+    """Save a run under a name and return the file. A baseline with the same name is replaced.
 
     Raises:
-        UsageError: The name is none for a file, or it cannot be written.
+        UsageError: The name is not a valid file name, or the file cannot be written.
     """
     from nsys_insight import outputs
 
-    path = (folders()[-1] if in_users_folder else folders()[0]) / f"{checked_name(name)}.json"
+    path = (list_folders()[-1] if in_users_folder else list_folders()[0]) / f"{check_name(name)}.json"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise cannot_write(path, error) from None
-    outputs.save(path, json.dumps(json.loads(to_json(run)) | {"about": asdict(about)}, allow_nan=False) + "\n")
+        raise cannot_write_error(path, error) from None
+    outputs.write_output(path, json.dumps(json.loads(to_json(run)) | {"about": asdict(info)}, allow_nan=False) + "\n")
     return path
 
 
-def checked_name(name: str) -> str:
-    """Return a name that a baseline may have.
+def check_name(name: str) -> str:
+    """Return the name if it is valid for a baseline.
 
     Raises:
-        UsageError: It may not be a file's name everywhere.
+        UsageError: The name is not a valid file name on every system.
     """
     if not _NAME.fullmatch(name):
         raise UsageError(f"a baseline cannot be called {name!r}", "use letters, digits, dots, dashes and underscores")
     return name
 
 
-def saved() -> list[Baseline]:
-    """All baselines, those of the repository first, by name; one of the user's is hidden by the repository's."""
-    found: dict[str, Baseline] = {}
-    for folder in folders():
+def list_baselines() -> list[Baseline]:
+    """Return all baselines, sorted by name, those of the repository first.
+
+    A baseline of the repository hides the user's baseline of the same name.
+    """
+    baselines: dict[str, Baseline] = {}
+    for folder in list_folders():
         for path in sorted(folder.glob("*.json")) if folder.is_dir() else []:
-            found.setdefault(path.stem, read(path))
-    return list(found.values())
+            baselines.setdefault(path.stem, read(path))
+    return list(baselines.values())
 
 
-def named(name: str) -> Baseline | None:
-    """The baseline of a name, else the one saved last with that tag; None if there is neither."""
+def find_baseline(name: str) -> Baseline | None:
+    """Return the baseline with this name, else the latest one with this tag; None if there is neither."""
     if not _NAME.fullmatch(name):
         return None
-    for folder in folders():
+    for folder in list_folders():
         path = folder / f"{name}.json"
         if path.is_file():
             return read(path)
-    tagged = [one for one in saved() if name in one.about.tags]
-    return max(tagged, key=lambda one: one.about.saved_at, default=None)
+    tagged_baselines = [baseline for baseline in list_baselines() if name in baseline.info.tags]
+    return max(tagged_baselines, key=lambda baseline: baseline.info.saved_at, default=None)
 
 
-def meant(name: str) -> Baseline:
-    """The baseline of a name or tag.
+def get_baseline(name: str) -> Baseline:
+    """Return the baseline with this name or tag.
 
     Raises:
-        UsageError: There is none.
+        UsageError: No baseline has it.
     """
-    found = named(name)
-    if found is None:
-        names = [one.name for one in saved()]
+    matching_baseline = find_baseline(name)
+    if matching_baseline is None:
+        names = [baseline.name for baseline in list_baselines()]
         hint = did_you_mean(name, names) or (
             f"there are: {', '.join(names)}" if names else "save one: nsys-insight baseline save TRACE --name main"
         )
         raise UsageError(f"there is no baseline {name!r}", hint)
-    return found
+    return matching_baseline
 
 
 def read(path: Path) -> Baseline:
-    """Read a saved run, with what it is of where it says.
+    """Read a saved run, with its origin if the file has it.
 
     Raises:
-        UsageError: It is none, or of another version.
+        UsageError: The file is not a saved run, or it is of another version.
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read as JSON: {error}", "save it again, or remove it") from None
-    if not is_run(found):
-        raise UsageError(f"{path} is no baseline", "nsys-insight baseline save TRACE --name main writes one")
-    return Baseline(path.stem, path, from_json(found, path), _about(found))
+    if not is_run(data):
+        raise UsageError(f"{path} is not a baseline", "nsys-insight baseline save TRACE --name main writes one")
+    return Baseline(path.stem, path, from_json(data, path), _read_info(data))
 
 
-def _about(found: dict[str, Any]) -> About:
-    said = found.get("about") or {}
-    return About(
-        saved_at=str(said.get("saved_at", "")),
-        tags=tuple(map(str, said.get("tags", ()))),
-        params={str(name): str(value) for name, value in said.get("params", {}).items()},
-        machine={str(name): str(value) for name, value in said.get("machine", {}).items()},
-        commit=str(said.get("commit", "")),
+def _read_info(data: dict[str, Any]) -> BaselineInfo:
+    fields = data.get("about") or {}
+    return BaselineInfo(
+        saved_at=str(fields.get("saved_at", "")),
+        tags=tuple(map(str, fields.get("tags", ()))),
+        params={str(name): str(value) for name, value in fields.get("params", {}).items()},
+        machine={str(name): str(value) for name, value in fields.get("machine", {}).items()},
+        commit=str(fields.get("commit", "")),
     )
 
 
-def machine(trace: Session) -> dict[str, str]:
-    """The GPUs that a trace used, and the version of the nsys that recorded it."""
+def read_machine(trace: Session) -> dict[str, str]:
+    """Return the GPUs that a trace used, and the version of nsys that recorded it."""
     gpus = trace.rows(
         "SELECT g.name, count(*) AS n FROM gpus AS g SEMI JOIN used_gpus USING (gpu_id) GROUP BY g.name ORDER BY g.name"
     )
     version = trace.rows("SELECT value FROM capture WHERE name = 'EXPORT_PRODUCT_VERSION'")
-    told = {"gpu": ", ".join(f"{row.n} x {row.name}" if row.n > 1 else str(row.name) for row in gpus if row.name)}
-    told["nsys"] = str(version[0].value) if version else ""
-    return {name: value for name, value in told.items() if value}
+    machine_facts = {
+        "gpu": ", ".join(f"{row.n} x {row.name}" if row.n > 1 else str(row.name) for row in gpus if row.name)
+    }
+    machine_facts["nsys"] = str(version[0].value) if version else ""
+    return {name: value for name, value in machine_facts.items() if value}
 
 
-def params_of(texts: Iterable[str]) -> dict[str, str]:
-    """Read NAME=VALUE of each.
+def parse_params(texts: Iterable[str]) -> dict[str, str]:
+    """Parse texts of the form NAME=VALUE.
 
     Raises:
-        UsageError: One is not of that form.
+        UsageError: A text does not have this form.
     """
-    found = {}
+    params = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise UsageError(f"--param takes NAME=VALUE, not {text!r}", "--param batch=8")
-        found[name.strip()] = value.strip()
-    return found
+        params[name.strip()] = value.strip()
+    return params
 
 
-def unlike(baseline: About, machine_now: dict[str, str], params_now: dict[str, str]) -> list[str]:
-    """Differences of machine and workload between a run and a baseline."""
-    said = []
+def list_differences(baseline: BaselineInfo, machine_now: dict[str, str], params_now: dict[str, str]) -> list[str]:
+    """Describe the differences in machine and workload between a run and a baseline."""
+    differences = []
     old, new = baseline.machine.get("gpu"), machine_now.get("gpu")
     if old and new and old != new:
-        said.append(f"the baseline was measured on another GPU ({old}; this is {new}): times are not comparable")
+        differences.append(f"the baseline was measured on another GPU ({old}; this is {new}): times are not comparable")
     for name in sorted(baseline.params.keys() | params_now.keys()) if params_now else []:
         before, after = baseline.params.get(name), params_now.get(name)
         if before != after:
-            said.append(f"different workload: {name} was {before or 'not said'} and is {after or 'not said'}")
-    return said
+            differences.append(f"different workload: {name} was {before or 'not given'} and is {after or 'not given'}")
+    return differences

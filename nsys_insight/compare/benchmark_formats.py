@@ -1,7 +1,7 @@
-"""Formats of benchmark results: lines, regular expressions and the usual JSON, as readings or as a run to compare.
+"""Read benchmark results, as readings or as a run to compare: lines, regular expressions and the usual JSON.
 
 JSON: hyperfine, pytest-benchmark, Google Benchmark, nvbench, vLLM (serve, latency, throughput), SGLang, plain lists or
-objects of numbers, and what `bench -o` saved. Text: lines `RESULT name value unit` and `PARAM name value`.
+objects of numbers, and files of `bench -o`. Text: lines `RESULT name value unit` and `PARAM name value`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.compare.direction import direction
+from nsys_insight.compare.direction import infer_direction
 from nsys_insight.compare.noise import Samples
 from nsys_insight.compare.runs import Run
 from nsys_insight.errors import UsageError
@@ -26,31 +26,31 @@ if TYPE_CHECKING:
 _NUMBER = r"(?:[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf)\b)"
 _RESULT = re.compile(rf"^RESULT[ \t]+(\S+)[ \t]+({_NUMBER})(?:[ \t]+(\S[^\r\n]*?))?[ \t]*\r?$", re.MULTILINE)
 _PARAM = re.compile(r"^PARAM[ \t]+(\S+)[ \t]+(\S[^\r\n]*?)[ \t]*\r?$", re.MULTILINE)
-# Keys of a flat object that describe the workload, not the result.
+# Keys of a flat object that describe the workload instead of the result.
 PARAMETERS = frozenset(
     """backend batch batch_size bs burstiness concurrency_limit dataset dataset_name device dtype hidden input_len isl
     layers max_concurrency model model_id num_prompts num_requests osl output_len precision prompt quantization
     random_input_len random_output_len random_range_ratio request_rate run_name seed seq seq_len sharegpt_output_len
     tensor_parallel_size tokenizer_id tokens tp""".split()  # noqa: SIM905
 )
-# nvbench's summaries that are results; others are spread, counts and clocks.
+# Summaries of nvbench that are results. The others are spread, counts and clocks.
 _NVBENCH = {
     "nv/cold/time/gpu/mean": ("gpu_time", "s"), "nv/cold/time/cpu/mean": ("cpu_time", "s"),
     "nv/batch/time/gpu/mean": ("batch_gpu_time", "s"), "nv/cold/bw/item_rate": ("item_rate", "items/s"),
     "nv/cold/bw/global/bytes_per_second": ("global_bandwidth", "bytes/s"),
 }  # fmt: skip
-_NS = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
+_NS_PER_UNIT = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 BENCH_SCHEMA = "nsys-insight-bench"
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What one metric measured.
+    """The measurements of one metric.
 
     Attributes:
         name: The metric.
-        unit: Its unit as it was printed; empty where nobody said.
-        values: The measurements, in their order.
+        unit: Its unit as printed; empty if unknown.
+        values: The measurements in their order.
     """
 
     name: str
@@ -59,63 +59,74 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Printed:
-    """What a benchmark printed: readings, and the parameters of its workload."""
+class BenchmarkOutput:
+    """The printed result of a benchmark: readings, and the parameters of its workload."""
 
     readings: tuple[Reading, ...] = ()
     parameters: dict[str, str] = field(default_factory=dict)
 
 
-def parse_text(text: str, patterns: Mapping[str, tuple[str, str]] | None = None) -> Printed:
-    """Read what a program printed: by regular expressions, else as RESULT lines, else as JSON.
+def parse_text(text: str, patterns: Mapping[str, tuple[str, str]] | None = None) -> BenchmarkOutput:
+    """Read the output of a program: by regular expressions if given, else as RESULT lines, else as JSON.
 
     Args:
-        text: What it printed.
-        patterns: By metric a regular expression, whose first group is the number, and the unit.
+        text: The output.
+        patterns: By metric: a regular expression whose first group is the number, and the unit.
     """
-    parameters = {found[1]: found[2] for found in _PARAM.finditer(text)}
+    parameters = {match[1]: match[2] for match in _PARAM.finditer(text)}
     if patterns:
-        matched = ((name, unit, _matches(text, pattern)) for name, (pattern, unit) in patterns.items())
-        return Printed(tuple(Reading(name, unit, values) for name, unit, values in matched if values), parameters)
-    grouped = _grouped((found[1], found[3] or "", _number(found[2])) for found in _RESULT.finditer(text))
-    if grouped:
-        return Printed(grouped, parameters)
-    found = _json_in(text)
-    return parse_json(found) if found is not None else Printed((), parameters)
+        metrics = ((name, unit, _match_numbers(text, pattern)) for name, (pattern, unit) in patterns.items())
+        return BenchmarkOutput(
+            tuple(Reading(name, unit, values) for name, unit, values in metrics if values), parameters
+        )
+    readings = _group_by_metric((match[1], match[3] or "", _parse_number(match[2])) for match in _RESULT.finditer(text))
+    if readings:
+        return BenchmarkOutput(readings, parameters)
+    data = _find_json(text)
+    return parse_json(data) if data is not None else BenchmarkOutput((), parameters)
 
 
-def parse_json(found: Any) -> Printed:
-    """Read the JSON of a benchmark; what is not known has no readings."""
+def parse_json(data: Any) -> BenchmarkOutput:
+    """Read the JSON of a benchmark. An unknown format gives no readings."""
     try:
-        if isinstance(found, list):
-            return _of_list(found)
-        if "results" in found and isinstance(found["results"], list):
-            return Printed(
+        if isinstance(data, list):
+            return _read_list(data)
+        if "results" in data and isinstance(data["results"], list):
+            return BenchmarkOutput(
                 tuple(
-                    Reading(_benchmark_metric(one["command"], "time"), "s", _floats(one["times"]))
-                    for one in found["results"]
+                    Reading(_join_metric_name(run["command"], "time"), "s", _to_floats(run["times"]))
+                    for run in data["results"]
                 )
             )
-        if "latencies" in found:
-            return Printed((Reading("latency", "s", _floats(found["latencies"])),), _parameters(found))
-        if "benchmarks" in found:
-            return Printed(_grouped(_of_benchmarks(found["benchmarks"])))
-        return _of_list([found])
+        if "latencies" in data:
+            return BenchmarkOutput((Reading("latency", "s", _to_floats(data["latencies"])),), _select_parameters(data))
+        if "benchmarks" in data:
+            return BenchmarkOutput(_group_by_metric(_iter_benchmarks(data["benchmarks"])))
+        return _read_list([data])
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
-        return Printed()
+        return BenchmarkOutput()
 
 
-def _of_list(found: list[Any]) -> Printed:
-    """A list of numbers, or of one object for each run, whose numbers are metrics if they are no parameters."""
-    if not found or not all(isinstance(run, dict) for run in found):
-        return Printed((Reading("value", "", _floats(found)),)) if found and all(map(_is_number, found)) else Printed()
-    numbers = [{name: value for name, value in run.items() if _is_metric(name, value)} for run in found]
+def _read_list(runs: list[Any]) -> BenchmarkOutput:
+    """Read a list of numbers, or a list with one object per run.
+
+    The numbers of an object are metrics, except parameters of the workload.
+    """
+    if not runs or not all(isinstance(run, dict) for run in runs):
+        return (
+            BenchmarkOutput((Reading("value", "", _to_floats(runs)),))
+            if runs and all(map(_is_number, runs))
+            else BenchmarkOutput()
+        )
+    numbers = [{name: value for name, value in run.items() if _is_metric(name, value)} for run in runs]
     names = [name for name in numbers[0] if all(name in run for run in numbers)]
-    if len(found) == 1 or any(direction(name) for name in names):
-        # The object of a tool has many numbers that only count its input: keep the metrics with a known direction.
-        names = [name for name in names if direction(name)] or names
-    return Printed(
-        tuple(Reading(name, "", tuple(float(run[name]) for run in numbers)) for name in names), _parameters(found[0])
+    if len(runs) == 1 or any(infer_direction(name) for name in names):
+        # An object that a tool wrote has many numbers that only count its input.
+        # Keep the metrics with a known direction.
+        names = [name for name in names if infer_direction(name)] or names
+    return BenchmarkOutput(
+        tuple(Reading(name, "", tuple(float(run[name]) for run in numbers)) for name in names),
+        _select_parameters(runs[0]),
     )
 
 
@@ -123,58 +134,58 @@ def _is_metric(name: str, value: object) -> bool:
     return _is_number(value) and name.lower() not in PARAMETERS and not name.lower().startswith(("std", "stddev"))
 
 
-def _parameters(found: dict[str, Any]) -> dict[str, str]:
+def _select_parameters(fields: dict[str, Any]) -> dict[str, str]:
     return {
         name: str(value)
-        for name, value in found.items()
+        for name, value in fields.items()
         if name.lower() in PARAMETERS and isinstance(value, str | int | float)
     }
 
 
-def _of_benchmarks(found: list[dict[str, Any]]) -> Iterator[tuple[str, str, float]]:
-    """Yield the measurements of pytest-benchmark, Google Benchmark and nvbench, which all call them benchmarks."""
-    for one in found:
-        name = one["name"]
-        if "stats" in one:
-            stats = one["stats"]
+def _iter_benchmarks(benchmarks: list[dict[str, Any]]) -> Iterator[tuple[str, str, float]]:
+    """Yield the measurements of pytest-benchmark, Google Benchmark and nvbench: all use the key `benchmarks`."""
+    for benchmark in benchmarks:
+        name = benchmark["name"]
+        if "stats" in benchmark:
+            stats = benchmark["stats"]
             for value in stats.get("data") or [stats["mean"]]:
-                yield _benchmark_metric(name, "time"), "s", float(value)
-        elif "states" in one:
-            yield from _of_states(name, one["states"])
-        elif one.get("run_type") != "aggregate" and not one.get("error_occurred"):
-            name = one.get("run_name", name)
-            yield _benchmark_metric(name, "real_time"), one.get("time_unit", "ns"), float(one["real_time"])
-            yield _benchmark_metric(name, "cpu_time"), one.get("time_unit", "ns"), float(one["cpu_time"])
+                yield _join_metric_name(name, "time"), "s", float(value)
+        elif "states" in benchmark:
+            yield from _iter_nvbench_states(name, benchmark["states"])
+        elif benchmark.get("run_type") != "aggregate" and not benchmark.get("error_occurred"):
+            name = benchmark.get("run_name", name)
+            yield _join_metric_name(name, "real_time"), benchmark.get("time_unit", "ns"), float(benchmark["real_time"])
+            yield _join_metric_name(name, "cpu_time"), benchmark.get("time_unit", "ns"), float(benchmark["cpu_time"])
             for rate in ("items_per_second", "bytes_per_second"):
-                if rate in one:
-                    yield _benchmark_metric(name, rate), "", float(one[rate])
+                if rate in benchmark:
+                    yield _join_metric_name(name, rate), "", float(benchmark[rate])
 
 
-def _of_states(name: str, states: list[dict[str, Any]]) -> Iterator[tuple[str, str, float]]:
+def _iter_nvbench_states(name: str, states: list[dict[str, Any]]) -> Iterator[tuple[str, str, float]]:
     for state in states:
         for summary in state.get("summaries") or () if not state.get("is_skipped") else ():
             metric, unit = _NVBENCH.get(summary.get("tag", ""), ("", ""))
             value = next((data["value"] for data in summary.get("data", ()) if data.get("name") == "value"), None)
             if metric and value is not None:
-                yield _benchmark_metric(f"{name} {state.get('name', '')}".strip(), metric), unit, float(value)
+                yield _join_metric_name(f"{name} {state.get('name', '')}".strip(), metric), unit, float(value)
 
 
-def _grouped(found: Iterable[tuple[str, str, float]]) -> tuple[Reading, ...]:
-    """The measurements by metric, in the order of their first ones."""
+def _group_by_metric(measurements: Iterable[tuple[str, str, float]]) -> tuple[Reading, ...]:
+    """Group measurements by metric, in the order of first occurrence."""
     values: dict[tuple[str, str], list[float]] = {}
-    for name, unit, value in found:
+    for name, unit, value in measurements:
         values.setdefault((name, unit), []).append(value)
-    return tuple(Reading(name, unit, tuple(of)) for (name, unit), of in values.items())
+    return tuple(Reading(name, unit, tuple(samples)) for (name, unit), samples in values.items())
 
 
-def _json_in(text: str) -> Any:
-    """The JSON that a text is or that its last lines are: one object, a list, or one object a line."""
+def _find_json(text: str) -> Any:
+    """Return the JSON at the end of a text: one object, a list, or one object per line; None without JSON."""
     stripped = text.strip()
-    at = re.search(r"^[\[{]", stripped, re.MULTILINE)
-    if not at:
+    start = re.search(r"^[\[{]", stripped, re.MULTILINE)
+    if not start:
         return None
     try:
-        return json.loads(stripped[at.start() :])
+        return json.loads(stripped[start.start() :])
     except ValueError:
         pass
     lines = []
@@ -187,20 +198,20 @@ def _json_in(text: str) -> Any:
     return lines or None
 
 
-def _matches(text: str, pattern: str) -> tuple[float, ...]:
-    found = re.finditer(pattern, text, re.MULTILINE)
-    return tuple(_number(match[1] if match.re.groups else match[0]) for match in found)
+def _match_numbers(text: str, pattern: str) -> tuple[float, ...]:
+    matches = re.finditer(pattern, text, re.MULTILINE)
+    return tuple(_parse_number(match[1] if match.re.groups else match[0]) for match in matches)
 
 
-def _benchmark_metric(name: str, metric: str) -> str:
+def _join_metric_name(name: str, metric: str) -> str:
     return f"{name}: {metric}"
 
 
-def _number(text: str) -> float:
+def _parse_number(text: str) -> float:
     return float(text.replace(",", ""))
 
 
-def _floats(values: Iterable[Any]) -> tuple[float, ...]:
+def _to_floats(values: Iterable[Any]) -> tuple[float, ...]:
     return tuple(map(float, values))
 
 
@@ -208,44 +219,51 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def run_of_json(found: Any, path: Path) -> Run:
-    """Read a benchmark's measurements from JSON. Times become `…_ns`; other metrics keep their unit in brackets.
+def make_run_from_json(data: Any, path: Path) -> Run:
+    """Make a run from the JSON of a benchmark. Times become `…_ns`; other metrics keep their unit in brackets.
 
     Raises:
-        UsageError: It is none of them, or has no measurements.
+        UsageError: The format is unknown, or the JSON has no measurements.
     """
-    if isinstance(found, dict) and str(found.get("schema", "")).startswith(BENCH_SCHEMA):
-        return _run_of_bench(found, path)
-    return run_of_readings(parse_json(found).readings, path)
+    if isinstance(data, dict) and str(data.get("schema", "")).startswith(BENCH_SCHEMA):
+        return _make_run_from_bench(data, path)
+    return make_run_from_readings(parse_json(data).readings, path)
 
 
-def run_of_file(path: Path) -> Run:
-    """Read what a benchmark printed, as text.
+def read_run_from_text(path: Path) -> Run:
+    """Read a run from a file with the printed text of a benchmark.
 
     Raises:
-        UsageError: It cannot be read, or has no measurements.
+        UsageError: The file cannot be read, or has no measurements.
     """
     try:
-        return run_of_readings(parse_text(path.read_text(encoding="utf-8", errors="replace")).readings, path)
+        return make_run_from_readings(parse_text(path.read_text(encoding="utf-8", errors="replace")).readings, path)
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}", "name what a benchmark printed") from None
+        raise UsageError(
+            f"{path} cannot be read: {error.strerror}", "name a file with the output of a benchmark"
+        ) from None
 
 
-def run_of_readings(readings: Iterable[Reading], path: Path, better: dict[str, Better] | None = None) -> Run:
-    """Make a run of readings; `better` says of metrics by name which way they should go.
+def make_run_from_readings(readings: Iterable[Reading], path: Path, better: dict[str, Better] | None = None) -> Run:
+    """Make a run from readings.
+
+    Args:
+        readings: The readings.
+        path: The file that they come from.
+        better: By metric: whether higher or lower values are better, if the user gave it.
 
     Raises:
-        UsageError: There are none.
+        UsageError: There are no readings with finite values.
     """
     metrics: dict[str, Samples | None] = {}
     directions: dict[str, Better] = {}
-    for one in readings:
-        scale = _NS.get(one.unit)
-        name = f"{one.name}_ns" if scale else f"{one.name} [{one.unit}]" if one.unit else one.name
-        if one.values and all(map(math.isfinite, one.values)):
-            metrics[name] = Samples(tuple(value * (scale or 1) for value in one.values))
-            if way := (better or {}).get(one.name) or direction(one.name, one.unit):
-                directions[name] = way
+    for reading in readings:
+        scale = _NS_PER_UNIT.get(reading.unit)
+        name = f"{reading.name}_ns" if scale else f"{reading.name} [{reading.unit}]" if reading.unit else reading.name
+        if reading.values and all(map(math.isfinite, reading.values)):
+            metrics[name] = Samples(tuple(value * (scale or 1) for value in reading.values))
+            if preferred := (better or {}).get(reading.name) or infer_direction(reading.name, reading.unit):
+                directions[name] = preferred
     if not metrics:
         raise UsageError(
             f"{path} has no measurements in a known format",
@@ -256,13 +274,13 @@ def run_of_readings(readings: Iterable[Reading], path: Path, better: dict[str, B
     return Run(path.name, "run", count, "the runs of the benchmark", metrics, better=directions)
 
 
-def _run_of_bench(found: dict[str, Any], path: Path) -> Run:
-    """Read what `bench` saved; of two sides the one after."""
+def _make_run_from_bench(data: dict[str, Any], path: Path) -> Run:
+    """Make a run from a file of `bench -o`. Of two sides, take the one after the change."""
     try:
-        sides = found["sides"]
+        sides = data["sides"]
         series = sides[-1]["series"]
-        readings = [Reading(one["name"], one["unit"], tuple(map(float, one["values"]))) for one in series]
-        better = {one["name"]: one["better"] for one in series if one["better"]}
+        readings = [Reading(entry["name"], entry["unit"], tuple(map(float, entry["values"]))) for entry in series]
+        better = {entry["name"]: entry["better"] for entry in series if entry["better"]}
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise UsageError(f"{path} is damaged: {error}", "measure again: nsys-insight bench -- COMMAND") from None
-    return run_of_readings(readings, path, better)
+    return make_run_from_readings(readings, path, better)

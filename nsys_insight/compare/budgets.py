@@ -1,4 +1,4 @@
-"""Budgets that a run must keep: limits of its metrics, or what it measured before."""
+"""Check a run against budgets: limits of its metrics, or a baseline."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight.compare.comparison import compare
 from nsys_insight.compare.runs import HEADLINE, PEAK_MEMORY
 from nsys_insight.errors import UsageError
-from nsys_insight.session.answer import Answer, Column, of_rows
-from nsys_insight.text.near import did_you_mean
+from nsys_insight.session.answer import Answer, Column, build_answer
+from nsys_insight.text.suggestions import did_you_mean
 from nsys_insight.text.units import parse_bytes, parse_duration
 
 if TYPE_CHECKING:
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from nsys_insight.compare.runs import Run
 
 OK, BROKEN, UNKNOWN = "ok", "broken", "unknown"
-# What people call these metrics.
+# Common names of metrics.
 ALIASES = {"launches": "launch_calls", "syncs": "sync_points", "copies_h2d": "h2d_copies", "copies_d2h": "d2h_copies"}
-# Metrics that must not be worse than in a baseline: times and memory by no more than the tolerance, others not at all.
+# Metrics that must not get worse than a baseline. Times and memory have a tolerance, the others have none.
 GATES = (
     HEADLINE, "launch_calls", "sync_points", "mallocs", "frees", "h2d_bytes", "d2h_bytes", PEAK_MEMORY,
 )  # fmt: skip
-# Which report says more about a metric.
-LOOK = (
+# Regular expressions of metric names, and the report with details about these metrics. The first match counts.
+REPORTS_BY_METRIC = (
     ("^(prefill|decode|mixed|forward|backward|optimizer)", "phases"),
     ("launch|api_other", "launches"),
     ("sync|blocked", "syncs"),
@@ -58,7 +58,7 @@ class Budget:
 
     Attributes:
         bound: max or min.
-        name: The metric's name as it was asked, per token or step or neither.
+        name: The metric's name as the user wrote it, with or without a suffix `_per_token` or `_per_step`.
         value: The limit, in the metric's unit.
     """
 
@@ -67,51 +67,51 @@ class Budget:
     value: str
 
     @classmethod
-    def parsed(cls, bound: str, text: str) -> Budget:
-        """Read METRIC=VALUE.
+    def parse(cls, bound: str, text: str) -> Budget:
+        """Parse METRIC=VALUE.
 
         Raises:
-            UsageError: It is not of that form.
+            UsageError: The text does not have this form.
         """
         name, equals, value = text.partition("=")
         if not equals or not name.strip() or not value.strip():
             raise UsageError(f"--{bound} takes METRIC=VALUE, not {text!r}", f"--{bound} launches_per_token=15")
         return cls(bound, name.strip(), value.strip())
 
-    def held(self, run: Run) -> tuple[Any, ...]:
-        """Hold a run to it: a row of `COLUMNS`.
+    def check(self, run: Run) -> tuple[Any, ...]:
+        """Check a run against the limit and return a row of `COLUMNS`.
 
         Raises:
-            UsageError: There is no such metric, or the value is none of its unit.
+            UsageError: There is no such metric, or the value does not fit its unit.
         """
-        metric, factor = _metric(self.name, run)
-        found = measured(run, metric)
-        limit = _value(self.value, metric, f"--{self.bound} {self.name}")
-        if found is None:
-            return _row(UNKNOWN, metric, self.bound, limit, None)
-        found *= factor
-        # Rounding of a mean does not break a limit.
-        is_kept = found <= limit * (1 + 1e-9) if self.bound == "max" else found >= limit * (1 - 1e-9)
-        return _row(OK if is_kept else BROKEN, metric, self.bound, limit, found)
+        metric, factor = _find_metric(self.name, run)
+        value = get_metric_value(run, metric)
+        limit = _parse_value(self.value, metric, f"--{self.bound} {self.name}")
+        if value is None:
+            return _make_row(UNKNOWN, metric, self.bound, limit, None)
+        value *= factor
+        # Rounding errors of a mean must not break a limit.
+        is_met = value <= limit * (1 + 1e-9) if self.bound == "max" else value >= limit * (1 - 1e-9)
+        return _make_row(OK if is_met else BROKEN, metric, self.bound, limit, value)
 
 
 @dataclass(frozen=True)
-class Checked:
-    """What was asked of a run and what was found."""
+class BudgetReport:
+    """The checked budgets of a run, as an answer."""
 
     answer: Answer
 
     @property
-    def broken(self) -> bool:
-        """Whether anything is not ok."""
+    def is_broken(self) -> bool:
+        """Return whether any budget is broken or unknown."""
         return any(row[0] != OK for row in self.answer.rows())
 
 
 def from_toml(path: Path) -> list[Budget]:
-    """Read budgets from a file with tables `[max]` and `[min]` of metrics and values.
+    """Read budgets from a TOML file with tables `[max]` and `[min]` of metrics and values.
 
     Raises:
-        UsageError: The file cannot be read, or holds something else.
+        UsageError: The file cannot be read, or has other contents.
     """
     import tomllib
 
@@ -133,58 +133,60 @@ def from_toml(path: Path) -> list[Budget]:
     return budgets
 
 
-def checked(
-    run: Run, budgets: list[Budget], baseline: Run | None, tolerance_pct: float, said: Sequence[str] = ()
-) -> Checked:
-    """Hold a run to budgets and to a baseline; `said` is what else must be known beside it.
+def check_budgets(
+    run: Run, budgets: list[Budget], baseline: Run | None, tolerance_pct: float, extra_notes: Sequence[str] = ()
+) -> BudgetReport:
+    """Check a run against budgets and a baseline. `extra_notes` are appended to the notes of the answer.
 
     Raises:
-        UsageError: A budget names no metric, or the baseline is of another kind.
+        UsageError: A budget names an unknown metric, or the baseline is of another kind.
     """
-    rows = [budget.held(run) for budget in budgets]
+    rows = [budget.check(run) for budget in budgets]
     notes = [] if run.unit == "trace" else [f"{run.count} steps, detected from {run.method}"]
     if run.unit == "trace":
         notes.append("no steps were found: these are figures of the whole trace; define a step with --step-range")
     if baseline:
-        rows += _against(baseline, run, tolerance_pct)
+        rows += _compare_with_baseline(baseline, run, tolerance_pct)
         notes.append(
             f"the baseline is {baseline.label}, {baseline.count} {baseline.unit}{'s' if baseline.count != 1 else ''}"
         )
-    notes += said
-    broken = sum(row[0] != OK for row in rows)
-    title = f"{broken} of {len(rows)} budgets broken" if broken else _kept(len(rows))
-    answer = of_rows(
+    notes += extra_notes
+    broken_count = sum(row[0] != OK for row in rows)
+    title = f"{broken_count} of {len(rows)} budgets broken" if broken_count else _success_title(len(rows))
+    answer = build_answer(
         COLUMNS, rows, report="check", title=title, notes=tuple(notes), trace={"file": run.label, "unit": run.unit}
     )
-    return Checked(answer)
+    return BudgetReport(answer)
 
 
-def _kept(count: int) -> str:
+def _success_title(count: int) -> str:
     return "The budget is kept" if count == 1 else f"All {count} budgets kept"
 
 
-def measured(run: Run, metric: str) -> float | None:
-    """What a run measured of a metric, or of a share of the wall; None where it is not known."""
+def get_metric_value(run: Run, metric: str) -> float | None:
+    """Return the value of a metric, or of a share of the wall time; None if it is unknown."""
     wall = run.metrics.get(HEADLINE)
     if metric == PEAK_MEMORY:
         return run.peak_memory_bytes
     if metric == "tokens_per_s":
         return 1e9 / wall.mean if wall and wall.mean else None
     if metric.endswith("_pct"):
-        part = run.metrics.get(metric.removesuffix("_pct") + "_ns")
-        return 100 * part.mean / wall.mean if part and wall and wall.mean else None
+        share = run.metrics.get(metric.removesuffix("_pct") + "_ns")
+        return 100 * share.mean / wall.mean if share and wall and wall.mean else None
     samples = run.metrics.get(metric)
     return samples.mean if samples else None
 
 
-def _against(baseline: Run, run: Run, tolerance_pct: float) -> list[tuple[Any, ...]]:
-    """Compare with a baseline, of what must not get worse."""
+def _compare_with_baseline(baseline: Run, run: Run, tolerance_pct: float) -> list[tuple[Any, ...]]:
+    """Compare a run with a baseline: the phases, and the metrics of `GATES`."""
     rows = []
     for row in compare([baseline], [run]).rows:
         if row.part == "phase" and row.metric == HEADLINE and row.verdict is not None:
             allowed = (row.before or 0) * (1 + tolerance_pct / 100)
             verdict = BROKEN if row.verdict == "regressed" and (row.after or 0) > allowed else OK
-            rows.append(_row(verdict, re.sub(r"\W+", "_", f"{row.name}_{row.metric}"), "baseline", allowed, row.after))
+            rows.append(
+                _make_row(verdict, re.sub(r"\W+", "_", f"{row.name}_{row.metric}"), "baseline", allowed, row.after)
+            )
             continue
         if row.part != "run" or row.metric not in GATES:
             continue
@@ -193,32 +195,37 @@ def _against(baseline: Run, run: Run, tolerance_pct: float) -> list[tuple[Any, .
         if limit is None or row.after is None:
             verdict = UNKNOWN
         else:
-            # The noise of single measurements is unknown: the tolerance decides.
+            # The noise of single measurements is unknown, so the tolerance decides.
             is_worse = row.verdict == "regressed" or row.verdict is None
             verdict = BROKEN if is_worse and row.after > limit else OK
-        rows.append(_row(verdict, row.metric, "baseline", limit, row.after))
+        rows.append(_make_row(verdict, row.metric, "baseline", limit, row.after))
     return rows
 
 
-def _metric(name: str, run: Run) -> tuple[str, float]:
-    """Find the metric that a name means, and by what to multiply it."""
-    bare = re.sub(r"_per_(token|step)$", "", name)
-    bare = ALIASES.get(bare, bare)
-    known = _names(run)
-    for metric in (bare, f"{bare}_ns", f"{bare}_bytes", re.sub(r"_per_(?:token|step)(_ns|_bytes)$", r"\1", name)):
-        if metric in known:
+def _find_metric(name: str, run: Run) -> tuple[str, float]:
+    """Find the metric that a name stands for, and the factor by which to multiply its value."""
+    bare_name = re.sub(r"_per_(token|step)$", "", name)
+    bare_name = ALIASES.get(bare_name, bare_name)
+    known_names = _list_metric_names(run)
+    for metric in (
+        bare_name,
+        f"{bare_name}_ns",
+        f"{bare_name}_bytes",
+        re.sub(r"_per_(?:token|step)(_ns|_bytes)$", r"\1", name),
+    ):
+        if metric in known_names:
             is_of_a_step = name.endswith("_per_step") and not metric.endswith(("_pct", "_per_s"))
             return metric, run.tokens_per_step if is_of_a_step else 1
-    hint = did_you_mean(bare, [*known, *ALIASES]) or f"metrics: {', '.join(known)}"
+    hint = did_you_mean(bare_name, [*known_names, *ALIASES]) or f"metrics: {', '.join(known_names)}"
     raise UsageError(f"there is no metric {name!r}", hint)
 
 
-def _names(run: Run) -> list[str]:
+def _list_metric_names(run: Run) -> list[str]:
     times = [name for name in run.metrics if name.endswith("_ns") and name != HEADLINE]
     return [*run.metrics, *(name.removesuffix("_ns") + "_pct" for name in times), "tokens_per_s", PEAK_MEMORY]
 
 
-def _value(text: str, metric: str, flag: str) -> float:
+def _parse_value(text: str, metric: str, flag: str) -> float:
     if metric.endswith("_ns"):
         return parse_duration(text, flag=flag)
     if metric.endswith("_bytes"):
@@ -230,6 +237,6 @@ def _value(text: str, metric: str, flag: str) -> float:
     raise UsageError(f"{flag} takes a number, not {text!r}", f"{flag}=15")
 
 
-def _row(verdict: str, metric: str, bound: str, asked: float | None, found: float | None) -> tuple[Any, ...]:
-    look = next(report for pattern, report in LOOK if re.search(pattern, metric))
-    return verdict, metric, bound, asked, found, f"nsys-insight {look}" if verdict != OK else None
+def _make_row(verdict: str, metric: str, bound: str, limit: float | None, value: float | None) -> tuple[Any, ...]:
+    report = next(name for pattern, name in REPORTS_BY_METRIC if re.search(pattern, metric))
+    return verdict, metric, bound, limit, value, f"nsys-insight {report}" if verdict != OK else None

@@ -1,6 +1,6 @@
-"""The result of `check` for CI pipelines: JUnit XML as tests, SARIF as annotations of the code.
+"""Write the result of `check` for CI pipelines: JUnit XML as tests, SARIF as annotations of the code.
 
-JUnit as Jenkins, GitLab and GitHub's actions read it; SARIF 2.1.0 (OASIS), with the properties that GitHub asks for.
+Jenkins, GitLab and GitHub's actions read the JUnit file. SARIF 2.1.0 (OASIS) has the properties that GitHub requires.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
 
-from nsys_insight.compare.answer import quantity
+from nsys_insight.compare.answer import format_values
 from nsys_insight.compare.budgets import ALIASES, OK
 from nsys_insight.text.units import label_of
 from nsys_insight.version import __version__
@@ -20,32 +20,33 @@ if TYPE_CHECKING:
     from nsys_insight.session.answer import Answer
 
 _SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
-# What XML 1.0 cannot hold.
+# Characters that XML 1.0 does not allow.
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(answer: Answer) -> str:
-    """Write each budget as a test case, which fails if the budget is broken or not known."""
+def format_junit(answer: Answer) -> str:
+    """Format each budget as a test case, which fails if the budget is broken or unknown."""
     rows = answer.dicts()
-    failed = sum(row["verdict"] != OK for row in rows)
+    failure_count = sum(row["verdict"] != OK for row in rows)
     cases = []
     for row in rows:
         name = f"{row['metric']} ({row['bound']})"
-        begin = f"    <testcase classname={_attribute(str(answer.trace.get('file', 'trace')))} name={_attribute(name)}"
+        trace = str(answer.trace.get("file", "trace"))
+        opening_tag = f"    <testcase classname={_quote_attribute(trace)} name={_quote_attribute(name)}"
         if row["verdict"] == OK:
-            cases.append(f"{begin}/>")
+            cases.append(f"{opening_tag}/>")
         else:
-            message, kind = _attribute(sentence(row)), _attribute(str(row["verdict"]))
-            cases.append(f"{begin}>\n      <failure message={message} type={kind}/>\n    </testcase>")
-    counts = f'tests="{len(rows)}" failures="{failed}"'
+            message, kind = _quote_attribute(describe_budget(row)), _quote_attribute(str(row["verdict"]))
+            cases.append(f"{opening_tag}>\n      <failure message={message} type={kind}/>\n    </testcase>")
+    counts = f'tests="{len(rows)}" failures="{failure_count}"'
     suite = [f'  <testsuite name="nsys-insight check" {counts}>', *cases, "  </testsuite>"]
     return "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites {counts}>", *suite, "</testsuites>", ""])
 
 
-def sarif(answer: Answer, budget: Path | None, baseline: Path | None) -> str:
-    """Write each broken budget as a result, at its line of the budget's file or in the baseline's."""
-    broken = [row for row in answer.dicts() if row["verdict"] != OK]
-    lines = budget.read_text(encoding="utf-8").splitlines() if budget else []
+def format_sarif(answer: Answer, budget: Path | None, baseline: Path | None) -> str:
+    """Format each broken budget as a result, at its line of the budget file or in the baseline's file."""
+    broken_rows = [row for row in answer.dicts() if row["verdict"] != OK]
+    budget_lines = budget.read_text(encoding="utf-8").splitlines() if budget else []
     trace = str(answer.trace.get("file", "trace"))
     rules = [
         {
@@ -53,51 +54,57 @@ def sarif(answer: Answer, budget: Path | None, baseline: Path | None) -> str:
             "shortDescription": {"text": f"Budget of {label_of(rule)}"},
             "help": {"text": f"See: {row['where'] or 'nsys-insight per-token'}"},
         }
-        for rule, row in {row["metric"]: row for row in broken}.items()
+        for rule, row in {row["metric"]: row for row in broken_rows}.items()
     ]
     driver = {"name": "nsys-insight", "version": __version__, "rules": rules}
     results = [
         {
             "ruleId": row["metric"],
             "level": "error",
-            "message": {"text": sentence(row)},
+            "message": {"text": describe_budget(row)},
             "locations": [
                 {
                     "physicalLocation": {
-                        "artifactLocation": {"uri": _uri(baseline if row["bound"] == "baseline" else budget, trace)},
-                        "region": {"startLine": 1 if row["bound"] == "baseline" else _line(lines, row["metric"])},
+                        "artifactLocation": {
+                            "uri": _locate_artifact(baseline if row["bound"] == "baseline" else budget, trace)
+                        },
+                        "region": {
+                            "startLine": 1 if row["bound"] == "baseline" else _find_line(budget_lines, row["metric"])
+                        },
                     }
                 }
             ],
             "partialFingerprints": {"budget": f"{row['bound']} {row['metric']}"},
         }
-        for row in broken
+        for row in broken_rows
     ]
     run: dict[str, Any] = {"tool": {"driver": driver}, "results": results}
     return json.dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 
-def sentence(row: dict[str, Any]) -> str:
-    """Say of a budget that is broken, or of which nothing is known, what was asked and what was found."""
-    asked, found = quantity(row["metric"], row["asked"], row["found"])
-    words = {"max": "at most", "min": "at least"}.get(row["bound"], "as in the baseline, at most")
-    told = f"is {found}" if row["found"] is not None else "is unknown in this trace"
-    limit = f"{words} {asked}" if row["asked"] is not None else "the baseline does not have it"
-    where = f"; see {row['where']}" if row["where"] else ""
-    return f"{label_of(row['metric'])} {told}; allowed: {limit}{where}"
+def describe_budget(row: dict[str, Any]) -> str:
+    """Return a sentence on a broken or unknown budget: the measured value and the limit."""
+    limit_value, measured_value = format_values(row["metric"], row["asked"], row["found"])
+    bound_words = {"max": "at most", "min": "at least"}.get(row["bound"], "as in the baseline, at most")
+    state_text = f"is {measured_value}" if row["found"] is not None else "is unknown in this trace"
+    limit_text = f"{bound_words} {limit_value}" if row["asked"] is not None else "the baseline does not have it"
+    see_also = f"; see {row['where']}" if row["where"] else ""
+    return f"{label_of(row['metric'])} {state_text}; allowed: {limit_text}{see_also}"
 
 
-def _uri(path: Path | None, trace: str) -> str:
-    """A file as GitHub looks for it: from the folder in which the check runs."""
+def _locate_artifact(path: Path | None, trace: str) -> str:
+    """Return the path that GitHub expects: relative to the working folder if the file lies in it."""
     if path is None:
         return trace
-    real, here = path.resolve(), Path.cwd()
-    return (real.relative_to(here) if real.is_relative_to(here) else real).as_posix()
+    resolved_path, working_folder = path.resolve(), Path.cwd()
+    return (
+        resolved_path.relative_to(working_folder) if resolved_path.is_relative_to(working_folder) else resolved_path
+    ).as_posix()
 
 
-def _line(lines: list[str], metric: str) -> int:
-    """The line of a TOML file that sets a metric, however it is called there; 1 if none is found."""
-    names = {metric, re.sub(r"_(ns|bytes)$", "", metric), *(name for name, of in ALIASES.items() if of == metric)}
+def _find_line(lines: list[str], metric: str) -> int:
+    """Return the line number in a TOML file that sets a metric, under any of its names; 1 if no line does."""
+    names = {metric, re.sub(r"_(ns|bytes)$", "", metric), *(alias for alias, name in ALIASES.items() if name == metric)}
     for number, line in enumerate(lines, start=1):
         key = re.sub(r"_per_(token|step)$", "", line.partition("=")[0].strip().strip("\"'"))
         if key in names:
@@ -105,5 +112,5 @@ def _line(lines: list[str], metric: str) -> int:
     return 1
 
 
-def _attribute(text: str) -> str:
+def _quote_attribute(text: str) -> str:
     return quoteattr(_NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text))

@@ -8,9 +8,9 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from nsys_insight.compare import phases
-from nsys_insight.compare.direction import direction
-from nsys_insight.compare.kernel_identity import match
-from nsys_insight.compare.noise import Difference, Samples, differences
+from nsys_insight.compare.direction import infer_direction
+from nsys_insight.compare.kernel_identity import match_kernels
+from nsys_insight.compare.noise import Difference, Samples, compute_differences
 from nsys_insight.compare.runs import HEADLINE, PEAK_MEMORY, Side
 from nsys_insight.errors import UsageError
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from nsys_insight.compare.kernel_identity import Match
     from nsys_insight.compare.runs import Run
 
-# Larger gains are worth a change.
+# Gains above this percentage are worth a change.
 WORTHWHILE_PCT = 3.0
-# Times of single runs that differ by less are no difference: in two runs of one program on one machine (decode_eager,
-# 32 steps), kernels whose own spread was 1 % differed by up to 1.4 %.
-LEAST_PCT = 2.0
-# A time that changed by less than this share of the step is little.
+# Smaller differences between the times of single runs count as noise: in two runs of one program on one machine
+# (decode_eager, 32 steps), kernels with a spread of 1 % differed by up to 1.4 %.
+MIN_CHANGE_PCT = 2.0
+# A time that changed by less than this percentage of the step is `little`.
 LITTLE_PCT = 1.0
-# Neither higher nor lower is better: a fused kernel takes longer than each kernel that it replaces.
+# Metrics without a better direction: a fused kernel takes longer than each kernel that it replaces.
 NEUTRAL = {"kernel_avg_ns", "kernel_med_ns", "graph_launches"}
-# Tokens per second, from the wall time.
+# Tokens per second, calculated from the wall time.
 THROUGHPUT = "tokens_per_s"
-MOVED = ("improved", "regressed", "new", "gone", "changed")
-# Most kernels that a change leaves run as often in a step as before. If they run this much more often, a step of one
-# run is several of the other's, such as a layer and a token.
-MORE_OFTEN = 1.5
-# Without a kernel in both, one step may not have this many times the kernels of the other.
-MORE_KERNELS = 4.0
+SIGNIFICANT_VERDICTS = ("improved", "regressed", "new", "gone", "changed")
+# Most kernels that a change does not touch run equally often in a step before and after. If their calls per step differ
+# by this factor, the steps are different units of work, such as a layer and a token.
+MIN_CALLS_RATIO = 1.5
+# If the runs have no kernel in common, the steps are different work if their kernel counts differ by this factor.
+MIN_KERNELS_RATIO = 4.0
 
 
 @dataclass(frozen=True)
@@ -45,18 +45,17 @@ class Row:
     """One comparison.
 
     Attributes:
-        part: What is compared: "run" (a metric of the whole step), "phase", "family", "kernel" or "benchmark".
-        name: Of which phase, kernel, family or benchmark; None for the whole step.
-        metric: What of it.
-        difference: Both sides, and the interval.
-        verdict: improved, regressed, changed (of what is neither better nor worse, of a metric of which it is not
-            known, and of a kernel that took the place of a faster one), little (a time that differs by less than
-            LITTLE_PCT of the step), noise, new, gone; None where it cannot be determined, for a side is not known or
-            was measured once.
+        part: Subject of the row: "run" (a metric of the entire step), "phase", "family", "kernel" or "benchmark".
+        name: Name of the phase, kernel, family or benchmark; None for the entire step.
+        metric: The compared metric.
+        difference: Samples of both sides, and the interval of the difference.
+        verdict: improved, regressed, changed (the metric has no better direction or an unknown one, or the kernel
+            replaced a faster one), little (a time that differs by less than LITTLE_PCT of the step), noise, new, gone;
+            None if it cannot be determined, because a side is unknown or was measured once.
         match: How kernels were paired, as in `nsys_insight.compare.kernel_identity.Match`.
-        calls: How many of the kernel a step launches, before and after.
-        registers: The most registers of the kernel, before and after.
-        better: Whether "higher" or "lower" is better; None if neither is, or if it is not known.
+        calls: Calls of the kernel per step, before and after.
+        registers: Maximum registers per thread of the kernel, before and after.
+        better: Whether "higher" or "lower" is better; None if neither is, or if it is unknown.
     """
 
     part: str
@@ -71,33 +70,33 @@ class Row:
 
     @property
     def before(self) -> float | None:
-        """The mean before."""
+        """Return the mean before."""
         return self.difference.before.mean if self.difference.before else None
 
     @property
     def after(self) -> float | None:
-        """The mean after."""
+        """Return the mean after."""
         return self.difference.after.mean if self.difference.after else None
 
     def pct(self, value: float | None) -> float | None:
-        """A difference as a percentage of what was before; None where that is 0 or unknown."""
+        """Return a difference as a percentage of the mean before; None if that is 0 or unknown."""
         return 100 * value / abs(self.before) if value is not None and self.before else None
 
     @property
     def delta_pct(self) -> float | None:
-        """The difference of the means as a percentage."""
+        """Return the difference of the means as a percentage of the mean before."""
         return self.pct(self.difference.delta)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What two sides differ in.
+    """The differences between two sides.
 
     Attributes:
         before: The runs before.
         after: The runs after.
-        rows: All rows: of the whole step in the order of a budget, families and kernels by how much they moved.
-        by_run: Whether noise is told from several runs of each side, or from the steps of one.
+        rows: All rows. Those of the entire step are in the order of a budget, families and kernels by size of change.
+        by_run: Whether noise comes from several runs of each side, instead of the steps of one run.
     """
 
     before: Sequence[Run]
@@ -107,14 +106,16 @@ class Comparison:
 
     @cached_property
     def headline(self) -> list[Row]:
-        """The rows that decide."""
+        """Return the rows that decide."""
         return [row for row in self.rows if row.part == "benchmark" or (row.part == "run" and row.metric == HEADLINE)]
 
     @cached_property
     def decision(self) -> str:
-        """`revert` if a headline row is worse, `accept` if one is better by a worthwhile amount, `small` if by less;
-        else `indistinguishable`, or `unknown` where noise cannot be determined.
-        """  # noqa: D205 - one sentence
+        """Return the decision.
+
+        It is `revert` if a headline row is worse, `accept` if one is better by a worthwhile amount, and `small` if by
+        less. Otherwise it is `indistinguishable`, or `unknown` if noise cannot be determined.
+        """
         verdicts = {row.verdict for row in self.headline}
         if "regressed" in verdicts:
             return "revert"
@@ -125,21 +126,21 @@ class Comparison:
 
     @cached_property
     def unit(self) -> str:
-        """What the numbers are per."""
+        """Return the unit of work of the numbers."""
         return self.after[0].unit
 
-    def moved(self, *verdicts: str) -> list[Row]:
-        """The rows with one of these verdicts that do not decide."""
+    def rows_with_verdict(self, *verdicts: str) -> list[Row]:
+        """Return the rows with one of these verdicts, without the headline rows."""
         return [row for row in self.rows if row.verdict in verdicts and row not in self.headline]
 
 
 def compare(before: Sequence[Run], after: Sequence[Run]) -> Comparison:
     """Compare the runs of two sides.
 
-    Where both sides have several runs, a run is what is measured once; else a step is.
+    If both sides have several runs, a sample is a run. Otherwise a sample is a step.
 
     Raises:
-        UsageError: The runs are not of one kind, or their steps are not the same work.
+        UsageError: The runs have different units, or their steps do different work.
     """
     kinds = {run.unit for run in (*before, *after)}
     if len(kinds) > 1:
@@ -147,75 +148,87 @@ def compare(before: Sequence[Run], after: Sequence[Run]) -> Comparison:
             f"these cannot be compared, because their figures are per {' and per '.join(sorted(kinds))}",
             "give two traces, two saved runs of the same kind, or two benchmark files",
         )
-    if other := different_work(before, after):
+    if reason := explain_different_work(before, after):
         raise UsageError(
-            f"the steps of these runs do different work: {other}",
+            f"the steps of these runs do different work: {reason}",
             "define a step with --step-range NAME or --tokens N, for both sides",
         )
     by_run = min(len(before), len(after)) > 1
     if kinds == {"run"}:
-        rows = _benchmarks(before, after, by_run=by_run)
+        rows = _benchmark_rows(before, after, by_run=by_run)
     else:
-        sides = (Side.of(before, by_run=by_run), Side.of(after, by_run=by_run))
-        rows = [*_metrics(*sides)]
-        rows += [Row("phase", *found) for found in phases.pairs(before, after, by_run=by_run)]
+        sides = (Side.pool(before, by_run=by_run), Side.pool(after, by_run=by_run))
+        rows = [*_metric_rows(*sides)]
+        rows += [Row("phase", *phase) for phase in phases.pair_phases(before, after, by_run=by_run)]
         if all(run.kernels is not None for run in (*before, *after)):
-            matches = match(sides[0].kernels, sides[1].kernels, (before[0].sequence, after[0].sequence))
-            rows += [*_families(*sides), *_kernels(*sides, matches)]
-    judged = _with_verdicts(rows, single=not by_run)
+            matches = match_kernels(sides[0].kernels, sides[1].kernels, (before[0].sequence, after[0].sequence))
+            rows += [*_family_rows(*sides), *_kernel_rows(*sides, matches)]
+    judged_rows = _assign_verdicts(rows, single=not by_run)
     if kinds <= {"token", "step"}:
-        judged[1:1] = [_throughput(row) for row in judged[:1] if row.metric == HEADLINE and row.before and row.after]
-    return Comparison(before, after, judged, by_run)
+        judged_rows[1:1] = [
+            _throughput_row(row) for row in judged_rows[:1] if row.metric == HEADLINE and row.before and row.after
+        ]
+    return Comparison(before, after, judged_rows, by_run)
 
 
-def _throughput(wall: Row) -> Row:
-    """The tokens of a second, as per-token states them: those of the mean wall, and of its interval's ends."""
+def _throughput_row(wall: Row) -> Row:
+    """Return the row of tokens per second, as in per-token: from the mean wall time and the ends of its interval."""
     (before, after), low, high = (wall.before or 0, wall.after or 0), wall.difference.low, wall.difference.high
     rates = [1e9 / value for value in (before, after)]
-    ends = [None if off is None or before + off <= 0 else 1e9 / (before + off) - rates[0] for off in (high, low)]
-    found = Difference(Samples((rates[0],)), Samples((rates[1],)), *(ends if None not in ends else ()))
-    return Row("run", None, THROUGHPUT, found, wall.verdict, better="higher")
+    interval_offsets = [
+        None if off is None or before + off <= 0 else 1e9 / (before + off) - rates[0] for off in (high, low)
+    ]
+    difference = Difference(
+        Samples((rates[0],)),
+        Samples((rates[1],)),
+        *(interval_offsets if None not in interval_offsets else ()),
+    )
+    return Row("run", None, THROUGHPUT, difference, wall.verdict, better="higher")
 
 
-def _metrics(before: Side, after: Side) -> Iterable[Row]:
+def _metric_rows(before: Side, after: Side) -> Iterable[Row]:
     names = dict.fromkeys(name for side in (before, after) for run in side.runs for name in run.metrics)
     for name in names:
-        # A budget is of what a step costs, unless it says otherwise.
-        better = None if name in NEUTRAL else direction(name) or "lower"
+        # The metrics of a budget are costs, unless their name implies otherwise.
+        better = None if name in NEUTRAL else infer_direction(name) or "lower"
         yield Row("run", None, name, Difference(before.metric(name), after.metric(name)), better=better)
     peaks = before.peak_memory(), after.peak_memory()
     if all(peaks):
         yield Row("run", None, PEAK_MEMORY, Difference(*peaks))
 
 
-def _families(before: Side, after: Side) -> Iterable[Row]:
+def _family_rows(before: Side, after: Side) -> Iterable[Row]:
     sides = (before, after)
     for family in sorted({kernel.family for side in sides for kernel in side.kernels.values()}):
         names = [[name for name, kernel in side.kernels.items() if kernel.family == family] for side in sides]
-        yield _kernel_row("family", family, sides, names, None)
+        yield _make_kernel_row("family", family, sides, names, None)
 
 
-def _kernels(before: Side, after: Side, matches: Iterable[Match]) -> Iterable[Row]:
-    for found in matches:
-        yield _kernel_row("kernel", found.name, (before, after), (found.before, found.after), found.how)
+def _kernel_rows(before: Side, after: Side, matches: Iterable[Match]) -> Iterable[Row]:
+    for match in matches:
+        yield _make_kernel_row("kernel", match.name, (before, after), (match.before, match.after), match.paired_by)
 
 
-def _kernel_row(part: str, name: str, sides: tuple[Side, Side], names: Sequence[Sequence[str]], how: str | None) -> Row:
-    times = [side.time_of(of_side) for side, of_side in zip(sides, names, strict=True)]
-    calls = [sum(side.kernels[name].calls for name in of_side) for side, of_side in zip(sides, names, strict=True)]
+def _make_kernel_row(
+    part: str, name: str, sides: tuple[Side, Side], names: Sequence[Sequence[str]], paired_by: str | None
+) -> Row:
+    times = [side.sum_times(side_names) for side, side_names in zip(sides, names, strict=True)]
+    calls = [
+        sum(side.kernels[name].calls for name in side_names) for side, side_names in zip(sides, names, strict=True)
+    ]
     registers = [
-        max((side.kernels[name].registers or 0 for name in of_side), default=0) or None
-        for side, of_side in zip(sides, names, strict=True)
+        max((side.kernels[name].registers or 0 for name in side_names), default=0) or None
+        for side, side_names in zip(sides, names, strict=True)
     ]
     verdict = "new" if not names[0] else "gone" if not names[1] else None
     return Row(
-        part, name, "kernel_ns", Difference(times[0], times[1]), verdict, how, (calls[0], calls[1]),
+        part, name, "kernel_ns", Difference(times[0], times[1]), verdict, paired_by, (calls[0], calls[1]),
         (registers[0], registers[1]) if part == "kernel" else (None, None),
     )  # fmt: skip
 
 
-def _benchmarks(before: Sequence[Run], after: Sequence[Run], *, by_run: bool) -> list[Row]:
-    """Pair benchmarks by their names; the only one of each side, which may be called by its command, with the other."""
+def _benchmark_rows(before: Sequence[Run], after: Sequence[Run], *, by_run: bool) -> list[Row]:
+    """Pair benchmarks by name. If each side has only one, pair these two: their names may be their commands."""
     sides = (Side(before, by_run), Side(after, by_run))
     names = [list(dict.fromkeys(name for run in side.runs for name in run.metrics)) for side in sides]
     if len(names[0]) == len(names[1]) == 1:
@@ -224,69 +237,76 @@ def _benchmarks(before: Sequence[Run], after: Sequence[Run], *, by_run: bool) ->
         pairs = [(name, name) for name in dict.fromkeys([*names[0], *names[1]])]
     rows = []
     for old, new in pairs:
-        sampled = Difference(sides[0].metric(old), sides[1].metric(new))
+        difference = Difference(sides[0].metric(old), sides[1].metric(new))
         name, _, metric = new.rpartition(": ")
         verdict = "new" if old not in names[0] else "gone" if new not in names[1] else None
-        told = next((run.better[new] for run in (*after, *before) if new in run.better), None) or direction(new)
-        better = None if metric in NEUTRAL else told
-        rows.append(Row("benchmark", name or None, metric, sampled, verdict, better=better))
+        known_direction = next(
+            (run.better[new] for run in (*after, *before) if new in run.better), None
+        ) or infer_direction(new)
+        better = None if metric in NEUTRAL else known_direction
+        rows.append(Row("benchmark", name or None, metric, difference, verdict, better=better))
     return rows
 
 
-def _with_verdicts(rows: list[Row], *, single: bool) -> list[Row]:
-    """Find the intervals, those of the headline and the phases apart from the others', and give verdicts; order what
-    moved.
-    """  # noqa: D205 - one sentence
-    first = [row for row in rows if _comes_first(row)]
-    walls = [row.before for row in first if row.part != "phase" and row.metric == HEADLINE and row.before]
-    little = LITTLE_PCT / 100 * min(walls, default=0.0)
-    judged = []
-    for asked in (first, [row for row in rows if row not in first]):
-        pairs = [(row.difference.before, row.difference.after) for row in asked]
-        for row, found in zip(asked, differences(pairs), strict=True):
-            sure = replace(row, difference=found)
-            verdict = row.verdict or _verdict(sure, single=single)
-            judged.append(replace(sure, verdict=_little_or_verdict(replace(sure, verdict=verdict), little)))
-    parts = ("benchmark", "run", "phase", "family", "kernel")
-    ordered = ("run", "benchmark", "phase")
-    place = {(row.name, row.metric): at for at, row in enumerate(rows) if row.part in ordered}
+def _assign_verdicts(rows: list[Row], *, single: bool) -> list[Row]:
+    """Compute intervals, assign verdicts and sort the rows.
+
+    The intervals of the headline and the phases are computed separately from those of the other rows.
+    """
+    deciding_rows = [row for row in rows if _is_deciding(row)]
+    walls = [row.before for row in deciding_rows if row.part != "phase" and row.metric == HEADLINE and row.before]
+    little_ns = LITTLE_PCT / 100 * min(walls, default=0.0)
+    judged_rows = []
+    for tested_rows in (deciding_rows, [row for row in rows if row not in deciding_rows]):
+        pairs = [(row.difference.before, row.difference.after) for row in tested_rows]
+        for row, difference in zip(tested_rows, compute_differences(pairs), strict=True):
+            tested_row = replace(row, difference=difference)
+            verdict = row.verdict or _find_verdict(tested_row, single=single)
+            judged_rows.append(
+                replace(tested_row, verdict=_adjust_verdict(replace(tested_row, verdict=verdict), little_ns))
+            )
+    part_order = ("benchmark", "run", "phase", "family", "kernel")
+    parts_in_given_order = ("run", "benchmark", "phase")
+    positions = {(row.name, row.metric): index for index, row in enumerate(rows) if row.part in parts_in_given_order}
     return sorted(
-        judged,
+        judged_rows,
         key=lambda row: (
-            parts.index(row.part),
-            place.get((row.name, row.metric), 0),
-            row.part == "kernel" and row.verdict not in MOVED,
-            0 if row.part in ordered else -abs(row.difference.delta or 0),
+            part_order.index(row.part),
+            positions.get((row.name, row.metric), 0),
+            row.part == "kernel" and row.verdict not in SIGNIFICANT_VERDICTS,
+            0 if row.part in parts_in_given_order else -abs(row.difference.delta or 0),
             row.name or "",
         ),
     )
 
 
-def _comes_first(row: Row) -> bool:
+def _is_deciding(row: Row) -> bool:
     if row.part == "phase":
-        return phases.decides(row.name or "", row.metric)
+        return phases.is_deciding(row.name or "", row.metric)
     return row.part == "benchmark" or (row.part == "run" and row.metric == HEADLINE)
 
 
-def _little_or_verdict(row: Row, little_ns: float) -> str | None:
-    """The verdict of a row; `little` if a time changed by less than `little_ns`."""
-    judged = row.verdict in ("improved", "regressed") and row.metric.endswith("_ns") and row.metric != HEADLINE
-    if judged and row.part != "benchmark" and abs(row.difference.delta or 0) < little_ns:
+def _adjust_verdict(row: Row, little_ns: float) -> str | None:
+    """Return the final verdict: `little` for small changes of a time, `changed` for a guessed pair of kernels."""
+    is_changed_time = row.verdict in ("improved", "regressed") and row.metric.endswith("_ns") and row.metric != HEADLINE
+    if is_changed_time and row.part != "benchmark" and abs(row.difference.delta or 0) < little_ns:
         return "little"
     return "changed" if row.verdict == "regressed" and row.match == "guess" else row.verdict
 
 
-def _verdict(row: Row, *, single: bool) -> str | None:
+def _find_verdict(row: Row, *, single: bool) -> str | None:
     delta = row.difference.delta
     if delta is None:
         return None
     if row.metric == PEAK_MEMORY:
-        is_real = abs(row.delta_pct or 100 * (delta != 0)) > max(LEAST_PCT, abs(row.pct(row.difference.spread) or 0))
+        is_real = abs(row.delta_pct or 100 * (delta != 0)) > max(
+            MIN_CHANGE_PCT, abs(row.pct(row.difference.spread) or 0)
+        )
     elif row.difference.low is None:
         return None
     else:
-        small = single and row.metric.endswith("_ns") and abs(row.delta_pct or 100) < LEAST_PCT
-        is_real = row.difference.is_real and not small
+        is_within_run_noise = single and row.metric.endswith("_ns") and abs(row.delta_pct or 100) < MIN_CHANGE_PCT
+        is_real = row.difference.is_real and not is_within_run_noise
     if not is_real:
         return "noise"
     if row.better is None:
@@ -294,30 +314,33 @@ def _verdict(row: Row, *, single: bool) -> str | None:
     return "improved" if (delta > 0) == (row.better == "higher") else "regressed"
 
 
-def different_work(before: Sequence[Run], after: Sequence[Run]) -> str | None:
-    """Why the steps of two sides are different work; None if they are the same, or if the traces do not show it."""
+def explain_different_work(before: Sequence[Run], after: Sequence[Run]) -> str | None:
+    """Explain why the steps of two sides are different work; None if they are not, or if it is unknown."""
     for old in before:
         for new in after:
             if old.unit not in ("step", "token") or old.kernels is None or new.kernels is None:
                 continue
-            said = _different_work(old, new)
-            if said:
-                return said
+            reason = _explain_pair(old, new)
+            if reason:
+                return reason
     return None
 
 
-def _different_work(old: Run, new: Run) -> str | None:
+def _explain_pair(old: Run, new: Run) -> str | None:
     before, after = _calls_per_step(old), _calls_per_step(new)
-    common = [after[name] / before[name] for name in before.keys() & after.keys() if before[name] and after[name]]
-    if common:
-        ratio = median(common)
-        more, less = (new, old) if ratio > 1 else (old, new)
-        times = max(ratio, 1 / ratio)
-        if times < MORE_OFTEN:
+    ratios = [after[name] / before[name] for name in before.keys() & after.keys() if before[name] and after[name]]
+    if ratios:
+        ratio = median(ratios)
+        run_with_longer_steps, run_with_shorter_steps = (new, old) if ratio > 1 else (old, new)
+        factor = max(ratio, 1 / ratio)
+        if factor < MIN_CALLS_RATIO:
             return None
-        return f"the same kernels run {times:.3g} times as often in a step of {more.label} as in one of {less.label}"
+        return (
+            f"the same kernels run {factor:.3g} times as often in a step of {run_with_longer_steps.label}"
+            f" as in one of {run_with_shorter_steps.label}"
+        )
     counts = sum(before.values()), sum(after.values())
-    if not all(counts) or max(counts) < MORE_KERNELS * min(counts):
+    if not all(counts) or max(counts) < MIN_KERNELS_RATIO * min(counts):
         return None
     return (
         f"no kernel is in both, and a step of {old.label} has {counts[0]:.4g} kernels,"
@@ -326,5 +349,5 @@ def _different_work(old: Run, new: Run) -> str | None:
 
 
 def _calls_per_step(run: Run) -> dict[str, float]:
-    """How often each kernel runs in a step."""
+    """Return the calls per step of each kernel."""
     return {name: kernel.calls * run.tokens_per_step for name, kernel in (run.kernels or {}).items()}

@@ -1,10 +1,12 @@
-"""Tell a difference from noise: repeated measurements, their spread, and an interval of the difference of two means.
+"""Separate differences from noise: repeated measurements, their spread, and an interval of the difference of two means.
 
-The steps of one run are not independent: a slow moment of the machine slows several in a row. So the interval comes
-from a bootstrap over blocks of consecutive steps. All rows of a comparison are asked at once, and of fifty rows of pure
-noise a 95 % interval would call two or three a difference; so the interval is as wide as the *largest* deviation among
-all rows needs, weighing the same blocks alike for all rows, for they move together (the multiplier bootstrap of the
-largest t, Chernozhukov, Chetverikov and Kato 2013, whose normal weights also do for the few blocks of a short run).
+The steps of one run are not independent: a slow phase of the machine slows several consecutive steps. So the interval
+comes from a bootstrap over blocks of consecutive steps.
+
+All rows of a comparison are tested together. With a 95 % interval per row, two or three of fifty rows of pure noise
+would count as differences. So the interval is wide enough for the *largest* deviation among all rows. Rows vary
+together, so all rows use the same weights for the same blocks. This is the multiplier bootstrap of the largest t
+(Chernozhukov, Chetverikov and Kato 2013). Its normal weights also suit the few blocks of a short run.
 """
 
 from __future__ import annotations
@@ -20,15 +22,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Bootstrap resamples, and the fixed seed that makes the answer reproducible.
+# Number of bootstrap resamples, and the fixed seed that makes the answer reproducible.
 RESAMPLES, SEED = 1000, 1
-# Half of the 5 % of false alarms is for the headline, which is tested first.
+# Half of the 5 % of false alarms is reserved for the headline, which is tested first.
 CONFIDENCE = 0.975
 # Allowed numbers of blocks: more than 40 do not improve the interval, and rows with equal numbers share weights.
-BLOCKS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 40)
-# Minimum number of blocks, of at least two steps, however correlated the steps are: with two blocks a change of ten
-# standard deviations counted as noise. It has a price. Of 200 comparisons of pure noise, five rows each that share most
-# of what they deviate by, so many in a hundred raise a false alarm, by the correlation of neighboring steps:
+BLOCK_COUNTS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 40)
+# Minimum number of blocks, of at least two steps each, for any correlation of the steps. With two blocks, a change of
+# ten standard deviations counted as noise. The price is more false alarms. The table gives their rate in %, by the
+# correlation of neighboring steps, in 200 comparisons of pure noise, with five rows that share most of their deviation:
 #
 #            0.0  0.3  0.5  0.7  0.9
 #  8 steps     0    4   12   26   74
@@ -37,71 +39,73 @@ BLOCKS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 40)
 # 32 steps     0    1    2    8   23
 # 64 steps     0    0    0    4   10
 #
-# Widening the error by what an autoregressive series leaves between its blocks, estimated over all rows and at most
-# twofold, halves that; but of changes of five deviations in 8 steps three in four are seen then, not nearly all. A rate
-# of false discoveries (Benjamini and Hochberg 1995) bounds less than the largest deviation does. Who must be sure
-# compares several runs of each side.
-LEAST_BLOCKS = 4
+# A wider error would halve these rates: widened by the correlation that an autoregressive series leaves between its
+# blocks, estimated over all rows and at most twofold. But it would detect only three of four changes of five deviations
+# in 8 steps, instead of nearly all. A false discovery rate (Benjamini and Hochberg 1995) is a weaker bound than the
+# largest deviation. Users who must be sure compare several runs of each side.
+MIN_BLOCKS = 4
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Measurements of one quantity, in the order in which they were made.
+    """Measurements of one quantity, in order of time.
 
     Attributes:
-        values: One value for each step, or the mean of each `each` steps, or the mean of each run.
-        each: How many steps a value is the mean of.
-        independent: Whether the values are those of runs; those of the steps of a run are related.
+        values: One value per step, or per group of steps (their mean), or per run (its mean).
+        steps_per_value: Size of these groups; 1 for single steps.
+        independent: Whether the values come from separate runs. Values of the steps of one run are correlated.
     """
 
     values: tuple[float, ...]
-    each: float = 1
+    steps_per_value: float = 1
     independent: bool = False
 
     @cached_property
     def mean(self) -> float:
-        """The mean."""
+        """Return the mean."""
         return fmean(self.values)
 
     @cached_property
     def stddev(self) -> float | None:
-        """Sample standard deviation of a step (or run); None for a single one."""
-        return stdev(self.values) * math.sqrt(self.each) if len(self.values) > 1 else None
+        """Return the sample standard deviation of a step (or run); None for a single value."""
+        return stdev(self.values) * math.sqrt(self.steps_per_value) if len(self.values) > 1 else None
 
     @cached_property
     def blocks(self) -> tuple[float, ...]:
-        """The means of blocks of consecutive values, the longer the more a value resembles the one before.
+        """Return the means of blocks of consecutive values. The blocks are longer if neighboring values correlate more.
 
-        The length is Carlstein's (1986) for autoregressive series: (√6 r / (1 - r²))^(2/3) n^(1/3), r being the
-        correlation of neighbours, estimated and freed of its bias, which is -(1 + 3r) / n.
+        The length is Carlstein's (1986) for autoregressive series: (√6 r / (1 - r²))^(2/3) n^(1/3). Here r is the
+        estimated correlation of neighbors, corrected for its bias of -(1 + 3r) / n.
         """
         n = len(self.values)
         if self.independent:
             return self.values
         length = 1.0
         if n > 3:
-            off = [value - self.mean for value in self.values]
-            related = _dot(off, off[1:]) / (_dot(off, off) or 1)
-            related = min(0.95, max(0.0, (n * related + 1) / (n - 3)))
-            length = max(length, (math.sqrt(6) * related / (1 - related**2)) ** (2 / 3) * n ** (1 / 3))
-        most = max(n / length, min(n / 2, LEAST_BLOCKS))
-        count = max((size for size in BLOCKS if size <= most), default=min(n, 2))
-        return tuple(fmean(self.values[n * at // count : n * (at + 1) // count]) for at in range(count))
+            deviations = [value - self.mean for value in self.values]
+            autocorrelation = _dot_product(deviations, deviations[1:]) / (_dot_product(deviations, deviations) or 1)
+            autocorrelation = min(0.95, max(0.0, (n * autocorrelation + 1) / (n - 3)))
+            length = max(length, (math.sqrt(6) * autocorrelation / (1 - autocorrelation**2)) ** (2 / 3) * n ** (1 / 3))
+        max_blocks = max(n / length, min(n / 2, MIN_BLOCKS))
+        count = max((size for size in BLOCK_COUNTS if size <= max_blocks), default=min(n, 2))
+        return tuple(fmean(self.values[n * block // count : n * (block + 1) // count]) for block in range(count))
 
-    def plus(self, other: Samples) -> Samples:
-        """The sums of two quantities that were measured in the same steps."""
-        return Samples(tuple(map(sum, zip(self.values, other.values, strict=True))), self.each, self.independent)
+    def add(self, other: Samples) -> Samples:
+        """Return the sums of two quantities that were measured in the same steps."""
+        return Samples(
+            tuple(map(sum, zip(self.values, other.values, strict=True))), self.steps_per_value, self.independent
+        )
 
 
 @dataclass(frozen=True)
 class Difference:
-    """After less before.
+    """The difference between two samples: after minus before.
 
     Attributes:
-        before: What was measured before; None if it did not exist.
-        after: What was measured after, likewise.
-        low: Where the interval of the difference begins; None for a single measurement.
-        high: Where it ends.
+        before: Samples before; None if missing.
+        after: Samples after; None if missing.
+        low: Lower end of the interval of the difference; None for a single measurement.
+        high: Upper end of the interval.
     """
 
     before: Samples | None
@@ -111,53 +115,57 @@ class Difference:
 
     @property
     def delta(self) -> float | None:
-        """The difference of the means; None where one is missing."""
+        """Return the difference of the means; None if a side is missing."""
         return None if self.before is None or self.after is None else self.after.mean - self.before.mean
 
     @property
     def spread(self) -> float:
-        """The larger of the two standard deviations; 0 where neither is known."""
+        """Return the larger of the two standard deviations; 0 if both are unknown."""
         return max((side.stddev or 0 for side in (self.before, self.after) if side), default=0)
 
     @property
     def is_real(self) -> bool:
-        """Whether the means differ by more than either standard deviation, and the interval does not hold 0."""
+        """Return whether the means differ by more than either standard deviation, and the interval excludes 0."""
         if self.delta is None or self.low is None or self.high is None:
             return False
         return abs(self.delta) > self.spread and (self.low > 0 or self.high < 0)
 
 
-def differences(pairs: Sequence[tuple[Samples | None, Samples | None]]) -> list[Difference]:
-    """Compare pairs of samples, with intervals that hold for all of them together."""
-    found = [Difference(before, after) for before, after in pairs]
-    errors = [_standard_error(difference) for difference in found]
-    asked = [
-        (difference, error) for difference, error in zip(found, errors, strict=True) if error is not None and error > 0
+def compute_differences(pairs: Sequence[tuple[Samples | None, Samples | None]]) -> list[Difference]:
+    """Compare pairs of samples. The intervals hold for all pairs together."""
+    unbounded = [Difference(before, after) for before, after in pairs]
+    errors = [_standard_error(difference) for difference in unbounded]
+    testable = [
+        (difference, error)
+        for difference, error in zip(unbounded, errors, strict=True)
+        if error is not None and error > 0
     ]
-    tail = _tail([difference for difference, _ in asked])
+    tail = _tail_probability([difference for difference, _ in testable])
     return [
         difference
         if error is None or difference.delta is None
         else Difference(
             difference.before,
             difference.after,
-            difference.delta - (reach := error * student(tail, _freedom(difference)) if error else 0.0),
-            difference.delta + reach,
+            difference.delta
+            - (half_width := error * student_quantile(tail, _degrees_of_freedom(difference)) if error else 0.0),
+            difference.delta + half_width,
         )
-        for difference, error in zip(found, errors, strict=True)
+        for difference, error in zip(unbounded, errors, strict=True)
     ]
 
 
-def student(tail: float, freedom: float) -> float:
-    """What a t-distributed value exceeds with probability `tail`.
+def student_quantile(tail: float, freedom: float) -> float:
+    """Return the value that a t-distributed variable exceeds with probability `tail`.
 
-    Exact for 1 and 2 degrees of freedom, which stand for all up to 3; then Abramowitz and Stegun, 26.7.5.
+    The result is exact for 1 and 2 degrees of freedom, which are used for all below 3. From 3 on, it is the
+    approximation of Abramowitz and Stegun, 26.7.5.
     """
     if freedom < 2:
         return 1 / math.tan(math.pi * tail)
     if freedom < 3:
-        below = 1 - 2 * tail
-        return below * math.sqrt(2 / (1 - below * below))
+        central_probability = 1 - 2 * tail
+        return central_probability * math.sqrt(2 / (1 - central_probability * central_probability))
     z = -NormalDist().inv_cdf(tail)
     return (
         z
@@ -168,51 +176,55 @@ def student(tail: float, freedom: float) -> float:
     )
 
 
-def runs_needed(difference: Difference) -> int | None:
-    """How many runs of each side it takes, at the least, to tell this difference; None if a thousand do not.
+def count_runs_needed(difference: Difference) -> int | None:
+    """Return the minimum number of runs per side that detects this difference; None if a thousand do not.
 
-    The runs' own spread is not known from one run, and is taken to be no more than their steps explain.
+    One run does not show the spread between runs. It is assumed to be no larger than the spread of steps explains.
     """
     error = _standard_error(difference)
     if not difference.delta or error is None:
         return None
     sides = [side for side in (difference.before, difference.after) if side]
-    of_a_run = max(side.stddev or 0 for side in sides) if sides[0].independent else error / math.sqrt(2)
-    if abs(difference.delta) <= of_a_run:
+    run_error = max(side.stddev or 0 for side in sides) if sides[0].independent else error / math.sqrt(2)
+    if abs(difference.delta) <= run_error:
         return None
     tail = (1 - CONFIDENCE) / 2
     return next(
-        (n for n in range(3, 1001) if abs(difference.delta) > student(tail, 2 * n - 2) * of_a_run * math.sqrt(2 / n)),
+        (
+            n
+            for n in range(3, 1001)
+            if abs(difference.delta) > student_quantile(tail, 2 * n - 2) * run_error * math.sqrt(2 / n)
+        ),
         None,
     )
 
 
-def _variances(difference: Difference) -> list[tuple[float, int]]:
-    """The variance of a block, and how many there are, on each side."""
+def _block_variances(difference: Difference) -> list[tuple[float, int]]:
+    """Return for each side the variance of the blocks and their number. Sides with a single block are left out."""
     sides = [side for side in (difference.before, difference.after) if side]
     return [(stdev(side.blocks) ** 2, len(side.blocks)) for side in sides if len(side.blocks) > 1]
 
 
 def _standard_error(difference: Difference) -> float | None:
-    """The standard error of the difference; None where a side is missing or is a single measurement."""
-    parts = _variances(difference)
-    return math.sqrt(sum(variance / count for variance, count in parts)) if len(parts) == 2 else None
+    """Return the standard error of the difference; None if a side is missing or has a single measurement."""
+    variances = _block_variances(difference)
+    return math.sqrt(sum(variance / count for variance, count in variances)) if len(variances) == 2 else None
 
 
-def _freedom(difference: Difference) -> float:
-    """Welch's degrees of freedom."""
-    parts = _variances(difference)
-    total = sum(variance / count for variance, count in parts)
-    return total**2 / sum((variance / count) ** 2 / (count - 1) for variance, count in parts)
+def _degrees_of_freedom(difference: Difference) -> float:
+    """Return Welch's degrees of freedom."""
+    variances = _block_variances(difference)
+    total = sum(variance / count for variance, count in variances)
+    return total**2 / sum((variance / count) ** 2 / (count - 1) for variance, count in variances)
 
 
-def _tail(asked: Sequence[Difference]) -> float:
-    """The one-sided error probability of a row at which all intervals hold together with `CONFIDENCE`."""
-    if not asked:
+def _tail_probability(testable: Sequence[Difference]) -> float:
+    """Return the one-sided error probability per row at which all intervals together hold with `CONFIDENCE`."""
+    if not testable:
         return (1 - CONFIDENCE) / 2
-    draw = random.Random(SEED)  # noqa: S311 - no secret
+    random_source = random.Random(SEED)  # noqa: S311 - no secret
     rows = []
-    for difference in asked:
+    for difference in testable:
         sides = [
             [(value - fmean(side.blocks)) / len(side.blocks) for value in side.blocks]
             for side in (difference.before, difference.after)
@@ -220,17 +232,19 @@ def _tail(asked: Sequence[Difference]) -> float:
         ]
         rows.append((sides, math.sqrt(sum(value * value for values in sides for value in values))))
     sizes = sorted({len(values) for sides, _ in rows for values in sides})
-    largest = []
+    largest_deviations = []
     for _ in range(RESAMPLES):
-        weights = [{size: [draw.gauss() for _ in range(size)] for size in sizes} for _ in range(2)]
-        worst = 0.0
+        weights = [{size: [random_source.gauss() for _ in range(size)] for size in sizes} for _ in range(2)]
+        largest_deviation = 0.0
         for sides, error in rows:
-            off = sum(_dot(weight[len(values)], values) for values, weight in zip(sides, weights, strict=True))
-            worst = max(worst, abs(off) / error)
-        largest.append(worst)
-    reach = sorted(largest)[math.ceil(CONFIDENCE * RESAMPLES) - 1]
-    return max(NormalDist().cdf(-reach), 1e-9)
+            deviation = sum(
+                _dot_product(weight[len(values)], values) for values, weight in zip(sides, weights, strict=True)
+            )
+            largest_deviation = max(largest_deviation, abs(deviation) / error)
+        largest_deviations.append(largest_deviation)
+    critical_value = sorted(largest_deviations)[math.ceil(CONFIDENCE * RESAMPLES) - 1]
+    return max(NormalDist().cdf(-critical_value), 1e-9)
 
 
-def _dot(one: Sequence[float], other: Sequence[float]) -> float:
-    return math.fsum(map(operator.mul, one, other))
+def _dot_product(left: Sequence[float], right: Sequence[float]) -> float:
+    return math.fsum(map(operator.mul, left, right))

@@ -1,11 +1,11 @@
-"""The phases of runs (prefill, decode by batch size, both in one step) and their requests, compared each on its own."""
+"""Compare the phases of runs (prefill, decode by batch size, both in one step) and their requests, each separately."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from nsys_insight.compare.noise import Difference, Samples
-from nsys_insight.compare.runs import HEADLINE, pooled
+from nsys_insight.compare.runs import HEADLINE, pool_samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -16,54 +16,60 @@ if TYPE_CHECKING:
 REQUESTS = "requests"
 LATENCIES = {"ttft_ns": "time to first token", "itl_ns": "inter-token latency"}
 PROMPT = "prompt_tokens"
-# Prompts whose mean lengths differ by more are different work (a choice).
-PROMPTS_ALIKE = 0.02
+# Prompts whose mean lengths differ by more than this share are different work. The value is a choice.
+PROMPTS_TOLERANCE = 0.02
 
 
-def pairs(before: Sequence[Run], after: Sequence[Run], *, by_run: bool) -> Iterator[tuple[str, str, Difference]]:
-    """Pair what both sides measured of a phase: its name, the metric, and the samples of both.
+def pair_phases(before: Sequence[Run], after: Sequence[Run], *, by_run: bool) -> Iterator[tuple[str, str, Difference]]:
+    """Yield the phases that both sides measured: name, metric, and the samples of both sides.
 
-    A prefill of other prompts is left out, for it is other work.
+    A prefill of prompts with another length is left out: it is different work.
     """
     sides = (before, after)
     for name in dict.fromkeys(name for side in sides for run in side for name in run.phases):
         if not all(name in run.phases for side in sides for run in side):
             continue
-        found = [_pooled([run.phases[name] for run in side], by_run=by_run) for side in sides]
-        prompts = [side[PROMPT].mean for side in found if PROMPT in side]
-        if len(prompts) == 1 or (prompts and abs(prompts[1] - prompts[0]) > PROMPTS_ALIKE * max(prompts)):
+        metrics_by_side = [_pool_metrics([run.phases[name] for run in side], by_run=by_run) for side in sides]
+        prompts = [side[PROMPT].mean for side in metrics_by_side if PROMPT in side]
+        if len(prompts) == 1 or (prompts and abs(prompts[1] - prompts[0]) > PROMPTS_TOLERANCE * max(prompts)):
             continue
-        for metric in found[0]:
-            if metric != PROMPT and metric in found[1]:
-                yield name, metric, Difference(found[0][metric], found[1][metric])
+        for metric in metrics_by_side[0]:
+            if metric != PROMPT and metric in metrics_by_side[1]:
+                yield name, metric, Difference(metrics_by_side[0][metric], metrics_by_side[1][metric])
 
 
-def _pooled(runs: Sequence[dict[str, Samples]], *, by_run: bool) -> dict[str, Samples]:
-    """The metrics that all runs of a side measured."""
-    found = {metric: pooled([run.get(metric) for run in runs], by_run=by_run) for metric in runs[0]}
-    return {metric: samples for metric, samples in found.items() if samples}
+def _pool_metrics(runs: Sequence[dict[str, Samples]], *, by_run: bool) -> dict[str, Samples]:
+    """Pool the metrics that all runs of a side measured."""
+    samples_by_metric = {metric: pool_samples([run.get(metric) for run in runs], by_run=by_run) for metric in runs[0]}
+    return {metric: samples for metric, samples in samples_by_metric.items() if samples}
 
 
-def left_out(before: Sequence[Run], after: Sequence[Run]) -> list[str]:
-    """The phases that are not compared: only one side has them, or its prompts are others."""
+def list_unpaired(before: Sequence[Run], after: Sequence[Run]) -> list[str]:
+    """List the phases that are not compared: only one side has them, or the prompts differ in length."""
     names = dict.fromkeys(name for run in (*before, *after) for name in run.phases)
-    compared = {name for name, _, _ in pairs(before, after, by_run=False)}
-    return [name for name in names if name not in compared]
+    compared_names = {name for name, _, _ in pair_phases(before, after, by_run=False)}
+    return [name for name in names if name not in compared_names]
 
 
-def decides(name: str, metric: str) -> bool:
-    """Whether a row says that a phase got faster or slower."""
+def is_deciding(name: str, metric: str) -> bool:
+    """Return whether a row decides if a phase got faster or slower."""
     return metric in LATENCIES if name == REQUESTS else metric == HEADLINE
 
 
-def called(name: str, metric: str) -> str:
-    """What a row is about, in words."""
+def label_phase(name: str, metric: str) -> str:
+    """Return the label of a row."""
     return LATENCIES[metric] if name == REQUESTS else name
 
 
-def sentence(faster: Iterable[str], slower: Iterable[str]) -> str | None:
-    """Say which phases got faster and which slower; None where none did. Each is given with its figures."""
-    gained, lost = "; ".join(faster), "; ".join(slower)
-    if gained and lost:
-        return f"one phase got faster at the cost of another: {gained} got faster, but {lost} got slower"
-    return f"phases that got slower: {lost}" if lost else f"phases that got faster: {gained}" if gained else None
+def describe_phases(faster: Iterable[str], slower: Iterable[str]) -> str | None:
+    """Say which phases got faster and which slower; None if no phase changed. Each text is a phase with its figures."""
+    faster_text, slower_text = "; ".join(faster), "; ".join(slower)
+    if faster_text and slower_text:
+        return f"one phase got faster at the cost of another: {faster_text} got faster, but {slower_text} got slower"
+    return (
+        f"phases that got slower: {slower_text}"
+        if slower_text
+        else f"phases that got faster: {faster_text}"
+        if faster_text
+        else None
+    )

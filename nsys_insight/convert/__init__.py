@@ -1,1 +1,1 @@
-"""A trace in another form: a DuckDB file, a folder of Parquet files, a timeline for Perfetto."""
+"""Convert a trace to another form: a DuckDB file, a folder of Parquet files, a timeline for Perfetto."""

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_insight import outputs, progress
-from nsys_insight.errors import UsageError, cannot_write
+from nsys_insight.errors import UsageError, cannot_write_error
 from nsys_insight.ingest import cache_folder, private
-from nsys_insight.ingest.contract import contract
+from nsys_insight.ingest.expected_schema import read_expected_schema
 from nsys_insight.ingest.limits import Limits
 from nsys_insight.model import template, views
-from nsys_insight.session.handed_over import rows_handed_over
-from nsys_insight.session.model import finish_lasting
+from nsys_insight.session.exported_rows import select_exported_rows
+from nsys_insight.session.model import finish_stored_model
 from nsys_insight.sql.quoting import identifier, literal
 from nsys_insight.sql.statements import Statement
 
@@ -29,43 +29,47 @@ _BY_SUFFIX = {
 KINDS = ("duckdb", "parquet", "perfetto")
 
 
-def output_kind(output: Path, wanted: str | None) -> str:
-    """Tell what to write: as asked for, else by the suffix; a name without a suffix is a folder of Parquet files.
+def choose_kind(output: Path, requested_kind: str | None) -> str:
+    """Return the format to write: the requested one, else that of the suffix; without a suffix, Parquet files.
 
     Raises:
-        UsageError: There is no such kind, or it does not follow from the suffix.
+        UsageError: There is no such format, or the suffix has none.
     """
-    kind = wanted or _BY_SUFFIX.get(output.suffix, "" if output.suffix else "parquet")
+    kind = requested_kind or _BY_SUFFIX.get(output.suffix, "" if output.suffix else "parquet")
     if kind not in KINDS:
-        what = f"cannot convert to {wanted!r}" if wanted else f"the suffix of {output} is not a known format"
-        raise UsageError(what, f"add --as {'|'.join(KINDS)}, or end the name in {' '.join(_BY_SUFFIX)}")
+        problem = (
+            f"cannot convert to {requested_kind!r}"
+            if requested_kind
+            else f"the suffix of {output} is not a known format"
+        )
+        raise UsageError(problem, f"add --as {'|'.join(KINDS)}, or end the name in {' '.join(_BY_SUFFIX)}")
     return kind
 
 
 def convert(trace: Session, output: Path, kind: str, *, force: bool = False) -> None:
-    """Write a trace in another form; a timeline, as far as it is in scope.
+    """Write a trace in another format; a timeline contains the part in scope.
 
     Raises:
-        UsageError: Something of the name exists already, or cannot be written.
+        UsageError: The output exists already, or cannot be written.
     """
     trace.refuse_several("convert takes one trace at a time", "name one of them")
-    if kind != "perfetto" and trace.about()["scope"]:
+    if kind != "perfetto" and trace.describe_trace()["scope"]:
         raise UsageError("a part of a trace cannot be read back as a trace", "omit the scope, or add --as perfetto")
-    outputs.check(output, [*trace.paths, *([trace.ncu] if trace.ncu else [])])
+    outputs.check_target(output, [*trace.paths, *([trace.ncu] if trace.ncu else [])])
     if output.exists() and not force:
         raise UsageError(f"{output} exists already", "choose another name, or add --force")
     try:
-        with progress.at(f"writing {output.name}"):
+        with progress.show_task(f"writing {output.name}"):
             _write(trace, output, kind)
     except OSError as error:
-        raise cannot_write(output, error) from None
+        raise cannot_write_error(output, error) from None
 
 
 def _write(trace: Session, output: Path, kind: str) -> None:
     if kind == "perfetto":
         from nsys_insight.convert.perfetto import write_timeline
 
-        with outputs.whole(output, trace.paths, force=True) as made, made.open("wb") as stream:
+        with outputs.open_output(output, trace.paths, force=True) as path, path.open("wb") as stream:
             write_timeline(trace, stream)
     elif kind == "duckdb":
         write_database(trace, output)
@@ -74,41 +78,45 @@ def _write(trace: Session, output: Path, kind: str) -> None:
 
 
 def write_database(trace: Session, output: Path) -> None:
-    """Write the raw tables as tables, and over them the views of the model, with their comments."""
+    """Write the raw tables as tables, and the views of the model over them, with their comments."""
     import duckdb
 
-    with cache_folder.working(output.resolve()) as path:
-        built = path.with_name("trace.duckdb")  # the name of the file is the name of the catalog in its views
-        with duckdb.connect(built, config={"memory_limit": Limits().settled[0]}) as connection:
-            template.copy_into(connection, built.stem)
-            for table, file in _raw_tables(trace, built.parent).items():
+    with cache_folder.make_work_path(output.resolve()) as work_path:
+        database_file = work_path.with_name("trace.duckdb")  # its views refer to the catalog by the name of the file
+        with duckdb.connect(database_file, config={"memory_limit": Limits().effective[0]}) as connection:
+            template.copy_into(connection, database_file.stem)
+            for table, file in _write_raw_tables(trace, database_file.parent).items():
                 name = f"raw.{identifier(table)}"
                 rows = f"FROM read_parquet({literal(str(file))})"
                 connection.execute(f"DROP VIEW {name}; CREATE TABLE {name} AS {rows}")
                 file.unlink()
-            finish_lasting(connection)
-        outputs.place(built, output, force=True)
+            finish_stored_model(connection)
+        outputs.move_to_target(database_file, output, force=True)
 
 
 def _write_folder(trace: Session, output: Path) -> None:
-    """Write each view of the model to a file, for any reader, and the raw tables to a folder below, to be read back."""
+    """Write each view of the model to a file, for any reader, and the raw tables to a subfolder, to read them back."""
     output.parent.mkdir(parents=True, exist_ok=True)
-    # A folder with some of the tables could be read as a trace, so it is renamed when it is complete.
-    with cache_folder.working(output.resolve()) as path:
-        built = path.with_name("trace")
-        (built / "raw").mkdir(parents=True)
-        _raw_tables(trace, built / "raw")
-        for view in views.documented(internal=False):
-            used = f" WHERE name_id IN ({private.strings_used('raw', contract())})" if view == "strings" else ""
-            trace.stream(Statement(f"SELECT * FROM {view}{used}")).write_parquet(built / f"{view}.parquet")
+    # A folder with only some of the tables could be read as a trace, so it gets its name when it is complete.
+    with cache_folder.make_work_path(output.resolve()) as work_path:
+        folder = work_path.with_name("trace")
+        (folder / "raw").mkdir(parents=True)
+        _write_raw_tables(trace, folder / "raw")
+        for view in views.documented_views(internal=False):
+            row_filter = (
+                f" WHERE name_id IN ({private.select_used_strings('raw', read_expected_schema())})"
+                if view == "strings"
+                else ""
+            )
+            trace.stream(Statement(f"SELECT * FROM {view}{row_filter}")).write_parquet(folder / f"{view}.parquet")
         if output.exists():
-            shutil.copytree(built, output, dirs_exist_ok=True)
+            shutil.copytree(folder, output, dirs_exist_ok=True)
         else:
-            built.replace(output)
+            folder.replace(output)
 
 
-def _raw_tables(trace: Session, folder: Path) -> dict[str, Path]:
-    files = {table: folder / f"{table}.parquet" for table in contract()}
+def _write_raw_tables(trace: Session, folder: Path) -> dict[str, Path]:
+    files = {table: folder / f"{table}.parquet" for table in read_expected_schema()}
     for table, file in files.items():
-        trace.stream(Statement(rows_handed_over(table))).write_parquet(file)
+        trace.stream(Statement(select_exported_rows(table))).write_parquet(file)
     return files

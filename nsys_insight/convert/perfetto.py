@@ -1,12 +1,13 @@
-"""A trace as a timeline for ui.perfetto.dev and `trace_processor`: Perfetto's own protobuf, written while it is read.
+"""A trace as a timeline for ui.perfetto.dev and `trace_processor`, in Perfetto's own protobuf format.
 
-Not Chrome's JSON: that nests slices of a track by time alone, so operations that overlap on a stream get lost, and the
-viewers read it whole into memory. The few fields used here are written by hand, in a fifth of the time of a general
-library. Source of the field numbers: protos/perfetto/trace in google/perfetto (trace_packet.proto, track_event.proto,
-track_descriptor.proto, interned_data.proto).
+It is written while the trace is read. Chrome's JSON is no alternative: it nests slices of a track by time alone, so
+operations that overlap on a stream are lost, and the viewers read the entire file into memory. The few protobuf fields
+are encoded by hand, in a fifth of the time of a general library. Source of the field numbers: protos/perfetto/trace in
+google/perfetto (trace_packet.proto, track_event.proto, track_descriptor.proto, interned_data.proto).
 
-Each stream of a GPU, each thread's CUDA API calls and its NVTX ranges are a track. What overlaps without nesting goes
-to another track of the same name, which the viewer draws below. An arrow leads from a call to what it launched.
+Each stream of a GPU, the CUDA API calls of each thread, and the NVTX ranges of each thread have a track. Slices that
+overlap without nesting go to another track of the same name, which the viewer draws below. An arrow leads from a call
+to the operation that it launched.
 """
 
 from __future__ import annotations
@@ -22,14 +23,15 @@ if TYPE_CHECKING:
     from nsys_insight.session.session import Session
 
 _BEGIN, _END, _COUNTER = 1, 2, 4
-_SEQUENCE = b"\x50\x01"  # trusted_packet_sequence_id: all packets are of one sequence, which shares interned names
+_SEQUENCE = b"\x50\x01"  # trusted_packet_sequence_id: all packets share one sequence, and its interned names
 
-# Of all: track (process_id, a, b), category, name, detail, start_ns, end_ns, flow (a call and what it launched).
+# Columns of the queries: track (process_id and two numbers), category, name, detail, start_ns, end_ns, and flow, which
+# links a call and what it launched.
 _GPU = """
-    WITH first AS (
+    WITH graph_starts AS (
         SELECT process_id, correlation_id, min(start_ns) AS start_ns FROM kernel_events
         WHERE coalesce(graph_node_id, 0) <> 0 GROUP BY ALL
-    ), ops AS (
+    ), operations AS (
         SELECT k.process_id, k.device_id, k.stream_id, 'kernel' AS category, s.name,
             'grid (' || k.grid_x || ', ' || k.grid_y || ', ' || k.grid_z || '), block (' || k.block_x || ', '
                 || k.block_y || ', ' || k.block_z || ')' || coalesce(', ' || k.registers_per_thread || ' registers', '')
@@ -38,7 +40,7 @@ _GPU = """
             CASE WHEN coalesce(k.graph_node_id, 0) = 0 OR f.process_id IS NOT NULL THEN k.correlation_id END AS flow
         FROM kernel_events AS k
         LEFT JOIN strings AS s USING (name_id)
-        LEFT JOIN first AS f USING (process_id, correlation_id, start_ns)
+        LEFT JOIN graph_starts AS f USING (process_id, correlation_id, start_ns)
         UNION ALL
         SELECT process_id, device_id, stream_id, 'copy', copy_kind,
             size_bytes || ' bytes, ' || source_memory || ' to ' || target_memory, start_ns, end_ns, correlation_id
@@ -51,23 +53,23 @@ _GPU = """
         SELECT process_id, device_id, stream_id, 'graph', 'graph ' || graph_id, NULL, start_ns, end_ns, correlation_id
         FROM graph_launches
     )
-    SELECT * FROM ops ORDER BY process_id, device_id, stream_id, start_ns, end_ns DESC, name"""
+    SELECT * FROM operations ORDER BY process_id, device_id, stream_id, start_ns, end_ns DESC, name"""
 _API = """
-    SELECT process_id, thread_id, 0 AS place, 'api' AS category, name, NULL AS detail, start_ns, end_ns,
+    SELECT process_id, thread_id, 0 AS track_number, 'api' AS category, name, NULL AS detail, start_ns, end_ns,
         CASE WHEN call_group IN ('launch', 'graph launch', 'copy', 'memset') THEN correlation_id END AS flow
     FROM api_calls ORDER BY process_id, thread_id, start_ns, end_ns DESC, name"""
 _NVTX = """
-    SELECT process_id, thread_id, 0 AS place, 'nvtx' AS category, name, nullif(domain, '') AS detail, start_ns,
+    SELECT process_id, thread_id, 0 AS track_number, 'nvtx' AS category, name, nullif(domain, '') AS detail, start_ns,
         coalesce(end_ns, (SELECT max(end_ns) FROM wall), start_ns) AS end_ns, NULL AS flow
     FROM nvtx_ranges ORDER BY process_id, thread_id, start_ns, end_ns DESC, name"""
 _METRICS = "SELECT gpu_id, name, start_ns, value FROM gpu_metrics ORDER BY gpu_id, name, start_ns"
-_EARLIEST = """
+_FIRST_TIME = """
     SELECT least((SELECT min(start_ns) FROM wall), (SELECT min(start_ns) FROM nvtx_ranges),
-        (SELECT min(start_ns) FROM gpu_metrics), 0) AS earliest"""
+        (SELECT min(start_ns) FROM gpu_metrics), 0) AS first_ns"""
 
 
 def write_timeline(trace: Session, stream: BinaryIO) -> None:
-    """Write what is in scope as a timeline. Perfetto knows no time before 0: such a trace is moved to begin there."""
+    """Write the part in scope as a timeline. Perfetto has no negative times: such a trace is shifted to start at 0."""
     _Timeline(trace, stream).write()
 
 
@@ -85,141 +87,158 @@ class _Timeline:
         self.shift = 0
 
     def write(self) -> None:
-        self.shift = -min(0, int(self.trace.rows(_EARLIEST)[0].earliest))
-        # Before all else: a query ends the stream that is being read.
+        self.shift = -min(0, int(self.trace.rows(_FIRST_TIME)[0].first_ns))
+        # These queries come first, because a query ends the stream that is being read.
         processes = self.trace.rows("SELECT process_id, min(name) AS name FROM processes GROUP BY ALL")
         self.process_names = {row.process_id: row.name for row in processes}
         self.thread_names = {
             row[:2]: row[2] for row in self.trace.query("SELECT process_id, thread_id, name FROM threads").rows()
         }
-        self._packet(b"\x68\x01")  # sequence_flags: interned names begin here
-        self._slices(_API, lambda process, thread, _: self._track("CUDA API", self._thread(process, thread)))
-        self._slices(_NVTX, lambda process, thread, _: self._track("NVTX", self._thread(process, thread)))
-        self._slices(
+        self._write_packet(b"\x68\x01")  # sequence_flags: interned names begin here
+        self._write_slices(
+            _API, lambda process, thread, _: self._add_track("CUDA API", self._get_thread_track(process, thread))
+        )
+        self._write_slices(
+            _NVTX, lambda process, thread, _: self._add_track("NVTX", self._get_thread_track(process, thread))
+        )
+        self._write_slices(
             _GPU,
-            lambda process, device, number: self._track(f"stream {number}", self._gpu(process, device)),
+            lambda process, device, number: self._add_track(f"stream {number}", self._get_gpu_track(process, device)),
             nests=False,
         )
-        self._counters()
+        self._write_counters()
 
-    def _slices(self, query: str, new_track: Any, *, nests: bool = True) -> None:
-        place, lanes = None, _Lanes(self, lambda: 0, nests=nests)
-        for process, first, second, category, name, detail, start, end, flow in self._rows(query):
-            if place != (process, first, second):
-                lanes.close()
-                place = (process, first, second)
-                lanes = _Lanes(self, lambda place=place: new_track(*place), nests=nests)
-            body = b"\x50" + _varint(self._name(name or "")) + b"\x18" + _varint(self._category(category))
+    def _write_slices(self, query: str, new_track: Any, *, nests: bool = True) -> None:
+        track_key, track_group = None, _TrackGroup(self, lambda: 0, nests=nests)
+        for process, first, second, category, name, detail, start, end, flow in self._read_rows(query):
+            if track_key != (process, first, second):
+                track_group.close()
+                track_key = (process, first, second)
+                track_group = _TrackGroup(self, lambda key=track_key: new_track(*key), nests=nests)
+            body = (
+                b"\x50"
+                + _encode_varint(self._intern_name(name or ""))
+                + b"\x18"
+                + _encode_varint(self._intern_category(category))
+            )
             if detail:
-                body += _detail(detail)
+                body += _encode_detail(detail)
             if flow is not None:
                 body += b"\xf9\x02" + (process << 40 | flow & 0xFFFFFFFFFF).to_bytes(8, "little")
-            lanes.add(start + self.shift, max(start, end) + self.shift, body)
-        lanes.close()
+            track_group.add(start + self.shift, max(start, end) + self.shift, body)
+        track_group.close()
 
-    def _counters(self) -> None:
-        place, track = None, 0
-        for gpu, name, start, value in self._rows(_METRICS):
-            if place != (gpu, name):
-                place = (gpu, name)
-                track = self._track(f"GPU {gpu}: {name}", 0, b"\x42\x00")
-            self.event(start + self.shift, _COUNTER, track, b"\xf0\x01" + _varint(value & 0xFFFFFFFFFFFFFFFF))
+    def _write_counters(self) -> None:
+        track_key, track = None, 0
+        for gpu, name, start, value in self._read_rows(_METRICS):
+            if track_key != (gpu, name):
+                track_key = (gpu, name)
+                track = self._add_track(f"GPU {gpu}: {name}", 0, b"\x42\x00")
+            self.write_event(
+                start + self.shift, _COUNTER, track, b"\xf0\x01" + _encode_varint(value & 0xFFFFFFFFFFFFFFFF)
+            )
 
-    def event(self, at: int, kind: int, track: int, body: bytes = b"") -> None:
+    def write_event(self, time_ns: int, kind: int, track: int, body: bytes = b"") -> None:
         """Write a packet with one event of a track."""
-        event = b"\x48" + bytes((kind,)) + b"\x58" + _varint(track) + body
-        # sequence_flags 2: the event needs what was interned before.
-        self._packet(b"\x40" + _varint(at) + b"\x68\x02" + b"\x5a" + _varint(len(event)) + event)
+        event = b"\x48" + bytes((kind,)) + b"\x58" + _encode_varint(track) + body
+        # sequence_flags 2: the event needs the names that were interned before.
+        self._write_packet(
+            b"\x40" + _encode_varint(time_ns) + b"\x68\x02" + b"\x5a" + _encode_varint(len(event)) + event
+        )
 
-    def _packet(self, content: bytes) -> None:
-        self.stream.write(b"\x0a" + _varint(len(content) + 2) + content + _SEQUENCE)
+    def _write_packet(self, content: bytes) -> None:
+        self.stream.write(b"\x0a" + _encode_varint(len(content) + 2) + content + _SEQUENCE)
 
-    def _rows(self, query: str) -> Iterator[tuple[Any, ...]]:
+    def _read_rows(self, query: str) -> Iterator[tuple[Any, ...]]:
         for batch in self.trace.stream(Statement(query)).batches():
             yield from batch
 
-    def _track(self, name: str, parent: int, more: bytes = b"") -> int:
+    def _add_track(self, name: str, parent: int, extra_fields: bytes = b"") -> int:
         self.uuid += 1
-        above = b"\x28" + _varint(parent) if parent else b""
-        descriptor = b"\x08" + _varint(self.uuid) + (_text(2, name) if name else b"") + above + more
-        self._packet(_message(60, descriptor))
+        parent_field = b"\x28" + _encode_varint(parent) if parent else b""
+        descriptor = (
+            b"\x08" + _encode_varint(self.uuid) + (_encode_text(2, name) if name else b"") + parent_field + extra_fields
+        )
+        self._write_packet(_encode_message(60, descriptor))
         return self.uuid
 
-    def _process(self, pid: int) -> int:
+    def _get_process_track(self, pid: int) -> int:
         if pid not in self.processes:
-            process = b"\x08" + _varint(pid) + _text(6, self.process_names.get(pid) or f"process {pid}")
-            self.processes[pid] = self._track("", 0, _message(3, process))
+            process = b"\x08" + _encode_varint(pid) + _encode_text(6, self.process_names.get(pid) or f"process {pid}")
+            self.processes[pid] = self._add_track("", 0, _encode_message(3, process))
         return self.processes[pid]
 
-    def _thread(self, pid: int, tid: int) -> int:
+    def _get_thread_track(self, pid: int, tid: int) -> int:
         if (pid, tid) not in self.threads:
-            parent = self._process(pid)
+            parent = self._get_process_track(pid)
             name = self.thread_names.get((pid, tid)) or f"thread {tid}"
-            thread = b"\x08" + _varint(pid) + b"\x10" + _varint(tid) + _text(5, name)
-            self.threads[pid, tid] = self._track("", parent, _message(4, thread))
+            thread = b"\x08" + _encode_varint(pid) + b"\x10" + _encode_varint(tid) + _encode_text(5, name)
+            self.threads[pid, tid] = self._add_track("", parent, _encode_message(4, thread))
         return self.threads[pid, tid]
 
-    def _gpu(self, pid: int, device: int) -> int:
+    def _get_gpu_track(self, pid: int, device: int) -> int:
         if (pid, device) not in self.gpus:
-            self.gpus[pid, device] = self._track(f"GPU: device {device} of process {pid}", self._process(pid))
+            self.gpus[pid, device] = self._add_track(
+                f"GPU: device {device} of process {pid}", self._get_process_track(pid)
+            )
         return self.gpus[pid, device]
 
-    def _name(self, name: str) -> int:
+    def _intern_name(self, name: str) -> int:
         if name not in self.names:
             self.names[name] = len(self.names) + 1
-            entry = b"\x08" + _varint(self.names[name]) + _text(2, name)
-            self._packet(_message(12, _message(2, entry)) + b"\x68\x02")
+            entry = b"\x08" + _encode_varint(self.names[name]) + _encode_text(2, name)
+            self._write_packet(_encode_message(12, _encode_message(2, entry)) + b"\x68\x02")
         return self.names[name]
 
-    def _category(self, name: str) -> int:
+    def _intern_category(self, name: str) -> int:
         if name not in self.categories:
             self.categories[name] = len(self.categories) + 1
-            entry = b"\x08" + _varint(self.categories[name]) + _text(2, name)
-            self._packet(_message(12, _message(1, entry)) + b"\x68\x02")
+            entry = b"\x08" + _encode_varint(self.categories[name]) + _encode_text(2, name)
+            self._write_packet(_encode_message(12, _encode_message(1, entry)) + b"\x68\x02")
         return self.categories[name]
 
 
-class _Lanes:
-    """The tracks of one place: as many as it takes for the slices of each to nest, or not to overlap at all."""
+class _TrackGroup:
+    """The tracks of one stream or thread: enough of them for the slices of each to nest, or not to overlap at all."""
 
     def __init__(self, timeline: _Timeline, new_track: Any, *, nests: bool) -> None:
         self.timeline, self.new_track, self.nests = timeline, new_track, nests
-        self.lanes: list[tuple[int, list[int]]] = []
+        self.tracks: list[tuple[int, list[int]]] = []
 
     def add(self, start: int, end: int, body: bytes) -> None:
-        """Put a slice on the first track that has room; slices come in order of start, the longest first."""
-        for track, open_ends in self.lanes:
+        """Put a slice on the first track with room; slices come in order of start, the longest first."""
+        for track, open_ends in self.tracks:
             while open_ends and open_ends[-1] <= start:
-                self.timeline.event(open_ends.pop(), _END, track)
+                self.timeline.write_event(open_ends.pop(), _END, track)
             if not open_ends or (self.nests and open_ends[-1] >= end):
                 break
         else:
             track, open_ends = self.new_track(), []
-            self.lanes.append((track, open_ends))
-        self.timeline.event(start, _BEGIN, track, body)
+            self.tracks.append((track, open_ends))
+        self.timeline.write_event(start, _BEGIN, track, body)
         open_ends.append(end)
 
     def close(self) -> None:
-        """End what is still open."""
-        for track, open_ends in self.lanes:
+        """End the open slices."""
+        for track, open_ends in self.tracks:
             while open_ends:
-                self.timeline.event(open_ends.pop(), _END, track)
+                self.timeline.write_event(open_ends.pop(), _END, track)
 
 
 @lru_cache(maxsize=4096)
-def _detail(text: str) -> bytes:
-    return _message(4, _text(10, "detail") + _text(6, text))
+def _encode_detail(text: str) -> bytes:
+    return _encode_message(4, _encode_text(10, "detail") + _encode_text(6, text))
 
 
-def _message(field: int, content: bytes) -> bytes:
-    return _varint(field << 3 | 2) + _varint(len(content)) + content
+def _encode_message(field: int, content: bytes) -> bytes:
+    return _encode_varint(field << 3 | 2) + _encode_varint(len(content)) + content
 
 
-def _text(field: int, text: str) -> bytes:
-    return _message(field, text.encode("utf-8", "replace"))
+def _encode_text(field: int, text: str) -> bytes:
+    return _encode_message(field, text.encode("utf-8", "replace"))
 
 
-def _varint(value: int) -> bytes:
+def _encode_varint(value: int) -> bytes:
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)

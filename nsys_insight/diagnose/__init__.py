@@ -1,1 +1,1 @@
-"""What bounds a run and what to do first: findings over the answers of reports, ranked, and written out."""
+"""What bounds a run and what to do first: findings computed from the answers of reports, ranked, and written out."""

@@ -1,12 +1,15 @@
-"""Findings, their rules in `queries/findings`, and what else a diagnosis consists of.
+"""Findings, their rules in `queries/findings`, and the other parts of a diagnosis.
 
-A rule says what it looks for, what to do, and when that is wrong.
+A rule states what it looks for, what to do, and when that would be wrong.
 
-A finding is a query over the model's views and over the answers of reports, which it names as `host_report` or
-`graph_candidates_report`: so its numbers are those of the reports. Its rows have four columns: `recoverable_ns`, what
-may be won back per token at most (NULL where that is unknown, or where it comes once in a trace), `wall_pct`, the share
-of the wall that this is or that the finding is about, `place` and `evidence`; a fifth, sixth or
-seventh, `title`, `action` and `family`, stand in place of the header's where they are not NULL.
+Its query reads the model's views and the answers of reports, named `host_report` or `graph_candidates_report`: so its
+numbers equal those of the reports. Its rows have four columns:
+
+- `recoverable_ns`: the most time that may be saved per token. NULL if it is unknown, or occurs once in a trace.
+- `wall_pct`: the share of the wall time that this is, or that the finding is about.
+- `place` and `evidence`.
+
+The optional columns `title`, `action` and `family` replace the header's texts where they are not NULL.
 """
 
 from __future__ import annotations
@@ -14,27 +17,31 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.packs.rules import Rule, rules_of
-from nsys_insight.sql.names import mentioned_by_ours
+from nsys_insight.packs.rules import Rule, read_rules
+from nsys_insight.sql.names import scan_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from nsys_insight.session.answer import Answer
 
-_REPORT = "_report"
+_REPORT_SUFFIX = "_report"
 
 
 @dataclass(frozen=True, kw_only=True)
 class FindingRule(Rule):
-    """One file. Of the findings of a `family` one is shown, with the others under it.
+    """One rule file.
 
-    Those that do not `overlap` are about parts of the wall that nothing else is about, so their times add up to it at
-    most. `of` is the wall that `wall_pct` is a share of: a step's or the trace's. `severity` is that of a finding from
-    which nothing can be recovered. `caveat` says when it would be wrong. `report` is the one that shows more. One that
-    is `of_run` is about the ranks of a run together; its query has how many tokens a step makes as `$tokens`. One that
-    reads what takes long has a query `when` over views and other reports: where that has no row, it is not asked. There
-    `$shown_pct` is the share of the wall from which a finding is shown.
+    `family`: the diagnosis shows one finding of each family, with the others below it.
+    `overlaps`: whether other findings can be about the same time. The times of all other findings add up to at most
+    the wall time.
+    `share_of`: `wall_pct` is a share of the wall time of a step, or of the trace.
+    `severity`: the severity of findings without recoverable time.
+    `caveat`: when the action would be wrong.
+    `report`: the report that shows details.
+    `is_cross_rank`: the rule is about all ranks of a run. `$tokens` in its query is the number of tokens per step.
+    `when`: a query over views and cheap reports. If it has no row, an expensive rule is skipped. `$shown_pct` in it is
+    the minimum share of wall time of a finding.
     """
 
     family: str
@@ -43,14 +50,14 @@ class FindingRule(Rule):
     caveat: str
     report: str
     overlaps: bool = False
-    of: str = "step"
-    of_run: bool = False
+    share_of: str = "step"
+    is_cross_rank: bool = False
     when: str = ""
 
 
 @dataclass(frozen=True)
 class Share:
-    """A part of the wall, as `classify` names it. Shares of one diagnosis add up to 100."""
+    """A part of the wall time, as `classify` names it. The shares of one diagnosis add up to 100."""
 
     part: str
     is_busy: bool
@@ -60,12 +67,12 @@ class Share:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something to be done about the run, or to be known of it.
+    """A problem of the run, or a fact about it.
 
-    `recoverable_ns` is what may be won back at most, per token or in the whole scope (`Diagnosis.per`); None where
-    that is unknown. `wall_pct` is the share of the wall (`of` a step or the trace) that this is, or that the finding is
-    about. Where `overlaps`, the time is in other findings too. `report` shows more, `command` is what to type for it.
-    `also` are findings of the same family.
+    `recoverable_ns` is the most time that may be saved, per token or in the full scope (`Diagnosis.unit`). None if it
+    is unknown. `wall_pct` is the share of the wall time (`share_of` a step or the trace) that this is, or that the
+    finding is about. If it `overlaps`, the time is also in other findings. `report` shows details, `command` prints
+    it. `also` are the other findings of the family.
     """
 
     name: str
@@ -74,7 +81,7 @@ class Finding:
     family: str
     recoverable_ns: float | None
     wall_pct: float | None
-    of: str
+    share_of: str
     overlaps: bool
     place: str | None
     evidence: str
@@ -87,19 +94,19 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Unjudged:
-    """What the trace cannot tell, and how to capture it."""
+class UnassessedQuestion:
+    """A question that this trace cannot answer, and how to capture the data for it."""
 
-    what: str
-    how: str
+    subject: str
+    remedy: str
 
 
 @dataclass(frozen=True)
 class RunOfRanks:
-    """The ranks of a run, and the rank that is diagnosed for all of them: the one that the others wait for.
+    """The ranks of a run, and the rank that is diagnosed: it delays the others.
 
-    `verdict` is late, moving or even (see the view `rank_run`); `rank` is the rank whose time is looked at, with the
-    share of its exposed communication in which it waits for others; `notes` must be known beside the numbers.
+    `verdict` is late, moving or even (see the view `rank_run`). `rank` is the diagnosed rank. `waiting_share` is the
+    share of its exposed communication in which it waits for others. `notes` qualify the numbers.
     """
 
     sentence: str
@@ -112,24 +119,30 @@ class RunOfRanks:
 
 @dataclass(frozen=True)
 class DiagnosisResult:
-    """What is found.
+    """The results of a diagnosis.
 
-    `status` is "findings", "healthy" (the GPU works nearly all the time, all of it can be seen, and there is nothing of
-    weight to win), "unseen" (the same, but it cannot be seen what the GPU does in that time), or "empty". `per` is what
-    times are given for: step, token or trace. `told_by` says in brief how the steps were found. `answers` are those of
-    the reports that were asked. `run` is what is said of the ranks of a run; all else is then of one of them.
+    `status` is one of:
+
+    - "findings"
+    - "healthy": the GPU is busy nearly all the time with recorded work, and no finding has a relevant saving.
+    - "unseen": the same, but the trace does not have the kernels that ran in that time.
+    - "empty"
+
+    `unit` is the unit that times refer to: step, token or trace. `step_source` says in brief how the steps were found.
+    `answers` are the answers of the reports that ran. `run` is about the ranks of a run. Everything else is then about
+    one of these ranks.
     """
 
     status: str
     verdict: str
-    per: str
+    unit: str
     wall_ns: float | None
     tokens_per_s: float | None
     shares: tuple[Share, ...]
     steps: dict[str, Any]
-    told_by: str | None
+    step_source: str | None
     findings: tuple[Finding, ...]
-    unjudged: tuple[Unjudged, ...]
+    unassessed: tuple[UnassessedQuestion, ...]
     top_kernel: tuple[str, float] | None
     notes: tuple[str, ...]
     trace: dict[str, Any]
@@ -139,22 +152,24 @@ class DiagnosisResult:
 
     @property
     def busy_pct(self) -> float:
-        """Share of the wall in which the GPU worked, in %; a mean over the GPUs."""
+        """Return the share of the wall time in which the GPU was busy, in %: a mean over the GPUs."""
         return sum(share.wall_pct for share in self.shares if share.is_busy)
 
 
-def finding_rules() -> tuple[FindingRule, ...]:
-    """All findings that are looked for, in alphabetical order."""
-    return rules_of("findings", FindingRule)
+def read_finding_rules() -> tuple[FindingRule, ...]:
+    """Return the rules of all findings, in alphabetical order."""
+    return read_rules("findings", FindingRule)
 
 
-def over_answers(sql: str, tables: Mapping[str, str]) -> str:
-    """Write a query over answers of reports as one over the tables where these are stored."""
-    reports = ", ".join(f"{report.replace('-', '_')}_report AS (FROM {tables[report]})" for report in reports_of(sql))
-    return f"WITH {reports} SELECT * FROM ({sql}\n)" if reports else sql
+def bind_reports(sql: str, tables: Mapping[str, str]) -> str:
+    """Bind the reports that a query reads to the tables that hold their answers."""
+    ctes = ", ".join(f"{report.replace('-', '_')}_report AS (FROM {tables[report]})" for report in list_reports(sql))
+    return f"WITH {ctes} SELECT * FROM ({sql}\n)" if ctes else sql
 
 
-def reports_of(sql: str) -> list[str]:
-    """The reports whose answers a query reads."""
-    read = mentioned_by_ours(sql).relations_of_model
-    return sorted(name.removesuffix(_REPORT).replace("_", "-") for name in read if name.endswith(_REPORT))
+def list_reports(sql: str) -> list[str]:
+    """Return the reports whose answers a query reads."""
+    relations = scan_names(sql).model_relations
+    return sorted(
+        name.removesuffix(_REPORT_SUFFIX).replace("_", "-") for name in relations if name.endswith(_REPORT_SUFFIX)
+    )

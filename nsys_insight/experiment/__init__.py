@@ -1,1 +1,1 @@
-"""The loop: a baseline, one change at a time, tests, a measurement, a decision by rule, and the log of it all."""
+"""Experiments: a baseline, then one change at a time with tests, a measurement and a decision by rule, and a log."""

@@ -1,65 +1,69 @@
-"""What traces and Nsight Compute say of a state, and of the change to it; as sentences for the log."""
+"""Collect evidence from traces and Nsight Compute on a state and a change, as sentences for the log."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_insight.compare.answer import decision_sentence, notes, quantity
+from nsys_insight.compare.answer import describe_decision, format_values, notes
 from nsys_insight.compare.comparison import Comparison, compare
-from nsys_insight.compare.runs import measure, whole
+from nsys_insight.compare.runs import measure, measure_full_scope
 from nsys_insight.diagnose.diagnosis import diagnose
 from nsys_insight.errors import UsageError
 from nsys_insight.packs.step_options import AUTO
-from nsys_insight.text.kernel_names import fit, readable
+from nsys_insight.text.kernel_names import fit, make_readable
 
 if TYPE_CHECKING:
     from nsys_insight.ncu.data import NcuData
     from nsys_insight.session.session import Session
 
-_MOST = 5  # findings, kernels
-# Notes of a comparison that name what got worse beside the headline.
+_MAX_ITEMS = 5  # findings, kernels
+# Notes of a comparison on regressions outside the headline start with these texts.
 SIDE_EFFECTS = ("side effects: ", "more registers: ", "kernels that got slower: ")
 
 
-def of_trace(trace: Session) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The evidence in a trace, and what it suggests to try."""
-    found = diagnose(trace, AUTO)
-    evidence = tuple(f"{one.evidence} → {one.title}" for one in found.findings[:_MOST])
-    candidates = tuple(f"{one.action} ({one.title}; {one.command})" for one in found.findings[:_MOST] if one.action)
+def collect_trace_evidence(trace: Session) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the evidence in a trace, and the changes that it suggests."""
+    diagnosis = diagnose(trace, AUTO)
+    findings = diagnosis.findings[:_MAX_ITEMS]
+    evidence = tuple(f"{finding.evidence} → {finding.title}" for finding in findings)
+    candidates = tuple(
+        f"{finding.action} ({finding.title}; {finding.command})" for finding in findings if finding.action
+    )
     return evidence, candidates
 
 
-def of_traces(before: Session, after: Session) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What the comparison of two traces says, and of it the side effects."""
+def compare_traces(before: Session, after: Session) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Compare two traces. Return the result and the side effects, as sentences."""
     runs = [measure(side, AUTO) for side in (before, after)]
     try:
         if None in runs:
-            raise UsageError("no steps were found", "")  # noqa: TRY301 - as where the steps are other work
-        compared: Comparison = compare([run for run in runs[:1] if run], [run for run in runs[1:] if run])
+            raise UsageError("no steps were found", "")  # noqa: TRY301 - handled like different work
+        comparison: Comparison = compare([run for run in runs[:1] if run], [run for run in runs[1:] if run])
     except UsageError:
-        compared = compare([whole(before)], [whole(after)])
-    said = [decision_sentence(compared)]
-    for row in compared.rows:
+        comparison = compare([measure_full_scope(before)], [measure_full_scope(after)])
+    sentences = [describe_decision(comparison)]
+    for row in comparison.rows:
         if row.part == "run" and row.verdict in ("improved", "regressed") and row.metric != "wall_ns":
-            old, new = quantity(row.metric, row.before, row.after)
-            said.append(f"{row.metric} {old} → {new}: {row.verdict}")
-    about = list(notes(compared))
-    effects = [text.removeprefix("side effects: ") for text in about if text.startswith(SIDE_EFFECTS)]
-    return (*said[: 1 + _MOST], *(text for text in about if not text.startswith(SIDE_EFFECTS))), tuple(effects)
+            old, new = format_values(row.metric, row.before, row.after)
+            sentences.append(f"{row.metric} {old} → {new}: {row.verdict}")
+    comparison_notes = list(notes(comparison))
+    effects = [text.removeprefix("side effects: ") for text in comparison_notes if text.startswith(SIDE_EFFECTS)]
+    other_notes = (text for text in comparison_notes if not text.startswith(SIDE_EFFECTS))
+    return (*sentences[: 1 + _MAX_ITEMS], *other_notes), tuple(effects)
 
 
-def of_ncu(before: NcuData, after: NcuData) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What the comparison of two measurements of ncu says of each kernel, and the registers that grew."""
+def compare_ncu(before: NcuData, after: NcuData) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Compare two ncu measurements. Return a sentence for each kernel, and the kernels that use more registers."""
     from nsys_insight.ncu import diff
 
-    compared = diff.compare(before, after)
-    said, effects = [f"decision of ncu diff: {diff.decision(compared)}"], []
-    for one in compared[:_MOST]:
-        name = fit(readable(one.name), 60)
-        old, new = quantity("duration_ns", one.before_ns, one.after_ns)
-        said.append(f"{name} {old} → {new}: {one.verdict}")
-        if one.before and one.after:
-            had, has = (side.row["registers_per_thread"] for side in (one.before, one.after))
-            if had is not None and has is not None and has > had:
-                effects.append(f"more registers: {name} {had} → {has}")
-    return tuple(said), tuple(effects)
+    kernel_pairs = diff.compare(before, after)
+    sentences, effects = [f"decision of ncu diff: {diff.decide(kernel_pairs)}"], []
+    for pair in kernel_pairs[:_MAX_ITEMS]:
+        name = fit(make_readable(pair.name), 60)
+        old, new = format_values("duration_ns", pair.before_ns, pair.after_ns)
+        sentences.append(f"{name} {old} → {new}: {pair.verdict}")
+        if pair.before and pair.after:
+            registers_before, registers_after = (side.row["registers_per_thread"] for side in (pair.before, pair.after))
+            if registers_before is not None and registers_after is not None and registers_after > registers_before:
+                effects.append(f"more registers: {name} {registers_before} → {registers_after}")
+    return tuple(sentences), tuple(effects)

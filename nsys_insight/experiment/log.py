@@ -1,12 +1,12 @@
-"""The folder of an experiment: what it asks, the tries, and what became of them; TOML for programs, log.md for people.
+"""Read and write the folder of an experiment: its setup and its tries; TOML for programs, log.md for people.
 
     experiment.toml      the goal, the benchmark, the checks
     0-baseline/          try.toml, bench.json
     1-use-cuda-graphs/   try.toml, bench.json, change.patch
-    log.md               written anew from these after each step
+    log.md               written again from these after each step
 
-Each step is whole when its folder has a try.toml, which is written last: what was interrupted has none, and is as if it
-had not begun.
+A step is complete when its folder has a try.toml, which is written last. An interrupted step has no try.toml and is
+ignored.
 """
 
 from __future__ import annotations
@@ -20,33 +20,35 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight import outputs
 from nsys_insight.bench.result import Bench, from_json, to_json
 from nsys_insight.errors import UsageError
-from nsys_insight.render.markdown import prose
+from nsys_insight.render.markdown import escape_prose
 from nsys_insight.text.cells import printable, width_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _SETUP, _TRY, BENCH, PATCH, PAGE = "experiment.toml", "try.toml", "bench.json", "change.patch", "log.md"
-OPEN, KEPT = "open", "kept"
-MOST_PATCH = 1_000_000  # characters of a patch that are kept
+OPEN_STATUS, KEEP_STATUS = "open", "kept"
+MAX_PATCH_LENGTH = 1_000_000  # characters; the rest of a patch is cut off
+# TOML keys that differ from the fields of the dataclasses.
+_TOML_KEYS = {"bench_settings": "how"}
 _BAR_WIDTH, _NAME_WIDTH = 40, 32  # columns
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What an experiment is about.
+    """The setup of an experiment.
 
     Attributes:
-        goal: What is to get better, in the user's words.
+        goal: The goal in the user's words.
         command: The benchmark.
-        metric: The metric that decides; empty is the first.
+        metric: The metric that decides; empty for the first one.
         test: A command that fails if results are wrong.
         sanitize: Whether the benchmark also runs under compute-sanitizer.
-        output: A file of results, and its reference, to be compared after the tests.
-        reference: The reference.
-        rtol: By how much of its size a number may differ.
-        atol: By how much it may differ in any case.
-        how: How often the benchmark runs, and what it prints: the flags of `bench`.
+        output: A file of results, compared with the reference after the tests.
+        reference: The reference file.
+        rtol: Relative tolerance of numbers.
+        atol: Absolute tolerance of numbers.
+        bench_settings: Flags of `bench`: repetitions, and the format of the output.
     """
 
     goal: str
@@ -58,40 +60,40 @@ class Setup:
     reference: str = ""
     rtol: float = 1e-5
     atol: float = 1e-8
-    how: dict[str, Any] = field(default_factory=dict)
+    bench_settings: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Try:
-    """One state that was measured: the baseline (number 0), or the state after one change.
+    """One measured state: the baseline (number 0), or the state after one change.
 
     Attributes:
-        number: Its number.
-        change: The one change, in the user's words.
-        because: Why it should help: the hypothesis.
-        command: What was measured.
-        when: When, as a date and a time.
-        status: open (nobody has said keep or revert), kept, reverted.
-        decision: What the rule says: accept, unchecked, small, revert, indistinguishable, refused, unknown; baseline.
-        sentence: The same with its numbers.
+        number: Number of the try.
+        change: The change in the user's words.
+        because: The hypothesis: why the change should help.
+        command: The measured command.
+        when: Date and time.
+        status: `OPEN_STATUS` (the user has not decided yet), `KEEP_STATUS`, or reverted.
+        decision: Decision of the rule: accept, unchecked, small, revert, indistinguishable, refused, unknown; baseline.
+        sentence: The decision with its numbers.
         metric: The metric that decided, with its unit.
-        before: Its middle before.
-        after: Its middle after.
+        before: Center of this metric before.
+        after: Center of this metric after.
         change_pct: The change as a percentage of before.
-        low_pct: Where the change's interval begins.
-        high_pct: Where it ends.
-        tests: passed, failed, or "not looked".
-        checks: What the checks said.
+        low_pct: Lower end of the interval of the change.
+        high_pct: Upper end of the interval.
+        tests: passed, failed, or "not looked" (no tests).
+        checks: Messages of the checks.
         metrics: A sentence for each other metric.
-        side_effects: What got worse beside the metric that decided.
-        evidence: What the trace showed: metric = value → finding.
+        side_effects: Regressions of other metrics.
+        evidence: Findings in the trace: metric = value → finding.
         trace: The trace of this state.
-        trace_diff: What the comparison of the traces says.
-        ncu: What Nsight Compute measured of this state.
-        ncu_diff: What the comparison of these says.
-        candidates: What could be tried next, of the trace's findings.
+        trace_diff: Result of the comparison of the traces.
+        ncu: Nsight Compute measurements of this state.
+        ncu_diff: Result of the comparison of these measurements.
+        candidates: Next changes to try, from the findings in the trace.
         conditions: The machine, the commit, and the parameters of the workload.
-        notes: What must be known beside the numbers.
+        notes: Notes on the measurement.
     """
 
     number: int
@@ -123,32 +125,32 @@ class Try:
 
     @property
     def folder(self) -> str:
-        """The name of its folder."""
+        """Return the name of the try's folder."""
         words = re.sub(r"[^a-z0-9]+", "-", self.change.lower()).strip("-")[:40].strip("-")
         return f"{self.number}-{words or 'change'}"
 
 
 @dataclass(frozen=True)
 class Log:
-    """An experiment and its tries, in their order."""
+    """An experiment and its tries, in order."""
 
     folder: Path
     setup: Setup
     tries: tuple[Try, ...]
 
     @property
-    def current(self) -> Try:
-        """The state to which the next change is made: the last that was kept, or the baseline."""
-        return next(one for one in reversed(self.tries) if one.status == KEPT)
+    def current_try(self) -> Try:
+        """Return the state that the next change starts from: the last try with `KEEP_STATUS`, or the baseline."""
+        return next(trial for trial in reversed(self.tries) if trial.status == KEEP_STATUS)
 
     @property
-    def open(self) -> Try | None:
-        """The try about which nobody has decided yet."""
-        return next((one for one in self.tries if one.status == OPEN), None)
+    def open_try(self) -> Try | None:
+        """Return the try that waits for the user to keep or revert it; None if there is no such try."""
+        return next((trial for trial in self.tries if trial.status == OPEN_STATUS), None)
 
-    def bench(self, one: Try) -> Bench | None:
-        """What was measured; None if it was not."""
-        path = self.folder / one.folder / BENCH
+    def read_bench(self, trial: Try) -> Bench | None:
+        """Read the benchmark of a try; None if it was not measured."""
+        path = self.folder / trial.folder / BENCH
         return from_json(path.read_text(encoding="utf-8"), path) if path.is_file() else None
 
 
@@ -156,55 +158,55 @@ def read(folder: Path) -> Log:
     """Read an experiment.
 
     Raises:
-        UsageError: There is none in the folder, or a file of it is damaged.
+        UsageError: The folder has no experiment, or a file of it is damaged or missing.
     """
-    setup = _read(folder / _SETUP)
+    setup = _read_toml(folder / _SETUP)
     if setup is None:
         raise UsageError(
             f"there is no experiment in {folder}", "nsys-insight experiment start --bench COMMAND, or name its --folder"
         )
-    found = [_try(path) for path in folder.glob(f"*/{_TRY}")]
-    tries = tuple(sorted(found, key=lambda one: one.number))
-    if not tries or [one.number for one in tries] != list(range(len(tries))):
+    trials = [_read_try(path) for path in folder.glob(f"*/{_TRY}")]
+    tries = tuple(sorted(trials, key=lambda trial: trial.number))
+    if not tries or [trial.number for trial in tries] != list(range(len(tries))):
         raise UsageError(
             f"tries of {folder} are missing", "restore them, or start a new experiment in another --folder"
         )
-    return Log(folder, _parsed(Setup, setup, folder / _SETUP), tries)
+    return Log(folder, _make_dataclass(Setup, setup, folder / _SETUP), tries)
 
 
-def exists(folder: Path) -> bool:
-    """Tell whether there is an experiment in a folder."""
+def has_experiment(folder: Path) -> bool:
+    """Return whether a folder has an experiment."""
     return (folder / _SETUP).exists()
 
 
 def write_setup(folder: Path, setup: Setup) -> None:
-    """Write what an experiment is about."""
+    """Write the setup of an experiment."""
     folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / _SETUP, asdict(setup))
+    _write_toml(folder / _SETUP, {_TOML_KEYS.get(name, name): value for name, value in asdict(setup).items()})
 
 
-def write_try(folder: Path, one: Try, bench: Bench | None = None, patch: str = "") -> None:
-    """Write a try: what was measured first, for it is whole when it has its TOML."""
-    place = folder / one.folder
-    place.mkdir(parents=True, exist_ok=True)
+def write_try(folder: Path, trial: Try, bench: Bench | None = None, patch: str = "") -> None:
+    """Write a try. The TOML file comes last: with it, the try is complete."""
+    try_folder = folder / trial.folder
+    try_folder.mkdir(parents=True, exist_ok=True)
     if bench:
-        outputs.save(place / BENCH, to_json(bench))
+        outputs.write_output(try_folder / BENCH, to_json(bench))
     if patch:
-        (place / PATCH).write_text(patch[:MOST_PATCH], encoding="utf-8")
-    _write(place / _TRY, asdict(one))
+        (try_folder / PATCH).write_text(patch[:MAX_PATCH_LENGTH], encoding="utf-8")
+    _write_toml(try_folder / _TRY, asdict(trial))
 
 
-def _write(path: Path, found: dict[str, Any]) -> None:
+def _write_toml(path: Path, settings: dict[str, Any]) -> None:
     import tomli_w
 
-    kept = {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
-    text = tomli_w.dumps({name: value for name, value in kept.items() if value not in (None, "", [], {})})
-    made = path.with_suffix(".new")
-    made.write_text(text, encoding="utf-8")
-    made.replace(path)
+    plain_values = {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
+    text = tomli_w.dumps({name: value for name, value in plain_values.items() if value not in (None, "", [], {})})
+    new_file = path.with_suffix(".new")
+    new_file.write_text(text, encoding="utf-8")
+    new_file.replace(path)
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read_toml(path: Path) -> dict[str, Any] | None:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -215,101 +217,103 @@ def _read(path: Path) -> dict[str, Any] | None:
         ) from None
 
 
-def _try(path: Path) -> Try:
-    found: Try = _parsed(Try, _read(path) or {}, path)
-    return found
+def _read_try(path: Path) -> Try:
+    trial: Try = _make_dataclass(Try, _read_toml(path) or {}, path)
+    return trial
 
 
-def _parsed(kind: Any, found: dict[str, Any], path: Path) -> Any:
-    known = {one.name for one in fields(kind)}
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
+def _make_dataclass(dataclass_type: Any, settings: dict[str, Any], path: Path) -> Any:
+    field_names = {field.name for field in fields(dataclass_type)}
+    values = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
+    keys = {name: _TOML_KEYS.get(name, name) for name in field_names}
     try:
-        return kind(**{name: value for name, value in values.items() if name in known})
+        return dataclass_type(**{name: values[key] for name, key in keys.items() if key in values})
     except TypeError as error:
         raise UsageError(
             f"{path} is damaged: {error}", "restore it, or start a new experiment in another --folder"
         ) from None
 
 
-def log_page(log: Log) -> str:
-    """The log as Markdown: a table, a plot, and each try in full."""
-    return "\n".join(_page_lines(log)) + "\n"
+def format_log(log: Log) -> str:
+    """Format the log as Markdown: a table, a plot, and the details of each try."""
+    return "\n".join(_format_page(log)) + "\n"
 
 
 def plot_tries(log: Log) -> list[str]:
-    """Draw a bar for each state that was measured, in the order of the tries; those of one metric and unit."""
-    metric = log.current.metric
-    shown = [one for one in log.tries if one.after is not None and one.metric == metric]
-    most = max((one.after or 0 for one in shown), default=0)
-    if most <= 0:
+    """Draw a bar for each measured try with the current metric and unit, in the order of the tries."""
+    metric = log.current_try.metric
+    measured_tries = [trial for trial in log.tries if trial.after is not None and trial.metric == metric]
+    max_value = max((trial.after or 0 for trial in measured_tries), default=0)
+    if max_value <= 0:
         return []
-    names = [_fit(f"{one.number} {one.change}", _NAME_WIDTH) for one in shown]
+    names = [_shorten_text(f"{trial.number} {trial.change}", _NAME_WIDTH) for trial in measured_tries]
     width = max(map(width_of, names))
     lines = [f"{metric}"]
-    for name, one in zip(names, shown, strict=True):
-        value = one.after or 0
-        bar = "█" * max(1, round(_BAR_WIDTH * value / most))
-        mark = {"kept": "", "reverted": " reverted", "open": " open"}[one.status]
-        lines.append(f"{name}{' ' * (width - width_of(name))} {bar} {value:,.4g}{mark}")
+    for name, trial in zip(names, measured_tries, strict=True):
+        value = trial.after or 0
+        bar = "█" * max(1, round(_BAR_WIDTH * value / max_value))
+        suffix = {"kept": "", "reverted": " reverted", "open": " open"}[trial.status]
+        lines.append(f"{name}{' ' * (width - width_of(name))} {bar} {value:,.4g}{suffix}")
     return lines
 
 
-def _page_lines(log: Log) -> Iterator[str]:
+def _format_page(log: Log) -> Iterator[str]:
     setup = log.setup
-    yield f"# {_text(setup.goal)}"
+    yield f"# {_escape_text(setup.goal)}"
     yield ""
-    yield f"- benchmark: `{_code(setup.command)}`"
-    yield f"- tests: {f'`{_code(setup.test)}`' if setup.test else 'none, so nothing can be accepted'}"
+    yield f"- benchmark: `{_escape_code(setup.command)}`"
+    yield f"- tests: {f'`{_escape_code(setup.test)}`' if setup.test else 'none, so nothing can be accepted'}"
     yield ""
     yield "| # | change | status | decision | before | after | change % | tests |"
     yield "|---:|---|---|---|---:|---:|---:|---|"
-    for one in log.tries:
+    for trial in log.tries:
         cells = (
-            str(one.number), _text(one.change), one.status, one.decision, _number(one.before), _number(one.after),
-            "" if one.change_pct is None else f"{one.change_pct:+.1f}", one.tests,
+            str(trial.number), _escape_text(trial.change), trial.status, trial.decision, _format_number(trial.before),
+            _format_number(trial.after), "" if trial.change_pct is None else f"{trial.change_pct:+.1f}", trial.tests,
         )  # fmt: skip
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-    drawn = plot_tries(log)
-    if drawn:
-        yield from ("", "```text", *drawn, "```")
-    for one in log.tries:
-        yield from _try_lines(one)
+    plot_lines = plot_tries(log)
+    if plot_lines:
+        yield from ("", "```text", *plot_lines, "```")
+    for trial in log.tries:
+        yield from _format_try(trial)
 
 
-def _try_lines(one: Try) -> Iterator[str]:
-    yield from ("", f"## {one.number}. {_text(one.change)}", "")
-    yield f"{one.when}, {one.status}. **{_text(one.sentence)}**"
+def _format_try(trial: Try) -> Iterator[str]:
+    yield from ("", f"## {trial.number}. {_escape_text(trial.change)}", "")
+    yield f"{trial.when}, {trial.status}. **{_escape_text(trial.sentence)}**"
     yield ""
-    if one.because:
-        yield f"- hypothesis: {_text(one.because)}"
-    if one.number:
-        yield f"- command: `{_code(one.command)}`"
-    if one.low_pct is not None and one.high_pct is not None:
-        yield f"- interval of the change, 95 %: {one.low_pct:+.1f} % to {one.high_pct:+.1f} %"
+    if trial.because:
+        yield f"- hypothesis: {_escape_text(trial.because)}"
+    if trial.number:
+        yield f"- command: `{_escape_code(trial.command)}`"
+    if trial.low_pct is not None and trial.high_pct is not None:
+        yield f"- interval of the change, 95 %: {trial.low_pct:+.1f} % to {trial.high_pct:+.1f} %"
     for title, texts in (
-        ("evidence", one.evidence), ("check", one.checks), ("other metric", one.metrics),
-        ("side effect", one.side_effects), ("trace", one.trace_diff), ("ncu", one.ncu_diff),
-        ("next candidate", one.candidates), ("note", one.notes),
+        ("evidence", trial.evidence), ("check", trial.checks), ("other metric", trial.metrics),
+        ("side effect", trial.side_effects), ("trace", trial.trace_diff), ("ncu", trial.ncu_diff),
+        ("next candidate", trial.candidates), ("note", trial.notes),
     ):  # fmt: skip
         for text in texts:
-            yield f"- {title}: {_text(text)}"
-    if one.conditions:
-        yield "- measured with: " + _text(", ".join(f"{name} {value}" for name, value in one.conditions.items()))
+            yield f"- {title}: {_escape_text(text)}"
+    if trial.conditions:
+        condition_list = ", ".join(f"{name} {value}" for name, value in trial.conditions.items())
+        yield "- measured with: " + _escape_text(condition_list)
 
 
-def _number(value: float | None) -> str:
+def _format_number(value: float | None) -> str:
     return "" if value is None else f"{value:,.4g}"
 
 
-def _text(text: str) -> str:
-    return prose(printable(text))
+def _escape_text(text: str) -> str:
+    return escape_prose(printable(text))
 
 
-def _code(text: str) -> str:
+def _escape_code(text: str) -> str:
     return printable(text).replace("`", "'")
 
 
-def _fit(text: str, width: int) -> str:
+def _shorten_text(text: str, width: int) -> str:
     text = printable(text)
     while width_of(text) > width:
         text = text[:-2] + "…"

@@ -1,4 +1,4 @@
-"""The steps of an experiment: start, try, keep or revert. The user's repository is read, and never changed."""
+"""The steps of an experiment: start, try, keep or revert. They read the user's repository and never change it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_insight import outputs
-from nsys_insight.bench.answer import decided
+from nsys_insight.bench.answer import decide_bench
 from nsys_insight.bench.answer import notes as bench_notes
-from nsys_insight.bench.checks import Check, Wanted, passed, run_checks
-from nsys_insight.bench.conditions import git_commit, git_diff
+from nsys_insight.bench.checks import Check, CheckOptions, have_passed, run_checks
+from nsys_insight.bench.conditions import read_git_commit, read_git_diff
 from nsys_insight.bench.measure import Plan, measure
-from nsys_insight.bench.statistics import center
+from nsys_insight.bench.statistics import estimate_center
 from nsys_insight.errors import InsightError, UsageError
 from nsys_insight.experiment import log
 
@@ -23,171 +23,192 @@ if TYPE_CHECKING:
     from nsys_insight.experiment.log import Log, Setup, Try
 
 
-def start(folder: Path, setup: Setup, plan: Plan, seen: dict[str, object]) -> Log:
-    """Measure the baseline, and begin the log.
+def start(folder: Path, setup: Setup, plan: Plan, trace_fields: dict[str, object]) -> Log:
+    """Measure the baseline and start the log.
 
     Args:
-        folder: Where the experiment is kept.
-        setup: What it is about.
-        plan: How the benchmark runs.
-        seen: Fields of `Try` that a trace filled in.
+        folder: Folder of the experiment.
+        setup: Setup of the experiment.
+        plan: How to measure.
+        trace_fields: Fields of `Try` with the evidence of a trace.
 
     Raises:
-        UsageError: There is one already.
-        InsightError: The benchmark fails, or a check does: what is broken before a change cannot be judged after it.
+        UsageError: The folder already has an experiment.
+        InsightError: The benchmark or a check fails. A change cannot be assessed if the baseline is broken.
     """
-    if log.exists(folder):
+    if log.has_experiment(folder):
         raise UsageError(
             f"there is an experiment in {folder}", "nsys-insight experiment log, or start another with --folder NAME"
         )
-    checks = run_checks(_wanted(setup, setup.command, plan))
-    if failed := [check for check in checks if not check.passed]:
-        raise InsightError(f"before any change: {failed[0].said}", "fix it, then start")
+    checks = run_checks(_make_check_options(setup, setup.command, plan))
+    if failed_checks := [check for check in checks if not check.passed]:
+        raise InsightError(f"before any change: {failed_checks[0].message}", "fix it, then start")
     bench = measure([("before", setup.command)], plan)
     side = bench.side
-    first = side.series[0]
-    found = center(first.values)
-    one = _try(
-        0, "baseline", setup.command, log.KEPT, "baseline", checks, bench,
-        sentence=f"{first.label} {found.middle:,.4g}", metric=first.label, after=found.middle,
-        **seen,
+    series = side.series[0]
+    center = estimate_center(series.values).middle
+    baseline = _make_try(
+        0, "baseline", setup.command, log.KEEP_STATUS, "baseline", checks, bench,
+        sentence=f"{series.label} {center:,.4g}", metric=series.label, after=center, **trace_fields,
     )  # fmt: skip
     log.write_setup(folder, setup)
-    log.write_try(folder, one, bench, git_diff())
-    return _written(folder)
+    log.write_try(folder, baseline, bench, read_git_diff())
+    return _write_page(folder)
 
 
-def attempt(  # noqa: PLR0913 - what is known of a change
-    found: Log, what: str, plan: Plan, seen: dict[str, object], *, command: str = "", because: str = ""
+def try_change(  # noqa: PLR0913 - the facts of a change
+    experiment_log: Log,
+    change: str,
+    plan: Plan,
+    trace_fields: dict[str, object],
+    *,
+    command: str = "",
+    because: str = "",
 ) -> Log:
-    """Test and measure one change; the rule decides, and nobody has yet kept or reverted it.
+    """Test and measure one change, and decide by rule. The try stays open until the user keeps or reverts it.
 
-    A change that breaks a check is not measured: how fast wrong results come says nothing. If the change has a command
-    of its own, it takes turns with the one before; else it is compared with what was measured when that was kept.
+    A change that breaks a check is not measured: the speed of wrong results means nothing. If the change has its own
+    command, this command and the current one take turns. Otherwise it is compared with the saved benchmark of the
+    current state.
 
     Raises:
-        UsageError: The last change is neither kept nor reverted.
+        UsageError: The user has not decided yet to keep or revert the last change.
     """
-    if open_ := found.open:
+    if open_try := experiment_log.open_try:
         raise UsageError(
-            f"{open_.number}. {open_.change} is neither kept nor reverted",
+            f"{open_try.number}. {open_try.change} is neither kept nor reverted",
             "nsys-insight experiment keep, or nsys-insight experiment revert",
         )
-    if not what.strip():
+    if not change.strip():
         raise UsageError("the change has no name", 'nsys-insight experiment try "one change"')
-    before, number = found.current, len(found.tries)
-    after = command or before.command
-    checks = run_checks(_wanted(found.setup, after, plan))
-    seen = {**seen, "because": because}
-    if passed(checks) is False:
-        failed = next(check for check in checks if not check.passed)
-        one = _try(number, what, after, log.OPEN, "revert", checks, None, sentence=f"revert: {failed.said}", **seen)
-        log.write_try(found.folder, one, None, git_diff())
-        return _written(found.folder)
+    current_try, number = experiment_log.current_try, len(experiment_log.tries)
+    after_command = command or current_try.command
+    checks = run_checks(_make_check_options(experiment_log.setup, after_command, plan))
+    trace_fields = {**trace_fields, "because": because}
+    if have_passed(checks) is False:
+        failed_check = next(check for check in checks if not check.passed)
+        trial = _make_try(
+            number, change, after_command, log.OPEN_STATUS, "revert", checks, None,
+            sentence=f"revert: {failed_check.message}", **trace_fields,
+        )  # fmt: skip
+        log.write_try(experiment_log.folder, trial, None, read_git_diff())
+        return _write_page(experiment_log.folder)
     try:
-        bench = _measured(found, before, after, plan)
+        bench = _measure_change(experiment_log, current_try, after_command, plan)
     except UsageError:
         raise
     except InsightError as error:
-        checks = (*checks, Check("benchmark", passed=False, said=error.message))
-        one = _try(number, what, after, log.OPEN, "revert", checks, None, sentence=f"revert: {error.message}", **seen)
-        log.write_try(found.folder, one, None, git_diff())
-        return _written(found.folder)
-    decision = decided(bench, checks)
-    log.write_try(found.folder, _judged(number, what, after, checks, bench, decision, seen), bench, git_diff())
-    return _written(found.folder)
+        checks = (*checks, Check("benchmark", passed=False, message=error.message))
+        trial = _make_try(
+            number, change, after_command, log.OPEN_STATUS, "revert", checks, None,
+            sentence=f"revert: {error.message}", **trace_fields,
+        )  # fmt: skip
+        log.write_try(experiment_log.folder, trial, None, read_git_diff())
+        return _write_page(experiment_log.folder)
+    decision = decide_bench(bench, checks)
+    trial = _make_measured_try(number, change, after_command, checks, bench, decision, trace_fields)
+    log.write_try(experiment_log.folder, trial, bench, read_git_diff())
+    return _write_page(experiment_log.folder)
 
 
-def settle(found: Log, status: str) -> Log:
+def close_try(experiment_log: Log, status: str) -> Log:
     """Keep or revert the open try.
 
     Raises:
-        UsageError: None is open.
+        UsageError: No try is open.
     """
-    open_ = found.open
-    if open_ is None:
+    open_try = experiment_log.open_try
+    if open_try is None:
         raise UsageError("no change is open", 'nsys-insight experiment try "one change"')
-    log.write_try(found.folder, replace(open_, status=status))
-    return _written(found.folder)
+    log.write_try(experiment_log.folder, replace(open_try, status=status))
+    return _write_page(experiment_log.folder)
 
 
-def _measured(found: Log, before: Try, after: str, plan: Plan) -> Bench:
-    if after != before.command:
-        return measure([("before", before.command), ("after", after)], plan)
-    saved = found.bench(before)
-    if saved is None:
+def _measure_change(experiment_log: Log, current_try: Try, after_command: str, plan: Plan) -> Bench:
+    if after_command != current_try.command:
+        return measure([("before", current_try.command), ("after", after_command)], plan)
+    saved_bench = experiment_log.read_bench(current_try)
+    if saved_bench is None:
         raise UsageError(
-            f"{before.number}. {before.change} was kept without being measured",
+            f"{current_try.number}. {current_try.change} was kept without being measured",
             "give the change a command: --bench CMD",
         )
-    now = measure([("after", after)], plan)
-    old = replace(saved.side, label="before")
-    machine = [name for name in ("gpu", "driver", "cuda", "application_clock_mhz") if name in now.conditions]
-    sides = [
-        replace(side, parameters={**side.parameters, **{name: of.conditions.get(name, "-") for name in machine}})
-        for side, of in ((old, saved), (now.side, now))
+    new_bench = measure([("after", after_command)], plan)
+    old_side = replace(saved_bench.side, label="before")
+    machine_names = [
+        name for name in ("gpu", "driver", "cuda", "application_clock_mhz") if name in new_bench.conditions
     ]
-    return replace(now, sides=(sides[0], sides[1]))
+    sides = [
+        replace(
+            side, parameters={**side.parameters, **{name: bench.conditions.get(name, "-") for name in machine_names}}
+        )
+        for side, bench in ((old_side, saved_bench), (new_bench.side, new_bench))
+    ]
+    return replace(new_bench, sides=(sides[0], sides[1]))
 
 
-def _judged(  # noqa: PLR0913, PLR0917 - what is known of a change
-    number: int, what: str, command: str, checks: tuple[Check, ...], bench: Bench, decision: Decision,
-    seen: dict[str, object],
+def _make_measured_try(  # noqa: PLR0913, PLR0917 - the facts of a change
+    number: int, change: str, command: str, checks: tuple[Check, ...], bench: Bench, decision: Decision,
+    trace_fields: dict[str, object],
 ) -> Try:  # fmt: skip
     before, after = bench.sides[0], bench.side
     if not decision.verdicts:
-        return _try(number, what, command, log.OPEN, decision.word, checks, bench, sentence=decision.sentence, **seen)
-    first = decision.verdicts[0]
-    known = first.change is not None and first.change.reach != float("inf")
-    worse = [one.name for one in decision.verdicts[1:] if one.word == "worse"]
-    effects = [_moved(name, before, after) for name in worse]
-    others = tuple(
-        f"{_moved(one.name, before, after)}: {one.word}" for one in decision.verdicts[1:] if one.word != "noise"
+        return _make_try(
+            number, change, command, log.OPEN_STATUS, decision.name, checks, bench,
+            sentence=decision.sentence, **trace_fields,
+        )  # fmt: skip
+    deciding_verdict, *other_verdicts = decision.verdicts
+    has_interval = deciding_verdict.change is not None and deciding_verdict.change.half_width != float("inf")
+    effects = [_describe_change(verdict.name, before, after) for verdict in other_verdicts if verdict.word == "worse"]
+    other_changes = tuple(
+        f"{_describe_change(verdict.name, before, after)}: {verdict.word}"
+        for verdict in other_verdicts
+        if verdict.word != "noise"
     )
-    series, old = after.metric(first.name), before.metric(first.name)
-    assert series is not None and old is not None  # noqa: S101, PT018 - a verdict is of both
-    listed = seen.pop("side_effects", ())
-    return _try(
-        number, what, command, log.OPEN, decision.word, checks, bench,
+    series, old = after.metric(deciding_verdict.name), before.metric(deciding_verdict.name)
+    assert series is not None and old is not None  # noqa: S101, PT018 - a verdict needs both
+    trace_effects = trace_fields.pop("side_effects", ())
+    return _make_try(
+        number, change, command, log.OPEN_STATUS, decision.name, checks, bench,
         sentence=decision.sentence, metric=series.label,
-        before=center(old.values).middle, after=center(series.values).middle,
-        change_pct=first.change_pct,
-        low_pct=100 * first.change.low if first.change and known else None,
-        high_pct=100 * first.change.high if first.change and known else None,
-        metrics=others, side_effects=(*effects, *(listed if isinstance(listed, tuple) else ())),
-        **seen,
+        before=estimate_center(old.values).middle, after=estimate_center(series.values).middle,
+        change_pct=deciding_verdict.change_pct,
+        low_pct=100 * deciding_verdict.change.low if deciding_verdict.change and has_interval else None,
+        high_pct=100 * deciding_verdict.change.high if deciding_verdict.change and has_interval else None,
+        metrics=other_changes, side_effects=(*effects, *(trace_effects if isinstance(trace_effects, tuple) else ())),
+        **trace_fields,
     )  # fmt: skip
 
 
-def _moved(name: str, before: Side, after: Side) -> str:
+def _describe_change(name: str, before: Side, after: Side) -> str:
     old, new = before.metric(name), after.metric(name)
-    assert old is not None and new is not None  # noqa: S101, PT018 - a verdict is of both
-    return f"{new.label} {center(old.values).middle:,.4g} → {center(new.values).middle:,.4g}"
+    assert old is not None and new is not None  # noqa: S101, PT018 - a verdict needs both
+    return f"{new.label} {estimate_center(old.values).middle:,.4g} → {estimate_center(new.values).middle:,.4g}"
 
 
-def _try(  # noqa: PLR0913, PLR0917 - fields
-    number: int, what: str, command: str, status: str, decision: str, checks: tuple[Check, ...], bench: Bench | None,
+def _make_try(  # noqa: PLR0913, PLR0917 - fields
+    number: int, change: str, command: str, status: str, decision: str, checks: tuple[Check, ...], bench: Bench | None,
     **facts: object,
 ) -> Try:  # fmt: skip
-    tests = {True: "passed", False: "failed", None: "not looked"}[passed(checks)]
-    conditions = {**bench.conditions, **bench.side.parameters} if bench else git_commit()
+    tests = {True: "passed", False: "failed", None: "not looked"}[have_passed(checks)]
+    conditions = {**bench.conditions, **bench.side.parameters} if bench else read_git_commit()
     return log.Try(
-        number=number, change=" ".join(what.split()), command=command, status=status, decision=decision,
-        when=f"{datetime.now().astimezone():%Y-%m-%d %H:%M}", tests=tests, checks=tuple(one.said for one in checks),
-        conditions=conditions,
+        number=number, change=" ".join(change.split()), command=command, status=status, decision=decision,
+        when=f"{datetime.now().astimezone():%Y-%m-%d %H:%M}", tests=tests,
+        checks=tuple(check.message for check in checks), conditions=conditions,
         notes=tuple(bench_notes(bench, checks, brief=True)) if bench else (),
         **facts,  # type: ignore[arg-type]
     )  # fmt: skip
 
 
-def _wanted(setup: Setup, command: str, plan: Plan) -> Wanted:
+def _make_check_options(setup: Setup, command: str, plan: Plan) -> CheckOptions:
     files = (Path(setup.output), Path(setup.reference)) if setup.output else None
-    return Wanted(
+    return CheckOptions(
         setup.test or None, command if setup.sanitize else None, files, setup.rtol, setup.atol, plan.timeout_s
     )
 
 
-def _written(folder: Path) -> Log:
-    found = log.read(folder)
-    outputs.save(folder / log.PAGE, log.log_page(found))
-    return found
+def _write_page(folder: Path) -> Log:
+    experiment_log = log.read(folder)
+    outputs.write_output(folder / log.PAGE, log.format_log(experiment_log))
+    return experiment_log

@@ -1,1 +1,4 @@
-"""What takes work to find and several reports need, found once for a connection: steps, gaps, idle time, chains."""
+"""The facts: tables that are expensive to compute and that several reports read, such as steps, gaps and idle time.
+
+Each table is computed once per connection.
+"""

@@ -1,4 +1,4 @@
-"""Where CUDA calls were made: by the frames of their call stacks or, in a trace without any, by what is around them."""
+"""The call sites of CUDA calls: frames of their call stacks or, in a trace without call stacks, what surrounds them."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def fill(context: Context) -> None:
     run = context.runner("callers")
     run("chains")
     has_stacks = context.connection.execute("SELECT 1 FROM facts.callers LIMIT 1").fetchone()
-    # To find what is around calls takes a sort of all of them.
+    # `unframed` has to sort all calls to find the neighbors of each.
     run("framed" if has_stacks else "unframed")

@@ -1,4 +1,4 @@
-"""What a producer is given to fill its tables: `fill(context)` of the module that has its name."""
+"""What a producer gets to fill its tables: the argument of `fill(context)` in the module of its name."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.packs.step_options import AUTO, StepOptions
-from nsys_insight.paths import query
+from nsys_insight.paths import read_query
 from nsys_insight.sql.parameters import bind
-from nsys_insight.sql.rows import named_rows
+from nsys_insight.sql.rows import fetch_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -26,25 +26,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FactOptions:
-    """The options that facts depend on: how steps are found, and how long a gap is at least that is listed."""
+    """The options that facts depend on: how to find steps, and the shortest gap to list."""
 
     steps: StepOptions = AUTO
     min_gap_ns: int | None = None
 
-    def only(self, names: Collection[str]) -> FactOptions:
-        """These options, the others as if not given."""
+    def restrict_to(self, names: Collection[str]) -> FactOptions:
+        """Return these options, with the defaults for all others than `names`."""
         return FactOptions(**{name: getattr(self, name) for name in names})
 
 
-NOTHING_SAID = FactOptions()
+DEFAULT_OPTIONS = FactOptions()
 
 
 @dataclass(frozen=True)
 class Context:
-    """One trace, in whose catalog a producer runs, or all of them.
+    """The trace in whose catalog a producer runs, or all traces for a cross-rank producer.
 
-    `catalogs` are where the traces have their models, and `labels` what their files are called. `find` finds the facts
-    that a statement names and creates the views, in some catalogs.
+    Args:
+        connection: The connection to run statements on.
+        options: The options that the facts depend on.
+        catalogs: The catalogs of the traces' models.
+        labels: The labels of the traces' files.
+        sources: What the models read, trace by trace.
+        scopes: The parts of the traces that the models show.
+        find: Finds the facts and creates the views that a statement reads, in some catalogs.
     """
 
     connection: duckdb.DuckDBPyConnection
@@ -57,44 +63,48 @@ class Context:
 
     @property
     def source(self) -> Source:
-        """What the model of a single trace is over."""
+        """Return what the model of a single trace reads."""
         return self.sources[0]
 
     @property
     def scope(self) -> Scope:
-        """The part of a single trace that the model shows."""
+        """Return the part of a single trace that the model shows."""
         return self.scopes[0]
 
-    def of_trace(self, catalog: str) -> Context:
-        """The context of a single one of the traces."""
-        at = self.catalogs.index(catalog)
+    def for_trace(self, catalog: str) -> Context:
+        """Return the context of a single trace."""
+        index = self.catalogs.index(catalog)
         return replace(
-            self, catalogs=[catalog], labels=[self.labels[at]], sources=[self.sources[at]], scopes=[self.scopes[at]]
+            self,
+            catalogs=[catalog],
+            labels=[self.labels[index]],
+            sources=[self.sources[index]],
+            scopes=[self.scopes[index]],
         )
 
     def prepare(self, *statements: str) -> None:
-        """Find the facts and create the views that statements name."""
+        """Find the facts and create the views that statements read."""
         for sql in statements:
             self.find(sql, self.catalogs)
 
     def statements(self, folder: str, *names: str) -> dict[str, str]:
-        """Read statements of a folder of `queries/facts`, and prepare what they name."""
-        found = {name: query(f"facts/{folder}/{name}") for name in names}
-        self.prepare(*found.values())
-        return found
+        """Read statements from a folder of `queries/facts`, and prepare them."""
+        texts = {name: read_query(f"facts/{folder}/{name}") for name in names}
+        self.prepare(*texts.values())
+        return texts
 
     def runner(self, folder: str) -> Run:
-        """Give a function that prepares and runs statements of a folder of `queries/facts`."""
+        """Return a function that prepares and runs statements of a folder of `queries/facts`."""
 
         def run(name: str, **values: Any) -> list[Any]:
             (sql,) = self.statements(folder, name).values()
-            return named_rows(self.connection, bind(sql, values))
+            return fetch_rows(self.connection, bind(sql, values))
 
         return run
 
 
 def fill(producer: Producer, context: Context) -> None:
-    """Fill the tables of a producer, which are empty; its module is imported only here."""
+    """Fill the empty tables of a producer. The producer's module is imported only here."""
     if producer.is_statement:
         context.prepare(producer.query)
         context.connection.execute(producer.fill)

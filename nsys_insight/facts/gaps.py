@@ -1,7 +1,6 @@
-"""The longest gaps, the operations on either side of them and what the hosts did about then.
+"""The longest gaps, the operations on either side of each gap, and what the hosts did around that time.
 
-In a big SQLite export that is scanned in place, what lies around the gaps is looked up, and not searched for among all
-rows.
+In a big SQLite export that is scanned in place, the rows near the gaps are looked up instead of scanning all rows.
 """
 
 from __future__ import annotations
@@ -9,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nsys_insight.ingest import raw, row_search
-from nsys_insight.ingest.contract import contract
-from nsys_insight.ingest.sqlite_file import opened
-from nsys_insight.model.producers import producers
+from nsys_insight.ingest.expected_schema import read_expected_schema
+from nsys_insight.ingest.sqlite_file import open_read_only
+from nsys_insight.model.producers import all_producers
 from nsys_insight.sql.parameters import bind
 
 if TYPE_CHECKING:
@@ -25,60 +24,62 @@ if TYPE_CHECKING:
 
     Rows = dict[str, tuple[str, set[str]]]
 
-# More gaps are not worth looking up one by one, nor so many long calls.
-MOST = 10_000
-# An API call that lasts longer than this is found by its length, wherever it began.
+# With more gaps than this, or more long calls, a scan is faster than looking them up one by one.
+MAX_LOOKUPS = 10_000
+# API calls that last longer than this are found by their length. Shorter ones begin shortly before the gap.
 LONG_NS = 250_000
-# The operations on either side of a gap are looked for among so many rows before a time and after it, and a call among
-# so many around its correlation id. Where they are not among these, all rows are read.
-BEFORE, BEHIND, ABOUT = 20, 10, 20
+# Rows to read before and after the time of an operation, and on each side of a correlation id. If the operation or the
+# call is not among them, all rows are read.
+ROWS_BEFORE, ROWS_AFTER, ROWS_AROUND_ID = 20, 10, 20
 
 _CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
-# What the views `_gpu_work` and `_host_activity` read.
+# The columns that the views `_gpu_work` and `_host_activity` read.
 _COLUMNS = {
     "start", "end", "deviceId", "globalPid", "globalTid", "correlationId", "demangledName", "copyKind", "graphId",
     "nameId", "eventClass",
 }  # fmt: skip
-# Gaps whose operation before them, or after them, is not among those found; and operations after one whose launch call
-# is not.
-_UNPRECEDED = """
+# What a look-up has not found: the operation before a gap, the operation after it, and the launch call of the latter.
+_GAPS_WITHOUT_OPERATION_BEFORE = """
     FROM facts.listed_gaps AS g
     ANTI JOIN facts.listed_operations AS o ON o.gpu_id = g.gpu_id AND o.end_ns = g.running_end_ns"""
-_UNFOLLOWED = """
+_GAPS_WITHOUT_OPERATION_AFTER = """
     FROM facts.listed_gaps AS g
     ANTI JOIN facts.listed_operations AS o ON o.gpu_id = g.gpu_id AND o.start_ns = g.next_ns"""
-_UNLAUNCHED = """
+_OPERATIONS_WITHOUT_CALL = """
     FROM facts.listed_operations AS o
     SEMI JOIN facts.listed_gaps AS g ON g.gpu_id = o.gpu_id AND g.next_ns = o.start_ns
     ANTI JOIN facts.listed_activity AS a ON a.process_id = o.process_id AND a.correlation_id = o.correlation_id"""
 
 
 def fill(context: Context) -> None:
-    """Fill `facts.listed_gaps`, and `listed_operations`, `listed_activity` and `listed_copies`, what is around them.
+    """Fill `facts.listed_gaps`, and what is around the gaps: `listed_operations`, `_activity` and `_copies`.
 
-    Gaps are listed from `options.min_gap_ns` on; None is for the 1,000 longest.
+    Gaps are listed from a length of `options.min_gap_ns` on; None means the 1,000 longest gaps.
     """
     connection, source, min_gap_ns = context.connection, context.source, context.options.min_gap_ns
     statements = context.statements("gaps", "longest" if min_gap_ns is None else "at_least", "operations", "activity")
-    chosen, operations, activity = statements.values()
-    connection.execute(bind(chosen, {"min_gap_ns": min_gap_ns}))
-    gaps = connection.execute("SELECT start_ns, next_ns FROM facts.listed_gaps").fetchmany(MOST + 1)
+    list_gaps, operations, activity = statements.values()
+    connection.execute(bind(list_gaps, {"min_gap_ns": min_gap_ns}))
+    gaps = connection.execute("SELECT start_ns, next_ns FROM facts.listed_gaps").fetchmany(MAX_LOOKUPS + 1)
     lookup = None
-    if source.export is not None and source.extents and len(gaps) <= MOST:
+    if source.export is not None and source.time_bounds and len(gaps) <= MAX_LOOKUPS:
         lookup = _Lookup(connection, source, source.export, context.scope, gaps)
-    if not (lookup and lookup.finds_operations(operations)):
+    if not (lookup and lookup.fill_operations(operations)):
         connection.execute(operations)
-    if lookup and lookup.finds_activity(activity):
-        blocking = producers()["blocking_copies"].query
-        context.prepare(blocking)
-        lookup.fill_copies(blocking)
+    if lookup and lookup.fill_activity(activity):
+        copies_query = all_producers()["blocking_copies"].query
+        context.prepare(copies_query)
+        lookup.fill_copies(copies_query)
     else:
         connection.execute(activity)
         context.runner("gaps")("copies")
 
 
 class _Lookup:
-    """Fills the tables about the gaps from rows near them; leaves one empty, and says so, where they are not all."""
+    """Fills the tables around the gaps from the rows near these.
+
+    A table for which these rows do not suffice is left empty, and the method returns False.
+    """
 
     def __init__(
         self,
@@ -88,82 +89,87 @@ class _Lookup:
         scope: Scope,
         gaps: Sequence[tuple[int, int]],
     ) -> None:
-        """`gaps` are when each begins, and when the operation after it starts."""
+        """Take the gaps: for each, its start and the start of the operation after it."""
         self.connection, self.source, self.export, self.scope, self.gaps = connection, source, export, scope, gaps
         self.calls: Rows = {}
 
-    def finds_operations(self, statement: str) -> bool:
-        """Look around where the operation after each gap starts and, if need be, where the gap began."""
+    def fill_operations(self, statement: str) -> bool:
+        """Read operations near the end of each gap and, if necessary, near its start. Return whether all are there."""
 
-        def look(times: Sequence[int]) -> None:
-            found = {}
-            for table, rows in tables.items():
-                spans = [(place - BEFORE, place + BEHIND) for place in map(rows.place, times)]
-                found[table] = self._rows(table, spans)
-            self._fill("facts.listed_operations", statement, found)
+        def look_up(times: Sequence[int]) -> None:
+            rows_by_table = {}
+            for table, table_rows in tables.items():
+                spans = [(row - ROWS_BEFORE, row + ROWS_AFTER) for row in map(table_rows.find_row, times)]
+                rows_by_table[table] = self._store_near_rows(table, spans)
+            self._fill("facts.listed_operations", statement, rows_by_table)
 
-        with opened(self.export.file) as database:
-            work = self.source.extents.keys() & set(raw.WHOLE) - {_CALLS}
+        with open_read_only(self.export.file) as database:
+            work = self.source.time_bounds.keys() & set(raw.UNSCOPED_TABLES) - {_CALLS}
             tables = {table: row_search.Rows(database, table) for table in work}
             times = [next_ns for _, next_ns in self.gaps]
-            look(times)
-            if missing := self._column(f"SELECT DISTINCT running_end_ns {_UNPRECEDED}"):
-                look(times + missing)
-        return self._has_all("facts.listed_operations", _UNPRECEDED, _UNFOLLOWED)
+            look_up(times)
+            if missing := self._read_column(f"SELECT DISTINCT running_end_ns {_GAPS_WITHOUT_OPERATION_BEFORE}"):
+                look_up(times + missing)
+        return self._has_all("facts.listed_operations", _GAPS_WITHOUT_OPERATION_BEFORE, _GAPS_WITHOUT_OPERATION_AFTER)
 
-    def finds_activity(self, statement: str) -> bool:
-        """Look for calls that begin in a gap or shortly before, for long ones, and by their ids for launch calls."""
-        if _CALLS not in self.source.extents or raw.has_repeats(self.connection, self.source):
+    def fill_activity(self, statement: str) -> bool:
+        """Read the calls that begin in a gap or shortly before it, long calls, and by their ids the launch calls.
+
+        Return whether all launch calls are there.
+        """
+        if _CALLS not in self.source.time_bounds or raw.has_repeated_ids(self.connection, self.source):
             return False
-        long = self._column(
+        long_calls = self._read_column(
             f"""SELECT DISTINCT c.start
                 FROM (SELECT start, "end" FROM {self.source.relations[_CALLS]} WHERE "end" - start >= {LONG_NS}) AS c
                 JOIN facts.listed_gaps AS g ON c.start < g.end_ns AND c."end" > g.start_ns
-                LIMIT {MOST + 1}"""
+                LIMIT {MAX_LOOKUPS + 1}"""
         )
-        if len(long) > MOST:
+        if len(long_calls) > MAX_LOOKUPS:
             return False
 
-        def look() -> None:
-            self.calls = {_CALLS: self._rows(_CALLS, spans)}
+        def look_up() -> None:
+            self.calls = {_CALLS: self._store_near_rows(_CALLS, spans)}
             self._fill("facts.listed_activity", statement, self.calls)
 
-        with opened(self.export.file) as database:
+        with open_read_only(self.export.file) as database:
             rows = row_search.Rows(database, _CALLS)
-            spans = [(rows.place(start_ns - LONG_NS), rows.place(next_ns + 1)) for start_ns, next_ns in self.gaps]
-            spans += [(rows.place(start_ns), rows.place(start_ns + 1)) for start_ns in long]
-            look()
-            if missing := self._column(
-                f"SELECT DISTINCT correlation_id {_UNLAUNCHED} WHERE correlation_id IS NOT NULL"
+            spans = [(rows.find_row(start_ns - LONG_NS), rows.find_row(next_ns + 1)) for start_ns, next_ns in self.gaps]
+            spans += [(rows.find_row(start_ns), rows.find_row(start_ns + 1)) for start_ns in long_calls]
+            look_up()
+            if missing := self._read_column(
+                f"SELECT DISTINCT correlation_id {_OPERATIONS_WITHOUT_CALL} WHERE correlation_id IS NOT NULL"
             ):
                 ids = row_search.Rows(database, _CALLS, "correlationId")
-                spans += [(place - ABOUT, place + ABOUT) for place in map(ids.place, missing)]
-                look()
-        return self._has_all("facts.listed_activity", _UNLAUNCHED)
+                spans += [(row - ROWS_AROUND_ID, row + ROWS_AROUND_ID) for row in map(ids.find_row, missing)]
+                look_up()
+        return self._has_all("facts.listed_activity", _OPERATIONS_WITHOUT_CALL)
 
-    def fill_copies(self, blocking: str) -> None:
-        """List which of the calls found return only when their copy is done, by the query that says so of all calls."""
+    def fill_copies(self, copies_query: str) -> None:
+        """List the calls, among those found, that return only when their copy is done."""
         self._fill(
             "facts.listed_copies",
-            f"INSERT INTO facts.listed_copies BY NAME SELECT DISTINCT process_id, correlation_id FROM ({blocking})",
+            f"INSERT INTO facts.listed_copies BY NAME SELECT DISTINCT process_id, correlation_id FROM ({copies_query})",
             self.calls,
         )
 
-    def _rows(self, table: str, spans: row_search.Spans) -> tuple[str, set[str]]:
+    def _store_near_rows(self, table: str, spans: row_search.Spans) -> tuple[str, set[str]]:
+        """Store the rows of some spans in a table. Return its name and its columns."""
         columns = self.source.columns[table] & _COLUMNS
-        types = {name: kind for name, kind in contract()[table].items() if name in columns}
-        return row_search.keep(self.connection, self.export.catalog, table, types, spans), columns
+        types = {name: kind for name, kind in read_expected_schema()[table].items() if name in columns}
+        return row_search.copy_rows(self.connection, self.export.catalog, table, types, spans), columns
 
     def _fill(self, table: str, statement: str, rows: Rows) -> None:
         self.connection.execute(f"DELETE FROM {table}")
-        with raw.reading_only(self.connection, self.source, self.scope, rows):
+        with raw.replace_unscoped_rows(self.connection, self.source, self.scope, rows):
             self.connection.execute(statement)
 
-    def _has_all(self, table: str, *lacking: str) -> bool:
-        if not any(self._column(f"SELECT count(*) {each}")[0] for each in lacking):
+    def _has_all(self, table: str, *missing_rows: str) -> bool:
+        """Return whether none of these FROM clauses has rows; if one has, empty the table."""
+        if not any(self._read_column(f"SELECT count(*) {from_clause}")[0] for from_clause in missing_rows):
             return True
         self.connection.execute(f"DELETE FROM {table}")
         return False
 
-    def _column(self, sql: str) -> list[int]:
+    def _read_column(self, sql: str) -> list[int]:
         return [value for (value,) in self.connection.execute(sql).fetchall()]

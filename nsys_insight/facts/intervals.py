@@ -1,4 +1,4 @@
-"""Intervals on one timeline, as NumPy arrays: what two sets of them share, and what one has and another lacks."""
+"""Intervals on one timeline, as NumPy arrays: the intersection and the difference of two sets."""
 
 from __future__ import annotations
 
@@ -11,58 +11,62 @@ if TYPE_CHECKING:
 
 
 class Intervals(NamedTuple):
-    """Disjoint intervals in order, each with the number of what it is a part of."""
+    """Disjoint intervals in order of time. `owner` is the index of the element that an interval is a part of."""
 
     start: Ints
     end: Ints
-    of: Ints
+    owner: Ints
 
     @classmethod
-    def outermost(cls, start: Ints, end: Ints) -> Self:
-        """Put intervals in order; of one that overlaps those before it, what is after their ends is left."""
+    def make_disjoint(cls, start: Ints, end: Ints) -> Self:
+        """Sort intervals, and cut from each one what earlier intervals cover."""
         import numpy as np
 
         order = np.argsort(start, kind="stable")
-        if (np.diff(start[order]) == 0).any():  # two keys take five times as long
+        if (np.diff(start[order]) == 0).any():  # a sort by two keys takes five times as long
             order = np.lexsort((-end, start))
         start, end = start[order], end[order]
-        if (end > start).all() and (start[1:] >= end[:-1]).all():  # most often, and the rest takes three times as long
+        # Usually nothing overlaps. The rest takes three times as long.
+        if (end > start).all() and (start[1:] >= end[:-1]).all():
             return cls(start, end, order)
         start[1:] = np.maximum(start[1:], np.maximum.accumulate(end)[:-1])
-        kept = end > start
-        return cls(start[kept], end[kept], order[kept])
+        has_length = end > start
+        return cls(start[has_length], end[has_length], order[has_length])
 
-    def shared(self, other: Intervals) -> tuple[Self, Ints]:
-        """Cut these, which may overlap, to another set: the parts, and for each which of the others it lies in."""
+    def intersect(self, other: Intervals) -> tuple[Self, Ints]:
+        """Cut these intervals, which may overlap, to another set.
+
+        Return the pieces, and for each piece the owner of the other set's interval that it lies in.
+        """
         import numpy as np
 
         first = np.searchsorted(other.end, self.start, side="right")
         count = np.maximum(np.searchsorted(other.start, self.end) - first, 0)
         count[self.end <= self.start] = 0
-        mine = np.repeat(np.arange(len(count)), count)
-        theirs = np.arange(len(mine)) - np.repeat(np.cumsum(count) - count - first, count)
-        start = np.maximum(self.start[mine], other.start[theirs])
-        end = np.minimum(self.end[mine], other.end[theirs])
-        return type(self)(start, end, self.of[mine]), other.of[theirs]
+        own_index = np.repeat(np.arange(len(count)), count)
+        other_index = np.arange(len(own_index)) - np.repeat(np.cumsum(count) - count - first, count)
+        start = np.maximum(self.start[own_index], other.start[other_index])
+        end = np.minimum(self.end[own_index], other.end[other_index])
+        return type(self)(start, end, self.owner[own_index]), other.owner[other_index]
 
-    def without(self, other: Intervals) -> Self:
-        """Cut another set out of these."""
+    def subtract(self, other: Intervals) -> Self:
+        """Cut another set out of these intervals."""
         import numpy as np
 
         limits = np.iinfo(np.int64)
         between = Intervals(
-            np.concatenate(([limits.min], other.end)), np.concatenate((other.start, [limits.max])), other.of[:0]
+            np.concatenate(([limits.min], other.end)), np.concatenate((other.start, [limits.max])), other.owner[:0]
         )
-        between = between._replace(of=np.arange(len(between.start)))
-        kept = between.end > between.start
-        parts, _ = self.shared(Intervals(*(values[kept] for values in between)))
-        return parts
+        between = between._replace(owner=np.arange(len(between.start)))
+        has_length = between.end > between.start
+        pieces, _ = self.intersect(Intervals(*(values[has_length] for values in between)))
+        return pieces
 
 
 class Tracks(NamedTuple):
-    """Threads one after the other on a concatenated timeline: what is looked up in each is looked up in all at once.
+    """Threads laid one after the other on a concatenated timeline, so that one search covers all threads.
 
-    The time of a thread from `from_ns` to `to_ns` plus `shift_ns` is its position on the timeline, from 0 on.
+    The position of a time between `from_ns` and `to_ns` is the time plus `shift_ns`. Positions begin at 0.
     """
 
     thread: Ints
@@ -71,35 +75,39 @@ class Tracks(NamedTuple):
     shift_ns: Ints
 
     @classmethod
-    def around(cls, thread: Ints, start: Ints, end: Ints) -> Self:
+    def lay_out(cls, thread: Ints, start: Ints, end: Ints) -> Self:
         """Lay out the threads of some intervals, each from its first start to its last end."""
         import numpy as np
 
         order = np.argsort(thread, kind="stable")
-        threads, begins = np.unique(thread[order], return_index=True)
-        first, last = np.minimum.reduceat(start[order], begins), np.maximum.reduceat(end[order], begins)
-        widths = last - first + 1
-        return cls(threads, first, last, np.cumsum(widths) - widths - first)
+        threads, first_indices = np.unique(thread[order], return_index=True)
+        from_ns = np.minimum.reduceat(start[order], first_indices)
+        to_ns = np.maximum.reduceat(end[order], first_indices)
+        widths = to_ns - from_ns + 1
+        return cls(threads, from_ns, to_ns, np.cumsum(widths) - widths - from_ns)
 
-    def shift_of(self, thread: Ints) -> Ints:
-        """Give the offset from times on these threads, which all have a track, to positions on the timeline."""
+    def find_shift(self, thread: Ints) -> Ints:
+        """Return the shift of each of these threads, which all have a track."""
         import numpy as np
 
         shift: Ints = self.shift_ns[np.searchsorted(self.thread, thread)]
         return shift
 
-    def place(self, thread: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
-        """Give the positions of intervals of threads, as far as they overlap a track; and which of the intervals do."""
+    def project(self, thread: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
+        """Cut intervals of threads to the tracks.
+
+        Return the start and end positions of those that overlap a track, and their indices.
+        """
         import numpy as np
 
-        if len(self.thread) == 1:  # most often: then nothing is to be looked up
+        if len(self.thread) == 1:  # the usual case needs no search
             track = np.zeros(1, dtype=np.int64)
         else:
             track = np.minimum(np.searchsorted(self.thread, thread), len(self.thread) - 1)
-        meets = (
+        overlaps = (
             (thread == self.thread[track]) & (end > start) & (end > self.from_ns[track]) & (start < self.to_ns[track])
         )
-        (placed,) = np.nonzero(meets)
-        track = track if len(self.thread) == 1 else track[placed]
-        first, last, shift = self.from_ns[track], self.to_ns[track], self.shift_ns[track]
-        return np.maximum(start[placed], first) + shift, np.minimum(end[placed], last) + shift, placed
+        (indices,) = np.nonzero(overlaps)
+        track = track if len(self.thread) == 1 else track[indices]
+        from_ns, to_ns, shift = self.from_ns[track], self.to_ns[track], self.shift_ns[track]
+        return np.maximum(start[indices], from_ns) + shift, np.minimum(end[indices], to_ns) + shift, indices

@@ -1,8 +1,8 @@
-"""The kernels of NCCL in a trace, each with the communicator and the message size of the call that launched it.
+"""The NCCL kernels in a trace, each with the communicator and the message size of the call that launched it.
 
 NCCL describes its calls in the payloads of its NVTX ranges. A payload is a header of 32 bytes (domain, schema, size of
-the payload, all it takes; little-endian) and a struct, whose fields NVTX_PAYLOAD_SCHEMA_ENTRIES places. NCCL names them
-in its src/include/nvtx_payload_schemas.h.
+the payload, total size; little-endian) and a struct. NVTX_PAYLOAD_SCHEMA_ENTRIES has the offsets of its fields. NCCL
+names the fields in its src/include/nvtx_payload_schemas.h.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import struct
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nsys_insight.sql.rows import insert, named, named_rows
+from nsys_insight.sql.rows import fetch_rows, insert_rows, name_cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
     from nsys_insight.facts.context import Context
 
-    Call = tuple[int, str, "Payload"]  # when, its name, what it says
+    Call = tuple[int, str, "Payload"]  # the start, the name, the payload
 
 _SEND = "ncclSend"
 _COLUMNS = ("process_id", "device_id", "gpu_id", "stream_id", "start_ns", "end_ns", "name_id")
 _HEADER = struct.Struct("<QQQQ")
-# The fields that are read, as NCCL calls them, and what they are in C.
+# The fields to read by NCCL's names, each with our name and its C type.
 _FIELDS = {
     "NCCL communicator ID": ("communicator", struct.Struct("<Q")),
     "Message size [bytes]": ("bytes", struct.Struct("<Q")),
@@ -33,17 +33,17 @@ _FIELDS = {
     "No. of ranks": ("ranks", struct.Struct("<i")),
     "Peer rank": ("peer", struct.Struct("<i")),
 }
-# No message is larger: a field that says so is none.
-_MOST_BYTES = 1 << 50
-# NCCL hashes what identifies a communicator, so no other one is 0.
+# No message is larger. A field with a larger value is invalid.
+_MAX_BYTES = 1 << 50
+# The id of a communicator is a hash. 0 means no communicator.
 _NO_COMMUNICATOR = 0
 
-# (domain, schema, size of the payload, name of a field, its place)
+# (domain, schema, size of the payload, name of a field, its offset)
 SchemaRow = tuple[int | None, int, int | None, str | None, int | None]
 
 
 class Payload(NamedTuple):
-    """What a payload says; None where it does not."""
+    """The fields of a payload; None for a field that it does not have."""
 
     communicator: int | None = None
     bytes: int | None = None
@@ -56,38 +56,38 @@ class Schemas:
     """The layouts of payloads in one trace."""
 
     def __init__(self, rows: Iterable[SchemaRow]) -> None:
-        """Take the fields that are known; a schema that is laid out in two ways is none."""
-        self._size: dict[int, set[int]] = {}
-        places: dict[tuple[int, str], set[int]] = {}
-        for _, schema, size, name, place in rows:
+        """Take the known fields. A field with two different offsets in its schema is ignored."""
+        self._sizes: dict[int, set[int]] = {}
+        offsets: dict[tuple[int, str], set[int]] = {}
+        for _, schema, size, name, offset in rows:
             if size is not None:
-                self._size.setdefault(schema, set()).add(size)
-            if name in _FIELDS and place is not None:
-                places.setdefault((schema, name), set()).add(place)
-        self._places = {key: min(found) for key, found in places.items() if len(found) == 1}
+                self._sizes.setdefault(schema, set()).add(size)
+            if name in _FIELDS and offset is not None:
+                offsets.setdefault((schema, name), set()).add(offset)
+        self._offsets = {key: min(values) for key, values in offsets.items() if len(values) == 1}
 
     def __bool__(self) -> bool:
-        """Whether there is any layout to read by."""
-        return bool(self._places)
+        """Return whether any known field has an offset."""
+        return bool(self._offsets)
 
     def read(self, data: bytes) -> Payload:
-        """Read an event's payload; nothing is said by one that is not as its schema has it."""
-        data = _binary(data)
+        """Read an event's payload. A payload that does not match its schema has no fields."""
+        data = _decode_hex(data)
         if len(data) < _HEADER.size:
             return Payload()
         _, schema, size, _ = _HEADER.unpack_from(data)
-        if len(data) < _HEADER.size + size or self._size.get(schema, {size}) != {size}:
+        if len(data) < _HEADER.size + size or self._sizes.get(schema, {size}) != {size}:
             return Payload()
-        found: dict[str, int] = {}
-        for name, (field, kind) in _FIELDS.items():
-            place = self._places.get((schema, name))
-            if place is not None and place + kind.size <= size:
-                (found[field],) = kind.unpack_from(data, _HEADER.size + place)
-        if found.get("bytes", 0) > _MOST_BYTES:
-            del found["bytes"]
-        if found.get("communicator") == _NO_COMMUNICATOR:
-            del found["communicator"]
-        return Payload(**found)
+        fields: dict[str, int] = {}
+        for name, (field, c_type) in _FIELDS.items():
+            offset = self._offsets.get((schema, name))
+            if offset is not None and offset + c_type.size <= size:
+                (fields[field],) = c_type.unpack_from(data, _HEADER.size + offset)
+        if fields.get("bytes", 0) > _MAX_BYTES:
+            del fields["bytes"]
+        if fields.get("communicator") == _NO_COMMUNICATOR:
+            del fields["communicator"]
+        return Payload(**fields)
 
 
 def fill(context: Context) -> None:
@@ -95,11 +95,15 @@ def fill(context: Context) -> None:
     connection = context.connection
     statements = context.statements("nccl", "schemas", "payloads", "kernels")
     schemas = Schemas(connection.execute(statements["schemas"]).fetchall())
-    said = list(_described(connection, statements["payloads"], schemas)) if schemas else []
-    kernels = context.runner("nccl")("launched") if said else named_rows(connection, statements["kernels"])
-    own = _calls(kernels, said) if said else {}
-    called = {at: found for at, calls in own.items() if (found := _called(kernels[at], calls))}
-    insert(
+    events = list(_read_events(connection, statements["payloads"], schemas)) if schemas else []
+    kernels = context.runner("nccl")("launched") if events else fetch_rows(connection, statements["kernels"])
+    calls_by_kernel = _match_calls(kernels, events) if events else {}
+    descriptions = {
+        index: description
+        for index, calls in calls_by_kernel.items()
+        if (description := _describe(kernels[index], calls))
+    }
+    insert_rows(
         connection,
         "facts.nccl_kernels",
         (
@@ -108,102 +112,103 @@ def fill(context: Context) -> None:
                 "operation": kernel.operation,
                 "communicator": None,
                 "bytes": None,
-                **called.get(at, {}),
+                **descriptions.get(index, {}),
             }
-            for at, kernel in enumerate(kernels)
+            for index, kernel in enumerate(kernels)
         ),
     )
-    insert(
+    insert_rows(
         connection,
         "facts.nccl_messages",
         (
             {
-                **{name: getattr(kernels[at], name) for name in _COLUMNS[:3]}, "start_ns": kernels[at].start_ns,
-                "communicator": called[at]["communicator"], "is_send": name == _SEND, "peer": payload.peer,
-                "bytes": payload.bytes, "place": place,
+                **{name: getattr(kernels[index], name) for name in _COLUMNS[:3]}, "start_ns": kernels[index].start_ns,
+                "communicator": descriptions[index]["communicator"], "is_send": name == _SEND, "peer": payload.peer,
+                "bytes": payload.bytes, "place": position,
             }
-            for at in sorted(called, key=lambda at: kernels[at].start_ns)
-            if kernels[at].operation == "SendRecv"
-            for place, (_, name, payload) in enumerate(own[at])
+            for index in sorted(descriptions, key=lambda index: kernels[index].start_ns)
+            if kernels[index].operation == "SendRecv"
+            for position, (_, name, payload) in enumerate(calls_by_kernel[index])
             if payload.peer is not None
         ),
     )  # fmt: skip
-    insert(
+    insert_rows(
         connection,
         "facts.nccl_ranks",
         (
             {
                 "process_id": event.process_id, "thread_id": event.thread_id, "start_ns": event.start_ns,
-                "end_ns": event.end_ns, "communicator": _id(payload.communicator), "rank": payload.rank,
+                "end_ns": event.end_ns, "communicator": _format_id(payload.communicator), "rank": payload.rank,
                 "ranks": payload.ranks,
             }
-            for event, payload in said
+            for event, payload in events
             if payload.rank is not None and payload.ranks is not None
         ),
     )  # fmt: skip
 
 
-def _described(
+def _read_events(
     connection: duckdb.DuckDBPyConnection, statement: str, schemas: Schemas
 ) -> Iterator[tuple[Any, Payload]]:
-    """The NVTX ranges of NCCL with their payloads, thread by thread in order of time."""
+    """Read NCCL's NVTX ranges with their payloads, thread by thread in order of time."""
     cursor = connection.execute(statement)
     names = [column[0] for column in cursor.description or ()]
     while rows := cursor.fetchmany(50_000):
-        for event in named(names, rows):
+        for event in name_cells(names, rows):
             yield event, schemas.read(event.binaryData)
 
 
-def _calls(kernels: Sequence[Any], said: Sequence[tuple[Any, Payload]]) -> dict[int, list[Call]]:
-    """Tell which calls each kernel runs: those on its thread since the kernel before it, up to its launch."""
-    calls: dict[tuple[int, int], list[Call]] = {}
-    for event, payload in said:
+def _match_calls(kernels: Sequence[Any], events: Sequence[tuple[Any, Payload]]) -> dict[int, list[Call]]:
+    """Return the calls that each kernel runs: those on its thread since the kernel before it, up to its launch."""
+    calls_by_thread: dict[tuple[int, int], list[Call]] = {}
+    for event, payload in events:
         if payload.bytes is not None:
-            calls.setdefault((event.process_id, event.thread_id), []).append((event.start_ns, event.name, payload))
-    order = sorted(
-        (kernel.process_id, kernel.thread_id, kernel.called_ns, at)
-        for at, kernel in enumerate(kernels)
+            calls = calls_by_thread.setdefault((event.process_id, event.thread_id), [])
+            calls.append((event.start_ns, event.name, payload))
+    launches = sorted(
+        (kernel.process_id, kernel.thread_id, kernel.called_ns, index)
+        for index, kernel in enumerate(kernels)
         if kernel.thread_id is not None and kernel.called_ns is not None
     )
-    found: dict[int, list[Call]] = {}
-    for (process, thread), launched in groupby(order, key=lambda row: row[:2]):
-        waiting = iter(calls.get((process, thread), ()))
-        following = next(waiting, None)
-        for _, _, called_ns, at in launched:
-            found[at] = own = []
-            while following is not None and following[0] <= called_ns:
-                own.append(following)
-                following = next(waiting, None)
-    return found
+    calls_by_kernel: dict[int, list[Call]] = {}
+    for (process, thread), thread_launches in groupby(launches, key=lambda row: row[:2]):
+        remaining_calls = iter(calls_by_thread.get((process, thread), ()))
+        next_call = next(remaining_calls, None)
+        for _, _, launch_ns, index in thread_launches:
+            calls_by_kernel[index] = kernel_calls = []
+            while next_call is not None and next_call[0] <= launch_ns:
+                kernel_calls.append(next_call)
+                next_call = next(remaining_calls, None)
+    return calls_by_kernel
 
 
-def _called(kernel: Any, own: Sequence[Call]) -> dict[str, Any] | None:
-    """Tell what a kernel is that runs these calls; None where that is not known.
+def _describe(kernel: Any, calls: Sequence[Call]) -> dict[str, Any] | None:
+    """Return the communicator, size and operation of a kernel that runs these calls; None if they are ambiguous.
 
-    Within ncclGroupStart and ncclGroupEnd several calls become one kernel for each communicator. Their sizes are added
-    up where there is but one communicator; with several, it is not known which kernel is whose.
+    Within ncclGroupStart and ncclGroupEnd, several calls become one kernel per communicator. With one communicator,
+    their sizes are summed. With several, the trace does not show which kernel belongs to which communicator.
     """
-    communicators = {payload.communicator for _, _, payload in own}
+    communicators = {payload.communicator for _, _, payload in calls}
     if len(communicators) != 1 or None in communicators:
         return None
     return {
-        "communicator": _id(*communicators),
-        "bytes": sum(payload.bytes or 0 for _, _, payload in own),
-        "operation": kernel.operation or _operation({name for _, name, _ in own}),
+        "communicator": _format_id(*communicators),
+        "bytes": sum(payload.bytes or 0 for _, _, payload in calls),
+        "operation": kernel.operation or _operation_of({name for _, name, _ in calls}),
     }
 
 
-def _operation(names: set[str]) -> str | None:
-    """What a kernel does that can do anything: what all its calls are named."""
+def _operation_of(names: set[str]) -> str | None:
+    """Return the operation of a generic kernel, from the common name of its calls."""
     return min(names).removeprefix("nccl") if len(names) == 1 else None
 
 
-def _id(communicator: int | None) -> str | None:
+def _format_id(communicator: int | None) -> str | None:
     return None if communicator is None else f"{communicator:016x}"
 
 
-def _binary(data: bytes) -> bytes:
-    """Some exports have the bytes themselves, others write them in hexadecimal."""
+def _decode_hex(data: bytes) -> bytes:
+    """Decode a payload that an export wrote in hexadecimal. Other exports have the bytes themselves."""
     try:
         return bytes.fromhex(data.decode("ascii")) if len(data) >= 2 * _HEADER.size else data
     except ValueError:

@@ -11,21 +11,21 @@ if TYPE_CHECKING:
 
 
 def fill(context: Context) -> None:
-    """Fill the tables of `queries/facts/phases/tables.sql`; what steps hold is counted as that of other steps is."""
-    of_steps, run = context.runner("steps"), context.runner("phases")
-    busiest = of_steps("busiest")
+    """Fill the tables of `queries/facts/phases/tables.sql`, with the statements that also count other steps' work."""
+    run_steps, run = context.runner("steps"), context.runner("phases")
+    busiest = run_steps("busiest")
     threads = run("threads", process=busiest[0].process_id) if busiest else []
     if not threads:
         return
     process, thread = busiest[0].process_id, threads[0].thread_id
     operations.find(context, process)
     run("units", process=process, thread=thread)
-    of_steps("range_pieces", process=process, thread=thread)
-    run("known")
-    of_steps("totals", process=process)
+    run_steps("range_pieces", process=process, thread=thread, by_period=False)
+    run("pieces")
+    run_steps("totals", process=process)
     run("steps", process=process, thread=thread)
     run("requests", process=process)
     context.connection.execute("DROP VIEW internal.step_owned; DROP VIEW internal.step_hosts")
     names = ("ranges", "pieces", "counted", "calls", "waits", "work", "busy", "totals")
-    for table in (*(f"step_{name}" for name in names), "phase_pieces", "phase_known"):
+    for table in (*(f"step_{name}" for name in names), "phase_pieces"):
         context.connection.execute(f"DROP TABLE internal.{table}")

@@ -1,6 +1,6 @@
-"""Which rank is which: by NCCL, by the launcher, by the names of the files, or else in order.
+"""The rank of each process: from NCCL, the launcher or the names of the files, or else numbered in order.
 
-This is what is known of the ranks in each trace before any are compared.
+The ranks of each trace are read here, before any are compared across traces.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nsys_insight.facts.ranks import rank
-from nsys_insight.ingest import several
-from nsys_insight.sql.rows import insert, named_rows
+from nsys_insight.facts.ranks.rank import build_ranks
+from nsys_insight.ingest.catalogs import use_catalog
+from nsys_insight.sql.rows import fetch_rows, insert_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,159 +20,179 @@ if TYPE_CHECKING:
     from nsys_insight.facts.context import Context
     from nsys_insight.facts.ranks.rank import Rank
 
-_NAMED = re.compile(r"(?:rank|proc|pe)[-_.]?(\d{1,6})", re.IGNORECASE)
-_RANK = ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK")
-_WORLD = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "PMI_SIZE")
+_RANK_IN_NAME = re.compile(r"(?:rank|proc|pe)[-_.]?(\d{1,6})", re.IGNORECASE)
+_RANK_VARIABLES = ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK")
+_WORLD_SIZE_VARIABLES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "PMI_SIZE")
 
 
-class Numbered(NamedTuple):
-    """The number of each rank, who says so, and how many ranks there are in the run, where that is known.
+class RankNumbering(NamedTuple):
+    """The numbers of the ranks, and where they come from.
 
-    `silent` has, by trace, the numbers of ranks that ran nothing of NCCL. `doubled` are traces that say that they are
-    the same rank, with the number: then all are numbered in order.
+    Args:
+        numbers: The number of each rank.
+        source: NCCL, the launcher, the files' names, or order.
+        world_size: The number of ranks in the run; None if it is unknown.
+        ranks_without_nccl: The numbers of ranks that ran no NCCL kernels, by trace.
+        duplicate: A number that several traces claim, with the labels of these. Then all ranks are numbered in order.
     """
 
     numbers: list[int]
-    by: str
-    world: int | None = None
-    silent: Mapping[int, int] = MappingProxyType({})
-    doubled: tuple[int, list[str]] | None = None
+    source: str
+    world_size: int | None = None
+    ranks_without_nccl: Mapping[int, int] = MappingProxyType({})
+    duplicate: tuple[int, list[str]] | None = None
 
     @property
     def missing(self) -> list[int]:
-        """The ranks that are not among them, as far as is known: of those that are numbered by name, the lower ones."""
-        there = {*self.numbers, *self.silent.values()}
-        known = self.world if self.world is not None else max(there, default=-1) + 1
-        return [] if self.by == "order" else sorted(set(range(known)) - there)
+        """Return the ranks without a trace, as far as is known. If the world size is unknown, only lower numbers."""
+        present = {*self.numbers, *self.ranks_without_nccl.values()}
+        world_size = self.world_size if self.world_size is not None else max(present, default=-1) + 1
+        return [] if self.source == "order" else sorted(set(range(world_size)) - present)
 
 
-class Known(NamedTuple):
-    """The ranks, when each trace began by its host's clock, which rank is which, and traces that are another's copy."""
+class RanksOfTraces(NamedTuple):
+    """The ranks of all traces.
+
+    Args:
+        ranks: The ranks.
+        trace_starts: When each trace began by its host's clock; None if it is unknown.
+        numbering: The numbers of the ranks.
+        copies: Labels of traces that are copies, each with the label of the original.
+    """
 
     ranks: list[Rank]
-    began: list[int | None]
-    told: Numbered
-    alike: list[tuple[str, str]]
+    trace_starts: list[int | None]
+    numbering: RankNumbering
+    copies: list[tuple[str, str]]
 
 
 def fill(context: Context) -> None:
     """Fill `facts.rank_numbers`."""
-    ranks, _, told, _ = known(context)
+    ranks, _, numbering, _ = read_ranks(context)
     labels = context.labels
     rows: list[dict[str, Any]] = [
-        {"trace": labels[one.trace], "process_id": one.process_id, "device_id": one.device_id, "rank": number}
-        for one, number in zip(ranks, told.numbers, strict=True)
+        {"trace": labels[rank.trace], "process_id": rank.process_id, "device_id": rank.device_id, "rank": number}
+        for rank, number in zip(ranks, numbering.numbers, strict=True)
     ]
     rows += [
         {"trace": labels[trace], "process_id": None, "device_id": None, "rank": number}
-        for trace, number in told.silent.items()
+        for trace, number in numbering.ranks_without_nccl.items()
     ]
-    insert(context.connection, "facts.rank_numbers", [{**row, "told_by": told.by} for row in rows])
+    insert_rows(context.connection, "facts.rank_numbers", [{**row, "told_by": numbering.source} for row in rows])
 
 
-def known(context: Context) -> Known:
-    """Read the ranks of all traces; a trace that holds what another one does is left out."""
+def read_ranks(context: Context) -> RanksOfTraces:
+    """Read the ranks of all traces, except traces that are copies of another one."""
     connection, labels = context.connection, context.labels
     statements = context.statements("rank_numbers", "kernels", "began", "numbers", "environment")
     ranks: list[Rank] = []
-    began: list[int | None] = []
+    trace_starts: list[int | None] = []
     by_nccl: dict[tuple[int, int], tuple[int, int]] = {}
     environments = []
-    for number, catalog in enumerate(context.catalogs):
-        with several.inside(connection, catalog):
-            ranks += rank.of_rows(number, named_rows(connection, statements["kernels"]))
-            began.append(connection.execute(statements["began"]).fetchall()[0][0])
-            for said in named_rows(connection, statements["numbers"]):
-                by_nccl[number, said.process_id] = said.rank, said.ranks
+    for trace, catalog in enumerate(context.catalogs):
+        with use_catalog(connection, catalog):
+            ranks += build_ranks(trace, fetch_rows(connection, statements["kernels"]))
+            trace_starts.append(connection.execute(statements["began"]).fetchall()[0][0])
+            for row in fetch_rows(connection, statements["numbers"]):
+                by_nccl[trace, row.process_id] = row.rank, row.ranks
             environments.append(dict(connection.execute(statements["environment"]).fetchall()))
-    copies = _copies(ranks)
-    ranks = [one for one in ranks if one.trace not in copies]
-    alike = [(labels[copy], labels[of]) for copy, of in copies.items()]
-    return Known(ranks, began, numbered(ranks, labels, by_nccl, environments, set(copies)), alike)
+    originals = _find_copies(ranks)
+    ranks = [rank for rank in ranks if rank.trace not in originals]
+    copies = [(labels[copy], labels[original]) for copy, original in originals.items()]
+    numbering = number_ranks(ranks, labels, by_nccl, environments, set(originals))
+    return RanksOfTraces(ranks, trace_starts, numbering, copies)
 
 
-def _copies(ranks: Sequence[Rank]) -> dict[int, int]:
-    """Which traces have a rank whose collectives are, to the ns, those of a rank of an earlier trace."""
-    first: dict[tuple[bytes, bytes], Rank] = {}
-    found: dict[int, int] = {}
-    for one in ranks:
-        before = first.setdefault(one.moments, one).trace
-        if before != one.trace:
-            found[one.trace] = min(found.get(one.trace, before), before)
-    return found
+def _find_copies(ranks: Sequence[Rank]) -> dict[int, int]:
+    """Return the traces that are copies, each with its original.
+
+    A copy has a rank whose collectives have, to the nanosecond, the times of a rank of an earlier trace.
+    """
+    first_ranks: dict[tuple[bytes, bytes], Rank] = {}
+    originals: dict[int, int] = {}
+    for rank in ranks:
+        earlier_trace = first_ranks.setdefault(rank.kernel_times, rank).trace
+        if earlier_trace != rank.trace:
+            originals[rank.trace] = min(originals.get(rank.trace, earlier_trace), earlier_trace)
+    return originals
 
 
-def numbered(
+def number_ranks(
     ranks: Sequence[Rank],
     labels: Sequence[str],
     by_nccl: Mapping[tuple[int, int], tuple[int, int]],
     environments: Sequence[Mapping[str, int]],
-    left_out: AbstractSet[int] = frozenset(),
-) -> Numbered:
-    """Number ranks.
+    ignored_traces: AbstractSet[int] = frozenset(),
+) -> RankNumbering:
+    """Assign a number to each rank.
 
     Args:
         ranks: The ranks, trace by trace.
-        labels: What the traces are called.
-        by_nccl: Rank and number of ranks by trace and process.
-        environments: What the launcher said in each trace.
-        left_out: The numbers of traces that count for nothing.
+        labels: The labels of the traces.
+        by_nccl: Rank and number of ranks, by trace and process.
+        environments: The launcher's environment variables in each trace.
+        ignored_traces: Traces that do not count.
     """
-    traces = [trace for trace in range(len(labels)) if trace not in left_out]
+    traces = [trace for trace in range(len(labels)) if trace not in ignored_traces]
     with_ranks = {rank.trace for rank in ranks}
-    launched = {trace: number for trace in traces for number in _of_launcher(environments[trace])}
-    in_names = {trace: number for trace in traces for number in _in_name(labels[trace])}
+    by_launcher = {trace: number for trace in traces for number in _launcher_rank(environments[trace])}
+    by_file_name = {trace: number for trace in traces for number in _rank_in_name(labels[trace])}
 
-    def silent(told: Mapping[int, int], taken: Sequence[int]) -> dict[int, int]:
-        others = {trace: number for trace, number in told.items() if trace not in with_ranks}
-        return others if _distinct([*taken, *others.values()]) else {}
+    def number_traces_without_nccl(by_trace: Mapping[int, int], used_numbers: Sequence[int]) -> dict[int, int]:
+        other_traces = {trace: number for trace, number in by_trace.items() if trace not in with_ranks}
+        return other_traces if _is_distinct([*used_numbers, *other_traces.values()]) else {}
 
-    # A single trace is no less known under another name; and what is said of a trace is said of one rank.
-    is_one_each = len(labels) > 1 and _distinct([rank.trace for rank in ranks])
-    by_trace = (("the launcher", launched), ("the files' names", in_names)) if is_one_each else ()
-    said = [by_nccl.get((rank.trace, rank.process_id)) for rank in ranks]
-    if ranks and all(said) and _distinct(found := [one[0] for one in said if one]):
-        either = next((silent(told, found) for _, told in by_trace if silent(told, found)), {})
-        return Numbered(found, "NCCL", max(one[1] for one in said if one), either)
-    for by, told in by_trace:
-        if told.keys() >= with_ranks and (ranks or told.keys() == set(traces)):
-            found = [told[rank.trace] for rank in ranks]
-            if _distinct([*found, *(told[trace] for trace in told.keys() - with_ranks)]):
-                world = _world(environments, [*told.values()]) if by == "the launcher" else None
-                return Numbered(found, by, world, silent(told, found))
-    by_gpu = _distinct([(rank.trace, rank.gpu_id) for rank in ranks])  # which launchers number as they do ranks
+    # A number for a trace identifies a rank only if each trace has one rank. The name of a single trace does not count.
+    has_single_ranks = len(labels) > 1 and _is_distinct([rank.trace for rank in ranks])
+    sources = (("the launcher", by_launcher), ("the files' names", by_file_name)) if has_single_ranks else ()
+    nccl_ranks = [by_nccl.get((rank.trace, rank.process_id)) for rank in ranks]
+    if ranks and all(nccl_ranks) and _is_distinct(numbers := [entry[0] for entry in nccl_ranks if entry]):
+        without_nccl = (number_traces_without_nccl(by_trace, numbers) for _, by_trace in sources)
+        world_size = max(entry[1] for entry in nccl_ranks if entry)
+        return RankNumbering(numbers, "NCCL", world_size, next(filter(None, without_nccl), {}))
+    for source, by_trace in sources:
+        if by_trace.keys() >= with_ranks and (ranks or by_trace.keys() == set(traces)):
+            numbers = [by_trace[rank.trace] for rank in ranks]
+            if _is_distinct([*numbers, *(by_trace[trace] for trace in by_trace.keys() - with_ranks)]):
+                is_launcher = source == "the launcher"
+                known_size = _world_size(environments, [*by_trace.values()]) if is_launcher else None
+                return RankNumbering(numbers, source, known_size, number_traces_without_nccl(by_trace, numbers))
+    # Launchers number ranks in the order of their GPUs.
+    has_own_gpus = _is_distinct([(rank.trace, rank.gpu_id) for rank in ranks])
     order = sorted(
-        (rank.trace, rank.gpu_id if by_gpu else 0, rank.process_id, rank.device_id, at) for at, rank in enumerate(ranks)
+        (rank.trace, rank.gpu_id if has_own_gpus else 0, rank.process_id, rank.device_id, index)
+        for index, rank in enumerate(ranks)
     )
-    places = {at: place for place, (*_, at) in enumerate(order)}
-    doubled = next((twice for _, told in by_trace if (twice := _doubled(told, labels))), None)
-    return Numbered([places[at] for at in range(len(ranks))], "order", doubled=doubled)
+    number_by_index = {index: number for number, (*_, index) in enumerate(order)}
+    duplicates = (_find_duplicate(by_trace, labels) for _, by_trace in sources)
+    duplicate = next(filter(None, duplicates), None)
+    return RankNumbering([number_by_index[index] for index in range(len(ranks))], "order", duplicate=duplicate)
 
 
-def _of_launcher(environment: Mapping[str, int]) -> list[int]:
-    """The rank that the launcher said."""
-    return [environment[name] for name in _RANK if name in environment][:1]
+def _launcher_rank(environment: Mapping[str, int]) -> list[int]:
+    """Return the rank that the launcher set, if it did."""
+    return [environment[name] for name in _RANK_VARIABLES if name in environment][:1]
 
 
-def _world(environments: Sequence[Mapping[str, int]], numbers: Sequence[int]) -> int | None:
-    """How many ranks the launcher said that there are."""
-    worlds = {of[name] for of in environments for name in _WORLD if name in of}
-    return max(*worlds, max(numbers) + 1) if worlds else None
+def _world_size(environments: Sequence[Mapping[str, int]], numbers: Sequence[int]) -> int | None:
+    """Return the number of ranks that the launcher set; None if it did not."""
+    sizes = {environment[name] for environment in environments for name in _WORLD_SIZE_VARIABLES if name in environment}
+    return max(*sizes, max(numbers) + 1) if sizes else None
 
 
-def _in_name(label: str) -> list[int]:
-    """The number behind the last word for a rank in a file's name."""
-    return [int(number) for number in _NAMED.findall(label)[-1:]]
+def _rank_in_name(label: str) -> list[int]:
+    """Return the number after the last word for a rank in a file's name, if there is one."""
+    return [int(number) for number in _RANK_IN_NAME.findall(label)[-1:]]
 
 
-def _doubled(told: Mapping[int, int], labels: Sequence[str]) -> tuple[int, list[str]] | None:
-    """The lowest rank that several traces say they are, with these."""
-    for number in sorted(set(told.values())):
-        whose = [labels[trace] for trace, of in told.items() if of == number]
-        if len(whose) > 1:
-            return number, whose
+def _find_duplicate(by_trace: Mapping[int, int], labels: Sequence[str]) -> tuple[int, list[str]] | None:
+    """Return the lowest rank that several traces claim, and the labels of these."""
+    for number in sorted(set(by_trace.values())):
+        traces = [labels[trace] for trace, rank in by_trace.items() if rank == number]
+        if len(traces) > 1:
+            return number, traces
     return None
 
 
-def _distinct(values: Sequence[object]) -> bool:
+def _is_distinct(values: Sequence[object]) -> bool:
     return len(set(values)) == len(values)

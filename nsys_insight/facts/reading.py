@@ -1,4 +1,4 @@
-"""Reading many rows: column by column as NumPy arrays, and where to divide them into parts."""
+"""Read many rows: as NumPy columns, and divided into batches of about equal size."""
 
 from __future__ import annotations
 
@@ -12,20 +12,26 @@ if TYPE_CHECKING:
 
 
 def read_columns(connection: duckdb.DuckDBPyConnection, sql: str) -> Columns:
-    """Read a query's result: as a relation, whose rows all threads gather, in half the time of `execute`."""
-    found: Columns = connection.sql(sql).fetchnumpy()
-    return found
+    """Read the result of a query by column.
 
-
-def cuts(connection: duckdb.DuckDBPyConnection, at: str, rows: str, most: int) -> list[int]:
-    """The values of the expression `at` over `rows`, a FROM clause, that divide them into parts of about `most` each.
-
-    They are in rising order. They are estimates, and fewer where many rows have one value.
+    It is read as a relation, whose rows all threads gather: that takes half the time of `execute`.
     """
-    ((count,),) = connection.execute(f"SELECT count(*) {rows}").fetchall()
-    parts = round(count / most)
-    if parts < 2:
+    columns: Columns = connection.sql(sql).fetchnumpy()
+    return columns
+
+
+def find_boundaries(
+    connection: duckdb.DuckDBPyConnection, expression: str, from_clause: str, batch_rows: int
+) -> list[int]:
+    """Return the values of an expression that divide rows into batches of about `batch_rows` each.
+
+    The values are estimates, in ascending order. There are fewer where many rows have the same value.
+    """
+    ((count,),) = connection.execute(f"SELECT count(*) {from_clause}").fetchall()
+    batches = round(count / batch_rows)
+    if batches < 2:
         return []
-    shares = [number / parts for number in range(1, parts)]
-    ((found,),) = connection.execute(f"SELECT approx_quantile({at}, {shares}::FLOAT[]) {rows}").fetchall()
-    return sorted(set(found or ()))
+    fractions = [number / batches for number in range(1, batches)]
+    quantiles = f"SELECT approx_quantile({expression}, {fractions}::FLOAT[]) {from_clause}"
+    ((values,),) = connection.execute(quantiles).fetchall()
+    return sorted(set(values or ()))

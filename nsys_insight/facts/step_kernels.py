@@ -1,11 +1,11 @@
-"""Which kernels the steady steps launched: found for those who ask, as it takes 0.5 s of 6.5 million."""
+"""The kernels that the steady steps launched. They are found only on request: 6.5 million kernels take 0.5 s."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from nsys_insight.facts import operations
-from nsys_insight.facts.steps import are_chosen
+from nsys_insight.facts.steps import has_chosen_steps
 
 if TYPE_CHECKING:
     from nsys_insight.facts.context import Context
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 def fill(context: Context) -> None:
     """Fill `facts.step_kernels`."""
-    of_steps, run = context.runner("steps"), context.runner("step_kernels")
-    if are_chosen(of_steps, context.options.steps):
+    run_steps, run = context.runner("steps"), context.runner("step_kernels")
+    if has_chosen_steps(run_steps, context.options.steps):
         run("chosen")
         return
-    (steady,) = of_steps("steady")
-    if not steady.count:
+    (steady_steps,) = run_steps("steady")
+    if not steady_steps.count:
         run("whole_scope")
         return
-    operations.find(context, steady.process_id)
+    operations.find(context, steady_steps.process_id)
     run("find")

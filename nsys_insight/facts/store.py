@@ -1,4 +1,4 @@
-"""The facts of a connection: which a query reads, and each found once, until it is asked for with other options."""
+"""The facts of a connection: which ones a query reads. Each is found once per set of options."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from threading import RLock, local
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight import progress
-from nsys_insight.facts.context import NOTHING_SAID, Context, fill
-from nsys_insight.facts.file import definitions
-from nsys_insight.ingest import several
-from nsys_insight.ingest.scope import WHOLE_TRACE
-from nsys_insight.model.producers import create_tables, facts_read, options_of, producer_of, producers
+from nsys_insight.facts.context import DEFAULT_OPTIONS, Context, fill
+from nsys_insight.facts.definitions import digest_definitions
+from nsys_insight.ingest.catalogs import name_catalogs, use_catalog
+from nsys_insight.ingest.scope import FULL_TRACE
+from nsys_insight.model.producers import all_producers, create_tables, facts_read, options_of, producer_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
 
     from nsys_insight.facts.context import FactOptions
     from nsys_insight.ingest.scope import Scope
-    from nsys_insight.ingest.source import Source, Stored
+    from nsys_insight.ingest.source import Source, StoredFacts
     from nsys_insight.model.producers import Producer
     from nsys_insight.sql.names import Names
 
 
-class _Mine(local):
-    """The connection over which each thread finds facts, and the tables that it is filling."""
+class _ThreadState(local):
+    """The connection on which a thread finds facts, and the tables that it is filling."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self.connection, self.under_way = connection, set[str]()
+        self.connection, self.tables_in_progress = connection, set[str]()
 
 
 class Facts:
-    """The facts that have been found over a connection.
+    """The facts that have been found on a connection.
 
     Args:
-        connection: Where the model is.
-        sources: What it is over, file by file.
-        scopes: The part of each trace that it shows.
-        prepare: Shows the rows that a statement reads, in some catalogs or in all.
-        kept: The facts that were found before, for the whole trace, and are shown by views in place of tables.
-        labels: What the files are called.
-        of_run: The facts about all files together that are stored beside them.
+        connection: The connection with the model.
+        sources: What the model reads, file by file.
+        scopes: The part of each trace that the model shows.
+        prepare: Creates the raw relations that a statement reads, in some or all catalogs.
+        stored_tables: The tables of facts that an earlier session stored for the unscoped trace. Views show them.
+        labels: The labels of the files.
+        run_facts: The stored cross-rank facts of all files together.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - what facts are found in
@@ -52,151 +52,162 @@ class Facts:
         sources: Sequence[Source],
         scopes: Sequence[Scope],
         prepare: Callable[[str, Sequence[str] | None], None],
-        kept: AbstractSet[str] = frozenset(),
+        stored_tables: AbstractSet[str] = frozenset(),
         labels: Sequence[str] = ("",),
-        of_run: Stored | None = None,
+        run_facts: StoredFacts | None = None,
     ) -> None:
-        """Nothing has been found but what was kept."""
+        """Begin with the stored facts only."""
         self._main, self._sources, self._scopes, self._show = connection, sources, scopes, prepare
-        self._mine = _Mine(connection)
+        self._thread = _ThreadState(connection)
         self._locks: dict[str, Any] = {}
-        self._labels, self._of_run = labels, of_run
-        self._tables = self._existing_tables() if any(scope != WHOLE_TRACE for scope in scopes) else set()
-        self._found = {
-            (producer.name, catalog): NOTHING_SAID
-            for producer in map(producer_of, kept) if producer.tables <= kept for catalog in self._catalogs_of(producer)
+        self._labels, self._run_facts = labels, run_facts
+        self._tables = self._existing_tables() if any(scope != FULL_TRACE for scope in scopes) else set()
+        # The options that the tables of a producer are filled with, by its name and the catalog.
+        self._fill_options = {
+            (producer.name, catalog): DEFAULT_OPTIONS
+            for producer in map(producer_of, stored_tables) if producer.tables <= stored_tables
+            for catalog in self._catalogs_of(producer)
         }  # fmt: skip
 
     @property
     def _connection(self) -> duckdb.DuckDBPyConnection:
-        return self._mine.connection
+        return self._thread.connection
 
-    def to_find(
+    def list_missing(
         self, queries: Sequence[str | Names], options: FactOptions, catalogs: Sequence[str] | None = None
     ) -> dict[str, list[str]]:
-        """Tell whose tables the queries read that have yet to be filled with these options, and in which catalogs.
+        """Return the producers whose tables the queries read, and the catalogs where these are not filled yet.
 
-        `catalogs` are those of the traces that are meant; None is all.
+        Tables that are filled with other options count as missing. `catalogs` limits the traces; None means all.
         """
-        wanted = _read(queries) - self._mine.under_way
+        tables = _tables_read_by(queries) - self._thread.tables_in_progress
         missing = {
-            name: self._lacking(producers()[name], options, catalogs)
-            for name in sorted({producer_of(table).name for table in wanted})
+            name: self._missing_catalogs(all_producers()[name], options, catalogs)
+            for name in sorted({producer_of(table).name for table in tables})
         }
-        return {name: where for name, where in missing.items() if where}
+        return {name: missing_catalogs for name, missing_catalogs in missing.items() if missing_catalogs}
 
-    def _lacking(self, producer: Producer, options: FactOptions, catalogs: Sequence[str] | None) -> list[str]:
-        """The catalogs in which the tables of a producer have yet to be filled."""
-        used = options.only(options_of(producer.name))
-        of_producer = self._catalogs_of(producer, catalogs)
-        return [catalog for catalog in of_producer if self._found.get((producer.name, catalog)) != used]
+    def _missing_catalogs(self, producer: Producer, options: FactOptions, catalogs: Sequence[str] | None) -> list[str]:
+        """Return the catalogs in which the tables of a producer are not filled yet."""
+        options = options.restrict_to(options_of(producer.name))
+        producer_catalogs = self._catalogs_of(producer, catalogs)
+        return [catalog for catalog in producer_catalogs if self._fill_options.get((producer.name, catalog)) != options]
 
     @contextmanager
-    def over(self, connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-        """Find facts over another connection to the same database, in this thread and within the block."""
-        self._mine.connection = connection
+    def use_connection(self, connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+        """Find facts on another connection to the same database, in this thread and within the block."""
+        self._thread.connection = connection
         try:
             yield
         finally:
-            self._mine.connection = self._main
+            self._thread.connection = self._main
 
-    def options_used(self, queries: Sequence[str | Names], options: FactOptions) -> set[tuple[str, object]]:
-        """The options, as (name, value), on which facts depend that these queries read or that have been found."""
-        asked = [(producer_of(table).name, options) for table in _read(queries)]
-        found = [(name, used) for (name, _), used in list(self._found.items())]  # another thread may be adding to them
-        return {(each, getattr(used, each)) for name, used in (*asked, *found) for each in options_of(name)}
+    def collect_options(self, queries: Sequence[str | Names], options: FactOptions) -> set[tuple[str, object]]:
+        """Return the options (name, value) that the facts depend on which these queries read or which are filled."""
+        read_options = [(producer_of(table).name, options) for table in _tables_read_by(queries)]
+        # The list is a copy: another thread may add to the dictionary.
+        filled_options = [(name, fill_options) for (name, _), fill_options in list(self._fill_options.items())]
+        return {
+            (option, getattr(fill_options, option))
+            for name, fill_options in (*read_options, *filled_options)
+            for option in options_of(name)
+        }
 
     def find(self, queries: Sequence[str | Names], options: FactOptions, catalogs: Sequence[str] | None = None) -> None:
         """Find the facts that the queries read, in all traces or in those of some catalogs.
 
         Raises:
-            UsageError: Steps are to be found by an NVTX range that is not there.
+            UsageError: The options select steps by an NVTX range that does not exist.
         """
-        for name in self.to_find(queries, options, catalogs):
-            producer = producers()[name]
+        for name in self.list_missing(queries, options, catalogs):
+            producer = all_producers()[name]
             with self._locks.setdefault(producer.scratch, RLock()):
-                # Another producer may have needed it, or another thread.
-                if where := self._lacking(producer, options, catalogs):
-                    self._find(name, options, where)
-                    used = options.only(options_of(name))
-                    self._found |= dict.fromkeys(((name, catalog) for catalog in where), used)
+                # Another producer or another thread may have filled them meanwhile.
+                if missing_catalogs := self._missing_catalogs(producer, options, catalogs):
+                    self._find(name, options, missing_catalogs)
+                    fill_options = options.restrict_to(options_of(name))
+                    self._fill_options |= dict.fromkeys(((name, catalog) for catalog in missing_catalogs), fill_options)
 
     @property
-    def to_keep(self) -> AbstractSet[str]:
-        """The tables of the facts that hold for the trace whatever the options of the next question are."""
-        names = [name for (name, _), used in self._found.items() if used == NOTHING_SAID]
-        return frozenset[str]().union(*(producers()[name].tables for name in names))
+    def reusable_tables(self) -> AbstractSet[str]:
+        """Return the tables that are filled with the default options: later sessions can use them."""
+        names = [name for (name, _), options in self._fill_options.items() if options == DEFAULT_OPTIONS]
+        return frozenset[str]().union(*(all_producers()[name].tables for name in names))
 
     def _find(self, name: str, options: FactOptions, catalogs: Sequence[str]) -> None:
-        """Fill the tables of a producer anew, and before them those that it reads."""
-        producer = producers()[name]
+        """Fill the tables of a producer again, after the tables that it reads."""
+        producer = all_producers()[name]
         tables = producer.tables
-        self._mine.under_way |= tables
+        self._thread.tables_in_progress |= tables
         try:
             for catalog in catalogs:
-                with several.inside(self._connection, catalog):
-                    # Until it is found, a fact is a view: without rows, or of those that were kept.
+                with use_catalog(self._connection, catalog):
+                    # A fact that is not found yet is a view: without rows, or of a stored table.
                     for table in tables:
                         if (table, catalog) not in self._tables:
                             self._connection.execute(f"DROP VIEW IF EXISTS facts.{table}")
                             self._tables.add((table, catalog))
                     create_tables(self._connection, tables)
                     self._connection.execute("; ".join(f"TRUNCATE facts.{table}" for table in tables))
-            with progress.at(f"finding {producer.progress}"):
-                if left := [catalog for catalog in catalogs if not self._is_stored(producer, options, catalog)]:
-                    self._fill(name, options, left)
+            with progress.show_task(f"finding {producer.progress}"):
+                if to_fill := [catalog for catalog in catalogs if not self._load_stored(producer, options, catalog)]:
+                    self._fill(name, options, to_fill)
         finally:
-            self._mine.under_way -= tables
+            self._thread.tables_in_progress -= tables
 
-    def _is_stored(self, producer: Producer, options: FactOptions, catalog: str) -> bool:
-        """Tell whether the facts that are asked for lie beside the trace; they are then taken from there."""
-        is_of_run = producer.is_cross_rank
-        sources = self._sources if is_of_run else [self._sources[self._catalogs.index(catalog)]]
-        stored = self._of_run if is_of_run else sources[0].facts
-        is_part = any(scope != WHOLE_TRACE for scope in self._scopes) or any(source.screen.looked for source in sources)
-        if stored is None or is_part or options.only(options_of(producer.name)) != NOTHING_SAID:
+    def _load_stored(self, producer: Producer, options: FactOptions, catalog: str) -> bool:
+        """Fill the tables from the facts that are stored next to the trace. Return False if no stored facts match."""
+        is_cross_rank = producer.is_cross_rank
+        sources = self._sources if is_cross_rank else [self._sources[self._catalogs.index(catalog)]]
+        stored_facts = self._run_facts if is_cross_rank else sources[0].facts
+        is_partial = any(scope != FULL_TRACE for scope in self._scopes) or any(
+            source.row_checks.is_filtered for source in sources
+        )
+        if stored_facts is None or is_partial or options.restrict_to(options_of(producer.name)) != DEFAULT_OPTIONS:
             return False
-        if stored.definitions != definitions():
+        if stored_facts.definitions != digest_definitions():
             return False
-        with several.inside(self._connection, catalog):
-            for table in producer.tables & stored.tables.keys():
-                self._connection.execute(f"INSERT INTO facts.{table} BY NAME FROM {stored.tables[table]}")
+        with use_catalog(self._connection, catalog):
+            for table in producer.tables & stored_facts.tables.keys():
+                self._connection.execute(f"INSERT INTO facts.{table} BY NAME FROM {stored_facts.tables[table]}")
         return True
 
     def _fill(self, name: str, options: FactOptions, catalogs: Sequence[str]) -> None:
-        """Fill the tables of a producer, after those that it reads."""
+        """Fill the tables of a producer, after the tables that it reads."""
 
-        def prepare(sql: str, among: Sequence[str]) -> None:
-            self.find([sql], options, among)
-            self._show(sql, among)
+        def prepare(sql: str, catalogs: Sequence[str]) -> None:
+            self.find([sql], options, catalogs)
+            self._show(sql, catalogs)
 
-        producer = producers()[name]
-        every = Context(self._connection, options, self._catalogs, self._labels, self._sources, self._scopes, prepare)
+        producer = all_producers()[name]
+        all_traces = Context(
+            self._connection, options, self._catalogs, self._labels, self._sources, self._scopes, prepare
+        )
         if producer.is_cross_rank:
-            fill(producer, every)
+            fill(producer, all_traces)
             return
         for catalog in catalogs:
-            with several.inside(self._connection, catalog):
-                fill(producer, every.of_trace(catalog))
+            with use_catalog(self._connection, catalog):
+                fill(producer, all_traces.for_trace(catalog))
 
     def _existing_tables(self) -> set[tuple[str, str]]:
-        """The tables, with their catalogs, with which a scope was found."""
-        found = self._main.execute(
+        """Return the tables (name, catalog) that exist already, because a scope was resolved with them."""
+        rows = self._main.execute(
             """SELECT table_name, CASE WHEN database_name = current_database() THEN '' ELSE database_name END
                FROM duckdb_tables() WHERE schema_name = 'facts'"""
         )
-        return set(found.fetchall())
+        return set(rows.fetchall())
 
     @property
     def _catalogs(self) -> list[str]:
-        """The catalogs in which the traces have their models."""
-        return several.catalogs(len(self._sources))
+        """Return the catalogs of the traces' models."""
+        return name_catalogs(len(self._sources))
 
-    def _catalogs_of(self, producer: Producer, among: Sequence[str] | None = None) -> Sequence[str]:
-        """The catalogs in which a producer has its tables, of those that are meant."""
-        return [""] if producer.is_cross_rank else self._catalogs if among is None else among
+    def _catalogs_of(self, producer: Producer, catalogs: Sequence[str] | None = None) -> Sequence[str]:
+        """Return the catalogs in which a producer has its tables, among `catalogs` or all."""
+        return [""] if producer.is_cross_rank else self._catalogs if catalogs is None else catalogs
 
 
-def _read(queries: Sequence[str | Names]) -> frozenset[str]:
-    """The tables of facts that queries read."""
+def _tables_read_by(queries: Sequence[str | Names]) -> frozenset[str]:
+    """Return the tables of facts that queries read."""
     return frozenset[str]().union(*map(facts_read, queries))

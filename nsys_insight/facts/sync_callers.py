@@ -1,22 +1,22 @@
-"""Where the CUDA calls were made that wait, allocate, free, copy or set memory, and the launches of graphs.
+"""The call sites of CUDA calls that wait, allocate, free, copy or set memory, and of graph launches.
 
-nsys writes a call stack for each call, and most calls are launches: of 172 million frames, a twentieth are of the other
-calls. So only the stacks of the calls in question are read.
+nsys writes a call stack for each call, and most calls are launches: of 172 million frames, a twentieth belong to the
+other calls. So only the stacks of these calls are read.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_insight.paths import query
+from nsys_insight.paths import read_query
 
 if TYPE_CHECKING:
     from nsys_insight.facts.context import Context
 
-# So many frames, the first ones of the trace, tell whether call stacks name any code.
-_FIRST = 10_000
-# Frames without a symbol in these stacks that may have one in others.
-_IN_DOUBT = """
+# Number of frames, from the start of the trace, that show whether its call stacks name any code.
+_PROBED_FRAMES = 10_000
+# Frames that have no symbol in these stacks, but may have one in others.
+_UNCERTAIN_FRAMES = """
     SELECT 1
     FROM internal.chain_symbols AS c
     JOIN raw.StringIds AS s ON s.id = c.symbol
@@ -28,38 +28,40 @@ _TABLES = (
 
 def fill(context: Context) -> None:
     """Fill `facts.few_callers`, `facts.few_stacks` and `facts.few_calls`."""
-    fill_for(context, "sync_callers", "few_")
+    fill_tables(context, "sync_callers", "few_")
 
 
-def fill_for(context: Context, producer: str, prefix: str) -> None:
-    """Fill the tables with a prefix of a producer; its `chosen.sql` says which calls it is about."""
+def fill_tables(context: Context, producer: str, prefix: str) -> None:
+    """Fill the tables of a producer, whose names begin with `prefix`; its `chosen.sql` selects the calls."""
     connection = context.connection
     names = ("chained", "scanned", "symbols", "named", "found")
-    statements = {name: query(f"facts/sync_callers/{name}").replace("few_", prefix) for name in names}
-    statements["chosen"] = query(f"facts/{producer}/chosen")
-    context.prepare(*statements.values(), _IN_DOUBT)
+    statements = {name: read_query(f"facts/sync_callers/{name}").replace("few_", prefix) for name in names}
+    statements["chosen"] = read_query(f"facts/{producer}/chosen")
+    context.prepare(*statements.values(), _UNCERTAIN_FRAMES)
 
-    def is_without_doubt() -> bool:
-        return connection.execute(_IN_DOUBT).fetchone() is None
+    def has_certain_symbols() -> bool:
+        return connection.execute(_UNCERTAIN_FRAMES).fetchone() is None
 
-    def name_any() -> bool:
-        """Name the stacks whose rows are there; tell whether any has a name."""
+    def name_stacks() -> bool:
+        """Name the stacks in `internal.chain_rows`. Return whether any of them has a name."""
         connection.execute(statements["named"])
         return connection.execute("FROM internal.chain_callers LIMIT 1").fetchone() is not None
 
     for name in ("chosen", "chained", "scanned", "symbols"):
         connection.execute(statements[name])
-    is_sure = is_without_doubt()
-    if is_sure and not name_any():
-        # That none of these calls has a caller does not say that none of all has one.
-        connection.execute(f"CREATE OR REPLACE TABLE internal.chain_rows AS FROM raw.CUDA_CALLCHAINS LIMIT {_FIRST}")
+    is_certain = has_certain_symbols()
+    if is_certain and not name_stacks():
+        # None of these calls has a named caller. Others may have one: probe the first frames of the trace.
+        connection.execute(
+            f"CREATE OR REPLACE TABLE internal.chain_rows AS FROM raw.CUDA_CALLCHAINS LIMIT {_PROBED_FRAMES}"
+        )
         connection.execute(statements["symbols"])
-        is_sure = is_without_doubt() and name_any()
+        is_certain = has_certain_symbols() and name_stacks()
         connection.execute("TRUNCATE internal.chain_callers")
-    if is_sure:
+    if is_certain:
         connection.execute(statements["found"])
     else:
-        of_all = query("facts/sync_callers/of_all").replace("few_", prefix)
-        context.prepare(of_all)
-        connection.execute(of_all)
+        from_all_calls = read_query("facts/sync_callers/of_all").replace("few_", prefix)
+        context.prepare(from_all_calls)
+        connection.execute(from_all_calls)
     connection.execute("; ".join(f"DROP TABLE IF EXISTS internal.{table}" for table in _TABLES))

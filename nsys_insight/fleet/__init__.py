@@ -1,1 +1,1 @@
-"""Hundreds of traces: the facts of each are found where the file lies, and kept in a folder of its own."""
+"""Hundreds of traces: the facts of each trace are computed where the file is, and stored in a folder of its own."""

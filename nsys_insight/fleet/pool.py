@@ -1,4 +1,4 @@
-"""Where tasks run: in this process, one after the other, or on the workers of a Dask cluster."""
+"""Task execution: in this process, one task at a time, or on the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import ToolError
-from nsys_insight.extras import install
+from nsys_insight.extras import write_install_command
 from nsys_insight.fleet.task import Outcome, run_task
 from nsys_insight.ingest import cache_folder
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from nsys_insight.fleet.task import Task
 
-    Outcomes = Iterator[tuple[int, Outcome]]  # of which task, in the order in which they end
+    Outcomes = Iterator[tuple[int, Outcome]]  # task number and outcome, in the order in which the tasks end
 
 _TIMEOUT_S = 30
 _TLS_HINT = (
@@ -28,32 +28,32 @@ _TLS_HINT = (
 
 
 def has_dask() -> bool:
-    """Whether the extra is installed."""
+    """Return whether the extra is installed."""
     return find_spec("distributed") is not None
 
 
-def in_process(tasks: Sequence[Task]) -> Outcomes:
-    """Run tasks one after the other in this process."""
+def run_in_process(tasks: Sequence[Task]) -> Outcomes:
+    """Run tasks one at a time in this process."""
     for number, task in enumerate(tasks):
         yield number, run_task(task)
 
 
-def on_cluster(client: Any, tasks: Sequence[Task]) -> Outcomes:
+def run_on_cluster(client: Any, tasks: Sequence[Task]) -> Outcomes:
     """Run tasks on a cluster. If a worker dies, another one repeats its task.
 
-    Dask gives up a task when its worker has died `distributed.scheduler.allowed-failures` times and once more.
+    Dask tolerates `distributed.scheduler.allowed-failures` deaths of a task's worker, and then gives up the task.
 
     Raises:
         ToolError: The scheduler no longer answers.
     """
     futures = client.map(run_task, tasks, pure=False)
     numbers = {future.key: number for number, future in enumerate(futures)}
-    for future in _dask().as_completed(futures):
+    for future in _import_dask().as_completed(futures):
         if future.status == "finished":
             outcome = future.result()
         elif future.status == "error":
-            outcome = Outcome("failed", why=_why(future.exception()))
-        else:  # cancelled, as all are at once when the connection is lost
+            outcome = Outcome("failed", reason=_describe_error(future.exception()))
+        else:  # cancelled: a lost connection cancels all futures at once
             raise ToolError(
                 "the Dask scheduler no longer answers; finished files are kept",
                 "when it is there again, the same command goes on with the rest",
@@ -62,8 +62,8 @@ def on_cluster(client: Any, tasks: Sequence[Task]) -> Outcomes:
         future.release()
 
 
-def _why(error: BaseException) -> str:
-    if isinstance(error, _dask().KilledWorker):
+def _describe_error(error: BaseException) -> str:
+    if isinstance(error, _import_dask().KilledWorker):
         return "its worker died each time: it may need more memory than a worker may take (--memory)"
     if isinstance(error, ImportError):
         return f"the worker has no nsys-insight, or not all of it: {error}"
@@ -71,24 +71,25 @@ def _why(error: BaseException) -> str:
 
 
 @contextmanager
-def local(workers: int, memory_bytes: int) -> Iterator[Any]:
-    """Start a cluster of so many processes on this machine, and give a client of it.
+def start_local_cluster(workers: int, memory_bytes: int) -> Iterator[Any]:
+    """Start a cluster of worker processes on this machine, and yield a client of it.
 
-    A process that takes more memory than it may is killed by Dask, and another one starts. They talk over TLS with keys
-    made for this cluster: what a worker is told, it does, and a port of this machine is open to all of its users.
+    Dask kills a process that exceeds its memory limit, and starts another one. The processes communicate over TLS with
+    keys made for this cluster: a worker runs any code that it receives, and every user of this machine can reach its
+    port.
 
     Raises:
         ToolError: Dask is not installed.
     """
-    dask = _dask()
-    # No pages about the cluster, which any user of the machine could read.
-    quiet: dict[str, list[str]] = {f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")}
+    dask = _import_dask()
+    # No status pages of the cluster: any user of the machine could read them.
+    disabled_routes: dict[str, list[str]] = {f"distributed.{role}.http.routes": [] for role in ("scheduler", "worker")}
     with (
-        import_module("dask").config.set(quiet),
+        import_module("dask").config.set(disabled_routes),
         dask.LocalCluster(
             n_workers=workers, threads_per_worker=1, processes=True, memory_limit=memory_bytes, host="127.0.0.1",
             security=True, dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL,
-            local_directory=str(cache_folder.temporary()),
+            local_directory=str(cache_folder.temporary_folder()),
         ) as cluster,
         dask.Client(cluster) as client,
     ):  # fmt: skip
@@ -96,13 +97,13 @@ def local(workers: int, memory_bytes: int) -> Iterator[Any]:
 
 
 @contextmanager
-def connected(scheduler: str, note: Callable[[str], None]) -> Iterator[Any]:
-    """Give a client of a cluster that somebody else started.
+def connect_cluster(scheduler: str, note: Callable[[str], None]) -> Iterator[Any]:
+    """Connect to a running cluster, and yield a client of it.
 
     Raises:
-        ToolError: Dask is not installed, or nobody answers there.
+        ToolError: Dask is not installed, or no scheduler answers.
     """
-    dask = _dask()
+    dask = _import_dask()
     # Errors are reported as one sentence, below.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     try:
@@ -111,7 +112,7 @@ def connected(scheduler: str, note: Callable[[str], None]) -> Iterator[Any]:
         raise ToolError(
             f"no Dask scheduler answers at {scheduler}: {error}", "dask scheduler prints its address when it starts"
         ) from None
-    except TypeError:  # which it raises where its configuration names no keys
+    except TypeError:  # Dask raises it if its configuration has no keys
         raise ToolError(f"there are no keys to talk over TLS with {scheduler}", _TLS_HINT) from None
     with client:
         if not client.scheduler_info(n_workers=-1)["workers"]:
@@ -119,13 +120,13 @@ def connected(scheduler: str, note: Callable[[str], None]) -> Iterator[Any]:
         yield client
 
 
-def _dask() -> Any:
-    """Import Dask's part for clusters.
+def _import_dask() -> Any:
+    """Import Dask's package for clusters.
 
     Raises:
-        ToolError: It is not installed.
+        ToolError: Dask is not installed.
     """
     if not has_dask():
-        hint = f"{install('fleet')}; or use one worker: --workers 1"
+        hint = f"{write_install_command('fleet')}; or use one worker: --workers 1"
         raise ToolError("several workers need Dask, which is not installed", hint)
     return import_module("distributed")

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import InsightError
-from nsys_insight.facts.file import definitions
+from nsys_insight.facts.definitions import digest_definitions
 from nsys_insight.ingest import cache_folder, facts_folder, nsys
-from nsys_insight.ingest.contract import contract
-from nsys_insight.ingest.facts_folder import About
-from nsys_insight.model.producers import tables_of_run, tables_of_trace
-from nsys_insight.paths import query
-from nsys_insight.session.handed_over import rows_handed_over
+from nsys_insight.ingest.expected_schema import read_expected_schema
+from nsys_insight.ingest.facts_folder import Manifest
+from nsys_insight.model.producers import cross_rank_tables, per_trace_tables
+from nsys_insight.paths import read_query
+from nsys_insight.session.exported_rows import select_exported_rows
 from nsys_insight.session.session import Session
 from nsys_insight.sql.statements import Statement
 from nsys_insight.version import __version__
@@ -24,10 +24,10 @@ from nsys_insight.version import __version__
 if TYPE_CHECKING:
     from pathlib import Path
 
-# A folder is a trace if it has this table, with rows or without.
-_ALWAYS = "StringIds"
-_LAUNCHER = "META_DATA_CAPTURE"
-WORK = ".work"
+# A folder is a trace only if it has this table, so it is written even without rows.
+_REQUIRED_TABLE = "StringIds"
+_LAUNCHER_TABLE = "META_DATA_CAPTURE"
+WORK_FOLDER = ".work"
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class Task:
         file: The trace.
         folder: The folder to write.
         identity: Identity of the file, to see later whether it has changed.
-        definitions: Digest of the definitions of facts, which must be the worker's as well.
-        memory: Memory limit of queries, as DuckDB reads it; None is DuckDB's default for the machine.
-        threads: How many threads a query may use.
+        definitions: Digest of the definitions of facts. The worker's must be the same.
+        memory: Memory limit of queries, as DuckDB reads it. None means DuckDB's default for the machine.
+        threads: Maximum number of threads of a query.
     """
 
     file: Path
@@ -53,39 +53,42 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a file: `state` is written, kept (it was there already), or failed, and `why`."""
+    """The result of a task. `state` is the column of the answer. `reason` says why a task failed."""
 
     state: str
     size_bytes: int | None = None
     time_ns: int | None = None
-    why: str | None = None
+    reason: str | None = None
 
 
 def run_task(task: Task) -> Outcome:
-    """Write the folder of a trace, whole or not at all, and replace the one that was there.
+    """Write the folder of a trace atomically, and replace the old one.
 
-    An error is part of the outcome, so that the other tasks go on; the old folder is removed then, because it answers
-    for the file before it changed.
+    An error becomes part of the outcome, so that the other tasks continue. The old folder is then removed: it describes
+    an earlier version of the file.
     """
-    began = time.perf_counter_ns()
+    start_ns = time.perf_counter_ns()
     try:
         _check_version(task)
-        with cache_folder.working(_temporary(task.folder)) as made, cache_folder.tidied():
-            made.mkdir()
-            _write(task, made)
-            size = facts_folder.size(made)
-            _move_away(task.folder, made.with_name("before"))
-            made.rename(task.folder)
+        with (
+            cache_folder.make_work_path(_make_temporary_path(task.folder)) as new_folder,
+            cache_folder.remove_leftovers(),
+        ):
+            new_folder.mkdir()
+            _write_folder(task, new_folder)
+            size = facts_folder.total_bytes(new_folder)
+            _move_away(task.folder, new_folder.with_name("before"))
+            new_folder.rename(task.folder)
     except nsys.MissingError:
-        why = f"nsys, which exports it, is not installed on {platform.node() or 'the worker'}"
+        reason = f"nsys, which exports it, is not installed on {platform.node() or 'the worker'}"
     except InsightError as error:
-        why = error.message
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is this file's
-        why = f"{type(error).__name__}: {error}".partition("\n")[0]
+        reason = error.message
+    except Exception as error:  # noqa: BLE001 - any error is about this file only
+        reason = f"{type(error).__name__}: {error}".partition("\n")[0]
     else:
-        return Outcome("written", size, time.perf_counter_ns() - began)
+        return Outcome("written", size, time.perf_counter_ns() - start_ns)
     remove_facts(task.folder)
-    return Outcome("failed", None, time.perf_counter_ns() - began, why)
+    return Outcome("failed", None, time.perf_counter_ns() - start_ns, reason)
 
 
 def write_run_facts(output: Path, task: Task) -> None:
@@ -94,71 +97,80 @@ def write_run_facts(output: Path, task: Task) -> None:
     They are optional: if they are missing, they are computed when a query reads them.
     """
     folders = sorted(output.glob(f"*{facts_folder.SUFFIX}"))
-    stored = facts_folder.stored_of_run(folders)
-    if len(folders) < 2 or (stored and stored.definitions == task.definitions):
+    existing_facts = facts_folder.locate_run_facts(folders)
+    if len(folders) < 2 or (existing_facts and existing_facts.definitions == task.definitions):
         return
-    target = output / facts_folder.RUN
-    with suppress(InsightError, OSError), cache_folder.working(_temporary(target)) as made, cache_folder.tidied():
-        _move_away(target, made.with_name("before"))
-        made.mkdir()
+    target = output / facts_folder.RUN_FOLDER
+    with (
+        suppress(InsightError, OSError),
+        cache_folder.make_work_path(_make_temporary_path(target)) as new_folder,
+        cache_folder.remove_leftovers(),
+    ):
+        _move_away(target, new_folder.with_name("before"))
+        new_folder.mkdir()
         with Session(folders, memory=task.memory, threads=task.threads, use_cache=False) as traces:
-            for table in sorted(tables_of_run()):
-                _write_table(traces, f"FROM facts.{table}", made / f"{table}.parquet")
-        facts_folder.write_about_run(made, folders, task.definitions)
-        made.rename(target)
+            for table in sorted(cross_rank_tables()):
+                _write_table(traces, f"FROM facts.{table}", new_folder / f"{table}.parquet")
+        facts_folder.write_run_manifest(new_folder, folders, task.definitions)
+        new_folder.rename(target)
 
 
 def remove_facts(folder: Path) -> None:
     """Remove the folder of an earlier run."""
-    with suppress(OSError), cache_folder.working(_temporary(folder)) as path:
+    with suppress(OSError), cache_folder.make_work_path(_make_temporary_path(folder)) as path:
         _move_away(folder, path)
 
 
-def _temporary(folder: Path) -> Path:
-    """Where a folder is written before it is moved: not among the finished ones, which are listed."""
-    place = folder.parent / WORK
-    place.mkdir(exist_ok=True)
-    return place / folder.name
+def _make_temporary_path(folder: Path) -> Path:
+    """Return where a folder is written before it is moved: outside the folder of finished traces, which is listed."""
+    work_folder = folder.parent / WORK_FOLDER
+    work_folder.mkdir(exist_ok=True)
+    return work_folder / folder.name
 
 
-def _move_away(folder: Path, where: Path) -> None:
+def _move_away(folder: Path, target: Path) -> None:
     if os.path.lexists(folder):
-        folder.rename(where)
+        folder.rename(target)
 
 
 def _check_version(task: Task) -> None:
-    if definitions() != task.definitions:
+    if digest_definitions() != task.definitions:
         raise InsightError(f"the worker runs another version of nsys-insight ({__version__})")
 
 
-def _write(task: Task, folder: Path) -> None:
+def _write_folder(task: Task, folder: Path) -> None:
     for name in ("raw", "facts"):
         (folder / name).mkdir()
     with Session(task.file, memory=task.memory, threads=task.threads, use_cache=False) as trace:
-        # Facts first: they find invalid rows, which are then left out of the tables as well.
-        for table in sorted(tables_of_trace()):
+        # Facts first: they detect invalid rows, which are then left out of the raw tables too.
+        for table in sorted(per_trace_tables()):
             _write_table(trace, f"FROM facts.{table}", folder / "facts" / f"{table}.parquet")
         columns = {}
-        for table, kinds in contract().items():
+        for table, column_types in read_expected_schema().items():
             file = folder / "raw" / f"{table}.parquet"
-            if _write_table(trace, _rows(table), file, always=table == _ALWAYS):
-                columns[table] = list(kinds)
-        about = About(
-            task.file.name, task.identity, task.definitions, __version__, columns, trace.about().get("left_out", "")
+            if _write_table(trace, _select_rows(table), file, is_required=table == _REQUIRED_TABLE):
+                columns[table] = list(column_types)
+        manifest = Manifest(
+            task.file.name,
+            task.identity,
+            task.definitions,
+            __version__,
+            columns,
+            trace.describe_trace().get("left_out", ""),
         )
-    about.write(folder)
+    manifest.write(folder)
 
 
-def _rows(table: str) -> str:
-    """SQL for the rows of a raw table; of the environment, which is private, only what names the rank."""
-    rows = rows_handed_over(table)
-    return f"{rows} UNION ALL {query('internal/fleet/launcher')}" if table == _LAUNCHER else rows
+def _select_rows(table: str) -> str:
+    """Return the SQL for the rows of a raw table. The environment is private: only variables with the rank are read."""
+    rows = select_exported_rows(table)
+    return f"{rows} UNION ALL {read_query('internal/fleet/launcher')}" if table == _LAUNCHER_TABLE else rows
 
 
-def _write_table(trace: Session, sql: str, file: Path, *, always: bool = False) -> bool:
-    """Write the rows of a query to a file, if there are any; tell whether there is one."""
+def _write_table(trace: Session, sql: str, file: Path, *, is_required: bool = False) -> bool:
+    """Write the rows of a query to a file, if there are any. Return whether the file exists."""
     answer = trace.stream(Statement(sql))
-    answer.write_parquet(file, to_keep=True)
-    if not answer.row_count and not always:
+    answer.write_parquet(file, is_compact=True)
+    if not answer.row_count and not is_required:
         file.unlink()
     return file.is_file()

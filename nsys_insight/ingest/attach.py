@@ -1,4 +1,4 @@
-"""Attaching the files of a session to its connection, so that their rows can be read in place."""
+"""Attach the files of a session to its connection, so that their rows are read in place."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import TraceError
-from nsys_insight.ingest import extension, extents, facts_folder
-from nsys_insight.ingest.database import tables
+from nsys_insight.ingest import extension, facts_folder, time_bounds
+from nsys_insight.ingest.database import list_tables
 from nsys_insight.ingest.files import Kind
 from nsys_insight.ingest.ncu.store import attach as attach_ncu
 from nsys_insight.ingest.source import NOT_COPIED, Export, Source
-from nsys_insight.ingest.sqlite_file import sqlite_columns
+from nsys_insight.ingest.sqlite_file import read_sqlite_columns
 from nsys_insight.sql.quoting import identifier, literal
 
 if TYPE_CHECKING:
@@ -23,36 +23,44 @@ if TYPE_CHECKING:
     from nsys_insight.ingest.files import File
 
 
-# The name of an attached cache file (`ingest.store`), and its beginning where there are several.
-KEPT = "kept"
+# The catalog of an attached cache file (`ingest.store`). With several traces, a number is appended.
+CACHE_CATALOG = "cache_file"
 
 
 def attach(
     connection: duckdb.DuckDBPyConnection,
     files: Sequence[File],
-    built: Mapping[Path, Path | None],
+    cache_files: Mapping[Path, Path | None],
     ncu: Path | None,
     *,
-    lasting: bool = True,
+    use_cache: bool = True,
 ) -> list[Source] | None:
-    """Attach each file, or what was built of it; None where a file needs the extension and that cannot be used.
+    """Attach each file, or its cache file; None where a file needs the SQLite extension and that cannot be loaded.
 
-    `lasting` is as in `extension.load`, `ncu` is a file that `ncu import` wrote, to be read beside a single trace.
+    Args:
+        connection: The connection.
+        files: The files of the session.
+        cache_files: The cache file of each SQLite export; None where it has none.
+        ncu: A file that `ncu import` wrote, which is read next to a single trace.
+        use_cache: As in `extension.load`.
     """
     sources: list[Source] = []
     source: Source | None
-    # What else a DuckDB file holds is inert, unless that extension is there: its functions read any SQLite file.
-    may_scan = not any(file.kind is Kind.DATABASE for file in files)
+    # Views and macros of a DuckDB file are harmless unless the SQLite extension is loaded: its functions read any
+    # SQLite file.
+    can_scan = not any(file.kind is Kind.DATABASE for file in files)
     for number, file in enumerate(files):
-        name, kept = ("trace", KEPT) if len(files) == 1 else (f"trace_{number}", f"{KEPT}_{number}")
-        if cached := built.get(file.path):
-            source = _attach_cached(connection, cached, kept, file.path, name, lasting=lasting)
+        name, cache_catalog = (
+            ("trace", CACHE_CATALOG) if len(files) == 1 else (f"trace_{number}", f"{CACHE_CATALOG}_{number}")
+        )
+        if cache_file := cache_files.get(file.path):
+            source = _attach_cached(connection, cache_file, cache_catalog, file.path, name, use_cache=use_cache)
         elif file.kind is Kind.PARQUET:
             source = attach_parquet(connection, file.path)
         elif file.kind is Kind.DATABASE:
             source = attach_database(connection, file.path, name)
         else:
-            source = attach_sqlite(connection, file.path, name, lasting=lasting) if may_scan else None
+            source = attach_sqlite(connection, file.path, name, use_cache=use_cache) if can_scan else None
         if source is None:
             return None
         sources.append(attach_ncu(connection, ncu, source) if ncu else source)
@@ -60,13 +68,13 @@ def attach(
 
 
 def is_unreadable_cell(error: Exception) -> bool:
-    """Tell whether the extension met text that is not UTF-8, or a cell of another type than its column's."""
+    """Return whether the extension met text that is not UTF-8, or a cell whose type is not its column's."""
     text = str(error)
     return isinstance(error, UnicodeDecodeError) or "Mismatch Type Error" in text or "nvalid unicode" in text
 
 
 def is_damaged(error: Exception) -> bool:
-    """Tell whether SQLite found what no SQLite file has."""
+    """Return whether SQLite reported that the file is damaged."""
     text = str(error)
     return any(
         word in text for word in ("disk image is malformed", "file is not a database", "disk I/O error", "blob too big")
@@ -74,32 +82,32 @@ def is_damaged(error: Exception) -> bool:
 
 
 def attach_sqlite(
-    connection: duckdb.DuckDBPyConnection, path: Path, name: str = "trace", *, lasting: bool = True
+    connection: duckdb.DuckDBPyConnection, path: Path, name: str = "trace", *, use_cache: bool = True
 ) -> Source | None:
-    """Attach a SQLite export, to be scanned in place; None where the extension cannot be loaded.
+    """Attach a SQLite export to scan it in place. Return None where the extension cannot be loaded.
 
-    `lasting` is as in `extension.load`.
+    `use_cache` is as in `extension.load`.
     """
     import duckdb
 
-    which = extension.scanner()
-    if which is None:
+    extension_file = extension.find_scanner()
+    if extension_file is None:
         return None
     try:
-        extension.load(connection, which, lasting=lasting)
+        extension.load(connection, extension_file, use_cache=use_cache)
     except duckdb.Error:
         return None
     connection.execute(f"ATTACH {literal(str(path.absolute()))} AS {name} (TYPE sqlite, READ_ONLY)")
-    columns = sqlite_columns(path)
-    in_order = cache(partial(extents.known, path, columns))
+    columns = read_sqlite_columns(path)
+    find_bounds = cache(partial(time_bounds.read_time_bounds, path, columns))
     relations = {table: f"{name}.{identifier(table)}" for table in columns}
-    return Source(relations, columns, in_order, Export(name, path, frozenset(columns)))
+    return Source(relations, columns, find_bounds, Export(name, path, frozenset(columns)))
 
 
 def attach_database(connection: duckdb.DuckDBPyConnection, path: Path, name: str) -> Source:
-    """Attach a converted trace: a DuckDB file that holds raw tables in the schema `raw`."""
+    """Attach a converted trace: a DuckDB file with raw tables in the schema `raw`."""
     connection.execute(f"ATTACH {literal(str(path.absolute()))} AS {name} (TYPE duckdb, READ_ONLY)")
-    columns = tables(connection, name, "raw")
+    columns = list_tables(connection, name, "raw")
     if "StringIds" not in columns:
         raise TraceError(
             f"{path} is a DuckDB file, but not one that nsys-insight convert wrote",
@@ -108,40 +116,49 @@ def attach_database(connection: duckdb.DuckDBPyConnection, path: Path, name: str
     return Source({table: f"{name}.raw.{identifier(table)}" for table in columns}, columns)
 
 
-def _attach_cached(  # noqa: PLR0913 - what is attached, and as what
-    connection: duckdb.DuckDBPyConnection, cached: Path, kept: str, export: Path, name: str, *, lasting: bool
+def _attach_cached(  # noqa: PLR0913 - two files, each with its catalog
+    connection: duckdb.DuckDBPyConnection,
+    cache_file: Path,
+    cache_catalog: str,
+    export: Path,
+    name: str,
+    *,
+    use_cache: bool,
 ) -> Source | None:
-    """Attach the cache file of an export, and the export for what is not copied; None where that cannot be scanned."""
-    connection.execute(f"ATTACH {literal(str(cached.absolute()))} AS {kept} (TYPE duckdb, READ_ONLY)")
-    columns = tables(connection, kept, "copy")
-    relations = {table: f"{kept}.copy.{identifier(table)}" for table in columns}
-    if "StringIds" in columns:  # a copy made without the extension has everything
+    """Attach the cache file of an export, and the export itself for the tables that are not copied.
+
+    Return None where the export cannot be scanned.
+    """
+    connection.execute(f"ATTACH {literal(str(cache_file.absolute()))} AS {cache_catalog} (TYPE duckdb, READ_ONLY)")
+    columns = list_tables(connection, cache_catalog, "copy")
+    relations = {table: f"{cache_catalog}.copy.{identifier(table)}" for table in columns}
+    if "StringIds" in columns:  # a copy made without the extension has all tables
         return Source(relations, columns)
-    source = attach_sqlite(connection, export, name, lasting=lasting)
+    source = attach_sqlite(connection, export, name, use_cache=use_cache)
     if source is None or not columns:
         return source
-    left = NOT_COPIED & source.columns.keys()
+    tables_in_export = NOT_COPIED & source.columns.keys()
     return Source(
-        relations | {table: source.relations[table] for table in left},
-        columns | {table: source.columns[table] for table in left},
-        export=Export(name, export, left),
+        relations | {table: source.relations[table] for table in tables_in_export},
+        columns | {table: source.columns[table] for table in tables_in_export},
+        export=Export(name, export, tables_in_export),
     )
 
 
 def attach_parquet(connection: duckdb.DuckDBPyConnection, folder: Path) -> Source:
-    """Read a folder that ``nsys export --type parquetdir`` made, ``convert`` or ``fleet``: one Parquet file a table."""
+    """Read a folder from ``nsys export --type parquetdir``, ``convert`` or ``fleet``: one Parquet file per table."""
     relations, columns = {}, {}
-    about = facts_folder.about(folder)
-    for file in parquet_files(folder):
+    manifest = facts_folder.read_manifest(folder)
+    for file in list_parquet_files(folder):
         relations[file.stem] = f"read_parquet({literal(str(file))})"
-        known = about.columns.get(file.stem) if about else None
-        if known is None:
-            known = [name for name, *_ in connection.execute(f"DESCRIBE FROM {relations[file.stem]}").fetchall()]
-        columns[file.stem] = set(known)
-    return Source(relations, columns, facts=facts_folder.stored(folder, about) if about else None)
+        column_names = manifest.columns.get(file.stem) if manifest else None
+        if column_names is None:
+            column_names = [name for name, *_ in connection.execute(f"DESCRIBE FROM {relations[file.stem]}").fetchall()]
+        columns[file.stem] = set(column_names)
+    return Source(relations, columns, facts=facts_folder.locate_facts(folder, manifest) if manifest else None)
 
 
-def parquet_files(folder: Path) -> list[Path]:
-    """The files of such a folder: of one that ``convert`` or ``fleet`` made, those with the raw tables."""
+def list_parquet_files(folder: Path) -> list[Path]:
+    """List the Parquet files of such a folder. ``convert`` and ``fleet`` put the raw tables into a subfolder."""
     folder = folder.absolute()
     return sorted((folder / "raw" if (folder / "raw").is_dir() else folder).glob("*.parquet"))

@@ -1,8 +1,9 @@
-"""Rows that cannot be true, such as a kernel that ends 200 years after the others: set aside, counted, and said.
+"""Invalid rows, such as a kernel that ends 200 years after the others: find, leave out and report them.
 
-A trace as nsys wrote it has none, and to look for them would cost a scan of every table. So the relations of a trace
-raise an error where a query meets one (`guarded`). Only then is the trace opened once more, and all of its rows are
-looked at (`looked_at`).
+A trace as nsys wrote it has no such row, and a check of every table would cost a scan. So the relations of a trace
+raise an error when a query meets an invalid row (`guard_column`). Only then is the trace opened again and every row
+checked
+(`drop_invalid_rows`).
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from nsys_insight.ingest.source import ANY_TIME, Screen
-from nsys_insight.ingest.sqlite_file import opened
-from nsys_insight.ingest.words import rows_of
+from nsys_insight.ingest.row_names import name_rows
+from nsys_insight.ingest.source import ANY_TIME, RowChecks
+from nsys_insight.ingest.sqlite_file import open_read_only
 from nsys_insight.sql.quoting import identifier, literal
 
 if TYPE_CHECKING:
@@ -24,187 +25,200 @@ if TYPE_CHECKING:
     from nsys_insight.ingest.source import Source, Window
 
 
-# What DuckDB says where a query meets such a row.
-_MET = "a row of the trace is impossible"
-# Tables whose first rows tell about when a trace was: times are from its start, or of the epoch.
-_TELLING = ("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS", "OSRT_API", "GPU_METRICS")
-_FIRST = 101
-# Fifty days, before or after: no session of nsys is that long, and a thousand such times still add up.
-_REACH = 1 << 52
-_TIMES = ("start", "end", "timestamp")
-_MAY_BE_OPEN = ("NVTX_EVENTS",)
+# The text of the error that a query raises when it meets an invalid row.
+_ERROR_TEXT = "a row of the trace is impossible"
+# Tables whose first rows show when the trace was recorded. Times count from the start of the capture, or from the
+# epoch.
+_WINDOW_TABLES = ("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS", "OSRT_API", "GPU_METRICS")
+_FIRST_ROWS = 101
+# 52 days before or after. No nsys session is that long, and the sum of a thousand such times still fits.
+_MAX_DISTANCE_NS = 1 << 52
+_TIME_COLUMNS = ("start", "end", "timestamp")
+_OPEN_ENDED_TABLES = ("NVTX_EVENTS",)
 
-_COUNTS, _SIZES = (0, (1 << 31) - 1), (0, 1 << 53)
-# What other numbers can be, where they are added or packed into one.
-_POSSIBLE: dict[str, Window] = {
+_COUNT_BOUNDS, _SIZE_BOUNDS = (0, (1 << 31) - 1), (0, 1 << 53)
+# Bounds of the other numbers that are summed or packed into one integer.
+_COLUMN_BOUNDS: dict[str, Window] = {
     "correlationId": (0, (1 << 38) - 1),
-    "bytes": _SIZES,
-    "localMemoryTotal": _SIZES,
+    "bytes": _SIZE_BOUNDS,
+    "localMemoryTotal": _SIZE_BOUNDS,
     "value": (-(1 << 53), 1 << 53),
-    "copyCount": _COUNTS,
-    "registersPerThread": _COUNTS,
-    **{f"{of}{axis}": _COUNTS for of in ("grid", "block", "cluster") for axis in "XYZ"},
-    **{f"{kind}SharedMemory": _COUNTS for kind in ("static", "dynamic")},
-    "sharedMemoryExecuted": _COUNTS,
-    "localMemoryPerThread": _COUNTS,
+    "copyCount": _COUNT_BOUNDS,
+    "registersPerThread": _COUNT_BOUNDS,
+    **{f"{prefix}{axis}": _COUNT_BOUNDS for prefix in ("grid", "block", "cluster") for axis in "XYZ"},
+    **{f"{kind}SharedMemory": _COUNT_BOUNDS for kind in ("static", "dynamic")},
+    "sharedMemoryExecuted": _COUNT_BOUNDS,
+    "localMemoryPerThread": _COUNT_BOUNDS,
 }
-BOUNDED = frozenset({*_POSSIBLE, *_TIMES, "deviceId"})
-_DEVICES = (0, (1 << 16) - 1)
-_GPU_WORK = tuple(f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE"))
-_WORDS = {"correlationId": "correlation id", "bytes": "size", "deviceId": "device number", "value": "value"}
+BOUNDED_COLUMNS = frozenset({*_COLUMN_BOUNDS, *_TIME_COLUMNS, "deviceId"})
+_DEVICE_BOUNDS = (0, (1 << 16) - 1)
+_GPU_TABLES = tuple(f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE"))
+_COLUMN_TEXTS = {"correlationId": "correlation id", "bytes": "size", "deviceId": "device number", "value": "value"}
 
 
-def screened(connection: duckdb.DuckDBPyConnection, source: Source) -> Source:
-    """Return a source whose relations raise an error where a query meets a row that cannot be true."""
-    return replace(source, screen=Screen(_window(connection, source)))
+def guard_rows(connection: duckdb.DuckDBPyConnection, source: Source) -> Source:
+    """Return a source whose relations raise an error when a query meets an invalid row."""
+    return replace(source, row_checks=RowChecks(_find_window(connection, source)))
 
 
-def looked_at(
+def drop_invalid_rows(
     connection: duckdb.DuckDBPyConnection, source: Source, types: Mapping[str, Mapping[str, str]]
 ) -> tuple[Source, list[str]]:
-    """Look at all rows of a screened source, whose tables of the contract have columns of these types.
+    """Check every row of a guarded source.
+
+    Args:
+        connection: The connection to which the source is attached.
+        source: The source.
+        types: The columns of each table of the expected schema, with their types.
 
     Returns:
-        A source without the rows that cannot be, and sentences of what was left out.
+        A source without the invalid rows, and sentences about what was left out.
     """
-    screen, relations = replace(source.screen, looked=True), dict(source.relations)
-    left_out, backwards, unknown = [], [], []
-    for table, kinds in types.items():
+    row_checks, relations = replace(source.row_checks, is_filtered=True), dict(source.relations)
+    left_out, backwards, unknown_values = [], [], []
+    for table, column_types in types.items():
         columns = source.columns.get(table, set())
-        numbers = [name for name, kind in kinds.items() if name in columns and kind not in ("VARCHAR", "BLOB")]
+        numbers = [name for name, kind in column_types.items() if name in columns and kind not in ("VARCHAR", "BLOB")]
         if not numbers:
             continue
-        kept = _is_kept(screen, columns)
-        bounded = [name for name in numbers if name not in _TIMES and _bounds(screen, table, name)]
-        if kept != "true" or bounded:
-            rows, impossible, reverse, *cells = _counted(
-                connection, screen, relations[table], table, kinds, bounded, kept
+        time_test = _write_time_test(row_checks, columns)
+        bounded = [name for name in numbers if name not in _TIME_COLUMNS and _column_bounds(row_checks, table, name)]
+        if time_test != "true" or bounded:
+            rows, invalid_count, reversed_count, *unknown_counts = _count_invalid(
+                connection, row_checks, relations[table], table, column_types, bounded, time_test
             )
-            of = f"of {rows:,} {rows_of(table)}"
-            left_out += [f"{impossible:,} {of}"] if impossible else []
-            backwards += [f"{reverse:,} {of}"] if reverse else []
-            unknown += [
-                f"the {_WORDS.get(name, name)} of {count:,} {of}"
-                for name, count in zip(bounded, cells, strict=True)
+            total_text = f"of {rows:,} {name_rows(table)}"
+            left_out += [f"{invalid_count:,} {total_text}"] if invalid_count else []
+            backwards += [f"{reversed_count:,} {total_text}"] if reversed_count else []
+            unknown_values += [
+                f"the {_COLUMN_TEXTS.get(name, name)} of {count:,} {total_text}"
+                for name, count in zip(bounded, unknown_counts, strict=True)
                 if count
             ]
-        replaced = ", ".join(f"{_possible(screen, table, name, kinds[name])} AS {identifier(name)}" for name in numbers)
-        relations[table] = f"(SELECT * REPLACE ({replaced}) FROM {relations[table]} WHERE {kept})"
-    twice = _twice(connection, source)
-    said = [
-        *([f"{twice:,} API calls are in the trace twice and are counted once"] if twice else []),
-        *([f"{_joined(left_out)} are left out: their times are impossible"] if left_out else []),
-        *([f"{_joined(backwards)} end before they start and count as 0 ns"] if backwards else []),
-        *([f"{_joined(unknown)} is impossible and counts as unknown"] if unknown else []),
+        checked_columns = ", ".join(
+            f"{_nullify_invalid(row_checks, table, name, column_types[name])} AS {identifier(name)}" for name in numbers
+        )
+        relations[table] = f"(SELECT * REPLACE ({checked_columns}) FROM {relations[table]} WHERE {time_test})"
+    repeat_count = _count_repeated_calls(connection, source)
+    messages = [
+        *([f"{repeat_count:,} API calls are in the trace twice and are counted once"] if repeat_count else []),
+        *([f"{_join_texts(left_out)} are left out: their times are impossible"] if left_out else []),
+        *([f"{_join_texts(backwards)} end before they start and count as 0 ns"] if backwards else []),
+        *([f"{_join_texts(unknown_values)} is impossible and counts as unknown"] if unknown_values else []),
     ]
-    # What looks rows up in the file itself would meet the others.
-    return replace(source, screen=screen, relations=relations, find_extents=dict, export=None), said
+    # Lookups in the file itself would still meet the invalid rows, so the new source has no export.
+    return replace(source, row_checks=row_checks, relations=relations, find_time_bounds=dict, export=None), messages
 
 
-def guarded(screen: Screen, table: str, name: str, kind: str, columns: set[str]) -> str:
-    """SQL for a column of a table that raises an error where a query meets a value that cannot be.
+def guard_column(row_checks: RowChecks, table: str, name: str, column_type: str, columns: set[str]) -> str:
+    """Write the SQL for a column that raises an error when a query meets an invalid value.
 
-    Where a row has a start and an end, the end tells of both: a test for each takes twice as long, and nothing reads
-    the starts of such rows alone. Other numbers raise errors by themselves where they are added up.
+    Where a row has a start and an end, the check of the end covers both. Two checks take twice as long, and no query
+    reads only the starts of such rows. Other numbers raise an overflow error where they are summed.
     """
-    column, (low, high) = identifier(name), screen.window
-    if screen.looked:
+    column, (low, high) = identifier(name), row_checks.window
+    if row_checks.is_filtered:
         return column
     if name == "end" and "start" in columns:
-        start, end = f"start::{kind}", f'"end"::{kind}'
+        start, end = f"start::{column_type}", f'"end"::{column_type}'
         test = f"{end} >= {start} AND {start} >= {low} AND {end} <= {high}"
-        if table in _MAY_BE_OPEN:
+        if table in _OPEN_ENDED_TABLES:
             test = f'{test} OR ("end" IS NULL AND {start} BETWEEN {low} AND {high})'
-    elif name == _time(columns) and "end" not in columns:
-        test = f"{column}::{kind} >= {low} AND {column}::{kind} <= {high}"
+    elif name == _time_column(columns) and "end" not in columns:
+        test = f"{column}::{column_type} >= {low} AND {column}::{column_type} <= {high}"
     elif name == "bytes":
-        test = f"{column} IS NULL OR {column}::{kind} BETWEEN {_SIZES[0]} AND {_SIZES[1]}"
+        test = f"{column} IS NULL OR {column}::{column_type} BETWEEN {_SIZE_BOUNDS[0]} AND {_SIZE_BOUNDS[1]}"
     else:
         return column
-    return must(test, column)
+    return raise_unless(test, column)
 
 
-def must(test: str, value: str = "true") -> str:
-    """SQL for a value that raises an error unless a test is true."""
-    return f"CASE WHEN {test} THEN {value} ELSE error({literal(_MET)}) END"
+def raise_unless(test: str, value: str = "true") -> str:
+    """Write the SQL for a value that raises an error unless a test is true."""
+    return f"CASE WHEN {test} THEN {value} ELSE error({literal(_ERROR_TEXT)}) END"
 
 
-def may_have_met(error: Exception) -> bool:
-    """Tell whether a query may have failed for a row that cannot be true."""
+def can_be_row_error(error: Exception) -> bool:
+    """Return whether a query may have failed because of an invalid row."""
     import duckdb
 
-    kinds = (duckdb.InvalidInputException, duckdb.OutOfRangeException, duckdb.ConversionException)
-    return isinstance(error, kinds)
+    error_types = (duckdb.InvalidInputException, duckdb.OutOfRangeException, duckdb.ConversionException)
+    return isinstance(error, error_types)
 
 
-def _window(connection: duckdb.DuckDBPyConnection, source: Source) -> Window:
-    """When a trace was, by its first rows."""
-    for table in _TELLING:
-        if time := _time(source.columns.get(table, set())):
-            times = sorted(each for each in _first_times(connection, source, table, time) if isinstance(each, int))
+def _find_window(connection: duckdb.DuckDBPyConnection, source: Source) -> Window:
+    """Return the period in which the times of a trace are valid, derived from its first rows."""
+    for table in _WINDOW_TABLES:
+        if time_column := _time_column(source.columns.get(table, set())):
+            times = sorted(
+                time for time in _read_first_times(connection, source, table, time_column) if isinstance(time, int)
+            )
             if times and ANY_TIME[0] <= times[len(times) // 2] <= ANY_TIME[1]:
-                return times[len(times) // 2] - _REACH, times[len(times) // 2] + _REACH
+                return times[len(times) // 2] - _MAX_DISTANCE_NS, times[len(times) // 2] + _MAX_DISTANCE_NS
     return ANY_TIME
 
 
-def _first_times(connection: duckdb.DuckDBPyConnection, source: Source, table: str, column: str) -> list[object]:
-    """The times of the first rows of a table; of a SQLite file asked of SQLite itself, which is quicker."""
+def _read_first_times(connection: duckdb.DuckDBPyConnection, source: Source, table: str, column: str) -> list[object]:
+    """Return the times in the first rows of a table. SQLite reads them faster than DuckDB does."""
     import sqlite3
 
     if source.export is not None and table in source.export.tables:
-        with suppress(sqlite3.Error), opened(source.export.file) as database:
-            return [time for (time,) in database.execute(f"SELECT {column} FROM {identifier(table)} LIMIT {_FIRST}")]
-    first = f"SELECT try_cast({column} AS BIGINT) FROM {source.relations[table]} LIMIT {_FIRST}"
+        with suppress(sqlite3.Error), open_read_only(source.export.file) as database:
+            return [
+                time for (time,) in database.execute(f"SELECT {column} FROM {identifier(table)} LIMIT {_FIRST_ROWS}")
+            ]
+    first = f"SELECT try_cast({column} AS BIGINT) FROM {source.relations[table]} LIMIT {_FIRST_ROWS}"
     return [time for (time,) in connection.execute(first).fetchall()]
 
 
-def _counted(  # noqa: PLR0913, PLR0917 - what is counted
+def _count_invalid(  # noqa: PLR0913, PLR0917 - one query with all counts
     connection: duckdb.DuckDBPyConnection,
-    screen: Screen,
+    row_checks: RowChecks,
     rows: str,
     table: str,
-    kinds: Mapping[str, str],
+    column_types: Mapping[str, str],
     bounded: Sequence[str],
-    kept: str,
+    time_test: str,
 ) -> tuple[int, ...]:
-    """How many rows there are, how many cannot be, end before they start, and have no possible value in a column."""
-    ends = '("end" IS NOT NULL AND try_cast("end" AS BIGINT) < try_cast(start AS BIGINT))'
-    has_ends = {"start", "end"} <= kinds.keys() and '"end"' in kept
+    """Return the number of rows, of invalid rows, of rows that end before they start, and of invalid values by name."""
+    reversed_test = '("end" IS NOT NULL AND try_cast("end" AS BIGINT) < try_cast(start AS BIGINT))'
+    has_reversed_test = {"start", "end"} <= column_types.keys() and '"end"' in time_test
     counts = [
         "count(*)",
-        f"count(*) FILTER (({kept}) IS NOT TRUE)",
-        f"count(*) FILTER (({kept}) AND {ends if has_ends else 'false'})",
-        *(f"count({identifier(name)}) - count({_possible(screen, table, name, kinds[name])})" for name in bounded),
+        f"count(*) FILTER (({time_test}) IS NOT TRUE)",
+        f"count(*) FILTER (({time_test}) AND {reversed_test if has_reversed_test else 'false'})",
+        *(
+            f"count({identifier(name)}) - count({_nullify_invalid(row_checks, table, name, column_types[name])})"
+            for name in bounded
+        ),
     ]
-    counted: tuple[int, ...] = connection.execute(f"SELECT {', '.join(counts)} FROM {rows}").fetchall()[0]
-    return counted
+    counts_of_table: tuple[int, ...] = connection.execute(f"SELECT {', '.join(counts)} FROM {rows}").fetchall()[0]
+    return counts_of_table
 
 
-def _twice(connection: duckdb.DuckDBPyConnection, source: Source) -> int:
-    """How many API calls repeat another one in all that tells calls apart."""
-    table, which = "CUPTI_ACTIVITY_KIND_RUNTIME", ["globalTid", "correlationId", "eventClass", "start", "end"]
-    if not set(which) <= source.columns.get(table, set()):
+def _count_repeated_calls(connection: duckdb.DuckDBPyConnection, source: Source) -> int:
+    """Return the number of API calls that repeat another one in every identifying column."""
+    table, key_columns = "CUPTI_ACTIVITY_KIND_RUNTIME", ["globalTid", "correlationId", "eventClass", "start", "end"]
+    if not set(key_columns) <= source.columns.get(table, set()):
         return 0
-    row = ", ".join(map(identifier, which))
-    counted = (
-        f"SELECT count(*) - count(DISTINCT ({row})) FROM {source.relations[table]} WHERE correlationId IS NOT NULL"
-    )
-    return int(connection.execute(counted).fetchall()[0][0])
+    row = ", ".join(map(identifier, key_columns))
+    query = f"SELECT count(*) - count(DISTINCT ({row})) FROM {source.relations[table]} WHERE correlationId IS NOT NULL"
+    return int(connection.execute(query).fetchall()[0][0])
 
 
-def _possible(screen: Screen, table: str, name: str, kind: str) -> str:
-    """SQL for a column of a table that is NULL where its value cannot be."""
-    value = f"try_cast({identifier(name)} AS {kind})"
-    bounds = _bounds(screen, table, name)
+def _nullify_invalid(row_checks: RowChecks, table: str, name: str, column_type: str) -> str:
+    """Write the SQL for a column that is NULL where its value is invalid."""
+    value = f"try_cast({identifier(name)} AS {column_type})"
+    bounds = _column_bounds(row_checks, table, name)
     return f"CASE WHEN {value} BETWEEN {bounds[0]} AND {bounds[1]} THEN {value} END" if bounds else value
 
 
-def _is_kept(screen: Screen, columns: set[str]) -> str:
-    """SQL that tells whether the times of a row can be."""
-    time, (low, high) = _time(columns), screen.window
-    if not time:
+def _write_time_test(row_checks: RowChecks, columns: set[str]) -> str:
+    """Write the SQL that tests whether the times of a row are valid."""
+    time_column, (low, high) = _time_column(columns), row_checks.window
+    if not time_column:
         return "true"
-    test = f"try_cast({time} AS BIGINT) BETWEEN {low} AND {high}"
+    test = f"try_cast({time_column} AS BIGINT) BETWEEN {low} AND {high}"
     return (
         f'{test} AND ("end" IS NULL OR try_cast("end" AS BIGINT) BETWEEN {low} AND {high})'
         if "end" in columns
@@ -212,17 +226,17 @@ def _is_kept(screen: Screen, columns: set[str]) -> str:
     )
 
 
-def _time(columns: set[str]) -> str:
+def _time_column(columns: set[str]) -> str:
     return "start" if "start" in columns else "timestamp" if "timestamp" in columns else ""
 
 
-def _bounds(screen: Screen, table: str, name: str) -> Window | None:
-    if name in _TIMES:
-        return screen.window
+def _column_bounds(row_checks: RowChecks, table: str, name: str) -> Window | None:
+    if name in _TIME_COLUMNS:
+        return row_checks.window
     if name == "deviceId":
-        return _DEVICES if table in _GPU_WORK else None
-    return _POSSIBLE.get(name)
+        return _DEVICE_BOUNDS if table in _GPU_TABLES else None
+    return _COLUMN_BOUNDS.get(name)
 
 
-def _joined(parts: list[str]) -> str:
-    return ", ".join(parts[:-1]) + " and " + parts[-1] if len(parts) > 1 else parts[0]
+def _join_texts(texts: list[str]) -> str:
+    return ", ".join(texts[:-1]) + " and " + texts[-1] if len(texts) > 1 else texts[0]

@@ -1,8 +1,8 @@
-"""The entries of the cache folder: how one is made, who uses it, and which go when room is short.
+"""The entries of the cache folder: how one is written, who uses it, and which are removed when space runs out.
 
-An entry is a file that `making` put there for a trace; a small JSON file next to it says what it holds and what it was
-made of (`About`). Other files in the folder
-are left alone: the user may have pointed the variable to one in which somebody keeps other things.
+An entry is a file that `make_entry` wrote for a trace. A small JSON file next to it is its manifest: what it holds and
+what it was made from. Other files in the folder are left alone, because the user may have pointed the variable to a
+folder with other files in it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_insight.errors import file_changed
+from nsys_insight.errors import file_changed_error
 from nsys_insight.ingest import cache_folder
 from nsys_insight.text.units import parse_bytes
 
@@ -30,53 +30,53 @@ if TYPE_CHECKING:
 
 SIZE_VARIABLE = "NSYS_INSIGHT_CACHE_SIZE"
 
-# Earlier versions said nothing about the entries that they made, which were of these two kinds.
-_OLD_KINDS = (".sqlite", ".duckdb")
-_MEMORY = re.compile(r"[0-9a-f]{32}\.last")
-_MOST_BYTES = 20 * 2**30
-_MOST_OF_DISK = 0.1
+# Earlier versions wrote no manifests. Their entries have these suffixes.
+_OLD_SUFFIXES = (".sqlite", ".duckdb")
+_MARKER = re.compile(r"[0-9a-f]{32}\.last")
+_MAX_BYTES = 20 * 2**30
+_MAX_DISK_SHARE = 0.1
 _DAY_S = 24 * 60 * 60
-_MOST_AGE_S = 30 * _DAY_S
-# An entry comes a moment after what is said about it.
+_MAX_AGE_S = 30 * _DAY_S
+# An entry appears a moment after its manifest.
 _GRACE_S = 60
-# Where locks do not work, what was used in the last hour counts as in use.
-_UNLOCKED_S = 60 * 60
+# Where locks do not work, an entry that was used in the last hour counts as in use.
+_MAX_USE_S = 60 * 60
 
-# Shared locks by entry: files that stay open, and so locked, until they are released or the process ends.
-_held: dict[Path, int] = {}
-# How many sessions of this process use an entry.
-_users: Counter[Path] = Counter()
+# Shared locks by entry: descriptors that stay open, and so locked, until they are released or the process ends.
+_lock_descriptors: dict[Path, int] = {}
+# The number of sessions of this process that use an entry.
+_use_counts: Counter[Path] = Counter()
 
-SUFFIX = ".json"
+MANIFEST_SUFFIX = ".json"
 
-# What `cache_folder.digest` named.
+# File names that begin with a digest (`cache_folder.digest`).
 _ENTRY = re.compile(r"[0-9a-f]{32}[-.].+")
 
 
 @dataclass(frozen=True)
-class About:
-    """What an entry holds in a few words, and the files it was made of: their paths, with their keys at that time.
+class Manifest:
+    """What an entry holds, in a few words, and the files it was made from: their paths, with their keys at that time.
 
-    `parents` are names of entries that it was made of; `files` are then what those were made of. `seal` is the entry's
-    own (`cache_folder.seal`).
+    `parents` are the names of other entries that it was made from; `files` then lists the files of those. `fingerprint`
+    detects changes of the entry itself (`cache_folder.fingerprint`).
     """
 
     holds: str
     files: dict[str, str]
     parents: tuple[str, ...] = ()
-    seal: str = ""
+    fingerprint: str = ""
 
-    def is_of(self, trace: Path) -> bool:
-        """Tell whether an entry is of a trace, or of one in a folder; a report and its export count as one trace."""
-        asked = Path(os.path.realpath(trace))
+    def is_made_from(self, trace: Path) -> bool:
+        """Return whether an entry was made from a trace or one in a folder; a report and its export are one trace."""
+        real_path = Path(os.path.realpath(trace))
         for path in map(Path, map(os.path.realpath, self.files)):
-            if path.is_relative_to(asked) or (path.parent == asked.parent and path.stem == asked.stem):
+            if path.is_relative_to(real_path) or (path.parent == real_path.parent and path.stem == real_path.stem):
                 return True
         return False
 
     @property
     def state(self) -> str:
-        """Whether the files are still what they were: unchanged, changed, or gone."""
+        """Return the state of the files: unchanged, changed, unreadable or gone."""
         states = set()
         for path, key in self.files.items():
             try:
@@ -90,206 +90,210 @@ class About:
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry: `size` in bytes, when it was last `used` in s since 1970, 0 if unknown, and what is said of it."""
+    """An entry: `size` in bytes, `last_used_s` in s since 1970 (0 if unknown), and its manifest."""
 
     path: Path
     size: int
-    used: float
-    about: About | None
+    last_used_s: float
+    manifest: Manifest | None
 
 
-def most_bytes(folder: Path) -> int:
-    """Return how many bytes the entries in a folder may take: as the user says, else 20 GiB or a tenth of its disk.
+def read_size_limit(folder: Path) -> int:
+    """Return how many bytes the entries in a folder may take: the user's limit, else 20 GiB or a tenth of the disk.
 
     Raises:
-        UsageError: What the user says is no size.
+        UsageError: The user's limit is not a size.
     """
-    said = os.environ.get(SIZE_VARIABLE)
-    if said:
-        return parse_bytes(said, flag=f"${SIZE_VARIABLE}")
+    text = os.environ.get(SIZE_VARIABLE)
+    if text:
+        return parse_bytes(text, flag=f"${SIZE_VARIABLE}")
     with suppress(OSError):
-        return min(_MOST_BYTES, int(shutil.disk_usage(folder).total * _MOST_OF_DISK))
-    return _MOST_BYTES
+        return min(_MAX_BYTES, int(shutil.disk_usage(folder).total * _MAX_DISK_SHARE))
+    return _MAX_BYTES
 
 
 @contextmanager
-def making(target: Path, holds: str, *files: Path) -> Iterator[Path]:
-    """Yield a path to write to, which becomes the entry `target`; see `cache_folder.building`.
+def make_entry(target: Path, holds: str, *files: Path) -> Iterator[Path]:
+    """Yield a path to write to. It becomes the entry `target`; see `cache_folder.write_atomically`.
 
-    The name of `target` begins with a `cache_folder.key` or `digest`. `holds` says in a few words what is in it, and
-    `files` what it is made of: traces, or other entries, with which it goes. It is private to the user, and in use
-    until the process ends. Entries that were not used for a month go, and others, those used last go last, until all
-    are within the size that is allowed: but never this one, nor one in use. If another process has made the entry
-    meanwhile, that one stays, for it may be in use there.
+    The name of `target` begins with a `cache_folder.key` or `digest`. `holds` describes the content in a few words.
+    `files` are the traces or other entries that it is made from; it is removed along with these entries. The entry is
+    readable by the user only, and counts as in use until the process ends. Entries that were not used for a month are
+    removed, then the least recently used ones until the rest fits the size limit. This entry and entries in use always
+    stay. If another process has written the entry meanwhile, that one stays, because it may be in use there.
 
     Raises:
         OSError: The folder cannot be written to, the disk is full, or a file cannot be read.
         TraceError: A file was changed meanwhile.
-        UsageError: The size that is allowed is none.
+        UsageError: The size limit is not a size.
     """
-    most, about, before = most_bytes(target.parent), describe(holds, files), _identity(target)
-    with cache_folder.working(target) as path:
+    limit_bytes, manifest, identity_before = (
+        read_size_limit(target.parent),
+        make_manifest(holds, files),
+        _read_identity(target),
+    )
+    with cache_folder.make_work_path(target) as path:
         yield path
-        if describe(holds, files) != about:
-            raise file_changed(" or ".join(map(str, files)))
+        if make_manifest(holds, files) != manifest:
+            raise file_changed_error(" or ".join(map(str, files)))
         path.chmod(0o600)
-        _make_room(target, path.stat().st_size, most)
-        said = beside(path)
-        write_about(replace(about, seal=cache_folder.seal(path)), said)
-        # Two that made the same would replace each other's, and one of them would use a file that is there no more.
-        with cache_folder.alone(target.parent):
-            if _identity(target) == before or not (_hold(target, target) and _is_sound(target)):
-                _hold(target, path)
-                said.replace(beside(target))
+        _make_room(target, path.stat().st_size, limit_bytes)
+        manifest_file = manifest_path(path)
+        write_manifest(replace(manifest, fingerprint=cache_folder.fingerprint(path)), manifest_file)
+        # Two processes may write the same entry. The lock stops one from replacing a file that the other has opened.
+        with cache_folder.hold_exclusive_lock(target.parent):
+            if _read_identity(target) == identity_before or not (_lock_entry(target, target) and _is_intact(target)):
+                _lock_entry(target, path)
+                manifest_file.replace(manifest_path(target))
                 path.replace(target)
 
 
 def use(entry: Path) -> bool:
-    """Mark an entry as used now, and keep it from being removed until the process ends; False if it is not there.
+    """Mark an entry as used now and lock it against removal until the process ends. Return False if there is no entry.
 
-    One that is not as it was made is none, and is removed.
+    An entry that changed since it was written is removed, and counts as missing.
     """
-    if not entry.is_file() or not _hold(entry, entry):
+    if not entry.is_file() or not _lock_entry(entry, entry):
         return False
-    if not _is_sound(entry):
-        with cache_folder.alone(entry.parent):  # it may be replaced right now
-            if not _is_sound(entry):
+    if not _is_intact(entry):
+        with cache_folder.hold_exclusive_lock(entry.parent):  # it may be replaced right now
+            if not _is_intact(entry):
                 discard(entry)
                 return False
     cache_folder.touch(entry)
-    _users[entry] += 1
+    _use_counts[entry] += 1
     return True
 
 
 def release(entry: Path) -> None:
-    """Take back one `use` of an entry."""
-    _users[entry] -= 1
-    if _users[entry] <= 0:
-        del _users[entry]
-        _let_go(entry)
+    """Undo one `use` of an entry."""
+    _use_counts[entry] -= 1
+    if _use_counts[entry] <= 0:
+        del _use_counts[entry]
+        _unlock_entry(entry)
 
 
 @contextmanager
-def changing(target: Path, holds: str, *files: Path) -> Iterator[Path | None]:
-    """Yield the path of an entry to be changed in place, or one to be made; None while anybody uses the entry.
+def change_entry(target: Path, holds: str, *files: Path) -> Iterator[Path | None]:
+    """Yield the path of an entry to change in place, or to write. Yield None while another session uses the entry.
 
-    An entry of which a change was begun and not finished is not as it was made, and is removed by `use`.
+    If a change is interrupted, the fingerprint no longer matches and `use` removes the entry.
 
     Raises:
-        As `making`.
+        As `make_entry`.
     """
-    if not target.is_file() or not _is_sound(target):
+    if not target.is_file() or not _is_intact(target):
         discard(target)
-        with making(target, holds, *files) as path:
+        with make_entry(target, holds, *files) as path:
             yield path
         return
-    if not _users[target]:
-        _let_go(target)
-    with ExitStack() as held:
-        stream = held.enter_context(target.open("rb"))
-        if _users[target] or (sys.platform != "win32" and cache_folder.lock(stream.fileno()) is False):
+    if not _use_counts[target]:
+        _unlock_entry(target)
+    with ExitStack() as stack:
+        stream = stack.enter_context(target.open("rb"))
+        if _use_counts[target] or (sys.platform != "win32" and cache_folder.lock(stream.fileno()) is False):
             yield None
             return
-        most, about = most_bytes(target.parent), describe(holds, files)
+        limit_bytes, manifest = read_size_limit(target.parent), make_manifest(holds, files)
         yield target
-        _make_room(target, target.stat().st_size, most)
-        write_about(replace(about, seal=cache_folder.seal(target)), beside(target))
+        _make_room(target, target.stat().st_size, limit_bytes)
+        write_manifest(replace(manifest, fingerprint=cache_folder.fingerprint(target)), manifest_path(target))
 
 
-def entries(folder: Path) -> list[Entry]:
-    """Return the entries in a folder, those used last first."""
-    found = []
-    for path in _files(folder):
-        about = read_about(path)
-        if about or (is_entry(path.name) and path.suffix in _OLD_KINDS):
+def list_entries(folder: Path) -> list[Entry]:
+    """Return the entries in a folder, the most recently used first."""
+    found_entries = []
+    for path in _list_files(folder):
+        manifest = read_manifest(path)
+        if manifest or (is_entry_name(path.name) and path.suffix in _OLD_SUFFIXES):
             with suppress(OSError):  # another process may remove it right now
                 status = path.lstat()
                 if stat.S_ISREG(status.st_mode):
-                    found.append(Entry(path, status.st_size, _last_used(status), about))
-    return sorted(found, key=lambda entry: (-entry.used, entry.path.name))
+                    found_entries.append(Entry(path, status.st_size, _read_last_used_s(status), manifest))
+    return sorted(found_entries, key=lambda entry: (-entry.last_used_s, entry.path.name))
 
 
-def remove(chosen: Iterable[Entry], folder: Path) -> tuple[list[Entry], list[Entry]]:
-    """Remove entries, and with them those that were made of them; return what is gone, and what is in use and stays."""
-    every = entries(folder)
-    gone: dict[Path, Entry] = {}
-    kept: dict[Path, Entry] = {}
-    left = list(chosen)
-    while left:
-        entry = left.pop()
-        if entry.path in gone or entry.path in kept:
+def remove(selected: Iterable[Entry], folder: Path) -> tuple[list[Entry], list[Entry]]:
+    """Remove entries and the entries made from them; return the removed ones, and those that are in use and stay."""
+    all_entries = list_entries(folder)
+    removed: dict[Path, Entry] = {}
+    in_use: dict[Path, Entry] = {}
+    pending = list(selected)
+    while pending:
+        entry = pending.pop()
+        if entry.path in removed or entry.path in in_use:
             continue
-        if _unlinked(entry):
-            gone[entry.path] = entry
-            left += [other for other in every if other.about and entry.path.name in other.about.parents]
+        if _unlink_unused(entry):
+            removed[entry.path] = entry
+            pending += [other for other in all_entries if other.manifest and entry.path.name in other.manifest.parents]
         else:
-            kept[entry.path] = entry
-    return list(gone.values()), list(kept.values())
+            in_use[entry.path] = entry
+    return list(removed.values()), list(in_use.values())
 
 
 def discard(entry: Path) -> None:
-    """Remove a damaged entry, also if it is in use, so that it is made again when next asked for."""
-    _let_go(entry)
-    for file in (entry, beside(entry), entry.with_name(f"{entry.name}.wal")):
+    """Remove a damaged entry, even if it is in use, so that it is written again when it is next needed."""
+    _unlock_entry(entry)
+    for file in (entry, manifest_path(entry), entry.with_name(f"{entry.name}.wal")):
         file.unlink(missing_ok=True)
 
 
-def forget(folder: Path, unused_s: float) -> None:
-    """Remove what is remembered of working folders, where that was not used for so long."""
-    for path in _files(folder):
-        if _MEMORY.fullmatch(path.name):
+def remove_old_markers(folder: Path, unused_s: float) -> None:
+    """Remove the marker files (`*.last`) that were not used for this long."""
+    for path in _list_files(folder):
+        if _MARKER.fullmatch(path.name):
             with suppress(OSError):
-                if time.time() - _last_used(path.lstat()) >= unused_s:
+                if time.time() - _read_last_used_s(path.lstat()) >= unused_s:
                     path.unlink()
 
 
-def _make_room(target: Path, size: int, most: int) -> None:
+def _make_room(target: Path, size: int, limit_bytes: int) -> None:
     folder = target.parent
-    forget(folder, _MOST_AGE_S)
-    _forget_the_lost(folder)
-    others = [entry for entry in entries(folder) if entry.path != target]
-    oldest = time.time() - _MOST_AGE_S
-    total = size + sum(entry.size for entry in others)
-    removed: set[Path] = set()
-    for entry in reversed(others):
-        if entry.path not in removed and (total > most or 0 < entry.used < oldest):
-            gone, _ = remove([entry], folder)
-            total -= sum(one.size for one in gone)
-            removed |= {one.path for one in gone}
+    remove_old_markers(folder, _MAX_AGE_S)
+    _remove_orphaned_manifests(folder)
+    other_entries = [entry for entry in list_entries(folder) if entry.path != target]
+    oldest = time.time() - _MAX_AGE_S
+    total = size + sum(entry.size for entry in other_entries)
+    removed_paths: set[Path] = set()
+    for old_entry in reversed(other_entries):
+        if old_entry.path not in removed_paths and (total > limit_bytes or 0 < old_entry.last_used_s < oldest):
+            removed_entries, _ = remove([old_entry], folder)
+            total -= sum(entry.size for entry in removed_entries)
+            removed_paths |= {entry.path for entry in removed_entries}
 
 
-def _forget_the_lost(folder: Path) -> None:
-    """Remove what is said about entries that are not there, as a process leaves it that was killed in between."""
-    for path in _files(folder):
-        entry = path.with_name(path.name.removesuffix(SUFFIX))
-        if path != entry and not entry.exists() and read_about(entry):
+def _remove_orphaned_manifests(folder: Path) -> None:
+    """Remove manifests without an entry. A process that is killed between the two writes leaves one behind."""
+    for path in _list_files(folder):
+        entry = path.with_name(path.name.removesuffix(MANIFEST_SUFFIX))
+        if path != entry and not entry.exists() and read_manifest(entry):
             with suppress(OSError):
                 if time.time() - path.stat().st_mtime > _GRACE_S:
                     path.unlink()
 
 
-def _files(folder: Path) -> list[Path]:
+def _list_files(folder: Path) -> list[Path]:
     try:
         return list(folder.iterdir())
     except OSError:
         return []
 
 
-def _is_sound(entry: Path) -> bool:
-    """Tell whether an entry is as it was made: see `cache_folder.seal` for how much of it is looked at."""
-    about = read_about(entry)
+def _is_intact(entry: Path) -> bool:
+    """Return whether an entry is as it was written; see `cache_folder.fingerprint` for how much of it is checked."""
+    manifest = read_manifest(entry)
     with suppress(OSError):
-        return about is not None and about.seal == cache_folder.seal(entry)
+        return manifest is not None and manifest.fingerprint == cache_folder.fingerprint(entry)
     return False
 
 
-def _last_used(status: os.stat_result) -> float:
-    """Both times are looked at, for not every disk keeps both; one to come is of a clock that was wrong."""
+def _read_last_used_s(status: os.stat_result) -> float:
+    """Return the later of two times, since not every disk records both; ignore times to come, from a wrong clock."""
     latest = time.time() + _DAY_S
-    return max((when for when in (status.st_atime, status.st_mtime) if when <= latest), default=0)
+    return max((time_s for time_s in (status.st_atime, status.st_mtime) if time_s <= latest), default=0)
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _read_identity(path: Path) -> tuple[int, int] | None:
     try:
         status = path.stat()
     except OSError:
@@ -297,40 +301,40 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _hold(entry: Path, file: Path) -> bool:
-    """Lock `file`, which is or becomes `entry`, against removal; False if it is being removed."""
+def _lock_entry(entry: Path, file: Path) -> bool:
+    """Lock `file`, which is or becomes `entry`, against removal. Return False if it is being removed."""
     if sys.platform == "win32":
-        return True  # a file is not removed there while somebody has it open
+        return True  # Windows does not remove a file while it is open
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return file.exists()
     locked, status = cache_folder.lock(descriptor, shared=True), os.fstat(descriptor)
-    if locked is False or _identity(file) != (status.st_dev, status.st_ino):
+    if locked is False or _read_identity(file) != (status.st_dev, status.st_ino):
         os.close(descriptor)
         return False
-    _let_go(entry)
-    _held[entry] = descriptor
+    _unlock_entry(entry)
+    _lock_descriptors[entry] = descriptor
     return True
 
 
-def _let_go(entry: Path) -> None:
-    descriptor = _held.pop(entry, None)
+def _unlock_entry(entry: Path) -> None:
+    descriptor = _lock_descriptors.pop(entry, None)
     if descriptor is not None:
         os.close(descriptor)
 
 
-def _unlinked(entry: Entry) -> bool:
-    """Remove an entry that no process uses; return whether it was removed."""
+def _unlink_unused(entry: Entry) -> bool:
+    """Remove an entry that no process uses. Return whether it was removed."""
     try:
-        with ExitStack() as held:
-            held.enter_context(cache_folder.alone(entry.path.parent))
+        with ExitStack() as stack:
+            stack.enter_context(cache_folder.hold_exclusive_lock(entry.path.parent))
             if sys.platform != "win32":
-                locked = cache_folder.lock(held.enter_context(entry.path.open("rb+")).fileno())
-                if locked is False or (locked is None and time.time() - entry.used < _UNLOCKED_S):
+                locked = cache_folder.lock(stack.enter_context(entry.path.open("rb+")).fileno())
+                if locked is False or (locked is None and time.time() - entry.last_used_s < _MAX_USE_S):
                     return False
             entry.path.unlink()
-            beside(entry.path).unlink(missing_ok=True)
+            manifest_path(entry.path).unlink(missing_ok=True)
     except FileNotFoundError:
         pass
     except OSError:
@@ -338,49 +342,51 @@ def _unlinked(entry: Entry) -> bool:
     return True
 
 
-def describe(holds: str, files: tuple[Path, ...]) -> About:
-    """Say what an entry holds and what it is made of: traces, or other entries.
+def make_manifest(holds: str, files: tuple[Path, ...]) -> Manifest:
+    """Return the manifest of an entry that is made from files: traces, or other entries.
 
     Raises:
         OSError: A file cannot be read.
     """
-    made_of: dict[str, str] = {}
+    keys_by_path: dict[str, str] = {}
     parents = []
     for file in files:
-        parent = read_about(file)
+        parent = read_manifest(file)
         if parent:
-            made_of |= parent.files
+            keys_by_path |= parent.files
             parents.append(file.name)
         else:
-            made_of[os.path.abspath(file)] = cache_folder.key(file)  # noqa: PTH100 - links stay as the user knows them
-    return About(holds, made_of, tuple(parents))
+            keys_by_path[os.path.abspath(file)] = cache_folder.key(file)  # noqa: PTH100 - links stay as the user knows them
+    return Manifest(holds, keys_by_path, tuple(parents))
 
 
-def beside(entry: Path) -> Path:
-    """Return where the JSON file about an entry is."""
-    return entry.with_name(f"{entry.name}{SUFFIX}")
+def manifest_path(entry: Path) -> Path:
+    """Return the path of the JSON file that describes an entry."""
+    return entry.with_name(f"{entry.name}{MANIFEST_SUFFIX}")
 
 
-def is_entry(name: str) -> bool:
-    """Tell whether a file may be an entry by its name."""
-    return bool(_ENTRY.fullmatch(name)) and not name.endswith(SUFFIX)
+def is_entry_name(name: str) -> bool:
+    """Return whether a file can be an entry, judged by its name."""
+    return bool(_ENTRY.fullmatch(name)) and not name.endswith(MANIFEST_SUFFIX)
 
 
-def read_about(entry: Path) -> About | None:
-    """Read what is said about an entry; None if that is nothing, or makes no sense."""
-    if not is_entry(entry.name):
+def read_manifest(entry: Path) -> Manifest | None:
+    """Read the manifest of an entry. Return None if it is missing or malformed."""
+    if not is_entry_name(entry.name):
         return None
     try:
-        match json.loads(beside(entry).read_bytes()):
-            case {"holds": str(holds), "files": dict(files), "parents": list(parents), "seal": str(seal)}:
-                of = {str(path): str(key) for path, key in files.items()}
-                return About(holds, of, tuple(map(str, parents)), seal)
+        match json.loads(manifest_path(entry).read_bytes()):
+            case {"holds": str(holds), "files": dict(files), "parents": list(parents), "seal": str(fingerprint)}:
+                keys_by_path = {str(path): str(key) for path, key in files.items()}
+                return Manifest(holds, keys_by_path, tuple(map(str, parents)), fingerprint)
     except (OSError, ValueError, RecursionError):
         pass
     return None
 
 
-def write_about(said: About, file: Path) -> None:
-    """Write to a file what is said about an entry, readable by the user alone."""
+def write_manifest(manifest: Manifest, file: Path) -> None:
+    """Write a manifest to a file that only the user can read."""
     file.touch(mode=0o600)
-    file.write_text(json.dumps(asdict(said)), encoding="utf-8")
+    record = asdict(manifest)
+    record["seal"] = record.pop("fingerprint")  # the key in the files of earlier versions
+    file.write_text(json.dumps(record), encoding="utf-8")

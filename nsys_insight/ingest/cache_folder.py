@@ -1,4 +1,4 @@
-"""The one folder that this program writes to unasked: entries named by what they were made of, published whole."""
+"""The cache folder, the only one that this program writes to unasked: entries are named by their inputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_insight.paths import expanded
+from nsys_insight.paths import expand_home
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,122 +22,125 @@ if TYPE_CHECKING:
 FOLDER_VARIABLE = "NSYS_INSIGHT_CACHE_DIR"
 
 _SAMPLE_BYTES = 1 << 16
-_PAGE_BYTES, _SEALED_PAGES = 4096, 32
+_PAGE_BYTES, _SAMPLED_PAGES = 4096, 32
 _WORK_PREFIX = ".nsys-insight-"
 _TEMPORARY_PREFIX = "nsys-insight-"
 _LOCK = ".lock"
 _DAY_S = 24 * 60 * 60
-# A process needs a moment between making its folder and the file in it that it locks.
+# A process needs a moment between making its folder and locking the file in it.
 _GRACE_S = 60
-_MOST_WAIT_S = 2
-# Who is in a block that tidies up, and what was there before the first one of them.
-_TIDYING, _tidy = threading.Lock(), list[None]()
-_before = set[Path]()
+_MAX_WAIT_S = 2
+# The blocks that clean up the temporary folder, and the paths in it before the first of them began.
+_cleanup_lock, _cleanup_blocks = threading.Lock(), list[None]()
+_paths_before_cleanup = set[Path]()
 
 
 def location() -> Path:
     """Return where the cache folder is, or will be."""
-    chosen = os.environ.get(FOLDER_VARIABLE)
-    if chosen:
-        path = expanded(chosen)
-        return path if chosen.startswith("~") else path.absolute()
+    path_text = os.environ.get(FOLDER_VARIABLE)
+    if path_text:
+        path = expand_home(path_text)
+        return path if path_text.startswith("~") else path.absolute()
     from platformdirs import user_cache_path
 
     return user_cache_path("nsys-insight", appauthor=False)
 
 
-def folder(*, lasting: bool = True) -> Path:
-    """Return the cache folder, made private to the user when it is first asked for.
+def folder(*, use_cache: bool = True) -> Path:
+    """Return the cache folder. Create it on first use, private to the user.
 
-    Without `lasting`, return a temporary one in its place, which is removed when the process ends.
+    Without `use_cache`, return a temporary folder instead, which is removed when the process ends.
 
     Raises:
-        OSError: It cannot be made, or is not the user's alone (`refusal`). Whoever can do without the cache goes on
-            without it.
+        OSError: It cannot be created, or other users have access to it (`refusal_reason`). Callers that do not need
+            the
+        cache go on without it.
     """
-    path = location() if lasting else temporary()
+    path = location() if use_cache else temporary_folder()
     if not path.is_absolute():
-        # A user without a home folder, as in some containers: "~" would become a folder of that name right here.
+        # A user without a home folder, as in some containers: "~" would become a folder of that name in the current
+        # folder.
         raise FileNotFoundError(errno.ENOENT, "there is no home folder", str(path))
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if lasting:
-        if why := refusal():
-            raise PermissionError(errno.EPERM, why, str(path))
-        _sweep(path, _WORK_PREFIX)
+    if use_cache:
+        if reason := refusal_reason():
+            raise PermissionError(errno.EPERM, reason, str(path))
+        _remove_abandoned(path, _WORK_PREFIX)
     return path
 
 
-def refusal() -> str:
-    """Say why the cache folder is not used though it is there; empty if it is the user's alone, or is not there.
+def refusal_reason() -> str:
+    """Return why the existing cache folder is not used; empty if it is private to the user, or missing.
 
-    Others could put files into a folder of theirs, or one that they may write to, and they would be believed.
+    Other users could put files into a folder that they own or may write to, and those files would be trusted.
     """
     path = location()
     if sys.platform == "win32" or not path.is_dir():
         return ""
-    status, me = path.stat(), os.geteuid()
-    if status.st_uid != me or path.lstat().st_uid not in (me, 0):
+    status, user_id = path.stat(), os.geteuid()
+    if status.st_uid != user_id or path.lstat().st_uid not in (user_id, 0):
         return "it belongs to another user"
     return "other users may write to it" if status.st_mode & 0o022 else ""
 
 
 @cache
-def temporary() -> Path:
-    """Return a folder of this process among the temporary ones, which is removed when the process ends.
+def temporary_folder() -> Path:
+    """Return this process's own folder among the temporary files. It is removed when the process ends.
 
-    It is the user's alone and nobody can guess its name. What processes that were killed left there is removed.
+    It is private to the user and its name cannot be guessed. Folders that killed processes left behind are removed
+    first.
 
     Raises:
-        OSError: It cannot be made.
+        OSError: It cannot be created.
     """
     import atexit
     import tempfile
 
-    _sweep(Path(tempfile.gettempdir()), _TEMPORARY_PREFIX)
-    path, held = _claimed(lambda: Path(tempfile.mkdtemp(prefix=_TEMPORARY_PREFIX)))
+    _remove_abandoned(Path(tempfile.gettempdir()), _TEMPORARY_PREFIX)
+    path, lock_file = _make_locked_folder(lambda: Path(tempfile.mkdtemp(prefix=_TEMPORARY_PREFIX)))
     atexit.register(shutil.rmtree, path, ignore_errors=True)
-    atexit.register(held.close)
+    atexit.register(lock_file.close)
     return path
 
 
 @contextmanager
-def tidied() -> Iterator[None]:
-    """Remove what the block put among the temporary files of this process, which may be as big as the trace.
+def remove_leftovers() -> Iterator[None]:
+    """Remove what the block leaves in the temporary folder of this process, which may be as large as the trace.
 
-    Of blocks that are under way at a time, in several threads, the last one to end removes what all of them left.
+    If blocks overlap in several threads, the last one to end removes what all of them left.
     """
-    with _TIDYING:
-        if not _tidy:
-            _before.clear()
-            _before.update(temporary().iterdir())
-        _tidy.append(None)
+    with _cleanup_lock:
+        if not _cleanup_blocks:
+            _paths_before_cleanup.clear()
+            _paths_before_cleanup.update(temporary_folder().iterdir())
+        _cleanup_blocks.append(None)
     try:
         yield
     finally:
-        with _TIDYING:
-            _tidy.pop()
-            for left in set(temporary().iterdir()) - _before if not _tidy else ():
-                if left.is_dir() and not left.is_symlink():
-                    shutil.rmtree(left, ignore_errors=True)
+        with _cleanup_lock:
+            _cleanup_blocks.pop()
+            for leftover in set(temporary_folder().iterdir()) - _paths_before_cleanup if not _cleanup_blocks else ():
+                if leftover.is_dir() and not leftover.is_symlink():
+                    shutil.rmtree(leftover, ignore_errors=True)
                 else:
-                    left.unlink(missing_ok=True)
+                    leftover.unlink(missing_ok=True)
 
 
-def digest(*parts: str | bytes) -> str:
-    """Return 32 hex digits that stand for `parts`; an entry's file name begins with them."""
+def digest(*values: str | bytes) -> str:
+    """Return 32 hex digits that identify `values`; the file name of an entry begins with them."""
     import hashlib
 
-    hashed = hashlib.blake2b(digest_size=16)
-    for part in map(os.fsencode, parts):
-        hashed.update(b"%d:" % len(part) + part)
-    return hashed.hexdigest()
+    state = hashlib.blake2b(digest_size=16)
+    for value in map(os.fsencode, values):
+        state.update(b"%d:" % len(value) + value)
+    return state.hexdigest()
 
 
 def key(path: Path, *extra: str) -> str:
     """Return 32 hex digits that change when the file (or folder of files) at `path` does, or any of `extra`.
 
-    The identity is the real path, inode, size and time of change, and a sample of the content, because a copy may keep
-    the times of what it replaces.
+    They depend on the real path, the inode, the size, the time of change, and a sample of the content. The sample is
+    needed because a copy may keep the times of the file that it replaces.
 
     Raises:
         OSError: The file cannot be read.
@@ -156,11 +159,11 @@ def _identity(file: Path) -> list[str | bytes]:
     return [file.name, f"{status.st_ino} {status.st_size} {status.st_mtime_ns}", head, tail]
 
 
-def seal(file: Path) -> str:
-    """Return 32 hex digits that change when a file of the cache is changed by something else than this program.
+def fingerprint(file: Path) -> str:
+    """Return 32 hex digits that change when another program changes a file of the cache.
 
-    They are of its size, its time of change, and a sample of its content: to read all of it would take as long as some
-    questions do. When it was used last is no part of it.
+    They depend on the size, the time of change, and a sample of the content: to read the entire file would take as long
+    as some reports do. The time of last use is not included.
 
     Raises:
         OSError: The file cannot be read.
@@ -168,57 +171,57 @@ def seal(file: Path) -> str:
     with file.open("rb") as stream:
         status = os.fstat(stream.fileno())
         pages = []
-        for part in range(_SEALED_PAGES):
-            stream.seek(max(0, status.st_size - _PAGE_BYTES) * part // (_SEALED_PAGES - 1))
+        for page in range(_SAMPLED_PAGES):
+            stream.seek(max(0, status.st_size - _PAGE_BYTES) * page // (_SAMPLED_PAGES - 1))
             pages.append(stream.read(_PAGE_BYTES))
     return digest(f"{status.st_size} {status.st_mtime_ns}", *pages)
 
 
 @contextmanager
-def building(target: Path) -> Iterator[Path]:
-    """Yield a path to write to, which becomes `target` when the block ends well and vanishes when it does not.
+def write_atomically(target: Path) -> Iterator[Path]:
+    """Yield a path to write to. It becomes `target` when the block succeeds, and is removed when it fails.
 
-    The path lies in a folder of its own (`path.parent`) beside `target`, where the block may keep other temporary
-    files. What processes that were killed left behind there is removed first. Two processes that build the same target
-    do not disturb each other; the last one's stays. An entry of the cache is built by `cache_entries.making`.
+    The path lies in a folder of its own (`path.parent`) next to `target`, where the block may put other temporary
+    files. Folders that killed processes left there are removed first. Two processes that write the same target do not
+    disturb each other; the later file stays. Entries of the cache are written by `cache_entries.make_entry`.
 
     Raises:
         OSError: The folder of `target` cannot be written to, or the disk is full.
     """
-    with working(target) as path:
+    with make_work_path(target) as path:
         yield path
         path.replace(target)
 
 
 @contextmanager
-def working(target: Path) -> Iterator[Path]:
-    """Do as `building` does, but for the last step: what becomes of the path is for the block to say."""
-    _sweep(target.parent, _WORK_PREFIX)
+def make_work_path(target: Path) -> Iterator[Path]:
+    """Yield a path as `write_atomically` does, but leave the last step to the block: it must move the file itself."""
+    _remove_abandoned(target.parent, _WORK_PREFIX)
 
     def make() -> Path:
         work = target.parent / f"{_WORK_PREFIX}{os.getpid()}-{os.urandom(8).hex()}"
         work.mkdir(mode=0o700)
         return work
 
-    work, held = _claimed(make)
+    work_folder, lock_file = _make_locked_folder(make)
     try:
-        with held:
-            yield work / target.name
+        with lock_file:
+            yield work_folder / target.name
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        shutil.rmtree(work_folder, ignore_errors=True)
 
 
 def touch(entry: Path) -> None:
     """Mark an entry as used now.
 
-    The time of change is kept: it is part of the entry's own identity, on which other entries may rest.
+    The time of change stays the same: it is part of the entry's identity, and keys of other entries may depend on it.
     """
     with suppress(OSError):
         os.utime(entry, ns=(time.time_ns(), entry.stat().st_mtime_ns))
 
 
 def lock(descriptor: int, *, shared: bool = False) -> bool | None:
-    """Lock a file until it is closed; False if another process's lock forbids it, None where locks do not work."""
+    """Lock a file until it is closed. Return False if another process holds it, None where locks do not work."""
     if sys.platform == "win32":
         return None
     import fcntl
@@ -233,18 +236,18 @@ def lock(descriptor: int, *, shared: bool = False) -> bool | None:
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Let no other process that asks for this do the block at the same time, for the moment that it takes.
+def hold_exclusive_lock(folder: Path) -> Iterator[None]:
+    """Let only one process at a time run a block on this folder.
 
-    Where locks do not work, or somebody does not end, the block is done all the same.
+    Where locks do not work, or another process does not finish within `_MAX_WAIT_S`, the block runs anyway.
     """
     descriptor = None
     try:
         if sys.platform != "win32":
             with suppress(OSError):
                 descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-                ends = time.monotonic() + _MOST_WAIT_S
-                while lock(descriptor) is False and time.monotonic() < ends:
+                deadline_s = time.monotonic() + _MAX_WAIT_S
+                while lock(descriptor) is False and time.monotonic() < deadline_s:
                     time.sleep(0.001)
         yield
     finally:
@@ -252,42 +255,42 @@ def alone(folder: Path) -> Iterator[None]:
             os.close(descriptor)
 
 
-def _claimed(make: Callable[[], Path]) -> tuple[Path, BinaryIO]:
-    """Make a folder, and return it with a file in it that is locked as long as it is open: somebody works here."""
+def _make_locked_folder(make: Callable[[], Path]) -> tuple[Path, BinaryIO]:
+    """Create a folder with a lock file. Return both; the folder is in use as long as the file is open."""
     while True:
         folder = make()
-        with suppress(FileNotFoundError):  # before it was locked, another process took it for one that was left
-            held = (folder / _LOCK).open("wb")
-            if lock(held.fileno()) is not False and (folder / _LOCK).exists():
-                return folder, held
-            held.close()
+        with suppress(FileNotFoundError):  # another process removed it before it was locked
+            lock_file = (folder / _LOCK).open("wb")
+            if lock(lock_file.fileno()) is not False and (folder / _LOCK).exists():
+                return folder, lock_file
+            lock_file.close()
 
 
-def _sweep(parent: Path, prefix: str) -> None:
-    """Remove the folders with this prefix in which no process works any more, as those that were killed leave them."""
+def _remove_abandoned(parent: Path, prefix: str) -> None:
+    """Remove the folders with this prefix that killed processes left behind."""
     with suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
             if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False):
                 with suppress(OSError):
-                    _remove_if_left(Path(entry.path))
+                    _remove_if_abandoned(Path(entry.path))
 
 
-def _remove_if_left(work: Path) -> None:
-    """Remove a folder of this user in which no process works any more.
+def _remove_if_abandoned(work_folder: Path) -> None:
+    """Remove a folder of this user that no process uses.
 
-    A lock tells it, and not a process id: the folder may be shared by containers and machines, each of which counts its
-    own. Where locks do not work, a day without change does; the clock may have been set back meanwhile.
+    The lock shows that, not a process id: containers and machines that share the folder each count their own ids. Where
+    locks do not work, a day without change counts as abandoned. The clock may have been set back meanwhile.
     """
-    status = work.stat()
+    status = work_folder.stat()
     if sys.platform != "win32" and status.st_uid != os.geteuid():
         return
-    least_age_s = _GRACE_S
-    with suppress(FileNotFoundError), (work / _LOCK).open("rb+") as stream:
+    min_age_s = _GRACE_S
+    with suppress(FileNotFoundError), (work_folder / _LOCK).open("rb+") as stream:
         locked = lock(stream.fileno())
         if locked:
-            shutil.rmtree(work, ignore_errors=True)
+            shutil.rmtree(work_folder, ignore_errors=True)
         if locked is not None:
             return
-        least_age_s = _DAY_S
-    if abs(time.time() - status.st_mtime) > least_age_s:
-        shutil.rmtree(work, ignore_errors=True)
+        min_age_s = _DAY_S
+    if abs(time.time() - status.st_mtime) > min_age_s:
+        shutil.rmtree(work_folder, ignore_errors=True)

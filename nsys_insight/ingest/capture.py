@@ -1,4 +1,4 @@
-"""Profiling a program with the user's own nsys, and the flags that the reports need."""
+"""Profile a program with the user's own nsys, with the flags that the reports need."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.errors import ToolError, UsageError
 from nsys_insight.ingest import nsys
-from nsys_insight.ingest.waiting import heard
+from nsys_insight.ingest.waiting import signal_received
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 GRANULARITIES = ("node", "graph")
-# Ranges of PyTorch and most others have names that are not registered, which nsys leaves alone unless told.
+# Ranges of PyTorch and most other programs have unregistered names, which nsys ignores by default.
 _ANY_NVTX_NAME = {"NSYS_NVTX_PROFILER_REGISTER_ONLY": "0"}
 
-# Measured on an H200 (nsys 2025.3, PyTorch): a decoding step of 196 kernels takes 1.8 ms alone and 2.6 ms traced; as a
-# CUDA graph 490 µs alone, 520 µs traced as a whole, 640 µs by nodes. Memory usage and GPU metrics made no difference
-# there, OS calls 5 %, and with backtraces the first step takes 6.5 ms. What --why-host costs, on an H200 as well: a
-# decoding step of a larger model took 3.4 to 4.2 ms alone, 3.8 to 6.6 traced, 4.1 to 8.6 with --why-host, 15.4 with
-# backtraces of all calls and 17.7 with those of Python as well; a launch call of a C++ program 4.4 µs alone, 4.6
-# traced, 6.2 with --why-host, 10.0 with backtraces of all calls. 60 of these steps make a report of 0.76 MB, with
-# --why-host of 0.86 to 0.97 MB.
-# Backtraces of shorter calls than this cost more than they tell: what waits, allocates or copies takes longer.
-BACKTRACES_FROM_NS = 10_000
+# Measured on an H200 (nsys 2025.3, PyTorch): a decoding step of 196 kernels takes 1.8 ms untraced and 2.6 ms traced. As
+# a CUDA graph, it takes 490 µs untraced, 520 µs traced as one graph, and 640 µs traced by nodes. Memory usage and GPU
+# metrics make no difference there, OS calls cost 5 %, and with backtraces the first step takes 6.5 ms. Cost of
+# --why-host, on an H200 as well: a decoding step of a larger model takes 3.4 to 4.2 ms untraced, 3.8 to 6.6 traced, 4.1
+# to 8.6 with --why-host, 15.4 with backtraces of all calls, and 17.7 with those of Python too. A launch call of a C++
+# program takes 4.4 µs untraced, 4.6 traced, 6.2 with --why-host, and 10.0 with backtraces of all calls. 60 of these
+# steps make a report of 0.76 MB, and of 0.86 to 0.97 MB with --why-host. Calls below this duration get no backtrace,
+# because it costs more than it shows: calls that wait, allocate or copy take longer.
+MIN_BACKTRACE_NS = 10_000
 _COSTS = {
     "cuda": "tracing adds about 4 µs to each CUDA call: a launch-bound step appears up to a third slower than it is",
     "node": "tracing the kernels of CUDA graphs slows a graph of small kernels by about a quarter; "
@@ -49,17 +49,18 @@ class Capture:
     """What to capture.
 
     Attributes:
-        graphs: Whether CUDA graphs are traced by node or as a whole graph, in nsys's words.
-        metrics_hz: How often to sample GPU metrics; None for not at all.
+        graphs: How nsys traces CUDA graphs: by "node", or each one as one "graph".
+        metrics_hz: The sampling rate of GPU metrics; None for no sampling.
         backtraces: Whether to record where in the program CUDA calls are made.
-        why_host: Whether to record what keeps the GPU waiting: samples and switches of threads, OS calls, and where in
-            the program the longer CUDA calls are made.
-        is_python: Whether the program is Python, whose backtraces have lines then.
+        why_host: Whether to record what keeps the GPU waiting: samples and switches of threads, OS calls, and where
+            in the program the longer CUDA calls are made.
+        is_python: Whether the program is Python; its backtraces then have lines.
         osrt: Whether to trace operating system calls.
-        within: What part of the run: None for all, "cudaProfilerApi", or the name of an NVTX range.
-        delay_s: Seconds to wait before it begins.
-        duration_s: Seconds until it ends; None for the end of the program.
-        more: Flags for nsys beside these.
+        capture_range: The part of the run to capture: None for all, "cudaProfilerApi", or the name of an NVTX
+            range.
+        delay_s: Seconds to wait before the capture starts.
+        duration_s: Seconds until the capture ends; None for the end of the program.
+        extra_flags: More flags for nsys.
     """
 
     graphs: str = "node"
@@ -68,35 +69,35 @@ class Capture:
     why_host: bool = False
     is_python: bool = False
     osrt: bool = False
-    within: str | None = None
+    capture_range: str | None = None
     delay_s: float | None = None
     duration_s: float | None = None
-    more: tuple[str, ...] = field(default=())
+    extra_flags: tuple[str, ...] = field(default=())
 
-    def flags(self, version: str = "2025") -> list[str]:
-        """The flags of ``nsys profile`` of a version, without the output and the program."""
-        traced = "cuda,nvtx,osrt" if self.osrt or self.why_host else "cuda,nvtx"
-        flags = [f"--trace={traced}", "--cuda-memory-usage=true", f"--cuda-graph-trace={self.graphs}"]
-        # CPU samples make big reports; backtraces need them, too.
+    def list_flags(self, version: str = "2025") -> list[str]:
+        """List the flags of ``nsys profile`` of a version, without the output and the program."""
+        trace_kinds = "cuda,nvtx,osrt" if self.osrt or self.why_host else "cuda,nvtx"
+        flags = [f"--trace={trace_kinds}", "--cuda-memory-usage=true", f"--cuda-graph-trace={self.graphs}"]
+        # CPU samples make big reports, but backtraces need them.
         flags += ["--sample=process-tree" if self.backtraces or self.why_host else "--sample=none"]
         flags += ["--cpuctxsw=process-tree" if self.why_host else "--cpuctxsw=none"]
         if self.backtraces or self.why_host:
-            flags.append("--cudabacktrace=all" if self.backtraces else f"--cudabacktrace=all:{BACKTRACES_FROM_NS}")
+            flags.append("--cudabacktrace=all" if self.backtraces else f"--cudabacktrace=all:{MIN_BACKTRACE_NS}")
             flags += ["--python-backtrace=cuda"] if self.is_python and int(version.partition(".")[0]) >= 2023 else []
         if self.metrics_hz:
             devices = "--gpu-metrics-devices" if int(version.partition(".")[0]) >= 2025 else "--gpu-metrics-device"
             flags += [f"{devices}=all", f"--gpu-metrics-frequency={self.metrics_hz}"]
-        if self.within == "cudaProfilerApi":
+        if self.capture_range == "cudaProfilerApi":
             flags += ["--capture-range=cudaProfilerApi", "--capture-range-end=stop"]
-        elif self.within:
-            flags += ["--capture-range=nvtx", f"--nvtx-capture={self.within}", "--capture-range-end=stop"]
+        elif self.capture_range:
+            flags += ["--capture-range=nvtx", f"--nvtx-capture={self.capture_range}", "--capture-range-end=stop"]
         flags += [f"--delay={self.delay_s:g}"] if self.delay_s else []
         flags += [f"--duration={self.duration_s:g}", "--kill=none"] if self.duration_s else []
-        return [*flags, *self.more]
+        return [*flags, *self.extra_flags]
 
-    def costs(self) -> list[str]:
-        """What must be known of the price of it, a sentence each."""
-        asked = {
+    def list_costs(self) -> list[str]:
+        """List what the capture costs, one sentence per item."""
+        relevance = {
             "cuda": True,
             "node": self.graphs == "node",
             "metrics": bool(self.metrics_hz),
@@ -104,28 +105,28 @@ class Capture:
             "why": self.why_host and not self.backtraces,
             "osrt": self.osrt and not self.why_host,
         }
-        return [_COSTS[name] for name, is_asked in asked.items() if is_asked]
+        return [_COSTS[name] for name, is_relevant in relevance.items() if is_relevant]
 
     @property
     def variables(self) -> dict[str, str]:
-        """What nsys needs in its environment for it."""
-        return _ANY_NVTX_NAME if self.within not in (None, "cudaProfilerApi") else {}
+        """Return the environment variables that nsys needs for it."""
+        return _ANY_NVTX_NAME if self.capture_range not in (None, "cudaProfilerApi") else {}
 
-    def command(self, tool: nsys.Nsys, output: Path, program: Sequence[str]) -> list[str]:
-        """The whole command, as it can be typed too."""
+    def build_command(self, tool: nsys.Nsys, output: Path, program: Sequence[str]) -> list[str]:
+        """Return the full command, which can also be typed in a shell."""
         variables = ["env", *(f"{name}={value}" for name, value in self.variables.items())] if self.variables else []
-        flags = [*self.flags(tool.version), "--force-overwrite=true", "-o", str(output)]
+        flags = [*self.list_flags(tool.version), "--force-overwrite=true", "-o", str(output)]
         return [*variables, str(tool.path), "profile", *flags, *program]
 
 
 def is_python(program: Sequence[str]) -> bool:
-    """Whether a command runs Python, by its name."""
+    """Return whether a command runs Python, judged by its name."""
     name = Path(program[0]).name
     return name.startswith("python") or name in {"torchrun", "accelerate", "deepspeed", "vllm"} or name.endswith(".py")
 
 
-def free_name(program: Sequence[str], folder: Path) -> Path:
-    """A name for the report that is not taken: the program's, and a number."""
+def find_free_name(program: Sequence[str], folder: Path) -> Path:
+    """Return an unused name for the report: the program's, with a number if needed."""
     words = [word for word in program if not word.startswith("-")]
     stem = Path(words[0]).stem
     if stem.startswith("python") or stem in {"bash", "sh", "mpirun", "torchrun"}:
@@ -139,30 +140,32 @@ def free_name(program: Sequence[str], folder: Path) -> Path:
 
 
 def run(capture: Capture, program: Sequence[str], output: Path) -> int:
-    """Profile a program into a report; return the program's exit code.
+    """Profile a program and write a report; return the program's exit code.
 
-    The program keeps its standard input; what it and nsys print goes to stderr. Ctrl-C ends the program, and nsys then
+    The program keeps its standard input. What it and nsys print goes to stderr. Ctrl-C ends the program, and nsys then
     writes the report of what ran.
 
     Raises:
-        ToolError: nsys is missing, or made no report.
+        ToolError: nsys is missing, or wrote no report.
     """
     import signal
     import subprocess
 
-    command = capture.command(nsys.newest_nsys(to_capture=True), output, program)
-    before = output.stat().st_mtime_ns if output.exists() else None
-    # Ctrl-C is meant for the program, which the terminal tells too. A handler, for what is ignored stays so in a child.
-    ours = signal.signal(signal.SIGINT, lambda *_: heard.set())
+    command = capture.build_command(nsys.find_newest_nsys(to_capture=True), output, program)
+    modified_before_ns = output.stat().st_mtime_ns if output.exists() else None
+    # Ctrl-C is for the program, which receives the signal from the terminal as well. A handler is needed: a signal that
+    # is ignored here would be ignored in the child, too.
+    previous_handler = signal.signal(signal.SIGINT, lambda *_: signal_received.set())
     try:
         code = subprocess.run(command, stdout=sys.stderr, check=False).returncode  # noqa: S603 - the user's own program
     finally:
-        signal.signal(signal.SIGINT, ours)
-    if not output.exists() or output.stat().st_mtime_ns == before:
+        signal.signal(signal.SIGINT, previous_handler)
+    if not output.exists() or output.stat().st_mtime_ns == modified_before_ns:
         reason = f"nsys made no report of {shlex.join(program)} (exit code {code})"
-        if capture.within:
+        if capture.capture_range:
             raise ToolError(
-                reason, f"the range {capture.within} may never have begun: capture the whole run, without --range"
+                reason,
+                f"the range {capture.capture_range} may never have begun: capture the whole run, without --range",
             )
         raise ToolError(reason, f"see the output of nsys above; try it by hand: {shlex.join(command)}")
     return code

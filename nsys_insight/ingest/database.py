@@ -1,4 +1,4 @@
-"""Bring nsys exports into DuckDB: a connection, and the files attached to it."""
+"""Open DuckDB connections, and list what attached files contain."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from nsys_insight.sql.quoting import literal
 if TYPE_CHECKING:
     import duckdb
 
-DEFAULT = Limits()
-_CONNECTIONS = count(1)
+DEFAULT_LIMITS = Limits()
+_connection_numbers = count(1)
 _REASONS = ("No space left on device", "Disk quota exceeded", "File too large", "Permission denied")
 
 
 def spill_folder() -> str:
-    """Where answers of this process are handed over from, and in which queries spill: nobody else can look into it.
+    """Return the private folder of this process where queries spill and answers are exchanged with other processes.
 
     Raises:
-        InsightError: There is no room for it, or something has removed it.
+        InsightError: There is no room for it, or another program has removed it.
     """
     try:
-        folder = cache_folder.temporary()
+        folder = cache_folder.temporary_folder()
     except OSError as error:
         raise InsightError(
             f"there is no folder for temporary files: {error.strerror}", "name one with room in it: TMPDIR=/path"
@@ -36,89 +36,91 @@ def spill_folder() -> str:
     return str(folder)
 
 
-def spill_failed(error: Exception) -> InsightError | None:
-    """What to say of an error of a query that spilled to disk; None if it is about something else."""
+def explain_spill_error(error: Exception) -> InsightError | None:
+    """Return the error to show when a query could not spill to disk; None if the error has another cause."""
     import duckdb
 
-    text, folder = str(error), cache_folder.temporary()
+    text, folder = str(error), cache_folder.temporary_folder()
     if not isinstance(error, duckdb.Error) or (str(folder) not in text and "temporary file" not in text):
         return None
     if not folder.is_dir() or "No such file" in text:
-        return spill_gone()
+        return missing_spill_folder_error()
     return InsightError(
-        f"this does not fit in memory, and cannot be spilled to {folder.parent}: {_reason(text)}",
+        f"this does not fit in memory, and cannot be spilled to {folder.parent}: {_find_reason(text)}",
         "name a folder with room: TMPDIR=/path; or raise the limit: --memory 8GB",
     )
 
 
-def spill_gone() -> InsightError:
-    """What to say when something has removed the temporary files."""
+def missing_spill_folder_error() -> InsightError:
+    """Return the error to show when another program has removed the temporary files."""
+    parent = cache_folder.temporary_folder().parent
     return InsightError(
-        f"temporary files of this command are gone: something removes files in {cache_folder.temporary().parent}",
+        f"temporary files of this command are gone: something removes files in {parent}",
         "name a folder that nothing cleans up: TMPDIR=/path",
     )
 
 
-def _reason(text: str) -> str:
+def _find_reason(text: str) -> str:
     return next((reason for reason in _REASONS if reason in text), text.partition("\n")[0])
 
 
-# What is attached with this to be written: a file that DuckDB before 1.2 cannot read, and that takes a fifth less time.
-STORAGE = "(STORAGE_VERSION 'v1.2.0')"
+# An option for databases that are written. Their files cannot be read by DuckDB before 1.2, and take a fifth less time.
+STORAGE_OPTION = "(STORAGE_VERSION 'v1.2.0')"
 
 
-def connect(limits: Limits = DEFAULT) -> duckdb.DuckDBPyConnection:
-    """Open an in-memory DuckDB, which spills to a folder of its own among the temporary ones, never beside a trace."""
+def connect(limits: Limits = DEFAULT_LIMITS) -> duckdb.DuckDBPyConnection:
+    """Open an in-memory DuckDB. It spills to its own temporary folder, never next to a trace."""
     import duckdb
 
     connection = take_connection()
-    memory, threads = limits.settled
+    memory, threads = limits.effective
     if not re.fullmatch(r"\s*[\d.]+\s*([KMGT]i?)?B?\s*", memory, re.IGNORECASE):
-        raise _no_size(memory)
+        raise _invalid_memory_error(memory)
     try:
         connection.execute(
-            # Row order is of no meaning in SQL; giving it up lets the extension scan a SQLite file in parallel.
+            # Row order has no meaning in SQL. Without it the extension scans a SQLite file in parallel.
             f"""SET preserve_insertion_order = false;
                 SET threads = {threads};
                 SET memory_limit = {literal(memory)};
-                -- What a query lets go is the machine's again sooner: a tenth less memory, in no more time.
+                -- Return freed memory to the machine sooner: a tenth less memory, in the same time.
                 SET allocator_bulk_deallocation_flush_threshold = '64MB';
-                -- An ASOF join whose left side DuckDB takes to be small compares all with all, and it guesses badly.
+                -- For an ASOF join with a left side that it estimates to be small, DuckDB compares all pairs. Its
+                -- estimates are bad.
                 SET GLOBAL asof_loop_join_threshold = 0;
-                -- Two databases that spill to one folder give their files the same names, and read each other's.
-                SET temp_directory = {literal(f"{spill_folder()}/spill-{next(_CONNECTIONS)}")}"""
+                -- Two databases with one spill folder use the same file names and would read each other's files.
+                SET temp_directory = {literal(f"{spill_folder()}/spill-{next(_connection_numbers)}")}"""
         )
     except duckdb.Error as error:
-        raise _no_size(memory, f": {error}") from None
-    # In a session of Python's own it would write to stdout, where the data go. In a notebook without ipywidgets there
-    # is none, and DuckDB refuses to be asked.
+        raise _invalid_memory_error(memory, f": {error}") from None
+    # In an interactive Python session the bar would go to stdout, which is for data. In a notebook without ipywidgets
+    # there is no bar, and DuckDB rejects the setting.
     with suppress(duckdb.InvalidInputException):
         connection.execute("SET enable_progress_bar = false")
     return connection
 
 
-def _no_size(memory: str, why: str = "") -> UsageError:
-    return UsageError(f"--memory cannot be {memory!r}{why}", "give a size such as 512MB or 4GB")
+def _invalid_memory_error(memory: str, reason: str = "") -> UsageError:
+    return UsageError(f"--memory cannot be {memory!r}{reason}", "give a size such as 512MB or 4GB")
 
 
-def tables(connection: duckdb.DuckDBPyConnection, catalog: str, schema: str) -> dict[str, set[str]]:
-    """The tables in a schema of an attached DuckDB file, with the columns that are stored in it.
+def list_tables(connection: duckdb.DuckDBPyConnection, catalog: str, schema: str) -> dict[str, set[str]]:
+    """Return the tables in a schema of an attached DuckDB file, with their columns.
 
-    A view is none, nor is a table with a column that an expression gives: what the file says would be evaluated.
+    Views and tables with generated columns are left out, because reading them evaluates expressions from the file.
     """
-    found: dict[str, set[str]] = {}
+    columns_by_table: dict[str, set[str]] = {}
     for table, column in connection.execute(
         f"""SELECT table_name, column_name FROM duckdb_columns() SEMI JOIN (
                 FROM duckdb_tables() WHERE NOT contains(sql, 'GENERATED ALWAYS')
             ) USING (database_oid, table_oid)
             WHERE database_name = {literal(catalog)} AND schema_name = {literal(schema)}"""
     ).fetchall():
-        found.setdefault(table, set()).add(column)
-    return found
+        columns_by_table.setdefault(table, set()).add(column)
+    return columns_by_table
 
 
 def has_tables_only(connection: duckdb.DuckDBPyConnection, catalog: str) -> bool:
-    """Tell whether an attached DuckDB file has no views and no macros, which could call what is loaded beside it."""
-    more = f"""SELECT 1 FROM duckdb_views() WHERE database_name = {literal(catalog)} AND NOT internal
+    """Return whether an attached DuckDB file has no views and no macros, which could call loaded extensions."""
+    query = f"""SELECT 1 FROM duckdb_views() WHERE database_name = {literal(catalog)} AND NOT internal
         UNION ALL SELECT 1 FROM duckdb_functions() WHERE database_name = {literal(catalog)} AND NOT internal"""
-    return not connection.execute(more).fetchall()
+    return not connection.execute(query).fetchall()

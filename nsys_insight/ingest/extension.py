@@ -1,4 +1,4 @@
-"""DuckDB's extension that reads SQLite files: where it is, and that it is DuckDB's own."""
+"""DuckDB's extension that reads SQLite files: find it, verify its signature, and load it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     import duckdb
 
 _PACKAGE = "duckdb-extension-sqlite-scanner"
-# Those whose signature was checked by this process.
+# The extension files whose signature this process has checked.
 _checked: set[Path] = set()
 
 
-def scanner() -> Path | None:
-    """DuckDB's SQLite extension as installed from PyPI, or None where there is none for this DuckDB and platform."""
+def find_scanner() -> Path | None:
+    """Return DuckDB's SQLite extension from PyPI; None if there is no build for this DuckDB and platform."""
     from importlib.util import find_spec
     from pathlib import Path
 
@@ -33,24 +33,24 @@ def scanner() -> Path | None:
     return path if path.is_file() else None
 
 
-def load(connection: duckdb.DuckDBPyConnection, extension: Path, *, lasting: bool = True) -> None:
-    """Load it, the first time by its signature.
+def load(connection: duckdb.DuckDBPyConnection, extension: Path, *, use_cache: bool = True) -> None:
+    """Load the extension, and check its signature the first time.
 
-    DuckDB hashes 35 MB to check that, which takes as long as a small question. So it is done once, and again when the
-    file is another, which the cache folder remembers; each time without `lasting`, or where there is no such folder.
+    DuckDB hashes 35 MB for that, which takes as long as a small report. So the check runs once, and again when the file
+    changes. The cache folder remembers it. Without `use_cache`, or without a cache folder, it runs every time.
 
     Raises:
         ToolError: It has no signature of DuckDB's.
-        duckdb.Error: It is of another DuckDB or platform.
+        duckdb.Error: It was built for another DuckDB or platform.
     """
     import duckdb
 
-    memory = None
-    if lasting:
+    marker = None
+    if use_cache:
         with suppress(OSError):
-            memory = _memory(extension)
-    known = extension in _checked or (memory is not None and memory.is_file())
-    if not known:
+            marker = _marker_file(extension)
+    is_checked = extension in _checked or (marker is not None and marker.is_file())
+    if not is_checked:
         connection.execute("SET allow_unsigned_extensions = false")
     try:
         connection.execute(f"LOAD {literal(str(extension))}")
@@ -62,13 +62,13 @@ def load(connection: duckdb.DuckDBPyConnection, extension: Path, *, lasting: boo
             f"install it again: python3 -m pip install --force-reinstall --no-deps {_PACKAGE}=={duckdb.__version__}",
         ) from None
     _checked.add(extension)
-    if memory:
+    if marker:
         with suppress(OSError):
-            memory.touch(mode=0o600)
+            marker.touch(mode=0o600)
 
 
-def _memory(extension: Path) -> Path:
-    """A file of the cache folder that stands for the extension as it is: there, if its signature was checked."""
+def _marker_file(extension: Path) -> Path:
+    """Return a file of the cache folder that identifies the extension file; it exists if the signature was checked."""
     status = extension.stat()
-    which = f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
-    return cache_folder.folder() / f"{cache_folder.digest('extension', str(extension), which)}.last"
+    identity = f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
+    return cache_folder.folder() / f"{cache_folder.digest('extension', str(extension), identity)}.last"

@@ -1,4 +1,4 @@
-"""The files of a session, and what they are called where there are several."""
+"""The files of a session, and their labels where there are several."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Kind(StrEnum):
-    """What nsys wrote: its own report, or one of the exports that can be queried; or what ``convert`` made of one."""
+    """What a file is: nsys's own report, an export that can be queried, or a trace that ``convert`` wrote."""
 
     SQLITE = "sqlite"
     REPORT = "report"
@@ -20,20 +20,20 @@ class Kind(StrEnum):
 
 
 class File(NamedTuple):
-    """A file to read; `label` is what the column `trace` says of its rows where there are several."""
+    """A file to read; `label` is the value of the column `trace` where there are several."""
 
     path: Path
     kind: Kind
     label: str = ""
 
 
-def exports(files: Sequence[File]) -> list[Path]:
-    """The SQLite exports among files: what a DuckDB copy may be built of."""
+def list_exports(files: Sequence[File]) -> list[Path]:
+    """List the SQLite exports among files, which can have a DuckDB copy."""
     return [file.path for file in files if file.kind is Kind.SQLITE]
 
 
-def labels_of(paths: Sequence[Path]) -> list[str]:
-    """Name traces by their files without the suffix, with as many folders before it as it takes to tell them apart."""
+def make_labels(paths: Sequence[Path]) -> list[str]:
+    """Name traces by their files without the suffix, preceded by as many folders as needed to make the names unique."""
     for depth in range(1, max((len(path.parts) for path in paths), default=0) + 1):
         labels = ["/".join([*path.parts[-depth:-1], path.stem]) for path in paths]
         if len(set(labels)) == len(labels):

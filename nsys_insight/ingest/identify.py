@@ -1,4 +1,4 @@
-"""What a file is, told by its content first and its suffix second, without changing it or anything beside it."""
+"""Identify a file by its content first and its suffix second, without changing it or writing next to it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from nsys_insight.errors import TraceError
 from nsys_insight.ingest import cache_entries, cache_folder, private, tables_only
 from nsys_insight.ingest.files import Kind
-from nsys_insight.ingest.sqlite_file import opened
-from nsys_insight.text.near import meant, near
+from nsys_insight.ingest.sqlite_file import open_read_only
+from nsys_insight.text.suggestions import find_nearest, format_suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +25,7 @@ _HEAD_BYTES = 1 << 16
 _REPORT_MAGIC = b"NVIDIA Tegra Profiler Report"
 _SQLITE_MAGIC = b"SQLite format 3\0"
 _JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
-_DUCKDB_MAGIC = b"DUCK"  # from the ninth byte on
+_DUCKDB_MAGIC = b"DUCK"  # at the ninth byte
 _EXPORT_PREFIXES = ("CUPTI_ACTIVITY_KIND_", "TARGET_INFO_")
 _EXPORT_TABLES = {"StringIds", "NVTX_EVENTS", "OSRT_API", "GPU_METRICS", "META_DATA_EXPORT", "EXPORT_META_DATA"}
 _FIRST_TABLES = {"StringIds", "ProcessStreams"}
@@ -34,8 +34,8 @@ _EXPORT_HINT = "export the report again: nsys export --type sqlite -o trace.sqli
 _PROFILE_HINT = "profile with nsys: nsys profile -o trace COMMAND, then give the trace.nsys-rep that it writes"
 _COPY_HINT = "compare its size with the original's and copy it again"
 
-# How files begin that are taken for traces: the magic bytes, what the file is, what to type next.
-_FOREIGN = (
+# Other files that users give instead of a trace: how they begin, what they are, what to type next.
+_FOREIGN_FORMATS = (
     (b"version https://git-lfs.github.com/", "is a Git LFS pointer, not the trace itself", "fetch it: git lfs pull"),
     (b"NVR\0", "is a report of Nsight Compute (ncu), which holds single kernels and no timeline", _PROFILE_HINT),
     (b"\x1f\x8b", "is compressed with gzip", "decompress it first: gunzip --keep FILE"),
@@ -51,10 +51,10 @@ _CONTROL_BYTES = frozenset(range(32)) - frozenset(b"\t\n\v\f\r\x1b")
 
 
 def identify(path: Path) -> Kind:
-    """Tell what `path` is.
+    """Return what `path` is.
 
     Raises:
-        TraceError: It cannot be read, is damaged or incomplete, or is nothing that nsys wrote.
+        TraceError: It cannot be read, is damaged or incomplete, or nsys did not write it.
     """
     try:
         str(path.absolute()).encode()
@@ -65,7 +65,7 @@ def identify(path: Path) -> Kind:
         ) from None
     if is_parquet_folder(path):
         return Kind.PARQUET
-    head = _head(path)
+    head = _read_head(path)
     if head.startswith(_SQLITE_MAGIC):
         _check_export(path, head)
         return Kind.SQLITE
@@ -73,18 +73,18 @@ def identify(path: Path) -> Kind:
         return Kind.REPORT
     if head[8:12] == _DUCKDB_MAGIC:
         return Kind.DATABASE
-    what, hint = _foreign(path, head)
-    if what:
-        raise TraceError(f"{path} {what}", hint)
+    problem, hint = _describe_foreign_file(path, head)
+    if problem:
+        raise TraceError(f"{path} {problem}", hint)
     if path.suffix in REPORT_SUFFIXES:
-        return Kind.REPORT  # a beginning that is not known here: nsys may know it
+        return Kind.REPORT  # an unknown beginning, which nsys may know
     if path.suffix == ".sqlite":
         raise TraceError(f"{path} is damaged: it does not begin as an SQLite file does", _EXPORT_HINT)
     raise TraceError(f"{path} is neither an nsys report nor an SQLite export of one", _PROFILE_HINT)
 
 
 def is_parquet_folder(path: Path) -> bool:
-    """Tell whether `path` is a folder that `nsys export --type parquetdir` wrote, or our own ``convert``."""
+    """Return whether `path` is a folder that `nsys export --type parquetdir` or our own ``convert`` wrote."""
     try:
         return any((folder / "StringIds.parquet").is_file() for folder in (path, path / "raw"))
     except OSError:
@@ -92,36 +92,42 @@ def is_parquet_folder(path: Path) -> bool:
 
 
 def is_export(path: Path) -> bool:
-    """Tell whether `path` is a whole SQLite export."""
+    """Return whether `path` is a complete SQLite export."""
     try:
         return path.is_file() and identify(path) is Kind.SQLITE
     except (OSError, TraceError):
         return False
 
 
-def settled(
-    path: Path, note: Callable[[str], None] = lambda _: None, *, lasting: bool = True, whole: bool = False
+def make_scannable(
+    path: Path, note: Callable[[str], None] = lambda _: None, *, use_cache: bool = True, keep_private: bool = False
 ) -> Path:
     """Return an SQLite export that can be scanned in place: `path`, or a copy of it in the cache.
 
-    nsys leaves a file at rest, with tables in it. One that was opened with another tool since may be in WAL mode, or
-    have a journal beside it that is not yet worked in. SQLite would then write beside it, also when it only reads, and
-    fail where it cannot. And one that has more than tables could have DuckDB evaluate what it says (`tables_only`).
-    Without `lasting`, the copy is a temporary one that goes with the process. It is without what is private, unless the
-    `whole` is asked for.
+    nsys writes tables only, and leaves no journal. A file that another tool has opened since may be in WAL mode, or
+    have an unfinished journal next to it. SQLite would then write next to the file, even to read it, and fail where it
+    cannot. And a file with more than tables could make DuckDB evaluate SQL from the file (`tables_only`).
+
+    Without `use_cache`, the copy is temporary and removed when the process ends. Private rows are left out of it,
+    unless `keep_private` is set.
 
     Raises:
         TraceError: The copy cannot be made.
     """
     for suffix in ("-wal", "-journal"):
-        # It may be too long for a file system, which pathlib does not forgive.
-        beside = f"{os.path.realpath(path)}{suffix}"
-        if os.path.exists(beside) and not os.path.isfile(beside):  # noqa: PTH110, PTH113
+        # The name may be too long for the file system, which makes pathlib raise an error.
+        journal_path = f"{os.path.realpath(path)}{suffix}"
+        if os.path.exists(journal_path) and not os.path.isfile(journal_path):  # noqa: PTH110, PTH113
             raise TraceError(
-                f"{beside} is not a regular file, and SQLite would open it", "remove it, or copy the trace"
+                f"{journal_path} is not a regular file, and SQLite would open it", "remove it, or copy the trace"
             )
     try:
-        path = _with_tables_only(_at_rest(path, note, lasting=lasting, whole=whole), note, lasting=lasting, whole=whole)
+        path = _copy_if_not_tables_only(
+            _copy_if_journaled(path, note, use_cache=use_cache, keep_private=keep_private),
+            note,
+            use_cache=use_cache,
+            keep_private=keep_private,
+        )
     except OSError as error:
         raise TraceError(
             f"{path} can be neither read in place nor copied to the cache: {error.strerror}",
@@ -130,39 +136,44 @@ def settled(
     return path
 
 
-def _at_rest(path: Path, note: Callable[[str], None], *, lasting: bool, whole: bool) -> Path:
+def _copy_if_journaled(path: Path, note: Callable[[str], None], *, use_cache: bool, keep_private: bool) -> Path:
     real = Path(os.path.realpath(path))
     with real.open("rb") as stream:
         header = stream.read(100)
-    journals = [suffix for suffix in ("-wal", "-journal") if _size(Path(f"{real}{suffix}"))]
+    journals = [suffix for suffix in ("-wal", "-journal") if _file_bytes(Path(f"{real}{suffix}"))]
     if header[18:20] != b"\x02\x02" and not journals:
         return path
     keys = [cache_folder.key(Path(f"{real}{suffix}")) for suffix in journals]
-    target = cache_folder.folder(lasting=lasting) / f"{cache_folder.key(real, *keys, *_content(whole))}.sqlite"
+    target = (
+        cache_folder.folder(use_cache=use_cache) / f"{cache_folder.key(real, *keys, *_key_suffix(keep_private))}.sqlite"
+    )
     if not (cache_entries.use(target) and is_export(target)):
-        with cache_entries.making(target, "SQLite copy", path) as copy:
+        with cache_entries.make_entry(target, "SQLite copy", path) as copy:
             _copy_at_rest(real, copy, journals)
-            if not whole:
-                private.forget(copy)
+            if not keep_private:
+                private.remove_private(copy)
     note(f"reading a copy of {path}: SQLite would write next to the file itself (it is in WAL mode, or has a journal)")
     return target
 
 
-def _with_tables_only(path: Path, note: Callable[[str], None], *, lasting: bool, whole: bool) -> Path:
+def _copy_if_not_tables_only(path: Path, note: Callable[[str], None], *, use_cache: bool, keep_private: bool) -> Path:
     import sqlite3
 
     try:
-        if tables_only.is_so(path):
+        if tables_only.has_only_tables(path):
             return path
     except sqlite3.DatabaseError as error:
         raise TraceError(f"{path} is a damaged SQLite file: {error}", _EXPORT_HINT) from error
-    target = cache_folder.folder(lasting=lasting) / f"{cache_folder.key(path, 'tables only', *_content(whole))}.sqlite"
+    target = (
+        cache_folder.folder(use_cache=use_cache)
+        / f"{cache_folder.key(path, 'tables only', *_key_suffix(keep_private))}.sqlite"
+    )
     left_out: list[str] = []
     if not (cache_entries.use(target) and is_export(target)):
-        with cache_entries.making(target, "SQLite copy", path) as copy:
-            left_out = tables_only.copy(path, copy)
-            if not whole:
-                private.forget(copy)
+        with cache_entries.make_entry(target, "SQLite copy", path) as copy:
+            left_out = tables_only.copy_as_tables(path, copy)
+            if not keep_private:
+                private.remove_private(copy)
     note(f"reading a copy of {path} that has tables only: it has views or other things in it that nsys does not write")
     if left_out:
         note(
@@ -172,11 +183,11 @@ def _with_tables_only(path: Path, note: Callable[[str], None], *, lasting: bool,
     return target
 
 
-def _content(whole: bool) -> list[str]:  # noqa: FBT001 - as it is named by who asks
-    return [] if whole else [private.WITHOUT]
+def _key_suffix(keep_private: bool) -> list[str]:  # noqa: FBT001 - the callers pass it by its name
+    return [] if keep_private else [private.CACHE_KEY_PART]
 
 
-def _head(path: Path) -> bytes:
+def _read_head(path: Path) -> bytes:
     try:
         if path.is_dir():
             raise TraceError(f"{path} is a folder, not a trace", "name the .nsys-rep or .sqlite file")
@@ -185,8 +196,8 @@ def _head(path: Path) -> bytes:
         with path.open("rb") as stream:
             return stream.read(_HEAD_BYTES)
     except FileNotFoundError:
-        what = f"links to {path.readlink()}, which does not exist" if path.is_symlink() else "does not exist"
-        raise TraceError(f"{path} {what}", _suggestion(path)) from None
+        problem = f"links to {path.readlink()}, which does not exist" if path.is_symlink() else "does not exist"
+        raise TraceError(f"{path} {problem}", _suggest_paths(path)) from None
     except OSError as error:
         raise TraceError(
             f"{path} cannot be read: {error.strerror}", f"check its permissions: ls -l {quote(str(path))}"
@@ -197,13 +208,13 @@ def _copy_at_rest(source: Path, copy: Path, journals: list[str]) -> None:
     import shutil
     import sqlite3
 
-    if "-journal" in journals and _names_another(Path(f"{source}-journal")):
+    if "-journal" in journals and _names_other_file(Path(f"{source}-journal")):
         raise TraceError(f"the journal of {source} is one of several files, which SQLite would look for", _EXPORT_HINT)
     for suffix in ("", *journals):
         shutil.copyfile(f"{source}{suffix}", f"{copy}{suffix}")
     connection = sqlite3.connect(copy)
     try:
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchall()  # works the journal in
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchall()  # applies the journal
         connection.execute("PRAGMA journal_mode = DELETE").fetchall()
     except sqlite3.DatabaseError as error:
         raise TraceError(f"{source} is a damaged SQLite file: {error}", _EXPORT_HINT) from error
@@ -211,10 +222,10 @@ def _copy_at_rest(source: Path, copy: Path, journals: list[str]) -> None:
         connection.close()
 
 
-def _names_another(journal: Path) -> bool:
-    """Tell whether a journal ends in the name of another file, which SQLite would open, and remove."""
+def _names_other_file(journal: Path) -> bool:
+    """Return whether a journal ends with the name of another file, which SQLite would open and remove."""
     with journal.open("rb") as stream:
-        stream.seek(max(0, _size(journal) - len(_JOURNAL_MAGIC)))
+        stream.seek(max(0, _file_bytes(journal) - len(_JOURNAL_MAGIC)))
         return stream.read() == _JOURNAL_MAGIC
 
 
@@ -224,12 +235,12 @@ def _check_export(path: Path, head: bytes) -> None:
         changes, page_count = struct.unpack_from(">II", head, 24)
         (valid_for,) = struct.unpack_from(">I", head, 92)
         expected = (65536 if page_size == 1 else page_size) * page_count
-        # SQLite's own rule: the page count holds only if the file was last written by who keeps it.
-        if changes == valid_for and _size(path) < expected:
-            raise TraceError(f"{path} is truncated: {_size(path):,} of {expected:,} bytes", _COPY_HINT)
-    tables = _tables(path)
+        # SQLite's own rule: the page count is valid only if the last program that wrote the file maintains it.
+        if changes == valid_for and _file_bytes(path) < expected:
+            raise TraceError(f"{path} is truncated: {_file_bytes(path):,} of {expected:,} bytes", _COPY_HINT)
+    tables = _list_tables(path)
     if not tables:
-        tables = _tables(settled(path, lasting=False))  # all of it may still be in the journal
+        tables = _list_tables(make_scannable(path, use_cache=False))  # all pages may still be in the journal
     if not any(table in _EXPORT_TABLES or table.startswith(_EXPORT_PREFIXES) for table in tables):
         raise TraceError(f"{path} is an SQLite file, but not an export of nsys", _PROFILE_HINT)
     if "StringTable" in tables and "StringIds" not in tables:
@@ -238,11 +249,11 @@ def _check_export(path: Path, head: bytes) -> None:
         raise TraceError(f"{path} is an incomplete export: it has no events", _EXPORT_HINT)
 
 
-def _tables(path: Path) -> set[str]:
+def _list_tables(path: Path) -> set[str]:
     import sqlite3
 
     try:
-        with opened(path) as connection:
+        with open_read_only(path) as connection:
             connection.text_factory = lambda text: text.decode("utf-8", "replace")
             return {
                 name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
@@ -251,13 +262,13 @@ def _tables(path: Path) -> set[str]:
         raise TraceError(f"{path} is a damaged SQLite file: {error}", _EXPORT_HINT) from error
 
 
-def _foreign(path: Path, head: bytes) -> tuple[str, str]:
-    """Say what a file is that begins neither as a report nor as an SQLite file; empty if unknown."""
+def _describe_foreign_file(path: Path, head: bytes) -> tuple[str, str]:
+    """Return what a file is that begins neither as a report nor as an SQLite file, and a hint; empty if unknown."""
     if not head:
         return "is empty", "profile or copy again; the disk may have been full"
-    for magic, what, hint in _FOREIGN:
+    for magic, description, hint in _FOREIGN_FORMATS:
         if head.startswith(magic):
-            return what, hint.replace("FILE", quote(path.name))
+            return description, hint.replace("FILE", quote(path.name))
     if not any(head[:4096]):
         return "begins with zeros: nsys was interrupted while writing it, or the disk was full", _EXPORT_HINT
     if path.suffix == ".qdstrm":
@@ -265,11 +276,11 @@ def _foreign(path: Path, head: bytes) -> tuple[str, str]:
             "is a capture that was not yet converted to a report",
             f"import it with nsys's own tool: QdstrmImporter -i {quote(path.name)}",
         )
-    return _text(head) if _CONTROL_BYTES.isdisjoint(head) else ("", "")
+    return _describe_text_file(head) if _CONTROL_BYTES.isdisjoint(head) else ("", "")
 
 
-def _text(head: bytes) -> tuple[str, str]:
-    """Say what a text file is, and what to type next."""
+def _describe_text_file(head: bytes) -> tuple[str, str]:
+    """Return what a text file is, and what to type next."""
     if b'"traceEvents"' in head or b'"ph":' in head.replace(b" ", b""):
         return "is a Chrome trace (as torch.profiler writes it), not a trace of nsys", _PROFILE_HINT
     if head.lstrip()[:1] in (b"{", b"["):
@@ -277,17 +288,20 @@ def _text(head: bytes) -> tuple[str, str]:
     return "is a text file, not a trace", "give the .nsys-rep that nsys wrote, or its .sqlite export"
 
 
-def _suggestion(path: Path) -> str:
-    """Return a hint with what the user may have meant instead of a file that does not exist."""
+def _suggest_paths(path: Path) -> str:
+    """Return a hint with similar names for a file that does not exist."""
     names: list[str] = []
     with suppress(OSError):
         names = sorted(file.name for file in path.parent.iterdir() if file.suffix in (*REPORT_SUFFIXES, ".sqlite"))
     likely = [name for name in names if name.startswith(f"{path.name}.")]
-    likely = likely or [name for name in names if Path(name).stem == path.stem] or near(path.name, names, 3)
-    return meant(str(path.with_name(name)) for name in likely) or f"check the path: ls {quote(str(path.parent))}"
+    likely = likely or [name for name in names if Path(name).stem == path.stem] or find_nearest(path.name, names, 3)
+    return (
+        format_suggestion(str(path.with_name(name)) for name in likely)
+        or f"check the path: ls {quote(str(path.parent))}"
+    )
 
 
-def _size(path: Path) -> int:
+def _file_bytes(path: Path) -> int:
     try:
         return path.stat().st_size
     except OSError:

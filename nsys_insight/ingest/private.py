@@ -1,4 +1,4 @@
-"""What nsys records of a machine and its user beside the program: no copy of a trace that we make has it."""
+"""Private data that nsys records about a machine and its user: no copy of a trace that we write contains it."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-# The tables of settings, and parts of the names of those settings that tell the environment, the host and the user.
-SETTINGS = ("META_DATA_EXPORT", "EXPORT_META_DATA", "META_DATA_CAPTURE")
-# Says of entries in the cache that they were made without it.
-WITHOUT = "without what is private"
-_SETTING = ("ENVIRONMENT", "HOST", "USER", "DEVICE_DISPLAY_NAME")
-# The same of the table TARGET_INFO_SYSTEM_ENV.
-_SYSTEM = ("Environment", "Hostname", "UserName")
-# The columns that hold ids of strings.
-_STRINGS = {"demangledName", "shortName", "mangledName", "nameId", "textId", "symbol", "module"}
-# The payload of a backtrace that Python gives of a CUDA call (facts/python_frames.py) has ids of strings, too: of each
-# frame's function and file, in four bytes.
-_FRAMES = """
-    SELECT ('0x' || substr(bytes, place + 6, 2) || substr(bytes, place + 4, 2) || substr(bytes, place + 2, 2)
-        || substr(bytes, place, 2))::BIGINT
+# The tables with settings.
+SETTINGS_TABLES = ("META_DATA_EXPORT", "EXPORT_META_DATA", "META_DATA_CAPTURE")
+# The part of a cache key of copies that have no private data.
+CACHE_KEY_PART = "without what is private"
+# Substrings of the names of settings about the environment, the host and the user.
+_PRIVATE_SETTINGS = ("ENVIRONMENT", "HOST", "USER", "DEVICE_DISPLAY_NAME")
+# The same for the table TARGET_INFO_SYSTEM_ENV.
+_PRIVATE_SYSTEM_SETTINGS = ("Environment", "Hostname", "UserName")
+# The columns with string ids.
+_STRING_ID_COLUMNS = {"demangledName", "shortName", "mangledName", "nameId", "textId", "symbol", "module"}
+# The payload of a Python backtrace of a CUDA call (facts/python_frames.py) has string ids, too: four bytes each for the
+# function and the file of every frame. `hex_index` is the index of an id in the payload's hex digits.
+_PYTHON_FRAME_IDS = """
+    SELECT ('0x' || substr(bytes, hex_index + 6, 2) || substr(bytes, hex_index + 4, 2)
+        || substr(bytes, hex_index + 2, 2) || substr(bytes, hex_index, 2))::BIGINT
     FROM (
-        SELECT bytes, unnest(range(97, least(length(bytes), 48097), 16)) AS place
+        SELECT bytes, unnest(range(97, least(length(bytes), 48097), 16)) AS hex_index
         FROM (
             SELECT DISTINCT hex(binaryData) AS bytes FROM {schema}.NVTX_EVENTS
             WHERE eventType = 34 AND binaryData IS NOT NULL AND domainId IN (
@@ -38,44 +39,44 @@ _FRAMES = """
             )
         )
     )
-    WHERE (place - 97) % 48 < 32"""
-# An environment is also a string, to which no event refers: NAME=value, NAME=value, with zeros between.
-_BLOCK = "instr(CAST(value AS BLOB), x'3d') > 0 AND instr(CAST(value AS BLOB), x'00') > 0"
+    WHERE (hex_index - 97) % 48 < 32"""
+# The environment is also stored as a string that no event refers to: NAME=value, NAME=value, separated by zero bytes.
+_IS_ENVIRONMENT_BLOCK = "instr(CAST(value AS BLOB), x'3d') > 0 AND instr(CAST(value AS BLOB), x'00') > 0"
 
 
 def is_private(setting: str) -> bool:
-    """Tell whether a setting tells the environment, the host or the user."""
-    return any(word in setting for word in (*_SETTING, *_SYSTEM))
+    """Return whether a setting is about the environment, the host or the user."""
+    return any(word in setting for word in (*_PRIVATE_SETTINGS, *_PRIVATE_SYSTEM_SETTINGS))
 
 
-def handed_over(table: str, schema: str, tables: Mapping[str, Iterable[str]]) -> str:
-    """SQL for which rows of a raw table a copy has, as a WHERE; nothing if it has all.
+def write_row_filter(table: str, schema: str, tables: Mapping[str, Iterable[str]]) -> str:
+    """Write the WHERE clause that selects the rows of a raw table for a copy; empty if it gets all rows.
 
-    Of the strings, a copy has those to which events refer. `tables` of the `schema` have the events,
-    in these columns.
+    A copy gets only the strings that events refer to. The events are in these `tables` of the `schema`, with these
+    columns.
     """
-    if table in SETTINGS:
-        return " WHERE " + " AND ".join(f"name NOT LIKE {literal(f'%{word}%')}" for word in _SETTING)
+    if table in SETTINGS_TABLES:
+        return " WHERE " + " AND ".join(f"name NOT LIKE {literal(f'%{word}%')}" for word in _PRIVATE_SETTINGS)
     if table != "StringIds":
         return ""
-    return f" WHERE id IN ({strings_used(schema, tables)})"
+    return f" WHERE id IN ({select_used_strings(schema, tables)})"
 
 
-def strings_used(schema: str, tables: Mapping[str, Iterable[str]]) -> str:
-    """SQL for the ids of the strings to which events refer."""
-    uses = [
+def select_used_strings(schema: str, tables: Mapping[str, Iterable[str]]) -> str:
+    """Write the SQL for the ids of the strings that events refer to."""
+    selects = [
         f"SELECT {identifier(column)} FROM {schema}.{identifier(table)}"
         for table, columns in tables.items()
         for column in columns
-        if column in _STRINGS
+        if column in _STRING_ID_COLUMNS
     ]
     if {"binaryData", "domainId", "eventType", "text"} <= set(tables.get("NVTX_EVENTS", ())):
-        uses.append(_FRAMES.format(schema=schema))
-    return " UNION ALL ".join(uses) or "SELECT NULL"
+        selects.append(_PYTHON_FRAME_IDS.format(schema=schema))
+    return " UNION ALL ".join(selects) or "SELECT NULL"
 
 
-def forget(copy: Path) -> None:
-    """Take the environment, the host and the user out of a SQLite file of our own, and out of its free pages.
+def remove_private(copy: Path) -> None:
+    """Remove the environment, the host and the user from a SQLite copy that we wrote, and from its free pages.
 
     Raises:
         TraceError: The file is damaged.
@@ -87,12 +88,15 @@ def forget(copy: Path) -> None:
         with closing(sqlite3.connect(copy)) as database, database:
             database.execute("PRAGMA journal_mode = MEMORY")
             database.execute("PRAGMA secure_delete = ON")
-            for table, words in (*dict.fromkeys(SETTINGS, _SETTING).items(), ("TARGET_INFO_SYSTEM_ENV", _SYSTEM)):
-                if _has(database, table, "name"):
-                    told = " OR ".join(f"name LIKE {literal(f'%{word}%')}" for word in words)
-                    database.execute(f"DELETE FROM {table} WHERE {told}")
-            if _has(database, "StringIds", "value"):
-                database.execute(f"UPDATE StringIds SET value = '' WHERE {_BLOCK}")
+            for table, patterns in (
+                *dict.fromkeys(SETTINGS_TABLES, _PRIVATE_SETTINGS).items(),
+                ("TARGET_INFO_SYSTEM_ENV", _PRIVATE_SYSTEM_SETTINGS),
+            ):
+                if _has_column(database, table, "name"):
+                    condition = " OR ".join(f"name LIKE {literal(f'%{word}%')}" for word in patterns)
+                    database.execute(f"DELETE FROM {table} WHERE {condition}")
+            if _has_column(database, "StringIds", "value"):
+                database.execute(f"UPDATE StringIds SET value = '' WHERE {_IS_ENVIRONMENT_BLOCK}")
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
@@ -101,5 +105,5 @@ def forget(copy: Path) -> None:
         ) from None
 
 
-def _has(database: sqlite3.Connection, table: str, column: str) -> bool:
+def _has_column(database: sqlite3.Connection, table: str, column: str) -> bool:
     return (column,) in database.execute("SELECT name FROM pragma_table_info(?)", (table,)).fetchall()

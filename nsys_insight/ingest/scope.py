@@ -1,4 +1,4 @@
-"""The part of a trace that a question means: NVTX ranges, a phase, steps, a window of time, a device, and so on."""
+"""The part of a trace that a report is about: NVTX ranges, a phase, steps, a time window, a device, and so on."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import UsageError
-from nsys_insight.ingest import chosen_steps, extents
-from nsys_insight.sql.intervals import merged
+from nsys_insight.ingest import step_scope, time_bounds
+from nsys_insight.sql.intervals import merge_intervals
 from nsys_insight.sql.quoting import identifier, literal
-from nsys_insight.sql.rows import named_rows
-from nsys_insight.text.near import did_you_mean
+from nsys_insight.sql.rows import fetch_rows
+from nsys_insight.text.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import duckdb
 
-# Tables that name things, or speak of the whole capture.
-KEPT_WHOLE = (
+# Tables with names, or about the capture itself: no scope narrows them.
+UNSCOPED_PREFIXES = (
     "TARGET_",
     "ENUM_",
     "META_",
@@ -33,17 +33,17 @@ KEPT_WHOLE = (
 
 @dataclass(frozen=True)
 class Scope:
-    """What to look at; None does not narrow.
+    """The filters of a report; None does not filter.
 
-    An event is in a window of time if it begins there (`from_ns` included, `to_ns` not), so that the windows of a
-    partition add up; an NVTX range is in it as far as it reaches into it. A GPU operation is in an NVTX range if its
-    launch call began inside the range, on its thread. `nvtx` is a range's name, or its path such as
-    ``decode_step/layer_0``; `*` and `?` in it stand for anything. `phase` is one that NVTX ranges name in whatever way
-    (prefill, decode, mixed, forward …): all steps of it; where none is called so, it is a range's name.
+    An event is in a time window if it starts there (`from_ns` included, `to_ns` not), so that the windows of a
+    partition add up. An NVTX range is cut to the window. A GPU operation is in an NVTX range if its launch call started
+    inside the range, on its thread. `nvtx` is the name of a range, or its path such as ``decode_step/layer_0``; `*` and
+    `?` are wildcards. `phase` is a phase that NVTX ranges name in any form (prefill, decode, mixed, forward …) and
+    selects all of its steps. If no phase has this name, it is the name of a range.
 
-    `steady` and `step` choose steps as the view `steps` has them: those of the phase steady, or the one of this number.
-    As there, API calls are in a step if they begin in its host interval, GPU operations by their launch call, and the
-    time of the scope is the walls of these steps. They are looked for in the process and device that the scope names.
+    `steady` and `step` select steps of the view `steps`: all of the phase steady, or a single one by its number. As in
+    the view, API calls are in a step if they start in its host interval, GPU operations by their launch call, and the
+    time of the scope is the step times. The steps are detected in the process and device of the scope.
     """
 
     nvtx: str | None = None
@@ -57,7 +57,7 @@ class Scope:
     stream: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a window without length, two names of ranges, and two choices of steps."""
+        """Reject an empty window, two names of ranges, and two selections of steps."""
         if self.nvtx is not None and self.phase is not None:
             raise UsageError("--nvtx and --phase both name ranges", "give one of them")
         if self.steady and self.step is not None:
@@ -68,88 +68,92 @@ class Scope:
             )
 
     @property
-    def ranges(self) -> str | None:
-        """What the NVTX ranges are called that are meant, by `nvtx` or `phase`; None for no ranges."""
+    def range_pattern(self) -> str | None:
+        """Return the name of the NVTX ranges, from `nvtx` or `phase`; None if the scope has no ranges."""
         return self.phase if self.nvtx is None else self.nvtx
 
     @property
-    def of_steps(self) -> bool:
-        """Whether steps are chosen."""
+    def has_steps(self) -> bool:
+        """Return whether the scope selects steps."""
         return bool(self.steady) or self.step is not None
 
     @property
-    def around_steps(self) -> Scope:
-        """Where the steps are looked for that are chosen."""
+    def step_search_scope(self) -> Scope:
+        """Return the scope in which the selected steps are detected."""
         return Scope(process=self.process, device=self.device)
 
     @property
-    def is_of_steps_alone(self) -> bool:
-        """Whether the scope is steps as they were found: all of their work, and nothing else."""
-        return self.of_steps and self.narrowed(steady=None, step=None) == self.around_steps
+    def is_steps_only(self) -> bool:
+        """Return whether the scope is exactly the detected steps: all of their work, without further filters."""
+        return self.has_steps and self.narrowed(steady=None, step=None) == self.step_search_scope
 
     @property
-    def given(self) -> dict[str, str | int]:
-        """The parts that narrow, by name."""
+    def filters(self) -> dict[str, str | int]:
+        """Return the filters that are set, by name."""
         return {name: value for name, value in vars(self).items() if value is not None and value is not False}
 
     @property
-    def words(self) -> str:
-        """The parts that narrow as flags, for people to read: ``--nvtx decode_step --device 0``."""
-        return " ".join(words(self.given))
+    def flags_text(self) -> str:
+        """Return the filters as flags, for people to read: ``--nvtx decode_step --device 0``."""
+        return " ".join(write_flags(self.filters))
 
     def narrowed(self, **changes: object) -> Scope:
-        """Return this scope with some of its parts replaced."""
+        """Return this scope with some of its filters replaced."""
         return replace(self, **changes)  # type: ignore[arg-type]
 
 
-WHOLE_TRACE = Scope()
+FULL_TRACE = Scope()
 
 
-def words(given: Mapping[str, str | int]) -> list[str]:
-    """Write parts of a scope as the flags that name them; times are in ns."""
+def write_flags(filters: Mapping[str, str | int]) -> list[str]:
+    """Write filters of a scope as the flags that set them; times are in ns."""
     flags = []
-    for name, value in given.items():
+    for name, value in filters.items():
         flags += [f"--{name.removesuffix('_ns')}", *([] if value is True else [str(value)])]
     return flags
 
 
-def cut(scope: Scope, table: str, column: str, value: str) -> str:
-    """Write the SQL for a column of a raw table as the scope leaves it: a window of time cuts the ranges of NVTX."""
+def cut_column(scope: Scope, table: str, column: str, value: str) -> str:
+    """Write the SQL for a column of a raw table: a time window cuts the NVTX ranges."""
     if table != "NVTX_EVENTS" or column not in ("start", "end"):
         return value
     if column == "start":
-        least = [str(scope.from_ns)] if scope.from_ns is not None else []
-        least += ["(SELECT min(start_ns) FROM internal.scope_ranges)"] if _cuts_to_steps(scope) else []
-        return f"greatest({', '.join([value, *least])})" if least else value
-    most = [str(scope.to_ns)] if scope.to_ns is not None else []
-    most += ["(SELECT max(end_ns) FROM internal.scope_ranges)"] if _cuts_to_steps(scope) else []
-    return f"least({', '.join([f'coalesce({value}, {most[0]})', *most])})" if most else value
+        lower_bounds = [str(scope.from_ns)] if scope.from_ns is not None else []
+        lower_bounds += ["(SELECT min(start_ns) FROM internal.scope_ranges)"] if _cuts_to_steps(scope) else []
+        return f"greatest({', '.join([value, *lower_bounds])})" if lower_bounds else value
+    upper_bounds = [str(scope.to_ns)] if scope.to_ns is not None else []
+    upper_bounds += ["(SELECT max(end_ns) FROM internal.scope_ranges)"] if _cuts_to_steps(scope) else []
+    return f"least({', '.join([f'coalesce({value}, {upper_bounds[0]})', *upper_bounds])})" if upper_bounds else value
 
 
-def condition(scope: Scope, table: str, columns: set[str]) -> str:
-    """Write the SQL condition that keeps the rows of a raw table which are in scope; empty if all are.
+def write_condition(scope: Scope, table: str, columns: set[str]) -> str:
+    """Write the SQL condition for the rows of a raw table that are in scope; empty if all are.
 
-    A table is narrowed by what it has: an API call belongs to no device, so `--device` leaves all of them.
+    A table is filtered by the columns that it has. API calls have no device, so `--device` keeps all of them.
     """
-    if table.startswith(KEPT_WHOLE):
+    if table.startswith(UNSCOPED_PREFIXES):
         return ""
     pid = next((f"pid_of({name})" for name in ("globalPid", "globalTid") if name in columns), "")
     time = next((identifier(name) for name in ("start", "timestamp") if name in columns), "")
-    kept = (("deviceId", scope.device), ("streamId", scope.stream), (pid, scope.process))
-    tests = [f"{of} = {value}" for of, value in kept if value is not None and (of in columns or of == pid != "")]
+    equal_filters = (("deviceId", scope.device), ("streamId", scope.stream), (pid, scope.process))
+    tests = [
+        f"{column} = {value}"
+        for column, value in equal_filters
+        if value is not None and (column in columns or column == pid != "")
+    ]
     if scope.from_ns is not None and table == "NVTX_EVENTS":
         tests.append(f'("end" IS NULL OR "end" > {scope.from_ns})')
     elif scope.from_ns is not None and time:
         tests.append(f"{time} >= {scope.from_ns}")
     if scope.to_ns is not None and time:
         tests.append(f"{time} < {scope.to_ns}")
-    if (scope.ranges is not None or scope.of_steps) and pid and "correlationId" in columns:
+    if (scope.range_pattern is not None or scope.has_steps) and pid and "correlationId" in columns:
         tests.append(f"({pid}, correlationId) IN (FROM internal.scope_calls)")
     elif _cuts_to_steps(scope):
-        tests += [chosen_steps.condition(table, time, pid)] if time else []
+        tests += [step_scope.write_condition(table, time, pid)] if time else []
     elif (
-        scope.ranges is not None and time and table != "GPU_METRICS"
-    ):  # which are of a GPU, later than the host's range
+        scope.range_pattern is not None and time and table != "GPU_METRICS"
+    ):  # metrics belong to a GPU, which works later than the host's range
         thread = (
             "AND s.process_id = pid_of(globalTid) AND s.thread_id = tid_of(globalTid)" if "globalTid" in columns else ""
         )
@@ -157,70 +161,71 @@ def condition(scope: Scope, table: str, columns: set[str]) -> str:
             f"EXISTS (FROM internal.scope_ranges AS s WHERE {time} >= s.start_ns AND {time} < s.end_ns {thread})"
         )
     test = " AND ".join(tests)
-    # The rows that name NVTX domains come once, before all ranges.
+    # The rows with the names of NVTX domains come once, before all ranges.
     return f"eventType = 75 OR ({test})" if test and table == "NVTX_EVENTS" else test
 
 
 def prepare(connection: duckdb.DuckDBPyConnection, scope: Scope) -> None:
-    """Create what the model and `condition` refer to: `scope`, and the tables `scope_…` of the schema `internal`.
+    """Create what the model and `write_condition` need: `scope`, and the tables `scope_…` of the schema `internal`.
 
-    The views `wall`, `nvtx_ranges`, `nvtx_nesting`, `_phase_ranges` and `gpu_ops` must be there, over the whole trace,
-    and `describe` called; where steps are chosen, the facts about them must be (`facts.steps`, `facts.step_method`).
+    The views `wall`, `nvtx_ranges`, `nvtx_nesting`, `_phase_ranges` and `gpu_ops` must exist for the full trace, and
+    `write_scope_table` must have run. For steps, the facts about them must exist (`facts.steps`, `facts.step_method`).
 
     Raises:
         UsageError: No NVTX range has the name, or there is no such step.
     """
-    start, end, ranges = scope.from_ns, scope.to_ns, 0
-    if scope.of_steps:
-        chosen_steps.choose(connection, None if scope.steady else scope.step)
+    start, end, range_count = scope.from_ns, scope.to_ns, 0
+    if scope.has_steps:
+        step_scope.select_steps(connection, None if scope.steady else scope.step)
     if start is not None or end is not None:
-        # A window may reach beyond the trace; the time out there is nobody's.
-        (wall,) = named_rows(connection, "SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM wall")
+        # A window may reach beyond the trace, where there is no time to attribute.
+        (wall,) = fetch_rows(connection, "SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM wall")
         if wall.start_ns is not None:
             start = wall.start_ns if start is None else min(max(start, wall.start_ns), wall.end_ns)
             end = wall.end_ns if end is None else max(min(end, wall.end_ns), start)
-    if scope.ranges is not None:
-        ranges = _find_ranges(connection, scope)
-    elif scope.of_steps:
-        start, end = chosen_steps.cut_to_them(connection, scope.from_ns, scope.to_ns)
+    if scope.range_pattern is not None:
+        range_count = _find_ranges(connection, scope)
+    elif scope.has_steps:
+        start, end = step_scope.create_step_tables(connection, scope.from_ns, scope.to_ns)
     elif start is not None and end is not None and end > start:
         connection.execute(f"INSERT INTO internal.scope_windows (start_ns, end_ns) VALUES ({start}, {end})")
-    describe(connection, scope, start, end, ranges)
+    write_scope_table(connection, scope, start, end, range_count)
 
 
-def settle(connection: duckdb.DuckDBPyConnection, scope: Scope) -> None:
-    """Write down, once the raw relations are narrowed, which GPUs the work in scope used, and from when to when.
+def finalize(connection: duckdb.DuckDBPyConnection, scope: Scope) -> None:
+    """Store which GPUs the work in scope used, and its time bounds, once the raw relations are narrowed.
 
-    The GPUs go into the table `internal.scope_gpus`; the time into `internal.scope_windows`, where no window or range
-    gives it. The view `gpu_ops` must be there.
+    The GPUs go into the table `internal.scope_gpus`. The times go into `internal.scope_windows`, unless a window,
+    ranges or steps define them. The view `gpu_ops` must exist.
     """
     if _narrows_gpus(scope):
         connection.execute(
             """INSERT INTO internal.scope_gpus BY NAME SELECT DISTINCT gpu_of(process_id, device_id) AS gpu_id
                FROM (SELECT DISTINCT process_id, device_id FROM gpu_ops)"""
         )
-    if scope.ranges is None and scope.from_ns is None and scope.to_ns is None and not scope.of_steps:
-        connection.execute(
-            f"INSERT INTO internal.scope_windows BY NAME FROM ({extents.select({})}) WHERE end_ns > start_ns"
-        )
+    if scope.range_pattern is None and scope.from_ns is None and scope.to_ns is None and not scope.has_steps:
+        bounds = time_bounds.select_time_bounds({})
+        connection.execute(f"INSERT INTO internal.scope_windows BY NAME FROM ({bounds}) WHERE end_ns > start_ns")
 
 
-def describe(
+def write_scope_table(
     connection: duckdb.DuckDBPyConnection,
-    scope: Scope = WHOLE_TRACE,
-    start: int | None = None,
-    end: int | None = None,
-    ranges: int = 0,
+    scope: Scope = FULL_TRACE,
+    start_ns: int | None = None,
+    end_ns: int | None = None,
+    range_count: int = 0,
 ) -> None:
-    """Write the one-row table `scope`, with the window cut to the trace and the number of NVTX ranges meant.
+    """Create the one-row table `scope`, with the window cut to the trace and the number of matching NVTX ranges.
 
-    The macro `in_scope` cuts a GPU's intervals to the scope's own time, `is_gpu_in_scope` tells whether the scope has
-    work on a GPU.
+    The macro `in_scope` cuts a GPU's intervals to the time of the scope. `is_gpu_in_scope` returns whether the scope
+    has work on a GPU.
     """
-    in_scope = "FROM query_table(intervals)"
-    if scope != WHOLE_TRACE:
-        in_scope = "WITH windows_in_scope AS (FROM internal.scope_windows) FROM cut_to(intervals, 'windows_in_scope')"
-    gpus = "gpu_id IN (FROM internal.scope_gpus)" if _narrows_gpus(scope) else "true"
+    in_scope_body = "FROM query_table(intervals)"
+    if scope != FULL_TRACE:
+        in_scope_body = (
+            "WITH windows_in_scope AS (FROM internal.scope_windows) FROM cut_to(intervals, 'windows_in_scope')"
+        )
+    gpu_test = "gpu_id IN (FROM internal.scope_gpus)" if _narrows_gpus(scope) else "true"
     connection.execute(
         f"""CREATE TABLE IF NOT EXISTS internal.scope_windows (start_ns BIGINT, end_ns BIGINT);
             CREATE TABLE IF NOT EXISTS internal.scope_gpus (gpu_id BIGINT);
@@ -228,74 +233,75 @@ def describe(
                 process_id BIGINT, thread_id BIGINT, start_ns BIGINT, end_ns BIGINT
             );
             CREATE OR REPLACE TABLE scope AS SELECT
-            {literal(scope.ranges)}::VARCHAR AS nvtx, {literal(scope.phase is not None)} AS is_phase,
+            {literal(scope.range_pattern)}::VARCHAR AS nvtx, {literal(scope.phase is not None)} AS is_phase,
             {literal("steady" if scope.steady else scope.step)}::VARCHAR AS steps,
-            {literal(scope.is_of_steps_alone)} AS is_of_steps_alone,
-            {ranges}::BIGINT AS range_count,
-            {literal(start)}::BIGINT AS from_ns, {literal(end)}::BIGINT AS to_ns,
+            {literal(scope.is_steps_only)} AS is_of_steps_alone,
+            {range_count}::BIGINT AS range_count,
+            {literal(start_ns)}::BIGINT AS from_ns, {literal(end_ns)}::BIGINT AS to_ns,
             {literal(scope.device)}::BIGINT AS device_id, {literal(scope.process)}::BIGINT AS process_id,
             {literal(scope.stream)}::BIGINT AS stream_id;
             CREATE OR REPLACE MACRO in_scope(intervals) AS TABLE
-            {in_scope};
-            CREATE OR REPLACE MACRO is_gpu_in_scope(gpu_id) AS {gpus}"""
+            {in_scope_body};
+            CREATE OR REPLACE MACRO is_gpu_in_scope(gpu_id) AS {gpu_test}"""
     )
 
 
 def _narrows_gpus(scope: Scope) -> bool:
-    return scope.ranges is not None or scope.of_steps or scope.process is not None or scope.stream is not None
+    return scope.range_pattern is not None or scope.has_steps or scope.process is not None or scope.stream is not None
 
 
 def _cuts_to_steps(scope: Scope) -> bool:
-    """Whether the host intervals of steps say what is in scope; NVTX ranges inside them are a matter of ranges."""
-    return scope.of_steps and scope.ranges is None
+    """Return whether the host intervals of steps define the scope; NVTX ranges inside steps are handled as ranges."""
+    return scope.has_steps and scope.range_pattern is None
 
 
 def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
-    """Make the tables of an NVTX scope and return how many ranges it means."""
-    in_window = " AND ".join(
+    """Create the tables of an NVTX scope; return the number of matching ranges."""
+    window_test = " AND ".join(
         ["true"]
         + ([f"coalesce(end_ns, start_ns + 1) > {scope.from_ns}"] if scope.from_ns is not None else [])
         + ([f"start_ns < {scope.to_ns}"] if scope.to_ns is not None else [])
         + ([f"process_id = {scope.process}"] if scope.process is not None else [])
     )
-    # Only * and ? match anything; a bracket is a bracket.
-    wanted, pattern = literal(scope.ranges), literal(str(scope.ranges).replace("[", "[[]"))
-    paths = f"""
+    # Only * and ? are wildcards; a bracket matches a bracket.
+    name_literal, pattern = literal(scope.range_pattern), literal(str(scope.range_pattern).replace("[", "[[]"))
+    path_query = f"""
                 UNION
                 SELECT process_id, thread_id, start_ns, end_ns FROM nvtx_nesting
                 WHERE path GLOB {pattern} OR path GLOB '*/' || {pattern}"""
-    paths = paths if "/" in str(scope.ranges) else ""  # to find all paths takes seconds on a big trace
-    named = f"""
+    path_query = path_query if "/" in str(scope.range_pattern) else ""  # all paths of a big trace take seconds
+    ranges_query = f"""
                 SELECT process_id, thread_id, start_ns, end_ns FROM nvtx_ranges
-                WHERE {wanted} IN (name, domain || ':' || name) OR name GLOB {pattern} {paths}"""
+                WHERE {name_literal} IN (name, domain || ':' || name) OR name GLOB {pattern} {path_query}"""
     if scope.phase is not None:
-        of_phase = f"FROM _phase_ranges WHERE step_phase = {wanted}"
-        if connection.execute(f"{of_phase} LIMIT 1").fetchall():
-            named = (
-                f"SELECT DISTINCT process_id, thread_id, step_start_ns AS start_ns, step_end_ns AS end_ns {of_phase}"
+        phase_query = f"FROM _phase_ranges WHERE step_phase = {name_literal}"
+        if connection.execute(f"{phase_query} LIMIT 1").fetchall():
+            ranges_query = (
+                f"SELECT DISTINCT process_id, thread_id, step_start_ns AS start_ns, step_end_ns AS end_ns {phase_query}"
             )
-    if scope.of_steps:
-        named = f"""
+    if scope.has_steps:
+        ranges_query = f"""
                 SELECT n.process_id, n.thread_id, greatest(n.start_ns, s.start_ns) AS start_ns,
                     least(coalesce(n.end_ns, s.end_ns), s.end_ns) AS end_ns
-                FROM ({named}) AS n
+                FROM ({ranges_query}) AS n
                 JOIN internal.scope_step_time AS s ON s.process_id = n.process_id AND n.start_ns < s.end_ns
                     AND (n.end_ns IS NULL OR n.end_ns > s.start_ns)"""
     connection.execute(
-        f"""CREATE OR REPLACE TABLE internal.scope_found AS
+        f"""CREATE OR REPLACE TABLE internal.scope_matching_ranges AS
             SELECT process_id, thread_id,
                 greatest(start_ns, {literal(scope.from_ns)}::BIGINT) AS start_ns,
                 least(coalesce(end_ns, 9223372036854775807), {literal(scope.to_ns)}::BIGINT) AS end_ns
-            FROM ({named})
-            WHERE {in_window}"""
+            FROM ({ranges_query})
+            WHERE {window_test}"""
     )
-    count = connection.execute("SELECT count(*) FROM internal.scope_found").fetchall()[0][0]
+    count = connection.execute("SELECT count(*) FROM internal.scope_matching_ranges").fetchall()[0][0]
     if not count:
-        raise UsageError(*_no_range(connection, scope))
+        raise UsageError(*_explain_missing_range(connection, scope))
     connection.execute(
-        "CREATE OR REPLACE TABLE internal.scope_ranges AS " + merged("process_id, thread_id", "internal.scope_found")
+        "CREATE OR REPLACE TABLE internal.scope_ranges AS "
+        + merge_intervals("process_id, thread_id", "internal.scope_matching_ranges")
     )
-    # An open range lasts to the end of the trace: of its CUDA events, or else of its ranges.
+    # An open range lasts to the end of the trace: of its CUDA events, else of its ranges.
     last = connection.execute(
         """SELECT coalesce(
                (SELECT max(end_ns) FROM wall),
@@ -304,7 +310,9 @@ def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
     connection.execute(
         f"UPDATE internal.scope_ranges SET end_ns = greatest(start_ns, {last}) WHERE end_ns = 9223372036854775807"
     )
-    connection.execute("CREATE OR REPLACE TABLE internal.scope_windows AS " + merged("", "internal.scope_ranges"))
+    connection.execute(
+        "CREATE OR REPLACE TABLE internal.scope_windows AS " + merge_intervals("", "internal.scope_ranges")
+    )
     connection.execute(
         """CREATE OR REPLACE TABLE internal.scope_calls AS
            SELECT DISTINCT pid_of(c.globalTid) AS process_id, c.correlationId AS correlation_id
@@ -316,18 +324,18 @@ def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
     return int(count)
 
 
-def _no_range(connection: duckdb.DuckDBPyConnection, scope: Scope) -> tuple[str, str]:
-    """Say that no range is called so, and what there is."""
+def _explain_missing_range(connection: duckdb.DuckDBPyConnection, scope: Scope) -> tuple[str, str]:
+    """Return an error text and a hint: no range has this name, and which ones there are."""
     if scope.phase is None:
-        return f"no NVTX range is named {scope.nvtx!r}", _near_ranges(connection, str(scope.nvtx))
+        return f"no NVTX range is named {scope.nvtx!r}", _suggest_ranges(connection, str(scope.nvtx))
     phases = connection.execute(
         "SELECT step_phase FROM _phase_ranges GROUP BY step_phase ORDER BY count(*) DESC, step_phase"
     ).fetchall()
-    hint = f"there are: {', '.join(name for (name,) in phases)}" if phases else _near_ranges(connection, scope.phase)
+    hint = f"there are: {', '.join(name for (name,) in phases)}" if phases else _suggest_ranges(connection, scope.phase)
     return f"no NVTX ranges name a phase {scope.phase!r}, and none has this name", hint
 
 
-def _near_ranges(connection: duckdb.DuckDBPyConnection, wanted: str) -> str:
+def _suggest_ranges(connection: duckdb.DuckDBPyConnection, missing_name: str) -> str:
     names = [
         name
         for (name,) in connection.execute(
@@ -336,10 +344,10 @@ def _near_ranges(connection: duckdb.DuckDBPyConnection, wanted: str) -> str:
     ]
     if not names:
         return "there are no NVTX ranges in this trace; capture with -t cuda,nvtx and mark ranges in the program"
-    some = ", ".join(repr(name) for name in names[:3]) + (" …" if len(names) > 3 else "")
-    near = did_you_mean(wanted, names, 3, quoted=True)
+    examples = ", ".join(repr(name) for name in names[:3]) + (" …" if len(names) > 3 else "")
+    suggestion = did_you_mean(missing_name, names, 3, quoted=True)
     return (
-        f"{near} nsys-insight nvtx lists them; * matches anything"
-        if near
-        else (f"there are {some}; nsys-insight nvtx lists them; * matches anything")
+        f"{suggestion} nsys-insight nvtx lists them; * matches anything"
+        if suggestion
+        else (f"there are {examples}; nsys-insight nvtx lists them; * matches anything")
     )

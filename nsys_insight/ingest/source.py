@@ -1,4 +1,4 @@
-"""An opened trace: where its rows are, and how rows are told that cannot be true."""
+"""An opened trace: where its rows are, and how its invalid rows are detected."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from nsys_insight.ingest.extents import Extents
+    from nsys_insight.ingest.time_bounds import TimeBounds
 
-# What a copy leaves in the export: call stacks, which few questions read, and only for a few calls; and strings, which
-# call stacks refer to.
+# The tables that a copy leaves in the export: call stacks, which few queries read, and only for a few calls, and
+# strings, which call stacks refer to.
 NOT_COPIED = frozenset({"CUDA_CALLCHAINS", "OSRT_CALLCHAINS", "SAMPLING_CALLCHAINS", "StringIds"})
 Window = tuple[int, int]
-# From 1897 to 2043 where times are of the epoch.
+# From 1897 to 2043, if times count from the epoch.
 ANY_TIME: Window = (-(1 << 61), 1 << 61)
 
 
 @dataclass(frozen=True)
-class Screen:
-    """How rows are told that cannot be true: their times are in the `window`; `looked` if all were looked at."""
+class RowChecks:
+    """How invalid rows are detected: by times outside `window`. `is_filtered` if they are already left out."""
 
     window: Window = ANY_TIME
-    looked: bool = False
+    is_filtered: bool = False
 
 
 @dataclass(frozen=True)
-class Stored:
-    """Facts that were found before and lie beside a trace: relations by table; tables without rows are left out.
+class StoredFacts:
+    """Facts that are stored next to a trace: relations by table; empty tables are missing.
 
-    `definitions` stands for what said then what facts are (`facts.file.definitions`).
+    `definitions` is the digest of the definitions of facts (`facts.definitions.digest_definitions`).
     """
 
     definitions: str
@@ -41,7 +41,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Export:
-    """A SQLite export that is attached as a catalog, and which tables are read from it."""
+    """A SQLite export that is attached as a catalog, and the tables that are read from it."""
 
     catalog: str
     file: Path
@@ -50,26 +50,26 @@ class Export:
 
 @dataclass(frozen=True)
 class Source:
-    """An opened trace: where each raw table's rows are, and which columns they have.
+    """An opened trace: the relation of each raw table, and its columns.
 
-    `find_extents` tells when the events of big tables begin and end. `export` is where rows of some of the tables can
-    be looked up: of all, where it is scanned in place, or of those that a copy left there. `screen` tells rows that
-    cannot be true. `facts` are those that lie beside the rows.
+    `find_time_bounds` returns the time bounds of big tables. `export` is where rows can be looked up: rows of all
+    tables if it is scanned in place, or of those that a copy left there. `row_checks` detects invalid rows. `facts` are
+    stored next to the rows.
     """
 
     relations: dict[str, str]
     columns: dict[str, set[str]]
-    find_extents: Callable[[], Extents] = dict
+    find_time_bounds: Callable[[], TimeBounds] = dict
     export: Export | None = None
-    screen: Screen = field(default_factory=Screen)
-    facts: Stored | None = None
+    row_checks: RowChecks = field(default_factory=RowChecks)
+    facts: StoredFacts | None = None
 
     @cached_property
-    def extents(self) -> Extents:
-        """When the events of big tables begin and end, as far as that can be true; looked for when it is needed."""
-        low, high = self.screen.window
+    def time_bounds(self) -> TimeBounds:
+        """Return the valid time bounds of big tables; they are read on first use."""
+        low, high = self.row_checks.window
         return {
             table: (start, end)
-            for table, (start, end) in self.find_extents().items()
+            for table, (start, end) in self.find_time_bounds().items()
             if start is None or end is None or low <= start <= end <= high
         }

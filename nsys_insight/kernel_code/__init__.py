@@ -1,1 +1,1 @@
-"""What kernels were compiled to: machine code (SASS), what ptxas says of it, and what fits on an SM."""
+"""Compiled kernels: machine code (SASS), the resource usage that ptxas reports, and occupancy of an SM."""

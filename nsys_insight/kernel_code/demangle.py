@@ -1,4 +1,4 @@
-"""C++ names of kernels from the linker's, by the C++ runtime of this machine."""
+"""Demangle the linker's names of kernels with the C++ runtime of this machine."""
 
 from __future__ import annotations
 
@@ -6,46 +6,46 @@ import sys
 from functools import cache
 from typing import Any
 
-# Longer names do not come from programs that people write.
-_LONGEST = 20_000
+# Names in hand-written programs are not longer.
+_MAX_LENGTH = 20_000
 
 
-def demangled(name: str) -> str:
-    """Demangle a linker's name (`_Z4copyPKfPfi`); return any other name, or without a C++ runtime, unchanged."""
-    function = _function()
-    if function is None or not name.startswith("_Z") or len(name) > _LONGEST:
+def demangle(name: str) -> str:
+    """Demangle a linker's name (`_Z4copyPKfPfi`). Return other names unchanged, and all names without a C++ runtime."""
+    demangler = _load_demangler()
+    if demangler is None or not name.startswith("_Z") or len(name) > _MAX_LENGTH:
         return name
     import ctypes
 
     status = ctypes.c_int()
-    made = function(name.encode(), None, None, ctypes.byref(status))
-    if not made or status.value:
+    pointer = demangler(name.encode(), None, None, ctypes.byref(status))
+    if not pointer or status.value:
         return name
-    text = ctypes.cast(made, ctypes.c_char_p).value or b""
-    _free()(made)
+    text = ctypes.cast(pointer, ctypes.c_char_p).value or b""
+    _load_free()(pointer)
     return text.decode("utf-8", "backslashreplace")
 
 
 @cache
-def _function() -> Any:
-    """`__cxa_demangle` of the Itanium C++ ABI, which the runtimes of GNU and LLVM have; None if there is neither."""
+def _load_demangler() -> Any:
+    """Load `__cxa_demangle` of the Itanium C++ ABI from the GNU or LLVM runtime; None if neither is installed."""
     import ctypes
 
     for library in ("libstdc++.so.6", "libc++.1.dylib", "libc++abi.so.1"):
         try:
-            found = ctypes.CDLL(library)["__cxa_demangle"]
+            demangler = ctypes.CDLL(library)["__cxa_demangle"]
         except (OSError, AttributeError):
             continue
-        found.restype = ctypes.c_void_p
-        found.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p]
-        return found
+        demangler.restype = ctypes.c_void_p
+        demangler.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p]
+        return demangler
     return None
 
 
 @cache
-def _free() -> Any:
+def _load_free() -> Any:
     import ctypes
 
-    found = ctypes.CDLL("libSystem.dylib" if sys.platform == "darwin" else None).free
-    found.argtypes, found.restype = [ctypes.c_void_p], None
-    return found
+    free = ctypes.CDLL("libSystem.dylib" if sys.platform == "darwin" else None).free
+    free.argtypes, free.restype = [ctypes.c_void_p], None
+    return free

@@ -1,7 +1,7 @@
-"""Loops of a kernel: back edges in its control flow, and the blocks from which they are reached.
+"""Loops of a kernel: back edges in its control flow, and the blocks that can reach them.
 
-A jump backward is a loop only if its target dominates it (Aho, Lam, Sethi, Ullman: Compilers, natural loops): compilers
-move seldom-used blocks behind the end, and these jump backward without repeating anything.
+A backward jump is a loop only if its target dominates it (Aho, Lam, Sethi, Ullman: Compilers, natural loops). Compilers
+move rarely used blocks behind the end of a function; these jump backward without repeating anything.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from nsys_insight.kernel_code.instructions import Instruction, Kernel
 
-_JUMPS = {"BRA", "JMP", "BRX", "BRXU", "JMX", "JMXU"}
-_INDIRECT = {"BRX", "BRXU", "JMX", "JMXU"}
-_ENDS = {"EXIT", "RET", "KILL", "BPT", "RTT"}
+_JUMP_MNEMONICS = {"BRA", "JMP", "BRX", "BRXU", "JMX", "JMXU"}
+_INDIRECT_JUMPS = {"BRX", "BRXU", "JMX", "JMXU"}
+_END_MNEMONICS = {"EXIT", "RET", "KILL", "BPT", "RTT"}
 
 
 @dataclass(slots=True)
 class Loop:
-    """A natural loop: the positions of its instructions in the kernel, and the loops in it.
+    """A natural loop: the positions of its instructions in the kernel, and the loops nested in it.
 
-    `number` says where it is nested: 1.2 is the second loop in the first. `depth` is 1 for an outermost one.
+    `number` is the place in the nesting: 1.2 is the second loop in the first. `depth` is 1 for an outermost loop.
     """
 
     head: int
@@ -33,161 +33,173 @@ class Loop:
 
     @property
     def is_innermost(self) -> bool:
-        """Whether there is no loop in it."""
+        """Return whether no loop is nested in this one."""
         return not self.inner
 
 
-def loops_of(kernel: Kernel) -> list[Loop]:
-    """The loops of a kernel, each before those that are in it, in the order of their addresses."""
-    flow = _Flow(kernel.instructions)
-    bodies = flow.natural_loops()
-    found = [
-        Loop(head, sorted(at for block in body for at in flow.positions(block)))
-        for head, body in sorted(bodies.items())
+def find_loops(kernel: Kernel) -> list[Loop]:
+    """Find the loops of a kernel in the order of their addresses, each before the loops nested in it."""
+    graph = _FlowGraph(kernel.instructions)
+    loops = [
+        Loop(head, sorted(position for block in body for position in graph.list_positions(block)))
+        for head, body in sorted(graph.find_natural_loops().items())
     ]
-    found.sort(key=lambda loop: (-len(loop.positions), loop.head))
+    loops.sort(key=lambda loop: (-len(loop.positions), loop.head))
     outermost: list[Loop] = []
-    # Two natural loops of different heads are nested or apart, so the last one found around a head is the innermost.
-    around: dict[int, Loop] = {}
-    for loop in found:
-        outer = around.get(loop.positions[0])
+    # Two natural loops with different heads are nested or disjoint. Large loops come first here, so the last loop
+    # that covers a position is the innermost one.
+    innermost_by_position: dict[int, Loop] = {}
+    for loop in loops:
+        outer = innermost_by_position.get(loop.positions[0])
         (outer.inner if outer else outermost).append(loop)
-        around.update(dict.fromkeys(loop.positions, loop))
-    return _numbered(outermost)
+        innermost_by_position.update(dict.fromkeys(loop.positions, loop))
+    return _number_loops(outermost)
 
 
-def _numbered(outermost: list[Loop]) -> list[Loop]:
-    """Number loops by their addresses, each before those in it; text may nest deeper than Python's stack."""
-    found: list[Loop] = []
-    waiting = [("", 1, outermost)]
-    while waiting:
-        prefix, depth, loops = waiting.pop()
-        for number, loop in enumerate(sorted(loops, key=lambda one: one.positions[0]), 1):
+def _number_loops(outermost: list[Loop]) -> list[Loop]:
+    """Assign numbers to loops by their addresses, each before the loops in it.
+
+    There is no recursion, because a text may nest loops deeper than Python's stack.
+    """
+    numbered_loops: list[Loop] = []
+    pending = [("", 1, outermost)]
+    while pending:
+        prefix, depth, loops = pending.pop()
+        for number, loop in enumerate(sorted(loops, key=lambda loop: loop.positions[0]), 1):
             loop.number, loop.depth = f"{prefix}{number}", depth
-            found.append(loop)
-            waiting.append((f"{loop.number}.", depth + 1, loop.inner))
-    return sorted(found, key=lambda loop: (loop.positions[0], loop.depth))
+            numbered_loops.append(loop)
+            pending.append((f"{loop.number}.", depth + 1, loop.inner))
+    return sorted(numbered_loops, key=lambda loop: (loop.positions[0], loop.depth))
 
 
-class _Flow:
-    """Basic blocks, and which follows which."""
+class _FlowGraph:
+    """The control flow graph: basic blocks and their successors."""
 
     def __init__(self, code: list[Instruction]) -> None:
         self.code = code
-        at = {one.address: position for position, one in enumerate(code)}
-        reconverge = _reconvergence(code, at)
+        position_by_address = {instruction.address: position for position, instruction in enumerate(code)}
+        reconvergence = _find_reconvergence(code, position_by_address)
         leaders, edges, roots = {0}, defaultdict(set), {0}
-        for position, one in enumerate(code):
-            targets = [at[target] for target in one.targets if target in at]
-            if one.mnemonic == "BSYNC":
-                targets = reconverge.get(position, [])
-            elif one.mnemonic == "CALL":
-                roots.update(targets)  # comes back to what follows it
+        for position, instruction in enumerate(code):
+            targets = [position_by_address[target] for target in instruction.targets if target in position_by_address]
+            if instruction.mnemonic == "BSYNC":
+                targets = reconvergence.get(position, [])
+            elif instruction.mnemonic == "CALL":
+                roots.update(targets)  # returns to the next instruction
                 leaders.update(targets)
                 continue
-            elif one.mnemonic not in _JUMPS | _ENDS:
+            elif instruction.mnemonic not in _JUMP_MNEMONICS | _END_MNEMONICS:
                 continue
             leaders.update([*targets, position + 1])
             edges[position].update(targets)
-            if one.is_predicated or _is_conditional(one) or (one.mnemonic == "BSYNC" and not targets):
+            is_open_sync = instruction.mnemonic == "BSYNC" and not targets
+            if instruction.is_predicated or _is_conditional(instruction) or is_open_sync:
                 edges[position].add(position + 1)
         self.starts = sorted(leader for leader in leaders if leader < len(code))
-        number = {start: block for block, start in enumerate(self.starts)}
-        self.after: list[set[int]] = []
+        block_by_start = {start: block for block, start in enumerate(self.starts)}
+        self.successors: list[set[int]] = []
         for block in range(len(self.starts)):
-            last = self._end(block) - 1
-            following = edges[last] if last in edges else {last + 1}
-            self.after.append({number[one] for one in following if one in number})
-        self.roots = sorted(number[root] for root in roots)
-        if any(one.mnemonic in _INDIRECT and not one.targets for one in code):
-            reached = {other for others in self.after for other in others}
-            self.roots = sorted({*self.roots, *(block for block in range(len(self.starts)) if block not in reached)})
+            last = self._find_end(block) - 1
+            next_positions = edges[last] if last in edges else {last + 1}
+            self.successors.append(
+                {block_by_start[position] for position in next_positions if position in block_by_start}
+            )
+        self.roots = sorted(block_by_start[root] for root in roots)
+        if any(instruction.mnemonic in _INDIRECT_JUMPS and not instruction.targets for instruction in code):
+            jump_targets = {successor for successors in self.successors for successor in successors}
+            unreached_blocks = (block for block in range(len(self.starts)) if block not in jump_targets)
+            self.roots = sorted({*self.roots, *unreached_blocks})
 
-    def positions(self, block: int) -> range:
-        """The positions of a block's instructions."""
-        return range(self.starts[block], self._end(block))
+    def list_positions(self, block: int) -> range:
+        """Return the positions of a block's instructions."""
+        return range(self.starts[block], self._find_end(block))
 
-    def natural_loops(self) -> dict[int, set[int]]:
-        """The blocks of each loop by its head; back edges to one head are one loop."""
-        dominators, order = self._dominators()
-        spans = _spans(dominators, order)
-        before: dict[int, list[int]] = defaultdict(list)
-        for block in order:
-            for other in self.after[block]:
-                before[other].append(block)
+    def find_natural_loops(self) -> dict[int, set[int]]:
+        """Find the blocks of each natural loop, by its head. Back edges to the same head form one loop."""
+        dominators, order = self._find_dominators()
+        spans = _number_dominator_tree(dominators, order)
+        predecessors = self._find_predecessors(order)
         bodies: dict[int, set[int]] = {}
         for tail in order:
-            for head in self.after[tail]:
+            for head in self.successors[tail]:
                 if spans[head][0] <= spans[tail][0] < spans[head][1] and not self._is_trap(head, tail):
                     body = bodies.setdefault(head, {head})
-                    waiting = [tail]
-                    while waiting:
-                        block = waiting.pop()
+                    pending = [tail]
+                    while pending:
+                        block = pending.pop()
                         if block not in body:
                             body.add(block)
-                            waiting += before[block]
+                            pending += predecessors[block]
         return bodies
 
     def _is_trap(self, head: int, tail: int) -> bool:
-        """Whether it is the jump to itself that fills the space behind a function's end."""
-        return head == tail and len(self.positions(head)) == 1 and self.code[self.starts[head]].mnemonic == "BRA"
+        """Return whether this is the jump to itself that pads the space behind a function's end."""
+        is_single = head == tail and len(self.list_positions(head)) == 1
+        return is_single and self.code[self.starts[head]].mnemonic == "BRA"
 
-    def _end(self, block: int) -> int:
+    def _find_end(self, block: int) -> int:
         return self.starts[block + 1] if block + 1 < len(self.starts) else len(self.code)
 
-    def _dominators(self) -> tuple[dict[int, int], list[int]]:
-        """Immediate dominators of the blocks that are reached, and these in reverse postorder.
-
-        After Cooper, Harvey and Kennedy, A Simple, Fast Dominance Algorithm; -1 is a block before all roots.
-        """
-        order = self._reverse_postorder()
-        place = {-1: -1} | {block: number for number, block in enumerate(order)}
-        before: dict[int, list[int]] = defaultdict(list)
+    def _find_predecessors(self, order: list[int]) -> dict[int, list[int]]:
+        predecessors: dict[int, list[int]] = defaultdict(list)
         for block in order:
-            for other in self.after[block]:
-                before[other].append(block)
-        for root in self.roots:
-            before[root].append(-1)
-        found = {-1: -1}
-        changed = True
-        while changed:
-            changed = False
-            for block in order:
-                known = [one for one in before[block] if one in found]
-                new = known[0]
-                for other in known[1:]:
-                    while new != other:
-                        if place[new] > place[other]:
-                            new = found[new]
-                        else:
-                            other = found[other]  # noqa: PLW2901 - climbs
-                if found.get(block) != new:
-                    found[block], changed = new, True
-        return found, order
+            for successor in self.successors[block]:
+                predecessors[successor].append(block)
+        return predecessors
 
-    def _reverse_postorder(self) -> list[int]:
-        seen: set[int] = set()
-        left: list[int] = []
+    def _find_dominators(self) -> tuple[dict[int, int], list[int]]:
+        """Find the immediate dominators of the reachable blocks, and these blocks in reverse postorder.
+
+        The algorithm is that of Cooper, Harvey and Kennedy, A Simple, Fast Dominance Algorithm. -1 is a virtual block
+        before all roots.
+        """
+        order = self._sort_reverse_postorder()
+        index_by_block = {-1: -1} | {block: index for index, block in enumerate(order)}
+        predecessors = self._find_predecessors(order)
+        for root in self.roots:
+            predecessors[root].append(-1)
+        dominators = {-1: -1}
+        is_changing = True
+        while is_changing:
+            is_changing = False
+            for block in order:
+                candidates = [predecessor for predecessor in predecessors[block] if predecessor in dominators]
+                dominator = candidates[0]
+                for candidate in candidates[1:]:
+                    while dominator != candidate:
+                        if index_by_block[dominator] > index_by_block[candidate]:
+                            dominator = dominators[dominator]
+                        else:
+                            candidate = dominators[candidate]  # noqa: PLW2901 - climbs
+                if dominators.get(block) != dominator:
+                    dominators[block], is_changing = dominator, True
+        return dominators, order
+
+    def _sort_reverse_postorder(self) -> list[int]:
+        visited: set[int] = set()
+        postorder: list[int] = []
         for root in self.roots:
             stack = [(root, False)]
             while stack:
                 block, is_done = stack.pop()
                 if is_done:
-                    left.append(block)
-                elif block not in seen:
-                    seen.add(block)
+                    postorder.append(block)
+                elif block not in visited:
+                    visited.add(block)
                     stack.append((block, True))
-                    stack += [(other, False) for other in sorted(self.after[block]) if other not in seen]
-        return left[::-1]
+                    stack += [
+                        (successor, False) for successor in sorted(self.successors[block]) if successor not in visited
+                    ]
+        return postorder[::-1]
 
 
-def _spans(dominators: dict[int, int], order: list[int]) -> dict[int, tuple[int, int]]:
-    """Number the tree of dominators so that a block dominates those whose number lies in its span."""
-    below: dict[int, list[int]] = defaultdict(list)
+def _number_dominator_tree(dominators: dict[int, int], order: list[int]) -> dict[int, tuple[int, int]]:
+    """Assign numbers in the dominator tree. A block dominates the blocks whose number is in its span."""
+    children: dict[int, list[int]] = defaultdict(list)
     for block in order:
-        below[dominators[block]].append(block)
+        children[dominators[block]].append(block)
     spans: dict[int, tuple[int, int]] = {}
-    count, stack = 0, [(block, False) for block in below[-1]]
+    count, stack = 0, [(block, False) for block in children[-1]]
     while stack:
         block, is_done = stack.pop()
         if is_done:
@@ -195,26 +207,29 @@ def _spans(dominators: dict[int, int], order: list[int]) -> dict[int, tuple[int,
         else:
             spans[block] = (count, count)
             count += 1
-            stack += [(block, True), *((other, False) for other in below[block])]
+            stack += [(block, True), *((child, False) for child in children[block])]
     return spans
 
 
-def _is_conditional(one: Instruction) -> bool:
-    """Whether a jump without a predicate before it may go on: by a condition of the warp (DIV) or a predicate."""
-    words = one.operands.replace("!", "").split(",")
-    return bool({"DIV", "CONV", "ANY"} & set(one.modifiers)) or (
-        one.mnemonic == "BRA" and len(words) > 1 and words[0].lstrip("~").startswith(("P", "UP"))
+def _is_conditional(instruction: Instruction) -> bool:
+    """Return whether a jump without a leading predicate may fall through.
+
+    It depends on a condition of the warp (DIV, CONV, ANY) or on a predicate as operand.
+    """
+    words = instruction.operands.replace("!", "").split(",")
+    return bool({"DIV", "CONV", "ANY"} & set(instruction.modifiers)) or (
+        instruction.mnemonic == "BRA" and len(words) > 1 and words[0].lstrip("~").startswith(("P", "UP"))
     )
 
 
-def _reconvergence(code: list[Instruction], at: dict[int, int]) -> dict[int, list[int]]:
-    """Where threads go on that meet at a BSYNC: where the last BSSY of the register before it says."""
-    named: dict[str, int] = {}
-    found: dict[int, list[int]] = {}
-    for position, one in enumerate(code):
-        register = one.operands.partition(",")[0].strip()
-        if one.mnemonic == "BSSY" and one.targets and one.targets[0] in at:
-            named[register] = at[one.targets[0]]
-        elif one.mnemonic == "BSYNC" and register in named:
-            found[position] = [named[register]]
-    return found
+def _find_reconvergence(code: list[Instruction], position_by_address: dict[int, int]) -> dict[int, list[int]]:
+    """Find where threads continue after a BSYNC: at the target of the last BSSY of its register before it."""
+    target_by_register: dict[str, int] = {}
+    reconvergence: dict[int, list[int]] = {}
+    for position, instruction in enumerate(code):
+        register = instruction.operands.partition(",")[0].strip()
+        if instruction.mnemonic == "BSSY" and instruction.targets and instruction.targets[0] in position_by_address:
+            target_by_register[register] = position_by_address[instruction.targets[0]]
+        elif instruction.mnemonic == "BSYNC" and register in target_by_register:
+            reconvergence[position] = [target_by_register[register]]
+    return reconvergence

@@ -1,4 +1,7 @@
-"""Resources of kernels as compilers print them: `ptxas -v`, `nvcc --resource-usage`, `cuobjdump -res-usage`."""
+"""Read the resource usage of kernels from compiler output.
+
+It is what `ptxas -v`, `nvcc --resource-usage` or `cuobjdump -res-usage` print.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight.errors import TraceError, UsageError
-from nsys_insight.kernel_code.demangle import demangled
-from nsys_insight.kernel_code.occupancy import Wanted, capability, fitting
-from nsys_insight.paths import query
-from nsys_insight.session.answer import Answer, Column, of_rows
-from nsys_insight.text.kernel_names import readable
+from nsys_insight.kernel_code.demangle import demangle
+from nsys_insight.kernel_code.occupancy import Requirements, compute_occupancy, parse_capability
+from nsys_insight.paths import read_query
+from nsys_insight.session.answer import Answer, Column, build_answer
+from nsys_insight.text.kernel_names import make_readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,17 +24,17 @@ if TYPE_CHECKING:
 _ENTRY = re.compile(r"Compiling entry function '([^']*)' for '([^']*)'")
 _PROPERTIES = re.compile(r"Function properties for '?([^\s']+)'?")
 _FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
-_USED = re.compile(r"Used (\d+) registers(.*)")
+_REGISTERS = re.compile(r"Used (\d+) registers(.*)")
 _BARRIERS = re.compile(r"used (\d+) barriers")
 _SHARED = re.compile(r"((?:\d+\+)?\d+) bytes smem")
 _CONSTANT = re.compile(r"(\d+) bytes cmem\[\d+\]")
 _STACK = re.compile(r"(\d+) bytes cumulative stack size")
 _REMARK = re.compile(r"ptxas (?:warning|info)\s*:\s*(\(C\d+\)|Potential Performance Loss|.*out of range)(.*)")
-_OF_FUNCTION = re.compile(r"(?:function|entry) '?([\w$.]+)'?")
+_FUNCTION_IN_REMARK = re.compile(r"(?:function|entry) '?([\w$.]+)'?")
 _ARCHITECTURE = re.compile(r"arch\s*=\s*(sm_\d+\w?)")
 _FUNCTION = re.compile(r"\s*Function\s+([^\s:]+)\s*:")
 _RESOURCES = re.compile(r"REG:(\d+) STACK:(\d+) SHARED:(\d+) LOCAL:(\d+)(.*)")
-_IMPOSSIBLE = re.compile(r"\d{13}")  # no number of registers or bytes
+_IMPOSSIBLE = re.compile(r"\d{13}")  # too large for a number of registers or bytes
 _BANK = re.compile(r"CONSTANT\[\d+\]:(\d+)")
 COLUMNS = (
     Column("name", "VARCHAR", "The kernel"),
@@ -42,10 +45,10 @@ COLUMNS = (
     ),
     Column("spill_load_bytes", "BIGINT", "Bytes of spill loads in the code, per thread"),
     Column("stack_bytes", "BIGINT", "Stack frame per thread"),
-    Column("barriers", "BIGINT", "Block barriers that it uses", detail=True),
+    Column("barriers", "BIGINT", "Block barriers that it uses", is_detail=True),
     Column("static_shared_bytes", "BIGINT", "Static shared memory per block"),
     Column("dynamic_shared_bytes", "BIGINT", "Dynamic shared memory per block: the trace's, else what was given"),
-    Column("constant_bytes", "BIGINT", "Constant memory, parameters included", detail=True),
+    Column("constant_bytes", "BIGINT", "Constant memory, parameters included", is_detail=True),
     Column("calls", "BIGINT", "Executions in the trace"),
     Column("total_ns", "BIGINT", "Sum of their durations"),
     Column("trace_registers", "BIGINT", "Registers per thread in the trace, where 16 is the least"),
@@ -53,25 +56,25 @@ COLUMNS = (
     Column("occupancy_pct", "DOUBLE", "Theoretical occupancy with that block"),
     Column("blocks_per_sm", "BIGINT", "Blocks that an SM holds at once"),
     Column("limited_by", "VARCHAR", "What limits the number of blocks"),
-    Column("next_step", "VARCHAR", "What one more block per SM would need", detail=True),
+    Column("next_step", "VARCHAR", "What one more block per SM would need", is_detail=True),
     Column("best_block", "BIGINT", "Largest block of the highest occupancy, as cudaOccupancyMaxPotentialBlockSize"),
     Column("best_pct", "DOUBLE", "Occupancy with this block size"),
-    Column("mangled_name", "VARCHAR", "The linker's name", detail=True),
+    Column("mangled_name", "VARCHAR", "The linker's name", is_detail=True),
     Column("reading", "VARCHAR", "What stands out"),
 )
-_NOTHING = (
+_INPUTS = (
     "give what these print: nvcc -Xptxas -v, nvcc --resource-usage, ptxas -v, cuobjdump -res-usage; "
     "nvcc -Xptxas -v -c FILE.cu 2>&1 | nsys-insight ptxas"
 )
-# Fewer registers are not allocated.
-_LEAST_REGISTERS = 16
+# Fewest registers that are allocated to a thread.
+_MIN_ALLOCATED_REGISTERS = 16
 
 
 @dataclass
 class Usage:
-    """What one kernel needs on one architecture; None is what the text does not say.
+    """The resource usage of one kernel on one architecture. Values that are not in the text stay None.
 
-    `remark` is a warning of ptxas about it, such as that multiply-adds of warp groups are serialized.
+    `remark` is a warning of ptxas about the kernel: for example, multiply-adds of warp groups are serialized.
     """
 
     name: str
@@ -86,22 +89,22 @@ class Usage:
     remark: str = ""
 
 
-def usages(lines: Iterable[str]) -> list[Usage]:
-    """Read the kernels in the output of a build; of a kernel that is printed twice, the last counts.
+def read_usages(lines: Iterable[str]) -> list[Usage]:
+    """Read the kernels in the output of a build. If a kernel is printed twice, the last output counts.
 
-    Functions that are no kernels have no registers of their own, and are left out.
+    Functions that are not kernels have no registers of their own, and are left out.
     """
     reader = _Reader()
     for line in lines:
         reader.read(line)
-    return [usage for usage in reader.found.values() if usage.registers is not None]
+    return [usage for usage in reader.usages.values() if usage.registers is not None]
 
 
 class _Reader:
-    """State while lines are read: the kernel and the function that the next numbers are of."""
+    """The state of the reader between lines: the kernel and the function that the next numbers belong to."""
 
     def __init__(self) -> None:
-        self.found: dict[tuple[str, str], Usage] = {}
+        self.usages: dict[tuple[str, str], Usage] = {}
         self.kernel: Usage | None = None
         self.function = ""
         self.architecture = ""
@@ -109,52 +112,52 @@ class _Reader:
 
     def read(self, line: str) -> None:
         """Read one line."""
-        if said := _ENTRY.search(line):
-            self._begin(said[1], said[2])
-        elif said := _PROPERTIES.search(line):
-            self.function = said[1]
-        elif said := _ARCHITECTURE.search(line):
-            self.architecture = said[1]
-        elif said := _RESOURCES.search(line):
-            self._resources(said)
-        elif said := _FUNCTION.fullmatch(line.rstrip()):
-            self._begin(said[1], self.architecture)
-        elif said := _REMARK.search(line):
-            if about := _OF_FUNCTION.search(said[2]) or _OF_FUNCTION.search(said[0]):
-                self._remark(about[1], f"{said[1]}{said[2]}".strip())
+        if match := _ENTRY.search(line):
+            self._start_kernel(match[1], match[2])
+        elif match := _PROPERTIES.search(line):
+            self.function = match[1]
+        elif match := _ARCHITECTURE.search(line):
+            self.architecture = match[1]
+        elif match := _RESOURCES.search(line):
+            self._read_resources(match)
+        elif match := _FUNCTION.fullmatch(line.rstrip()):
+            self._start_kernel(match[1], self.architecture)
+        elif match := _REMARK.search(line):
+            if function_match := _FUNCTION_IN_REMARK.search(match[2]) or _FUNCTION_IN_REMARK.search(match[0]):
+                self._store_remark(function_match[1], f"{match[1]}{match[2]}".strip())
         elif self.kernel and not _IMPOSSIBLE.search(line):
-            self._numbers(line, self.kernel)
+            self._read_numbers(line, self.kernel)
 
-    def _begin(self, name: str, architecture: str) -> None:
-        self.kernel = self.found[name, architecture] = Usage(name, architecture, remark=self.remarks.get(name, ""))
+    def _start_kernel(self, name: str, architecture: str) -> None:
+        self.kernel = self.usages[name, architecture] = Usage(name, architecture, remark=self.remarks.get(name, ""))
         self.function = name
 
-    def _remark(self, name: str, text: str) -> None:
-        """Keep a remark: it may be printed before or after the numbers of its kernel."""
+    def _store_remark(self, name: str, text: str) -> None:
+        """Store a remark. It may be printed before or after the numbers of its kernel."""
         self.remarks[name] = text
-        for usage in self.found.values():
+        for usage in self.usages.values():
             if usage.name == name:
                 usage.remark = text
 
-    def _numbers(self, line: str, kernel: Usage) -> None:
-        if (said := _FRAME.search(line)) and self.function == kernel.name:
-            kernel.stack_bytes, kernel.spill_store_bytes, kernel.spill_load_bytes = map(int, said.groups())
-        elif said := _USED.search(line):
-            kernel.registers = int(said[1])
-            barriers, shared, stack = (pattern.search(said[2]) for pattern in (_BARRIERS, _SHARED, _STACK))
+    def _read_numbers(self, line: str, kernel: Usage) -> None:
+        if (match := _FRAME.search(line)) and self.function == kernel.name:
+            kernel.stack_bytes, kernel.spill_store_bytes, kernel.spill_load_bytes = map(int, match.groups())
+        elif match := _REGISTERS.search(line):
+            kernel.registers = int(match[1])
+            barriers, shared, stack = (pattern.search(match[2]) for pattern in (_BARRIERS, _SHARED, _STACK))
             kernel.barriers = int(barriers[1]) if barriers else None
             kernel.shared_bytes = sum(map(int, shared[1].split("+"))) if shared else 0
-            kernel.constant_bytes = sum(map(int, _CONSTANT.findall(said[2]))) or None
+            kernel.constant_bytes = sum(map(int, _CONSTANT.findall(match[2]))) or None
             kernel.stack_bytes = int(stack[1]) if stack else kernel.stack_bytes
 
-    def _resources(self, said: re.Match[str]) -> None:
-        if self.kernel and not _IMPOSSIBLE.search(said[0]):
-            self.kernel.registers, self.kernel.stack_bytes, self.kernel.shared_bytes, _ = map(int, said.groups()[:4])
-            self.kernel.constant_bytes = sum(map(int, _BANK.findall(said[5]))) or None
+    def _read_resources(self, match: re.Match[str]) -> None:
+        if self.kernel and not _IMPOSSIBLE.search(match[0]):
+            self.kernel.registers, self.kernel.stack_bytes, self.kernel.shared_bytes, _ = map(int, match.groups()[:4])
+            self.kernel.constant_bytes = sum(map(int, _BANK.findall(match[5]))) or None
 
 
-class Assumed(NamedTuple):
-    """What to assume of kernels where neither a trace nor the text says it; a block of None is the best one."""
+class Assumptions(NamedTuple):
+    """What to assume if neither a trace nor the text has a value. A block of None means the best block size."""
 
     block: int | None = None
     dynamic_bytes: int = 0
@@ -162,53 +165,64 @@ class Assumed(NamedTuple):
 
 
 def answer(
-    lines: Iterable[str], source: str, assumed: Assumed, *, trace: Session | None = None, kernel: str | None = None
+    lines: Iterable[str],
+    source: str,
+    assumptions: Assumptions,
+    *,
+    trace: Session | None = None,
+    kernel: str | None = None,
 ) -> Answer:
-    """Read what a compiler printed, a row a kernel; with a trace, a row for each way in which it was launched.
+    """Read compiler output, one row per kernel; with a trace, one row per launch configuration of a kernel.
 
     Args:
         lines: The text.
-        source: What to call it in an error.
-        assumed: What neither it nor a trace says.
+        source: The name of the text in an error.
+        assumptions: Values for what neither the text nor a trace has.
         trace: A trace of the program.
-        kernel: Only kernels whose name, or the linker's, contains this.
+        kernel: Show only kernels whose name, or linker's name, contains this text.
 
     Raises:
         TraceError: There is no kernel in the text.
-        UsageError: None is called `kernel`.
+        UsageError: No kernel has such a name.
     """
-    found = [(usage, demangled(usage.name)) for usage in usages(lines)]
-    if not found:
-        raise TraceError(f"{source} has no resource usage of kernels", _NOTHING)
-    names = [name for _, name in found]
+    named_usages = [(usage, demangle(usage.name)) for usage in read_usages(lines)]
+    if not named_usages:
+        raise TraceError(f"{source} has no resource usage of kernels", _INPUTS)
+    names = [name for _, name in named_usages]
     if kernel is not None:
-        found = [(usage, name) for usage, name in found if kernel.lower() in name.lower() or kernel in usage.name]
-        if not found:
-            raise UsageError(f"no kernel is named {kernel!r}", f"there are: {', '.join(map(readable, names[:8]))}")
-    launched = trace.dicts(query("internal/kernel_code/launches")) if trace else []
+        named_usages = [
+            (usage, name) for usage, name in named_usages if kernel.lower() in name.lower() or kernel in usage.name
+        ]
+        if not named_usages:
+            raise UsageError(f"no kernel is named {kernel!r}", f"there are: {', '.join(map(make_readable, names[:8]))}")
+    launches = trace.dicts(read_query("internal/kernel_code/launches")) if trace else []
     cases = []
-    for usage, name in found:
-        usage.architecture = usage.architecture or assumed.architecture or ""
-        mine = [launch for launch in launched if _is_of(launch, usage, name, names)]
-        cases += [Case(usage, name, launch) for launch in mine] or [Case(usage, name, _unlaunched(assumed))]
-    wanted = [
-        Wanted(
-            one.launch["block"], one.usage.registers, (one.usage.shared_bytes or 0) + one.launch["dynamic_shared_bytes"]
+    for usage, name in named_usages:
+        usage.architecture = usage.architecture or assumptions.architecture or ""
+        kernel_launches = [launch for launch in launches if _is_launch_of(launch, usage, name, names)]
+        cases += [Case(usage, name, launch) for launch in kernel_launches] or [
+            Case(usage, name, _assume_launch(assumptions))
+        ]
+    requirements = [
+        Requirements(
+            case.launch["block"],
+            case.usage.registers,
+            (case.usage.shared_bytes or 0) + case.launch["dynamic_shared_bytes"],
         )
-        for one in cases
+        for case in cases
     ]
-    fits = {(row["number"], row["compute_capability"]): row for row in fitting(wanted)}
-    rows = [one.row(fits.get((number, one.capability), {})) for number, one in enumerate(cases)]
+    fits = {(row["number"], row["compute_capability"]): row for row in compute_occupancy(requirements)}
+    rows = [case.build_row(fits.get((number, case.capability), {})) for number, case in enumerate(cases)]
     rows.sort(key=lambda row: -(row["total_ns"] or 0))
-    return of_rows(
+    return build_answer(
         COLUMNS, [[row[column.name] for column in COLUMNS] for row in rows], report="ptxas",
-        title="Resources of kernels", notes=tuple(_notes(cases, assumed, is_traced=trace is not None)),
+        title="Resources of kernels", notes=tuple(_list_notes(cases, assumptions, is_traced=trace is not None)),
     )  # fmt: skip
 
 
 @dataclass
 class Case:
-    """A kernel as it was compiled, and one way in which it was launched, or might be."""
+    """A compiled kernel with one launch configuration, from the trace or assumed."""
 
     usage: Usage
     name: str
@@ -216,11 +230,11 @@ class Case:
 
     @property
     def capability(self) -> str:
-        """The compute capability that it was compiled for, else that of the GPU; "" if neither is known."""
-        return _capability(self.usage.architecture) or self.launch.get("compute_capability") or ""
+        """Return the compute capability that it was compiled for, else that of the GPU; "" if both are unknown."""
+        return _find_capability(self.usage.architecture) or self.launch.get("compute_capability") or ""
 
-    def row(self, fit: dict[str, Any]) -> dict[str, Any]:
-        """Its row, with what fits on an SM."""
+    def build_row(self, fit: dict[str, Any]) -> dict[str, Any]:
+        """Build the row of the answer; `fit` is the row of `compute_occupancy`."""
         usage, launch = self.usage, self.launch
         return {column.name: fit.get(column.name, launch.get(column.name)) for column in COLUMNS} | {
             "name": self.name,
@@ -234,66 +248,70 @@ class Case:
             "constant_bytes": usage.constant_bytes,
             "trace_registers": launch.get("registers"),
             "mangled_name": usage.name,
-            "reading": "; ".join(self.sentences(fit)) or None,
+            "reading": "; ".join(self.describe(fit)) or None,
         }
 
-    def sentences(self, fit: dict[str, Any]) -> list[str]:
-        """What stands out: spills, a stack, registers that keep a block out, a trace of another build."""
-        usage, said = self.usage, []
+    def describe(self, fit: dict[str, Any]) -> list[str]:
+        """Describe what stands out: spills, a stack, registers that limit blocks, a trace of another build."""
+        usage, sentences = self.usage, []
         stores, loads = usage.spill_store_bytes or 0, usage.spill_load_bytes or 0
         if stores + loads:
-            what = f"spill stores of {stores} bytes and loads of {loads}"
-            said.append(f"{what}: keep fewer values live in a thread, or allow it more registers")
+            spills = f"spill stores of {stores} bytes and loads of {loads}"
+            sentences.append(f"{spills}: keep fewer values live in a thread, or allow it more registers")
         elif usage.stack_bytes:
-            spilled = "spilled registers, " if usage.spill_store_bytes is None else ""
-            said.append(f"a stack frame of {usage.stack_bytes} bytes: {spilled}an array indexed at run time, or a call")
-        # A kernel that spills needs more registers; a grid that fits on the GPU at once gains nothing.
+            # Without numbers on spills, the stack may also hold spilled registers.
+            cause = "spilled registers, " if usage.spill_store_bytes is None else ""
+            frame = f"a stack frame of {usage.stack_bytes} bytes"
+            sentences.append(f"{frame}: {cause}an array indexed at run time, or a call")
+        # Fewer registers do not help if the kernel spills, or if the full grid already fits on the GPU at once.
         has_waves = (self.launch.get("waves_per_sm") or 2) > 1
         if fit.get("next_registers") and not fit["next_needs_shared"] and not stores + loads and has_waves:
-            how = f"-maxrregcount, or __launch_bounds__({fit['block']}, {fit['next_blocks']})"
+            option = f"-maxrregcount, or __launch_bounds__({fit['block']}, {fit['next_blocks']})"
             gain = f"{fit['next_pct']:.0f} % of its warps for {fit['occupancy_pct']:.0f} %"
-            said.append(
-                f"with {fit['next_registers']} registers ({how}) an SM would hold {fit['next_blocks']} blocks, {gain},"
-                " if that spills nothing"
+            sentences.append(
+                f"with {fit['next_registers']} registers ({option}) an SM would hold {fit['next_blocks']} blocks,"
+                f" {gain}, if that spills nothing"
             )
         traced = self.launch.get("registers")
-        if traced is not None and traced != max(usage.registers or 0, _LEAST_REGISTERS):
-            said.append(f"the trace ran it with {traced} registers: a different build")
-        return [*said, *([usage.remark] if usage.remark else [])]
+        if traced is not None and traced != max(usage.registers or 0, _MIN_ALLOCATED_REGISTERS):
+            sentences.append(f"the trace ran it with {traced} registers: a different build")
+        return [*sentences, *([usage.remark] if usage.remark else [])]
 
 
-def _unlaunched(assumed: Assumed) -> dict[str, Any]:
-    return {"block": assumed.block, "dynamic_shared_bytes": assumed.dynamic_bytes}
+def _assume_launch(assumptions: Assumptions) -> dict[str, Any]:
+    return {"block": assumptions.block, "dynamic_shared_bytes": assumptions.dynamic_bytes}
 
 
-def _notes(cases: list[Case], assumed: Assumed, *, is_traced: bool) -> Iterator[str]:
+def _list_notes(cases: list[Case], assumptions: Assumptions, *, is_traced: bool) -> Iterator[str]:
     if is_traced:
-        launched = {one.usage.name for one in cases if "calls" in one.launch}
-        yield f"the trace launched {len(launched)} of {len({one.usage.name for one in cases})} kernels"
-    elif assumed.block is None:
+        launched_names = {case.usage.name for case in cases if "calls" in case.launch}
+        yield f"the trace launched {len(launched_names)} of {len({case.usage.name for case in cases})} kernels"
+    elif assumptions.block is None:
         yield "the block size is unknown: occupancy is for the best one; give --block or --trace"
-    if not all(one.capability for one in cases):
+    if not all(case.capability for case in cases):
         yield "occupancy needs an architecture of the catalog (nsys-insight peaks --arch all): name it with --arch"
 
 
-def _is_of(launch: dict[str, Any], usage: Usage, name: str, names: list[str]) -> bool:
-    """Tell whether a launch is of a kernel, on its architecture: by the linker's name, else by one that is unique."""
-    if launch["compute_capability"] not in (None, _capability(usage.architecture) or launch["compute_capability"]):
+def _is_launch_of(launch: dict[str, Any], usage: Usage, name: str, names: list[str]) -> bool:
+    """Return whether a launch belongs to a kernel of this architecture.
+
+    The linker's names must agree. A launch without it must agree in the base name, which must be unique.
+    """
+    if launch["compute_capability"] not in (None, _find_capability(usage.architecture) or launch["compute_capability"]):
         return False
     if launch["mangled_name"]:
         return bool(launch["mangled_name"] == usage.name)
-    base = _base_name(name)
-    return (
-        _base_name(launch["name"] or "") == base and len({other for other in names if _base_name(other) == base}) == 1
-    )
+    base = _get_base_name(name)
+    same_names = {other for other in names if _get_base_name(other) == base}
+    return _get_base_name(launch["name"] or "") == base and len(same_names) == 1
 
 
-def _base_name(name: str) -> str:
-    return readable(name).partition("<")[0].partition("(")[0].rpartition("::")[2]
+def _get_base_name(name: str) -> str:
+    return make_readable(name).partition("<")[0].partition("(")[0].rpartition("::")[2]
 
 
-def _capability(architecture: str) -> str:
+def _find_capability(architecture: str) -> str:
     try:
-        return capability(architecture)
+        return parse_capability(architecture)
     except UsageError:
         return ""

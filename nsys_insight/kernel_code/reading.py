@@ -1,4 +1,4 @@
-"""What a part of a kernel's code shows, in sentences; nothing where it shows nothing."""
+"""Describe in sentences what stands out in a region of a kernel's code."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nsys_insight.text.kernel_names import readable
+from nsys_insight.text.kernel_names import make_readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from nsys_insight.kernel_code.instructions import Instruction
-    from nsys_insight.kernel_code.parts import Part
+    from nsys_insight.kernel_code.regions import Region
     from nsys_insight.session.answer import Answer
 
-# Since sm_80 there are asynchronous copies.
-_ASYNC_SINCE = 80
-_WIDE = 64  # bits from which an access counts as vectorized
+# Asynchronous copies exist since sm_80.
+_FIRST_ASYNC_SM = 80
+_VECTOR_BITS = 64  # an access from this width counts as vectorized
+# Classes of instructions that write no register.
+_NO_WRITE_CLASSES = ("global_store", "shared_store", "local_store", "branch")
 
 
 @dataclass(frozen=True)
@@ -28,124 +30,132 @@ class Limits:
     Common practice: an int8 GEMM below 5 gained 35 %, flash attention above 20 lost 5 %.
     """
 
-    few: float = 5
-    many: float = 20
+    low_ratio: float = 5
+    high_ratio: float = 20
 
 
-def sentences(part: Part, limits: Limits) -> list[str]:
-    """Say what a kernel or loop shows. Ratios are read in innermost loops alone: what runs once costs little."""
-    said = []
-    if part.loop is not None and part.loop.is_innermost and not part.waits:
-        said += [*_ratio(part, limits), *_widths(part, limits)]
-    return [*said, *_local(part), *_unknown(part)]
+def describe_region(region: Region, limits: Limits) -> list[str]:
+    """Describe what stands out in a kernel or loop; the list is empty if nothing does.
+
+    Ratios and widths are described for innermost loops only, because code that runs once costs little.
+    """
+    sentences = []
+    if region.loop is not None and region.loop.is_innermost and not region.is_waiting_loop:
+        sentences += [*_describe_ratio(region, limits), *_describe_widths(region, limits)]
+    return [*sentences, *_describe_local_memory(region), *_describe_unknown(region)]
 
 
-def said(answer: Answer) -> Iterator[str]:
-    """The sentences in an answer, each with the kernel and part that it is about."""
+def format_readings(answer: Answer) -> Iterator[str]:
+    """Format the sentences in an answer, each with the kernel and region that it is about."""
     for row in answer.dicts():
         if row["reading"]:
-            where = ", ".join(filter(None, [readable(row["name"]), row.get("part") or row.get("architecture")]))
+            subject = ", ".join(filter(None, [make_readable(row["name"]), row.get("part") or row.get("architecture")]))
             source = f" ({row['source']})" if row.get("source") else ""
-            yield f"{where}{source}: {row['reading']}"
+            yield f"{subject}{source}: {row['reading']}"
 
 
-def staged(part: Part) -> list[Instruction]:
-    """The loads from global memory whose value a store puts into shared memory, both in this part."""
-    stores = {register for one in part.of("shared_store") for register in one.stored}
-    return [one for one in part.of("global_load") if _written(one) & stores]
+def find_staged_loads(region: Region) -> list[Instruction]:
+    """Find the loads from global memory whose value a store in the same region writes to shared memory."""
+    stored_registers = {register for store in region.select("shared_store") for register in store.stored_registers}
+    return [load for load in region.select("global_load") if _list_written_registers(load) & stored_registers]
 
 
-def neighbors(part: Part) -> int:
-    """How many 32-bit loads are of addresses next to each other: from one register, 4 bytes apart, without a break.
+def count_neighbor_loads(region: Region) -> int:
+    """Count the 32-bit loads from neighboring addresses: the same unchanged base register, offsets 4 bytes apart.
 
-    These are what one wider load could do, where the address is aligned.
+    One wider load can replace several of these if the address is aligned.
     """
-    found = 0
-    groups: dict[str, set[int]] = defaultdict(set)
-    for one, kind in zip(part.code, part.classes, strict=True):
-        if kind == "global_load" and one.width == 32 and (place := one.place):
-            groups[place[0]].add(place[1])
-        changed = _written(one) if kind not in ("global_store", "shared_store", "local_store", "branch") else set()
-        for register in [base for base in groups if base in changed or _next(base) in changed]:
-            found += _in_runs(groups.pop(register))
-    return found + sum(map(_in_runs, groups.values()))
+    count = 0
+    offsets_by_register: dict[str, set[int]] = defaultdict(set)
+    for instruction, kind in zip(region.code, region.classes, strict=True):
+        if kind == "global_load" and instruction.width_bits == 32 and (operand := instruction.address_operand):
+            offsets_by_register[operand[0]].add(operand[1])
+        written_registers = _list_written_registers(instruction) if kind not in _NO_WRITE_CLASSES else set()
+        # An address takes two registers, so a write to the next one changes it too.
+        for base in list(offsets_by_register):
+            if not written_registers.isdisjoint((base, _get_next_register(base))):
+                count += _count_adjacent(offsets_by_register.pop(base))
+    return count + sum(map(_count_adjacent, offsets_by_register.values()))
 
 
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}" + ("s" if count != 1 else "")
+def _format_count(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("s" if count != 1 else "")
 
 
-def _ratio(part: Part, limits: Limits) -> list[str]:
-    """Read the ratio of multiply-adds to loads: of asynchronous copies, of loads that are staged, of other loads."""
-    ratio = part.compute_per_load
+def _describe_ratio(region: Region, limits: Limits) -> list[str]:
+    """Describe the ratio of multiply-adds to loads: asynchronous copies, staged loads, other loads."""
+    ratio = region.compute_per_load
     if ratio is None:
         return []
-    few, many = f"{limits.few:g}", f"{limits.many:g}"
-    per = f"{_many(part.multiply_adds, 'multiply-add')} for {_many(part.loads, 'global load')}, {ratio:.3g} per load"
-    if copies := part.counted["async_copy"]:
-        dear = f"{per}, {copies} of them asynchronous: above {many}, plain loads can be faster; measure both"
-        return [dear] if ratio > limits.many else []
-    through = len(staged(part))
-    if not through or _number(part.kernel.architecture) < _ASYNC_SINCE:
-        low = f"{per} (below {few}): such a loop is usually memory-bound; reuse loaded values more often"
-        return [low] if part.multiply_adds and ratio < limits.few else []
-    if ratio < limits.few:
-        advice = f"asynchronous copies (cp.async) pay below {few}; a second buffer doubles the shared memory"
-    elif ratio > limits.many:
-        advice = f"above {many}, asynchronous copies cost more than they hide; change the algorithm instead"
+    low, high = f"{limits.low_ratio:g}", f"{limits.high_ratio:g}"
+    multiply_adds = _format_count(region.multiply_add_count, "multiply-add")
+    counts = f"{multiply_adds} for {_format_count(region.load_count, 'global load')}, {ratio:.3g} per load"
+    if copies := region.class_counts["async_copy"]:
+        sentence = f"{counts}, {copies} of them asynchronous: above {high}, plain loads can be faster; measure both"
+        return [sentence] if ratio > limits.high_ratio else []
+    staged_count = len(find_staged_loads(region))
+    if not staged_count or _parse_sm_number(region.kernel.architecture) < _FIRST_ASYNC_SM:
+        sentence = f"{counts} (below {low}): such a loop is usually memory-bound; reuse loaded values more often"
+        return [sentence] if region.multiply_add_count and ratio < limits.low_ratio else []
+    if ratio < limits.low_ratio:
+        advice = f"asynchronous copies (cp.async) pay below {low}; a second buffer doubles the shared memory"
+    elif ratio > limits.high_ratio:
+        advice = f"above {high}, asynchronous copies cost more than they hide; change the algorithm instead"
     else:
-        advice = f"between {few} and {many}, asynchronous copies (cp.async) may pay; measure both"
-    return [
-        f"{per}; {through} of {part.counted['global_load']} loads go through registers into shared memory: {advice}"
-    ]
+        advice = f"between {low} and {high}, asynchronous copies (cp.async) may pay; measure both"
+    loads = region.class_counts["global_load"]
+    return [f"{counts}; {staged_count} of {loads} loads go through registers into shared memory: {advice}"]
 
 
-def _widths(part: Part, limits: Limits) -> list[str]:
-    if beside := neighbors(part):
-        where = f"{beside} of {part.counted['global_load']} loads are of neighboring addresses, 32 bits each"
-        return [f"{where}: one 64- or 128-bit load replaces two or four of them where the address is aligned"]
-    ratio = part.compute_per_load
-    widths = part.widths("global_load", "global_store", "async_copy")
-    if ratio is None or ratio >= limits.few or not widths or max(widths) >= _WIDE:
+def _describe_widths(region: Region, limits: Limits) -> list[str]:
+    if neighbor_count := count_neighbor_loads(region):
+        loads = (
+            f"{neighbor_count} of {region.class_counts['global_load']} loads are of neighboring addresses, 32 bits each"
+        )
+        return [f"{loads}: one 64- or 128-bit load replaces two or four of them where the address is aligned"]
+    ratio = region.compute_per_load
+    widths = region.count_widths("global_load", "global_store", "async_copy")
+    if ratio is None or ratio >= limits.low_ratio or not widths or max(widths) >= _VECTOR_BITS:
         return []
-    what = f"global access is {max(widths)} bits wide at most ({_many(sum(widths.values()), 'instruction')})"
-    return [f"{what}: 128-bit access (float4) moves the same bytes with fewer instructions"]
+    access = f"global access is {max(widths)} bits wide at most ({_format_count(sum(widths.values()), 'instruction')})"
+    return [f"{access}: 128-bit access (float4) moves the same bytes with fewer instructions"]
 
 
-def _local(part: Part) -> list[str]:
-    loads, stores = part.counted["local_load"], part.counted["local_store"]
+def _describe_local_memory(region: Region) -> list[str]:
+    loads, stores = region.class_counts["local_load"], region.class_counts["local_store"]
     if not loads + stores:
         return []
-    what = f"{_many(loads, 'load')} and {_many(stores, 'store')} of local memory{' per iteration' if part.loop else ''}"
-    moved = f"{part.bytes_of('local_load')} and {part.bytes_of('local_store')} bytes per thread"
-    return [f"{what} ({moved}): spilled registers, or an array indexed at run time"]
+    access = f"{_format_count(loads, 'load')} and {_format_count(stores, 'store')} of local memory"
+    rate = " per iteration" if region.loop else ""
+    size = f"{region.count_bytes('local_load')} and {region.count_bytes('local_store')} bytes per thread"
+    return [f"{access}{rate} ({size}): spilled registers, or an array indexed at run time"]
 
 
-def _unknown(part: Part) -> list[str]:
-    if part.loop or not part.unknown:
+def _describe_unknown(region: Region) -> list[str]:
+    if region.loop or not region.unknown_mnemonics:
         return []
-    names = ", ".join(f"{name} x{count}" for name, count in part.unknown.items())
+    names = ", ".join(f"{name} x{count}" for name, count in region.unknown_mnemonics.items())
     return [f"not in the instruction catalog: {names}"]
 
 
-def _in_runs(offsets: set[int]) -> int:
-    """How many offsets have a neighbor 4 bytes away."""
-    return sum(at - 4 in offsets or at + 4 in offsets for at in offsets)
+def _count_adjacent(offsets: set[int]) -> int:
+    """Count the offsets that have a neighbor 4 bytes away."""
+    return sum(offset - 4 in offsets or offset + 4 in offsets for offset in offsets)
 
 
-def _written(one: Instruction) -> set[str]:
-    """The registers that an instruction writes; two are assumed unless it is a load."""
-    first = one.destination
+def _list_written_registers(instruction: Instruction) -> set[str]:
+    """List the registers that an instruction writes. Two are assumed unless it is a load."""
+    first = instruction.destination
     if first is None:
         return set()
-    many = max(1, one.width // 32) if one.mnemonic.startswith("LD") else 2
-    return {f"R{int(first[1:]) + more}" for more in range(many)}
+    count = max(1, instruction.width_bits // 32) if instruction.mnemonic.startswith("LD") else 2
+    return {f"R{int(first[1:]) + offset}" for offset in range(count)}
 
 
-def _next(register: str) -> str:
+def _get_next_register(register: str) -> str:
     return f"R{int(register[1:]) + 1}"
 
 
-def _number(architecture: str) -> int:
-    found = re.search(r"\d+", architecture)
-    return int(found[0]) if found else 0
+def _parse_sm_number(architecture: str) -> int:
+    match = re.search(r"\d+", architecture)
+    return int(match[0]) if match else 0

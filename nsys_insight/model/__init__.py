@@ -1,1 +1,1 @@
-"""The model: views over the raw relations, one word per thing, and the catalogs that they read."""
+"""The model: views over the raw relations, with one term per concept, and the catalogs that they read."""

@@ -1,7 +1,7 @@
-"""Tell a kernel's family and provenance from its name, by the catalog that people edit.
+"""The catalog of kernel names, which people edit: it maps a name to a family and a provenance.
 
-A user's own entries are tried first: files of the same names in ``$NSYS_INSIGHT_CATALOG_DIR``, else in the folder
-`catalog` of the user's configuration.
+A user's own entries come first: files of the same names in ``$NSYS_INSIGHT_CATALOG_DIR``, else in the folder `catalog`
+of the user's configuration.
 """
 
 from __future__ import annotations
@@ -17,20 +17,19 @@ from nsys_insight.sql.quoting import literal
 if TYPE_CHECKING:
     from pathlib import Path
 
-# The kernel's own name: all that stands before its template arguments and parameters. It is the whole of a short or a
-# mangled name.
+# The kernel's own name: the text before its template arguments and parameters. A short or mangled name has only this.
 _OWN_NAME = r"^(?:<unnamed>|\(anonymous namespace\)|[^<(])*"
 
 
-_LISTS = ("words", "patterns", "examples")
+_LIST_FIELDS = ("words", "patterns", "examples")
 
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """One entry of a catalog: what it says of the kernels whose name matches.
+    """One entry of a catalog: the family or provenance of the kernels whose name matches.
 
-    `words` are looked for in the kernel's own name (`words_pattern`), `patterns` are regular expressions searched in
-    the whole name. `examples` are names that must get this value from this entry and no earlier one.
+    `words` must be in the kernel's own name (`build_words_pattern`). `patterns` are regular expressions that are
+    searched in the full name. `examples` are names that must get this value from this entry, not from an earlier one.
     """
 
     value: str
@@ -40,42 +39,42 @@ class CatalogEntry:
 
     @property
     def regex(self) -> str:
-        """All that the entry looks for, as one regular expression for RE2 (DuckDB) and Python's `re` alike."""
-        return "|".join(([words_pattern(self.words)] if self.words else []) + list(self.patterns))
+        """Return words and patterns as one regular expression, valid for both RE2 (DuckDB) and Python's `re`."""
+        return "|".join(([build_words_pattern(self.words)] if self.words else []) + list(self.patterns))
 
 
-def families() -> list[CatalogEntry]:
-    """Read what tells a kernel's family, in the order in which it is tried."""
+def read_families() -> list[CatalogEntry]:
+    """Read the entries for kernel families, in the order in which they are tried."""
     return _read("kernel_families.toml", "family")
 
 
-def provenances() -> list[CatalogEntry]:
-    """Read what tells a kernel's provenance, in the order in which it is tried."""
+def read_provenances() -> list[CatalogEntry]:
+    """Read the entries for kernel provenances, in the order in which they are tried."""
     return _read("kernel_provenance.toml", "provenance")
 
 
-def macros() -> list[str]:
+def write_macros() -> list[str]:
     """Write the SQL that creates the scalar macros `kernel_family(name)` and `kernel_provenance(name)`.
 
-    Both take a demangled, short or mangled name and return VARCHAR, NULL for NULL. A name that the catalog does not
-    know is of family `other` and provenance `hand-written`. Apply them to distinct names: they cost some microseconds
-    each.
+    Both take a demangled, short or mangled name and return VARCHAR, NULL for NULL. A name that no entry matches has the
+    family `other` and the provenance `hand-written`. Apply the macros to distinct names: they cost some microseconds
+    per name.
     """
     return [
-        _macro("kernel_family", families(), "other"),
-        _macro("kernel_provenance", provenances(), "hand-written"),
+        _write_macro("kernel_family", read_families(), "other"),
+        _write_macro("kernel_provenance", read_provenances(), "hand-written"),
     ]
 
 
-def words_pattern(words: tuple[str, ...]) -> str:
-    """Write the regular expression that finds one of `words` as a whole word of a kernel's own name.
+def build_words_pattern(words: tuple[str, ...]) -> str:
+    """Write the regular expression that finds one of `words` as a separate word in a kernel's own name.
 
-    A word ends before anything but a small letter, and begins likewise or with a capital: `rope` is found in
-    `rope_neox`, `4rope` and `fusedRope`, not in `property`. An underscore in `words` is optional in the name.
+    No lowercase letter may follow a word. It starts after a character that is not a letter, or with a capital: `rope`
+    matches `rope_neox`, `4rope` and `fusedRope`, not `property`. An underscore in `words` is optional in the name.
     """
     any_case = "|".join(word.replace("_", "_?") for word in words)
     camel_case = "|".join(_camel_case(word) for word in words)
-    # A plain function is mangled as _Z<length><name><types>, and the types may be small letters: _Z3addiPf.
+    # A plain function is mangled as _Z<length><name><types>, and the types can be lowercase letters: _Z3addiPf.
     spellings = dict.fromkeys(spelling for word in words for spelling in (word, word.replace("_", "")))
     mangled = "|".join(f"{len(spelling)}{spelling}" for spelling in spellings)
     begin = f"(?:(?:^|{_OWN_NAME}[^A-Za-z<(])(?i:{any_case})|{_OWN_NAME}(?:{camel_case}))"
@@ -84,16 +83,19 @@ def words_pattern(words: tuple[str, ...]) -> str:
 
 def _camel_case(word: str) -> str:
     """Write `soft_max` as `Soft_?[Mm]ax`."""
-    first, *others = word.split("_")
-    return "_?".join([first.capitalize(), *(f"[{part[0].upper()}{part[0]}]{part[1:]}" for part in others)])
+    first, *later_words = word.split("_")
+    return "_?".join([first.capitalize(), *(f"[{part[0].upper()}{part[0]}]{part[1:]}" for part in later_words)])
 
 
 def _read(file: str, key: str) -> list[CatalogEntry]:
-    return [*_own(user_folder("catalog") / file, key), *_entries(queries_folder() / "catalog" / file, key)]
+    return [
+        *_read_user_entries(user_folder("catalog") / file, key),
+        *_parse_entries(queries_folder() / "catalog" / file, key),
+    ]
 
 
 @cache
-def _entries(path: Path, key: str) -> list[CatalogEntry]:
+def _parse_entries(path: Path, key: str) -> list[CatalogEntry]:
     import tomllib
 
     return [
@@ -107,11 +109,11 @@ def _entries(path: Path, key: str) -> list[CatalogEntry]:
     ]
 
 
-def _own(path: Path, key: str) -> list[CatalogEntry]:
-    """Read the user's file of this name, if there is one.
+def _read_user_entries(path: Path, key: str) -> list[CatalogEntry]:
+    """Read the user's file with this name, if it exists.
 
     Raises:
-        UsageError: It is not as the catalog's own file.
+        UsageError: It does not have the format of the catalog's file.
     """
     if not path.is_file():
         return []
@@ -119,7 +121,7 @@ def _own(path: Path, key: str) -> list[CatalogEntry]:
 
     hint = f"write it as queries/catalog/{path.name}: [[kernels]] with {key}, and words or patterns; or move it away"
     try:
-        entries = _entries(path, key)
+        entries = _parse_entries(path, key)
         with duckdb.connect() as connection:
             for entry in entries:
                 connection.execute(f"SELECT regexp_matches('', {literal(entry.regex)})")
@@ -131,8 +133,8 @@ def _own(path: Path, key: str) -> list[CatalogEntry]:
     return entries
 
 
-def _macro(name: str, entries: list[CatalogEntry], unknown: str) -> str:
-    """Write one CASE, each entry one constant regular expression that DuckDB compiles once."""
+def _write_macro(name: str, entries: list[CatalogEntry], unknown: str) -> str:
+    """Write a macro with one CASE. Each entry is a constant regular expression, which DuckDB compiles once."""
     cases = "\n".join(
         f"WHEN regexp_matches(name, {literal(entry.regex)}) THEN {literal(entry.value)}" for entry in entries
     )

@@ -1,7 +1,7 @@
 """The model as a template: a DuckDB file with all views and macros, which is copied into each new connection.
 
-Creating the model takes half a second; copying it takes 20 ms. The file is made at first use in the cache folder, or in
-a temporary folder where the cache is not to be used, and made anew when one of the files it comes from has changed.
+Creating the model takes half a second; copying it takes 20 ms. The file is built at first use in the cache folder, or
+in a temporary folder if the cache must not be used. It is built again when one of its source files has changed.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from nsys_insight.ingest import cache_folder, raw
-from nsys_insight.ingest.scope import describe
+from nsys_insight.ingest.scope import write_scope_table
 from nsys_insight.model import views
-from nsys_insight.model.producers import producers
+from nsys_insight.model.producers import all_producers
 from nsys_insight.paths import package_folder, queries_folder, user_folder
 from nsys_insight.sql.quoting import identifier, literal
 from nsys_insight.version import __version__
@@ -28,100 +28,100 @@ if TYPE_CHECKING:
 
 _PREFIX = "model-"
 _UNUSED_S = 30 * 24 * 60 * 60
-# The template that this process used last, and the digest of what it comes from.
+# The template that this process used last, by the digest of its source files.
 _in_use: dict[str, Path] = {}
 
 
-def copy_into(connection: duckdb.DuckDBPyConnection, *catalogs: str, lasting: bool = True) -> None:
-    """Create the model over a trace without any rows in catalogs of a connection.
+def copy_into(connection: duckdb.DuckDBPyConnection, *catalogs: str, use_cache: bool = True) -> None:
+    """Create the model over an empty trace in catalogs of a connection.
 
-    The schemas are `raw` and `whole` (the relations that views read), `facts` (views without rows, to be replaced by
-    tables), `internal`, and `main` (the views and macros, with their comments).
+    The schemas are `raw` (the relations that views read) and its unscoped counterpart, `facts` (views without rows, to
+    be replaced by tables), `internal`, and `main` (the views and macros, with their comments).
 
     Args:
-        connection: Any connection that may still attach files.
-        catalogs: The names of attached databases that can be written to; none is that of an in-memory connection.
-        lasting: Whether the cache folder may be used.
+        connection: A connection that can still attach files.
+        catalogs: The names of writable attached databases; by default `memory`, that of an in-memory connection.
+        use_cache: Whether the cache folder can be used.
     """
     import duckdb
 
     catalogs = catalogs or ("memory",)
     try:
-        connection.execute(f"ATTACH {literal(str(_path(lasting=lasting)))} AS template (READ_ONLY)")
-    except (OSError, duckdb.Error):  # there is no room for it, or it is damaged
+        connection.execute(f"ATTACH {literal(str(_find_template(use_cache=use_cache)))} AS template (READ_ONLY)")
+    except (OSError, duckdb.Error):  # the disk is full, or the file is damaged
         _discard()
-        ((own,),) = connection.execute("SELECT current_database()").fetchall()
+        ((current_catalog,),) = connection.execute("SELECT current_database()").fetchall()
         for catalog in catalogs:
             connection.execute(f"USE {identifier(catalog)}")
-            create(connection)
-        connection.execute(f"USE {identifier(own)}")
+            create_model(connection)
+        connection.execute(f"USE {identifier(current_catalog)}")
         return
     for catalog in catalogs:
         connection.execute(f"COPY FROM DATABASE template TO {identifier(catalog)} (SCHEMA)")
     connection.execute("DETACH template")
 
 
-def create(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create the model statement by statement, as the template has it."""
+def create_model(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create the model of the template statement by statement."""
     views.create_macros(connection)
     connection.execute("CREATE SCHEMA facts; CREATE SCHEMA internal")
     raw.create_empty(connection)
-    describe(connection)
-    for producer in producers().values():
+    write_scope_table(connection)
+    for producer in all_producers().values():
         connection.execute(producer.create)
-    for view in views.with_parts(views.definitions()):
+    for view in views.with_dependencies(views.definitions()):
         connection.execute(view.create + view.comments)
-    _empty_facts(connection)
-    # Each session describes its own scope.
+    _replace_fact_tables(connection)
+    # Each session creates the tables of its own scope.
     connection.execute(
         "DROP TABLE scope; DROP TABLE internal.scope_windows; DROP TABLE internal.scope_gpus;"
         "DROP TABLE internal.scope_ranges"
     )
 
 
-def _empty_facts(connection: duckdb.DuckDBPyConnection) -> None:
-    """Replace the tables of facts by views without rows, which take a third of the time to copy."""
+def _replace_fact_tables(connection: duckdb.DuckDBPyConnection) -> None:
+    """Replace the fact tables by views without rows, which take a third of the time to copy."""
     columns: dict[str, list[str]] = {}
-    described = "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE schema_name = 'facts'"
-    for table, column, kind in connection.execute(f"{described} ORDER BY column_index").fetchall():
+    query = "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE schema_name = 'facts'"
+    for table, column, kind in connection.execute(f"{query} ORDER BY column_index").fetchall():
         columns.setdefault(table, []).append(f"NULL::{kind} AS {identifier(column)}")
     for table, nulls in columns.items():
         empty = f"CREATE VIEW facts.{identifier(table)} AS SELECT {', '.join(nulls)} WHERE false"
         connection.execute(f"DROP TABLE facts.{identifier(table)}; {empty}")
 
 
-def _path(*, lasting: bool) -> Path:
-    """The template as its files are now, made if it is not there."""
+def _find_template(*, use_cache: bool) -> Path:
+    """Return the template of the current source files; build it if it does not exist."""
     digest = _digest()
     if path := _in_use.get(digest):
         if path.is_file():
             return path
         _in_use.clear()
-    folder = cache_folder.temporary()
-    if lasting:
+    folder = cache_folder.temporary_folder()
+    if use_cache:
         with suppress(OSError):
             folder = cache_folder.folder()
     path = folder / f"{_PREFIX}{digest}.duckdb"
     if path.is_file():
         cache_folder.touch(path)
     else:
-        _make(path)
+        _build(path)
         _remove_unused(folder, path)
     _in_use[digest] = path
     return path
 
 
-def _make(path: Path) -> None:
-    """Make the template; two processes may do so at once, and the last one's stays.
+def _build(path: Path) -> None:
+    """Build the template. Two processes may do so at once: the file of the last one stays.
 
     Raises:
-        OSError: The folder cannot be written to.
+        OSError: The folder is not writable.
         duckdb.Error: The disk is full.
     """
     import duckdb
 
-    with cache_folder.building(path) as made, duckdb.connect(made) as connection:
-        create(connection)
+    with cache_folder.write_atomically(path) as temporary, duckdb.connect(temporary) as connection:
+        create_model(connection)
 
 
 def _discard() -> None:
@@ -140,17 +140,18 @@ def _remove_unused(folder: Path, path: Path) -> None:
 
 
 def _digest() -> str:
-    """Stand for all files that the template comes from, by their sizes and times of change."""
-    return cache_folder.digest(*_of_package(), *sorted(_identities(user_folder("catalog"))))
+    """Compute a digest of all source files of the template, from their sizes and modification times."""
+    return cache_folder.digest(*_package_identities(), *sorted(_identities(user_folder("catalog"))))
 
 
 @cache
-def _of_package() -> list[str]:
+def _package_identities() -> list[str]:
     import duckdb
 
     folders = [queries_folder() / name for name in ("catalog", "facts", "model")]
     folders += [package_folder() / "model", package_folder() / "ingest"]
-    return [__version__, duckdb.__version__, *(each for folder in folders for each in sorted(_identities(folder)))]
+    identities = [identity for folder in folders for identity in sorted(_identities(folder))]
+    return [__version__, duckdb.__version__, *identities]
 
 
 def _identities(folder: Path | str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Imported ncu data without a trace: a connection with the ncu views of the model over one store."""
+"""Imported ncu data without a trace: a connection to the model's ncu views over one store."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class NcuData:
     """
 
     def __init__(self, store: Path) -> None:
-        """Open the store and store `ncu_kernels` as a table: every rule reads it."""
+        """Open the store. Store `ncu_kernels` as a table, because every rule reads it."""
         self.connection = connect()
         source = stores.attach(self.connection, store, Source({}, {}))
         template.copy_into(self.connection)
@@ -45,23 +45,23 @@ class NcuData:
         )
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
-        """Run a query and return its rows by column."""
+        """Run a query and return its rows, with values by column."""
         result = self.connection.execute(sql)
         names = [column[0] for column in result.description or ()]
         return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
     def __enter__(self) -> Self:
-        """Use it as a context manager."""
+        """Return this object, for a `with` block."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the connection at the end of the block."""
+        """Close the connection."""
         self.connection.close()
 
 
 @cache
-def metrics_of_columns() -> dict[str, tuple[str, ...]]:
-    """The metrics that each column of `ncu_kernels` is computed from, as its comment lists them."""
+def read_column_metrics() -> dict[str, tuple[str, ...]]:
+    """Read the metrics behind each column of `ncu_kernels` from the column's comment."""
     return {
         column: tuple(re.findall(r"`(\w+__[\w.]+)`", text))
         for column, text in re.findall(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.ncu import report as reports
-from nsys_insight.session.answer import Answer, Column, of_rows
+from nsys_insight.session.answer import Answer, Column, build_answer
 from nsys_insight.text.units import label, value
 
 if TYPE_CHECKING:
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from nsys_insight.ncu.data import NcuData
     from nsys_insight.ncu.report import KernelReport
 
-# A change counts from 3 %, and from more than either side's standard deviation; below it is noise. A kernel is at its
-# ceiling with SM throughput above 80 % or DRAM throughput above 85 % of the peak. (Common practice.)
-LEAST_PCT = 3.0
+# A change counts if it is above 3 %, and above the standard deviation of both measurements; the rest is noise.
+# A kernel is at its ceiling if SM throughput is above 80 % or DRAM throughput above 85 % of the peak. (Common
+# practice.)
+MIN_CHANGE_PCT = 3.0
 SM_CEILING_PCT = 80.0
 DRAM_CEILING_PCT = 85.0
 
@@ -28,15 +29,15 @@ COLUMNS = (
     Column("before", "DOUBLE"), Column("after", "DOUBLE"), Column("new_findings", "VARCHAR"),
     Column("gone_findings", "VARCHAR"), Column("match", "VARCHAR"),
 )  # fmt: skip
-# The metric to compare next to the duration, by what bounds the kernel.
+# The metric to compare in addition to the duration, by what bounds the kernel.
 _TARGETS = {"memory": "dram_pct", "compute": "sm_pct", "latency": "occupancy_pct"}
 
 
 @dataclass(frozen=True)
-class Compared:
-    """One kernel before and after; either may be missing.
+class KernelComparison:
+    """One kernel before and after; one of the two may be missing.
 
-    `metric` is the target metric's column of `ncu_kernels`, `match` what agrees between the two.
+    `metric` is the column of `ncu_kernels` with the target metric. `match` is what agrees between the two.
     """
 
     name: str
@@ -54,109 +55,122 @@ class Compared:
 
     @property
     def delta_pct(self) -> float | None:
-        """How much longer it takes, in % of before."""
+        """Return the change of the duration, in % of the duration before; positive is slower."""
         if self.before_ns is None or self.after_ns is None or not self.before_ns:
             return None
         return 100 * (self.after_ns - self.before_ns) / self.before_ns
 
     @property
-    def at_ceiling(self) -> bool:
-        """Whether the kernel is at its ceiling after the change."""
-        return self.after is not None and _at_ceiling(self.after.row)
+    def is_at_ceiling(self) -> bool:
+        """Return whether the kernel is at its ceiling after the change."""
+        return self.after is not None and _is_at_ceiling(self.after.row)
 
 
-def compare(before: NcuData, after: NcuData, metric: str | None = None) -> list[Compared]:
-    """Pair the kernels of two measurements and judge each pair, the longest first.
+def compare(before: NcuData, after: NcuData, metric: str | None = None) -> list[KernelComparison]:
+    """Pair the kernels of two measurements and compare each pair, the longest first.
 
-    Kernels pair by name, grid and block; those left over by name, then by function: a change may alter the grid, or the
-    template's arguments.
+    Kernels pair by name, grid and block. The rest pair by name, then by function, because a change may alter the grid
+    or the template's arguments.
     """
-    old, new = reports.build(before, "before").kernels, reports.build(after, "after").kernels
-    times = {
-        id(kernel): _durations(measured, kernel)
-        for measured, kernels in ((before, old), (after, new))
+    old_kernels, new_kernels = reports.build(before, "before").kernels, reports.build(after, "after").kernels
+    durations = {
+        id(kernel): _read_durations(ncu_data, kernel)
+        for ncu_data, kernels in ((before, old_kernels), (after, new_kernels))
         for kernel in kernels
     }
-    compared = []
+    comparisons = []
     for match, key in (
         (
             "name, grid, block",
-            lambda row: (row["kernel"], reports.dimensions(row, "grid"), reports.dimensions(row, "block")),
+            lambda row: (
+                row["kernel"],
+                reports.format_dimensions(row, "grid"),
+                reports.format_dimensions(row, "block"),
+            ),
         ),
         ("name", lambda row: row["kernel"]),
         ("function", lambda row: row["short_name"]),
     ):
-        left: dict[Any, KernelReport] = {}
-        for kernel in old:
-            left.setdefault(key(kernel.row), kernel)
-        for kernel in list(new):
-            partner = left.pop(key(kernel.row), None)
+        unmatched_kernels: dict[Any, KernelReport] = {}
+        for kernel in old_kernels:
+            unmatched_kernels.setdefault(key(kernel.row), kernel)
+        for kernel in list(new_kernels):
+            partner = unmatched_kernels.pop(key(kernel.row), None)
             if partner is not None:
-                old.remove(partner)
-                new.remove(kernel)
-                compared.append(_pair(partner, kernel, (times[id(partner)], times[id(kernel)]), match, metric))
-    compared += [_alone(kernel, None, times[id(kernel)], metric) for kernel in old]
-    compared += [_alone(None, kernel, times[id(kernel)], metric) for kernel in new]
-    return sorted(compared, key=lambda one: (-(one.before_ns or one.after_ns or 0), one.name))
+                old_kernels.remove(partner)
+                new_kernels.remove(kernel)
+                pair_durations = durations[id(partner)], durations[id(kernel)]
+                comparisons.append(_compare_pair(partner, kernel, pair_durations, match, metric))
+    comparisons += [_compare_unmatched(kernel, None, durations[id(kernel)], metric) for kernel in old_kernels]
+    comparisons += [_compare_unmatched(None, kernel, durations[id(kernel)], metric) for kernel in new_kernels]
+    return sorted(
+        comparisons,
+        key=lambda comparison: (-(comparison.before_ns or comparison.after_ns or 0), comparison.name),
+    )
 
 
-def decision(compared: list[Compared]) -> str:
-    """Say how to go on: roll back what made a kernel slower, stop at the ceiling or a plateau, else continue."""
-    pairs = [one for one in compared if one.before is not None and one.after is not None]
-    if any(one.verdict == "regressed" for one in pairs):
+def decide(comparisons: list[KernelComparison]) -> str:
+    """Decide how to go on: roll back what made a kernel slower, stop at the ceiling or a plateau, else continue."""
+    pairs = [pair for pair in comparisons if pair.before is not None and pair.after is not None]
+    if any(pair.verdict == "regressed" for pair in pairs):
         return "roll back"
-    improved = [one for one in pairs if one.verdict == "improved"]
-    if improved and not all(one.at_ceiling for one in improved):
+    improvements = [pair for pair in pairs if pair.verdict == "improved"]
+    if improvements and not all(pair.is_at_ceiling for pair in improvements):
         return "continue"
     return "stop" if pairs else "continue"
 
 
-def answer(compared: list[Compared]) -> Answer:
-    """The comparison as an answer, a row a kernel."""
+def answer(comparisons: list[KernelComparison]) -> Answer:
+    """Return the comparison as an answer, one row per kernel."""
     rows = [
         (
-            one.name, one.before_ns, one.after_ns, one.delta_pct, one.verdict, one.metric, one.before_metric,
-            one.after_metric, ", ".join(one.new_findings) or None, ", ".join(one.gone_findings) or None, one.match,
+            kernel.name, kernel.before_ns, kernel.after_ns, kernel.delta_pct, kernel.verdict, kernel.metric,
+            kernel.before_metric, kernel.after_metric, ", ".join(kernel.new_findings) or None,
+            ", ".join(kernel.gone_findings) or None, kernel.match,
         )
-        for one in compared
+        for kernel in comparisons
     ]  # fmt: skip
-    return of_rows(COLUMNS, rows, report="ncu diff", title="Before and after", empty="nothing")
+    return build_answer(COLUMNS, rows, report="ncu diff", title="Before and after", empty="nothing")
 
 
-def append_log(path: Path, change: str, compared: list[Compared]) -> str:
-    """Append an iteration to a Markdown log, and return what was written."""
+def append_log(path: Path, change: str, comparisons: list[KernelComparison]) -> str:
+    """Append an iteration to a Markdown log, and return the text of the iteration."""
     from datetime import datetime
 
-    known = path.read_text(encoding="utf-8") if path.exists() else "# Iterations\n"
-    number = known.count("\n## ") + 1
+    log_text = path.read_text(encoding="utf-8") if path.exists() else "# Iterations\n"
+    number = log_text.count("\n## ") + 1
     lines = [
         f"\n## {number}. {' '.join(change.split())}\n",
-        f"{datetime.now().astimezone():%Y-%m-%d}, decision: **{decision(compared)}**\n",
+        f"{datetime.now().astimezone():%Y-%m-%d}, decision: **{decide(comparisons)}**\n",
     ]
     lines += ["| kernel | before | after | change | target | verdict | findings |", "|---|---:|---:|---:|---|---|---|"]
-    for one in compared:
-        findings = [f"gone: {name}" for name in one.gone_findings] + [f"new: {name}" for name in one.new_findings]
-        target = f"{label(one.metric)} {value(one.metric, one.before_metric)} → {value(one.metric, one.after_metric)}"
-        delta = "" if one.delta_pct is None else f"{one.delta_pct:+.1f} %"
+    for kernel in comparisons:
+        findings = [f"gone: {name}" for name in kernel.gone_findings] + [f"new: {name}" for name in kernel.new_findings]
+        before, after = value(kernel.metric, kernel.before_metric), value(kernel.metric, kernel.after_metric)
+        delta = "" if kernel.delta_pct is None else f"{kernel.delta_pct:+.1f} %"
         cells = (
-            f"`{one.name}`", value("duration_ns", one.before_ns), value("duration_ns", one.after_ns), delta, target,
-            one.verdict, ", ".join(findings),
+            f"`{kernel.name}`", value("duration_ns", kernel.before_ns), value("duration_ns", kernel.after_ns), delta,
+            f"{label(kernel.metric)} {before} → {after}", kernel.verdict, ", ".join(findings),
         )  # fmt: skip
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    written = "\n".join(lines) + "\n"
+    entry = "\n".join(lines) + "\n"
     with path.open("a", encoding="utf-8") as stream:
-        stream.write(("" if path.exists() and known.strip() and path.stat().st_size else "# Iterations\n") + written)
-    return written
+        stream.write(("" if path.exists() and log_text.strip() and path.stat().st_size else "# Iterations\n") + entry)
+    return entry
 
 
-def _pair(
-    before: KernelReport, after: KernelReport, times: tuple[list[float], list[float]], match: str, metric: str | None
-) -> Compared:
+def _compare_pair(
+    before: KernelReport,
+    after: KernelReport,
+    durations: tuple[list[float], list[float]],
+    match: str,
+    metric: str | None,
+) -> KernelComparison:
     target = metric or _TARGETS.get(before.row["bound"], "sm_pct")
-    had = {finding.rule for finding in before.findings} - _not_judged(after)
-    has = {finding.rule for finding in after.findings} - _not_judged(before)
-    old_ns, new_ns = (statistics.median(side) if side else None for side in times)
-    return Compared(
+    old_rules = {finding.rule for finding in before.findings} - _list_skipped_rules(after)
+    new_rules = {finding.rule for finding in after.findings} - _list_skipped_rules(before)
+    old_ns, new_ns = (statistics.median(side) if side else None for side in durations)
+    return KernelComparison(
         name=after.row["short_name"] or after.row["kernel"],
         before=before,
         after=after,
@@ -166,59 +180,62 @@ def _pair(
         metric=target,
         before_metric=before.row[target],
         after_metric=after.row[target],
-        new_findings=tuple(sorted(has - had)),
-        gone_findings=tuple(sorted(had - has)),
-        verdict=_verdict(old_ns, new_ns, max(map(_spread, times)), after.row),
+        new_findings=tuple(sorted(new_rules - old_rules)),
+        gone_findings=tuple(sorted(old_rules - new_rules)),
+        verdict=_find_verdict(old_ns, new_ns, max(map(_compute_deviation, durations)), after.row),
     )
 
 
-def _alone(before: KernelReport | None, after: KernelReport | None, times: list[float], metric: str | None) -> Compared:
+def _compare_unmatched(
+    before: KernelReport | None, after: KernelReport | None, durations: list[float], metric: str | None
+) -> KernelComparison:
     kernel = before or after
     assert kernel is not None  # noqa: S101 - one of the two is given
     target = metric or _TARGETS.get(kernel.row["bound"], "sm_pct")
-    spent, rules = statistics.median(times) if times else None, tuple(sorted({one.rule for one in kernel.findings}))
-    gone = before is not None
-    return Compared(
+    median_ns = statistics.median(durations) if durations else None
+    rules = tuple(sorted({finding.rule for finding in kernel.findings}))
+    is_gone = before is not None
+    return KernelComparison(
         name=kernel.row["short_name"] or kernel.row["kernel"],
         before=before,
         after=after,
         match="none",
-        before_ns=spent if gone else None,
-        after_ns=None if gone else spent,
+        before_ns=median_ns if is_gone else None,
+        after_ns=None if is_gone else median_ns,
         metric=target,
-        before_metric=kernel.row[target] if gone else None,
-        after_metric=None if gone else kernel.row[target],
-        new_findings=() if gone else rules,
-        gone_findings=rules if gone else (),
-        verdict="gone" if gone else "new",
+        before_metric=kernel.row[target] if is_gone else None,
+        after_metric=None if is_gone else kernel.row[target],
+        new_findings=() if is_gone else rules,
+        gone_findings=rules if is_gone else (),
+        verdict="gone" if is_gone else "new",
     )
 
 
-def _verdict(before: float | None, after: float | None, spread: float, row: dict[str, Any]) -> str:
-    if before is None or after is None:
+def _find_verdict(before_ns: float | None, after_ns: float | None, spread_ns: float, row: dict[str, Any]) -> str:
+    if before_ns is None or after_ns is None:
         return "unknown"
-    change = after - before
-    if abs(change) > max(spread, before * LEAST_PCT / 100):
-        return "improved" if change < 0 else "regressed"
-    return "at the ceiling" if _at_ceiling(row) else "plateau"
+    change_ns = after_ns - before_ns
+    if abs(change_ns) > max(spread_ns, before_ns * MIN_CHANGE_PCT / 100):
+        return "improved" if change_ns < 0 else "regressed"
+    return "at the ceiling" if _is_at_ceiling(row) else "plateau"
 
 
-def _at_ceiling(row: dict[str, Any]) -> bool:
+def _is_at_ceiling(row: dict[str, Any]) -> bool:
     return (row["sm_pct"] or 0) > SM_CEILING_PCT or (row["dram_pct"] or 0) > DRAM_CEILING_PCT
 
 
-def _not_judged(kernel: KernelReport) -> set[str]:
-    """The rules that lack metrics on one side: they are neither new nor gone."""
-    return {rule for rules in kernel.unjudged.values() for rule in rules}
+def _list_skipped_rules(kernel: KernelReport) -> set[str]:
+    """List the rules that lacked metrics in one measurement. They count neither as new nor as gone."""
+    return {rule for rules in kernel.missing_metrics.values() for rule in rules}
 
 
-def _spread(times: list[float]) -> float:
-    return statistics.stdev(times) if len(times) > 1 else 0.0
+def _compute_deviation(durations: list[float]) -> float:
+    return statistics.stdev(durations) if len(durations) > 1 else 0.0
 
 
-def _durations(measured: NcuData, kernel: KernelReport) -> list[float]:
+def _read_durations(ncu_data: NcuData, kernel: KernelReport) -> list[float]:
     launches = ", ".join(map(str, kernel.launches))
-    rows = measured.rows(
+    rows = ncu_data.rows(
         f"SELECT duration_ns FROM ncu_kernels WHERE launch IN ({launches}) AND duration_ns IS NOT NULL"
     )
     return [row["duration_ns"] for row in rows]

@@ -1,4 +1,4 @@
-"""What ncu's metrics say, kernel by kernel: diagnostics, findings, what to do first, and a conclusion."""
+"""Build a report from ncu's metrics, kernel by kernel: diagnostics, findings, what to do first, and a conclusion."""
 
 from __future__ import annotations
 
@@ -6,31 +6,36 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.ncu.rules import KernelFinding, Target, judge, targets_of
-from nsys_insight.ncu.sections import Code, Seen, conclude, diagnose, next_measurement
-from nsys_insight.ncu.strategies import Strategy, strategies_of
+from nsys_insight.ncu.rules import KernelFinding, Target, check_targets, evaluate_rules
+from nsys_insight.ncu.sections import CodeSummary, LaunchDetails, conclude, diagnose, suggest_measurements
+from nsys_insight.ncu.strategies import Strategy, rank_strategies
 from nsys_insight.packs.rules import SEVERITIES
-from nsys_insight.paths import query
+from nsys_insight.paths import read_query
 from nsys_insight.sql.quoting import literal
-from nsys_insight.text.kernel_names import readable
+from nsys_insight.text.kernel_names import make_readable
 
 if TYPE_CHECKING:
     from nsys_insight.ncu.data import NcuData
 
 # Minimum expected saving of a priority, in % of the launch.
-_WORTH_PCT = 1.0
-# Minimum saving that ncu's own rule must estimate to become the priority of a kernel without other estimates, in %.
-_REMARK_PCT = 10.0
-# Rule of ncu that is skipped: it fires for almost every kernel, and is about the allocation.
-_NO_REMARK = "MemoryL2Compression"
+_MIN_SAVING_PCT = 1.0
+# Minimum estimate of ncu's own rule, in %, to become the priority of a kernel that has no other estimate.
+_MIN_REMARK_PCT = 10.0
+# A rule of ncu that is skipped: it fires for almost every kernel, and is about the allocation.
+_SKIPPED_REMARK = "MemoryL2Compression"
 
 
 @dataclass(frozen=True)
 class KernelReport:
-    """All about one kernel in one launch configuration; `launch` is the one of median duration that stands for all.
+    """Everything about one kernel in one launch configuration.
 
-    `trace` is its row of the report `headroom` where a trace is given, and `wall_pct` what it takes of that
-    trace's wall; `remarks` is what ncu's own rules said, `next` what to measure next.
+    Attributes:
+        row: The launch of median duration, a row of `ncu_kernels`. It represents all launches.
+        missing_metrics: Metrics that were not collected, each with the rules that need it.
+        remarks: What ncu's own rules report.
+        next_steps: What to measure next.
+        trace_row: The kernel's row of the report `headroom`, if a trace is given.
+        wall_pct: The kernel's share of that trace's wall time.
     """
 
     row: dict[str, Any]
@@ -39,26 +44,26 @@ class KernelReport:
     share_pct: float
     diagnostics: dict[str, str]
     findings: list[KernelFinding]
-    unjudged: dict[str, list[str]]
+    missing_metrics: dict[str, list[str]]
     remarks: list[dict[str, Any]]
     conclusion: dict[str, str]
     targets: list[Target]
     strategies: list[Strategy]
-    next: list[str]
-    trace: dict[str, Any] | None = None
+    next_steps: list[str]
+    trace_row: dict[str, Any] | None = None
     wall_pct: float | None = None
 
     @property
-    def worst(self) -> str:
-        """The severity of its worst finding, or an empty text."""
+    def worst_severity(self) -> str:
+        """Return the severity of the worst finding; "" without findings."""
         return self.findings[0].severity if self.findings else ""
 
 
 @dataclass(frozen=True)
 class Priority:
-    """One thing to do: for which kernel, and how much time it may save, of what.
+    """One thing to do: for which kernel, how much time it may save, and where that estimate comes from.
 
-    `saving_ns` is of the launches that ncu profiled, or of all in the trace where one is given.
+    `saving_ns` covers the launches that ncu profiled, or all launches in the trace if one is given.
     """
 
     kernel: KernelReport
@@ -70,7 +75,7 @@ class Priority:
 
 @dataclass(frozen=True)
 class NcuReport:
-    """The whole report."""
+    """The complete report."""
 
     name: str
     gpu: str
@@ -81,138 +86,159 @@ class NcuReport:
 
 @dataclass(frozen=True)
 class Context:
-    """What is known of the kernels from other sources than ncu.
+    """Data about the kernels from sources other than ncu's metrics.
 
-    `trace_rows` are those of the report `headroom`, to rank by the trace's time, `wall_ns` that trace's wall.
-    `baseline` is a row of `ncu roofline`. `code` is what machine code says, by the readable names of kernels.
+    Attributes:
+        trace_rows: Rows of the report `headroom`. Kernels are ranked by their time in that trace.
+        wall_ns: The wall time of that trace.
+        baseline: A row of `ncu roofline`.
+        code: The machine code of kernels in short, by readable name.
     """
 
     trace_rows: list[dict[str, Any]] = field(default_factory=list)
     wall_ns: int | None = None
     baseline: dict[str, Any] | None = None
-    code: dict[str, Code] = field(default_factory=dict)
+    code: dict[str, CodeSummary] = field(default_factory=dict)
 
 
-def build(measured: NcuData, name: str, context: Context | None = None) -> NcuReport:
-    """Judge everything in a store."""
+def build(ncu_data: NcuData, name: str, context: Context | None = None) -> NcuReport:
+    """Evaluate all kernels in a store."""
     context = context or Context()
-    findings, unjudged = judge(measured)
-    targets = targets_of(measured)
-    strategies = strategies_of(measured, findings)
-    roofs = {launch: row for row in measured.rows(query("internal/ncu/roofline")) for launch in row["members"]}
-    shared = {row["launch"]: row for row in measured.rows(query("internal/ncu/shared_memory"))}
-    rows = measured.rows("FROM ncu_kernels ORDER BY launch")
-    stalls = measured.rows("FROM ncu_stalls WHERE stall_pct > 0 ORDER BY launch, stall_pct DESC, reason")
-    remarks = measured.rows(
-        f"FROM ncu_rules WHERE type = 'OPT' AND speedup_type = 'global' AND rule <> '{_NO_REMARK}'"
+    findings, skipped_rules = evaluate_rules(ncu_data)
+    targets_by_launch = check_targets(ncu_data)
+    strategies_by_launch = rank_strategies(ncu_data, findings)
+    roofline_by_launch = {
+        launch: row for row in ncu_data.rows(read_query("internal/ncu/roofline")) for launch in row["members"]
+    }
+    shared_by_launch = {row["launch"]: row for row in ncu_data.rows(read_query("internal/ncu/shared_memory"))}
+    rows = ncu_data.rows("FROM ncu_kernels ORDER BY launch")
+    stalls = ncu_data.rows("FROM ncu_stalls WHERE stall_pct > 0 ORDER BY launch, stall_pct DESC, reason")
+    remarks = ncu_data.rows(
+        f"FROM ncu_rules WHERE type = 'OPT' AND speedup_type = 'global' AND rule <> '{_SKIPPED_REMARK}'"
         " ORDER BY launch, speedup_pct DESC NULLS LAST, rule, description"
     )
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
-        groups.setdefault(_configuration(row), []).append(row)
-    total = sum(row["duration_ns"] or 0 for row in rows)
-    keys = _keys(measured, {row["kernel"] for row in rows} | {row["name"] for row in context.trace_rows})
-    traced = {(keys[row["name"]], row["grid"], row["block"]): row for row in context.trace_rows}
+        groups.setdefault(_get_configuration(row), []).append(row)
+    total_ns = sum(row["duration_ns"] or 0 for row in rows)
+    key_by_name = _read_kernel_keys(
+        ncu_data, {row["kernel"] for row in rows} | {row["name"] for row in context.trace_rows}
+    )
+    trace_row_by_shape = {(key_by_name[row["name"]], row["grid"], row["block"]): row for row in context.trace_rows}
     kernels = []
     for group in groups.values():
-        row = sorted(group, key=lambda one: (one["duration_ns"] or 0, one["launch"]))[len(group) // 2]
+        row = sorted(group, key=lambda row: (row["duration_ns"] or 0, row["launch"]))[len(group) // 2]
         launch = row["launch"]
-        spent = sum(one["duration_ns"] or 0 for one in group)
-        lacking: dict[str, list[str]] = {}
-        for one in unjudged:
-            if one.launch == launch:
-                for metric in one.metrics:
-                    lacking.setdefault(metric, []).append(one.rule)
-        seen = Seen(
+        kernel_ns = sum(row["duration_ns"] or 0 for row in group)
+        missing_metrics: dict[str, list[str]] = {}
+        for skipped_rule in skipped_rules:
+            if skipped_rule.launch == launch:
+                for metric in skipped_rule.metrics:
+                    missing_metrics.setdefault(metric, []).append(skipped_rule.rule)
+        details = LaunchDetails(
             [stall for stall in stalls if stall["launch"] == launch],
-            roofs.get(launch),
-            shared.get(launch),
+            roofline_by_launch.get(launch),
+            shared_by_launch.get(launch),
             context.baseline,
-            context.code.get(readable(row["kernel"])),
+            context.code.get(make_readable(row["kernel"])),
         )
-        of_trace = traced.get((keys[row["kernel"]], dimensions(row, "grid"), dimensions(row, "block")))
-        possible = strategies.get(launch, [])
+        trace_row = trace_row_by_shape.get(
+            (key_by_name[row["kernel"]], format_dimensions(row, "grid"), format_dimensions(row, "block"))
+        )
+        kernel_strategies = strategies_by_launch.get(launch, [])
         kernels.append(
             KernelReport(
                 row=row,
-                launches=tuple(one["launch"] for one in group),
-                total_ns=spent,
-                share_pct=100 * spent / total if total else 0.0,
-                diagnostics=diagnose(row, seen),
-                findings=[one for one in findings if one.launch == launch],
-                unjudged=lacking,
-                remarks=[one for one in remarks if one["launch"] == launch],
+                launches=tuple(row["launch"] for row in group),
+                total_ns=kernel_ns,
+                share_pct=100 * kernel_ns / total_ns if total_ns else 0.0,
+                diagnostics=diagnose(row, details),
+                findings=[finding for finding in findings if finding.launch == launch],
+                missing_metrics=missing_metrics,
+                remarks=[remark for remark in remarks if remark["launch"] == launch],
                 conclusion=conclude(row),
-                targets=targets.get(launch, []),
-                strategies=possible,
-                next=next_measurement(row, seen, possible, lacking),
-                trace=of_trace,
-                wall_pct=100 * of_trace["total_ns"] / context.wall_ns if of_trace and context.wall_ns else None,
+                targets=targets_by_launch.get(launch, []),
+                strategies=kernel_strategies,
+                next_steps=suggest_measurements(row, details, kernel_strategies, missing_metrics),
+                trace_row=trace_row,
+                wall_pct=100 * trace_row["total_ns"] / context.wall_ns if trace_row and context.wall_ns else None,
             )
         )
-    kernels.sort(key=lambda one: (-((one.trace or {}).get("total_ns") or 0), -one.total_ns, one.row["launch"]))
+    kernels.sort(
+        key=lambda kernel: (
+            -((kernel.trace_row or {}).get("total_ns") or 0), -kernel.total_ns, kernel.row["launch"]
+        )
+    )  # fmt: skip
     gpus = Counter(
         f"{row['gpu'] or 'a GPU'} (sm_{(row['compute_capability'] or '?').replace('.', '')})" for row in rows
     )
-    return NcuReport(name, ", ".join(gpus), kernels, prioritise(kernels))
+    return NcuReport(name, ", ".join(gpus), kernels, prioritize(kernels))
 
 
-def prioritise(kernels: list[KernelReport]) -> list[Priority]:
-    """Order what can be done by the time that it may save; what nobody can estimate comes last, by severity.
+def prioritize(kernels: list[KernelReport]) -> list[Priority]:
+    """Order what can be done by the time that it may save. Findings without an estimate come last, by severity.
 
-    A saving is ncu's own estimate of the rule that fits. Where a trace is given and there is none, it is bounded by
-    what the kernel would save at its ceiling.
+    A saving is the estimate of the matching rule of ncu. If a trace is given, the saving is at most what the kernel
+    would save at its ceiling; that is also the saving if ncu has no estimate.
     """
-    found = []
+    priorities = []
     for kernel in kernels:
-        total = kernel.trace["total_ns"] if kernel.trace else kernel.total_ns
-        ceiling = kernel.trace["recoverable_ns"] if kernel.trace else None
+        total_ns = kernel.trace_row["total_ns"] if kernel.trace_row else kernel.total_ns
+        ceiling_ns = kernel.trace_row["recoverable_ns"] if kernel.trace_row else None
         for finding in kernel.findings:
             if finding.severity == "info":
                 continue
-            pct, saving, basis = None, None, "not estimated"
+            pct, saving_ns, basis = None, None, "not estimated"
             if finding.saving_pct is not None:
-                pct, saving, basis = finding.saving_pct, total * finding.saving_pct / 100, f"ncu: {finding.estimate}"
-            if ceiling is not None and (saving is None or saving > ceiling):
-                saving, basis = ceiling, "at most, at its ceiling"
-                pct = 100 * ceiling / total if total else None
-            if pct is None or pct >= _WORTH_PCT:
-                found.append(Priority(kernel, finding, pct, saving, basis))
+                pct, saving_ns, basis = (
+                    finding.saving_pct,
+                    total_ns * finding.saving_pct / 100,
+                    f"ncu: {finding.estimate}",
+                )
+            if ceiling_ns is not None and (saving_ns is None or saving_ns > ceiling_ns):
+                saving_ns, basis = ceiling_ns, "at most, at its ceiling"
+                pct = 100 * ceiling_ns / total_ns if total_ns else None
+            if pct is None or pct >= _MIN_SAVING_PCT:
+                priorities.append(Priority(kernel, finding, pct, saving_ns, basis))
         if all(finding.saving_pct is None for finding in kernel.findings) and kernel.row["implementation"] != "library":
-            found += [
-                _carried(kernel, remark, total) for remark in kernel.remarks[:1] if remark["speedup_pct"] >= _REMARK_PCT
+            priorities += [
+                _promote_remark(kernel, remark, total_ns)
+                for remark in kernel.remarks[:1]
+                if remark["speedup_pct"] >= _MIN_REMARK_PCT
             ]
     return sorted(
-        found,
-        key=lambda one: (
-            SEVERITIES.index(one.finding.severity) if one.finding.severity == "critical" else 1,
-            -(one.saving_ns or 0),
-            one.saving_ns is None,
-            -one.kernel.total_ns,
-            one.finding.rule,
+        priorities,
+        key=lambda priority: (
+            SEVERITIES.index(priority.finding.severity) if priority.finding.severity == "critical" else 1,
+            -(priority.saving_ns or 0),
+            priority.saving_ns is None,
+            -priority.kernel.total_ns,
+            priority.finding.rule,
         ),
     )
 
 
-def _carried(kernel: KernelReport, remark: dict[str, Any], total: float) -> Priority:
-    """Make a remark of ncu's own a priority, for a kernel about which no finding has an estimate."""
+def _promote_remark(kernel: KernelReport, remark: dict[str, Any], total_ns: float) -> Priority:
+    """Make one of ncu's own remarks a priority, for a kernel whose findings have no estimate."""
     name, pct = remark["rule"], remark["speedup_pct"]
-    said = remark["description"].partition(". ")[0]
-    finding = KernelFinding(kernel.row["launch"], name, "info", f"ncu: {said}", {}, remark["description"], pct, name)
-    return Priority(kernel, finding, pct, total * pct / 100, f"ncu: {name}")
+    summary = remark["description"].partition(". ")[0]
+    finding = KernelFinding(kernel.row["launch"], name, "info", f"ncu: {summary}", {}, remark["description"], pct, name)
+    return Priority(kernel, finding, pct, total_ns * pct / 100, f"ncu: {name}")
 
 
-def dimensions(row: dict[str, Any], what: str) -> str:
-    """Write a grid or block as 128x1x1."""
-    return "x".join(str(row[f"{what}_{axis}"]) for axis in "xyz")
+def format_dimensions(row: dict[str, Any], kind: str) -> str:
+    """Format a grid or block as 128x1x1."""
+    return "x".join(str(row[f"{kind}_{axis}"]) for axis in "xyz")
 
 
-def _keys(measured: NcuData, names: set[str]) -> dict[str, str]:
-    """Spell the names of kernels so that nsys's and ncu's are the same."""
+def _read_kernel_keys(ncu_data: NcuData, names: set[str]) -> dict[str, str]:
+    """Read the keys of kernel names. nsys and ncu spell names differently; the keys agree."""
     values = ", ".join(f"({literal(name)})" for name in sorted(names))
-    found = measured.rows(f"SELECT name, kernel_key(name) AS key FROM (VALUES {values}) AS t(name)") if values else []
-    return {row["name"]: row["key"] for row in found}
+    key_rows = (
+        ncu_data.rows(f"SELECT name, kernel_key(name) AS key FROM (VALUES {values}) AS t(name)") if values else []
+    )
+    return {row["name"]: row["key"] for row in key_rows}
 
 
-def _configuration(row: dict[str, Any]) -> tuple[Any, ...]:
-    return row["kernel"], dimensions(row, "grid"), dimensions(row, "block"), row["device_id"]
+def _get_configuration(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["kernel"], format_dimensions(row, "grid"), format_dimensions(row, "block"), row["device_id"]

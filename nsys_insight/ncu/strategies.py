@@ -1,7 +1,7 @@
-"""What can be done about a kernel, ranked: `queries/strategies`, one file each.
+"""Strategies to speed up a kernel, ranked. Each is a file in `queries/strategies`.
 
-A strategy answers findings of the rules, and has a gain from the kernel's own numbers, an effort, and what it takes of
-registers and shared memory; which two do not go together follows from that.
+A strategy addresses findings of the rules. It has a gain (calculated from the kernel's own numbers), an effort, and a
+need of registers and shared memory. Two strategies conflict if their needs do.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.packs.rules import Rule, rules_of
-from nsys_insight.paths import query
+from nsys_insight.packs.rules import Rule, read_rules
+from nsys_insight.paths import read_query
 from nsys_insight.sql.quoting import literal
 
 if TYPE_CHECKING:
@@ -19,19 +19,20 @@ if TYPE_CHECKING:
     from nsys_insight.ncu.rules import KernelFinding
 
 EFFORTS = ("low", "medium", "high")
-# Minimum gain of a listed strategy, in % of the kernel's time.
-_WORTH_PCT = 1.0
-# The least gain of a strategy, as a share of the wait that it removes and of the most gain: without one cause, warps
-# wait for the next. Checked against ten changes on an H200 (docs/ncu/worked-example.md).
-_HALF = 0.5
+# Minimum gain of a strategy to be listed, in % of the kernel's time.
+_MIN_GAIN_PCT = 1.0
+# Least gain of a strategy: this share of the wait that it removes, which the most gain limits. It is less than 1
+# because warps without one reason to wait then wait for the next. Checked against ten changes on an H200
+# (docs/ncu/worked-example.md).
+_LEAST_GAIN_SHARE = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
 class StrategyRule(Rule):
-    """A strategy. `rules` names the rules whose findings it answers, `gain` says how the gain is calculated.
+    """A strategy. `rules` names the rules whose findings it addresses; `gain` describes how the gain is calculated.
 
-    The SQL returns, by launch, `waiting_pct` (the part of a warp's time in which it waits for what goes), `most_pct`
-    (what is gained until the next unit is busy all the time), `more_registers` and `more_shared_bytes`.
+    The SQL returns, by launch, `waiting_pct` (the share of a warp's time spent in the waits that the strategy removes),
+    `most_pct` (the gain until the next unit is busy all the time), `more_registers` and `more_shared_bytes`.
     """
 
     effort: str
@@ -41,9 +42,9 @@ class StrategyRule(Rule):
 
 @dataclass(frozen=True)
 class Strategy:
-    """A strategy for one kernel, with the findings that call for it and what it may save of the kernel's time, in %.
+    """A strategy for one kernel, with the findings that call for it and its savings in % of the kernel's time.
 
-    `conflicts` says of strategies before it why the two do not go together.
+    `conflicts` gives, by the name of an earlier strategy, the reason why the two cannot be combined.
     """
 
     name: str
@@ -59,52 +60,56 @@ class Strategy:
 
     @property
     def middle_pct(self) -> float:
-        """The middle of the range, by which strategies are ordered."""
+        """Return the middle of the range of savings. Strategies are ordered by it."""
         return (self.least_pct + self.most_pct) / 2
 
 
-def catalog() -> tuple[StrategyRule, ...]:
-    """All strategies, in alphabetical order."""
-    return rules_of("strategies", StrategyRule)
+def load_strategies() -> tuple[StrategyRule, ...]:
+    """Load all strategies, in alphabetical order."""
+    return read_rules("strategies", StrategyRule)
 
 
-def strategies_of(measured: NcuData, findings: list[KernelFinding]) -> dict[int, list[Strategy]]:
-    """The strategies of each launch, those that bring most first; at equal gain, those of less effort."""
-    by_launch: dict[int, dict[str, KernelFinding]] = {}
+def rank_strategies(ncu_data: NcuData, findings: list[KernelFinding]) -> dict[int, list[Strategy]]:
+    """Rank the strategies of each launch by gain, the largest first; at equal gain, by effort, the lowest first."""
+    findings_by_launch: dict[int, dict[str, KernelFinding]] = {}
     for finding in findings:
-        by_launch.setdefault(finding.launch, {})[finding.rule] = finding
-    found: dict[int, list[Strategy]] = {}
-    for rule in catalog():
-        for row in measured.rows(rule.statement()):
-            called = tuple(
-                by_launch[row["launch"]][name] for name in rule.rules if name in by_launch.get(row["launch"], {})
+        findings_by_launch.setdefault(finding.launch, {})[finding.rule] = finding
+    strategies_by_launch: dict[int, list[Strategy]] = {}
+    for rule in load_strategies():
+        for row in ncu_data.rows(rule.statement()):
+            matching_findings = tuple(
+                findings_by_launch[row["launch"]][name]
+                for name in rule.rules
+                if name in findings_by_launch.get(row["launch"], {})
             )
-            most = min(row["most_pct"], 100.0) if row["most_pct"] is not None else None
-            if not called or most is None or most < _WORTH_PCT:
+            most_pct = min(row["most_pct"], 100.0) if row["most_pct"] is not None else None
+            if not matching_findings or most_pct is None or most_pct < _MIN_GAIN_PCT:
                 continue
-            least = _HALF * min(row["waiting_pct"] or 0, most)
-            found.setdefault(row["launch"], []).append(
+            least_pct = _LEAST_GAIN_SHARE * min(row["waiting_pct"] or 0, most_pct)
+            strategies_by_launch.setdefault(row["launch"], []).append(
                 Strategy(
-                    rule.name, rule.title, rule.effort, called, least, most,
+                    rule.name, rule.title, rule.effort, matching_findings, least_pct, most_pct,
                     int(row["more_registers"] or 0), int(row["more_shared_bytes"] or 0), rule.gain,
                 )
             )  # fmt: skip
-    for strategies in found.values():
-        strategies.sort(key=lambda one: (-one.middle_pct, EFFORTS.index(one.effort), one.name))
-    _add_conflicts(measured, found)
-    return found
+    for strategies in strategies_by_launch.values():
+        strategies.sort(key=lambda strategy: (-strategy.middle_pct, EFFORTS.index(strategy.effort), strategy.name))
+    _add_conflicts(ncu_data, strategies_by_launch)
+    return strategies_by_launch
 
 
-def step_pct(kernel_pct: float, saving_pct: float) -> float:
-    """A saving of a kernel's time as a share of a whole, of which the kernel takes `kernel_pct` (Amdahl's law)."""
+def scale_saving(kernel_pct: float, saving_pct: float) -> float:
+    """Scale a saving of a kernel's time to a total in which the kernel takes `kernel_pct` % (Amdahl's law)."""
     return kernel_pct * saving_pct / 100
 
 
-def _add_conflicts(measured: NcuData, found: dict[int, list[Strategy]]) -> None:
+def _add_conflicts(ncu_data: NcuData, strategies_by_launch: dict[int, list[Strategy]]) -> None:
     pairs = [
-        (launch, first, second) for launch, strategies in found.items() for first, second in combinations(strategies, 2)
+        (launch, first, second)
+        for launch, strategies in strategies_by_launch.items()
+        for first, second in combinations(strategies, 2)
     ]
-    needs = [
+    resource_needs = [
         (
             number,
             launch,
@@ -117,27 +122,27 @@ def _add_conflicts(measured: NcuData, found: dict[int, list[Strategy]]) -> None:
         if any((first.more_registers, first.more_shared_bytes))
         and any((second.more_registers, second.more_shared_bytes))
     ]
-    if not needs:
+    if not resource_needs:
         return
-    rows = ", ".join(f"({', '.join(map(literal, one))})" for one in needs)
-    statement = query("internal/ncu/conflicts").replace("$pairs", f"(VALUES {rows})")
-    for row in measured.rows(statement):
+    values = ", ".join(f"({', '.join(map(literal, need))})" for need in resource_needs)
+    statement = read_query("internal/ncu/conflicts").replace("$pairs", f"(VALUES {values})")
+    for row in ncu_data.rows(statement):
         _, first, second = pairs[row["pair"]]
-        why = _why(first, second, row)
-        if why:
-            second.conflicts[first.name] = why
+        reason = _explain_conflict(first, second, row)
+        if reason:
+            second.conflicts[first.name] = reason
 
 
-def _why(first: Strategy, second: Strategy, row: dict[str, Any]) -> str:
-    """Say why two strategies do not go together, or nothing."""
-    for what, one, other in (
+def _explain_conflict(first: Strategy, second: Strategy, row: dict[str, Any]) -> str:
+    """Explain why two strategies cannot be combined; "" if they can."""
+    for resource, first_change, second_change in (
         ("registers", first.more_registers, second.more_registers),
         ("shared memory", first.more_shared_bytes, second.more_shared_bytes),
     ):
-        if one * other < 0:
-            return f"one uses {what}, the other frees it"
-    alone = min(row["first_warps"], row["second_warps"])
-    if alone > row["both_warps"] and row["both_warps"] < row["enough"]:
+        if first_change * second_change < 0:
+            return f"one uses {resource}, the other frees it"
+    single_warps = min(row["first_warps"], row["second_warps"])
+    if single_warps > row["both_warps"] and row["both_warps"] < row["enough"]:
         warps = "no block fits" if not row["both_warps"] else f"{row['both_warps']} active warps are left on an SM"
-        return f"with both {warps}, with one {alone}"
+        return f"with both {warps}, with one {single_warps}"
     return ""

@@ -1,1 +1,1 @@
-"""What notebooks and editors show: answers and diagnoses as HTML, pictures as SVG, reports as documented methods."""
+"""Support for notebooks and editors: answers and diagnoses as HTML, pictures as SVG, reports as documented methods."""

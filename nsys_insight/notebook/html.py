@@ -1,4 +1,4 @@
-"""A trace, an answer and a diagnosis as HTML for notebooks: the page's own parts and style, without its scripts."""
+"""A trace, an answer and a diagnosis as HTML for notebooks: the page's templates and style, without its scripts."""
 
 from __future__ import annotations
 
@@ -14,117 +14,122 @@ from nsys_insight.session.answer import Answer
 if TYPE_CHECKING:
     from nsys_insight.session.session import Session
 
-# Rows that are shown of an answer.
-ROWS = 20
-ROOT = "nsys-insight"
+# Rows of an answer that are shown.
+MAX_ROWS = 20
+ROOT_CLASS = "nsys-insight"
 _RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
 _MEDIA = re.compile(r"(@media[^{]+)\{((?:[^{}]*\{[^{}]*\})*)\s*\}")
-_NOT_HERE = re.compile(r"#|::|html|focus|hover|\.here")
-# The page has its headings of columns in buttons; without a script there are none.
-_OWN = f".{ROOT} {{ padding: 0.25rem 0.5rem; }} .{ROOT} th {{ padding: 0.35rem 0.8rem 0.35rem 0.55rem; }}"
+_SKIPPED_SELECTOR = re.compile(r"#|::|html|focus|hover|\.here")
+# On the page, column headings are buttons with padding. Without scripts there are no buttons.
+_NOTEBOOK_RULES = (
+    f".{ROOT_CLASS} {{ padding: 0.25rem 0.5rem; }} .{ROOT_CLASS} th {{ padding: 0.35rem 0.8rem 0.35rem 0.55rem; }}"
+)
 
 
 class HtmlAnswer(Answer):
     """An answer that notebooks show as a table, with its notes."""
 
     def _repr_html_(self) -> str:
-        from nsys_insight.page.html import environment
-        from nsys_insight.page.tables import table
+        from nsys_insight.page.html import make_environment
+        from nsys_insight.page.tables import build_table
         from nsys_insight.text.cells import printable
 
-        shown = table(self, ROWS)
-        more = f"{ROWS} of {self.row_count:,} rows; .frame() has all" if self.row_count > ROWS else ""
-        parts: Any = environment().get_template("notebook.html.j2").module
+        first_rows = build_table(self, MAX_ROWS)
+        row_hint = f"{MAX_ROWS} of {self.row_count:,} rows; .frame() has all" if self.row_count > MAX_ROWS else ""
+        macros: Any = make_environment().get_template("notebook.html.j2").module
         notes = [printable(note) for note in (*self.notes, *self.left_out)]
-        return styled(
-            str(parts.answer(printable(self.heading or self.report), shown, notes, printable(self.empty), more))
-        )
+        title = printable(self.heading or self.report)
+        return add_style(str(macros.answer(title, first_rows, notes, printable(self.empty), row_hint)))
 
 
 class HtmlDiagnosis(Diagnosis):
     """A diagnosis that notebooks show as the page does."""
 
     def _repr_html_(self) -> str:
-        from nsys_insight.page.html import diagnosis_parts, environment
+        from nsys_insight.page.html import describe_diagnosis, make_environment
 
-        parts: Any = environment().get_template("diagnosis.html.j2").module
-        return styled(str(parts.diagnosis(diagnosis_parts(self), [])))
-
-
-def answer(found: Answer) -> HtmlAnswer:
-    """Make an answer one that notebooks show."""
-    return HtmlAnswer(**{field.name: getattr(found, field.name) for field in fields(found)})
+        macros: Any = make_environment().get_template("diagnosis.html.j2").module
+        return add_style(str(macros.diagnosis(describe_diagnosis(self), [])))
 
 
-def diagnosis(found: Diagnosis) -> HtmlDiagnosis:
-    """Make a diagnosis one that notebooks show."""
-    return HtmlDiagnosis(**{field.name: getattr(found, field.name) for field in fields(found)})
+def make_html_answer(answer: Answer) -> HtmlAnswer:
+    """Convert an answer to one that notebooks show as a table."""
+    return HtmlAnswer(**{field.name: getattr(answer, field.name) for field in fields(answer)})
 
 
-def trace(opened: Session) -> str:
-    """A trace as HTML: the file, the scope, how it was captured, and the figures of the whole.
+def make_html_diagnosis(diagnosis: Diagnosis) -> HtmlDiagnosis:
+    """Convert a diagnosis to one that notebooks show as the page does."""
+    return HtmlDiagnosis(**{field.name: getattr(diagnosis, field.name) for field in fields(diagnosis)})
+
+
+def render_trace(trace: Session) -> str:
+    """Render a trace as HTML: the file, the scope, how it was captured, and its overall figures.
 
     Raises:
-        InsightError: The trace cannot be read any more.
+        InsightError: The trace can no longer be read.
     """
     from nsys_insight.packs import command_line
-    from nsys_insight.packs.library import built_in
-    from nsys_insight.page.content import Report, head
-    from nsys_insight.page.html import environment
+    from nsys_insight.packs.library import built_in_packs
+    from nsys_insight.page.content import Report, summarize_trace
+    from nsys_insight.page.html import make_environment
     from nsys_insight.text.cells import printable
 
-    parts: Any = environment().get_template("notebook.html.j2").module
-    facts, figures = head(Report(built_in()["info"], opened.answer("info")))
-    scope = " ".join(command_line.flags(opened.about()["scope"], {}))
-    return styled(str(parts.trace(printable(opened.path.name), printable(scope), facts, figures)))
+    macros: Any = make_environment().get_template("notebook.html.j2").module
+    facts, figures = summarize_trace(Report(built_in_packs()["info"], trace.answer("info")))
+    scope = " ".join(command_line.format_flags(trace.describe_trace()["scope"], {}))
+    return add_style(str(macros.trace(printable(trace.path.name), printable(scope), facts, figures)))
 
 
-def styled(html: str) -> str:
-    """Wrap a piece of HTML with those rules of the page's style that it needs, which hold only inside it."""
-    return f'<div class="{ROOT}"><style>{_needed(html)}{_OWN}</style>{html}</div>'
+def add_style(html: str) -> str:
+    """Wrap a piece of HTML with the rules of the page's style that it needs. They apply only inside it."""
+    return f'<div class="{ROOT_CLASS}"><style>{_select_rules(html)}{_NOTEBOOK_RULES}</style>{html}</div>'
 
 
-def colors() -> dict[str, str]:
-    """The page's colors on white by the name of what they stand for (`page.styles`)."""
-    first, _, _ = _css().partition("}")
-    found = dict(re.findall(r"--([a-z-]+): (#\w+)", first))
-    return {**found, "busy": found["gemm"]}
+def read_colors() -> dict[str, str]:
+    """Return the page's colors on white by style (`page.styles`)."""
+    first_rule, _, _ = _read_css().partition("}")
+    palette = dict(re.findall(r"--([a-z-]+): (#\w+)", first_rule))
+    return {**palette, "busy": palette["gemm"]}
 
 
-def _needed(html: str) -> str:
+def _select_rules(html: str) -> str:
     classes = {name for names in re.findall(r'class="([^"]*)"', html) for name in names.split()}
     tags = set(re.findall(r"<(\w+)", html))
-    always, media = _MEDIA.sub("", _css()), _MEDIA.findall(_css())
-    parts = [_rules(always, classes, tags)]
-    for condition, rules in media:
-        if "print" not in condition and (inside := _rules(rules, classes, tags)):
-            parts.append(f"{condition.strip()} {{ {inside} }}")
-    return " ".join(parts)
+    base_css, media_queries = _MEDIA.sub("", _read_css()), _MEDIA.findall(_read_css())
+    rule_texts = [_filter_rules(base_css, classes, tags)]
+    for condition, rules in media_queries:
+        if "print" not in condition and (media_rules := _filter_rules(rules, classes, tags)):
+            rule_texts.append(f"{condition.strip()} {{ {media_rules} }}")
+    return " ".join(rule_texts)
 
 
-def _rules(css: str, classes: set[str], tags: set[str]) -> str:
-    found = []
+def _filter_rules(css: str, classes: set[str], tags: set[str]) -> str:
+    rule_texts = []
     for selectors, body in _RULE.findall(css):
-        # A comma inside parentheses does not part selectors.
-        parted = (each.strip() for each in re.split(r",(?![^(]*\))", selectors))
-        kept = [scoped for each in parted if (scoped := _scoped(each, classes, tags))]
-        if kept:
-            found.append(f"{', '.join(kept)} {{{body.rstrip()} }}")
-    return " ".join(found)
+        # A comma inside parentheses does not separate selectors.
+        selector_list = (selector.strip() for selector in re.split(r",(?![^(]*\))", selectors))
+        scoped_selectors = [
+            scoped_selector
+            for selector in selector_list
+            if (scoped_selector := _scope_selector(selector, classes, tags))
+        ]
+        if scoped_selectors:
+            rule_texts.append(f"{', '.join(scoped_selectors)} {{{body.rstrip()} }}")
+    return " ".join(rule_texts)
 
 
-def _scoped(selector: str, classes: set[str], tags: set[str]) -> str:
-    """A selector that fits only inside, or nothing where it fits nothing there."""
+def _scope_selector(selector: str, classes: set[str], tags: set[str]) -> str:
+    """Return a selector that matches only inside the wrapper, or "" if it matches nothing there."""
     if selector in (":root", "body"):
-        return f".{ROOT}"
-    if _NOT_HERE.search(selector) or "(" in selector:
+        return f".{ROOT_CLASS}"
+    if _SKIPPED_SELECTOR.search(selector) or "(" in selector:
         return ""
-    named = set(re.findall(r"\.([a-z][\w-]*)", selector))
+    selector_classes = set(re.findall(r"\.([a-z][\w-]*)", selector))
     elements = set(re.findall(r"(?:^|[\s>+])([a-z][a-z0-9]*)", selector))
-    return f".{ROOT} {selector}" if named <= classes and elements <= tags else ""
+    return f".{ROOT_CLASS} {selector}" if selector_classes <= classes and elements <= tags else ""
 
 
 @cache
-def _css() -> str:
+def _read_css() -> str:
     text = (package_folder() / "page" / "templates" / "page.css").read_text(encoding="utf-8")
     return re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)

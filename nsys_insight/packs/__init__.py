@@ -1,1 +1,1 @@
-"""Packs: one question, one `.sql` file with a header. The package's, the user's own, and what all of them may take."""
+"""Packs: reports as `.sql` files with a header, those of the package and the user's own, and their shared options."""

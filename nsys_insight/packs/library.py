@@ -10,133 +10,133 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nsys_insight.errors import InsightError, UsageError
-from nsys_insight.packs.pack import Pack, parse
+from nsys_insight.packs.pack import Pack, parse_pack
 from nsys_insight.paths import package_folder, queries_folder, user_folder
-from nsys_insight.text.near import did_you_mean
+from nsys_insight.text.suggestions import did_you_mean
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
-# How a module of the command line declares a command.
-_DECLARED = re.compile(r'^\w+ = Command\(\s*"([a-z][a-z0-9-]*)"', re.MULTILINE)
-_chosen: list[Path] = []
+# The declaration of a command in a module of the command line.
+_COMMAND = re.compile(r'^\w+ = Command\(\s*"([a-z][a-z0-9-]*)"', re.MULTILINE)
+_chosen_folders: list[Path] = []
 
 
 class Topic(NamedTuple):
-    """Reports that belong together; `about` is one sentence on what they are about."""
+    """A group of reports; `summary` is one sentence on what they are about."""
 
     name: str
     title: str
-    about: str
+    summary: str
 
 
 @dataclass(frozen=True)
 class UserPacks:
-    """The packs that can be used, by name, and what is wrong with the files that cannot."""
+    """The user's packs that can be used, by name, and the error of each file that cannot be."""
 
     packs: dict[str, Pack] = field(default_factory=dict)
-    wrong: dict[Path, str] = field(default_factory=dict)
+    errors: dict[Path, str] = field(default_factory=dict)
 
 
-def named(name: str) -> Pack | None:
-    """The pack of the package, else the user's, with this name or alias; the others are not read if it need not be."""
+def find_pack(name: str) -> Pack | None:
+    """Find the pack with this name or alias, of the package or the user; read other packs only if necessary."""
     if pack := built_in_pack(name):
         return pack
-    aliases = {alias: pack for pack in built_in().values() for alias in pack.aliases}
+    aliases = {alias: pack for pack in built_in_packs().values() for alias in pack.aliases}
     return aliases.get(name) or user_packs().packs.get(name)
 
 
-def known() -> dict[str, Pack]:
-    """All packs of the package and the user's own by name."""
-    return built_in() | user_packs().packs
+def all_packs() -> dict[str, Pack]:
+    """Return all packs by name, those of the package and the user's own."""
+    return built_in_packs() | user_packs().packs
 
 
-def pack_of(name: str) -> Pack:
-    """Return the pack with this name or alias, or in this file; underscores may stand for dashes.
+def get_pack(name: str) -> Pack:
+    """Return the pack with this name or alias, or in this file; underscores may replace dashes.
 
     Raises:
-        UsageError: There is none.
+        UsageError: There is no such pack.
     """
     if name.endswith(".sql"):
-        return parse(Path(name))
-    if pack := named(name) or named(name.replace("_", "-")):
+        return parse_pack(Path(name))
+    if pack := find_pack(name) or find_pack(name.replace("_", "-")):
         return pack
-    packs = known()
+    packs = all_packs()
     hint = did_you_mean(name.replace("_", "-"), packs) or f"reports: {', '.join(packs)}"
     raise UsageError(f"there is no report {name!r}", hint)
 
 
-def built_in() -> dict[str, Pack]:
-    """All packs of the package by name, in alphabetical order."""
+def built_in_packs() -> dict[str, Pack]:
+    """Return all packs of the package by name, in alphabetical order."""
     return {name: _read(name) for name in built_in_names()}
 
 
 @cache
 def built_in_names() -> tuple[str, ...]:
-    """Their names, for which no file is read."""
+    """Return the names of the package's packs without reading their files."""
     return tuple(sorted(path.stem for path in (queries_folder() / "reports").glob("*.sql")))
 
 
 def built_in_pack(name: str) -> Pack | None:
-    """The pack of this name; the others are not read."""
+    """Return the package's pack with this name without reading the others; None if there is no such pack."""
     return _read(name) if name in built_in_names() else None
 
 
 @cache
 def _read(name: str) -> Pack:
-    return parse(queries_folder() / "reports" / f"{name}.sql")
+    return parse_pack(queries_folder() / "reports" / f"{name}.sql")
 
 
 @cache
 def topics() -> dict[str, Topic]:
-    """The topics by name, in the order of `queries/reports/topics.toml`."""
+    """Return the topics by name, in the order of `queries/reports/topics.toml`."""
     text = (queries_folder() / "reports" / "topics.toml").read_text(encoding="utf-8")
     return {name: Topic(name, entry["title"], entry["about"]) for name, entry in tomllib.loads(text).items()}
 
 
-def by_topic() -> dict[Topic, list[Pack]]:
-    """The packs of the package by topic, both in their order."""
-    packs = sorted(built_in().values(), key=lambda pack: (pack.place, pack.name))
+def packs_by_topic() -> dict[Topic, list[Pack]]:
+    """Return the packs of the package by topic, both in their order."""
+    packs = sorted(built_in_packs().values(), key=lambda pack: (pack.position, pack.name))
     return {topic: [pack for pack in packs if pack.topic == topic.name] for topic in topics().values()}
 
 
 def use_folder(path: Path) -> None:
-    """Read the user's packs from this folder, whatever the environment says."""
-    _chosen[:] = [path]
+    """Read the user's packs from this folder; it overrides the environment."""
+    _chosen_folders[:] = [path]
     user_packs.cache_clear()
 
 
-def folder() -> Path:
-    """The folder of the user's packs: chosen, else ``$NSYS_INSIGHT_PACK_DIR``, else ``packs`` in the configuration."""
-    return _chosen[0] if _chosen else user_folder("packs")
+def user_packs_folder() -> Path:
+    """Return the folder of the user's packs: set, ``$NSYS_INSIGHT_PACK_DIR``, or ``packs`` in the configuration."""
+    return _chosen_folders[0] if _chosen_folders else user_folder("packs")
 
 
 @cache
 def user_packs() -> UserPacks:
-    """Read the user's packs. A file that is no pack is put aside: no other command may fail for it."""
-    found = UserPacks()
-    for path in sorted(folder().glob("*.sql")):
+    """Read the user's packs. Record the error of an invalid file, so that no other command fails because of it."""
+    library = UserPacks()
+    for path in sorted(user_packs_folder().glob("*.sql")):
         try:
-            pack = parse(path)
+            pack = parse_pack(path)
         except InsightError as error:
-            found.wrong[path] = error.message
+            library.errors[path] = error.message
             continue
-        if reason := unusable(pack.name):
-            found.wrong[path] = reason
+        if reason := explain_unusable(pack.name):
+            library.errors[path] = reason
         else:
-            found.packs[pack.name] = pack
-    return found
+            library.packs[pack.name] = pack
+    return library
 
 
-def unusable(name: str) -> str:
-    """Say why a pack cannot have this name; empty if it can."""
+def explain_unusable(name: str) -> str:
+    """Explain why a pack cannot have this name; "" if it can."""
     if not _NAME.fullmatch(name):
         return f"{name!r} cannot be a command: use lowercase letters, digits and dashes"
-    if name in command_files() or any(name == pack.name or name in pack.aliases for pack in built_in().values()):
+    if name in command_files() or any(name == pack.name or name in pack.aliases for pack in built_in_packs().values()):
         return f"{name} is a command already: rename the file"
     return ""
 
 
 @cache
 def command_files() -> dict[str, Path]:
-    """The commands by name, with the modules that declare them; found in their texts, so that none is imported."""
+    """Return the modules that declare commands, by command. Search their text, so that no module is imported."""
     modules = sorted((package_folder() / "cli" / "commands").glob("*.py"))
-    return {name: path for path in modules for name in _DECLARED.findall(path.read_text(encoding="utf-8"))}
+    return {name: path for path in modules for name in _COMMAND.findall(path.read_text(encoding="utf-8"))}

@@ -1,4 +1,4 @@
-"""Packs: one question, one `.sql` file, whose opening comment says in TOML what it asks and answers.
+"""Packs: one report per `.sql` file, with a TOML header in the opening comment.
 
 A parameter of a pack is a flag on the command line, a keyword in Python, and `$name` in its SQL.
 """
@@ -11,40 +11,40 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight.errors import UsageError
 from nsys_insight.paths import queries_folder
-from nsys_insight.sql.headers import chosen, flow, split
-from nsys_insight.sql.names import Names, mentioned, mentioned_by_ours
+from nsys_insight.sql.headers import drop_branches, join_lines, split_header
+from nsys_insight.sql.names import Names, parse_names, scan_names
 from nsys_insight.sql.parameters import bind
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 HINT = "nsys-insight packs new NAME writes a pack to start from"
-_BEFORE_RANKS = 2
+_COLUMNS_BEFORE_RANKS = 2
 TYPES: dict[str, type] = {"integer": int, "number": float, "text": str, "boolean": bool}
 
-# Reports whose parameter group_by has these choices get --stack and a note on callers.
-_BY_CALLER = frozenset({"caller", "stack"})
-_MEANING = (
+# Reports whose parameter group_by has these choices get the flag --stack and a note about callers.
+_CALLER_CHOICES = frozenset({"caller", "stack"})
+_CALLER_MEANING = (
     "the caller (the innermost Python frame, else the operator, else the program's own function),"
     " or the caller with the frames around it"
 )
-# Asked for nothing but these choices: what tells callers takes time to find.
-_NOTE = """
+# The note about callers. It applies to these choices only, because callers take time to find.
+_CALLER_NOTE = """
 FROM (
     SELECT NULL AS sentence WHERE false
     UNION ALL
     SELECT sentence FROM {} WHERE $group_by IN ('caller', 'stack')
 ) WHERE EXISTS (FROM answer)"""
-# The view that has the note for a report on the callers of some calls, by the view that it has them from.
-_OF_SOME = {"_few_callers": "_few_caller_sentence", "_gap_callers": "_gap_caller_sentence"}
+# The view with the note of a report about the callers of some calls, by the view that lists these callers.
+_CALLER_NOTE_VIEWS = {"_few_callers": "_few_caller_sentence", "_gap_callers": "_gap_caller_sentence"}
 
 
 @dataclass(frozen=True)
 class Param:
     """A parameter of a pack: `$name` in its SQL, a flag on the command line, a keyword in Python.
 
-    Its type follows from its default; without a default, `type` says it and the value is NULL until given.
-    `pattern` is what a text must match as a whole.
+    Its type follows from its default. Without a default, the header has a `type`, and the value is NULL unless it is
+    set. `pattern` is a regular expression that a text must match in full.
     """
 
     name: str
@@ -52,21 +52,21 @@ class Param:
     default: Any
     help: str
     choices: tuple[str, ...] = ()
-    least: float | None = None
+    minimum: float | None = None
     pattern: str = ""
 
     @property
     def flag(self) -> str:
-        """The flag on the command line; one that takes units does not carry them: ``--min-gap 5us``."""
+        """Return the flag on the command line, without the unit in the name: ``--min-gap 5us``."""
         return "--" + self.name.removesuffix("_ns").removesuffix("_bytes_per_s").replace("_", "-")
 
     @property
     def has_unit(self) -> bool:
-        """Whether the value is written with its unit: a duration, a size, a bandwidth."""
+        """Return whether the value is written with a unit: a duration, a size, a bandwidth."""
         return self.kind is int and self.name.endswith(("_ns", "_bytes", "_bytes_per_s"))
 
-    def value(self, given: object) -> Any:
-        """Check a value that was given for this parameter, and convert it to its type.
+    def value(self, raw: object) -> Any:
+        """Check a value of this parameter, and convert it to the parameter's type.
 
         Raises:
             UsageError: The value is not one of the choices, or not of the type.
@@ -74,24 +74,24 @@ class Param:
         if self.has_unit:
             from nsys_insight.text.units import parse_bytes, parse_duration
 
-            given = (parse_duration if self.name.endswith("_ns") else parse_bytes)(str(given), flag=self.flag)
-        if self.pattern and not re.fullmatch(self.pattern, str(given)):
-            raise UsageError(f"{self.flag} cannot be {given!r}", self.help)
-        if self.choices and given not in self.choices:
-            raise UsageError(f"{self.flag} cannot be {given!r}", f"choose one of: {', '.join(self.choices)}")
+            raw = (parse_duration if self.name.endswith("_ns") else parse_bytes)(str(raw), flag=self.flag)
+        if self.pattern and not re.fullmatch(self.pattern, str(raw)):
+            raise UsageError(f"{self.flag} cannot be {raw!r}", self.help)
+        if self.choices and raw not in self.choices:
+            raise UsageError(f"{self.flag} cannot be {raw!r}", f"choose one of: {', '.join(self.choices)}")
         try:
-            value = self.kind(given)
+            value = self.kind(raw)
         except (TypeError, ValueError):
             raise UsageError(
-                f"{self.flag} takes a value of type {self.kind.__name__}, not {given!r}", self.help
+                f"{self.flag} takes a value of type {self.kind.__name__}, not {raw!r}", self.help
             ) from None
-        if self.least is not None and value < self.least:
-            raise UsageError(f"{self.flag} cannot be {value}", f"it is {self.least} or more: {self.help}")
+        if self.minimum is not None and value < self.minimum:
+            raise UsageError(f"{self.flag} cannot be {value}", f"it is {self.minimum} or more: {self.help}")
         return value
 
 
-def declared(name: str, entry: dict[str, Any]) -> Param:
-    """The parameter that a header declares: ``[params.name]``.
+def read_param(name: str, entry: dict[str, Any]) -> Param:
+    """Read the parameter that a header declares: ``[params.name]``.
 
     Raises:
         KeyError: It has neither default nor type, or no help.
@@ -102,15 +102,15 @@ def declared(name: str, entry: dict[str, Any]) -> Param:
         name=name,
         kind=kind,
         default=default,
-        help=flow(entry["help"]),
+        help=join_lines(entry["help"]),
         choices=tuple(entry.get("choices", ())),
-        least=entry.get("least"),
+        minimum=entry.get("least"),
         pattern=entry.get("pattern", ""),
     )
 
 
 class AgentTable(NamedTuple):
-    """The part of an answer that a coding agent is shown."""
+    """The part of an answer that coding agents see."""
 
     rows: int
     columns: tuple[str, ...]
@@ -121,19 +121,18 @@ class Pack:
     """One report. The name is the file's name; everything else is in the file.
 
     Attributes:
-        topic: What it is about, as `topics.toml` has it: its group in the help, the README and the page; "" of a
-            user's own.
-        place: Where it stands in its topic.
+        topic: Its topic in `topics.toml`: its group in the help, the README and the page; "" for a user's pack.
+        position: Its position in the topic; `place` in the header.
         question: The question that it answers, for the README.
-        examples: What to type behind its name and the trace; the help shows them, the page of reports the first.
-        page: Whether the page has it.
-        agent: What a coding agent is shown of it: how many rows of which columns.
-        ranks: How the ranks of a run are added up, as the header says it; empty if they are not.
-        main: The columns that matter most, in the order in which a terminal shows them; where it is too narrow, the
-            others are hidden first, then the last of these.
-        details: The columns that a terminal hides first, but for those in `main`, and where nothing is known of them it
-            shows none, nor do pages.
-        shares: Of what columns in percent are a share, where their names do not say it.
+        examples: Example arguments after its name and the trace. The help shows all, the page of reports the first.
+        page: Whether the page shows it.
+        agent: The rows and columns that coding agents see.
+        ranks: How to sum it over the ranks of a run, as in the header (`rank_sums`); empty if it cannot be summed.
+        main: The columns that matter most, in the order in which a terminal shows them. A terminal that is too narrow
+            hides the other columns first, then these from the last.
+        details: The columns that a terminal hides first, except those in `main`. Terminals and pages also hide them if
+            all their values are unknown.
+        shares: The denominators of columns in percent whose names do not contain it.
     """
 
     name: str
@@ -151,7 +150,7 @@ class Pack:
     details: tuple[str, ...] = ()
     shares: dict[str, str] = field(default_factory=dict)
     topic: str = ""
-    place: int = 0
+    position: int = 0
     question: str = ""
     examples: tuple[str, ...] = ()
     page: bool = True
@@ -159,49 +158,49 @@ class Pack:
     ranks: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def is_ours(self) -> bool:
-        """Whether it comes with the package: its SQL is tested, and not checked again when it runs."""
+    def is_built_in(self) -> bool:
+        """Return whether it comes with the package. Tests check its SQL, so it is not checked again when it runs."""
         return self.path.is_relative_to(queries_folder())
 
     @property
     def names(self) -> Names:
-        """The relations that its query reads and the functions that it calls."""
-        return mentioned_by_ours(self.sql) if self.is_ours else mentioned(self.sql)
+        """Return the relations that its query reads and the functions that it calls."""
+        return scan_names(self.sql) if self.is_built_in else parse_names(self.sql)
 
-    def place_of(self, column: str) -> int | None:
-        """Where a terminal shows a column, among the main ones.
+    def display_position(self, column: str) -> int | None:
+        """Return the position of a column among the main columns of a terminal; None for other columns.
 
-        Of several traces, `trace` and `rank` come before all; what is told of ranks that are added up comes behind the
-        first two, which say of what it is how much.
+        For several traces, `trace` and `rank` come first. For summed ranks, the added columns come after the first two
+        main columns.
         """
         if column in ("trace", "rank") and self.main and column not in self.columns:
             return -2 if column == "trace" else -1
         if self.main and column not in self.columns:
-            return min(len(self.main), _BEFORE_RANKS)
+            return min(len(self.main), _COLUMNS_BEFORE_RANKS)
         return self.main.index(column) if column in self.main else None
 
-    def statement(self, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """Return the SQL with its parameters written in, and the parameters' values.
+    def statement(self, params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Return the SQL with bound parameters, and the values of the parameters.
 
         Raises:
             UsageError: A parameter does not exist, or has an impossible value.
         """
-        unknown = set(given) - set(self.params)
+        unknown = set(params) - set(self.params)
         if unknown:
             takes = ", ".join(self.params) or "no parameters"
             raise UsageError(f"{self.name} has no parameter {min(unknown)!r}", f"it takes {takes}")
         values: dict[str, Any] = {}
         for name, param in self.params.items():
-            value = given.get(name)
+            value = params.get(name)
             values[name] = param.default if value is None else param.value(value)
-        return bind(chosen(self.sql, values), values), values
+        return bind(drop_branches(self.sql, values), values), values
 
 
-def parse(path: Path) -> Pack:
-    """Read a pack's file.
+def parse_pack(path: Path) -> Pack:
+    """Read the file of a pack.
 
     Raises:
-        UsageError: The file has no header, or the header lacks something.
+        UsageError: The file has no header, or the header is incomplete or invalid.
     """
     import tomllib
 
@@ -209,21 +208,21 @@ def parse(path: Path) -> Pack:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read: {error}", "nsys-insight packs lists all packs") from None
-    header, sql = split(text)
+    header, sql = split_header(text)
     if header is None:
         raise UsageError(f"{path.name} does not begin with a header: /* … */ that holds TOML", HINT)
     try:
         facts = tomllib.loads(header)
-        params = {name: declared(name, entry) for name, entry in facts.get("params", {}).items()}
-        params, notes = _with_callers(params, facts.get("notes", {}), sql)
+        params = {name: read_param(name, entry) for name, entry in facts.get("params", {}).items()}
+        params, notes = _add_callers(params, facts.get("notes", {}), sql)
         return Pack(
             name=path.stem,
             path=path,
             sql=sql,
             title=facts["title"],
-            description=flow(facts["description"]),
-            reading=flow(facts["reading"]),
-            empty=flow(facts["empty"]),
+            description=join_lines(facts["description"]),
+            reading=join_lines(facts["reading"]),
+            empty=join_lines(facts["empty"]),
             params=params,
             columns=facts["columns"],
             aliases=tuple(facts.get("aliases", ())),
@@ -232,7 +231,7 @@ def parse(path: Path) -> Pack:
             details=tuple(facts.get("details", ())),
             shares=facts.get("shares", {}),
             topic=facts.get("topic", ""),
-            place=facts.get("place", 0),
+            position=facts.get("place", 0),
             question=facts.get("question", ""),
             examples=tuple(facts.get("examples", ())),
             page=facts.get("page", True),
@@ -245,14 +244,14 @@ def parse(path: Path) -> Pack:
         raise UsageError(f"the header of {path.name} is not valid: {error}", HINT) from None
 
 
-_STACK = Param("stack", int, 5, "With --group-by stack: number of frames, from the caller outwards", least=1)
+_STACK = Param("stack", int, 5, "With --group-by stack: number of frames, from the caller outwards", minimum=1)
 
 
-def _with_callers(params: dict[str, Param], notes: dict[str, str], sql: str) -> tuple[dict[str, Param], dict[str, str]]:
-    """Add the flag --stack, what its choices mean, and a note to a report that groups by caller."""
+def _add_callers(params: dict[str, Param], notes: dict[str, str], sql: str) -> tuple[dict[str, Param], dict[str, str]]:
+    """Add the flag --stack, an explanation of the choices, and a note to a report that groups by caller."""
     group_by = params.get("group_by")
-    if not group_by or not set(group_by.choices) >= _BY_CALLER:
+    if not group_by or not set(group_by.choices) >= _CALLER_CHOICES:
         return params, notes
-    explained = replace(group_by, help=f"{group_by.help}, {_MEANING}")
-    view = next((sentence for callers, sentence in _OF_SOME.items() if callers in sql), "_caller_sentence")
-    return {**params, "group_by": explained, "stack": _STACK}, {"callers": _NOTE.format(view), **notes}
+    explained_group_by = replace(group_by, help=f"{group_by.help}, {_CALLER_MEANING}")
+    view = next((sentence for callers, sentence in _CALLER_NOTE_VIEWS.items() if callers in sql), "_caller_sentence")
+    return {**params, "group_by": explained_group_by, "stack": _STACK}, {"callers": _CALLER_NOTE.format(view), **notes}

@@ -1,7 +1,7 @@
-"""Rules: one `.sql` file each, whose opening comment says in TOML what it looks for, what to do, and its thresholds.
+"""Rules: one per `.sql` file, with a TOML header that states the problem, the remedy, and thresholds.
 
-The findings of a diagnosis (`queries/findings`) are rules, and what follows from Nsight Compute's metrics
-(`queries/ncu_rules`); each kind adds what its files say besides.
+There are two kinds: the findings of a diagnosis (`queries/findings`), and findings from the metrics of Nsight Compute
+(`queries/ncu_rules`). Each kind adds fields to the header.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nsys_insight.errors import UsageError
 from nsys_insight.paths import queries_folder
-from nsys_insight.sql.headers import flow, split
+from nsys_insight.sql.headers import join_lines, split_header
 from nsys_insight.sql.parameters import bind
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-# How much a finding matters, the most first.
+# From the most to the least severe.
 SEVERITIES = ("critical", "warning", "info")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """What the files of every kind say."""
+    """A rule, with the fields that all kinds have."""
 
     name: str
     title: str
@@ -34,7 +34,7 @@ class Rule:
     severity: str = "info"
 
     def statement(self, **values: object) -> str:
-        """Return the SQL with its thresholds written in, and `values` for its other parameters."""
+        """Return the SQL with its thresholds, and with `values` for its other parameters."""
         return bind(self.sql, {**values, **self.params})
 
 
@@ -42,39 +42,39 @@ R = TypeVar("R", bound=Rule)
 
 
 @cache
-def rules_of(folder: str, kind: type[R]) -> tuple[R, ...]:
-    """All rules of a folder of `queries`, in alphabetical order.
+def read_rules(folder: str, kind: type[R]) -> tuple[R, ...]:
+    """Read all rules of a folder of `queries`, in alphabetical order.
 
     Raises:
-        UsageError: The header of one is missing or not complete.
+        UsageError: The header of a rule is missing or incomplete.
     """
-    return tuple(parse(path, kind) for path in sorted((queries_folder() / folder).glob("*.sql")))
+    return tuple(parse_rule(path, kind) for path in sorted((queries_folder() / folder).glob("*.sql")))
 
 
-def parse(path: Path, kind: type[R]) -> R:
-    """Read a rule's file; the tables of its header beside `[params]` are fields of the kind.
+def parse_rule(path: Path, kind: type[R]) -> R:
+    """Read the file of a rule; all entries of its header except `[params]` are fields of the kind.
 
     Raises:
-        UsageError: Its header is missing or not complete.
+        UsageError: The header is missing or incomplete.
     """
-    header, sql = split(path.read_text(encoding="utf-8"))
+    header, sql = split_header(path.read_text(encoding="utf-8"))
     try:
         facts = tomllib.loads(header or "")
         params = {name: entry["default"] for name, entry in facts.pop("params", {}).items()}
         unknown = facts.keys() - {field.name for field in fields(kind)}
         if unknown:
-            raise KeyError(f"nothing is called {min(unknown)}")  # noqa: TRY301 - one sentence for all that may be wrong
-        rule = kind(name=path.stem, sql=sql, params=params, **{name: _flowing(fact) for name, fact in facts.items()})
+            raise KeyError(f"there is no field {min(unknown)}")  # noqa: TRY301 - one handler for all errors
+        rule = kind(name=path.stem, sql=sql, params=params, **{name: _normalize(fact) for name, fact in facts.items()})
         SEVERITIES.index(rule.severity)
     except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
         raise UsageError(f"the header of {path.name} is not complete: {error}") from None
     return rule
 
 
-def _flowing(fact: Any) -> Any:
-    """Put the lines of each text into one, and make lists what does not change."""
+def _normalize(fact: Any) -> Any:
+    """Join the lines of each text into one, and turn lists into tuples."""
     if isinstance(fact, str):
-        return flow(fact)
+        return join_lines(fact)
     if isinstance(fact, dict):
-        return {name: _flowing(each) for name, each in fact.items()}
+        return {name: _normalize(value) for name, value in fact.items()}
     return tuple(fact) if isinstance(fact, list) else fact

@@ -1,4 +1,4 @@
-"""What the user may say about steps: options of every pack that reads what is found about them."""
+"""Options about steps: parameters of every pack that reads facts about steps."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ PARAMS = {
     for param in (
         Param("step_method", str, "auto", "How to find steps", METHODS),
         Param("step_range", str, None, "Steps are the NVTX ranges of this name (* and ? are wildcards)"),
-        Param("tokens", int, None, "Number of tokens (steps, frames) in the trace or scope", least=1),
-        Param("tokens_per_step", int, None, "Tokens that a step makes for each sequence, if not one", least=1),
-        Param("batch", int, None, "Sequences that a step works on, if not one", least=1),
+        Param("tokens", int, None, "Number of tokens (steps, frames) in the trace or scope", minimum=1),
+        Param("tokens_per_step", int, None, "Tokens that a step makes for each sequence, if not one", minimum=1),
+        Param("batch", int, None, "Sequences that a step works on, if not one", minimum=1),
     )
 }
 
 
 @dataclass(frozen=True)
 class StepOptions:
-    """What the user says about steps; None is left to be found out.
+    """The user's options about steps; None means detected automatically.
 
-    `tokens` is the number of tokens in all steps; else each step makes `tokens_per_step` for each of `batch` sequences.
+    `tokens` is the number of tokens in all steps. Without it, each step makes `tokens_per_step` tokens for each of
+    `batch` sequences.
     """
 
     step_method: str = "auto"
@@ -43,7 +44,7 @@ class StepOptions:
     batch: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what contradicts itself."""
+        """Refuse contradictory options."""
         if self.tokens and (self.tokens_per_step or self.batch):
             raise UsageError(
                 "--tokens is the total, so it cannot be combined with --tokens-per-step or --batch",
@@ -55,28 +56,28 @@ class StepOptions:
             raise UsageError("--step-method count needs the number of tokens", "give it: --tokens N")
 
     @property
-    def given(self) -> dict[str, Any]:
-        """The options that say something, by name."""
+    def explicit(self) -> dict[str, Any]:
+        """Return the options that are set, by name."""
         return {name: value for name, value in vars(self).items() if value not in (None, PARAMS[name].default)}
 
-    def taken_by(self, pack: Pack) -> dict[str, Any]:
-        """The options that say something and that a report takes, be it as a parameter of its own."""
-        takes = pack.params.keys() | params_of(pack.names).keys()
-        return {name: value for name, value in self.given.items() if name in takes}
+    def explicit_for(self, pack: Pack) -> dict[str, Any]:
+        """Return the options that are set and that a report takes, also as parameters of its own."""
+        takes = pack.params.keys() | step_params_of(pack.names).keys()
+        return {name: value for name, value in self.explicit.items() if name in takes}
 
 
 AUTO = StepOptions()
 
 
-def checked(given: Mapping[str, Any]) -> StepOptions:
-    """Read the options that were given by name; None is not given.
+def parse_options(arguments: Mapping[str, Any]) -> StepOptions:
+    """Read options by name; None means not set.
 
     Raises:
-        UsageError: One is impossible, or two contradict each other.
+        UsageError: An option is impossible, or two contradict each other.
     """
-    return StepOptions(**{name: PARAMS[name].value(value) for name, value in given.items() if value is not None})
+    return StepOptions(**{name: PARAMS[name].value(value) for name, value in arguments.items() if value is not None})
 
 
-def params_of(query: str | Names) -> dict[str, Param]:
-    """The parameters that a query takes because it reads facts that depend on how steps are found."""
+def step_params_of(query: str | Names) -> dict[str, Param]:
+    """Return the parameters that a query takes because it reads facts that depend on how steps are found."""
     return PARAMS if any("steps" in options_of(producer_of(table).name) for table in facts_read(query)) else {}

@@ -1,6 +1,6 @@
-"""The page, a report to share: everything that the other commands answer, in one file that explains itself.
+"""The page: a report to share. It holds the answers of the other commands in one self-contained file.
 
-`page_text` makes it, of the kind that `page_kind` tells from the file's name.
+`choose_kind` picks the format from the file's name. `write_page` writes the text.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from nsys_insight.session.session import Session
 
 TEMPLATES = ("full", "agent")
-_KINDS = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown"}
+_KIND_OF_SUFFIX = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown"}
 
 
-def page_kind(output: Path | None, template: str) -> str:
-    """Tell what to write: html or markdown, by the file's suffix, or agent.
+def choose_kind(output: Path | None, template: str) -> str:
+    """Return the kind of page: html or markdown, by the file's suffix, or agent.
 
     Raises:
-        UsageError: The suffix says neither, or contradicts the template.
+        UsageError: The suffix is neither HTML nor Markdown, or contradicts the template.
     """
     if template not in TEMPLATES:
         raise UsageError(f"there is no template {template!r}", f"choose one of: {', '.join(TEMPLATES)}")
-    kind = "markdown" if output is None else _KINDS.get(output.suffix.lower())
+    kind = "markdown" if output is None else _KIND_OF_SUFFIX.get(output.suffix.lower())
     if kind is None:
         raise UsageError(
             f"a report is a page or Markdown, which the suffix of '{output}' does not say",
@@ -39,7 +39,7 @@ def page_kind(output: Path | None, template: str) -> str:
     return "agent" if template == "agent" else kind
 
 
-def page_text(
+def write_page(
     trace: Session,
     kind: str,
     steps: StepOptions = AUTO,
@@ -47,30 +47,30 @@ def page_text(
     limit: int | None = None,
     sizes: dict[str, Any] | None = None,
 ) -> str:
-    """Make the report.
+    """Write the report.
 
     Args:
-        trace: The trace, in its scope, or those of the ranks of a run.
+        trace: The trace, in its scope, or the traces of the ranks of a run.
         kind: html, markdown or agent.
         steps: How steps are found.
-        limit: The most rows of a table; 0 is all, None what suits the kind.
-        sizes: Parameters of the report `roofline`: how large the work is that kernels do.
+        limit: The maximum number of rows of a table. 0 means all, None the default of the kind.
+        sizes: Parameters of the report `roofline`: the problem sizes of kernels.
 
     Raises:
-        InsightError: The trace cannot be read, or has no steps of the kind that was asked for.
+        InsightError: The trace cannot be read, or has no steps of the requested kind.
     """
-    with progress.at("making the page"):
-        return _page_text(trace, kind, steps, limit, sizes)
+    with progress.show_task("making the page"):
+        return _write_page(trace, kind, steps, limit, sizes)
 
 
-def _page_text(trace: Session, kind: str, steps: StepOptions, limit: int | None, sizes: dict[str, Any] | None) -> str:
+def _write_page(trace: Session, kind: str, steps: StepOptions, limit: int | None, sizes: dict[str, Any] | None) -> str:
     from nsys_insight.page import html, markdown
-    from nsys_insight.page.content import gather, one_of
+    from nsys_insight.page.content import gather, select_rank
 
-    content = gather(trace, steps, sizes, html.first_queries() if kind == "html" else ())
+    content = gather(trace, steps, sizes, html.list_first_queries() if kind == "html" else ())
     if kind == "agent":
-        return markdown.agent_text(content)
+        return markdown.write_agent_report(content)
     if kind == "markdown":
-        return markdown.text(content, markdown.ROWS if limit is None else limit or None)
-    drawings = html.draw(one_of(trace, content.diagnosis), steps, content)
-    return html.page(content, drawings, html.ROWS if limit is None else limit or None)
+        return markdown.write_report(content, markdown.MAX_ROWS if limit is None else limit or None)
+    drawings = html.draw(select_rank(trace, content.diagnosis), steps, content)
+    return html.render_page(content, drawings, html.MAX_ROWS if limit is None else limit or None)

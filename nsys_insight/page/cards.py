@@ -1,4 +1,4 @@
-"""The cards of kernels: what the page's drawer shows of each of those that take most time."""
+"""The cards of kernels: what the page's drawer shows about each of the kernels that take the most time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.page.queries import ask, ask_each
 from nsys_insight.text.cells import printable
-from nsys_insight.text.kernel_names import fit_all, readable_all
+from nsys_insight.text.kernel_names import fit_all, make_all_readable
 from nsys_insight.text.units import value
 
 if TYPE_CHECKING:
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from nsys_insight.session.answer import Answer
     from nsys_insight.session.session import Session
 
-# At most: cards; shapes, callers and rows of other reports in a card; bins of durations; columns of steps.
-MOST, ROWS, BINS, COLUMNS = 60, 5, 24, 120
-_NAME, _WHOLE = 72, 1_000
-_BOUND = ("grid", "block", "bound", "confidence", "evidence", "reason")
-_NCU = (
+# Limits: cards; rows of shapes, callers and other reports in a card; histogram bins; columns of steps.
+MAX_CARDS, MAX_ROWS, BINS, MAX_STEP_COLUMNS = 60, 5, 24, 120
+# Characters of a kernel's name in the heading, and of its full name.
+_NAME_LENGTH, _FULL_NAME_LENGTH = 72, 1_000
+_BOUND_COLUMNS = ("grid", "block", "bound", "confidence", "evidence", "reason")
+_HEADROOM_COLUMNS = (
     "grid",
     "block",
     "bound",
@@ -37,54 +38,56 @@ _NCU = (
 Card = dict[str, Any]
 
 
-def cards(trace: Session, steps: StepOptions, window: Window, answers: Mapping[str, Answer]) -> dict[int, Card]:
-    """Make the cards by the id of the kernel's name, the one that takes most time first.
+def make_cards(trace: Session, steps: StepOptions, window: Window, answers: Mapping[str, Answer]) -> dict[int, Card]:
+    """Return the cards by the id of the kernel's name, the kernel with the most time first.
 
     Args:
         trace: The trace, in its scope.
         steps: How steps are found.
-        window: Where callers are looked for: the step that stands for the others.
-        answers: The reports `classify-kernels` and `headroom`, as far as they have rows.
+        window: Where callers are searched for: the typical step.
+        answers: The answers of the reports `classify-kernels` and `headroom` that have rows.
     """
-    kernels = ask(trace, "card_kernels", steps, most=MOST)
+    kernels = ask(trace, "card_kernels", steps, max_rows=MAX_CARDS)
     if not kernels:
         return {}
-    names = [row.name_id for row in kernels if row.name_id is not None]
+    name_ids = [row.name_id for row in kernels if row.name_id is not None]
     has_chains = bool(ask(trace, "card_chains", steps))
-    found = ask_each(trace, steps, {
+    query_rows = ask_each(trace, steps, {
         "card_durations": {
-            "names": names, "bins": BINS,
+            "names": name_ids, "bins": BINS,
             "shortest": [row.min_ns for row in kernels if row.name_id is not None],
             "longest": [row.max_ns for row in kernels if row.name_id is not None],
         },
-        "card_steps": {"names": names, "most": COLUMNS},
-        "card_shapes": {"names": names, "most": ROWS},
+        "card_steps": {"names": name_ids, "max_columns": MAX_STEP_COLUMNS},
+        "card_shapes": {"names": name_ids, "max_rows": MAX_ROWS},
         "card_callers" if has_chains else "card_ranges": {
-            "names": names, "from_ns": window.start_ns, "to_ns": window.end_ns, "most": ROWS
+            "names": name_ids, "from_ns": window.start_ns, "to_ns": window.end_ns, "max_rows": MAX_ROWS
         },
     })  # fmt: skip
-    bins, paces, shapes, places = map(_by_name, found)
-    clear = readable_all({row.name for row in kernels})
-    short = fit_all(clear.values(), _NAME)
+    duration_bins, step_columns, shapes, locations = map(_group_by_name, query_rows)
+    readable_names = make_all_readable({row.name for row in kernels})
+    short_names = fit_all(readable_names.values(), _NAME_LENGTH)
     bounds = {
-        name: _named(answers.get(name), columns) for name, columns in (("classify-kernels", _BOUND), ("headroom", _NCU))
+        name: _format_rows(answers.get(name), columns)
+        for name, columns in (("classify-kernels", _BOUND_COLUMNS), ("headroom", _HEADROOM_COLUMNS))
     }
     return {
         row.name_id: {
             "key": row.name,
-            "name": printable(short[clear[row.name]]),
-            "whole": printable(row.name)[:_WHOLE],
-            "facts": _facts(row),
+            "name": printable(short_names[readable_names[row.name]]),
+            "whole": printable(row.name)[:_FULL_NAME_LENGTH],
+            "facts": _describe_kernel(row),
             "least": row.min_ns,
             "most": row.max_ns,
-            "bins": [[one.bin, one.calls] for one in bins[row.name_id]],
+            "bins": [[duration_bin.bin, duration_bin.calls] for duration_bin in duration_bins[row.name_id]],
             "steps": [
-                [one.step, one.last_step, one.kernel_ns / one.steps, one.calls / one.steps]
-                for one in paces[row.name_id]
+                [column.step, column.last_step, column.kernel_ns / column.steps, column.calls / column.steps]
+                for column in step_columns[row.name_id]
             ],
-            "shapes": [_shape(one) for one in shapes[row.name_id]],
+            "shapes": [_format_shape(shape) for shape in shapes[row.name_id]],
             "places": [
-                [_place(one.place, has_chains), one.calls, value("a_ns", one.total_ns)] for one in places[row.name_id]
+                [_format_location(location.place, has_chains), location.calls, value("a_ns", location.total_ns)]
+                for location in locations[row.name_id]
             ],
             "bound": bounds["classify-kernels"][row.name],
             "ncu": bounds["headroom"][row.name],
@@ -93,14 +96,14 @@ def cards(trace: Session, steps: StepOptions, window: Window, answers: Mapping[s
     }
 
 
-def _by_name(rows: Sequence[Any]) -> defaultdict[int, list[Any]]:
-    found: defaultdict[int, list[Any]] = defaultdict(list)
+def _group_by_name(rows: Sequence[Any]) -> defaultdict[int, list[Any]]:
+    rows_by_name: defaultdict[int, list[Any]] = defaultdict(list)
     for row in rows:
-        found[row.name_id].append(row)
-    return found
+        rows_by_name[row.name_id].append(row)
+    return rows_by_name
 
 
-def _facts(row: Any) -> list[list[str]]:
+def _describe_kernel(row: Any) -> list[list[str]]:
     facts = [
         ("family", row.family), ("provenance", row.provenance), ("calls", f"{row.calls:,}"),
         ("total", f"{value('a_ns', row.total_ns)}, {value('a_pct', row.share_pct)} of kernel time"),
@@ -110,7 +113,7 @@ def _facts(row: Any) -> list[list[str]]:
     return [[label, text] for label, text in facts if text]
 
 
-def _shape(row: Any) -> list[str]:
+def _format_shape(row: Any) -> list[str]:
     shared = value("a_bytes", row.shared_bytes) if row.shared_bytes else "0 B"
     return [
         row.grid, row.block, f"{row.calls:,}", value("a_ns", row.avg_ns), value("", row.registers_per_thread), shared,
@@ -118,14 +121,14 @@ def _shape(row: Any) -> list[str]:
     ]  # fmt: skip
 
 
-def _place(place: str | None, has_chains: bool) -> str:  # noqa: FBT001 - it says what the place is
-    return printable(place)[:200] if place else "(no backtrace)" if has_chains else "outside NVTX ranges"
+def _format_location(location: str | None, has_chains: bool) -> str:  # noqa: FBT001 - the kind of location
+    return printable(location)[:200] if location else "(no backtrace)" if has_chains else "outside NVTX ranges"
 
 
-def _named(answer: Answer | None, columns: Sequence[str]) -> defaultdict[str, list[list[str]]]:
-    """The rows of a report by kernel, as texts."""
-    found: defaultdict[str, list[list[str]]] = defaultdict(list)
+def _format_rows(answer: Answer | None, columns: Sequence[str]) -> defaultdict[str, list[list[str]]]:
+    """Return the first rows of a report for each kernel, as texts."""
+    rows_by_kernel: defaultdict[str, list[list[str]]] = defaultdict(list)
     for row in answer.dicts() if answer else ():
-        if len(found[row["name"]]) < ROWS:
-            found[row["name"]].append([printable(value(column, row[column])) for column in columns])
-    return found
+        if len(rows_by_kernel[row["name"]]) < MAX_ROWS:
+            rows_by_kernel[row["name"]].append([printable(value(column, row[column])) for column in columns])
+    return rows_by_kernel

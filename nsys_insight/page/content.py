@@ -1,4 +1,4 @@
-"""What the page contains: which reports, in which order, the figures at its head, and what Nsight Compute measured."""
+"""The contents of the page: its reports in order, the figures at its head, and the findings of Nsight Compute."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nsys_insight.diagnose.diagnosis import Then, diagnose
+from nsys_insight.diagnose.diagnosis import LaterQueries, diagnose
 from nsys_insight.errors import InsightError
 from nsys_insight.packs import command_line
-from nsys_insight.packs.library import built_in, by_topic
-from nsys_insight.page.ranks import ranks
-from nsys_insight.session.answer import Column, of_rows
+from nsys_insight.packs.library import built_in_packs, packs_by_topic
+from nsys_insight.page.ranks import draw_ranks
+from nsys_insight.session.answer import Column, build_answer
 from nsys_insight.text.cells import printable
 from nsys_insight.text.units import label, value
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from nsys_insight.session.answer import Answer
     from nsys_insight.session.session import Session
 
-# GPUs that are named at the head.
-_GPUS = 4
+# GPUs listed at the head.
+_MAX_GPUS = 4
 NCU_READING = (
     "Sorted by what may save the most time of the trace. A saving is ncu's own estimate, or at most the "
     "kernel's distance to its ceiling; savings of one kernel overlap."
@@ -68,15 +68,16 @@ class Figure(NamedTuple):
 
     text: str
     label: str
-    more: str = ""
+    detail: str = ""
 
 
 @dataclass(frozen=True)
 class Content:
-    """All answers, in a scope and with steps found as the options say.
+    """All answers of the page, in one scope and with one set of step options.
 
-    `facts` are sentences about the trace, `measured` are findings of ncu's data where there are any, `ranks` are
-    pictures of a run of several. Of several traces all but these is of the rank that the diagnosis is about.
+    `facts` are sentences about the trace. `ncu_answer` holds the findings in ncu's data, if there are any. `ranks` are
+    the pictures of a run of several ranks. With several traces, everything except these pictures is about the rank that
+    the diagnosis analyzes.
     """
 
     path: str
@@ -87,116 +88,122 @@ class Content:
     facts: list[str]
     figures: list[Figure]
     reports: dict[str, Report]
-    measured: Answer | None = None
+    ncu_answer: Answer | None = None
     ranks: Ranks | None = None
 
-    def command(self, report: str) -> str:
-        """What to type to see all of a report."""
-        return command_line.command(report, self.path, self.scope, self.steps.taken_by(built_in()[report]))
+    def build_command(self, report: str) -> str:
+        """Return the command that prints the full report."""
+        return command_line.write_command(
+            report, self.path, self.scope, self.steps.explicit_for(built_in_packs()[report])
+        )
 
     @property
-    def piece(self) -> str:
-        """What to type for a page of a piece of the run, but for its window; "" where one narrows it already."""
+    def window_command(self) -> str:
+        """Return the command for a page of one window of the run, without the window. "" if the scope has a window."""
         if {"from_ns", "to_ns"} & self.scope.keys():
             return ""
-        return printable(command_line.command("report", self.path, self.scope, self.steps.given))
+        return printable(command_line.write_command("report", self.path, self.scope, self.steps.explicit))
 
     @property
-    def narrowed(self) -> str:
-        """The flags of the scope and about steps, as typed."""
-        return shlex.join(command_line.flags(self.scope, self.steps.given))
+    def scope_flags(self) -> str:
+        """Return the flags of the scope and of the steps, as typed in a shell."""
+        return shlex.join(command_line.format_flags(self.scope, self.steps.explicit))
 
     @property
     def topics(self) -> dict[Topic, list[Report]]:
-        """The reports by topic; of one rank, what is about several is none."""
+        """Return the reports by topic. The page of one rank has no reports about several ranks."""
         return {
-            topic: found
-            for topic, packs in by_topic().items()
-            if (found := [self.reports[pack.name] for pack in packs if pack.name in self.reports])
+            topic: topic_reports
+            for topic, packs in packs_by_topic().items()
+            if (topic_reports := [self.reports[pack.name] for pack in packs if pack.name in self.reports])
         }
 
 
 def gather(
-    trace: Session, steps: StepOptions, sizes: dict[str, Any] | None = None, rows: Sequence[str] = ()
+    trace: Session, steps: StepOptions, sizes: dict[str, Any] | None = None, queries: Sequence[str] = ()
 ) -> Content:
-    """Ask everything.
+    """Run all reports of the page.
 
     Args:
-        trace: The trace, in its scope, or those of the ranks of a run.
+        trace: The trace, in its scope, or the traces of the ranks of a run.
         steps: How steps are found.
-        sizes: Parameters of the report `roofline`: how large the work is that kernels do.
-        rows: Queries that the trace will be asked then.
+        sizes: Parameters of the report `roofline`: the problem sizes of kernels.
+        queries: Queries that the page runs after the reports.
 
     Raises:
         InsightError: Steps cannot be found as the options say, or the trace cannot be read.
     """
-    packs = [pack for packs in by_topic().values() for pack in packs if pack.page]
+    packs = [pack for packs in packs_by_topic().values() for pack in packs if pack.page]
     options: dict[str, dict[str, Any]] = {pack.name: {} for pack in packs} | {"roofline": sizes or {}}
-    diagnosis = diagnose(trace, steps, Then([(pack, options[pack.name]) for pack in packs], rows))
+    diagnosis = diagnose(trace, steps, LaterQueries([(pack, options[pack.name]) for pack in packs], queries))
     run = diagnosis.run
-    pictures = ranks(trace, steps, run.sentence, run.notes) if run else None
-    trace = one_of(trace, diagnosis)
+    rank_pictures = draw_ranks(trace, steps, run.sentence, run.notes) if run else None
+    trace = select_rank(trace, diagnosis)
     missing = [pack for pack in packs if pack.name not in diagnosis.answers]
-    trace.ahead(((pack, options[pack.name]) for pack in missing), steps=steps)
+    trace.prefetch(((pack, options[pack.name]) for pack in missing), steps=steps)
     answers = diagnosis.answers
     reports = {
-        pack.name: _report(trace, pack, {"steps": steps} | options[pack.name], answers.get(pack.name)) for pack in packs
+        pack.name: _answer_report(trace, pack, {"steps": steps} | options[pack.name], answers.get(pack.name))
+        for pack in packs
     }
     return Content(
         path=str(trace.path),
         file=trace.path.name,
         diagnosis=diagnosis,
-        scope=trace.about()["scope"],
+        scope=trace.describe_trace()["scope"],
         steps=steps,
-        facts=[*_facts(reports["info"]), *filter(None, [trace.about().get("left_out")])],
-        figures=_figures(reports["per-token"]) or _figures_of_trace(reports["info"]),
+        facts=[*_describe_capture(reports["info"]), *filter(None, [trace.describe_trace().get("left_out")])],
+        figures=_make_step_figures(reports["per-token"]) or _make_trace_figures(reports["info"]),
         reports=reports,
-        measured=_measured(trace, reports["headroom"]),
-        ranks=pictures,
+        ncu_answer=_read_ncu_findings(trace, reports["headroom"]),
+        ranks=rank_pictures,
     )
 
 
-def head(info: Report) -> tuple[list[str], list[Figure]]:
-    """What is known of a trace before any diagnosis: how it was captured, and the figures of the whole."""
-    return _facts(info), _figures_of_trace(info)
+def summarize_trace(info: Report) -> tuple[list[str], list[Figure]]:
+    """Return what is known about a trace before any diagnosis: how it was captured, and its overall figures."""
+    return _describe_capture(info), _make_trace_figures(info)
 
 
-def one_of(trace: Session, diagnosis: Diagnosis) -> Session:
-    """Give of several traces that of the rank which stands for all."""
+def select_rank(trace: Session, diagnosis: Diagnosis) -> Session:
+    """Return the trace of the rank that the diagnosis analyzes. A single trace is returned unchanged."""
     if len(trace.paths) == 1 or diagnosis.run is None:
         return trace
-    (found,) = trace.rows(f"SELECT trace FROM ranks WHERE rank = {diagnosis.run.rank}")
-    return trace.only(trace.paths[trace.labels.index(found.trace)])
+    (rank_row,) = trace.rows(f"SELECT trace FROM ranks WHERE rank = {diagnosis.run.rank}")
+    return trace.select_trace(trace.paths[trace.labels.index(rank_row.trace)])
 
 
-def sentences(text: str, most: int) -> str:
-    """The first `most` sentences of a text."""
-    return ". ".join(text.split(". ")[:most]).removesuffix(".") + "."
+def take_sentences(text: str, count: int) -> str:
+    """Return the first `count` sentences of a text."""
+    return ". ".join(text.split(". ")[:count]).removesuffix(".") + "."
 
 
-def _report(trace: Session, pack: Pack, options: dict[str, Any], known: Answer | None) -> Report:
-    if known is not None:
-        return Report(pack, known)
+def _answer_report(trace: Session, pack: Pack, options: dict[str, Any], existing_answer: Answer | None) -> Report:
+    if existing_answer is not None:
+        return Report(pack, existing_answer)
     try:
         return Report(pack, trace.answer(pack, **options))
     except InsightError as error:
-        # A report that needs more memory or time than it may have is no reason to have none at all.
-        return Report(pack, of_rows((), (), report=pack.name, title=pack.title, empty=error.message))
+        # One report can exceed its memory or time limit. The page still shows the others.
+        return Report(pack, build_answer((), (), report=pack.name, title=pack.title, empty=error.message))
 
 
-def _measured(trace: Session, headroom: Report) -> Answer | None:
+def _read_ncu_findings(trace: Session, headroom: Report) -> Answer | None:
     if trace.ncu is None:
         return None
-    found = ncu_findings(trace.ncu, headroom.answer.dicts())
-    return found if found.row_count else None
+    findings = judge_ncu_kernels(trace.ncu, headroom.answer.dicts())
+    return findings if findings.row_count else None
 
 
-def _facts(info: Report) -> list[str]:
-    """Where and how the trace was captured; never more of the environment than the report `info` says."""
+def _describe_capture(info: Report) -> list[str]:
+    """Return sentences on where and how the trace was captured.
+
+    They contain nothing about the environment that the report `info` does not show.
+    """
     rows = info.answer.dicts()
     gpus = [row["detail"] for row in rows if row["metric"] == "gpu_busy_pct"]
     capture = {row["metric"]: row for row in rows if row["section"] == "capture"}
-    facts = gpus[:_GPUS] + ([f"and {len(gpus) - _GPUS} more GPUs"] if len(gpus) > _GPUS else [])
+    facts = gpus[:_MAX_GPUS] + ([f"and {len(gpus) - _MAX_GPUS} more GPUs"] if len(gpus) > _MAX_GPUS else [])
     if "command" in capture:
         facts.append(f"command: {capture['command']['detail']}")
     if "capture_ns" in capture:
@@ -208,47 +215,47 @@ def _facts(info: Report) -> list[str]:
     return [printable(fact) for fact in facts if fact]
 
 
-def _figures(per_token: Report) -> list[Figure]:
+def _make_step_figures(per_token: Report) -> list[Figure]:
     if per_token.is_empty:
         return []
     rows = {row["metric"]: row for row in per_token.answer.dicts()}
 
-    def each(metric: str) -> str:
+    def format_per_step(metric: str) -> str:
         return value(metric, rows[metric]["per_token"]) if metric in rows else "-"
 
-    def share(metric: str) -> str:
+    def format_share(metric: str) -> str:
         return value("share_pct", rows[metric]["wall_pct"]) if metric in rows else "-"
 
     return [
-        Figure(each("wall_ns"), "wall per step", f"{each('tokens_per_s')} per second"),
-        Figure(share("gpu_busy_ns"), "GPU busy", each("gpu_busy_ns")),
-        Figure(share("gpu_idle_ns"), "GPU idle", each("gpu_idle_ns")),
-        Figure(each("kernels"), "kernels per step", f"{each('kernel_avg_ns')} on average"),
-        Figure(each("launch_calls"), "launch calls per step", each("api_launch_ns")),
-        Figure(each("sync_points"), "waits per step", each("api_sync_ns")),
+        Figure(format_per_step("wall_ns"), "wall per step", f"{format_per_step('tokens_per_s')} per second"),
+        Figure(format_share("gpu_busy_ns"), "GPU busy", format_per_step("gpu_busy_ns")),
+        Figure(format_share("gpu_idle_ns"), "GPU idle", format_per_step("gpu_idle_ns")),
+        Figure(format_per_step("kernels"), "kernels per step", f"{format_per_step('kernel_avg_ns')} on average"),
+        Figure(format_per_step("launch_calls"), "launch calls per step", format_per_step("api_launch_ns")),
+        Figure(format_per_step("sync_points"), "waits per step", format_per_step("api_sync_ns")),
     ]
 
 
-def _figures_of_trace(info: Report) -> list[Figure]:
-    known = {row["metric"]: row["value"] for row in info.answer.dicts() if row["value"] is not None}
-    wanted = (("wall_ns", "wall"), ("gpu_busy_pct", "GPU busy"), ("kernels", "kernels"), ("api_calls", "CUDA calls"))
-    return [Figure(value(metric, known[metric]), label) for metric, label in wanted if metric in known]
+def _make_trace_figures(info: Report) -> list[Figure]:
+    metrics = {row["metric"]: row["value"] for row in info.answer.dicts() if row["value"] is not None}
+    figures = (("wall_ns", "wall"), ("gpu_busy_pct", "GPU busy"), ("kernels", "kernels"), ("api_calls", "CUDA calls"))
+    return [Figure(value(metric, metrics[metric]), label) for metric, label in figures if metric in metrics]
 
 
-def ncu_findings(store: Path, headroom: list[dict[str, Any]]) -> Answer:
-    """Judge the kernels of a file that `ncu import` wrote; `headroom` are the rows of the report of that name."""
+def judge_ncu_kernels(store: Path, headroom: list[dict[str, Any]]) -> Answer:
+    """List the findings about the kernels of a file that `ncu import` wrote. `headroom`: the rows of that report."""
     from nsys_insight.ncu.data import NcuData
     from nsys_insight.ncu.report import Context, build
 
-    with NcuData(store) as measured:
-        rows = [_ncu_row(one) for one in build(measured, store.name, Context(headroom)).priorities]
-    return of_rows(NCU_COLUMNS, rows, report="ncu report", title="What the Nsight Compute metrics show")
+    with NcuData(store) as ncu_data:
+        rows = [_make_ncu_row(priority) for priority in build(ncu_data, store.name, Context(headroom)).priorities]
+    return build_answer(NCU_COLUMNS, rows, report="ncu report", title="What the Nsight Compute metrics show")
 
 
-def _ncu_row(one: Priority) -> tuple[Any, ...]:
-    finding = one.finding
-    evidence = ", ".join(f"{label(column)} {value(column, given)}" for column, given in finding.evidence.items())
+def _make_ncu_row(priority: Priority) -> tuple[Any, ...]:
+    finding = priority.finding
+    evidence = ", ".join(f"{label(metric)} {value(metric, number)}" for metric, number in finding.evidence.items())
     return (
-        finding.title, one.kernel.row["kernel"], finding.severity, one.saving_ns, one.saving_pct,
-        evidence, finding.action, one.basis,
+        finding.title, priority.kernel.row["kernel"], finding.severity, priority.saving_ns, priority.saving_pct,
+        evidence, finding.action, priority.basis,
     )  # fmt: skip

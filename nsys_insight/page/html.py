@@ -1,4 +1,4 @@
-"""The report as one HTML page that needs nothing else: style, script and pictures are in it."""
+"""The report as one self-contained HTML page: it includes its style, script and pictures."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.page import pictures, queries, styles
-from nsys_insight.page.content import NCU_READING, sentences
-from nsys_insight.page.tables import table
+from nsys_insight.page.content import NCU_READING, take_sentences
+from nsys_insight.page.tables import build_table
 from nsys_insight.text.cells import printable
 from nsys_insight.version import __version__
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from nsys_insight.page.timeline import Timeline
     from nsys_insight.session.session import Session
 
-# Rows of a table; the command below it gives all.
-ROWS = 100
-_PAGE = Path(__file__).parent / "templates"
+# Rows of a table. The command below the table prints all rows.
+MAX_ROWS = 100
+_TEMPLATES = Path(__file__).parent / "templates"
 _STYLES = ("page", "timeline")
-# In the order in which they use each other.
+# In order of dependency: each script uses only those before it.
 _SCRIPTS = (
     "start", "quantities", "tables", "tips", "timeline", "gestures", "walk", "search", "overview", "perfetto",
     "timelines", "drawer", "widen", "copy", "folding",
@@ -40,111 +40,111 @@ _SCRIPTS = (
 
 @dataclass(frozen=True)
 class Drawings:
-    """The pictures that ask the trace themselves: timeline, layer, CPU work, NVTX ranges, cards of kernels.
+    """The pictures with queries of their own: timeline, layer, CPU work, NVTX ranges, cards of kernels.
 
-    They are None where there is nothing to draw.
+    A picture without data is `None`.
     """
 
-    line: Timeline | None = None
+    timeline: Timeline | None = None
     layer: Layer | None = None
     flame: Flame | None = None
     icicle: Flame | None = None
     cards: dict[int, Card] = field(default_factory=dict)
 
-    def data(self, command: str) -> dict[str, Any]:
-        """What the page's script draws: timelines, and the cards, to which events lead by their places.
+    def collect_script_data(self, command: str) -> dict[str, Any]:
+        """Return the data of the page's script: timelines and cards. Each kernel of a timeline has its card's index.
 
         Args:
-            command: What to type for a page of a piece of the run.
+            command: The command for a page of one window of the run.
         """
-        places = {name: place for place, name in enumerate(self.cards)}
-        lines = []
-        if self.line:
-            leads = [places.get(name, -1) for name in self.line.kernels]
-            lines.append(self.line.data | {"command": command, "cards": leads})
-        return {"lines": lines, "cards": [_without_key(card) for card in self.cards.values()]}
+        card_indexes = {name_id: index for index, name_id in enumerate(self.cards)}
+        timelines = []
+        if self.timeline:
+            kernel_cards = [card_indexes.get(name_id, -1) for name_id in self.timeline.kernels]
+            timelines.append(self.timeline.data | {"command": command, "cards": kernel_cards})
+        return {"lines": timelines, "cards": [_omit_key(card) for card in self.cards.values()]}
 
 
-def first_queries() -> list[str]:
-    """The queries that the drawings begin with, whatever is in the trace."""
-    from nsys_insight.page.cards import MOST
-    from nsys_insight.page.flame import RANGES
+def list_first_queries() -> list[str]:
+    """Return the first queries of the drawings. They do not depend on the trace."""
+    from nsys_insight.page.cards import MAX_CARDS
+    from nsys_insight.page.flame import RANGE_LIMITS
     from nsys_insight.page.timeline import BUCKETS
 
-    return queries.bound({
+    return queries.bind_queries({
         "step": {},
         "run": {},
         "run_steps": {},
-        "run_busy": {"pieces": BUCKETS},
+        "run_busy": {"bucket_count": BUCKETS},
         "layer_candidates": {},
-        "nested_ranges": RANGES,
-        "card_kernels": {"most": MOST},
+        "nested_ranges": RANGE_LIMITS,
+        "card_kernels": {"max_rows": MAX_CARDS},
         "card_chains": {},
     })  # fmt: skip
 
 
 def draw(trace: Session, steps: StepOptions, content: Content) -> Drawings:
-    """Draw them for one trace, with what its reports answered."""
-    from nsys_insight.packs.library import built_in
-    from nsys_insight.page.cards import cards
-    from nsys_insight.page.flame import flame, icicle
-    from nsys_insight.page.layer import layer
-    from nsys_insight.page.timeline import GAPS, timeline
+    """Draw all pictures of one trace. Some use the answers of its reports."""
+    from nsys_insight.packs.library import built_in_packs
+    from nsys_insight.page.cards import make_cards
+    from nsys_insight.page.flame import draw_flame, draw_icicle
+    from nsys_insight.page.layer import draw_layer
+    from nsys_insight.page.timeline import MAX_GAPS, build_timeline
 
-    work = built_in()["cpu-work"]
+    work = built_in_packs()["cpu-work"]
     by_stack = {"group_by": "stack"}
     is_sampled = not content.reports["cpu-work"].is_empty
-    trace.ahead([(work, by_stack)] if is_sampled else [], first_queries(), steps)
+    trace.prefetch([(work, by_stack)] if is_sampled else [], list_first_queries(), steps)
     answers = {name: entry.answer for name, entry in content.reports.items() if not entry.is_empty}
-    line = timeline(trace, steps, answers["gaps"].dicts(GAPS) if "gaps" in answers else ())
+    line = build_timeline(trace, steps, answers["gaps"].dicts(MAX_GAPS) if "gaps" in answers else ())
     return Drawings(
         line,
-        layer(trace, steps),
-        flame(trace.answer(work, steps=steps, **by_stack)) if is_sampled else None,
-        icicle(trace, steps),
-        cards(trace, steps, line.first, answers) if line else {},
+        draw_layer(trace, steps),
+        draw_flame(trace.answer(work, steps=steps, **by_stack)) if is_sampled else None,
+        draw_icicle(trace, steps),
+        make_cards(trace, steps, line.first, answers) if line else {},
     )
 
 
-def page(content: Content, drawings: Drawings, limit: int | None = ROWS) -> str:
-    """Write the page, with at most `limit` rows in a table, or all."""
+def render_page(content: Content, drawings: Drawings, limit: int | None = MAX_ROWS) -> str:
+    """Write the page, with at most `limit` rows in a table. None means all rows."""
     from markupsafe import Markup
 
     reports = content.reports
     answers = {name: entry.answer for name, entry in reports.items() if not entry.is_empty}
-    return rendered(
+    return fill_template(
         "page.html.j2",
-        drawings.data(content.piece),
+        drawings.collect_script_data(content.window_command),
         content=content,
         file=printable(content.file),
-        diagnosis=diagnosis_parts(content.diagnosis, content),
+        diagnosis=describe_diagnosis(content.diagnosis, content),
         drawings=drawings,
-        cards={card["key"]: place for place, card in enumerate(drawings.cards.values())},
-        budget=pictures.budget(answers["classify"]) if "classify" in answers else [],
-        idle=pictures.idle(answers["idle"]) if "idle" in answers else [],
-        top=pictures.top(answers["top"]) if "top" in answers else [],
-        pace=pictures.pace(answers["steps"]) if "steps" in answers else None,
-        roofline=Markup(_roofline(answers["roofline"])) if "roofline" in answers else "",  # noqa: S704 - it escapes its texts itself
-        ncu=_measured(content, limit),
+        cards={card["key"]: index for index, card in enumerate(drawings.cards.values())},
+        budget=pictures.draw_budget(answers["classify"]) if "classify" in answers else [],
+        idle=pictures.draw_idle(answers["idle"]) if "idle" in answers else [],
+        top=pictures.draw_top(answers["top"]) if "top" in answers else [],
+        pace=pictures.draw_pace(answers["steps"]) if "steps" in answers else None,
+        roofline=Markup(_draw_roofline(answers["roofline"])) if "roofline" in answers else "",  # noqa: S704 - it escapes its texts itself
+        ncu=_describe_ncu(content, limit),
         topics=[
             {
                 **topic._asdict(),
-                "reports": [_report(entry, limit) for entry in found if not entry.is_empty],
-                "empty": [entry for entry in found if entry.is_empty],
+                "reports": [_describe_report(entry, limit) for entry in entries if not entry.is_empty],
+                "empty": [entry for entry in entries if entry.is_empty],
             }
-            for topic, found in content.topics.items()
+            for topic, entries in content.topics.items()
         ],
     )
 
 
-def rendered(template: str, data: dict[str, Any], **values: Any) -> str:
-    """Fill in a page's template; `data` is what its script reads."""
+def fill_template(template: str, data: dict[str, Any], **values: Any) -> str:
+    """Fill in a page's template. `data` is the input of its script."""
     from markupsafe import Markup
 
-    style = "\n".join(_read(f"{name}.css") for name in _STYLES)
-    script = "\n".join(_read(f"script/{name}.js") for name in _SCRIPTS)
+    style = "\n".join(_read_template(f"{name}.css") for name in _STYLES)
+    script = "\n".join(_read_template(f"script/{name}.js") for name in _SCRIPTS)
     return (
-        environment()
+        make_environment()
         .get_template(template)
         .render(
             version=__version__,
@@ -153,18 +153,18 @@ def rendered(template: str, data: dict[str, Any], **values: Any) -> str:
             style_hash=_hash(style),
             script_hash=_hash(script),
             legend=styles.LEGEND,
-            data=Markup(_json(data)),  # noqa: S704 - what could end the element is escaped
+            data=Markup(_encode_json(data)),  # noqa: S704 - what could end the element is escaped
             **values,
         )
     )
 
 
-def environment() -> Environment:
-    """Make what fills in the templates; whatever is put into them is escaped."""
+def make_environment() -> Environment:
+    """Return the template environment. It escapes all values."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
-        loader=FileSystemLoader(_PAGE),
+        loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -172,74 +172,78 @@ def environment() -> Environment:
     )
 
 
-def diagnosis_parts(found: Diagnosis, content: Content | None = None) -> dict[str, Any]:
-    """Give the parts of a diagnosis, with links to the reports of a page that it is on."""
+def describe_diagnosis(diagnosis: Diagnosis, content: Content | None = None) -> dict[str, Any]:
+    """Return the values of the diagnosis template, with links to the page's reports if it is on a page."""
     from nsys_insight.diagnose import text as diagnosis_text
 
     return {
-        "verdict": found.verdict,
-        "lines": [printable(line) for line in diagnosis_text.costs(found)],
-        "standing": printable(diagnosis_text.status_sentence(found)),
+        "verdict": diagnosis.verdict,
+        "lines": [printable(line) for line in diagnosis_text.describe_costs(diagnosis)],
+        "status": printable(diagnosis_text.describe_status(diagnosis)),
         "findings": [
             {
-                **_printable(finding),
-                "also": [_printable(one) for one in finding.also],
-                "gain": diagnosis_text.gain(finding, found.per),
-                "link": _link(finding.command, content) if content else "",
+                **_make_printable(finding),
+                "also": [_make_printable(also) for also in finding.also],
+                "saving": diagnosis_text.describe_saving(finding, diagnosis.unit),
+                "link": _find_link(finding.command, content) if content else "",
             }
-            for finding in found.findings
+            for finding in diagnosis.findings
         ],
-        "unjudged": found.unjudged,
+        "unassessed": diagnosis.unassessed,
     }
 
 
-def _printable(finding: Finding) -> dict[str, Any]:
-    return {name: printable(given) if isinstance(given, str) else given for name, given in vars(finding).items()}
+def _make_printable(finding: Finding) -> dict[str, Any]:
+    return {name: printable(field) if isinstance(field, str) else field for name, field in vars(finding).items()}
 
 
-def _measured(content: Content, limit: int | None) -> dict[str, Any] | None:
-    if content.measured is None:
+def _describe_ncu(content: Content, limit: int | None) -> dict[str, Any] | None:
+    if content.ncu_answer is None:
         return None
-    return {"table": table(content.measured, limit), "reading": NCU_READING, "command": "nsys-insight ncu report"}
+    return {
+        "table": build_table(content.ncu_answer, limit),
+        "reading": NCU_READING,
+        "command": "nsys-insight ncu report",
+    }
 
 
-def _link(command: str, content: Content) -> str:
-    """The report that a command is about, if it is in the page with something to show."""
+def _find_link(command: str, content: Content) -> str:
+    """Return the report of a command, or "" if the page does not show it."""
     report = command.split()[1]
     return report if report in content.reports and not content.reports[report].is_empty else ""
 
 
-def _report(entry: Report, limit: int | None) -> dict[str, Any]:
+def _describe_report(entry: Report, limit: int | None) -> dict[str, Any]:
     return {
         "pack": entry.pack,
-        "reading": sentences(entry.pack.reading, 2),
+        "reading": take_sentences(entry.pack.reading, 2),
         "notes": [printable(note) for note in entry.answer.notes],
-        "table": table(entry.answer, limit),
+        "table": build_table(entry.answer, limit),
     }
 
 
-def _roofline(answer: Any) -> str:
-    from nsys_insight.render.roofline import points, svg
+def _draw_roofline(answer: Any) -> str:
+    from nsys_insight.render.roofline import draw_svg, read_points
 
-    found = points(answer, 12)
-    return svg(found) if found else ""
-
-
-def _read(name: str) -> str:
-    return (_PAGE / name).read_text(encoding="utf-8")
+    kernel_points = read_points(answer, 12)
+    return draw_svg(kernel_points) if kernel_points else ""
 
 
-def _json(data: dict[str, Any]) -> str:
-    """Write what the script reads, so that nothing in it ends its element."""
+def _read_template(name: str) -> str:
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _encode_json(data: dict[str, Any]) -> str:
+    """Encode the script's data. No text in it can close the script element."""
     from jinja2.utils import htmlsafe_json_dumps
 
     return str(htmlsafe_json_dumps(data, separators=(",", ":"), ensure_ascii=False))
 
 
 def _hash(text: str) -> str:
-    """What the page's security policy knows a style or script by, so that no other one runs."""
+    """Return the hash that the page's security policy uses to allow only this style or script."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _without_key(card: Card) -> Card:
-    return {part: given for part, given in card.items() if part != "key"}
+def _omit_key(card: Card) -> Card:
+    return {name: entry for name, entry in card.items() if name != "key"}

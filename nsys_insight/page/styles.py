@@ -1,21 +1,21 @@
-"""The styles of what pictures show, one word each, to which page.css gives a color; and the texts of the legend.
+"""The styles of the pictures, one word each, and the texts of the legend. page.css gives each style a color.
 
-Work of the GPU has cool colors, causes of idle time warm ones. They can be distinguished without red and green, and
-every picture says the same in words.
+GPU work has cool colors, causes of idle time have warm ones. They can be distinguished without red and green, and
+every picture shows the same information in words.
 """
 
 from __future__ import annotations
 
-_FAMILIES = {
+_STYLE_OF_FAMILY = {
     "gemm": "gemm", "attention": "attention", "comm": "comm", "copy": "copy", "memset": "copy", "graph": "graph",
     "norm": "reduce", "softmax": "reduce", "reduction": "reduce", "sort/topk": "reduce",
     "copy/cast": "move", "gather/scatter": "move", "embedding": "move", "memory": "move",
 }  # fmt: skip
-_CALLS = {
+_STYLE_OF_CALL_GROUP = {
     "launch": "launch", "graph launch": "launch", "sync": "blocked", "copy": "copy", "memset": "copy",
     "alloc": "allocation", "free": "allocation",
 }  # fmt: skip
-_PARTS = {"launch": "starved", "sync": "blocked", "gpu": "gemm", "communication": "comm"}
+_STYLE_OF_BUDGET_ROW = {"launch": "starved", "sync": "blocked", "gpu": "gemm", "communication": "comm"}
 
 LEGEND = {
     "gemm": "matrix product",
@@ -40,16 +40,16 @@ LEGEND = {
 }
 
 
-def of_work(family: str) -> str:
-    """The style of what runs on a GPU, by a kernel's family or the kind of another operation."""
-    return _FAMILIES.get(family, "kernel")
+def style_work(family: str) -> str:
+    """Return the style of GPU work, by a kernel's family or the kind of another operation."""
+    return _STYLE_OF_FAMILY.get(family, "kernel")
 
 
-def of_call(group: str) -> str:
-    """The style of a CUDA call, by its group."""
-    return _CALLS.get(group, "call")
+def style_call(group: str) -> str:
+    """Return the style of a CUDA call, by its group."""
+    return _STYLE_OF_CALL_GROUP.get(group, "call")
 
 
-def of_part(part: str) -> str:
-    """The style of a part of the wall: a cause of idle time, or a part of the budget."""
-    return _PARTS.get(part, part)
+def style_budget_row(cause: str) -> str:
+    """Return the style of a part of the wall time: a cause of idle time, or a row of the budget."""
+    return _STYLE_OF_BUDGET_ROW.get(cause, cause)

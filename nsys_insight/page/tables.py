@@ -1,47 +1,47 @@
-"""An answer as the cells of an HTML table: what is shown, what it is sorted by, and long names folded."""
+"""An answer as the cells of an HTML table: texts, sort keys, and long names folded."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nsys_insight.render.fields import fields_of
-from nsys_insight.render.json_ import plain
+from nsys_insight.render.fields import build_fields
+from nsys_insight.render.json_ import make_plain
 from nsys_insight.text.cells import printable
 from nsys_insight.text.kernel_names import fit_all
 
 if TYPE_CHECKING:
     from nsys_insight.session.answer import Answer
 
-# Characters of a name that are shown before it is unfolded, and that are kept at all.
-_FOLDED, _KEPT = 48, 1_000
+# Characters of a name while it is folded, and when it is unfolded.
+_SHORT_LENGTH, _FULL_LENGTH = 48, 1_000
 # Characters of a text that stay on one line.
-_LINE = 48
+_LINE_LENGTH = 48
 
 
 @dataclass(frozen=True)
 class Heading:
-    """A column: its label and unit, what it means, and how its cells stand."""
+    """A column: its label and unit, what it means, and how its cells are aligned."""
 
     label: str
     unit: str
     meaning: str
-    right: bool
-    detail: bool
+    is_right_aligned: bool
+    is_detail: bool
     name: str
 
 
 class Cell(NamedTuple):
-    """What is shown: right, or long where it may take several lines, and whether it is a detail.
+    """A cell: its text, its style (right-aligned, or long if it may take several lines), and whether it is a detail.
 
-    `raw` is what a number is sorted by, `whole` the name that is folded, `share` the length of a bar behind it in %.
+    `raw` is the sort key of a number, `full_name` the name to unfold, `share` the length of the bar behind it in %.
     """
 
     text: str
     style: str
-    detail: bool
+    is_detail: bool
     raw: str | None = None
-    whole: str = ""
+    full_name: str = ""
     share: float | None = None
 
 
@@ -54,48 +54,55 @@ class Table:
     row_count: int
 
 
-def table(answer: Answer, limit: int | None) -> Table:
-    """Make the table of the first `limit` rows, or of all."""
+def build_table(answer: Answer, limit: int | None) -> Table:
+    """Return the table of the first `limit` rows. None means all rows."""
     rows = answer.rows(limit)
-    fields = fields_of(answer, rows, full_names=False)
+    fields = build_fields(answer, rows, full_names=False)
     headings = [
-        Heading(field.label, field.unit, column.description, field.right, field.detail, column.name)
+        Heading(field.label, field.unit, column.description, field.is_right_aligned, field.is_detail, column.name)
         for field, column in zip(fields, answer.columns, strict=True)
     ]
-    barred = next((heading.name for heading in headings if heading.name.endswith("_pct") and not heading.detail), None)
+    bar_column = next(
+        (heading.name for heading in headings if heading.name.endswith("_pct") and not heading.is_detail), None
+    )
     columns = []
     for field, heading, values in zip(fields, headings, zip(*rows, strict=True), strict=True) if rows else ():
         if field.kind == "name":
-            short = fit_all(set(field.cells), _FOLDED)
-            columns.append([_name(heading, short[text], raw) for text, raw in zip(field.cells, values, strict=True)])
-        elif field.right:
-            shares = [_share(raw) if heading.name == barred else None for raw in values]
+            short_names = fit_all(set(field.cells), _SHORT_LENGTH)
             columns.append(
                 [
-                    Cell(text, _style(heading, text), heading.detail, _number(raw), share=share)
+                    _make_name_cell(heading, short_names[text], raw)
+                    for text, raw in zip(field.cells, values, strict=True)
+                ]
+            )
+        elif field.is_right_aligned:
+            shares = [_read_share(raw) if heading.name == bar_column else None for raw in values]
+            columns.append(
+                [
+                    Cell(text, _pick_style(heading, text), heading.is_detail, _format_number(raw), share=share)
                     for text, raw, share in zip(field.cells, values, shares, strict=True)
                 ]
             )
         else:
-            columns.append([Cell(text, _style(heading, text), heading.detail) for text in field.cells])
+            columns.append([Cell(text, _pick_style(heading, text), heading.is_detail) for text in field.cells])
     return Table(headings, [list(row) for row in zip(*columns, strict=True)], answer.row_count)
 
 
-def _style(heading: Heading, text: str) -> str:
-    return "right" if heading.right else "long" if len(text) > _LINE else ""
+def _pick_style(heading: Heading, text: str) -> str:
+    return "right" if heading.is_right_aligned else "long" if len(text) > _LINE_LENGTH else ""
 
 
-def _name(heading: Heading, short: str, raw: Any) -> Cell:
-    whole = "" if raw is None else printable(str(raw))
-    kept = whole[:_KEPT] + ("…" if len(whole) > _KEPT else "") if whole not in (short, "") else ""
-    return Cell(short, _style(heading, short), heading.detail, whole=kept)
+def _make_name_cell(heading: Heading, short: str, raw: Any) -> Cell:
+    name = "" if raw is None else printable(str(raw))
+    full_name = name[:_FULL_LENGTH] + ("…" if len(name) > _FULL_LENGTH else "") if name not in (short, "") else ""
+    return Cell(short, _pick_style(heading, short), heading.is_detail, full_name=full_name)
 
 
-def _number(raw: Any) -> str:
-    given = plain(raw)
-    return "" if given is None else f"{given:.9g}" if isinstance(given, float) else str(given)
+def _format_number(raw: Any) -> str:
+    number = make_plain(raw)
+    return "" if number is None else f"{number:.9g}" if isinstance(number, float) else str(number)
 
 
-def _share(raw: Any) -> float | None:
-    given = plain(raw)
-    return None if given is None else min(max(float(given), 0.0), 100.0)
+def _read_share(raw: Any) -> float | None:
+    number = make_plain(raw)
+    return None if number is None else min(max(float(number), 0.0), 100.0)

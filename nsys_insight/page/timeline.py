@@ -1,4 +1,4 @@
-"""The timeline: of a run as numbers that the page's script draws, of one window as a still picture for notebooks."""
+"""The timeline: a run as numbers for the page's script, and one window as a still picture for notebooks."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.page.pictures import Bar
 from nsys_insight.page.queries import ask
-from nsys_insight.page.tracks import Event, Most, Track, View, read
-from nsys_insight.page.windows import EVENTS, Window, event_windows, first_window
+from nsys_insight.page.tracks import Event, Limits, Track, View, read_view
+from nsys_insight.page.windows import MAX_EVENTS, Window, choose_event_windows, choose_first_window
 from nsys_insight.text.cells import printable
 from nsys_insight.text.units import value
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.session import Session
 
-# The most that is drawn: of the run, and in a still picture, where no one could see more.
-MOST = Most(EVENTS, EVENTS, EVENTS, 6_000, 6)
-MOST_STILL = Most(2_000, 2_000, 2_000, 300, 3)
-# The most steps in the overview; of more, only every n-th of those that are like the others.
-STEPS = 1_500
-# Time buckets of the run, each with how busy the GPUs were.
+# Limits of the run's timeline, and of a still picture: more could not be distinguished there.
+LIMITS = Limits(MAX_EVENTS, MAX_EVENTS, MAX_EVENTS, 6_000, 6)
+STILL_LIMITS = Limits(2_000, 2_000, 2_000, 300, 3)
+# Steps in the overview. If there are more, it shows only every n-th of the typical steps.
+MAX_STEPS = 1_500
+# Time buckets of the run. Each has the busy share of the GPUs.
 BUCKETS = 300
-GAPS = 10
+MAX_GAPS = 10
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """What is drawn first (`step` is its number, if it is a step), the tracks, and the numbers to draw.
+    """A timeline: the window shown first (`step` is its number, if it is a step), the tracks, and the script's data.
 
-    `kernels` are the names' ids of the kernels that are in it.
+    `kernels` are the name ids of its kernels.
     """
 
     step: int | None
@@ -45,68 +45,68 @@ class Timeline:
 
 @dataclass(frozen=True)
 class Still:
-    """A window as a still picture: `step` is its number, if it is a step; `ticks` are places in % with their times."""
+    """A window as a still picture. `step` is its number, if it is a step. `ticks` are positions in % with times."""
 
     step: int | None
     window: Window
     view: View
     ticks: list[tuple[float, str]]
 
-    def bars(self, track: Track) -> list[Bar]:
-        """The events of a track, placed in the window."""
-        return [_bar(self.window, event) for event in track.events]
+    def draw_bars(self, track: Track) -> list[Bar]:
+        """Return the events of a track as bars in the window."""
+        return [_draw_bar(self.window, event) for event in track.events]
 
 
-def timeline(trace: Session, steps: StepOptions, gaps: Sequence[dict[str, Any]] = ()) -> Timeline | None:
-    """Gather a timeline that begins with a typical step, or where there are no steps with the whole.
+def build_timeline(trace: Session, steps: StepOptions, gaps: Sequence[dict[str, Any]] = ()) -> Timeline | None:
+    """Build a timeline that begins with a typical step, or with the full scope if there are no steps.
 
-    Returns None where nothing ran on a GPU.
+    Returns None if nothing ran on a GPU.
 
     Args:
         trace: The trace, in its scope.
         steps: How steps are found.
-        gaps: The longest gaps, as the report `gaps` says them.
+        gaps: The longest gaps: rows of the report `gaps`.
     """
-    found, whole = first_window(trace, steps), ask(trace, "run", steps)
-    if not whole or not found:
+    first_step, run_rows = choose_first_window(trace, steps), ask(trace, "run", steps)
+    if not run_rows or not first_step:
         return None
-    step, first = found
-    run = Window(min(whole[0].start_ns, first.start_ns), max(whole[0].end_ns, first.end_ns))
-    longest = [_Gap(gap["start_ns"], gap["end_ns"], gap["cause"] or "unknown") for gap in gaps[:GAPS]]
+    step, first = first_step
+    run = Window(min(run_rows[0].start_ns, first.start_ns), max(run_rows[0].end_ns, first.end_ns))
+    longest = [_Gap(gap["start_ns"], gap["end_ns"], gap["cause"] or "unknown") for gap in gaps[:MAX_GAPS]]
     rows = ask(trace, "run_steps", steps)
-    view = read(trace, steps, event_windows(trace, steps, run, first, rows, longest), MOST)
-    if first not in view.windows and len(view.windows) == 1 and view.cut:
+    view = read_view(trace, steps, choose_event_windows(trace, steps, run, first, rows, longest), LIMITS)
+    if first not in view.windows and len(view.windows) == 1 and view.omissions:
         first = Window(first.start_ns, min(first.end_ns, view.windows[0].end_ns))
-    data, kernels = _events(view, run)
-    listed = _steps(rows, run)
+    data, kernels = _encode_events(view, run)
+    listed_steps = _encode_steps(rows, run)
     data |= {
         "origin": run.start_ns,
         "ns": run.end_ns - run.start_ns,
         "first": first.relative_to(run),
         "windows": [window.relative_to(run) for window in view.windows],
-        "steps": listed,
+        "steps": listed_steps,
         "gaps": [[*Window(gap.start_ns, gap.end_ns).relative_to(run), gap.cause] for gap in longest],
-        "busy": _busy(ask(trace, "run_busy", steps, pieces=BUCKETS), run),
+        "busy": _encode_busy(ask(trace, "run_busy", steps, bucket_count=BUCKETS), run),
     }
-    if len(listed) < len(rows):
-        view = replace(view, cut=[*view.cut, f"{len(listed):,} of {len(rows):,} steps above"])
+    if len(listed_steps) < len(rows):
+        view = replace(view, omissions=[*view.omissions, f"{len(listed_steps):,} of {len(rows):,} steps above"])
     return Timeline(step, first, view, data, kernels)
 
 
-def still(trace: Session, steps: StepOptions, step: int | None = None) -> Still | None:
-    """Draw the step of this number, or a typical one, or where there are no steps the whole.
+def draw_still(trace: Session, steps: StepOptions, step: int | None = None) -> Still | None:
+    """Draw the step of this number, by default a typical one, or the full scope if there are no steps.
 
-    Returns None where nothing ran on a GPU.
+    Returns None if nothing ran on a GPU.
 
     Raises:
         UsageError: There is no step of this number.
     """
-    found = first_window(trace, steps, step)
-    if not found:
+    first_step = choose_first_window(trace, steps, step)
+    if not first_step:
         return None
-    view = read(trace, steps, [found.window], MOST_STILL)
+    view = read_view(trace, steps, [first_step.window], STILL_LIMITS)
     (window,) = view.windows
-    return Still(found.step, window, view, _ticks(window))
+    return Still(first_step.step, window, view, _place_ticks(window))
 
 
 @dataclass(frozen=True)
@@ -116,71 +116,78 @@ class _Gap:
     cause: str
 
 
-def _events(view: View, run: Window) -> tuple[dict[str, Any], list[int]]:
-    """Write events as numbers: when after the one before, how long, and which of the things they are.
+def _encode_events(view: View, run: Window) -> tuple[dict[str, Any], list[int]]:
+    """Encode events as numbers: the time since the event before, the duration, and the index of the description.
 
-    A thing is a style, a label, a further line, and the place of a kernel among `kernels`, or -1. Of idle time it is
-    the causes, each with what the host did; how long each was is in `parts`, where there are several.
+    Descriptions are `things` in the data: a style, a label, a further line, and the index of the kernel in `kernels`,
+    or -1. Idle time adds its causes, each with what the host did. If there are several, `parts` has their times.
     """
-    things: dict[tuple[Any, ...], int] = {}
+    descriptions: dict[tuple[Any, ...], int] = {}
     kernels: dict[int, int] = {}
     lanes = []
     for track, top in zip(view.tracks, view.tops, strict=False):
-        at, lasts, what, parts = [], [], [], {}
-        before = run.start_ns
-        for place, (start_ns, end_ns, style, label, more, name_id, made_of) in enumerate(track.events):
+        start_offsets, durations, description_indexes, cause_times = [], [], [], {}
+        previous_start_ns = run.start_ns
+        for index, (start_ns, end_ns, style, label, detail, name_id, causes) in enumerate(track.events):
             kernel = -1 if name_id is None else kernels.setdefault(name_id, len(kernels))
-            thing = (style, label, more, kernel, *[f"{cause}, {host}" for cause, host, _ in made_of])
-            at.append(start_ns - before)
-            lasts.append(end_ns - start_ns)
-            what.append(things.setdefault(thing, len(things)))
-            if len(made_of) > 1:
-                parts[place] = [idle_ns for *_, idle_ns in made_of]
-            before = start_ns
+            description = (style, label, detail, kernel, *[f"{cause}, {host}" for cause, host, _ in causes])
+            start_offsets.append(start_ns - previous_start_ns)
+            durations.append(end_ns - start_ns)
+            description_indexes.append(descriptions.setdefault(description, len(descriptions)))
+            if len(causes) > 1:
+                cause_times[index] = [idle_ns for *_, idle_ns in causes]
+            previous_start_ns = start_ns
         lanes.append(
             {
                 "name": track.name, "kind": track.kind, "top": top, "height": track.height,
-                "at": at, "lasts": lasts, "what": what, "parts": parts,
+                "at": start_offsets, "lasts": durations, "what": description_indexes, "parts": cause_times,
             }
         )  # fmt: skip
-    return {"things": [list(thing) for thing in things], "lanes": lanes}, list(kernels)
+    return {"things": [list(description) for description in descriptions], "lanes": lanes}, list(kernels)
 
 
-def _steps(rows: Sequence[Any], run: Window) -> list[list[Any]]:
-    """Give the steps as number, phase, begin, wall, busy time, and what differs where they are outliers."""
-    every = -(-len(rows) // STEPS)
-    kept = (row for at, row in enumerate(rows) if not at % every or row.is_outlier or row.phase != "steady")
+def _encode_steps(rows: Sequence[Any], run: Window) -> list[list[Any]]:
+    """Return each step as number, phase, start, wall time, busy time, and what differs if it is an outlier."""
+    stride = -(-len(rows) // MAX_STEPS)
+    listed_rows = (
+        row for index, row in enumerate(rows) if not index % stride or row.is_outlier or row.phase != "steady"
+    )
     return [
         [
             row.step, row.phase, row.start_ns - run.start_ns, row.duration_ns, row.gpu_busy_ns,
             printable(row.reason or "outlier") if row.is_outlier else "",
         ]
-        for row in kept
+        for row in listed_rows
     ]  # fmt: skip
 
 
-def _busy(rows: Sequence[Any], run: Window) -> dict[str, Any] | None:
-    """Say how busy the GPUs were, in % of each time bucket of the wall."""
+def _encode_busy(rows: Sequence[Any], run: Window) -> dict[str, Any] | None:
+    """Return how busy the GPUs were, in % of each time bucket."""
     if not rows:
         return None
     from_ns, to_ns = rows[0].start_ns, rows[0].end_ns
     return {"from": from_ns - run.start_ns, "each": to_ns - from_ns, "pct": [round(row.busy_pct) for row in rows]}
 
 
-def _bar(window: Window, event: Event) -> Bar:
-    """Place an event in a window; the tooltip has its length, when it began, and the causes of idle time."""
+def _draw_bar(window: Window, event: Event) -> Bar:
+    """Place an event in a window. The tooltip has its length, its start, and the causes of idle time."""
     is_inside = event.start_ns >= window.start_ns
-    when = f"at {value('a_ns', event.start_ns - window.start_ns)}" if is_inside else "begun before"
-    more = [event.more] * bool(event.more)
-    more += [f"{cause}, {host}: {value('a_ns', idle_ns)}" for cause, host, idle_ns in event.parts]
-    tip = "\n".join([event.label, f"{value('a_ns', event.end_ns - event.start_ns)}, {when}", *more])
-    return Bar(*window.placed(event.start_ns, event.end_ns), event.style, event.label, tip)
+    start_text = f"at {value('a_ns', event.start_ns - window.start_ns)}" if is_inside else "begun before"
+    details = [event.detail] * bool(event.detail)
+    details += [f"{cause}, {host}: {value('a_ns', idle_ns)}" for cause, host, idle_ns in event.causes]
+    tip = "\n".join([event.label, f"{value('a_ns', event.end_ns - event.start_ns)}, {start_text}", *details])
+    return Bar(*window.place_bar(event.start_ns, event.end_ns), event.style, event.label, tip)
 
 
-def _ticks(window: Window) -> list[tuple[float, str]]:
-    """Round times since the start of the window, four to nine of them; none at the end, where it would be cut off."""
+def _place_ticks(window: Window) -> list[tuple[float, str]]:
+    """Return four to nine round times since the start of the window. None is at the end: it would be cut off."""
     ns = window.end_ns - window.start_ns
-    rough = ns / 9
-    power = 10 ** math.floor(math.log10(max(rough, 1)))
-    apart = max(1, next(int(power * one) for one in (1, 2, 5, 10) if power * one >= rough or one == 10))
-    return [(100 * at / ns, value("a_ns", at) if at else "0") for at in range(0, int(0.96 * ns), apart)]
+    min_interval = ns / 9
+    power = 10 ** math.floor(math.log10(max(min_interval, 1)))
+    interval_ns = max(
+        1, next(int(power * factor) for factor in (1, 2, 5, 10) if power * factor >= min_interval or factor == 10)
+    )
+    return [
+        (100 * offset_ns / ns, value("a_ns", offset_ns) if offset_ns else "0")
+        for offset_ns in range(0, int(0.96 * ns), interval_ns)
+    ]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from nsys_insight import outputs
-from nsys_insight.errors import UsageError, cannot_write
+from nsys_insight.errors import UsageError, cannot_write_error
 
 if TYPE_CHECKING:
     from nsys_insight.session.answer import Answer
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 HUMAN_FORMATS = ("table", "markdown")
 FORMATS = (*HUMAN_FORMATS, "csv", "json", "jsonl", "parquet")
 
-_BY_SUFFIX = {
+_FORMAT_OF_SUFFIX = {
     ".txt": "table",
     ".md": "markdown",
     ".csv": "csv",
@@ -25,24 +25,24 @@ _BY_SUFFIX = {
 }
 
 
-def format_for(path: Path) -> str:
-    """Return the format that a file's suffix stands for.
+def choose_format(path: Path) -> str:
+    """Return the format of a file's suffix.
 
     Raises:
-        UsageError: if it stands for none.
+        UsageError: No format has this suffix.
     """
     try:
-        return _BY_SUFFIX[path.suffix.lower()]
+        return _FORMAT_OF_SUFFIX[path.suffix.lower()]
     except KeyError:
         raise UsageError(
             f"the suffix of '{path}' is not that of a format",
-            f"end the file's name in one of {' '.join(_BY_SUFFIX)}, or add --format {'|'.join(FORMATS)}",
+            f"end the file's name in one of {' '.join(_FORMAT_OF_SUFFIX)}, or add --format {'|'.join(FORMATS)}",
         ) from None
 
 
-def write(  # noqa: PLR0913 - the one entry to all formats; what follows the star is named by the caller
+def write(  # noqa: PLR0913 - the entry point of all formats, with keyword-only options
     answer: Answer,
-    to: TextIO | Path,
+    target: TextIO | Path,
     fmt: str,
     *,
     limit: int | None = None,
@@ -55,62 +55,62 @@ def write(  # noqa: PLR0913 - the one entry to all formats; what follows the sta
     """Write an answer to a text stream or a file.
 
     Args:
-        answer: What to write.
-        to: Where to; Parquet goes to the binary buffer below a stream.
+        answer: The answer to write.
+        target: The stream or file. Parquet is written to the binary buffer of a stream.
         fmt: One of `FORMATS`.
-        limit: Write only the first rows; the footer of a table or Markdown says how many there are.
-        width: Cells in a line of a table; None means as many as it takes, and then nothing is shortened.
+        limit: Write only the first rows. The footer of a table or Markdown has the total.
+        width: Cells in a line of a table. None means no limit, and then nothing is shortened.
         color: Whether a table may contain ANSI escapes.
-        full_names: Show names in a table or Markdown exactly as the trace has them, however long.
-        wide: Hide no column of a table; a row that does not fit takes several lines.
-        csv_safe: Put an apostrophe before what a spreadsheet would take for a formula in CSV.
+        full_names: Show names in a table or Markdown exactly as the trace has them, at any length.
+        wide: Hide no column of a table. A row that does not fit takes several lines.
+        csv_safe: In CSV, put an apostrophe before texts that a spreadsheet would read as a formula.
 
     Raises:
-        UsageError: if the file cannot be written, or Parquet would go to a terminal.
+        UsageError: The file cannot be written, or Parquet would go to a terminal.
     """
     try:
-        if isinstance(to, Path):
-            with outputs.whole(to) as made:
+        if isinstance(target, Path):
+            with outputs.open_output(target) as temporary_file:
                 if fmt == "parquet":
-                    answer.write_parquet(made, limit)
+                    answer.write_parquet(temporary_file, limit)
                     return
-                # Line ends are the formats' own affair, not the platform's.
-                with made.open("w", encoding="utf-8", newline="") as stream:
+                # The formats write their own line ends, on every platform.
+                with temporary_file.open("w", encoding="utf-8", newline="") as stream:
                     write(
                         answer, stream, fmt,
                         limit=limit, width=width, color=color, full_names=full_names, wide=wide, csv_safe=csv_safe,
                     )  # fmt: skip
         elif fmt == "parquet":
-            _write_parquet(answer, to, limit)
+            _write_parquet(answer, target, limit)
         elif fmt == "table":
             from nsys_insight.render import table
 
-            table.write(table.lines(answer, limit, width, full_names=full_names, wide=wide), to, color=color)
+            table.write(table.build_lines(answer, limit, width, full_names=full_names, wide=wide), target, color=color)
         elif fmt == "markdown":
             from nsys_insight.render import markdown
 
-            markdown.write(answer, to, limit, full_names=full_names)
+            markdown.write(answer, target, limit, full_names=full_names)
         elif fmt == "csv":
             from nsys_insight.render import csv_
 
-            csv_.write(answer, to, limit, safe=csv_safe)
+            csv_.write(answer, target, limit, is_safe=csv_safe)
         else:
             from nsys_insight.render import json_
 
-            {"json": json_.write, "jsonl": json_.write_lines}[fmt](answer, to, limit)
+            {"json": json_.write, "jsonl": json_.write_lines}[fmt](answer, target, limit)
     except OSError as error:
-        if not isinstance(to, Path):
+        if not isinstance(target, Path):
             raise
-        raise cannot_write(to, error) from None
+        raise cannot_write_error(target, error) from None
 
 
-def _write_parquet(answer: Answer, to: TextIO, limit: int | None) -> None:
-    """Write the bytes of a Parquet file, which DuckDB makes in constant memory, to a stream that is no terminal.
+def _write_parquet(answer: Answer, target: TextIO, limit: int | None) -> None:
+    """Write a Parquet file to a stream. DuckDB writes it to a temporary file in constant memory.
 
     Raises:
-        UsageError: if the stream is a terminal.
+        UsageError: The stream is a terminal.
     """
-    if to.isatty():
+    if target.isatty():
         raise UsageError("Parquet is binary and cannot be shown in a terminal", "add -o answer.parquet")
     import shutil
     import tempfile
@@ -119,4 +119,4 @@ def _write_parquet(answer: Answer, to: TextIO, limit: int | None) -> None:
         path = Path(folder) / "answer.parquet"
         answer.write_parquet(path, limit)
         with path.open("rb") as file:
-            shutil.copyfileobj(file, to.buffer)
+            shutil.copyfileobj(file, target.buffer)

@@ -1,4 +1,4 @@
-"""CSV: a header and raw values; NULL is an empty field. A spreadsheet takes some texts for formulas: see `write`."""
+"""CSV: a header and raw values. NULL is an empty field. Spreadsheets read some texts as formulas: see `write`."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, TextIO
 
-from nsys_insight.render.json_ import plain
+from nsys_insight.render.json_ import make_plain
 
 if TYPE_CHECKING:
     from nsys_insight.session.answer import Answer
 
 
-_AS_THEY_ARE = frozenset({"BIGINT", "INTEGER", "VARCHAR"})
-# How texts begin that spreadsheets take for formulas; some do so for wide characters too, and behind spaces.
-_FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
+_UNCHANGED_TYPES = frozenset({"BIGINT", "INTEGER", "VARCHAR"})
+# The start of texts that spreadsheets read as formulas. Some accept wide characters and leading spaces too.
+_FORMULA_START = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
 
 
 class _UnixLines:
-    """Give each line a plain line feed, after the csv module has written it with a carriage return.
+    """Replace the carriage return and line feed that the csv module writes at the end of a line by a line feed.
 
-    The csv module quotes a value for the line ends that it writes itself: told to end lines in a line feed
-    alone it leaves a carriage return in a value bare, and readers take that for the end of the row.
+    The csv module quotes values that contain its own line end. With a line feed as line end, it would not quote a
+    carriage return in a value, and readers would take that for the end of the row.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -32,32 +32,35 @@ class _UnixLines:
         self._stream.write(line.removesuffix("\r\n") + "\n")
 
 
-def write(answer: Answer, stream: TextIO, limit: int | None, *, safe: bool = False) -> None:
-    """Write a line for each row, fetching the rows in pieces.
+def write(answer: Answer, stream: TextIO, limit: int | None, *, is_safe: bool = False) -> None:
+    """Write a line for each row. Rows are fetched in batches.
 
-    With `safe`, an apostrophe stands before each text that a spreadsheet would take for a formula.
+    With `is_safe`, put an apostrophe before each text that a spreadsheet would read as a formula.
     """
     writer = csv.writer(_UnixLines(stream), lineterminator="\r\n")
-    writer.writerow(_no_formula(column.name) if safe else column.name for column in answer.columns)
-    # Most columns go as they are; to ask each cell what it is takes twice as long as to write it.
-    as_they_are = _AS_THEY_ARE - {"VARCHAR"} if safe else _AS_THEY_ARE
-    others = [place for place, column in enumerate(answer.columns) if column.type not in as_they_are]
+    writer.writerow(_escape_formula(column.name) if is_safe else column.name for column in answer.columns)
+    # Most columns are written unchanged. Checking the type of each cell would take twice as long as writing it.
+    unchanged_types = _UNCHANGED_TYPES - {"VARCHAR"} if is_safe else _UNCHANGED_TYPES
+    converted_indexes = [index for index, column in enumerate(answer.columns) if column.type not in unchanged_types]
     for batch in answer.batches(limit=limit):
-        writer.writerows(_converted(row, others, safe=safe) for row in batch) if others else writer.writerows(batch)
+        if converted_indexes:
+            writer.writerows(_convert_row(row, converted_indexes, is_safe=is_safe) for row in batch)
+        else:
+            writer.writerows(batch)
 
 
-def _converted(row: tuple[Any, ...], places: list[int], *, safe: bool) -> list[Any]:
+def _convert_row(row: tuple[Any, ...], indexes: list[int], *, is_safe: bool) -> list[Any]:
     cells = list(row)
-    for place in places:
-        cells[place] = _no_formula(_text(cells[place])) if safe else _text(cells[place])
+    for index in indexes:
+        cells[index] = _escape_formula(_convert_cell(cells[index])) if is_safe else _convert_cell(cells[index])
     return cells
 
 
-def _no_formula(cell: Any) -> Any:
-    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
+def _escape_formula(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and _FORMULA_START.match(cell) else cell
 
 
-def _text(value: Any) -> Any:
-    """Write containers and truth values as JSON does, so that one parser reads them wherever they come from."""
-    value = plain(value)
+def _convert_cell(value: Any) -> Any:
+    """Write containers and booleans as in JSON, so that one parser reads both formats."""
+    value = make_plain(value)
     return json.dumps(value) if isinstance(value, bool | list | dict) else value

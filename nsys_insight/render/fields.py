@@ -1,4 +1,4 @@
-"""What the formats for people share: columns as text, in one unit each, with readable names."""
+"""Columns as text for tables and Markdown: one unit per column, and readable names."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from nsys_insight.render.json_ import plain
+from nsys_insight.render.json_ import make_plain
 from nsys_insight.text import units
 from nsys_insight.text.cells import printable, width_of
-from nsys_insight.text.kernel_names import readable_all
+from nsys_insight.text.kernel_names import make_all_readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -24,153 +24,169 @@ _NAME = re.compile(r"(^|_)(name|kernel|function)$")
 
 @dataclass(frozen=True)
 class Field:
-    """One column as people read it.
+    """One column as text.
 
-    A "number" is in the field's unit, a "value" carries its own; both stand on the right. A "name" may be
-    shortened to fit unless it is to be `whole`; other "text" may only be wrapped. A `detail` is left out where a row
-    does not fit on one line, or nothing is known of it. A field with a `place` comes before those without. A share is
-    `of` something.
+    `kind`: a "number" is in the field's unit, a "value" has its own unit. Both are aligned on the right. A "name" may
+    be shortened to fit, unless `is_full_name`. A "text" may only be wrapped.
+    `is_detail`: hide the column if a row does not fit on one line, or if all its values are unknown.
+    `position`: fields with a position come before the others.
+    `share_of`: the base of a share, such as "wall".
     """
 
     label: str
     unit: str
     kind: Literal["number", "value", "name", "text"]
     cells: list[str]
-    whole: bool = False
-    detail: bool = False
-    place: int | None = None
-    of: str = ""
+    is_full_name: bool = False
+    is_detail: bool = False
+    position: int | None = None
+    share_of: str = ""
 
     @cached_property
-    def natural(self) -> int:
-        """How many cells the widest value takes."""
+    def content_width(self) -> int:
+        """Return the width of the widest value, in cells."""
         return max(map(width_of, self.cells), default=0)
 
     @property
-    def flexible(self) -> bool:
-        """Whether cells may be shortened (names) or wrapped (texts)."""
-        return not self.right and not self.whole
+    def is_flexible(self) -> bool:
+        """Return whether cells may be shortened (names) or wrapped (texts)."""
+        return not self.is_right_aligned and not self.is_full_name
 
     @property
-    def right(self) -> bool:
-        """Whether the column stands on the right."""
+    def is_right_aligned(self) -> bool:
+        """Return whether the column is aligned on the right."""
         return self.kind in ("number", "value")
 
     @property
-    def says_of_what(self) -> bool:
-        """Whether the heading says of what a share is: "% of wall"."""
-        label, whole = self.label.lower(), self.of.lower()
-        return bool(whole) and (label.endswith(whole) or f"{label} time" == whole)
+    def is_share_base_in_heading(self) -> bool:
+        """Return whether the heading states the base of a share: "% of wall"."""
+        label, base = self.label.lower(), self.share_of.lower()
+        return bool(base) and (label.endswith(base) or f"{label} time" == base)
 
     @property
-    def named(self) -> str:
-        """What the column is called where its values are not shown."""
-        return " ".join(self.heading) if self.says_of_what else self.label
+    def title(self) -> str:
+        """Return the name of the column for the list of hidden columns."""
+        return " ".join(self.heading) if self.is_share_base_in_heading else self.label
 
     @property
     def heading(self) -> list[str]:
-        """The words of the header, the unit last: ["total", "(ms)"]."""
-        if self.says_of_what:
-            ends = self.label.lower().endswith(self.of.lower())
-            subject = self.label[: len(self.label) - len(self.of)] if ends else ""
-            return [*subject.split(), "%", "of", *self.of.split()]
+        """Return the words of the header, the unit last: ["total", "(ms)"]."""
+        if self.is_share_base_in_heading:
+            ends_with_base = self.label.lower().endswith(self.share_of.lower())
+            subject = self.label[: len(self.label) - len(self.share_of)] if ends_with_base else ""
+            return [*subject.split(), "%", "of", *self.share_of.split()]
         unit = self.unit if self.unit in ("", "%") else f"({self.unit})"
         return [*self.label.split(), *([unit] if unit else [])] or [""]
 
 
-def fields_of(answer: Answer, rows: Sequence[Sequence[Any]], *, full_names: bool) -> list[Field]:
+def build_fields(answer: Answer, rows: Sequence[Sequence[Any]], *, full_names: bool) -> list[Field]:
     """Return the columns of these rows of an answer as text that is safe to print."""
     values = dict(zip((column.name for column in answer.columns), zip(*rows, strict=True), strict=False))
-    metrics = [_text(metric) for metric in values.get(METRIC, ())]
-    own = bool(metrics) and not any("__" in metric for metric in metrics)  # ncu's metrics carry their unit beside them
-    of_metrics = [column.name for column in answer.columns if own and _takes_the_metrics_unit(column)]
-    with_units = _with_units(metrics, [values[name] for name in of_metrics])
-    scales = _scales(answer, values)
+    metrics = [_format_text(metric) for metric in values.get(METRIC, ())]
+    # ncu's metrics have their units in a separate column.
+    has_own_units = bool(metrics) and not any("__" in metric for metric in metrics)
+    metric_columns = [column.name for column in answer.columns if has_own_units and _has_metric_unit(column)]
+    metric_texts = _format_metric_rows(metrics, [values[name] for name in metric_columns])
+    scales = _choose_scales(answer, values)
     fields = []
     for column in answer.columns:
         label, cells = printable(units.label_of(column.name)), values.get(column.name, ())
-        if column.name in of_metrics:
-            fields.append(Field(label, "", "value", with_units.pop(0)))
+        if column.name in metric_columns:
+            fields.append(Field(label, "", "value", metric_texts.pop(0)))
         elif _NUMERIC.fullmatch(column.type):
-            numbers = [plain(cell) for cell in cells]
+            numbers = [make_plain(cell) for cell in cells]
             scale = scales[units.group_of(column.name)]
             if units.spread_too_wide(column.name, numbers, scale):
                 fields.append(Field(label, "", "value", [units.value(column.name, number) for number in numbers]))
             else:
                 fields.append(Field(label, scale.unit, "number", [scale.text(number) for number in numbers]))
         elif column.name == METRIC:
-            fields.append(Field(label, "", "text", [units.label_of(metric) if own else metric for metric in metrics]))
+            fields.append(
+                Field(label, "", "text", [units.label_of(metric) if has_own_units else metric for metric in metrics])
+            )
         elif _NAME.search(column.name):
-            fields.append(Field(label, "", "name", _names(cells, full_names=full_names), whole=full_names))
+            fields.append(
+                Field(label, "", "name", _format_names(cells, full_names=full_names), is_full_name=full_names)
+            )
         else:
-            fields.append(Field(label, "", "text", [_text(cell) for cell in cells]))
+            fields.append(Field(label, "", "text", [_format_text(cell) for cell in cells]))
     return [
-        replace(field, detail=column.detail, place=column.place, of=column.of or units.whole_of(column.name))
+        replace(
+            field,
+            is_detail=column.is_detail,
+            position=column.position,
+            share_of=column.share_of or units.denominator_of(column.name),
+        )
         for field, column in zip(fields, answer.columns, strict=True)
     ]
 
 
-def _scales(answer: Answer, values: Mapping[str, Sequence[Any]]) -> dict[str, units.Scale]:
-    """Choose a scale for each number, and one for those that are read beside each other; a deviation follows these."""
+def _choose_scales(answer: Answer, values: Mapping[str, Sequence[Any]]) -> dict[str, units.Scale]:
+    """Choose a scale for each group of columns that are compared. A standard deviation uses the scale of its group."""
     groups: dict[str, dict[str, list[Any]]] = {}
     for column in answer.columns:
         if _NUMERIC.fullmatch(column.type):
-            numbers = [plain(cell) for cell in values.get(column.name, ())]
+            numbers = [make_plain(cell) for cell in values.get(column.name, ())]
             groups.setdefault(units.group_of(column.name), {})[column.name] = numbers
     scales = {}
     for group, columns in groups.items():
-        kept = {name: numbers for name, numbers in columns.items() if "stddev" not in name} or columns
-        scales[group] = units.scale_for(next(iter(kept)), [number for numbers in kept.values() for number in numbers])
+        values_without_deviations = {
+            name: numbers for name, numbers in columns.items() if "stddev" not in name
+        } or columns
+        scales[group] = units.scale_for(
+            next(iter(values_without_deviations)),
+            [number for numbers in values_without_deviations.values() for number in numbers],
+        )
     return scales
 
 
-def shares(fields: Iterable[Field]) -> str:
-    """Say of what the shares are whose headings do not."""
-    by_whole: dict[str, list[str]] = {}
+def describe_shares(fields: Iterable[Field]) -> str:
+    """Describe the bases of shares whose headings do not state them."""
+    labels_by_base: dict[str, list[str]] = {}
     for field in fields:
-        if field.of and not field.says_of_what:
-            by_whole.setdefault(field.of, []).append(field.label)
-    return "; ".join(f"{', '.join(labels)}: % of {whole}" for whole, labels in by_whole.items())
+        if field.share_of and not field.is_share_base_in_heading:
+            labels_by_base.setdefault(field.share_of, []).append(field.label)
+    return "; ".join(f"{', '.join(labels)}: % of {base}" for base, labels in labels_by_base.items())
 
 
-def known(fields: list[Field]) -> list[Field]:
-    """Leave out the details of which nothing is known."""
-    return [field for field in fields if not field.detail or set(field.cells) - {units.UNKNOWN}]
+def drop_unknown_details(fields: list[Field]) -> list[Field]:
+    """Drop the details whose values are all unknown."""
+    return [field for field in fields if not field.is_detail or set(field.cells) - {units.UNKNOWN}]
 
 
-def by_place(fields: Sequence[Field]) -> list[Field]:
-    """Put the columns that matter most first, in their order; the others stay in theirs."""
-    return sorted(fields, key=lambda field: (field.place is None, field.place or 0))
+def sort_by_position(fields: Sequence[Field]) -> list[Field]:
+    """Put the columns with a position first, sorted by it. The others keep their order."""
+    return sorted(fields, key=lambda field: (field.position is None, field.position or 0))
 
 
-def footer(answer: Answer, limit: int | None) -> str:
-    """Say how many rows there are and how many are shown, or why there is none."""
+def write_footer(answer: Answer, limit: int | None) -> str:
+    """Write how many rows the answer has and how many are shown, or why it is empty."""
     if not answer.row_count:
         return printable(" ".join(answer.empty.split())) or "no rows"
     rows = f"{answer.row_count:,} row" + ("s" if answer.row_count != 1 else "")
     return rows if limit is None or limit >= answer.row_count else f"{limit:,} of {rows}"
 
 
-def _takes_the_metrics_unit(column: Column) -> bool:
+def _has_metric_unit(column: Column) -> bool:
     return bool(_NUMERIC.fullmatch(column.type)) and not (units.unit_of(column.name) or units.is_id(column.name))
 
 
-def _with_units(metrics: list[str], columns: list[Sequence[Any]]) -> list[list[str]]:
-    """Write the values of each row in the unit of its metric, so that they can be compared along the row."""
+def _format_metric_rows(metrics: list[str], columns: list[Sequence[Any]]) -> list[list[str]]:
+    """Format the values of each row in the unit of its metric, so that they can be compared within the row."""
     texts: list[list[str]] = [[] for _ in columns]
     for metric, *row in zip(metrics, *columns, strict=True):
-        for cells, text in zip(texts, units.values(metric, [plain(cell) for cell in row]), strict=True):
+        for cells, text in zip(texts, units.values(metric, [make_plain(cell) for cell in row]), strict=True):
             cells.append(text)
     return texts
 
 
-def _names(values: Sequence[Any], *, full_names: bool) -> list[str]:
+def _format_names(values: Sequence[Any], *, full_names: bool) -> list[str]:
     names = [str(cell) for cell in values if cell is not None]
-    shown = {name: name for name in names} if full_names else readable_all(names)
-    return [units.UNKNOWN if cell is None else printable(shown[str(cell)]) for cell in values]
+    printed_names = {name: name for name in names} if full_names else make_all_readable(names)
+    return [units.UNKNOWN if cell is None else printable(printed_names[str(cell)]) for cell in values]
 
 
-def _text(value: Any) -> str:
+def _format_text(value: Any) -> str:
     if value is None:
         return units.UNKNOWN
     if isinstance(value, bool):

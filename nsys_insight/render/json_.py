@@ -1,4 +1,4 @@
-"""JSON: the whole answer as one object with what its columns mean, or a line per row; `plain` makes a value JSON."""
+"""JSON: the full answer as one object with descriptions of its columns, or a line per row."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from nsys_insight.session.answer import Answer
 
 SCHEMA = "nsys-insight/1"
-_PLAIN = frozenset({bool, int, str, type(None)})
+_PLAIN_TYPES = frozenset({bool, int, str, type(None)})
 
 
-def plain(value: Any) -> Any:  # noqa: PLR0911 - one for each kind of value
+def make_plain(value: Any) -> Any:  # noqa: PLR0911 - one return for each kind of value
     """Turn a value of any SQL type into None, bool, int, float, str, list or dict, neither scaled nor rounded.
 
     NaN and infinity become None.
     """
-    if type(value) in _PLAIN:
+    if type(value) in _PLAIN_TYPES:
         return value
     match value:
         case float():
@@ -32,49 +32,56 @@ def plain(value: Any) -> Any:  # noqa: PLR0911 - one for each kind of value
         case bytes() | bytearray():
             return value.hex()
         case dict():
-            return {str(key): plain(item) for key, item in value.items()}
+            return {str(key): make_plain(item) for key, item in value.items()}
         case list() | tuple():
-            return [plain(item) for item in value]
+            return [make_plain(item) for item in value]
         case _:
             return str(value)
 
 
-def error(what: InsightError) -> dict[str, Any]:
-    """An error as an object: what kind it is (by which exit code), the sentence, and what to type next."""
-    fields = {"kind": what.kind, "exit_code": int(what.exit_code), "message": what.message, "hint": what.hint or None}
+def describe_error(error: InsightError) -> dict[str, Any]:
+    """Return an error as an object: its kind and exit code, the sentence, and what to type next."""
+    fields = {
+        "kind": error.kind,
+        "exit_code": int(error.exit_code),
+        "message": error.message,
+        "hint": error.hint or None,
+    }
     return {"schema": SCHEMA, "error": fields}
 
 
 def write(answer: Answer, stream: TextIO, limit: int | None) -> None:
-    """Write one object, a column and a row per line, fetching the rows in pieces."""
+    """Write one object, with one line per column and per row. Rows are fetched in batches."""
     head = {
         "schema": SCHEMA,
         "report": answer.report,
-        "trace": plain(answer.trace),
-        "params": plain(answer.params),
+        "trace": make_plain(answer.trace),
+        "params": make_plain(answer.params),
         "notes": [*answer.notes, *answer.left_out],
         "row_count": answer.row_count,
-        **({"summary": plain(answer.summary)} if answer.summary else {}),
+        **({"summary": make_plain(answer.summary)} if answer.summary else {}),
     }
     columns = (
         {"name": column.name, "unit": unit_of(column.name), "description": column.description}
         for column in answer.columns
     )
     names = [column.name for column in answer.columns]
-    rows = (dict(zip(names, map(plain, row), strict=True)) for batch in answer.batches(limit=limit) for row in batch)
+    rows = (
+        dict(zip(names, map(make_plain, row), strict=True)) for batch in answer.batches(limit=limit) for row in batch
+    )
     stream.write(json.dumps(head, indent=2, allow_nan=False).removesuffix("\n}"))
     for key, items in (("columns", columns), ("rows", rows)):
         stream.write(f',\n  "{key}": [')
         objects = (json.dumps(item, allow_nan=False) for item in items)
-        stream.writelines(("," if at else "") + "\n    " + text for at, text in enumerate(objects))
+        stream.writelines(("," if index else "") + "\n    " + text for index, text in enumerate(objects))
         stream.write("\n  ]")
     stream.write("\n}\n")
 
 
 def write_lines(answer: Answer, stream: TextIO, limit: int | None) -> None:
-    """Write JSON lines, one object per row, fetching the rows in pieces."""
+    """Write JSON lines, one object per row. Rows are fetched in batches."""
     names = [column.name for column in answer.columns]
     for batch in answer.batches(limit=limit):
         stream.writelines(
-            json.dumps(dict(zip(names, map(plain, row), strict=True)), allow_nan=False) + "\n" for row in batch
+            json.dumps(dict(zip(names, map(make_plain, row), strict=True)), allow_nan=False) + "\n" for row in batch
         )

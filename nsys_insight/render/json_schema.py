@@ -1,4 +1,4 @@
-"""JSON Schemas (draft 2020-12) of what the format JSON writes: an answer with its columns, and an error."""
+"""JSON Schemas (draft 2020-12) of the JSON output: an answer with its columns, and an error."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _TYPES = {"BIGINT": "integer", "INTEGER": "integer", "DOUBLE": "number", "BOOLEAN": "boolean", "VARCHAR": "string"}
-_OF_PARAM = {int: "integer", float: "number", str: "string", bool: "boolean"}
-_TRACE = "The trace of the row, if there are several"
-_KINDS = ("failed", "query", "usage", "trace", "tool")
+_PARAM_TYPES = {int: "integer", float: "number", str: "string", bool: "boolean"}
+_TRACE_DESCRIPTION = "The trace of the row, if there are several"
+_ERROR_KINDS = ("failed", "query", "usage", "trace", "tool")
 
 
-def answer(
+def describe_answer(
     report: str,
     title: str,
     columns: Iterable[Column],
@@ -32,61 +32,69 @@ def answer(
 
     Args:
         report: The command's name.
-        title: What it answers.
-        columns: Its columns, in their order.
-        params: What it takes; None of an answer whose `params` may hold anything.
-        summary: The schema of its summary, if it has one.
+        title: The title of the answer.
+        columns: The columns, in order.
+        params: The parameters. None if `params` of the answer may contain any keys.
+        summary: The schema of the summary, if there is one.
     """
-    row = {column.name: cell(column) for column in columns}
-    cells = object_of(row | {"trace": _text(_TRACE)} if "trace" not in row else row, required=row)
-    taken = {"type": "object"} if params is None else object_of({n: _param(p) for n, p in params.items()}, required=())
-    more = {"summary": summary} if summary else {}
-    return _answer(title, {"const": report}, [*row, "trace"], params=taken, row=cells, more=more)
+    row = {column.name: describe_cell(column) for column in columns}
+    cells = describe_object(
+        row | {"trace": _describe_text(_TRACE_DESCRIPTION)} if "trace" not in row else row, required=row
+    )
+    param_schema = (
+        {"type": "object"}
+        if params is None
+        else describe_object({n: _describe_param(p) for n, p in params.items()}, required=())
+    )
+    extra_properties = {"summary": summary} if summary else {}
+    return _describe_parts(
+        title, {"const": report}, [*row, "trace"], params=param_schema, row=cells, extra_properties=extra_properties
+    )
 
 
-def any_answer(title: str, report: str | None = None) -> dict[str, Any]:
-    """Describe an answer whose columns nobody knows before, such as that of `sql`; or what all answers share."""
-    free = {"type": "object"}
-    called = {"const": report} if report else {"type": "string"}
-    shape = _answer(title, called, None, params=free, row=free, more={})
+def describe_any_answer(title: str, report: str | None = None) -> dict[str, Any]:
+    """Describe an answer whose columns are unknown, such as that of `sql`, or without `report` any answer."""
+    any_object = {"type": "object"}
+    report_schema = {"const": report} if report else {"type": "string"}
+    schema = _describe_parts(title, report_schema, None, params=any_object, row=any_object, extra_properties={})
     if not report:
-        shape["properties"]["summary"] = {"type": "object"}  # not every answer has one
-    return shape
+        schema["properties"]["summary"] = {"type": "object"}  # not every answer has one
+    return schema
 
 
-def one_of(title: str, *schemas: dict[str, Any]) -> dict[str, Any]:
-    """Describe the answer of a command that has one of these shapes."""
+def describe_alternatives(title: str, *schemas: dict[str, Any]) -> dict[str, Any]:
+    """Describe the answer of a command that has one of these schemas."""
     return {"$schema": DIALECT, "title": title, "anyOf": list(schemas)}
 
 
-def error() -> dict[str, Any]:
-    """Describe the object that says on stderr what went wrong, where JSON was asked for."""
+def describe_error() -> dict[str, Any]:
+    """Describe the error object that the format JSON writes to stderr."""
     fields = {
         "kind": {
-            "enum": list(_KINDS),
+            "enum": list(_ERROR_KINDS),
             "description": "What went wrong: the query, the command line, the trace, a tool",
         },
         "exit_code": {"enum": sorted({int(code) for code in Exit if Exit.OK < code < Exit.INTERRUPTED})},
-        "message": _text("What happened to which file"),
+        "message": _describe_text("What happened to which file"),
         "hint": {"type": ["string", "null"], "description": "What to type next"},
     }
     return {
         "$schema": DIALECT, "title": "An error, as the last line of stderr",
-        **object_of({"schema": {"const": SCHEMA}, "error": object_of(fields)}),
+        **describe_object({"schema": {"const": SCHEMA}, "error": describe_object(fields)}),
     }  # fmt: skip
 
 
-def _answer(  # noqa: PLR0913 - the parts of an answer that differ
+def _describe_parts(  # noqa: PLR0913 - the parts of an answer that differ
     title: str,
     report: dict[str, Any],
     columns: list[str] | None,
     *,
     params: dict[str, Any],
     row: dict[str, Any],
-    more: dict[str, Any],
+    extra_properties: dict[str, Any],
 ) -> dict[str, Any]:
     name = {"enum": columns} if columns else {"type": "string"}
-    column = object_of({"name": name, "unit": {"type": "string"}, "description": {"type": "string"}})
+    column = describe_object({"name": name, "unit": {"type": "string"}, "description": {"type": "string"}})
     properties = {
         "schema": {"const": SCHEMA},
         "report": report,
@@ -101,11 +109,11 @@ def _answer(  # noqa: PLR0913 - the parts of an answer that differ
         "columns": {"type": "array", "items": column},
         "rows": {"type": "array", "items": row},
     }
-    return {"$schema": DIALECT, "title": title, **object_of(properties | more)}
+    return {"$schema": DIALECT, "title": title, **describe_object(properties | extra_properties)}
 
 
-def object_of(properties: dict[str, Any], required: Iterable[str] | None = None) -> dict[str, Any]:
-    """An object of these properties and no others; all of them are required unless others are named."""
+def describe_object(properties: dict[str, Any], required: Iterable[str] | None = None) -> dict[str, Any]:
+    """Describe an object that has only these properties. By default all of them are required."""
     return {
         "type": "object",
         "properties": properties,
@@ -114,23 +122,23 @@ def object_of(properties: dict[str, Any], required: Iterable[str] | None = None)
     }
 
 
-def cell(column: Column) -> dict[str, Any]:
-    """Describe what a cell of a column may be; null is unknown."""
+def describe_cell(column: Column) -> dict[str, Any]:
+    """Describe the values of a column. Null means unknown."""
     unit = unit_of(column.name)
-    kind = _TYPES.get(column.type)
+    json_type = _TYPES.get(column.type)
     return {
-        **({"type": [kind, "null"]} if kind else {}),
+        **({"type": [json_type, "null"]} if json_type else {}),
         "description": f"{column.description} ({unit})" if unit else column.description,
     }
 
 
-def _param(param: Param) -> dict[str, Any]:
-    """What a parameter may be; null is not given."""
-    kind = _OF_PARAM[param.kind]
-    least = {} if param.least is None else {"minimum": param.least}
-    choices = {"enum": [*param.choices, None]} if param.choices else {"type": [kind, "null"]}
-    return {**choices, **least, "description": param.help}
+def _describe_param(param: Param) -> dict[str, Any]:
+    """Describe the values of a parameter. Null means that it was not given."""
+    json_type = _PARAM_TYPES[param.kind]
+    minimum = {} if param.minimum is None else {"minimum": param.minimum}
+    choices = {"enum": [*param.choices, None]} if param.choices else {"type": [json_type, "null"]}
+    return {**choices, **minimum, "description": param.help}
 
 
-def _text(description: str) -> dict[str, Any]:
+def _describe_text(description: str) -> dict[str, Any]:
     return {"type": "string", "description": description}

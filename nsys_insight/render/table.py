@@ -1,12 +1,18 @@
-"""The table for the terminal: whole numbers, whole columns, names as wide as there is room."""
+"""The table for the terminal: numbers and columns are never cut, names use the available space."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, TextIO
 
-from nsys_insight.render.fields import by_place, fields_of, footer, known, shares
-from nsys_insight.render.layout import GAP, Line, Slot, fitting, lay_out
+from nsys_insight.render.fields import (
+    build_fields,
+    describe_shares,
+    drop_unknown_details,
+    sort_by_position,
+    write_footer,
+)
+from nsys_insight.render.layout import GAP, Line, Slot, fit_columns, lay_out
 from nsys_insight.text import severity
 from nsys_insight.text.cells import printable, width_of, wrap
 from nsys_insight.text.kernel_names import fit_all
@@ -18,141 +24,147 @@ if TYPE_CHECKING:
     from nsys_insight.render.fields import Field
     from nsys_insight.session.answer import Answer
 
-_NAMED = 6  # hidden columns that are listed; all are in the report's help
+_MAX_LISTED = 6  # hidden columns that are listed (the report's help lists all)
 Segments = list[tuple[str, str]]  # texts and their styles, as rich names them
 
 
-def lines(
+def build_lines(
     answer: Answer, limit: int | None, width: int | None, *, full_names: bool, wide: bool = False
 ) -> list[Segments]:
-    """Return the table's lines: the title, the headers, the rows, and how many there are.
+    """Return the table's lines: the title, the headers, the rows, and the number of rows.
 
-    Where a row does not fit on one line, columns are hidden, and named below; with `wide` a row takes several lines.
+    If a row does not fit on one line, columns are hidden and listed below. With `wide` a row takes several lines.
     """
-    title = [[(line, "bold")] for line in _paragraph(printable(answer.heading), width)] + [[]] if answer.heading else []
-    end = [[(line, "dim")] for line in _paragraph(footer(answer, limit), width)]
+    title = (
+        [[(line, "bold")] for line in _wrap_paragraph(printable(answer.heading), width)] + [[]]
+        if answer.heading
+        else []
+    )
+    footer_lines = [[(line, "dim")] for line in _wrap_paragraph(write_footer(answer, limit), width)]
     if not answer.row_count:
-        return [*title, *end]
-    every = by_place(known(fields_of(answer, answer.rows(limit), full_names=full_names)))
-    if answer.row_count == 1 and len(lay_out(every, width)) > 1:
-        return [*title, *_one_row(every, width), [], *end]
-    every = [_aligned(field) for field in every]
-    fields, layout = (every, lay_out(every, width)) if wide else fitting(every, width)
-    if hidden := [field.named for field in every if field not in fields]:
-        named = (
-            ", ".join(hidden)
-            if len(hidden) <= _NAMED
-            else f"{', '.join(hidden[:_NAMED])} and {len(hidden) - _NAMED} more"
+        return [*title, *footer_lines]
+    all_fields = sort_by_position(drop_unknown_details(build_fields(answer, answer.rows(limit), full_names=full_names)))
+    if answer.row_count == 1 and len(lay_out(all_fields, width)) > 1:
+        return [*title, *_write_single_row(all_fields, width), [], *footer_lines]
+    all_fields = [_align_numbers(field) for field in all_fields]
+    fields, layout = (all_fields, lay_out(all_fields, width)) if wide else fit_columns(all_fields, width)
+    if hidden_titles := [field.title for field in all_fields if field not in fields]:
+        names = (
+            ", ".join(hidden_titles)
+            if len(hidden_titles) <= _MAX_LISTED
+            else f"{', '.join(hidden_titles[:_MAX_LISTED])} and {len(hidden_titles) - _MAX_LISTED} more"
         )
-        also = f"columns hidden (terminal too narrow): {named}; --wide shows them"
-        end += [[(line, "dim")] for line in _paragraph(also, width)]
-    if wholes := shares(fields):
-        end += [[(line, "dim")] for line in _paragraph(wholes, width)]
-    subject = next((field for field in fields if not field.right), None)
-    header = [segments for line in layout for segments in _header(line)]
+        hint = f"columns hidden (terminal too narrow): {names}; --wide shows them"
+        footer_lines += [[(line, "dim")] for line in _wrap_paragraph(hint, width)]
+    if share_text := describe_shares(fields):
+        footer_lines += [[(line, "dim")] for line in _wrap_paragraph(share_text, width)]
+    subject = next((field for field in fields if not field.is_right_aligned), None)
+    header = [segments for line in layout for segments in _write_header(line)]
     widest = max(line.width for line in layout)
     rule: Segments = [("─" * (widest if width is None else min(widest, width)), "dim")]
-    blocks = [(line, [_lines_of_cells(slot) for slot in line.slots]) for line in layout]
+    blocks = [(line, [_wrap_cells(slot) for slot in line.slots]) for line in layout]
     rows: list[Segments] = []
-    for at in range(len(fields[0].cells)):
+    for index in range(len(fields[0].cells)):
         if rows and len(layout) > 1 and subject is None:
-            rows.append([])  # nothing else would show where a row of several lines begins
-        for line, shown in blocks:
-            rows += _row(line, [cells[at] for cells in shown], subject)
-    return [*title, *header, rule, *rows, [], *end]
+            rows.append([])  # an empty line separates rows of several lines
+        for line, cell_lines in blocks:
+            rows += _write_row(line, [cells[index] for cells in cell_lines], subject)
+    return [*title, *header, rule, *rows, [], *footer_lines]
 
 
-def _one_row(fields: Sequence[Field], width: int | None) -> Iterator[Segments]:
-    """Yield the only row as a line for each column: its name and its value."""
+def _write_single_row(fields: Sequence[Field], width: int | None) -> Iterator[Segments]:
+    """Yield a single row as one line per column: its name and its value."""
     widest = max(width_of(field.label) for field in fields)
     for field in fields:
-        unit = f"{field.unit} of {field.of}" if field.of else field.unit
+        unit = f"{field.unit} of {field.share_of}" if field.share_of else field.unit
         value = f"{field.cells[0]} {unit}".strip() if field.cells[0] != UNKNOWN else UNKNOWN
-        room = None if width is None else max(width - widest - GAP, 1)
-        for number, line in enumerate(_paragraph(value, room)):
+        max_width = None if width is None else max(width - widest - GAP, 1)
+        for number, line in enumerate(_wrap_paragraph(value, max_width)):
             label = field.label if number == 0 else ""
             yield [(label + " " * (widest - width_of(label) + GAP), "bold"), (line, "")]
 
 
 def write(lines: Sequence[Segments], stream: TextIO, *, color: bool) -> None:
-    """Print a table's lines, in colour if that is wanted."""
+    """Write a table's lines, optionally in color."""
     if not color:
         stream.writelines("".join(text for text, _ in segments) + "\n" for segments in lines)
         return
     from rich.console import Console
     from rich.text import Text
 
-    # The layout is made: rich adds only the sixteen colours of the theme, and the caller has looked at NO_COLOR.
+    # rich only adds the sixteen colors of the theme: the layout is complete, and the caller has checked NO_COLOR.
     console = Console(file=stream, force_terminal=True, color_system="standard", no_color=False, highlight=False)
     for segments in lines:
         console.print(Text.assemble(*segments), soft_wrap=True)
 
 
-def _header(line: Line) -> Iterator[Segments]:
-    """Yield the header's lines; headings stand at the bottom, their units are set back."""
+def _write_header(line: Line) -> Iterator[Segments]:
+    """Yield the header's lines. Headings are aligned at the bottom, and their units are dim."""
     height = max(len(slot.heading) for slot in line.slots)
     for level in range(height):
         segments: Segments = [(" " * line.indent, "")]
         for slot in line.slots:
-            at = level - height + len(slot.heading)
-            text, unit = slot.heading[at] if at >= 0 else "", ""
-            if slot.field.unit and at == len(slot.heading) - 1:
+            word_index = level - height + len(slot.heading)
+            text, unit = slot.heading[word_index] if word_index >= 0 else "", ""
+            if slot.field.unit and word_index == len(slot.heading) - 1:
                 unit = slot.field.heading[-1]
                 text = text.removesuffix(unit)
-            segments += _placed(slot, [(text, "bold"), (unit, "dim")])
-        yield _stripped(segments)
+            segments += _pad_segments(slot, [(text, "bold"), (unit, "dim")])
+        yield _strip_segments(segments)
 
 
-def _row(line: Line, cells: Sequence[Sequence[str]], subject: Field | None) -> Iterator[Segments]:
-    """Yield the lines of one row; a text that is wrapped makes more than one."""
+def _write_row(line: Line, cells: Sequence[Sequence[str]], subject: Field | None) -> Iterator[Segments]:
+    """Yield the lines of one row: several if a text is wrapped."""
     for level in range(max(map(len, cells))):
         segments: Segments = [(" " * line.indent, "")]
         for slot, texts in zip(line.slots, cells, strict=True):
             text = texts[level] if level < len(texts) else ""
-            segments += _placed(slot, [(text, _style(slot.field, text, subject))])
-        yield _stripped(segments)
+            segments += _pad_segments(slot, [(text, _pick_style(slot.field, text, subject))])
+        yield _strip_segments(segments)
 
 
-def _style(field: Field, text: str, subject: Field | None) -> str:
-    """The style of a cell: of a word of severity, or of what the row is about."""
+def _pick_style(field: Field, text: str, subject: Field | None) -> str:
+    """Return the style of a cell: a severity has its own, and the first text column is highlighted."""
     if field.label in severity.COLUMNS and text in severity.STYLES:
         return severity.STYLES[text]
     return "cyan" if field is subject else ""
 
 
-def _placed(slot: Slot, segments: Segments) -> Segments:
-    """Fill segments up to the slot's width, on the side that it asks for, and add the gap to the next slot."""
+def _pad_segments(slot: Slot, segments: Segments) -> Segments:
+    """Pad segments to the slot's width according to its alignment, and add the gap to the next slot."""
     space = " " * (slot.width - sum(width_of(text) for text, _ in segments))
-    left, right = (space, "") if slot.field.right else ("", space)
+    left, right = (space, "") if slot.field.is_right_aligned else ("", space)
     return [(left, ""), *segments, (right + " " * GAP, "")]
 
 
-def _stripped(segments: Segments) -> Segments:
-    """Take the spaces off the end of a line."""
+def _strip_segments(segments: Segments) -> Segments:
+    """Remove the spaces at the end of a line."""
     while segments and not segments[-1][0].rstrip():
         segments = segments[:-1]
     return [*segments[:-1], (segments[-1][0].rstrip(), segments[-1][1])] if segments else []
 
 
-def _lines_of_cells(slot: Slot) -> list[list[str]]:
+def _wrap_cells(slot: Slot) -> list[list[str]]:
     """Return the lines that each cell of a column takes in its slot."""
     field = slot.field
-    if not field.flexible:
+    if not field.is_flexible:
         return [[cell] for cell in field.cells]
     if field.kind == "name":
-        fitted = fit_all(field.cells, slot.width)
-        return [[fitted[cell]] for cell in field.cells]
+        short_names = fit_all(field.cells, slot.width)
+        return [[short_names[cell]] for cell in field.cells]
     return [wrap(cell, slot.width) for cell in field.cells]
 
 
-def _aligned(field: Field) -> Field:
-    """Fill up numbers with spaces so that right-aligned ones have their decimal points in one column."""
+def _align_numbers(field: Field) -> Field:
+    """Pad numbers with trailing spaces, so that the decimal points of a right-aligned column line up."""
     if field.kind != "number":
         return field
-    places = [len(cell) - cell.find(".") if "." in cell else 0 for cell in field.cells]
-    most = max(places, default=0)
-    return replace(field, cells=[cell + " " * (most - own) for cell, own in zip(field.cells, places, strict=True)])
+    decimals = [len(cell) - cell.find(".") if "." in cell else 0 for cell in field.cells]
+    max_decimals = max(decimals, default=0)
+    return replace(
+        field, cells=[cell + " " * (max_decimals - count) for cell, count in zip(field.cells, decimals, strict=True)]
+    )
 
 
-def _paragraph(text: str, width: int | None) -> list[str]:
+def _wrap_paragraph(text: str, width: int | None) -> list[str]:
     return [text] if width is None else wrap(text, width)

@@ -1,1 +1,1 @@
-"""A copy of a trace to share: without what is private, and with the same numbers."""
+"""A copy of a trace to share: without private data, and with the same numbers."""

@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import TraceError
-from nsys_insight.facts.captured import command_lines
+from nsys_insight.facts.captured import find_command_lines
 from nsys_insight.ingest import private
-from nsys_insight.ingest.sqlite_file import uri
+from nsys_insight.ingest.sqlite_file import read_only_uri
 from nsys_insight.sql.quoting import identifier
-from nsys_insight.text.secrets import masked, masked_words
+from nsys_insight.text.secrets import mask_arguments, mask_secrets
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-# Names of users and hosts that identify nobody.
+# Generic names of users and hosts, which do not identify anyone.
 _GENERIC_NAMES = frozenset(
     """admin anonymous container default docker guest home host linux local localhost nobody none null root system
     ubuntu unknown user username users vm windows""".split()  # noqa: SIM905 - easier to read than a list
@@ -27,27 +27,27 @@ _GENERIC_NAMES = frozenset(
 _USER = re.compile(r"(?:^|_)(?:USER|USERNAME|LOGNAME)$|UserName$")
 _HOST = re.compile(r"(?:^|_)(?:HOST|HOSTNAME|NODENAME|NODEID|COMPUTERNAME)$|^Hostname$|^DEVICE_DISPLAY_NAME$|_HOST$")
 _HOME = re.compile(r"^/(?:home|Users|u)(?:/\w)?/([\w.-]+)|^[A-Z]:\\Users\\([^\\]+)")
-_VARIABLE = re.compile(r"(?:^|\0)[A-Za-z_][^=\0]*=")
-# Shorter values of variables are not looked for: they are part of many other texts.
-LEAST_LENGTH = 8
-_LEAST_SECRET_LENGTH = 5
-_ADDRESS = re.compile(r"://(?:[^\s/@]*@)?([A-Za-z][\w-]*(?:\.[\w-]+)+)")
+_VARIABLE_START = re.compile(r"(?:^|\0)[A-Za-z_][^=\0]*=")
+# Minimum length of the values of variables to look for: shorter values occur in many other texts.
+MIN_VALUE_LENGTH = 8
+_MIN_SECRET_LENGTH = 5
+_URL_HOST = re.compile(r"://(?:[^\s/@]*@)?([A-Za-z][\w-]*(?:\.[\w-]+)+)")
 # Processes with rows in these tables are the program's own.
-_EVENTS = (
+_EVENT_TABLES = (
     "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_MEMCPY",
     "CUPTI_ACTIVITY_KIND_MEMSET", "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "NVTX_EVENTS",
 )  # fmt: skip
-_NAMES = ("demangledName", "shortName", "mangledName")
+_NAME_COLUMNS = ("demangledName", "shortName", "mangledName")
 
 
 @dataclass
 class Sensitive:
     """Words to look for in every text of the trace.
 
-    `users` and `hosts` are names. `values` are those of environment variables and secret arguments. `folder` is the
-    program's working directory. `roots` are first folders of paths. `others` are names of other processes and threads.
-    `kernels` and `calls` are names of kernels and API calls. `streams` are ids of strings that the program printed,
-    `printed` those of the strings that are longer than a word.
+    `users` and `hosts` are names. `values` are the values of environment variables and secret arguments. `folder` is
+    the program's working directory. `roots` are first folders of paths. `other_processes` are names of other processes
+    and threads. `kernels` and `calls` are names of kernels and API calls. `output_ids` are ids of strings that the
+    program printed. `program_output` are these strings, if they are longer than a word.
     """
 
     users: set[str] = field(default_factory=set)
@@ -55,11 +55,11 @@ class Sensitive:
     values: set[str] = field(default_factory=set)
     folder: str = ""
     roots: set[str] = field(default_factory=set)
-    others: set[str] = field(default_factory=set)
+    other_processes: set[str] = field(default_factory=set)
     kernels: set[str] = field(default_factory=set)
     calls: set[str] = field(default_factory=set)
-    streams: set[int] = field(default_factory=set)
-    printed: set[str] = field(default_factory=set)
+    output_ids: set[int] = field(default_factory=set)
+    program_output: set[str] = field(default_factory=set)
 
 
 def find_sensitive(trace: Path) -> Sensitive:
@@ -71,9 +71,9 @@ def find_sensitive(trace: Path) -> Sensitive:
     import sqlite3
 
     try:
-        with closing(sqlite3.connect(uri(trace), uri=True)) as database:
+        with closing(sqlite3.connect(read_only_uri(trace), uri=True)) as database:
             database.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
-            return _read(database)
+            return _read_sensitive(database)
     except sqlite3.DatabaseError as error:
         raise TraceError(
             f"{trace} is a damaged SQLite file: {error}", "export the report again: nsys export --type sqlite"
@@ -81,113 +81,125 @@ def find_sensitive(trace: Path) -> Sensitive:
 
 
 def is_environment(text: str) -> bool:
-    """Tell whether a text is a whole environment: NAME=value, NAME=value, with zeros between."""
-    return "\0" in text and bool(_VARIABLE.search(text))
+    """Return whether a text is a full environment: NAME=value, NAME=value, separated by zeros."""
+    return "\0" in text and bool(_VARIABLE_START.search(text))
 
 
-def _read(database: sqlite3.Connection) -> Sensitive:
-    found = Sensitive()
+def _read_sensitive(database: sqlite3.Connection) -> Sensitive:
+    sensitive = Sensitive()
     secrets: list[str] = []
 
     def collect(secret: str) -> str:
         secrets.append(secret)
         return secret
 
-    settings = list(_settings(database))
+    settings = list(_read_settings(database))
     for name, value in settings:
         if name.endswith(":WORKING_DIR"):
-            found.folder = found.folder or _own_folder(value)
-        _add_name(found, name, value)
-    for name, value in _variables(database):
-        _add_name(found, name, value)
-        masked(f"{name}={value}", stand_in=collect)
-        if len(value) >= LEAST_LENGTH and not value.isdecimal() and re.search(r"[A-Za-z]", value):
-            found.values.add(value)
+            sensitive.folder = sensitive.folder or _normalize_folder(value)
+        _add_words(sensitive, name, value)
+    for name, value in _read_variables(database):
+        _add_words(sensitive, name, value)
+        mask_secrets(f"{name}={value}", replace=collect)
+        if len(value) >= MIN_VALUE_LENGTH and not value.isdecimal() and re.search(r"[A-Za-z]", value):
+            sensitive.values.add(value)
         for path in re.findall(r"(?<![\w/.])/[^\s:;,\"']+", value):
-            found.roots.add(path.split("/")[1])
+            sensitive.roots.add(path.split("/")[1])
             if home := _HOME.match(path):
-                found.users.add(home[1] or home[2])
-    for line in command_lines(settings).values():
-        masked_words([settings[at][1] for at in line], stand_in=collect)
-    found.values |= {secret for secret in secrets if len(secret) >= _LEAST_SECRET_LENGTH}
-    for names in (found.users, found.hosts):
+                sensitive.users.add(home[1] or home[2])
+    for line in find_command_lines(settings).values():
+        mask_arguments([settings[index][1] for index in line], replace=collect)
+    sensitive.values |= {secret for secret in secrets if len(secret) >= _MIN_SECRET_LENGTH}
+    for names in (sensitive.users, sensitive.hosts):
         names -= {name for name in names if len(name) < 3 or name.lower() in _GENERIC_NAMES or name.isdecimal()}
-    found.hosts |= {host.partition(".")[0] for host in found.hosts if not host[0].isdecimal()} - _GENERIC_NAMES
-    found.roots.discard("")
-    _read_processes(database, found)
-    return found
+    sensitive.hosts |= {host.partition(".")[0] for host in sensitive.hosts if not host[0].isdecimal()} - _GENERIC_NAMES
+    sensitive.roots.discard("")
+    _read_processes(database, sensitive)
+    return sensitive
 
 
-def _add_name(found: Sensitive, name: str, value: str) -> None:
-    found.hosts.update(_ADDRESS.findall(value))
+def _add_words(sensitive: Sensitive, name: str, value: str) -> None:
+    sensitive.hosts.update(_URL_HOST.findall(value))
     word = value.strip("\"'")
     if not re.fullmatch(r"[\w.@+-]+", word):
         return
     if _USER.search(name):
-        found.users.add(word)
+        sensitive.users.add(word)
     elif _HOST.search(name):
-        found.hosts.add(word)
+        sensitive.hosts.add(word)
 
 
-def _own_folder(path: str) -> str:
-    """The program's folder; empty for a folder near the root or a home folder."""
+def _normalize_folder(path: str) -> str:
+    """Return the program's folder. Empty for a folder near the root or a home folder."""
     folder = path.rstrip("/\\")
     is_home = (home := _HOME.match(folder)) and home.end() == len(folder)
     return "" if folder.count("/") + folder.count("\\") < 2 or is_home else folder
 
 
-def _settings(database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
-    for table in (*private.SETTINGS, "TARGET_INFO_SYSTEM_ENV"):
-        for name, value in rows(database, table, "name", "value"):
+def _read_settings(database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+    for table in (*private.SETTINGS_TABLES, "TARGET_INFO_SYSTEM_ENV"):
+        for name, value in read_rows(database, table, "name", "value"):
             if isinstance(name, str) and isinstance(value, str):
                 yield name, value
 
 
-def _variables(database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
-    """Yield every environment variable in the trace, from each table that has some."""
-    for name, value in _settings(database):
+def _read_variables(database: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+    """Yield every environment variable in the trace, from all tables that contain some."""
+    for name, value in _read_settings(database):
         if "ENVIRONMENT" in name:
-            variable, _, given = value.partition("=")
-            yield variable, given.removeprefix('"').removesuffix('"')
+            variable, _, variable_value = value.partition("=")
+            yield variable, variable_value.removeprefix('"').removesuffix('"')
         elif name == "DeviceEnvironment":
             for variable in value.split(";"):
                 yield variable.partition("=")[::2]
-    for (text,) in rows(database, "StringIds", "value"):
+    for (text,) in read_rows(database, "StringIds", "value"):
         if isinstance(text, str) and is_environment(text):
             for variable in text.split("\0"):
                 yield variable.partition("=")[::2]
 
 
-def _read_processes(database: sqlite3.Connection, found: Sensitive) -> None:
-    """Collect names of processes and threads that are not the program's."""
-    own = {
+def _read_processes(database: sqlite3.Connection, sensitive: Sensitive) -> None:
+    """Collect names of processes and threads outside the program, of kernels and calls, and the program's output."""
+    program_ids = {
         number >> 24 & 0xFFFFFF
-        for table in _EVENTS
+        for table in _EVENT_TABLES
         for column in ("globalPid", "globalTid")
-        for (number,) in rows(database, table, column, distinct=True)
+        for (number,) in read_rows(database, table, column, distinct=True)
         if isinstance(number, int)
     }
-    strings: dict[Any, Any] = dict(rows(database, "StringIds", "id", "value"))
-    called = [(name, number) for name, number in rows(database, "PROCESSES", "name", "globalPid")]
-    called += [(strings.get(name), number) for name, number in rows(database, "ThreadNames", "nameId", "globalTid")]
-    of_own = {name for name, number in called if isinstance(number, int) and number >> 24 & 0xFFFFFF in own}
-    found.others = {name for name, _ in called if isinstance(name, str) and name} - of_own if own else set()
-    ids = {id_ for column in _NAMES for (id_,) in rows(database, "CUPTI_ACTIVITY_KIND_KERNEL", column, distinct=True)}
-    found.kernels = {text for id_ in ids if isinstance(text := strings.get(id_), str) and text}
-    ids = {id_ for (id_,) in rows(database, "CUPTI_ACTIVITY_KIND_RUNTIME", "nameId", distinct=True)}
-    found.calls = {text for id_ in ids if isinstance(text := strings.get(id_), str) and text}
-    found.others -= found.kernels | found.calls
-    found.streams = {id_ for (id_,) in rows(database, "ProcessStreams", "contentId") if isinstance(id_, int)}
-    texts = [strings.get(id_) for id_ in found.streams]
-    texts += [text for (text,) in rows(database, "ANALYSIS_FILE", "content")]
-    found.printed = {text for text in texts if isinstance(text, str) and len(text) >= LEAST_LENGTH}
-    found.printed -= found.kernels | found.calls
+    strings: dict[Any, Any] = dict(read_rows(database, "StringIds", "id", "value"))
+    named_ids = [(name, number) for name, number in read_rows(database, "PROCESSES", "name", "globalPid")]
+    named_ids += [
+        (strings.get(name), number) for name, number in read_rows(database, "ThreadNames", "nameId", "globalTid")
+    ]
+    program_names = {
+        name for name, number in named_ids if isinstance(number, int) and number >> 24 & 0xFFFFFF in program_ids
+    }
+    sensitive.other_processes = (
+        {name for name, _ in named_ids if isinstance(name, str) and name} - program_names if program_ids else set()
+    )
+    name_ids = {
+        id_
+        for column in _NAME_COLUMNS
+        for (id_,) in read_rows(database, "CUPTI_ACTIVITY_KIND_KERNEL", column, distinct=True)
+    }
+    sensitive.kernels = {text for id_ in name_ids if isinstance(text := strings.get(id_), str) and text}
+    name_ids = {id_ for (id_,) in read_rows(database, "CUPTI_ACTIVITY_KIND_RUNTIME", "nameId", distinct=True)}
+    sensitive.calls = {text for id_ in name_ids if isinstance(text := strings.get(id_), str) and text}
+    sensitive.other_processes -= sensitive.kernels | sensitive.calls
+    sensitive.output_ids = {
+        id_ for (id_,) in read_rows(database, "ProcessStreams", "contentId") if isinstance(id_, int)
+    }
+    texts = [strings.get(id_) for id_ in sensitive.output_ids]
+    texts += [text for (text,) in read_rows(database, "ANALYSIS_FILE", "content")]
+    sensitive.program_output = {text for text in texts if isinstance(text, str) and len(text) >= MIN_VALUE_LENGTH}
+    sensitive.program_output -= sensitive.kernels | sensitive.calls
 
 
-def rows(database: sqlite3.Connection, table: str, *columns: str, distinct: bool = False) -> Iterable[Any]:
-    """Give columns of a table; nothing where it has not all of them."""
-    has = {name for (name,) in database.execute("SELECT name FROM pragma_table_info(?)", (table,))}
-    if not has.issuperset(columns):
+def read_rows(database: sqlite3.Connection, table: str, *columns: str, distinct: bool = False) -> Iterable[Any]:
+    """Read columns of a table. No rows if the table does not have all of them."""
+    existing_columns = {name for (name,) in database.execute("SELECT name FROM pragma_table_info(?)", (table,))}
+    if not existing_columns.issuperset(columns):
         return []
     names = ", ".join(map(identifier, columns))
     return database.execute(f"SELECT {'DISTINCT' if distinct else ''} {names} FROM {identifier(table)}")

@@ -1,4 +1,4 @@
-"""The answer to one question: a table in DuckDB, with what its columns mean."""
+"""The answer to one question: a table in DuckDB, with descriptions of its columns."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight import progress
 from nsys_insight.errors import UsageError
-from nsys_insight.ingest.scope import words
-from nsys_insight.session.sandbox import handover
+from nsys_insight.ingest.scope import write_flags
+from nsys_insight.session.sandbox import open_writable_path
 from nsys_insight.sql.quoting import identifier, literal
-from nsys_insight.sql.rows import insert
-from nsys_insight.text.near import did_you_mean
+from nsys_insight.sql.rows import insert_rows
+from nsys_insight.text.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 Columns = list[tuple[str, str]]  # names and DuckDB types
-HAS_ZONE = "WITH TIME ZONE"  # in the names of DuckDB's types
+ZONE_SUFFIX = "WITH TIME ZONE"  # in the names of DuckDB's types
 Batch = list[tuple[Any, ...]]
 
 
@@ -30,27 +30,27 @@ Batch = list[tuple[Any, ...]]
 class Column:
     """One column of an answer.
 
-    `type` is DuckDB's name of the type; the unit follows from the name's suffix (`text.units.unit_of`). A terminal that
-    is too narrow for a row hides the columns that are a `detail`, then others from the last; those with a `place` come
-    first, in its order. Of a share that its name says nothing of, `of` is the whole.
+    `type` is DuckDB's name of the type. The unit follows from the suffix of the name (`text.units.unit_of`). A terminal
+    that is too narrow for a row hides the columns with `is_detail`, then others from the last. Columns with a
+    `position` come first, in this order. `share_of` is the denominator of a share whose name does not contain it.
     """
 
     name: str
     type: str
     description: str = ""
-    detail: bool = False
-    place: int | None = None
-    of: str = ""
+    is_detail: bool = False
+    position: int | None = None
+    share_of: str = ""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A finished table, stored in its own DuckDB table in the order it is to be shown.
+    """A finished answer, stored in its own DuckDB table in display order.
 
-    `report` is the command's name, `title` its heading, `params` what it was asked with, `notes` what the reader must
-    know beside the numbers (`note_names`: under which names a pack has them), `trace` a few facts about the trace,
-    `summary` what an answer says as a whole. Rows are fetched when somebody reads them, so that an answer of millions
-    of rows can be written to a file in pieces.
+    `report` is the name of the command, `title` its heading, and `params` its parameters. `notes` are sentences that
+    the reader needs to understand the numbers; `note_names` are their names in the pack. `trace` has a few facts about
+    the trace, `summary` the overall statements of the answer. Rows are fetched when they are read, so an answer of
+    millions of rows can be written to a file in batches.
     """
 
     connection: duckdb.DuckDBPyConnection = field(repr=False)
@@ -67,36 +67,36 @@ class Answer:
 
     @cached_property
     def row_count(self) -> int:
-        """How many rows there are, however many are shown."""
+        """Return the number of all rows, also those that are not shown."""
         return int(self.connection.execute(f"SELECT count(*) FROM {self.table}").fetchall()[0][0])
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """What is said of rows of the trace that cannot be true, if there are such: it holds for every answer."""
+        """Return the sentence about impossible rows of the trace, if there are any. It applies to every answer."""
         return tuple(filter(None, [self.trace.get("left_out")]))
 
     @property
     def heading(self) -> str:
-        """The title, and which part of the trace the answer is of, if it is not the whole."""
-        scope = f"scope: {' '.join(words(self.trace['scope']))}" if self.trace.get("scope") else ""
+        """Return the title, with the scope of the answer if it has one."""
+        scope = f"scope: {' '.join(write_flags(self.trace['scope']))}" if self.trace.get("scope") else ""
         return f"{self.title} ({scope})" if self.title and scope else self.title or scope.capitalize()
 
-    def notes_of(self, name: str) -> tuple[str, ...]:
-        """The notes that a pack's header has under a name."""
-        return tuple(text for of, text in zip(self.note_names, self.notes, strict=False) if of == name)
+    def notes_named(self, name: str) -> tuple[str, ...]:
+        """Return the notes with this name in the header of the pack."""
+        return tuple(text for note, text in zip(self.note_names, self.notes, strict=False) if note == name)
 
-    def of_columns(self, names: Sequence[str]) -> Answer:
-        """Return the answer with these columns alone, in this order.
+    def select_columns(self, names: Sequence[str]) -> Answer:
+        """Return the answer with only these columns, in this order.
 
         Raises:
-            UsageError: It has no such column.
+            UsageError: The answer has no such column.
         """
-        known = {column.name: column for column in self.columns}
+        columns_by_name = {column.name: column for column in self.columns}
         for name in names:
-            if name not in known:
-                hint = did_you_mean(name, known) or f"there are: {', '.join(known)}"
+            if name not in columns_by_name:
+                hint = did_you_mean(name, columns_by_name) or f"there are: {', '.join(columns_by_name)}"
                 raise UsageError(f"the answer of {self.report or 'this query'} has no column {name!r}", hint)
-        columns = (replace(known[name], detail=False, place=at) for at, name in enumerate(names))
+        columns = (replace(columns_by_name[name], is_detail=False, position=index) for index, name in enumerate(names))
         return replace(self, columns=tuple(columns))
 
     def rows(self, limit: int | None = None) -> list[tuple[Any, ...]]:
@@ -104,68 +104,68 @@ class Answer:
         return self.connection.execute(self._select(limit)).fetchall()
 
     def dicts(self, limit: int | None = None) -> list[dict[str, Any]]:
-        """Fetch the first `limit` rows, or all of them, each as its cells by column."""
+        """Fetch the first `limit` rows, or all of them, as dictionaries of cells by column."""
         names = [column.name for column in self.columns]
         return [dict(zip(names, row, strict=True)) for row in self.rows(limit)]
 
     def batches(self, size: int = 50_000, limit: int | None = None) -> Iterator[list[tuple[Any, ...]]]:
-        """Fetch the rows in pieces of `size`."""
+        """Fetch the rows in batches of `size`."""
         cursor = self.connection.cursor()
         cursor.execute(self._select(limit))
         while batch := cursor.fetchmany(size):
             yield batch
 
     def frame(self) -> pl.DataFrame:
-        """Return the whole answer as a polars frame, with raw values: ns, bytes, NULL for unknown."""
+        """Return all rows as a polars frame, with raw values: ns, bytes, NULL for unknown."""
         import polars as pl
 
         return pl.DataFrame(self.connection.sql(self._select(None)))
 
     def write_parquet(self, path: Path, limit: int | None = None) -> None:
         """Write the answer as a Parquet file with DuckDB's own writer, in constant memory."""
-        with progress.at(f"writing {path.name}"), handover(path) as inner:
+        with progress.show_task(f"writing {path.name}"), open_writable_path(path) as inner:
             self.connection.execute(f"COPY ({self._select(limit)}) TO {literal(str(inner))} (FORMAT parquet)")
 
     def _select(self, limit: int | None) -> str:
         names = ", ".join(identifier(column.name) for column in self.columns)
-        cut = "" if limit is None else f" LIMIT {limit}"
-        return f"SELECT {names} FROM {self.table} ORDER BY row_{cut}"
+        limit_clause = "" if limit is None else f" LIMIT {limit}"
+        return f"SELECT {names} FROM {self.table} ORDER BY row_{limit_clause}"
 
 
-def store(connection: duckdb.DuckDBPyConnection, table: str, select: str) -> Columns:
-    """Run `select` and keep its result, in its order, as the in-memory table `table`.
+def store_result(connection: duckdb.DuckDBPyConnection, table: str, select: str) -> Columns:
+    """Run `select`, store its result as the in-memory table `table`, and return the names and types of its columns.
 
-    Returns the names and DuckDB types of its columns. Row numbers are kept in a column `row_` of their own, because
-    the connection does not preserve insertion order (that is what lets a SQLite file be scanned in parallel).
+    The column `row_` numbers the rows in their order. The connection does not preserve insertion order, so that it can
+    scan a SQLite file in parallel.
     """
     connection.execute(f"CREATE OR REPLACE TABLE {table} AS SELECT row_number() OVER () AS row_, * FROM (\n{select}\n)")
-    described = connection.execute(f"DESCRIBE {table}").fetchall()
-    for name, kind, *_ in described:
-        if HAS_ZONE in kind:
+    description = connection.execute(f"DESCRIBE {table}").fetchall()
+    for name, kind, *_ in description:
+        if ZONE_SUFFIX in kind:
             connection.execute(f"ALTER TABLE {table} ALTER COLUMN {identifier(name)} TYPE VARCHAR")
-    return [(name, without_zone(kind)) for name, kind, *_ in described[1:]]
+    return [(name, readable_type(kind)) for name, kind, *_ in description[1:]]
 
 
-def all_readable(columns: Columns) -> str:
-    """SQL for all columns of a query, whose types these are, as `without_zone` has them."""
-    zoned = [identifier(name) for name, kind in columns if HAS_ZONE in kind]
+def select_readable(columns: Columns) -> str:
+    """Write the select list for all of these columns, with the types of `readable_type`."""
+    zoned = [identifier(name) for name, kind in columns if ZONE_SUFFIX in kind]
     return f"* REPLACE ({', '.join(f'{name}::VARCHAR AS {name}' for name in zoned)})" if zoned else "*"
 
 
-def without_zone(kind: str) -> str:
-    """The type as which a column is read: DuckDB gives times with a zone to Python only where pytz is installed."""
-    return "VARCHAR" if HAS_ZONE in kind else kind
+def readable_type(kind: str) -> str:
+    """Return the type as which Python reads a column: times with a zone become text, as DuckDB needs pytz for them."""
+    return "VARCHAR" if ZONE_SUFFIX in kind else kind
 
 
-def of_rows(columns: Sequence[Column], rows: Sequence[Sequence[object]], **facts: Any) -> Answer:
-    """Make an answer of rows that were worked out in Python; `facts` are the other fields of `Answer`."""
+def build_answer(columns: Sequence[Column], rows: Sequence[Sequence[object]], **facts: Any) -> Answer:
+    """Build an answer from rows that Python computed; `facts` are the other fields of `Answer`."""
     import duckdb
 
     connection = duckdb.connect()
     types = ", ".join(f"{identifier(column.name)} {column.type}" for column in columns)
     connection.execute(f"CREATE TABLE answer (row_ BIGINT, {types})")
     names = [column.name for column in columns]
-    insert(
+    insert_rows(
         connection,
         "answer",
         ({"row_": number, **dict(zip(names, row, strict=True))} for number, row in enumerate(rows)),

@@ -1,4 +1,4 @@
-"""Running queries over trace files: the answer's table, or an error that says what is wrong and what to do."""
+"""Run queries over trace files: return the table of the answer, or raise an error with cause and remedy."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from itertools import count
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from nsys_insight.errors import InsightError, MetLateError, QueryError
-from nsys_insight.facts.context import NOTHING_SAID
+from nsys_insight.errors import InsightError, QueryError, UnreadableRowError
+from nsys_insight.facts.context import DEFAULT_OPTIONS
 from nsys_insight.ingest.waiting import left_running
 from nsys_insight.model import views
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.session import sandbox
-from nsys_insight.session.answer import all_readable, without_zone
+from nsys_insight.session.answer import readable_type, select_readable
 from nsys_insight.session.database import Database
 from nsys_insight.session.prefetch import Prefetch, Question
-from nsys_insight.session.stored_answers import read_rows, store_answer, store_answer_of_each
+from nsys_insight.session.stored_answers import read_rows, store_answer, store_answer_per_trace
 from nsys_insight.sql.quoting import identifier, literal
-from nsys_insight.sql.statements import as_select, failed
+from nsys_insight.sql.statements import as_select, explain_failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.answer import Batch, Columns
     from nsys_insight.session.store import Store
-    from nsys_insight.session.stored_answers import Found, Rows, Table
+    from nsys_insight.session.stored_answers import Rows, StoredAnswer, Table
     from nsys_insight.sql.statements import Statement
 
 T = TypeVar("T")
@@ -43,7 +43,7 @@ T = TypeVar("T")
 class Connection:
     """Runs queries over one file or several in one scope."""
 
-    def __init__(  # noqa: PLR0913 - what a connection is made of
+    def __init__(  # noqa: PLR0913 - options by keyword
         self,
         files: Sequence[File],
         scope: Scope,
@@ -52,243 +52,256 @@ class Connection:
         use_cache: bool | None,
         timeout_s: float | None = None,
         ncu: Path | None = None,
-        parts: Sequence[tuple[str, Scope]] = (),
+        part_scopes: Sequence[tuple[str, Scope]] = (),
         steps: StepOptions = AUTO,
         note: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Open the files, as `Database` does; a query may take so many seconds."""
-        self._files = Database(files, scope, limits, use_cache=use_cache, ncu=ncu, parts=parts, steps=steps, note=note)
-        self._bounded = sandbox.Runner(timeout_s)
+        """Open the files as `Database` does; `timeout_s` limits the time of a query."""
+        self._files = Database(
+            files, scope, limits, use_cache=use_cache, ncu=ncu, part_scopes=part_scopes, steps=steps, note=note
+        )
+        self._runner = sandbox.Runner(timeout_s)
         self._numbers = count(1)
         self._prefetch: Prefetch[Any] = Prefetch()
-        self._is_ready = False
+        self._is_prepared = False
 
     @property
     def duckdb(self) -> duckdb.DuckDBPyConnection:
-        """The connection in use: another one where the files had to be opened anew."""
+        """Return the current connection. It changes when the files are opened again."""
         return self._files.duckdb
 
     @property
     def labels(self) -> list[str]:
-        """What the traces are called, or the parts of one."""
+        """Return the labels of the traces, or of the parts of a trace."""
         return self._files.labels
 
     @property
     def left_out(self) -> str:
-        """What rows of the files cannot be true, once a query has met one."""
+        """Return a sentence about impossible rows of the files; "" until a query has read one."""
         return self._files.left_out
 
     def load(self) -> None:
-        """Copy big exports into DuckDB first, where much is asked of all their rows."""
+        """Copy big exports into DuckDB first; worth it for many questions about all rows."""
         self._files.load()
 
     def interrupt(self) -> None:
-        """Stop what runs."""
+        """Stop all running queries and copies."""
         self._files.interrupt()
         self._prefetch.interrupt()
 
-    def table(self, query: str, options: FactOptions = NOTHING_SAID, *, line: int = 0, ours: bool = False) -> Table:
-        """Run a query over the model's views; return its result's table, with its columns' names and types.
+    def table(
+        self, query: str, options: FactOptions = DEFAULT_OPTIONS, *, line: int = 0, is_built_in: bool = False
+    ) -> Table:
+        """Run a query over the model's views; return the table of the result, with the names and types of its columns.
 
-        The facts that it reads, such as `steps`, are found as the `options` say. `line` is where the query begins in
-        what the user wrote, for messages; with `ours`, the user wrote none of it.
+        The `options` apply to the facts that it reads, such as `steps`. `line` is the line of the user's text on which
+        the query begins, for error messages. `is_built_in`: the query comes with the package.
 
         Raises:
-            UsageError: Steps are to be told by an NVTX range that is not there.
+            UsageError: Steps are defined by an NVTX range that does not exist.
             QueryError: The query failed.
             TraceError: The file cannot be read.
         """
-        # The query begins on the second line of what DuckDB sees.
-        answer, _ = self._stored(Question(query, (), options), line - 1, ours=ours)
+        # DuckDB sees the query from its second line on.
+        answer, _ = self._store_answer(Question(query, (), options), line - 1, is_built_in=is_built_in)
         return answer
 
     def rows(self, query: str, options: FactOptions) -> Rows:
-        """Run a query of ours as `table` does, and read its result."""
-        asked = Question(query, (), options, for_rows=True)
-        rows: Rows | None = self._worked_out(asked)
+        """Run a built-in query as `table` does, and return its rows."""
+        question = Question(query, (), options, for_rows=True)
+        rows: Rows | None = self._take_prefetched(question)
         if rows is not None:
             return rows
-        if self._store_of(ours=True):
-            table, columns = self.table(query, options, ours=True)
+        if self._choose_store(is_built_in=True):
+            table, columns = self.table(query, options, is_built_in=True)
             query = f"SELECT {', '.join(identifier(name) for name, _ in columns)} FROM {table} ORDER BY row_"
             return read_rows(self.duckdb, query)
 
         def run() -> Rows:
-            self._make_ready(asked, ours=True)
+            self._prepare(question, is_built_in=True)
             return read_rows(self.duckdb, query)
 
-        return self._run(run, -1, asked, ours=True)
+        return self._run(run, -1, question, is_built_in=True)
 
-    def report(self, asked: Question, *, ours: bool) -> Found:
-        """Run a report's query as `table` does, and its notes: queries for sentences, over views and its `answer`.
+    def report(self, question: Question, *, is_built_in: bool) -> StoredAnswer:
+        """Run the query of a report as `table` does, and its notes: queries for sentences, which can read `answer`.
 
         Raises:
-            As `table`.
+            InsightError: See `table`.
         """
-        return self._stored(asked, -1, ours=ours)
+        return self._store_answer(question, -1, is_built_in=is_built_in)
 
-    def ahead(self, questions: Iterable[Question]) -> None:
-        """Work out answers to questions of ours that will be asked, several at a time; the first ones at once.
+    def prefetch(self, questions: Iterable[Question]) -> None:
+        """Answer built-in questions in advance, several at a time.
 
-        What fails is left to be worked out when it is asked for.
+        A question that fails is answered again when its answer is requested.
         """
         import sqlite3
 
         import duckdb
 
-        if not self._files.serve_several or self._bounded.seconds is not None:
+        if not self._files.can_prefetch or self._runner.seconds is not None:
             return
         with suppress(duckdb.Error, sqlite3.Error, UnicodeDecodeError, InsightError):
-            self._bounded(self, lambda: self._prefetch.run(self.duckdb, self._alike(questions), self._worked))
+            self._runner(
+                self,
+                lambda: self._prefetch.run(self.duckdb, self._with_consistent_options(questions), self._answer_on),
+            )
 
-    def _alike(self, questions: Iterable[Question]) -> Iterator[Question]:
-        """The questions that need facts found as the first ones do: found otherwise, they would take their place."""
-        used = set[tuple[str, object]]()
-        for asked in questions:
-            for statement in () if asked.is_built_in else asked.statements:
-                sandbox.check(statement)
-            also = used | self._files.options_used(asked)
-            if len(dict(also)) == len(also):  # each option has one value
-                used = also
-                yield asked
+    def _with_consistent_options(self, questions: Iterable[Question]) -> Iterator[Question]:
+        """Yield the questions with the same options as the first ones: other options would replace their facts."""
+        options_in_use = set[tuple[str, object]]()
+        for question in questions:
+            for statement in () if question.is_built_in else question.statements:
+                sandbox.check_query(statement)
+            combined = options_in_use | self._files.collect_options(question)
+            if len(dict(combined)) == len(combined):  # each option has one value
+                options_in_use = combined
+                yield question
 
-    def _worked(self, connection: DuckDBPyConnection, asked: Question) -> Found | Rows:
-        """Answer a question of ours over a connection beside others."""
-        self._files.prepare_over(connection, asked)
-        if asked.for_rows:
-            return read_rows(connection, asked.query)
+    def _answer_on(self, connection: DuckDBPyConnection, question: Question) -> StoredAnswer | Rows:
+        """Answer a built-in question over one of several connections."""
+        self._files.prepare_on(connection, question)
+        if question.for_rows:
+            return read_rows(connection, question.query)
         name = f"internal.answer_{next(self._numbers)}"
-        return store_answer(connection, name, asked)
+        return store_answer(connection, name, question)
 
-    def report_of_each(self, asked: Question, *, ours: bool, ranks: Mapping[str, int]) -> Found:
-        """Run a report as `report` does, of each of several traces by itself.
+    def report_per_trace(self, question: Question, *, is_built_in: bool, ranks: Mapping[str, int]) -> StoredAnswer:
+        """Run a report separately for each of several traces, otherwise as `report` does.
 
-        See `stored_answers.store_answer_of_each` for the order of rows and the columns.
+        See `stored_answers.store_answer_per_trace` for the order of rows and the columns.
 
         Raises:
-            As `table`.
+            InsightError: See `table`.
         """
         name = f"memory.internal.answer_{next(self._numbers)}"
 
-        def run() -> Found:
-            self._make_ready(asked, each=True, ours=ours)
-            return store_answer_of_each(self.duckdb, name, asked, self.labels, ranks)
+        def run() -> StoredAnswer:
+            self._prepare(question, per_trace=True, is_built_in=is_built_in)
+            return store_answer_per_trace(self.duckdb, name, question, self.labels, ranks)
 
-        return self._run(run, -1, asked, ours=ours)
+        return self._run(run, -1, question, is_built_in=is_built_in)
 
-    def _stored(self, asked: Question, line: int, *, ours: bool) -> Found:
-        """Run a query and its notes, or take their answer if it was worked out or is kept, as those of ours may be."""
-        found: Found | None = self._worked_out(asked) if ours else None
-        if found is not None:
-            return found
+    def _store_answer(self, question: Question, line: int, *, is_built_in: bool) -> StoredAnswer:
+        """Run a query and its notes, or return their prefetched or stored answer, which built-in queries can have."""
+        prefetched: StoredAnswer | None = self._take_prefetched(question) if is_built_in else None
+        if prefetched is not None:
+            return prefetched
         name = f"internal.answer_{next(self._numbers)}"
 
-        def run() -> Found:
-            store = self._store_of(ours=ours)
-            if store and (kept := store.take(name, asked)):
-                return kept
-            began = perf_counter()
-            self._make_ready(asked, ours=ours)
-            answer, said = store_answer(self.duckdb, name, asked)
-            if store := self._store_of(ours=ours):  # another, if the files were opened anew
-                store.add(name, asked, said, perf_counter() - began)
-            return answer, said
+        def run() -> StoredAnswer:
+            store = self._choose_store(is_built_in=is_built_in)
+            if store and (stored_answer := store.take(name, question)):
+                return stored_answer
+            start_s = perf_counter()
+            self._prepare(question, is_built_in=is_built_in)
+            answer, notes = store_answer(self.duckdb, name, question)
+            if store := self._choose_store(is_built_in=is_built_in):  # another one if the files were opened again
+                store.add(name, question, notes, perf_counter() - start_s)
+            return answer, notes
 
-        return self._run(run, line, asked, ours=ours)
+        return self._run(run, line, question, is_built_in=is_built_in)
 
-    def _worked_out(self, asked: Question) -> Any:
-        """What was worked out ahead for a question of ours, if it was."""
-        if self._files.definitions or (found := self._prefetch.take(asked, self.duckdb)) is None:
+    def _take_prefetched(self, question: Question) -> Any:
+        """Take the prefetched answer to a built-in question, if there is one."""
+        if self._files.definitions or (answer := self._prefetch.take(question, self.duckdb)) is None:
             return None
         self._files.check()
-        return found
+        return answer
 
-    def _store_of(self, *, ours: bool) -> Store | None:
+    def _choose_store(self, *, is_built_in: bool) -> Store | None:
         store = self._files.store
-        return store if ours and store and store.keeps_answers and not self._files.definitions else None
+        return store if is_built_in and store and store.stores_answers and not self._files.definitions else None
 
     def stream(self, query: str, size: int, *, line: int = 0) -> tuple[Columns, Iterator[Batch]]:
-        """Run a query and give its columns, and its rows in pieces of `size` while it still runs.
+        """Run a query; return its columns, and its rows in batches of `size` while it still runs.
 
         Raises:
-            QueryError: The query failed, at once or later.
+            QueryError: The query failed, immediately or later.
             TraceError: The file cannot be read.
         """
 
         def start() -> tuple[Columns, Batch]:
-            self._make_ready(Question(query))
-            # Not on a cursor, which does not see the connection's temporary tables and macros.
+            self._prepare(Question(query))
+            # A cursor would not see the temporary tables and macros of the connection.
             select = as_select(query)
             columns = [(name, kind) for name, kind, *_ in self.duckdb.execute(f"DESCRIBE {select}").fetchall()]
-            if (readable := all_readable(columns)) != "*":
+            if (readable := select_readable(columns)) != "*":
                 select = f"SELECT {readable} FROM (\n{select}\n)"
-            return [(name, without_zone(kind)) for name, kind in columns], self.duckdb.execute(select).fetchmany(size)
+            return [(name, readable_type(kind)) for name, kind in columns], self.duckdb.execute(select).fetchmany(size)
 
         columns, first = self._run(start, line, Question(query))
         return columns, self._batches(first, size)
 
-    def write_parquet(self, query: str, path: Path, *, line: int = 0, options: str = "", ours: bool = False) -> int:
-        """Write a query's result while it runs as a Parquet file, to a `sandbox.handover`; return how many rows.
+    def write_parquet(
+        self, query: str, path: Path, *, line: int = 0, options: str = "", is_built_in: bool = False
+    ) -> int:
+        """Write the result of a query to a Parquet file while it runs; return the number of rows.
 
-        With `ours`, the user wrote none of it, and raw tables have the columns of the contract.
+        `path` comes from `sandbox.open_writable_path`. `is_built_in`: the query comes with the package and reads only
+        columns of the expected schema from raw tables.
         """
 
         def run() -> int:
-            self._make_ready(Question(query), ours=ours)
+            self._prepare(Question(query), is_built_in=is_built_in)
             copy = f"COPY (\n{as_select(query)}\n) TO {literal(str(path))} (FORMAT parquet{options})"
             return int(self.duckdb.execute(copy).fetchall()[0][0])
 
-        return self._run(run, line - 1, Question(query), ours=ours)
+        return self._run(run, line - 1, Question(query), is_built_in=is_built_in)
 
     def define(self, statement: Statement) -> None:
-        """Run the definition of a table, view or macro of the user's own."""
-        own = (statement.creates, statement.is_macro)
-        if own not in self._files.definitions:
+        """Run a user's definition of a table, view or macro."""
+        definition = (statement.defined_name, statement.is_macro)
+        if definition not in self._files.definitions:
             sandbox.check_name(self.duckdb, statement)
 
         def run() -> None:
-            self._make_ready(Question(statement.sql))
+            self._prepare(Question(statement.sql))
             self.duckdb.execute(statement.sql)
 
         self._run(run, statement.line, Question(statement.sql), check=sandbox.check_definition)
-        self._files.definitions[own] = statement.sql
+        self._files.definitions[definition] = statement.sql
 
-    def _make_ready(self, asked: Question, *, each: bool = False, ours: bool = False) -> None:
-        for statement, names in zip(asked.statements, asked.names, strict=True):
-            self._files.prepare(statement, names, asked.options, each=each, ours=ours)
-        self._is_ready = True
+    def _prepare(self, question: Question, *, per_trace: bool = False, is_built_in: bool = False) -> None:
+        for statement, names in zip(question.statements, question.names, strict=True):
+            self._files.prepare(statement, names, question.options, per_trace=per_trace, is_built_in=is_built_in)
+        self._is_prepared = True
 
     def _run(
         self,
         run: Callable[[], T],
         line: int,
-        asked: Question,
+        question: Question,
         *,
-        ours: bool = False,
-        check: Callable[[str], None] = sandbox.check,
+        is_built_in: bool = False,
+        check: Callable[[str], None] = sandbox.check_query,
     ) -> T:
-        """Run what is asked, in the way that is open or one that gets over what stops it there."""
+        """Run a question over the open files; if it fails, retry or fall back to the next way to open them."""
         import sqlite3
 
         import duckdb
 
-        for statement in () if asked.is_built_in else asked.statements:  # tests/test_names.py checks those
-            check(statement)
-        again = True
+        if not question.is_built_in:  # tests/test_names.py checks built-in statements
+            for statement in question.statements:
+                check(statement)
+        is_first_crash = True
         while True:
-            self._is_ready = False
+            self._is_prepared = False
             try:
-                done = self._bounded(self, run)
+                returned = self._runner(self, run)
                 self._files.check()
             except (duckdb.Error, sqlite3.Error, UnicodeDecodeError) as error:
-                if not self._files.may_run_again(error, first=again):
-                    raise self._failed(error, line, ours=ours or not self._is_ready) from None
-                again = again and not isinstance(error, (duckdb.InternalException, duckdb.FatalException))
+                if not self._files.prepare_retry(error, is_first_crash=is_first_crash):
+                    raise self._explain_failure(error, line, is_built_in=is_built_in or not self._is_prepared) from None
+                is_first_crash = is_first_crash and not isinstance(
+                    error, (duckdb.InternalException, duckdb.FatalException)
+                )
             except Exception:
                 self._files.check()
                 raise
             else:
-                return done
+                return returned
             self._files.open()
 
     def _batches(self, first: Batch, size: int) -> Iterator[Batch]:
@@ -298,33 +311,35 @@ class Connection:
         try:
             while batch:
                 yield batch
-                batch = self._bounded(self, lambda: self.duckdb.fetchmany(size))
+                batch = self._runner(self, lambda: self.duckdb.fetchmany(size))
             self._files.check()
         except duckdb.OutOfMemoryException as error:
             raise self._files.out_of_memory(error) from None
         except (duckdb.Error, UnicodeDecodeError) as error:
-            if self._files.may_get_over(error):
+            if self._files.prepare_fallback(error):
                 self._files.open()
-                raise MetLateError(
+                raise UnreadableRowError(
                     "a row could not be read after others had been written",
                     "write to a file, which is restarted without it: -o answer.csv",
                 ) from None
-            raise self._failed(error, 0) from None
+            raise self._explain_failure(error, 0) from None
 
-    def _failed(self, error: Exception, line: int, *, ours: bool = False) -> InsightError:
-        told = self._files.why(error)
-        if told:
-            return told
-        if ours:
-            what = str(error).partition("\n")[0]
-            return QueryError(f"this cannot be answered: {what}", "nsys-insight info shows what the trace contains")
-        here = "schema_name = 'main' AND database_name = current_database()"
-        named = f"SELECT DISTINCT column_name FROM duckdb_columns() WHERE {here} ORDER BY ALL"
-        columns = [name for (name,) in self.duckdb.cursor().execute(named).fetchall()]
-        return failed(error, line=line, names=(*views.documented(internal=False), *self._files.tables), columns=columns)
+    def _explain_failure(self, error: Exception, line: int, *, is_built_in: bool = False) -> InsightError:
+        cause = self._files.find_cause(error)
+        if cause:
+            return cause
+        if is_built_in:
+            reason = str(error).partition("\n")[0]
+            return QueryError(f"this cannot be answered: {reason}", "nsys-insight info shows what the trace contains")
+        in_model = "schema_name = 'main' AND database_name = current_database()"
+        column_query = f"SELECT DISTINCT column_name FROM duckdb_columns() WHERE {in_model} ORDER BY ALL"
+        columns = [name for (name,) in self.duckdb.cursor().execute(column_query).fetchall()]
+        return explain_failure(
+            error, line=line, names=(*views.documented_views(internal=False), *self._files.tables), columns=columns
+        )
 
     def close(self) -> None:
-        """Close the connection; what was found about a big trace stays in the cache folder."""
+        """Close the connection; facts about a big trace stay in the cache folder."""
         if not left_running:
             self._prefetch.close()
         self._files.close()

@@ -1,4 +1,4 @@
-"""The ways to read the files of a session, one after the other, for what stops one need not stop the next."""
+"""Strategies to open the files of a session. If one fails, the next one can still succeed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from nsys_insight.ingest import cache_entries, store
 from nsys_insight.ingest.attach import attach, is_unreadable_cell
 from nsys_insight.ingest.database import connect
-from nsys_insight.ingest.files import exports
+from nsys_insight.ingest.files import list_exports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -20,135 +20,140 @@ if TYPE_CHECKING:
     from nsys_insight.ingest.limits import Limits
     from nsys_insight.ingest.source import Source
 
-    Opened = tuple[duckdb.DuckDBPyConnection, list[Source]]
+    OpenFiles = tuple[duckdb.DuckDBPyConnection, list[Source]]
 
 
-# To copy a smaller file saves nothing.
-_BIG = 64 * 10**6
+# Copying a smaller file saves no time.
+_BIG_BYTES = 64 * 10**6
 
 
 class OpenStrategies:
-    """There are three ways to read a SQLite export, all with the same answers.
+    """Tries three ways to read a SQLite export, fastest first; all give the same answers.
 
-    A DuckDB file built of it before, DuckDB's extension scanning it in place, and a copy made cell by cell. Each next
-    one is slower to start and gets over what stopped the one before: a damaged cache, a platform without the extension,
-    text that is not UTF-8. `cached` are the DuckDB files that the way in use reads, `limits` hold for the next one.
+    First a DuckDB copy in the cache, then a scan in place with DuckDB's extension, then a copy made cell by cell. Each
+    one starts more slowly than the one before, and works where that one fails: with a damaged cache, on a platform
+    without the extension, for text that is not UTF-8. `cached` are the DuckDB files that the current strategy reads;
+    `limits` apply to the next one.
     """
 
     def __init__(self, files: Sequence[File], limits: Limits, *, use_cache: bool | None, ncu: Path | None) -> None:
-        """`use_cache` and `ncu` are as in `session.Session`."""
+        """See `session.Session` for `use_cache` and `ncu`."""
         self._files, self.limits, self._use_cache, self._ncu = files, limits, use_cache, ncu
         self.cached: list[Path] = []
-        self._made: dict[Path, Path] = {}
-        self._used: list[Path] = []
+        self._copies: dict[Path, Path] = {}
+        self._used_files: list[Path] = []
         self._is_in_place = False
         self._copying: list[duckdb.DuckDBPyConnection] = []
-        self._way: Callable[[], Opened | None] = self._in_place
-        self._left = [self._from_cache, self._in_place, self._copied]
+        self._strategy: Callable[[], OpenFiles | None] = self._open_in_place
+        self._remaining = [self._open_from_cache, self._open_in_place, self._open_copied]
 
-    def open(self, *, as_exported: bool) -> Opened:
-        """Open the files in the next way that is there.
+    def open(self, *, as_exported: bool) -> OpenFiles:
+        """Open the files with the next strategy that is available.
 
-        A copy in the cache holds only what the model reads, so it will not do where files are shown `as_exported`.
+        A copy in the cache has only the columns that the model reads, so `as_exported` skips it.
         """
         while True:
-            self._way = self._left.pop(0)
+            self._strategy = self._remaining.pop(0)
             self.cached = []
-            if as_exported and self._way == self._from_cache:
+            if as_exported and self._strategy == self._open_from_cache:
                 continue
-            if opened := self._way():
-                return opened
+            if open_files := self._strategy():
+                return open_files
 
     def repeat(self) -> None:
-        """Let the way in use be the next one too."""
-        self._left.insert(0, self._way)
+        """Let the next `open` use the current strategy again."""
+        self._remaining.insert(0, self._strategy)
 
     def leave_cache(self) -> None:
-        """Let the next way be that in use, or in place of a copy in the cache, the files themselves."""
-        if self._way != self._from_cache:
+        """Let the next `open` use the current strategy again, or scan in place if the current one is the cache."""
+        if self._strategy != self._open_from_cache:
             self.repeat()
-        elif self._in_place not in self._left:
-            self._left.insert(0, self._in_place)
+        elif self._open_in_place not in self._remaining:
+            self._remaining.insert(0, self._open_in_place)
 
-    def copy(self) -> bool:
-        """Copy big exports that are scanned in place, and let the copy be the next way; tell whether it is.
+    def switch_to_copy(self) -> bool:
+        """Copy big exports that are scanned in place, and let the next `open` use the copy; return whether it was made.
 
-        A dozen reports are answered from a copy in four fifths of the time, the copying included. It stays in the cache
-        folder for the next question, unless that is not to be used.
+        With a copy, a dozen reports take four fifths of the time, including the time to copy. The copy stays in the
+        cache folder for the next question, unless the cache must not be used.
         """
         import duckdb
 
-        files = exports(self._files)
-        if not self._is_in_place or sum(file.stat().st_size for file in files) < _BIG:
+        files = list_exports(self._files)
+        if not self._is_in_place or sum(file.stat().st_size for file in files) < _BIG_BYTES:
             return False
         try:
-            self._made = store.copies(files, self.limits.of_copy, self._copying, lasting=self._use_cache is not False)
+            self._copies = store.make_copies(
+                files, self.limits.for_copy, self._copying, use_cache=self._use_cache is not False
+            )
         except (OSError, UnicodeDecodeError, duckdb.Error):
             return False
-        self._left.insert(0, self._from_cache)
+        self._remaining.insert(0, self._open_from_cache)
         return True
 
     def interrupt(self) -> None:
-        """Stop a copy that is being made."""
+        """Stop the copy in progress."""
         for connection in list(self._copying):
-            with suppress(Exception):  # it may be closed by now
+            with suppress(Exception):  # it can be closed already
                 connection.interrupt()
 
     @property
     def big_export(self) -> Path | None:
-        """The export, if there is one alone and it is big."""
-        found = exports(self._files)
-        return found[0] if len(self._files) == len(found) == 1 and found[0].stat().st_size >= _BIG else None
+        """Return the export if it is the only file and is big; else None."""
+        exports = list_exports(self._files)
+        return exports[0] if len(self._files) == len(exports) == 1 and exports[0].stat().st_size >= _BIG_BYTES else None
 
-    def get_over(self, error: Exception) -> bool:
-        """Tell whether the next way may do better; what the cache has is then of no more use."""
+    def can_fall_back(self, error: Exception) -> bool:
+        """Return whether the next strategy can succeed after this error; discard the cache files if they failed."""
         if self.cached and not isinstance(error, UnicodeDecodeError):
             for file in self.cached:
                 cache_entries.discard(file)
             return True
-        return bool(self._left) and is_unreadable_cell(error)
+        return bool(self._remaining) and is_unreadable_cell(error)
 
-    def _from_cache(self) -> Opened | None:
-        if self._use_cache is False and not self._made:
+    def _open_from_cache(self) -> OpenFiles | None:
+        if self._use_cache is False and not self._copies:
             return None
-        files = exports(self._files)
-        built = {file: self._cache_file(file) for file in files}
-        if not self._use_cache and not any(built.values()):
+        files = list_exports(self._files)
+        cache_files = {file: self._cache_file(file) for file in files}
+        if not self._use_cache and not any(cache_files.values()):
             return None
-        opened = self._attach(built)
-        if self._use_cache and opened and self._is_in_place:
-            # Without room for a copy, the file is read in place.
+        open_files = self._attach(cache_files)
+        if self._use_cache and open_files and self._is_in_place:
+            # If the disk is full, the file is read in place.
             with suppress(OSError):
-                self._made = store.copies(files, self.limits.of_copy, self._copying)
-                opened[0].close()
+                self._copies = store.make_copies(files, self.limits.for_copy, self._copying)
+                open_files[0].close()
                 return self._attach({file: self._cache_file(file) for file in files})
-        return opened
+        return open_files
 
     def _cache_file(self, export: Path) -> Path | None:
-        made = self._made.get(export)
-        found = made if made and cache_entries.use(made) else store.find(export)
-        self._used += [found] if found else []
-        return found
+        copy = self._copies.get(export)
+        cache_file = copy if copy and cache_entries.use(copy) else store.find_entry(export)
+        self._used_files += [cache_file] if cache_file else []
+        return cache_file
 
     def release(self) -> None:
-        """Let go of the cache files, when no connection reads them any more."""
-        while self._used:
-            cache_entries.release(self._used.pop())
+        """Release the cache files. Call it when no connection reads them any longer."""
+        while self._used_files:
+            cache_entries.release(self._used_files.pop())
 
-    def _in_place(self) -> Opened | None:
+    def _open_in_place(self) -> OpenFiles | None:
         return self._attach({})
 
-    def _copied(self) -> Opened | None:
-        files, lasting = exports(self._files), self._use_cache is not False
-        self._made = store.copies(files, self.limits.of_copy, self._copying, in_place=False, lasting=lasting)
-        opened = self._attach({file: self._cache_file(file) for file in files})
-        self.cached = []  # there is no other way to read them
-        return opened
+    def _open_copied(self) -> OpenFiles | None:
+        files, can_use_cache = list_exports(self._files), self._use_cache is not False
+        self._copies = store.make_copies(
+            files, self.limits.for_copy, self._copying, in_place=False, use_cache=can_use_cache
+        )
+        open_files = self._attach({file: self._cache_file(file) for file in files})
+        self.cached = []  # there is no fallback
+        return open_files
 
-    def _attach(self, built: Mapping[Path, Path | None]) -> Opened | None:
-        self.cached = [file for file in built.values() if file]
-        connection = connect(self.limits.of_copy if self.cached else self.limits)
-        sources = attach(connection, self._files, built, self._ncu, lasting=self._use_cache is not False)
+    def _attach(self, cache_files: Mapping[Path, Path | None]) -> OpenFiles | None:
+        self.cached = [file for file in cache_files.values() if file]
+        connection = connect(self.limits.for_copy if self.cached else self.limits)
+        sources = attach(connection, self._files, cache_files, self._ncu, use_cache=self._use_cache is not False)
         if sources is None:
             return None
         self._is_in_place = any(source.export and source.export.tables == source.columns.keys() for source in sources)

@@ -1,7 +1,8 @@
-"""Prefetch: answers to questions that will be asked, two at a time.
+"""Prefetch: answer expected questions in advance, two at a time.
 
-DuckDB plans a query in one thread, which takes most of the time of a question about a small trace. So two connections
-to the same database find facts and answer questions, each in a thread of its own (benchmarks/measure.py --only small).
+DuckDB plans a query in one thread, and planning takes most of the time of a question about a small trace. So two
+connections to the same database derive facts and answer questions, each in its own thread
+(benchmarks/measure.py --only small).
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 from threading import local
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from nsys_insight.facts.context import NOTHING_SAID, FactOptions
-from nsys_insight.sql.names import Names, mentioned, mentioned_by_ours
+from nsys_insight.facts.context import DEFAULT_OPTIONS, FactOptions
+from nsys_insight.sql.names import Names, parse_names, scan_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -24,33 +25,34 @@ T = TypeVar("T")
 
 
 class Question(NamedTuple):
-    """A query, the queries for what is noted of its answer, and what the user says about facts.
+    """A query, the queries of its notes, and the user's options for facts.
 
-    The answer to one that is `for_rows` is these, to others a table.
+    `for_rows`: return the rows; otherwise the result is stored as a table. `is_built_in`: the query comes with the
+    package.
     """
 
     query: str
     notes: tuple[str, ...] = ()
-    options: FactOptions = NOTHING_SAID
+    options: FactOptions = DEFAULT_OPTIONS
     for_rows: bool = False
     is_built_in: bool = False
 
     @property
     def statements(self) -> tuple[str, ...]:
-        """All queries."""
+        """Return all queries."""
         return (self.query, *self.notes)
 
     @property
     def names(self) -> list[Names]:
-        """What each of them reads: of queries that come with the package a pattern tells, of others the parser."""
-        return list(map(mentioned_by_ours if self.is_built_in else mentioned, self.statements))
+        """Return the names in each query: built-in ones are scanned with a pattern, others are parsed."""
+        return list(map(scan_names if self.is_built_in else parse_names, self.statements))
 
 
 class Prefetch(Generic[T]):
-    """Answers that were prefetched; each is given once, over the connection for which it was."""
+    """The prefetched answers. Each one is returned once, and only for the connection that prefetched it."""
 
     def __init__(self) -> None:
-        """There are none yet."""
+        """Start without answers."""
         self._answers: dict[Question, T] = {}
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._cursors: list[duckdb.DuckDBPyConnection] = []
@@ -62,28 +64,30 @@ class Prefetch(Generic[T]):
         questions: Iterable[Question],
         answer: Callable[[duckdb.DuckDBPyConnection, Question], T],
     ) -> None:
-        """Answer questions, except those that fail: `answer` is given a cursor of the connection, and a question."""
+        """Answer questions and skip those that fail; `answer` takes a cursor of the connection and a question."""
         if connection is not self._connection:
             self.close()
             self._connection, self._answers = connection, {}
         self._is_interrupted = False
-        own = local()
+        thread_state = local()
 
-        def work(asked: Question) -> T:
+        def work(question: Question) -> T:
             if self._is_interrupted:
                 raise CancelledError
-            if not hasattr(own, "cursor"):
-                own.cursor = connection.cursor()
-                self._cursors.append(own.cursor)
-            return answer(own.cursor, asked)
+            if not hasattr(thread_state, "cursor"):
+                thread_state.cursor = connection.cursor()
+                self._cursors.append(thread_state.cursor)
+            return answer(thread_state.cursor, question)
 
         with ThreadPoolExecutor(_WORKERS) as pool:
-            running = {asked: pool.submit(work, asked) for asked in questions if asked not in self._answers}
-        self._answers |= {asked: each.result() for asked, each in running.items() if each.exception() is None}
+            futures = {question: pool.submit(work, question) for question in questions if question not in self._answers}
+        self._answers |= {
+            question: future.result() for question, future in futures.items() if future.exception() is None
+        }
 
-    def take(self, asked: Question, connection: duckdb.DuckDBPyConnection) -> T | None:
-        """Return the answer to a question, if there is one for the connection."""
-        answer = self._answers.pop(asked, None)
+    def take(self, question: Question, connection: duckdb.DuckDBPyConnection) -> T | None:
+        """Remove and return the answer to a question, if there is one for the connection."""
+        answer = self._answers.pop(question, None)
         return answer if connection is self._connection else None
 
     def close(self) -> None:
@@ -93,7 +97,7 @@ class Prefetch(Generic[T]):
         self._cursors = []
 
     def interrupt(self) -> None:
-        """Stop what runs, and begin nothing more."""
+        """Stop running queries, and do not start others."""
         self._is_interrupted = True
         for cursor in self._cursors:
             cursor.interrupt()

@@ -1,4 +1,4 @@
-"""What is tried when files cannot be read, or a query fails, as they were opened."""
+"""Recovery when files cannot be read or a query fails: how to open the files next."""
 
 from __future__ import annotations
 
@@ -13,102 +13,102 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from nsys_insight.errors import InsightError
+    from nsys_insight.ingest.file_guard import FileGuard
     from nsys_insight.ingest.files import File
-    from nsys_insight.ingest.watch import Watch
     from nsys_insight.session.open_strategies import OpenStrategies
     from nsys_insight.session.store import Store
 
 
 class Recovery:
-    """Decides how the files are opened next: with more memory, in another way, without what stopped them before.
+    """Decides how the files are opened next: with more memory, with another strategy, or without invalid rows.
 
-    `validates_rows` says that impossible rows are to be left out, `uses_files` that facts may be put into files.
+    `validates_rows`: leave out impossible rows. `stores_facts`: store facts on disk.
     """
 
-    def __init__(self, files: Sequence[File], strategies: OpenStrategies, watch: Watch) -> None:
-        """Nothing has failed yet."""
+    def __init__(self, files: Sequence[File], strategies: OpenStrategies, watch: FileGuard) -> None:
+        """Start with the settings for files without problems."""
         self._files, self._strategies, self._watch = files, strategies, watch
-        self.validates_rows, self.uses_files = False, True
+        self.validates_rows, self.stores_facts = False, True
 
-    def changed(self) -> InsightError | None:
-        """Tell that a file is not what it was: a copy leaves strings and call stacks in it."""
-        return self._watch.changed()
+    def file_change_error(self) -> InsightError | None:
+        """Return an error if a file has changed. A copy still reads strings and call stacks from its file."""
+        return self._watch.find_change()
 
-    def may_run_again(self, error: Exception, stores: Iterable[Store], *, first: bool) -> bool:
-        """Tell whether what failed may be run again, as the files are opened next.
+    def prepare_retry(self, error: Exception, stores: Iterable[Store], *, is_first_crash: bool) -> bool:
+        """Choose how to open the files to run a failed query again; return whether to run it again.
 
         Args:
-            error: Why it failed.
+            error: Why the query failed.
             stores: The work files that it read or wrote.
-            first: Whether DuckDB itself has not failed before.
+            is_first_crash: Whether this is the first internal error of DuckDB.
 
         Raises:
-            QueryError: It needs more memory than there may be.
+            QueryError: The query needs more memory than the maximum.
             TraceError: The files cannot be read in any way.
         """
         import duckdb
 
         if isinstance(error, duckdb.OutOfMemoryException):
-            self.make_room(error)
+            self.raise_limits(error)
             return True
         if not isinstance(error, (duckdb.InternalException, duckdb.FatalException)):
-            return self.may_get_over(error, stores)
-        # DuckDB's own fault, seen once in hundreds of runs, makes its connection useless: ask once more anew.
-        if not first and not self._strategies.cached:
+            return self.prepare_fallback(error, stores)
+        # An internal error of DuckDB, seen once in hundreds of runs, breaks the connection: retry once with a new one.
+        if not is_first_crash and not self._strategies.cached:
             return False
-        self._strategies.repeat() if first else self.get_over(error)
-        self.uses_files = False
+        self._strategies.repeat() if is_first_crash else self.fall_back(error)
+        self.stores_facts = False
         return True
 
-    def may_get_over(self, error: Exception, stores: Iterable[Store]) -> bool:
-        """Tell whether to try once more what failed: in the next way, or without rows that cannot be true."""
+    def prepare_fallback(self, error: Exception, stores: Iterable[Store]) -> bool:
+        """Choose the next strategy, or validation of rows, after an error; return whether to try again."""
         import duckdb
 
-        if database.spill_failed(error):
+        if database.explain_spill_error(error):
             return False
-        if self.uses_files and any(store.concerns(error) for store in stores):
-            self.uses_files = False
+        if self.stores_facts and any(store.is_about(error) for store in stores):
+            self.stores_facts = False
             self._strategies.repeat()
             return True
         broken = self._strategies.cached and isinstance(error, duckdb.IOException)
         if broken or is_unreadable_cell(error):
-            self.get_over(error)
+            self.fall_back(error)
         elif is_damaged(error):
             raise self._unreadable(error) from None
-        elif self.validates_rows or not bad_rows.may_have_met(error):
+        elif self.validates_rows or not bad_rows.can_be_row_error(error):
             return False
         else:
             self.validates_rows = True
             self._strategies.repeat()
         return True
 
-    def make_room(self, error: Exception) -> None:
-        """Raise, unless wider limits are left to open the files with once more."""
-        wider = None if "max_temp_directory_size" in str(error) else self._strategies.limits.wider()
+    def raise_limits(self, error: Exception) -> None:
+        """Raise the memory limits for the next attempt; raise the error if they are at their maximum."""
+        wider = None if "max_temp_directory_size" in str(error) else self._strategies.limits.widen()
         if wider is None:
             raise self.out_of_memory(error) from None
         self._strategies.limits = wider
         self._strategies.repeat()
 
-    def get_over(self, error: Exception) -> None:
-        """Raise, unless the next way may do better."""
-        if not self._strategies.get_over(error):
+    def fall_back(self, error: Exception) -> None:
+        """Fall back to the next strategy; raise an error if no strategy can succeed."""
+        if not self._strategies.can_fall_back(error):
             raise self._unreadable(error) from None
 
     def out_of_memory(self, error: Exception) -> QueryError:
-        """Say what was too little."""
+        """Return the error that names the limit that was too low."""
         if "max_temp_directory_size" in str(error):
             return QueryError(
-                f"this would spill more than {sandbox.SPILL} to {database.spill_folder()}", "query less at a time"
+                f"this would spill more than {sandbox.MAX_SPILL} to {database.spill_folder()}", "query less at a time"
             )
-        limit, _ = self._strategies.limits.settled
+        limit, _ = self._strategies.limits.effective
         return QueryError(f"this needs more memory than the limit of {limit}", "raise the limit: --memory 4GB")
 
-    def _unreadable(self, error: Exception) -> InsightError:
-        if changed := self.changed():
-            return changed
-        which = ", ".join(str(file.path) for file in self._files[:3])
+    def _unreadable(self, cause: Exception) -> InsightError:
+        if change_error := self.file_change_error():
+            return change_error
+        paths = ", ".join(str(file.path) for file in self._files[:3])
         return TraceError(
-            f"{which} cannot be read: {str(error).partition(chr(10))[0]}",
+            f"{paths} cannot be read: {str(cause).partition(chr(10))[0]}",
             "export it again: nsys export --type sqlite -o trace.sqlite trace.nsys-rep",
         )

@@ -1,4 +1,4 @@
-"""Reports as questions: a report's statement and notes with its parameters, and how its steps are found."""
+"""Reports as questions: the statement and notes of a report with its parameters, and its options about steps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nsys_insight.model import views
 from nsys_insight.packs import step_options
 from nsys_insight.packs.step_options import AUTO, StepOptions
 from nsys_insight.session.prefetch import Question
-from nsys_insight.sql.headers import chosen
+from nsys_insight.sql.headers import drop_branches
 from nsys_insight.sql.parameters import bind
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # The note of every report in a scope by --nvtx, and the query for its sentence.
 SCOPE_NOTE = "scope"
 _SCOPE_QUERY = "SELECT sentence FROM _left_out WHERE EXISTS (FROM answer)"
-# The note of every report with a topic: data that the trace does not contain although its calls show such operations.
+# The note of every report with a topic: data that the trace lacks although its API calls show such operations.
 _UNRECORDED_NOTE = "unrecorded"
 _UNRECORDED_QUERY = "SELECT sentence FROM _unrecorded"
 # A report about kernels is complete without the calls and copies.
@@ -37,43 +37,45 @@ class ReportQuestion(NamedTuple):
     values: dict[str, Any]
 
 
-def is_of_run(pack: Pack) -> bool:
-    """Whether a report is about all ranks of a run together."""
-    return any(view.is_of_run for view in views.views_read(pack.names))
+def is_cross_rank(pack: Pack) -> bool:
+    """Check whether a report is about all ranks of a run together."""
+    return any(view.is_cross_rank for view in views.views_read(pack.names))
 
 
-def report_question(
+def build_question(
     pack: Pack, params: Mapping[str, Any], steps: StepOptions | None, scope: Scope, scope_steps: StepOptions
 ) -> ReportQuestion:
-    """Put a report into a question.
+    """Build the question for a report.
 
     Args:
         pack: The report.
-        params: Its parameters, and the options about steps by name where `steps` is None.
-        steps: How steps are found.
-        scope: The scope that it is asked in.
-        scope_steps: How the steps are found that the scope chooses.
+        params: Its parameters. They include options about steps if there are no `steps`.
+        steps: Options about steps.
+        scope: The scope of the answer.
+        scope_steps: The options that the scope used to find its steps.
 
     Raises:
-        UsageError: A parameter is wrong, or the scope's steps would be found in another way.
+        UsageError: A parameter is wrong, or the scope found its steps with other options.
     """
     params = dict(params)
-    takes = step_options.params_of(pack.names)
+    step_params = step_options.step_params_of(pack.names)
     if steps is None:
-        given = {name: params.pop(name) for name in takes if name in params}
-        steps = step_options.checked(given)
+        explicit = {name: params.pop(name) for name in step_params if name in params}
+        steps = step_options.parse_options(explicit)
     else:
-        given = vars(steps) if takes else {}
-        params = {name: value for name, value in steps.given.items() if name in pack.params} | params
-    if takes and scope.is_of_steps_alone and steps not in (AUTO, scope_steps):
+        explicit = vars(steps) if step_params else {}
+        params = {name: value for name, value in steps.explicit.items() if name in pack.params} | params
+    if step_params and scope.is_steps_only and steps not in (AUTO, scope_steps):
         raise UsageError(
-            f"the steps of this scope ({scope.words}) are found already",
+            f"the steps of this scope ({scope.flags_text}) are found already",
             "say how to find them where they are chosen: trace.scope(step=…, steps=StepOptions(…))",
         )
     statement, values = pack.statement(params)
-    options = FactOptions(steps if takes else AUTO, values.get("min_gap_ns"))
-    notes = pack.notes | ({SCOPE_NOTE: _SCOPE_QUERY} if scope.ranges is not None else {})
-    if pack.topic and not is_of_run(pack):
+    options = FactOptions(steps if step_params else AUTO, values.get("min_gap_ns"))
+    notes = pack.notes | ({SCOPE_NOTE: _SCOPE_QUERY} if scope.range_pattern is not None else {})
+    if pack.topic and not is_cross_rank(pack):
         notes |= {_UNRECORDED_NOTE: _UNRECORDED_KERNELS_QUERY if pack.topic == "kernels" else _UNRECORDED_QUERY}
-    queries = tuple(bind(chosen(note, values), values) for note in notes.values())
-    return ReportQuestion(Question(statement, queries, options, is_built_in=pack.is_ours), list(notes), values | given)
+    queries = tuple(bind(drop_branches(note, values), values) for note in notes.values())
+    return ReportQuestion(
+        Question(statement, queries, options, is_built_in=pack.is_built_in), list(notes), values | explicit
+    )

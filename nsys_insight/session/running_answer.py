@@ -1,4 +1,4 @@
-"""The answer to a query that is still running, for results larger than memory."""
+"""The answer of a query that is still running, for results larger than memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight import progress
 from nsys_insight.session.answer import Column
-from nsys_insight.session.sandbox import handover
+from nsys_insight.session.sandbox import open_writable_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,64 +17,64 @@ if TYPE_CHECKING:
     from nsys_insight.session.connection import Connection
     from nsys_insight.sql.statements import Statement
 
-# Rows fetched at a time.
-PIECE = 50_000
-# Times that follow each other differ by little, and the second version of the format writes differences.
-_SMALL = ", COMPRESSION zstd, PARQUET_VERSION v2"
+# Rows per fetch.
+BATCH_ROWS = 50_000
+# Consecutive times differ only slightly, and version 2 of the format stores differences.
+_COMPACT_OPTIONS = ", COMPRESSION zstd, PARQUET_VERSION v2"
 
 
 class RunningAnswer:
-    """Rows in the query's own order, to be read once: as `batches`, or into a Parquet file.
+    """Rows in the order of the query, which can be read once: as `batches`, or into a Parquet file.
 
-    The query runs when `columns` or rows are first asked for. `row_count` is how many rows were read so far.
+    The query starts when `columns` or rows are first read. `row_count` is the number of rows read so far.
     """
 
     def __init__(self, connection: Connection, statement: Statement) -> None:
-        """Nothing runs yet."""
+        """Prepare the answer; the query does not start yet."""
         self._connection, self._statement = connection, statement
         self.row_count = 0
         self.notes: tuple[str, ...] = ()
 
     @cached_property
     def _started(self) -> tuple[Columns, Iterator[Batch]]:
-        with progress.at("running the query"):
-            return self._connection.stream(self._statement.sql, PIECE, line=self._statement.line)
+        with progress.show_task("running the query"):
+            return self._connection.stream(self._statement.sql, BATCH_ROWS, line=self._statement.line)
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
-        """What the query returns.
+        """Return the columns of the query.
 
         Raises:
-            QueryError: It cannot run.
+            QueryError: The query cannot run.
         """
         return tuple(Column(name, kind) for name, kind in self._started[0])
 
     def batches(self, limit: int | None = None) -> Iterator[list[tuple[Any, ...]]]:
-        """Fetch the first `limit` rows, or all of them, in pieces.
+        """Fetch the first `limit` rows, or all of them, in batches.
 
         Raises:
-            QueryError: The query failed on the way.
+            QueryError: The query failed while it ran.
         """
         for batch in self._started[1]:
-            piece = batch if limit is None else batch[: limit - self.row_count]
-            self.row_count += len(piece)
-            yield piece
+            rows = batch if limit is None else batch[: limit - self.row_count]
+            self.row_count += len(rows)
+            yield rows
             if self.row_count == limit:
                 return
 
-    def write_parquet(self, path: Path, limit: int | None = None, *, to_keep: bool = False) -> None:
+    def write_parquet(self, path: Path, limit: int | None = None, *, is_compact: bool = False) -> None:
         """Write the rows to a Parquet file with DuckDB's own writer, in constant memory.
 
-        With `to_keep` it is written in a third of the room, which takes a little longer; the query is then one of ours,
-        which reads of the raw tables no more than reports do.
+        `is_compact` reduces the file to a third of its size and takes a little longer. It is for built-in queries only,
+        which read only the columns of the expected schema from raw tables.
 
         Raises:
             OSError: The file cannot be written.
             QueryError: The query failed.
         """
         sql = self._statement.sql if limit is None else f"SELECT * FROM ({self._statement.sql}\n) LIMIT {limit}"
-        with progress.at(f"writing {path.name}"), handover(path) as inner:
-            options = _SMALL if to_keep else ""
+        with progress.show_task(f"writing {path.name}"), open_writable_path(path) as inner_path:
+            options = _COMPACT_OPTIONS if is_compact else ""
             self.row_count = self._connection.write_parquet(
-                sql, inner, line=self._statement.line, options=options, ours=to_keep
+                sql, inner_path, line=self._statement.line, options=options, is_built_in=is_compact
             )

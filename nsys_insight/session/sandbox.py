@@ -1,9 +1,9 @@
-"""What SQL may do: read the trace, and nothing else. No file, network, extension or setting can be reached from it.
+"""The sandbox of a user's SQL: it reads the trace, but no files, network, extensions or settings.
 
-DuckDB's own settings do most of it, but not all. With external access switched off, the SQLite extension still opens
-any file by itself (`sqlite_scan`, `ATTACH … (TYPE sqlite)`), files that are attached may still be written over, and
-logs may be told to go to a file. So statements are looked at too: only queries and definitions run, and of DuckDB's
-table functions only those that make rows of their arguments or describe the session.
+DuckDB's settings restrict most access, but not all. Without external access, the SQLite extension still opens any file
+(`sqlite_scan`, `ATTACH … (TYPE sqlite)`), attached files can be overwritten, and logs can be directed to a file. So
+statements are checked too: only queries and definitions run, with only those table functions of DuckDB that make rows
+from their arguments or describe the session.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, TypeVar
 from nsys_insight.errors import QueryError
 from nsys_insight.ingest.waiting import wait_for
 from nsys_insight.model import views
-from nsys_insight.sql.names import called, mentioned
+from nsys_insight.sql.names import find_called_functions, parse_names
 from nsys_insight.sql.quoting import literal
-from nsys_insight.sql.statements import one_query, split
+from nsys_insight.sql.statements import read_one_query, split_statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# All others of DuckDB's table functions are refused; tests/test_sandbox.py holds the two lists against DuckDB itself.
+# All other table functions of DuckDB are refused. tests/test_sandbox.py compares the two lists with DuckDB.
 TABLE_FUNCTIONS = frozenset(
     """range generate_series unnest repeat repeat_row json_each json_tree histogram histogram_values summary
     duckdb_columns duckdb_constraints duckdb_databases duckdb_dependencies duckdb_functions duckdb_indexes
@@ -38,7 +38,7 @@ TABLE_FUNCTIONS = frozenset(
     pragma_platform pragma_show pragma_table_info pragma_user_agent pragma_version icu_calendar_names pg_timezone_names
     test_all_types test_vector_types""".split()  # noqa: SIM905 - easier to read than a list
 )
-REFUSED = frozenset(
+REFUSED_FUNCTIONS = frozenset(
     """arrow_scan arrow_scan_dumb checkpoint disable_logging disable_profiling duckdb_approx_database_count
     duckdb_connection_count duckdb_coordinate_systems duckdb_extensions duckdb_external_file_cache duckdb_log_contexts
     duckdb_logs duckdb_logs_parsed duckdb_prepared_statements duckdb_profiling_settings duckdb_secret_types
@@ -49,14 +49,15 @@ REFUSED = frozenset(
     read_json_objects read_json_objects_auto read_ndjson read_ndjson_auto read_ndjson_objects read_parquet read_text
     seq_scan sniff_csv sqlite_attach sqlite_query sqlite_scan truncate_duckdb_logs which_secret write_log""".split()  # noqa: SIM905 - the same
 )
-# What a query may spill to disk; DuckDB's own limit is nine tenths of the disk.
-SPILL = "32GB"
+# The maximum that a query can spill to disk. DuckDB's default is nine tenths of the disk.
+MAX_SPILL = "32GB"
 
 
 def lock(connection: duckdb.DuckDBPyConnection, *, files: Iterable[Path] = ()) -> None:
-    """Cut a connection off from everything but what is attached to it, for good.
+    """Permanently restrict a connection to its attached databases.
 
-    It still reaches the folder where an answer is handed over, and `files`: a trace that is a folder of Parquet files.
+    It can still write to the spill folder, for answers (`open_writable_path`), and read `files`: those of a trace in
+    Parquet format.
     """
     from nsys_insight.ingest.database import spill_folder
 
@@ -64,7 +65,7 @@ def lock(connection: duckdb.DuckDBPyConnection, *, files: Iterable[Path] = ()) -
     connection.execute(
         f"""SET allowed_directories = [{literal(spill_folder())}];
             SET allowed_paths = [{allowed}];
-            SET max_temp_directory_size = {literal(SPILL)};
+            SET max_temp_directory_size = {literal(MAX_SPILL)};
             SET python_enable_replacements = false;
             SET allow_unsigned_extensions = false;
             SET enable_external_access = false;
@@ -72,34 +73,34 @@ def lock(connection: duckdb.DuckDBPyConnection, *, files: Iterable[Path] = ()) -
     )
 
 
-def check(sql: str) -> None:
-    """Refuse what is not one query, or calls what reaches beyond the trace.
+def check_query(sql: str) -> None:
+    """Refuse SQL that is not a single query, or calls a function with access beyond the trace.
 
-    A query is written into statements of our own. So it has to be one as it stands, by DuckDB's parser.
+    The query becomes part of built-in statements. So DuckDB's parser must accept it as one complete query.
 
     Raises:
-        QueryError: It is refused.
+        QueryError: The SQL is refused.
     """
     if "\0" in sql:
         raise QueryError("the SQL contains a NUL, where DuckDB would end it", "remove it")
-    if mentioned(sql).queries != 1:
-        one_query(sql)
+    if parse_names(sql).queries != 1:
+        read_one_query(sql)
     _check_calls(sql)
 
 
 def check_definition(sql: str) -> None:
-    """Refuse what does not define one table, view or macro, or calls what reaches beyond the trace.
+    """Refuse SQL that is not one definition of a table, view or macro, or has access beyond the trace.
 
     Raises:
-        QueryError: It is refused.
+        QueryError: The SQL is refused.
     """
-    if len(found := split(sql)) != 1 or not found[0].creates:
+    if len(statements := split_statements(sql)) != 1 or not statements[0].defined_name:
         raise QueryError("write one definition per statement", "write CREATE TEMP TABLE name AS SELECT")
     _check_calls(sql)
 
 
 def _check_calls(sql: str) -> None:
-    refused = sorted((called(sql) | mentioned(sql).functions) & REFUSED)
+    refused = sorted((find_called_functions(sql) | parse_names(sql).functions) & REFUSED_FUNCTIONS)
     if refused:
         raise QueryError(
             f"{refused[0]} is not available: SQL reads the trace, but no files, network or settings",
@@ -108,30 +109,30 @@ def _check_calls(sql: str) -> None:
 
 
 def check_name(connection: duckdb.DuckDBPyConnection, statement: Statement) -> None:
-    """Refuse a definition under a name that is taken.
+    """Refuse a definition whose name is taken.
 
-    The model's views are bound when a query reads them, and in them a user's `sum` would be as good as DuckDB's.
+    DuckDB binds the model's views when a query reads them. A user's macro `sum` would replace DuckDB's in these views.
 
     Raises:
         QueryError: The name is taken.
     """
-    name = statement.creates
+    name = statement.defined_name
     if statement.is_macro:
-        taken = f"FROM duckdb_functions() WHERE lower(function_name) = {literal(name)} LIMIT 1"
+        conflicts = f"FROM duckdb_functions() WHERE lower(function_name) = {literal(name)} LIMIT 1"
     else:
-        taken = f"""FROM duckdb_tables() WHERE lower(table_name) = {literal(name)} AND schema_name = 'main'
+        conflicts = f"""FROM duckdb_tables() WHERE lower(table_name) = {literal(name)} AND schema_name = 'main'
             AND database_name = current_database() LIMIT 1"""
-    if connection.execute(taken).fetchall():
-        what = "a function" if statement.is_macro else "a table of the model"
-        raise QueryError(f"{name} is {what} already", "choose another name")
-    # Of several traces, each has the table `scope` in a catalog of its own.
+    if connection.execute(conflicts).fetchall():
+        kind = "a function" if statement.is_macro else "a table of the model"
+        raise QueryError(f"{name} is {kind} already", "choose another name")
+    # With several traces, each one has its table `scope` in a separate catalog.
     if name in {*views.definitions(), "scope"}:
         raise QueryError(f"{name} is part of the model", "choose another name")
 
 
 @contextmanager
-def handover(target: Path) -> Iterator[Path]:
-    """Give a path that a locked connection may write to; what is there when the block ends well becomes `target`.
+def open_writable_path(target: Path) -> Iterator[Path]:
+    """Yield a path that a locked connection can write to; if the block succeeds, the file is copied to `target`.
 
     Raises:
         OSError: The target cannot be written.
@@ -143,37 +144,37 @@ def handover(target: Path) -> Iterator[Path]:
 
     import duckdb
 
-    from nsys_insight.ingest.database import spill_folder, spill_gone
+    from nsys_insight.ingest.database import missing_spill_folder_error, spill_folder
 
-    with ExitStack() as held:
+    with ExitStack() as stack:
         try:
-            folder = held.enter_context(tempfile.TemporaryDirectory(dir=spill_folder()))
+            folder = stack.enter_context(tempfile.TemporaryDirectory(dir=spill_folder()))
         except FileNotFoundError as error:
-            raise spill_gone() from error
-        inner = Path(folder) / "handover"
+            raise missing_spill_folder_error() from error
+        inner_path = Path(folder) / "handover"
         try:
-            yield inner
-        except duckdb.IOException as error:  # which DuckDB says as "Could not write file …: No space left on device"
+            yield inner_path
+        except duckdb.IOException as error:  # the message is "Could not write file …: No space left on device"
             raise OSError(errno.EIO, str(error).rpartition(": ")[2]) from None
-        shutil.copyfile(inner, target)
+        shutil.copyfile(inner_path, target)
 
 
 class Runner:
-    """Runs what asks a connection for so long at most, in a thread of its own. Ctrl-C stops it too."""
+    """Runs queries in a separate thread, with a time limit. Ctrl-C stops them too."""
 
     def __init__(self, seconds: float | None) -> None:
-        """None is no limit."""
+        """Set the time limit; None means no limit."""
         from concurrent.futures import ThreadPoolExecutor
 
         self.seconds = seconds
         self._pool = ThreadPoolExecutor(1)
 
     def __call__(self, connection: Interruptible, run: Callable[[], T]) -> T:
-        """Run it and return what it returns.
+        """Run a function and return its result.
 
         Raises:
-            QueryError: The time was over.
-            KeyboardInterrupt: Ctrl-C was typed.
+            QueryError: The time limit was exceeded.
+            KeyboardInterrupt: The user typed Ctrl-C.
         """
         running = self._pool.submit(run)
         try:

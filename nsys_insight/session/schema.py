@@ -1,20 +1,20 @@
-"""The model's documentation, read off the comments that its files carry."""
+"""The model's documentation, from the comments in its files."""
 
 from __future__ import annotations
 
 from nsys_insight.errors import UsageError
 from nsys_insight.model import views
-from nsys_insight.session.answer import Answer, Column, store
+from nsys_insight.session.answer import Answer, Column, store_result
 from nsys_insight.session.model import empty_model
 from nsys_insight.sql.quoting import literal
-from nsys_insight.text.near import did_you_mean
+from nsys_insight.text.suggestions import did_you_mean
 from nsys_insight.text.units import unit_of
 
-_VIEWS = {
+_VIEW_COLUMNS = {
     "view": "The view or table to select from",
     "description": "What a row stands for",
 }
-_COLUMNS = {
+_COLUMN_COLUMNS = {
     "column": "Its name",
     "type": "DuckDB's type",
     "unit": "From the suffix of the name",
@@ -22,17 +22,17 @@ _COLUMNS = {
 }
 
 
-def described(view: str | None = None, *, internal: bool = False) -> Answer:
+def describe_schema(view: str | None = None, *, internal: bool = False) -> Answer:
     """Describe all views (view, description), or the columns of one (column, type, unit, description).
 
-    Needs no trace: the model has the same shape over all of them. With `internal`, all are also those that only other
-    views are made of.
+    It needs no trace: the model has the same views and columns over all of them. `internal` includes views that only
+    other views read.
 
     Raises:
         UsageError: There is no such view.
     """
-    if view is not None and view not in views.documented():
-        hint = did_you_mean(view, views.documented(internal=False)) or "nsys-insight schema lists them"
+    if view is not None and view not in views.documented_views():
+        hint = did_you_mean(view, views.documented_views(internal=False)) or "nsys-insight schema lists them"
         raise UsageError(f"there is no view {view!r}", hint)
     connection = empty_model()
     if view is None:
@@ -40,7 +40,7 @@ def described(view: str | None = None, *, internal: bool = False) -> Answer:
         query = f"""
             SELECT view_name AS view, comment AS description FROM duckdb_views()
             WHERE comment IS NOT NULL{hidden} ORDER BY view"""
-        meanings, title = _VIEWS, "Views"
+        meanings, title = _VIEW_COLUMNS, "Views"
     else:
         units = ", ".join(
             f"({literal(name)}, {literal(unit_of(name))})"
@@ -52,8 +52,8 @@ def described(view: str | None = None, *, internal: bool = False) -> Answer:
             SELECT column_name AS "column", data_type AS type, nullif(u.unit, '') AS unit, comment AS description
             FROM duckdb_columns() JOIN (VALUES {units}) AS u(name, unit) ON u.name = column_name
             WHERE table_name = {literal(view)} AND schema_name = 'main' ORDER BY column_index"""
-        meanings, title = _COLUMNS, f"Columns of {view}"
-    columns = store(connection, "described", query)
+        meanings, title = _COLUMN_COLUMNS, f"Columns of {view}"
+    columns = store_result(connection, "described", query)
     return Answer(
         connection=connection,
         table="described",

@@ -1,4 +1,4 @@
-"""A trace, or several, opened to be asked: packs and SQL, with what must be known beside the numbers."""
+"""An open trace, or several: it answers reports and SQL queries, with notes that explain the numbers."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from typing import TYPE_CHECKING, Any, Self
 from nsys_insight import progress
 from nsys_insight.errors import InsightError, UsageError
 from nsys_insight.facts.context import FactOptions
-from nsys_insight.ingest import cache_folder, extents
-from nsys_insight.ingest.files import File, Kind, labels_of
-from nsys_insight.ingest.identify import identify, settled
-from nsys_insight.ingest.limits import suited
-from nsys_insight.ingest.ncu.store import for_trace
-from nsys_insight.ingest.raw import WHOLE
-from nsys_insight.ingest.scope import WHOLE_TRACE, Scope
-from nsys_insight.packs import added, library
+from nsys_insight.ingest import cache_folder, time_bounds
+from nsys_insight.ingest.files import File, Kind, make_labels
+from nsys_insight.ingest.identify import identify, make_scannable
+from nsys_insight.ingest.limits import choose_limits
+from nsys_insight.ingest.ncu.store import find_store
+from nsys_insight.ingest.raw import UNSCOPED_TABLES
+from nsys_insight.ingest.scope import FULL_TRACE, Scope
+from nsys_insight.packs import library, rank_sums
 from nsys_insight.packs.step_options import AUTO, StepOptions
 from nsys_insight.session.answer import Answer, Column
 from nsys_insight.session.connection import Connection
 from nsys_insight.session.prefetch import Question
-from nsys_insight.session.ranks import RANKS_QUERY, RankNumbers, rank_numbers, rank_parts, sum_over_ranks
-from nsys_insight.session.report_question import ReportQuestion, is_of_run, report_question
+from nsys_insight.session.ranks import RANKS_QUERY, RankNumbers, list_rank_scopes, read_rank_numbers, write_sum_query
+from nsys_insight.session.report_question import ReportQuestion, build_question, is_cross_rank
 from nsys_insight.session.running_answer import RunningAnswer
-from nsys_insight.sql.names import mentioned
-from nsys_insight.sql.rows import named
-from nsys_insight.sql.statements import Statement, one_query
+from nsys_insight.sql.names import parse_names
+from nsys_insight.sql.rows import name_cells
+from nsys_insight.sql.statements import Statement, read_one_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from nsys_insight.packs.pack import Pack
 
-_BESIDE = {"trace": "The trace of the row", "rank": "The rank of the trace, where known"}
-_ADDED = "{} ranks are summed; --ranks each has the rows of each rank"
+_TRACE_COLUMNS = {"trace": "The trace of the row", "rank": "The rank of the trace, where known"}
+_SUMMED_NOTE = "{} ranks are summed; --ranks each has the rows of each rank"
 
 
 class Session:
@@ -43,23 +43,23 @@ class Session:
 
     Args:
         path: A `.nsys-rep` or `.qdrep` (exported with your nsys), its SQLite export, a parquetdir, or what
-            ``nsys-insight convert`` made of one. Several are the ranks of a run, or to be
-            looked at beside each other: every view and most reports then have a column `trace`.
-        scope: The part of the trace to look at.
-        memory: What a query may hold in memory before it spills to disk, such as ``"2GB"``. None takes what suits the
-            machine, and more where that does not do.
-        threads: How many threads a query may use; None is for one a core, up to 8.
-        timeout_s: How many seconds a query may take.
-        use_cache: True builds a DuckDB copy in the cache folder first, which makes further questions on a big trace
-            faster; None uses one if it is there; False neither looks into that folder nor leaves anything there: the
-            export of a report is then a temporary one.
-        ncu: What Nsight Compute measured of the same program: a file that ``nsys-insight ncu import`` wrote, or a CSV
-            page or report of ncu itself. None looks for ``NAME.ncu.duckdb`` beside the trace.
-        steps: How steps are found that the scope chooses.
-        note: Called with every sentence that the user should know, of the trace and of every report's answer:
+            ``nsys-insight convert`` made from one. Several traces are the ranks of a run, or traces to compare: every
+            view and most reports then have a column `trace`.
+        scope: The part of the trace to read.
+        memory: The memory limit of a query, such as ``"2GB"``; beyond it, the query spills to disk. None chooses a
+            limit for the machine, and raises it if necessary.
+        threads: The maximum number of threads of a query. None means one per core, up to 8.
+        timeout_s: The maximum time of a query in seconds.
+        use_cache: True first makes a DuckDB copy in the cache folder, so that later questions about a big trace are
+            faster. None uses such a copy if it exists. False neither reads nor writes the cache folder: the export of a
+            report is then temporary.
+        ncu: Data from Nsight Compute about the same program: a file that ``nsys-insight ncu import`` wrote, or a CSV
+            page or report of ncu. None looks for ``NAME.ncu.duckdb`` next to the trace.
+        steps: How to find the steps that the scope selects.
+        note: Called with every sentence for the user, about the trace and about every answer of a report:
             ``nsys_insight.open(path, note=print)``.
         progress: Called with the percentage while nsys exports a report.
-        parts: Parts of a single trace, each with what it is called, to be looked at as if they were several traces.
+        parts: Labels and scopes of parts of a single trace, which are treated as several traces.
 
     Raises:
         TraceError: The file cannot be read.
@@ -70,7 +70,7 @@ class Session:
         self,
         path: str | Path | Sequence[str | Path],
         *,
-        scope: Scope = WHOLE_TRACE,
+        scope: Scope = FULL_TRACE,
         memory: str | None = None,
         threads: int | None = None,
         timeout_s: float | None = None,
@@ -82,28 +82,28 @@ class Session:
         parts: Sequence[tuple[str, Scope]] = (),
     ) -> None:
         """Open the trace and create the model over it."""
-        self.paths = [Path(path)] if isinstance(path, str | Path) else [Path(each) for each in path]
+        self.paths = [Path(path)] if isinstance(path, str | Path) else list(map(Path, path))
         self.path = self.paths[0]
         self._scope = scope
-        self._parts = parts
+        self._part_scopes = parts
         self._options: dict[str, Any] = {
             "memory": memory, "threads": threads, "timeout_s": timeout_s, "use_cache": use_cache, "ncu": ncu,
             "steps": steps, "note": note, "progress": progress,
         }  # fmt: skip
-        several = len(self.paths) > 1 or bool(parts)
-        if ncu and several:
+        has_several = len(self.paths) > 1 or bool(parts)
+        if ncu and has_several:
             raise UsageError("ncu data belongs to one trace", "open one of the traces with it")
-        lasting = use_cache is not False and not cache_folder.refusal()
+        can_use_cache = use_cache is not False and not cache_folder.refusal_reason()
         files = [
-            _file(each, label, note, progress, lasting=lasting)
-            for each, label in zip(self.paths, labels_of(self.paths), strict=True)
+            _open_file(trace_path, label, note, progress, can_use_cache=can_use_cache)
+            for trace_path, label in zip(self.paths, make_labels(self.paths), strict=True)
         ]
-        self._ncu_said = False
-        self.ncu = None if several else for_trace(self.path, Path(ncu) if ncu else None, lasting=lasting)
-        limits = suited([file.path for file in files], memory, threads)
+        self._has_noted_ncu = False
+        self.ncu = None if has_several else find_store(self.path, Path(ncu) if ncu else None, use_cache=can_use_cache)
+        limits = choose_limits([file.path for file in files], memory, threads)
         self._connection = Connection(
             files, scope, limits, use_cache=use_cache, timeout_s=timeout_s, ncu=self.ncu, steps=steps, note=note,
-            parts=parts,
+            part_scopes=parts,
         )  # fmt: skip
         self._by_rank: Self | None = None
 
@@ -121,11 +121,11 @@ class Session:
         stream: int | None = None,
         steps: StepOptions | None = None,
     ) -> Self:
-        """Return this trace narrowed: ``trace.scope(nvtx="decode_step", device=0)``; see `ingest.scope.Scope`.
+        """Return this trace, narrowed: ``trace.scope(nvtx="decode_step", device=0)``; see `ingest.scope.Scope`.
 
-        What is not given stays as it is; `steps` says how the steps are found that are chosen.
+        Arguments that are not set stay unchanged. `steps` are the options for the selected steps.
         """
-        given: dict[str, Any] = {
+        arguments: dict[str, Any] = {
             "nvtx": nvtx,
             "phase": phase,
             "steady": steady,
@@ -136,206 +136,218 @@ class Session:
             "process": process,
             "stream": stream,
         }
-        parts: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        if not parts.keys().isdisjoint(("steady", "step")):  # one choice of steps takes the place of another
-            parts = {"steady": None, "step": None} | parts
+        scope_parts: dict[str, Any] = {name: value for name, value in arguments.items() if value is not None}
+        if not scope_parts.keys().isdisjoint(("steady", "step")):  # one selection of steps replaces the other
+            scope_parts = {"steady": None, "step": None} | scope_parts
         options = self._options | ({} if steps is None else {"steps": steps})
-        return type(self)(self.paths, scope=self._scope.narrowed(**parts), **options)
+        return type(self)(self.paths, scope=self._scope.narrowed(**scope_parts), **options)
 
-    def only(self, path: Path, **scope: int) -> Self:
-        """Return one of the traces that are open, alone, narrowed by these parts of a scope."""
+    def select_trace(self, path: Path, **scope: int) -> Self:
+        """Return a single one of the open traces, narrowed by this scope."""
         return type(self)(path, scope=self._scope.narrowed(**scope), **self._options)
 
     @property
     def labels(self) -> list[str]:
-        """What the traces are called, or the parts of one."""
+        """Return the labels of the traces, or of the parts of a trace."""
         return self._connection.labels
 
     def answer(self, report: str | Pack, *, steps: StepOptions | None = None, **params: Any) -> Answer:
-        """Answer a report, with its notes and what its columns mean.
+        """Answer a report, with its notes and the descriptions of its columns.
 
-        Of several traces a report about ranks is answered once; another one for each, with a column `trace` in front.
-        Reports about steps take `steps`, or its options by name (`packs.step_options`). With ``ranks="each"`` the
-        processes of one trace that run NCCL are answered as several traces are; with ``ranks="sum"`` all ranks are
-        added up, as they are anyway where the traces are known to be those of a run (`packs.added`).
+        For several traces, a report about ranks has one answer; other reports have an answer per trace, with a column
+        `trace` in front. Reports about steps take `steps`, or its options by name (`packs.step_options`).
+
+        ``ranks="each"`` treats the processes of a trace that run NCCL as several traces. ``ranks="sum"`` sums over all
+        ranks; this is the default if the traces are known to be one run (`packs.rank_sums`).
 
         Raises:
             UsageError: There is no such report, or a parameter is wrong.
         """
-        pack = library.pack_of(report) if isinstance(report, str) else report
-        if steps is not None and "steps" in pack.params:  # a parameter of a user's report may have this name
+        pack = library.get_pack(report) if isinstance(report, str) else report
+        if steps is not None and "steps" in pack.params:  # a parameter of a user's report can have this name
             params["steps"], steps = steps, None
-        ranks = params.pop(added.PARAM.name, None)
-        if ranks is not None and not is_of_run(pack):
-            ranks = added.PARAM.value(ranks)
+        ranks = params.pop(rank_sums.PARAM.name, None)
+        if ranks is not None and not is_cross_rank(pack):
+            ranks = rank_sums.PARAM.value(ranks)
             if ranks == "sum" and not pack.ranks:
                 raise UsageError(f"{pack.name} cannot be summed over ranks", "a row for each: --ranks each")
             if len(self.labels) == 1:
                 return self.by_rank().answer(pack, steps=steps, ranks=ranks, **params)
-        asked = self._asked(pack, params, steps)
-        self._say_which_ncu(asked.question.query)
-        ours = pack.is_ours
-        with progress.at(f"answering {pack.name}"):
-            means = dict(pack.columns)
-            if len(self.labels) == 1 or is_of_run(pack):
-                (table, columns), said = self._connection.report(asked.question, ours=ours)
+        report_question = self._build_question(pack, params, steps)
+        self._note_ncu_source(report_question.question.query)
+        is_built_in = pack.is_built_in
+        with progress.show_task(f"answering {pack.name}"):
+            descriptions = dict(pack.columns)
+            if len(self.labels) == 1 or is_cross_rank(pack):
+                (table, columns), sentences = self._connection.report(report_question.question, is_built_in=is_built_in)
             else:
-                numbers, is_run = self._rank_numbers()
-                (table, columns), said = self._connection.report_of_each(asked.question, ours=ours, ranks=numbers)
-                means |= _BESIDE
+                numbers, is_run = self._read_rank_numbers()
+                (table, columns), sentences = self._connection.report_per_trace(
+                    report_question.question, is_built_in=is_built_in, ranks=numbers
+                )
+                descriptions |= _TRACE_COLUMNS
                 if pack.ranks and (ranks == "sum" or (ranks is None and is_run)):
-                    query, means = sum_over_ranks(pack, table, columns, numbers, self.labels)
-                    table, columns = self._connection.table(query, ours=True)
-                    asked.notes.append("ranks")
-                    said = [*said, [_ADDED.format(len(self.labels))]]
-        notes = [(name, text) for name, texts in zip(asked.notes, said, strict=True) for text in texts]
+                    query, descriptions = write_sum_query(pack, table, columns, numbers, self.labels)
+                    table, columns = self._connection.table(query, is_built_in=True)
+                    report_question.notes.append("ranks")
+                    sentences = [*sentences, [_SUMMED_NOTE.format(len(self.labels))]]
+        notes = [(name, text) for name, texts in zip(report_question.notes, sentences, strict=True) for text in texts]
         return Answer(
             connection=self._connection.duckdb,
             table=table,
-            columns=tuple(_column(pack, name, kind, means) for name, kind in columns),
+            columns=tuple(_make_column(pack, name, kind, descriptions) for name, kind in columns),
             report=pack.name,
             title=pack.title,
-            params=asked.values,
+            params=report_question.values,
             notes=tuple(text for _, text in notes),
             note_names=tuple(name for name, _ in notes),
-            empty=self._empty(pack, table),
-            trace=self.about(),
+            empty=self._explain_empty(pack, table),
+            trace=self.describe_trace(),
         )
 
-    def ahead(
+    def prefetch(
         self,
         reports: Iterable[tuple[Pack, Mapping[str, Any]]],
         rows: Iterable[str] = (),
         steps: StepOptions | None = None,
     ) -> None:
-        """Work out answers that will be asked for, several at a time; what fails is worked out again when asked for.
+        """Answer expected questions in advance, several at a time; failed ones are answered again when requested.
 
         Args:
-            reports: Reports of ours, with their parameters.
-            rows: Queries that `rows` or `dicts` will be given.
-            steps: How steps are found for all of them.
+            reports: Built-in reports, with their parameters.
+            rows: Queries that will be passed to `rows` or `dicts`.
+            steps: Options about steps, for all questions.
         """
         if self._options["threads"] == 1:
             return
-        asked = (Question(query, (), FactOptions(steps or AUTO), for_rows=True) for query in rows)
-        self._connection.ahead(chain(self._questions(reports, steps), asked))
+        row_questions = (Question(query, (), FactOptions(steps or AUTO), for_rows=True) for query in rows)
+        self._connection.prefetch(chain(self._questions(reports, steps), row_questions))
 
     def _questions(
         self, reports: Iterable[tuple[Pack, Mapping[str, Any]]], steps: StepOptions | None
     ) -> Iterator[Question]:
         for pack, params in reports:
             with suppress(InsightError):
-                yield self._asked(pack, params, steps).question
+                yield self._build_question(pack, params, steps).question
 
-    def _asked(self, pack: Pack, params: Mapping[str, Any], steps: StepOptions | None) -> ReportQuestion:
-        return report_question(pack, params, steps, self._scope, self._options["steps"])
+    def _build_question(self, pack: Pack, params: Mapping[str, Any], steps: StepOptions | None) -> ReportQuestion:
+        return build_question(pack, params, steps, self._scope, self._options["steps"])
 
     def by_rank(self) -> Self:
-        """Return this trace as the ranks in it: its processes that run kernels of NCCL, each GPU of one by itself.
+        """Return this trace as its ranks: the processes that run NCCL kernels, separated by GPU.
 
         Raises:
-            UsageError: There are not two.
+            UsageError: There are fewer than two ranks.
         """
         if self._by_rank is None:
-            found = self.rows(RANKS_QUERY)
-            if len(found) < 2:
+            rank_rows = self.rows(RANKS_QUERY)
+            if len(rank_rows) < 2:
                 raise UsageError(
                     f"{self.path.name} has no ranks: no two processes or GPUs in it run NCCL kernels",
                     "name several traces, or omit --ranks",
                 )
-            parts = rank_parts(found, self._scope)
-            self._by_rank = type(self)(self.paths, scope=self._scope, parts=parts, **self._options)
+            rank_scopes = list_rank_scopes(rank_rows, self._scope)
+            self._by_rank = type(self)(self.paths, scope=self._scope, parts=rank_scopes, **self._options)
         return self._by_rank
 
-    def _rank_numbers(self) -> RankNumbers:
-        return rank_numbers(self.rows(RANKS_QUERY), self.labels, is_known=bool(self._parts))
+    def _read_rank_numbers(self) -> RankNumbers:
+        return read_rank_numbers(self.rows(RANKS_QUERY), self.labels, are_parts=bool(self._part_scopes))
 
     def query(self, query: str) -> Answer:
         """Answer an SQL query over the model's views."""
-        return self.execute(Statement(one_query(query)))
+        return self.execute(Statement(read_one_query(query)))
 
     def execute(self, statement: Statement) -> Answer:
-        """Answer one query of a text that `sql.statements.split` took apart."""
-        self._say_which_ncu(statement.sql)
-        with progress.at("running the query"):
+        """Answer one of the queries that `sql.statements.split_statements` returns."""
+        self._note_ncu_source(statement.sql)
+        with progress.show_task("running the query"):
             table, columns = self._connection.table(statement.sql, line=statement.line)
-        return self._answer(table, columns, trace=self.about())
+        return self._answer(table, columns, trace=self.describe_trace())
 
     def define(self, statement: Statement) -> None:
-        """Run the definition of a table, view or macro, for the queries after it.
+        """Define a table, view or macro for later queries.
 
         Raises:
-            QueryError: It failed, or would hide what the views are made of.
+            QueryError: The definition failed, or would hide a name that the model uses.
         """
-        self._say_which_ncu(statement.sql)
-        with progress.at(f"making {statement.creates}"):
+        self._note_ncu_source(statement.sql)
+        with progress.show_task(f"making {statement.defined_name}"):
             self._connection.define(statement)
 
     def stream(self, statement: Statement) -> RunningAnswer:
-        """Answer a query while it runs, however much it returns."""
-        self._say_which_ncu(statement.sql)
+        """Answer a query while it runs; the result can be larger than memory."""
+        self._note_ncu_source(statement.sql)
         return RunningAnswer(self._connection, statement)
 
     def rows(self, query: str, steps: StepOptions = AUTO) -> list[Any]:
-        """Answer an SQL query as rows with their cells as attributes; steps are found as the options say."""
-        return named(*self._connection.rows(query, FactOptions(steps)))
+        """Answer an SQL query as rows with cells as attributes; `steps` are options about steps."""
+        return name_cells(*self._connection.rows(query, FactOptions(steps)))
 
     def dicts(self, query: str, steps: StepOptions = AUTO) -> list[dict[str, Any]]:
-        """Answer an SQL query as rows of cells by column."""
+        """Answer an SQL query as rows, each a dictionary of cells by column."""
         names, rows = self._connection.rows(query, FactOptions(steps))
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def load(self) -> None:
-        """Copy a big export into DuckDB first, which pays from a dozen questions on (`OpenStrategies.copy`)."""
+        """Copy a big export into DuckDB; this saves time for a dozen or more questions (`OpenStrategies`)."""
         self._connection.load()
 
-    def about(self) -> dict[str, Any]:
-        """What an answer says of the trace: the file's name, or those of several, the scope, and what is left out."""
-        about: dict[str, Any] = {"file": self.path.name}
+    def describe_trace(self) -> dict[str, Any]:
+        """Describe the trace for an answer: its file name or names, the scope, and the rows that are left out."""
+        description: dict[str, Any] = {"file": self.path.name}
         if len(self.paths) > 1:
-            about = {"files": [path.name for path in self.paths]}
-        about["scope"] = self._scope.given
+            description = {"files": [path.name for path in self.paths]}
+        description["scope"] = self._scope.filters
         if self._connection.left_out:
-            about["left_out"] = self._connection.left_out
-        return about
+            description["left_out"] = self._connection.left_out
+        return description
 
     def refuse_several(self, message: str, hint: str) -> None:
-        """Refuse what is of one trace.
+        """Refuse an operation that supports one trace only.
 
         Raises:
-            UsageError: Several are open.
+            UsageError: Several traces are open.
         """
         if len(self.paths) > 1:
             raise UsageError(message, hint)
 
     def _answer(self, table: str, columns: list[tuple[str, str]], **facts: Any) -> Answer:
-        found = tuple(Column(name, kind) for name, kind in columns)
-        return Answer(self._connection.duckdb, table, found, report="sql", title="", **facts)
+        answer_columns = tuple(Column(name, kind) for name, kind in columns)
+        return Answer(self._connection.duckdb, table, answer_columns, report="sql", title="", **facts)
 
-    def _say_which_ncu(self, statement: str) -> None:
-        """Say once where ncu's data come from, when a query uses some that the user did not name."""
-        if self.ncu is None or self._options["ncu"] is not None or self._ncu_said:
+    def _note_ncu_source(self, statement: str) -> None:
+        """Note once which file ncu's data are from, when a query uses data that the user did not name."""
+        if self.ncu is None or self._options["ncu"] is not None or self._has_noted_ncu:
             return
-        if "ncu_" in statement and any(name.lstrip("_").startswith("ncu_") for name in mentioned(statement).of_model):
-            self._ncu_said = True
+        if "ncu_" in statement and any(
+            name.lstrip("_").startswith("ncu_") for name in parse_names(statement).model_names
+        ):
+            self._has_noted_ncu = True
             self._options["note"](f"ncu data is from {self.ncu}")
 
-    def _empty(self, pack: Pack, table: str) -> str:
-        if self._scope == WHOLE_TRACE:
+    def _explain_empty(self, pack: Pack, table: str) -> str:
+        if self._scope == FULL_TRACE:
             return pack.empty
         any_row = self._connection.duckdb.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone()
-        lies = "" if any_row else self.where_events_lie()
-        return f"Nothing in this scope ({self._scope.words}){lies}. For a whole trace, that would mean: {pack.empty}"
+        gpu_time = "" if any_row else self.describe_gpu_time()
+        scope = self._scope.flags_text
+        return f"Nothing in this scope ({scope}){gpu_time}. For a whole trace, that would mean: {pack.empty}"
 
-    def where_events_lie(self) -> str:
-        """Say when the GPU worked in the whole trace, after a semicolon; nothing where no window is asked for."""
+    def describe_gpu_time(self) -> str:
+        """Say when the GPU works in the full trace, after a semicolon; "" if the scope has no time window."""
         if self._scope.from_ns is None and self._scope.to_ns is None:
             return ""
-        tables = [table for table in extents.EVENTS if table in WHOLE and table != "CUPTI_ACTIVITY_KIND_RUNTIME"]
-        found = self._connection.duckdb.execute(extents.select({}, schema="whole", tables=tables)).fetchone()
-        if not found or found[0] is None:
+        tables = [
+            table
+            for table in time_bounds.EVENT_CONDITIONS
+            if table in UNSCOPED_TABLES and table != "CUPTI_ACTIVITY_KIND_RUNTIME"
+        ]
+        bounds = self._connection.duckdb.execute(
+            time_bounds.select_time_bounds({}, schema="unscoped", tables=tables)
+        ).fetchone()
+        if not bounds or bounds[0] is None:
             return "; the whole trace has no GPU work"
-        return f"; the GPU works from {found[0] / 1e9:.6g} s to {found[1] / 1e9:.6g} s of this trace"
+        return f"; the GPU works from {bounds[0] / 1e9:.6g} s to {bounds[1] / 1e9:.6g} s of this trace"
 
     def close(self) -> None:
         """Close the trace; its answers cannot be read afterwards."""
@@ -348,27 +360,29 @@ class Session:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it at the end of the block."""
+        """Close the trace at the end of the block."""
         self.close()
 
     def __repr__(self) -> str:
-        """Show what is opened."""
-        scope = ", ".join(f"{name}={value!r}" for name, value in self._scope.given.items())
+        """Show the files and the scope."""
+        scope = ", ".join(f"{name}={value!r}" for name, value in self._scope.filters.items())
         files = ", ".join(repr(str(path)) for path in self.paths)
         return f"<{type(self).__name__} {files}{' ' + scope if scope else ''}>"
 
 
-def _file(
-    path: Path, label: str, note: Callable[[str], None], progress: Callable[[int], None] | None, *, lasting: bool
+def _open_file(
+    path: Path, label: str, note: Callable[[str], None], progress: Callable[[int], None] | None, *, can_use_cache: bool
 ) -> File:
-    """Tell what a trace is, and make of it what can be queried."""
+    """Identify the kind of a trace, and return a file that can be queried."""
     kind = identify(path)
     if kind is Kind.REPORT:
-        from nsys_insight.ingest.export import exported
+        from nsys_insight.ingest.export import get_export
 
-        return File(exported(path, note=note, progress=progress, lasting=lasting), Kind.SQLITE, label)
-    return File(settled(path, note, lasting=lasting) if kind is Kind.SQLITE else path, kind, label)
+        return File(get_export(path, note=note, progress=progress, use_cache=can_use_cache), Kind.SQLITE, label)
+    return File(make_scannable(path, note, use_cache=can_use_cache) if kind is Kind.SQLITE else path, kind, label)
 
 
-def _column(pack: Pack, name: str, kind: str, means: Mapping[str, str]) -> Column:
-    return Column(name, kind, means.get(name, ""), name in pack.details, pack.place_of(name), pack.shares.get(name, ""))
+def _make_column(pack: Pack, name: str, kind: str, means: Mapping[str, str]) -> Column:
+    return Column(
+        name, kind, means.get(name, ""), name in pack.details, pack.display_position(name), pack.shares.get(name, "")
+    )

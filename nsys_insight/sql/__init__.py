@@ -1,1 +1,1 @@
-"""SQL as text: quoting, headers of files, parameters, statements, and which names a query reads."""
+"""SQL as text: quoting, file headers, parameters, statements, and the names that a query reads."""

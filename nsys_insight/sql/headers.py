@@ -1,4 +1,4 @@
-"""What a file of SQL with a header is made of: a pack, a finding, a rule of ncu."""
+"""SQL files with a TOML header: packs, findings and ncu rules."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 _HEADER = re.compile(r"\s*/\*(.*?)\*/", re.DOTALL)
 
 
-def split(text: str) -> tuple[str | None, str]:
-    """Give the TOML of the comment that a file begins with, None if it begins otherwise, and the statement after it."""
+def split_header(text: str) -> tuple[str | None, str]:
+    """Split a file into the TOML of its opening comment and the statement after it; None for a missing comment."""
     header = _HEADER.match(text)
     return header and header[1], text[header.end() if header else 0 :].strip().removesuffix(";")
 
 
-def flow(text: str) -> str:
-    """Put the lines of a header's text into one."""
+def join_lines(text: str) -> str:
+    """Join the lines of a header's text into one."""
     return " ".join(text.split())
 
 
@@ -29,24 +29,25 @@ _BRANCH = re.compile(
 )
 
 
-def branching(sql: str) -> set[str]:
-    """The parameters on which it depends what `chosen` leaves of a statement."""
+def find_branch_parameters(sql: str) -> set[str]:
+    """Find the parameters whose values decide which branches `drop_branches` drops."""
     return {match[1] for match in _BRANCH.finditer(sql)}
 
 
-def chosen(sql: str, values: Mapping[str, Any]) -> str:
-    """Leave out the branches of a `UNION ALL` that are for another value of a parameter.
+def drop_branches(sql: str, values: Mapping[str, Any]) -> str:
+    """Drop the branches of a `UNION ALL` that are for other values of a parameter.
 
-    They end with ``WHERE $group_by = 'nvtx'``, or ``WHERE $group_by IN ('caller', 'stack')``.
+    Such a branch ends with ``WHERE $group_by = 'nvtx'``, or ``WHERE $group_by IN ('caller', 'stack')``.
 
-    DuckDB would not run them either, but it would plan them and all views below, a fifth of the time in which a small
-    trace is answered.
+    DuckDB would not run these branches, but it would plan them with all views that they read. That takes a fifth of
+    the time of a question about a small trace.
     """
 
-    def branch(match: re.Match[str]) -> str:
+    def drop_or_keep(match: re.Match[str]) -> str:
         depths = [*accumulate({"(": 1, ")": -1}.get(letter, 0) for letter in match[0])]
-        is_whole = min(depths) == 0 == depths[-1]  # and not the end of one query and the beginning of the next
-        is_for = re.findall(r"'(\w+)'", match[2] or match[3])
-        return "" if is_whole and values.get(match[1], is_for[0]) not in is_for else match[0]
+        # A match that spans the end of one query and the start of the next is not balanced.
+        is_balanced = min(depths) == 0 == depths[-1]
+        branch_values = re.findall(r"'(\w+)'", match[2] or match[3])
+        return "" if is_balanced and values.get(match[1], branch_values[0]) not in branch_values else match[0]
 
-    return _BRANCH.sub(branch, sql)
+    return _BRANCH.sub(drop_or_keep, sql)

@@ -1,8 +1,9 @@
 """Which relations a statement reads and which functions it calls.
 
-SQL of a user is parsed by DuckDB. Our own SQL keeps to a convention that a pattern can read, in a twentieth of the
-time: every relation is in a list of names after FROM or JOIN, and no CTE has the name of a view that the same statement
-reads. A diagnosis asks this of 200 statements. `tests/test_names.py` compares both for every file of `queries/`.
+DuckDB parses a user's SQL (`parse_names`). Built-in SQL follows a convention that a pattern can read in a twentieth of
+the time (`scan_names`): every relation is in a list of names after FROM or JOIN, and no CTE has the name of a view that
+the same statement reads. A diagnosis looks up the names of 200 statements. `tests/test_names.py` compares both for
+every file of `queries/`.
 """
 
 from __future__ import annotations
@@ -12,21 +13,21 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from nsys_insight.sql.parser import tree
+from nsys_insight.sql.parser import parse_tree
 
-# A quoted name or a text may contain what begins a comment elsewhere.
+# Quoted names and texts may contain the characters that start a comment.
 _COMMENT = r"--[^\r\n]*|/\*.*?\*/"
 _NAME_OR_TEXT_OR_COMMENT = re.compile(rf"""("[^"]*"|'(?:[^']|'')*')|{_COMMENT}""", re.DOTALL)
 _TEXT_OR_COMMENT = re.compile(rf"'(?:[^']|'')*'|{_COMMENT}", re.DOTALL)
-# The convention of our own SQL.
+# The convention of built-in SQL.
 _RELATIONS = re.compile(
-    # IS DISTINCT FROM is an operator. All names of a list are read.
+    # IS DISTINCT FROM is an operator. A list of names is read to its end.
     r"(?<!distinct )\b(?:from|join)\s+((?:[\w.]+(?:\s+as\s+\w+)?\s*,\s*)*[\w.]+)\b(?!\s*\()"
 )
 _CALL = re.compile(r"\b(\w+)\s*\(")
 _CTE = re.compile(r"\b(\w+)\s+as\s+(?:(?:not\s+)?materialized\s+)?\(")
 _STATEMENT = re.compile(r"(?:'(?:[^']|'')*'|[^;])+")
-# What stands before the query of a definition, of an INSERT and of an EXPLAIN.
+# The text before the query of a definition, an INSERT or an EXPLAIN.
 _BEFORE_QUERY = re.compile(
     r"""\s*(?:
         CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP(?:ORARY)?\s+)?
@@ -39,9 +40,10 @@ _BEFORE_QUERY = re.compile(
 
 
 class Names(NamedTuple):
-    """What a text mentions, in lower case: relations as (schema or "", name), and the functions it calls.
+    """The names in a text, in lower case: its relations as (schema or "", name), and the functions that it calls.
 
-    `queries` is the number of queries that it consists of; 0 if it is no SQL, contains anything else, or is not known.
+    `queries` is the number of queries in the text. It is 0 for an invalid text, for one with other statements, and
+    where nothing counted the queries.
     """
 
     relations: frozenset[tuple[str, str]]
@@ -49,41 +51,41 @@ class Names(NamedTuple):
     queries: int = 0
 
     @property
-    def relations_of_model(self) -> frozenset[str]:
-        """What may be a view of the model: relations of the main schema, or of none that is named."""
+    def model_relations(self) -> frozenset[str]:
+        """Return the relations that can be views of the model: those in the main schema, or without a schema."""
         return frozenset(name for schema, name in self.relations if schema in ("", "main"))
 
     @property
-    def of_model(self) -> frozenset[str]:
-        """What may be a view or a macro of the model."""
-        return self.relations_of_model | self.functions
+    def model_names(self) -> frozenset[str]:
+        """Return the names that can be views or macros of the model."""
+        return self.model_relations | self.functions
 
-    def of_schema(self, schema: str) -> frozenset[str]:
-        """The relations of a schema that is named."""
-        return frozenset(name for of, name in self.relations if of == schema)
+    def relations_in(self, schema: str) -> frozenset[str]:
+        """Return the relations that the text qualifies with this schema."""
+        return frozenset(name for qualifier, name in self.relations if qualifier == schema)
 
 
 @cache
-def mentioned(sql: str) -> Names:
-    """Parse what the statements of a user's text read and call, without the CTEs they define.
+def parse_names(sql: str) -> Names:
+    """Parse the relations and functions that a user's statements use, without the CTEs that they define.
 
-    A statement that DuckDB's parser rejects mentions every word in it: whatever it means then exists when it runs, and
-    DuckDB says what is wrong with it.
+    For a statement that DuckDB's parser rejects, every word is a name. So all relations that it can refer to exist when
+    it runs, and DuckDB reports what is wrong with it.
     """
-    if not _BEFORE_QUERY.match(_without_comments(sql)) and (statements := tree(sql)) is not None:
-        return _of_tree(statements)._replace(queries=len(statements))
-    found = [_of_statement(statement) for statement in _STATEMENT.findall(_without_comments(sql))]
-    relations = (names.relations for names in found)
-    return Names(frozenset().union(*relations), frozenset().union(*(names.functions for names in found)))
+    if not _BEFORE_QUERY.match(_without_comments(sql)) and (statements := parse_tree(sql)) is not None:
+        return _read_tree(statements)._replace(queries=len(statements))
+    per_statement = [_parse_statement(statement) for statement in _STATEMENT.findall(_without_comments(sql))]
+    relations = (names.relations for names in per_statement)
+    return Names(frozenset().union(*relations), frozenset().union(*(names.functions for names in per_statement)))
 
 
 @cache
-def mentioned_by_ours(sql: str) -> Names:
-    """Read what a statement of our own reads and calls; functions include SQL keywords before a parenthesis."""
+def scan_names(sql: str) -> Names:
+    """Scan a built-in statement for relations and functions; functions include SQL keywords before a parenthesis."""
     text = _TEXT_OR_COMMENT.sub(" ", sql.lower())
     ctes = set(_CTE.findall(text))
-    listed = (one.split()[0].rpartition(".") for names in _RELATIONS.findall(text) for one in names.split(","))
-    relations = {(schema, name) for schema, _, name in listed if schema or name not in ctes}
+    qualified = (name.split()[0].rpartition(".") for names in _RELATIONS.findall(text) for name in names.split(","))
+    relations = {(schema, name) for schema, _, name in qualified if schema or name not in ctes}
     return Names(frozenset(relations), frozenset(_CALL.findall(text)))
 
 
@@ -91,20 +93,20 @@ def _without_comments(sql: str) -> str:
     return _NAME_OR_TEXT_OR_COMMENT.sub(lambda piece: piece[1] or " ", sql)
 
 
-def _of_statement(statement: str) -> Names:
+def _parse_statement(statement: str) -> Names:
     before = _BEFORE_QUERY.match(statement)
     query = statement[before.end() :] if before else statement
-    parsed = tree(query) if query.strip() else []
+    parsed = parse_tree(query) if query.strip() else []
     if parsed is None and before and before["macro"]:
-        parsed = tree(f"SELECT ({query})")
+        parsed = parse_tree(f"SELECT ({query})")
     if parsed is not None:
-        return _of_tree(parsed)
-    every = words(statement)
+        return _read_tree(parsed)
+    all_words = find_words(statement)
     schemas = re.findall(r"\b(\w+)\s*\.\s*(\w+)", _TEXT_OR_COMMENT.sub(" ", statement.lower()))
-    return Names(frozenset({("", word) for word in every} | set(schemas)), every)
+    return Names(frozenset({("", word) for word in all_words} | set(schemas)), all_words)
 
 
-def _of_tree(statements: list[dict[str, Any]]) -> Names:
+def _read_tree(statements: list[dict[str, Any]]) -> Names:
     relations: set[tuple[str, str]] = set()
     functions: set[str] = set()
     _collect(statements, frozenset(), relations, functions)
@@ -112,16 +114,16 @@ def _of_tree(statements: list[dict[str, Any]]) -> Names:
 
 
 def _collect(node: Any, defined: frozenset[str], relations: set[tuple[str, str]], functions: set[str]) -> None:
-    """Add what a part of a query mentions; `defined` are the names that the queries around it define."""
+    """Add the names in a node of the tree; `defined` are the names that the enclosing queries define."""
     if isinstance(node, list):
-        for each in node:
-            _collect(each, defined, relations, functions)
+        for child in node:
+            _collect(child, defined, relations, functions)
     if not isinstance(node, dict):
         return
     if node.get("type") == "RECURSIVE_CTE_NODE":
         defined |= {node["cte_name"].lower()}
     for entry in node.get("cte_map", {}).get("map", ()):
-        _collect(entry["value"], defined, relations, functions)  # which knows those before it
+        _collect(entry["value"], defined, relations, functions)  # a CTE sees the CTEs before it
         defined |= {entry["key"].lower()}
     schema, name = node.get("schema_name", "").lower(), node.get("table_name", "").lower()
     if name and (schema or name not in defined):
@@ -133,22 +135,22 @@ def _collect(node: Any, defined: frozenset[str], relations: set[tuple[str, str]]
             _collect(value, defined, relations, functions)
 
 
-def tables_read(sql: str) -> list[str]:
+def list_tables_read(sql: str) -> list[str]:
     """List the tables and views that a query reads, in any schema."""
-    return sorted({name for _, name in mentioned(sql).relations})
+    return sorted({name for _, name in parse_names(sql).relations})
 
 
 @cache
-def words(sql: str) -> frozenset[str]:
-    """All words of a statement but those of its comments and texts, in small letters."""
+def find_words(sql: str) -> frozenset[str]:
+    """Find all words of a statement outside of comments and texts, in lower case."""
     return frozenset(re.findall(r"\w+", _TEXT_OR_COMMENT.sub(" ", sql.lower())))
 
 
-def called(sql: str) -> set[str]:
-    """The names that a statement calls as functions, by DuckDB's own tokenizer, in small letters."""
+def find_called_functions(sql: str) -> set[str]:
+    """Find the names that a statement calls as functions, with DuckDB's own tokenizer, in lower case."""
     import duckdb
 
-    # To DuckDB's parser, but not to its tokenizer, what has no width or breaks no line is a space as any other.
+    # DuckDB's parser reads characters without width, and other separators, as spaces. Its tokenizer does not.
     sql = "".join(char if char.isprintable() or char == "\n" else " " for char in sql)
     text = sql.encode()  # the tokenizer counts bytes
     names = set()
@@ -158,10 +160,10 @@ def called(sql: str) -> set[str]:
             duckdb.token_type.keyword,
         ):
             word = text[start:following].decode().strip()
-            names.add((word[1:].partition('"')[0] if word[0] == '"' else _name_at(word)).lower())
+            names.add((word[1:].partition('"')[0] if word[0] == '"' else _leading_name(word)).lower())
     return names
 
 
-def _name_at(text: str) -> str:
-    found = re.match(r"\w+", text)
-    return found[0] if found else ""
+def _leading_name(text: str) -> str:
+    match = re.match(r"\w+", text)
+    return match[0] if match else ""

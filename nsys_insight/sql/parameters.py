@@ -1,4 +1,4 @@
-"""The `$name` parameters of a statement: which there are, and values written in their place."""
+"""The `$name` parameters of a statement: find them, and replace them by values."""
 
 from __future__ import annotations
 
@@ -11,43 +11,44 @@ from nsys_insight.sql.quoting import literal
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# A text, a name in quotes or a comment, where a dollar is nothing but itself; and a parameter.
-_ELSE = r"""'[^']*'|"[^"]+"|--[^\r\n]*"""
-_PLACE = re.compile(rf"{_ELSE}|\$([A-Za-z_][A-Za-z0-9_]*)")
-_QUOTED = re.compile(_ELSE)
-# What only the tokenizer can tell, in what is left of a statement without these: a name with a dollar in it, a text
-# between dollars, a longer comment, a quote that does not end, letters of other scripts. And anywhere: a text with
-# escapes, and NUL, where DuckDB takes the statement to end.
-_HARD = re.compile(r"""[\w$]\$|/\*|["']|[^\0-\x7f]""")
-_HARD_INSIDE = re.compile(r"(?<!\w)(?:\d\w*)?(?:[eE]|[uU]&)'|\0")
+# Texts, quoted names and comments, in which a dollar has no meaning; and a parameter.
+_QUOTED_OR_COMMENT = r"""'[^']*'|"[^"]+"|--[^\r\n]*"""
+_PARAMETER = re.compile(rf"{_QUOTED_OR_COMMENT}|\$([A-Za-z_][A-Za-z0-9_]*)")
+_QUOTED = re.compile(_QUOTED_OR_COMMENT)
+# Syntax that needs the tokenizer. Outside of quotes and comments: a name with a dollar in it, a text between dollars, a
+# block comment, an unterminated quote, letters of other scripts. Anywhere: a text with escapes, and NUL, where DuckDB
+# ends the statement.
+_NEEDS_TOKENIZER = re.compile(r"""[\w$]\$|/\*|["']|[^\0-\x7f]""")
+_NEEDS_TOKENIZER_ANYWHERE = re.compile(r"(?<!\w)(?:\d\w*)?(?:[eE]|[uU]&)'|\0")
 
 
 def bind(sql: str, values: dict[str, Any]) -> str:
-    """Write values in place of `$name` parameters, wherever DuckDB's own tokenizer sees one."""
-    pieces, done = [], 0
-    for name, start, end in _places(sql):
+    """Replace `$name` parameters by values, at every position where DuckDB's own tokenizer sees a parameter."""
+    pieces, position = [], 0
+    for name, start, end in _locate_parameters(sql):
         if name in values:
-            pieces += [sql[done:start], literal(values[name])]
-            done = end
-    return "".join([*pieces, sql[done:]])
+            pieces += [sql[position:start], literal(values[name])]
+            position = end
+    return "".join([*pieces, sql[position:]])
 
 
-def parameters(sql: str) -> set[str]:
-    """The names of the `$name` parameters in a statement."""
-    return {name for name, _, _ in _places(sql)}
+def find_parameters(sql: str) -> set[str]:
+    """Find the names of the `$name` parameters in a statement."""
+    return {name for name, _, _ in _locate_parameters(sql)}
 
 
-def _places(sql: str) -> list[tuple[str, int, int]]:
-    """Find the parameters of a statement: name, first character, and the one after it."""
+def _locate_parameters(sql: str) -> list[tuple[str, int, int]]:
+    """Locate the parameters of a statement: name, start and end index."""
     if "$" not in sql:
         return []
-    # The tokenizer gives an object for each word: a diagnosis has hundreds of statements, hardly one of them is hard.
-    if _HARD.search(_QUOTED.sub(" ", sql)) or _HARD_INSIDE.search(sql):
-        return list(_by_tokenizer(sql))
-    return [(place[1], place.start(), place.end()) for place in _PLACE.finditer(sql) if place[1]]
+    # The tokenizer is slow: it makes an object per word. Of the hundreds of statements of a diagnosis, hardly one needs
+    # it.
+    if _NEEDS_TOKENIZER.search(_QUOTED.sub(" ", sql)) or _NEEDS_TOKENIZER_ANYWHERE.search(sql):
+        return list(_tokenize_parameters(sql))
+    return [(match[1], match.start(), match.end()) for match in _PARAMETER.finditer(sql) if match[1]]
 
 
-def _by_tokenizer(sql: str) -> Iterator[tuple[str, int, int]]:
+def _tokenize_parameters(sql: str) -> Iterator[tuple[str, int, int]]:
     import duckdb
 
     text = sql.encode()  # the tokenizer counts bytes

@@ -1,4 +1,4 @@
-"""DuckDB's own parser, for anybody's SQL."""
+"""DuckDB's own parser, for a user's SQL."""
 
 from __future__ import annotations
 
@@ -13,67 +13,67 @@ from nsys_insight.sql.quoting import literal
 if TYPE_CHECKING:
     import duckdb
 
-# What a connection must be made with; the rest can be set later.
+# Settings that a connection needs from the start; the others can be set later.
 CONFIG: dict[str, Any] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
-    # The signature of the extension that reads SQLite is checked once and not at each start (`ingest.extension`);
-    # `session.sandbox.lock` forbids others before anybody's SQL runs.
+    # `ingest.extension` checks the signature of the SQLite extension once, not at each start. `session.sandbox.lock`
+    # forbids other unsigned extensions before a user's SQL runs.
     "allow_unsigned_extensions": True,
 }
-_FREE: list[duckdb.DuckDBPyConnection] = []
-_TAKEN: list[duckdb.DuckDBPyConnection] = []
+_IDLE: list[duckdb.DuckDBPyConnection] = []
+_LENT: list[duckdb.DuckDBPyConnection] = []
 
 
 def take_connection() -> duckdb.DuckDBPyConnection:
-    """Give a new in-memory DuckDB.
+    """Return an unused in-memory DuckDB connection.
 
-    To make one takes as long as to parse a dozen views, and those of a pack are parsed before its trace is opened: the
-    connection that they were parsed on becomes the trace's.
+    A connection takes as long to make as a dozen views take to parse. The views of a pack are parsed before its trace
+    is opened, so the trace takes over the connection that parsed them.
     """
-    connection = _FREE.pop() if _FREE else _new()
-    _TAKEN[:] = [connection]
+    connection = _IDLE.pop() if _IDLE else _connect()
+    _LENT[:] = [connection]
     return connection
 
 
-def tree(query: str) -> list[dict[str, Any]] | None:
-    """The statements of a text as DuckDB's parser sees them, without what is left out or NULL; None if it has others.
+def parse_tree(query: str) -> list[dict[str, Any]] | None:
+    """Parse the queries of a text into DuckDB's syntax trees, without empty, NULL and default fields.
 
-    Only queries can be written as JSON (`json_serialize_sql`), and only what has no error. Nothing that a query names
-    is looked for, so any connection will do.
+    Return None for a text with other statements or errors: DuckDB writes only valid queries as JSON
+    (`json_serialize_sql`). The parser looks up no names, so any connection works.
     """
-    if "\0" in query:  # where DuckDB takes the text to end
+    if "\0" in query:  # DuckDB would end the text there
         return None
     options = "skip_null := true, skip_empty := true, skip_default := true"
-    text = _cursor().execute(f"SELECT json_serialize_sql({literal(query)}, {options})").fetchall()[0][0]
+    text = _open_cursor().execute(f"SELECT json_serialize_sql({literal(query)}, {options})").fetchall()[0][0]
     parsed = json.loads(text)
     return None if parsed.get("error") else parsed["statements"]
 
 
 @cache
-def locked() -> duckdb.DuckDBPyConnection:
-    """A connection that reaches nothing, to take texts apart: to parse IMPORT DATABASE, DuckDB opens what it names."""
-    connection = _new()
+def get_locked_connection() -> duckdb.DuckDBPyConnection:
+    """Return a connection without external access, for parsing: DuckDB opens files to parse IMPORT DATABASE."""
+    connection = _connect()
     connection.execute("SET enable_external_access = false; SET lock_configuration = true")
     return connection
 
 
-def _cursor() -> duckdb.DuckDBPyConnection:
+def _open_cursor() -> duckdb.DuckDBPyConnection:
     import duckdb
 
-    for connection in (*_FREE, *_TAKEN):
+    for connection in (*_IDLE, *_LENT):
         try:
             return connection.cursor()
         except duckdb.ConnectionException:
             continue  # its trace was closed
-    _FREE[:] = [_new()]
-    return _FREE[0].cursor()
+    _IDLE[:] = [_connect()]
+    return _IDLE[0].cursor()
 
 
-def _new() -> duckdb.DuckDBPyConnection:
+def _connect() -> duckdb.DuckDBPyConnection:
     import duckdb
 
-    if (reason := unfit(duckdb.__version__)) is not None:
+    if (reason := explain_unsupported(duckdb.__version__)) is not None:
         raise ToolError(
             f"DuckDB {duckdb.__version__} is installed: {reason}",
             "python3 -m pip install --force-reinstall nsys-insight, preferably in its own environment (uv tool, pipx)",
@@ -81,12 +81,12 @@ def _new() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config=CONFIG)
 
 
-def unfit(version: str) -> str | None:
-    """Tell why the answers of a DuckDB are not trusted: None for 1.5.2 to the last 1.5.
+def explain_unsupported(version: str) -> str | None:
+    """Explain why a DuckDB version is not supported; None for 1.5.2 to the last 1.5.
 
     All reports were compared on 1.5.0, 1.5.2, 1.5.4, 1.5.5 and 1.5.6: those of 1.5.0 are wrong, the others are equal.
     """
-    parts = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
-    if parts < (1, 5, 2):
+    numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+    if numbers < (1, 5, 2):
         return "it gives wrong numbers, or cannot run these queries"
-    return "nsys-insight was not tested with it" if parts >= (1, 6) else None
+    return "nsys-insight was not tested with it" if numbers >= (1, 6) else None

@@ -1,18 +1,18 @@
-"""Put names and values into SQL text, quoted."""
+"""Quote names and values for SQL text."""
 
 from __future__ import annotations
 
 
 def identifier(name: str) -> str:
-    """Quote a table's or column's name: ``end`` becomes ``"end"``."""
+    """Quote the name of a table or column: ``end`` becomes ``"end"``."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def literal(value: object) -> str:
     """Write a Python value as an SQL literal: None, bool, int, float, str, or a list of these.
 
-    Values are written into the text and not bound: DuckDB folds a literal into the plan (a branch that cannot apply is
-    never scanned), and binding makes it import pandas and pyarrow where they are installed.
+    Values are part of the text, not bound. DuckDB folds a literal into the plan, so it never scans a branch that cannot
+    apply. Binding would also make DuckDB import pandas and pyarrow where they are installed.
     """
     if value is None:
         return "NULL"
@@ -25,5 +25,5 @@ def literal(value: object) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(literal, value))}]"
     text = "'" + str(value).replace("'", "''") + "'"
-    # DuckDB's parser takes a NUL for the end.
+    # DuckDB's parser ends the text at a NUL.
     return "(" + text.replace("\0", "' || chr(0) || '") + ")" if "\0" in text else text

@@ -1,4 +1,4 @@
-"""Rows read and written by the names of their columns."""
+"""Read and write rows by column name."""
 
 from __future__ import annotations
 
@@ -13,30 +13,32 @@ if TYPE_CHECKING:
 
     import duckdb
 
-# Rows of one INSERT: longer statements take DuckDB's parser more time than they save.
-_PIECE = 1000
+# Longer statements take DuckDB's parser more time than they save.
+_ROWS_PER_INSERT = 1000
 
 
-def named_rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[Any]:
-    """Run a query and return its rows, each with its cells as attributes: ``row.start_ns``; none of a definition."""
+def fetch_rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[Any]:
+    """Run a statement and return its rows, with cells as attributes (``row.start_ns``); a definition has no rows."""
     connection.execute(sql)
-    return named([name for name, *_ in connection.description or ()], connection.fetchall())
+    return name_cells([name for name, *_ in connection.description or ()], connection.fetchall())
 
 
-def named(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[Any]:
-    """Give rows their cells as attributes; the columns' names must be identifiers."""
-    return list(map(_row(tuple(columns))._make, rows))
+def name_cells(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[Any]:
+    """Make the cells of rows available as attributes; the column names must be identifiers."""
+    return list(map(_row_class(tuple(columns))._make, rows))
 
 
-def insert(connection: duckdb.DuckDBPyConnection, table: str, rows: Iterable[Mapping[str, object]]) -> None:
-    """Add rows to a table, each as its cells by column; all have the same columns."""
-    found = list(rows)
-    for at in range(0, len(found), _PIECE):
-        columns = ", ".join(map(identifier, found[at]))
-        values = ", ".join(f"({', '.join(map(literal, row.values()))})" for row in found[at : at + _PIECE])
+def insert_rows(connection: duckdb.DuckDBPyConnection, table: str, rows: Iterable[Mapping[str, object]]) -> None:
+    """Insert rows into a table. Each row maps columns to cells; all rows have the same columns."""
+    all_rows = list(rows)
+    for start in range(0, len(all_rows), _ROWS_PER_INSERT):
+        columns = ", ".join(map(identifier, all_rows[start]))
+        values = ", ".join(
+            f"({', '.join(map(literal, row.values()))})" for row in all_rows[start : start + _ROWS_PER_INSERT]
+        )
         connection.execute(f"INSERT INTO {table} ({columns}) VALUES {values}")
 
 
 @cache
-def _row(names: tuple[str, ...]) -> Any:
+def _row_class(names: tuple[str, ...]) -> Any:
     return namedtuple("Row", names)  # noqa: PYI024 - what the columns are called is the query's affair

@@ -1,4 +1,4 @@
-"""SQL that a user wrote: split into statements, each with its parameters written in and its place in the text."""
+"""A user's SQL: split into statements, with bound parameters and the line on which each one begins."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import QueryError, UsageError
-from nsys_insight.sql.parameters import bind, parameters
-from nsys_insight.sql.parser import locked
-from nsys_insight.text.near import did_you_mean, meant, near
+from nsys_insight.sql.parameters import bind, find_parameters
+from nsys_insight.sql.parser import get_locked_connection
+from nsys_insight.text.suggestions import did_you_mean, find_nearest, format_suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,23 +23,23 @@ _CREATE = re.compile(
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement, without its semicolon and what follows it.
+    """One statement, without its semicolon and the text after it.
 
-    `creates` is the name of the table, view or macro that it defines; a query defines none. `line` is the line of the
-    text on which it begins, counted from 0.
+    `defined_name` is the name of the table, view or macro that it defines; "" for a query. `line` is the line of the
+    text on which the statement begins, counted from 0.
     """
 
     sql: str
-    creates: str = ""
+    defined_name: str = ""
     line: int = 0
     is_macro: bool = False
 
 
-def split(text: str, values: dict[str, Any] | None = None) -> list[Statement]:
-    """Split a text into its statements, and write `values` in place of their `$name` parameters.
+def split_statements(text: str, values: dict[str, Any] | None = None) -> list[Statement]:
+    """Split a text into statements, and replace their `$name` parameters by `values`.
 
     Raises:
-        QueryError: It is no SQL, or a statement is neither a query nor the definition of a table, view or macro.
+        QueryError: The text is not valid SQL, or a statement neither queries nor defines a table, view or macro.
         UsageError: A parameter has no value, or a value no parameter.
     """
     import duckdb
@@ -49,53 +49,53 @@ def split(text: str, values: dict[str, Any] | None = None) -> list[Statement]:
     except UnicodeEncodeError:
         raise QueryError("the SQL is not valid UTF-8", "save it as UTF-8: iconv -t UTF-8") from None
     values = values or {}
-    used = parameters(text)
-    if missing := used - values.keys():
+    parameter_names = find_parameters(text)
+    if missing := parameter_names - values.keys():
         name = min(missing)
         raise UsageError(f"the parameter ${name} has no value", f"add --param {name}=VALUE")
-    if unknown := values.keys() - used:
+    if unknown := values.keys() - parameter_names:
         raise UsageError(f"there is no parameter ${min(unknown)} in the SQL", "write it there as $name")
     text = bind(text, values)
     try:
-        statements = locked().extract_statements(text)
+        statements = get_locked_connection().extract_statements(text)
     except duckdb.Error as error:
-        raise failed(error) from None
-    found, done = [], 0
+        raise explain_failure(error) from None
+    user_statements, end = [], 0
     if not all(statement.query.strip() for statement in statements):
         raise QueryError(
             "PIVOT without a list of values takes DuckDB several statements",
             "list them: PIVOT kernels ON stream_id IN (7, 13) USING count(*)",
         )
     for statement in statements:
-        at = max(text.find(statement.query.strip(), done), done)
-        done = at + len(statement.query.strip())
-        sql = _without_end(statement.query)
-        line = text.count("\n", 0, at + len(statement.query.strip()) - len(statement.query.strip().lstrip()))
-        kind, name = _created(statement.type, sql)
-        found.append(Statement(sql, name, line, is_macro=kind in ("macro", "function")))
-    return found
+        start = max(text.find(statement.query.strip(), end), end)
+        end = start + len(statement.query.strip())
+        sql = _strip_semicolon(statement.query)
+        line = text.count("\n", 0, start + len(statement.query.strip()) - len(statement.query.strip().lstrip()))
+        kind, name = _read_definition(statement.type, sql)
+        user_statements.append(Statement(sql, name, line, is_macro=kind in ("macro", "function")))
+    return user_statements
 
 
-def one_query(text: str) -> str:
-    """Return the one query that `text` holds, without its semicolon and what follows.
+def read_one_query(text: str) -> str:
+    """Return the single query in `text`, without its semicolon and the text after it.
 
     Raises:
-        QueryError: It is no SQL, or not one query.
+        QueryError: The text is not valid SQL, or not one query.
     """
-    found = split(text)
-    if len(found) != 1 or found[0].creates:
+    statements = split_statements(text)
+    if len(statements) != 1 or statements[0].defined_name:
         raise QueryError("only one SELECT at a time", 'nsys-insight sql trace.sqlite "SELECT * FROM kernels LIMIT 5"')
-    return found[0].sql
+    return statements[0].sql
 
 
 def as_select(query: str) -> str:
-    """Write a statement that answers and is no SELECT, such as DESCRIBE, as one."""
+    """Wrap a statement that returns rows but is not a SELECT, such as DESCRIBE, in a SELECT."""
     first = re.match(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(DESCRIBE|DESC|SUMMARIZE|SHOW)\b", query, re.IGNORECASE | re.DOTALL)
     return f"SELECT * FROM (\n{query}\n)" if first else query
 
 
-def value_of(text: str) -> Any:
-    """Read the value of ``--param name=value``: a number, true, false or null; anything else, or 'quoted', is text."""
+def parse_value(text: str) -> Any:
+    """Parse the value of ``--param name=value``: a number, true, false or null; else text, as is 'quoted' text."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -107,35 +107,40 @@ def value_of(text: str) -> Any:
     return text[1:-1].replace("''", "'") if re.fullmatch(r"'.*'", text, re.DOTALL) else text
 
 
-def failed(error: Exception, *, line: int = 0, names: Sequence[str] = (), columns: Sequence[str] = ()) -> QueryError:
-    """Say what is wrong with a statement, where, and which name may have been meant.
+def explain_failure(
+    error: Exception, *, line: int = 0, names: Sequence[str] = (), columns: Sequence[str] = ()
+) -> QueryError:
+    """Explain what is wrong with a statement, and where, and suggest a similar name.
 
-    DuckDB counts lines from the statement's first; `line` is what to add. `names` are the views that there are,
-    `columns` what their columns are called.
+    DuckDB counts lines from the first one of the statement; `line` is added to that. `names` are the names of all
+    views, `columns` those of their columns.
     """
-    message, _, place = str(error).partition("\n\nLINE ")
-    place = _place(place, line)
+    message, _, location = str(error).partition("\n\nLINE ")
+    location = _locate_error(location, line)
     hint = "nsys-insight schema lists the views, schema VIEW the columns of one"
     if missing := re.search(r'(?:Table with name|View with name) "?([\w.]+)"? does not exist', message):
-        said = f"there is no view {missing[1]!r}"
+        sentence = f"there is no view {missing[1]!r}"
         hint = did_you_mean(missing[1], names, 2) or "nsys-insight schema lists the views"
     elif missing := re.search(r'column "([^"]+)" not found', message, re.IGNORECASE) or re.search(
         r'does not have a column named "([^"]+)"', message
     ):
-        said = f"there is no column {missing[1]!r}"
-        # DuckDB names none for a column of an alias.
-        likely = re.findall(r'"([^"]+)"', message[missing.end() :]) or near(missing[1], columns, 3)
-        hint = meant(name.rpartition(".")[2] for name in likely[:3]) or "nsys-insight schema VIEW lists the columns"
+        sentence = f"there is no column {missing[1]!r}"
+        # DuckDB suggests no names for a column of an alias.
+        likely = re.findall(r'"([^"]+)"', message[missing.end() :]) or find_nearest(missing[1], columns, 3)
+        hint = (
+            format_suggestion(name.rpartition(".")[2] for name in likely[:3])
+            or "nsys-insight schema VIEW lists the columns"
+        )
     elif missing := re.search(r"(?:Function|function) with name (\S+) does not exist", message):
-        said = f"there is no function {missing[1]!r}"
-        hint = meant(re.findall(r'"([^"]+)"', message[missing.end() :])[:3]) or hint
+        sentence = f"there is no function {missing[1]!r}"
+        hint = format_suggestion(re.findall(r'"([^"]+)"', message[missing.end() :])[:3]) or hint
     else:
-        said = message
-    return QueryError(said + place, hint)
+        sentence = message
+    return QueryError(sentence + location, hint)
 
 
-def _place(text: str, line: int) -> str:
-    """Write DuckDB's place of an error, a line and a caret below it, with the line counted in the user's own text."""
+def _locate_error(text: str, line: int) -> str:
+    """Format the location of an error as DuckDB does, a line and a caret, with the line number in the user's text."""
     match = re.match(r"(\d+): (.*)\n( *)\^", text)
     if not match:
         return ""
@@ -145,7 +150,7 @@ def _place(text: str, line: int) -> str:
     return f"\n{prefix}{source}\n{' ' * caret}^"
 
 
-def _without_end(query: str) -> str:
+def _strip_semicolon(query: str) -> str:
     import duckdb
 
     sql = query.strip().encode()  # the tokenizer counts bytes, and leaves comments out
@@ -156,8 +161,8 @@ def _without_end(query: str) -> str:
     return sql.decode()
 
 
-def _created(kind: Any, sql: str) -> tuple[str, str]:
-    """What a statement creates, table, view, macro or function, and its name; nothing of a query."""
+def _read_definition(kind: Any, sql: str) -> tuple[str, str]:
+    """Return the kind (table, view, macro or function) and name of a statement's definition; "" for a query."""
     import duckdb
 
     if kind in (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN):

@@ -1,4 +1,4 @@
-"""Text in terminal cells: how wide it is, how it is cut and padded, and what of it may reach a terminal."""
+"""Text in terminal cells: measure, cut and wrap it, and escape characters that a terminal must not receive."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ _ONE_CELL_BELOW = "\u0300"  # every printable character before the combining mar
 
 
 def width_of(text: str) -> int:
-    """Return how many cells `text` takes: most characters one, East Asian ones and emoji two, combining marks none."""
+    """Return the number of cells of `text`: most characters take one, East Asian ones and emoji two, marks none."""
     if text.isascii() or max(text.replace(ELLIPSIS, ""), default="") < _ONE_CELL_BELOW:
         return len(text)
     from rich.cells import cell_len
@@ -16,14 +16,14 @@ def width_of(text: str) -> int:
 
 
 def printable(text: str) -> str:
-    """Write control characters, line breaks and invisible marks as escapes, so that data cannot steer a terminal."""
+    """Escape control characters, line breaks and invisible marks, so that data cannot control a terminal."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
 
 
 def start_of(text: str, width: int) -> str:
-    """Return the longest beginning of `text` that fits into `width` cells."""
+    """Return the longest start of `text` that fits into `width` cells."""
     width = max(width, 0)
     end = min(len(text), width)
     while width_of(text[:end]) > width:
@@ -41,17 +41,17 @@ def end_of(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Break `text` at spaces into lines of `width` cells; a word longer than a line is broken where the line ends."""
+    """Wrap `text` at spaces into lines of `width` cells; a word longer than a line is broken at the line's end."""
     lines, line = [], ""
     for word in text.split(" "):
-        rest = word
-        if line and width_of(line) + 1 + width_of(rest) <= width:
-            line += " " + rest
+        remaining = word
+        if line and width_of(line) + 1 + width_of(remaining) <= width:
+            line += " " + remaining
             continue
         if line:
             lines.append(line)
-        while width_of(rest) > width and (piece := start_of(rest, width)):
+        while width_of(remaining) > width and (piece := start_of(remaining, width)):
             lines.append(piece)
-            rest = rest[len(piece) :]
-        line = rest
+            remaining = remaining[len(piece) :]
+        line = remaining
     return [*lines, line]

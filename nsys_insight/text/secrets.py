@@ -1,4 +1,4 @@
-"""What of a text looks like a secret: keys as services write them, values by what they are called, random strings."""
+"""Find secrets in text: keys in the formats of known services, values with a telling name, and random strings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 MASK = "***"
-# How keys begin that services give out. What is in a group called `secret` is masked, else all of it.
+# The formats of keys, by service. The group `secret` is masked; without this group, the full match is.
 FORMATS = {
     "private key": r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|\Z)",
     "JSON web token": r"\beyJ[\w-]{10,}\.[\w-]{10,}(?:\.[\w-]*)?",
@@ -33,13 +33,13 @@ FORMATS = {
     ),
 }  # fmt: skip
 _FORMATS = {kind: re.compile(pattern) for kind, pattern in FORMATS.items()}
-# Most texts have none of these, and so no key of a format that is known.
-_HINT = re.compile(
+# Texts without any of these have no key in a known format. Most texts are like this.
+_FORMAT_HINT = re.compile(
     r"PRIVATE KEY|eyJ|A(?:KIA|SIA|BIA|CCA|Iza)|gh[pousr]_|github_pat_|gl(?:pat|dt|rt|ptt)-|hf_|sk-|nvapi-|xox|[rs]k_"
     r"|npm_|pypi-|dckr_|dapi|@|[Aa](?:uthorization|UTHORIZATION)|[Bb](?:earer|EARER)"
 )
-# What secrets are called, whatever they are, and what they are called unless they are numbers. A token may be a word of
-# a text: it is a secret only alone, or as somebody's.
+# Names of secrets. Values with a word name (`_WORD_NAME`) are secrets; values with a key name (`_KEY_NAME`) are secrets
+# unless they are numbers. A token can be a word of a text: only "token" alone, or with a prefix, names a secret.
 _WORD_NAME = (
     r"[\w.-]*(?:passw(?:or)?d|passphrase|credentials?|secret)(?:[_-]?(?:key|value|access[_-]?key))?"
     r"|(?:[\w.-]*[_.-])?pwd"
@@ -52,102 +52,102 @@ _KEY_NAME = (
 )
 _VALUE = r"(?P<secret>\"[^\"\n]+|'[^'\n]+|[^\s\"'&;,)]+)"
 _BEFORE = r"(?i)(?<![\w.-])"
-_CALLED = [
+_NAMED_VALUES = [
     re.compile(rf"{_BEFORE}-{{0,2}}(?:{_WORD_NAME})[\"']?\]?\s*[=:]\s*{_VALUE}"),
     re.compile(rf"{_BEFORE}-{{1,2}}(?:{_WORD_NAME})\s+(?!-){_VALUE}"),
 ]
-_CALLED_KEY = [
+_NAMED_KEY_VALUES = [
     re.compile(rf"{_BEFORE}-{{0,2}}(?:{_KEY_NAME})[\"']?\]?\s*[=:]\s*{_VALUE}"),
     re.compile(rf"{_BEFORE}-{{1,2}}(?:{_KEY_NAME})\s+(?!-){_VALUE}"),
 ]
 _WORD_FLAG, _KEY_FLAG = (re.compile(rf"(?i)-{{1,2}}(?:{name})") for name in (_WORD_NAME, _KEY_NAME))
-_CALLED_HINT = re.compile(r"(?i)key|pass|pwd|cred|secret|token|sig")
-# What is no secret, whatever it is called: a switch, a mark of a tokenizer, a variable that holds it; and numbers.
+_NAME_HINT = re.compile(r"(?i)key|pass|pwd|cred|secret|token|sig")
+# Values that are never secrets, with any name: a switch, a special token of a tokenizer, a variable. Then numbers.
 _HARMLESS = re.compile(r"(?i)[\"']?(?:true|false|yes|no|on|off|none|null|auto|default|\*+|<.*>?|\[.*\]?|\$.*|[%{(].*|)")
 _NUMBER = re.compile(r"(?i)[\"']?[+-]?[\d.]+(?:e[+-]?\d+)?[kmgt]?")
 _WORD = re.compile(r"[A-Za-z0-9+]{20,}={0,2}")
 _HEX = re.compile(r"(?:[0-9a-f]{32,}|[0-9A-F]{32,})\Z")
 
 
-class Found(NamedTuple):
-    """Something in a text that looks like a secret: what kind it is of, and where it begins and ends."""
+class SecretSpan(NamedTuple):
+    """A span of a text that looks like a secret: its kind, start and end."""
 
     kind: str
     start: int
     end: int
 
 
-def formats_in(text: str) -> Iterator[Found]:
-    """Give the keys of known formats in a text."""
-    if _HINT.search(text):
+def find_known_formats(text: str) -> Iterator[SecretSpan]:
+    """Find the keys with a known format in a text."""
+    if _FORMAT_HINT.search(text):
         for kind, pattern in _FORMATS.items():
             group = "secret" if "secret" in pattern.groupindex else 0
-            for found in pattern.finditer(text):
-                if not _HARMLESS.fullmatch(found[group]):
-                    yield Found(kind, *found.span(group))
+            for match in pattern.finditer(text):
+                if not _HARMLESS.fullmatch(match[group]):
+                    yield SecretSpan(kind, *match.span(group))
 
 
-def named_in(text: str) -> Iterator[Found]:
-    """Give the values in a text that are called a password, a key, a token: `--api-key=VALUE`, `TOKEN=VALUE`."""
-    if not _CALLED_HINT.search(text):
+def find_named_secrets(text: str) -> Iterator[SecretSpan]:
+    """Find the values in a text whose name is that of a secret: `--api-key=VALUE`, `TOKEN=VALUE`."""
+    if not _NAME_HINT.search(text):
         return
-    for patterns, numbers in ((_CALLED, True), (_CALLED_KEY, False)):
-        for found in (found for pattern in patterns for found in pattern.finditer(text)):
-            value = found["secret"]
-            if not _HARMLESS.fullmatch(value) and (numbers or not _NUMBER.fullmatch(value)):
-                start, end = found.span("secret")
-                yield Found("named as a secret", start + (value[0] in "\"'"), end)
+    for patterns, can_be_number in ((_NAMED_VALUES, True), (_NAMED_KEY_VALUES, False)):
+        for match in (match for pattern in patterns for match in pattern.finditer(text)):
+            value = match["secret"]
+            if not _HARMLESS.fullmatch(value) and (can_be_number or not _NUMBER.fullmatch(value)):
+                start, end = match.span("secret")
+                yield SecretSpan("named as a secret", start + (value[0] in "\"'"), end)
 
 
-def random_in(text: str) -> Iterator[Found]:
-    """Give the words of a text that look random, as keys do and names do not."""
-    for found in _WORD.finditer(text):
-        if is_random(found[0]):
-            yield Found("looks random", *found.span())
+def find_random_words(text: str) -> Iterator[SecretSpan]:
+    """Find the words of a text that look random, as keys do and names do not."""
+    for match in _WORD.finditer(text):
+        if is_random(match[0]):
+            yield SecretSpan("looks random", *match.span())
 
 
 def is_random(word: str) -> bool:
-    """Tell whether a word looks random: digits in base 16, or letters and digits of which most differ."""
+    """Check whether a word looks random: hexadecimal digits or mixed letters and digits, with high entropy."""
     if len(word) < 20 or word.isalpha() or word.isdecimal():
         return False
     if _HEX.match(word):
-        return entropy(word) > 3
+        return compute_entropy(word) > 3
     digits = sum(char.isdecimal() for char in word)
-    changes = sum(_class(one) != _class(other) for one, other in pairwise(word))
-    return digits >= 2 and changes >= len(word) / 3 and entropy(word) > 3.6
+    changes = sum(_classify_char(char) != _classify_char(next_char) for char, next_char in pairwise(word))
+    return digits >= 2 and changes >= len(word) / 3 and compute_entropy(word) > 3.6
 
 
-def entropy(word: str) -> float:
-    """Shannon's entropy of the characters of a word, in bits a character."""
+def compute_entropy(word: str) -> float:
+    """Compute the Shannon entropy of a word's characters, in bits per character."""
     return -sum(count / len(word) * log2(count / len(word)) for count in Counter(word).values())
 
 
-def masked(text: str, *, random: bool = False, stand_in: Callable[[str], str] = lambda _: MASK) -> str:
-    """A text without what has the format or the name of a secret, nor, if asked for, what looks random.
+def mask_secrets(text: str, *, include_random: bool = False, replace: Callable[[str], str] = lambda _: MASK) -> str:
+    """Mask everything in a text with the format or name of a secret and, with `include_random`, random words.
 
-    `stand_in` says what stands in the place of each.
+    `replace` returns the replacement of each secret.
     """
-    found = [*formats_in(text), *named_in(text), *(random_in(text) if random else ())]
-    if not found:
+    spans = [*find_known_formats(text), *find_named_secrets(text), *(find_random_words(text) if include_random else ())]
+    if not spans:
         return text
-    pieces, at = [], 0
-    for _, start, end in sorted(found, key=lambda one: (one.start, -one.end)):
-        if start >= at:
-            pieces += [text[at:start], stand_in(text[start:end])]
-        at = max(at, end)
-    return "".join([*pieces, text[at:]])
+    pieces, position = [], 0
+    for _, start, end in sorted(spans, key=lambda span: (span.start, -span.end)):
+        if start >= position:
+            pieces += [text[position:start], replace(text[start:end])]
+        position = max(position, end)
+    return "".join([*pieces, text[position:]])
 
 
-def masked_words(words: Sequence[str], *, stand_in: Callable[[str], str] = lambda _: MASK) -> list[str]:
-    """A command line with a mask, or a `stand_in`, for each argument, or part of one, that looks like a secret."""
-    shown = [masked(word, random=True, stand_in=stand_in) for word in words]
-    for at, (word, value) in enumerate(pairwise(words), 1):
+def mask_arguments(words: Sequence[str], *, replace: Callable[[str], str] = lambda _: MASK) -> list[str]:
+    """Mask each argument of a command line, or the part of it, that looks like a secret; `replace` is as above."""
+    masked = [mask_secrets(word, include_random=True, replace=replace) for word in words]
+    for index, (word, value) in enumerate(pairwise(words), 1):
         if value.startswith("-") or _HARMLESS.fullmatch(value):
             continue
         if _WORD_FLAG.fullmatch(word) or (_KEY_FLAG.fullmatch(word) and not _NUMBER.fullmatch(value)):
-            shown[at] = stand_in(value)
-    return shown
+            masked[index] = replace(value)
+    return masked
 
 
-def _class(char: str) -> str:
+def _classify_char(char: str) -> str:
     return "0" if char.isdecimal() else "a" if char.islower() else "A" if char.isupper() else char

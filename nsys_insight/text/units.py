@@ -1,7 +1,7 @@
-"""Units: which one a column has, how numbers are written for people, and how durations and sizes are read from flags.
+"""Units: the unit of a column, formatting of numbers, and parsing of durations and sizes in flags.
 
-All numbers with a unit that Python writes are written here: columns of a table in one unit (`scale_for`), single values
-(`value`), and times in sentences (`time_text`, the rule of the SQL macro of that name).
+This module formats all numbers with a unit that Python prints: columns of a table in one unit (`scale_for`), single
+values (`value`), and times in sentences (`time_text`, which follows the SQL macro of the same name).
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ UNKNOWN = "-"
 _SUFFIXES = (("_bytes_per_s", "bytes/s"), ("_ns", "ns"), ("_bytes", "bytes"), ("_pct", "%"))
 _WORDS = (("_ratio", "ratio"), ("_count", "count"))
 
-# Memory sizes are binary, as in allocators; bandwidths are decimal, as in every data sheet they are compared with.
+# Memory sizes are binary, as in allocators. Bandwidths are decimal, as in the data sheets they are compared with.
 _STEPS: dict[str, tuple[tuple[str, float], ...]] = {
     "ns": (("ns", 1), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)),
     "bytes": (("B", 1), ("KiB", 2**10), ("MiB", 2**20), ("GiB", 2**30), ("TiB", 2**40)),
     "bytes/s": (("B/s", 1), ("kB/s", 1e3), ("MB/s", 1e6), ("GB/s", 1e9), ("TB/s", 1e12)),
     "%": (("%", 1),),
 }
-# Points in time lie close together far from zero: three significant digits would make them all alike.
+# Points in time are close together and far from zero: with three significant digits they would all look the same.
 _POINT_IN_TIME = re.compile(r"(^|_)(start|end)_ns$")
 
-# Shares by the whole that their names end in.
-_WHOLES = {
+# The denominators of shares, by the end of the column name.
+_DENOMINATORS = {
     "kernel_time": "kernel time", "copy_time": "copy time", "api_time": "API time", "wall": "wall", "idle": "idle time",
 }  # fmt: skip
 _STATISTIC = re.compile(r"avg|mean|med|median|min|max|stddev|p\d+|low|high")
@@ -49,7 +49,7 @@ _LARGEST = 2**63 - 1
 
 
 def unit_of(name: str) -> str:
-    """Return the unit that a column's name ends in: ns, bytes, %, bytes/s, ratio, count, X/s, or none ("")."""
+    """Return the unit at the end of a column name: ns, bytes, %, bytes/s, ratio, count, X/s, or "" for none."""
     for suffix, unit in _SUFFIXES + _WORDS:
         if f"_{name}".endswith(suffix):
             return unit
@@ -59,14 +59,14 @@ def unit_of(name: str) -> str:
 
 
 def is_id(name: str) -> bool:
-    """Tell whether the column's numbers name something, so that they are no quantities."""
+    """Check whether the numbers of a column are identifiers, not quantities."""
     return bool(_ID.search(name))
 
 
 def label_of(name: str) -> str:
-    """Return a column's name as people read it, without the unit that its header shows: `total_ns` is "total"."""
+    """Return a readable column name, without the unit that the header shows: `total_ns` is "total"."""
     if not re.fullmatch(r"\w+", name):
-        return name  # an expression somebody typed in SQL
+        return name  # an expression of a user's SQL
     if name == "bytes_per_s":
         return "rate"
     for suffix, _ in _SUFFIXES:
@@ -79,20 +79,20 @@ def label_of(name: str) -> str:
 
 
 def label(column: str) -> str:
-    """Write a column's name as words, without what kind of number it is: `stall_wait_pct` is "stall wait"."""
+    """Write a column name as words, without the kind of number: `stall_wait_pct` is "stall wait"."""
     return label_of(column).removesuffix(" ratio").removesuffix(" count")
 
 
-def whole_of(name: str) -> str:
-    """Say of what a share is whose name says it (`kernel_time_pct`: of kernel time); "" for others."""
-    found = [words for whole, words in _WHOLES.items() if f"_{name}".endswith(f"_{whole}_pct")]
-    return found[0] if found else ""
+def denominator_of(name: str) -> str:
+    """Return the denominator in the name of a share (`kernel_time_pct`: kernel time); "" for other columns."""
+    denominators = [words for suffix, words in _DENOMINATORS.items() if f"_{name}".endswith(f"_{suffix}_pct")]
+    return denominators[0] if denominators else ""
 
 
 def group_of(name: str) -> str:
-    """What the columns have in common that are read beside each other, and so are shown in one unit.
+    """Return a key for columns that are read together, so that all of them have one unit.
 
-    They are statistics of one quantity: `avg_ns`, `med_ns` and `max_ns`; `queue_avg_ns` and `queue_max_ns`.
+    Such columns are statistics of one quantity: `avg_ns`, `med_ns` and `max_ns`; `queue_avg_ns` and `queue_max_ns`.
     """
     unit = unit_of(name)
     if not _STEPS.get(unit) or _POINT_IN_TIME.search(name):
@@ -103,7 +103,7 @@ def group_of(name: str) -> str:
 
 @dataclass(frozen=True)
 class Scale:
-    """How the numbers of one column are shown: divided by `divisor`, in `unit`, with at least `decimals` places."""
+    """The format of a column's numbers: divided by `divisor`, in `unit`, with at least `decimals` decimal places."""
 
     unit: str
     divisor: float = 1
@@ -111,73 +111,73 @@ class Scale:
     thousands: bool = True
 
     def text(self, value: Number | None) -> str:
-        """Write a raw value in this scale, without the unit; unknown (None, NaN) is "-"."""
+        """Format a raw value in this scale, without the unit; unknown values (None, NaN) are "-"."""
         if value is None or math.isnan(value):
             return UNKNOWN
         if not self.thousands:
             return str(value)
-        # A count beside a mean (1 beside 0.031) is a whole number all the same.
+        # A count next to a mean (1 next to 0.031) has no decimal places.
         decimals = 0 if isinstance(value, int) and not self.unit else self.decimals
-        return _number(value if self.divisor == 1 else value / self.divisor, decimals)
+        return _format_number(value if self.divisor == 1 else value / self.divisor, decimals)
 
 
 def scale_for(name: str, values: Iterable[Number | None]) -> Scale:
-    """Choose the one scale for all values of the column `name`.
+    """Choose one scale for all values of the column `name`.
 
-    The unit is the largest that the largest value reaches, unless most values would then be a hundredth or less.
+    The unit is the largest one in which the largest value is 1 or more and the median is 0.01 or more.
     """
     sizes = sorted(abs(value) for value in values if value and math.isfinite(value))
     unit = unit_of(name)
     if not sizes:
         return Scale(_STEPS.get(unit, (("", 1),))[0][0])
-    largest, typical = sizes[-1], sizes[(len(sizes) - 1) // 2]
+    largest, median = sizes[-1], sizes[(len(sizes) - 1) // 2]
     if _POINT_IN_TIME.search(name):
         return Scale("ms", 1e6, 3) if largest >= 1e6 else Scale("ns")
-    shown, divisor = next(
-        ((word, step) for word, step in reversed(_STEPS.get(unit, ())) if largest >= step and typical >= step / 100),
+    display_unit, divisor = next(
+        ((word, step) for word, step in reversed(_STEPS.get(unit, ())) if largest >= step and median >= step / 100),
         _STEPS.get(unit, (("", 1),))[0],
     )
     if unit == "%":
-        decimals = 1 if typical >= 1 else 2
+        decimals = 1 if median >= 1 else 2
     elif unit == "ratio":
         decimals = 2
     elif divisor == 1 and all(size == int(size) for size in sizes):
         decimals = 0
     else:
-        decimals = min(3, max(1, 2 - math.floor(math.log10(typical / divisor))))
-    return Scale(shown, divisor, decimals, thousands=not is_id(name))
+        decimals = min(3, max(1, 2 - math.floor(math.log10(median / divisor))))
+    return Scale(display_unit, divisor, decimals, thousands=not is_id(name))
 
 
-def value(column: str, given: Any) -> str:
-    """Write a single value of a column with its unit: 2.50 µs, 87.8 %, 4.23 TB/s, 1,024."""
-    if given is None:
+def value(column: str, raw: Any) -> str:
+    """Format a single value of a column with its unit: 2.50 µs, 87.8 %, 4.23 TB/s, 1,024."""
+    if raw is None:
         return UNKNOWN
-    if not isinstance(given, int | float):
-        return str(given)
-    if unit_of(column) in ("count", "") and given == int(given):
-        return f"{int(given):,}"
+    if not isinstance(raw, int | float):
+        return str(raw)
+    if unit_of(column) in ("count", "") and raw == int(raw):
+        return f"{int(raw):,}"
     if unit_of(column) in ("ratio", ""):
-        return f"{given:,.3g}" if abs(given) < 1e3 else f"{given:,.0f}"
-    scale = scale_for(column, [given])
-    text = scale.text(given)
+        return f"{raw:,.3g}" if abs(raw) < 1e3 else f"{raw:,.0f}"
+    scale = scale_for(column, [raw])
+    text = scale.text(raw)
     return f"{text} {scale.unit}" if scale.unit else text
 
 
-def value_or_unknown(column: str, given: Any) -> str:
-    """Write a single value with its unit, or the word "unknown"."""
-    return "unknown" if given is None else value(column, given)
+def value_or_unknown(column: str, raw: Any) -> str:
+    """Format a single value with its unit, or return the word "unknown"."""
+    return "unknown" if raw is None else value(column, raw)
 
 
-def values(column: str, given: Iterable[Number | None]) -> list[str]:
-    """Write values that are compared with each other: in one unit, each with it."""
-    numbers = list(given)
+def values(column: str, raw: Iterable[Number | None]) -> list[str]:
+    """Format values that are compared with each other, all in the same unit."""
+    numbers = list(raw)
     scale = scale_for(column, numbers)
     texts = [scale.text(number) for number in numbers]
     return [f"{text} {scale.unit}" if scale.unit and text != UNKNOWN else text for text in texts]
 
 
 def time_text(ns: float) -> str:
-    """Write a time in a sentence with three significant digits: 2.24 ms, 2.5 µs, 1,500 s."""
+    """Format a time for a sentence, with three significant digits: 2.24 ms, 2.5 µs, 1,500 s."""
     for unit, size in (("ns", 1.0), ("µs", 1e3), ("ms", 1e6)):
         if abs(ns) < 999.5 * size:
             return f"{ns / size:.3g} {unit}"
@@ -185,17 +185,17 @@ def time_text(ns: float) -> str:
 
 
 def spread_too_wide(name: str, values: Iterable[Number | None], scale: Scale) -> bool:
-    """Whether sizes or rates in bytes differ so much that one unit would hide the small ones: 80 bytes beside 5 MiB.
+    """Check whether sizes or rates in bytes differ so much that one unit would hide the small ones: 80 B and 5 MiB.
 
-    Times have no such limit: that of a short kernel beside a long one is to be compared with it.
+    Times have no such limit: readers compare the times of short and long kernels.
     """
     if unit_of(name) not in ("bytes", "bytes/s"):
         return False
     return any(0 < abs(value) < scale.divisor / 100 for value in values if value is not None)
 
 
-def _number(value: Number, decimals: int) -> str:
-    """Write a number with thousands separators and enough places for two significant digits, so never as a false 0."""
+def _format_number(value: Number, decimals: int) -> str:
+    """Format a number with thousands separators and at least two significant digits, so that it never shows as 0."""
     if value == 0:
         return "0"
     if isinstance(value, int):
@@ -203,16 +203,16 @@ def _number(value: Number, decimals: int) -> str:
     if math.isinf(value) or not 1e-6 <= abs(value) < 1e15:
         return f"{value:.1e}" if math.isfinite(value) else str(value)
     text = f"{value:,.{max(decimals, 1 - math.floor(math.log10(abs(value))))}f}"
-    whole, _, places = text.partition(".")
-    places = places[:decimals] + places[decimals:].rstrip("0")
-    return f"{whole}.{places}" if places else whole
+    integer, _, fraction = text.partition(".")
+    fraction = fraction[:decimals] + fraction[decimals:].rstrip("0")
+    return f"{integer}.{fraction}" if fraction else integer
 
 
 def parse_duration(text: str, *, flag: str = "") -> int:
-    """Read a duration as ns: "250" and "250ns", "5us", "1.5ms", "2s". `flag` is named where the text makes no sense.
+    """Parse a duration into ns: "250" and "250ns", "5us", "1.5ms", "2s". Error messages name `flag`.
 
     Raises:
-        UsageError: if it is not a number with one of these units, or longer than 292 years.
+        UsageError: It is not a number with one of these units, or longer than 292 years.
     """
     match = _DURATION.fullmatch(text.strip())
     if match:
@@ -220,15 +220,15 @@ def parse_duration(text: str, *, flag: str = "") -> int:
         duration = round(Fraction(number) * _NS[unit or "ns"])
         if duration <= _LARGEST:
             return duration
-    what = f"{flag} takes a duration, not {text!r}" if flag else f"{text!r} is not a duration"
-    raise UsageError(what, "write a number and a unit: 250ns, 5us, 1.5ms or 2s")
+    message = f"{flag} takes a duration, not {text!r}" if flag else f"{text!r} is not a duration"
+    raise UsageError(message, "write a number and a unit: 250ns, 5us, 1.5ms or 2s")
 
 
 def parse_bytes(text: str, *, flag: str = "") -> int:
-    """Read a size or a bandwidth as bytes: "512", "5.1GB" (decimal), "16 GiB" (binary), "4.8TB/s".
+    """Parse a size or a bandwidth into bytes: "512", "5.1GB" (decimal), "16 GiB" (binary), "4.8TB/s".
 
     Raises:
-        UsageError: if it is not a number with one of these units, or larger than 8 EiB.
+        UsageError: It is not a number with one of these units, or larger than 8 EiB.
     """
     match = _SIZE.fullmatch(text.strip())
     if match:
@@ -237,5 +237,5 @@ def parse_bytes(text: str, *, flag: str = "") -> int:
         size = round(Fraction(number) * factor)
         if size <= _LARGEST:
             return size
-    what = f"{flag} takes a size in bytes, not {text!r}" if flag else f"{text!r} is not a size in bytes"
-    raise UsageError(what, "write a number and a unit: 512, 5.1GB, 16GiB, 4.8TB/s")
+    message = f"{flag} takes a size in bytes, not {text!r}" if flag else f"{text!r} is not a size in bytes"
+    raise UsageError(message, "write a number and a unit: 512, 5.1GB, 16GiB, 4.8TB/s")

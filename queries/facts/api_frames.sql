@@ -1,6 +1,6 @@
 /* progress = "call chains" */
--- The functions that call chains of CUDA calls name, each once, and the lines of Python; the chains themselves stay
--- where they are, for there may be hundreds of millions of frames in them.
+-- The distinct functions in the call stacks of CUDA calls, and the lines of Python. The stacks themselves stay in the
+-- raw tables: they may have hundreds of millions of frames.
 CREATE TABLE IF NOT EXISTS facts.api_frames (
     frame_id INTEGER, symbol_id BIGINT, module_id BIGINT, name VARCHAR, function VARCHAR, module VARCHAR, kind VARCHAR,
     line BIGINT

@@ -1,6 +1,6 @@
 /* topic = "memory" */
--- A copy between memory of GPUs does not hold the host up, whatever its call is named; one into pageable memory of the
--- host does. (CUDA Runtime API, "API synchronization behavior".)
+-- A copy between GPU memories does not block the host, even if its call is synchronous by name. A copy into pageable
+-- host memory does. (CUDA Runtime API, "API synchronization behavior".)
 CREATE TABLE IF NOT EXISTS facts.blocking_copies (
     process_id BIGINT, correlation_id BIGINT, is_read BOOLEAN
 );
@@ -10,7 +10,7 @@ WITH copies AS (
     SELECT
         pid_of(m.globalPid) AS process_id, m.correlationId AS correlation_id,
         coalesce(bool_or(k.word = 'D2H' AND d.word = 'pageable'), false) AS is_read
-    FROM whole.CUPTI_ACTIVITY_KIND_MEMCPY AS m
+    FROM unscoped.CUPTI_ACTIVITY_KIND_MEMCPY AS m
     JOIN _enum_words AS k ON k.enum = 'copy kind' AND k.id = m.copyKind AND k.word LIKE '%H%'
     LEFT JOIN _enum_words AS d ON d.enum = 'memory' AND d.id = m.dstKind
     WHERE m.correlationId IS NOT NULL

@@ -1,5 +1,5 @@
 /* topic = "api" */
--- By the id of the name first: to hash the names of millions of calls takes three times as long.
+-- Group by the id of the name first: hashing the names of millions of calls takes three times as long.
 CREATE TABLE IF NOT EXISTS facts.call_counts (
     process_id BIGINT, thread_id BIGINT, name VARCHAR, call_group VARCHAR, calls BIGINT
 );

@@ -1,5 +1,5 @@
--- A statement by itself: where more is made of its rows, DuckDB 1.5.5 does not narrow the look at all gaps down to
--- these few, which then takes ten times as long.
+-- This is a statement of its own. If a larger statement uses these rows, DuckDB 1.5.5 does not restrict the scan of all
+-- gaps to these few, which takes ten times as long.
 CREATE TABLE IF NOT EXISTS facts.charged_times (
     gpu_id INTEGER, start_ns BIGINT, end_ns BIGINT, thread BIGINT, call_ns BIGINT, returned_ns BIGINT, is_copy BOOLEAN,
     host VARCHAR,
@@ -10,17 +10,17 @@ INSERT INTO facts.charged_times BY NAME
 WITH gaps AS MATERIALIZED (
     FROM _charged_gaps
 ),
--- A gap is in parts where the profiler held the thread up: each after the first is such a time, or follows one.
-profiled AS MATERIALIZED (
+-- The profiler cuts a gap where it blocked the thread. Each piece after the first one is such a time, or follows one.
+profiler_times AS MATERIALIZED (
     SELECT p.gpu_id, p.start_ns, p.end_ns
     FROM (FROM _idle_time WHERE host = 'profiler') AS p
     ASOF JOIN gaps AS g ON g.gpu_id = p.gpu_id AND g.gap_start_ns <= p.start_ns
     WHERE p.start_ns < g.gap_end_ns
 ),
-begun AS MATERIALIZED (
+piece_starts AS MATERIALIZED (
     SELECT gpu_id, gap_start_ns AS start_ns FROM gaps
     UNION ALL
-    SELECT gpu_id, unnest([start_ns, end_ns]) FROM profiled
+    SELECT gpu_id, unnest([start_ns, end_ns]) FROM profiler_times
 )
 SELECT gpu_id, start_ns, end_ns, thread, call_ns, returned_ns, is_copy, host, sync_ns, copy_ns, alloc_ns, api_ns
-FROM _idle_time SEMI JOIN begun USING (gpu_id, start_ns);
+FROM _idle_time SEMI JOIN piece_starts USING (gpu_id, start_ns);

@@ -2,23 +2,24 @@
 progress = "CPU work"
 topic = "work"
 */
--- What the pieces of CPU work were, place by place: counted in each of four ways. With fewer than 10 samples of a place
--- nothing is said of what it is: with 10 samples of one activity of half of the time, a share is told to a third (its
--- standard error is 16 points). Places with fewer samples and less than a twentieth of the time are taken together.
--- Columns as in the report cpu-work.
+-- What the CPU work consisted of, by place, with samples counted in each of four ways. A place with fewer than 10
+-- samples is not broken down: with 10 samples and an activity of half of the time, its share is accurate to a third
+-- (the standard error is 16 points). Places with fewer samples and less than a twentieth of the time are combined. The
+-- columns are those of the report cpu-work.
 CREATE TABLE IF NOT EXISTS facts.cpu_work (
     counted_by VARCHAR, nvtx_path VARCHAR, what VARCHAR, time_ns DOUBLE, wall_pct DOUBLE, work_pct DOUBLE,
     samples BIGINT, function_name VARCHAR, off_cpu_ns DOUBLE, is_told BOOLEAN
 );
 
 INSERT INTO facts.cpu_work BY NAME
-WITH steady AS MATERIALIZED (
+WITH steady_spans AS MATERIALIZED (
     SELECT gpu_id, start_ns, end_ns FROM step_gpus WHERE phase = 'steady'
     UNION ALL
     SELECT gpu_id, -9223372036854775808, 9223372036854775807 FROM (SELECT DISTINCT gpu_id FROM _cpu_pieces)
     WHERE NOT EXISTS (FROM steps WHERE phase = 'steady')
 ),
-per AS (
+-- Divisors for times per token and for shares of the wall time.
+divisors AS (
     SELECT
         greatest((SELECT count(*) FROM steps WHERE phase = 'steady'), 1) * t.tokens AS tokens,
         greatest((SELECT count(DISTINCT (step, gpu_id)) FROM step_budget), 1) * t.tokens AS gpu_tokens,
@@ -30,28 +31,31 @@ per AS (
             ) AS tokens
     ) AS t
 ),
--- A piece lies in the step in which it begins, as far as that goes; and the rest in the one that begins in it.
+-- A piece counts for the step in which it begins, up to the end of that step. The rest counts for the step that begins
+-- in the piece.
 pieces AS (
     SELECT p.range_id, p.os_call_id, p.is_off, least(p.end_ns, s.end_ns) - p.start_ns AS time_ns
-    FROM _cpu_pieces AS p ASOF JOIN steady AS s ON s.gpu_id = p.gpu_id AND s.start_ns <= p.start_ns
+    FROM _cpu_pieces AS p ASOF JOIN steady_spans AS s ON s.gpu_id = p.gpu_id AND s.start_ns <= p.start_ns
     WHERE s.end_ns > p.start_ns
     UNION ALL
     SELECT p.range_id, p.os_call_id, p.is_off, least(p.end_ns, s.end_ns) - s.start_ns
-    FROM _cpu_pieces AS p ASOF JOIN steady AS s ON s.gpu_id = p.gpu_id AND s.start_ns < p.end_ns
+    FROM _cpu_pieces AS p ASOF JOIN steady_spans AS s ON s.gpu_id = p.gpu_id AND s.start_ns < p.end_ns
     WHERE s.start_ns > p.start_ns
 ),
-sampled AS (
+-- Samples of the pieces, outside of operating system calls.
+steady_samples AS (
     SELECT g.sample_id, g.range_id
-    FROM _gap_samples AS g ASOF JOIN steady AS s ON s.gpu_id = g.gpu_id AND s.start_ns <= g.start_ns
+    FROM _gap_samples AS g ASOF JOIN steady_spans AS s ON s.gpu_id = g.gpu_id AND s.start_ns <= g.start_ns
     WHERE s.end_ns > g.start_ns AND g.os_call_id IS NULL
 ),
 frames AS MATERIALIZED (
     SELECT c.chain_id AS sample_id, c.depth, f.name, f.function, f.module, f.kind, f.activity
     FROM facts.cpu_chains AS c
     JOIN facts.cpu_frames AS f USING (frame_id)
-    WHERE c.of = 'sample' AND c.chain_id IN (SELECT sample_id FROM sampled)
+    WHERE c.of = 'sample' AND c.chain_id IN (SELECT sample_id FROM steady_samples)
 ),
-told AS (
+-- What each sample says: its activity, the code that it was in, and its innermost function.
+sample_labels AS (
     SELECT
         sample_id,
         count(*) FILTER (kind <> 'unknown') AS frames,
@@ -83,24 +87,25 @@ told AS (
     GROUP BY sample_id
 ),
 has_chains AS (
-    SELECT coalesce(max(frames) > 1, false) AS is_chained FROM told
+    SELECT coalesce(max(frames) > 1, false) AS is_chained FROM sample_labels
 ),
 ranges AS (
     SELECT range_id, fold(path) AS nvtx_path
     FROM nvtx_nesting
-    WHERE range_id IN (SELECT range_id FROM pieces UNION SELECT range_id FROM sampled)
+    WHERE range_id IN (SELECT range_id FROM pieces UNION SELECT range_id FROM steady_samples)
 ),
 samples AS MATERIALIZED (
     SELECT
-        s.sample_id, r.nvtx_path, t.function_name, coalesce(t.act.name, t.named) AS told_by,
+        s.sample_id, r.nvtx_path, t.function_name, coalesce(t.act.name, t.named) AS label_function,
         coalesce(t.act.activity, t.code, 'code of ' || t.system_module, 'functions without a name') AS label,
         coalesce(t.frames, 0) AS frames, h.is_chained AS is_chained
-    FROM sampled AS s
+    FROM steady_samples AS s
     CROSS JOIN has_chains AS h
-    LEFT JOIN told AS t USING (sample_id)
+    LEFT JOIN sample_labels AS t USING (sample_id)
     LEFT JOIN ranges AS r USING (range_id)
 ),
-placed AS MATERIALIZED (
+-- CPU work by NVTX path, and by what the thread did: in an operating system call, off the CPU, or computing.
+piece_totals AS MATERIALIZED (
     SELECT
         r.nvtx_path, n.name AS os_call, p.os_call_id IS NOT NULL AS in_os, p.is_off, sum(p.time_ns)::BIGINT AS time_ns
     FROM pieces AS p
@@ -108,9 +113,9 @@ placed AS MATERIALIZED (
     LEFT JOIN strings AS n ON n.name_id = p.os_call_id
     GROUP BY ALL
 ),
--- What each sample counts for, by each way to count.
+-- What each sample counts for, by counting method.
 labels AS MATERIALIZED (
-    SELECT 'activity' AS counted_by, sample_id, nvtx_path, label AS what, told_by AS function_name
+    SELECT 'activity' AS counted_by, sample_id, nvtx_path, label AS what, label_function AS function_name
     FROM samples
     WHERE frames > is_chained::INTEGER
     UNION ALL
@@ -129,45 +134,48 @@ labels AS MATERIALIZED (
     WHERE s.frames > s.is_chained::INTEGER AND f.kind <> 'unknown'
     GROUP BY s.sample_id, s.nvtx_path
 ),
--- Places that are worth telling apart.
-places AS MATERIALIZED (
+-- The places that are shown separately.
+path_sizes AS MATERIALIZED (
     SELECT
         p.nvtx_path,
         coalesce(n.counted >= 10 OR p.time_ns >= 0.05::DOUBLE * sum(p.time_ns) OVER (), false) AS is_own
-    FROM (SELECT nvtx_path, sum(time_ns) AS time_ns FROM placed GROUP BY ALL) AS p
+    FROM (SELECT nvtx_path, sum(time_ns) AS time_ns FROM piece_totals GROUP BY ALL) AS p
     LEFT JOIN (SELECT nvtx_path, count(*) AS counted FROM labels WHERE counted_by = 'activity' GROUP BY ALL) AS n
         ON n.nvtx_path IS NOT DISTINCT FROM p.nvtx_path
 ),
-names AS MATERIALIZED (
+place_names AS MATERIALIZED (
     SELECT
         nvtx_path,
         CASE
-            WHEN is_own OR (SELECT count(*) FROM places WHERE NOT is_own) = 1 THEN nvtx_path ELSE '(other ranges)'
+            WHEN is_own OR (SELECT count(*) FROM path_sizes WHERE NOT is_own) = 1 THEN nvtx_path ELSE '(other ranges)'
         END AS place
-    FROM places
+    FROM path_sizes
 ),
-ways AS (
+counting_methods AS (
     FROM (VALUES ('activity'), ('function'), ('inclusive'), ('stack')) AS w(counted_by)
 ),
-computing AS (
+-- Computing time by counting method and place.
+on_cpu_times AS (
     SELECT w.counted_by, n.place, sum(p.time_ns)::BIGINT AS on_ns, bool_and(p.is_off IS NOT NULL) AS has_switches
-    FROM placed AS p JOIN names AS n ON n.nvtx_path IS NOT DISTINCT FROM p.nvtx_path
-    CROSS JOIN ways AS w
+    FROM piece_totals AS p JOIN place_names AS n ON n.nvtx_path IS NOT DISTINCT FROM p.nvtx_path
+    CROSS JOIN counting_methods AS w
     WHERE NOT p.in_os AND p.is_off IS NOT true
     GROUP BY ALL
 ),
-taken AS (
+-- All samples by place.
+samples_by_place AS (
     SELECT n.place, count(*) AS samples
-    FROM samples AS s JOIN names AS n ON n.nvtx_path IS NOT DISTINCT FROM s.nvtx_path
+    FROM samples AS s JOIN place_names AS n ON n.nvtx_path IS NOT DISTINCT FROM s.nvtx_path
     GROUP BY ALL
 ),
-counted AS (
+-- Samples with a label by counting method and place.
+labeled_by_place AS (
     SELECT l.counted_by, n.place, count(DISTINCT l.sample_id) AS samples
-    FROM labels AS l JOIN names AS n ON n.nvtx_path IS NOT DISTINCT FROM l.nvtx_path
+    FROM labels AS l JOIN place_names AS n ON n.nvtx_path IS NOT DISTINCT FROM l.nvtx_path
     GROUP BY ALL
 ),
--- Samples come at an even pace: so many stand for so much time, but for those at the edges of gaps.
-judged AS MATERIALIZED (
+-- Samples come at even intervals, so the number of samples gives the time, except at the edges of gaps.
+sampled_times AS MATERIALIZED (
     SELECT
         c.counted_by, c.place, c.on_ns, c.has_switches, coalesce(n.samples, 0) AS samples,
         coalesce(t.samples, 0) AS all_samples, p.period_ns,
@@ -179,47 +187,48 @@ judged AS MATERIALIZED (
                 THEN c.on_ns
             ELSE least(c.on_ns, all_samples * p.period_ns)
         END AS sampled_ns
-    FROM computing AS c
-    LEFT JOIN counted AS n ON n.counted_by = c.counted_by AND n.place IS NOT DISTINCT FROM c.place
-    LEFT JOIN taken AS t ON t.place IS NOT DISTINCT FROM c.place
+    FROM on_cpu_times AS c
+    LEFT JOIN labeled_by_place AS n ON n.counted_by = c.counted_by AND n.place IS NOT DISTINCT FROM c.place
+    LEFT JOIN samples_by_place AS t ON t.place IS NOT DISTINCT FROM c.place
     LEFT JOIN _sample_period AS p ON true
 ),
-parts AS (
+-- One row per place and activity, including the time that no sample explains.
+activities AS (
     SELECT
         j.counted_by, j.place, l.what, j.sampled_ns * count(*) / any_value(j.samples) AS time_ns, count(*) AS samples,
         mode(l.function_name ORDER BY l.sample_id) AS function_name, 0 AS off_cpu_ns, true AS is_told
     FROM labels AS l
-    JOIN names AS n ON n.nvtx_path IS NOT DISTINCT FROM l.nvtx_path
-    JOIN judged AS j ON j.counted_by = l.counted_by AND j.place IS NOT DISTINCT FROM n.place
+    JOIN place_names AS n ON n.nvtx_path IS NOT DISTINCT FROM l.nvtx_path
+    JOIN sampled_times AS j ON j.counted_by = l.counted_by AND j.place IS NOT DISTINCT FROM n.place
     WHERE j.samples >= 10
     GROUP BY j.counted_by, j.place, j.sampled_ns, l.what
     UNION ALL
     SELECT counted_by, place, 'on the CPU, too few samples to tell', sampled_ns, all_samples, NULL, 0, false
-    FROM judged WHERE samples < 10 AND sampled_ns > 0
+    FROM sampled_times WHERE samples < 10 AND sampled_ns > 0
     UNION ALL
     SELECT
         counted_by, place, CASE WHEN period_ns IS NULL THEN 'outside of OS calls' ELSE 'not sampled' END,
         on_ns - sampled_ns, NULL, NULL,
         CASE WHEN has_switches THEN 0 END, false
-    FROM judged WHERE on_ns > sampled_ns
+    FROM sampled_times WHERE on_ns > sampled_ns
     UNION ALL
     SELECT
         w.counted_by, n.place,
         CASE WHEN p.in_os THEN 'OS call: ' || coalesce(p.os_call, '(no name)') ELSE 'off the CPU' END, sum(p.time_ns),
         NULL, NULL, CASE WHEN bool_and(p.is_off IS NOT NULL) THEN coalesce(sum(p.time_ns) FILTER (p.is_off), 0) END,
         true
-    FROM placed AS p
-    JOIN names AS n ON n.nvtx_path IS NOT DISTINCT FROM p.nvtx_path
-    CROSS JOIN ways AS w
+    FROM piece_totals AS p
+    JOIN place_names AS n ON n.nvtx_path IS NOT DISTINCT FROM p.nvtx_path
+    CROSS JOIN counting_methods AS w
     WHERE p.in_os OR p.is_off
     GROUP BY ALL
 )
 SELECT
     p.counted_by, p.place AS nvtx_path, p.what, p.time_ns / r.gpu_tokens AS time_ns,
     100 * p.time_ns / r.all_ns AS wall_pct,
-    100 * p.time_ns / (SELECT sum(time_ns) FROM placed)::DOUBLE AS work_pct, p.samples, p.function_name,
+    100 * p.time_ns / (SELECT sum(time_ns) FROM piece_totals)::DOUBLE AS work_pct, p.samples, p.function_name,
     p.off_cpu_ns / r.gpu_tokens AS off_cpu_ns, p.is_told
-FROM parts AS p, per AS r;
+FROM activities AS p, divisors AS r;
 
 COMMENT ON VIEW _cpu_work IS
     'What the CPU did while the GPU waited for a thread that was outside of CUDA calls, by place; no row where the '

@@ -1,12 +1,12 @@
 /* topic = "program" */
--- The file's own enum tables come first. Old exports lack them; then the numbering that nsys documents applies (its
--- memory kinds count from pageable = 0, unlike CUPTI's, in every export seen since 2021).
+-- The file's own enum tables take precedence. Old exports lack them. Then the numbering that nsys documents applies.
+-- Its memory kinds count from pageable = 0, unlike CUPTI's, in every export seen since 2021.
 CREATE TABLE IF NOT EXISTS facts.enum_words (
     enum VARCHAR, id BIGINT, word VARCHAR
 );
 
 INSERT INTO facts.enum_words BY NAME
-WITH documented(enum, id, word) AS (
+WITH documented_words(enum, id, word) AS (
     VALUES ('copy kind', 0, 'unknown'), ('copy kind', 1, 'H2D'), ('copy kind', 2, 'D2H'), ('copy kind', 3, 'H2A'),
         ('copy kind', 4, 'A2H'), ('copy kind', 5, 'A2A'), ('copy kind', 6, 'A2D'), ('copy kind', 7, 'D2A'),
         ('copy kind', 8, 'D2D'), ('copy kind', 9, 'H2H'), ('copy kind', 10, 'P2P'), ('copy kind', 11, 'UM H2D'),
@@ -26,7 +26,7 @@ WITH documented(enum, id, word) AS (
         ('diagnostic source', 0, 'unknown source'), ('diagnostic source', 1, 'injection'),
         ('diagnostic source', 2, 'daemon'), ('diagnostic source', 3, 'analysis')
 ),
-recorded AS (
+file_words AS (
     SELECT 'copy kind' AS enum, id, CASE WHEN label = 'Unknown' THEN 'unknown' ELSE copy_kind_word(label) END AS word
     FROM raw.ENUM_CUDA_MEMCPY_OPER
     UNION ALL SELECT 'memory', id, lower(label) FROM raw.ENUM_CUDA_MEM_KIND
@@ -42,9 +42,9 @@ recorded AS (
     UNION ALL SELECT 'severity', id, lower(label) FROM raw.ENUM_DIAGNOSTIC_SEVERITY_LEVEL
     UNION ALL SELECT 'diagnostic source', id, lower(label) FROM raw.ENUM_DIAGNOSTIC_SOURCE_TYPE
 )
-SELECT enum, id, min(word) AS word FROM recorded GROUP BY ALL
+SELECT enum, id, min(word) AS word FROM file_words GROUP BY ALL
 UNION ALL
-SELECT enum, id, word FROM documented ANTI JOIN recorded USING (enum, id);
+SELECT enum, id, word FROM documented_words ANTI JOIN file_words USING (enum, id);
 
 COMMENT ON VIEW _enum_words IS
     'What the enum values of the trace mean, in words: from the file''s own tables, else as nsys documents them.';

@@ -1,5 +1,6 @@
 /* topic = "idle" */
--- The cause of a gap is looked for in the calls of the thread that launched the operation after it: `gaps` says how.
+-- The cause of a gap is determined from the calls of the thread that launched the operation after it. The report `gaps`
+-- documents the rules.
 CREATE TABLE IF NOT EXISTS facts.explained_gaps (
     gap_id BIGINT, start_ns BIGINT, end_ns BIGINT, duration_ns BIGINT, idle_pct DOUBLE, cause VARCHAR, host VARCHAR,
     host_ns BIGINT,
@@ -8,30 +9,31 @@ CREATE TABLE IF NOT EXISTS facts.explained_gaps (
 );
 
 INSERT INTO facts.explained_gaps BY NAME
-WITH listed AS (
+WITH gaps AS (
     FROM longest_gaps
 ),
--- The operations on either side: at one instant, the one of the earlier call.
+-- The operations on either side. If several start or end at the same instant, the operation of the earlier call counts.
 before_gap AS (
     SELECT g.gap_id, o.name, o.process_id, o.correlation_id
-    FROM listed AS g
+    FROM gaps AS g
     JOIN _gap_operations AS o ON o.gpu_id = g.gpu_id AND o.end_ns = g.running_end_ns
     QUALIFY row_number() OVER (PARTITION BY g.gap_id ORDER BY o.correlation_id, o.process_id, o.start_ns DESC, o.name)
         = 1
 ),
 after_gap AS (
     SELECT g.gap_id, o.name, o.process_id, o.correlation_id
-    FROM listed AS g
+    FROM gaps AS g
     JOIN _gap_operations AS o ON o.gpu_id = g.gpu_id AND o.start_ns = g.next_ns
     QUALIFY row_number() OVER (PARTITION BY g.gap_id ORDER BY o.correlation_id, o.process_id, o.end_ns, o.name) = 1
 ),
--- What may overlap is compared slice by slice: of a millisecond, or longer where the gaps are far apart.
+-- Times are compared only within the same time slice: a millisecond, or longer if the gaps are far apart.
 slicing AS MATERIALIZED (
     SELECT
         min(start_ns) AS first_ns, max(end_ns) AS last_ns, greatest(1000000, (last_ns - first_ns) // 100000) AS slice_ns
-    FROM listed
+    FROM gaps
 ),
-launched AS MATERIALIZED (
+-- Gaps with the launch call of the operation after them. in_time: why the host was not late.
+gaps_with_launch AS MATERIALIZED (
     SELECT
         g.gap_id, g.gpu_id, g.start_ns, g.end_ns, g.duration_ns, g.idle_ns, b.name AS before_name, a.name AS after_name,
         c.process_id, c.thread_id, c.start_ns AS call_start_ns, a.correlation_id,
@@ -42,7 +44,7 @@ launched AS MATERIALIZED (
                 THEN 'launched before the gap'
             WHEN c.start_ns < g.running_end_ns THEN 'launch call under way'
         END AS in_time
-    FROM listed AS g
+    FROM gaps AS g
     LEFT JOIN before_gap AS b USING (gap_id)
     LEFT JOIN after_gap AS a USING (gap_id)
     LEFT JOIN (
@@ -50,10 +52,11 @@ launched AS MATERIALIZED (
         FROM _gap_activity WHERE kind = 'api' GROUP BY ALL
     ) AS c ON c.process_id = a.process_id AND c.correlation_id = a.correlation_id
 ),
-late AS MATERIALIZED (
-    FROM launched WHERE in_time IS NULL AND thread_id IS NOT NULL
+late_gaps AS MATERIALIZED (
+    FROM gaps_with_launch WHERE in_time IS NULL AND thread_id IS NOT NULL
 ),
-named AS (
+-- What a host did, with the cause of idle time that it stands for.
+named_activity AS (
     SELECT
         a.process_id, a.thread_id, a.start_ns, a.end_ns,
         CASE a.kind
@@ -73,7 +76,8 @@ named AS (
     LEFT JOIN _api_names AS n USING (name_id)
     LEFT JOIN _gap_copies AS b ON b.process_id = a.process_id AND b.correlation_id = a.correlation_id
 ),
-during AS MATERIALIZED (
+-- What the launching thread did in each late gap.
+thread_activity AS MATERIALIZED (
     SELECT
         g.gap_id, a.host, a.cause, a.turn, least(a.end_ns, g.until_ns) - greatest(a.start_ns, g.start_ns) AS overlap_ns,
         -- A call inside another call is a part of it.
@@ -82,14 +86,14 @@ during AS MATERIALIZED (
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ), true) AS is_outermost
     FROM (
-        SELECT late.*, slice_ns, unnest(range(start_ns // slice_ns, until_ns // slice_ns + 1)) AS slice
-        FROM late CROSS JOIN slicing
+        SELECT late_gaps.*, slice_ns, unnest(range(start_ns // slice_ns, until_ns // slice_ns + 1)) AS slice
+        FROM late_gaps CROSS JOIN slicing
     ) AS g
     JOIN (
         SELECT
             a.*,
             unnest(range(greatest(start_ns, first_ns) // slice_ns, least(end_ns, last_ns) // slice_ns + 1)) AS slice
-        FROM named AS a CROSS JOIN slicing
+        FROM named_activity AS a CROSS JOIN slicing
         WHERE a.start_ns < last_ns AND a.end_ns > first_ns
     ) AS a ON a.process_id = g.process_id AND a.thread_id = g.thread_id AND a.slice = g.slice
     WHERE a.start_ns < g.until_ns AND a.end_ns > g.start_ns
@@ -97,39 +101,40 @@ during AS MATERIALIZED (
 ),
 explanations AS (
     SELECT gap_id, host, cause, sum(overlap_ns)::BIGINT AS host_ns
-    FROM during
+    FROM thread_activity
     WHERE is_outermost OR turn = 0
     GROUP BY ALL
     UNION ALL
     SELECT gap_id, 'CPU work', 'starved', greatest(until_ns - start_ns, 0) - coalesce(covered_ns, 0)
-    FROM late
+    FROM late_gaps
     LEFT JOIN (
-        SELECT gap_id, sum(overlap_ns)::BIGINT AS covered_ns FROM during WHERE is_outermost GROUP BY ALL
+        SELECT gap_id, sum(overlap_ns)::BIGINT AS covered_ns FROM thread_activity WHERE is_outermost GROUP BY ALL
     ) USING (gap_id)
     UNION ALL
-    SELECT gap_id, 'launch latency', 'starved', end_ns - greatest(until_ns, start_ns) FROM late
+    SELECT gap_id, 'launch latency', 'starved', end_ns - greatest(until_ns, start_ns) FROM late_gaps
     UNION ALL
     SELECT gap_id, in_time, CASE in_time WHEN 'managed memory' THEN 'starved' ELSE 'dependency' END, duration_ns
-    FROM launched
+    FROM gaps_with_launch
     WHERE in_time IS NOT NULL
 ),
-explained AS (
+-- The explanation with the longest time for each gap; the profiler, if it takes half of the gap.
+main_causes AS (
     SELECT gap_id, host, cause, host_ns
-    FROM explanations JOIN listed USING (gap_id)
+    FROM explanations JOIN gaps USING (gap_id)
     QUALIFY row_number() OVER (
         PARTITION BY gap_id
         ORDER BY (cause = 'profiler' AND 2 * host_ns >= duration_ns) DESC, host_ns DESC, host
     ) = 1
 ),
--- A range that has most of a gap has its middle; of what was launched in time, the launch call counts. Only the few
--- ranges that are open at one of these instants are worth a path.
+-- A range that covers most of a gap contains its middle. For operations launched in time, the launch call counts
+-- instead. Only the few ranges that are open at one of these instants need a path.
 instants AS MATERIALIZED (
     SELECT
         gap_id, process_id, thread_id,
         CASE WHEN in_time IS NULL THEN start_ns ELSE call_start_ns END AS from_ns,
         CASE WHEN in_time IS NULL THEN end_ns ELSE call_start_ns END AS to_ns,
         (from_ns + to_ns) // 2 AS at_ns
-    FROM launched WHERE thread_id IS NOT NULL
+    FROM gaps_with_launch WHERE thread_id IS NOT NULL
 ),
 open_ranges AS MATERIALIZED (
     SELECT r.*
@@ -161,8 +166,8 @@ SELECT
     g.process_id,
     g.thread_id,
     g.correlation_id
-FROM launched AS g
-LEFT JOIN explained AS e USING (gap_id)
+FROM gaps_with_launch AS g
+LEFT JOIN main_causes AS e USING (gap_id)
 LEFT JOIN paths AS p USING (gap_id);
 
 COMMENT ON VIEW _explained_gaps IS 'The gaps of `longest_gaps`, each with its cause and its place in the program.';

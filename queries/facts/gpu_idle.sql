@@ -7,7 +7,7 @@ INSERT INTO facts.gpu_idle BY NAME
 WITH times AS NOT MATERIALIZED (
     FROM _idle_time
 ),
--- Read twice, and not kept: that would be as large as all gaps.
+-- Read twice, and not materialized: it would be as large as all gaps.
 pieces AS NOT MATERIALIZED (
     SELECT
         gpu_id, start_ns, end_ns, call_ns, returned_ns, is_copy, host, sync_ns, copy_ns, alloc_ns, api_ns, gap_ns,
@@ -17,11 +17,11 @@ pieces AS NOT MATERIALIZED (
 gaps AS NOT MATERIALIZED (
     FROM pieces WHERE start_ns = gap_ns AND end_ns = gap_end_ns
 ),
-cut AS MATERIALIZED (
+cut_pieces AS MATERIALIZED (
     FROM pieces WHERE start_ns <> gap_ns OR end_ns <> gap_end_ns
 )
 SELECT gpu_id, cause, host, idle_ns
-FROM _idle_of('gaps', 'cut');
+FROM _idle_of('gaps', 'cut_pieces');
 
 COMMENT ON VIEW gpu_idle IS
     'The idle time of each GPU by cause: with `used_gpus.busy_ns` it adds up to the wall time, to the nanosecond. A '

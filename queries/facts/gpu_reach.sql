@@ -2,10 +2,10 @@
 topic = "gpu"
 progress = "GPU activity"
 */
--- Operations overlap, so what matters at the start of one is the latest end so far, not the end of the one before it.
--- The GPUs' times are laid one after the other on a single line: to sort by one number takes half the memory, and two
--- thirds of the time, that a window for each GPU takes. What is in order needs windows without one, which keep no row.
--- One number for a call, too: there is one call to a correlation id (see nsys_insight/ingest/raw.py).
+-- Operations overlap. So at the start of an operation, the latest end so far matters, not the end of the one before it.
+-- The times of all GPUs are concatenated to one timeline. Sorting by one number takes half the memory and two thirds of
+-- the time of a window per GPU. Windows over sorted rows need no ORDER BY, and keep no rows.
+-- A call is one number too: there is one call per correlation id (see nsys_insight/ingest/raw.py).
 CREATE TABLE IF NOT EXISTS facts.gpu_reach (
     gpu_id INTEGER, start_ns BIGINT, end_ns BIGINT, running_end_ns BIGINT, call BIGINT, is_same_call BOOLEAN
 );

@@ -1,7 +1,6 @@
 /* topic = "waits" */
--- A call of a thread that is in a call or between calls when a GPU starts the operation that it launched: so of each
--- call one gap at most is that in which it ended, and of each gap one call is still under way at its end, a copy that
--- ends the gap.
+-- When a GPU starts an operation, the thread that launched it is either in a call or between calls. So each call ends
+-- in at most one gap, and at most one call is still in progress at the end of a gap: a copy that ends the gap.
 CREATE TABLE IF NOT EXISTS facts.held_gaps (
     charge VARCHAR, process_id BIGINT, thread_id BIGINT, call_start_ns BIGINT, start_ns BIGINT, end_ns BIGINT,
     held_ns BIGINT,
@@ -9,7 +8,7 @@ CREATE TABLE IF NOT EXISTS facts.held_gaps (
 );
 
 INSERT INTO facts.held_gaps BY NAME
-WITH held AS MATERIALIZED (
+WITH blocking_calls AS MATERIALIZED (
     SELECT
         'wait' AS charge, process_id, thread_id, thread_of(thread_id, process_id) AS thread, call_start_ns, start_ns,
         end_ns, wait_ns AS held_ns
@@ -20,12 +19,13 @@ WITH held AS MATERIALIZED (
     FROM outer_api_calls
     WHERE call_group IN ('alloc', 'free')
 ),
--- A gap in which a call ends begins or ends in the same slice of time, of slices that are no shorter than the gap: so
--- few of millions are left to be sorted.
+-- A gap in which a call ends begins or ends in the same time slice as the call. The slices are at least as long as the
+-- gap. That leaves few of millions of gaps to sort.
 slices AS MATERIALIZED (
-    SELECT DISTINCT unnest([16384, 262144, 4194304, 67108864]) AS size_ns, end_ns // size_ns AS slice FROM held
+    SELECT DISTINCT unnest([16384, 262144, 4194304, 67108864]) AS size_ns, end_ns // size_ns AS slice
+    FROM blocking_calls
 ),
-near AS (
+candidate_gaps AS (
     SELECT * EXCLUDE (size_ns)
     FROM (
         SELECT
@@ -41,30 +41,32 @@ near AS (
         OR size_ns IS NULL
         OR next_ns IN (SELECT start_ns FROM memcpys WHERE copy_kind LIKE '%H%')
 ),
--- Those whose operation's launch call did not return before.
+-- The gaps whose launch call had not returned before the gap.
 gaps AS MATERIALIZED (
     SELECT
         g.gpu_id::BIGINT AS gpu_id, g.start_ns AS gap_start_ns, g.end_ns AS gap_end_ns, g.running_end_ns AS dry_ns,
         i.thread
-    FROM near AS g
+    FROM candidate_gaps AS g
     JOIN _idle_time AS i ON i.gpu_id = g.gpu_id AND i.start_ns = g.running_end_ns
     WHERE i.returned_ns > i.start_ns
 ),
-ended AS (
+-- Calls with the gap in which they end.
+calls_ending_in_gaps AS (
     SELECT h.*, g.gap_start_ns, g.gap_end_ns, g.dry_ns
-    FROM (FROM held JOIN (SELECT DISTINCT gpu_id, thread FROM gaps) USING (thread)) AS h
+    FROM (FROM blocking_calls JOIN (SELECT DISTINCT gpu_id, thread FROM gaps) USING (thread)) AS h
     ASOF JOIN gaps AS g ON g.gpu_id = h.gpu_id AND g.thread = h.thread AND g.gap_start_ns <= h.end_ns
     WHERE h.end_ns < g.gap_end_ns
 ),
-under_way AS (
+-- Calls that are still in progress at the end of the gap.
+calls_in_progress AS (
     SELECT h.*, g.gpu_id, g.gap_start_ns, g.gap_end_ns, g.dry_ns
     FROM gaps AS g
-    ASOF JOIN held AS h ON h.thread = g.thread AND h.start_ns <= g.gap_end_ns
+    ASOF JOIN blocking_calls AS h ON h.thread = g.thread AND h.start_ns <= g.gap_end_ns
     WHERE h.end_ns >= g.gap_end_ns
 )
-SELECT * EXCLUDE (thread) FROM ended
+SELECT * EXCLUDE (thread) FROM calls_ending_in_gaps
 UNION ALL BY NAME
-SELECT * EXCLUDE (thread) FROM under_way;
+SELECT * EXCLUDE (thread) FROM calls_in_progress;
 
 COMMENT ON VIEW _held_gaps IS
     'The waits, allocations and frees of the thread that an idle GPU waited for: one row per call and gap in which '

@@ -1,7 +1,7 @@
 /* topic = "idle" */
--- Idle time is split by `_idle_in` over windows that are cut where a call that held the host up begins and ends. What a
--- wait costs beyond its own time is what the GPU then starved in the same gap, at most as long as the wait held the
--- host up besides: without it the host would have launched that much earlier. Of what starved, the first counts.
+-- `_idle_in` splits idle time over windows, which are cut where a blocking call begins or ends. A wait is also charged
+-- the starved time after it in the same gap, up to the time that the wait blocked the host in addition to its own idle
+-- time: without the wait, the host would have launched that much earlier. The earliest starved time counts.
 CREATE TABLE IF NOT EXISTS facts.idle_charges (
     step BIGINT, gpu_id BIGINT, charge VARCHAR, process_id BIGINT, thread_id BIGINT, call_start_ns BIGINT,
     gap_start_ns BIGINT, cause VARCHAR, host VARCHAR,
@@ -9,26 +9,28 @@ CREATE TABLE IF NOT EXISTS facts.idle_charges (
 );
 
 INSERT INTO facts.idle_charges BY NAME
-WITH held AS MATERIALIZED (
+WITH blocking_calls AS MATERIALIZED (
     FROM _held_gaps
 ),
-steady AS (
+steady_steps AS (
     SELECT step, start_ns, end_ns FROM steps WHERE phase = 'steady'
 ),
 gaps AS MATERIALIZED (
     FROM _charged_gaps
 ),
+-- The instants at which the windows are cut.
 cuts AS (
-    SELECT unnest([start_ns, end_ns]) AS start_ns FROM steady
+    SELECT unnest([start_ns, end_ns]) AS start_ns FROM steady_steps
     UNION
     SELECT unnest([gap_start_ns, gap_end_ns]) FROM gaps
     UNION
     SELECT unnest([
         greatest(start_ns, gap_start_ns), greatest(call_start_ns, gap_start_ns),
         least(greatest(end_ns, gap_start_ns), gap_end_ns)
-    ]) FROM held
+    ]) FROM blocking_calls
 ),
-places AS MATERIALIZED (
+-- The windows inside gaps that blocking calls are in.
+gap_windows AS MATERIALIZED (
     SELECT c.start_ns, c.end_ns, g.gpu_id, g.gap_start_ns
     FROM (
         FROM (SELECT start_ns, lead(start_ns) OVER (ORDER BY start_ns) AS end_ns FROM cuts)
@@ -38,32 +40,35 @@ places AS MATERIALIZED (
     WHERE c.start_ns < g.gap_end_ns
 ),
 windows AS MATERIALIZED (
-    SELECT DISTINCT start_ns, end_ns FROM places
+    SELECT DISTINCT start_ns, end_ns FROM gap_windows
 ),
-touched AS NOT MATERIALIZED (
+charged_pieces AS NOT MATERIALIZED (
     FROM _charged_times
 ),
-idle AS MATERIALIZED (
+-- Idle time by window, GPU, cause, and what the host did.
+idle_times AS MATERIALIZED (
     SELECT
         p.start_ns, p.gpu_id, p.gap_start_ns, i.cause, i.host, i.idle_ns,
         CASE WHEN p.start_ns < s.end_ns THEN s.step END AS step
-    FROM _idle_in('touched', 'windows') AS i
-    JOIN places AS p ON p.start_ns = i.window_ns AND p.gpu_id = i.gpu_id
-    ASOF LEFT JOIN steady AS s ON s.start_ns <= p.start_ns
+    FROM _idle_in('charged_pieces', 'windows') AS i
+    JOIN gap_windows AS p ON p.start_ns = i.window_ns AND p.gpu_id = i.gpu_id
+    ASOF LEFT JOIN steady_steps AS s ON s.start_ns <= p.start_ns
 ),
-in_call AS MATERIALIZED (
+-- Idle time during a wait or an allocation.
+idle_in_calls AS MATERIALIZED (
     SELECT i.*, h.charge, h.process_id, h.thread_id, h.call_start_ns
     FROM (
         SELECT *, CASE cause WHEN 'blocked' THEN 'wait' ELSE cause END AS charge
-        FROM idle
+        FROM idle_times
         WHERE cause IN ('blocked', 'allocation')
     ) AS i
     ASOF JOIN (
-        SELECT *, unnest([start_ns, call_start_ns]) AS from_ns FROM held
+        SELECT *, unnest([start_ns, call_start_ns]) AS from_ns FROM blocking_calls
     ) AS h ON h.gpu_id = i.gpu_id AND h.gap_start_ns = i.gap_start_ns AND h.charge = i.charge
         AND h.from_ns <= i.start_ns
     WHERE i.start_ns < h.end_ns
 ),
+-- Idle time that is due to tracing the nodes of a graph.
 tracing AS MATERIALIZED (
     SELECT
         start_ns, gpu_id, host, (least(so_far_ns, most_ns) - least(so_far_ns - idle_ns, most_ns))::BIGINT AS tracing_ns
@@ -73,27 +78,28 @@ tracing AS MATERIALIZED (
             sum(i.idle_ns) OVER (
                 PARTITION BY gpu_id, gap_start_ns ORDER BY i.start_ns, i.host ROWS UNBOUNDED PRECEDING
             ) AS so_far_ns
-        FROM idle AS i
+        FROM idle_times AS i
         JOIN _traced_graphs AS t USING (gpu_id, gap_start_ns)
         WHERE i.host IN ('launch call', 'launch call under way')
     )
 ),
--- The wait in which the GPU ran dry, and how long it held the host up beyond what is its own.
-drying AS (
+-- The wait in which the GPU ran out of work, and how long it blocked the host beyond its own idle time.
+waits_before_starving AS (
     SELECT
         h.gpu_id, h.gap_start_ns, h.process_id, h.thread_id, h.call_start_ns, h.end_ns,
         greatest(h.held_ns - coalesce(c.idle_ns, 0), 0) AS most_ns
-    FROM held AS h
+    FROM blocking_calls AS h
     LEFT JOIN (
         SELECT gpu_id, process_id, thread_id, call_start_ns, sum(idle_ns) AS idle_ns
-        FROM in_call
+        FROM idle_in_calls
         WHERE charge = 'wait'
         GROUP BY ALL
     ) AS c USING (gpu_id, process_id, thread_id, call_start_ns)
     WHERE h.charge = 'wait' AND h.start_ns <= h.dry_ns
     QUALIFY row_number() OVER (PARTITION BY h.gpu_id, h.gap_start_ns ORDER BY h.end_ns DESC, h.call_start_ns DESC) = 1
 ),
-after_wait AS (
+-- Starved time after a wait, up to most_ns.
+starved_after_wait AS (
     SELECT * REPLACE (least(so_far_ns, most_ns) - least(so_far_ns - idle_ns, most_ns) AS idle_ns)
     FROM (
         SELECT
@@ -102,26 +108,28 @@ after_wait AS (
             sum(i.idle_ns - coalesce(t.tracing_ns, 0)) OVER (
                 PARTITION BY i.gpu_id, i.gap_start_ns ORDER BY i.start_ns, i.host ROWS UNBOUNDED PRECEDING
             ) AS so_far_ns
-        FROM idle AS i
-        JOIN drying AS d ON d.gpu_id = i.gpu_id AND d.gap_start_ns = i.gap_start_ns AND i.start_ns >= d.end_ns
+        FROM idle_times AS i
+        JOIN waits_before_starving AS d
+            ON d.gpu_id = i.gpu_id AND d.gap_start_ns = i.gap_start_ns AND i.start_ns >= d.end_ns
         LEFT JOIN tracing AS t ON t.gpu_id = i.gpu_id AND t.start_ns = i.start_ns AND t.host = i.host
         WHERE i.cause = 'starved'
     )
 ),
-charged AS (
-    SELECT step, gpu_id, charge, process_id, thread_id, call_start_ns, gap_start_ns, cause, host, idle_ns FROM in_call
+charges AS (
+    SELECT step, gpu_id, charge, process_id, thread_id, call_start_ns, gap_start_ns, cause, host, idle_ns
+    FROM idle_in_calls
     UNION ALL
     SELECT step, gpu_id, 'wait', process_id, thread_id, call_start_ns, gap_start_ns, cause, host, idle_ns
-    FROM after_wait
+    FROM starved_after_wait
     UNION ALL
     SELECT i.step, i.gpu_id, 'tracing', NULL, NULL, NULL, i.gap_start_ns, i.cause, i.host, t.tracing_ns
-    FROM idle AS i
+    FROM idle_times AS i
     JOIN tracing AS t ON t.gpu_id = i.gpu_id AND t.start_ns = i.start_ns AND t.host = i.host
 )
 SELECT
     step, gpu_id, charge, process_id, thread_id, call_start_ns, gap_start_ns, cause, host,
     sum(idle_ns)::BIGINT AS idle_ns
-FROM charged
+FROM charges
 WHERE idle_ns > 0
 GROUP BY ALL;
 

@@ -1,7 +1,7 @@
 /* progress = "API calls" */
--- nsys mostly leaves out what a call itself calls; but it can be there. Threads on which runs of calls overlap are
--- looked at call by call; those on which a call begins before the one before it has ended get the full look: there, in
--- the order in which calls begin, an outer call ends later than all before it.
+-- nsys usually leaves out the calls that a call itself makes, but not always. Threads on which runs of calls overlap
+-- are checked call by call. Threads on which a call begins before the previous one has ended get the complete check: in
+-- the order in which calls begin, an outer call ends later than all calls before it.
 CREATE TABLE IF NOT EXISTS facts.inner_calls (
     process_id BIGINT, thread_id BIGINT, start_ns BIGINT, end_ns BIGINT, api VARCHAR, correlation_id BIGINT
 );
@@ -22,7 +22,7 @@ WITH nesting_threads AS (
 )
 SELECT process_id, thread_id, start_ns, end_ns, api, correlation_id
 FROM api_calls SEMI JOIN nesting_threads USING (process_id, thread_id)
--- One that begins where the other ends is not inside it.
+-- A call that begins where the other one ends is not inside it.
 QUALIFY greatest(start_ns + 1, end_ns) <= max(end_ns) OVER (
     PARTITION BY process_id, thread_id ORDER BY start_ns, end_ns DESC, api DESC, correlation_id
     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING

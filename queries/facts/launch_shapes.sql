@@ -1,6 +1,7 @@
 /* topic = "kernels" */
--- GPUs of one model count as one: a kernel that ran on all eight has one row. Each of an SM's resources allows so many
--- blocks, and the least of them counts. Clusters, barriers and what else ran beside the kernel are not in it.
+-- GPUs of the same model count as one: a kernel that ran on all eight GPUs has one row. Each resource of an SM allows a
+-- certain number of blocks, and the lowest number counts. Clusters, barriers and concurrent kernels are not taken into
+-- account.
 CREATE TABLE IF NOT EXISTS facts.launch_shapes (
     shape_id UBIGINT, name_id BIGINT, grid_x BIGINT, grid_y BIGINT, grid_z BIGINT, block_x BIGINT, block_y BIGINT,
     block_z BIGINT,
@@ -22,7 +23,8 @@ INSERT INTO facts.launch_shapes BY NAME
 WITH limits_of_gpus AS MATERIALIZED (
     FROM gpu_limits
 ),
-measured AS (
+-- Kernels by name, launch configuration and GPU model.
+shapes AS (
     SELECT
         k.name_id,
         k.grid_x, k.grid_y, k.grid_z,
@@ -43,7 +45,8 @@ measured AS (
     LEFT JOIN limits_of_gpus AS l ON l.gpu_id = gpu_of(k.process_id, k.device_id)
     GROUP BY ALL
 ),
-sized AS (
+-- Shapes with the limits of the GPU, and what a block needs of them.
+shapes_with_limits AS (
     SELECT
         m.*,
         l.gpu, l.compute_capability, l.sm_count, l.warps_per_sm, l.blocks_per_sm AS block_slots, l.registers_per_sm,
@@ -54,12 +57,13 @@ sized AS (
         warps_of(threads_per_block, threads_per_warp) AS warps_per_block,
         m.static_shared_bytes + m.dynamic_shared_bytes AS shared_bytes,
         shared_allocated_of(shared_bytes, l.shared_unit_bytes, l.shared_driver_bytes) AS shared_allocated_bytes,
-        -- The driver divides an SM's memory into L1 and shared memory for each launch; what it chose is what limits.
+        -- The driver divides an SM's memory into L1 and shared memory for each launch. Its choice is the limit.
         CASE WHEN m.shared_executed_bytes >= shared_allocated_bytes THEN m.shared_executed_bytes
             ELSE l.shared_per_sm_bytes END AS shared_config_bytes
-    FROM measured AS m
+    FROM shapes AS m
     LEFT JOIN limits_of_gpus AS l ON l.gpu_id = m.model_id
 ),
+-- The number of blocks that each resource of an SM allows.
 limits AS (
     SELECT
         *,
@@ -70,7 +74,7 @@ limits AS (
         shared_config_bytes // nullif(shared_allocated_bytes, 0) AS blocks_by_shared,
         CASE WHEN blocks_by_warps + block_slots + blocks_by_registers IS NOT NULL AND shared_config_bytes IS NOT NULL
             THEN least(blocks_by_warps, block_slots, blocks_by_registers, blocks_by_shared) END AS blocks_per_sm
-    FROM sized
+    FROM shapes_with_limits
 )
 SELECT
     shape_id_of(

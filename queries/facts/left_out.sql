@@ -1,14 +1,14 @@
 /* topic = "gpu" */
--- What threads without a range of --nvtx launch while one of their process is open, such as PyTorch's backward pass, is
--- in no range.
+-- The calls of threads without a range of --nvtx, while a range is open in their process. Their work is in no range,
+-- such as PyTorch's backward pass.
 CREATE TABLE IF NOT EXISTS facts.left_out (
     sentence VARCHAR
 );
 
 INSERT INTO facts.left_out BY NAME
-WITH others AS (
+WITH other_calls AS (
     SELECT pid_of(c.globalTid) AS process_id, tid_of(c.globalTid) AS thread_id, c.correlationId AS correlation_id
-    FROM whole.CUPTI_ACTIVITY_KIND_RUNTIME AS c
+    FROM unscoped.CUPTI_ACTIVITY_KIND_RUNTIME AS c
     ASOF JOIN internal.scope_windows AS w ON w.start_ns <= c.start
     WHERE c.start < w.end_ns AND pid_of(c.globalTid) IN (SELECT process_id FROM internal.scope_ranges)
         AND (pid_of(c.globalTid), tid_of(c.globalTid)) NOT IN (
@@ -16,11 +16,12 @@ WITH others AS (
         )
         AND c.correlationId IS NOT NULL AND c.eventClass IS DISTINCT FROM 67
 ),
-left_out AS (
+-- GPU work of these calls.
+left_out_work AS (
     SELECT sum(w.end_ns - w.start_ns)::DOUBLE AS gpu_ns, count(DISTINCT o.thread_id) AS threads
-    FROM _gpu_work AS w SEMI JOIN others USING (process_id, correlation_id)
+    FROM _gpu_work AS w SEMI JOIN other_calls USING (process_id, correlation_id)
     LEFT JOIN (
-        SELECT process_id, correlation_id, min(thread_id) AS thread_id FROM others GROUP BY ALL
+        SELECT process_id, correlation_id, min(thread_id) AS thread_id FROM other_calls GROUP BY ALL
     ) AS o USING (process_id, correlation_id)
 )
 SELECT
@@ -28,7 +29,7 @@ SELECT
         || time_text(gpu_ns) || ' of GPU work during these ranges ('
         || share_text(100 * gpu_ns / (gpu_ns + k.kept_ns)) || ' of it), which ' || if(s.is_phase, '--phase', '--nvtx')
         || ' leaves out, such as a backward pass; --from and --to keep it' AS sentence
-FROM left_out, (SELECT coalesce(sum(duration_ns), 0)::DOUBLE AS kept_ns FROM gpu_ops) AS k, scope AS s
+FROM left_out_work, (SELECT coalesce(sum(duration_ns), 0)::DOUBLE AS kept_ns FROM gpu_ops) AS k, scope AS s
 WHERE gpu_ns > 0;
 
 COMMENT ON VIEW _left_out IS

@@ -1,8 +1,8 @@
 /* topic = "nvtx" */
--- Each thread has one stack a domain, as NVTX keeps them: what is pushed last is popped first. Sorted by time, the
--- number of open ranges is the depth, and the range around another is the last that opened one level up. At one instant
--- a range that ends there closes before its neighbour opens, and an outer range opens before an inner one; one of no
--- length opens last and closes at once, so that nothing is in it.
+-- NVTX has one stack per thread and domain: the last pushed range is popped first. Sorted by time, the number of open
+-- ranges is the depth, and the parent of a range is the last range that was pushed one level up. At the same instant,
+-- ranges that end close before others open, and outer ranges open before inner ones. A range of length 0 opens last and
+-- closes at once, so that nothing is inside it.
 CREATE TABLE IF NOT EXISTS facts.nvtx_stacks (
     range_id BIGINT, outer_id BIGINT, process_id BIGINT, thread_id BIGINT, domain_id BIGINT, start_ns BIGINT,
     end_ns BIGINT,
@@ -24,7 +24,8 @@ WITH ranges AS (
         WHERE style = 'push/pop'
     )
 ),
-marks AS (
+-- Two events for each range: the push, and the pop.
+events AS (
     SELECT *, start_ns AS at_ns, 1 AS step, 1 AS turn, -close_ns AS order_ns, range_id AS order_id FROM ranges
     UNION ALL
     SELECT
@@ -32,9 +33,10 @@ marks AS (
         CASE WHEN close_ns > start_ns THEN -range_id ELSE range_id END
     FROM ranges
 ),
-opened AS (
+-- The pushes, each with its depth.
+pushes AS (
     SELECT *, row_number() OVER along AS mark, sum(step) OVER along AS depth
-    FROM marks
+    FROM events
     WINDOW along AS (
         PARTITION BY process_id, thread_id, domain_id
     ORDER BY at_ns, turn, order_ns, order_id, step DESC ROWS UNBOUNDED PRECEDING
@@ -44,8 +46,8 @@ opened AS (
 SELECT
     c.range_id, CASE WHEN p.close_ns >= c.close_ns THEN p.range_id END AS outer_id,
     c.process_id, c.thread_id, c.domain_id, c.start_ns, c.end_ns, c.close_ns, c.name, c.domain
-FROM opened AS c
-ASOF LEFT JOIN opened AS p
+FROM pushes AS c
+ASOF LEFT JOIN pushes AS p
     ON p.process_id = c.process_id AND p.thread_id = c.thread_id AND p.domain_id = c.domain_id
     AND p.depth = c.depth - 1 AND p.mark < c.mark;
 

@@ -1,6 +1,6 @@
 /* topic = "nvtx" */
--- Each thread's time is cut wherever a range opens or closes, and its GPU work summed up by piece: a piece lies wholly
--- inside or wholly outside of every range.
+-- Each thread's time is cut at every instant at which a range opens or closes, and its GPU work is summed by piece. A
+-- piece is entirely inside or entirely outside of every range.
 CREATE TABLE IF NOT EXISTS facts.nvtx_work (
     thread BIGINT, start_ns BIGINT, gpu_ns BIGINT, kernels BIGINT, first_ns BIGINT, last_ns BIGINT
 );
@@ -13,7 +13,7 @@ WITH ranges AS (
 pieces AS (
     SELECT thread, start_ns FROM ranges UNION SELECT thread, close_ns FROM ranges WHERE end_ns IS NOT NULL
 ),
-launched AS (
+operations AS (
     SELECT o.start_ns, o.end_ns, o.duration_ns, o.is_kernel, a.thread, a.start_ns AS api_start_ns
     FROM (
         SELECT start_ns, end_ns, duration_ns, kind = 'kernel' AS is_kernel, process_id, correlation_id FROM gpu_ops
@@ -31,7 +31,7 @@ SELECT
     count(*) FILTER (WHERE l.is_kernel) AS kernels,
     min(l.start_ns) AS first_ns,
     max(l.end_ns) AS last_ns
-FROM launched AS l
+FROM operations AS l
 ASOF JOIN pieces AS p ON p.thread = l.thread AND p.start_ns <= l.api_start_ns
 GROUP BY p.thread, p.start_ns;
 

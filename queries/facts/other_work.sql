@@ -1,5 +1,5 @@
 /* topic = "gpu" */
--- A fact of its own: what one statement reads twice, DuckDB holds as a whole.
+-- A fact of its own, because DuckDB materializes what one statement reads twice.
 CREATE TABLE IF NOT EXISTS facts.other_work (
     gpu_id BIGINT, start_ns BIGINT, end_ns BIGINT, level INTEGER
 );

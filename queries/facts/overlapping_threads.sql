@@ -2,9 +2,9 @@
 topic = "api"
 progress = "API calls"
 */
--- Threads of which a call may begin before the one before it has ended. As they are stored, calls come in long runs of
--- one thread in which each begins when the one before it has ended, and soon after. To find these takes one look
--- without a sort, and then only where each begins and ends need be compared, whatever order they are stored in.
+-- Threads on which a call may begin before the previous one has ended. In storage order, calls form long runs of one
+-- thread, in which each call begins soon after the previous one has ended. One scan without a sort finds these runs.
+-- Then only the start and end of each run need to be compared, in any order of the runs.
 CREATE TABLE IF NOT EXISTS facts.overlapping_threads (
     thread BIGINT
 );
@@ -14,16 +14,16 @@ WITH calls AS (
     SELECT globalTid AS thread, start, greatest(start + 1, "end") AS close
     FROM raw.CUPTI_ACTIVITY_KIND_RUNTIME WHERE eventClass IS DISTINCT FROM 67
 ),
--- Windows without an order keep no row. The last call is a run by itself.
-stored AS (
+-- Windows without an order keep no rows. The last call is a run of its own.
+calls_in_order AS (
     SELECT
         *, lag(thread) OVER () AS last_thread, lag(close) OVER () AS last_close, lead(thread) OVER () IS NULL AS is_last
     FROM calls
 ),
--- A run with a hole of a millisecond is two: another part of the calls may be stored elsewhere.
+-- A gap of a millisecond splits a run: another part of the calls may be stored elsewhere.
 runs AS (
     SELECT thread, start, coalesce(lead(last_close) OVER (), close) AS close
-    FROM stored
+    FROM calls_in_order
     WHERE is_last OR last_thread IS DISTINCT FROM thread OR (start - last_close BETWEEN 0 AND 1000000) IS NOT TRUE
 )
 SELECT DISTINCT thread

@@ -1,5 +1,5 @@
 /* topic = "phases" */
--- What the idle time of the steps of phases is owed to, a mean over the GPUs that the process used.
+-- The causes of the idle time in the steps of phases, as a mean over the GPUs that the process used.
 CREATE TABLE IF NOT EXISTS facts.phase_idle (
     phase_step BIGINT, cause VARCHAR, idle_ns DOUBLE
 );
@@ -11,7 +11,7 @@ WITH gaps AS NOT MATERIALIZED (
 windows AS (
     SELECT start_ns, end_ns FROM facts.phase_steps
 ),
-parts AS (
+idle_by_cause AS (
     SELECT s.phase_step, s.gpus, i.cause, i.idle_ns
     FROM _idle_in('gaps', 'windows') AS i
     JOIN facts.phase_steps AS s ON s.start_ns = i.window_ns
@@ -22,7 +22,7 @@ parts AS (
     FROM facts.phase_steps AS s CROSS JOIN (SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM wall) AS w
 )
 SELECT phase_step, cause, sum(idle_ns) / any_value(cardinality(gpus)) AS idle_ns
-FROM parts
+FROM idle_by_cause
 GROUP BY phase_step, cause
 HAVING sum(idle_ns) > 0;
 

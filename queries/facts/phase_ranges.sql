@@ -1,8 +1,9 @@
 /* topic = "phases" */
--- The outermost ranges that name a phase, each with the step that it is part of: a range around it that is called a
--- step and holds no more than one decode, else itself. Where serving is named (prefill, decode), the names of training
--- do not count. A range around others is no phase, but what they are the phases of, where it holds a prefill and a
--- decode, or says less than they do: "decode" around many "decode_step 7".
+-- The outermost ranges that name a phase, each with its step: a range around it that is named step and contains at most
+-- one decode, otherwise the range itself. If phases of serving are named (prefill, decode), names of training do not
+-- count.
+-- A range around other phases is not a phase but a group of them if it contains a prefill and a decode, or if its name
+-- says less than theirs: "decode" around many "decode_step 7".
 CREATE TABLE IF NOT EXISTS facts.phase_ranges (
     phase VARCHAR, step_phase VARCHAR, process_id BIGINT, thread_id BIGINT, start_ns BIGINT, end_ns BIGINT,
     step_start_ns BIGINT,
@@ -10,88 +11,92 @@ CREATE TABLE IF NOT EXISTS facts.phase_ranges (
 );
 
 INSERT INTO facts.phase_ranges BY NAME
-WITH named AS MATERIALIZED (
+WITH named_ranges AS MATERIALIZED (
     SELECT r.process_id, r.thread_id, r.start_ns, r.end_ns, r.style, n.*
     FROM nvtx_ranges AS r JOIN _phase_names AS n USING (name)
     WHERE r.end_ns > r.start_ns AND r.style = 'push/pop'
 ),
-phased AS MATERIALIZED (
-    FROM named WHERE phase IS NOT NULL AND (is_serving OR NOT EXISTS (FROM named WHERE is_serving))
+phase_candidates AS MATERIALIZED (
+    FROM named_ranges WHERE phase IS NOT NULL AND (is_serving OR NOT EXISTS (FROM named_ranges WHERE is_serving))
 ),
 leads AS (
-    SELECT DISTINCT process_id, thread_id, lead FROM phased
+    SELECT DISTINCT process_id, thread_id, lead FROM phase_candidates
 ),
-held AS (
+-- Phases inside a range with another name: the outer range, and what the inner one says.
+inner_phases AS (
     SELECT
         o.process_id, o.thread_id, o.lead, o.start_ns, o.is_exact, r.phase AS inner_phase, r.is_exact AS is_inner_exact
     FROM (
         SELECT r.*, l.lead AS outer_lead
-        FROM phased AS r
+        FROM phase_candidates AS r
         JOIN leads AS l ON l.process_id = r.process_id AND l.thread_id = r.thread_id AND l.lead <> r.lead
     ) AS r
-    ASOF JOIN phased AS o
+    ASOF JOIN phase_candidates AS o
         ON o.process_id = r.process_id AND o.thread_id = r.thread_id AND o.lead = r.outer_lead
             AND o.start_ns <= r.start_ns
     WHERE o.end_ns >= r.end_ns AND o.end_ns - o.start_ns > r.end_ns - r.start_ns
 ),
-around AS (
+-- Names of ranges around phases, which are groups of them.
+group_names AS (
     SELECT DISTINCT process_id, thread_id, lead
     FROM (
         SELECT process_id, thread_id, lead
-        FROM held
+        FROM inner_phases
         GROUP BY process_id, thread_id, lead, start_ns
         HAVING count(DISTINCT inner_phase) > 1 OR bool_or(is_inner_exact AND NOT is_exact)
     )
 ),
-outermost AS MATERIALIZED (
+outermost_phases AS MATERIALIZED (
     SELECT *
-    FROM phased ANTI JOIN around USING (process_id, thread_id, lead)
+    FROM phase_candidates ANTI JOIN group_names USING (process_id, thread_id, lead)
     QUALIFY coalesce(max(end_ns) OVER (
         PARTITION BY process_id, thread_id
     ORDER BY start_ns, end_ns DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) <= start_ns, true)
 ),
--- Requests are named around the phases where they are served one by one.
-carried AS (
+-- If requests are served one by one, they are named around the phases.
+enclosing_requests AS (
     SELECT p.process_id, p.thread_id, p.start_ns, r.prefill_ids AS ids
-    FROM outermost AS p
-    ASOF JOIN (FROM named WHERE is_request) AS r
+    FROM outermost_phases AS p
+    ASOF JOIN (FROM named_ranges WHERE is_request) AS r
         ON r.process_id = p.process_id AND r.thread_id = p.thread_id AND r.start_ns <= p.start_ns
     WHERE r.end_ns >= p.end_ns
 ),
 step_leads AS (
-    SELECT DISTINCT process_id, thread_id, lead FROM named WHERE is_step
+    SELECT DISTINCT process_id, thread_id, lead FROM named_ranges WHERE is_step
 ),
-in_step AS MATERIALIZED (
+-- Phases inside a range that is named step.
+phases_in_steps AS MATERIALIZED (
     SELECT p.process_id, p.thread_id, p.start_ns, p.phase, s.lead, s.start_ns AS step_start_ns, s.end_ns AS step_end_ns
     FROM (
         SELECT p.*, l.lead AS step_lead
-        FROM outermost AS p JOIN step_leads AS l ON l.process_id = p.process_id AND l.thread_id = p.thread_id
+        FROM outermost_phases AS p JOIN step_leads AS l ON l.process_id = p.process_id AND l.thread_id = p.thread_id
         WHERE p.is_serving
     ) AS p
-    ASOF JOIN (FROM named WHERE is_step) AS s
+    ASOF JOIN (FROM named_ranges WHERE is_step) AS s
         ON s.process_id = p.process_id AND s.thread_id = p.thread_id AND s.lead = p.step_lead
             AND s.start_ns <= p.start_ns
     WHERE s.end_ns >= p.end_ns
 ),
--- A step decodes once: what holds several decodes is a run of steps.
-runs AS (
+-- A step decodes once. A range with several decodes is a run of steps.
+step_runs AS (
     SELECT DISTINCT process_id, thread_id, lead
     FROM (
         SELECT process_id, thread_id, lead
-        FROM in_step
+        FROM phases_in_steps
         GROUP BY process_id, thread_id, lead, step_start_ns
         HAVING count(*) FILTER (phase <> 'prefill') > 1
     )
 ),
-steps_of AS (
+-- The step of each phase: the earliest such range.
+step_times AS (
     SELECT
         process_id, thread_id, start_ns, min(step_start_ns) AS step_start_ns,
         arg_min(step_end_ns, step_start_ns) AS step_end_ns
-    FROM in_step ANTI JOIN runs USING (process_id, thread_id, lead)
+    FROM phases_in_steps ANTI JOIN step_runs USING (process_id, thread_id, lead)
     GROUP BY process_id, thread_id, start_ns
 ),
-placed AS (
+phases_with_steps AS (
     SELECT
         p.phase, p.process_id, p.thread_id, p.start_ns, p.end_ns,
         coalesce(s.step_start_ns, p.start_ns) AS step_start_ns, coalesce(s.step_end_ns, p.end_ns) AS step_end_ns,
@@ -102,9 +107,9 @@ placed AS (
         CASE
             WHEN len(p.decode_ids) = 0 AND phase = 'decode' THEN coalesce(c.ids, []) ELSE p.decode_ids
         END AS decode_ids
-    FROM outermost AS p
-    LEFT JOIN steps_of AS s USING (process_id, thread_id, start_ns)
-    LEFT JOIN carried AS c USING (process_id, thread_id, start_ns)
+    FROM outermost_phases AS p
+    LEFT JOIN step_times AS s USING (process_id, thread_id, start_ns)
+    LEFT JOIN enclosing_requests AS c USING (process_id, thread_id, start_ns)
 )
 SELECT
     *,
@@ -113,7 +118,7 @@ SELECT
         WHEN count(DISTINCT phase) OVER (PARTITION BY process_id, thread_id, step_start_ns) > 1 THEN 'mixed'
         ELSE phase
     END AS step_phase
-FROM placed;
+FROM phases_with_steps;
 
 COMMENT ON VIEW _phase_ranges IS 'The outermost NVTX ranges that name a phase, with the step that each is part of.';
 COMMENT ON COLUMN _phase_ranges.phase IS 'What its name says: prefill, decode, mixed, forward, backward or optimizer';

@@ -1,5 +1,5 @@
 /* topic = "gpu" */
--- What a process that communicates ran on its GPU beside the kernels of NCCL.
+-- The work of a process that communicates on its GPU, other than NCCL kernels.
 CREATE TABLE IF NOT EXISTS facts.rank_work (process_id BIGINT, gpu_id BIGINT, start_ns BIGINT, end_ns BIGINT);
 
 INSERT INTO facts.rank_work BY NAME

@@ -1,35 +1,38 @@
 /* topic = "steps" */
--- Idle time is that of `gpu_idle` and `step_idle`; what `idle_charges` has of it is charged to the wait, or to the
--- profiler. Busy time that copies or communication alone account for is the union of all operations less the union of
--- the others: each operation's part after the latest end so far of the one, less of the other.
+-- Idle time is that of `gpu_idle` and `step_idle`. The part that is in `idle_charges` is charged to the wait or to the
+-- profiler. The busy time that only copies or only communication account for is the union of all operations minus the
+-- union of the others. It is the sum of each operation's part after the latest end so far: of all operations, minus the
+-- same of the others.
 CREATE TABLE IF NOT EXISTS facts.step_budget (
     step BIGINT, gpu_id BIGINT, part VARCHAR, host VARCHAR, time_ns BIGINT
 );
 
 INSERT INTO facts.step_budget BY NAME
-WITH steady AS (
+WITH steady_steps AS (
     SELECT step, start_ns, end_ns FROM steps WHERE phase = 'steady'
 ),
-owners AS (
-    FROM steady
+-- The steady steps. Without steady steps, the wall time.
+spans AS (
+    FROM steady_steps
     UNION ALL
-    SELECT NULL, start_ns, end_ns FROM wall WHERE NOT EXISTS (FROM steady)
+    SELECT NULL, start_ns, end_ns FROM wall WHERE NOT EXISTS (FROM steady_steps)
 ),
-owner_gpus AS (
+span_gpus AS (
     SELECT step, gpu_id, busy_ns FROM step_gpus WHERE phase = 'steady'
     UNION ALL
-    SELECT NULL, gpu_id, busy_ns FROM used_gpus WHERE NOT EXISTS (FROM steady)
+    SELECT NULL, gpu_id, busy_ns FROM used_gpus WHERE NOT EXISTS (FROM steady_steps)
 ),
--- What each GPU was idle for, and what of it is charged otherwise.
-idle AS (
+-- The idle time of each GPU, and the part that is charged to waits and to the profiler.
+idle_times AS (
     SELECT step, gpu_id, cause, host, idle_ns FROM step_idle
     UNION ALL
-    SELECT NULL, gpu_id, cause, host, idle_ns FROM gpu_idle WHERE NOT EXISTS (FROM steady)
+    SELECT NULL, gpu_id, cause, host, idle_ns FROM gpu_idle WHERE NOT EXISTS (FROM steady_steps)
 ),
+-- Charges to waits and to tracing, each with what was waited for.
 charges AS MATERIALIZED (
     SELECT c.step, c.gpu_id, c.cause, c.host, c.charge, c.idle_ns, w.waited_for
     FROM idle_charges AS c
-    SEMI JOIN owner_gpus AS g ON g.step IS NOT DISTINCT FROM c.step AND g.gpu_id = c.gpu_id
+    SEMI JOIN span_gpus AS g ON g.step IS NOT DISTINCT FROM c.step AND g.gpu_id = c.gpu_id
     LEFT JOIN (
         SELECT
             'wait' AS charge, process_id, thread_id, call_start_ns,
@@ -39,6 +42,7 @@ charges AS MATERIALIZED (
         AND w.call_start_ns = c.call_start_ns
     WHERE c.charge <> 'allocation'
 ),
+-- Idle time by part: first the time that is not charged, then the charges.
 idle_parts AS (
     SELECT
         step, gpu_id,
@@ -47,7 +51,7 @@ idle_parts AS (
         idle_ns
     FROM (
         SELECT step, gpu_id, cause, host, sum(idle_ns) AS idle_ns
-        FROM (FROM idle UNION ALL SELECT step, gpu_id, cause, host, -idle_ns FROM charges)
+        FROM (FROM idle_times UNION ALL SELECT step, gpu_id, cause, host, -idle_ns FROM charges)
         GROUP BY ALL
     )
     UNION ALL
@@ -63,51 +67,53 @@ idle_parts AS (
     FROM charges
 ),
 -- Only what runs at the same time as a copy or as communication matters: it begins or ends within the same 65 µs, or
--- lasts longer than those.
-others AS MATERIALIZED (
+-- lasts longer.
+non_compute_work AS MATERIALIZED (
     FROM _other_work
 ),
 slices AS MATERIALIZED (
-    SELECT DISTINCT unnest(range(start_ns // 65536, end_ns // 65536 + 1)) AS slice FROM others
+    SELECT DISTINCT unnest(range(start_ns // 65536, end_ns // 65536 + 1)) AS slice FROM non_compute_work
 ),
-together AS MATERIALIZED (
-    FROM others
+concurrent_work AS MATERIALIZED (
+    FROM non_compute_work
     UNION ALL
     FROM _levelled_work
     WHERE level = 0
         AND (start_ns // 65536 IN (FROM slices) OR end_ns // 65536 IN (FROM slices) OR end_ns - start_ns >= 65536)
 ),
-reach AS (
+-- Operations with the latest end so far: of operations that compute (gpu_ns), of kernels, and of all.
+running_ends AS (
     SELECT
         *,
         coalesce(max(end_ns) FILTER (level = 0) OVER along, start_ns) AS gpu_ns,
         coalesce(max(end_ns) FILTER (level <= 1) OVER along, start_ns) AS kernels_ns,
         coalesce(max(end_ns) OVER along, start_ns) AS all_ns
-    FROM together
+    FROM concurrent_work
     WINDOW along AS (PARTITION BY gpu_id ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 ),
--- cut_to wants intervals that are disjoint for each gpu_id, so a GPU's four kinds of pieces have one each.
-pieces AS (
-    SELECT 4 * gpu_id AS gpu_id, greatest(start_ns, kernels_ns) AS start_ns, end_ns FROM reach WHERE level = 1
+-- `cut_to` requires intervals that are disjoint for each gpu_id, so each of a GPU's four kinds of pieces has its own.
+tagged_pieces AS (
+    SELECT 4 * gpu_id AS gpu_id, greatest(start_ns, kernels_ns) AS start_ns, end_ns FROM running_ends WHERE level = 1
     UNION ALL
-    SELECT 4 * gpu_id + 1, greatest(start_ns, gpu_ns), least(end_ns, kernels_ns) FROM reach WHERE level = 0
+    SELECT 4 * gpu_id + 1, greatest(start_ns, gpu_ns), least(end_ns, kernels_ns) FROM running_ends WHERE level = 0
     UNION ALL
-    SELECT 4 * gpu_id + 2, greatest(start_ns, all_ns), end_ns FROM reach WHERE level = 2
+    SELECT 4 * gpu_id + 2, greatest(start_ns, all_ns), end_ns FROM running_ends WHERE level = 2
     UNION ALL
-    SELECT 4 * gpu_id + 3, greatest(start_ns, kernels_ns), least(end_ns, all_ns) FROM reach WHERE level <= 1
+    SELECT 4 * gpu_id + 3, greatest(start_ns, kernels_ns), least(end_ns, all_ns) FROM running_ends WHERE level <= 1
 ),
-real_pieces AS (
-    FROM pieces WHERE end_ns > start_ns
+nonempty_pieces AS (
+    FROM tagged_pieces WHERE end_ns > start_ns
 ),
-alone AS (
+-- Busy time with only communication, and with only copies.
+exclusive_times AS (
     SELECT
         o.step, p.gpu_id // 4 AS gpu_id,
         coalesce(sum(p.end_ns - p.start_ns) FILTER (p.gpu_id % 4 = 0), 0)
             - coalesce(sum(p.end_ns - p.start_ns) FILTER (p.gpu_id % 4 = 1), 0) AS communication_ns,
         coalesce(sum(p.end_ns - p.start_ns) FILTER (p.gpu_id % 4 = 2), 0)
             - coalesce(sum(p.end_ns - p.start_ns) FILTER (p.gpu_id % 4 = 3), 0) AS copy_ns
-    FROM cut_to('real_pieces', 'owners') AS p
-    JOIN owners AS o ON o.start_ns = p.window_ns
+    FROM cut_to('nonempty_pieces', 'spans') AS p
+    JOIN spans AS o ON o.start_ns = p.window_ns
     GROUP BY ALL
 ),
 budget AS (
@@ -117,8 +123,8 @@ budget AS (
             g.busy_ns - coalesce(a.communication_ns, 0) - coalesce(a.copy_ns, 0),
             coalesce(a.communication_ns, 0), coalesce(a.copy_ns, 0)
         ]) AS time_ns
-    FROM owner_gpus AS g
-    LEFT JOIN alone AS a ON a.step IS NOT DISTINCT FROM g.step AND a.gpu_id = g.gpu_id
+    FROM span_gpus AS g
+    LEFT JOIN exclusive_times AS a ON a.step IS NOT DISTINCT FROM g.step AND a.gpu_id = g.gpu_id
     UNION ALL
     FROM idle_parts
 )

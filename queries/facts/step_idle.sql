@@ -15,7 +15,8 @@ FROM _idle_in('gaps', 'windows') AS i
 JOIN steps AS s ON s.start_ns = i.window_ns AND s.phase = 'steady'
 JOIN step_gpus AS g ON g.step = s.step AND g.gpu_id = i.gpu_id
 UNION ALL
--- A range may begin before the first CUDA event or end after the last one, and with them the wall.
+-- A range, and with it the step, may begin before the first CUDA event or end after the last one. The wall time does
+-- not.
 SELECT s.step, g.gpu_id, 'edge', e.host, e.idle_ns
 FROM steps AS s
 JOIN step_gpus AS g ON g.step = s.step

@@ -1,5 +1,5 @@
 /* topic = "gpu" */
--- How long each stream of a GPU was busy, and how much of that in which another one was.
+-- How long each stream of a GPU was busy, and how much of that time another stream was busy too.
 CREATE TABLE IF NOT EXISTS facts.stream_times (
     gpu_id BIGINT, process_id BIGINT, device_id BIGINT, stream_id BIGINT, kernels BIGINT, copies BIGINT, graphs BIGINT,
     busy_ns BIGINT, within_ns BIGINT, gpu_busy_ns BIGINT, overlap_ns BIGINT, span_ns BIGINT
@@ -12,18 +12,19 @@ WITH ops AS (
         gpu_of(process_id, device_id) AS gpu_id
     FROM gpu_ops
 ),
-scoped AS (
+scope_flags AS (
     SELECT coalesce(nvtx, from_ns::VARCHAR, to_ns::VARCHAR) IS NOT NULL AS is_cut FROM scope
 ),
--- Of a stream that ran all that its GPU did, the busy time is the GPU's, which is known.
-alone AS (
+-- If a stream ran all operations of its GPU, its busy time is that of the GPU, which is known.
+single_streams AS (
     SELECT
         gpu_id, count(*) AS ops,
         sum(greatest(0, end_ns - greatest(start_ns, coalesce(running_end_ns, start_ns))))::BIGINT AS known_ns
     FROM _gpu_reach
-    WHERE NOT (SELECT is_cut FROM scoped)
+    WHERE NOT (SELECT is_cut FROM scope_flags)
     GROUP BY gpu_id
 ),
+-- The streams, numbered on each GPU.
 streams AS MATERIALIZED (
     SELECT
         s.* EXCLUDE (ops),
@@ -41,10 +42,10 @@ streams AS MATERIALIZED (
         FROM ops
         GROUP BY ALL
     ) AS s
-    LEFT JOIN alone AS a ON a.gpu_id = s.gpu_id AND a.ops = s.ops
+    LEFT JOIN single_streams AS a ON a.gpu_id = s.gpu_id AND a.ops = s.ops
 ),
--- What each operation adds to the busy time of its stream: the part of it after the latest end so far. These pieces do
--- not overlap within a stream.
+-- What each operation adds to the busy time of its stream: its part after the latest end so far. These pieces do not
+-- overlap within a stream.
 pieces AS MATERIALIZED (
     SELECT gpu_id, number, has_others, greatest(start_ns, coalesce(running_end_ns, start_ns)) AS start_ns, end_ns
     FROM (
@@ -60,8 +61,8 @@ pieces AS MATERIALIZED (
     )
     WHERE running_end_ns IS NULL OR end_ns > running_end_ns
 ),
--- How many streams are busy at each instant; where it is one, the sum of the numbers of the busy streams is its number.
-steps AS (
+-- How many streams are busy at each instant. If it is one, the sum of the numbers of the busy streams is its number.
+concurrency AS (
     SELECT
         gpu_id,
         lead(at_ns) OVER along - at_ns AS lasts_ns,
@@ -72,12 +73,13 @@ steps AS (
     )
     WINDOW along AS (PARTITION BY gpu_id ORDER BY at_ns ROWS UNBOUNDED PRECEDING)
 ),
-gpus_busy AS (
-    SELECT gpu_id, sum(lasts_ns)::BIGINT AS busy_ns FROM steps WHERE busy_streams > 0 GROUP BY gpu_id
+gpu_busy_times AS (
+    SELECT gpu_id, sum(lasts_ns)::BIGINT AS busy_ns FROM concurrency WHERE busy_streams > 0 GROUP BY gpu_id
 ),
--- How long a stream was busy up to an instant follows from the last piece that began before it; the difference between
--- the ends of the wall's intervals is what they hold. Without --nvtx, --from and --to everything is within the wall.
-within AS (
+-- The busy time of a stream up to an instant follows from the last piece that began before it. The difference between
+-- both ends of an interval of the wall time is the busy time in it. Without --nvtx, --from and --to, everything is
+-- within the wall time.
+busy_in_wall AS (
     SELECT i.gpu_id, i.number, sum(i.sign * (p.until_ns + least(p.end_ns, i.at_ns) - p.end_ns))::BIGINT AS busy_ns
     FROM (
         SELECT s.gpu_id, s.number, unnest([w.start_ns, w.end_ns]) AS at_ns, unnest([-1, 1]) AS sign
@@ -89,14 +91,15 @@ within AS (
             sum(end_ns - start_ns) OVER (
                 PARTITION BY gpu_id, number ORDER BY start_ns, end_ns ROWS UNBOUNDED PRECEDING
             ) AS until_ns
-        FROM pieces WHERE (SELECT is_cut FROM scoped) AND end_ns > start_ns
+        FROM pieces WHERE (SELECT is_cut FROM scope_flags) AND end_ns > start_ns
     ) AS p ON p.gpu_id = i.gpu_id AND p.number = i.number AND p.start_ns <= i.at_ns
     GROUP BY ALL
 ),
-measured AS (
+-- Busy time of each stream: in total, in the wall time, and while other streams are busy.
+stream_busy AS (
     SELECT
         s.* EXCLUDE (known_ns), b.busy_ns,
-        CASE WHEN (SELECT is_cut FROM scoped) THEN coalesce(w.busy_ns, 0) ELSE b.busy_ns END AS within_ns,
+        CASE WHEN (SELECT is_cut FROM scope_flags) THEN coalesce(w.busy_ns, 0) ELSE b.busy_ns END AS within_ns,
         CASE WHEN s.has_others THEN b.busy_ns - coalesce(a.alone_ns, 0) ELSE 0 END AS overlap_ns
     FROM streams AS s
     JOIN (
@@ -105,15 +108,15 @@ measured AS (
         SELECT gpu_id, number, known_ns FROM streams WHERE known_ns IS NOT NULL
     ) AS b USING (gpu_id, number)
     LEFT JOIN (
-        SELECT gpu_id, number, sum(lasts_ns)::BIGINT AS alone_ns FROM steps WHERE busy_streams = 1 GROUP BY ALL
+        SELECT gpu_id, number, sum(lasts_ns)::BIGINT AS alone_ns FROM concurrency WHERE busy_streams = 1 GROUP BY ALL
     ) AS a USING (gpu_id, number)
-    LEFT JOIN within AS w USING (gpu_id, number)
+    LEFT JOIN busy_in_wall AS w USING (gpu_id, number)
 )
 SELECT
     m.gpu_id, m.process_id, m.device_id, m.stream_id, m.kernels, m.copies, m.graphs, m.busy_ns, m.within_ns,
     coalesce(g.busy_ns, m.busy_ns) AS gpu_busy_ns, m.overlap_ns, m.span_ns
-FROM measured AS m
-LEFT JOIN gpus_busy AS g USING (gpu_id);
+FROM stream_busy AS m
+LEFT JOIN gpu_busy_times AS g USING (gpu_id);
 
 COMMENT ON VIEW _stream_times IS
     'How long each stream was busy, and how much of that at the same time as other streams of its GPU: one row per '

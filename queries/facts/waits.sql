@@ -1,6 +1,6 @@
 /* topic = "waits" */
--- A wait is one call, with one exception: a device-to-host copy into pageable memory is done when its call returns,
--- also an asynchronous one. Where the usual cudaStreamSynchronize follows, both are one wait, which begins with the
+-- A wait is one call, with one exception. A device-to-host copy into pageable memory is done when its call returns,
+-- even if it is asynchronous. If the usual cudaStreamSynchronize follows, both are one wait, which begins with the
 -- copy.
 CREATE TABLE IF NOT EXISTS facts.waits (
     process_id BIGINT, thread_id BIGINT, start_ns BIGINT, call_start_ns BIGINT, end_ns BIGINT, wait_ns BIGINT,
@@ -19,6 +19,7 @@ WITH calls AS MATERIALIZED (
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ), true)
 ),
+-- Copies that the host called, each with its call: blocking if the call waits for the copy.
 copies AS MATERIALIZED (
     SELECT
         c.*, m.* EXCLUDE (process_id, correlation_id),
@@ -31,7 +32,7 @@ copies AS MATERIALIZED (
             sum(size_bytes)::BIGINT AS copy_bytes, max(end_ns) AS copy_end_ns
         FROM memcpys
         GROUP BY process_id, correlation_id, copy_kind, device_id, stream_id
-        -- One call may copy in several directions or on several devices, and waits once.
+        -- One call may copy in several directions or on several devices. It waits once.
         QUALIFY row_number() OVER (
             PARTITION BY process_id, correlation_id
         ORDER BY copy_kind <> 'D2H', max(end_ns) DESC, copy_kind, device_id, stream_id
@@ -39,9 +40,9 @@ copies AS MATERIALIZED (
     ) AS m USING (process_id, correlation_id)
     LEFT JOIN _blocking_copies AS b USING (process_id, correlation_id)
 ),
--- What a synchronising call waits for: a stream, a device, or, as far as the trace says, everything; up to the call, or
+-- What a synchronizing call waits for: a stream, a device, or everything if the trace does not say; up to the call, or
 -- up to where the event that it waits for was recorded.
-syncs_called AS (
+sync_calls AS (
     SELECT c.*, s.device_id, s.context_id, s.stream_id, s.event_id
     FROM calls AS c
     LEFT JOIN (
@@ -52,30 +53,33 @@ syncs_called AS (
     ) AS s ON s.process_id = c.process_id AND s.correlation_id = c.correlation_id
     WHERE c.call_group = 'sync'
 ),
-recorded AS (
+-- When events were recorded, and on which stream.
+event_recordings AS (
     SELECT c.start_ns, e.process_id, e.event_id, e.device_id, e.context_id, e.stream_id
     FROM event_records AS e
     JOIN calls AS c ON c.process_id = e.process_id AND c.correlation_id = e.correlation_id
 ),
-syncs_meant AS MATERIALIZED (
+-- Synchronizing calls with what they wait for, up to until_ns.
+sync_targets AS MATERIALIZED (
     SELECT
         w.* EXCLUDE (stream_id, event_id, device_id, context_id),
         coalesce(r.device_id, w.device_id) AS device_id,
         coalesce(r.context_id, w.context_id) AS context_id,
         coalesce(r.stream_id, w.stream_id) AS stream_id,
         coalesce(r.start_ns, w.start_ns) AS until_ns
-    FROM syncs_called AS w
-    ASOF LEFT JOIN recorded AS r ON r.process_id = w.process_id AND r.event_id = w.event_id AND r.start_ns <= w.start_ns
+    FROM sync_calls AS w
+    ASOF LEFT JOIN event_recordings AS r
+        ON r.process_id = w.process_id AND r.event_id = w.event_id AND r.start_ns <= w.start_ns
 ),
--- Which call is the first to complete what was put on a stream before until_ns. It need not be the one whose event was
--- recorded next: a wait for the stream may come before that for the event.
+-- The first call that completes what was put on a stream before until_ns. It need not be the call whose event was
+-- recorded next: a wait for the stream may come before the wait for the event.
 completions AS (
     SELECT
         p.process_id, p.thread_id, p.device_id, p.stream_id, w.until_ns,
         arg_min(w.correlation_id, w.start_ns) OVER (
             PARTITION BY p.process_id, p.thread_id, p.device_id, p.stream_id ORDER BY w.until_ns DESC
         ) AS wait_id
-    FROM syncs_meant AS w
+    FROM sync_targets AS w
     JOIN (
         SELECT process_id, thread_id, device_id, stream_id, any_value(context_id) AS context_id
         FROM copies WHERE NOT is_blocking
@@ -83,10 +87,11 @@ completions AS (
     ) AS p
         ON p.process_id = w.process_id AND p.thread_id = w.thread_id
             AND p.stream_id = coalesce(w.stream_id, p.stream_id)
-        -- nsys 2021 to 2023 says device 0 of waits for any device; the context is right.
+        -- nsys 2021 to 2023 states device 0 for waits on any device. The context is right.
         AND (p.device_id = coalesce(w.device_id, p.device_id) OR p.context_id = w.context_id)
 ),
-completed AS MATERIALIZED (
+-- Copies that did not block, each with the call that completes it. is_joined: the copy and that call are one wait.
+async_copies AS MATERIALIZED (
     SELECT
         c.*,
         w.wait_id,
@@ -107,12 +112,12 @@ SELECT
     w.end_ns,
     w.duration_ns + coalesce(c.joined_ns, 0) AS wait_ns,
     w.name, false AS is_copy, c.copy_kind, c.copy_bytes, c.copy_end_ns, w.device_id, w.correlation_id
-FROM syncs_meant AS w
+FROM sync_targets AS w
 LEFT JOIN (
     SELECT
         process_id, wait_id, copy_kind, sum(copy_bytes)::BIGINT AS copy_bytes, max(copy_end_ns) AS copy_end_ns,
         max(start_ns) FILTER (is_joined) AS joined_start_ns, max(duration_ns) FILTER (is_joined) AS joined_ns
-    FROM completed
+    FROM async_copies
     GROUP BY process_id, wait_id, copy_kind
     QUALIFY row_number() OVER (
         PARTITION BY process_id, wait_id ORDER BY copy_kind <> 'D2H', max(copy_end_ns) DESC, copy_kind
@@ -128,7 +133,7 @@ UNION ALL
 SELECT
     process_id, thread_id, start_ns, start_ns, end_ns, duration_ns, name, true,
     copy_kind, copy_bytes, copy_end_ns, device_id, correlation_id
-FROM completed WHERE is_waiting AND NOT is_joined;
+FROM async_copies WHERE is_waiting AND NOT is_joined;
 
 COMMENT ON VIEW waits IS
     'One row per time that the host waited for the GPU: calls that synchronize, blocking copies from or to host '

@@ -17,12 +17,12 @@ SELECT
     CASE
         WHEN NOT EXISTS (FROM steps WHERE phase = 'steady') THEN 'The GPU waits while memory is allocated'
     END AS title,
-    -- Without steps nobody knows of a loop.
+    -- Without steps, it is unknown whether there is a loop.
     CASE
         WHEN NOT EXISTS (FROM steps WHERE phase = 'steady') THEN
         'Allocate ahead of the work that needs it, in few calls, and reuse what there is; host memory takes long to '
         'pin.'
-        -- By default a pool gives its memory back whenever the host waits.
+        -- By default, a pool gives its memory back each time that the host waits.
         WHEN EXISTS (
             FROM (FROM mallocs_report WHERE steady_count > 0 ORDER BY total_ns DESC, name LIMIT 1)
             WHERE name LIKE '%Async'

@@ -15,15 +15,16 @@ report = "info"
 default = 1.0
 help = "Share of the launch calls without recorded kernels from which this is reported (1: less changes no share)"
 */
-WITH launched AS (
-    SELECT coalesce(sum(called), 0)::BIGINT AS launched FROM _operation_counts WHERE kind = 'kernel'
+WITH launched_kernels AS (
+    SELECT coalesce(sum(called), 0)::BIGINT AS kernels FROM _operation_counts WHERE kind = 'kernel'
 ),
--- Launch calls, where there are more than kernels: calls inside others and failed ones are among them, so those are
--- looked at then. A launch that is captured into a graph runs nothing itself.
-suspect AS (
+-- The names of launch calls, if there are more of them than launched kernels. Only then are the calls checked one by
+-- one, because calls inside other calls and failed calls count here, too. A launch that is captured into a graph runs
+-- nothing itself.
+suspect_calls AS (
     SELECT name FROM _call_counts
     WHERE call_group = 'launch'
-        AND (SELECT sum(calls) FROM _call_counts WHERE call_group = 'launch') > (FROM launched)
+        AND (SELECT sum(calls) FROM _call_counts WHERE call_group = 'launch') > (FROM launched_kernels)
         AND NOT EXISTS (FROM _call_counts WHERE call_group IN ('graph', 'graph launch'))
         AND NOT EXISTS (FROM _unrecorded WHERE what = 'kernels')
         AND EXISTS (
@@ -52,8 +53,8 @@ FROM classify_report
 WHERE part = 'unknown' AND wall_pct >= 1 AND NOT EXISTS (FROM _unrecorded WHERE what = 'calls')
 UNION ALL
 SELECT NULL, NULL, NULL,
-    s.calls - l.launched || ' of ' || counted_text(s.calls, 'launch call')
+    s.calls - l.kernels || ' of ' || counted_text(s.calls, 'launch call')
         || ' ran no kernel that is in the trace: kernels are missing, and the GPU appears idle while they ran'
-FROM (SELECT count(*) AS calls FROM outer_api_calls SEMI JOIN suspect USING (name) WHERE return_value = 0) AS s,
-    launched AS l
-WHERE 100 * (s.calls - l.launched) >= $least_pct * s.calls AND s.calls > 0
+FROM (SELECT count(*) AS calls FROM outer_api_calls SEMI JOIN suspect_calls USING (name) WHERE return_value = 0) AS s,
+    launched_kernels AS l
+WHERE 100 * (s.calls - l.kernels) >= $least_pct * s.calls AND s.calls > 0

@@ -15,7 +15,7 @@ when = "SELECT 1 FROM classify_report WHERE part = 'launch' AND see = 'gaps'"
 default = 5.0
 help = "Share of the CPU work from which a part of it is named"
 */
-WITH longest AS (
+WITH longest_gap AS (
     SELECT g.*
     FROM gaps_report AS g
     ASOF JOIN (
@@ -28,15 +28,15 @@ WITH longest AS (
     ORDER BY g.duration_ns DESC, g.start_ns
     LIMIT 1
 ),
--- What is known of it, by what it does; less than a twentieth of it is no reason. What follows a wait is the wait's in
--- the report host: where that is so, these parts may be more than is left.
-known AS (
+-- The known parts of the CPU work, by what it does; parts below $least_pct are left out. In the report host, CPU work
+-- that follows a wait counts for the wait: then these parts may add up to more than the CPU work that remains.
+known_work AS (
     SELECT
         string_agg(
             time_text(time_ns)
                 || CASE WHEN what LIKE 'OS call: %' THEN ' in ' || substr(what, 10) || '()' ELSE ' ' || what END
             || coalesce(' in ' || regexp_extract(nvtx_path, '[^/]*$'), ''), ', '
-        ORDER BY time_ns DESC, what, nvtx_path) AS parts,
+        ORDER BY time_ns DESC, what, nvtx_path) AS work_text,
         sum(time_ns) AS known_ns
     FROM (
         SELECT nvtx_path, what, time_ns FROM _cpu_work
@@ -45,8 +45,8 @@ known AS (
         LIMIT 3
     )
 ),
--- What the host does then is touching managed memory, of which pages move meanwhile, or anything else.
-work AS (
+-- The share of the CPU work in which the host touches managed memory, whose pages move meanwhile.
+managed_work AS (
     SELECT
         coalesce(sum(time_ns) FILTER (host = 'managed memory'), 0)::DOUBLE / sum(time_ns) AS managed_share,
         2 * managed_share > 1 AS is_managed
@@ -61,7 +61,7 @@ SELECT
             THEN 'Let a kernel set up what the GPU works on, and a kernel reduce what the host looks at; or let the '
                 'host do its part while the GPU works on other data.'
     END AS action,
-    (SELECT nvtx_path FROM longest) AS place,
+    (SELECT nvtx_path FROM longest_gap) AS place,
     concat_ws('; ',
         'the GPU is idle for ' || time_text(h.recoverable_ns)
             || CASE
@@ -74,15 +74,17 @@ SELECT
                         ELSE ' while the host touches managed memory, whose pages migrate'
                     END
                 ELSE ' while the host is outside of CUDA calls'
-                    || coalesce(': ' || (SELECT parts FROM known WHERE known_ns <= 1.05 * h.recoverable_ns), '')
+                    || coalesce(
+                        ': ' || (SELECT work_text FROM known_work WHERE known_ns <= 1.05 * h.recoverable_ns), ''
+                    )
             END,
         (
             SELECT
                 'the longest gap, ' || time_text(duration_ns) || ', is between ' || operation_text(before_name)
                     || ' and ' || operation_text(after_name)
                     || CASE WHEN host <> 'CPU work' THEN ' (' || host || ')' ELSE '' END
-            FROM longest
+            FROM longest_gap
         )
     ) AS evidence
-FROM host_report AS h, work AS w
+FROM host_report AS h, managed_work AS w
 WHERE h.code = 'cpu_work' AND EXISTS (FROM classify_report WHERE part = 'launch' AND see = 'gaps')

@@ -38,10 +38,10 @@ Largest share of its time on the path that it saves: where all of it is saved, h
 default = 2.0
 help = "It must save this many times the difference between replayed and recorded steps"
 */
-WITH best AS (
+WITH best_saving AS (
     FROM critical_path WHERE saved_ns IS NOT NULL ORDER BY saved_ns DESC, kind, name, nvtx_path LIMIT 1
 ),
-walls AS (
+wall_time AS (
     SELECT w.time_ns, m.tokens_per_step AS tokens
     FROM (FROM classify_report WHERE part = 'wall') AS w
     CROSS JOIN step_method AS m
@@ -63,10 +63,10 @@ SELECT
             ELSE b.takes_over
         END
         || ' takes over' AS evidence
-FROM best AS b
+FROM best_saving AS b
 CROSS JOIN critical_path_run AS r
-CROSS JOIN walls AS w
--- What the host does is already reported by the idle time that it causes.
+CROSS JOIN wall_time AS w
+-- The host's part is already reported through the idle time that it causes.
 WHERE r.reason IS NULL AND b.kind IN ('kernel', 'copy', 'memset', 'graph') AND b.takes_over IS NOT NULL
     AND b.saved_ns <= $most_of_own * b.path_ns
     AND 100 * b.saved_ns >= $least_pct * r.measured_ns

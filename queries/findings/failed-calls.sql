@@ -14,21 +14,21 @@ report = '''
 sql "SELECT name, return_value, count(*) AS calls FROM api_calls WHERE return_value <> 0 GROUP BY ALL ORDER BY ALL"
 '''
 */
--- Asking what is not ready yet (600), or for what is there already, is no failure; nor is what runs while CUDA is shut
--- down (4, 709).
-WITH failed AS (
+-- Not a failure: a query of unfinished work (600), a request for something that exists already, and calls while CUDA
+-- shuts down (4, 709).
+WITH failed_calls AS (
     SELECT name, return_value, count(*) AS calls
     FROM outer_api_calls
     WHERE return_value <> 0 AND (
         call_group IN ('launch', 'graph launch', 'copy', 'memset', 'alloc')
             AND return_value NOT IN (4, 600, 704, 709, 712)
-        -- An error of a kernel is returned by whatever waits for it.
+        -- The next call that waits for a kernel returns the kernel's error.
         OR call_group = 'sync' AND return_value IN (700, 702, 710, 714, 715, 716, 717, 718, 719)
     )
     GROUP BY ALL
 ),
-worst AS MATERIALIZED (
-    FROM failed ORDER BY calls DESC, name, return_value LIMIT 3
+most_frequent_failures AS MATERIALIZED (
+    FROM failed_calls ORDER BY calls DESC, name, return_value LIMIT 3
 )
 SELECT
     NULL AS recoverable_ns,
@@ -50,13 +50,16 @@ SELECT
         || coalesce(
             (
                 SELECT '; ' || counted_text(sum(calls), 'more call')
-                FROM (FROM failed ORDER BY calls DESC, name, return_value OFFSET 3)
+                FROM (FROM failed_calls ORDER BY calls DESC, name, return_value OFFSET 3)
                 HAVING count(*) > 0
             ),
             ''
         ) AS evidence
-FROM worst AS w
+FROM most_frequent_failures AS w
 JOIN (
-    SELECT name, count(*) AS calls FROM outer_api_calls WHERE name IN (SELECT name FROM worst) GROUP BY name
+    SELECT name, count(*) AS calls
+    FROM outer_api_calls
+    WHERE name IN (SELECT name FROM most_frequent_failures)
+    GROUP BY name
 ) AS c USING (name)
 HAVING count(*) > 0

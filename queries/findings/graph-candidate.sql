@@ -17,5 +17,5 @@ SELECT
     'a CUDA graph saves ' || time_text(saving_low_ns) || ' to ' || time_text(saving_high_ns)
         || '; ' || profiler_share_text() || coalesce('; blockers: ' || obstacles, '') AS evidence
 FROM graph_candidates_report
--- Where CPU work holds the time, launches are not what to save.
+-- If CPU work takes most of the time, fewer launches would not help.
 WHERE verdict <> 'no' AND EXISTS (FROM classify_report WHERE part = 'launch' AND see = 'graph-candidates')

@@ -34,14 +34,15 @@ help = "A latency-bound kernel that is shorter has too little work (twice the la
 default = 85.0
 help = "Share of the nearer roof from which a kernel is near it"
 */
-WITH walls AS (
+WITH wall_total AS (
     SELECT
         sum(time_ns)::DOUBLE AS all_ns,
         count(DISTINCT (step, gpu_id))
             * any_value(CASE WHEN step IS NULL THEN 1 ELSE (SELECT tokens_per_step FROM step_method) END) AS gpu_tokens
     FROM step_budget
 ),
--- What bounds a kernel and what ncu measured is of one shape of its launches: here that in which it spends most time.
+-- The bound of a kernel and the ncu measurements belong to one launch shape: here the shape in which it spends most
+-- time.
 shapes AS (
     SELECT
         s.*, b.bound, b.evidence, b.reason, h.ceiling, h.ceiling_used_pct,
@@ -57,7 +58,7 @@ shapes AS (
     LEFT JOIN headroom_report AS h USING (name, grid, block)
     WHERE s.family IS DISTINCT FROM 'comm'
 ),
-kernels_ AS (
+kernel_totals AS (
     SELECT
         s.name, any_value(s.family) AS family, sum(s.calls) AS calls, sum(s.total_ns) AS total_ns,
         sum(s.total_ns) / sum(s.calls) AS avg_ns, sum(s.recoverable_ns) AS recoverable_ns,
@@ -71,18 +72,18 @@ kernels_ AS (
                 (s.total_ns, s.grid, s.block)
             )
         )
-    FROM shapes AS s, walls AS w
+    FROM shapes AS s, wall_total AS w
     GROUP BY s.name
 ),
-hot AS (
+hot_kernels AS (
     SELECT *, row_number() OVER (ORDER BY total_ns DESC, name) AS turn, kernel_base_name(name) AS short_name
-    FROM kernels_
-    -- The first one is named in any case.
+    FROM kernel_totals
+    -- The first kernel is named in any case.
     QUALIFY wall_pct >= $least_pct
         OR (turn = 1 OR turn <= 3 AND wall_pct >= $little_pct)
         AND EXISTS (FROM classify_report WHERE part = 'wall' AND verdict = 'GPU-bound')
 ),
-said AS (
+kernel_sentences AS (
     SELECT
         turn,
         short_name || ': ' || share_text(wall_pct) || ' of the wall time, ' || share_text(kernel_time_pct)
@@ -108,20 +109,20 @@ said AS (
                         || ' can deliver'
                 ELSE ''
             END AS sentence
-    FROM hot, walls AS w
+    FROM hot_kernels, wall_total AS w
 )
 SELECT
-    CASE WHEN w.known THEN sum(h.recoverable_ns) / any_value(w.gpu_tokens) END AS recoverable_ns,
-    least(sum(CASE WHEN w.known THEN 100 * h.recoverable_ns / w.all_ns ELSE h.wall_pct END), 100) AS wall_pct,
+    CASE WHEN w.has_saving THEN sum(h.recoverable_ns) / any_value(w.gpu_tokens) END AS recoverable_ns,
+    least(sum(CASE WHEN w.has_saving THEN 100 * h.recoverable_ns / w.all_ns ELSE h.wall_pct END), 100) AS wall_pct,
     CASE count(*) WHEN 1 THEN 'One kernel is hot' END AS title,
     NULL AS place,
-    (SELECT string_agg(sentence, '. ' ORDER BY turn) FROM said WHERE turn <= 3)
+    (SELECT string_agg(sentence, '. ' ORDER BY turn) FROM kernel_sentences WHERE turn <= 3)
         || CASE WHEN count(*) > 3 THEN '. And ' || count(*) - 3 || ' more' ELSE '' END
         || CASE
             WHEN bool_or(h.near_pct IS NOT NULL) THEN ''
             ELSE '. The distance from ' || CASE count(*) WHEN 1 THEN 'its' ELSE 'their' END || ' roof was not measured'
         END AS evidence,
-    -- What to do about the first of them.
+    -- The advice for the first of them.
     any_value((SELECT CASE
         WHEN near_pct >= $near_pct
             THEN short_name
@@ -162,9 +163,12 @@ SELECT
         ELSE 'Profile ' || short_name
             || ' with ncu (nsys-insight ncu plan) to see whether memory, arithmetic or latency bounds it; a '
                 'library may have a faster version.'
-    END FROM hot WHERE turn = 1)) AS action
--- At their roof they are still where the time goes.
-FROM hot AS h,
-    (SELECT *, coalesce((SELECT 100 * sum(recoverable_ns) FROM hot) >= all_ns, false) AS known FROM walls) AS w
-GROUP BY w.known
+    END FROM hot_kernels WHERE turn = 1)) AS action
+-- Kernels at their roof still take the time: a saving below 1 % of the wall time is not given.
+FROM hot_kernels AS h,
+    (
+        SELECT *, coalesce((SELECT 100 * sum(recoverable_ns) FROM hot_kernels) >= all_ns, false) AS has_saving
+        FROM wall_total
+    ) AS w
+GROUP BY w.has_saving
 HAVING count(*) > 0

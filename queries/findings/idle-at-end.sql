@@ -1,7 +1,7 @@
 /*
 title = "The GPU is idle at the end"
 family = "outside"
-of = "trace"
+share_of = "trace"
 meaning = """
 The trace continues long after the last operation on the GPU: results are processed, memory and contexts are
 released."""

@@ -1,7 +1,7 @@
 /*
 title = "The GPU is idle at the start"
 family = "outside"
-of = "trace"
+share_of = "trace"
 meaning = """
 The trace begins long before the first operation on the GPU: contexts, modules and memory are set up, data is loaded."""
 action = """

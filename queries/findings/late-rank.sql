@@ -1,7 +1,7 @@
 /*
 title = "One rank is late, and the others wait for it"
 family = "ranks"
-of_run = true
+is_cross_rank = true
 overlaps = true
 meaning = """
 A collective begins when the last rank arrives; until then the others spin in its kernel, which looks like

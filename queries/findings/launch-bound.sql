@@ -22,5 +22,5 @@ SELECT
             WHERE phase = 'steady' AND kernels > 0 HAVING count(*) > 0)
     ) AS evidence
 FROM (FROM classify_report WHERE part = 'launch') AS l, (FROM classify_report WHERE part = 'wall') AS w
--- Host-bound is cpu-work's; where a graph would save little, or no steps repeat: many-launches.
+-- cpu-work covers host-bound runs; many-launches covers runs in which a graph saves little, or no steps repeat.
 WHERE l.see = 'graph-candidates' AND EXISTS (FROM graph_candidates_report WHERE verdict <> 'no')

@@ -26,7 +26,7 @@ help = "Shorter kernels are latency-bound, whatever their occupancy (twice the l
 default = 40.0
 help = "Theoretical occupancy below which it counts as low (40: the usual limit of rules for ncu)"
 */
-WITH low AS (
+WITH low_shapes AS (
     SELECT s.*, o.occupancy_pct, o.limited_by, o.next_step
     FROM _steady_shapes AS s
     JOIN (
@@ -36,23 +36,23 @@ WITH low AS (
     WHERE s.family NOT IN ('gemm', 'attention', 'comm')
         AND o.occupancy_pct < $below_pct AND s.avg_ns >= $least_avg_ns AND o.waves_per_sm >= 1
 ),
-known AS (
+kernel_gpu_time AS (
     SELECT time_ns * (1 - coalesce((SELECT value FROM info_report WHERE metric = 'whole_graph_pct'), 0) / 100) AS gpu_ns
     FROM classify_report WHERE part = 'gpu'
 ),
-largest AS (
-    FROM low ORDER BY total_ns DESC, name, grid, block LIMIT 1
+largest_shape AS (
+    FROM low_shapes ORDER BY total_ns DESC, name, grid, block LIMIT 1
 )
 SELECT
     NULL AS recoverable_ns,
     k.gpu_ns * l.kernel_time_pct / w.time_ns AS wall_pct,
-    (SELECT kernel_base_name(name) FROM largest) AS place,
+    (SELECT kernel_base_name(name) FROM largest_shape) AS place,
     (
         SELECT
             'occupancy ' || share_text(occupancy_pct) || ', limited by ' || limited_by || ', '
                 || counted_text(calls, 'call') || ' of ' || time_text(avg_ns) || ', ' || share_text(kernel_time_pct)
                 || ' of kernel time'
-        || coalesce('; for ' || next_step, '') FROM largest)
+        || coalesce('; for ' || next_step, '') FROM largest_shape)
         || CASE WHEN l.shapes > 1 THEN '; ' || counted_text(l.shapes - 1, 'more kernel') ELSE '' END AS evidence
-FROM known AS k, (FROM classify_report WHERE part = 'wall') AS w,
-    (SELECT sum(kernel_time_pct) AS kernel_time_pct, count(*) AS shapes FROM low HAVING count(*) > 0) AS l
+FROM kernel_gpu_time AS k, (FROM classify_report WHERE part = 'wall') AS w,
+    (SELECT sum(kernel_time_pct) AS kernel_time_pct, count(*) AS shapes FROM low_shapes HAVING count(*) > 0) AS l

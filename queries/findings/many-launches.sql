@@ -18,8 +18,8 @@ WHERE part = 'launch' AND see = 'graph-candidates'
 default = 100000
 help = "Idle time per launch call above which a few slow launches are the cause, not their number (as in slow-launches)"
 */
-WITH launched AS (
-    SELECT single_launches AS calls, launch_call_ns AS call_ns, ' a step' AS per FROM graph_candidates_report
+WITH launch_totals AS (
+    SELECT single_launches AS calls, launch_call_ns AS call_ns, ' a step' AS per_text FROM graph_candidates_report
     UNION ALL
     SELECT count(*), avg(duration_ns), ''
     FROM api_calls
@@ -31,10 +31,10 @@ SELECT
     NULL AS place,
     'the GPU is idle for ' || time_text(l.time_ns) || ': ' || coalesce(l.evidence, '')
         || (
-            SELECT '; ' || counted_text(calls, 'launch call') || ' of ' || time_text(call_ns) || per
-            FROM launched
+            SELECT '; ' || counted_text(calls, 'launch call') || ' of ' || time_text(call_ns) || per_text
+            FROM launch_totals
             WHERE calls > 0
         ) AS evidence
 FROM (FROM classify_report WHERE part = 'launch') AS l, (FROM classify_report WHERE part = 'wall') AS w
 WHERE l.see = 'graph-candidates' AND NOT EXISTS (FROM graph_candidates_report WHERE verdict <> 'no')
-    AND NOT EXISTS (FROM launched WHERE calls > 0 AND calls * $slow_launch_ns <= l.time_ns)
+    AND NOT EXISTS (FROM launch_totals WHERE calls > 0 AND calls * $slow_launch_ns <= l.time_ns)

@@ -1,7 +1,7 @@
 /*
 title = "The late rank changes from step to step"
 family = "ranks"
-of_run = true
+is_cross_rank = true
 overlaps = true
 meaning = """
 In each step some rank arrives last at a collective, and it is not always the same one: no single rank is at fault,
@@ -13,13 +13,13 @@ caveat = """
 The work is uneven by nature, as with experts; then redistribute it (see ranks)."""
 report = "ranks"
 */
-WITH late AS (
+WITH late_ranks AS (
     SELECT rank, count(*) FILTER (late_ns > 0) AS steps, sum(late_ns)::DOUBLE AS late_ns
     FROM rank_steps
     GROUP BY rank
     HAVING count(*) FILTER (late_ns > 0) > 0
 ),
-per AS (
+step_means AS (
     SELECT
         count(DISTINCT step) AS steps, sum(late_ns)::DOUBLE AS late_ns, avg(wall_ns) AS wall_ns,
         avg(waiting_ns) AS waiting_ns
@@ -29,9 +29,9 @@ SELECT
     p.late_ns / p.steps / $tokens AS recoverable_ns,
     100 * p.late_ns / p.steps / p.wall_ns AS wall_pct,
     NULL::VARCHAR AS place,
-    'in ' || (SELECT sum(steps)::BIGINT FROM late) || ' of ' || p.steps || ' ' || r.unit || 's one rank is late, '
-        || (SELECT count(*) FROM late) || ' of ' || r.ranks || ' ranks in turn, most often rank '
-        || (SELECT arg_max(rank, (steps, -rank)) || ' (' || max(steps) || ' times)' FROM late)
+    'in ' || (SELECT sum(steps)::BIGINT FROM late_ranks) || ' of ' || p.steps || ' ' || r.unit || 's one rank is late, '
+        || (SELECT count(*) FROM late_ranks) || ' of ' || r.ranks || ' ranks in turn, most often rank '
+        || (SELECT arg_max(rank, (steps, -rank)) || ' (' || max(steps) || ' times)' FROM late_ranks)
         || '; a rank waits ' || time_text(p.waiting_ns) || ' per ' || r.unit || ' on average' AS evidence
-FROM rank_run AS r, per AS p
+FROM rank_run AS r, step_means AS p
 WHERE r.verdict = 'moving'

@@ -1,7 +1,7 @@
 /*
 title = "Most of the trace is outside the steps"
 family = "outside"
-of = "trace"
+share_of = "trace"
 meaning = """
 Figures per step describe a small part of the trace; start-up, prefill, evaluation and the like are not in it."""
 action = """

@@ -1,7 +1,7 @@
 /*
 title = "The stages of a pipeline wait for each other"
 family = "pipeline"
-of_run = true
+is_cross_rank = true
 overlaps = true
 meaning = """
 A stage has nothing to do until the first microbatch reaches it and after the last one has left it, in every step. No

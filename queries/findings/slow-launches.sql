@@ -19,14 +19,14 @@ WHERE part = 'launch' AND see = 'graph-candidates'
 default = 100000
 help = "Idle time per launch call from which a launch counts as slow (a stall, as in stall-place; a launch takes 5 µs)"
 */
-WITH launched AS (
-    SELECT single_launches AS calls, ' a step' AS per FROM graph_candidates_report
+WITH launch_totals AS (
+    SELECT single_launches AS calls, ' a step' AS per_text FROM graph_candidates_report
     UNION ALL
     SELECT count(*), ''
     FROM api_calls
     WHERE call_group IN ('launch', 'graph launch') AND NOT EXISTS (FROM graph_candidates_report)
 ),
-others AS (
+longest_calls AS (
     SELECT string_agg(name || ', ' || time_text(total_ns), '; ' ORDER BY total_ns DESC, name) AS names
     FROM (
         SELECT name, sum(duration_ns)::BIGINT AS total_ns
@@ -37,8 +37,8 @@ others AS (
         LIMIT 2
     )
 ),
--- Of what the host is late for, the part in calls that are not the launch which the GPU waits for.
-in_others AS (
+-- Whether most of the time in which the host is late is in calls other than the launch that the GPU waits for.
+other_call_share AS (
     SELECT coalesce(sum(time_ns) FILTER (host = 'API calls'), 0) > 0.5 * sum(time_ns) AS is_most
     FROM step_budget
     WHERE part = 'launch'
@@ -53,12 +53,13 @@ SELECT
     END AS action,
     NULL AS place,
     'the GPU is idle for ' || time_text(l.time_ns) || ': ' || coalesce(l.evidence, '') || '; '
-        || counted_text(calls, 'launch call') || per
+        || counted_text(calls, 'launch call') || per_text
         || CASE
-            WHEN o.is_most THEN coalesce('; the calls with the most time in total: ' || (SELECT names FROM others), '')
+            WHEN o.is_most
+                THEN coalesce('; the calls with the most time in total: ' || (SELECT names FROM longest_calls), '')
             ELSE ''
         END AS evidence
-FROM (FROM classify_report WHERE part = 'launch') AS l, (FROM classify_report WHERE part = 'wall') AS w, launched,
-    in_others AS o
+FROM (FROM classify_report WHERE part = 'launch') AS l, (FROM classify_report WHERE part = 'wall') AS w, launch_totals,
+    other_call_share AS o
 WHERE l.see = 'graph-candidates' AND NOT EXISTS (FROM graph_candidates_report WHERE verdict <> 'no')
     AND calls > 0 AND calls * $slow_launch_ns <= l.time_ns

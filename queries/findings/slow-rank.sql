@@ -1,7 +1,7 @@
 /*
 title = "One rank's GPU works longer, and the others wait for it"
 family = "ranks"
-of_run = true
+is_cross_rank = true
 overlaps = true
 meaning = """
 The same step keeps one GPU busy longer, so it arrives last at the collectives; the others spin in their kernels

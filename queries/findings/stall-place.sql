@@ -21,41 +21,41 @@ help = "Shortest gap that counts as a stall (as CPU work that is more than launc
 default = 3.0
 help = "Share of the wall time from which a place is named (3: an improvement that is worth keeping)"
 */
-WITH owners AS (
+WITH windows AS (
     SELECT step, start_ns, end_ns FROM steps WHERE phase = 'steady'
     UNION ALL
     SELECT NULL, start_ns, end_ns + 1 FROM wall WHERE NOT EXISTS (FROM steps WHERE phase = 'steady')
 ),
-walls AS (
+wall_total AS (
     SELECT sum(time_ns)::DOUBLE AS all_ns,
         count(DISTINCT (step, gpu_id))
             * any_value(CASE WHEN step IS NULL THEN 1 ELSE (SELECT tokens_per_step FROM step_method) END) AS gpu_tokens
     FROM step_budget
 ),
-placed AS (
+stalls AS (
     SELECT g.after_name, g.host, fold(g.nvtx_path) AS nvtx_path, g.duration_ns, o.step
-    FROM gaps_report AS g ASOF JOIN owners AS o ON o.start_ns <= g.start_ns
-    -- What the launch of a graph takes is launching, and where its nodes are traced, the profiler's.
+    FROM gaps_report AS g ASOF JOIN windows AS o ON o.start_ns <= g.start_ns
+    -- The time of a graph launch counts as launching; where its nodes are traced, as the profiler's.
     WHERE g.start_ns < o.end_ns AND g.duration_ns >= $long_gap_ns AND g.cause <> 'profiler'
         AND coalesce(g.host NOT LIKE 'graph launch: %', true)
 ),
-places AS (
+longest_stall AS (
     SELECT
         after_name, host, nvtx_path, count(*) AS gaps, count(DISTINCT step) AS steps,
         sum(duration_ns)::DOUBLE AS total_ns, median(duration_ns) AS med_ns,
-        -- One time stands for all of them where they add up to about as much.
+        -- The median stands for all gaps if together they add up to about as much.
         abs(count(*) * median(duration_ns) - sum(duration_ns)) <= 0.25 * sum(duration_ns) AS are_alike
-    FROM placed
+    FROM stalls
     GROUP BY after_name, host, nvtx_path
     QUALIFY row_number() OVER (ORDER BY total_ns DESC, after_name, host, nvtx_path) = 1
 ),
-counted AS (
-    SELECT count(*) AS all_steps FROM owners WHERE step IS NOT NULL
+steady_step_count AS (
+    SELECT count(*) AS all_steps FROM windows WHERE step IS NOT NULL
 )
 SELECT
     p.total_ns / w.gpu_tokens AS recoverable_ns,
     100 * p.total_ns / w.all_ns AS wall_pct,
-    -- Under the finding that has its time.
+    -- The family of the finding that has this time.
     CASE
         WHEN host LIKE 'alloc: %' OR host LIKE 'free: %' THEN 'allocation'
         WHEN host LIKE 'sync: %' THEN 'sync'
@@ -89,5 +89,5 @@ SELECT
             WHEN host = 'launch call under way' THEN ', while it is launched'
             ELSE ', which was launched in time and waits on the GPU'
         END AS evidence
-FROM places AS p, walls AS w, counted AS c
+FROM longest_stall AS p, wall_total AS w, steady_step_count AS c
 WHERE 100 * p.total_ns >= $least_pct * w.all_ns

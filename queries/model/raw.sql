@@ -1,7 +1,7 @@
--- The raw contract: exactly the nsys tables and columns that the model reads, with the types it reads them as.
--- The loader makes a relation of each of these shapes in the schema `raw`, whatever version of nsys made the export:
--- a missing column arrives as a typed NULL, a missing table as an empty one. The scope narrows these relations too, so
--- that no view above has to know of it. To read another column, add it here.
+-- The expected schema: exactly the nsys tables and columns that the model reads, with the types that it reads them as.
+-- The loader makes a relation of each of these shapes in the schema `raw`, for every version of nsys: a missing column
+-- becomes a typed NULL, a missing table an empty one. The scope narrows these relations too, so the views above need
+-- not know about it. To read another column, add it here.
 -- Source of names and meanings: the column comments of real exports, nsys 2020.3 to 2026.2.
 
 CREATE TABLE StringIds (id BIGINT, value VARCHAR);
@@ -77,15 +77,15 @@ CREATE TABLE OSRT_API (
     start BIGINT, "end" BIGINT, globalTid BIGINT, nameId BIGINT, returnValue BIGINT, callchainId BIGINT
 );
 
--- Call chains, frame by frame: of CUDA calls, of calls of the operating system, and of samples of what a CPU did. Two
--- of them have the same columns in an export, so no query may read both: see "Common subplans" in docs/decisions.md.
+-- Call chains, frame by frame: of CUDA calls, of operating system calls, and of CPU samples. Two of these tables have
+-- the same columns in an export, so no query may read both: see "Common subplans" in docs/decisions.md.
 CREATE TABLE CUDA_CALLCHAINS (id BIGINT, symbol BIGINT, module BIGINT, unresolved BIGINT, stackDepth BIGINT);
 
 CREATE TABLE OSRT_CALLCHAINS (id BIGINT, symbol BIGINT, module BIGINT, unresolved BIGINT, stackDepth BIGINT);
 
 CREATE TABLE SAMPLING_CALLCHAINS (id BIGINT, symbol BIGINT, module BIGINT, unresolved BIGINT, stackDepth BIGINT);
 
--- A sample of what a thread was at; its id is that of its frames in SAMPLING_CALLCHAINS.
+-- A CPU sample of a thread. Its id is that of its frames in SAMPLING_CALLCHAINS.
 CREATE TABLE COMPOSITE_EVENTS (id BIGINT, start BIGINT, globalTid BIGINT);
 
 -- When a thread got a CPU, and when it lost it.
@@ -107,7 +107,7 @@ CREATE TABLE TARGET_INFO_GPU (
     computeMajor BIGINT, computeMinor BIGINT
 );
 
--- What TARGET_INFO_GPU was until 2020.
+-- The form of TARGET_INFO_GPU until 2020.
 CREATE TABLE TARGET_INFO_CUDA_GPU (
     deviceId BIGINT, name VARCHAR, pciBusId VARCHAR, globalMemorySize BIGINT, globalMemoryBandwidth BIGINT,
     coreClockRate BIGINT, numMultiprocessors BIGINT, l2CacheSize BIGINT, numThreadsPerWarp BIGINT,
@@ -140,7 +140,7 @@ CREATE TABLE ENUM_CUDA_UNIF_MEM_MIGRATION (id BIGINT, label VARCHAR);
 
 CREATE TABLE ENUM_CUDA_KERNEL_LAUNCH_TYPE (id BIGINT, label VARCHAR);
 
--- The same, misspelt as in some exports.
+-- The same enum, misspelt as in some exports.
 CREATE TABLE ENUM_CUDA_KRENEL_LAUNCH_TYPE (id BIGINT, label VARCHAR);
 
 CREATE TABLE ENUM_CUDA_DEV_MEM_EVENT_OPER (id BIGINT, label VARCHAR);
@@ -151,8 +151,8 @@ CREATE TABLE ENUM_DIAGNOSTIC_SEVERITY_LEVEL (id BIGINT, label VARCHAR);
 
 CREATE TABLE ENUM_DIAGNOSTIC_SOURCE_TYPE (id BIGINT, label VARCHAR);
 
--- Not nsys's: what `nsys-insight ncu import` wrote, where that is given beside the trace. Written by
--- nsys_insight/ingest/ncu/store.py.
+-- Tables of `nsys-insight ncu import`, if its file is given along with the trace. Not from nsys:
+-- nsys_insight/ingest/ncu/store.py writes them.
 
 CREATE TABLE ncu_launches (
     launch BIGINT, report VARCHAR, ncu_id BIGINT, process_id BIGINT, process_name VARCHAR, kernel VARCHAR,

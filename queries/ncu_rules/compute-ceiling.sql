@@ -22,9 +22,9 @@ Near the peak of the busiest pipe: accept it."""
 default = 80.0
 help = "SM throughput at which optimization stops, in %: common practice"
 */
+-- Kernels whose busiest pipe loads and stores are left out: it counts as SM throughput, but computes nothing.
 SELECT launch, sm_pct, tensor_pct, fma_pct, alu_pct, xu_pct, fp64_pct, issue_pct, lsu_pct
 FROM ncu_kernels
 WHERE sm_pct > $above
-    -- The SM is also busy when its load and store pipe is, and computes nothing.
     AND coalesce(greatest(tensor_pct, fma_pct, alu_pct, xu_pct, fp64_pct, issue_pct) >= lsu_pct, true)
 ORDER BY launch

@@ -1,5 +1,5 @@
 /*
-title = "Operands are aligned too coarsely for wide loads"
+title = "The alignment of operands is too small for wide loads"
 severity = "warning"
 evidence = ["load_sectors_per_request_ratio", "name_alignment"]
 

@@ -8,7 +8,7 @@ cutlass = """
 Move the bias and the activation into the epilogue (LinearCombinationRelu, an epilogue visitor tree): the output is
 then written only once."""
 */
--- Seen only where ncu profiled the two launches one after the other.
+-- The rule needs a profile in which the two launches follow each other.
 SELECT launch, duration_ns, next_kernel, next_duration_ns
 FROM (
     SELECT

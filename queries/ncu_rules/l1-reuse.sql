@@ -1,5 +1,5 @@
 /*
-title = "What is read again comes from L2, not from L1"
+title = "Repeated reads come from L2, not from L1"
 severity = "warning"
 evidence = ["l1_hit_pct", "l2_hit_pct", "dram_pct", "bound", "load_sectors_per_request_ratio"]
 

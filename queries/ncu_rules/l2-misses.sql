@@ -1,5 +1,5 @@
 /*
-title = "Misses of L2 go to DRAM"
+title = "L2 misses go to DRAM"
 severity = "warning"
 evidence = ["l2_hit_pct", "dram_pct", "bound"]
 
@@ -13,7 +13,7 @@ Order the tiles for reuse: a threadblock swizzle, or stream-K."""
 
 [params.below]
 default = 50.0
-help = "L2 hits below which, in %: common practice"
+help = "L2 hits below which misses are frequent, in %: common practice"
 
 [params.dram]
 default = 40.0

@@ -5,7 +5,7 @@ evidence = ["duration_ns", "bound", "sm_pct", "memory_pct"]
 
 [actions]
 library = """
-Choose what is asked of it: data type, layout, alignment, batch; fuse around it. Take it as the mark for a kernel of
+Choose how you call it: data type, layout, alignment, batch; fuse around it. Use it as the baseline for a kernel of
 your own."""
 */
 SELECT launch, duration_ns, bound, sm_pct, memory_pct

@@ -1,5 +1,5 @@
 /*
-title = "What is loaded is used too seldom"
+title = "Loaded data are reused too little"
 severity = "warning"
 evidence = ["fma_per_load_ratio", "reread_ratio", "stall_memory_pct"]
 
@@ -16,7 +16,7 @@ help = "Multiply-adds per global load below which a loop waits for its loads: co
 
 [params.reread]
 default = 4.0
-help = "Bytes that loads take from L1 as a multiple of what comes from DRAM: below, there is little to use again"
+help = "Bytes that loads take from L1 as a multiple of the bytes from DRAM; below this, there is little to reuse"
 
 [params.waiting]
 default = 30.0

@@ -11,7 +11,7 @@ No further CTA of this size fits: take fewer threads per CTA."""
 
 [params.below]
 default = 75.0
-help = "Occupancy at which the last block that does not fit leaves a quarter of the SM empty, in %"
+help = "Occupancy at or below which a quarter of the SM is empty because no further block fits, in %"
 */
 SELECT launch, theoretical_occupancy_pct, occupancy_limit, threads_per_block, blocks_per_sm
 FROM ncu_kernels

@@ -17,7 +17,7 @@ help = "Passes of the data stage of L1 and shared memory above which they bound 
 [params.fma]
 default = 2.0
 help = """\
-Multiply-adds of a warp per pass of shared memory below which each loads what it needs: 4 x 4 results per thread \
+Multiply-adds of a warp per pass of shared memory below which values are hardly reused: 4 x 4 results per thread \
 have 2, 8 x 8 have 4"""
 
 [params.waiting]

@@ -30,12 +30,12 @@ help = "Sectors per request above which loads may be uncoalesced: common practic
 
 [params.bytes]
 default = 25.6
-help = "Bytes of a sector that are used, below which they are: 80 % of 32, the target for load efficiency"
+help = "Used bytes of a sector below which loads are uncoalesced: 80 % of 32, the target for load efficiency"
 
 [params.widest]
 default = 16.0
 help = """\
-Sectors per request of the widest coalesced load (32 threads x 16 bytes): decides where bytes per sector were not \
+Sectors per request of the widest coalesced load (32 threads x 16 bytes): the limit if bytes per sector were not \
 measured"""
 */
 -- A warp that loads 16 bytes per thread needs 16 sectors and is coalesced: many sectors alone prove nothing.

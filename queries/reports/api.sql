@@ -54,7 +54,7 @@ min = ["min_ns"]
 max = ["max_ns"]
 ratio = { avg_ns = ["total_ns", "calls"] }
 */
-WITH placed AS (
+WITH grouped_calls AS (
     SELECT name, call_group, duration_ns, return_value FROM outer_api_calls WHERE $group_by = 'call'
     UNION ALL
     SELECT coalesce(p.name, '(no backtrace)'), a.call_group, a.duration_ns, a.return_value
@@ -65,7 +65,7 @@ WITH placed AS (
     FROM outer_api_calls AS a LEFT JOIN _call_stacks($stack) AS p USING (process_id, correlation_id)
     WHERE $group_by = 'stack'
 ),
-measured AS (
+call_totals AS (
     SELECT
         name,
         call_group,
@@ -76,7 +76,7 @@ measured AS (
         stddev_samp(duration_ns) AS stddev_ns,
         quantile_cont(duration_ns, 0.5) AS med_ns,
         CASE WHEN count(return_value) > 0 THEN count(*) FILTER (WHERE return_value NOT IN (0, 600)) END AS failed_count
-    FROM placed
+    FROM grouped_calls
     GROUP BY name, call_group
 )
 SELECT
@@ -88,9 +88,9 @@ SELECT
     min_ns,
     max_ns,
     stddev_ns,
-    100.0 * total_ns / nullif((SELECT sum(total_ns) FROM measured), 0) AS api_time_pct,
+    100.0 * total_ns / nullif((SELECT sum(total_ns) FROM call_totals), 0) AS api_time_pct,
     100.0 * total_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
     failed_count,
     call_group
-FROM measured
+FROM call_totals
 ORDER BY total_ns DESC, name, call_group

@@ -84,11 +84,11 @@ graphs = """
 SELECT sentence FROM _whole_graphs"""
 */
 WITH shapes AS (FROM launch_shapes),
-known AS (
+shapes_with_evidence AS (
     SELECT
         l.*, n.name, n.family, s.samples, s.sms_active_pct, s.issue_pct, s.tensor_pct, s.dram_pct, p.l2_pct, p.l1_pct,
         p.memory_level,
-        r.bound AS usual, r.because,
+        r.bound AS usual_bound, r.because,
         p.sm_pct IS NOT NULL AND p.memory_pct IS NOT NULL AS by_ncu,
         NOT by_ncu AND s.samples >= $min_samples AND s.issue_pct IS NOT NULL AND s.dram_pct IS NOT NULL AS by_samples,
         CASE
@@ -103,56 +103,59 @@ known AS (
     LEFT JOIN _usual_bounds AS r
         ON r.name_id = l.name_id AND l.avg_ns >= r.least_ns AND (r.bound <> 'compute' OR l.blocks_count >= l.sm_count)
 ),
--- The case that decides, each with its answer, evidence and reason below.
-decided AS (
+-- The case that decides about each shape; its answer, evidence and reason follow below.
+shapes_with_case AS (
     SELECT
         *,
         CASE
             WHEN by_ncu OR by_samples THEN bound_of(sm_pct, memory_pct, margin := $margin, low := $low, high := $high)
-        END AS measured,
+        END AS measured_bound,
         CASE
             WHEN by_ncu THEN 'ncu'
-            -- What is not sampled can only add to either side. Busy tensor cores, busy DRAM and very busy issue slots
-            -- leave no room for another bound; half busy issue slots do (bank conflicts, L2). SMs without work keep
+            -- Unsampled parts can only make either side busier. Busy tensor cores, busy DRAM and very busy issue slots
+            -- leave no room for another bound; half-busy issue slots do (bank conflicts, L2). SMs without work keep
             -- nothing busy.
-            WHEN by_samples AND measured = 'compute' AND (tensor_pct >= $low OR issue_pct >= $high) THEN 'sampled'
-            WHEN by_samples AND measured = 'memory' AND memory_pct >= $low THEN 'sampled'
-            WHEN by_samples AND measured = 'balanced' THEN 'sampled'
-            WHEN by_samples AND measured = 'latency' AND sms_active_pct < $low THEN 'idle SMs'
-            WHEN by_samples AND measured = 'unknown'
-                AND ((usual = 'memory' AND memory_pct >= sm_pct) OR (usual = 'compute' AND sm_pct >= memory_pct))
+            WHEN by_samples AND measured_bound = 'compute' AND (tensor_pct >= $low OR issue_pct >= $high) THEN 'sampled'
+            WHEN by_samples AND measured_bound = 'memory' AND memory_pct >= $low THEN 'sampled'
+            WHEN by_samples AND measured_bound = 'balanced' THEN 'sampled'
+            WHEN by_samples AND measured_bound = 'latency' AND sms_active_pct < $low THEN 'idle SMs'
+            WHEN by_samples AND measured_bound = 'unknown'
+                AND (
+                    (usual_bound = 'memory' AND memory_pct >= sm_pct)
+                    OR (usual_bound = 'compute' AND sm_pct >= memory_pct)
+                )
                 THEN 'name'
-            WHEN by_samples AND measured = 'unknown' THEN 'between'
-            WHEN by_samples AND measured IN ('compute', 'memory') THEN 'weak'
+            WHEN by_samples AND measured_bound = 'unknown' THEN 'between'
+            WHEN by_samples AND measured_bound IN ('compute', 'memory') THEN 'weak'
             WHEN by_samples AND occupancy_pct >= 50 AND waves_per_sm >= 1 THEN 'waiting warps'
             WHEN by_samples AND occupancy_pct IS NOT NULL THEN 'few warps'
             WHEN by_samples THEN 'between'
             WHEN avg_ns < $launch_cost_ns THEN 'short'
             WHEN 100 * blocks_count < $low * sm_count THEN 'few blocks'
-            WHEN usual IS NOT NULL THEN 'name'
+            WHEN usual_bound IS NOT NULL THEN 'name'
             ELSE 'nothing'
-        END AS why
-    FROM known
+        END AS deciding_case
+    FROM shapes_with_evidence
 ),
-answered AS (
+shapes_with_bound AS (
     SELECT
         *,
         CASE
-            WHEN why IN ('ncu', 'sampled', 'idle SMs', 'weak') THEN measured
-            WHEN why = 'waiting warps' THEN 'memory'
-            WHEN why IN ('few warps', 'short', 'few blocks') THEN 'latency'
-            WHEN why = 'name' THEN usual
+            WHEN deciding_case IN ('ncu', 'sampled', 'idle SMs', 'weak') THEN measured_bound
+            WHEN deciding_case = 'waiting warps' THEN 'memory'
+            WHEN deciding_case IN ('few warps', 'short', 'few blocks') THEN 'latency'
+            WHEN deciding_case = 'name' THEN usual_bound
             ELSE 'unknown'
         END AS bound,
         CASE
-            WHEN why = 'ncu' THEN 'ncu'
-            WHEN why IN ('sampled', 'idle SMs', 'between') THEN 'gpu_metrics'
-            WHEN why IN ('weak', 'waiting warps', 'few warps', 'short', 'few blocks') THEN 'launch shape'
-            WHEN why = 'name' THEN 'name'
+            WHEN deciding_case = 'ncu' THEN 'ncu'
+            WHEN deciding_case IN ('sampled', 'idle SMs', 'between') THEN 'gpu_metrics'
+            WHEN deciding_case IN ('weak', 'waiting warps', 'few warps', 'short', 'few blocks') THEN 'launch shape'
+            WHEN deciding_case = 'name' THEN 'name'
         END AS evidence,
         format('{:.0f} %', sm_pct) AS sm_text,
         format('DRAM {:.0f} %', memory_dram_pct) AS dram_text
-    FROM decided
+    FROM shapes_with_case
 )
 SELECT
     coalesce(name, '(no name)') AS name,
@@ -165,9 +168,9 @@ SELECT
     bound,
     CASE
         WHEN bound = 'unknown' THEN NULL
-        WHEN why = 'ncu' OR why = 'idle SMs' THEN 'high'
-        WHEN why = 'sampled' AND greatest(sm_pct, memory_pct) >= $high THEN 'high'
-        WHEN why = 'sampled' THEN 'medium'
+        WHEN deciding_case = 'ncu' OR deciding_case = 'idle SMs' THEN 'high'
+        WHEN deciding_case = 'sampled' AND greatest(sm_pct, memory_pct) >= $high THEN 'high'
+        WHEN deciding_case = 'sampled' THEN 'medium'
         ELSE 'inferred'
     END AS confidence,
     evidence,
@@ -180,27 +183,27 @@ SELECT
     waves_per_sm,
     coalesce(family, 'other') AS family,
     CASE
-        WHEN why = 'ncu'
+        WHEN deciding_case = 'ncu'
             THEN 'SM ' || sm_text || ', '
                 || concat_ws(', ', dram_text, format('L2 {:.0f} %', l2_pct), format('L1 {:.0f} %', l1_pct))
             || CASE WHEN bound = 'memory' THEN coalesce('; bound by ' || memory_level, '') ELSE '' END
-        WHEN why = 'sampled' AND tensor_pct > issue_pct THEN 'tensor cores ' || sm_text || ', ' || dram_text
-        WHEN why = 'sampled' THEN 'issue slots ' || sm_text || ', ' || dram_text
-        WHEN why = 'idle SMs' THEN format('only {:.0f} % of the SMs have work', sms_active_pct)
-        WHEN why = 'between' THEN 'SM ' || sm_text || ', ' || dram_text || ': neither side stands out'
-        WHEN why = 'name' AND by_samples THEN 'SM ' || sm_text || ', ' || dram_text || '; ' || because
-        WHEN why = 'name' THEN because
-        WHEN why = 'weak'
+        WHEN deciding_case = 'sampled' AND tensor_pct > issue_pct THEN 'tensor cores ' || sm_text || ', ' || dram_text
+        WHEN deciding_case = 'sampled' THEN 'issue slots ' || sm_text || ', ' || dram_text
+        WHEN deciding_case = 'idle SMs' THEN format('only {:.0f} % of the SMs have work', sms_active_pct)
+        WHEN deciding_case = 'between' THEN 'SM ' || sm_text || ', ' || dram_text || ': neither side stands out'
+        WHEN deciding_case = 'name' AND by_samples THEN 'SM ' || sm_text || ', ' || dram_text || '; ' || because
+        WHEN deciding_case = 'name' THEN because
+        WHEN deciding_case = 'weak'
             THEN 'SM ' || sm_text || ', ' || dram_text || ': the busier side, but L1, L2 and slow pipes are not sampled'
-        WHEN why = 'waiting warps'
+        WHEN deciding_case = 'waiting warps'
             THEN 'SM ' || sm_text || ', ' || dram_text
                 || ': warps fill the SMs and wait, likely for L1, L2 or shared memory'
-        WHEN why = 'few warps' THEN 'SM ' || sm_text || ', ' || dram_text || ': too few warps to hide latency'
-        WHEN why = 'short' THEN 'shorter than launching it'
-        WHEN why = 'few blocks' THEN counted_text(blocks_count, 'block') || ' for ' || sm_count || ' SMs'
+        WHEN deciding_case = 'few warps' THEN 'SM ' || sm_text || ', ' || dram_text || ': too few warps to hide latency'
+        WHEN deciding_case = 'short' THEN 'shorter than launching it'
+        WHEN deciding_case = 'few blocks' THEN counted_text(blocks_count, 'block') || ' for ' || sm_count || ' SMs'
         ELSE 'too few samples, and the name has no rule'
     END AS reason
-FROM answered
+FROM shapes_with_bound
 ORDER BY
     total_ns DESC, name, blocks_count DESC, grid, threads_per_block DESC, block, registers_per_thread,
     static_shared_bytes, dynamic_shared_bytes, local_per_thread_bytes, cluster_x, cluster_y, cluster_z, gpu, model_id

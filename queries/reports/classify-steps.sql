@@ -76,7 +76,7 @@ launch_calls = "Launch calls whose kernel is in the trace"
 launch_queue_ns = "TKLQT: time from the start of each launch call to the start of its kernel, summed"
 queue_pct = "Share of launch_queue_ns after the calls had returned: in queues, launch latency included"
 */
-WITH shares AS (
+WITH step_times AS (
     SELECT
         step,
         sum(time_ns) AS all_ns,
@@ -92,7 +92,7 @@ WITH shares AS (
     WHERE step IS NOT NULL
     GROUP BY step
 ),
-percent AS (
+step_shares AS (
     SELECT
         step,
         100.0 * gpu_ns::BIGINT / all_ns::BIGINT AS gpu_pct,
@@ -103,13 +103,13 @@ percent AS (
         100.0 * communication_ns::BIGINT / all_ns::BIGINT AS communication_pct,
         100.0 * dependency_ns::BIGINT / all_ns::BIGINT AS dependency_pct,
         100.0 * other_ns::BIGINT / all_ns::BIGINT AS other_pct
-    FROM shares
+    FROM step_times
 )
 SELECT
     p.step,
     _verdict_text(_verdict_of(
         p.gpu_pct, p.launch_pct, p.sync_pct, p.copy_pct, p.allocation_pct, p.communication_pct, p.dependency_pct,
-        h.late,
+        h.late_bound,
         $least_pct, $busy_pct, $main_pct
     )) AS verdict,
     s.duration_ns,
@@ -118,9 +118,9 @@ SELECT
     l.launch_calls,
     l.launch_queue_ns,
     100.0 * l.queue_ns / nullif(l.launch_queue_ns, 0) AS queue_pct
-FROM percent AS p
+FROM step_shares AS p
 CROSS JOIN (
-    SELECT CASE WHEN apart_ns > 0.5 * waiting_ns THEN 'host-bound' ELSE 'launch-bound' END AS late
+    SELECT CASE WHEN apart_ns > 0.5 * waiting_ns THEN 'host-bound' ELSE 'launch-bound' END AS late_bound
     FROM _cpu_work_apart($long_gap_ns, $launch_apart_ns)
 ) AS h
 JOIN steps AS s ON s.step = p.step AND s.phase = 'steady'

@@ -94,14 +94,14 @@ method = """
 SELECT CASE WHEN (SELECT count(*) FROM steps WHERE phase = 'steady') = 0
     THEN 'no steady steps were found: this is the whole scope, including start-up; name an NVTX range with '
         '--step-range, or see steps'
-    ELSE 'per token of ' || m.steady_count || ' steady steps, detected from ' || s.told_by || s.of_process
+    ELSE 'per token of ' || m.steady_count || ' steady steps, detected from ' || s.source || s.of_process
     END
 FROM step_method AS m, _step_sentences AS s WHERE EXISTS (FROM answer)"""
 tracing = """
 SELECT
     'graphs were traced by node, which makes launching them slower: ' || round(wall_pct, 1)
         || ' % of the wall time is attributed to the profiler for that'
--- Of what the profiler takes, only that is a part with a name of its own, as evidence has them.
+-- Of the profiler's costs, only this one has a name of its own, and so evidence.
 FROM answer WHERE part = 'profiler' AND evidence IS NOT NULL"""
 whole = """
 SELECT
@@ -122,22 +122,22 @@ by = ["part", "see"]
 spread = "time_ns"
 mean = ["time_ns", "wall_pct", "recoverable_ns"]
 */
--- The host is late for launching, or for CPU work of which that is the smaller part.
-WITH late AS (
+-- What a late host makes the verdict: host-bound if most of the waiting is for CPU work other than launching.
+WITH late_host AS (
     SELECT
         CASE WHEN is_apart THEN 'host-bound' ELSE 'launch-bound' END AS bound,
         CASE WHEN is_apart THEN 'gaps' ELSE 'graph-candidates' END AS see
     FROM (SELECT apart_ns > 0.5 * waiting_ns AS is_apart FROM _cpu_work_apart($long_gap_ns, $launch_apart_ns))
 ),
--- What is before the first operation or after the last one is no step's.
-judged AS (
+-- Time before the first operation and after the last one belongs to no step, so the shares are without it.
+verdict_words AS (
     SELECT
         CASE
             WHEN coalesce((SELECT wall_pct FROM _wall_parts WHERE part = 'edge'), 0) >= $edge_pct
                 THEN ['start-up and end']
             ELSE _verdict_of(
                 p['gpu'], p['launch'], p['sync'], p['copy'], p['allocation'], p['communication'], p['dependency'],
-                (SELECT bound FROM late), $least_pct, $busy_pct, $main_pct
+                (SELECT bound FROM late_host), $least_pct, $busy_pct, $main_pct
             )
         END AS words
     FROM (
@@ -163,7 +163,7 @@ judged AS (
         LEFT JOIN _wall_parts AS p USING (part)
     )
 ),
-known AS (
+recoverable_parts AS (
     SELECT
         *,
         CASE
@@ -173,10 +173,10 @@ known AS (
         END AS recoverable_ns
     FROM _wall_parts
 ),
-rows_ AS (
+report_rows AS (
     SELECT
         'wall' AS part, _verdict_text(j.words) AS verdict, w.all_ns AS time_ns, 100.0 AS wall_pct,
-        (SELECT sum(recoverable_ns) FROM known) AS recoverable_ns,
+        (SELECT sum(recoverable_ns) FROM recoverable_parts) AS recoverable_ns,
         'TKLQT ' || time_text(l.launch_queue_ns / w.steps / w.tokens) || ', '
             || time_text(l.launch_queue_ns / l.launch_calls) || ' a launch, ' || round(l.queue_pct)::BIGINT
             || ' % of it in queues: '
@@ -186,17 +186,17 @@ rows_ AS (
                 ELSE 'GPU-bound'
             END AS evidence,
         NULL AS see
-    FROM _step_walls AS w, judged AS j, _launch_totals AS l
+    FROM _step_walls AS w, verdict_words AS j, _launch_totals AS l
     WHERE w.all_ns > 0
     UNION ALL
     SELECT
         k.part,
         CASE WHEN list_contains(j.words, b.bound) THEN b.bound END,
         k.time_ns, k.wall_pct, k.recoverable_ns, k.evidence, b.see
-    FROM known AS k
-    CROSS JOIN judged AS j
+    FROM recoverable_parts AS k
+    CROSS JOIN verdict_words AS j
     LEFT JOIN (VALUES
-        ('gpu', 'GPU-bound', 'top'), ('launch', (SELECT bound FROM late), (SELECT see FROM late)),
+        ('gpu', 'GPU-bound', 'top'), ('launch', (SELECT bound FROM late_host), (SELECT see FROM late_host)),
         ('sync', 'sync-bound', 'syncs'),
         ('copy', 'copy-bound', 'copies'), ('allocation', 'allocation-bound', 'mallocs'),
         ('communication', 'communication-bound', 'streams'), ('dependency', NULL, 'streams'), ('unknown', NULL, 'info')
@@ -206,5 +206,5 @@ SELECT
     r.part, r.verdict, r.time_ns / w.walls / w.tokens AS time_ns, r.wall_pct,
     r.recoverable_ns / w.walls / w.tokens AS recoverable_ns,
     r.evidence, r.see
-FROM rows_ AS r, _step_walls AS w
+FROM report_rows AS r, _step_walls AS w
 ORDER BY r.part <> 'wall', r.verdict IS NULL, r.time_ns DESC, r.part

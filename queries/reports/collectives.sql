@@ -56,12 +56,12 @@ alone = """
 SELECT 'the collectives are not matched with those of another rank: how much of their time is waiting is unknown'
 FROM answer HAVING count(*) > 0 AND count(ranks) = 0"""
 */
-WITH kernels_of AS (
+WITH kernel_times AS (
     SELECT collective, avg(end_ns - start_ns) AS kernel_ns, sum(end_ns - start_ns)::BIGINT AS total_ns
     FROM collective_ranks
     GROUP BY collective
 ),
-matched AS (
+matched_collectives AS (
     SELECT
         c.operation, c.bytes, count(*) AS calls, c.ranks, avg(k.kernel_ns) AS kernel_ns,
         median(c.transfer_ns) AS transfer_ns,
@@ -69,11 +69,12 @@ matched AS (
         median(c.skew_ns) AS skew_ns,
         max(c.skew_ns) AS max_skew_ns, sum(k.total_ns)::BIGINT AS total_ns, c.communicator
     FROM collectives AS c
-    JOIN kernels_of AS k USING (collective)
+    JOIN kernel_times AS k USING (collective)
     GROUP BY c.operation, c.bytes, c.ranks, c.communicator
 ),
--- Messages of which each has kernels of its own, so that what is known of these is known of it.
-plain AS (
+-- Communicators in which each message has kernels of its own: there, the times of the messages are those of the
+-- kernels.
+unbatched_communicators AS (
     SELECT communicator
     FROM (SELECT communicator, count(*) AS messages FROM messages GROUP BY communicator)
     JOIN (
@@ -81,17 +82,17 @@ plain AS (
     ) USING (communicator)
     WHERE kernels = 2 * messages
 ),
-sent AS (
+message_totals AS (
     SELECT
         'SendRecv' AS operation, bytes, count(*) AS calls, 2 AS ranks, avg(send_ns + receive_ns) / 2 AS kernel_ns,
         median(transfer_ns) AS transfer_ns,
         avg(send_waiting_ns + receive_waiting_ns) / 2 AS waiting_ns, median(arrived_ns - start_ns) AS skew_ns,
         max(arrived_ns - start_ns) AS max_skew_ns, sum(send_ns + receive_ns)::BIGINT AS total_ns, communicator
     FROM messages
-    WHERE communicator IN (FROM plain)
+    WHERE communicator IN (FROM unbatched_communicators)
     GROUP BY bytes, communicator
 ),
-alone AS (
+unmatched_kernels AS (
     SELECT
         operation, bytes, count(*) AS calls, NULL::BIGINT AS ranks, avg(end_ns - start_ns) AS kernel_ns,
         NULL::DOUBLE AS transfer_ns,
@@ -99,13 +100,15 @@ alone AS (
         sum(end_ns - start_ns)::BIGINT AS total_ns, communicator
     FROM nccl_kernels
     WHERE CASE
-        WHEN operation IN ('SendRecv', 'Send', 'Recv') THEN NOT coalesce(communicator IN (FROM plain), false)
+        WHEN operation IN ('SendRecv', 'Send', 'Recv')
+            THEN NOT coalesce(communicator IN (FROM unbatched_communicators), false)
         ELSE NOT EXISTS (FROM collectives)
     END
     GROUP BY operation, bytes, communicator
 ),
--- Ranks on one host, each with a GPU whose product has NVLinks: PCIe and networks are not told by a trace.
-linked AS (
+-- Communicators whose ranks are on one host, each on a GPU whose product has NVLinks. A trace does not show PCIe and
+-- networks.
+nvlink_communicators AS (
     SELECT communicator, min(l.nvlink_bytes_per_s) AS nvlink_bytes_per_s
     FROM (SELECT DISTINCT c.communicator, o.rank FROM collectives AS c JOIN collective_ranks AS o USING (collective)
         UNION SELECT communicator, sender FROM messages UNION SELECT communicator, receiver FROM messages) AS m
@@ -116,14 +119,14 @@ linked AS (
         AND count(DISTINCT r.host_number) = 1
         AND count(DISTINCT r.gpu_id) = count(*)
 ),
-sized AS (
+groups_with_size AS (
     SELECT *, CASE WHEN operation IN ('AllGather', 'ReduceScatter') THEN bytes * ranks ELSE bytes END AS size_bytes
-    FROM (FROM matched UNION ALL FROM sent UNION ALL FROM alone)
+    FROM (FROM matched_collectives UNION ALL FROM message_totals UNION ALL FROM unmatched_kernels)
 )
 SELECT
     s.operation, s.bytes, s.calls, s.ranks, s.kernel_ns, s.transfer_ns, s.waiting_ns, s.skew_ns, s.max_skew_ns,
-    s.algorithm_bytes_per_s, s.algorithm_bytes_per_s * s.of_bus AS bus_bytes_per_s,
-    100 * s.algorithm_bytes_per_s * s.of_bus / l.nvlink_bytes_per_s AS nvlink_pct, s.total_ns, s.communicator
+    s.algorithm_bytes_per_s, s.algorithm_bytes_per_s * s.bus_factor AS bus_bytes_per_s,
+    100 * s.algorithm_bytes_per_s * s.bus_factor / l.nvlink_bytes_per_s AS nvlink_pct, s.total_ns, s.communicator
 FROM (
     SELECT
         *, 1e9 * size_bytes / nullif(transfer_ns, 0) AS algorithm_bytes_per_s,
@@ -131,8 +134,8 @@ FROM (
             WHEN operation = 'AllReduce' THEN 2.0 * (ranks - 1) / ranks
             WHEN operation IN ('AllGather', 'ReduceScatter') THEN 1.0 * (ranks - 1) / ranks
             WHEN operation IN ('Broadcast', 'Reduce', 'SendRecv') THEN 1.0
-        END AS of_bus
-    FROM sized
+        END AS bus_factor
+    FROM groups_with_size
 ) AS s
-LEFT JOIN linked AS l ON s.communicator IS NOT DISTINCT FROM l.communicator AND s.ranks IS NOT NULL
+LEFT JOIN nvlink_communicators AS l ON s.communicator IS NOT DISTINCT FROM l.communicator AND s.ranks IS NOT NULL
 ORDER BY s.total_ns DESC, s.operation, s.bytes, s.communicator

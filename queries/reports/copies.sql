@@ -95,7 +95,7 @@ calls AS (
     WHERE $group_by IN ('call', 'nvtx') AND call_group IN ('copy', 'memset', 'graph launch')
     GROUP BY ALL
 ),
-named AS (
+grouped_copies AS (
     SELECT c.*, coalesce(a.name, '(no call in the trace)') AS name, 0 AS turn
     FROM copies AS c LEFT JOIN calls AS a USING (process_id, correlation_id)
     WHERE $group_by = 'call'
@@ -136,7 +136,8 @@ SELECT
     name,
     count(*) AS calls,
     sum(duration_ns)::BIGINT AS total_ns,
-    100.0 * sum(duration_ns)::BIGINT / nullif((SELECT sum(duration_ns) FROM named)::BIGINT, 0) AS copy_time_pct,
+    100.0 * sum(duration_ns)::BIGINT / nullif((SELECT sum(duration_ns) FROM grouped_copies)::BIGINT, 0)
+        AS copy_time_pct,
     100.0 * sum(duration_ns)::BIGINT / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
     sum(size_bytes)::BIGINT AS size_bytes,
     1e9 * sum(size_bytes)::BIGINT / nullif(sum(duration_ns), 0)::BIGINT AS bandwidth_bytes_per_s,
@@ -148,6 +149,6 @@ SELECT
     min(duration_ns) AS min_ns,
     max(duration_ns) AS max_ns,
     stddev_samp(duration_ns) AS stddev_ns
-FROM named
+FROM grouped_copies
 GROUP BY kind, source_memory, target_memory, name, turn
 ORDER BY turn, total_ns DESC, kind, source_memory, target_memory, name

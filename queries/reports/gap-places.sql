@@ -42,17 +42,17 @@ max_ns = "Longest gap"
 [notes]
 graphs = "SELECT of_idle FROM _whole_graphs"
 */
-WITH steady AS (
+WITH steady_steps AS (
     SELECT step, start_ns, end_ns FROM steps WHERE phase = 'steady'
 ),
-places AS (
+places_by_call AS (
     SELECT NULL::BIGINT AS process_id, NULL::BIGINT AS correlation_id, NULL::VARCHAR AS place WHERE false
     UNION ALL
     SELECT process_id, correlation_id, name FROM _gap_callers WHERE $group_by = 'caller'
     UNION ALL
     SELECT process_id, correlation_id, _stack_text(frames, $stack) FROM _gap_callers WHERE $group_by = 'stack'
 ),
-placed AS (
+grouped_gaps AS (
     SELECT
         g.* REPLACE (
             fold(nvtx_path) AS nvtx_path,
@@ -62,11 +62,11 @@ placed AS (
         ),
         CASE WHEN g.start_ns < s.end_ns THEN s.step END AS step
     FROM (FROM _explained_gaps WHERE duration_ns >= coalesce($min_gap_ns, 0)) AS g
-    ASOF LEFT JOIN steady AS s ON s.start_ns <= g.start_ns
-    LEFT JOIN places AS p ON p.process_id = g.process_id AND p.correlation_id = g.correlation_id
+    ASOF LEFT JOIN steady_steps AS s ON s.start_ns <= g.start_ns
+    LEFT JOIN places_by_call AS p ON p.process_id = g.process_id AND p.correlation_id = g.correlation_id
 ),
-counted AS (
-    SELECT nullif(count(*), 0) AS steps FROM steady
+steady_step_count AS (
+    SELECT nullif(count(*), 0) AS steps FROM steady_steps
 )
 SELECT
     p.after_name,
@@ -78,10 +78,10 @@ SELECT
     any_value(c.steps) AS steps,
     sum(p.duration_ns)::BIGINT AS total_ns,
     100.0 * sum(p.duration_ns)::BIGINT / (SELECT sum(duration_ns) FROM wall)
-        / (SELECT count(DISTINCT gpu_id) FROM placed) AS wall_pct,
+        / (SELECT count(DISTINCT gpu_id) FROM grouped_gaps) AS wall_pct,
     sum(p.idle_pct) AS idle_pct,
     median(p.duration_ns) AS med_ns,
     max(p.duration_ns) AS max_ns
-FROM placed AS p, counted AS c
+FROM grouped_gaps AS p, steady_step_count AS c
 GROUP BY p.after_name, p.host, p.nvtx_path, p.cause
 ORDER BY total_ns DESC, gaps DESC, p.after_name, p.host, p.nvtx_path, p.cause

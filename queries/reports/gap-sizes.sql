@@ -30,12 +30,12 @@ max_ns = "Longest"
 [notes]
 graphs = "SELECT of_idle FROM _whole_graphs"
 */
-WITH classes(turn, length) AS (
+WITH length_classes(turn, length) AS (
     VALUES (0, 'under 1 µs'), (1, '1 to 2 µs'), (2, '2 to 5 µs'), (3, '5 to 10 µs'), (4, '10 to 20 µs'),
     (5, '20 to 50 µs'),
         (6, '50 to 100 µs'), (7, '100 µs to 1 ms'), (8, '1 to 10 ms'), (9, '10 ms and more')
 ),
-counted AS (
+gaps_by_length AS (
     SELECT
         gpu_id,
         CASE
@@ -65,6 +65,6 @@ SELECT
     100.0 * c.total_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
     c.total_ns / c.gaps AS avg_ns,
     c.max_ns
-FROM counted AS c
-JOIN classes AS s USING (turn)
+FROM gaps_by_length AS c
+JOIN length_classes AS s USING (turn)
 ORDER BY c.gpu_id, c.turn

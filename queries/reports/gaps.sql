@@ -70,21 +70,21 @@ SELECT CASE WHEN $min_gap_ns IS NULL THEN 'the 1,000 longest gaps are listed; ' 
 FROM answer WHERE idle_pct > 0 HAVING sum(idle_pct) < 99.95"""
 graphs = "SELECT of_idle FROM _whole_graphs"
 */
-WITH places AS (
+WITH places_by_call AS (
     SELECT NULL::BIGINT AS process_id, NULL::BIGINT AS correlation_id, NULL::VARCHAR AS place WHERE false
     UNION ALL
     SELECT process_id, correlation_id, name FROM _gap_callers WHERE $group_by = 'caller'
     UNION ALL
     SELECT process_id, correlation_id, _stack_text(frames, $stack) FROM _gap_callers WHERE $group_by = 'stack'
 ),
-placed AS (
+grouped_gaps AS (
     SELECT
         g.* REPLACE (
             CASE WHEN $group_by = 'gap' THEN g.after_name ELSE coalesce(p.place, '(no backtrace)') END AS after_name
         ),
         CASE WHEN $group_by = 'gap' THEN g.gap_id END AS row_id
     FROM _explained_gaps AS g
-    LEFT JOIN places AS p ON p.process_id = g.process_id AND p.correlation_id = g.correlation_id
+    LEFT JOIN places_by_call AS p ON p.process_id = g.process_id AND p.correlation_id = g.correlation_id
     WHERE g.duration_ns >= coalesce($min_gap_ns, 0)
 )
 SELECT
@@ -95,14 +95,14 @@ SELECT
     cause,
     host,
     sum(host_ns)::BIGINT AS host_ns,
-    the_one(before_name) AS before_name,
+    common_value(before_name) AS before_name,
     after_name,
-    the_one(nvtx_path) AS nvtx_path,
-    the_one(gpu_id) AS gpu_id,
-    the_one(process_id) AS process_id,
-    the_one(thread_id) AS thread_id,
+    common_value(nvtx_path) AS nvtx_path,
+    common_value(gpu_id) AS gpu_id,
+    common_value(process_id) AS process_id,
+    common_value(thread_id) AS thread_id,
     max(end_ns) AS end_ns,
     count(*) AS gaps
-FROM placed
+FROM grouped_gaps
 GROUP BY row_id, cause, host, after_name
 ORDER BY duration_ns DESC, min(gap_id)

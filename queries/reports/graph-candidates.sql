@@ -90,11 +90,11 @@ FROM answer WHERE verdict <> 'no'"""
 rows = 1
 columns = ["verdict", "saving_low_ns", "saving_high_ns", "reason"]
 */
-WITH steady AS (
+WITH steady_steps AS (
     FROM steps WHERE phase = 'steady'
 ),
--- CPU work that is no launching stays.
-waiting AS (
+-- CPU work other than launching remains with a graph.
+waiting_time AS (
     FROM _cpu_work_apart($long_gap_ns, $launch_apart_ns)
 ),
 means AS (
@@ -106,10 +106,10 @@ means AS (
         avg(s.mallocs + s.frees) AS allocations,
         avg(s.sync_points) AS sync_points,
         sum(s.api_launch_ns) / nullif(sum(s.launch_calls), 0) AS launch_call_ns
-    FROM steady AS s
+    FROM steady_steps AS s
 ),
--- A mean over steps, and over the GPUs that the process used.
-parts AS (
+-- Means over the steps, and over the GPUs that the process used.
+means_with_waiting AS (
     SELECT
         m.*,
         w.waiting_ns / m.steps / g.gpus AS waiting_ns,
@@ -120,24 +120,24 @@ parts AS (
         )
             / m.steps / g.gpus / nullif(m.single_launches, 0) AS cpu_per_launch_ns
     FROM means AS m
-    CROSS JOIN waiting AS w
+    CROSS JOIN waiting_time AS w
     CROSS JOIN (SELECT greatest(count(DISTINCT gpu_id), 1) AS gpus FROM step_gpus) AS g
     WHERE m.steps > 0
 ),
-stays AS (
+remaining_times AS (
     SELECT
         *,
         single_launches * $kernel_gap_low_ns + coalesce(launch_call_ns, 0) AS low_ns,
         single_launches * ($kernel_gap_high_ns + $launch_per_kernel_ns) + coalesce(launch_call_ns, 0)
             + (sync_points + 1) * coalesce(cpu_per_launch_ns, 0) AS high_ns
-    FROM parts
+    FROM means_with_waiting
 ),
-saved AS (
+savings AS (
     SELECT
         *,
         CASE WHEN single_launches < 2 THEN 0 ELSE greatest(waiting_ns - long_gap_ns - high_ns, 0) END AS saving_low_ns,
         CASE WHEN single_launches < 2 THEN 0 ELSE greatest(waiting_ns - long_gap_ns - low_ns, 0) END AS saving_high_ns
-    FROM stays
+    FROM remaining_times
 )
 SELECT
     CASE
@@ -179,6 +179,6 @@ SELECT
     s.waiting_ns,
     s.launch_call_ns,
     s.long_gap_ns
-FROM saved AS s
+FROM savings AS s
 CROSS JOIN step_method AS t
 ORDER BY ALL

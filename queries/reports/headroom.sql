@@ -68,8 +68,8 @@ FROM answer HAVING sum(kernel_time_pct) < 99.95"""
 rows = 4
 columns = ["name", "grid", "bound", "recoverable_ns", "match"]
 */
--- Where ncu measured nothing, no kernel of the trace is looked at: every diagnosis asks.
-WITH configured AS (
+-- Without ncu measurements, no kernel of the trace is read: every diagnosis runs this report.
+WITH kernel_shapes AS (
     SELECT
         name_id,
         grid_x || 'x' || grid_y || 'x' || grid_z AS grid,
@@ -86,16 +86,16 @@ WITH configured AS (
     )
     GROUP BY ALL
 ),
-shortest AS (
+shortest_kernel AS (
     SELECT min(duration_ns) AS floor_ns FROM kernel_events WHERE duration_ns > 0 AND EXISTS (FROM ncu_metrics)
 ),
-remarks AS (
+ncu_estimates AS (
     SELECT launch, rule, speedup_pct,
         row_number() OVER (PARTITION BY launch ORDER BY speedup_pct DESC, rule, section) AS place
     FROM ncu_rules
     WHERE type = 'OPT' AND speedup_type = 'global' AND rule <> 'MemoryL2Compression'
 ),
-measured AS (
+ncu_means AS (
     SELECT
         m.name_id, m.grid, m.block,
         min(m.match) AS match,
@@ -107,10 +107,10 @@ measured AS (
         bool_and(m.match IN ('name, grid, block, order', 'name, grid, block')) AS is_same
     FROM ncu_matches AS m
     JOIN _ncu_columns() AS k USING (launch)
-    LEFT JOIN remarks AS r ON r.launch = m.launch AND r.place = 1
+    LEFT JOIN ncu_estimates AS r ON r.launch = m.launch AND r.place = 1
     GROUP BY m.name_id, m.grid, m.block
 ),
-used AS (
+shapes_with_ceiling AS (
     SELECT
         m.*, c.calls, c.total_ns,
         CASE
@@ -118,16 +118,16 @@ used AS (
                 THEN least(greatest(m.sm_pct / nullif($sm_ceiling, 0), m.dram_pct / nullif($dram_ceiling, 0)), 1.0)
         END AS used_ratio,
         m.dram_pct / nullif($dram_ceiling, 0) > m.sm_pct / nullif($sm_ceiling, 0) AS is_dram
-    FROM measured AS m
-    JOIN configured AS c ON c.name_id = m.name_id AND c.grid = m.grid AND c.block = m.block
+    FROM ncu_means AS m
+    JOIN kernel_shapes AS c ON c.name_id = m.name_id AND c.grid = m.grid AND c.block = m.block
 ),
-gained AS (
+shapes_with_saving AS (
     SELECT
         u.*,
         greatest(
             u.total_ns - u.calls * greatest(u.total_ns / u.calls * u.used_ratio, s.floor_ns), 0
         )::BIGINT AS recoverable_ns
-    FROM used AS u, shortest AS s
+    FROM shapes_with_ceiling AS u, shortest_kernel AS s
 )
 SELECT
     coalesce(s.name, '(no name)') AS name,
@@ -135,7 +135,7 @@ SELECT
     g.block,
     g.calls,
     g.total_ns,
-    100.0 * g.total_ns / nullif((SELECT sum(total_ns) FROM configured), 0) AS kernel_time_pct,
+    100.0 * g.total_ns / nullif((SELECT sum(total_ns) FROM kernel_shapes), 0) AS kernel_time_pct,
     b.bound,
     CASE WHEN g.used_ratio IS NOT NULL THEN CASE WHEN g.is_dram THEN 'DRAM' ELSE 'SM' END END AS ceiling,
     100 * g.used_ratio AS ceiling_used_pct,
@@ -147,7 +147,7 @@ SELECT
     CASE WHEN g.used_ratio IS NOT NULL THEN g.recoverable_ns / $tokens::DOUBLE END AS recoverable_per_token_ns,
     g.launches_profiled,
     g.match
-FROM gained AS g
+FROM shapes_with_saving AS g
 LEFT JOIN strings AS s USING (name_id)
 LEFT JOIN _ncu_shapes AS b ON b.name_id = g.name_id
     AND b.grid_x || 'x' || b.grid_y || 'x' || b.grid_z = g.grid

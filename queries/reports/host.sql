@@ -74,35 +74,35 @@ by = ["bottleneck", "see", "code"]
 spread = "recoverable_ns"
 mean = ["count", "host_ns", "recoverable_ns", "wall_pct"]
 */
-WITH places AS MATERIALIZED (
+WITH places_by_call AS MATERIALIZED (
     SELECT NULL::BIGINT AS process_id, NULL::BIGINT AS correlation_id, NULL::VARCHAR AS place WHERE false
     UNION ALL
     SELECT process_id, correlation_id, name FROM call_places WHERE $group_by = 'caller'
     UNION ALL
     SELECT process_id, correlation_id, name FROM _call_stacks($stack) WHERE $group_by = 'stack'
 ),
-steady AS (
+steady_steps AS (
     FROM steps WHERE phase = 'steady'
 ),
 budget AS MATERIALIZED (
     FROM step_budget
 ),
--- What a sum over the steps, and one over the steps and GPUs, is divided by.
-per AS (
+-- The divisors of sums over the steps, and of sums over the steps and GPUs.
+divisors AS (
     SELECT
-        greatest((SELECT count(*) FROM steady), 1) * t.tokens AS tokens,
+        greatest((SELECT count(*) FROM steady_steps), 1) * t.tokens AS tokens,
         greatest((SELECT count(DISTINCT (step, gpu_id)) FROM budget), 1) * t.tokens AS gpu_tokens,
         (SELECT sum(time_ns) FROM budget)::DOUBLE AS all_ns
-    FROM (SELECT coalesce((SELECT tokens_per_step FROM step_method WHERE EXISTS (FROM steady)), 1) AS tokens) AS t
+    FROM (SELECT coalesce((SELECT tokens_per_step FROM step_method WHERE EXISTS (FROM steady_steps)), 1) AS tokens) AS t
 ),
-pageable AS (
+pageable_copies AS (
     SELECT DISTINCT process_id, correlation_id FROM memcpys WHERE 'pageable' IN (source_memory, target_memory)
 ),
--- Of the steady steps, or of all calls where there are none.
+-- The calls of the steady steps; all calls if there are no steps.
 calls AS MATERIALIZED (
-    FROM step_calls WHERE step IS NULL OR step IN (SELECT step FROM steady)
+    FROM step_calls WHERE step IS NULL OR step IN (SELECT step FROM steady_steps)
 ),
-by_call AS (
+call_costs AS (
     SELECT
         CASE
             WHEN call_group IN ('launch', 'graph launch') THEN 'launch_call'
@@ -115,51 +115,52 @@ by_call AS (
         UNION ALL
         SELECT a.call_group, p.place, 1, a.duration_ns
         FROM outer_api_calls AS a
-        ASOF LEFT JOIN steady AS s ON s.process_id = a.process_id AND s.host_start_ns <= a.start_ns
-        LEFT JOIN places AS p ON p.process_id = a.process_id AND p.correlation_id = a.correlation_id
-        WHERE $group_by <> 'bottleneck' AND (a.start_ns < s.host_end_ns OR NOT EXISTS (FROM steady))
+        ASOF LEFT JOIN steady_steps AS s ON s.process_id = a.process_id AND s.host_start_ns <= a.start_ns
+        LEFT JOIN places_by_call AS p ON p.process_id = a.process_id AND p.correlation_id = a.correlation_id
+        WHERE $group_by <> 'bottleneck' AND (a.start_ns < s.host_end_ns OR NOT EXISTS (FROM steady_steps))
     )
     WHERE code IS NOT NULL
     GROUP BY ALL
 ),
-by_wait AS (
+wait_costs AS (
     SELECT
         CASE WHEN w.copy_kind = 'D2H' THEN 'd2h_sync' WHEN w.is_copy THEN 'blocking_copy' ELSE 'other_wait' END AS code,
         p.place, count(*) AS calls, sum(w.wait_ns)::BIGINT AS host_ns
     FROM waits AS w
-    LEFT JOIN places AS p ON p.process_id = w.process_id AND p.correlation_id = w.correlation_id
-    ASOF LEFT JOIN steady AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
-    WHERE w.start_ns < s.host_end_ns OR NOT EXISTS (FROM steady)
+    LEFT JOIN places_by_call AS p ON p.process_id = w.process_id AND p.correlation_id = w.correlation_id
+    ASOF LEFT JOIN steady_steps AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
+    WHERE w.start_ns < s.host_end_ns OR NOT EXISTS (FROM steady_steps)
     GROUP BY ALL
 ),
--- Calls that are counted by their name, and in which the GPU may have been idle.
-named AS MATERIALIZED (
+-- Calls that are identified by their name, and during which the GPU may have been idle.
+blocking_calls AS MATERIALIZED (
     SELECT c.code, p.place, c.process_id, c.start_ns, c.end_ns, c.duration_ns
     FROM (
         SELECT 'pageable_copy' AS code, process_id, correlation_id, start_ns, end_ns, duration_ns
-        FROM outer_api_calls SEMI JOIN pageable USING (process_id, correlation_id)
+        FROM outer_api_calls SEMI JOIN pageable_copies USING (process_id, correlation_id)
         WHERE call_group = 'copy'
         UNION ALL
         SELECT 'blocking_memset', process_id, correlation_id, start_ns, end_ns, duration_ns
         FROM outer_api_calls
         WHERE call_group = 'memset' AND name NOT LIKE '%Async%'
     ) AS c
-    LEFT JOIN places AS p USING (process_id, correlation_id)
-    ASOF LEFT JOIN steady AS s ON s.process_id = c.process_id AND s.host_start_ns <= c.start_ns
-    WHERE c.start_ns < s.host_end_ns OR NOT EXISTS (FROM steady)
+    LEFT JOIN places_by_call AS p USING (process_id, correlation_id)
+    ASOF LEFT JOIN steady_steps AS s ON s.process_id = c.process_id AND s.host_start_ns <= c.start_ns
+    WHERE c.start_ns < s.host_end_ns OR NOT EXISTS (FROM steady_steps)
 ),
-by_name AS (
-    SELECT code, place, count(*) AS calls, sum(duration_ns)::BIGINT AS host_ns FROM named GROUP BY ALL
+blocking_call_costs AS (
+    SELECT code, place, count(*) AS calls, sum(duration_ns)::BIGINT AS host_ns FROM blocking_calls GROUP BY ALL
 ),
 cpu_work AS (
     SELECT 'cpu_work' AS code, NULL AS place, NULL::BIGINT AS calls,
         CASE WHEN (SELECT count(DISTINCT (process_id, thread_id)) FROM calls) = 1 THEN
-            (SELECT sum(host_end_ns - host_start_ns)::BIGINT FROM steady) - (SELECT sum(time_ns)::BIGINT FROM calls)
+            (SELECT sum(host_end_ns - host_start_ns)::BIGINT FROM steady_steps)
+                - (SELECT sum(time_ns)::BIGINT FROM calls)
         END AS host_ns
     WHERE $group_by = 'bottleneck'
 ),
-counted AS (
-    FROM by_call UNION ALL FROM by_wait UNION ALL FROM by_name UNION ALL FROM cpu_work
+host_costs AS (
+    FROM call_costs UNION ALL FROM wait_costs UNION ALL FROM blocking_call_costs UNION ALL FROM cpu_work
 ),
 idle AS (
     SELECT _bottleneck_code(part, host) AS code, NULL AS place, sum(time_ns)::BIGINT AS idle_ns
@@ -167,9 +168,9 @@ idle AS (
     WHERE $group_by = 'bottleneck' AND code IS NOT NULL
     GROUP BY ALL
     UNION ALL
-    FROM _idle_by_caller('places') WHERE $group_by <> 'bottleneck'
+    FROM _idle_by_caller('places_by_call') WHERE $group_by <> 'bottleneck'
     UNION ALL
-    FROM _idle_during('named')
+    FROM _idle_during('blocking_calls')
 )
 SELECT
     w.bottleneck,
@@ -179,7 +180,7 @@ SELECT
     100 * coalesce(i.idle_ns, 0) / p.all_ns AS wall_pct,
     CASE WHEN w.code = 'cpu_work' AND EXISTS (FROM _cpu_work WHERE is_told) THEN 'cpu-work' ELSE w.see END AS see,
     w.code,
-    -- Of CPU work it is not known whose it was, only which launch came late for it.
+    -- Whose CPU work it was is unknown; only the launch that it delayed is known.
     CASE WHEN $group_by <> 'bottleneck' THEN coalesce(
         CASE
             WHEN w.code <> 'cpu_work' THEN ''
@@ -187,7 +188,7 @@ SELECT
             ELSE 'before the launch by '
         END || coalesce(c.place, i.place), '(no backtrace)')
     END AS caller
-FROM counted AS c
+FROM host_costs AS c
 FULL JOIN idle AS i ON i.code = c.code AND i.place IS NOT DISTINCT FROM c.place
 LEFT JOIN (VALUES
     ('d2h_sync', 'D2H sync points', 'syncs'),
@@ -200,6 +201,6 @@ LEFT JOIN (VALUES
     ('blocking_memset', 'blocking memsets', 'api'),
     ('cpu_work', 'CPU work', 'gaps')
 ) AS w(code, bottleneck, see) ON w.code = coalesce(c.code, i.code)
-CROSS JOIN per AS p
+CROSS JOIN divisors AS p
 WHERE c.calls > 0 OR i.idle_ns > 0
 ORDER BY recoverable_ns DESC, c.host_ns DESC NULLS LAST, bottleneck, caller

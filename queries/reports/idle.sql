@@ -53,16 +53,16 @@ by = ["cause", "host"]
 spread = "time_ns"
 mean = ["time_ns", "wall_pct"]
 */
-WITH parts AS (
+WITH times_by_cause AS (
     SELECT gpu_id, 'busy' AS cause, NULL AS host, busy_ns AS time_ns FROM used_gpus
     UNION ALL
     SELECT gpu_id, cause, host, idle_ns FROM gpu_idle
 ),
-walls AS (
+wall_total AS (
     SELECT sum(duration_ns) AS wall_ns FROM wall
 )
 SELECT p.gpu_id, p.cause, p.host, p.time_ns, 100.0 * p.time_ns / w.wall_ns AS wall_pct
-FROM parts AS p, walls AS w
+FROM times_by_cause AS p, wall_total AS w
 WHERE w.wall_ns > 0
 ORDER BY p.gpu_id, p.cause <> 'busy', sum(p.time_ns) OVER (PARTITION BY p.gpu_id, p.cause) DESC, p.cause,
     p.time_ns DESC, p.host

@@ -37,15 +37,16 @@ END || CASE WHEN count(*) FILTER (metric = 'nvtx_ranges' AND section = 'events')
     ELSE '; nsys-insight per-token --tokens N by step' END
 FROM answer"""
 */
-WITH is_whole AS (
-    -- That there is nothing in a part of the trace says nothing about the whole, or about the capture.
+WITH is_unscoped AS (
+    -- Whether there is no scope: what a part of the trace lacks says nothing about the full trace, or about the
+    -- capture.
     SELECT
         coalesce(
             nvtx, steps, from_ns::VARCHAR, to_ns::VARCHAR, device_id::VARCHAR, process_id::VARCHAR, stream_id::VARCHAR
         ) IS NULL
     FROM scope
 ),
-walls AS MATERIALIZED (
+wall_total AS MATERIALIZED (
     SELECT sum(duration_ns) AS wall_ns FROM wall
 ),
 calls AS MATERIALIZED (
@@ -57,7 +58,7 @@ ops AS MATERIALIZED (
 graphs AS MATERIALIZED (
     FROM _graph_tracing
 ),
-found(place, rank, section, metric, value, detail) AS (
+report_rows(place, rank, section, metric, value, detail) AS (
     SELECT 10, 0, 'capture', 'nsys_version', NULL, nsys_version || coalesce(', export schema ' || schema_version, '')
     FROM _capture_settings
     UNION ALL
@@ -74,15 +75,15 @@ found(place, rank, section, metric, value, detail) AS (
         WHEN coalesce(from_ns, to_ns) IS NOT NULL THEN 'in the window of --from and --to'
         ELSE 'from the first to the last CUDA event'
     END
-    FROM walls, scope WHERE wall_ns IS NOT NULL
+    FROM wall_total, scope WHERE wall_ns IS NOT NULL
     UNION ALL
     SELECT
         20, gpu_id, 'gpu', 'gpu_busy_pct', 100.0 * busy_ns / wall_ns,
         concat_ws(': ', 'GPU ' || gpu_id, nullif(facts, ''))
-    FROM _gpu_inventory, walls WHERE busy_ns IS NOT NULL
+    FROM _gpu_inventory, wall_total WHERE busy_ns IS NOT NULL
     UNION ALL
     SELECT 21, 0, 'gpu', 'gpus_not_used', count(*), string_agg(DISTINCT name, ', ' ORDER BY name)
-    FROM _gpu_inventory WHERE busy_ns IS NULL AND (FROM is_whole) HAVING count(*) > 0
+    FROM _gpu_inventory WHERE busy_ns IS NULL AND (FROM is_unscoped) HAVING count(*) > 0
     UNION ALL
     SELECT 30, -c.gpu_ns, 'process', 'gpu_time_ns', c.gpu_ns,
         concat_ws(' ', c.process_id, n.name) || format(
@@ -94,7 +95,7 @@ found(place, rank, section, metric, value, detail) AS (
     LEFT JOIN (SELECT process_id, min(name) AS name FROM processes GROUP BY process_id) AS n USING (process_id)
     UNION ALL
     SELECT 31, 0, 'process', 'processes_without_cuda', count(DISTINCT process_id), NULL
-    FROM processes ANTI JOIN _cuda_processes USING (process_id) WHERE (FROM is_whole) HAVING count(*) > 0
+    FROM processes ANTI JOIN _cuda_processes USING (process_id) WHERE (FROM is_unscoped) HAVING count(*) > 0
     UNION ALL
     SELECT 40, 0, 'events', 'kernels', kernels, names || ' names; ' || CASE launched
         WHEN kernels THEN 'all with their launch call'
@@ -145,7 +146,7 @@ found(place, rank, section, metric, value, detail) AS (
         wholes || ' graphs ran as a whole: this share of GPU time is not broken down into kernels'
     FROM graphs WHERE wholes > 0
     UNION ALL
-    -- Those that lost what CUDA did come first.
+    -- Messages about lost CUDA events come first.
     SELECT
         CASE WHEN is_cuda_loss THEN 59 WHEN severity = 'error' THEN 60 ELSE 61 END, -count(*), 'diagnostics',
         severity || 's', count(*),
@@ -156,9 +157,9 @@ found(place, rank, section, metric, value, detail) AS (
         'host time that the profiler took: it is not the application''s'
     FROM profiler_overheads HAVING count(*) > 0
     UNION ALL
-    SELECT 70, place, 'missing', metric, NULL, detail FROM _missing_data WHERE (FROM is_whole)
+    SELECT 70, place, 'missing', metric, NULL, detail FROM _missing_data WHERE (FROM is_unscoped)
 )
 SELECT section, metric, value::DOUBLE AS value, detail
-FROM found
+FROM report_rows
 WHERE value IS NOT NULL OR detail IS NOT NULL
 ORDER BY place, rank, detail

@@ -77,7 +77,7 @@ FROM (
 rows = 12
 columns = ["request", "metric", "values_count", "min_ns", "p50_ns", "p90_ns", "p95_ns", "p99_ns", "max_ns"]
 */
-WITH measured AS (
+WITH latencies AS (
     SELECT request, 'ttft' AS metric, first_token_ns - start_ns AS ns
     FROM requests
     WHERE first_token_ns IS NOT NULL AND start_ns IS NOT NULL
@@ -86,11 +86,11 @@ WITH measured AS (
     UNION ALL
     SELECT request, 'e2e', last_token_ns - start_ns FROM requests WHERE reason IS NULL
 ),
--- The place of each value among those of its request, and among all.
-ranked AS (
-    SELECT request, metric, ns FROM measured WHERE $group_by = 'request'
+-- Each value in the group of its request, and in the group of all requests.
+grouped_latencies AS (
+    SELECT request, metric, ns FROM latencies WHERE $group_by = 'request'
     UNION ALL
-    SELECT NULL, metric, ns FROM measured
+    SELECT NULL, metric, ns FROM latencies
 )
 SELECT
     request,
@@ -103,7 +103,7 @@ SELECT
     CASE WHEN ceil(0.99 * count(*)) < count(*) THEN quantile_disc(ns, 0.99) END AS p99_ns,
     max(ns) AS max_ns,
     avg(ns) AS mean_ns
-FROM ranked
+FROM grouped_latencies
 GROUP BY request, metric
 ORDER BY request IS NOT NULL, try_cast(request AS BIGINT) NULLS LAST, request,
     list_position(['ttft', 'itl', 'e2e'], metric)

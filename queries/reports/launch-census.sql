@@ -50,79 +50,79 @@ SELECT sentence FROM _other_processes WHERE EXISTS (FROM answer)"""
 rows = 8
 columns = ["name", "launch_calls", "launch_pct", "host_ns", "gpu_ns"]
 */
-WITH steady AS MATERIALIZED (
+WITH steady_steps AS MATERIALIZED (
     SELECT process_id, host_start_ns, host_end_ns FROM steps WHERE phase = 'steady'
 ),
-per AS (
-    SELECT greatest((SELECT count(*) FROM steady), 1)
-        * coalesce((SELECT tokens_per_step FROM step_method WHERE EXISTS (FROM steady)), 1) AS tokens
+token_count AS (
+    SELECT greatest((SELECT count(*) FROM steady_steps), 1)
+        * coalesce((SELECT tokens_per_step FROM step_method WHERE EXISTS (FROM steady_steps)), 1) AS tokens
 ),
--- A call is in the step in which it begins.
-begun AS (
+-- The start of each launch call: a call belongs to the step in which it begins.
+call_starts AS (
     SELECT
         process_id, correlation_id, call_of(correlation_id, process_id) AS call, duration_ns, call_group, start_ns,
         start_ns AS end_ns
     FROM outer_api_calls
     WHERE call_group IN ('launch', 'graph launch')
 ),
--- Without steps one window holds whatever times a trace has.
+-- Without steps, one window holds all times that a trace may have.
 windows AS (
-    SELECT host_start_ns AS start_ns, host_end_ns AS end_ns FROM steady
+    SELECT host_start_ns AS start_ns, host_end_ns AS end_ns FROM steady_steps
     UNION ALL
-    SELECT -2305843009213693952, 2305843009213693952 WHERE NOT EXISTS (FROM steady)
+    SELECT -2305843009213693952, 2305843009213693952 WHERE NOT EXISTS (FROM steady_steps)
 ),
 calls AS (
     SELECT process_id, correlation_id, call, duration_ns, call_group
-    FROM whole_in('begun', 'windows')
-    WHERE process_id IN (SELECT process_id FROM steady) OR NOT EXISTS (FROM steady)
+    FROM whole_in('call_starts', 'windows')
+    WHERE process_id IN (SELECT process_id FROM steady_steps) OR NOT EXISTS (FROM steady_steps)
 ),
-ran AS (
+kernels_by_call AS (
     SELECT
         call_of(correlation_id, process_id) AS call, count(*) AS kernels, sum(duration_ns)::BIGINT AS gpu_ns,
         min(name_id) AS name_id
     FROM kernel_events
     GROUP BY ALL
 ),
-launched AS (
+calls_with_kernels AS (
     SELECT
         c.*, r.kernels, r.gpu_ns, r.name_id,
         CASE
             WHEN c.call_group = 'graph launch' THEN 'CUDA graph' WHEN r.kernels IS NULL THEN '(no kernel in the trace)'
         END AS special
     FROM calls AS c
-    LEFT JOIN ran AS r USING (call)
+    LEFT JOIN kernels_by_call AS r USING (call)
 ),
-named AS (
+grouped_calls AS (
     SELECT coalesce(l.special, n.family, 'other') AS name, l.kernels, l.gpu_ns, l.duration_ns
-    FROM launched AS l LEFT JOIN kernel_names AS n USING (name_id)
+    FROM calls_with_kernels AS l LEFT JOIN kernel_names AS n USING (name_id)
     WHERE $group_by = 'family'
     UNION ALL
     SELECT coalesce(l.special, n.name, '(no name)'), l.kernels, l.gpu_ns, l.duration_ns
-    FROM launched AS l LEFT JOIN kernel_names AS n USING (name_id)
+    FROM calls_with_kernels AS l LEFT JOIN kernel_names AS n USING (name_id)
     WHERE $group_by = 'kernel'
     UNION ALL
     SELECT coalesce(p.name, '(no backtrace)'), l.kernels, l.gpu_ns, l.duration_ns
-    FROM launched AS l LEFT JOIN call_places AS p USING (process_id, correlation_id)
+    FROM calls_with_kernels AS l LEFT JOIN call_places AS p USING (process_id, correlation_id)
     WHERE $group_by = 'caller'
     UNION ALL
     SELECT coalesce(p.name, '(no backtrace)'), l.kernels, l.gpu_ns, l.duration_ns
-    FROM launched AS l LEFT JOIN _call_stacks($stack) AS p USING (process_id, correlation_id)
+    FROM calls_with_kernels AS l LEFT JOIN _call_stacks($stack) AS p USING (process_id, correlation_id)
     WHERE $group_by = 'stack'
 ),
-summed AS MATERIALIZED (
+group_totals AS MATERIALIZED (
     SELECT
         name, count(*) AS calls, sum(duration_ns)::BIGINT AS host_ns, sum(gpu_ns)::BIGINT AS gpu_ns,
         sum(kernels)::BIGINT AS kernels
-    FROM named
+    FROM grouped_calls
     GROUP BY name
 )
 SELECT
     s.name,
     s.calls / p.tokens AS launch_calls,
-    100.0 * s.calls / (SELECT sum(calls) FROM summed) AS launch_pct,
+    100.0 * s.calls / (SELECT sum(calls) FROM group_totals) AS launch_pct,
     s.host_ns / p.tokens AS host_ns,
     s.gpu_ns / p.tokens AS gpu_ns,
     s.kernels / p.tokens AS kernels,
-    100.0 * s.gpu_ns / nullif((SELECT sum(gpu_ns) FROM summed), 0)::BIGINT AS gpu_pct
-FROM summed AS s, per AS p
+    100.0 * s.gpu_ns / nullif((SELECT sum(gpu_ns) FROM group_totals), 0)::BIGINT AS gpu_pct
+FROM group_totals AS s, token_count AS p
 ORDER BY launch_calls DESC, host_ns DESC, s.name

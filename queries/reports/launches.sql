@@ -66,7 +66,7 @@ HAVING count(*) > 0"""
 whole_graphs = """
 SELECT sentence FROM _whole_graphs"""
 */
-WITH placed AS (
+WITH grouped_launches AS (
     SELECT
         name_id, NULL AS place, api_name, call_group, duration_ns, api_duration_ns, queue_ns, end_ns, api_start_ns,
         api_end_ns
@@ -85,7 +85,7 @@ WITH placed AS (
     FROM launches LEFT JOIN _call_stacks($stack) AS p USING (process_id, correlation_id)
     WHERE $group_by = 'stack'
 ),
-timed AS (
+launch_times AS (
     SELECT
         name_id,
         place,
@@ -95,9 +95,9 @@ timed AS (
         CASE WHEN has_own_call THEN api_duration_ns END AS api_ns,
         CASE WHEN has_own_call AND queue_ns >= 0 THEN queue_ns END AS queue_ns,
         CASE WHEN has_own_call THEN greatest(end_ns, api_end_ns, api_start_ns) - api_start_ns END AS total_ns
-    FROM placed
+    FROM grouped_launches
 ),
-measured AS (
+launch_statistics AS (
     SELECT
         name_id,
         place,
@@ -113,7 +113,7 @@ measured AS (
         sum(kernel_ns)::BIGINT AS kernel_total_ns,
         quantile_cont(kernel_ns, 0.5) AS kernel_med_ns,
         avg(total_ns) AS total_avg_ns
-    FROM timed
+    FROM launch_times
     GROUP BY ALL
 )
 SELECT
@@ -132,6 +132,6 @@ SELECT
     m.total_avg_ns,
     m.api_total_ns / nullif(m.kernel_total_ns, 0) AS api_kernel_ratio,
     m.api_name
-FROM measured AS m
+FROM launch_statistics AS m
 LEFT JOIN strings AS s USING (name_id)
 ORDER BY m.api_total_ns DESC NULLS LAST, m.kernel_total_ns DESC, name, m.api_name

@@ -82,7 +82,7 @@ min = ["min_ns"]
 max = ["max_ns"]
 ratio = { kernels_per_call = ["kernels", "calls"], avg_ns = ["host_ns", "calls"] }
 */
-WITH texts AS MATERIALIZED (
+WITH range_texts AS MATERIALIZED (
     SELECT
         path AS name, 'push/pop' AS style, range_id, thread_of(thread_id, process_id) AS thread, start_ns, end_ns,
         duration_ns
@@ -101,8 +101,9 @@ WITH texts AS MATERIALIZED (
     FROM nvtx_ranges
     WHERE style = 'start/end'
 ),
-folded AS (
-    SELECT name, CASE WHEN $fold THEN fold(name) ELSE name END AS folded FROM (SELECT DISTINCT name FROM texts)
+folded_names AS (
+    SELECT name, CASE WHEN $fold THEN fold(name) ELSE name END AS folded_name
+    FROM (SELECT DISTINCT name FROM range_texts)
 ),
 ranges AS MATERIALIZED (
     SELECT
@@ -112,9 +113,9 @@ ranges AS MATERIALIZED (
             coalesce(end_ns, (SELECT max(greatest(start_ns, coalesce(end_ns, start_ns))) + 1 FROM nvtx_ranges))
         ) AS close_ns,
         dense_rank() OVER (ORDER BY name, style) AS group_id
-    FROM (SELECT t.* REPLACE (f.folded AS name) FROM texts AS t JOIN folded AS f USING (name))
+    FROM (SELECT t.* REPLACE (f.folded_name AS name) FROM range_texts AS t JOIN folded_names AS f USING (name))
 ),
-hosts AS (
+host_times AS (
     SELECT
         group_id,
         name,
@@ -147,7 +148,7 @@ SELECT
     h.min_ns,
     h.max_ns,
     h.stddev_ns
-FROM hosts AS h
+FROM host_times AS h
 CROSS JOIN (SELECT sum(duration_ns) AS duration_ns FROM wall) AS wall
 LEFT JOIN _own_time('ranges') AS own USING (group_id)
 LEFT JOIN _gpu_work_in('ranges') AS g USING (group_id)

@@ -66,7 +66,7 @@ WITH shapes AS (
         limited_by_text(
             blocks_per_sm, blocks_by_warps, block_slots, blocks_by_registers, blocks_by_shared
         ) AS limited_by,
-        -- What one more block would have to keep to, where warps and block slots leave room for it.
+        -- The limits for one more block, if warps and block slots leave room for it.
         CASE WHEN blocks_per_sm < least(blocks_by_warps, block_slots) THEN blocks_per_sm + 1 END AS next_blocks,
         CASE WHEN blocks_by_registers < next_blocks THEN
             registers_for(next_blocks, registers_per_sm, warps_per_block, threads_per_warp)
@@ -74,7 +74,7 @@ WITH shapes AS (
         CASE WHEN blocks_by_shared < next_blocks THEN
             shared_for(next_blocks, shared_per_sm_bytes, shared_unit_bytes, shared_driver_bytes)
         END AS next_shared,
-        -- Up to here the driver can give the blocks their shared memory, whatever it gave them now.
+        -- The driver can give the blocks shared memory up to this size, even if it gave them less now.
         least(
             shared_for(blocks_per_sm, shared_per_sm_bytes, shared_unit_bytes, shared_driver_bytes),
             shared_per_block_bytes

@@ -46,13 +46,13 @@ SELECT
     'CUDA graphs ran as a whole: their kernels are not in this table; capture with --cuda-graph-trace=node to see them'
 FROM steps WHERE phase = 'steady' AND kernels IS NULL HAVING count(*) > 0 AND $by = 'kernel'"""
 */
-WITH steady AS MATERIALIZED (
+WITH steady_steps AS MATERIALIZED (
     SELECT *, row_number() OVER (ORDER BY step) - 1 AS place FROM steps WHERE phase = 'steady'
 ),
-counted AS (
-    SELECT count(*) AS steps FROM steady
+steady_step_count AS (
+    SELECT count(*) AS steps FROM steady_steps
 ),
--- Of ranges, names that differ in their numbers alone are one. A name is long, so it stands by a number.
+-- Ranges whose names differ only in their numbers are one series. Names are long, so a number stands for each.
 series AS MATERIALIZED (
     SELECT *, dense_rank() OVER (ORDER BY name) AS series
     FROM (
@@ -64,10 +64,10 @@ series AS MATERIALIZED (
     )
     WHERE $name IS NULL OR name = $name OR name GLOB replace($name, '[', '[[]')
 ),
-times AS (
+run_times AS (
     SELECT y.place, n.series, sum(k.calls)::BIGINT AS calls, sum(k.kernel_ns)::BIGINT AS time_ns
     FROM step_kernels AS k
-    JOIN steady AS y USING (step)
+    JOIN steady_steps AS y USING (step)
     JOIN series AS n ON n.name_id IS NOT DISTINCT FROM k.name_id
     WHERE $by = 'kernel'
     GROUP BY ALL
@@ -75,18 +75,20 @@ times AS (
     SELECT c.place, f.series, count(*), sum(n.duration_ns)::BIGINT
     FROM nvtx_ranges AS n
     JOIN series AS f ON f.range_name = n.name
-    ASOF JOIN steady AS c ON c.process_id = n.process_id AND c.host_start_ns <= n.start_ns
+    ASOF JOIN steady_steps AS c ON c.process_id = n.process_id AND c.host_start_ns <= n.start_ns
     WHERE $by = 'range' AND n.start_ns < c.host_end_ns AND n.duration_ns IS NOT NULL
     GROUP BY ALL
 ),
-counts AS (
-    SELECT series, sum(calls)::BIGINT AS calls FROM times GROUP BY series
+run_counts AS (
+    SELECT series, sum(calls)::BIGINT AS calls FROM run_times GROUP BY series
 ),
-paced AS (
+times_by_step AS (
     SELECT n.series, n.calls, s.place, s.step, coalesce(t.time_ns, 0) AS time_ns
-    FROM counts AS n CROSS JOIN steady AS s LEFT JOIN times AS t ON t.series = n.series AND t.place = s.place
+    FROM run_counts AS n
+    CROSS JOIN steady_steps AS s
+    LEFT JOIN run_times AS t ON t.series = n.series AND t.place = s.place
 ),
-measured AS (
+time_statistics AS (
     SELECT
         p.series,
         quantile_cont(p.time_ns, 0.5) AS median_ns,
@@ -97,10 +99,11 @@ measured AS (
         min(p.step) FILTER (p.time_ns = m.max_ns) AS max_step,
         any_value(p.calls) AS calls,
         sum(p.time_ns)::BIGINT AS total_ns
-    FROM paced AS p JOIN (SELECT series, max(time_ns) AS max_ns FROM paced GROUP BY series) AS m USING (series)
+    FROM times_by_step AS p
+    JOIN (SELECT series, max(time_ns) AS max_ns FROM times_by_step GROUP BY series) AS m USING (series)
     GROUP BY p.series
 ),
-drawn AS (
+sparklines AS (
     SELECT
         series,
         string_agg(
@@ -110,7 +113,7 @@ drawn AS (
         SELECT
             p.series, p.place * least(40, c.steps) // c.steps AS bucket, avg(p.time_ns) AS time_ns,
             max(avg(p.time_ns)) OVER (PARTITION BY p.series) AS max_ns
-        FROM paced AS p CROSS JOIN counted AS c
+        FROM times_by_step AS p CROSS JOIN steady_step_count AS c
         GROUP BY p.series, bucket
     )
     GROUP BY series
@@ -127,8 +130,8 @@ SELECT
     m.calls / c.steps AS calls_per_step,
     m.total_ns,
     c.steps
-FROM measured AS m
-JOIN drawn AS d USING (series)
+FROM time_statistics AS m
+JOIN sparklines AS d USING (series)
 JOIN (SELECT DISTINCT series, name FROM series) AS n USING (series)
-CROSS JOIN counted AS c
+CROSS JOIN steady_step_count AS c
 ORDER BY m.total_ns DESC, n.name

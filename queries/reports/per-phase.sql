@@ -35,7 +35,7 @@ HAVING count(*) > 1"""
 rows = 40
 columns = ["metric", "prefill", "mixed", "decode"]
 */
-WITH measured AS (
+WITH metric_means AS (
     SELECT 0 AS place, 'steps' AS metric, phase, count(*)::DOUBLE AS value FROM phase_steps GROUP BY phase
     UNION ALL
     SELECT place, metric, phase, CASE WHEN count(value) = count(*) THEN avg(value) END
@@ -47,7 +47,7 @@ SELECT
     any_value(value) FILTER (phase = 'prefill') AS prefill,
     any_value(value) FILTER (phase = 'mixed') AS mixed,
     any_value(value) FILTER (phase = 'decode') AS decode
-FROM measured
+FROM metric_means
 GROUP BY place, metric
 HAVING bool_or(phase IN ('prefill', 'mixed', 'decode'))
 ORDER BY place, metric

@@ -100,7 +100,7 @@ FROM answer WHERE $model_bytes IS NOT NULL AND $bandwidth_bytes_per_s IS NULL AN
 rows = 40
 columns = ["metric", "per_token", "wall_pct"]
 */
-WITH steady AS (
+WITH steady_steps AS (
     FROM steps WHERE phase = 'steady'
 ),
 tokens AS (
@@ -112,12 +112,12 @@ memory AS (
     FROM gpus AS g
     WHERE g.gpu_id IN (SELECT gpu_id FROM step_gpus) AND g.memory_bytes_per_s > 0
 ),
-measured AS (
+step_values AS (
     SELECT place, metric, kind, value
     FROM step_metrics
     UNION ALL
     SELECT m.place, m.metric, m.kind, m.value
-    FROM steady AS s CROSS JOIN memory AS b, LATERAL (
+    FROM steady_steps AS s CROSS JOIN memory AS b, LATERAL (
         VALUES
             (40, 'memory_floor_ns', 'floor', $model_bytes::DOUBLE / b.bytes_per_s * 1e9),
             (41, 'headroom_ns', 'floor', s.duration_ns - $model_bytes::DOUBLE / b.bytes_per_s * 1e9),
@@ -129,7 +129,7 @@ measured AS (
     ) AS m (place, metric, kind, value)
     WHERE value IS NOT NULL
 ),
-summed AS (
+metric_statistics AS (
     SELECT
         place, metric, kind,
         quantile_cont(value, 0.5) AS median,
@@ -138,7 +138,7 @@ summed AS (
         CASE WHEN count(*) > 1 THEN quantile_cont(value, 0.95) END AS p95,
         stddev_samp(value) AS stddev,
         CASE WHEN kind IN ('time', 'count') THEN sum(value)::BIGINT END AS total
-    FROM measured
+    FROM step_values
     GROUP BY place, metric, kind
     UNION ALL
     SELECT
@@ -146,14 +146,14 @@ summed AS (
         1e9 * t.tokens_per_step / nullif(quantile_cont(s.duration_ns, 0.5), 0),
         1e9 * t.tokens_per_step / nullif(avg(s.duration_ns), 0),
         NULL, NULL, NULL, NULL
-    FROM steady AS s CROSS JOIN tokens AS t
+    FROM steady_steps AS s CROSS JOIN tokens AS t
     GROUP BY t.tokens_per_step
 )
 SELECT
     s.metric,
     CASE WHEN s.kind IN ('time', 'count', 'floor') THEN s.mean / t.tokens_per_step ELSE s.mean END AS per_token,
     CASE
-        WHEN s.kind IN ('time', 'floor') THEN 100 * s.mean / nullif((SELECT avg(duration_ns) FROM steady), 0)
+        WHEN s.kind IN ('time', 'floor') THEN 100 * s.mean / nullif((SELECT avg(duration_ns) FROM steady_steps), 0)
     END AS wall_pct,
     s.median,
     s.p5,
@@ -161,5 +161,5 @@ SELECT
     s.mean,
     s.stddev,
     s.total
-FROM summed AS s CROSS JOIN tokens AS t
+FROM metric_statistics AS s CROSS JOIN tokens AS t
 ORDER BY s.place

@@ -74,17 +74,17 @@ columns = [
     "phase", "batch_size", "graph", "steps", "wall_pct", "mean_ns", "median_ns", "p95_ns", "gpu_busy_ns", "gpu_idle_ns",
 ]
 */
-WITH grouped AS (
+WITH grouped_steps AS (
     SELECT
         *,
-        CASE WHEN $group_by = 'batch' THEN batch_size END AS of_batch,
-        CASE WHEN $group_by = 'batch' THEN graph END AS of_graph
+        CASE WHEN $group_by = 'batch' THEN batch_size END AS group_batch,
+        CASE WHEN $group_by = 'batch' THEN graph END AS group_graph
     FROM phase_steps
 )
 SELECT
     phase,
-    of_batch AS batch_size,
-    of_graph AS graph,
+    group_batch AS batch_size,
+    group_graph AS graph,
     count(*) AS steps,
     100.0 * sum(duration_ns)::DOUBLE / nullif((SELECT max(end_ns) - min(start_ns) FROM wall), 0) AS wall_pct,
     avg(duration_ns) AS mean_ns,
@@ -98,7 +98,7 @@ SELECT
     CASE WHEN count(kernels) = count(*) THEN avg(kernels) END AS kernels,
     avg(launch_calls) AS launch_calls,
     avg(sync_points) AS sync_points
-FROM grouped
-GROUP BY phase, of_batch, of_graph
+FROM grouped_steps
+GROUP BY phase, group_batch, group_graph
 ORDER BY coalesce(list_position(['prefill', 'mixed', 'decode', 'forward', 'backward', 'optimizer'], phase), 9),
-    of_batch NULLS FIRST, of_graph NULLS FIRST
+    group_batch NULLS FIRST, group_graph NULLS FIRST

@@ -108,7 +108,7 @@ SELECT
         || ' kernels come out above the peak: check the size, the precision and the kernel'
 FROM answer HAVING bool_or(compute_pct > 100 OR bandwidth_pct > 105)"""
 */
-WITH sizes AS (
+WITH given_sizes AS (
     SELECT
         list_transform(string_split($gemm, ','), x -> x::DOUBLE) AS g,
         list_transform(string_split($attention, ','), x -> x::DOUBLE) AS a,
@@ -124,7 +124,7 @@ shapes AS (
             WHEN $precision <> 'auto' THEN $precision
             WHEN c.ncu_precision IS NOT NULL THEN c.ncu_precision
             ELSE _precision_by_name(n.name, n.family)
-        END AS used,
+        END AS peak_precision,
         $kernel IS NULL AND n.family = 'gemm' OR contains(lower(n.name), lower($kernel)) AS as_gemm,
         $kernel IS NULL AND n.family = 'attention' OR contains(lower(n.name), lower($kernel)) AS as_attention,
         $kernel IS NULL AND n.family IN ('elementwise', 'activation')
@@ -134,13 +134,13 @@ shapes AS (
     LEFT JOIN _counted_work AS c USING (name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z)
     WHERE $kernel IS NULL OR contains(lower(n.name), lower($kernel))
 ),
-placed AS (
+shapes_with_peak AS (
     SELECT
         h.*,
         m.memory_bytes_per_s,
         k.tflop_per_s * 1e12 AS peak,
         CASE WHEN $causal THEN 2 ELSE 1 END AS causal_divisor,
-        CASE h.used
+        CASE h.peak_precision
             WHEN 'fp64' THEN 8
             WHEN 'fp64_tensor' THEN 8
             WHEN 'fp16' THEN 2
@@ -164,16 +164,17 @@ placed AS (
         s.dram_pct / 100 * m.memory_bytes_per_s * h.avg_ns / 1e9 AS sampled_bytes,
         p.dram_bytes
     FROM shapes AS h
-    CROSS JOIN sizes AS z
+    CROSS JOIN given_sizes AS z
     LEFT JOIN (SELECT DISTINCT gpu_id, memory_bytes_per_s FROM gpu_peaks) AS m ON m.gpu_id = h.model_id
-    LEFT JOIN gpu_peaks AS k ON k.gpu_id = h.model_id AND k.precision = h.used
+    LEFT JOIN gpu_peaks AS k ON k.gpu_id = h.model_id AND k.precision = h.peak_precision
     LEFT JOIN _sized_shapes AS t ON t.shape_id = h.shape_id
     LEFT JOIN (FROM _sampled_shapes WHERE samples >= 4) AS s ON s.shape_id = h.shape_id
         AND s.model_id IS NOT DISTINCT FROM h.model_id
     LEFT JOIN ncu AS p USING (name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z)
 ),
--- Who says which kernels are meant is believed; else a size is not of a kernel that would have had to beat the peaks.
-fitted AS (
+-- With --kernel, the given size is trusted. Otherwise a size is rejected for a kernel that would exceed 100 % of a peak
+-- with it (5 % of tolerance).
+shapes_with_work AS (
     SELECT
         *,
         $kernel IS NOT NULL OR NOT coalesce(
@@ -184,7 +185,7 @@ fitted AS (
         coalesce(ncu_flop, needed_flop) AS flop_count,
         CASE WHEN as_given THEN size_bytes ELSE traced_bytes END AS needed_bytes,
         coalesce(dram_bytes, sampled_bytes, needed_bytes) AS bytes
-    FROM placed
+    FROM shapes_with_peak
 )
 SELECT
     coalesce(name, '(no name)') AS name,
@@ -193,7 +194,7 @@ SELECT
     total_ns,
     avg_ns,
     ncu_ns,
-    used AS precision,
+    peak_precision AS precision,
     flop_count,
     other_flop_count,
     ncu_flop / nullif(needed_flop, 0) AS work_ratio,
@@ -224,7 +225,7 @@ SELECT
         WHEN bytes IS NOT NULL THEN 'nvtx'
     END AS bytes_from,
     gpu
-FROM fitted
+FROM shapes_with_work
 WHERE flop_count IS NOT NULL OR bytes IS NOT NULL
 ORDER BY total_ns DESC, name, blocks_count DESC, grid, threads_per_block, registers_per_thread, static_shared_bytes,
     dynamic_shared_bytes, local_per_thread_bytes, cluster_x, cluster_y, cluster_z, block_x, block_y, gpu, model_id

@@ -78,17 +78,17 @@ mean = ["gpu_idle_wall_pct"]
 max = ["max_ns"]
 ratio = { avg_ns = ["host_wait_ns", "calls"] }
 */
-WITH places AS (
+WITH places_by_call AS (
     SELECT NULL::BIGINT AS process_id, NULL::BIGINT AS correlation_id, NULL::VARCHAR AS place WHERE false
     UNION ALL
     SELECT process_id, correlation_id, name FROM _few_callers WHERE $group_by = 'caller'
     UNION ALL
     SELECT process_id, correlation_id, _stack_text(frames, $stack) FROM _few_callers WHERE $group_by = 'stack'
 ),
-steady AS MATERIALIZED (
+steady_steps AS MATERIALIZED (
     SELECT process_id, host_start_ns, host_end_ns FROM steps WHERE phase = 'steady'
 ),
-charged AS (
+attributed_idle AS (
     SELECT
         process_id, thread_id, call_start_ns,
         sum(c.idle_ns)::BIGINT AS idle_ns, coalesce(sum(c.idle_ns) FILTER (g.step IS NOT NULL), 0)::BIGINT AS steady_ns
@@ -97,14 +97,14 @@ charged AS (
     WHERE c.charge = 'wait'
     GROUP BY ALL
 ),
--- The copy that a wait completed was the last thing that the GPU had done.
+-- Waits whose completed copy was the last operation of the GPU.
 ended_with_copy AS (
     SELECT DISTINCT w.process_id, w.thread_id, w.call_start_ns
     FROM waits AS w
     JOIN _held_gaps AS g ON g.charge = 'wait' AND g.process_id = w.process_id AND g.thread_id = w.thread_id
         AND g.call_start_ns = w.call_start_ns AND g.gap_start_ns = w.copy_end_ns
 ),
-placed AS (
+grouped_waits AS (
     SELECT
         w.* REPLACE (
             CASE WHEN w.is_copy OR w.copy_kind = 'D2H' OR e.call_start_ns IS NOT NULL THEN w.copy_kind END AS copy_kind,
@@ -115,20 +115,20 @@ placed AS (
         w.start_ns < s.host_end_ns AS is_steady,
         p.range_id
     FROM waits AS w
-    LEFT JOIN charged AS c USING (process_id, thread_id, call_start_ns)
+    LEFT JOIN attributed_idle AS c USING (process_id, thread_id, call_start_ns)
     LEFT JOIN ended_with_copy AS e USING (process_id, thread_id, call_start_ns)
-    LEFT JOIN places AS l ON l.process_id = w.process_id AND l.correlation_id = w.correlation_id
-    ASOF LEFT JOIN steady AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
+    LEFT JOIN places_by_call AS l ON l.process_id = w.process_id AND l.correlation_id = w.correlation_id
+    ASOF LEFT JOIN steady_steps AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
     ASOF LEFT JOIN nvtx_places AS p
         ON p.process_id = w.process_id AND p.thread_id = w.thread_id AND p.start_ns <= w.start_ns
 ),
-folded AS (
-    SELECT path, fold(path) AS folded
-    FROM (SELECT DISTINCT n.path FROM placed AS p JOIN nvtx_nesting AS n USING (range_id))
+folded_paths AS (
+    SELECT path, fold(path) AS folded_path
+    FROM (SELECT DISTINCT n.path FROM grouped_waits AS p JOIN nvtx_nesting AS n USING (range_id))
 )
 SELECT
     CASE WHEN p.is_copy THEN p.copy_kind || ' copy' ELSE coalesce(p.copy_kind || ' copy + wait', 'wait') END AS kind,
-    f.folded AS nvtx_path,
+    f.folded_path AS nvtx_path,
     p.name,
     count(*) AS calls,
     count(*) / nullif((SELECT range_count FROM scope), 0) AS per_range,
@@ -137,15 +137,15 @@ SELECT
     max(p.wait_ns) AS max_ns,
     sum(p.idle_ns)::BIGINT AS gpu_idle_ns,
     100.0 * sum(p.idle_ns)::BIGINT / (SELECT sum(duration_ns) FROM wall) AS gpu_idle_wall_pct,
-    CASE WHEN EXISTS (FROM steady) THEN count(*) FILTER (p.is_steady) END AS steady_count,
-    CASE WHEN EXISTS (FROM steady) THEN sum(p.steady_ns)::BIGINT END AS steady_idle_ns,
+    CASE WHEN EXISTS (FROM steady_steps) THEN count(*) FILTER (p.is_steady) END AS steady_count,
+    CASE WHEN EXISTS (FROM steady_steps) THEN sum(p.steady_ns)::BIGINT END AS steady_idle_ns,
     avg(p.copy_bytes) FILTER (p.copy_kind IS NOT NULL) AS avg_bytes,
     p.process_id,
     p.thread_id,
     p.copy_kind,
     p.is_copy
-FROM placed AS p
+FROM grouped_waits AS p
 LEFT JOIN nvtx_nesting AS n ON n.range_id = p.range_id
-LEFT JOIN folded AS f USING (path)
-GROUP BY p.copy_kind, p.is_copy, f.folded, p.name, p.process_id, p.thread_id
+LEFT JOIN folded_paths AS f USING (path)
+GROUP BY p.copy_kind, p.is_copy, f.folded_path, p.name, p.process_id, p.thread_id
 ORDER BY gpu_idle_ns DESC, host_wait_ns DESC, kind, nvtx_path, p.name, p.process_id, p.thread_id

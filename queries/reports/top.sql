@@ -62,7 +62,7 @@ min = ["min_ns"]
 max = ["max_ns"]
 ratio = { avg_ns = ["total_ns", "calls"] }
 */
-WITH grouped AS (
+WITH grouped_kernels AS (
     SELECT name_id, NULL AS label, duration_ns FROM kernel_events WHERE $group_by = 'full'
     UNION ALL
     SELECT short_name_id, NULL, duration_ns FROM kernel_events WHERE $group_by = 'short'
@@ -89,7 +89,7 @@ WITH grouped AS (
     SELECT NULL, coalesce(nvtx_path, '(outside NVTX ranges)'), duration_ns FROM kernels_in_nvtx
     WHERE $group_by = 'nvtx'
 ),
-measured AS (
+group_totals AS (
     SELECT
         name_id,
         label,
@@ -99,7 +99,7 @@ measured AS (
         max(duration_ns) AS max_ns,
         stddev_samp(duration_ns) AS stddev_ns,
         quantile_cont(duration_ns, [0.5, 0.95]) AS quantiles_ns
-    FROM grouped
+    FROM grouped_kernels
     GROUP BY ALL
 )
 SELECT
@@ -112,10 +112,10 @@ SELECT
     m.max_ns,
     m.stddev_ns,
     m.quantiles_ns[2] AS p95_ns,
-    100.0 * m.total_ns / nullif((SELECT sum(total_ns) FROM measured), 0) AS kernel_time_pct,
+    100.0 * m.total_ns / nullif((SELECT sum(total_ns) FROM group_totals), 0) AS kernel_time_pct,
     100.0 * m.total_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
     CASE WHEN $group_by = 'family' THEN m.label ELSE kernel_family(s.name) END AS family,
     CASE WHEN $group_by = 'provenance' THEN m.label ELSE kernel_provenance(s.name) END AS provenance
-FROM measured AS m
+FROM group_totals AS m
 LEFT JOIN strings AS s USING (name_id)
 ORDER BY m.total_ns DESC, name

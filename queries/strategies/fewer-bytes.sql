@@ -1,9 +1,9 @@
 /*
-title = "Move fewer bytes: fuse with its neighbors, or half the precision"
+title = "Move fewer bytes: fuse the kernel with its neighbors, or halve the precision"
 effort = "high"
 rules = ["dram-ceiling", "l2-misses"]
 gain = """
-At half the bytes, DRAM needs half the time, if nothing else is busy. nsys-insight fusion says what fusing saves."""
+At half the bytes, DRAM needs half the time, if nothing else is busy. nsys-insight fusion shows what fusing saves."""
 */
 SELECT
     launch,

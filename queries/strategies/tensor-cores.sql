@@ -3,7 +3,7 @@ title = "Multiply on the tensor cores"
 effort = "high"
 rules = ["tensor-idle", "tensor-idle-half", "compute-ffma", "cutlass-simt", "cutlass-tensorop-idle"]
 gain = """
-Arithmetic takes the share of its time that its rate is lower than that of the tensor cores; nothing is saved where
+Arithmetic gets faster by the ratio of the rates of tensor cores and of ordinary arithmetic; nothing is saved where
 arithmetic does not take the time. fp32 becomes TF32, with 10 bits of mantissa."""
 */
 SELECT

@@ -1,4 +1,4 @@
-"""The traces that are broken: small ones that hold something of everything."""
+"""The traces to break: small ones with rows in many tables."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def _everything() -> Trace:
-    """Two processes, graphs, NVTX, allocations, waits, metrics and diagnostics in some hundred rows."""
+def _make_full_trace() -> Trace:
+    """Return a trace of two processes with graphs, NVTX, allocations, waits, metrics and diagnostics."""
     trace = Trace()
     for pid in (100, 200):
         host = trace.thread(pid=pid)
@@ -29,21 +29,21 @@ def _everything() -> Trace:
             host.idle(2_000)
         host.sync("device")
     trace.overhead("CUPTI Buffer flush", 30_000, 60_000, host)
-    trace.diagnostic("Some CUDA events were lost", at=50_000)
-    for at in range(0, 400_000, 20_000):
-        trace.gpu_metric("SMs Active [Throughput %]", at=at, value=at // 10_000)
+    trace.diagnostic("Some CUDA events were lost", time=50_000)
+    for time in range(0, 400_000, 20_000):
+        trace.gpu_metric("SMs Active [Throughput %]", time=time, value=time // 10_000)
     return trace
 
 
 BASES = {
-    "everything": (_everything, "2025.3"),
-    "older": (_everything, "2023.4"),
+    "everything": (_make_full_trace, "2025.3"),
+    "older": (_make_full_trace, "2023.4"),
     "sync_bound": (lambda: planted.sync_bound(steps=8), "2025.3"),
 }
 
 
-def written(base: str, path: Path) -> Path:
-    """Write one of them."""
+def write_base(base: str, path: Path) -> Path:
+    """Write one of the base traces."""
     make, version = BASES[base]
-    lost = ("DIAGNOSTIC_EVENT", "GPU_METRICS", "TARGET_INFO_GPU_METRICS") if version == "2023.4" else ()
-    return make().write(path, version=version, without_tables=lost)
+    missing_tables = ("DIAGNOSTIC_EVENT", "GPU_METRICS", "TARGET_INFO_GPU_METRICS") if version == "2023.4" else ()
+    return make().write(path, version=version, without_tables=missing_tables)

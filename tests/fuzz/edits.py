@@ -1,4 +1,4 @@
-"""Edits that break a trace: each is a list of plain values, so that a file that broke something is kept as text.
+"""Edits that break a trace. Each edit is a list of plain values, so that edits can be stored as text.
 
     ["set", table, row, column, value]     a cell; a value may be {"blob": "00ff"} or {"text": "length", "of": "x"}
     ["repeat", table, row]                 a row once more
@@ -25,7 +25,20 @@ BIG = 1 << 63
 NUMBERS = (
     0, 1, -1, 255, 1 << 31, (1 << 32) - 1, 1 << 32, -(1 << 31), 1 << 40, 1 << 53, 1 << 60, 1 << 62, BIG - 1, -BIG,
 )  # fmt: skip
-OTHERS = (None, 0.5, 1e300, -1e19, "", "abc", "12", "\0", "\x1b[31m", "<script>", {"blob": "00ff80"}, {"blob": ""})
+OTHER_VALUES = (
+    None,
+    0.5,
+    1e300,
+    -1e19,
+    "",
+    "abc",
+    "12",
+    "\0",
+    "\x1b[31m",
+    "<script>",
+    {"blob": "00ff80"},
+    {"blob": ""},
+)
 TEXTS = (
     {"text": 100_000, "of": "std::vector<int, "}, {"text": 5_000, "of": "("}, {"text": 50_000, "of": "<"},
     "=1+1", "a\0b", "", "\u202egnp", {"blob": "ff00"},
@@ -33,23 +46,23 @@ TEXTS = (
 
 
 def apply(path: Path, edits: list[Edit]) -> None:
-    """Make the edits to a file: those of SQL in order, then those of bytes. What cannot be done is left out."""
-    of_bytes = [edit for edit in edits if edit[0] in ("flip", "zero", "page", "cut")]
+    """Apply edits to a file: the edits by SQL in order, then those of bytes. Impossible edits are skipped."""
+    byte_edits = [edit for edit in edits if edit[0] in ("flip", "zero", "page", "cut")]
     with closing(sqlite3.connect(path)) as database:
         database.execute("PRAGMA writable_schema = ON")
         for edit in edits:
-            if edit not in of_bytes:
+            if edit not in byte_edits:
                 with suppress(sqlite3.Error):
-                    _of_sql(database, *edit)
+                    _apply_sql_edit(database, *edit)
         database.commit()
     content = bytearray(path.read_bytes())
-    for edit in of_bytes:
-        content = _of_bytes(content, *edit)
+    for edit in byte_edits:
+        content = _edit_bytes(content, *edit)
     path.write_bytes(content)
 
 
-def drawn(path: Path, chance: random.Random) -> list[Edit]:
-    """Draw edits for a file: mostly one kind, of which a handful."""
+def draw_edits(path: Path, chance: random.Random) -> list[Edit]:
+    """Draw edits for a file: a few of one kind."""
     with closing(sqlite3.connect(path)) as database:
         tables = [
             name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
@@ -61,16 +74,16 @@ def drawn(path: Path, chance: random.Random) -> list[Edit]:
     size = path.stat().st_size
     events = [table for table in tables if {"start", "timestamp"} & {name for name, _ in columns[table]}]
 
-    def cell() -> Edit:
+    def draw_cell_edit() -> Edit:
         table = chance.choice(events if chance.random() < 0.8 else tables)
         name, kind = chance.choice(columns[table])
         if kind == "TEXT":
-            values: tuple[Any, ...] = TEXTS + OTHERS
+            values: tuple[Any, ...] = TEXTS + OTHER_VALUES
         else:
-            values = NUMBERS * 2 + OTHERS
+            values = NUMBERS * 2 + OTHER_VALUES
         return ["set", table, chance.randrange(1000), name, chance.choice(values)]
 
-    def schema() -> Edit:
+    def draw_schema_edit() -> Edit:
         table = chance.choice(tables)
         name, _ = chance.choice(columns[table])
         return chance.choice(
@@ -84,86 +97,98 @@ def drawn(path: Path, chance: random.Random) -> list[Edit]:
             ]
         )
 
-    def of_bytes() -> Edit:
-        at = chance.randrange(size) if chance.random() < 0.7 else chance.randrange(PAGE)
+    def draw_byte_edit() -> Edit:
+        offset = chance.randrange(size) if chance.random() < 0.7 else chance.randrange(PAGE)
         return chance.choice(
             [
-                ["flip", at, chance.randrange(1, 256)],
-                ["flip", at, chance.randrange(1, 256)],
-                ["zero", at, chance.randrange(1, PAGE)],
+                ["flip", offset, chance.randrange(1, 256)],
+                ["flip", offset, chance.randrange(1, 256)],
+                ["zero", offset, chance.randrange(1, PAGE)],
                 ["page", chance.randrange(size // PAGE), chance.randrange(size // PAGE)],
                 ["cut", chance.randrange(size)],
             ]
         )
 
-    kind = chance.choice([cell, cell, cell, "row", "column", schema, of_bytes, of_bytes, "repeat"])
-    many = chance.choice((1, 1, 2, 5, 20))
+    kind = chance.choice(
+        [
+            draw_cell_edit,
+            draw_cell_edit,
+            draw_cell_edit,
+            "row",
+            "column",
+            draw_schema_edit,
+            draw_byte_edit,
+            draw_byte_edit,
+            "repeat",
+        ]
+    )
+    count = chance.choice((1, 1, 2, 5, 20))
     if kind == "row":
         table = chance.choice(events)
-        row, value = chance.randrange(1000), chance.choice(NUMBERS + OTHERS)
+        row, value = chance.randrange(1000), chance.choice(NUMBERS + OTHER_VALUES)
         return [["set", table, row, name, value] for name, _ in columns[table]]
     if kind == "column":
         table = chance.choice(events)
         name, _ = chance.choice(columns[table])
-        value = chance.choice(NUMBERS + OTHERS)
+        value = chance.choice(NUMBERS + OTHER_VALUES)
         return [["set", table, "all", name, value]]
     if kind == "repeat":
-        return [["repeat", chance.choice(events), chance.randrange(1000)] for _ in range(many)]
-    return [kind() for _ in range(many)]
+        return [["repeat", chance.choice(events), chance.randrange(1000)] for _ in range(count)]
+    return [kind() for _ in range(count)]
 
 
-def _of_sql(database: sqlite3.Connection, kind: str, table: str, *more: Any) -> None:
+def _apply_sql_edit(database: sqlite3.Connection, kind: str, table: str, *arguments: Any) -> None:
     if kind == "set":
-        row, column, value = more
+        row, column, value = arguments
         rows = [number for (number,) in database.execute(f'SELECT rowid FROM "{table}" ORDER BY rowid')]
-        where = "" if row == "all" else f" WHERE rowid = {rows[row % len(rows)] if rows else 0}"
-        database.execute(f'UPDATE "{table}" SET "{column}" = ?{where}', (_value(value),))
+        condition = "" if row == "all" else f" WHERE rowid = {rows[row % len(rows)] if rows else 0}"
+        database.execute(f'UPDATE "{table}" SET "{column}" = ?{condition}', (_value(value),))
     elif kind == "repeat":
         (count,) = database.execute(f'SELECT count(*) FROM "{table}"').fetchone()
-        database.execute(f'INSERT INTO "{table}" SELECT * FROM "{table}" LIMIT 1 OFFSET {more[0] % max(count, 1)}')
+        database.execute(f'INSERT INTO "{table}" SELECT * FROM "{table}" LIMIT 1 OFFSET {arguments[0] % max(count, 1)}')
     elif kind == "drop":
         database.execute(f'DROP TABLE "{table}"')
     elif kind == "without":
-        database.execute(f'ALTER TABLE "{table}" DROP COLUMN "{more[0]}"')
+        database.execute(f'ALTER TABLE "{table}" DROP COLUMN "{arguments[0]}"')
     elif kind == "trigger":
         database.execute(f'CREATE TRIGGER "{table} t" AFTER INSERT ON "{table}" BEGIN SELECT 1; END')
     else:
-        _made_anew(database, kind, table, *more)
+        _recreate_table(database, kind, table, *arguments)
 
 
-def _made_anew(database: sqlite3.Connection, kind: str, table: str, *more: str) -> None:
-    """Make a table once more: as a view, without row numbers, or with another type of a column."""
+def _recreate_table(database: sqlite3.Connection, kind: str, table: str, *arguments: str) -> None:
+    """Create a table again: as a view, without row numbers, or with another type of a column."""
     database.execute(f'ALTER TABLE "{table}" RENAME TO "{table} as it was"')
     if kind == "view":
         database.execute(f'CREATE VIEW "{table}" AS SELECT * FROM "{table} as it was"')
         return
     types = {name: type_ for _, name, type_, *_ in database.execute(f"PRAGMA table_info('{table} as it was')")}
     if kind == "type":
-        types[more[0]] = more[1]
-    made = ", ".join(f'"{name}" {type_}' for name, type_ in types.items())
+        types[arguments[0]] = arguments[1]
+    definitions = ", ".join(f'"{name}" {type_}' for name, type_ in types.items())
     key = f", n INTEGER, PRIMARY KEY ({', '.join(f'{name!r}' for name in types)}, n)" if kind == "no rowid" else ""
     key = key.replace("'", '"')
-    database.execute(f'CREATE TABLE "{table}" ({made}{key}){" WITHOUT ROWID" if key else ""}')
+    database.execute(f'CREATE TABLE "{table}" ({definitions}{key}){" WITHOUT ROWID" if key else ""}')
     number = ", row_number() OVER ()" if key else ""
-    # What a key may not be is left out.
+    # Rows that violate the key are left out.
     database.execute(f'INSERT OR IGNORE INTO "{table}" SELECT *{number} FROM "{table} as it was"')
     database.execute(f'DROP TABLE "{table} as it was"')
 
 
-def _of_bytes(content: bytearray, kind: str, at: int, more: int = 0) -> bytearray:
+def _edit_bytes(content: bytearray, kind: str, offset: int, operand: int = 0) -> bytearray:
     if not content:
         return content
-    at %= len(content)
+    offset %= len(content)
     if kind == "flip":
-        content[at] ^= more
+        content[offset] ^= operand
     elif kind == "zero":
-        content[at : at + more] = bytes(len(content[at : at + more]))
+        content[offset : offset + operand] = bytes(len(content[offset : offset + operand]))
     elif kind == "page":
         pages = max(len(content) // PAGE, 1)
-        source, target = at % pages * PAGE, more % pages * PAGE
+        source, target = offset % pages * PAGE, operand % pages * PAGE
         content[target : target + PAGE] = content[source : source + PAGE]
     else:
-        return content[:at]
+        return content[:offset]
     return content
 
 

@@ -1,7 +1,7 @@
-"""Runs commands, each in a process of its own that need not import anything first: a line of JSON in, one out.
+"""Run commands in forked processes that need not import anything first: a line of JSON in, one out.
 
 In:  {"arguments": ["top", "x.sqlite"], "folder": where stdout and stderr go}
-Out: {"code": its exit code, or minus the signal; "seconds", "megabytes": at most in memory}
+Out: {"code": its exit code, or minus the signal; "seconds", "peak_mb": peak memory}
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-import duckdb  # noqa: F401 - what takes long to import, so that each command need not
+import duckdb  # noqa: F401 - slow imports that the forked commands share
 import jinja2  # noqa: F401
 import numpy as np  # noqa: F401
 
@@ -26,19 +26,19 @@ LIMIT_S = 20.0
 
 
 def serve() -> None:
-    """Answer line after line."""
+    """Answer one line after another."""
     for line in sys.stdin:
-        asked = json.loads(line)
+        request = json.loads(line)
         started = time.monotonic()
         child = os.fork()
         if not child:
-            _become(asked["arguments"], Path(asked["folder"]))
-        code, memory = _ended(child, started + 10 * LIMIT_S)
+            _run_as_child(request["arguments"], Path(request["folder"]))
+        code, memory = _wait_for_end(child, started + 10 * LIMIT_S)
         seconds = time.monotonic() - started
-        print(json.dumps({"code": code, "seconds": seconds, "megabytes": memory}), flush=True)
+        print(json.dumps({"code": code, "seconds": seconds, "peak_mb": memory}), flush=True)
 
 
-def _become(arguments: list[str], folder: Path) -> None:
+def _run_as_child(arguments: list[str], folder: Path) -> None:
     for number, name in ((1, "out"), (2, "err")):
         target = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(target, number)
@@ -47,9 +47,9 @@ def _become(arguments: list[str], folder: Path) -> None:
     code = 0
     try:
         main()
-    except SystemExit as ended:
-        code = ended.code if isinstance(ended.code, int) else 1
-    except BaseException:  # noqa: BLE001 - it is what is looked for
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else 1
+    except BaseException:  # noqa: BLE001 - the fuzz run looks for these
         import traceback
 
         traceback.print_exc()
@@ -59,20 +59,20 @@ def _become(arguments: list[str], folder: Path) -> None:
     os._exit(code)
 
 
-def _worked(child: int) -> float:
-    """The seconds that a process worked: on a machine that does other things too, it runs for longer."""
+def _cpu_seconds(child: int) -> float:
+    """Return the CPU seconds of a process. Its wall time is longer on a busy machine."""
     with suppress(OSError):
         words = Path(f"/proc/{child}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
     return 0.0
 
 
-def _ended(child: int, until: float) -> tuple[int, float]:
+def _wait_for_end(child: int, deadline: float) -> tuple[int, float]:
     while True:
-        found, status, used = os.wait4(child, os.WNOHANG)
-        if found:
-            return os.waitstatus_to_exitcode(status), used.ru_maxrss / 1024
-        if time.monotonic() > until or _worked(child) > LIMIT_S:
+        ended_pid, status, usage = os.wait4(child, os.WNOHANG)
+        if ended_pid:
+            return os.waitstatus_to_exitcode(status), usage.ru_maxrss / 1024
+        if time.monotonic() > deadline or _cpu_seconds(child) > LIMIT_S:
             os.kill(child, signal.SIGKILL)
             os.wait4(child, 0)
             return -signal.SIGKILL, 0.0

@@ -1,4 +1,4 @@
-"""Traces broken in every way: what once broke something, and some that nobody has seen. `just fuzz` tries thousands."""
+"""Broken traces: the corpus of edits that once found a bug, and a few new ones. `just fuzz` tries thousands."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 import edits
 import pytest
-from bases import BASES, written
-from judge import Commands, Outcome, judged
+from bases import BASES, write_base
+from judge import Commands, Outcome, judge_edits
 from sweeps import sweep
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.json"))
-FEW = 2
+DEFAULT_SEEDS = 2
 
 
 @pytest.fixture(scope="module")
@@ -25,35 +25,35 @@ def commands(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def base(commands):
-    return {name: written(name, commands.folder / f"{name}.sqlite") for name in BASES}
+    return {name: write_base(name, commands.folder / f"{name}.sqlite") for name in BASES}
 
 
 @pytest.mark.parametrize("entry", CORPUS, ids=lambda path: path.stem)
-def test_what_broke_something_once(commands, base, entry):
+def test_edits_of_the_corpus_find_no_fault(commands, base, entry):
     broken = json.loads(entry.read_text(encoding="utf-8"))
-    fault, _ = judged(commands, base[broken["base"]], broken["edits"], tuple(broken["command"]))
+    fault, _ = judge_edits(commands, base[broken["base"]], broken["edits"], tuple(broken["command"]))
     assert not fault
 
 
-@pytest.mark.parametrize("seed", [*range(FEW), *sweep(range(FEW, 12))])
-def test_something_new(commands, base, seed):
+@pytest.mark.parametrize("seed", [*range(DEFAULT_SEEDS), *sweep(range(DEFAULT_SEEDS, 12))])
+def test_random_edits_find_no_fault(commands, base, seed):
     chance = random.Random(seed)  # noqa: S311 - not for secrets
     name = chance.choice(list(BASES))
-    made = edits.drawn(base[name], chance)
+    edit_list = edits.draw_edits(base[name], chance)
     for command in (
         ("top", "--format", "json", "--limit", "0"),
         (chance.choice(["diagnose", "idle", "info", "nvtx"]),),
     ):
-        fault, _ = judged(commands, base[name], made, command)
-        assert not fault, f"{name}: {json.dumps(made)}"
+        fault, _ = judge_edits(commands, base[name], edit_list, command)
+        assert not fault, f"{name}: {json.dumps(edit_list)}"
 
 
 class TestTheJudge:
-    """A judge that finds no fault with anything would find none in the fuzz run either."""
+    """Check the judge itself: a judge without faults would make the fuzz run useless."""
 
     def outcome(self, **changes):
         return Outcome(
-            **{"arguments": ("info",), "code": 0, "seconds": 1, "megabytes": 90, "out": "", "err": "", **changes}
+            **{"arguments": ("info",), "code": 0, "seconds": 1, "peak_mb": 90, "out": "", "err": "", **changes}
         )
 
     @pytest.mark.parametrize(
@@ -64,18 +64,18 @@ class TestTheJudge:
             {"code": 2, "err": "error: no such option"},
             {"code": 1, "err": "error: Binder Error\nLINE 1: FROM kernels"},
             {"code": 3, "err": ""},
-            {"megabytes": 2_000},
+            {"peak_mb": 2_000},
         ],
     )
     def test_finds_fault(self, tmp_path, changes):
         assert self.outcome(**changes).fault(tmp_path)
 
-    def test_finds_none_where_all_is_well(self, tmp_path):
+    def test_finds_no_fault_in_a_good_outcome(self, tmp_path):
         assert not self.outcome().fault(tmp_path)
         assert not self.outcome(code=3, err="error: x is empty").fault(tmp_path)
 
     @pytest.mark.slow
     def test_compares_sums(self, commands, base):
-        asked = commands.run("top", str(base["everything"]), "--format", "json", "--limit", "0")
-        assert not asked.fault(base["everything"])
-        assert "SQLite" in asked.fault(base["sync_bound"])
+        outcome = commands.run("top", str(base["everything"]), "--format", "json", "--limit", "0")
+        assert not outcome.fault(base["everything"])
+        assert "SQLite" in outcome.fault(base["sync_bound"])

@@ -1,7 +1,7 @@
-"""The commands that are no packs: a module is added here, and declares what it does.
+"""The commands that are not packs. Each module in this folder declares one or more commands.
 
-A declaration is read from the module's text, so `--help` imports no command, and running one imports only its module.
-What the help lists of it must be literals: name, group, place, help, examples.
+Declarations are read from a module's text: `--help` imports no command, and a command imports only its own module.
+Therefore the fields that the help needs must be literals: name, group, place, help, examples, subcommands.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from nsys_insight.packs.library import command_files
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# For every Typer application of the command line.
-HELP = {"help_option_names": ["--help", "-h"]}
-# A program and its arguments follow: flags behind the first word are the program's.
-OF_PROGRAM = {"context_settings": {"allow_interspersed_args": False, **HELP}}
-# The headings of the help: the questions that people come with. Those of reports are in queries/reports/topics.toml.
+# Context settings of every Typer application.
+HELP_SETTINGS = {"help_option_names": ["--help", "-h"]}
+# Settings of commands that run a program: flags after its name belong to the program.
+PROGRAM_SETTINGS = {"context_settings": {"allow_interspersed_args": False, **HELP_SETTINGS}}
+# Headings of the help: questions of users. The headings of reports are in queries/reports/topics.toml.
 GROUPS = {
     "first": "Start here",
     "compare": "Is it better? (comparisons, CI)",
@@ -30,27 +30,27 @@ GROUPS = {
     "share": "How do I share it? (export, sharing, agents)",
 }
 _DECLARATION = re.compile(r"^\w+ = (Command\((?:[^\n]*|\n.*?^)\))$", re.MULTILINE | re.DOTALL)
-_FIELDS = ("group", "place", "help", "examples", "inner")
+_FIELDS = ("group", "place", "help", "examples", "subcommands")
 
 
 @dataclass(frozen=True, kw_only=True)
 class HelpEntry:
-    """What the help says of a command.
+    """The entry of a command in the help.
 
     Attributes:
-        group: One of `GROUPS`, or the topic of reports that it is listed with. Empty if it is a report with flags of
-            its own, which is listed as a report.
-        place: Its place in the help, among all commands.
-        help: What it does, in a line.
-        examples: What to type after the name of the program.
-        inner: The same for each command in a group of commands.
+        group: A key of `GROUPS`, or the topic of reports that lists the command. Empty for a report with its own
+            flags, which is listed as a report.
+        place: Position in the help, among all commands.
+        help: One line about what the command does.
+        examples: Arguments of the program.
+        subcommands: Examples of each subcommand.
     """
 
     group: str = ""
     place: int = 0
     help: str = ""
     examples: tuple[str, ...] = ()
-    inner: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    subcommands: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class Command(HelpEntry):
     """A command.
 
     Attributes:
-        name: What is typed.
-        make: Makes the function or the group of commands that Typer runs; called when the command is typed.
+        name: Name on the command line.
+        make: Makes the function or the group of commands that Typer runs. Called only when the command runs.
         settings: Arguments for Typer.
     """
 
@@ -69,20 +69,24 @@ class Command(HelpEntry):
 
 
 @cache
-def help_entries() -> dict[str, HelpEntry]:
-    """What the help says of each command, in the order of their places."""
-    found: dict[str, HelpEntry] = {}
+def read_help_entries() -> dict[str, HelpEntry]:
+    """Read the help entry of each command, in the order of the help."""
+    entries: dict[str, HelpEntry] = {}
     for path in sorted(set(command_files().values())):
         for declaration in _DECLARATION.findall(path.read_text(encoding="utf-8")):
-            call: Any = ast.parse(declaration, mode="eval").body
-            words = {each.arg: ast.literal_eval(each.value) for each in call.keywords if each.arg in _FIELDS}
-            found[ast.literal_eval(call.args[0])] = HelpEntry(**words)
-    return dict(sorted(found.items(), key=lambda item: item[1].place))
+            declaration_call: Any = ast.parse(declaration, mode="eval").body
+            field_values = {
+                keyword.arg: ast.literal_eval(keyword.value)
+                for keyword in declaration_call.keywords
+                if keyword.arg in _FIELDS
+            }
+            entries[ast.literal_eval(declaration_call.args[0])] = HelpEntry(**field_values)
+    return dict(sorted(entries.items(), key=lambda item: item[1].place))
 
 
 def load_command(name: str) -> Command | None:
-    """Import the command of this name; None if there is none."""
+    """Import the command of this name; return None if the name is unknown."""
     if name not in command_files():
         return None
     module = import_module(f"{__name__}.{command_files()[name].stem}")
-    return next(one for one in vars(module).values() if isinstance(one, Command) and one.name == name)
+    return next(value for value in vars(module).values() if isinstance(value, Command) and value.name == name)

@@ -1,4 +1,4 @@
-"""What coding agents use: ``skill`` writes the Agent Skill to where they look for skills, ``mcp`` answers them."""
+"""Commands for coding agents: ``skill`` installs the Agent Skill, ``mcp`` serves the Model Context Protocol."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ import typer
 from nsys_insight import outputs
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import Command
-from nsys_insight.errors import UsageError, cannot_write
-from nsys_insight.extras import install as install_extra
+from nsys_insight.errors import UsageError, cannot_write_error
+from nsys_insight.extras import write_install_command as install_extra
 from nsys_insight.paths import package_folder
 from nsys_insight.text.units import parse_duration
 
-NAME = "nsys-insight"
-# What was written, by hash: only what is still as it was written may be replaced.
+SKILL_NAME = "nsys-insight"
+# The installed files and their hashes. Only files that have not changed since may be replaced.
 MANIFEST = ".nsys-insight.json"
-_AGENTS = (".claude", ".agents")
-_TRACES = "Traces that may be queried, and folders: all traces below them."
+_AGENT_FOLDERS = (".claude", ".agents")
+_TRACES_HELP = "Traces that may be queried, and folders: all traces below them."
 
 app = typer.Typer(help="The Agent Skill, which tells a coding agent how to use this tool.", no_args_is_help=True)
 
 
 @app.callback()
-def _root() -> None:
-    """Keep `install` a command of its own, though it is the only one."""
+def _keep_command_group() -> None:
+    """Keep `install` a subcommand. Without a callback, Typer would merge a single subcommand into the group."""
 
 
 @app.command()
@@ -48,76 +48,85 @@ def install(
     """Write the skill into DIR/nsys-insight, or update one that was written before.
 
     If a file is there that this command did not write, or that was changed since, nothing is written unless --force
-    is given. Other files in the folder are kept.
+    is given. Other files in the folder do not change.
     """
     if folder is None:
-        folder = next((Path(each) for each in _AGENTS if Path(each).is_dir()), Path(_AGENTS[-1])) / "skills"
-    target = folder / NAME
-    shipped, written = files(), _written(target)
-    outside = [name for name in shipped if not _is_below(target, name)]
-    strange = [name for name, content in shipped.items() if not _may_replace(target / name, content, written.get(name))]
-    if outside or (strange and not force):
+        folder = (
+            next((Path(name) for name in _AGENT_FOLDERS if Path(name).is_dir()), Path(_AGENT_FOLDERS[-1])) / "skills"
+        )
+    target = folder / SKILL_NAME
+    shipped_files, written_hashes = read_skill_files(), _read_manifest(target)
+    outside_names = [name for name in shipped_files if not _is_below(target, name)]
+    foreign_names = [
+        name
+        for name, content in shipped_files.items()
+        if not _can_replace(target / name, content, written_hashes.get(name))
+    ]
+    if outside_names or (foreign_names and not force):
         raise UsageError(
-            f"{target / (outside + strange)[0]} was not written by nsys-insight or was changed, so the "
+            f"{target / (outside_names + foreign_names)[0]} was not written by nsys-insight or was changed, so the "
             "skill is not installed",
-            "name another folder" if outside else "name another folder, or replace it with --force",
+            "name another folder" if outside_names else "name another folder, or replace it with --force",
         )
     try:
-        for name, content in shipped.items():
+        for name, content in shipped_files.items():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
-            outputs.save(target / name, content)
-        for name in written.keys() - shipped.keys():
-            if _is_below(target, name) and _hash(target / name) == written[name]:
+            outputs.write_output(target / name, content)
+        for name in written_hashes.keys() - shipped_files.keys():
+            if _is_below(target, name) and _hash_file(target / name) == written_hashes[name]:
                 (target / name).unlink()
     except OSError as error:
-        raise cannot_write(target, error) from None
-    outputs.save(target / MANIFEST, json.dumps({name: _digest(content) for name, content in shipped.items()}, indent=1))
+        raise cannot_write_error(target, error) from None
+    outputs.write_output(
+        target / MANIFEST,
+        json.dumps({name: _hash_content(content) for name, content in shipped_files.items()}, indent=1),
+    )
     print(target / "SKILL.md")
     terminal.note("agents find it when they are restarted")
 
 
-def files() -> dict[str, bytes]:
-    """The files of the skill that the package brings, by their path in its folder."""
-    source = package_folder() / "skills" / NAME
+def read_skill_files() -> dict[str, bytes]:
+    """Read the skill's files in the package: content by path in the skill's folder."""
+    source = package_folder() / "skills" / SKILL_NAME
     return {path.relative_to(source).as_posix(): path.read_bytes() for path in sorted(source.rglob("*.md"))}
 
 
-def _may_replace(path: Path, content: bytes, written: str | None) -> bool:
-    """Whether a file is not there, or holds what is to be written, or still what was written before."""
+def _can_replace(path: Path, content: bytes, written_hash: str | None) -> bool:
+    """Return whether a file may be written: it is missing, has the same content, or has not changed since written."""
     if not path.exists() and not path.is_symlink():
         return True
-    found = _hash(path)
-    return found is not None and found in (_digest(content), written)
+    file_hash = _hash_file(path)
+    return file_hash is not None and file_hash in (_hash_content(content), written_hash)
 
 
-def _written(target: Path) -> dict[str, str]:
-    """What was written there before, by hash; nothing where that is unknown."""
+def _read_manifest(target: Path) -> dict[str, str]:
+    """Read the hashes of the installed files by name; empty if there is no readable manifest."""
     with suppress(OSError, ValueError, AttributeError):
-        found = json.loads((target / MANIFEST).read_text(encoding="utf-8"))
-        return {str(name): str(digest) for name, digest in found.items()}
+        manifest = json.loads((target / MANIFEST).read_text(encoding="utf-8"))
+        return {str(name): str(digest) for name, digest in manifest.items()}
     return {}
 
 
 def _is_below(target: Path, name: str) -> bool:
-    """Whether a file lies in the skill's folder, and no link leads out of it."""
+    """Return whether a file is in the skill's folder after following links."""
     return (target / name).resolve().is_relative_to(target.resolve())
 
 
-def _hash(path: Path) -> str | None:
-    """The hash of a regular file; None of anything else."""
+def _hash_file(path: Path) -> str | None:
+    """Hash a regular file; return None for anything else."""
     if path.is_symlink() or not path.is_file():
         return None
     with suppress(OSError):
-        return _digest(path.read_bytes())
+        return _hash_content(path.read_bytes())
     return None
 
 
-def _digest(content: bytes) -> str:
+def _hash_content(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
 def mcp(
-    traces: Annotated[list[Path] | None, typer.Argument(metavar="TRACE|FOLDER...", help=_TRACES)] = None,
+    traces: Annotated[list[Path] | None, typer.Argument(metavar="TRACE|FOLDER...", help=_TRACES_HELP)] = None,
     timeout: Annotated[str, typer.Option("--timeout", help="Stop a query that takes longer.")] = "60s",
 ) -> None:
     """Answer a coding agent over the Model Context Protocol, on stdin and stdout, until stdin ends.
@@ -144,7 +153,7 @@ SKILL = Command(
     place=190,
     help="Install the Agent Skill, which tells a coding agent how to use this tool",
     examples=("skill install", "skill install .claude/skills"),
-    inner={
+    subcommands={
         "install": ("skill install", "skill install .claude/skills"),
     },
 )

@@ -12,10 +12,10 @@ import typer
 from nsys_insight import outputs
 from nsys_insight.cli import completion, terminal
 from nsys_insight.cli.commands import Command
-from nsys_insight.cli.flags import Flags, FormatOption, checked_format, flag, step_flags, with_flags
+from nsys_insight.cli.flags import Flags, FormatOption, check_format, make_command, make_flag, make_step_flags
 from nsys_insight.cli.run import open_traces, show
 from nsys_insight.errors import UsageError
-from nsys_insight.session.answer import Column, of_rows
+from nsys_insight.session.answer import Column, build_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,9 +30,10 @@ The tags, the parameters of the workload, the GPU, the nsys version and the comm
 NAME and diff NAME TRACE take it. Without --name it is a file (-o), or JSON on stdout.
 """
 NameArgument = Annotated[
-    str, typer.Argument(metavar="NAME", help="A baseline's name, or a tag.", autocompletion=completion.baselines)
+    str,
+    typer.Argument(metavar="NAME", help="A baseline's name, or a tag.", autocompletion=completion.complete_baselines),
 ]
-_LISTED = (
+_LIST_COLUMNS = (
     Column("name", "VARCHAR", "The baseline"),
     Column("tags", "VARCHAR", "Its tags"),
     Column("saved_at", "VARCHAR", "When it was saved, UTC"),
@@ -43,9 +44,9 @@ _LISTED = (
     Column("steps", "BIGINT", "How many steps were measured"),
     Column("wall_ns", "DOUBLE", "Mean step time, or wall time per token where a step makes several"),
     Column("tokens_per_s", "DOUBLE", "Of that mean; NULL where no steps were found"),
-    Column("file", "VARCHAR", "Where it is", detail=True),
+    Column("file", "VARCHAR", "Where it is", is_detail=True),
 )
-_SHOWN = (
+_METRIC_COLUMNS = (
     Column("name", "VARCHAR", "Of which phase; NULL for the whole step"),
     Column("metric", "VARCHAR", "What was measured, per token or step"),
     Column("mean", "DOUBLE", "Mean over the steps"),
@@ -53,17 +54,17 @@ _SHOWN = (
 )
 
 
-def baseline_app() -> typer.Typer:
-    """Make the commands about saved runs."""
+def make_baseline_app() -> typer.Typer:
+    """Make the commands for baselines."""
     app = typer.Typer(help="Save the measurements of a run, to compare later runs with it.", no_args_is_help=True)
-    app.command(name="save")(_save_command())
-    app.command(name="list")(_list)
-    app.command(name="show")(_show)
-    app.command(name="rm")(_remove)
+    app.command(name="save")(_make_save_command())
+    app.command(name="list")(_list_baselines)
+    app.command(name="show")(_show_baseline)
+    app.command(name="rm")(_remove_baseline)
     return app
 
 
-def _save_command() -> Callable[..., None]:
+def _make_save_command() -> Callable[..., None]:
     def run(  # noqa: PLR0913 - flags
         trace: Path | None,
         flags: Flags,
@@ -73,8 +74,8 @@ def _save_command() -> Callable[..., None]:
         param: list[str] | None,
         user: bool,
     ) -> None:
-        from nsys_insight.bench.conditions import git_commit
-        from nsys_insight.cli.commands.compare import measured
+        from nsys_insight.bench.conditions import read_git_commit
+        from nsys_insight.cli.commands.compare import measure_runs
         from nsys_insight.compare import baselines
         from nsys_insight.compare.runs import to_json
 
@@ -82,104 +83,122 @@ def _save_command() -> Callable[..., None]:
             raise UsageError("--tag, --param and --user are for a baseline with a name", "add --name main")
         if name is not None and flags.output:
             raise UsageError("--name and -o exclude each other", "give one of them")
-        params = baselines.params_of(param or [])
+        params = baselines.parse_params(param or [])
         if name is not None:
-            baselines.checked_name(name)
-        ((saved,),) = measured([[trace]], flags)
+            baselines.check_name(name)
+        ((measured_run,),) = measure_runs([[trace]], flags)
         if name is None and not flags.output:
-            sys.stdout.write(to_json(saved))
+            sys.stdout.write(to_json(measured_run))
             return
-        size = f"{saved.count} steps" if saved.unit != "trace" else "the whole trace"
+        size = f"{measured_run.count} steps" if measured_run.unit != "trace" else "the whole trace"
         if flags.output:
-            outputs.save(flags.output, to_json(saved))
-            terminal.note(f"{size} of {saved.label} are saved in {flags.output}")
+            outputs.write_output(flags.output, to_json(measured_run))
+            terminal.note(f"{size} of {measured_run.label} are saved in {flags.output}")
             return
-        with open_traces([trace] if trace else [], flags) as opened:
-            machine = baselines.machine(opened)
-        about = baselines.About(
+        with open_traces([trace] if trace else [], flags) as opened_trace:
+            machine = baselines.read_machine(opened_trace)
+        conditions = baselines.BaselineInfo(
             datetime.now(UTC).isoformat(timespec="seconds"),
             tuple(tag or ()),
             params,
             machine,
-            git_commit().get("commit", ""),
+            read_git_commit().get("commit", ""),
         )
-        path = baselines.save(saved, str(name), about, in_users_folder=user)
-        terminal.note(f"{size} of {saved.label} are the baseline {name}, in {path}")
+        path = baselines.save(measured_run, str(name), conditions, in_users_folder=user)
+        terminal.note(f"{size} of {measured_run.label} are the baseline {name}, in {path}")
 
-    without = ("explain", "fmt", "limit", "full_names", "no_color", "csv_safe")
-    return with_flags(
+    omitted_fields = ("explain", "fmt", "limit", "full_names", "no_color", "csv_safe")
+    return make_command(
         run,
         SAVE_HELP,
-        flag("name", str | None, help="Keep it under this name, replacing one with the same name: main."),
-        flag("tag", list[str] | None, help="Add a tag; --baseline TAG finds the one saved last."),
-        flag("param", list[str] | None, metavar="NAME=VALUE", help="A parameter of the workload: batch=8."),
-        flag("user", bool, "--user", help="Keep it in the user's folder, not in the repository."),
-        *step_flags(),
-        without=without,
+        make_flag("name", str | None, help="Keep it under this name, replacing one with the same name: main."),
+        make_flag("tag", list[str] | None, help="Add a tag; --baseline TAG finds the one saved last."),
+        make_flag("param", list[str] | None, metavar="NAME=VALUE", help="A parameter of the workload: batch=8."),
+        make_flag("user", bool, "--user", help="Keep it in the user's folder, not in the repository."),
+        *make_step_flags(),
+        omitted_fields=omitted_fields,
     )
 
 
-def _list(
+def _list_baselines(
     fmt: FormatOption = "table",
     tag: Annotated[str | None, typer.Option("--tag", help="Only those with this tag.")] = None,
 ) -> None:
     """List the baselines of the repository and of the user."""
     from nsys_insight.compare import baselines
 
-    found = [one for one in baselines.saved() if tag is None or tag in one.about.tags]
+    matching_baselines = [
+        baseline for baseline in baselines.list_baselines() if tag is None or tag in baseline.info.tags
+    ]
     empty = "No baseline is saved: nsys-insight baseline save TRACE --name main"
-    answer = of_rows(_LISTED, [_row(one) for one in found], report="baseline", title="Baselines", empty=empty)
-    show(answer, checked_format(fmt), Flags(limit=0))
+    answer = build_answer(
+        _LIST_COLUMNS,
+        [_make_row(baseline) for baseline in matching_baselines],
+        report="baseline",
+        title="Baselines",
+        empty=empty,
+    )
+    show(answer, check_format(fmt), Flags(limit=0))
 
 
-def _row(one: Baseline) -> tuple[Any, ...]:
-    from nsys_insight.compare.budgets import measured
+def _make_row(baseline: Baseline) -> tuple[Any, ...]:
+    from nsys_insight.compare.budgets import get_metric_value
 
-    about, run = one.about, one.run
-    params = ", ".join(f"{name}={value}" for name, value in about.params.items())
-    rate = measured(run, "tokens_per_s") if run.unit in ("token", "step") else None
-    texts = (", ".join(about.tags), about.saved_at, about.commit, about.machine.get("gpu"), params)
+    conditions, run = baseline.info, baseline.run
+    params = ", ".join(f"{name}={value}" for name, value in conditions.params.items())
+    rate = get_metric_value(run, "tokens_per_s") if run.unit in ("token", "step") else None
+    condition_texts = (
+        ", ".join(conditions.tags),
+        conditions.saved_at,
+        conditions.commit,
+        conditions.machine.get("gpu"),
+        params,
+    )
     return (
-        one.name,
-        *(text or None for text in texts),
+        baseline.name,
+        *(text or None for text in condition_texts),
         run.unit,
         run.count,
-        measured(run, "wall_ns"),
+        get_metric_value(run, "wall_ns"),
         rate,
-        str(one.path),
+        str(baseline.path),
     )
 
 
-def _show(name: NameArgument, fmt: FormatOption = "table") -> None:
+def _show_baseline(name: NameArgument, fmt: FormatOption = "table") -> None:
     """Show the measurements of a baseline, and what they are of."""
     from nsys_insight.compare import baselines
 
-    one = baselines.meant(name)
+    baseline = baselines.get_baseline(name)
     rows: list[tuple[Any, ...]] = [
         (None, metric, samples and samples.mean, samples and samples.stddev)
-        for metric, samples in one.run.metrics.items()
+        for metric, samples in baseline.run.metrics.items()
     ]
-    for phase, metrics in one.run.phases.items():
+    for phase, metrics in baseline.run.phases.items():
         rows += [(phase, metric, samples.mean, samples.stddev) for metric, samples in metrics.items()]
-    told = dict(zip((column.name for column in _LISTED), _row(one), strict=True))
-    said = [f"{key}: {told[key]}" for key in ("tags", "saved_at", "commit", "gpu", "params", "file") if told[key]]
-    answer = of_rows(
-        _SHOWN, rows, report="baseline", title=f"Baseline {one.name}, per {one.run.unit}", notes=tuple(said)
+    values = dict(zip((column.name for column in _LIST_COLUMNS), _make_row(baseline), strict=True))
+    notes = [f"{key}: {values[key]}" for key in ("tags", "saved_at", "commit", "gpu", "params", "file") if values[key]]
+    answer = build_answer(
+        _METRIC_COLUMNS,
+        rows,
+        report="baseline",
+        title=f"Baseline {baseline.name}, per {baseline.run.unit}",
+        notes=tuple(notes),
     )
-    show(answer, checked_format(fmt), Flags(limit=0))
+    show(answer, check_format(fmt), Flags(limit=0))
 
 
-def _remove(
+def _remove_baseline(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A baseline's name.", autocompletion=completion.baselines)
+        str, typer.Argument(metavar="NAME", help="A baseline's name.", autocompletion=completion.complete_baselines)
     ],
 ) -> None:
     """Remove a baseline, by its name; a tag is not accepted."""
     from nsys_insight.compare import baselines
 
-    found = next((one for one in baselines.saved() if one.name == name), None)
-    path = (found or baselines.meant(name)).path
-    if found is None:
+    named_baseline = next((baseline for baseline in baselines.list_baselines() if baseline.name == name), None)
+    path = (named_baseline or baselines.get_baseline(name)).path
+    if named_baseline is None:
         raise UsageError(f"{name} is a tag, of {path.stem}", f"nsys-insight baseline rm {path.stem}")
     path.unlink()
     terminal.note(f"{path} is removed")
@@ -187,12 +206,12 @@ def _remove(
 
 BASELINE = Command(
     "baseline",
-    baseline_app,
+    make_baseline_app,
     group="compare",
     place=60,
     help="Save the measurements of a run, to compare later runs with it",
     examples=("baseline save trace.nsys-rep --name main", "baseline list"),
-    inner={
+    subcommands={
         "save": ("baseline save trace.nsys-rep --name main", "baseline save trace.nsys-rep --steady -o before.json"),
         "list": ("baseline list", "baseline list --tag release --format json"),
         "show": ("baseline show main", "baseline show main --format json"),

@@ -1,4 +1,4 @@
-"""The command ``bench``: measure without the profiler, and tell whether a change is one."""
+"""The command ``bench``: measure without the profiler, and decide whether a change had an effect."""
 
 from __future__ import annotations
 
@@ -9,87 +9,108 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nsys_insight import outputs
-from nsys_insight.cli.commands import OF_PROGRAM, Command
-from nsys_insight.cli.flags import Flags, checked_format
+from nsys_insight.cli.commands import PROGRAM_SETTINGS, Command
+from nsys_insight.cli.flags import Flags, check_format
 from nsys_insight.cli.run import show
 from nsys_insight.errors import Exit, UsageError
 from nsys_insight.render import FORMATS
 from nsys_insight.text.units import parse_duration
 
 if TYPE_CHECKING:
-    from nsys_insight.bench.checks import Wanted
+    from nsys_insight.bench.checks import CheckOptions
     from nsys_insight.bench.measure import Command as Program
     from nsys_insight.bench.measure import Plan
     from nsys_insight.bench.result import Bench
 
-_METRIC = re.compile(r"(?P<name>[^=\[]+)(?:\[(?P<unit>[^\]]*)\])?(?:=(?P<pattern>.+))?", re.DOTALL)
-_CHECKS: dict[str, Any] = {"rich_help_panel": "Correctness"}
-_METRICS: dict[str, Any] = {"rich_help_panel": "What is measured"}
-_HOW: dict[str, Any] = {"rich_help_panel": "How often"}
+_METRIC_PATTERN = re.compile(r"(?P<name>[^=\[]+)(?:\[(?P<unit>[^\]]*)\])?(?:=(?P<pattern>.+))?", re.DOTALL)
+_CHECKS_PANEL: dict[str, Any] = {"rich_help_panel": "Correctness"}
+_METRICS_PANEL: dict[str, Any] = {"rich_help_panel": "What is measured"}
+_REPETITIONS_PANEL: dict[str, Any] = {"rich_help_panel": "How often"}
 
 MetricOption = Annotated[
     list[str] | None,
     typer.Option(
         "--metric", metavar="NAME[[UNIT]=REGEX]", show_default=False,
         help="The metric that decides; with a regular expression, whose first group is the number, "
-             "what to look for in the output: 'decode\\[tok/s]=([0-9.]+) tok/s'.", **_METRICS,
+             "what to look for in the output: 'decode\\[tok/s]=([0-9.]+) tok/s'.", **_METRICS_PANEL,
     ),
 ]  # fmt: skip
 HigherOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--higher", metavar="NAME", help="Higher values of this metric are better.", show_default=False, **_METRICS
+        "--higher",
+        metavar="NAME",
+        help="Higher values of this metric are better.",
+        show_default=False,
+        **_METRICS_PANEL,
     ),
 ]
 LowerOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--lower", metavar="NAME", help="Lower values of this metric are better.", show_default=False, **_METRICS
+        "--lower", metavar="NAME", help="Lower values of this metric are better.", show_default=False, **_METRICS_PANEL
     ),
 ]
 ResultsOption = Annotated[
     Path | None,
     typer.Option(
         "--results", metavar="FILE", help="The JSON that the command writes, instead of its output.",
-        show_default=False, **_METRICS,
+        show_default=False, **_METRICS_PANEL,
     ),
 ]  # fmt: skip
 ParamOption = Annotated[
     list[str] | None,
-    typer.Option("--param", metavar="KEY=VALUE", help="A parameter of the workload.", show_default=False, **_METRICS),
-]
-WarmupOption = Annotated[int, typer.Option("--warmup", min=0, max=1000, help="Runs that do not count.", **_HOW)]
-LeastOption = Annotated[
-    int,
     typer.Option(
-        "--least", min=1, max=10_000, help="Minimum number of repetitions; below 6 there is no verdict.", **_HOW
+        "--param", metavar="KEY=VALUE", help="A parameter of the workload.", show_default=False, **_METRICS_PANEL
     ),
 ]
-MostOption = Annotated[int, typer.Option("--most", min=1, max=10_000, help="Maximum number of repetitions.", **_HOW)]
-BudgetOption = Annotated[str, typer.Option("--budget", help="No repetition starts after this time.", **_HOW)]
+WarmupOption = Annotated[
+    int, typer.Option("--warmup", min=0, max=1000, help="Runs that do not count.", **_REPETITIONS_PANEL)
+]
+MinRepetitionsOption = Annotated[
+    int,
+    typer.Option(
+        "--least",
+        min=1,
+        max=10_000,
+        help="Minimum number of repetitions; below 6 there is no verdict.",
+        **_REPETITIONS_PANEL,
+    ),
+]
+MaxRepetitionsOption = Annotated[
+    int, typer.Option("--most", min=1, max=10_000, help="Maximum number of repetitions.", **_REPETITIONS_PANEL)
+]
+BudgetOption = Annotated[
+    str, typer.Option("--budget", help="No repetition starts after this time.", **_REPETITIONS_PANEL)
+]
 PrecisionOption = Annotated[
     float,
-    typer.Option("--precision", min=0.001, max=100, help="Stop when the interval is ± this many percent.", **_HOW),
+    typer.Option(
+        "--precision", min=0.001, max=100, help="Stop when the interval is ± this many percent.", **_REPETITIONS_PANEL
+    ),
 ]
 TimeoutOption = Annotated[
-    str | None, typer.Option("--timeout", help="End a run that takes longer, such as 5m.", show_default=False, **_HOW)
+    str | None,
+    typer.Option(
+        "--timeout", help="End a run that takes longer, such as 5m.", show_default=False, **_REPETITIONS_PANEL
+    ),
 ]
 TestOption = Annotated[
     str | None,
-    typer.Option("--test", metavar="CMD", help="Fails if the results are wrong.", show_default=False, **_CHECKS),
+    typer.Option("--test", metavar="CMD", help="Fails if the results are wrong.", show_default=False, **_CHECKS_PANEL),
 ]
 SanitizeOption = Annotated[
-    bool, typer.Option("--sanitize", help="Also run the command under compute-sanitizer's four tools.", **_CHECKS)
+    bool, typer.Option("--sanitize", help="Also run the command under compute-sanitizer's four tools.", **_CHECKS_PANEL)
 ]
 OutputsOption = Annotated[
     tuple[Path, Path] | None,
     typer.Option(
         "--compare-output", metavar="A B", help="A file of results and its reference: .npy, .npz, .json or text.",
-        show_default=False, **_CHECKS,
+        show_default=False, **_CHECKS_PANEL,
     ),
 ]  # fmt: skip
-RtolOption = Annotated[float, typer.Option("--rtol", min=0, help="Relative tolerance of a number.", **_CHECKS)]
-AtolOption = Annotated[float, typer.Option("--atol", min=0, help="Absolute tolerance of a number.", **_CHECKS)]
+RtolOption = Annotated[float, typer.Option("--rtol", min=0, help="Relative tolerance of a number.", **_CHECKS_PANEL)]
+AtolOption = Annotated[float, typer.Option("--atol", min=0, help="Absolute tolerance of a number.", **_CHECKS_PANEL)]
 
 
 def bench(  # noqa: PLR0913 - flags
@@ -119,8 +140,8 @@ def bench(  # noqa: PLR0913 - flags
     results: ResultsOption = None,
     param: ParamOption = None,
     warmup: WarmupOption = 1,
-    least: LeastOption = 10,
-    most: MostOption = 50,
+    min_repetitions: MinRepetitionsOption = 10,
+    max_repetitions: MaxRepetitionsOption = 50,
     budget: BudgetOption = "120s",
     precision: PrecisionOption = 1.0,
     timeout: TimeoutOption = None,
@@ -151,30 +172,38 @@ def bench(  # noqa: PLR0913 - flags
     from nsys_insight.bench.checks import run_checks
     from nsys_insight.bench.result import to_json
 
-    checked_format(fmt)
-    outputs.check(output, [*(read or []), *([baseline] if baseline else [])])
-    plan = plan_of(metric, higher, lower, results, param, warmup, least, most, budget, precision, timeout)
-    commands = _commands(command, before, after, read, baseline)
-    saved = _saved(baseline) if baseline else None
-    what: Program | None = commands[-1][1] if commands else None
-    checks = run_checks(wanted(test, what if sanitize else None, compare_output, rtol, atol, plan))
-    found = measure.read(read, plan) if read else measure.measure(commands, plan)
-    if saved:
-        found = _beside(saved, found)
+    check_format(fmt)
+    outputs.check_target(output, [*(read or []), *([baseline] if baseline else [])])
+    plan = make_plan(
+        metric, higher, lower, results, param, warmup, min_repetitions, max_repetitions, budget, precision, timeout
+    )
+    commands = _list_programs(command, before, after, read, baseline)
+    baseline_benchmark = _read_benchmark(baseline) if baseline else None
+    checked_program: Program | None = commands[-1][1] if commands else None
+    checks = run_checks(
+        make_check_options(test, checked_program if sanitize else None, compare_output, rtol, atol, plan)
+    )
+    benchmark = measure.read(read, plan) if read else measure.measure(commands, plan)
+    if baseline_benchmark:
+        benchmark = _compare_with_baseline(baseline_benchmark, benchmark)
     if output:
-        outputs.save(output, to_json(found))
-    made = answer(found, checks, vary or ())
-    show(made, fmt, Flags(), default_limit=0)
-    if made.summary.get("decision") == "revert" or not all(check.passed for check in checks):
+        outputs.write_output(output, to_json(benchmark))
+    bench_answer = answer(benchmark, checks, vary or ())
+    show(bench_answer, fmt, Flags(), default_limit=0)
+    if bench_answer.summary.get("decision") == "revert" or not all(check.passed for check in checks):
         raise typer.Exit(Exit.FAILED)
 
 
-def _commands(
+def _list_programs(
     command: list[str] | None, before: str | None, after: str | None, read: list[Path] | None, baseline: Path | None
 ) -> list[tuple[str, Program]]:
-    """Tell what is run, and under which labels."""
-    ways = [bool(command), bool(before or after), bool(read)]
-    if sum(ways) != 1 or bool(before) != bool(after) or (before and baseline):
+    """List the programs to run, with their labels; empty if files are read.
+
+    Raises:
+        UsageError: The flags do not select exactly one kind of input.
+    """
+    input_kinds = [bool(command), bool(before or after), bool(read)]
+    if sum(input_kinds) != 1 or bool(before) != bool(after) or (before and baseline):
         raise UsageError(
             "one command is measured, or two that take turns, or files are read",
             "nsys-insight bench -- ./app --tokens 128, or --before './old' --after './new', or --read log.txt",
@@ -184,7 +213,7 @@ def _commands(
     return [("after" if baseline else "the command", command)] if command else []
 
 
-def _saved(path: Path) -> Bench:
+def _read_benchmark(path: Path) -> Bench:
     from nsys_insight.bench.result import from_json
 
     try:
@@ -195,89 +224,99 @@ def _saved(path: Path) -> Bench:
         ) from None
 
 
-def _beside(saved: Bench, found: Bench) -> Bench:
-    """Put a saved benchmark before one that was measured now; conditions that differ become parameters."""
+def _compare_with_baseline(baseline_benchmark: Bench, new_benchmark: Bench) -> Bench:
+    """Combine a saved benchmark (before) with a new one (after). Conditions of the machine become parameters."""
     from dataclasses import replace
 
-    before, after = replace(saved.side, label="before"), replace(found.side, label="after")
-    machine = [name for name in ("gpu", "driver", "cuda", "application_clock_mhz") if name in found.conditions]
+    before, after = replace(baseline_benchmark.side, label="before"), replace(new_benchmark.side, label="after")
+    machine_conditions = [
+        name for name in ("gpu", "driver", "cuda", "application_clock_mhz") if name in new_benchmark.conditions
+    ]
     before, after = (
         replace(
             side,
-            parameters={**side.parameters, **{name: of.conditions[name] for name in machine if name in of.conditions}},
+            parameters={
+                **side.parameters,
+                **{name: benchmark.conditions[name] for name in machine_conditions if name in benchmark.conditions},
+            },
         )
-        for side, of in ((before, saved), (after, found))
+        for side, benchmark in ((before, baseline_benchmark), (after, new_benchmark))
     )
-    return replace(found, sides=(before, after), turns=False)
+    return replace(new_benchmark, sides=(before, after), turns=False)
 
 
-def plan_of(  # noqa: PLR0913, PLR0917 - flags
+def make_plan(  # noqa: PLR0913, PLR0917 - flags
     metric: list[str] | None, higher: list[str] | None, lower: list[str] | None, results: Path | None,
-    param: list[str] | None, warmup: int, least: int, most: int, budget: str, precision: float, timeout: str | None,
+    param: list[str] | None, warmup: int, min_repetitions: int, max_repetitions: int, budget: str, precision: float,
+    timeout: str | None,
 ) -> Plan:  # fmt: skip
-    """Make a plan of flags.
+    """Make the measurement plan from the flags.
 
     Raises:
-        UsageError: A flag makes no sense.
+        UsageError: A flag has an invalid value.
     """
     from nsys_insight.bench.measure import Plan
 
-    patterns, first = {}, None
+    patterns, first_metric = {}, None
     for text in metric or ():
-        found = _METRIC.fullmatch(text)
-        if not found:
+        match = _METRIC_PATTERN.fullmatch(text)
+        if not match:
             raise UsageError(f"--metric cannot be {text!r}", "write NAME, or 'NAME[UNIT]=REGEX'")
-        name = found["name"].strip()
-        first = first or name
-        if found["pattern"]:
+        name = match["name"].strip()
+        first_metric = first_metric or name
+        if match["pattern"]:
             try:
-                re.compile(found["pattern"])
+                re.compile(match["pattern"])
             except re.error as error:
                 raise UsageError(
-                    f"{found['pattern']!r} is no regular expression: {error}", "quote it for the shell"
+                    f"{match['pattern']!r} is no regular expression: {error}", "quote it for the shell"
                 ) from None
-            patterns[name] = (found["pattern"], found["unit"] or "")
+            patterns[name] = (match["pattern"], match["unit"] or "")
     return Plan(
         warmup=warmup,
-        least=least,
-        most=max(most, least),
-        budget_s=seconds(budget, "--budget"),
+        min_repetitions=min_repetitions,
+        max_repetitions=max(max_repetitions, min_repetitions),
+        budget_s=parse_seconds(budget, "--budget"),
         precision=precision / 100,
-        timeout_s=seconds(timeout, "--timeout") if timeout else None,
-        metric=first,
+        timeout_s=parse_seconds(timeout, "--timeout") if timeout else None,
+        metric=first_metric,
         patterns=patterns,
         output=results,
         better={**dict.fromkeys(higher or (), "higher"), **dict.fromkeys(lower or (), "lower")},
-        parameters=parameters(param),
+        parameters=parse_parameters(param),
     )
 
 
-def wanted(  # noqa: PLR0913, PLR0917 - flags
+def make_check_options(  # noqa: PLR0913, PLR0917 - flags
     test: str | None,
     sanitize: Program | None,
     compare_output: tuple[Path, Path] | None,
     rtol: float,
     atol: float,
     plan: Plan,
-) -> Wanted:
-    """What the flags want to be looked at."""
-    from nsys_insight.bench.checks import Wanted
+) -> CheckOptions:
+    """Make the options of the correctness checks from the flags."""
+    from nsys_insight.bench.checks import CheckOptions
 
-    return Wanted(test, sanitize, compare_output, rtol, atol, plan.timeout_s)
+    return CheckOptions(test, sanitize, compare_output, rtol, atol, plan.timeout_s)
 
 
-def parameters(given: list[str] | None) -> dict[str, str]:
-    """Read `--param KEY=VALUE`."""
-    pairs = [text.partition("=") for text in given or ()]
-    if wrong := [key for key, equals, _ in pairs if not equals or not key]:
-        raise UsageError(f"--param takes KEY=VALUE, not {wrong[0]!r}", "--param batch=8")
+def parse_parameters(texts: list[str] | None) -> dict[str, str]:
+    """Parse `--param KEY=VALUE`.
+
+    Raises:
+        UsageError: A text has another form.
+    """
+    pairs = [text.partition("=") for text in texts or ()]
+    if malformed_keys := [key for key, equals, _ in pairs if not equals or not key]:
+        raise UsageError(f"--param takes KEY=VALUE, not {malformed_keys[0]!r}", "--param batch=8")
     return {key: value for key, _, value in pairs}
 
 
-def seconds(text: str, flag: str) -> float:
-    """Read a duration; a plain number is seconds, and m minutes."""
-    if found := re.fullmatch(r"(\d+(?:\.\d+)?)m(?:in)?", text):
-        return 60 * float(found[1])
+def parse_seconds(text: str, flag: str) -> float:
+    """Parse a duration into seconds: a plain number is seconds, m is minutes."""
+    if match := re.fullmatch(r"(\d+(?:\.\d+)?)m(?:in)?", text):
+        return 60 * float(match[1])
     return parse_duration(f"{text}s" if re.fullmatch(r"[\d.]+", text) else text, flag=flag) / 1e9
 
 
@@ -291,5 +330,5 @@ BENCH = Command(
         "bench -- python3 decode.py --tokens 128",
         "bench --before 'python3 old.py' --after 'python3 new.py' --least 20",
     ),
-    settings=OF_PROGRAM,
+    settings=PROGRAM_SETTINGS,
 )

@@ -7,18 +7,21 @@ import re
 import time
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nsys_insight.cli import terminal
-from nsys_insight.cli.commands import HELP, Command
-from nsys_insight.cli.flags import Flags, FormatOption, checked_format
-from nsys_insight.cli.run import not_used, show
+from nsys_insight.cli.commands import HELP_SETTINGS, Command
+from nsys_insight.cli.flags import Flags, FormatOption, check_format
+from nsys_insight.cli.run import describe_unused_cache, show
 from nsys_insight.errors import UsageError
 from nsys_insight.ingest import cache_entries, cache_folder
-from nsys_insight.session.answer import Column, of_rows
+from nsys_insight.session.answer import Column, build_answer
 from nsys_insight.text.units import value
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 _COLUMNS = (
     Column("trace", "VARCHAR", "The trace, or the ncu files, that it was made from; unknown for old entries"),
@@ -26,7 +29,7 @@ _COLUMNS = (
     Column("holds", "VARCHAR", "What it is"),
     Column("size_bytes", "BIGINT", "Its size"),
     Column("last_used", "VARCHAR", "When it was made or last used, in local time"),
-    Column("file", "VARCHAR", "Its file name in the folder", detail=True),
+    Column("file", "VARCHAR", "Its file name in the folder", is_detail=True),
 )
 _AGE = re.compile(r"(\d{1,6})\s*([hd])", re.ASCII)
 _SECONDS = {"h": 60 * 60, "d": 24 * 60 * 60}
@@ -34,33 +37,32 @@ _SECONDS = {"h": 60 * 60, "d": 24 * 60 * 60}
 app = typer.Typer(
     help="List what the cache folder has for which trace, or empty it. It is never needed for correctness.",
     invoke_without_command=True,
-    context_settings=HELP,
+    context_settings=HELP_SETTINGS,
 )
 
 
 @app.callback()
-def _list(
+def _list_entries(
     context: typer.Context,
     fmt: FormatOption = "table",
 ) -> None:
     if context.invoked_subcommand is not None:
         return
-    folder = _folder()
-    found, most = cache_entries.entries(folder), cache_entries.most_bytes(folder)
-    total = sum(entry.size for entry in found)
-    note = (
-        f"{_entries(len(found))} in {folder}: {_size(total)} of at most {_size(most)} (${cache_entries.SIZE_VARIABLE})"
-    )
-    answer = of_rows(
+    folder = _find_folder()
+    entries, max_bytes = cache_entries.list_entries(folder), cache_entries.read_size_limit(folder)
+    total_bytes = sum(entry.size for entry in entries)
+    count, limit = _format_count(len(entries)), _format_size(max_bytes)
+    note = f"{count} in {folder}: {_format_size(total_bytes)} of at most {limit} (${cache_entries.SIZE_VARIABLE})"
+    answer = build_answer(
         _COLUMNS,
-        [_row(entry) for entry in found],
+        [_make_row(entry) for entry in entries],
         report="cache",
         title="What the cache contains, last used first",
         notes=(note,),
         empty="The cache is empty.",
-        summary={"folder": _printable(folder), "size_bytes": total, "most_bytes": most},
+        summary={"folder": _format_path(folder), "size_bytes": total_bytes, "most_bytes": max_bytes},
     )
-    show(answer, checked_format(fmt), Flags(limit=0))
+    show(answer, check_format(fmt), Flags(limit=0))
 
 
 @app.command()
@@ -79,65 +81,72 @@ def clear(
     ] = None,
 ) -> None:
     """Remove entries of the cache, except those that another process is using."""
-    folder, unused_s = _folder(), _seconds(older_than) if older_than else 0
-    chosen = [
+    folder, unused_s = _find_folder(), _parse_age(older_than) if older_than else 0
+    selected_entries = [
         entry
-        for entry in cache_entries.entries(folder)
-        if (trace is None or (entry.about and entry.about.is_of(trace))) and time.time() - entry.used >= unused_s
+        for entry in cache_entries.list_entries(folder)
+        if (trace is None or (entry.manifest and entry.manifest.is_made_from(trace)))
+        and time.time() - entry.last_used_s >= unused_s
     ]
-    gone, kept = cache_entries.remove(chosen, folder)
+    removed_entries, remaining_entries = cache_entries.remove(selected_entries, folder)
     if trace is None:
-        cache_entries.forget(folder, unused_s)
-    if gone:
-        print(f"removed {_entries(len(gone))}, {_size(sum(entry.size for entry in gone))}, from {folder}")
+        cache_entries.remove_old_markers(folder, unused_s)
+    if removed_entries:
+        print(f"removed {_describe_entries(removed_entries)}, from {folder}")
     else:
         print(f"removed nothing from {folder}")
-    if kept:
-        terminal.note(
-            f"{_entries(len(kept))}, {_size(sum(entry.size for entry in kept))}, in use or not removable: kept"
-        )
+    if remaining_entries:
+        terminal.note(f"{_describe_entries(remaining_entries)}, in use or not removable: kept")
 
 
-def _folder() -> Path:
-    """Where the cache folder is.
+def _find_folder() -> Path:
+    """Return the cache folder.
 
     Raises:
-        UsageError: It is there, and is not the user's alone.
+        UsageError: The folder exists, but other users have access to it.
     """
-    if why := cache_folder.refusal():
-        raise UsageError(not_used(why), f"name a folder of your own in ${cache_folder.FOLDER_VARIABLE}")
+    if refusal := cache_folder.refusal_reason():
+        raise UsageError(
+            describe_unused_cache(refusal), f"name a folder of your own in ${cache_folder.FOLDER_VARIABLE}"
+        )
     return cache_folder.location()
 
 
-def _row(entry: cache_entries.Entry) -> tuple[object, ...]:
-    about = entry.about
+def _make_row(entry: cache_entries.Entry) -> tuple[object, ...]:
+    origin = entry.manifest
     return (
-        ", ".join(map(_printable, about.files)) if about else None,
-        about.state if about else None,
-        about.holds if about else None,
+        ", ".join(map(_format_path, origin.files)) if origin else None,
+        origin.state if origin else None,
+        origin.holds if origin else None,
         entry.size,
-        datetime.fromtimestamp(entry.used).astimezone().strftime("%Y-%m-%d %H:%M") if entry.used else None,
-        _printable(entry.path.name),
+        datetime.fromtimestamp(entry.last_used_s).astimezone().strftime("%Y-%m-%d %H:%M")
+        if entry.last_used_s
+        else None,
+        _format_path(entry.path.name),
     )
 
 
-def _entries(count: int) -> str:
+def _describe_entries(entries: Collection[cache_entries.Entry]) -> str:
+    return f"{_format_count(len(entries))}, {_format_size(sum(entry.size for entry in entries))}"
+
+
+def _format_count(count: int) -> str:
     return f"{count:,} {'entry' if count == 1 else 'entries'}"
 
 
-def _size(size: int) -> str:
+def _format_size(size: int) -> str:
     return value("size_bytes", size)
 
 
-def _seconds(age: str) -> int:
+def _parse_age(age: str) -> int:
     match = _AGE.fullmatch(age.strip())
     if not match:
         raise UsageError(f"--older-than takes an age, not {age!r}", "write a number of days or hours: 7d, 12h")
     return int(match[1]) * _SECONDS[match[2]]
 
 
-def _printable(path: Path | str) -> str:
-    """A path as text, whatever bytes are in it."""
+def _format_path(path: Path | str) -> str:
+    """Format a path as text. Bytes that are not UTF-8 are escaped."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
@@ -148,7 +157,7 @@ CACHE = Command(
     place=250,
     help="List what the cache folder has for which trace, or empty it",
     examples=("cache", "cache clear --older-than 7d"),
-    inner={
+    subcommands={
         "clear": ("cache clear", "cache clear --older-than 7d"),
     },
 )

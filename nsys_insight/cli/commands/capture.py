@@ -1,4 +1,4 @@
-"""The command ``capture``: profile a program as the reports need it, and go on to the diagnosis."""
+"""The command ``capture``: profile a program with the flags that the reports need, then diagnose the trace."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Annotated
 import typer
 
 from nsys_insight.cli import terminal
-from nsys_insight.cli.commands import OF_PROGRAM, Command
+from nsys_insight.cli.commands import PROGRAM_SETTINGS, Command
 from nsys_insight.cli.run import open_trace
-from nsys_insight.cli.trace_argument import remember
+from nsys_insight.cli.trace_argument import remember_trace
 from nsys_insight.errors import UsageError
-from nsys_insight.ingest.capture import GRANULARITIES, Capture, free_name, is_python, run
-from nsys_insight.ingest.nsys import Nsys, newest_nsys
+from nsys_insight.ingest.capture import GRANULARITIES, Capture, find_free_name, is_python, run
+from nsys_insight.ingest.nsys import Nsys, find_newest_nsys
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.text.units import parse_duration
 
@@ -29,7 +29,7 @@ def capture(  # noqa: PLR0913 - flags
         typer.Option("--output", "-o", help="The report; by default named after the program.", show_default=False),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the report if it exists.")] = False,
-    within: Annotated[
+    range_name: Annotated[
         str | None,
         typer.Option(
             "--range",
@@ -73,11 +73,13 @@ def capture(  # noqa: PLR0913 - flags
         ),
     ] = False,
     osrt: Annotated[bool, typer.Option("--osrt", help="Trace operating system calls.")] = False,
-    more: Annotated[
+    more_nsys_flags: Annotated[
         str, typer.Option("--nsys-flags", metavar="FLAGS", help="More flags for nsys profile.", show_default=False)
     ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the nsys command without running it.")] = False,
-    only: Annotated[bool, typer.Option("--no-diagnose", help="Stop when the report is written.")] = False,
+    is_diagnosis_skipped: Annotated[
+        bool, typer.Option("--no-diagnose", help="Stop when the report is written.")
+    ] = False,
 ) -> None:
     """Profile a program with the nsys flags that the reports need, and say what bounds it.
 
@@ -87,48 +89,48 @@ def capture(  # noqa: PLR0913 - flags
         raise UsageError(f"--cuda-graph-trace is {graphs!r}", f"choose one of: {', '.join(GRANULARITIES)}")
     if not shutil.which(program[0]):
         raise UsageError(f"there is no program {program[0]!r}", "nsys-insight capture -- python train.py")
-    wanted = Capture(
+    settings = Capture(
         graphs=graphs,
         metrics_hz=metrics,
         backtraces=backtraces,
         why_host=why_host,
         is_python=is_python(program),
         osrt=osrt,
-        within=within,
-        delay_s=_seconds(delay, "--delay"),
-        duration_s=_seconds(duration, "--duration"),
-        more=tuple(shlex.split(more)),
+        capture_range=range_name,
+        delay_s=_parse_seconds(delay, "--delay"),
+        duration_s=_parse_seconds(duration, "--duration"),
+        extra_flags=tuple(shlex.split(more_nsys_flags)),
     )
-    report = _report(output, force=force) if output else free_name(program, Path())
-    nsys = Nsys(Path("nsys"), "2025") if dry_run else newest_nsys(to_capture=True)
-    command = shlex.join(wanted.command(nsys, report, program))
+    report = _check_report_path(output, force=force) if output else find_free_name(program, Path())
+    nsys = Nsys(Path("nsys"), "2025") if dry_run else find_newest_nsys(to_capture=True)
+    command = shlex.join(settings.build_command(nsys, report, program))
     if dry_run:
         print(command)
         return
     print(f"$ {command}", file=sys.stderr)
-    for cost in wanted.costs():
+    for cost in settings.list_costs():
         terminal.note(cost)
-    code = run(wanted, program, report)
+    code = run(settings, program, report)
     if code:
         terminal.note(f"the program ended with exit code {code}; {report} has what ran")
-    remember(report)
-    if only:
+    remember_trace(report)
+    if is_diagnosis_skipped:
         print(report)
         return
     from nsys_insight.diagnose.diagnosis import diagnose
-    from nsys_insight.diagnose.text import text
-    from nsys_insight.text.severity import colored
+    from nsys_insight.diagnose.text import write_text
+    from nsys_insight.text.severity import color_severities
 
     with open_trace(report) as trace:
-        said = text(diagnose(trace, AUTO), terminal.width())
-        sys.stdout.write(colored(said) if terminal.color(wanted=True) else said)
+        diagnosis_text = write_text(diagnose(trace, AUTO), terminal.get_width())
+        sys.stdout.write(color_severities(diagnosis_text) if terminal.can_color(is_allowed=True) else diagnosis_text)
 
 
-def _report(output: Path, *, force: bool) -> Path:
-    """Return the file to write.
+def _check_report_path(output: Path, *, force: bool) -> Path:
+    """Return the report to write, with its suffix.
 
     Raises:
-        UsageError: It is there already, or cannot be made.
+        UsageError: The report exists, or its folder does not.
     """
     path = output if output.suffix == ".nsys-rep" else output.with_name(f"{output.name}.nsys-rep")
     if not path.parent.is_dir():
@@ -138,8 +140,8 @@ def _report(output: Path, *, force: bool) -> Path:
     return path
 
 
-def _seconds(text: str | None, flag: str) -> float | None:
-    """Read a duration; a plain number is seconds, as nsys takes it."""
+def _parse_seconds(text: str | None, flag: str) -> float | None:
+    """Parse a duration into seconds. A plain number is seconds, as for nsys."""
     if text is None:
         return None
     try:
@@ -155,5 +157,5 @@ CAPTURE = Command(
     place=30,
     help="Profile a program with the nsys flags that the reports need, and diagnose it",
     examples=("capture -- python3 train.py", "capture --delay 20s --duration 5s -- ./decode --tokens 128"),
-    settings=OF_PROGRAM,
+    settings=PROGRAM_SETTINGS,
 )

@@ -15,7 +15,7 @@ from typer.core import TyperCommand
 from nsys_insight import outputs, progress
 from nsys_insight.cli import completion, terminal
 from nsys_insight.cli.commands import Command
-from nsys_insight.cli.flags import Flags, argument, flag, step_flags, with_flags
+from nsys_insight.cli.flags import Flags, make_argument, make_command, make_flag, make_step_flags
 from nsys_insight.cli.run import open_traces, show
 from nsys_insight.errors import Exit, UsageError
 from nsys_insight.render import HUMAN_FORMATS
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from nsys_insight.session.answer import Answer
     from nsys_insight.session.session import Session
 
-# What a benchmark printed, as it is saved.
-_PRINTED = {".txt", ".log", ".out", ".jsonl"}
+# Suffixes of files with the output of a benchmark.
+_BENCHMARK_OUTPUT_SUFFIXES = {".txt", ".log", ".out", ".jsonl"}
 DIFF_HELP = """Compare two runs, or several runs of each side, per step: what changed, and whether it is noise.
 
 A side is a trace, a baseline's name or file, or what a benchmark wrote: JSON of bench -o, hyperfine,
@@ -56,7 +56,7 @@ saved run by more than noise and, for times and memory, --tolerance.
 """
 
 
-def diff_command() -> Callable[..., None]:
+def make_diff_command() -> Callable[..., None]:
     """Make the command `diff`."""
 
     def run(  # noqa: PLR0913 - flags
@@ -72,32 +72,42 @@ def diff_command() -> Callable[..., None]:
         from nsys_insight.compare.answer import answer, tables
         from nsys_insight.compare.comparison import compare
 
-        sides = _sides([path for path in (trace, other) if path], before or [], after or [])
+        sides = _split_sides([path for path in (trace, other) if path], before or [], after or [])
         fmt = flags.format
-        runs = measured(sides, flags)
-        told: dict[str, Better] = {**dict.fromkeys(higher or (), "higher"), **dict.fromkeys(lower or (), "lower")}
-        with progress.at("comparing"):
-            found = compare(*([run.preferring(told) for run in side] for side in runs))
-        _write(answer(found), tables(found, brief=fmt == "markdown"), fmt, flags)
+        runs = measure_runs(sides, flags)
+        directions: dict[str, Better] = {**dict.fromkeys(higher or (), "higher"), **dict.fromkeys(lower or (), "lower")}
+        with progress.show_task("comparing"):
+            comparison = compare(*([run.with_directions(directions) for run in side] for side in runs))
+        _write_tables(answer(comparison), tables(comparison, brief=fmt == "markdown"), fmt, flags)
 
-    several = {"metavar": "FILE…", "help": "Several runs."}
-    first = argument("trace", Path | None, "[BEFORE]", "The run before: a trace, a saved run, a benchmark.")
-    return with_flags(
+    several_runs = {"metavar": "FILE…", "help": "Several runs."}
+    before_argument = make_argument(
+        "trace", Path | None, "[BEFORE]", "The run before: a trace, a saved run, a benchmark."
+    )
+    return make_command(
         run,
         DIFF_HELP,
-        argument("other", Path | None, "[AFTER]", "The run after the change."),
-        flag("before", list[Path] | None, **several),
-        flag("after", list[Path] | None, **several),
-        flag("higher", list[str] | None, metavar="METRIC", help="Higher values of this benchmark metric are better."),
-        flag("lower", list[str] | None, metavar="METRIC", help="Lower values of this benchmark metric are better."),
-        *step_flags(),
-        argument=first,
-        without=("explain",),
+        make_argument("other", Path | None, "[AFTER]", "The run after the change."),
+        make_flag("before", list[Path] | None, **several_runs),
+        make_flag("after", list[Path] | None, **several_runs),
+        make_flag(
+            "higher", list[str] | None, metavar="METRIC", help="Higher values of this benchmark metric are better."
+        ),
+        make_flag(
+            "lower", list[str] | None, metavar="METRIC", help="Lower values of this benchmark metric are better."
+        ),
+        *make_step_flags(),
+        argument=before_argument,
+        omitted_fields=("explain",),
     )
 
 
-def _sides(files: list[Path], before: list[Path], after: list[Path]) -> tuple[list[Path], list[Path]]:
-    """Tell the sides, which are two files, or named by flags."""
+def _split_sides(files: list[Path], before: list[Path], after: list[Path]) -> tuple[list[Path], list[Path]]:
+    """Return the two sides: two files, or the files of --before and --after.
+
+    Raises:
+        UsageError: There are not two sides.
+    """
     if not before and not after and len(files) == 2:
         return files[:1], files[1:]
     if files or not before or not after:
@@ -108,7 +118,7 @@ def _sides(files: list[Path], before: list[Path], after: list[Path]) -> tuple[li
     return before, after
 
 
-def check_command() -> Callable[..., None]:
+def make_check_command() -> Callable[..., None]:
     """Make the command `check`."""
 
     def run(  # noqa: PLR0913 - flags
@@ -125,11 +135,11 @@ def check_command() -> Callable[..., None]:
         **bounds: Any,
     ) -> None:
         from nsys_insight.compare import baselines, ci_reports
-        from nsys_insight.compare.budgets import Budget, checked, from_toml
+        from nsys_insight.compare.budgets import Budget, check_budgets, from_toml
 
-        budgets = [Budget.parsed(bound, text) for bound in ("max", "min") for text in bounds[bound] or []]
+        budgets = [Budget.parse(bound, text) for bound in ("max", "min") for text in bounds[bound] or []]
         if budget:
-            outputs.check(flags.output, [budget])
+            outputs.check_target(flags.output, [budget])
             budgets += from_toml(budget)
         if not budgets and not baseline:
             raise UsageError(
@@ -138,104 +148,126 @@ def check_command() -> Callable[..., None]:
             )
         fmt = flags.format
         if baseline and not baseline.exists() and not baseline.suffix:
-            baseline = baselines.meant(str(baseline)).path
+            baseline = baselines.get_baseline(str(baseline)).path
         for path in (junit, sarif, markdown):
-            outputs.check(path, [one for one in (trace, budget, baseline) if one])
-        ((run_now,),) = measured([[trace]], flags)
-        saved = measured([[baseline]], flags)[0][0] if baseline else None
-        said = _of_other_work(trace, flags, baseline, baselines.params_of(param or [])) if baseline else []
-        found = checked(run_now, budgets, saved, tolerance, said)
+            outputs.check_target(path, [file for file in (trace, budget, baseline) if file])
+        ((current_run,),) = measure_runs([[trace]], flags)
+        baseline_run = measure_runs([[baseline]], flags)[0][0] if baseline else None
+        condition_differences = (
+            _list_condition_differences(trace, flags, baseline, baselines.parse_params(param or [])) if baseline else []
+        )
+        check_result = check_budgets(current_run, budgets, baseline_run, tolerance, condition_differences)
         if junit:
-            outputs.save(junit, ci_reports.junit(found.answer))
+            outputs.write_output(junit, ci_reports.format_junit(check_result.answer))
         if sarif:
-            outputs.save(sarif, ci_reports.sarif(found.answer, budget, baseline))
+            outputs.write_output(sarif, ci_reports.format_sarif(check_result.answer, budget, baseline))
         if markdown:
-            _write(found.answer, [found.answer], "markdown", replace(flags, output=markdown))
-        _write(found.answer, [found.answer], fmt, flags)
-        if found.broken:
+            _write_tables(check_result.answer, [check_result.answer], "markdown", replace(flags, output=markdown))
+        _write_tables(check_result.answer, [check_result.answer], fmt, flags)
+        if check_result.is_broken:
             raise typer.Exit(Exit.FAILED)
 
-    saved = "A baseline's name or tag, or a saved run's file; this run may not be worse."
-    tolerance = "Percentage by which a time may be worse than in the baseline; counts may not be worse."
-    return with_flags(
+    baseline_help = "A baseline's name or tag, or a saved run's file; this run may not be worse."
+    tolerance_help = "Percentage by which a time may be worse than in the baseline; counts may not be worse."
+    return make_command(
         run,
         CHECK_HELP,
-        flag("max", list[str] | None, metavar="METRIC=VALUE", help="At most this.", autocompletion=completion.budgets),
-        flag("min", list[str] | None, metavar="METRIC=VALUE", help="At least this.", autocompletion=completion.budgets),
-        flag("budget", Path | None, metavar="FILE", help="A TOML file with tables [max] and [min]."),
-        flag("baseline", Path | None, metavar="NAME", help=saved, autocompletion=completion.baselines),
-        flag("tolerance", float, default=3.0, help=tolerance, min=0),
-        flag(
+        make_flag(
+            "max",
+            list[str] | None,
+            metavar="METRIC=VALUE",
+            help="At most this.",
+            autocompletion=completion.complete_budgets,
+        ),
+        make_flag(
+            "min",
+            list[str] | None,
+            metavar="METRIC=VALUE",
+            help="At least this.",
+            autocompletion=completion.complete_budgets,
+        ),
+        make_flag("budget", Path | None, metavar="FILE", help="A TOML file with tables [max] and [min]."),
+        make_flag(
+            "baseline", Path | None, metavar="NAME", help=baseline_help, autocompletion=completion.complete_baselines
+        ),
+        make_flag("tolerance", float, default=3.0, help=tolerance_help, min=0),
+        make_flag(
             "param",
             list[str] | None,
             metavar="NAME=VALUE",
             help="A parameter of this workload, as the baseline has it.",
         ),
-        flag("junit", Path | None, metavar="FILE", help="Also write the budgets as JUnit test cases."),
-        flag("sarif", Path | None, metavar="FILE", help="Also write the broken budgets as SARIF, for annotations."),
-        flag(
+        make_flag("junit", Path | None, metavar="FILE", help="Also write the budgets as JUnit test cases."),
+        make_flag(
+            "sarif", Path | None, metavar="FILE", help="Also write the broken budgets as SARIF, for annotations."
+        ),
+        make_flag(
             "markdown", Path | None, metavar="FILE", help="Also write the table as Markdown, for a comment or summary."
         ),
-        *step_flags(),
-        without=("explain",),
+        *make_step_flags(),
+        omitted_fields=("explain",),
     )
 
 
-def measured(sides: Sequence[Sequence[Path | None]], flags: Flags) -> list[list[Run]]:
-    """Measure all runs per step; or, where one has no steps or the steps are other work, all of them as wholes."""
-    from nsys_insight.compare.benchmark_formats import run_of_file, run_of_json
-    from nsys_insight.compare.comparison import different_work
-    from nsys_insight.compare.runs import Run, from_json, is_run, measure, whole
+def measure_runs(sides: Sequence[Sequence[Path | None]], flags: Flags) -> list[list[Run]]:
+    """Measure all runs per step. If a run has no steps, or the steps do different work, measure each full scope."""
+    from nsys_insight.compare.benchmark_formats import make_run_from_json, read_run_from_text
+    from nsys_insight.compare.comparison import explain_different_work
+    from nsys_insight.compare.runs import Run, from_json, is_run, measure, measure_full_scope
 
-    with ExitStack() as opened, progress.at("measuring the runs"):
+    with ExitStack() as stack, progress.show_task("measuring the runs"):
 
-        def source(path: Path | None) -> Run | Session:
-            path = _saved(path)
+        def open_source(path: Path | None) -> Run | Session:
+            path = _resolve_baseline(path)
             if path:
-                outputs.check(flags.output, [path])
-            if path and path.suffix.lower() in _PRINTED:
-                return run_of_file(path)
+                outputs.check_target(flags.output, [path])
+            if path and path.suffix.lower() in _BENCHMARK_OUTPUT_SUFFIXES:
+                return read_run_from_text(path)
             if not path or path.suffix.lower() != ".json":
-                return opened.enter_context(open_traces([path] if path else [], flags))
-            content = _json(path)
-            return from_json(content, path) if is_run(content) else run_of_json(content, path)
+                return stack.enter_context(open_traces([path] if path else [], flags))
+            content = _read_json(path)
+            return from_json(content, path) if is_run(content) else make_run_from_json(content, path)
 
-        sources = [[source(path) for path in side] for side in sides]
-        per_step = [[run if isinstance(run, Run) else measure(run, flags.steps) for run in side] for side in sources]
-        found = [[run for run in side if run and run.unit != "trace"] for side in per_step]
-        other = different_work(*found) if found == per_step and len(found) == 2 else None
-        if found == per_step and (not other or any(isinstance(run, Run) for side in sources for run in side)):
-            return found
-        if other:
-            terminal.note(f"the steps of the two do different work: {other}")
-        return [[run if isinstance(run, Run) else whole(run) for run in side] for side in sources]
+        sources = [[open_source(path) for path in side] for side in sides]
+        runs_per_step = [
+            [run if isinstance(run, Run) else measure(run, flags.steps) for run in side] for side in sources
+        ]
+        step_runs = [[run for run in side if run and run.unit != "trace"] for side in runs_per_step]
+        difference = explain_different_work(*step_runs) if step_runs == runs_per_step and len(step_runs) == 2 else None
+        if step_runs == runs_per_step and (
+            not difference or any(isinstance(run, Run) for side in sources for run in side)
+        ):
+            return step_runs
+        if difference:
+            terminal.note(f"the steps of the two do different work: {difference}")
+        return [[run if isinstance(run, Run) else measure_full_scope(run) for run in side] for side in sources]
 
 
-def _saved(path: Path | None) -> Path | None:
-    """The file of a baseline, where a path is the name of one and of nothing else."""
+def _resolve_baseline(path: Path | None) -> Path | None:
+    """Return the file of a baseline if the path is a baseline's name and not a file; otherwise return the path."""
     from nsys_insight.compare import baselines
 
     if path is None or path.exists() or path.parent != Path():
         return path
-    found = baselines.named(path.name)
-    return found.path if found else path
+    baseline = baselines.find_baseline(path.name)
+    return baseline.path if baseline else path
 
 
-def _of_other_work(trace: Path | None, flags: Flags, baseline: Path, params: dict[str, str]) -> list[str]:
-    """Say where a trace is of another machine or workload than a baseline that says of which it is."""
+def _list_condition_differences(trace: Path | None, flags: Flags, baseline: Path, params: dict[str, str]) -> list[str]:
+    """List differences of machine and workload between a trace and a baseline, if the baseline records them."""
     from nsys_insight.compare import baselines
 
-    saved = _saved(baseline)
-    if saved is None or saved.suffix != ".json":
+    baseline_path = _resolve_baseline(baseline)
+    if baseline_path is None or baseline_path.suffix != ".json":
         return []
-    about = baselines.read(saved).about
-    if not about.machine and not about.params:
+    conditions = baselines.read(baseline_path).info
+    if not conditions.machine and not conditions.params:
         return []
-    with open_traces([trace] if trace else [], flags) as opened:
-        return baselines.unlike(about, baselines.machine(opened), params)
+    with open_traces([trace] if trace else [], flags) as opened_trace:
+        return baselines.list_differences(conditions, baselines.read_machine(opened_trace), params)
 
 
-def _json(path: Path) -> Any:
+def _read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -244,63 +276,72 @@ def _json(path: Path) -> Any:
         ) from None
 
 
-def _write(whole: Answer, tables: Sequence[Answer], fmt: str, flags: Flags) -> None:
-    """Write one table for machines, or several for people; Markdown holds its notes, for it is read elsewhere."""
+def _write_tables(machine_answer: Answer, tables: Sequence[Answer], fmt: str, flags: Flags) -> None:
+    """Write one table in a machine format, or several in a format for people.
+
+    Markdown includes the notes, because it is read elsewhere.
+    """
     from nsys_insight.render import write
-    from nsys_insight.render.markdown import prose
+    from nsys_insight.render.markdown import escape_prose
 
     output = flags.output
-    if scope := flags.scope.given:
-        whole, *tables = (replace(table, trace={**table.trace, "scope": scope}) for table in (whole, *tables))
+    if scope := flags.scope.filters:
+        machine_answer, *tables = (
+            replace(table, trace={**table.trace, "scope": scope}) for table in (machine_answer, *tables)
+        )
     if fmt not in HUMAN_FORMATS:
-        show(whole, fmt, flags)
+        show(machine_answer, fmt, flags)
         return
-    with ExitStack() as opened:
+    with ExitStack() as stack:
         stream = sys.stdout
         if output:
-            made = opened.enter_context(outputs.whole(output))
-            stream = opened.enter_context(made.open("w", encoding="utf-8"))
-        for at, table in enumerate(tables):
-            if at:
+            temporary_path = stack.enter_context(outputs.open_output(output))
+            stream = stack.enter_context(temporary_path.open("w", encoding="utf-8"))
+        for index, table in enumerate(tables):
+            if index:
                 stream.write("\n")
-            limit = flags.limit if flags.limit is not None else len(table.rows()) if not at else 12
+            limit = flags.limit if flags.limit is not None else len(table.rows()) if not index else 12
             write(
                 table, stream, fmt,
                 limit=limit or None,
-                width=None if output else terminal.width(),
-                color=terminal.color(wanted=not flags.no_color and not output),
+                width=None if output else terminal.get_width(),
+                color=terminal.can_color(is_allowed=not flags.no_color and not output),
                 full_names=flags.full_names,
             )  # fmt: skip
         if fmt == "markdown":
-            stream.write("".join(f"\n- {prose(text)}" for text in whole.notes) + "\n" if whole.notes else "")
+            stream.write(
+                "".join(f"\n- {escape_prose(text)}" for text in machine_answer.notes) + "\n"
+                if machine_answer.notes
+                else ""
+            )
     sys.stdout.flush()
-    for text in whole.notes if fmt != "markdown" else ():
+    for text in machine_answer.notes if fmt != "markdown" else ():
         terminal.note(text)
 
 
 class _SidesCommand(TyperCommand):
-    """A command whose --before and --after take all that follows, up to the next flag."""
+    """A command whose --before and --after take all arguments up to the next flag."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Write `--before a b` as `--before a --before b`, which is what the parser knows."""
-        spelled: list[str] = []
-        side = ""
-        for at, word in enumerate(args):
+        """Expand `--before a b` to `--before a --before b`, which the parser accepts."""
+        expanded_args: list[str] = []
+        side_flag = ""
+        for index, word in enumerate(args):
             if word in ("--before", "--after"):
-                side = word
-                if at + 1 == len(args) or args[at + 1].startswith("-"):
-                    spelled.append(word)
+                side_flag = word
+                if index + 1 == len(args) or args[index + 1].startswith("-"):
+                    expanded_args.append(word)
             elif word.startswith("-"):
-                side = ""
-                spelled.append(word)
+                side_flag = ""
+                expanded_args.append(word)
             else:
-                spelled += [side, word] if side else [word]
-        return super().parse_args(ctx, spelled)
+                expanded_args += [side_flag, word] if side_flag else [word]
+        return super().parse_args(ctx, expanded_args)
 
 
 DIFF = Command(
     "diff",
-    diff_command,
+    make_diff_command,
     group="compare",
     place=40,
     help="What a change affected, and whether to keep it",
@@ -311,7 +352,7 @@ DIFF = Command(
 
 CHECK = Command(
     "check",
-    check_command,
+    make_check_command,
     group="compare",
     place=50,
     help="Hold a run to a budget or a baseline; exit 1 if it is broken",

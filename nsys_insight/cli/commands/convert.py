@@ -1,4 +1,4 @@
-"""A trace in another form: ``convert`` for notebooks and timelines, ``export`` to SQLite, ``scrub`` to give it away."""
+"""Commands that write a trace in another form: ``convert`` (notebooks, timelines), ``export`` (SQLite), ``scrub``."""
 
 from __future__ import annotations
 
@@ -10,40 +10,40 @@ import typer
 from nsys_insight import progress
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import Command
-from nsys_insight.cli.flags import Flags, FormatOption, TraceArgument, checked_format, flag, with_flags
-from nsys_insight.cli.run import exporting, meant_trace, open_traces, show
+from nsys_insight.cli.flags import Flags, FormatOption, TraceArgument, check_format, make_command, make_flag
+from nsys_insight.cli.run import make_export_progress, open_traces, resolve_trace, show
 from nsys_insight.errors import UsageError
-from nsys_insight.packs.library import built_in
+from nsys_insight.packs.library import built_in_packs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_TEXT = """Convert a trace: -o trace.duckdb (a DuckDB file with the views in it), -o FOLDER (each view a Parquet
+_CONVERT_HELP = """Convert a trace: -o trace.duckdb (a DuckDB file with the views in it), -o FOLDER (each view a Parquet
 file), or -o trace.pftrace (a timeline that ui.perfetto.dev and trace_processor open; a scope makes it smaller).
 
 The first two are traces like any other: nsys-insight top trace.duckdb."""
 
 
-def convert_command() -> Callable[..., None]:
+def make_convert_command() -> Callable[..., None]:
     """Make the command ``convert``."""
 
     def run(trace: Path | None, flags: Flags, *, kind: str | None, force: bool) -> None:
-        from nsys_insight.convert.convert import convert, output_kind
+        from nsys_insight.convert.convert import choose_kind, convert
 
         output = flags.output
         if output is None:
             raise UsageError("convert needs a file to write to", "nsys-insight convert trace.nsys-rep -o trace.duckdb")
-        made = output_kind(output, kind)
-        with open_traces([trace] if trace else [], flags) as opened:
-            convert(opened, output, made, force=force)
+        output_kind = choose_kind(output, kind)
+        with open_traces([trace] if trace else [], flags) as opened_trace:
+            convert(opened_trace, output, output_kind, force=force)
         terminal.note(f"{output} written")
 
-    return with_flags(
+    return make_command(
         run,
-        _TEXT,
-        flag("kind", str | None, "--as", help="duckdb, parquet or perfetto; by default as -o is named."),
-        flag("force", bool, "--force", help="Overwrite existing files."),
-        without=("csv_safe",),
+        _CONVERT_HELP,
+        make_flag("kind", str | None, "--as", help="duckdb, parquet or perfetto; by default as -o is named."),
+        make_flag("force", bool, "--force", help="Overwrite existing files."),
+        omitted_fields=("csv_safe",),
     )
 
 
@@ -55,10 +55,12 @@ def export(
     """Export a report to SQLite with your nsys, into the current folder or to -o."""
     from nsys_insight.ingest.export import export as export_report
 
-    path = meant_trace(trace)
-    with progress.at(f"exporting {path.name}") as task:
-        written = export_report(path, output, force=force, note=terminal.note, progress=exporting(task, path.name))
-    print(written)
+    path = resolve_trace(trace)
+    with progress.show_task(f"exporting {path.name}") as task:
+        export_path = export_report(
+            path, output, force=force, note=terminal.note, progress=make_export_progress(task, path.name)
+        )
+    print(export_path)
 
 
 def scrub(  # noqa: PLR0913 - flags
@@ -90,33 +92,35 @@ def scrub(  # noqa: PLR0913 - flags
     variables, secrets, addresses, UUIDs, and names of other programs. Then the copy is checked: what still looks like
     a secret is listed, and every report must give the same numbers as before, otherwise nothing is written.
 
-    Check what is listed, and the names of kernels and ranges: they are kept, unless --names is given, which hashes
-    kernel names.
+    Check what is listed, and the names of kernels and ranges: they stay unchanged, unless --names is given, which
+    hashes kernel names.
     """
-    from nsys_insight.scrub.scrub import scrub as scrubbed
+    from nsys_insight.scrub.scrub import scrub as scrub_trace
 
-    checked_format(fmt)
+    check_format(fmt)
     if output is None:
         raise UsageError("scrub needs a file to write to", "nsys-insight scrub trace.sqlite -o shared.sqlite")
     if key and not names:
         raise UsageError("--key is the key that --names hashes with", "add --names")
-    path = meant_trace(trace)
-    with progress.at(f"scrubbing {path.name}") as task:
-        made = scrubbed(
+    path = resolve_trace(trace)
+    with progress.show_task(f"scrubbing {path.name}") as task:
+        scrub_result = scrub_trace(
             path, output, names=names, key=key, shift_times=shift_times, force=force,
-            note=terminal.note, progress=exporting(task, path.name),
+            note=terminal.note, progress=make_export_progress(task, path.name),
         )  # fmt: skip
-    show(made.left, fmt, Flags(limit=0))
-    terminal.note(f"rewritten or omitted: {made.rewritten or 'nothing'}")
-    same = len(built_in()) - len(made.differing)
-    if made.differing:
-        terminal.note(f"these depend on kernel names, which are hashed, and differ: {', '.join(made.differing)}")
-    terminal.note(f"{same} of {len(built_in())} reports give the same numbers; {output} written")
+    show(scrub_result.remaining, fmt, Flags(limit=0))
+    terminal.note(f"rewritten or omitted: {scrub_result.counts_text or 'nothing'}")
+    same_report_count = len(built_in_packs()) - len(scrub_result.differing_reports)
+    if scrub_result.differing_reports:
+        terminal.note(
+            f"these depend on kernel names, which are hashed, and differ: {', '.join(scrub_result.differing_reports)}"
+        )
+    terminal.note(f"{same_report_count} of {len(built_in_packs())} reports give the same numbers; {output} written")
 
 
 CONVERT = Command(
     "convert",
-    convert_command,
+    make_convert_command,
     group="share",
     place=210,
     help="Convert a trace to a DuckDB file, a Parquet folder, or a timeline for Perfetto",

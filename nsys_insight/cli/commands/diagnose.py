@@ -1,4 +1,4 @@
-"""The commands ``diagnose`` and ``demo``, and what the program says where nothing is asked of it."""
+"""The commands ``diagnose`` and ``demo``, and the greeting of the program without a command."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight import outputs
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import Command
-from nsys_insight.cli.flags import Flags, step_flags, traces_argument, with_flags
+from nsys_insight.cli.flags import Flags, make_command, make_step_flags, make_traces_argument
 from nsys_insight.cli.run import open_traces, show
 from nsys_insight.errors import InsightError
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.render import HUMAN_FORMATS
 from nsys_insight.text.cells import printable
-from nsys_insight.text.severity import colored
+from nsys_insight.text.severity import color_severities
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_LISTED = 10
-# What the demo asks: the report, its flags as typed, the scope, the parameters.
-_DEMO: tuple[tuple[str, str, dict[str, Any], dict[str, Any]], ...] = (
+_MAX_LISTED = 10
+# Reports of the demo: name, flags as printed, scope, parameters.
+_DEMO_REPORTS: tuple[tuple[str, str, dict[str, Any], dict[str, Any]], ...] = (
     ("info", "", {}, {}),
     ("top", " --limit 8", {}, {}),
     ("launches", " --limit 8", {}, {}),
@@ -48,62 +48,62 @@ its summary.
 """
 
 
-def diagnose_command() -> Callable[..., None]:
+def make_diagnose_command() -> Callable[..., None]:
     """Make the command ``diagnose``."""
 
     def run(traces: list[Path] | None, flags: Flags) -> None:
         fmt = flags.format
-        with open_traces(traces or [], flags, folders=True) as opened:
+        with open_traces(traces or [], flags, can_expand_folders=True) as trace:
             from nsys_insight.diagnose.diagnosis import diagnose
-            from nsys_insight.diagnose.text import answer, markdown, text
+            from nsys_insight.diagnose.text import make_answer, write_markdown, write_text
 
-            found = diagnose(opened, flags.steps)
+            diagnosis = diagnose(trace, flags.steps)
             if fmt not in HUMAN_FORMATS:
-                show(answer(found), fmt, flags)
+                show(make_answer(diagnosis), fmt, flags)
                 return
             if fmt == "markdown":
-                written = markdown(found, flags.limit)
+                rendered_text = write_markdown(diagnosis, flags.limit)
             else:
-                written = text(found, None if flags.output else terminal.width(), flags.limit)
-                if terminal.color(wanted=not flags.no_color and not flags.output):
-                    written = colored(written)
+                rendered_text = write_text(diagnosis, None if flags.output else terminal.get_width(), flags.limit)
+                if terminal.can_color(is_allowed=not flags.no_color and not flags.output):
+                    rendered_text = color_severities(rendered_text)
             if flags.output:
-                outputs.save(flags.output, written)
+                outputs.write_output(flags.output, rendered_text)
             else:
-                sys.stdout.write(written)
-            for note in found.notes:
+                sys.stdout.write(rendered_text)
+            for note in diagnosis.notes:
                 terminal.note(note)
 
-    unused = ("explain", "full_names")
-    return with_flags(run, HELP, *step_flags(), argument=traces_argument(), without=unused)
+    omitted_fields = ("explain", "full_names")
+    return make_command(run, HELP, *make_step_flags(), argument=make_traces_argument(), omitted_fields=omitted_fields)
 
 
 def greet() -> bool:
-    """Print the headline of the trace of this folder, and how to go on; False where there is none that can be read.
+    """Print the headline of the trace in this folder, and what to run next. Return False if no trace can be read.
 
-    Where several are here and none was used before, they are listed.
+    If the folder has several traces, and none was used before, list them.
     """
-    from nsys_insight.cli.trace_argument import candidates, resolve
+    from nsys_insight.cli.trace_argument import list_traces, resolve_trace_path
 
     try:
-        path, _ = resolve(None)
+        path, _ = resolve_trace_path(None)
     except InsightError:
         try:
-            found = [str(path) for path in candidates(Path())]
+            names = [str(path) for path in list_traces(Path())]
         except InsightError:
             return False
-        if len(found) > 1:
-            more = f" and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
-            print(printable(f"{len(found)} traces are in this folder: {', '.join(found[:_LISTED])}{more}"))
-            print(printable(f"To diagnose one: {shlex.join(['nsys-insight', 'diagnose', found[0]])}"))
+        if len(names) > 1:
+            remainder = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
+            print(printable(f"{len(names)} traces are in this folder: {', '.join(names[:_MAX_LISTED])}{remainder}"))
+            print(printable(f"To diagnose one: {shlex.join(['nsys-insight', 'diagnose', names[0]])}"))
             print("All commands: nsys-insight help")
-        return len(found) > 1
+        return len(names) > 1
     from nsys_insight.diagnose.diagnosis import diagnose
-    from nsys_insight.diagnose.text import greeting
+    from nsys_insight.diagnose.text import write_greeting
 
     try:
         with open_traces([path], Flags()) as trace:
-            sys.stdout.write(greeting(diagnose(trace, AUTO), terminal.width()))
+            sys.stdout.write(write_greeting(diagnose(trace, AUTO), terminal.get_width()))
     except InsightError as error:
         terminal.note(error.message)
         return False
@@ -113,25 +113,25 @@ def greet() -> bool:
 def demo() -> None:
     """Run the main reports on a sample trace: a small decoder that PyTorch runs eagerly on an H200."""
     from nsys_insight.paths import demo_trace
-    from nsys_insight.text.severity import colored
+    from nsys_insight.text.severity import color_severities
     from nsys_insight.trace import Trace
 
     path = demo_trace()
     terminal.note(f"the trace is {path}; copy it to run these commands yourself")
     with Trace(path) as trace:
-        said = trace.diagnose().text(terminal.width())
-        said = colored(said) if terminal.color(wanted=True) else said
-        print(f"$ nsys-insight diagnose {path.name}\n\n{said}\n", flush=True)
-        for report, flags, scope, params in _DEMO:
+        diagnosis_text = trace.diagnose().text(terminal.get_width())
+        diagnosis_text = color_severities(diagnosis_text) if terminal.can_color(is_allowed=True) else diagnosis_text
+        print(f"$ nsys-insight diagnose {path.name}\n\n{diagnosis_text}\n", flush=True)
+        for report, flags, scope, params in _DEMO_REPORTS:
             print(f"$ nsys-insight {report} {path.name}{flags}\n", flush=True)
-            with trace.scope(**scope) as scoped:
-                show(scoped.answer(report, **params), "table", Flags(limit=8 if "--limit" in flags else None))
+            with trace.scope(**scope) as scoped_trace:
+                show(scoped_trace.answer(report, **params), "table", Flags(limit=8 if "--limit" in flags else None))
             print(flush=True)
 
 
 DIAGNOSE = Command(
     "diagnose",
-    diagnose_command,
+    make_diagnose_command,
     group="first",
     place=10,
     help="What bounds the run, what it costs, and what to do first",

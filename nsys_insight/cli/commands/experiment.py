@@ -1,4 +1,4 @@
-"""The commands `nsys-insight experiment …`: the loop, for people and for agents."""
+"""The commands `nsys-insight experiment …`: the optimization loop, for people and agents."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from nsys_insight.cli.commands.bench import (
     AtolOption,
     BudgetOption,
     HigherOption,
-    LeastOption,
     LowerOption,
+    MaxRepetitionsOption,
     MetricOption,
-    MostOption,
+    MinRepetitionsOption,
     OutputsOption,
     ParamOption,
     PrecisionOption,
@@ -28,10 +28,10 @@ from nsys_insight.cli.commands.bench import (
     TestOption,
     TimeoutOption,
     WarmupOption,
-    plan_of,
+    make_plan,
 )  # fmt: skip
-from nsys_insight.cli.flags import Flags, checked_format
-from nsys_insight.cli.run import meant_trace, open_trace, show
+from nsys_insight.cli.flags import Flags, check_format
+from nsys_insight.cli.run import open_trace, resolve_trace, show
 from nsys_insight.errors import Exit
 from nsys_insight.render import FORMATS
 
@@ -56,7 +56,7 @@ NcuOption = Annotated[
     list[Path] | None, typer.Option("--ncu", help="What ncu measured of this state.", show_default=False)
 ]
 FOLDER = Path("experiment")
-_MEANINGS = {
+_COLUMN_TEXTS = {
     "number": "Number of the try; 0 is the baseline",
     "change": "The one change",
     "status": "open (neither kept nor reverted yet), kept, reverted",
@@ -90,8 +90,8 @@ def start(  # noqa: PLR0913 - flags
     results: ResultsOption = None,
     param: ParamOption = None,
     warmup: WarmupOption = 1,
-    least: LeastOption = 10,
-    most: MostOption = 50,
+    min_repetitions: MinRepetitionsOption = 10,
+    max_repetitions: MaxRepetitionsOption = 50,
     budget: BudgetOption = "120s",
     precision: PrecisionOption = 1.0,
     timeout: TimeoutOption = None,
@@ -106,17 +106,17 @@ def start(  # noqa: PLR0913 - flags
     from nsys_insight.experiment import steps
     from nsys_insight.experiment.log import Setup
 
-    checked_format(fmt)
-    how: dict[str, Any] = {
+    check_format(fmt)
+    settings: dict[str, Any] = {
         "metric": metric, "higher": higher, "lower": lower, "results": str(results) if results else None,
-        "param": param, "warmup": warmup, "least": least, "most": most, "budget": budget, "precision": precision,
-        "timeout": timeout,
+        "param": param, "warmup": warmup, "least": min_repetitions, "most": max_repetitions, "budget": budget,
+        "precision": precision, "timeout": timeout,
     }  # fmt: skip
-    kept = {name: value for name, value in how.items() if value is not None}
+    given_settings = {name: value for name, value in settings.items() if value is not None}
     output, reference = map(str, compare_output or ("", ""))
-    setup = Setup(goal, command, "", test or "", sanitize, output, reference, rtol, atol, kept)
-    found = steps.start(folder, setup, _plan(kept), _seen(None, trace, ncu))
-    _show(found, [found.tries[0]], fmt, found.tries[0].sentence, told=True)
+    setup = Setup(goal, command, "", test or "", sanitize, output, reference, rtol, atol, given_settings)
+    experiment_log = steps.start(folder, setup, _make_plan(given_settings), _collect_evidence(None, trace, ncu))
+    _show_tries(experiment_log, [experiment_log.tries[0]], fmt, experiment_log.tries[0].sentence, has_notes=True)
 
 
 @app.command("try")
@@ -142,140 +142,148 @@ def try_(  # noqa: PLR0913 - flags
     """
     from nsys_insight.experiment import log, steps
 
-    checked_format(fmt)
-    found = log.read(folder)
-    plan = _plan(found.setup.how)
-    seen = {} if found.open else _seen(found.current, trace, ncu)
-    found = steps.attempt(found, change, plan, seen, command=command, because=because)
-    last = found.tries[-1]
-    _show(found, [last], fmt, last.sentence, told=True)
-    if last.decision == "revert":
+    check_format(fmt)
+    experiment_log = log.read(folder)
+    plan = _make_plan(experiment_log.setup.bench_settings)
+    evidence_fields = {} if experiment_log.open_try else _collect_evidence(experiment_log.current_try, trace, ncu)
+    experiment_log = steps.try_change(experiment_log, change, plan, evidence_fields, command=command, because=because)
+    new_try = experiment_log.tries[-1]
+    _show_tries(experiment_log, [new_try], fmt, new_try.sentence, has_notes=True)
+    if new_try.decision == "revert":
         raise typer.Exit(Exit.FAILED)
 
 
 @app.command()
 def keep(folder: FolderOption = FOLDER, fmt: FormatOption = "table") -> None:
     """Keep the open change: the next one is compared with it."""
-    _settle(folder, "kept", fmt)
+    _settle_open_try(folder, "kept", fmt)
 
 
 @app.command()
 def revert(folder: FolderOption = FOLDER, fmt: FormatOption = "table") -> None:
     """Record that the open change is reverted. Your files are not touched: revert the change in them yourself."""
-    _settle(folder, "reverted", fmt)
+    _settle_open_try(folder, "reverted", fmt)
 
 
 @app.command()
 def log(folder: FolderOption = FOLDER, fmt: FormatOption = "table") -> None:
-    """Show all tries as a table and a plot; --format markdown writes the whole log."""
+    """Show all tries as a table and a plot; --format markdown writes the complete log."""
     from nsys_insight.experiment import log as logs
 
-    checked_format(fmt)
-    found = logs.read(folder)
+    check_format(fmt)
+    experiment_log = logs.read(folder)
     if fmt == "markdown":
-        sys.stdout.write(logs.log_page(found))
+        sys.stdout.write(logs.format_log(experiment_log))
         return
-    _show(found, list(found.tries), fmt, found.setup.goal)
+    _show_tries(experiment_log, list(experiment_log.tries), fmt, experiment_log.setup.goal)
     if fmt == "table":
-        sys.stdout.write("".join(f"{line}\n" for line in ["", *logs.plot_tries(found)]))
+        sys.stdout.write("".join(f"{line}\n" for line in ["", *logs.plot_tries(experiment_log)]))
 
 
-def _settle(folder: Path, status: str, fmt: str) -> None:
+def _settle_open_try(folder: Path, status: str, fmt: str) -> None:
     from nsys_insight.experiment import log as logs
     from nsys_insight.experiment import steps
 
-    checked_format(fmt)
-    before = logs.read(folder)
-    found = steps.settle(before, status)
-    settled = next(one for one in found.tries if before.open and one.number == before.open.number)
-    if status == "kept" and settled.decision not in ("accept", "small"):
-        terminal.note(f"the rule said {settled.decision}, but the change is kept")
-    if status == "reverted" and settled.command == found.current.command:
-        terminal.note("revert the change in your files, too: they were not modified")
-    _show(found, [settled], fmt, f"{settled.number}. {settled.change}: {status}")
-
-
-def _plan(how: dict[str, Any]) -> Plan:
-    results, lists = (
-        how.get("results"),
-        {name: list(how.get(name) or ()) for name in ("metric", "higher", "lower", "param")},
+    check_format(fmt)
+    previous_log = logs.read(folder)
+    experiment_log = steps.close_try(previous_log, status)
+    settled_try = next(
+        entry
+        for entry in experiment_log.tries
+        if previous_log.open_try and entry.number == previous_log.open_try.number
     )
-    return plan_of(
-        lists["metric"], lists["higher"], lists["lower"], Path(results) if results else None, lists["param"],
-        how["warmup"], how["least"], how["most"], how["budget"], how["precision"], how.get("timeout"),
+    if status == "kept" and settled_try.decision not in ("accept", "small"):
+        terminal.note(f"the rule said {settled_try.decision}, but the change is kept")
+    if status == "reverted" and settled_try.command == experiment_log.current_try.command:
+        terminal.note("revert the change in your files, too: they were not modified")
+    _show_tries(experiment_log, [settled_try], fmt, f"{settled_try.number}. {settled_try.change}: {status}")
+
+
+def _make_plan(settings: dict[str, Any]) -> Plan:
+    results_file, lists = (
+        settings.get("results"),
+        {name: list(settings.get(name) or ()) for name in ("metric", "higher", "lower", "param")},
+    )
+    return make_plan(
+        lists["metric"], lists["higher"], lists["lower"], Path(results_file) if results_file else None, lists["param"],
+        settings["warmup"], settings["least"], settings["most"], settings["budget"], settings["precision"],
+        settings.get("timeout"),
     )  # fmt: skip
 
 
-def _seen(before: Try | None, trace: Path | None, ncu: list[Path] | None) -> dict[str, object]:
-    """What the trace and ncu say of this state, and of the change to it; as fields of a try."""
+def _collect_evidence(before: Try | None, trace: Path | None, ncu: list[Path] | None) -> dict[str, object]:
+    """Collect evidence from the trace and ncu data of this state, and their differences to `before`.
+
+    The keys are fields of a `Try`.
+    """
     from nsys_insight.experiment import evidence
 
-    seen: dict[str, Any] = {}
-    effects: list[str] = []
-    with ExitStack() as opened:
+    try_fields: dict[str, Any] = {}
+    side_effects: list[str] = []
+    with ExitStack() as stack:
         if trace:
-            session = opened.enter_context(open_trace(meant_trace(trace)))
-            found, candidates = evidence.of_trace(session)
-            seen |= {"trace": str(trace), "evidence": found, "candidates": candidates}
+            new_trace = stack.enter_context(open_trace(resolve_trace(trace)))
+            findings, candidates = evidence.collect_trace_evidence(new_trace)
+            try_fields |= {"trace": str(trace), "evidence": findings, "candidates": candidates}
             if before and before.trace:
-                old = opened.enter_context(open_trace(meant_trace(Path(before.trace))))
-                seen["trace_diff"], worse = evidence.of_traces(old, session)
-                effects += worse
+                old_trace = stack.enter_context(open_trace(resolve_trace(Path(before.trace))))
+                try_fields["trace_diff"], regressions = evidence.compare_traces(old_trace, new_trace)
+                side_effects += regressions
         if ncu:
-            from nsys_insight.cli.commands.ncu import store_of
+            from nsys_insight.cli.commands.ncu import find_store
             from nsys_insight.ncu.data import NcuData
 
-            seen["ncu"] = "\n".join(map(str, ncu))
+            try_fields["ncu"] = "\n".join(map(str, ncu))
             if before and before.ncu:
-                stores = [store_of(files, None) for files in ([Path(name) for name in before.ncu.split("\n")], ncu)]
-                had, has = (opened.enter_context(NcuData(store)) for store in stores)
-                seen["ncu_diff"], worse = evidence.of_ncu(had, has)
-                effects += worse
-    return {**seen, "side_effects": tuple(effects)} if effects else seen
+                stores = [find_store(files, None) for files in ([Path(name) for name in before.ncu.split("\n")], ncu)]
+                old_data, new_data = (stack.enter_context(NcuData(store)) for store in stores)
+                try_fields["ncu_diff"], regressions = evidence.compare_ncu(old_data, new_data)
+                side_effects += regressions
+    return {**try_fields, "side_effects": tuple(side_effects)} if side_effects else try_fields
 
 
-def _show(found: Log, tries: list[Try], fmt: str, title: str, *, told: bool = False) -> None:
-    show(_answer(found, tries, title, told=told), fmt, Flags(), default_limit=0)
+def _show_tries(experiment_log: Log, tries: list[Try], fmt: str, title: str, *, has_notes: bool = False) -> None:
+    show(_make_answer(experiment_log, tries, title, has_notes=has_notes), fmt, Flags(), default_limit=0)
 
 
-def columns() -> list[Column]:
-    """The columns of tries as an answer."""
+def list_columns() -> list[Column]:
+    """List the columns of an answer about tries."""
     from nsys_insight.session.answer import Column
 
     kinds = {"number": "BIGINT", **dict.fromkeys(("before", "after", "change_pct", "low_pct", "high_pct"), "DOUBLE")}
     details = {"low_pct", "high_pct", "side_effects"}
-    return [Column(name, kinds.get(name, "VARCHAR"), text, name in details) for name, text in _MEANINGS.items()]
+    return [Column(name, kinds.get(name, "VARCHAR"), text, name in details) for name, text in _COLUMN_TEXTS.items()]
 
 
-def _answer(found: Log, tries: list[Try], title: str, *, told: bool) -> Answer:
+def _make_answer(experiment_log: Log, tries: list[Try], title: str, *, has_notes: bool) -> Answer:
     from dataclasses import asdict
 
-    from nsys_insight.session.answer import of_rows
+    from nsys_insight.session.answer import build_answer
 
     rows = [
-        [("; ".join(one.side_effects) or None) if name == "side_effects" else getattr(one, name) or None
-         if name == "metric" else getattr(one, name) for name in _MEANINGS]
-        for one in tries
+        [("; ".join(entry.side_effects) or None) if name == "side_effects" else getattr(entry, name) or None
+         if name == "metric" else getattr(entry, name) for name in _COLUMN_TEXTS]
+        for entry in tries
     ]  # fmt: skip
     notes = [
         f"{kind}: {text}" if kind else text
-        for one in tries
-        if told
+        for entry in tries
+        if has_notes
         for kind, texts in (
-            ("check", one.checks), ("side effect", one.side_effects), ("trace", one.trace_diff), ("ncu", one.ncu_diff),
-            ("next candidate", one.candidates), ("", one.notes),
+            ("check", entry.checks), ("side effect", entry.side_effects), ("trace", entry.trace_diff),
+            ("ncu", entry.ncu_diff), ("next candidate", entry.candidates), ("", entry.notes),
         )
         for text in texts
     ]  # fmt: skip
-    open_ = found.open
+    open_try = experiment_log.open_try
     summary = {
-        "folder": str(found.folder),
-        "goal": found.setup.goal,
-        "open": open_.number if open_ else None,
-        "current": found.current.number,
-        "tries": [asdict(one) for one in tries],
+        "folder": str(experiment_log.folder),
+        "goal": experiment_log.setup.goal,
+        "open": open_try.number if open_try else None,
+        "current": experiment_log.current_try.number,
+        "tries": [asdict(entry) for entry in tries],
     }
-    return of_rows(columns(), rows, report="experiment", title=title, notes=tuple(notes), summary=summary)
+    return build_answer(list_columns(), rows, report="experiment", title=title, notes=tuple(notes), summary=summary)
 
 
 EXPERIMENT = Command(
@@ -285,7 +293,7 @@ EXPERIMENT = Command(
     place=80,
     help="Change one thing at a time: test, measure, decide by rule, and keep a log",
     examples=("experiment start --bench 'python3 decode.py'", "experiment try 'fused the norms' --because fusion"),
-    inner={
+    subcommands={
         "start": (
             "experiment start --bench 'python3 decode.py'",
             "experiment start --bench ./decode --test 'pytest -q' --goal 'decode under 2 ms'",

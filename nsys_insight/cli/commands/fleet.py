@@ -1,4 +1,4 @@
-"""The command ``fleet``: hundreds of traces worked out by many workers, once."""
+"""The command ``fleet``: compute the facts of hundreds of traces once, with many workers."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ import typer
 
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import Command
-from nsys_insight.cli.flags import Flags, checked_format
+from nsys_insight.cli.flags import Flags, check_format
 from nsys_insight.cli.run import show
 from nsys_insight.errors import UsageError
-from nsys_insight.extras import install
+from nsys_insight.extras import write_install_command
 from nsys_insight.render import FORMATS
 
-# More than this a worker needs for no report (docs/performance.md); of a small machine, all share nine tenths.
-_MEMORY, _SHARE = 4 * 10**9, 0.9
-_LEAST = 500 * 10**6
+# Maximum memory of a worker in bytes: no report needs more (docs/performance.md). On a small machine, all workers
+# together share nine tenths of the memory.
+_MAX_WORKER_BYTES, _MEMORY_SHARE = 4 * 10**9, 0.9
+_MIN_WORKER_BYTES = 500 * 10**6
 
 
 def fleet(  # noqa: PLR0913 - flags
@@ -76,42 +77,48 @@ def fleet(  # noqa: PLR0913 - flags
 
     Workers are processes of this machine, or those of a Dask cluster (--scheduler). A worker that dies is replaced,
     and its file is started again; a file that cannot be read is listed, and the others are used. Started again, the
-    command continues with what is not finished: a folder is written whole or not at all, and kept while neither the
-    file nor nsys-insight changes.
+    command continues with what is not finished: a folder is written completely or not at all, and reused while neither
+    the file nor nsys-insight changes.
     """
-    from nsys_insight.cli.trace_argument import resolve_all
+    from nsys_insight.cli.trace_argument import resolve_trace_paths
     from nsys_insight.fleet import pool
-    from nsys_insight.fleet.fleet import Workers
-    from nsys_insight.fleet.fleet import fleet as run_fleet
+    from nsys_insight.fleet.fleet import Workers, build_fleet
 
-    checked_format(fmt)
+    check_format(fmt)
     if output is None:
         raise UsageError("fleet needs a folder to write to", "nsys-insight fleet run/ -o facts/")
     if scheduler and workers:
         raise UsageError("--scheduler has its own workers", "leave out --workers")
-    paths = resolve_all(traces, unread=True)
+    paths = resolve_trace_paths(traces, is_name_enough=True)
     if workers is None and not scheduler:
         workers = min(os.cpu_count() or 1, len(paths))
         if workers > 1 and not pool.has_dask():
             workers = 1
-            terminal.note(f"one trace after another: several workers need Dask: {install('fleet')}")
-    answer = run_fleet(
-        paths, output, Workers(workers or 1, scheduler, _memory(memory, workers, scheduler)), terminal.note
+            terminal.note(f"one trace after another: several workers need Dask: {write_install_command('fleet')}")
+    answer = build_fleet(
+        paths,
+        output,
+        Workers(workers or 1, scheduler, _choose_worker_memory(memory, workers, scheduler)),
+        terminal.note,
     )
     show(answer, fmt, Flags())
 
 
-def _memory(text: str | None, workers: int | None, scheduler: str | None) -> int | None:
-    """What a worker may take; None leaves it to those of a scheduler, and to a process that works alone."""
-    from nsys_insight.ingest.limits import ram
+def _choose_worker_memory(text: str | None, workers: int | None, scheduler: str | None) -> int | None:
+    """Choose the memory of a worker in bytes. None means no limit here: a scheduler's workers, or a single process."""
+    from nsys_insight.ingest.limits import read_total_memory
     from nsys_insight.text.units import parse_bytes
 
     if text is not None:
         size = parse_bytes(text, flag="--memory")
-        if size < _LEAST:
+        if size < _MIN_WORKER_BYTES:
             raise UsageError(f"--memory {text} is too little for a worker", "give it 500MB or more")
         return size
-    return min(_MEMORY, int(_SHARE * ram() / workers)) if workers and workers > 1 and not scheduler else None
+    return (
+        min(_MAX_WORKER_BYTES, int(_MEMORY_SHARE * read_total_memory() / workers))
+        if workers and workers > 1 and not scheduler
+        else None
+    )
 
 
 FLEET = Command(

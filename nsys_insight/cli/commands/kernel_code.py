@@ -1,4 +1,4 @@
-"""The commands about what kernels were compiled to: ``sass`` and ``ptxas``."""
+"""The commands about compiled kernels: ``sass`` and ``ptxas``."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import typer
 from nsys_insight import outputs, progress
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import Command
-from nsys_insight.cli.flags import Flags, checked_format
-from nsys_insight.cli.run import meant_trace, open_trace, show
+from nsys_insight.cli.flags import Flags, check_format
+from nsys_insight.cli.run import open_trace, resolve_trace, show
 from nsys_insight.errors import TraceError, UsageError
-from nsys_insight.render import FORMATS, format_for
+from nsys_insight.render import FORMATS, choose_format
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from nsys_insight.session.answer import Answer
 
-_LISTED = 20  # sentences below a table
+_MAX_SENTENCES = 20  # sentences below a table
 
 
 def sass(  # noqa: PLR0913 - flags
@@ -40,16 +40,18 @@ def sass(  # noqa: PLR0913 - flags
     arch: Annotated[
         str | None, typer.Option("--arch", help="Only code of this architecture: sm_90.", show_default=False)
     ] = None,
-    by: Annotated[
+    row_kind: Annotated[
         str,
         typer.Option(
             "--by", help="What a row stands for: loop (kernels and their loops), class (of instructions), line."
         ),
     ] = "loop",
-    few: Annotated[
+    low_compute_per_load: Annotated[
         float, typer.Option("--few", help="Multiply-adds per global load below which asynchronous copies pay off.")
     ] = 5.0,
-    many: Annotated[float, typer.Option("--many", help="Multiply-adds per load above which they cost.")] = 20.0,
+    high_compute_per_load: Annotated[
+        float, typer.Option("--many", help="Multiply-adds per load above which they cost.")
+    ] = 20.0,
     fmt: Annotated[str | None, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
     limit: Annotated[
@@ -72,13 +74,19 @@ def sass(  # noqa: PLR0913 - flags
     from nsys_insight.kernel_code import sass as code
     from nsys_insight.kernel_code.reading import Limits
 
-    fmt = checked_format(fmt or (format_for(output) if output else "table"))
-    if by not in code.BY:
-        raise UsageError(f"--by cannot be {by!r}", f"choose one of: {', '.join(code.BY)}")
-    outputs.check(output, [file])
-    with progress.at(f"reading {file.name}"):
-        made = code.answer(file, by=by, kernel=kernel, architecture=arch, limits=Limits(few, many))
-    _show(made, fmt, Flags(output=output, limit=limit))
+    fmt = check_format(fmt or (choose_format(output) if output else "table"))
+    if row_kind not in code.GROUPINGS:
+        raise UsageError(f"--by cannot be {row_kind!r}", f"choose one of: {', '.join(code.GROUPINGS)}")
+    outputs.check_target(output, [file])
+    with progress.show_task(f"reading {file.name}"):
+        code_answer = code.answer(
+            file,
+            grouping=row_kind,
+            kernel=kernel,
+            architecture=arch,
+            limits=Limits(low_compute_per_load, high_compute_per_load),
+        )
+    _show_answer(code_answer, fmt, Flags(output=output, limit=limit))
 
 
 def ptxas(  # noqa: PLR0913 - flags
@@ -121,24 +129,24 @@ def ptxas(  # noqa: PLR0913 - flags
     from contextlib import ExitStack
 
     from nsys_insight.kernel_code import ptxas as compiler
-    from nsys_insight.kernel_code.occupancy import shared_of
+    from nsys_insight.kernel_code.occupancy import parse_shared_bytes
 
-    fmt = checked_format(fmt or (format_for(output) if output else "table"))
-    outputs.check(output, [file, *([trace] if trace else [])])
-    with ExitStack() as opened:
-        made = compiler.answer(
-            opened.enter_context(_lines(file)),
+    fmt = check_format(fmt or (choose_format(output) if output else "table"))
+    outputs.check_target(output, [file, *([trace] if trace else [])])
+    with ExitStack() as stack:
+        resources_answer = compiler.answer(
+            stack.enter_context(_open_text(file)),
             "the text on stdin" if str(file) == "-" else str(file),
-            compiler.Assumed(block, shared_of(shared), arch),
-            trace=opened.enter_context(open_trace(meant_trace(trace))) if trace else None,
+            compiler.Assumptions(block, parse_shared_bytes(shared), arch),
+            trace=stack.enter_context(open_trace(resolve_trace(trace))) if trace else None,
             kernel=kernel,
         )
-    _show(made, fmt, Flags(output=output, limit=limit))
+    _show_answer(resources_answer, fmt, Flags(output=output, limit=limit))
 
 
 @contextmanager
-def _lines(file: Path) -> Iterator[TextIO]:
-    """Open a text; `-` is stdin, if something is written to it."""
+def _open_text(file: Path) -> Iterator[TextIO]:
+    """Open a text file; `-` is stdin, if it is not a terminal."""
     if str(file) == "-":
         if sys.stdin.isatty():
             raise UsageError("ptxas reads a file or a pipe", "nvcc -Xptxas -v -c FILE.cu 2>&1 | nsys-insight ptxas")
@@ -152,28 +160,30 @@ def _lines(file: Path) -> Iterator[TextIO]:
         yield stream
 
 
-def _show(made: Answer, fmt: str, flags: Flags) -> None:
-    """Show an answer; a table leaves out columns of which nothing is known, and has what stands out below it."""
-    if fmt != "table" or flags.output or "reading" not in [column.name for column in made.columns]:
-        show(made, fmt, flags)
+def _show_answer(answer: Answer, fmt: str, flags: Flags) -> None:
+    """Show an answer. A table leaves out empty columns, and is followed by sentences about what stands out."""
+    if fmt != "table" or flags.output or "reading" not in [column.name for column in answer.columns]:
+        show(answer, fmt, flags)
         return
-    known = {name for row in made.dicts() for name, value in row.items() if value is not None} - {"reading"}
-    show(replace(made, columns=tuple(column for column in made.columns if column.name in known)), fmt, flags)
-    from nsys_insight.kernel_code.reading import said
+    filled_columns = {name for row in answer.dicts() for name, value in row.items() if value is not None} - {"reading"}
+    show(
+        replace(answer, columns=tuple(column for column in answer.columns if column.name in filled_columns)), fmt, flags
+    )
+    from nsys_insight.kernel_code.reading import format_readings
 
-    _print(list(said(made)))
+    _print_sentences(list(format_readings(answer)))
 
 
-def _print(sentences: list[str]) -> None:
-    """Print what stands out below the table, in lines of whole words."""
+def _print_sentences(sentences: list[str]) -> None:
+    """Print sentences below the table, wrapped at words."""
     from nsys_insight.text.cells import printable, wrap
 
-    width = terminal.width()
-    for text in sentences[:_LISTED]:
-        first, *others = wrap(printable(text), width - 2)
-        sys.stdout.write(f"- {first}\n" + "".join(f"  {line}\n" for line in others))
-    if len(sentences) > _LISTED:
-        terminal.note(f"{_LISTED} of {len(sentences)} sentences shown; --kernel narrows, --format json has all")
+    width = terminal.get_width()
+    for text in sentences[:_MAX_SENTENCES]:
+        first_line, *other_lines = wrap(printable(text), width - 2)
+        sys.stdout.write(f"- {first_line}\n" + "".join(f"  {line}\n" for line in other_lines))
+    if len(sentences) > _MAX_SENTENCES:
+        terminal.note(f"{_MAX_SENTENCES} of {len(sentences)} sentences shown; --kernel narrows, --format json has all")
 
 
 SASS = Command(

@@ -12,12 +12,12 @@ import typer
 from nsys_insight import outputs
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import Command
-from nsys_insight.cli.commands.ncu_profile import analyze, code_of, plan
-from nsys_insight.cli.flags import Flags, FormatOption, checked_format
-from nsys_insight.cli.run import draw, open_trace, picture_of, show
+from nsys_insight.cli.commands.ncu_profile import analyze, plan, read_code
+from nsys_insight.cli.flags import Flags, FormatOption, check_format
+from nsys_insight.cli.run import draw, get_picture_suffix, open_trace, show
 from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.ingest.ncu import store
-from nsys_insight.render import FORMATS, format_for
+from nsys_insight.render import FORMATS, choose_format
 
 if TYPE_CHECKING:
     from nsys_insight.ncu.data import NcuData
@@ -27,7 +27,7 @@ app = typer.Typer(
 )
 
 _FORMATS = ("table", "markdown", "json")
-_TYPE = f"What the kernels are written in, if the name does not say it: {', '.join(store.IMPLEMENTATIONS)}."
+_TYPE_HELP = f"What the kernels are written in, if the name does not say it: {', '.join(store.IMPLEMENTATIONS)}."
 
 Files = Annotated[
     list[Path],
@@ -35,7 +35,7 @@ Files = Annotated[
         metavar="FILE...", help="CSV pages (raw, details) or .ncu-rep reports of ncu, or a file that ncu import wrote."
     ),
 ]
-Implementation = Annotated[str | None, typer.Option("--type", help=_TYPE, show_default=False)]
+Implementation = Annotated[str | None, typer.Option("--type", help=_TYPE_HELP, show_default=False)]
 Against = Annotated[
     Path | None,
     typer.Option("--against", help="ncu data of a baseline, such as cuBLAS: its longest kernel."),
@@ -46,7 +46,7 @@ AgainstKernel = Annotated[
 
 
 @app.callback()
-def _root(context: typer.Context) -> None:
+def _print_help_without_command(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         print(context.get_help())
 
@@ -102,7 +102,9 @@ def report(  # noqa: PLR0913 - flags
     ] = None,
     kernel: Annotated[str | None, typer.Option("--kernel", "-k", help="Only kernels whose name contains this.")] = None,
     implementation: Implementation = None,
-    detailed: Annotated[int, typer.Option("--limit", "-n", min=0, help="Kernels to describe in full; 0 is all.")] = 5,
+    max_described_kernels: Annotated[
+        int, typer.Option("--limit", "-n", min=0, help="Kernels to describe in full; 0 is all.")
+    ] = 5,
     fmt: Annotated[str | None, typer.Option("--format", "-f", help=f"One of {', '.join(_FORMATS)}.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
 ) -> None:
@@ -111,34 +113,34 @@ def report(  # noqa: PLR0913 - flags
     from nsys_insight.ncu import report_formats as formats
     from nsys_insight.ncu.data import NcuData
 
-    fmt = fmt or (format_for(output) if output else "table")
+    fmt = fmt or (choose_format(output) if output else "table")
     if fmt not in _FORMATS:
         raise UsageError(f"a report cannot be written as {fmt!r}", f"choose one of: {', '.join(_FORMATS)}")
     inputs = [*files, *filter(None, (trace, against, code))]
-    outputs.check(output, inputs)
-    data = store_of(files, implementation)
-    with NcuData(data) as measured:
-        baseline = _baseline(measured, against, against_kernel)
+    outputs.check_target(output, inputs)
+    data_path = find_store(files, implementation)
+    with NcuData(data_path) as ncu_data:
+        baseline = _find_baseline(ncu_data, against, against_kernel)
         if kernel is not None:
-            _keep_only(measured, kernel)
-        rows, wall_ns = ([], None) if trace is None else _headroom(trace, data, tokens)
-        names = [row["report"] for row in measured.rows("SELECT DISTINCT report FROM ncu_launches ORDER BY report")]
-        beside = reports.Context(rows, wall_ns, baseline, {} if code is None else code_of(code))
-        built = reports.build(measured, ", ".join(names), beside)
-        many = detailed or len(built.kernels)
-        with ExitStack() as opened:
+            _delete_other_kernels(ncu_data, kernel)
+        rows, wall_ns = ([], None) if trace is None else _query_headroom(trace, data_path, tokens)
+        names = [row["report"] for row in ncu_data.rows("SELECT DISTINCT report FROM ncu_launches ORDER BY report")]
+        context = reports.Context(rows, wall_ns, baseline, {} if code is None else read_code(code))
+        kernel_report = reports.build(ncu_data, ", ".join(names), context)
+        described_count = max_described_kernels or len(kernel_report.kernels)
+        with ExitStack() as stack:
             stream = sys.stdout
             if output:
-                made = opened.enter_context(outputs.whole(output, inputs))
-                stream = opened.enter_context(made.open("w", encoding="utf-8", newline=""))
+                temporary_path = stack.enter_context(outputs.open_output(output, inputs))
+                stream = stack.enter_context(temporary_path.open("w", encoding="utf-8", newline=""))
             if fmt == "json":
-                formats.write_json(built, stream)
+                formats.write_json(kernel_report, stream)
             elif fmt == "markdown":
-                formats.write_markdown(built, stream, many)
+                formats.write_markdown(kernel_report, stream, described_count)
             else:
-                formats.write_text(built, stream, None if output else terminal.width(), many)
-        if fmt != "json" and many < len(built.kernels):
-            terminal.note(f"{many} of {len(built.kernels)} kernels in full; --limit 0 describes all")
+                formats.write_text(kernel_report, stream, None if output else terminal.get_width(), described_count)
+        if fmt != "json" and described_count < len(kernel_report.kernels):
+            terminal.note(f"{described_count} of {len(kernel_report.kernels)} kernels in full; --limit 0 describes all")
 
 
 @app.command()
@@ -159,33 +161,34 @@ def diff(  # noqa: PLR0913 - flags
     from nsys_insight.ncu import diff as diffs
     from nsys_insight.ncu.data import VIEW, NcuData
 
-    checked_format(fmt)
-    outputs.check(log, [before, after])
+    check_format(fmt)
+    outputs.check_target(log, [before, after])
     if log is not None and not change:
         raise UsageError("the log needs to know what was changed", f'add --change "what you did" to --log {log}')
-    with NcuData(store_of([before], None)) as old, NcuData(store_of([after], None)) as new:
+    with NcuData(find_store([before], None)) as old_data, NcuData(find_store([after], None)) as new_data:
         if metric is not None:
-            described = old.rows(
+            column_rows = old_data.rows(
                 f"SELECT column_name FROM duckdb_columns() WHERE table_name = '{VIEW}' AND data_type = 'DOUBLE'"
             )
-            columns = [row["column_name"] for row in described]
+            columns = [row["column_name"] for row in column_rows]
             if metric not in columns:
                 raise UsageError(f"there is no metric {metric!r}", f"one of: {', '.join(columns)}")
-        for measured in (old, new):
+        for ncu_data in (old_data, new_data):
             if kernel is not None:
-                _keep_only(measured, kernel)
-        compared = diffs.compare(old, new, metric)
-        show(diffs.answer(compared), fmt, Flags(limit=0))
+                _delete_other_kernels(ncu_data, kernel)
+        comparison = diffs.compare(old_data, new_data, metric)
+        show(diffs.answer(comparison), fmt, Flags(limit=0))
         for fact in ("gpu", "compute_capability"):
-            seen = [{row[fact] for row in one.rows(f"FROM {VIEW} WHERE {fact} IS NOT NULL")} for one in (old, new)]
-            if all(seen) and seen[0] != seen[1]:
-                terminal.note(
-                    f"measured on different GPUs: {', '.join(sorted(seen[0]))} and {', '.join(sorted(seen[1]))}"
-                )
+            old_values, new_values = (
+                sorted({row[fact] for row in ncu_data.rows(f"FROM {VIEW} WHERE {fact} IS NOT NULL")})
+                for ncu_data in (old_data, new_data)
+            )
+            if old_values and new_values and old_values != new_values:
+                terminal.note(f"measured on different GPUs: {', '.join(old_values)} and {', '.join(new_values)}")
                 break
-        terminal.note(f"decision: {diffs.decision(compared)}")
+        terminal.note(f"decision: {diffs.decide(comparison)}")
         if log is not None:
-            diffs.append_log(log, change or "", compared)
+            diffs.append_log(log, change or "", comparison)
             terminal.note(f"appended to {log}")
 
 
@@ -211,31 +214,35 @@ def roofline(  # noqa: PLR0913 - flags
     from nsys_insight.ncu import roofline as rooflines
     from nsys_insight.ncu.data import NcuData
 
-    outputs.check(output, [*files, *([against] if against else [])])
-    picture = picture_of(output)
-    fmt = checked_format(fmt or (format_for(output) if output and not picture else "table"))
-    with NcuData(store_of(files, None)) as measured:
-        baseline = _baseline(measured, against, against_kernel)
-        made = rooflines.answer(measured, kernel=kernel, baseline=baseline)
-    if not (plot or picture):
-        show(made, fmt, Flags(output=output, limit=limit))
+    outputs.check_target(output, [*files, *([against] if against else [])])
+    picture_suffix = get_picture_suffix(output)
+    fmt = check_format(fmt or (choose_format(output) if output and not picture_suffix else "table"))
+    with NcuData(find_store(files, None)) as ncu_data:
+        baseline = _find_baseline(ncu_data, against, against_kernel)
+        roofline_answer = rooflines.answer(ncu_data, kernel=kernel, baseline=baseline)
+    if not (plot or picture_suffix):
+        show(roofline_answer, fmt, Flags(output=output, limit=limit))
         return
-    draw(made, output, limit)
+    draw(roofline_answer, output, limit)
 
 
-def _baseline(measured: NcuData, against: Path | None, kernel: str | None) -> dict[str, Any] | None:
-    """Return a baseline from another capture, or by its name from the same; None where none is asked for."""
+def _find_baseline(ncu_data: NcuData, against: Path | None, kernel: str | None) -> dict[str, Any] | None:
+    """Return a baseline kernel from other ncu data, or by its name from the same data; None if not requested."""
     from nsys_insight.ncu import roofline as rooflines
     from nsys_insight.ncu.data import NcuData
 
     if against is not None:
-        with NcuData(store_of([against], None)) as other:
-            return rooflines.baseline_of(other, kernel)
-    return None if kernel is None else rooflines.baseline_of(measured, kernel)
+        with NcuData(find_store([against], None)) as baseline_data:
+            return rooflines.find_baseline(baseline_data, kernel)
+    return None if kernel is None else rooflines.find_baseline(ncu_data, kernel)
 
 
-def store_of(files: list[Path], implementation: str | None) -> Path:
-    """Give the file that holds what ncu measured: one that `ncu import` wrote, or one in the cache."""
+def find_store(files: list[Path], implementation: str | None) -> Path:
+    """Return the file with the ncu data: a file that `ncu import` wrote, or one in the cache.
+
+    Raises:
+        UsageError: An imported file is given with other files or with a type.
+    """
     if len(files) == 1 and store.is_store(files[0]) and implementation is None:
         return files[0]
     if any(store.is_store(file) for file in files):
@@ -243,30 +250,34 @@ def store_of(files: list[Path], implementation: str | None) -> Path:
             "a file that ncu import wrote is read alone and unchanged",
             "give it alone and without --type, or import again",
         )
-    return store.cached(files, implementation)
+    return store.make_cached_store(files, implementation)
 
 
-def _keep_only(measured: NcuData, kernel: str) -> None:
-    """Forget the launches of other kernels."""
+def _delete_other_kernels(ncu_data: NcuData, kernel: str) -> None:
+    """Delete the launches of kernels whose name does not contain `kernel`.
+
+    Raises:
+        UsageError: No kernel's name contains it.
+    """
     from nsys_insight.sql.quoting import literal
 
-    others = f"NOT contains(lower(kernel), {literal(kernel.lower())})"
-    if not measured.rows(f"FROM ncu_kernels WHERE NOT ({others}) LIMIT 1"):
-        names = [row["short_name"] for row in measured.rows("SELECT DISTINCT short_name FROM ncu_kernels ORDER BY 1")]
+    condition = f"NOT contains(lower(kernel), {literal(kernel.lower())})"
+    if not ncu_data.rows(f"FROM ncu_kernels WHERE NOT ({condition}) LIMIT 1"):
+        names = [row["short_name"] for row in ncu_data.rows("SELECT DISTINCT short_name FROM ncu_kernels ORDER BY 1")]
         raise UsageError(f"no kernel's name contains {kernel!r}", f"there are: {', '.join(names[:8])}")
-    measured.connection.execute(f"DELETE FROM ncu_kernels WHERE {others}")
+    ncu_data.connection.execute(f"DELETE FROM ncu_kernels WHERE {condition}")
 
 
-def _headroom(trace: Path, data: Path, tokens: int | None) -> tuple[list[dict[str, Any]], int | None]:
-    """What the report `headroom` says, under the names that ncu gives the kernels, and the trace's wall."""
-    with open_trace(trace, ncu=data) as opened:
-        answer = opened.answer("headroom", tokens=tokens)
+def _query_headroom(trace: Path, data_path: Path, tokens: int | None) -> tuple[list[dict[str, Any]], int | None]:
+    """Return the rows of the report `headroom`, under ncu's names of kernels, and the trace's wall time in ns."""
+    with open_trace(trace, ncu=data_path) as opened_trace:
+        answer = opened_trace.answer("headroom", tokens=tokens)
         for text in answer.notes:
             terminal.note(text)
         if not answer.row_count:
             raise TraceError(f"{trace} has none of the kernels that ncu profiled", "is it a trace of the same program?")
-        wall = opened.dicts("SELECT sum(duration_ns)::BIGINT AS duration_ns FROM wall")
-        return answer.dicts(), wall[0]["duration_ns"]
+        wall_time_rows = opened_trace.dicts("SELECT sum(duration_ns)::BIGINT AS duration_ns FROM wall")
+        return answer.dicts(), wall_time_rows[0]["duration_ns"]
 
 
 NCU = Command(
@@ -276,7 +287,7 @@ NCU = Command(
     place=160,
     help="Which launch to profile, what ncu measured, and what to change",
     examples=("ncu plan trace.nsys-rep --top 2", "ncu report kernels.ncu-rep --trace trace.nsys-rep"),
-    inner={
+    subcommands={
         "plan": ("ncu plan trace.nsys-rep --top 2", "ncu plan trace.nsys-rep --kernel softmax --command-only"),
         "analyze": ("ncu analyze trace.nsys-rep -- python3 decode.py", "ncu analyze trace.nsys-rep --kernel softmax"),
         "import": ("ncu import kernels.ncu-rep", "ncu import raw.csv details.csv -o decode.ncu.duckdb"),

@@ -1,4 +1,4 @@
-"""What runs ncu: `ncu plan` writes its command, `ncu analyze` also imports and reports what it measured."""
+"""The commands that run ncu: `ncu plan` writes the ncu command, `ncu analyze` runs it, and imports and reports."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ import typer
 
 from nsys_insight import outputs
 from nsys_insight.cli import terminal
-from nsys_insight.cli.flags import FormatOption, checked_format
-from nsys_insight.cli.run import meant_trace, open_trace, show
+from nsys_insight.cli.flags import FormatOption, check_format
+from nsys_insight.cli.run import open_trace, resolve_trace, show
 from nsys_insight.errors import InsightError, ToolError, UsageError
 from nsys_insight.ingest.identify import REPORT_SUFFIXES, is_parquet_folder
 from nsys_insight.ingest.ncu import store
 from nsys_insight.render import HUMAN_FORMATS
-from nsys_insight.text.kernel_names import readable
+from nsys_insight.text.kernel_names import make_readable
 from nsys_insight.text.secrets import MASK
 
 if TYPE_CHECKING:
-    from nsys_insight.ncu.sections import Code
+    from nsys_insight.ncu.sections import CodeSummary
 
 _SUMMARY_WIDTH = 100
-_FILES = {"report": ".ncu-rep", "raw": ".csv", "analysis": "_analysis.md", "summary": "_summary.txt"}
-# Classes that are named in the mix, and sentences of what stands out.
-_CLASSES, _SENTENCES = 6, 2
+_FILE_SUFFIXES = {"report": ".ncu-rep", "raw": ".csv", "analysis": "_analysis.md", "summary": "_summary.txt"}
+# Maximum number of classes in the instruction mix, and of sentences about what stands out.
+_MAX_CLASSES, _MAX_SENTENCES = 6, 2
 
 
 def plan(  # noqa: PLR0913 - flags
@@ -79,62 +79,62 @@ def plan(  # noqa: PLR0913 - flags
     ] = False,
 ) -> None:
     """Write the ncu command that profiles the hottest kernels, each at a launch of the steady state."""
-    from nsys_insight.cli.trace_argument import remember
+    from nsys_insight.cli.trace_argument import remember_trace
     from nsys_insight.ingest.ncu import tool
     from nsys_insight.ncu import plan as plans
 
-    checked_format(fmt)
-    given, program = _trace_and_program(trace_and_program or [])
-    path = meant_trace(given)
-    opened = open_trace(path)
-    remember(path)
-    with opened:
-        made = plans.make(
-            opened, kernels=tuple(kernel or ()), bound=bound, top=top, sections=sections, nvtx=nvtx, report=name
+    check_format(fmt)
+    trace_path, program = _split_trace_and_program(trace_and_program or [])
+    path = resolve_trace(trace_path)
+    opened_trace = open_trace(path)
+    remember_trace(path)
+    with opened_trace:
+        ncu_plan = plans.make(
+            opened_trace, kernels=tuple(kernel or ()), bound=bound, top=top, sections=sections, nvtx=nvtx, report=name
         )
-        command = made.command("ncu", program)
+        command = ncu_plan.build_command("ncu", program)
         if command_only:
-            print(plans.shell(command))
+            print(plans.quote_command(command))
         else:
             if fmt in HUMAN_FORMATS:
-                print(f"{plans.shell(command)}\n", flush=True)
-            show(replace(made.answer, params={"command": command, "set": made.sections}), fmt)
-            for text in made.notes:
+                print(f"{plans.quote_command(command)}\n", flush=True)
+            show(replace(ncu_plan.answer, params={"command": command, "set": ncu_plan.sections}), fmt)
+            for text in ncu_plan.notes:
                 terminal.note(text)
         if run:
-            _refuse_strangers(program, made.app, trust=trust)
-            tool.run(made.command(str(tool.newest_ncu()), program))
+            _refuse_recorded_program(program, ncu_plan.app, trust=trust)
+            tool.run(ncu_plan.build_command(str(tool.find_newest_ncu()), program))
 
 
-def _refuse_strangers(given: tuple[str, ...], recorded: tuple[str, ...], *, trust: bool) -> None:
-    """Refuse to run what only the trace says, unless somebody at a terminal has said that they trust it.
+def _refuse_recorded_program(given_program: tuple[str, ...], recorded_program: tuple[str, ...], *, trust: bool) -> None:
+    """Refuse to run a program that only the trace names, unless a user at a terminal trusts the trace.
 
     Raises:
-        UsageError: No program is given, and the trace's own is not to be run, or unknown.
+        UsageError: No program is given, and the trace's program is unknown or not trusted.
     """
-    from nsys_insight.ncu.plan import shell
+    from nsys_insight.ncu.plan import quote_command
 
-    if given:
+    if given_program:
         return
-    if not recorded:
+    if not recorded_program:
         raise UsageError(
             "the trace does not say how the program was started", "nsys-insight ncu plan --run TRACE -- PROGRAM"
         )
-    if any(MASK in word for word in recorded):
+    if any(MASK in word for word in recorded_program):
         raise UsageError(
             f"{MASK} stands for a secret in the program's command line, which cannot be run as it is shown",
-            f"replace it with the secret: nsys-insight ncu plan --run TRACE -- {shell(recorded)}",
+            f"replace it with the secret: nsys-insight ncu plan --run TRACE -- {quote_command(recorded_program)}",
         )
     if not trust or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        at = "" if not trust else "; --trust-trace works only on a terminal"
+        restriction = "" if not trust else "; --trust-trace works only on a terminal"
         raise UsageError(
-            f"the program to run is named by the trace, and a trace may name any program{at}",
-            f"check it, and pass it: nsys-insight ncu plan --run TRACE -- {shell(recorded)}",
+            f"the program to run is named by the trace, and a trace may name any program{restriction}",
+            f"check it, and pass it: nsys-insight ncu plan --run TRACE -- {quote_command(recorded_program)}",
         )
 
 
-def _trace_and_program(words: list[str]) -> tuple[Path | None, tuple[str, ...]]:
-    """Tell the trace from the program's command line: a trace has its suffix, or is a folder that nsys wrote."""
+def _split_trace_and_program(words: list[str]) -> tuple[Path | None, tuple[str, ...]]:
+    """Split the arguments into trace and program. A trace has a known suffix, or is a folder that nsys wrote."""
     if words and (Path(words[0]).suffix in (*REPORT_SUFFIXES, ".sqlite") or is_parquet_folder(Path(words[0]))):
         return Path(words[0]), tuple(words[1:])
     return None, tuple(words)
@@ -175,34 +175,40 @@ def analyze(  # noqa: PLR0913 - flags
     from nsys_insight.ncu import report as reports
     from nsys_insight.ncu import report_formats as formats
     from nsys_insight.ncu.data import NcuData
-    from nsys_insight.ncu.plan import shell
+    from nsys_insight.ncu.plan import quote_command
 
-    ncu = tool.newest_ncu()
-    files = {kind: Path(f"{name}{end}") for kind, end in _FILES.items()}
+    ncu = tool.find_newest_ncu()
+    files = {kind: Path(f"{name}{end}") for kind, end in _FILE_SUFFIXES.items()}
     for file in files.values():
-        outputs.check(file, [trace] if trace else [])
-    asked = _Asked(tuple(program), name, tuple(kernel or ()), top, collectives)
-    options = _planned(asked, trace) if trace else _surveyed(asked, ncu)
+        outputs.check_target(file, [trace] if trace else [])
+    request = _Request(tuple(program), name, tuple(kernel or ()), top, collectives)
+    options = _plan_from_trace(request, trace) if trace else _survey_launches(request, ncu)
     command = [str(ncu), *options, *program]
-    terminal.note(shell(command))
+    terminal.note(quote_command(command))
     tool.run(command)
     report = files["report"]
     if not report.is_file():
         raise ToolError(f"ncu wrote no {report}", "see its output above")
-    with outputs.whole(files["raw"], [report], force=force) as made:
-        made.write_text(tool.printed(ncu, report, "raw"), encoding="utf-8")
-    with NcuData(store.cached([report], implementation)) as measured:
-        built = reports.build(measured, name, reports.Context(code=_code(ncu, report)))
-    with outputs.whole(files["analysis"], [report], force=force) as made, made.open("w", encoding="utf-8") as stream:
-        formats.write_markdown(built, stream, len(built.kernels))
-    with outputs.whole(files["summary"], [report], force=force) as made, made.open("w", encoding="utf-8") as stream:
-        formats.write_summary(built, stream, _SUMMARY_WIDTH)
-    formats.write_summary(built, sys.stdout, terminal.width())
+    with outputs.open_output(files["raw"], [report], force=force) as temporary_path:
+        temporary_path.write_text(tool.print_page(ncu, report, "raw"), encoding="utf-8")
+    with NcuData(store.make_cached_store([report], implementation)) as ncu_data:
+        kernel_report = reports.build(ncu_data, name, reports.Context(code=_read_report_code(ncu, report)))
+    with (
+        outputs.open_output(files["analysis"], [report], force=force) as temporary_path,
+        temporary_path.open("w", encoding="utf-8") as stream,
+    ):
+        formats.write_markdown(kernel_report, stream, len(kernel_report.kernels))
+    with (
+        outputs.open_output(files["summary"], [report], force=force) as temporary_path,
+        temporary_path.open("w", encoding="utf-8") as stream,
+    ):
+        formats.write_summary(kernel_report, stream, _SUMMARY_WIDTH)
+    formats.write_summary(kernel_report, sys.stdout, terminal.get_width())
     terminal.note(f"written: {', '.join(map(str, files.values()))}")
 
 
-class _Asked(NamedTuple):
-    """What is to be profiled, and into which report."""
+class _Request(NamedTuple):
+    """What to profile, and the name of the report."""
 
     program: tuple[str, ...]
     name: str
@@ -211,7 +217,7 @@ class _Asked(NamedTuple):
     collectives: bool
 
 
-def _surveyed(asked: _Asked, ncu: Path) -> list[str]:
+def _survey_launches(request: _Request, ncu: Path) -> list[str]:
     """Time every launch once, and return the options that profile the hottest kernels."""
     from nsys_insight.ingest.ncu import tool
     from nsys_insight.ncu import survey
@@ -220,79 +226,82 @@ def _surveyed(asked: _Asked, ncu: Path) -> list[str]:
     terminal.note(
         "collectives are profiled with --replay-mode application: the whole program runs again for each pass, and"
         " must do the same each time"
-        if asked.collectives
+        if request.collectives
         else "NCCL kernels and other collectives are left out: replayed alone, they wait for their peers forever"
     )
     terminal.note("first run: every launch is timed once")
     with tempfile.TemporaryDirectory() as folder:
-        timed = Path(folder) / "survey.ncu-rep"
-        options = survey.survey_options(str(timed.with_suffix("")), collectives=asked.collectives)
-        tool.run([str(ncu), *options, *asked.program])
-        data = store.write(store.read_all([timed]), Path(folder) / "survey.ncu.duckdb")
-        with NcuData(data) as measured:
-            choice = survey.choose(measured, asked.kernels, asked.top)
+        survey_report = Path(folder) / "survey.ncu-rep"
+        options = survey.build_survey_options(str(survey_report.with_suffix("")), collectives=request.collectives)
+        tool.run([str(ncu), *options, *request.program])
+        data = store.write(store.read_all([survey_report]), Path(folder) / "survey.ncu.duckdb")
+        with NcuData(data) as ncu_data:
+            choice = survey.choose_launches(ncu_data, request.kernels, request.top)
     terminal.note(f"second run: {choice.count} launches of {', '.join(choice.names)}")
-    return survey.profile_options(choice, asked.name, collectives=asked.collectives)
+    return survey.build_profile_options(choice, request.name, collectives=request.collectives)
 
 
-def _planned(asked: _Asked, trace: Path) -> list[str]:
-    """Return the options that profile what is hot in a trace."""
+def _plan_from_trace(request: _Request, trace: Path) -> list[str]:
+    """Return the options that profile the hottest kernels of a trace."""
     from nsys_insight.ncu import plan as plans
 
-    with open_trace(trace) as opened:
-        planned = plans.make(opened, kernels=asked.kernels, top=asked.top, report=asked.name)
-    for text in planned.notes:
+    with open_trace(trace) as opened_trace:
+        ncu_plan = plans.make(opened_trace, kernels=request.kernels, top=request.top, report=request.name)
+    for text in ncu_plan.notes:
         terminal.note(text)
-    replay = ["--replay-mode", "application"] if asked.collectives else []
-    return ["--import-source", "yes", *replay, *planned.options]
+    replay_options = ["--replay-mode", "application"] if request.collectives else []
+    return ["--import-source", "yes", *replay_options, *ncu_plan.options]
 
 
-def _code(ncu: Path, report: Path) -> dict[str, Code]:
-    """Machine code from the report's own source page; nothing where it has none."""
+def _read_report_code(ncu: Path, report: Path) -> dict[str, CodeSummary]:
+    """Read machine code from the report's source page; empty if the report has none."""
     from nsys_insight.ingest.ncu import tool
 
     for options in (("--print-source", "cuda,sass"), ()):
         try:
             with tempfile.TemporaryDirectory() as folder:
                 page = Path(folder) / "source.csv"
-                page.write_text(tool.printed(ncu, report, "source", *options), encoding="utf-8")
-                return code_of(page)
+                page.write_text(tool.print_page(ncu, report, "source", *options), encoding="utf-8")
+                return read_code(page)
         except InsightError:
             continue
     return {}
 
 
-def code_of(file: Path) -> dict[str, Code]:
-    """Read machine code: by the readable name of each kernel, its instructions by class and its hottest loop.
+def read_code(file: Path) -> dict[str, CodeSummary]:
+    """Summarize machine code by readable kernel name: instructions by class, and the hottest loop.
 
-    That is the loop with most instructions executed where the file has counts, else the first innermost one.
+    With counts in the file, the hottest loop is the loop with most executed instructions. Otherwise it is the first
+    innermost loop.
 
     Raises:
-        TraceError: There is none in the file.
-        ToolError: It is a binary file, and no disassembler is here.
+        TraceError: The file has no machine code.
+        ToolError: The file is binary, and there is no disassembler.
     """
     from nsys_insight.kernel_code import sass
     from nsys_insight.kernel_code.reading import Limits
-    from nsys_insight.ncu.sections import Code
+    from nsys_insight.ncu.sections import CodeSummary
 
     loops: dict[str, list[dict[str, object]]] = {}
-    for row in sass.answer(file, by="loop", limits=Limits()).dicts():
-        loops.setdefault(readable(row["name"]), []).append(row)
+    for row in sass.answer(file, grouping="loop", limits=Limits()).dicts():
+        loops.setdefault(make_readable(row["name"]), []).append(row)
     mixes: dict[str, Counter[str]] = {}
-    for row in sass.answer(file, by="class", limits=Limits()).dicts():
+    for row in sass.answer(file, grouping="class", limits=Limits()).dicts():
         if row["part"] == "kernel":
-            mixes.setdefault(readable(row["name"]), Counter())[row["class"]] += row["executed"] or row["instructions"]
-    found = {}
+            mixes.setdefault(make_readable(row["name"]), Counter())[row["class"]] += (
+                row["executed"] or row["instructions"]
+            )
+    code_by_kernel = {}
     for name, rows in loops.items():
-        inner = [row for row in rows if "loop" in str(row["part"]) and not str(row["part"]).startswith("waiting")]
-        hot = max(inner, key=lambda row: float(str(row["executed"] or 0)), default=rows[0])
+        loop_rows = [row for row in rows if "loop" in str(row["part"]) and not str(row["part"]).startswith("waiting")]
+        hottest_loop = max(loop_rows, key=lambda row: float(str(row["executed"] or 0)), default=rows[0])
         total = sum(mixes[name].values()) or 1
-        mix = ", ".join(f"{kind} {100 * count / total:.0f} %" for kind, count in mixes[name].most_common(_CLASSES))
-        ratio = hot["compute_per_load_ratio"]
-        found[name] = Code(
+        mix = ", ".join(f"{kind} {100 * count / total:.0f} %" for kind, count in mixes[name].most_common(_MAX_CLASSES))
+        compute_per_load = hottest_loop["compute_per_load_ratio"]
+        code_by_kernel[name] = CodeSummary(
             mix,
-            str(hot["part"]) if hot["part"] != "kernel" else "the code",
-            None if ratio is None else float(str(ratio)),
-            tuple(str(row["reading"]) for row in rows if row["reading"])[:_SENTENCES],
+            str(hottest_loop["part"]) if hottest_loop["part"] != "kernel" else "the code",
+            None if compute_per_load is None else float(str(compute_per_load)),
+            tuple(str(row["reading"]) for row in rows if row["reading"])[:_MAX_SENTENCES],
         )
-    return found
+    return code_by_kernel

@@ -1,4 +1,4 @@
-"""The commands about packs: ``packs``, ``packs show``, ``packs new``, ``packs check``; and ``run`` for a file."""
+"""The commands about packs: ``packs``, ``packs show``, ``packs new``, ``packs check``, and ``run`` for a file."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from nsys_insight.cli import completion, terminal
-from nsys_insight.cli.commands import HELP, Command
-from nsys_insight.cli.flags import Flags, FormatOption, checked_format
-from nsys_insight.cli.run import pack_command, show
-from nsys_insight.errors import QueryError, UsageError, cannot_write
+from nsys_insight.cli.commands import HELP_SETTINGS, Command
+from nsys_insight.cli.flags import Flags, FormatOption, check_format
+from nsys_insight.cli.run import make_pack_command, show
+from nsys_insight.errors import QueryError, UsageError, cannot_write_error
 from nsys_insight.packs import library
 from nsys_insight.packs.pack import HINT
-from nsys_insight.session.answer import Column, of_rows
+from nsys_insight.session.answer import Column, build_answer
 
 TEMPLATE = '''/*
 title = "{title}"
@@ -53,7 +53,7 @@ GROUP BY ALL
 HAVING count(*) >= $least
 ORDER BY total_ns DESC, name  -- to the last tie, so that the answer is the same every time
 '''
-LISTED = (
+LIST_COLUMNS = (
     Column("name", "VARCHAR", "The command"),
     Column("title", "VARCHAR", "What it answers"),
     Column("file", "VARCHAR", "Where it comes from"),
@@ -62,31 +62,31 @@ LISTED = (
 app = typer.Typer(
     help="List the packs: reports that are .sql files, built in and your own.",
     invoke_without_command=True,
-    context_settings=HELP,
+    context_settings=HELP_SETTINGS,
 )
 
 
 @app.callback()
-def _list(
+def _list_packs(
     context: typer.Context,
     fmt: FormatOption = "table",
 ) -> None:
     if context.invoked_subcommand is not None:
         return
-    own = library.user_packs()
-    rows = [(pack.name, pack.title, "built in") for pack in library.built_in().values()]
-    rows += [(pack.name, pack.title, str(pack.path)) for pack in own.packs.values()]
-    show(of_rows(LISTED, rows, report="packs", title="Packs"), checked_format(fmt), Flags(limit=0))
-    for path, what in own.wrong.items():
-        terminal.note(f"{path} is not used: {what}")
+    user_packs = library.user_packs()
+    rows = [(pack.name, pack.title, "built in") for pack in library.built_in_packs().values()]
+    rows += [(pack.name, pack.title, str(pack.path)) for pack in user_packs.packs.values()]
+    show(build_answer(LIST_COLUMNS, rows, report="packs", title="Packs"), check_format(fmt), Flags(limit=0))
+    for path, problem in user_packs.errors.items():
+        terminal.note(f"{path} is not used: {problem}")
 
 
 @app.command("show")
 def show_pack(
-    name: Annotated[str, typer.Argument(help="Its name, or a file.", autocompletion=completion.reports)],
+    name: Annotated[str, typer.Argument(help="Its name, or a file.", autocompletion=completion.complete_reports)],
 ) -> None:
     """Print a pack: its header and its SQL."""
-    print(library.pack_of(name).path.read_text(encoding="utf-8").rstrip())
+    print(library.get_pack(name).path.read_text(encoding="utf-8").rstrip())
 
 
 @app.command()
@@ -97,9 +97,9 @@ def new(
     ] = None,
 ) -> None:
     """Write a commented pack to start from, and print its path."""
-    if not output and (reason := library.unusable(name)):
+    if not output and (reason := library.explain_unusable(name)):
         raise UsageError(reason, "choose another name")
-    path = output or library.folder() / f"{name}.sql"
+    path = output or library.user_packs_folder() / f"{name}.sql"
     try:
         if not output:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -108,21 +108,21 @@ def new(
     except FileExistsError:
         raise UsageError(f"{path} exists already", "choose another name, or remove it first") from None
     except OSError as error:
-        raise cannot_write(path, error) from None
+        raise cannot_write_error(path, error) from None
     print(path)
 
 
 @app.command()
 def check(file: Annotated[Path, typer.Argument(help="The pack's file, or its name.")]) -> None:
     """Report what is wrong with a pack; exit 1 if something is."""
-    from nsys_insight.session.pack_check import problems
+    from nsys_insight.session.pack_check import find_problems
 
-    path = file if file.suffix == ".sql" else library.pack_of(str(file)).path
-    wrong = problems(path)
-    for problem in wrong:
+    path = file if file.suffix == ".sql" else library.get_pack(str(file)).path
+    pack_problems = find_problems(path)
+    for problem in pack_problems:
         print(f"{path.name}: {problem}")
-    if wrong:
-        raise QueryError(f"{len(wrong)} problem{'s' * (len(wrong) > 1)} in {path}", HINT)
+    if pack_problems:
+        raise QueryError(f"{len(pack_problems)} problem{'s' * (len(pack_problems) > 1)} in {path}", HINT)
     print(f"{path.name}: nothing wrong")
 
 
@@ -134,7 +134,7 @@ def run(
             metavar="PACK",
             help="A pack's file, or a report's name.",
             show_default=False,
-            autocompletion=completion.reports,
+            autocompletion=completion.complete_reports,
         ),
     ] = None,
 ) -> None:
@@ -142,10 +142,10 @@ def run(
     if pack in (None, "--help", "-h"):
         print(context.get_help())
         return
-    found = library.pack_of(str(pack))
-    one = typer.Typer(context_settings=HELP)
-    one.command()(pack_command(found))
-    typer.main.get_command(one).main(context.args, prog_name=f"nsys-insight run {pack}", standalone_mode=False)
+    report = library.get_pack(str(pack))
+    app = typer.Typer(context_settings=HELP_SETTINGS)
+    app.command()(make_pack_command(report))
+    typer.main.get_command(app).main(context.args, prog_name=f"nsys-insight run {pack}", standalone_mode=False)
 
 
 RUN = Command(
@@ -166,7 +166,7 @@ PACKS = Command(
     place=140,
     help="List the packs: reports that are .sql files, built in and your own",
     examples=("packs", "packs new hot-norms"),
-    inner={
+    subcommands={
         "show": ("packs show top", "packs show ./mine.sql"),
         "new": ("packs new hot-norms", "packs new hot-norms -o ./hot-norms.sql"),
         "check": ("packs check ./mine.sql", "packs check hot-norms"),

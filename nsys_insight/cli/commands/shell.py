@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import Command
-from nsys_insight.cli.flags import Flags, argument, with_flags
+from nsys_insight.cli.flags import Flags, make_argument, make_command
 from nsys_insight.cli.progress_line import progress_line
 from nsys_insight.cli.run import open_traces
 from nsys_insight.cli.shell_entries import Shell
@@ -19,55 +19,59 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 WELCOME = "SQL ends with a semicolon. .help lists the rest, Tab completes, Ctrl-D leaves."
-_TEXT = """An SQL prompt with history, completion and the reports.
+_SHELL_HELP = """An SQL prompt with history, completion and the reports.
 
 Tab completes views after FROM and JOIN, their columns, functions and, in quotes, names of kernels and ranges; .run
 REPORT takes the flags of the report's command, .scope those of its scope.
 With several traces, every view has a column trace. Entries may also come from a pipe."""
 
 
-def shell_command() -> Callable[..., None]:
+def make_shell_command() -> Callable[..., None]:
     """Make the command ``shell``."""
 
     def run(arguments: list[str] | None, flags: Flags) -> None:
-        with open_traces([Path(each) for each in arguments or []], flags, folders=True) as opened:
-            shell = Shell(opened, full_names=flags.full_names, no_color=flags.no_color)
-            interact(shell, lasting=flags.cache is not False)
+        with open_traces([Path(argument) for argument in arguments or []], flags, can_expand_folders=True) as trace:
+            shell = Shell(trace, full_names=flags.full_names, no_color=flags.no_color)
+            interact(shell, is_history_saved=flags.cache is not False)
 
-    traces = argument("arguments", list[str] | None, "[TRACE]...", "Traces; a folder stands for all traces in it.")
-    return with_flags(run, _TEXT, argument=traces)
+    traces_argument = make_argument(
+        "arguments", list[str] | None, "[TRACE]...", "Traces; a folder stands for all traces in it."
+    )
+    return make_command(run, _SHELL_HELP, argument=traces_argument)
 
 
-def interact(shell: Shell, *, lasting: bool = True) -> None:
-    """Read entries from the terminal, or from a pipe, until there are no more; `lasting` is their history.
+def interact(shell: Shell, *, is_history_saved: bool = True) -> None:
+    """Read and execute entries from the terminal or a pipe until the end of the input.
+
+    `is_history_saved`: save the history of the terminal to a file.
 
     Raises:
-        InsightError: An entry that came from a pipe failed. In a terminal, the next one is asked for.
+        InsightError: An entry from a pipe failed. In a terminal, the error is printed and the prompt continues.
     """
     if not sys.stdin.isatty():
-        for entry in entries(sys.stdin):
+        for entry in split_entries(sys.stdin):
             with suppress(EOFError):
                 shell.execute(entry)
                 continue
             return
         return
-    from nsys_insight.cli.prompt import prompt_session
+    from nsys_insight.cli.prompt import make_prompt_session
 
-    session = prompt_session(shell, lasting=lasting)
+    session = make_prompt_session(shell, is_history_saved=is_history_saved)
     print(WELCOME)
     while True:
         try:
-            with progress_line.paused():
+            with progress_line.pause():
                 entry = session.prompt()
-            _execute(shell, entry)
+            _execute_or_report(shell, entry)
         except EOFError:
             return
         except KeyboardInterrupt:
             continue
 
 
-def _execute(shell: Shell, entry: str) -> None:
-    """Execute what was typed; if it fails or is interrupted, say so."""
+def _execute_or_report(shell: Shell, entry: str) -> None:
+    """Execute an entry from the terminal. Errors and interrupts are printed."""
     try:
         shell.execute(entry)
     except InsightError as error:
@@ -75,13 +79,13 @@ def _execute(shell: Shell, entry: str) -> None:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
     except RuntimeError as error:
-        if str(error) != "Query interrupted":  # what DuckDB makes of Ctrl-C
+        if str(error) != "Query interrupted":  # DuckDB's error after Ctrl-C
             raise
         print("interrupted", file=sys.stderr)
 
 
-def entries(lines: Iterable[str]) -> Iterator[str]:
-    """Put the lines of a script together to entries."""
+def split_entries(lines: Iterable[str]) -> Iterator[str]:
+    """Join the lines of a script into entries."""
     entry = ""
     for line in lines:
         entry += line
@@ -94,7 +98,7 @@ def entries(lines: Iterable[str]) -> Iterator[str]:
 
 SHELL = Command(
     "shell",
-    shell_command,
+    make_shell_command,
     group="ask",
     place=110,
     help="An SQL prompt with history, completion and the reports",

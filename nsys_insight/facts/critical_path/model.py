@@ -1,7 +1,7 @@
-"""Steps as a host that does one thing after another and streams that run their operations in order.
+"""A model of steps: a host that does one thing at a time, and streams that run their operations in order.
 
-What each call and operation waited for is told from the recording: the later one of the two times that it had to wait
-for. The other one is given no more delay than is usual, so that it counts as soon as the first one is faster.
+Each call and operation waited for the later of its two dependencies, inferred from the recorded times. The earlier
+dependency gets no more than the usual delay, so it becomes critical as soon as the later one is faster.
 """
 
 from __future__ import annotations
@@ -14,23 +14,24 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# What an element of a step is: its kind, its name, and the NVTX ranges around CPU work.
+# An element of a step: its kind, its name, and for CPU work the NVTX ranges around it.
 Element = tuple[str, str, str | None]
 
-# The least time between two operations of a stream, where the trace shows none.
-LEAST_GAP_NS = 700.0
-# An operation that starts later than this after the one before it, its call long made, waited for something else.
-MOST_GAP_NS = 5_000.0
-# A launch call that takes so many times as long as usual, and this long, had no room left in the queue.
-BLOCKED, BLOCKED_NS = 10, 50_000.0
-# From a call to the start of its operation, where no stream is ever idle.
+# The minimum gap between two operations of a stream, where the trace shows none.
+MIN_GAP_NS = 700.0
+# An operation waited for something else if it starts later than this after the operation before it, and was launched
+# long before.
+MAX_GAP_NS = 5_000.0
+# A launch call was blocked by a full queue if it took this multiple of the usual time, and at least this long.
+BLOCKED_FACTOR, BLOCKED_NS = 10, 50_000.0
+# The time from a call to the start of its operation, where no stream is ever idle.
 LAUNCH_NS = 5_000.0
-# What a wait takes that finds its work done, where the trace shows none.
-LEAST_WAIT_NS = 1_000.0
+# The duration of a wait whose work has already ended, where the trace shows none.
+MIN_WAIT_NS = 1_000.0
 
 
 class Call(NamedTuple):
-    """A call of the host, as recorded; `path` are the NVTX ranges around the time before it."""
+    """A recorded call of the host. `path` are the NVTX ranges around the time before it."""
 
     start_ns: int
     end_ns: int
@@ -42,7 +43,7 @@ class Call(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """An operation of a GPU, as recorded."""
+    """A recorded GPU operation."""
 
     start_ns: int
     end_ns: int
@@ -55,12 +56,15 @@ class Operation(NamedTuple):
 
     @property
     def stream(self) -> tuple[int, int]:
-        """Its stream."""
+        """Return its device and stream."""
         return self.device_id, self.stream_id
 
 
 class Wait(NamedTuple):
-    """What a call waits for: its own copy, a stream, or all where no stream is known."""
+    """What a call waits for: its own copy, a stream, or all streams without a `stream_id`.
+
+    It waits for operations launched before `until_ns`, or before its own start where that is unknown.
+    """
 
     correlation_id: int
     is_copy: bool
@@ -71,9 +75,11 @@ class Wait(NamedTuple):
 
 @dataclass
 class Run:
-    """A simulated operation: it starts `gap_ns` after the one before it on its stream, or when its call allows.
+    """A simulated operation, which starts at the later of two times.
 
-    That is `in_call_ns` after the begin of the call, which are a part of the call, and `after_ns`.
+    One is `gap_ns` after the operation before it on its stream. The other is `in_call_ns` after the start of its call,
+    within the call, plus `after_ns`. `dependencies` are operations of other streams that it also waits for: how many
+    operations back in launch order, and the delay after the end in ns.
     """
 
     element: Element
@@ -82,16 +88,15 @@ class Run:
     in_call_ns: float = 0.0
     after_ns: float = 0.0
     gap_ns: float = 0.0
-    # The operations of other streams that it waits for: how many before it in the order of launch, and the delay.
-    others: list[tuple[int, float]] = field(default_factory=list)
+    dependencies: list[tuple[int, float]] = field(default_factory=list)
 
 
 @dataclass
 class Event:
-    """What the host does: for `work_ns` nothing with CUDA, then a call.
+    """What the host does: `work_ns` without CUDA, then a call.
 
-    A call that waits returns `tail_ns` after the last of the operations that it waits for: of each stream that many
-    before the next one to be launched.
+    A call that waits returns `tail_ns` after the last operation that it waits for: one operation for each stream, given
+    as how many operations back in launch order from the next operation.
     """
 
     work: Element
@@ -104,155 +109,169 @@ class Event:
     tail_ns: float = 0.0
 
 
-def _element(operation: Operation) -> Element:
+def _make_element(operation: Operation) -> Element:
     return "communication" if operation.is_communication else operation.kind, operation.name, None
 
 
-def overlap(calls: Sequence[Call]) -> float:
-    """The share of time in calls in which another thread is in a call, too."""
-    total, both = 0, 0
-    until = calls[0].start_ns if calls else 0
+def measure_overlap(calls: Sequence[Call]) -> float:
+    """Return the share of the time in calls during which another thread is also in a call."""
+    total, overlapping = 0, 0
+    latest_end = calls[0].start_ns if calls else 0
     for call in calls:
         total += call.end_ns - call.start_ns
-        both += max(0, min(until, call.end_ns) - call.start_ns)
-        until = max(until, call.end_ns)
-    return both / total if total else 0.0
+        overlapping += max(0, min(latest_end, call.end_ns) - call.start_ns)
+        latest_end = max(latest_end, call.end_ns)
+    return overlapping / total if total else 0.0
 
 
-def events(
+def build_events(
     calls: Sequence[Call], operations: Sequence[Operation], waits: Sequence[Wait], from_ns: int, to_ns: int
 ) -> list[Event]:
-    """Put steps into the host's order: calls and operations by the begin of their call, with what each waited for.
+    """Put the steps in the host's order: calls and operations by start of call, each with what it waited for.
 
-    A call at `to_ns` or after is not theirs: the host's work up to `to_ns` is before it.
+    Calls at `to_ns` or later do not belong to the steps. The host's work up to `to_ns` does.
     """
     steps = _Steps([call for call in calls if call.start_ns < to_ns], operations, waits)
-    return steps.events(from_ns, to_ns, next((call.path for call in calls if call.start_ns >= to_ns), None))
+    last_path = next((call.path for call in calls if call.start_ns >= to_ns), None)
+    return steps.build_events(from_ns, to_ns, last_path)
 
 
 class _Steps:
-    """What was recorded of some steps, and the usual delays in them."""
+    """The recorded calls, operations and waits of some steps, and the usual delays in them.
+
+    Operations are numbered in the order of their calls: `launch_order`, `call_of` and `before` have the same index.
+    """
 
     def __init__(self, calls: Sequence[Call], operations: Sequence[Operation], waits: Sequence[Wait]) -> None:
         self.calls = calls
-        of_call: dict[int, list[Operation]] = defaultdict(list)
+        operations_by_call: dict[int, list[Operation]] = defaultdict(list)
         for operation in operations:
-            of_call[operation.correlation_id].append(operation)
-        self.own = [of_call.get(call.correlation_id or -1, []) for call in calls]
-        self.launched = [operation for own in self.own for operation in own]
-        self.call_of = [call for call, own in zip(calls, self.own, strict=True) for _ in own]
+            operations_by_call[operation.correlation_id].append(operation)
+        self.operations_of_calls = [operations_by_call.get(call.correlation_id or -1, []) for call in calls]
+        self.launch_order = [operation for call_operations in self.operations_of_calls for operation in call_operations]
+        self.call_of = [
+            call for call, call_operations in zip(calls, self.operations_of_calls, strict=True) for _ in call_operations
+        ]
         self.waits = {wait.correlation_id: wait for wait in waits}
         self.before: list[Operation | None] = []
         last: dict[tuple[int, int], Operation] = {}
-        for operation in self.launched:
+        for operation in self.launch_order:
             self.before.append(last.get(operation.stream))
             last[operation.stream] = operation
         gaps = [
             operation.start_ns - before.end_ns
-            for operation, before, call in zip(self.launched, self.before, self.call_of, strict=True)
+            for operation, before, call in zip(self.launch_order, self.before, self.call_of, strict=True)
             if before and call.end_ns <= before.end_ns < operation.start_ns
         ]
-        self.least_ns = sorted(gaps)[len(gaps) // 20] if gaps else LEAST_GAP_NS
+        self.min_gap_ns = sorted(gaps)[len(gaps) // 20] if gaps else MIN_GAP_NS
         delays: dict[str, list[int]] = defaultdict(list)
-        for operation, before, call in zip(self.launched, self.before, self.call_of, strict=True):
+        for operation, before, call in zip(self.launch_order, self.before, self.call_of, strict=True):
             if before and before.end_ns <= call.start_ns:
                 delays[call.name].append(operation.start_ns - call.start_ns)
-        self.delays = {name: median(each) for name, each in delays.items()}
-        self.delay_ns = median([each for some in delays.values() for each in some] or [LAUNCH_NS])
-        times: dict[str, list[int]] = defaultdict(list)
+        self.delays = {name: median(values) for name, values in delays.items()}
+        self.delay_ns = median([delay for values in delays.values() for delay in values] or [LAUNCH_NS])
+        durations: dict[str, list[int]] = defaultdict(list)
         for call in calls:
-            times[call.name].append(call.end_ns - call.start_ns)
-        self.usual_ns = {name: median(each) for name, each in times.items()}
+            durations[call.name].append(call.end_ns - call.start_ns)
+        self.usual_ns = {name: median(values) for name, values in durations.items()}
 
-    def events(self, from_ns: int, to_ns: int, last_path: str | None) -> list[Event]:
-        made, number, until = [], 0, from_ns
-        for call, own in zip(self.calls, self.own, strict=True):
+    def build_events(self, from_ns: int, to_ns: int, last_path: str | None) -> list[Event]:
+        events, number, latest_end = [], 0, from_ns
+        for call, call_operations in zip(self.calls, self.operations_of_calls, strict=True):
             wait = self.waits.get(call.correlation_id or -1)
             event = Event(
-                ("CPU work", "", call.path), max(0.0, call.start_ns - until),
-                ("API call", call.name, None), float(call.end_ns - max(call.start_ns, min(until, call.end_ns))),
+                ("CPU work", "", call.path), max(0.0, call.start_ns - latest_end),
+                ("API call", call.name, None),
+                float(call.end_ns - max(call.start_ns, min(latest_end, call.end_ns))),
             )  # fmt: skip
-            event.runs = [self._run(number + at, at) for at in range(len(own))]
+            event.runs = [self._build_run(number + index, index) for index in range(len(call_operations))]
             if wait:
-                self._wait(event, call, wait, number + len(own), number)
-            elif own and self._is_blocked(call, number):
+                self._add_wait(event, call, wait, number + len(call_operations), number)
+            elif call_operations and self._is_blocked(call, number):
                 event.call_ns = self.usual_ns[call.name]
-            number += len(own)
-            until = max(until, call.end_ns)
-            made.append(event)
-        rest: Element = ("CPU work", "", last_path)
-        return [*made, Event(rest, max(0.0, to_ns - until), rest, 0.0)]
+            number += len(call_operations)
+            latest_end = max(latest_end, call.end_ns)
+            events.append(event)
+        final_work: Element = ("CPU work", "", last_path)
+        return [*events, Event(final_work, max(0.0, to_ns - latest_end), final_work, 0.0)]
 
     def _is_blocked(self, call: Call, number: int) -> bool:
-        """Whether a launch call took so long because the queue was full."""
+        """Return whether a launch call took long because the queue was full."""
         before = self.before[number]
-        took = call.end_ns - call.start_ns
+        duration = call.end_ns - call.start_ns
         return bool(
-            before and before.end_ns > call.end_ns and took > max(BLOCKED_NS, BLOCKED * self.usual_ns[call.name])
+            before
+            and before.end_ns > call.end_ns
+            and duration > max(BLOCKED_NS, BLOCKED_FACTOR * self.usual_ns[call.name])
         )
 
-    def _run(self, number: int, place: int) -> Run:
-        operation, call, before = self.launched[number], self.call_of[number], self.before[number]
-        took = float(call.end_ns - call.start_ns)
+    def _build_run(self, number: int, index: int) -> Run:
+        """Build the simulated operation for an operation, which is at `index` among those of its call."""
+        operation, call, before = self.launch_order[number], self.call_of[number], self.before[number]
+        call_ns = float(call.end_ns - call.start_ns)
         delay = float(max(0, operation.start_ns - call.start_ns))
-        gap = float(max(0, operation.start_ns - before.end_ns)) if before else self.least_ns
-        run = Run(_element(operation), operation.stream, float(operation.end_ns - operation.start_ns))
-        if place:  # the nodes of a graph follow each other without the host
-            delay, usual = 0.0, 0.0
+        gap = float(max(0, operation.start_ns - before.end_ns)) if before else self.min_gap_ns
+        run = Run(_make_element(operation), operation.stream, float(operation.end_ns - operation.start_ns))
+        if index:  # the nodes of a graph follow each other without the host
+            delay, usual_delay = 0.0, 0.0
         else:
-            usual = self.delays.get(call.name, self.delay_ns)
-        # The stream was idle when the call began, or when the call usually reaches it.
+            usual_delay = self.delays.get(call.name, self.delay_ns)
+        # The stream was idle when the call began, or when calls usually reach it.
         is_late = (
             before is not None
-            and not place
-            and (call.start_ns >= before.end_ns or call.start_ns + usual > before.end_ns + self.least_ns)
+            and not index
+            and (call.start_ns >= before.end_ns or call.start_ns + usual_delay > before.end_ns + self.min_gap_ns)
         )
-        delay = delay if is_late else min(delay, usual)
-        run.in_call_ns = min(delay, took)
+        delay = delay if is_late else min(delay, usual_delay)
+        run.in_call_ns = min(delay, call_ns)
         run.after_ns = delay - run.in_call_ns
-        run.gap_ns = min(gap, self.least_ns)
-        if is_late or not before:  # what the first one of a stream came after is not among these steps
+        run.gap_ns = min(gap, self.min_gap_ns)
+        if is_late or not before:  # these steps do not contain what precedes the first operation of a stream
             return run
-        other = self._other(number, before) if gap > MOST_GAP_NS else None
-        if other is not None:
-            run.others = [(number - other, float(operation.start_ns - self.launched[other].end_ns))]
+        dependency = self._find_dependency(number, before) if gap > MAX_GAP_NS else None
+        if dependency is not None:
+            delay_after = float(operation.start_ns - self.launch_order[dependency].end_ns)
+            run.dependencies = [(number - dependency, delay_after)]
         else:
             run.gap_ns = gap
         return run
 
-    def _other(self, number: int, before: Operation) -> int | None:
-        """The operation of another stream, launched before, at whose end this one started."""
-        operation = self.launched[number]
+    def _find_dependency(self, number: int, before: Operation) -> int | None:
+        """Find the operation of another stream, launched earlier, at whose end this operation started."""
+        operation = self.launch_order[number]
         for other in range(number - 1, max(-1, number - 500), -1):
-            end = self.launched[other].end_ns
-            if before.end_ns < end <= operation.start_ns and operation.start_ns - end <= MOST_GAP_NS:
+            end = self.launch_order[other].end_ns
+            if before.end_ns < end <= operation.start_ns and operation.start_ns - end <= MAX_GAP_NS:
                 return other
         return None
 
-    def _wait(self, event: Event, call: Call, wait: Wait, launched: int, before: int) -> None:
-        """Say what a call waits for, and how long it takes by itself."""
-        took = float(call.end_ns - call.start_ns)
-        if wait.is_copy and launched > before:
+    def _add_wait(self, event: Event, call: Call, wait: Wait, next_number: int, first_number: int) -> None:
+        """Set what a call waits for, and how long the call takes without waiting.
+
+        The operations of the call are those from `first_number` up to `next_number`.
+        """
+        duration = float(call.end_ns - call.start_ns)
+        if wait.is_copy and next_number > first_number:
             event.waits_for_own = True
-            ends = [self.launched[at].end_ns for at in range(before, launched)]
+            ends = [self.launch_order[number].end_ns for number in range(first_number, next_number)]
         else:
             streams: dict[tuple[int, int], int] = {}
-            for at in range(launched):
-                operation = self.launched[at]
-                is_meant = wait.stream_id is None or (
+            for number in range(next_number):
+                operation = self.launch_order[number]
+                is_awaited = wait.stream_id is None or (
                     operation.stream_id == wait.stream_id and wait.device_id in (None, operation.device_id)
                 )
                 if (
-                    is_meant
-                    and self.call_of[at].start_ns < (wait.until_ns or call.start_ns)
+                    is_awaited
+                    and self.call_of[number].start_ns < (wait.until_ns or call.start_ns)
                     and operation.end_ns <= call.end_ns
                 ):
-                    streams[operation.stream] = at
-            event.waits_for = [launched - at for at in streams.values()]
-            ends = [self.launched[at].end_ns for at in streams.values()]
+                    streams[operation.stream] = number
+            event.waits_for = [next_number - number for number in streams.values()]
+            ends = [self.launch_order[number].end_ns for number in streams.values()]
         end = max(ends, default=call.start_ns)
         if end > call.start_ns:
             event.tail_ns = max(0.0, float(call.end_ns - end))
-            event.call_ns = min(took, event.tail_ns, LEAST_WAIT_NS)
+            event.call_ns = min(duration, event.tail_ns, MIN_WAIT_NS)
         else:
-            event.tail_ns = min(LEAST_WAIT_NS, float(call.end_ns - end))
+            event.tail_ns = min(MIN_WAIT_NS, float(call.end_ns - end))

@@ -1,4 +1,4 @@
-"""Steps simulated, one after the other, and the way back along what each thing waited for."""
+"""Simulate steps one after the other, and walk back along what each call and operation waited for."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ if TYPE_CHECKING:
 
     from nsys_insight.facts.critical_path.model import Event, Run
 
-# The steps are simulated so often: the first rounds fill the queue.
+# Number of rounds to simulate. The first rounds fill the queue, and the last one is measured.
 ROUNDS = 4
 LATENCY: Element = ("launch latency", "", None)
 GAP: Element = ("between operations", "", None)
 RETURN: Element = ("return of waits", "", None)
 
 
-# When something is reached: the time, from which moment before, and what went on from there. Hundreds of thousands are
-# made: a class of its own takes twice as long.
+# A moment: its time, the moment before it, and the element between the two. A simulation makes hundreds of thousands of
+# moments, and a class would take twice as long as a tuple.
 Moment = tuple[float, "Moment | None", Element]
 
 
-class Simulated(NamedTuple):
-    """How long the steps take together, and the critical path: the time of each element on it."""
+class Simulation(NamedTuple):
+    """The time of all steps together, and the critical path: the time of each element on it, in ns."""
 
     period_ns: float
     path_ns: Mapping[Element, float]
 
 
-def simulate(events: Sequence[Event], faster: Element | None = None, factor: float = 0.0) -> Simulated:
-    """Simulate the steps over and over, with everything that one element does taking `factor` of its time."""
-    simulation = _Simulation(faster, factor)
+def simulate(events: Sequence[Event], faster: Element | None = None, factor: float = 0.0) -> Simulation:
+    """Simulate the steps in several rounds. The element `faster` takes `factor` of its recorded time."""
+    simulator = _Simulator(faster, factor)
     for _ in range(ROUNDS + 1):
-        simulation.starts.append(None)
+        simulator.starts.append(None)
         for event in events:
-            simulation.do(event)
-    before, last = simulation.starts[-2:]
-    if not before or not last:
-        return Simulated(0.0, {})
-    return Simulated(last[0] - before[0], _path(last, before[0]))
+            simulator.process(event)
+    previous, last = simulator.starts[-2:]
+    if not previous or not last:
+        return Simulation(0.0, {})
+    return Simulation(last[0] - previous[0], _walk_back(last, previous[0]))
 
 
-class _Simulation:
-    """The host, the streams, and what has ended; `starts` has the first operation of each round."""
+class _Simulator:
+    """The state of the host and the streams. `starts` has the start of the first operation of each round."""
 
     def __init__(self, faster: Element | None, factor: float) -> None:
         self.faster, self.factor = faster, factor
@@ -54,48 +54,48 @@ class _Simulation:
         self.ends: list[Moment] = []
         self.starts: list[Moment | None] = []
 
-    def do(self, event: Event) -> None:
-        """Let the host do what it does next."""
-        begin = self._after(self.now, event.work, event.work_ns)
+    def process(self, event: Event) -> None:
+        """Advance the host by an event, and run the operations that it launches."""
+        call_start = self._advance(self.now, event.work, event.work_ns)
         ends, first = self.ends, len(self.ends)
         for run in event.runs:
-            self._run(run, begin, event.call)
-        now = self._after(begin, event.call, event.call_ns)
+            self._run(run, call_start, event.call)
+        now = self._advance(call_start, event.call, event.call_ns)
         if event.waits_for_own:
             awaited = ends[first:]
         else:
             awaited = [ends[-back] for back in event.waits_for or () if back <= len(ends)]
         for end in awaited:
-            returned = self._after(end, RETURN, event.tail_ns)
-            now = returned if returned[0] > now[0] else now
+            return_time = self._advance(end, RETURN, event.tail_ns)
+            now = return_time if return_time[0] > now[0] else now
         self.now = now
 
-    def _run(self, run: Run, begin: Moment, call: Element) -> None:
-        """Let an operation start when its call, its stream and those that it waits for allow, and end."""
+    def _run(self, run: Run, call_start: Moment, call: Element) -> None:
+        """Run an operation: it starts when its call, its stream, and the operations it waits for allow."""
         ends, ready = self.ends, self.ready.get(run.stream)
-        start = self._after(self._after(begin, call, run.in_call_ns), LATENCY, run.after_ns)
+        start = self._advance(self._advance(call_start, call, run.in_call_ns), LATENCY, run.after_ns)
         if ready:
-            allowed = self._after(ready, GAP, run.gap_ns)
-            start = allowed if allowed[0] > start[0] else start
-        for back, delay in run.others:
+            earliest = self._advance(ready, GAP, run.gap_ns)
+            start = earliest if earliest[0] > start[0] else start
+        for back, delay in run.dependencies:
             if back <= len(ends):
-                allowed = self._after(ends[-back], GAP, delay)
-                start = allowed if allowed[0] > start[0] else start
-        end = self._after(start, run.element, run.runs_ns)
+                earliest = self._advance(ends[-back], GAP, delay)
+                start = earliest if earliest[0] > start[0] else start
+        end = self._advance(start, run.element, run.runs_ns)
         if self.starts[-1] is None:
             self.starts[-1] = start
         self.ready[run.stream] = end
         ends.append(end)
 
-    def _after(self, before: Moment, element: Element, ns: float) -> Moment:
-        return before[0] + (ns * self.factor if element == self.faster else ns), before, element
+    def _advance(self, moment: Moment, element: Element, ns: float) -> Moment:
+        return moment[0] + (ns * self.factor if element == self.faster else ns), moment, element
 
 
-def _path(last: Moment, from_ns: float) -> Mapping[Element, float]:
-    """Go back from a moment to a time, from each thing to what it waited for."""
+def _walk_back(last: Moment, from_ns: float) -> Mapping[Element, float]:
+    """Walk back from a moment to a time, always to what was waited for. Return the time of each element on the way."""
     path: dict[Element, float] = defaultdict(float)
-    at, before, element = last
-    while before and at > from_ns:
-        path[element] += at - max(before[0], from_ns)
-        at, before, element = before
+    time_ns, before, element = last
+    while before and time_ns > from_ns:
+        path[element] += time_ns - max(before[0], from_ns)
+        time_ns, before, element = before
     return path

@@ -1,7 +1,7 @@
-"""Which chains of kernels to fuse: found in the typical step of a trace, and ranked by what they would save.
+"""Which chains of kernels to fuse: candidates in the typical step of a trace, ranked by what they save.
 
-SQL brings the typical step as some thousand operations; what follows is done on those: chains (`mine`), what they save
-(`gain`, `simulate`), verdicts (`verdict`), tables (`store`).
+SQL reduces the trace to the typical step, some thousand operations. The modules then find chains (`mine`), measure
+their savings (`gain`, `simulate`), judge them (`verdict`), and fill the tables (`store`).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from nsys_insight.facts.fusion.verdict import Candidate
 
 
-# The typical step is the mean of at most so many steps, or fewer if they have more operations than that.
+# The typical step is the mean of at most this number of steps, and of this number of operations in total.
 STEPS, OPERATIONS = 32, 100_000
-# So many chains are simulated, or fewer in a step of many operations.
-CHAINS, SIMULATED = 60, 1_500_000
+# Simulate at most this number of chains; fewer if that is more events than this number.
+CHAINS, EVENTS = 60, 1_500_000
 # Longer runs across streams are two programs, not a chain.
-LONGEST_ACROSS = 16
+MAX_LENGTH_ACROSS = 16
 
 
 def fill(context: Context) -> None:
@@ -38,18 +38,18 @@ def fill(context: Context) -> None:
             gpu_from=window.gpu_from_ns, gpu_to=window.gpu_to_ns,
         )  # fmt: skip
         run("sequences")
-        found = _typical_step(run, window.process_id, window.step_count)
-        if found:
+        step = _analyze_typical_step(run, window.process_id, window.step_count)
+        if step:
             from nsys_insight.facts.fusion.store import store
 
-            store(connection, found)
+            store(connection, step)
     for name in ("steps", "operations", "sequences"):
         connection.execute(f"DROP TABLE IF EXISTS internal.fusion_{name}")
 
 
-def _typical_step(run: Run, process: int, sampled: int) -> TypicalStep | None:
-    """Find the candidates of a process in the tables of its sampled steps; None if no kernels are known."""
-    from nsys_insight.facts.fusion.mine import chains
+def _analyze_typical_step(run: Run, process: int, sampled_count: int) -> TypicalStep | None:
+    """Find the candidates of a process in the tables of its sampled steps; None if the step has no kernels."""
+    from nsys_insight.facts.fusion.mine import find_chains
     from nsys_insight.facts.fusion.simulate import Timeline
     from nsys_insight.facts.fusion.store import TypicalStep
     from nsys_insight.facts.fusion.stream import Op, Wait
@@ -60,76 +60,89 @@ def _typical_step(run: Run, process: int, sampled: int) -> TypicalStep | None:
     waits = [Wait(**row._asdict()) for row in run("waits", process=process)]
     (mean,) = run("durations")
     timeline = Timeline(ops, waits, mean.host_ns, mean.wall_ns)
-    streams = _streams(ops, waits, _kernels(run))
-    steps: dict[int, dict[tuple[int, int], list[int]]] = defaultdict(dict)
-    for other in run("others"):
-        steps[other.step][other.device_id, other.stream_id] = other.tokens
-    mined = [chain for stream in streams for chain in chains(stream)] + _across_streams(streams, timeline)
-    candidates = _judged(mined, timeline, mean.wall_ns, list(steps.values()), mean.step_count)
-    return TypicalStep(process, sampled, mean.step_count, mean.wall_ns, timeline, streams, candidates)
+    streams = _build_streams(ops, waits, _read_kernels(run))
+    other_steps: dict[int, dict[tuple[int, int], list[int]]] = defaultdict(dict)
+    for row in run("others"):
+        other_steps[row.step][row.device_id, row.stream_id] = row.tokens
+    chains = [chain for stream in streams for chain in find_chains(stream)] + _find_chains_across(streams, timeline)
+    candidates = _judge_chains(chains, timeline, mean.wall_ns, list(other_steps.values()), mean.step_count)
+    return TypicalStep(process, sampled_count, mean.step_count, mean.wall_ns, timeline, streams, candidates)
 
 
-def _kernels(run: Run) -> dict[int | None, NamedKernel]:
-    """What the kernels of these steps are, by the ids of their names."""
-    from nsys_insight.facts.fusion.patterns import catalog
+def _read_kernels(run: Run) -> dict[int | None, NamedKernel]:
+    """Read the kernels of the sampled steps, by the ids of their names."""
+    from nsys_insight.facts.fusion.patterns import load_catalog
     from nsys_insight.facts.fusion.stream import NamedKernel
 
+    find_operation = load_catalog().find_operation
     return {
-        row.name_id: NamedKernel(row.name, row.family, row.provenance, catalog().operation(row.name, row.family))
+        row.name_id: NamedKernel(row.name, row.family, row.provenance, find_operation(row.name, row.family))
         for row in run("names")
     }
 
 
-def _streams(ops: list[Op], waits: list[Wait], kernels: dict[int | None, NamedKernel]) -> list[OpStream]:
-    """The operations stream by stream, with what parts them."""
-    from nsys_insight.facts.fusion.stream import OpStream, parted
+def _build_streams(ops: list[Op], waits: list[Wait], kernels: dict[int | None, NamedKernel]) -> list[OpStream]:
+    """Group the operations by stream, and find the boundaries in each stream."""
+    from nsys_insight.facts.fusion.stream import OpStream, find_boundaries
 
-    lines: dict[tuple[int, int], list[Op]] = defaultdict(list)
+    ops_by_stream: dict[tuple[int, int], list[Op]] = defaultdict(list)
     for op in ops:
-        lines[op.device, op.stream].append(op)
-    return [OpStream(line, [kernels.get(op.name_id) for op in line], parted(line, waits)) for line in lines.values()]
+        ops_by_stream[op.device, op.stream].append(op)
+    return [
+        OpStream(stream_ops, [kernels.get(op.name_id) for op in stream_ops], find_boundaries(stream_ops, waits))
+        for stream_ops in ops_by_stream.values()
+    ]
 
 
-def _across_streams(streams: list[OpStream], timeline: Timeline) -> list[Chain]:
-    """Kernels that are launched one after the other on different streams."""
+def _find_chains_across(streams: list[OpStream], timeline: Timeline) -> list[Chain]:
+    """Find runs of consecutive launches on different streams, with that as veto."""
     from nsys_insight.facts.fusion.stream import Chain, OpStream
 
     kernels = {op: kernel for stream in streams for op, kernel in zip(stream.ops, stream.kernels, strict=True)}
     events = [event.op for event in timeline.events]
-    found: dict[tuple[int, ...], list[tuple[int, ...]]] = defaultdict(list)
-    line: list[Op] = [op for op in events if op is not None]
-    merged = OpStream(line, [kernels[op] for op in line])
-    places = {op: at for at, op in enumerate(line)}
+    runs_by_tokens: dict[tuple[int, ...], list[tuple[int, ...]]] = defaultdict(list)
+    launched_ops: list[Op] = [op for op in events if op is not None]
+    merged = OpStream(launched_ops, [kernels[op] for op in launched_ops])
+    index_of = {op: index for index, op in enumerate(launched_ops)}
     run: list[int] = []
     for op in [*events, None]:
-        at = places[op] if op is not None else -1
-        joins = op is not None and op.call_ns is not None and not op.in_graph and merged.fusable(at)
-        if joins and (not run or line[run[-1]].device == line[at].device):
-            run.append(at)
+        index = index_of[op] if op is not None else -1
+        is_fusable = op is not None and op.call_ns is not None and not op.is_in_graph and merged.is_fusable(index)
+        if is_fusable and (not run or launched_ops[run[-1]].device == launched_ops[index].device):
+            run.append(index)
             continue
-        if 2 <= len(run) <= LONGEST_ACROSS and len({line[at].stream for at in run}) > 1:
-            found[tuple(hash((line[at].token, line[at].stream)) for at in run)].append(tuple(run))
-        run = [at] if joins else []
-    return [Chain(merged, tuple(runs), veto=_different(line[at].stream for at in runs[0])) for runs in found.values()]
+        if 2 <= len(run) <= MAX_LENGTH_ACROSS and len({launched_ops[member].stream for member in run}) > 1:
+            runs_by_tokens[
+                tuple(hash((launched_ops[member].token, launched_ops[member].stream)) for member in run)
+            ].append(tuple(run))
+        run = [index] if is_fusable else []
+    return [
+        Chain(merged, tuple(runs), veto=_explain_streams(launched_ops[index].stream for index in runs[0]))
+        for runs in runs_by_tokens.values()
+    ]
 
 
-def _different(streams: Iterable[int]) -> str:
+def _explain_streams(streams: Iterable[int]) -> str:
     return f"they run on different streams ({', '.join(map(str, sorted(set(streams))))})"
 
 
-def _judged(
-    chains: list[Chain], timeline: Timeline, wall: float, others: list[dict[tuple[int, int], list[int]]], typical: int
+def _judge_chains(
+    chains: list[Chain],
+    timeline: Timeline,
+    wall_ns: float,
+    other_steps: list[dict[tuple[int, int], list[int]]],
+    typical_count: int,
 ) -> list[Candidate]:
-    """Simulate the step with each chain fused, unless it cannot save enough, and judge the chains; the best first."""
-    from nsys_insight.facts.fusion.gain import gain
-    from nsys_insight.facts.fusion.verdict import Candidate, recurrence, verdict
+    """Simulate the step with each chain fused, and judge the chains; best first. Only the best chains are simulated."""
+    from nsys_insight.facts.fusion.gain import measure_gain
+    from nsys_insight.facts.fusion.verdict import Candidate, judge_chain, measure_recurrence
 
-    gains = sorted(((chain, gain(chain, timeline)) for chain in chains), key=lambda pair: -pair[1].most_ns)
-    alone = timeline.period()
-    found = []
-    for chain, gained in gains[: max(10, min(CHAINS, SIMULATED // len(timeline.events)))]:
-        low, high = sorted(alone - timeline.period(change) for change in (gained.low, gained.high))
-        recurs = recurrence(chain, others, typical)
-        word, reason = verdict(chain, wall, (low, high), recurs)
-        found.append(Candidate(chain, gained, word, reason, recurs, low, max(0.0, high)))
-    return sorted(found, key=lambda candidate: candidate.order)
+    gains = sorted(((chain, measure_gain(chain, timeline)) for chain in chains), key=lambda pair: -pair[1].bound_ns)
+    unchanged_ns = timeline.simulate_period()
+    candidates = []
+    for chain, gain in gains[: max(10, min(CHAINS, EVENTS // len(timeline.events)))]:
+        low, high = sorted(unchanged_ns - timeline.simulate_period(change) for change in (gain.low, gain.high))
+        recurrence = measure_recurrence(chain, other_steps, typical_count)
+        verdict, reason = judge_chain(chain, wall_ns, (low, high), recurrence)
+        candidates.append(Candidate(chain, gain, verdict, reason, recurrence, low, max(0.0, high)))
+    return sorted(candidates, key=lambda candidate: candidate.order)

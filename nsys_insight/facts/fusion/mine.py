@@ -1,4 +1,4 @@
-"""Finding what repeats in a step: chains of kernels that come back in order, and layers."""
+"""Find what repeats in a step: chains of kernels that recur in the same order, and layers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-from nsys_insight.facts.fusion.patterns import catalog, text_of
+from nsys_insight.facts.fusion.patterns import join_words, load_catalog
 from nsys_insight.facts.fusion.stream import POINTWISE, Chain
 
 if TYPE_CHECKING:
@@ -16,132 +16,137 @@ if TYPE_CHECKING:
     from nsys_insight.facts.fusion.patterns import Pattern
     from nsys_insight.facts.fusion.stream import OpStream
 
-# The longest chain that is looked for, and how many chains are compared in one stream at most.
-LONGEST, MOST = 64, 400_000
-# How often the rarest operation of a layer comes in it, at most.
-PER_LAYER = 8
+# Kernels of the longest chain, and the maximum number of chains to compare in one stream.
+MAX_LENGTH, MAX_CHAINS = 64, 400_000
+# The rarest operation of a layer occurs at most this often in it.
+MAX_PER_LAYER = 8
 
 
-def chains(stream: OpStream) -> list[Chain]:
-    """Find what may be fused in a stream: recurring runs, known patterns, the edges of matrix products, and decoys."""
-    segments = list(_segments(stream))
-    found = _closed(stream, segments)
-    for places, pattern in _known(stream):
-        found.setdefault(tuple(stream.ops[at].token for at in places[0]), Chain(stream, places, pattern))
+def find_chains(stream: OpStream) -> list[Chain]:
+    """Find candidates in a stream: recurring runs, known patterns, kernels next to GEMMs, and runs with a veto."""
+    segments = list(_find_segments(stream))
+    chains = _find_recurring_runs(stream, segments)
+    for occurrences, pattern in _find_patterns(stream):
+        chains.setdefault(
+            tuple(stream.ops[index].token for index in occurrences[0]), Chain(stream, occurrences, pattern)
+        )
     text, offsets = _text(stream)
-    named = [_named(chain, text, offsets) for chain in found.values()]
-    return [*named, *_edges(stream), *_across(stream, segments)]
+    labeled = [_label(chain, text, offsets) for chain in chains.values()]
+    return [*labeled, *_find_gemm_edges(stream), *_find_split_runs(stream, segments)]
 
 
-def _segments(stream: OpStream) -> Iterable[tuple[int, int]]:
-    """Yield the largest runs of operations that may be fused, as places from and to."""
+def _find_segments(stream: OpStream) -> Iterable[tuple[int, int]]:
+    """Yield the longest runs of fusable operations without a boundary, as start and end index."""
     start = 0
-    for at in range(len(stream.ops) + 1):
-        ends = at == len(stream.ops) or not stream.fusable(at)
-        if ends or at in stream.parted:
-            if at - start > 0:
-                yield start, at
-            start = at + 1 if ends else at
+    for index in range(len(stream.ops) + 1):
+        ends = index == len(stream.ops) or not stream.is_fusable(index)
+        if ends or index in stream.boundaries:
+            if index - start > 0:
+                yield start, index
+            start = index + 1 if ends else index
 
 
-def _closed(stream: OpStream, segments: Sequence[tuple[int, int]]) -> dict[tuple[int, ...], Chain]:
-    """The runs that cannot be made longer without coming less often, and that do not overlap themselves."""
+def _find_recurring_runs(stream: OpStream, segments: Sequence[tuple[int, int]]) -> dict[tuple[int, ...], Chain]:
+    """Return the closed runs: any longer run occurs less often. Runs that overlap themselves are left out."""
     tokens = [op.token for op in stream.ops]
-    long = min(LONGEST, max(2, MOST // max(1, len(tokens))))
-    starts: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    max_length = min(MAX_LENGTH, max(2, MAX_CHAINS // max(1, len(tokens))))
+    starts_by_run: dict[tuple[int, ...], list[int]] = defaultdict(list)
     for begin, end in segments:
-        for length in range(2, min(long, end - begin) + 1):
-            for at in range(begin, end - length + 1):
-                starts[tuple(tokens[at : at + length])].append(at)
-        if end - begin > long:
-            starts[tuple(tokens[begin:end])].append(begin)
-    extended = {
-        part
-        for run, places in starts.items()
-        for part in (run[1:], run[:-1])
-        if len(starts.get(part, ())) == len(places)
+        for length in range(2, min(max_length, end - begin) + 1):
+            for start in range(begin, end - length + 1):
+                starts_by_run[tuple(tokens[start : start + length])].append(start)
+        if end - begin > max_length:
+            starts_by_run[tuple(tokens[begin:end])].append(begin)
+    extensible = {
+        subrun
+        for run, starts in starts_by_run.items()
+        for subrun in (run[1:], run[:-1])
+        if len(starts_by_run.get(subrun, ())) == len(starts)
     }
     return {
-        run: Chain(stream, tuple(tuple(range(at, at + len(run))) for at in places))
-        for run, places in starts.items()
-        if run not in extended and all(after - at >= len(run) for at, after in pairwise(places))
+        run: Chain(stream, tuple(tuple(range(start, start + len(run))) for start in starts))
+        for run, starts in starts_by_run.items()
+        if run not in extensible and all(later - start >= len(run) for start, later in pairwise(starts))
     }
 
 
-def _known(stream: OpStream) -> Iterable[tuple[tuple[tuple[int, ...], ...], Pattern]]:
-    """Yield the known patterns, each way of writing them by itself, with the places of the kernels that are fused."""
+def _find_patterns(stream: OpStream) -> Iterable[tuple[tuple[tuple[int, ...], ...], Pattern]]:
+    """Yield the known patterns with the indices of the fused kernels, for each sequence of kernels separately."""
     words = stream.words
     text, offsets = _text(stream)
-    at_offset = {offset: at for at, offset in enumerate(offsets)}
-    for pattern in catalog().patterns:
-        ways: dict[tuple[int, ...], list[tuple[int, ...]]] = defaultdict(list)
+    index_of = {offset: index for index, offset in enumerate(offsets)}
+    for pattern in load_catalog().patterns:
+        occurrences_by_tokens: dict[tuple[int, ...], list[tuple[int, ...]]] = defaultdict(list)
         for match in pattern.sequence.finditer(text):
-            begin, end = at_offset[match.start()], at_offset[match.end()]
-            fused = tuple(at for at in range(begin, end) if words[at] not in pattern.around)
-            whole = not any(at in stream.parted for at in range(begin + 1, end))
-            if whole and len(fused) > 1 and all(stream.fusable(at) for at in fused):
-                ways[tuple(stream.ops[at].token for at in range(begin, end))].append(fused)
-        for places in ways.values():
-            yield tuple(places), pattern
+            begin, end = index_of[match.start()], index_of[match.end()]
+            fused = tuple(index for index in range(begin, end) if words[index] not in pattern.skipped)
+            is_unbroken = not any(index in stream.boundaries for index in range(begin + 1, end))
+            if is_unbroken and len(fused) > 1 and all(stream.is_fusable(index) for index in fused):
+                tokens = tuple(stream.ops[index].token for index in range(begin, end))
+                occurrences_by_tokens[tokens].append(fused)
+        for occurrences in occurrences_by_tokens.values():
+            yield tuple(occurrences), pattern
 
 
 def _text(stream: OpStream) -> tuple[str, list[int]]:
-    """Give the operations of a stream as text, and where each begins in it, with the end."""
+    """Return the operations of a stream as text, and the offset of each operation and of the end."""
     words = stream.words
-    return text_of(words), list(accumulate((len(word) + 1 for word in words), initial=0))
+    return join_words(words), list(accumulate((len(word) + 1 for word in words), initial=0))
 
 
-def _named(chain: Chain, text: str, offsets: Sequence[int]) -> Chain:
-    """Give a chain the pattern that all of it is, and that what comes before it allows."""
+def _label(chain: Chain, text: str, offsets: Sequence[int]) -> Chain:
+    """Set the pattern that all of a chain matches, and the skipped kernels of a chain found by its pattern."""
     if chain.pattern is None:
-        ends = [(offsets[places[0]], offsets[places[-1] + 1]) for places in chain.places]
+        spans = [(offsets[indices[0]], offsets[indices[-1] + 1]) for indices in chain.occurrences]
         pattern = next(
             (
                 pattern
-                for pattern in catalog().patterns
-                if not pattern.around and all(pattern.sequence.fullmatch(text, *both) for both in ends)
+                for pattern in load_catalog().patterns
+                if not pattern.skipped and all(pattern.sequence.fullmatch(text, *span) for span in spans)
             ),
             None,
         )
-        return Chain(chain.stream, chain.places, pattern)
-    around = set(range(chain.places[0][0], chain.places[0][-1])) - set(chain.places[0])
-    return Chain(chain.stream, chain.places, chain.pattern, tuple(sorted(around)))
+        return Chain(chain.stream, chain.occurrences, pattern)
+    first = chain.occurrences[0]
+    skipped = set(range(first[0], first[-1])) - set(first)
+    return Chain(chain.stream, chain.occurrences, chain.pattern, tuple(sorted(skipped)))
 
 
-def _edges(stream: OpStream) -> list[Chain]:
-    """The pointwise kernel right after a matrix product (its epilogue), or right before one (its prologue)."""
-    found: dict[tuple[str, int, int], list[tuple[int, int]]] = defaultdict(list)
+def _find_gemm_edges(stream: OpStream) -> list[Chain]:
+    """Find the pointwise kernels right after a matrix product (its epilogue), or right before one (its prologue)."""
+    occurrences_by_edge: dict[tuple[str, int, int], list[tuple[int, int]]] = defaultdict(list)
     families = [kernel.family if kernel else "" for kernel in stream.kernels]
-    for at in range(len(families) - 1):
-        if at + 1 in stream.parted:
+    for index in range(len(families) - 1):
+        if index + 1 in stream.boundaries:
             continue
-        tokens = (stream.ops[at].token, stream.ops[at + 1].token)
-        if families[at] == "gemm" and families[at + 1] in POINTWISE and stream.fusable(at + 1):
-            found["epilogue", *tokens].append((at, at + 1))
-        if families[at] in POINTWISE and stream.fusable(at) and families[at + 1] == "gemm":
-            found["prologue", *tokens].append((at, at + 1))
-    return [Chain(stream, tuple(places), edge=edge) for (edge, *_), places in found.items()]
+        tokens = (stream.ops[index].token, stream.ops[index + 1].token)
+        if families[index] == "gemm" and families[index + 1] in POINTWISE and stream.is_fusable(index + 1):
+            occurrences_by_edge["epilogue", *tokens].append((index, index + 1))
+        if families[index] in POINTWISE and stream.is_fusable(index) and families[index + 1] == "gemm":
+            occurrences_by_edge["prologue", *tokens].append((index, index + 1))
+    return [Chain(stream, tuple(occurrences), edge=edge) for (edge, *_), occurrences in occurrences_by_edge.items()]
 
 
-def _across(stream: OpStream, segments: Sequence[tuple[int, int]]) -> list[Chain]:
-    """Runs that would be one but for a wait of the host, a copy or communication in between: with what parts them."""
-    found: dict[tuple[tuple[int, ...], str], list[tuple[int, ...]]] = defaultdict(list)
-    for (begin, end), (after, last) in pairwise(segments):
-        if last - begin > LONGEST:
+def _find_split_runs(stream: OpStream, segments: Sequence[tuple[int, int]]) -> list[Chain]:
+    """Find runs that only a wait of the host, a copy or communication splits, with the reason as veto."""
+    occurrences_by_run: dict[tuple[tuple[int, ...], str], list[tuple[int, ...]]] = defaultdict(list)
+    for (begin, end), (next_begin, next_end) in pairwise(segments):
+        if next_end - begin > MAX_LENGTH:
             continue
-        if after == end:
-            veto = stream.parted[after]
-        elif after == end + 1 and (why := _parts(stream, end)):
-            veto = why
+        if next_begin == end:
+            veto = stream.boundaries[next_begin]
+        elif next_begin == end + 1 and (reason := _explain_split(stream, end)):
+            veto = reason
         else:
             continue
-        run = tuple(range(begin, end)) + tuple(range(after, last))
-        found[tuple(stream.ops[at].token for at in range(begin, last)), veto].append(run)
-    return [Chain(stream, tuple(places), veto=veto) for (_, veto), places in found.items()]
+        run = tuple(range(begin, end)) + tuple(range(next_begin, next_end))
+        tokens = tuple(stream.ops[index].token for index in range(begin, next_end))
+        occurrences_by_run[tokens, veto].append(run)
+    return [Chain(stream, tuple(occurrences), veto=veto) for (_, veto), occurrences in occurrences_by_run.items()]
 
 
-def _parts(stream: OpStream, at: int) -> str | None:
-    kernel, op = stream.kernels[at], stream.ops[at]
+def _explain_split(stream: OpStream, index: int) -> str | None:
+    kernel, op = stream.kernels[index], stream.ops[index]
     if kernel is None:
         return f"a {op.label or op.kind} is between them"
     if kernel.family == "comm":
@@ -151,58 +156,58 @@ def _parts(stream: OpStream, at: int) -> str | None:
 
 @dataclass(frozen=True, order=True)
 class Layers:
-    """A part of a stream in which `count` periods follow each other."""
+    """A section of a stream that consists of `count` consecutive periods."""
 
     start: int
     period: int
     count: int
 
 
-def layers_of(tokens: Sequence[int]) -> list[Layers]:
-    """Find the parts of a sequence that are repetitions, the largest first cut, in their order.
+def find_layers(tokens: Sequence[int]) -> list[Layers]:
+    """Find the periodic sections of a sequence, in order. The longest is cut out first, then the rest is searched.
 
-    A part is one only if it is a quarter of what is looked at, and 8 operations: two kernels twice are no layers.
+    A section needs a quarter of the searched range, and 8 operations: two kernels that occur twice are not layers.
     """
-    found: list[Layers] = []
-    parts = [(0, len(tokens))]
-    while parts:
-        start, end = parts.pop()
-        tried = [_longest(tokens, start, end, period) for period in _periods(tokens[start:end])]
+    layers: list[Layers] = []
+    ranges = [(0, len(tokens))]
+    while ranges:
+        start, end = ranges.pop()
+        candidates = [_find_longest(tokens, start, end, period) for period in _find_periods(tokens[start:end])]
         best = max(
-            (layers for layers in tried if layers.count > 1),
-            key=lambda layers: (layers.period * layers.count, -layers.period),
+            (candidate for candidate in candidates if candidate.count > 1),
+            key=lambda candidate: (candidate.period * candidate.count, -candidate.period),
             default=None,
         )
         if best is None or best.period * best.count < max(8, (end - start) / 4):
             continue
-        found.append(best)
-        parts += [(start, best.start), (best.start + best.period * best.count, end)]
-    return sorted(found)
+        layers.append(best)
+        ranges += [(start, best.start), (best.start + best.period * best.count, end)]
+    return sorted(layers)
 
 
-def _periods(tokens: Sequence[int]) -> list[int]:
-    """The distances after which tokens come back most: the next time, or up to the PER_LAYER-th next."""
-    places: dict[int, list[int]] = defaultdict(list)
-    for at, token in enumerate(tokens):
-        places[token].append(at)
+def _find_periods(tokens: Sequence[int]) -> list[int]:
+    """Return the most frequent distances between equal tokens, up to the `MAX_PER_LAYER`-th next occurrence."""
+    indices_by_token: dict[int, list[int]] = defaultdict(list)
+    for index, token in enumerate(tokens):
+        indices_by_token[token].append(index)
     votes: Counter[int] = Counter()
-    for found in places.values():
-        for times in range(1, min(PER_LAYER, len(found) - 1) + 1):
-            distances = Counter(later - at for at, later in zip(found, found[times:], strict=False))
-            ((distance, often),) = distances.most_common(1)
-            if 2 * often >= len(found) - times:
-                votes[distance] += often
+    for indices in indices_by_token.values():
+        for step in range(1, min(MAX_PER_LAYER, len(indices) - 1) + 1):
+            distances = Counter(later - index for index, later in zip(indices, indices[step:], strict=False))
+            ((distance, count),) = distances.most_common(1)
+            if 2 * count >= len(indices) - step:
+                votes[distance] += count
     return [distance for distance, _ in votes.most_common(30)]
 
 
-def _longest(tokens: Sequence[int], start: int, end: int, period: int) -> Layers:
-    """The longest part in which every token comes back after the period."""
+def _find_longest(tokens: Sequence[int], start: int, end: int, period: int) -> Layers:
+    """Return the longest section in which every token recurs after the period."""
     best, begin = Layers(start, period, 0), start
-    for at in range(start, end):
-        if at + period < end and tokens[at] == tokens[at + period]:
+    for index in range(start, end):
+        if index + period < end and tokens[index] == tokens[index + period]:
             continue
-        count = (at - begin) // period + 1 if at > begin else 0
+        count = (index - begin) // period + 1 if index > begin else 0
         if count > best.count:
             best = Layers(begin, period, count)
-        begin = at + 1
+        begin = index + 1
     return best

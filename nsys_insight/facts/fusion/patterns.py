@@ -1,4 +1,4 @@
-"""What a kernel computes, by its name, and the chains that are known to be one operation in pieces."""
+"""What a kernel computes, by its name, and the known chains: one operation split over several kernels."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ NOVEL = "novel: torch.compile may fuse it; otherwise write a kernel"
 
 @dataclass(frozen=True)
 class Pattern:
-    """A chain that is known; see `queries/catalog/fusion_patterns.toml`."""
+    """A known chain; see `queries/catalog/fusion_patterns.toml`. `skipped` are operations of it that stay."""
 
     name: str
     sequence: re.Pattern[str]
-    around: frozenset[str]
-    library: bool
+    skipped: frozenset[str]
+    is_library_operation: bool
     complexity: str
     remedy: str
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """The patterns, and the regular expressions that tell what a kernel computes."""
+    """The known chains, and the regular expressions that map kernel names to operations."""
 
     operations: tuple[tuple[str, re.Pattern[str]], ...]
     patterns: tuple[Pattern, ...]
 
-    def operation(self, name: str, family: str) -> str:
-        """What the kernel of this name computes, or else its family; one word."""
+    def find_operation(self, name: str, family: str) -> str:
+        """Return what the kernel of this name computes, or else its family, as one word."""
         if family not in ("gemm", "attention", "comm"):
             for word, expression in self.operations:
                 if expression.search(name):
@@ -40,33 +40,35 @@ class Catalog:
 
 
 @cache
-def catalog() -> Catalog:
+def load_catalog() -> Catalog:
     """Read the catalog."""
     import tomllib
 
-    facts = tomllib.loads((queries_folder() / "catalog" / "fusion_patterns.toml").read_text(encoding="utf-8"))
+    text = (queries_folder() / "catalog" / "fusion_patterns.toml").read_text(encoding="utf-8")
+    entries = tomllib.loads(text)
     return Catalog(
-        tuple((word, re.compile(expression)) for word, expression in facts["operations"].items()),
+        tuple((word, re.compile(expression)) for word, expression in entries["operations"].items()),
         tuple(
             Pattern(
                 entry["name"],
-                over_words(entry["sequence"]),
+                compile_sequence(entry["sequence"]),
                 frozenset(entry.get("around", ())),
                 entry.get("library", False),
                 entry["complexity"],
                 entry["remedy"],
             )
-            for entry in facts["patterns"]
+            for entry in entries["patterns"]
         ),
     )
 
 
-def over_words(sequence: str) -> re.Pattern[str]:
-    """Compile a regular expression over words into one over texts in which every word is followed by a space."""
-    parts = re.findall(r"[a-z_]+|[^\sa-z_]+", sequence)
-    return re.compile("(?<![a-z_])(?:" + "".join(f"(?:{part} )" if part[0].isalpha() else part for part in parts) + ")")
+def compile_sequence(sequence: str) -> re.Pattern[str]:
+    """Compile a regular expression over words into an expression over texts in which a space follows every word."""
+    tokens = re.findall(r"[a-z_]+|[^\sa-z_]+", sequence)
+    expression = "".join(f"(?:{token} )" if token[0].isalpha() else token for token in tokens)
+    return re.compile("(?<![a-z_])(?:" + expression + ")")
 
 
-def text_of(words: list[str]) -> str:
-    """Write operations as the text in which patterns are looked for."""
+def join_words(words: list[str]) -> str:
+    """Return operations as the text that patterns are matched against."""
     return "".join(f"{word} " for word in words)

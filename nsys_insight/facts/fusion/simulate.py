@@ -1,8 +1,8 @@
-"""The typical step simulated with some of its kernels fused: what saved host or GPU time is worth in wall time.
+"""The typical step, simulated with some of its kernels fused: what saved host or GPU time saves in wall time.
 
-The host does one thing after another: launch calls, what it does between them, and waits for the GPU. A stream runs its
-operations in order, each when its launch call has reached the GPU and the one before it is done. So a chain that is
-fused in a queue that is deep saves GPU time only, and one that the GPU waits for saves host time only. Events between
+The host does one thing at a time: launch calls, the work between them, and waits for the GPU. A stream runs its
+operations in order. Each starts when its launch call has reached the GPU and the operation before it has ended. So a
+chain in a deep queue saves only GPU time, and a chain that the GPU waits for saves only host time. Events between
 streams are not simulated.
 """
 
@@ -20,19 +20,22 @@ if TYPE_CHECKING:
 
     from nsys_insight.facts.fusion.stream import Op
 
-# The least time between two kernels of a stream, where the trace shows none: as in graphs and deep queues on an H200.
-LEAST_GAP_NS = 700.0
-# Starting and ending a kernel costs about 1 µs; where even the shortest kernels take longer than this, they work.
-MOST_FIXED_NS = 2_000.0
-# A kernel that starts within so many times the usual latency of its call has not waited for the one before it.
-AT_ONCE = 1.5
+# The minimum gap between two kernels of a stream, where the trace shows none: the value in graphs and deep queues on an
+# H200.
+MIN_GAP_NS = 700.0
+# Starting and ending a kernel costs about 1 µs. If even the shortest kernels take longer than this, they do work.
+MAX_FIXED_NS = 2_000.0
+# A kernel has not waited for the kernel before it if its latency is at most this multiple of the usual latency.
+MAX_LATENCY_RATIO = 1.5
 ROUNDS = 4
 
 
 class Event(NamedTuple):
-    """What the host does next: launches an operation, or waits (op is None).
+    """What the host does next: it launches an operation, or waits (without `op`).
 
-    From the beginning of a call, or the end of a wait, it takes `advance_ns` until the next event.
+    `advance_ns` is the time until the next event, from the start of a call or the end of a wait. An operation starts at
+    the later of two times: `latency_ns` after its call, and `gap_ns` after the operation before it. A wait returns
+    `tail_ns` after the last operation if `is_dependent`; otherwise it takes that long.
     """
 
     op: Op | None
@@ -40,26 +43,26 @@ class Event(NamedTuple):
     latency_ns: float = 0.0
     gap_ns: float = 0.0
     tail_ns: float = 0.0
-    depends: bool = True
+    is_dependent: bool = True
 
 
 @dataclass
 class Change:
-    """What is fused: operations that vanish, and those that take their place.
+    """Fused chains: the operations that disappear, and the operations that replace them.
 
-    `runs` has the duration and the gap before those, `extra` the host time that their calls take more; `calls` what a
-    graph launch takes less for nodes that vanish.
+    `runs` has duration and preceding gap of each fused kernel. `extra` is the host time by which the launch of a fused
+    kernel is longer. `calls` is the time by which a graph launch is shorter for its removed nodes, by correlation id.
     """
 
-    gone: set[Op] = field(default_factory=set)
+    removed: set[Op] = field(default_factory=set)
     runs: dict[Op, tuple[float, float]] = field(default_factory=dict)
     extra: dict[Op, float] = field(default_factory=dict)
     calls: dict[int, float] = field(default_factory=dict)
 
-    def with_(self, other: Change) -> Change:
-        """Both changes."""
+    def merge(self, other: Change) -> Change:
+        """Return both changes together."""
         calls = {call: self.calls.get(call, 0) + other.calls.get(call, 0) for call in self.calls | other.calls}
-        return Change(self.gone | other.gone, self.runs | other.runs, self.extra | other.extra, calls)
+        return Change(self.removed | other.removed, self.runs | other.runs, self.extra | other.extra, calls)
 
 
 NOTHING = Change()
@@ -70,114 +73,123 @@ class Timeline:
 
     Args:
         ops: The operations of all streams.
-        waits: When the host waits.
+        waits: The waits of the host.
         host_ns: How long the step lasts on the host.
-        wall_ns: How long it lasts.
+        wall_ns: The step time.
     """
 
     def __init__(self, ops: Sequence[Op], waits: Sequence[Wait], host_ns: float, wall_ns: float) -> None:
-        """Tell for each operation whether it waited for its call or for its stream."""
-        self.fixed_ns = min(MOST_FIXED_NS, _low([op.duration_ns for op in ops if op.kind == "kernel"]))
-        called = [op for op in ops if op.call_ns is not None]
-        # A host that is half a step ahead, always, is never waited for.
-        self.is_ahead = not called or min(op.start_ns - (op.call_ns or 0) for op in called) > wall_ns / 2
-        neighbours = _neighbours(ops)
-        self.before = {op: earlier.end_ns - (wall_ns if wraps else 0) for earlier, op, wraps in neighbours}
+        """Determine for each operation whether it waited for its call or for its stream."""
+        self.fixed_ns = min(MAX_FIXED_NS, _low_quantile([op.duration_ns for op in ops if op.kind == "kernel"]))
+        with_call = [op for op in ops if op.call_ns is not None]
+        # The GPU never waits for a host that is always half a step ahead.
+        self.is_ahead = not with_call or min(op.start_ns - (op.call_ns or 0) for op in with_call) > wall_ns / 2
+        neighbors = _pair_neighbors(ops)
+        self.previous_end = {op: earlier.end_ns - (wall_ns if wraps else 0) for earlier, op, wraps in neighbors}
         # The nodes of a graph follow each other without the host.
         self.nodes_after = {
             op
-            for earlier, op, wraps in neighbours
-            if op.in_graph and earlier.correlation == op.correlation and not wraps
+            for earlier, op, wraps in neighbors
+            if op.is_in_graph and earlier.correlation == op.correlation and not wraps
         }
-        self.late = {op for op in called if (op.call_ns or 0) > self.before[op]}
+        self.late = {op for op in with_call if (op.call_ns or 0) > self.previous_end[op]}
         self.usual_ns = median([op.start_ns - (op.call_ns or 0) for op in self.late] or [0.0])
-        queued = [op.start_ns - self.before[op] for op in ops if op not in self.late]
-        self.least_ns = _low([gap for gap in queued if gap > 0]) or LEAST_GAP_NS
-        self.events = self._events(ops, waits, host_ns)
+        queued = [op.start_ns - self.previous_end[op] for op in ops if op not in self.late]
+        self.min_gap_ns = _low_quantile([gap for gap in queued if gap > 0]) or MIN_GAP_NS
+        self.events = self._build_events(ops, waits, host_ns)
         self.advance_ns = {event.op: event.advance_ns for event in self.events if event.op}
         self.nodes: dict[int, int] = defaultdict(int)
         for op in ops:
-            self.nodes[op.correlation or 0] += op.in_graph
+            self.nodes[op.correlation or 0] += op.is_in_graph
 
-    def _events(self, ops: Sequence[Op], waits: Sequence[Wait], host_ns: float) -> list[Event]:
-        """Put calls and waits in the host's order. An operation without a call goes with the one before it."""
-        known = sorted(ops, key=lambda op: (op.call_ns if op.call_ns is not None else op.start_ns, op.start_ns))
+    def _build_events(self, ops: Sequence[Op], waits: Sequence[Wait], host_ns: float) -> list[Event]:
+        """Put calls and waits in the host's order. An operation without a call goes with the operation before it."""
+        ordered = sorted(ops, key=lambda op: (op.call_ns if op.call_ns is not None else op.start_ns, op.start_ns))
         moments: list[tuple[float, int, Op | Wait]] = [
-            (op.call_ns if op.call_ns is not None else 0.0, 0, op) for op in known
+            (op.call_ns if op.call_ns is not None else 0.0, 0, op) for op in ordered
         ]
         moments += [(wait.start_ns, 1, wait) for wait in waits]
         moments.sort(key=lambda moment: moment[:2])
-        events, done = [], 0.0
-        for at, (start, _, what) in enumerate(moments):
-            following = moments[at + 1][0] if at + 1 < len(moments) else host_ns + moments[0][0]
-            if isinstance(what, Wait):
-                # What was launched before and ends later than the wait is not what was waited for.
-                depends = done <= what.end_ns
-                tail = what.end_ns - max(done, what.start_ns) if depends else what.end_ns - what.start_ns
-                events.append(Event(None, max(0.0, following - what.end_ns), tail_ns=tail, depends=depends))
+        events, last_end = [], 0.0
+        for index, (start, _, action) in enumerate(moments):
+            next_start = moments[index + 1][0] if index + 1 < len(moments) else host_ns + moments[0][0]
+            if isinstance(action, Wait):
+                # A wait cannot depend on an earlier operation that ends after it.
+                is_dependent = last_end <= action.end_ns
+                tail = action.end_ns - (max(last_end, action.start_ns) if is_dependent else action.start_ns)
+                events.append(
+                    Event(None, max(0.0, next_start - action.end_ns), tail_ns=tail, is_dependent=is_dependent)
+                )
             else:
-                advance = 0.0 if self.is_ahead else max(0.0, following - start)
-                events.append(Event(what, advance, *self._starts(what)))
-                done = max(done, what.end_ns)
+                advance = 0.0 if self.is_ahead else max(0.0, next_start - start)
+                events.append(Event(action, advance, *self._measure_delays(action)))
+                last_end = max(last_end, action.end_ns)
         return events
 
-    def _starts(self, op: Op) -> tuple[float, float]:
-        """How long after its call an operation may start, and how long after the one before it."""
-        gap = max(0.0, op.start_ns - self.before[op])
+    def _measure_delays(self, op: Op) -> tuple[float, float]:
+        """Return the minimum time from its call to an operation, and from the operation before it."""
+        gap = max(0.0, op.start_ns - self.previous_end[op])
         if op.call_ns is None or op in self.nodes_after:
             return 0.0, gap
         latency = op.start_ns - op.call_ns
-        if op in self.late or (latency <= AT_ONCE * self.usual_ns and gap > self.least_ns):
-            return latency, min(gap, self.least_ns)
+        if op in self.late or (latency <= MAX_LATENCY_RATIO * self.usual_ns and gap > self.min_gap_ns):
+            return latency, min(gap, self.min_gap_ns)
         return min(latency, self.usual_ns), gap
 
-    def period(self, change: Change = NOTHING) -> float:
-        """How long a step lasts when steps like this follow each other, in ns."""
-        # What is the same in each round: on which stream something runs, if it does, and how long what takes.
-        events = list(self._changed(change))
-        now, done, ends = 0.0, 0.0, []
+    def simulate_period(self, change: Change = NOTHING) -> float:
+        """Return the step time when steps with this change follow each other, in ns."""
+        # Events are the same in each round: streams, delays and durations.
+        events = list(self._apply(change))
+        now, last_end, round_ends = 0.0, 0.0, []
         ready = {event[0]: -1e18 for event in events}
         for _ in range(ROUNDS):
-            for stream, advance, latency, least, duration, depends in events:
+            for stream, advance, latency, min_gap, duration, is_dependent in events:
                 if stream is None:
-                    now = (max(now, done) if depends else now) + latency + advance
+                    now = (max(now, last_end) if is_dependent else now) + latency + advance
                     continue
                 if duration is not None:
-                    ready[stream] = end = max(now + latency, ready[stream] + least) + duration
-                    done = max(done, end)
+                    ready[stream] = end = max(now + latency, ready[stream] + min_gap) + duration
+                    last_end = max(last_end, end)
                 now += advance
-            ends.append(done)
-        return ends[-1] - ends[-2]
+            round_ends.append(last_end)
+        return round_ends[-1] - round_ends[-2]
 
-    def _changed(
+    def _apply(
         self, change: Change
     ) -> Iterator[tuple[tuple[int, int] | None, float, float, float, float | None, bool]]:
-        """Give the events with a change: waits without a stream, and operations that are gone without a duration."""
-        for op, advance, latency, gap, tail, depends in self.events:
+        """Yield the events with a change: stream, advance, latency, gap, duration, and `is_dependent`.
+
+        A wait has no stream, and a removed operation no duration. The latency of a wait is its tail.
+        """
+        for op, advance, latency, gap, tail, is_dependent in self.events:
             if op is None:
-                yield None, advance, tail, 0.0, None, depends
+                yield None, advance, tail, 0.0, None, is_dependent
                 continue
-            stream, cut = (op.device, op.stream), change.calls.get(op.correlation or 0, 0.0) if op.in_graph else 0.0
-            if op in change.gone:
-                yield stream, max(0.0, advance - cut) if op.in_graph else 0.0, 0.0, 0.0, None, False
+            stream = (op.device, op.stream)
+            shorter = change.calls.get(op.correlation or 0, 0.0) if op.is_in_graph else 0.0
+            if op in change.removed:
+                yield stream, max(0.0, advance - shorter) if op.is_in_graph else 0.0, 0.0, 0.0, None, False
                 continue
-            duration, least = change.runs.get(op) or (op.duration_ns, gap)
-            moved = max(0.0, advance - cut) + change.extra.get(op, 0.0)
-            yield stream, moved, max(0.0, latency - cut), least, duration, False
+            duration, min_gap = change.runs.get(op) or (op.duration_ns, gap)
+            new_advance = max(0.0, advance - shorter) + change.extra.get(op, 0.0)
+            yield stream, new_advance, max(0.0, latency - shorter), min_gap, duration, False
 
 
-def _neighbours(ops: Sequence[Op]) -> list[tuple[Op, Op, bool]]:
-    """Each operation after the one before it on its stream; the first after the last one, of the step before."""
+def _pair_neighbors(ops: Sequence[Op]) -> list[tuple[Op, Op, bool]]:
+    """Pair each operation with the operation before it on its stream, and flag pairs that wrap around.
+
+    The operation before the first is the last operation of the step before.
+    """
     streams: dict[tuple[int, int], list[Op]] = defaultdict(list)
     for op in ops:
         streams[op.device, op.stream].append(op)
     return [
-        (earlier, op, at == 0)
-        for line in streams.values()
-        for at, (earlier, op) in enumerate(zip([line[-1], *line], line, strict=False))
+        (earlier, op, index == 0)
+        for stream_ops in streams.values()
+        for index, (earlier, op) in enumerate(zip([stream_ops[-1], *stream_ops], stream_ops, strict=False))
     ]
 
 
-def _low(values: list[float]) -> float:
-    """The 5th percentile; 0 of nothing."""
+def _low_quantile(values: list[float]) -> float:
+    """Return the 5th percentile; 0 without values."""
     return sorted(values)[len(values) // 20] if values else 0.0

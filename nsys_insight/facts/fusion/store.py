@@ -1,4 +1,4 @@
-"""The tables of what is found about fusion: candidates, their kernels, and the step that they were found in."""
+"""The tables about fusion: candidates, their kernels, and the typical step."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.facts.fusion.mine import layers_of
+from nsys_insight.facts.fusion.mine import find_layers
 from nsys_insight.facts.fusion.patterns import NOVEL
 from nsys_insight.facts.fusion.simulate import Change
-from nsys_insight.facts.fusion.verdict import complexity
-from nsys_insight.sql.rows import insert
+from nsys_insight.facts.fusion.verdict import rate_complexity
+from nsys_insight.sql.rows import insert_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,146 +27,166 @@ GEMM_REMEDY = "the product's epilogue or prologue (cuBLASLt, CUTLASS), or torch.
 
 @dataclass(frozen=True)
 class TypicalStep:
-    """What is found in the typical step of a process: `typical` of the `sampled` steps are like it."""
+    """The typical step of a process, and its candidates. `typical_count` of the `sampled_count` steps are typical."""
 
     process: int
-    sampled: int
-    typical: int
+    sampled_count: int
+    typical_count: int
     wall_ns: float
     timeline: Timeline
     streams: list[OpStream]
     candidates: list[Candidate]
 
 
-def store(connection: duckdb.DuckDBPyConnection, found: TypicalStep) -> None:
+def store(connection: duckdb.DuckDBPyConnection, step: TypicalStep) -> None:
     """Fill the tables of `queries/facts/fusion/tables.sql`."""
-    candidates, timeline, streams = found.candidates, found.timeline, found.streams
-    layers = {id(stream): layers_of([op.token for op in stream.ops]) for stream in streams}
-    best = chosen(candidates)
+    candidates, timeline, streams = step.candidates, step.timeline, step.streams
+    layers = {id(stream): find_layers([op.token for op in stream.ops]) for stream in streams}
+    compatible = select_compatible(candidates)
     low, high = Change(), Change()
-    for candidate in best:
-        low, high = low.with_(candidate.gain.low), high.with_(candidate.gain.high)
-    alone = timeline.period()
-    together = sorted(alone - timeline.period(change) for change in (low, high))
+    for candidate in compatible:
+        low, high = low.merge(candidate.gain.low), high.merge(candidate.gain.high)
+    unchanged_ns = timeline.simulate_period()
+    low_ns, high_ns = sorted(unchanged_ns - timeline.simulate_period(change) for change in (low, high))
     busiest = max(streams, key=lambda stream: len(stream.ops))
-    main = max(layers[id(busiest)], key=lambda part: part.period * part.count, default=None)
+    main = max(layers[id(busiest)], key=lambda section: section.period * section.count, default=None)
     kernels = sum(op.kind == "kernel" for stream in streams for op in stream.ops)
-    numbered = list(enumerate(candidates, 1))
-    insert(
+    with_numbers = list(enumerate(candidates, 1))
+    insert_rows(
         connection,
         "facts.fusions",
         (
-            _row(number, one, layers.get(id(one.chain.stream), []), found.process, is_chosen=one in best)
-            for number, one in numbered
+            _build_row(
+                number,
+                candidate,
+                layers.get(id(candidate.chain.stream), []),
+                step.process,
+                is_chosen=candidate in compatible,
+            )
+            for number, candidate in with_numbers
         ),
     )
-    insert(
+    insert_rows(
         connection,
         "facts.fusion_kernels",
-        (row for number, one in numbered for row in _kernel_rows(number, one.chain, timeline, found.process)),
+        (
+            row
+            for number, candidate in with_numbers
+            for row in _build_kernel_rows(number, candidate.chain, timeline, step.process)
+        ),
     )
-    low_ns, high_ns = together
-    insert(
+    insert_rows(
         connection,
         "facts.fusion_step",
         [
             {
-                "wall_ns": found.wall_ns, "replayed_ns": alone, "together_low_ns": low_ns, "together_high_ns": high_ns,
-                "fixed_ns": timeline.fixed_ns, "layer_period": main and main.period, "layers": main and main.count,
-                "typical_steps": found.typical, "sampled_steps": found.sampled, "kernels": kernels,
-                "process_id": found.process,
+                "wall_ns": step.wall_ns, "replayed_ns": unchanged_ns, "together_low_ns": low_ns,
+                "together_high_ns": high_ns, "fixed_ns": timeline.fixed_ns, "layer_period": main and main.period,
+                "layers": main and main.count, "typical_steps": step.typical_count,
+                "sampled_steps": step.sampled_count, "kernels": kernels, "process_id": step.process,
             }
         ],
     )  # fmt: skip
 
 
-def chosen(candidates: list[Candidate]) -> list[Candidate]:
-    """Those that can be fused together: from the best on, each that has no kernel of one before it."""
-    taken: set[Op] = set()
-    best = []
+def select_compatible(candidates: list[Candidate]) -> list[Candidate]:
+    """Select candidates that can be fused together: in order, each that shares no kernel with one before it."""
+    fused: set[Op] = set()
+    compatible = []
     for candidate in candidates:
         ops = {op for ops in candidate.chain.ops for op in ops}
-        if candidate.verdict == "YES" and taken.isdisjoint(ops):
-            best.append(candidate)
-            taken |= ops
-    return best
+        if candidate.verdict == "YES" and fused.isdisjoint(ops):
+            compatible.append(candidate)
+            fused |= ops
+    return compatible
 
 
-def _row(number: int, candidate: Candidate, layers: list[Layers], process: int, *, is_chosen: bool) -> dict[str, Any]:
-    chain, gained = candidate.chain, candidate.gain
-    first = chain.stream.ops[chain.places[0][0]]
-    times, count = len(chain.places), len(chain.places[0])
-    firsts = sum(op.token == first.token for op in chain.stream.ops)
-    part, inside = _layer_of(chain, layers)
-    launches = sum(not op.in_graph and op.call_ns is not None for ops in chain.ops for op in ops[:-1])
+def _build_row(
+    number: int, candidate: Candidate, layers: list[Layers], process: int, *, is_chosen: bool
+) -> dict[str, Any]:
+    chain, gain = candidate.chain, candidate.gain
+    first = chain.stream.ops[chain.occurrences[0][0]]
+    per_step, kernel_count = len(chain.occurrences), len(chain.occurrences[0])
+    first_kernels = sum(op.token == first.token for op in chain.stream.ops)
+    section, in_section = _find_main_layers(chain, layers)
+    launches = sum(not op.is_in_graph and op.call_ns is not None for ops in chain.ops for op in ops[:-1])
     pattern = chain.pattern.name if chain.pattern else f"GEMM {chain.edge}" if chain.edge else None
     remedy = chain.pattern.remedy if chain.pattern else GEMM_REMEDY if chain.edge else NOVEL
     return {
         "candidate": number, "verdict": candidate.verdict, "reason": candidate.reason, "pattern": pattern,
-        "chain": _text(chain), "kernel_count": count, "per_step": times,
-        "per_layer": inside / part.count if part else None, "layers": part.count if part else None,
-        "proximity_ratio": min(1.0, times / firsts), "recurrence_ratio": candidate.recurrence, "shapes": _shapes(chain),
-        "gemm_edge": chain.edge, "complexity": complexity(chain),
+        "chain": _format_chain(chain), "kernel_count": kernel_count, "per_step": per_step,
+        "per_layer": in_section / section.count if section else None, "layers": section.count if section else None,
+        "proximity_ratio": min(1.0, per_step / first_kernels), "recurrence_ratio": candidate.recurrence,
+        "shapes": _compare_shapes(chain),
+        "gemm_edge": chain.edge, "complexity": rate_complexity(chain),
         "remedy": remedy if candidate.verdict != "NO" else None,
-        "kernels_saved": times * (count - 1), "launches_saved": launches,
-        "host_low_ns": gained.host_low_ns, "host_high_ns": gained.host_high_ns, "gap_ns": gained.gap_ns,
-        "kernel_low_ns": gained.kernel_low_ns, "kernel_high_ns": gained.kernel_high_ns, "chain_ns": gained.chain_ns,
+        "kernels_saved": per_step * (kernel_count - 1), "launches_saved": launches,
+        "host_low_ns": gain.host_low_ns, "host_high_ns": gain.host_high_ns, "gap_ns": gain.gap_ns,
+        "kernel_low_ns": gain.kernel_low_ns, "kernel_high_ns": gain.kernel_high_ns, "chain_ns": gain.chain_ns,
         "saved_low_ns": candidate.saved_low_ns, "saved_high_ns": candidate.saved_high_ns, "is_chosen": is_chosen,
         "process_id": process, "device_id": first.device, "stream_id": first.stream,
     }  # fmt: skip
 
 
-def _layer_of(chain: Chain, layers: list[Layers]) -> tuple[Layers | None, int]:
-    """The layers in which a chain comes most often, and how often it does."""
+def _find_main_layers(chain: Chain, layers: list[Layers]) -> tuple[Layers | None, int]:
+    """Return the section of layers in which a chain occurs most often, and its number of occurrences there."""
     best: tuple[Layers | None, int] = (None, 0)
-    for part in layers:
-        inside = sum(0 <= places[0] - part.start < part.period * part.count for places in chain.places)
-        if inside > best[1]:
-            best = (part, inside)
+    for section in layers:
+        length = section.period * section.count
+        count = sum(0 <= indices[0] - section.start < length for indices in chain.occurrences)
+        if count > best[1]:
+            best = (section, count)
     return best
 
 
-def _shapes(chain: Chain) -> str:
-    """How the grids and blocks of a chain's kernels agree."""
+def _compare_shapes(chain: Chain) -> str:
+    """Return how the grids and blocks of a chain's kernels agree: same, by place or differ."""
     shapes = [[(op.grid, op.block) for op in ops] for ops in chain.ops]
-    if len({shape for one in shapes for shape in one}) == 1:
+    if len({shape for occurrence in shapes for shape in occurrence}) == 1:
         return "same"
-    return "by place" if all(one == shapes[0] for one in shapes) else "differ"
+    return "by place" if all(occurrence == shapes[0] for occurrence in shapes) else "differ"
 
 
-def _text(chain: Chain) -> str:
-    """The operations in order; those that stay in brackets; equal neighbours counted."""
-    places = chain.places[0]
+def _format_chain(chain: Chain) -> str:
+    """Return the operations in order, with a count for equal neighbors. Skipped operations are in brackets."""
+    indices = chain.occurrences[0]
     words = chain.stream.words
-    shown = [words[at] if at in places else f"[{words[at]}]" for at in sorted({*places, *chain.around})]
-    parts: list[str] = []
-    for word, times in _counted(shown):
-        parts.append(f"{times} \N{MULTIPLICATION SIGN} {word}" if times > 1 else word)
-    return " → ".join(parts)
+    labels = [words[index] if index in indices else f"[{words[index]}]" for index in sorted({*indices, *chain.skipped})]
+    texts: list[str] = []
+    for word, count in _count_repeats(labels):
+        texts.append(f"{count} \N{MULTIPLICATION SIGN} {word}" if count > 1 else word)
+    return " → ".join(texts)
 
 
-def _counted(words: list[str]) -> list[tuple[str, int]]:
+def _count_repeats(words: list[str]) -> list[tuple[str, int]]:
     return [(word, len(list(group))) for word, group in groupby(words)]
 
 
-def _kernel_rows(number: int, chain: Chain, timeline: Timeline, process: int) -> Iterable[dict[str, Any]]:
-    """The kernels of a chain in order, and those that stay between them, with means over the times that it comes."""
+def _build_kernel_rows(number: int, chain: Chain, timeline: Timeline, process: int) -> Iterable[dict[str, Any]]:
+    """Yield the kernels of a chain and the skipped kernels, in order, with means over the occurrences."""
     stream = chain.stream
-    begin = chain.places[0][0]
-    for position, at in enumerate(sorted({*chain.places[0], *chain.around}), 1):
-        op, kernel = stream.ops[at], stream.kernels[at]
-        offset = at - begin
-        same = [stream.ops[places[0] + offset] for places in chain.places]
-        host = [timeline.advance_ns[one] for one in same if one.call_ns is not None and not one.in_graph]
-        api = [one.returned_ns - one.call_ns for one in same if one.call_ns is not None and one.returned_ns is not None]
-        gaps = [max(0.0, one.start_ns - timeline.before[one]) for one in same]
+    begin = chain.occurrences[0][0]
+    for position, index in enumerate(sorted({*chain.occurrences[0], *chain.skipped}), 1):
+        op, kernel = stream.ops[index], stream.kernels[index]
+        offset = index - begin
+        repeats = [stream.ops[indices[0] + offset] for indices in chain.occurrences]
+        host = [
+            timeline.advance_ns[repeat] for repeat in repeats if repeat.call_ns is not None and not repeat.is_in_graph
+        ]
+        api = [
+            repeat.returned_ns - repeat.call_ns
+            for repeat in repeats
+            if repeat.call_ns is not None and repeat.returned_ns is not None
+        ]
+        gaps = [max(0.0, repeat.start_ns - timeline.previous_end[repeat]) for repeat in repeats]
         yield {
-            "candidate": number, "position": position, "role": "fused" if at in chain.places[0] else "stays",
+            "candidate": number, "position": position, "role": "fused" if index in chain.occurrences[0] else "stays",
             "operation": kernel.word if kernel else op.kind, "name_id": op.name_id, "grid": op.grid, "block": op.block,
-            "shapes": len({(one.grid, one.block) for one in same}),
-            "duration_ns": sum(one.duration_ns for one in same) / len(same), "gap_ns": sum(gaps) / len(gaps),
+            "shapes": len({(repeat.grid, repeat.block) for repeat in repeats}),
+            "duration_ns": sum(repeat.duration_ns for repeat in repeats) / len(repeats),
+            "gap_ns": sum(gaps) / len(gaps),
             "host_ns": sum(host) / len(host) if host else None,
-            "api_ns": sum(api) / len(api) if api and not op.in_graph else None,
+            "api_ns": sum(api) / len(api) if api and not op.is_in_graph else None,
             "process_id": process, "device_id": op.device, "stream_id": op.stream, "correlation_id": op.correlation,
             "start_ns": op.first_ns,
         }  # fmt: skip

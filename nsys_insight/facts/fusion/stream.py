@@ -1,4 +1,4 @@
-"""The operations of a typical step, stream by stream, what parts them, and the chains of kernels in them."""
+"""The operations of the typical step by stream, the boundaries between them, and chains of kernels."""
 
 from __future__ import annotations
 
@@ -12,24 +12,28 @@ if TYPE_CHECKING:
 
     from nsys_insight.facts.fusion.patterns import Pattern
 
-# What may be computed in one kernel with its neighbours; `other` is what no name tells.
+# Families whose kernels may be fused with their neighbors. `other` are kernels that no name pattern identifies.
 FUSABLE = frozenset({
     "elementwise", "activation", "copy/cast", "memory", "norm", "rope", "softmax", "reduction", "quantise",
     "gather/scatter", "embedding", "other",
 })  # fmt: skip
-# Kernels of these are fused already, or parts of what a library does.
+# Kernels of these sources are fused already, or are a piece of a library's operation.
 FINISHED = frozenset({"Inductor", "cuDNN", "cuBLAS"})
 POINTWISE = frozenset({"elementwise", "activation", "copy/cast"})
-# Launches from Python are 5 to 50 µs apart; what takes the CPU longer is work of its own, which no kernel does.
+# Launches from Python are 5 to 50 µs apart. Longer CPU time is work of its own, which a fused kernel does not save.
 WORK_NS = 100_000.0
 
 
 class Op(NamedTuple):
-    """One operation of the typical step; times in ns from the step's beginning on the host, None if unknown."""
+    """An operation of the typical step.
+
+    Times are in ns from the start of the step on the host; None if unknown. `first_ns` is the start in the first of the
+    steps, in ns of the trace. `nvtx_range` is the outermost NVTX range within the step at the launch.
+    """
 
     device: int
     stream: int
-    place: int
+    position: int
     token: int
     kind: str
     name_id: int | None
@@ -38,11 +42,11 @@ class Op(NamedTuple):
     block: str | None
     shapes: int
     grid_y: int | None
-    in_graph: bool
+    is_in_graph: bool
     correlation: int | None
     first_ns: int
     thread: int | None
-    part: str | None
+    nvtx_range: str | None
     call_ns: float | None
     returned_ns: float | None
     start_ns: float
@@ -50,12 +54,12 @@ class Op(NamedTuple):
 
     @property
     def duration_ns(self) -> float:
-        """How long it ran."""
+        """Return how long it runs."""
         return self.end_ns - self.start_ns
 
 
 class Wait(NamedTuple):
-    """A wait of the host for the GPU, in ns from the step's beginning on the host."""
+    """A wait of the host for the GPU, in ns from the start of the step on the host."""
 
     start_ns: float
     end_ns: float
@@ -63,7 +67,7 @@ class Wait(NamedTuple):
 
 
 class NamedKernel(NamedTuple):
-    """What is known of a kernel by its name."""
+    """What a kernel's name shows. `word` is the operation that it computes."""
 
     name: str
     family: str
@@ -73,73 +77,74 @@ class NamedKernel(NamedTuple):
 
 @dataclass
 class OpStream:
-    """The operations of a stream in the typical step, in their order, and the word for what each is.
+    """The operations of a stream in the typical step, in order.
 
-    `parted` has the places that nothing goes on across, with why.
+    `boundaries` maps the index of an operation to the reason why no kernel can span it and the operation before it.
     """
 
     ops: list[Op]
     kernels: list[NamedKernel | None]
-    parted: dict[int, str] = field(default_factory=dict)
+    boundaries: dict[int, str] = field(default_factory=dict)
 
     @property
     def words(self) -> list[str]:
-        """What each operation is."""
+        """Return the word for each operation."""
         return [kernel.word if kernel else op.kind for op, kernel in zip(self.ops, self.kernels, strict=True)]
 
-    def fusable(self, at: int) -> bool:
-        """Whether an operation may be a part of a chain."""
-        kernel = self.kernels[at]
+    def is_fusable(self, index: int) -> bool:
+        """Return whether an operation may be in a chain."""
+        kernel = self.kernels[index]
         return kernel is not None and kernel.family in FUSABLE and kernel.provenance not in FINISHED
 
 
 @dataclass(frozen=True)
 class Chain:
-    """A run of kernels that comes back: where each of its kernels is in the stream, for each time that it comes.
+    """A recurring run of kernels. `occurrences` has the indices of its kernels in the stream, for each occurrence.
 
-    `around` are the kernels between them that stay. `veto` says why it cannot be fused whatever its kernels are.
+    `skipped` are the indices of kernels between them that stay, in the first occurrence. `veto` is the reason why the
+    chain cannot be fused, independent of its kernels.
     """
 
     stream: OpStream
-    places: tuple[tuple[int, ...], ...]
+    occurrences: tuple[tuple[int, ...], ...]
     pattern: Pattern | None = None
-    around: tuple[int, ...] = ()
+    skipped: tuple[int, ...] = ()
     edge: str | None = None
     veto: str | None = None
 
     @property
     def ops(self) -> list[list[Op]]:
-        """Its operations, for each time that it comes."""
-        return [[self.stream.ops[at] for at in places] for places in self.places]
+        """Return its operations, for each occurrence."""
+        return [[self.stream.ops[index] for index in indices] for indices in self.occurrences]
 
     @property
     def kernels(self) -> list[NamedKernel]:
-        """Its kernels, in order."""
-        return [kernel for at in self.places[0] if (kernel := self.stream.kernels[at])]
+        """Return its kernels, in order."""
+        return [kernel for index in self.occurrences[0] if (kernel := self.stream.kernels[index])]
 
     @property
     def words(self) -> list[str]:
-        """What its kernels compute, in order."""
+        """Return what its kernels compute, in order."""
         return [kernel.word for kernel in self.kernels]
 
 
-def parted(line: Sequence[Op], waits: Sequence[Wait]) -> dict[int, str]:
-    """Give the places of a stream before which something parts it, with what that is: no kernel goes on across them."""
+def find_boundaries(ops: Sequence[Op], waits: Sequence[Wait]) -> dict[int, str]:
+    """Return the boundaries of a stream: by index of the operation after it, why no kernel can span it."""
     waits = sorted(waits)
-    begins = [wait.start_ns for wait in waits]
-    found = {}
-    for at, (one, other) in enumerate(pairwise(line), 1):
-        if one.call_ns is None or other.call_ns is None or (one.in_graph and one.correlation == other.correlation):
+    wait_starts = [wait.start_ns for wait in waits]
+    boundaries = {}
+    for index, (before, after) in enumerate(pairwise(ops), 1):
+        is_same_graph = before.is_in_graph and before.correlation == after.correlation
+        if before.call_ns is None or after.call_ns is None or is_same_graph:
             continue
-        following = bisect_left(begins, one.call_ns)
-        if following < len(waits) and begins[following] < other.call_ns:
-            found[at] = f"the host waits between them ({waits[following].name})"
-        elif one.thread != other.thread:
-            found[at] = "different host threads launch them"
-        elif one.part and other.part and one.part != other.part:
-            found[at] = f"they are in different NVTX ranges ({one.part}, {other.part})"
-        elif other.call_ns - (one.returned_ns or one.call_ns) > WORK_NS:
-            found[at] = (
-                f"{(other.call_ns - (one.returned_ns or one.call_ns)) / 1e6:.1f} ms of CPU time are between them"
-            )
-    return found
+        next_wait = bisect_left(wait_starts, before.call_ns)
+        cpu_ns = after.call_ns - (before.returned_ns or before.call_ns)
+        if next_wait < len(waits) and wait_starts[next_wait] < after.call_ns:
+            boundaries[index] = f"the host waits between them ({waits[next_wait].name})"
+        elif before.thread != after.thread:
+            boundaries[index] = "different host threads launch them"
+        elif before.nvtx_range and after.nvtx_range and before.nvtx_range != after.nvtx_range:
+            boundaries[index] = f"they are in different NVTX ranges ({before.nvtx_range}, {after.nvtx_range})"
+        elif cpu_ns > WORK_NS:
+            boundaries[index] = f"{cpu_ns / 1e6:.1f} ms of CPU time are between them"
+    return boundaries

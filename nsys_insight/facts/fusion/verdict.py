@@ -1,4 +1,4 @@
-"""Whether a chain can be fused, why not, and how hard it is."""
+"""Whether a chain can be fused, why not, and how difficult it is."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from nsys_insight.facts.fusion.stream import Chain
 
 YES, NO, UNKNOWN = "YES", "NO", "UNKNOWN"
-# What saves less of the step is not worth the work (playbook: fuse what matters).
-LEAST = 0.01
-# A chain that fewer of the steps have in this order is none.
-RECURS = 0.75
-# What libraries offer as a product's epilogue.
+# A chain is not worth fusing if it saves less than this share of the step (playbook: fuse what matters).
+MIN_SHARE = 0.01
+# A chain needs at least this share of the steps with its kernels in this order.
+MIN_RECURRENCE = 0.75
+# Operations that libraries offer as a matrix product's epilogue.
 EPILOGUES = frozenset({"add", "relu", "gelu", "silu", "sigmoid", "tanh"})
 REDUCING = frozenset({"reduction", "norm", "softmax"})
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A chain with what it saves."""
+    """A chain with its verdict, and what it saves in wall time: lower and upper bound."""
 
     chain: Chain
     gain: Gain
@@ -37,38 +37,40 @@ class Candidate:
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """Those that can be fused first, each by what they save."""
-        first = self.chain.stream.ops[self.chain.places[0][0]]
-        saved = self.saved_low_ns + self.saved_high_ns
-        return ((YES, UNKNOWN, NO).index(self.verdict), -round(saved), first.device, first.stream, first.place)
+        """Return the sort key: chains that can be fused first, then by savings."""
+        first = self.chain.stream.ops[self.chain.occurrences[0][0]]
+        saved_ns = self.saved_low_ns + self.saved_high_ns
+        return ((YES, UNKNOWN, NO).index(self.verdict), -round(saved_ns), first.device, first.stream, first.position)
 
 
-def verdict(chain: Chain, wall_ns: float, saved_ns: tuple[float, float], recurrence: float) -> tuple[str, str | None]:
-    """Say whether a chain can be fused, and why not or why nobody knows, given what it saves at least and at most."""
-    reason = chain.veto or _refusal(chain, recurrence)
-    if reason is None and saved_ns[1] < LEAST * wall_ns:
-        reason = f"saves less than {100 * LEAST:.0f} % of the step"
+def judge_chain(
+    chain: Chain, wall_ns: float, saved_ns: tuple[float, float], recurrence: float
+) -> tuple[str, str | None]:
+    """Return whether a chain can be fused, and the reason for NO or UNKNOWN. `saved_ns` are lower and upper bound."""
+    reason = chain.veto or _find_obstacle(chain, recurrence)
+    if reason is None and saved_ns[1] < MIN_SHARE * wall_ns:
+        reason = f"saves less than {100 * MIN_SHARE:.0f} % of the step"
     if reason:
         return NO, reason
-    doubt = _edge_doubt(chain) if chain.edge else _doubt(chain)
+    doubt = _find_edge_doubt(chain) if chain.edge else _find_doubt(chain)
     if doubt is None and sum(saved_ns) <= 0:
         doubt = "launched from Python, it costs more than it saves: it pays as a library operation or in a CUDA graph"
     return (UNKNOWN, doubt) if doubt else (YES, None)
 
 
-def _refusal(chain: Chain, recurrence: float) -> str | None:
-    """Why a chain is not to be fused."""
-    if recurrence < RECURS:
+def _find_obstacle(chain: Chain, recurrence: float) -> str | None:
+    """Return why a chain cannot be fused."""
+    if recurrence < MIN_RECURRENCE:
         return f"only {100 * recurrence:.0f} % of the steps have the kernels in this order"
-    if others := other_orders(chain):
-        return f"the kernels also occur in another order, {others} times a step"
-    if crossing := _crosses_blocks(chain):
+    if count := count_other_orders(chain):
+        return f"the kernels also occur in another order, {count} times a step"
+    if crossing := _find_grid_reduction(chain):
         return f"{crossing} reduces across blocks, and what follows needs its complete result"
     return None
 
 
-def complexity(chain: Chain) -> str:
-    """How hard it is to write the fused kernel."""
+def rate_complexity(chain: Chain) -> str:
+    """Return how difficult it is to write the fused kernel: easy, moderate or hard."""
     if chain.edge:
         return "hard"
     if chain.pattern:
@@ -76,57 +78,67 @@ def complexity(chain: Chain) -> str:
     return "easy" if all(kernel.family in POINTWISE | {"memory"} for kernel in chain.kernels) else "moderate"
 
 
-def other_orders(chain: Chain) -> int:
-    """How often the same kernels follow each other in another order, if that is at least half as often; else 0."""
-    if chain.around or chain.edge:
+def count_other_orders(chain: Chain) -> int:
+    """Count the runs of the same kernels in another order; 0 if they are less than half as frequent as the chain."""
+    if chain.skipped or chain.edge:
         return 0
     tokens = [op.token for op in chain.stream.ops]
-    length = len(chain.places[0])
-    wanted = sorted(tokens[at] for at in chain.places[0])
-    taken = {at for places in chain.places for at in places}
-    count, at = 0, 0
-    while at <= len(tokens) - length:
-        window = range(at, at + length)
-        if taken.isdisjoint(window) and sorted(tokens[at : at + length]) == wanted:
+    length = len(chain.occurrences[0])
+    chain_tokens = sorted(tokens[index] for index in chain.occurrences[0])
+    in_chain = {index for indices in chain.occurrences for index in indices}
+    count, start = 0, 0
+    while start <= len(tokens) - length:
+        window = range(start, start + length)
+        if in_chain.isdisjoint(window) and sorted(tokens[start : start + length]) == chain_tokens:
             count += 1
-            at += length
+            start += length
         else:
-            at += 1
-    return count if 2 * count >= len(chain.places) else 0
+            start += 1
+    return count if 2 * count >= len(chain.occurrences) else 0
 
 
-def recurrence(chain: Chain, others: Sequence[Mapping[tuple[int, int], Sequence[int]]], typical: int) -> float:
-    """The share of steps that have the chain as often as the typical one; `others` are those that are not typical."""
-    if not others:
+def measure_recurrence(
+    chain: Chain, other_steps: Sequence[Mapping[tuple[int, int], Sequence[int]]], typical_count: int
+) -> float:
+    """Return the share of steps in which the chain occurs at least as often as in the typical step.
+
+    Args:
+        chain: The chain.
+        other_steps: The tokens of each step that is not typical, by stream.
+        typical_count: Number of typical steps.
+    """
+    if not other_steps:
         return 1.0
     first = chain.stream.ops[0]
     tokens = [op.token for op in chain.stream.ops]
-    run = tokens[chain.places[0][0] : chain.places[0][-1] + 1]
-    having = sum(_count(step.get((first.device, first.stream), ()), run) >= len(chain.places) for step in others)
-    return (typical + having) / (typical + len(others))
+    run = tokens[chain.occurrences[0][0] : chain.occurrences[0][-1] + 1]
+    recurring = sum(
+        _count_run(step.get((first.device, first.stream), ()), run) >= len(chain.occurrences) for step in other_steps
+    )
+    return (typical_count + recurring) / (typical_count + len(other_steps))
 
 
-def _count(tokens: Sequence[int], run: Sequence[int]) -> int:
-    found, at = 0, 0
-    while at <= len(tokens) - len(run):
-        if list(tokens[at : at + len(run)]) == run:
-            found += 1
-            at += len(run)
+def _count_run(tokens: Sequence[int], run: Sequence[int]) -> int:
+    count, start = 0, 0
+    while start <= len(tokens) - len(run):
+        if list(tokens[start : start + len(run)]) == run:
+            count += 1
+            start += len(run)
         else:
-            at += 1
-    return found
+            start += 1
+    return count
 
 
-def _crosses_blocks(chain: Chain) -> str | None:
-    """PyTorch's reduction lets several blocks work on one result if its grid has a second dimension."""
-    for at, kernel in zip(chain.places[0][:-1], chain.kernels, strict=False):
-        op = chain.stream.ops[at]
+def _find_grid_reduction(chain: Chain) -> str | None:
+    """Return a reduction across blocks. PyTorch uses several blocks for a result if the grid is two-dimensional."""
+    for index, kernel in zip(chain.occurrences[0][:-1], chain.kernels, strict=False):
+        op = chain.stream.ops[index]
         if kernel.family == "reduction" and kernel.provenance == "PyTorch native" and (op.grid_y or 1) > 1:
             return kernel.word
     return None
 
 
-def _edge_doubt(chain: Chain) -> str | None:
+def _find_edge_doubt(chain: Chain) -> str | None:
     if chain.edge == "prologue":
         return "few libraries fuse computation into a product's input"
     if chain.words[-1] not in EPILOGUES:
@@ -134,15 +146,15 @@ def _edge_doubt(chain: Chain) -> str | None:
     return None
 
 
-def _doubt(chain: Chain) -> str | None:
-    """Why nobody knows whether a chain can be fused."""
+def _find_doubt(chain: Chain) -> str | None:
+    """Return why it is unknown whether a chain can be fused."""
     unnamed = next((kernel for kernel in chain.kernels if kernel.family == "other"), None)
     if unnamed:
         return f"what {unnamed.name[:60]} computes is not clear from its name"
     if chain.pattern:
         return None
-    for at, kernel in zip(chain.places[0][:-1], chain.kernels, strict=False):
-        if kernel.family in REDUCING and chain.stream.ops[at].grid != "1":
+    for index, kernel in zip(chain.occurrences[0][:-1], chain.kernels, strict=False):
+        if kernel.family in REDUCING and chain.stream.ops[index].grid != "1":
             return f"{kernel.word} may reduce across its blocks"
     if not all(kernel.family in POINTWISE | REDUCING for kernel in chain.kernels):
         return "no known pattern: whether they work on the same data is not in the trace"

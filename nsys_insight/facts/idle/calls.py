@@ -1,4 +1,4 @@
-"""API calls around gaps: which one launched what ended a gap, and how long each lasted in it."""
+"""API calls around gaps: the call that launched the operation which ends a gap, and the time of each call in a gap."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class LaunchCalls(NamedTuple):
-    """The launch call of each of some operations: its thread, -1 where the trace lacks the call, and its times.
+    """The launch calls of some operations: the thread of each, -1 where the trace lacks the call, and its times.
 
-    They are looked up by their numbers in sorted ones, where SQL would hash all calls.
+    They are looked up by a binary search. SQL would hash all calls.
     """
 
     thread: Ints
@@ -25,59 +25,59 @@ class LaunchCalls(NamedTuple):
     end: Ints
 
     @classmethod
-    def of(cls, wanted: Ints, near: Columns, look_up: Callable[[Ints], Columns]) -> Self:
-        """Find the calls with some numbers.
+    def find(cls, call_numbers: Ints, near_calls: Columns, look_up: Callable[[Ints], Columns]) -> Self:
+        """Find calls by their numbers.
 
         Args:
-            wanted: The numbers; one below all others is of no call.
-            near: Calls by `call`, their number, `thread`, `start_ns` and `end_ns`: most are among these.
-            look_up: Gives calls by some numbers, in the same columns.
+            call_numbers: The numbers. The lowest possible number stands for no call.
+            near_calls: Calls with their number `call`, `thread`, `start_ns` and `end_ns`. Most calls are among these.
+            look_up: Returns the calls with the given numbers, in the same columns.
         """
         import numpy as np
 
-        found = cls(*(np.full(len(wanted), -1, dtype=np.int64) for _ in cls._fields))
-        left = found.fill(wanted, np.nonzero(wanted > ANY_TIME[0])[0], near)
-        if len(left):
-            found.fill(wanted, left, look_up(np.unique(wanted[left])))
-        return found
+        launches = cls(*(np.full(len(call_numbers), -1, dtype=np.int64) for _ in cls._fields))
+        missing = launches.fill(call_numbers, np.nonzero(call_numbers > ANY_TIME[0])[0], near_calls)
+        if len(missing):
+            launches.fill(call_numbers, missing, look_up(np.unique(call_numbers[missing])))
+        return launches
 
-    def fill(self, wanted: Ints, left: Ints, calls: Columns) -> Ints:
-        """Fill in what is among some calls; return which of those that were left are not."""
+    def fill(self, call_numbers: Ints, missing: Ints, calls: Columns) -> Ints:
+        """Fill in the missing calls that are among `calls`. Return the indices of those that are still missing."""
         import numpy as np
 
         order = np.argsort(calls["call"], kind="stable")
         numbers = calls["call"][order]
-        at = np.searchsorted(numbers, wanted[left])
-        is_there = at < len(numbers)
-        is_there[is_there] = numbers[at[is_there]] == wanted[left[is_there]]
-        which = order[at[is_there]]
+        position = np.searchsorted(numbers, call_numbers[missing])
+        is_there = position < len(numbers)
+        is_there[is_there] = numbers[position[is_there]] == call_numbers[missing[is_there]]
+        call_index = order[position[is_there]]
         for values, column in ((self.thread, "thread"), (self.start, "start_ns"), (self.end, "end_ns")):
-            values[left[is_there]] = calls[column][which]
-        return left[~is_there]
+            values[missing[is_there]] = calls[column][call_index]
+        return missing[~is_there]
 
 
 class CallsIn(NamedTuple):
-    """The parts of calls in some intervals, each `of` one of these by its number, with what the call does.
+    """The pieces of calls in some intervals: the index of the interval, and what the call does (`host`).
 
-    No two overlap in an interval: of a call inside another one counts nothing.
+    The pieces in an interval do not overlap: a call inside another call does not count.
     """
 
     start: Ints
     end: Ints
-    of: Ints
+    interval: Ints
     host: Ints
 
     @classmethod
     def find(cls, intervals: Intervals, start: Ints, end: Ints, host: Ints) -> Self:
         """Cut calls to intervals on the same timeline."""
-        parts, which = intervals.shared(Intervals.outermost(start, end))
-        return cls(*parts, host[which])
+        pieces, call_index = intervals.intersect(Intervals.make_disjoint(start, end))
+        return cls(*pieces, host[call_index])
 
-    def time(self, kind: int, intervals: int) -> Ints:
-        """How long the threads were in calls of a kind in each of so many intervals, right up to a hundred days."""
+    def sum_times(self, kind: int, intervals: int) -> Ints:
+        """Return the time in calls of a kind in each of `intervals` intervals; exact up to a hundred days."""
         import numpy as np
 
         is_kind = self.host == kind
         if not is_kind.any():
             return np.zeros(intervals, dtype=np.int64)
-        return np.bincount(self.of, np.where(is_kind, self.end - self.start, 0), intervals).astype(np.int64)
+        return np.bincount(self.interval, np.where(is_kind, self.end - self.start, 0), intervals).astype(np.int64)

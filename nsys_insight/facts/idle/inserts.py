@@ -1,4 +1,4 @@
-"""Rows are added to facts in another thread, while the next ones are worked out: two thirds of the time of both."""
+"""Insert rows into facts in another thread, while the next rows are calculated: two thirds of the sequential time."""
 
 from __future__ import annotations
 
@@ -16,62 +16,69 @@ if TYPE_CHECKING:
 
     from nsys_insight.facts.reading import Columns
 
-# Rows are added so many at a time, where there are as many: each time DuckDB begins a new part of a table. So many
-# batches may wait, for each takes memory.
-_ROWS, _WAITING = 500_000, 3
+# Rows per INSERT: DuckDB begins a new segment of the table each time.
+_ROWS_PER_INSERT = 500_000
+# Batches that may wait to be inserted: each one takes memory.
+_MAX_WAITING = 3
 
 
 class Inserts:
-    """Adds rows to tables of the schema `facts`, batch by batch; at the end of a block with it all are there."""
+    """A block that inserts rows into tables of the schema `facts`, batch by batch. At its end all rows are there."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """The tables are those that the connection sees; of its macros none can be used."""
+        """Insert into the tables that the connection sees. The connection's macros are not available."""
         self._cursor = connection.cursor()
         ((catalog,),) = connection.execute("SELECT current_database()").fetchall()
         self._cursor.execute(f"USE {identifier(catalog)}")
         self._pool = ThreadPoolExecutor(1)
         self._waiting: deque[Future[None]] = deque()
-        self._gathered: dict[tuple[str, str], list[Columns]] = {}
+        self._batches: dict[tuple[str, str], list[Columns]] = {}
 
     def __enter__(self) -> Self:
-        """Begin."""
+        """Begin the block."""
         return self
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        """Wait for what is under way, and raise what it raised."""
+        """Wait for the inserts in progress, and raise what they raised."""
         try:
             if error is None:
-                for what in list(self._gathered):
-                    self._begin(*what)
+                for fact, select in list(self._batches):
+                    self._submit(fact, select)
         finally:
             self._pool.shutdown(cancel_futures=error is not None)
             self._cursor.close()
         while self._waiting and error is None:
             self._waiting.popleft().result()
 
-    def add(self, fact: str, select: str, found: Columns) -> None:
-        """Add what a query gives over columns, which it calls `found`, and which are not to be changed any more."""
-        gathered = self._gathered.setdefault((fact, select), [])
-        gathered.append(found)
-        if sum(len(next(iter(columns.values()))) for columns in gathered) >= _ROWS:
-            self._begin(fact, select)
+    def add(self, fact: str, select: str, rows: Columns) -> None:
+        """Insert the result of a query into a fact. The query reads `rows` as the table `rows_to_insert`.
 
-    def _begin(self, fact: str, select: str) -> None:
-        while len(self._waiting) >= _WAITING:
+        The caller must not change `rows` afterwards.
+        """
+        batch = self._batches.setdefault((fact, select), [])
+        batch.append(rows)
+        if sum(len(next(iter(columns.values()))) for columns in batch) >= _ROWS_PER_INSERT:
+            self._submit(fact, select)
+
+    def _submit(self, fact: str, select: str) -> None:
+        while len(self._waiting) >= _MAX_WAITING:
             self._waiting.popleft().result()
-        self._waiting.append(self._pool.submit(self._insert, fact, select, self._gathered.pop((fact, select))))
+        self._waiting.append(self._pool.submit(self._insert, fact, select, self._batches.pop((fact, select))))
 
-    def _insert(self, fact: str, select: str, found: Sequence[Columns]) -> None:
+    def _insert(self, fact: str, select: str, batch: Sequence[Columns]) -> None:
         import numpy as np
 
-        columns = {name: np.concatenate([part[name] for part in found]) for name in found[0]}
-        self._cursor.register("found", columns)
+        columns = {name: np.concatenate([rows[name] for rows in batch]) for name in batch[0]}
+        self._cursor.register("rows_to_insert", columns)
         self._cursor.execute(f"INSERT INTO facts.{fact} BY NAME {select}")
-        self._cursor.unregister("found")
+        self._cursor.unregister("rows_to_insert")
 
 
-def words(connection: duckdb.DuckDBPyConnection, fact: str, column: str, texts: Iterable[str]) -> dict[str, str]:
-    """SQL for some of the words of a column, each cast once: to write words takes several times as long."""
+def cast_words(connection: duckdb.DuckDBPyConnection, fact: str, column: str, words: Iterable[str]) -> dict[str, str]:
+    """Return the SQL for some words of an enum column, each cast once.
+
+    Without the cast, inserting the words takes several times as long.
+    """
     find = f"SELECT column_type FROM (DESCRIBE facts.{fact}) WHERE column_name = '{column}'"
-    ((kind,),) = connection.execute(find).fetchall()
-    return {text: f"'{text}'::{kind}" for text in texts}
+    ((enum_type,),) = connection.execute(find).fetchall()
+    return {word: f"'{word}'::{enum_type}" for word in words}

@@ -1,26 +1,29 @@
-"""The facts about the ranks of a run: found trace by trace, put together, and written down for all traces at once."""
+"""The facts about the ranks of a run: read trace by trace, matched across traces, and written for all traces."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.facts import rank_numbers
-from nsys_insight.facts.ranks import judge, messages, pipeline, rank, run
-from nsys_insight.facts.ranks.budget import Busy, Spent, host_in
+from nsys_insight.facts.ranks import judge, pipeline
+from nsys_insight.facts.ranks.budget import IntervalUnion, TimeBudget, find_host_activity
+from nsys_insight.facts.ranks.messages import match_messages
+from nsys_insight.facts.ranks.rank import POINT_TO_POINT, locate_ranks
+from nsys_insight.facts.ranks.run import align_run
 from nsys_insight.facts.ranks.sentences import (
     ONLY_MESSAGES,
-    clock_said,
-    doubled_said,
-    missing_said,
-    pipeline_said,
-    unmatched_said,
+    describe_clocks,
+    describe_duplicates,
+    describe_missing,
+    describe_pipeline,
+    describe_unmatched,
 )
 from nsys_insight.facts.ranks.write import Windows, Writer
 from nsys_insight.facts.reading import read_columns
-from nsys_insight.ingest import several
-from nsys_insight.paths import query
+from nsys_insight.ingest.catalogs import use_catalog
+from nsys_insight.paths import read_query
 from nsys_insight.sql.parameters import bind
-from nsys_insight.sql.rows import named_rows
+from nsys_insight.sql.rows import fetch_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,138 +35,151 @@ if TYPE_CHECKING:
     from nsys_insight.facts.ranks.run import Run
 
 
-# Of so many steps in which a rank is late, the longest delays, it is looked up what its host did.
-_LOOKED_AT = 64
+# Read what the host did only in this number of the longest delays of a rank.
+_MAX_DELAYS_READ = 64
 
 
 def fill(context: Context) -> None:
     """Fill the tables of `queries/facts/ranks/tables.sql`."""
-    ranks, began, told, alike = rank_numbers.known(context)
+    ranks, trace_starts, numbering, copies = rank_numbers.read_ranks(context)
     if not ranks:
         return
-    found = run.run_of(ranks, began) if len(ranks) > 1 else None
-    writer = Writer(context.connection, told)
-    writer.ranks(ranks, context.labels, found, began, rank.places(context, ranks))
-    if found is None:
-        only_sent = all(set(one.operation) <= rank.NOT_OF_ALL for one in ranks)
-        writer.run(
-            ranks=len(ranks), numbered_by=told.by, doubled=doubled_said(told, alike),
-            unmatched=ONLY_MESSAGES if only_sent and len(ranks) > 1 else None,
+    run = align_run(ranks, trace_starts) if len(ranks) > 1 else None
+    writer = Writer(context.connection, numbering)
+    writer.write_ranks(ranks, context.labels, run, trace_starts, locate_ranks(context, ranks))
+    if run is None:
+        has_only_messages = all(set(rank.operation) <= POINT_TO_POINT for rank in ranks)
+        writer.write_run(
+            ranks=len(ranks), numbered_by=numbering.source, doubled=describe_duplicates(numbering, copies),
+            unmatched=ONLY_MESSAGES if has_only_messages and len(ranks) > 1 else None,
         )  # fmt: skip
         return
-    windows = _windows(context, found)
-    members = found.main.group.ranks
-    sent = messages.matched(context, ranks, told.numbers, found.clocks)
-    spent = [_spent(context, found, at, windows, sent) for at in members]
+    windows = _divide_run(context, run)
+    members = run.main.group.ranks
+    messages = match_messages(context, ranks, numbering.numbers, run.clocks)
+    budgets = [_measure_rank(context, run, rank, windows, messages) for rank in members]
     wall, busy, waiting, transfer, idle = (
-        _columns([getattr(one, name) for one in spent]) for name in ("wall", "busy", "waiting", "transfer", "idle")
+        _stack_columns([getattr(budget, name) for budget in budgets])
+        for name in ("wall", "busy", "waiting", "transfer", "idle")
     )
-    stages = pipeline.rows(sent, ranks, {at: _edges(found, at, windows) for at in members}) if len(wall) else None
-    is_uneven = stages is not None or not sent.matched or not pipeline.is_even(sent, members)
-    by_itself = is_uneven and pipeline.matter(ranks, members, wall)
-    verdict = (pipeline.judge_by_itself if by_itself else judge.judge)(wall, waiting, transfer, found.error)
-    writer.collectives(found, windows)
-    writer.messages(found, sent)
-    writer.steps(found, windows, spent, verdict)
-    for column in verdict.late:
-        why = (pipeline.delay_of_itself if by_itself else judge.delay)(busy, idle, verdict, column)
-        one, host, where = found.ranks[members[column]], None, None
-        if why.cause in ("host", "both"):
-            gaps = _gaps(found, windows, spent[column], verdict, column)
-            host, where = host_in(context, one, gaps)
-        writer.delay(members[column], why, host, where)
-    writer.run(
-        verdict=verdict.kind if len(windows.step) else None, compared_with="itself" if by_itself else "others",
+    edges = {rank: _find_edges(run, rank, windows) for rank in members}
+    stages = pipeline.find_pipeline(messages, ranks, edges) if len(wall) else None
+    is_uneven = stages is not None or not messages.matches or not pipeline.is_even(messages, members)
+    is_compared_with_itself = is_uneven and pipeline.has_relevant_messages(ranks, members, wall)
+    judge_ranks = pipeline.judge_against_other_steps if is_compared_with_itself else judge.judge
+    explain_delay = pipeline.explain_delay_against_other_steps if is_compared_with_itself else judge.explain_delay
+    verdict = judge_ranks(wall, waiting, transfer, run.error)
+    writer.write_collectives(run, windows)
+    writer.write_messages(run, messages)
+    writer.write_steps(run, windows, budgets, verdict)
+    for column in verdict.late_columns:
+        delay = explain_delay(busy, idle, verdict, column)
+        rank, host, nvtx_range = run.ranks[members[column]], None, None
+        if delay.cause in ("host", "both"):
+            gaps = _find_longest_gaps(run, windows, budgets[column], verdict, column)
+            host, nvtx_range = find_host_activity(context, rank, gaps)
+        writer.write_delay(members[column], delay, host, nvtx_range)
+    writer.write_run(
+        verdict=verdict.kind if len(windows.numbers) else None,
+        compared_with="itself" if is_compared_with_itself else "others",
         stages=stages and stages.stages, stage_messages=stages and stages.messages,
-        bubble_pct=100 * pipeline.bubble(wall, waiting, verdict.late_ns) if stages else None,
-        unit=windows.unit, steps=len(windows.step), ranks=len(members), error_ns=round(found.error),
-        numbered_by=told.by, clock=clock_said(found, began), missing=missing_said(told),
-        unmatched=unmatched_said(found, told, windows.counted_by, has_messages=by_itself and not sent.matched),
-        pipeline=pipeline_said(stages, told, members, (wall, busy, waiting, verdict.late_ns)),
-        doubled=doubled_said(told, alike),
+        bubble_pct=100 * pipeline.measure_bubble(wall, waiting, verdict.late_ns) if stages else None,
+        unit=windows.unit, steps=len(windows.numbers), ranks=len(members), error_ns=round(run.error),
+        numbered_by=numbering.source, clock=describe_clocks(run, trace_starts), missing=describe_missing(numbering),
+        unmatched=describe_unmatched(
+            run, numbering, windows.counted_by, has_messages=is_compared_with_itself and not messages.matches
+        ),
+        pipeline=describe_pipeline(stages, numbering, members, (wall, busy, waiting, verdict.late_ns)),
+        doubled=describe_duplicates(numbering, copies),
     )  # fmt: skip
 
 
-def _windows(context: Context, found: Run) -> Windows:
-    """Divide the collectives of the main group by the steps of one of its ranks; one by one where none has steps."""
+def _divide_run(context: Context, run: Run) -> Windows:
+    """Divide the collectives of the main group by the steps of one of its ranks, or singly if no rank has steps."""
     import numpy as np
 
-    main = found.main
-    rows = np.flatnonzero(main.whole)
-    steps = query("facts/ranks/steps")
+    main = run.main
+    rows = np.flatnonzero(main.is_complete)
+    steps = read_query("facts/ranks/steps")
     for column, number in enumerate(main.group.ranks):
-        one = found.ranks[number]
-        if column and one.trace != found.ranks[main.group.ranks[0]].trace:
-            break  # the others' steps are those of the first trace
-        catalog = context.catalogs[one.trace]
-        context.of_trace(catalog).prepare(steps)
-        with several.inside(context.connection, catalog):
-            known = [step for step in named_rows(context.connection, steps) if step.process_id == one.process_id]
-        if known:
-            starts, ends = (np.array([getattr(step, name) for step in known]) for name in ("start_ns", "end_ns"))
-            begun = one.start[main.group.at[rows, column]]
-            at = np.searchsorted(starts, begun, side="right") - 1
-            inside = (at >= 0) & (begun < ends[at])
-            names = np.array([step.step for step in known], dtype=np.int64)
-            step_of = np.where(inside, names[at], -1)
-            return _cut("step", main.whole, rows, step_of, number)
-    return _cut("collective", main.whole, rows, np.arange(len(rows)))
+        rank = run.ranks[number]
+        if column and rank.trace != run.ranks[main.group.ranks[0]].trace:
+            break  # the steps of the first trace apply to all traces
+        catalog = context.catalogs[rank.trace]
+        context.for_trace(catalog).prepare(steps)
+        with use_catalog(context.connection, catalog):
+            step_rows = [row for row in fetch_rows(context.connection, steps) if row.process_id == rank.process_id]
+        if step_rows:
+            starts, ends = (np.array([getattr(row, name) for row in step_rows]) for name in ("start_ns", "end_ns"))
+            kernel_starts = rank.start[main.group.kernels[rows, column]]
+            indices = np.searchsorted(starts, kernel_starts, side="right") - 1
+            is_in_step = (indices >= 0) & (kernel_starts < ends[indices])
+            numbers = np.array([row.step for row in step_rows], dtype=np.int64)
+            step_of = np.where(is_in_step, numbers[indices], -1)
+            return _build_windows("step", main.is_complete, rows, step_of, number)
+    return _build_windows("collective", main.is_complete, rows, np.arange(len(rows)))
 
 
-def _cut(unit: str, whole: Any, rows: Ints, step_of: Ints, counted_by: int | None = None) -> Windows:
+def _build_windows(unit: str, is_complete: Any, rows: Ints, step_of: Ints, counted_by: int | None = None) -> Windows:
+    """Build the windows from the step of each complete row."""
     import numpy as np
 
     begins = np.flatnonzero(np.diff(step_of, prepend=-2))
     ends = np.append(begins[1:], len(step_of)) - 1
-    # Before the first collective nobody knows when the ranks were together.
-    kept = (step_of[begins] >= 0) & (begins > 0)
-    of_all = np.full(len(whole), -1, dtype=np.int64)
-    of_all[rows] = step_of
-    return Windows(unit, step_of[begins][kept], rows[begins[kept] - 1], rows[ends[kept]], of_all, counted_by)
+    # Before the first collective, it is unknown when the ranks were together.
+    has_window = (step_of[begins] >= 0) & (begins > 0)
+    step_of_all = np.full(len(is_complete), -1, dtype=np.int64)
+    step_of_all[rows] = step_of
+    numbers, first, last = step_of[begins][has_window], rows[begins[has_window] - 1], rows[ends[has_window]]
+    return Windows(unit, numbers, first, last, step_of_all, counted_by)
 
 
-def _spent(context: Context, found: Run, number: int, windows: Windows, sent: Messages) -> Spent:
-    """Tell what a rank's time went to in each step, in its own trace's time."""
+def _measure_rank(context: Context, run: Run, number: int, windows: Windows, messages: Messages) -> TimeBudget:
+    """Measure where a rank's time goes in each step, in its own trace's time."""
     import numpy as np
 
-    one = found.ranks[number]
-    statement = bind(query("facts/ranks/work"), {"process": one.process_id, "gpu": one.gpu_id})
-    catalog = context.catalogs[one.trace]
-    context.of_trace(catalog).prepare(statement)
-    with several.inside(context.connection, catalog):
+    rank = run.ranks[number]
+    statement = bind(read_query("facts/ranks/work"), {"process": rank.process_id, "gpu": rank.gpu_id})
+    catalog = context.catalogs[rank.trace]
+    context.for_trace(catalog).prepare(statement)
+    with use_catalog(context.connection, catalog):
         work = read_columns(context.connection, statement)
-    waiting = sent.waiting[number].copy()
-    for of in found.collectives:
-        if number in of.group.ranks:
-            column = of.group.ranks.index(number)
-            rows = np.flatnonzero(of.whole)
-            waiting[of.group.at[rows, column]] = of.waiting[rows, column]
-    waited = one.start + waiting
-    busy = Busy([work["start_ns"].astype(np.int64)], [work["end_ns"].astype(np.int64)])
-    return Spent(busy, (one.start, waited), (waited, one.end), _edges(found, number, windows))
+    waiting = messages.waiting[number].copy()
+    for collectives in run.collectives:
+        if number in collectives.group.ranks:
+            column = collectives.group.ranks.index(number)
+            rows = np.flatnonzero(collectives.is_complete)
+            waiting[collectives.group.kernels[rows, column]] = collectives.waiting[rows, column]
+    wait_ends = rank.start + waiting
+    busy = IntervalUnion([work["start_ns"].astype(np.int64)], [work["end_ns"].astype(np.int64)])
+    return TimeBudget(busy, (rank.start, wait_ends), (wait_ends, rank.end), _find_edges(run, number, windows))
 
 
-def _edges(found: Run, number: int, windows: Windows) -> tuple[Ints, Ints]:
-    """When the steps begin and end on a rank of the main group, in its own trace's time."""
-    at = found.main.group.at[:, found.main.group.ranks.index(number)]
-    ends = found.ranks[number].end
-    return ends[at[windows.first]], ends[at[windows.last]]
+def _find_edges(run: Run, number: int, windows: Windows) -> tuple[Ints, Ints]:
+    """Return the starts and ends of the steps on a rank of the main group, in its own trace's time."""
+    kernels = run.main.group.kernels[:, run.main.group.ranks.index(number)]
+    ends = run.ranks[number].end
+    return ends[kernels[windows.first]], ends[kernels[windows.last]]
 
 
-def _gaps(found: Run, windows: Windows, spent: Spent, verdict: Verdict, column: int) -> list[tuple[int, int]]:
-    """The longest gaps of a rank's GPU in the steps in which it is late, one of each, in its own trace's time."""
+def _find_longest_gaps(
+    run: Run, windows: Windows, budget: TimeBudget, verdict: Verdict, column: int
+) -> list[tuple[int, int]]:
+    """Return the longest gap of a rank's GPU in each step in which it is late, in its own trace's time."""
     import numpy as np
 
-    ends = found.ranks[found.main.group.ranks[column]].end[found.main.group.at[:, column]]
+    ends = run.ranks[run.main.group.ranks[column]].end[run.main.group.kernels[:, column]]
     late = verdict.late_ns[:, column]
-    steps = [at for at in np.argsort(-late, kind="stable")[:_LOOKED_AT] if late[at] > 0]
+    steps = [step for step in np.argsort(-late, kind="stable")[:_MAX_DELAYS_READ] if late[step] > 0]
     return [
-        gap for at in steps for gap in spent.all.gaps(int(ends[windows.first[at]]), int(ends[windows.last[at]]))[:1]
+        gap
+        for step in steps
+        for gap in budget.occupied.find_gaps(int(ends[windows.first[step]]), int(ends[windows.last[step]]))[:1]
     ]
 
 
-def _columns(of_ranks: Sequence[Ints]) -> Table:
+def _stack_columns(columns: Sequence[Ints]) -> Table:
     import numpy as np
 
-    table: Table = np.column_stack(of_ranks)
+    table: Table = np.column_stack(columns)
     return table

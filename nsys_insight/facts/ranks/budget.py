@@ -1,13 +1,13 @@
-"""What the time of a rank goes to: work, waiting for others, transfer, or nothing; and what its host did then."""
+"""Where the time of a rank goes: work, waiting for others, transfer, or idle; and what its host does meanwhile."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_insight.ingest import several
-from nsys_insight.paths import query
+from nsys_insight.ingest.catalogs import use_catalog
+from nsys_insight.paths import read_query
 from nsys_insight.sql.parameters import bind
-from nsys_insight.sql.rows import insert
+from nsys_insight.sql.rows import insert_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from nsys_insight.facts.context import Context
     from nsys_insight.facts.ranks.rank import Ints, Rank
 
-# A call or a range that held the thread for half of the time is what it did.
-_HALF = 0.5
+# A call or an NVTX range explains the idle time if the thread was in it for this share of the time.
+_MAJORITY = 0.5
 
 
-class Busy:
-    """The union of intervals, which tells how much of it lies before any time."""
+class IntervalUnion:
+    """The union of intervals; measures how much of it lies before a time or in a window."""
 
     def __init__(self, starts: Sequence[Ints], ends: Sequence[Ints]) -> None:
-        """Unite intervals that come in several parts."""
+        """Unite the intervals of several arrays."""
         import numpy as np
 
         start, end = np.concatenate(starts), np.concatenate(ends)
@@ -34,77 +34,81 @@ class Busy:
         last = np.flatnonzero(begins)
         self.start: Ints = start[begins]
         self.end: Ints = end[np.append(last[1:] - 1, len(end) - 1)] if len(last) else end[:0]
-        self._before = np.concatenate(([0], np.cumsum(self.end - self.start)))
+        self._covered_before = np.concatenate(([0], np.cumsum(self.end - self.start)))
 
-    def until(self, times: Ints) -> Ints:
-        """How much of it lies before each time."""
+    def measure_before(self, times: Ints) -> Ints:
+        """Return how much of the union lies before each time, in ns."""
         import numpy as np
 
-        begun = np.searchsorted(self.start, times)
-        last = np.concatenate((self.start[:1], self.end))[begun] if len(self.start) else times
-        found: Ints = self._before[begun] - np.where(begun > 0, np.maximum(last - times, 0), 0)
-        return found
+        started = np.searchsorted(self.start, times)
+        last = np.concatenate((self.start[:1], self.end))[started] if len(self.start) else times
+        covered: Ints = self._covered_before[started] - np.where(started > 0, np.maximum(last - times, 0), 0)
+        return covered
 
-    def within(self, starts: Ints, ends: Ints) -> Ints:
-        """How much of it lies in each window."""
-        between: Ints = self.until(ends) - self.until(starts)
-        return between
+    def measure_within(self, starts: Ints, ends: Ints) -> Ints:
+        """Return how much of the union lies in each window, in ns."""
+        covered: Ints = self.measure_before(ends) - self.measure_before(starts)
+        return covered
 
-    def gaps(self, start: int, end: int) -> list[tuple[int, int]]:
-        """The times between in a window, the longest first."""
+    def find_gaps(self, start: int, end: int) -> list[tuple[int, int]]:
+        """Return the gaps between the intervals in a window, longest first."""
         import numpy as np
 
-        inside = (self.end > start) & (self.start < end)
-        edges = np.concatenate(([start], np.column_stack((self.start[inside], self.end[inside])).ravel(), [end]))
+        overlaps = (self.end > start) & (self.start < end)
+        edges = np.concatenate(([start], np.column_stack((self.start[overlaps], self.end[overlaps])).ravel(), [end]))
         pairs = np.clip(edges, start, end).reshape(-1, 2)
-        found = [(int(begin), int(until)) for begin, until in pairs if until > begin]
-        return sorted(found, key=lambda gap: gap[0] - gap[1])
+        gaps = [(int(gap_start), int(gap_end)) for gap_start, gap_end in pairs if gap_end > gap_start]
+        return sorted(gaps, key=lambda gap: gap[0] - gap[1])
 
 
-class Spent:
-    """The parts of a rank's time in windows.
+class TimeBudget:
+    """Where a rank's time goes in each window, in ns.
 
     Attributes:
-        busy: Work other than collectives.
-        waiting: Nothing but collectives to which others had not come.
-        transfer: Nothing but other communication.
+        wall: Length of the window.
+        busy: Work other than communication.
+        waiting: Only collectives that other ranks have not reached yet.
+        transfer: Only other communication.
         idle: The rest.
+        occupied: The union of work and communication.
     """
 
     def __init__(
-        self, work: Busy, waits: tuple[Ints, Ints], others: tuple[Ints, Ints], windows: tuple[Ints, Ints]
+        self, work: IntervalUnion, waits: tuple[Ints, Ints], transfers: tuple[Ints, Ints], windows: tuple[Ints, Ints]
     ) -> None:
-        """Lay what was waited and communicated besides over the work, and cut all of it to windows."""
-        with_waits = Busy([work.start, waits[0]], [work.end, waits[1]])
-        self.all = Busy([with_waits.start, others[0]], [with_waits.end, others[1]])
+        """Attribute time to work first, then to waits, then to other communication, and cut it to the windows."""
+        with_waits = IntervalUnion([work.start, waits[0]], [work.end, waits[1]])
+        self.occupied = IntervalUnion([with_waits.start, transfers[0]], [with_waits.end, transfers[1]])
         starts, ends = windows
         self.wall: Ints = ends - starts
-        self.busy: Ints = work.within(starts, ends)
-        self.waiting: Ints = with_waits.within(starts, ends) - self.busy
-        communicating = self.all.within(starts, ends)
-        self.transfer: Ints = communicating - self.busy - self.waiting
-        self.idle: Ints = self.wall - communicating
+        self.busy: Ints = work.measure_within(starts, ends)
+        self.waiting: Ints = with_waits.measure_within(starts, ends) - self.busy
+        occupied_ns = self.occupied.measure_within(starts, ends)
+        self.transfer: Ints = occupied_ns - self.busy - self.waiting
+        self.idle: Ints = self.wall - occupied_ns
 
 
-def host_in(context: Context, rank: Rank, gaps: Sequence[tuple[int, int]]) -> tuple[str | None, str | None]:
-    """Tell what a late rank's host did while its GPU was idle and the others waited.
+def find_host_activity(context: Context, rank: Rank, gaps: Sequence[tuple[int, int]]) -> tuple[str | None, str | None]:
+    """Find what a late rank's host did while its GPU was idle and the others waited.
 
-    That is what the thread did that launched what ended the gaps, a call or "CPU work", and in which NVTX range.
+    Returns:
+        What the thread did that launched the operations at the ends of the gaps, a call or "CPU work", and in which
+        NVTX range. None where it is unknown.
     """
     connection = context.connection
     values = {"process": rank.process_id, "gpu": rank.gpu_id}
-    statements = {name: bind(query(f"facts/ranks/{name}"), values) for name in ("gaps", "calls", "ranges")}
-    context.of_trace(context.catalogs[rank.trace]).prepare(*statements.values())
-    with several.inside(connection, context.catalogs[rank.trace]):
+    statements = {name: bind(read_query(f"facts/ranks/{name}"), values) for name in ("gaps", "calls", "ranges")}
+    context.for_trace(context.catalogs[rank.trace]).prepare(*statements.values())
+    with use_catalog(connection, context.catalogs[rank.trace]):
         connection.execute("CREATE OR REPLACE TABLE internal.rank_gaps (gap BIGINT, start_ns BIGINT, end_ns BIGINT)")
-        rows = [{"gap": at, "start_ns": start, "end_ns": end} for at, (start, end) in enumerate(gaps)]
-        insert(connection, "internal.rank_gaps", rows)
+        rows = [{"gap": number, "start_ns": start, "end_ns": end} for number, (start, end) in enumerate(gaps)]
+        insert_rows(connection, "internal.rank_gaps", rows)
         connection.execute(statements["gaps"])
         total = connection.execute("SELECT sum(end_ns - start_ns)::BIGINT FROM internal.rank_threads").fetchall()[0][0]
         calls, ranges = (connection.execute(statements[name]).fetchall() for name in ("calls", "ranges"))
         connection.execute("DROP TABLE internal.rank_gaps; DROP TABLE internal.rank_threads")
     if not total:
         return None, None
-    call = next((name for name, time_ns in calls if time_ns >= _HALF * total), None)
-    place = next((name for name, time_ns in ranges if time_ns >= _HALF * total), None)
-    return call or "CPU work", place
+    call = next((name for name, time_ns in calls if time_ns >= _MAJORITY * total), None)
+    nvtx_range = next((name for name, time_ns in ranges if time_ns >= _MAJORITY * total), None)
+    return call or "CPU work", nvtx_range

@@ -1,8 +1,8 @@
-"""One clock for several traces, by the ends of collectives: everybody leaves an all-reduce together.
+"""One clock for several traces, aligned by the ends of collectives: all ranks leave an all-reduce at the same time.
 
-Each trace counts time from its own start, which it knows by its host's clock. Hosts differ by milliseconds and drift
-against each other, so offset and drift are fitted to the ends; what is left over is the error, below which nothing is
-known of who came first.
+Each trace counts time from its own start, read from its host's clock. The clocks of hosts differ by milliseconds and
+drift against each other, so an offset and a drift are fitted to the ends. The residual is the error: the order of
+arrivals closer than that is unknown.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
     Ints = np.ndarray[Any, np.dtype[np.int64]]
 
-# A drift is believed from so many collectives on, and where it takes away half of what is left over without it.
-_LEAST_FOR_DRIFT, _WORTH = 20, 0.5
-# The share of the differences that the error is not exceeded by.
-WITHIN = 0.95
+# Fit a drift only to at least this number of collectives, and accept it only if the error falls to this share.
+_MIN_FOR_DRIFT, _MAX_ERROR_RATIO = 20, 0.5
+# The error is this quantile of the absolute differences.
+ERROR_QUANTILE = 0.95
 
 
 class Clock(NamedTuple):
-    """What leads from a trace's time to that of the run: time - offset - drift * (time - since)."""
+    """Conversion from a trace's time to the run's time: time - offset - drift * (time - since)."""
 
     offset: float = 0.0
     drift: float = 0.0
@@ -32,82 +32,82 @@ class Clock(NamedTuple):
     error: float = 0.0
 
     def apply(self, times: Ints) -> Ints:
-        """Give times as the run counts them."""
+        """Convert times to the run's clock."""
         import numpy as np
 
         if not self.offset and not self.drift:
             return times
         late = np.rint(self.offset + self.drift * (times - self.since)).astype(np.int64)
-        moved: Ints = times - late
-        return moved
+        shifted: Ints = times - late
+        return shifted
 
-    def after(self, other: Clock) -> Clock:
-        """Follow this clock by another one: from a trace to one that is itself led to the run."""
+    def compose(self, other: Clock) -> Clock:
+        """Apply this clock, then `other`: from a trace to a trace that `other` converts to the run's clock."""
         since = other.drift * (self.since - self.offset - other.since)
         drift, error = self.drift + other.drift, max(self.error, other.error)
         return Clock(self.offset + other.offset + since, drift, self.since, error)
 
 
 def fit(reference: Ints, other: Ints) -> Clock:
-    """Fit the clock of `other` to that of `reference`, of ends that are the same."""
+    """Fit the clock of `other` to that of `reference`, from the times of the same ends on both clocks."""
     import numpy as np
 
-    apart = (other - reference).astype(np.float64)
+    differences = (other - reference).astype(np.float64)
     since = float(other[0])
-    offset = float(np.median(apart))
-    error = _left(apart - offset)
-    if len(apart) >= _LEAST_FOR_DRIFT:
-        at = (other - other[0]).astype(np.float64)
-        drift, first = _line(at, apart)
-        error_of_line = _left(apart - first - drift * at)
-        if error_of_line <= _WORTH * error:
+    offset = float(np.median(differences))
+    error = _residual_error(differences - offset)
+    if len(differences) >= _MIN_FOR_DRIFT:
+        times = (other - other[0]).astype(np.float64)
+        drift, first = _fit_line(times, differences)
+        error_of_line = _residual_error(differences - first - drift * times)
+        if error_of_line <= _MAX_ERROR_RATIO * error:
             return Clock(first, drift, since, error_of_line)
     return Clock(offset, 0.0, since, error)
 
 
 class Links(Protocol):
-    """The collectives that traces share; of hundreds of traces not all pairs are looked at."""
+    """The collectives that traces share. With hundreds of traces, not all pairs are compared."""
 
-    def of(self, trace: int) -> Iterable[int]:
-        """The traces that share any with this one."""
+    def linked_traces(self, trace: int) -> Iterable[int]:
+        """Return the traces that share collectives with this trace."""
 
-    def ends(self, one: int, other: int) -> tuple[Ints, Ints]:
-        """The ends of those that both took part in, as each has them."""
+    def common_ends(self, reference: int, other: int) -> tuple[Ints, Ints]:
+        """Return the ends of the collectives that both traces have, on the clock of each."""
 
 
-def aligned(links: Links, first: int) -> dict[int, Clock]:
-    """Lead the clocks of traces to that of the first.
+def align_clocks(links: Links, first: int) -> dict[int, Clock]:
+    """Align the clocks of traces with that of the first.
 
     Returns:
-        The clocks of those that are linked with the first by collectives, be it by way of others.
+        The clocks of the traces that share collectives with the first, directly or through other traces.
     """
-    found = {first: Clock()}
+    aligned = {first: Clock()}
     todo = deque([first])
     while todo:
-        known = todo.popleft()
-        for other in sorted(set(links.of(known)) - found.keys()):
-            of_known, of_other = links.ends(known, other)
-            if len(of_known):
-                found[other] = fit(of_known, of_other).after(found[known])
+        reference = todo.popleft()
+        for other in sorted(set(links.linked_traces(reference)) - aligned.keys()):
+            reference_ends, other_ends = links.common_ends(reference, other)
+            if len(reference_ends):
+                aligned[other] = fit(reference_ends, other_ends).compose(aligned[reference])
                 todo.append(other)
-    return found
+    return aligned
 
 
-def _left(apart: Any) -> float:
+def _residual_error(residuals: Any) -> float:
     import numpy as np
 
-    return float(np.quantile(np.abs(apart), WITHIN)) if len(apart) else 0.0
+    return float(np.quantile(np.abs(residuals), ERROR_QUANTILE)) if len(residuals) else 0.0
 
 
-def _line(at: Any, apart: Any) -> tuple[float, float]:
-    """Fit a straight line, the second time without the tenth of the values that is farthest from it."""
+def _fit_line(times: Any, differences: Any) -> tuple[float, float]:
+    """Fit a straight line twice. The second fit leaves out the 10 % of the values farthest from the first line."""
     import numpy as np
 
-    if not at[-1] > at[0]:
-        return 0.0, float(np.median(apart))
-    slope, first = np.polyfit(at, apart, 1)
-    off = np.abs(apart - first - slope * at)
-    near = off <= np.quantile(off, 0.9)
-    if np.count_nonzero(near) > 2 and at[near].max() > at[near].min():
-        slope, first = np.polyfit(at[near], apart[near], 1)
+    if not times[-1] > times[0]:
+        return 0.0, float(np.median(differences))
+    slope, first = np.polyfit(times, differences, 1)
+    residuals = np.abs(differences - first - slope * times)
+    is_inlier = residuals <= np.quantile(residuals, 0.9)
+    if np.count_nonzero(is_inlier) > 2 and times[is_inlier].max() > times[is_inlier].min():
+        slope, first = np.polyfit(times[is_inlier], differences[is_inlier], 1)
     return float(slope), float(first)

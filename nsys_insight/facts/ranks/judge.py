@@ -1,4 +1,4 @@
-"""Who makes the others wait: the same ranks all along, now this one and now that, or nobody."""
+"""Which ranks delay the others: the same ranks in all steps, a different rank from step to step, or none."""
 
 from __future__ import annotations
 
@@ -10,98 +10,108 @@ if TYPE_CHECKING:
 
     Table = np.ndarray[Any, np.dtype[np.int64]]  # a row for each step, a column for each rank
 
-# Nobody is late by less: what launches differ by anyway, a share of a step, and three times the clocks' error.
-FLOOR_NS, FLOOR_SHARE, ERRORS = 50_000, 0.01, 3
-# The same ranks are late if that explains half of all that is waited. Ranks are late by turns if that takes this share
-# of the wall: some always wait a little for others.
-EXPLAINED, MOVING_SHARE = 0.5, 0.03
-# A cause by itself accounts for two thirds of the delay.
-MAIN = 2 / 3
+# A rank is late only by more than each of these: the usual variation between launches, a share of a step, and a
+# multiple of the clocks' error.
+FLOOR_NS, FLOOR_SHARE, ERROR_FACTOR = 50_000, 0.01, 3
+# The same ranks are late if they explain this share of all waiting. Different ranks are late if their delays take at
+# least this share of the wall time: some short waits always occur.
+EXPLAINED_SHARE, MOVING_SHARE = 0.5, 0.03
+# A single cause accounts for at least this share of the delay.
+MAIN_SHARE = 2 / 3
 
 
 @dataclass(frozen=True)
 class Delay:
-    """Why a rank is late, by what it does more than the others in the steps in which it is.
+    """Why a rank is late: what it does more than the others in the steps in which it is late.
 
-    `cause` is gpu, host, both or None; `busy_ratio` how long it works for each ns of theirs.
+    `cause` is gpu, host, both or None. `busy_ratio` is its busy time divided by that of the others.
     """
 
-    more_busy: float
-    more_idle: float
+    more_busy_ns: float
+    more_idle_ns: float
     busy_ratio: float | None
     cause: str | None
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """`kind` is late, moving or even; `late` are the columns of the ranks that are, `late_ns` by how much when."""
+    """Which ranks are late, and when.
+
+    `kind` is late, moving or even. `late_columns` are the columns of the late ranks. `late_ns` is the delay of each
+    rank in each step.
+    """
 
     kind: str
-    late: list[int]
+    late_columns: list[int]
     late_ns: Table
 
 
 def judge(wall: Table, waiting: Table, transfer: Table, error_ns: float) -> Verdict:
-    """Tell who is late by how long each rank waits for others, outside of its own work: who is late waits least.
+    """Find the late ranks from how long each rank only waits for others: a late rank waits least.
 
-    All ranks begin and end a step together, so what a late rank communicates less is what it takes longer for the rest:
-    that is by how much it is late.
+    All ranks begin and end a step together. A late rank takes longer for the rest of the step, and communicates less by
+    the same amount. That amount is the delay.
     """
     import numpy as np
 
     steps, ranks = waiting.shape
-    floor = np.maximum(max(FLOOR_NS, ERRORS * error_ns), FLOOR_SHARE * wall.mean(axis=1))
-    nobody = Verdict("even", [], np.zeros_like(waiting))
+    floor = np.maximum(max(FLOOR_NS, ERROR_FACTOR * error_ns), FLOOR_SHARE * wall.mean(axis=1))
+    even = Verdict("even", [], np.zeros_like(waiting))
     if not steps or ranks < 2:
-        return nobody
+        return even
     wall_ns = float(wall.mean(axis=1).sum())
     order = np.argsort(waiting.mean(axis=0), kind="stable")
-    # How far the first ones are from the others, of those that wait least: the first one, the first two, up to half.
-    inner = waiting[:, order]
-    among = np.maximum.accumulate(inner, axis=1)[:, : ranks // 2]
-    others = np.minimum.accumulate(inner[:, ::-1], axis=1)[:, ::-1][:, 1 : ranks // 2 + 1]
-    apart = others - among
-    totals = np.where(apart >= floor[:, None], apart, 0).sum(axis=0)
+    # Sort the ranks by waiting. For the first rank, the first two, and so on up to half of them: the distance between
+    # the longest wait among these and the shortest wait among the others.
+    sorted_waiting = waiting[:, order]
+    longest_of_first = np.maximum.accumulate(sorted_waiting, axis=1)[:, : ranks // 2]
+    shortest_of_others = np.minimum.accumulate(sorted_waiting[:, ::-1], axis=1)[:, ::-1][:, 1 : ranks // 2 + 1]
+    margins = shortest_of_others - longest_of_first
+    totals = np.where(margins >= floor[:, None], margins, 0).sum(axis=0)
     best = float(totals.max())
     late = order[: int(totals.argmax()) + 1] if best > 0 else order[:0]
     spread = float((waiting.max(axis=1) - waiting.min(axis=1)).sum())
-    if best >= FLOOR_SHARE * wall_ns and best >= EXPLAINED * spread:
-        is_late = np.isin(np.arange(ranks), late)[None, :] & (_less(waiting, late) >= floor[:, None])
-        by = np.maximum(_less(waiting + transfer, late), _less(waiting, late))
-        return Verdict("late", sorted(int(rank) for rank in late), np.where(is_late, by, 0))
-    two = np.sort(waiting, axis=1)
-    by = two[:, 1] - two[:, 0]
-    alone = np.where((np.arange(ranks) == waiting.argmin(axis=1)[:, None]) & (by >= floor)[:, None], by[:, None], 0)
-    turns = np.flatnonzero(alone.sum(axis=0))
-    if len(turns) > 1 and float(alone.sum()) >= MOVING_SHARE * wall_ns:
-        return Verdict("moving", [int(rank) for rank in turns], alone)
-    return nobody
+    if best >= FLOOR_SHARE * wall_ns and best >= EXPLAINED_SHARE * spread:
+        is_late = np.isin(np.arange(ranks), late)[None, :] & (_shortfall(waiting, late) >= floor[:, None])
+        delays = np.maximum(_shortfall(waiting + transfer, late), _shortfall(waiting, late))
+        return Verdict("late", sorted(int(rank) for rank in late), np.where(is_late, delays, 0))
+    ascending = np.sort(waiting, axis=1)
+    delays = ascending[:, 1] - ascending[:, 0]
+    is_latest = (np.arange(ranks) == waiting.argmin(axis=1)[:, None]) & (delays >= floor)[:, None]
+    late_ns = np.where(is_latest, delays[:, None], 0)
+    moving = np.flatnonzero(late_ns.sum(axis=0))
+    if len(moving) > 1 and float(late_ns.sum()) >= MOVING_SHARE * wall_ns:
+        return Verdict("moving", [int(rank) for rank in moving], late_ns)
+    return even
 
 
-def _less(of: Table, late: Table) -> Table:
-    """How much less each rank has of something than those that are not late, at least."""
+def _shortfall(times: Table, late: Table) -> Table:
+    """Return how much less each rank has than any rank that is not late; negative if it has more than one of them."""
     import numpy as np
 
-    less: Table = np.delete(of, late, axis=1).min(axis=1)[:, None] - of
-    return less
+    shortfall: Table = np.delete(times, late, axis=1).min(axis=1)[:, None] - times
+    return shortfall
 
 
-def delay(busy: Table, idle: Table, verdict: Verdict, rank: int) -> Delay:
-    """Compare what a late rank does in the steps in which it is late with the others: those that are not, then."""
+def explain_delay(busy: Table, idle: Table, verdict: Verdict, rank: int) -> Delay:
+    """Compare a late rank with the ranks that are not late, in the steps in which it is late."""
     import numpy as np
 
     steps = np.flatnonzero(verdict.late_ns[:, rank])
-    others = [other for other in range(busy.shape[1]) if other != rank]
+    other_ranks = [other for other in range(busy.shape[1]) if other != rank]
     if verdict.kind == "late":
-        others = [other for other in others if other not in verdict.late]
-    usual_busy, usual_idle = (np.median(of[steps][:, others].astype(float), axis=1) for of in (busy, idle))
-    more_busy = float((busy[steps, rank] - usual_busy).mean())
-    more_idle = float((idle[steps, rank] - usual_idle).mean())
-    total = max(more_busy, 0) + max(more_idle, 0)
-    by = float(verdict.late_ns[steps, rank].mean())
+        other_ranks = [other for other in other_ranks if other not in verdict.late_columns]
+    usual_busy, usual_idle = (np.median(times[steps][:, other_ranks].astype(float), axis=1) for times in (busy, idle))
+    more_busy_ns = float((busy[steps, rank] - usual_busy).mean())
+    more_idle_ns = float((idle[steps, rank] - usual_idle).mean())
+    total = max(more_busy_ns, 0) + max(more_idle_ns, 0)
+    delay_ns = float(verdict.late_ns[steps, rank].mean())
     cause = None
-    # What is more has to account for the delay in the first place.
-    if total >= EXPLAINED * by:
-        cause = "gpu" if more_busy >= MAIN * total else "host" if more_idle >= MAIN * total else "both"
-    usual = float(usual_busy.sum())
-    return Delay(more_busy, more_idle, float(busy[steps, rank].sum()) / usual if usual else None, cause)
+    # The extra time has to account for the delay in the first place.
+    if total >= EXPLAINED_SHARE * delay_ns:
+        cause = (
+            "gpu" if more_busy_ns >= MAIN_SHARE * total else "host" if more_idle_ns >= MAIN_SHARE * total else "both"
+        )
+    usual_total = float(usual_busy.sum())
+    ratio = float(busy[steps, rank].sum()) / usual_total if usual_total else None
+    return Delay(more_busy_ns, more_idle_ns, ratio, cause)

@@ -1,7 +1,7 @@
-"""Collectives of several ranks matched with each other: by communicator and order, where the times bear it out.
+"""Match the collectives of several ranks with each other: by communicator and order, if the times agree.
 
-Ranks call the collectives of a communicator in one order, but their captures need not begin with the same one. A rank
-is laid beside the others so that operations and sizes agree and that the ends do: everybody leaves together.
+Ranks call the collectives of a communicator in the same order, but their captures may begin at different collectives.
+Each rank is shifted against the others so that operations, sizes and ends agree: all ranks leave a collective together.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight.facts.ranks.clocks import fit
-from nsys_insight.facts.ranks.rank import TOGETHER
+from nsys_insight.facts.ranks.rank import SYNCHRONIZING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
 
     from nsys_insight.facts.ranks.rank import Ints, Rank
 
-# So many collectives have to be common to two ranks, and so many of them to overlap in time.
-_LEAST, _OVERLAPPING = 3, 0.9
-# A capture begins or ends at most so many collectives before another one.
-_FARTHEST = 2_000
-# So many ends tell how well two ranks fit. What leaves four times as much over as the best by a straight line is not
-# tried further, and at most so many ways are: those that the clocks are nearest to.
-_SOME, _ROUGHLY, _TRIED = 400, 4.0, 64
-# Among alignments nearly as good as the best, the one closest to the clocks is taken; and only if the next one is twice
-# as far.
-_AS_GOOD, _TICK_NS, _NEARER = 2.0, 2_000, 2.0
-# Without the communicator's id, ends of collectives agree within this share of how long they take, or so many ns.
-_SHARE, _ENDS_NS = 0.25, 5_000
+# Two ranks need at least this number of common collectives, and this share of them has to overlap in time.
+_MIN_COMMON, _MIN_OVERLAP = 3, 0.9
+# A capture begins or ends at most this number of collectives before another one.
+_MAX_SHIFT = 2_000
+# Number of ends to compare for one shift; factor over the smallest residual of a straight line above which a shift is
+# dropped; number of shifts to fit with a clock at most, those closest to the traces' own clocks.
+_SAMPLE, _ROUGH_FACTOR, _MAX_FITS = 400, 4.0, 64
+# Among shifts nearly as good as the best, take the one closest to the clocks; but only if the next one is twice as far.
+_SIMILAR_FACTOR, _TICK_NS, _CLOSER_FACTOR = 2.0, 2_000, 2.0
+# Without the communicator's id, the ends of collectives have to agree within this share of their length, or within
+# this number of ns.
+_ENDS_SHARE, _ENDS_NS = 0.25, 5_000
 
 
 class _Sequence(NamedTuple):
-    """The collectives of a communicator as one rank ran them; operations by their hash."""
+    """The collectives of a communicator as one rank ran them. An operation is the hash of its name."""
 
     trace: int
     operation: Ints
-    is_together: np.ndarray[Any, np.dtype[np.bool_]]
+    is_synchronizing: np.ndarray[Any, np.dtype[np.bool_]]
     size: Ints
     start: Ints
     end: Ints
@@ -46,201 +46,208 @@ class _Sequence(NamedTuple):
     def __len__(self) -> int:
         return len(self.start)
 
-    def part(self, part: slice) -> _Sequence:
-        """Some of them."""
-        operation, is_together, size = self.operation[part], self.is_together[part], self.size[part]
-        return _Sequence(self.trace, operation, is_together, size, self.start[part], self.end[part])
+    def cut_rows(self, rows: slice) -> _Sequence:
+        """Return a contiguous segment."""
+        operation, is_synchronizing, size = self.operation[rows], self.is_synchronizing[rows], self.size[rows]
+        return _Sequence(self.trace, operation, is_synchronizing, size, self.start[rows], self.end[rows])
 
 
 @dataclass(frozen=True)
 class Group:
-    """Ranks of a communicator, with their collectives: row by row one, `at` has which kernel it is of each rank.
+    """Ranks of a communicator with their matched collectives.
 
-    -1 is none: its capture does not have it. `ranks` are numbers in the list of all ranks.
+    `kernels` has a row for each collective and a column for each rank: the index of the rank's kernel, or -1 where its
+    capture lacks the collective. `ranks` are indices in the list of all ranks.
     """
 
     name: str
     ranks: list[int]
-    at: np.ndarray[Any, np.dtype[np.int64]]
+    kernels: np.ndarray[Any, np.dtype[np.int64]]
 
     @property
-    def whole(self) -> Ints:
-        """The collectives that all ranks have."""
+    def complete_rows(self) -> Ints:
+        """Return the rows of the collectives that all ranks have."""
         import numpy as np
 
-        found: Ints = np.flatnonzero((self.at >= 0).all(axis=1))
-        return found
+        rows: Ints = np.flatnonzero((self.kernels >= 0).all(axis=1))
+        return rows
 
 
-def groups(ranks: Sequence[Rank], start_of: Sequence[int | None]) -> list[Group]:
+def match_groups(ranks: Sequence[Rank], trace_starts: Sequence[int | None]) -> list[Group]:
     """Match the collectives of ranks.
 
     Args:
         ranks: The ranks.
-        start_of: When each trace began, by its host's clock, in ns; None where it does not say.
+        trace_starts: When each trace began, on its host's clock, in ns; None where the trace lacks it.
     """
     members: dict[str, list[int]] = {}
     for number, rank in enumerate(ranks):
         for name in dict.fromkeys(rank.group):
-            if name and len(rank.of_group(name)) >= _LEAST:
+            if name and len(rank.find_collectives(name)) >= _MIN_COMMON:
                 members.setdefault(name, []).append(number)
-    found = (_group(name, ranks, numbers, start_of) for name, numbers in members.items() if len(numbers) > 1)
-    return [group for group in found if group and len(group.ranks) > 1]
+    groups = (_match_group(name, ranks, numbers, trace_starts) for name, numbers in members.items() if len(numbers) > 1)
+    return [group for group in groups if group and len(group.ranks) > 1]
 
 
-def _group(name: str, ranks: Sequence[Rank], numbers: list[int], start_of: Sequence[int | None]) -> Group | None:
+def _match_group(
+    name: str, ranks: Sequence[Rank], numbers: list[int], trace_starts: Sequence[int | None]
+) -> Group | None:
     import numpy as np
 
-    kernels = {number: ranks[number].of_group(name) for number in numbers}
-    sequences = {number: _sequence(ranks[number], kernels[number]) for number in numbers}
-    first = max(numbers, key=lambda number: len(kernels[number]))
-    shifts = {first: 0}
+    kernels = {number: ranks[number].find_collectives(name) for number in numbers}
+    sequences = {number: _build_sequence(ranks[number], kernels[number]) for number in numbers}
+    longest = max(numbers, key=lambda number: len(kernels[number]))
+    shifts = {longest: 0}
     for number in numbers:
-        if number == first:
+        if number == longest:
             continue
-        one, other = sequences[first], sequences[number]
-        if one.trace == other.trace:
-            shift = _shift_on_one_clock(one, other)
+        reference, other = sequences[longest], sequences[number]
+        if reference.trace == other.trace:
+            shift = _find_shift_on_one_clock(reference, other)
         else:
-            shift = _shift(one, other, apart(start_of[one.trace], start_of[other.trace]))
-        if shift is not None and _bears_out(one, other, shift, is_named=not name.startswith("stream ")):
+            start_offset = subtract_starts(trace_starts[reference.trace], trace_starts[other.trace])
+            shift = _find_shift(reference, other, start_offset)
+        if shift is not None and _has_plausible_times(reference, other, shift, is_named=not name.startswith("stream ")):
             shifts[number] = shift
     if len(shifts) < 2:
         return None
     low = min(shifts.values())
     high = max(shift + len(kernels[number]) for number, shift in shifts.items())
     members = sorted(shifts)
-    at = np.full((high - low, len(members)), -1, dtype=np.int64)
+    table = np.full((high - low, len(members)), -1, dtype=np.int64)
     for column, number in enumerate(members):
         begin = shifts[number] - low
-        at[begin : begin + len(kernels[number]), column] = kernels[number]
-    return Group(name, members, at)
+        table[begin : begin + len(kernels[number]), column] = kernels[number]
+    return Group(name, members, table)
 
 
-def _sequence(rank: Rank, kernels: Ints) -> _Sequence:
+def _build_sequence(rank: Rank, kernels: Ints) -> _Sequence:
     import numpy as np
 
-    operations = [rank.operation[at] for at in kernels]
+    operations = [rank.operation[kernel] for kernel in kernels]
     return _Sequence(
         rank.trace,
         np.array([hash(operation) for operation in operations], dtype=np.int64),
-        np.array([operation in TOGETHER for operation in operations], dtype=bool),
+        np.array([operation in SYNCHRONIZING for operation in operations], dtype=bool),
         rank.size[kernels],
         rank.start[kernels],
         rank.end[kernels],
     )
 
 
-def apart(one: int | None, other: int | None) -> int | None:
-    """How much later the second trace began."""
-    return None if one is None or other is None else other - one
+def subtract_starts(first: int | None, second: int | None) -> int | None:
+    """Return how much later the second trace began than the first, in ns; None if either start is unknown."""
+    return None if first is None or second is None else second - first
 
 
-def _beside(one: _Sequence, other: _Sequence, shift: int) -> tuple[_Sequence, _Sequence]:
-    """What lies beside each other where the other one begins `shift` after the one."""
+def _cut_to_overlap(reference: _Sequence, other: _Sequence, shift: int) -> tuple[_Sequence, _Sequence]:
+    """Cut two sequences to the rows they have in common if `other` begins at row `shift` of the reference."""
     begin = max(shift, 0)
-    end = max(min(len(one), shift + len(other)), begin)
-    return one.part(slice(begin, end)), other.part(slice(begin - shift, end - shift))
+    end = max(min(len(reference), shift + len(other)), begin)
+    return reference.cut_rows(slice(begin, end)), other.cut_rows(slice(begin - shift, end - shift))
 
 
-def _shift_on_one_clock(one: _Sequence, other: _Sequence) -> int | None:
-    """Tell at which collective of the one the other one's begin: where its first few end."""
+def _find_shift_on_one_clock(reference: _Sequence, other: _Sequence) -> int | None:
+    """Find the row of the reference at which `other` begins: the row that ends when its first few collectives do."""
     import numpy as np
 
-    ends = other.end[: 4 * _LEAST]
-    near = np.clip(np.searchsorted(one.end, ends), 1, len(one) - 1)
-    near -= np.abs(one.end[near - 1] - ends) <= np.abs(one.end[near] - ends)
-    shifts, counts = np.unique(near - np.arange(len(ends)), return_counts=True)
+    ends = other.end[: 4 * _MIN_COMMON]
+    nearest = np.clip(np.searchsorted(reference.end, ends), 1, len(reference) - 1)
+    nearest -= np.abs(reference.end[nearest - 1] - ends) <= np.abs(reference.end[nearest] - ends)
+    shifts, counts = np.unique(nearest - np.arange(len(ends)), return_counts=True)
     shift = int(shifts[np.argmax(counts)])
-    return shift if _agree(*_beside(one, other, shift)) else None
+    return shift if _has_same_calls(*_cut_to_overlap(reference, other, shift)) else None
 
 
-def _shift(one: _Sequence, other: _Sequence, began_apart: int | None) -> int | None:
-    """Tell the same where each has a clock of its own: where the ends differ by one offset and a drift."""
+def _find_shift(reference: _Sequence, other: _Sequence, start_offset: int | None) -> int | None:
+    """Find the same row if each trace has its own clock: where the ends differ only by an offset and a drift."""
     scores = []
-    for shift in _worth_fitting(one, other, began_apart or 0):
-        mine, its = _beside(one, other, shift)
-        some = slice(None, None, max(1, len(mine) // _SOME))
-        clock = fit(mine.end[some], its.end[some])
-        scores.append((clock.error, shift, abs(clock.offset + began_apart) if began_apart is not None else 0.0))
+    for shift in _select_shifts(reference, other, start_offset or 0):
+        reference_rows, other_rows = _cut_to_overlap(reference, other, shift)
+        sample = slice(None, None, max(1, len(reference_rows) // _SAMPLE))
+        clock = fit(reference_rows.end[sample], other_rows.end[sample])
+        clock_distance = abs(clock.offset + start_offset) if start_offset is not None else 0.0
+        scores.append((clock.error, shift, clock_distance))
     if not scores:
         return None
     best = min(error for error, _, _ in scores)
-    as_good = [score for score in scores if score[0] <= _AS_GOOD * best + _TICK_NS]
-    if len(as_good) > 1 and began_apart is None:
-        # Nothing tells one from the other but that both may have been captured from the first to the last one.
-        return 0 if len(one) == len(other) and any(shift == 0 for _, shift, _ in as_good) else None
-    nearest, *others = sorted(as_good, key=lambda score: score[2])
-    return nearest[1] if not others or others[0][2] >= _NEARER * nearest[2] else None
+    similar = [score for score in scores if score[0] <= _SIMILAR_FACTOR * best + _TICK_NS]
+    if len(similar) > 1 and start_offset is None:
+        # Nothing distinguishes the shifts. Equally long sequences may both be complete, from the first collective to
+        # the last.
+        return 0 if len(reference) == len(other) and any(shift == 0 for _, shift, _ in similar) else None
+    nearest, *farther = sorted(similar, key=lambda score: score[2])
+    return nearest[1] if not farther or farther[0][2] >= _CLOSER_FACTOR * nearest[2] else None
 
 
-def _worth_fitting(one: _Sequence, other: _Sequence, began_apart: int) -> list[int]:
-    """Choose the ways to lay one beside the other that may be right: by a straight line, which is quick to fit."""
+def _select_shifts(reference: _Sequence, other: _Sequence, start_offset: int) -> list[int]:
+    """Select the shifts that may be right by a straight line through the ends, which is quick to fit."""
     import numpy as np
 
     rough = []
-    what, other_what = _numbered(one, other)
-    is_all = bool((one.size >= 0).all() and (other.size >= 0).all())
-    # All that is done here is done thousands of times for each rank.
-    for shift in range(max(_LEAST - len(other), -_FARTHEST), min(len(one) - _LEAST, _FARTHEST) + 1):
+    reference_kinds, other_kinds = _number_collectives(reference, other)
+    has_all_sizes = bool((reference.size >= 0).all() and (other.size >= 0).all())
+    # This loop runs thousands of times for each rank.
+    for shift in range(max(_MIN_COMMON - len(other), -_MAX_SHIFT), min(len(reference) - _MIN_COMMON, _MAX_SHIFT) + 1):
         begin = max(shift, 0)
-        end = min(len(one), shift + len(other))
-        here, there = slice(begin, end), slice(begin - shift, end - shift)
-        if 2 * (end - begin) < min(len(one), len(other)) or end - begin < _LEAST:
+        end = min(len(reference), shift + len(other))
+        rows, other_rows = slice(begin, end), slice(begin - shift, end - shift)
+        if 2 * (end - begin) < min(len(reference), len(other)) or end - begin < _MIN_COMMON:
             continue
-        if not np.array_equal(what[here], other_what[there]):
+        if not np.array_equal(reference_kinds[rows], other_kinds[other_rows]):
             continue
-        if not is_all and not _agree(one.part(here), other.part(there)):
+        if not has_all_sizes and not _has_same_calls(reference.cut_rows(rows), other.cut_rows(other_rows)):
             continue
-        some = max(1, (end - begin) // _SOME)
-        mine, its = one.end[begin:end:some], other.end[begin - shift : end - shift : some]
-        at = (mine - mine[0]).astype(float)
-        apart_ns = (its - mine).astype(float)
-        at -= at.mean()
-        off = apart_ns.mean()
-        slope = (at @ apart_ns) / max(at @ at, 1.0)
-        left = apart_ns - off - slope * at
-        rough.append((float(np.sqrt((left @ left) / len(left))), shift, abs(off + began_apart)))
-    best = min((left for left, _, _ in rough), default=0.0)
-    near = [found for found in rough if found[0] <= _ROUGHLY * best + _ROUGHLY * _TICK_NS]
-    return [shift for _, shift, _ in sorted(near, key=lambda found: found[2])[:_TRIED]]
+        stride = max(1, (end - begin) // _SAMPLE)
+        reference_ends, other_ends = reference.end[begin:end:stride], other.end[begin - shift : end - shift : stride]
+        times = (reference_ends - reference_ends[0]).astype(float)
+        differences = (other_ends - reference_ends).astype(float)
+        times -= times.mean()
+        offset = differences.mean()
+        slope = (times @ differences) / max(times @ times, 1.0)
+        residuals = differences - offset - slope * times
+        rough.append((float(np.sqrt((residuals @ residuals) / len(residuals))), shift, abs(offset + start_offset)))
+    best = min((error for error, _, _ in rough), default=0.0)
+    good = [score for score in rough if score[0] <= _ROUGH_FACTOR * best + _ROUGH_FACTOR * _TICK_NS]
+    return [shift for _, shift, _ in sorted(good, key=lambda score: score[2])[:_MAX_FITS]]
 
 
-def _numbered(one: _Sequence, other: _Sequence) -> tuple[Ints, Ints]:
-    """Number what two ranks' collectives are: operation and size, or the operation alone where a size is not known."""
+def _number_collectives(reference: _Sequence, other: _Sequence) -> tuple[Ints, Ints]:
+    """Assign a number to each kind of collective: operation and size, or only the operation if a size is unknown."""
     import numpy as np
 
-    sizes = np.concatenate((one.size, other.size))
+    sizes = np.concatenate((reference.size, other.size))
     pairs = np.column_stack(
-        (np.concatenate((one.operation, other.operation)), sizes if (sizes >= 0).all() else 0 * sizes)
+        (np.concatenate((reference.operation, other.operation)), sizes if (sizes >= 0).all() else 0 * sizes)
     )
     numbers: Ints = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
-    return numbers[: len(one)], numbers[len(one) :]
+    return numbers[: len(reference)], numbers[len(reference) :]
 
 
-def _agree(one: _Sequence, other: _Sequence) -> bool:
-    """Tell whether operations and sizes are the same."""
+def _has_same_calls(reference: _Sequence, other: _Sequence) -> bool:
+    """Return whether operations and known sizes are equal."""
     import numpy as np
 
-    known = (one.size >= 0) & (other.size >= 0)
+    has_sizes = (reference.size >= 0) & (other.size >= 0)
     return bool(
-        len(one) >= _LEAST
-        and np.array_equal(one.operation, other.operation)
-        and np.array_equal(one.size[known], other.size[known])
+        len(reference) >= _MIN_COMMON
+        and np.array_equal(reference.operation, other.operation)
+        and np.array_equal(reference.size[has_sizes], other.size[has_sizes])
     )
 
 
-def _bears_out(one: _Sequence, other: _Sequence, shift: int, *, is_named: bool) -> bool:
-    """Tell whether the times bear it out that these are the same collectives: both ranks are in them at a time."""
+def _has_plausible_times(reference: _Sequence, other: _Sequence, shift: int, *, is_named: bool) -> bool:
+    """Return whether the times confirm a match: both ranks are in each collective at the same time."""
     import numpy as np
 
-    mine, its = _beside(one, other, shift)
-    chosen = mine.is_together if np.count_nonzero(mine.is_together) >= _LEAST else np.ones(len(mine), dtype=bool)
-    clock = fit(mine.end[chosen], its.end[chosen])
-    is_one_clock = one.trace == other.trace
-    start, end = (its.start, its.end) if is_one_clock else (clock.apply(its.start), clock.apply(its.end))
-    overlapping = np.maximum(mine.start, start) <= np.minimum(mine.end, end)
-    if np.count_nonzero(overlapping) < _OVERLAPPING * len(mine):
+    first, second = _cut_to_overlap(reference, other, shift)
+    has_enough = np.count_nonzero(first.is_synchronizing) >= _MIN_COMMON
+    is_fitted = first.is_synchronizing if has_enough else np.ones(len(first), dtype=bool)
+    clock = fit(first.end[is_fitted], second.end[is_fitted])
+    is_one_clock = reference.trace == other.trace
+    start, end = (second.start, second.end) if is_one_clock else (clock.apply(second.start), clock.apply(second.end))
+    overlapping = np.maximum(first.start, start) <= np.minimum(first.end, end)
+    if np.count_nonzero(overlapping) < _MIN_OVERLAP * len(first):
         return False
-    longest = np.maximum(mine.end - mine.start, end - start)
-    return is_named or clock.error <= max(_ENDS_NS, _SHARE * float(np.median(longest)))
+    longest = np.maximum(first.end - first.start, end - start)
+    return is_named or clock.error <= max(_ENDS_NS, _ENDS_SHARE * float(np.median(longest)))

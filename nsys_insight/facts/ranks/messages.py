@@ -1,8 +1,8 @@
-"""Messages from one rank to another: each send matched with its receive, and who waited for whom.
+"""Match the messages between ranks, each send with its receive, and find who waits for whom.
 
-NCCL runs the messages between two ranks of a communicator in the order of their calls, so the k-th one that is sent to
-a rank is the k-th that it receives from there; sizes and times have to bear it out. Who is which rank of the
-communicator is known by what the processes said to NCCL, or else tried: by the ranks' numbers, and by their order.
+NCCL runs the messages between two ranks of a communicator in the order of their calls. So the k-th send to a rank is
+the k-th receive there, and sizes and times have to confirm it. The processes state their rank in the communicator to
+NCCL. Where they do not, two assignments are tried: the ranks' numbers, and their order.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import TYPE_CHECKING, NamedTuple
 
-from nsys_insight.ingest import several
-from nsys_insight.sql.rows import named_rows
+from nsys_insight.ingest.catalogs import use_catalog
+from nsys_insight.sql.rows import fetch_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -22,39 +22,45 @@ if TYPE_CHECKING:
     from nsys_insight.facts.ranks.clocks import Clock
     from nsys_insight.facts.ranks.rank import Ints, Rank
 
-# So many of the messages between ranks whose traces are there have to be matched, or none are.
-_MATCHED = 0.9
-# A capture begins at most so many messages before another one.
-_FARTHEST = 200
+# At least this share of the messages between ranks with traces has to match; otherwise none is matched.
+_MIN_MATCHED = 0.9
+# A capture begins at most this number of messages before another one.
+_MAX_SHIFT = 200
 
 
 class Message(NamedTuple):
-    """A message from one rank to another; `sent` and `received` say which of their kernels has it."""
+    """A message from one rank to another.
+
+    `send_kernel` and `receive_kernel` are the indices of its kernels on the two ranks. `is_alone`: it is the only
+    message in its direction in both kernels.
+    """
 
     communicator: str
     sender: int
     receiver: int
     bytes: int
-    sent: int
-    received: int
-    is_alone: bool  # in its kernels on both sides, in its direction
+    send_kernel: int
+    receive_kernel: int
+    is_alone: bool
 
 
 @dataclass(frozen=True)
 class Messages:
-    """The matched messages, and how long each kernel of each rank waited for the other side of its own."""
+    """The matched messages, and how long each kernel of each rank waited for the other side of its messages, in ns."""
 
-    matched: list[Message]
+    matches: list[Message]
     waiting: dict[int, Ints]
 
     @property
     def pairs(self) -> set[tuple[int, int]]:
-        """The ranks that send to each other, the lower one first."""
-        return {(min(one.sender, one.receiver), max(one.sender, one.receiver)) for one in self.matched}
+        """Return the pairs of ranks that send to each other, the lower rank first."""
+        return {
+            (min(message.sender, message.receiver), max(message.sender, message.receiver)) for message in self.matches
+        }
 
 
 class _Side(NamedTuple):
-    """The messages of a rank to or from a peer: which kernel has each, and how large it is."""
+    """The messages of a rank to or from a peer: the kernel of each, and its size."""
 
     kernel: list[int]
     bytes: list[int]
@@ -63,136 +69,152 @@ class _Side(NamedTuple):
 _Sides = dict[tuple[int, bool, int], _Side]  # rank, whether it sends, rank of the peer in the communicator
 
 
-def matched(context: Context, ranks: Sequence[Rank], numbers: Sequence[int], clocks: Mapping[int, Clock]) -> Messages:
-    """Match the messages between ranks whose traces' clocks are known.
+def match_messages(
+    context: Context, ranks: Sequence[Rank], numbers: Sequence[int], clocks: Mapping[int, Clock]
+) -> Messages:
+    """Match the messages between ranks whose traces have aligned clocks.
 
     Args:
         context: The traces.
         ranks: The ranks.
         numbers: Their numbers.
-        clocks: What leads from the time of each trace to that of the run.
+        clocks: Conversion of each trace's time to the run's time.
     """
     import numpy as np
 
-    sides, said = _read(context, ranks, clocks)
+    sides_by_communicator, stated_ranks = _read_messages(context, ranks, clocks)
     times = {
-        at: (clocks[one.trace].apply(one.start), clocks[one.trace].apply(one.end))
-        for at, one in enumerate(ranks) if one.trace in clocks
+        index: (clocks[rank.trace].apply(rank.start), clocks[rank.trace].apply(rank.end))
+        for index, rank in enumerate(ranks) if rank.trace in clocks
     }  # fmt: skip
-    found: list[Message] = []
-    for communicator, of in sides.items():
-        members = sorted({rank for rank, _, _ in of}, key=lambda at: numbers[at])
-        for places in _places(members, numbers, said.get(communicator, {})):
-            if (messages := _with(communicator, of, places, times)) is not None:
-                found += messages
+    matches: list[Message] = []
+    for communicator, sides in sides_by_communicator.items():
+        members = sorted({index for index, _, _ in sides}, key=lambda index: numbers[index])
+        for assignment in _guess_assignments(members, numbers, stated_ranks.get(communicator, {})):
+            if (messages := _match_members(communicator, sides, assignment, times)) is not None:
+                matches += messages
                 break
-    waiting = {at: np.zeros(len(start), dtype=np.int64) for at, (start, _) in times.items()}
-    for one in found:
-        (sent, sent_end), (received, received_end) = (
-            (times[at][0][kernel], times[at][1][kernel])
-            for at, kernel in ((one.sender, one.sent), (one.receiver, one.received))
+    waiting = {index: np.zeros(len(start), dtype=np.int64) for index, (start, _) in times.items()}
+    for message in matches:
+        (send_start, send_end), (receive_start, receive_end) = (
+            (times[index][0][kernel], times[index][1][kernel])
+            for index, kernel in (
+                (message.sender, message.send_kernel), (message.receiver, message.receive_kernel)
+            )
+        )  # fmt: skip
+        sender, receiver = waiting[message.sender], waiting[message.receiver]
+        receiver[message.receive_kernel] = max(
+            receiver[message.receive_kernel], min(max(send_start - receive_start, 0), receive_end - receive_start)
         )
-        mine, its = waiting[one.sender], waiting[one.receiver]
-        its[one.received] = max(its[one.received], min(max(sent - received, 0), received_end - received))
-        # What fits into NCCL's buffers is gone before anybody receives it.
-        if sent_end > received:
-            mine[one.sent] = max(mine[one.sent], received - sent)
-    return Messages(found, waiting)
+        # A message that fits into NCCL's buffers is sent before the receiver arrives.
+        if send_end > receive_start:
+            sender[message.send_kernel] = max(sender[message.send_kernel], receive_start - send_start)
+    return Messages(matches, waiting)
 
 
-def _read(
+def _read_messages(
     context: Context, ranks: Sequence[Rank], clocks: Mapping[int, Clock]
 ) -> tuple[dict[str, _Sides], dict[str, dict[int, int]]]:
-    """Read what ranks send and receive by communicator, and which ranks of these they said they are."""
+    """Read what ranks send and receive by communicator, and the rank that each process states in it."""
     statements = context.statements("ranks", "sent", "members")
     sides: dict[str, _Sides] = defaultdict(dict)
-    said: dict[str, dict[int, int]] = defaultdict(dict)
+    stated_ranks: dict[str, dict[int, int]] = defaultdict(dict)
     for number, catalog in enumerate(context.catalogs):
-        of_trace = {
-            (one.process_id, one.device_id, one.gpu_id): at for at, one in enumerate(ranks) if one.trace == number
-        }
-        if not of_trace or number not in clocks:
+        ranks_of_trace = {
+            (rank.process_id, rank.device_id, rank.gpu_id): index
+            for index, rank in enumerate(ranks) if rank.trace == number
+        }  # fmt: skip
+        if not ranks_of_trace or number not in clocks:
             continue
-        kernels = {at: {int(start): place for place, start in enumerate(ranks[at].start)} for at in of_trace.values()}
-        with several.inside(context.connection, catalog):
-            rows = named_rows(context.connection, statements["sent"])
-            told = named_rows(context.connection, statements["members"])
-        for row in rows:
-            at = of_trace.get((row.process_id, row.device_id, row.gpu_id))
-            if at is not None:
-                side = sides[row.communicator].setdefault((at, row.is_send, row.peer), _Side([], []))
-                side.kernel.append(kernels[at][row.start_ns])
+        kernels = {
+            index: {int(start): kernel for kernel, start in enumerate(ranks[index].start)}
+            for index in ranks_of_trace.values()
+        }
+        with use_catalog(context.connection, catalog):
+            message_rows = fetch_rows(context.connection, statements["sent"])
+            member_rows = fetch_rows(context.connection, statements["members"])
+        for row in message_rows:
+            index = ranks_of_trace.get((row.process_id, row.device_id, row.gpu_id))
+            if index is not None:
+                side = sides[row.communicator].setdefault((index, row.is_send, row.peer), _Side([], []))
+                side.kernel.append(kernels[index][row.start_ns])
                 side.bytes.append(row.bytes)
-        for row in told:
-            those = [at for (process, *_), at in of_trace.items() if process == row.process_id]
-            if len(those) == 1:
-                said[row.communicator][those[0]] = row.rank
-    return sides, said
+        for row in member_rows:
+            candidates = [index for (process, *_), index in ranks_of_trace.items() if process == row.process_id]
+            if len(candidates) == 1:
+                stated_ranks[row.communicator][candidates[0]] = row.rank
+    return sides, stated_ranks
 
 
-def _places(members: Sequence[int], numbers: Sequence[int], said: Mapping[int, int]) -> Iterator[dict[int, int]]:
-    """The ways to tell which member is which rank of the communicator, those that are known first."""
-    if said.keys() >= set(members):
-        yield {said[at]: at for at in members}
+def _guess_assignments(
+    members: Sequence[int], numbers: Sequence[int], stated_ranks: Mapping[int, int]
+) -> Iterator[dict[int, int]]:
+    """Yield the possible assignments of communicator ranks to members; only the stated one if it is complete."""
+    if stated_ranks.keys() >= set(members):
+        yield {stated_ranks[index]: index for index in members}
         return
-    yield {numbers[at]: at for at in members}
+    yield {numbers[index]: index for index in members}
     yield dict(enumerate(members))
 
 
-def _with(
-    communicator: str, of: _Sides, places: Mapping[int, int], times: Mapping[int, tuple[Ints, Ints]]
+def _match_members(
+    communicator: str, sides: _Sides, assignment: Mapping[int, int], times: Mapping[int, tuple[Ints, Ints]]
 ) -> list[Message] | None:
-    """Match the messages where the members are these; None where sizes and times do not bear it out."""
-    found: list[Message] = []
+    """Match the messages of a communicator under an assignment; None if sizes and times contradict it."""
+    matches: list[Message] = []
     total = 0
-    at_place = {at: place for place, at in places.items()}
-    for sender, receiver in permutations(at_place, 2):
-        sends = of.get((sender, True, at_place[receiver]), _Side([], []))
-        receives = of.get((receiver, False, at_place[sender]), _Side([], []))
-        shift = _shift(sends, receives, times[sender], times[receiver])
+    rank_of = {index: rank for rank, index in assignment.items()}
+    for sender, receiver in permutations(rank_of, 2):
+        sends = sides.get((sender, True, rank_of[receiver]), _Side([], []))
+        receives = sides.get((receiver, False, rank_of[sender]), _Side([], []))
+        shift = _find_shift(sends, receives, times[sender], times[receiver])
         if shift is None:
             total += max(len(sends.kernel), len(receives.kernel))
             continue
         total += min(len(sends.kernel), len(receives.kernel))
-        ones, others = range(max(shift, 0), len(sends.kernel)), range(max(-shift, 0), len(receives.kernel))
-        found += [
+        send_indices = range(max(shift, 0), len(sends.kernel))
+        receive_indices = range(max(-shift, 0), len(receives.kernel))
+        matches += [
             Message(
-                communicator, sender, receiver, sends.bytes[one], sends.kernel[one], receives.kernel[other],
-                _is_once(sends.kernel, one) and _is_once(receives.kernel, other),
+                communicator, sender, receiver, sends.bytes[send], sends.kernel[send], receives.kernel[receive],
+                _is_single(sends.kernel, send) and _is_single(receives.kernel, receive),
             )
-            for one, other in zip(ones, others, strict=False)
+            for send, receive in zip(send_indices, receive_indices, strict=False)
         ]  # fmt: skip
-    # Whoever sends to a rank whose trace is not there tells nothing of who is who.
-    return found if found and len(found) >= _MATCHED * total else None
+    # Messages to ranks without a trace neither confirm nor contradict an assignment.
+    return matches if matches and len(matches) >= _MIN_MATCHED * total else None
 
 
-def _is_once(kernels: list[int], at: int) -> bool:
-    """Whether a kernel has one message of a direction: those of one kernel follow each other."""
-    return kernels[at] not in kernels[max(at - 1, 0) : at] + kernels[at + 1 : at + 2]
+def _is_single(kernels: list[int], index: int) -> bool:
+    """Return whether a kernel has one message of a direction; the messages of a kernel are adjacent."""
+    return kernels[index] not in kernels[max(index - 1, 0) : index] + kernels[index + 1 : index + 2]
 
 
-def _shift(sends: _Side, receives: _Side, of_sender: tuple[Ints, Ints], of_receiver: tuple[Ints, Ints]) -> int | None:
-    """Tell how many sends come before the first that is received in both captures; None if no way bears it out."""
+def _find_shift(
+    sends: _Side, receives: _Side, sender_times: tuple[Ints, Ints], receiver_times: tuple[Ints, Ints]
+) -> int | None:
+    """Return the number of sends before the first message in both captures; None if no shift is plausible."""
     import numpy as np
 
     if not sends.kernel or not receives.kernel:
         return None
-    sent, received = np.array(sends.kernel), np.array(receives.kernel)
-    sizes, its_sizes = np.array(sends.bytes), np.array(receives.bytes)
+    send_kernels, receive_kernels = np.array(sends.kernel), np.array(receives.kernel)
+    send_sizes, receive_sizes = np.array(sends.bytes), np.array(receives.bytes)
     best: tuple[float, int] | None = None
-    for shift in sorted(range(-_FARTHEST, _FARTHEST + 1), key=abs):
-        first, its_first = max(shift, 0), max(-shift, 0)
-        count = min(len(sent) - first, len(received) - its_first)
-        if 2 * count < min(len(sent), len(received)) or count < 1:
+    for shift in sorted(range(-_MAX_SHIFT, _MAX_SHIFT + 1), key=abs):
+        first_send, first_receive = max(shift, 0), max(-shift, 0)
+        count = min(len(send_kernels) - first_send, len(receive_kernels) - first_receive)
+        if 2 * count < min(len(send_kernels), len(receive_kernels)) or count < 1:
             continue
-        one, other = slice(first, first + count), slice(its_first, its_first + count)
-        if not np.array_equal(sizes[one], its_sizes[other]):
+        send_rows, receive_rows = slice(first_send, first_send + count), slice(first_receive, first_receive + count)
+        if not np.array_equal(send_sizes[send_rows], receive_sizes[receive_rows]):
             continue
-        # Nobody has received before it was sent.
-        late = of_receiver[1][received[other]] - of_sender[0][sent[one]]
-        if np.count_nonzero(late >= 0) < _MATCHED * count:
+        # No receive ends before its send starts.
+        delays = receiver_times[1][receive_kernels[receive_rows]] - sender_times[0][send_kernels[send_rows]]
+        if np.count_nonzero(delays >= 0) < _MIN_MATCHED * count:
             continue
-        apart = float(np.median(np.abs(of_receiver[1][received[other]] - of_sender[1][sent[one]])))
-        if best is None or apart < best[0]:
-            best = apart, shift
+        end_differences = receiver_times[1][receive_kernels[receive_rows]] - sender_times[1][send_kernels[send_rows]]
+        distance = float(np.median(np.abs(end_differences)))
+        if best is None or distance < best[0]:
+            best = distance, shift
     return None if best is None else best[1]

@@ -1,8 +1,7 @@
-"""Pipelines: stages that wait for each other in every step alike, told apart from a rank that is late in some.
+"""Pipelines: stages that wait for each other equally in every step, as opposed to a rank that is late in some steps.
 
-A stage has nothing to do before the first message has reached it, and after its last one; so the ranks of a pipeline
-wait unequally though nobody is late (the bubble). What each does by itself is then compared with what it usually does,
-and not with what the others do.
+A stage is idle before its first message arrives and after its last one. So the ranks of a pipeline wait unequally even
+if no rank is late (the bubble). Each rank is then compared with its own usual time, and not with the other ranks.
 """
 
 from __future__ import annotations
@@ -12,15 +11,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nsys_insight.facts.ranks.judge import (
-    ERRORS,
-    EXPLAINED,
+    ERROR_FACTOR,
+    EXPLAINED_SHARE,
     FLOOR_NS,
     FLOOR_SHARE,
-    MAIN,
+    MAIN_SHARE,
     MOVING_SHARE,
     Delay,
     Verdict,
-)  # fmt: skip
+)
+from nsys_insight.facts.ranks.rank import POINT_TO_POINT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from nsys_insight.facts.ranks.messages import Message, Messages
     from nsys_insight.facts.ranks.rank import Ints, Rank
 
-# Messages matter from this share of the steps on.
-_MATTER = 0.01
-# A pair of stages is told by its steps: so many of them begin with a message in the same direction.
-_ALIKE = 0.9
-# As long as a quarter of the steps are at most, a step is without delays.
-_USUAL = 0.25
+# Messages are relevant if they take at least this share of the steps.
+_MIN_MESSAGE_SHARE = 0.01
+# Two ranks are consecutive stages if this share of their steps begins with a message in the same direction.
+_CONSISTENT_SHARE = 0.9
+# The shortest quarter of the steps is without delays.
+_UNDELAYED_QUANTILE = 0.25
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """Ranks in a row, as many as the longest row has; `messages` go from one to the next in a step.
+    """Ranks in a row. `ranks` is the length of the longest row, `messages` the messages to the next rank in a step.
 
-    Each has one stage, or where the last one sends on to the first, `chunks`: then stages are interleaved.
+    Each rank has one stage. If the last rank sends on to the first, stages are interleaved: each rank has `chunks`.
     """
 
     ranks: int
@@ -50,166 +50,172 @@ class Pipeline:
 
     @property
     def stages(self) -> int:
-        """How many stages a microbatch goes through."""
+        """Return the number of stages that a microbatch passes through."""
         return self.ranks * self.chunks
 
     @property
-    def ideal(self) -> float | None:
-        """The share of a step that a rank waits if messages are microbatches, and all stages take equally long.
+    def ideal_bubble(self) -> float | None:
+        """Return the share of a step that a rank waits if messages are microbatches and stages take equally long.
 
-        (p - 1) / (m + p - 1) for p ranks and m microbatches (Huang et al., GPipe, 2019), and v m of them with v stages
-        a rank (Narayanan et al., Megatron-LM, 2021): as many as there are messages. None with fewer messages than
-        stages: a pipeline is not run so.
+        (p - 1) / (m + p - 1) for p ranks and m microbatches (Huang et al., GPipe, 2019). With v stages a rank, v m
+        takes the place of m (Narayanan et al., Megatron-LM, 2021): that is the number of messages. None with fewer
+        messages than stages: pipelines do not run that way.
         """
-        fits = self.messages >= self.stages
-        return (self.ranks - 1) / (self.messages + self.ranks - 1) if fits else None
+        is_filled = self.messages >= self.stages
+        return (self.ranks - 1) / (self.messages + self.ranks - 1) if is_filled else None
 
 
-def bubble(wall: Table, waiting: Table, late: Table) -> float:
-    """The share of the usual step, in which no rank is late, that a rank waits, on average over the ranks."""
+def measure_bubble(wall: Table, waiting: Table, late: Table) -> float:
+    """Return the share of the usual step that a rank waits, averaged over ranks; only steps without a late rank."""
     import numpy as np
 
-    usual = ~late.any(axis=1)
-    return float(np.median(waiting[usual], axis=0).mean() / np.median(wall[usual]))
+    is_usual = ~late.any(axis=1)
+    return float(np.median(waiting[is_usual], axis=0).mean() / np.median(wall[is_usual]))
 
 
-def matter(ranks: Sequence[Rank], members: Sequence[int], wall: Table) -> bool:
-    """Whether messages between ranks take enough time to be a reason why these wait."""
+def has_relevant_messages(ranks: Sequence[Rank], members: Sequence[int], wall: Table) -> bool:
+    """Return whether messages between ranks take enough time to be a reason for waiting."""
     total = 0
-    for at in members:
-        one = ranks[at]
+    for index in members:
+        rank = ranks[index]
         total += sum(
             int(end - start)
-            for what, start, end in zip(one.operation, one.start, one.end, strict=True)
-            if what in ("SendRecv", "Send", "Recv")
+            for operation, start, end in zip(rank.operation, rank.start, rank.end, strict=True)
+            if operation in POINT_TO_POINT
         )
-    return total >= _MATTER * float(wall.sum()) > 0
+    return total >= _MIN_MESSAGE_SHARE * float(wall.sum()) > 0
 
 
-def rows(messages: Messages, ranks: Sequence[Rank], edges: Mapping[int, tuple[Ints, Ints]]) -> Pipeline | None:
-    """Tell whether the ranks send along rows, each step from the first one on; None where they do anything else.
+def find_pipeline(messages: Messages, ranks: Sequence[Rank], edges: Mapping[int, tuple[Ints, Ints]]) -> Pipeline | None:
+    """Return the pipeline if each step sends along rows of ranks, from the first rank on; otherwise None.
 
-    A circle is a row that is gone through several times, if one of its ranks sends on so many messages less as there
-    are microbatches, for these are through. Else it is a ring, in which no rank is the first one.
+    A circle is a row that each microbatch passes several times, if one rank sends on fewer messages: the microbatches
+    that have finished do not go on. Otherwise it is a ring, which has no first rank.
 
     Args:
         messages: The matched messages.
         ranks: The ranks.
-        edges: When the steps begin and end, by rank, each in its own trace's time.
+        edges: Starts and ends of the steps, by rank, each in its own trace's time.
     """
     import numpy as np
 
-    first: dict[tuple[int, int], dict[int, tuple[int, Message]]] = defaultdict(dict)
+    first_messages: dict[tuple[int, int], dict[int, tuple[int, Message]]] = defaultdict(dict)
     counts: Counter[tuple[int, int, int]] = Counter()
-    both: dict[tuple[int, int], set[int]] = defaultdict(set)
-    for one in messages.matched:
-        if one.sender not in edges:
+    exchanges: dict[tuple[int, int], set[int]] = defaultdict(set)
+    for message in messages.matches:
+        if message.sender not in edges:
             continue
-        begins, ends = edges[one.sender]
-        start = int(ranks[one.sender].start[one.sent])
-        step = int(np.searchsorted(begins, start, side="right")) - 1
-        if step < 0 or start >= ends[step]:
+        step_starts, step_ends = edges[message.sender]
+        send_start = int(ranks[message.sender].start[message.send_kernel])
+        step = int(np.searchsorted(step_starts, send_start, side="right")) - 1
+        if step < 0 or send_start >= step_ends[step]:
             continue
-        pair = min(one.sender, one.receiver), max(one.sender, one.receiver)
-        counts[one.sender, one.receiver, step] += 1
-        kernel = one.sent if one.sender == pair[0] else one.received
-        at = int(ranks[pair[0]].start[kernel])
-        known = first[pair].get(step)
-        if known is None or at < known[0]:
-            first[pair][step] = at, one
-            both[pair].discard(step)
-        elif at == known[0] and known[1].sender != one.sender:
-            both[pair].add(step)  # an exchange: there and back in one kernel
-    following: dict[int, int] = {}
-    for pair, steps in first.items():
-        ways = Counter((one.sender, one.receiver) for step, (_, one) in steps.items() if step not in both[pair])
-        (way, often), *_ = ways.most_common(1) or [((0, 0), 0)]
-        if often < _ALIKE * len(steps) or way[0] in following or way[1] in following.values():
+        pair = min(message.sender, message.receiver), max(message.sender, message.receiver)
+        counts[message.sender, message.receiver, step] += 1
+        kernel = message.send_kernel if message.sender == pair[0] else message.receive_kernel
+        start = int(ranks[pair[0]].start[kernel])
+        first = first_messages[pair].get(step)
+        if first is None or start < first[0]:
+            first_messages[pair][step] = start, message
+            exchanges[pair].discard(step)
+        elif start == first[0] and first[1].sender != message.sender:
+            exchanges[pair].add(step)  # both directions in one kernel
+    next_rank: dict[int, int] = {}
+    for pair, steps in first_messages.items():
+        directions = Counter(
+            (message.sender, message.receiver)
+            for step, (_, message) in steps.items() if step not in exchanges[pair]
+        )  # fmt: skip
+        (direction, count), *_ = directions.most_common(1) or [((0, 0), 0)]
+        if count < _CONSISTENT_SHARE * len(steps) or direction[0] in next_rank or direction[1] in next_rank.values():
             return None
-        following[way[0]] = way[1]
-    per_step: dict[int, list[int]] = defaultdict(list)
+        next_rank[direction[0]] = direction[1]
+    counts_by_sender: dict[int, list[int]] = defaultdict(list)
     for (sender, receiver, _), count in counts.items():
-        if following.get(sender) == receiver:
-            per_step[sender].append(count)
-    return _of_row(following, {sender: int(np.median(each)) for sender, each in per_step.items()})
+        if next_rank.get(sender) == receiver:
+            counts_by_sender[sender].append(count)
+    per_step = {sender: int(np.median(step_counts)) for sender, step_counts in counts_by_sender.items()}
+    return _build_pipeline(next_rank, per_step)
 
 
-def _of_row(following: Mapping[int, int], messages: Mapping[int, int]) -> Pipeline | None:
-    """Tell what ranks are that send so many messages a step to those that follow; None if they go around in a ring."""
-    most = max(messages.values(), default=0)
-    # Where a round ends; replicas side by side have an end each.
-    fewer = {sender: most - count for sender, count in messages.items() if count < most}
-    is_closed = following.keys() == set(following.values())
-    row = {one: other for one, other in following.items() if not (is_closed and one in fewer)}
+def _build_pipeline(next_rank: Mapping[int, int], messages: Mapping[int, int]) -> Pipeline | None:
+    """Return the pipeline of ranks that send this number of messages a step to the next rank; None for a ring."""
+    highest = max(messages.values(), default=0)
+    # The ranks at the end of a pass. Data-parallel replicas have one each.
+    missing = {sender: highest - count for sender, count in messages.items() if count < highest}
+    is_closed = next_rank.keys() == set(next_rank.values())
+    row = {sender: receiver for sender, receiver in next_rank.items() if not (is_closed and sender in missing)}
     heads = row.keys() - set(row.values())
-    lengths = {head: _length(head, row) for head in heads}
-    if not lengths or sum(lengths.values()) != len({*following, *following.values()}):
-        return None  # nothing, or a ring
+    lengths = {head: _count_row(head, row) for head in heads}
+    if not lengths or sum(lengths.values()) != len({*next_rank, *next_rank.values()}):
+        return None  # no ranks, or a ring
     longest = max(lengths.values())
     if not is_closed:
         return Pipeline(longest, sorted(messages.values())[len(messages) // 2])
-    microbatches = max(fewer.values())
-    is_alike = len(set(fewer.values())) == len(set(lengths.values())) == 1
-    return Pipeline(longest, most, most // microbatches) if is_alike and most % microbatches == 0 else None
+    microbatches = max(missing.values())
+    is_uniform = len(set(missing.values())) == len(set(lengths.values())) == 1
+    return Pipeline(longest, highest, highest // microbatches) if is_uniform and highest % microbatches == 0 else None
 
 
 def is_even(messages: Messages, members: Sequence[int]) -> bool:
-    """Tell whether each rank sends about as many messages as every other one, so that none has to wait for longer."""
-    sent = Counter(one.sender for one in messages.matched)
-    received = Counter(one.receiver for one in messages.matched)
-    counts = [[of[at] for at in members] for of in (sent, received)]
-    return all(min(each) >= _ALIKE * max(each) for each in counts)
+    """Return whether all ranks send and receive about equally many messages, so that none has to wait longer."""
+    send_counts = Counter(message.sender for message in messages.matches)
+    receive_counts = Counter(message.receiver for message in messages.matches)
+    counts = [[counter[index] for index in members] for counter in (send_counts, receive_counts)]
+    return all(min(of_ranks) >= _CONSISTENT_SHARE * max(of_ranks) for of_ranks in counts)
 
 
-def _length(head: int, following: Mapping[int, int]) -> int:
+def _count_row(head: int, next_rank: Mapping[int, int]) -> int:
     count = 1
-    while head in following:
-        head, count = following[head], count + 1
+    while head in next_rank:
+        head, count = next_rank[head], count + 1
     return count
 
 
-def judge_by_itself(wall: Table, waiting: Table, transfer: Table, error_ns: float) -> Verdict:
-    """Tell who is late in a step by what it does longer than it usually does, where the step lasts longer for it."""
+def judge_against_other_steps(wall: Table, waiting: Table, transfer: Table, error_ns: float) -> Verdict:
+    """Find late ranks by comparison with their own usual time: extra time of a late rank makes the step longer."""
     import numpy as np
 
-    nobody = Verdict("even", [], np.zeros_like(waiting))
+    even = Verdict("even", [], np.zeros_like(waiting))
     if len(wall) < 3 or wall.shape[1] < 2:
-        return nobody
-    own = wall - waiting - transfer
-    more = own - np.median(own, axis=0)
+        return even
+    own_time = wall - waiting - transfer
+    extra = own_time - np.median(own_time, axis=0)
     length = wall.mean(axis=1)
-    # Delays may come in half of the steps or more, each time of another rank: the shorter steps are without.
-    longer = length - np.quantile(length, _USUAL)
-    floor = max(FLOOR_NS, ERRORS * error_ns, FLOOR_SHARE * float(np.median(length)))
-    by = np.minimum(more, longer[:, None])
-    two = np.sort(more, axis=1)
-    is_alone = (more == two[:, -1:]) & (two[:, -1:] >= 2 * two[:, -2:-1])
-    late = np.where(is_alone & (by >= floor), by, 0).astype(np.int64)
-    # What makes steps longer has to be what is told of: half of it at least.
+    # Half of the steps or more may have a delay, each by another rank. The shortest steps have none.
+    longer = length - np.quantile(length, _UNDELAYED_QUANTILE)
+    floor = max(FLOOR_NS, ERROR_FACTOR * error_ns, FLOOR_SHARE * float(np.median(length)))
+    delays = np.minimum(extra, longer[:, None])
+    ascending = np.sort(extra, axis=1)
+    is_alone = (extra == ascending[:, -1:]) & (ascending[:, -1:] >= 2 * ascending[:, -2:-1])
+    late = np.where(is_alone & (delays >= floor), delays, 0).astype(np.int64)
+    # The delays have to explain at least half of the extra step time.
     total = float(late.sum())
-    if total < FLOOR_SHARE * float(length.sum()) or total < EXPLAINED * float(longer[longer >= floor].sum()):
-        return nobody
-    of_rank = late.sum(axis=0)
-    if of_rank.max() >= MAIN * total:
-        worst = int(of_rank.argmax())
-        return Verdict("late", [worst], np.where(np.arange(late.shape[1]) == worst, late, 0))
+    if total < FLOOR_SHARE * float(length.sum()) or total < EXPLAINED_SHARE * float(longer[longer >= floor].sum()):
+        return even
+    rank_totals = late.sum(axis=0)
+    if rank_totals.max() >= MAIN_SHARE * total:
+        latest = int(rank_totals.argmax())
+        return Verdict("late", [latest], np.where(np.arange(late.shape[1]) == latest, late, 0))
     if total >= MOVING_SHARE * float(length.sum()):
-        return Verdict("moving", [int(rank) for rank in np.flatnonzero(of_rank)], late)
-    return nobody
+        return Verdict("moving", [int(rank) for rank in np.flatnonzero(rank_totals)], late)
+    return even
 
 
-def delay_of_itself(busy: Table, idle: Table, verdict: Verdict, rank: int) -> Delay:
-    """Compare what a late rank does in the steps in which it is late with what it does in the others."""
+def explain_delay_against_other_steps(busy: Table, idle: Table, verdict: Verdict, rank: int) -> Delay:
+    """Compare the steps in which a rank is late with its other steps."""
     import numpy as np
 
     is_late = verdict.late_ns[:, rank] > 0
-    usual_busy, usual_idle = (float(np.median(of[~is_late, rank])) for of in (busy, idle))
-    more_busy, more_idle = (
-        float((of[is_late, rank] - usual).mean()) for of, usual in ((busy, usual_busy), (idle, usual_idle))
+    usual_busy, usual_idle = (float(np.median(times[~is_late, rank])) for times in (busy, idle))
+    more_busy_ns, more_idle_ns = (
+        float((times[is_late, rank] - usual_ns).mean()) for times, usual_ns in ((busy, usual_busy), (idle, usual_idle))
     )
-    total = max(more_busy, 0) + max(more_idle, 0)
+    total = max(more_busy_ns, 0) + max(more_idle_ns, 0)
     cause = None
-    if total >= EXPLAINED * float(verdict.late_ns[is_late, rank].mean()):
-        cause = "gpu" if more_busy >= MAIN * total else "host" if more_idle >= MAIN * total else "both"
+    if total >= EXPLAINED_SHARE * float(verdict.late_ns[is_late, rank].mean()):
+        cause = (
+            "gpu" if more_busy_ns >= MAIN_SHARE * total else "host" if more_idle_ns >= MAIN_SHARE * total else "both"
+        )
     ratio = float(busy[is_late, rank].mean()) / usual_busy if usual_busy else None
-    return Delay(more_busy, more_idle, ratio, cause)
+    return Delay(more_busy_ns, more_idle_ns, ratio, cause)

@@ -1,12 +1,12 @@
-"""A rank: a process on a GPU, with the kernels of NCCL that it ran; and on which host it is."""
+"""A rank: a process on a GPU, with the NCCL kernels that it ran, and its host."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nsys_insight.ingest import several
-from nsys_insight.sql.rows import named_rows
+from nsys_insight.ingest.catalogs import use_catalog
+from nsys_insight.sql.rows import fetch_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
     Ints = np.ndarray[Any, np.dtype[np.int64]]
 
-# Collectives that everybody leaves together: nobody has the result before all have sent their part.
-TOGETHER = frozenset({"AllReduce", "AllGather", "ReduceScatter", "AlltoAll", "AllToAll"})
-# What two ranks do, or some: the others do not take part, so nobody can be matched by order.
-NOT_OF_ALL = frozenset({"SendRecv", "Send", "Recv"})
+# Collectives that all ranks leave together: no rank has the result before every rank has sent its share.
+SYNCHRONIZING = frozenset({"AllReduce", "AllGather", "ReduceScatter", "AlltoAll", "AllToAll"})
+# Operations of two or of some ranks. The others do not take part, so ranks cannot be matched by order.
+POINT_TO_POINT = frozenset({"SendRecv", "Send", "Recv"})
 
 
 @dataclass(frozen=True)
 class Rank:
-    """The kernels of NCCL of a process on a GPU, in order of start; times are in ns of the trace.
+    """The NCCL kernels of a process on a GPU, in order of start. Times are in ns of the trace.
 
-    `trace` is the number of the trace. `group` says which kernels belong to a communicator, as far as is known: its
-    id, or the number of the stream among those that ran collectives. `size` is -1 where it is not known.
+    `trace` is the number of the trace. `group` names the communicator of each kernel, if it is known: its id, or
+    the number of the stream among those that ran collectives. `size` is -1 where it is unknown.
     """
 
     trace: int
@@ -42,33 +42,33 @@ class Rank:
     end: Ints
 
     @property
-    def moments(self) -> tuple[bytes, bytes]:
-        """When its kernels ran, to the ns: of two ranks that have the same, one was captured once and is here twice."""
+    def kernel_times(self) -> tuple[bytes, bytes]:
+        """Return the times of its kernels. Two ranks with equal times, to the ns, are the same capture twice."""
         return self.start.tobytes(), self.end.tobytes()
 
-    def of_group(self, group: str) -> Ints:
-        """Which of the kernels are collectives of a communicator."""
+    def find_collectives(self, group: str) -> Ints:
+        """Return the indices of the kernels that are collectives of a communicator."""
         import numpy as np
 
-        chosen = [
-            at for at, (one, what) in enumerate(zip(self.group, self.operation, strict=True))
-            if one == group and what not in NOT_OF_ALL
+        indices = [
+            index for index, (name, operation) in enumerate(zip(self.group, self.operation, strict=True))
+            if name == group and operation not in POINT_TO_POINT
         ]  # fmt: skip
-        return np.array(chosen, dtype=np.int64)
+        return np.array(indices, dtype=np.int64)
 
 
-def of_rows(trace: int, rows: list[Any]) -> list[Rank]:
-    """Make the ranks of a trace of rows of `facts.nccl_kernels`."""
+def build_ranks(trace: int, rows: list[Any]) -> list[Rank]:
+    """Build the ranks of a trace from rows of `facts.nccl_kernels`."""
     import numpy as np
 
-    of: dict[tuple[int, int, int], list[Any]] = {}
+    kernels_by_gpu: dict[tuple[int, int, int], list[Any]] = {}
     for row in rows:
-        of.setdefault((row.process_id, row.device_id, row.gpu_id), []).append(row)
-    found = []
-    for (process, device, gpu), kernels in sorted(of.items()):
+        kernels_by_gpu.setdefault((row.process_id, row.device_id, row.gpu_id), []).append(row)
+    ranks = []
+    for (process, device, gpu), kernels in sorted(kernels_by_gpu.items()):
         kernels.sort(key=lambda row: (row.start_ns, row.end_ns))
-        groups = _groups(kernels)
-        found.append(
+        groups = _name_groups(kernels)
+        ranks.append(
             Rank(
                 trace, process, device, gpu,
                 [kernel.operation or "" for kernel in kernels],
@@ -78,51 +78,51 @@ def of_rows(trace: int, rows: list[Any]) -> list[Rank]:
                 np.array([kernel.end_ns for kernel in kernels], dtype=np.int64),
             )
         )  # fmt: skip
-    return found
+    return ranks
 
 
-def _groups(kernels: list[Any]) -> dict[int, str]:
-    """Name the communicator of a stream whose kernels do not all say it: the only one that is known, or its number."""
-    said: dict[int, set[str]] = {}
+def _name_groups(kernels: list[Any]) -> dict[int, str]:
+    """Name the communicator of each stream, for kernels without one: the stream's only known id, or a number."""
+    ids_by_stream: dict[int, set[str]] = {}
     for kernel in kernels:
-        if (kernel.operation or "") not in NOT_OF_ALL:
-            said.setdefault(kernel.stream_id, set()).update({kernel.communicator} - {None})
-    unknown = [stream for stream, found in said.items() if not found]
+        if (kernel.operation or "") not in POINT_TO_POINT:
+            ids_by_stream.setdefault(kernel.stream_id, set()).update({kernel.communicator} - {None})
+    unknown = [stream for stream, ids in ids_by_stream.items() if not ids]
     numbers = {stream: f"stream {number}" for number, stream in enumerate(unknown)}
     return {
-        kernel.stream_id: next(iter(found))
-        if len(found := said.get(kernel.stream_id, set())) == 1
+        kernel.stream_id: next(iter(ids))
+        if len(ids := ids_by_stream.get(kernel.stream_id, set())) == 1
         else numbers.get(kernel.stream_id, "")
         for kernel in kernels
     }
 
 
-class Place(NamedTuple):
-    """The number of a rank's host and the name of its GPU; None where the trace does not say."""
+class Location(NamedTuple):
+    """The number of a rank's host and the name of its GPU; None where the trace lacks it."""
 
     host: int | None
     gpu: str | None
 
 
-def places(context: Context, ranks: Sequence[Rank]) -> list[Place]:
-    """Tell where each rank is: ranks whose traces list a GPU in common are on one host."""
+def locate_ranks(context: Context, ranks: Sequence[Rank]) -> list[Location]:
+    """Return host and GPU of each rank. Ranks whose traces list a common GPU are on one host."""
     (statement,) = context.statements("ranks", "gpus").values()
-    hosts: list[set[str]] = []
-    names: list[dict[int, str]] = []
+    gpus_by_trace: list[set[str]] = []
+    names_by_trace: list[dict[int, str]] = []
     for catalog in context.catalogs:
-        with several.inside(context.connection, catalog):
-            rows = named_rows(context.connection, statement)
-        names.append({row.gpu_id: row.name for row in rows})
-        hosts.append({row.uuid for row in rows if row.uuid})
-    number = _numbered(hosts) if len(hosts) > 1 else [0]
-    return [Place(number[one.trace], names[one.trace].get(one.gpu_id)) for one in ranks]
+        with use_catalog(context.connection, catalog):
+            rows = fetch_rows(context.connection, statement)
+        names_by_trace.append({row.gpu_id: row.name for row in rows})
+        gpus_by_trace.append({row.uuid for row in rows if row.uuid})
+    hosts = _number_hosts(gpus_by_trace) if len(gpus_by_trace) > 1 else [0]
+    return [Location(hosts[rank.trace], names_by_trace[rank.trace].get(rank.gpu_id)) for rank in ranks]
 
 
-def _numbered(hosts: Sequence[set[str]]) -> list[int | None]:
-    """Number the hosts by the GPUs that traces list: sets that have one in common, or are linked by others, are one."""
-    apart: list[set[str]] = []
-    for gpus in hosts:
-        linked = [one for one in apart if one & gpus]
-        apart = [one for one in apart if not one & gpus] + ([gpus.union(*linked)] if gpus else [])
-    of = {gpu: number for number, gpus in enumerate(apart) for gpu in gpus}
-    return [of[min(gpus)] if gpus else None for gpus in hosts]
+def _number_hosts(gpus_by_trace: Sequence[set[str]]) -> list[int | None]:
+    """Assign a host number to each trace. Traces share a host if their GPU sets overlap, directly or indirectly."""
+    hosts: list[set[str]] = []
+    for gpus in gpus_by_trace:
+        linked = [host for host in hosts if host & gpus]
+        hosts = [host for host in hosts if not host & gpus] + ([gpus.union(*linked)] if gpus else [])
+    host_of_gpu = {gpu: number for number, gpus in enumerate(hosts) for gpu in gpus}
+    return [host_of_gpu[min(gpus)] if gpus else None for gpus in gpus_by_trace]

@@ -1,4 +1,4 @@
-"""The ranks of a run on one clock: their collectives, when each came to them, and who came last."""
+"""The ranks of a run on one clock: their collectives, and when each rank arrived."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.facts.ranks.clocks import WITHIN, Clock, aligned
-from nsys_insight.facts.ranks.matching import groups
-from nsys_insight.facts.ranks.rank import TOGETHER
+from nsys_insight.facts.ranks.clocks import ERROR_QUANTILE, Clock, align_clocks
+from nsys_insight.facts.ranks.matching import match_groups
+from nsys_insight.facts.ranks.rank import SYNCHRONIZING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,34 +19,35 @@ if TYPE_CHECKING:
     from nsys_insight.facts.ranks.rank import Ints, Rank
 
     Times = np.ndarray[Any, np.dtype[np.int64]]
-    Whole = np.ndarray[Any, np.dtype[np.bool_]]
+    Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-# The main communicator has so many collectives, over this share of the time in which any has.
-_LEAST, _SHARE = 8, 0.5
+# The main communicator has at least this number of collectives. They span at least this share of the longest span of
+# any communicator.
+_MIN_COLLECTIVES, _MIN_SPAN_SHARE = 8, 0.5
 
 
 @dataclass(frozen=True)
 class Collectives:
-    """The collectives of a group: rows are collectives, columns its ranks, times on the run's clock.
+    """The collectives of a group: a row for each collective, a column for each rank, times on the run's clock.
 
-    `waiting` is how long each waited for the last one; 0 where not all are known. `whole` says where they are.
+    `waiting` is how long each rank waited for the last one; 0 where a rank is missing. `is_complete` is true for the
+    rows that all ranks have.
     """
 
     group: Group
     start: Times
     end: Times
     waiting: Times
-    whole: Whole
+    is_complete: Flags
 
 
 @dataclass(frozen=True)
 class Run:
     """Ranks that communicate.
 
-    `clocks` lead from the time of each trace to that of the first one of the main group. `main` is the group with most
-    ranks, of those that communicate all along. `error` is how far the ends of collectives that all leave together are
-    from each other: nobody knows of times that differ by less who was first.
+    `clocks` convert the time of each trace to that of the first trace of the main group. `error` is how far apart the
+    ends of a collective are that all ranks leave together, in ns: the order of closer times is unknown.
     """
 
     ranks: Sequence[Rank]
@@ -56,106 +57,106 @@ class Run:
 
     @property
     def main(self) -> Collectives:
-        """The collectives of the group that has most ranks, of those that communicate all along."""
+        """Return the collectives of the main group: the largest group that communicates throughout the run."""
         return self.collectives[0]
 
 
-def run_of(ranks: Sequence[Rank], start_of: Sequence[int | None]) -> Run | None:
-    """Match the collectives of ranks and lay them on one clock; None if no two of them share any."""
-    found = groups(ranks, start_of)
-    lasts = {group.name: _lasts(ranks, group) for group in found}
-    longest = max(lasts.values(), default=0)
+def align_run(ranks: Sequence[Rank], trace_starts: Sequence[int | None]) -> Run | None:
+    """Match the collectives of ranks and put them on one clock; None if no two ranks share a collective."""
+    groups = match_groups(ranks, trace_starts)
+    spans = {group.name: _measure_span(ranks, group) for group in groups}
+    longest = max(spans.values(), default=0)
 
-    def weight(group: Group) -> tuple[Any, ...]:
-        # A communicator for a few calls at the start, such as barriers, tells nothing of the steps.
-        is_used = len(group.whole) >= _LEAST and lasts[group.name] >= _SHARE * longest
-        return not is_used, -len(group.ranks), -len(group.whole), group.name
+    def sort_key(group: Group) -> tuple[Any, ...]:
+        # A communicator with a few calls at the start, such as barriers, does not divide the run into steps.
+        is_used = len(group.complete_rows) >= _MIN_COLLECTIVES and spans[group.name] >= _MIN_SPAN_SHARE * longest
+        return not is_used, -len(group.ranks), -len(group.complete_rows), group.name
 
-    found.sort(key=weight)
-    if not found or not len(found[0].whole):
+    groups.sort(key=sort_key)
+    if not groups or not len(groups[0].complete_rows):
         return None
-    clocks = aligned(_Shared(ranks, found), ranks[found[0].ranks[0]].trace)
-    # A group with a rank whose clock nobody knows is left out.
-    found = [group for group in found if all(ranks[number].trace in clocks for number in group.ranks)]
-    collectives = [_collectives(ranks, group, clocks) for group in found]
-    return Run(ranks, clocks, collectives, _error(ranks, collectives[0])) if collectives else None
+    clocks = align_clocks(_SharedCollectives(ranks, groups), ranks[groups[0].ranks[0]].trace)
+    # Leave out a group if the clock of one of its ranks is not aligned.
+    groups = [group for group in groups if all(ranks[number].trace in clocks for number in group.ranks)]
+    collectives = [_apply_clocks(ranks, group, clocks) for group in groups]
+    return Run(ranks, clocks, collectives, _measure_error(ranks, collectives[0])) if collectives else None
 
 
-def _lasts(ranks: Sequence[Rank], group: Group) -> int:
-    """From the first to the last collective that all ranks have."""
-    if not len(group.whole):
+def _measure_span(ranks: Sequence[Rank], group: Group) -> int:
+    """Return the time from the first to the last collective that all ranks have, in ns."""
+    if not len(group.complete_rows):
         return 0
-    rank, at = ranks[group.ranks[0]], group.at[group.whole, 0]
-    return int(rank.end[at[-1]] - rank.start[at[0]])
+    rank, kernels = ranks[group.ranks[0]], group.kernels[group.complete_rows, 0]
+    return int(rank.end[kernels[-1]] - rank.start[kernels[0]])
 
 
-class _Shared:
-    """The collectives that pairs of traces share: of the group in which two have most."""
+class _SharedCollectives:
+    """The collectives that pairs of traces share, each pair in the group in which it shares most."""
 
     def __init__(self, ranks: Sequence[Rank], groups: Sequence[Group]) -> None:
         self._ranks = ranks
-        self._together = [_together(ranks, group) for group in groups]
-        # Of each trace, the groups in which it is, by number, and the columns that are its ranks.
+        self._is_synchronizing = [_find_synchronizing(ranks, group) for group in groups]
+        # By trace, and by index of a group: the columns of the trace's ranks.
         self._columns: dict[int, dict[int, list[int]]] = {}
-        for place, group in enumerate(groups):
+        for index, group in enumerate(groups):
             for column, number in enumerate(group.ranks):
-                self._columns.setdefault(ranks[number].trace, {}).setdefault(place, []).append(column)
+                self._columns.setdefault(ranks[number].trace, {}).setdefault(index, []).append(column)
         self._groups = groups
 
-    def of(self, trace: int) -> set[int]:
-        """The traces that share any with this one."""
-        numbers = (number for place in self._columns.get(trace, ()) for number in self._groups[place].ranks)
+    def linked_traces(self, trace: int) -> set[int]:
+        """Return the traces that share collectives with this trace."""
+        numbers = (number for index in self._columns.get(trace, ()) for number in self._groups[index].ranks)
         return {self._ranks[number].trace for number in numbers} - {trace}
 
-    def ends(self, one: int, other: int) -> tuple[Ints, Ints]:
-        """The ends of those that two have both, in the group in which these are most."""
+    def common_ends(self, reference: int, other: int) -> tuple[Ints, Ints]:
+        """Return the ends that two traces both have, from the pair of ranks with the most."""
         import numpy as np
 
         best: tuple[Ints, Ints] = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-        mine, its = self._columns[one], self._columns[other]
-        for place in sorted(mine.keys() & its.keys()):
-            group = self._groups[place]
-            for column, other_column in product(mine[place], its[place]):
-                both = np.flatnonzero((group.at[:, column] >= 0) & (group.at[:, other_column] >= 0))
-                together = both[self._together[place][both]]
-                rows = together if len(together) else both
+        reference_columns, other_columns = self._columns[reference], self._columns[other]
+        for index in sorted(reference_columns.keys() & other_columns.keys()):
+            group = self._groups[index]
+            for column, other_column in product(reference_columns[index], other_columns[index]):
+                common = np.flatnonzero((group.kernels[:, column] >= 0) & (group.kernels[:, other_column] >= 0))
+                synchronizing = common[self._is_synchronizing[index][common]]
+                rows = synchronizing if len(synchronizing) else common
                 if len(rows) > len(best[0]):
-                    of_one, of_other = (self._ranks[group.ranks[at]].end for at in (column, other_column))
-                    best = of_one[group.at[rows, column]], of_other[group.at[rows, other_column]]
+                    ends, other_ends = (self._ranks[group.ranks[number]].end for number in (column, other_column))
+                    best = ends[group.kernels[rows, column]], other_ends[group.kernels[rows, other_column]]
         return best
 
 
-def _together(ranks: Sequence[Rank], group: Group) -> Whole:
-    """Which of a group's collectives everybody leaves together."""
+def _find_synchronizing(ranks: Sequence[Rank], group: Group) -> Flags:
+    """Return which collectives of a group all ranks leave together."""
     import numpy as np
 
-    seen = (group.at >= 0).argmax(axis=1)  # of a rank that has it
-    rows = range(len(group.at))
-    operations = (ranks[group.ranks[seen[row]]].operation[group.at[row, seen[row]]] for row in rows)
-    return np.fromiter((operation in TOGETHER for operation in operations), dtype=bool, count=len(group.at))
+    columns = (group.kernels >= 0).argmax(axis=1)  # a rank that has the collective
+    rows = range(len(group.kernels))
+    operations = (ranks[group.ranks[columns[row]]].operation[group.kernels[row, columns[row]]] for row in rows)
+    return np.fromiter((operation in SYNCHRONIZING for operation in operations), dtype=bool, count=len(group.kernels))
 
 
-def _collectives(ranks: Sequence[Rank], group: Group, clocks: dict[int, Clock]) -> Collectives:
+def _apply_clocks(ranks: Sequence[Rank], group: Group, clocks: dict[int, Clock]) -> Collectives:
     import numpy as np
 
-    start, end = np.zeros_like(group.at), np.zeros_like(group.at)
+    start, end = np.zeros_like(group.kernels), np.zeros_like(group.kernels)
     for column, number in enumerate(group.ranks):
-        rank, at = ranks[number], group.at[:, column]
-        clock, is_there = clocks[rank.trace], at >= 0
-        start[is_there, column] = clock.apply(rank.start[at[is_there]])
-        end[is_there, column] = clock.apply(rank.end[at[is_there]])
-    whole: Whole = np.all(group.at >= 0, axis=1)
+        rank, kernels = ranks[number], group.kernels[:, column]
+        clock, has_kernel = clocks[rank.trace], kernels >= 0
+        start[has_kernel, column] = clock.apply(rank.start[kernels[has_kernel]])
+        end[has_kernel, column] = clock.apply(rank.end[kernels[has_kernel]])
+    is_complete: Flags = np.all(group.kernels >= 0, axis=1)
     waiting = np.clip(start.max(axis=1, keepdims=True) - start, 0, end - start)
-    waiting[~whole] = 0
-    return Collectives(group, start, end, waiting, whole)
+    waiting[~is_complete] = 0
+    return Collectives(group, start, end, waiting, is_complete)
 
 
-def _error(ranks: Sequence[Rank], of: Collectives) -> float:
-    """How far ends are apart that are the same."""
+def _measure_error(ranks: Sequence[Rank], collectives: Collectives) -> float:
+    """Return how far apart the ends of a collective are on the aligned clocks, in ns."""
     import numpy as np
 
-    rows = np.flatnonzero(of.whole)
-    together = rows[_together(ranks, of.group)[rows]]
-    ends = of.end[together if len(together) else rows]
-    apart = np.abs(ends - np.median(ends, axis=1, keepdims=True)).max(axis=1)
-    return float(np.quantile(apart, WITHIN))
+    rows = np.flatnonzero(collectives.is_complete)
+    synchronizing = rows[_find_synchronizing(ranks, collectives.group)[rows]]
+    ends = collectives.end[synchronizing if len(synchronizing) else rows]
+    distances = np.abs(ends - np.median(ends, axis=1, keepdims=True)).max(axis=1)
+    return float(np.quantile(distances, ERROR_QUANTILE))

@@ -1,38 +1,39 @@
-"""Writing down what is found about the ranks of a run."""
+"""Write the facts about the ranks of a run to their tables."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.facts.ranks.matching import apart
-from nsys_insight.paths import query
+from nsys_insight.facts.ranks.matching import subtract_starts
+from nsys_insight.paths import read_query
 from nsys_insight.sql.parameters import bind
-from nsys_insight.sql.rows import insert
+from nsys_insight.sql.rows import insert_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import duckdb
 
-    from nsys_insight.facts.rank_numbers import Numbered
-    from nsys_insight.facts.ranks.budget import Spent
+    from nsys_insight.facts.rank_numbers import RankNumbering
+    from nsys_insight.facts.ranks.budget import TimeBudget
     from nsys_insight.facts.ranks.judge import Delay, Verdict
     from nsys_insight.facts.ranks.messages import Messages
-    from nsys_insight.facts.ranks.rank import Ints, Place, Rank
+    from nsys_insight.facts.ranks.rank import Ints, Location, Rank
     from nsys_insight.facts.ranks.run import Collectives, Run
 
 
 @dataclass(frozen=True)
 class Windows:
-    """Steps of a run: `step` are their numbers, from the end of the last collective before to that of their own last.
+    """The steps of a run, each from the end of the last collective before it to the end of its own last one.
 
-    `first` and `last` are rows of the collectives of the main group. `step_of` has the step of each row, -1 for none.
-    `counted_by` is the rank in whose capture the steps are counted.
+    `unit` is step or collective. `numbers` are the numbers of the steps. `first` and `last` are rows of the collectives
+    of the main group. `step_of` has the step of each of these rows, or -1. `counted_by` is the rank whose capture
+    defines the steps.
     """
 
     unit: str
-    step: Ints
+    numbers: Ints
     first: Ints
     last: Ints
     step_of: Ints
@@ -40,119 +41,130 @@ class Windows:
 
 
 class Writer:
-    """Fills the tables of facts about ranks, which are called by their numbers."""
+    """Fills the tables of facts about ranks, and translates indices of ranks to their numbers."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, told: Numbered) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, numbering: RankNumbering) -> None:
         """Write to the connection's own catalog."""
-        self._connection, self._numbers = connection, told.numbers
+        self._connection, self._numbers = connection, numbering.numbers
 
-    def ranks(
-        self, ranks: Sequence[Rank], labels: Sequence[str], found: Run | None, began: Sequence[int | None],
-        places: Sequence[Place],
+    def write_ranks(
+        self, ranks: Sequence[Rank], labels: Sequence[str], run: Run | None, trace_starts: Sequence[int | None],
+        locations: Sequence[Location],
     ) -> None:  # fmt: skip
-        """Write which ranks there are, and how their clocks differ from that of the first trace."""
-        first = found.ranks[found.main.group.ranks[0]].trace if found else 0
+        """Write the ranks, and how their clocks differ from that of the first trace."""
+        first = run.ranks[run.main.group.ranks[0]].trace if run else 0
         rows = []
-        for number, one, place in zip(self._numbers, ranks, places, strict=True):
-            clock = found.clocks.get(one.trace) if found else None
-            later = apart(began[first], began[one.trace])
+        for number, rank, location in zip(self._numbers, ranks, locations, strict=True):
+            clock = run.clocks.get(rank.trace) if run else None
+            later = subtract_starts(trace_starts[first], trace_starts[rank.trace])
             rows.append({
-                "rank": number, "trace": labels[one.trace], "process_id": one.process_id, "device_id": one.device_id,
-                "gpu_id": one.gpu_id, "nccl_kernels": len(one.start), "nccl_ns": int((one.end - one.start).sum()),
+                "rank": number, "trace": labels[rank.trace], "process_id": rank.process_id,
+                "device_id": rank.device_id, "gpu_id": rank.gpu_id, "nccl_kernels": len(rank.start),
+                "nccl_ns": int((rank.end - rank.start).sum()),
                 "clock_offset_ns": clock.offset + later if clock is not None and later is not None else None,
-                "clock_drift_ppm": clock.drift * 1e6 if clock else None, "host_number": place.host, "gpu": place.gpu,
+                "clock_drift_ppm": clock.drift * 1e6 if clock else None, "host_number": location.host,
+                "gpu": location.gpu,
             })  # fmt: skip
-        insert(self._connection, "facts.ranks", rows)
+        insert_rows(self._connection, "facts.ranks", rows)
 
-    def run(self, **said: Any) -> None:
-        """Write what is to be said of the run as a whole."""
-        insert(self._connection, "facts.rank_run", [said])
+    def write_run(self, **columns: Any) -> None:
+        """Write the row about the entire run."""
+        insert_rows(self._connection, "facts.rank_run", [columns])
 
-    def delay(self, number: int, why: Delay, host: str | None, place: str | None) -> None:
+    def write_delay(self, rank: int, delay: Delay, host: str | None, nvtx_range: str | None) -> None:
         """Write why a rank is late."""
         row = {
-            "rank": self._numbers[number], "cause": why.cause, "more_busy_ns": why.more_busy,
-            "more_idle_ns": why.more_idle, "busy_ratio": why.busy_ratio, "host": host, "place": place,
+            "rank": self._numbers[rank], "cause": delay.cause, "more_busy_ns": delay.more_busy_ns,
+            "more_idle_ns": delay.more_idle_ns, "busy_ratio": delay.busy_ratio, "host": host, "place": nvtx_range,
         }  # fmt: skip
-        insert(self._connection, "facts.rank_delays", [row])
+        insert_rows(self._connection, "facts.rank_delays", [row])
 
-    def steps(self, found: Run, windows: Windows, spent: Sequence[Spent], verdict: Verdict) -> None:
-        """Write what the time of each rank goes to in each step."""
+    def write_steps(self, run: Run, windows: Windows, budgets: Sequence[TimeBudget], verdict: Verdict) -> None:
+        """Write where the time of each rank goes in each step."""
         import numpy as np
 
-        for column, (number, one) in enumerate(zip(found.main.group.ranks, spent, strict=True)):
-            starts = found.main.end[windows.first, column]
-            own = found.ranks[number].end[found.main.group.at[windows.first, column]]
+        for column, (rank, budget) in enumerate(zip(run.main.group.ranks, budgets, strict=True)):
+            starts = run.main.end[windows.first, column]
+            trace_starts = run.ranks[rank].end[run.main.group.kernels[windows.first, column]]
             self._fill("rank_steps", {
-                "step": windows.step, "rank": np.full(len(starts), self._numbers[number]), "start_ns": starts,
-                "trace_start_ns": own, "wall_ns": one.wall, "busy_ns": one.busy, "waiting_ns": one.waiting,
-                "transfer_ns": one.transfer, "idle_ns": one.idle, "late_ns": verdict.late_ns[:, column],
+                "step": windows.numbers, "rank": np.full(len(starts), self._numbers[rank]), "start_ns": starts,
+                "trace_start_ns": trace_starts, "wall_ns": budget.wall, "busy_ns": budget.busy,
+                "waiting_ns": budget.waiting, "transfer_ns": budget.transfer, "idle_ns": budget.idle,
+                "late_ns": verdict.late_ns[:, column],
             })  # fmt: skip
 
-    def collectives(self, found: Run, windows: Windows) -> None:
-        """Write the collectives of all groups, and when each rank came."""
+    def write_collectives(self, run: Run, windows: Windows) -> None:
+        """Write the collectives of all groups, and when each rank arrived."""
         first = 0
-        for of in found.collectives:
-            in_steps = of is found.main and windows.unit == "step"
-            self._collectives(found, of, windows.step_of if in_steps else None, first)
-            first += len(of.whole)
+        for collectives in run.collectives:
+            has_steps = collectives is run.main and windows.unit == "step"
+            self._write_group(run, collectives, windows.step_of if has_steps else None, first)
+            first += len(collectives.is_complete)
 
-    def messages(self, found: Run, sent: Messages) -> None:
-        """Write the messages that are matched."""
+    def write_messages(self, run: Run, messages: Messages) -> None:
+        """Write the matched messages."""
         import numpy as np
 
-        if not sent.matched:
+        if not messages.matches:
             return
         times = {
-            at: (found.clocks[one.trace].apply(one.start), found.clocks[one.trace].apply(one.end))
-            for at, one in enumerate(found.ranks)
-            if one.trace in found.clocks
+            index: (run.clocks[rank.trace].apply(rank.start), run.clocks[rank.trace].apply(rank.end))
+            for index, rank in enumerate(run.ranks)
+            if rank.trace in run.clocks
         }
-        for communicator in dict.fromkeys(one.communicator for one in sent.matched):
-            of = [one for one in sent.matched if one.communicator == communicator]
+        for communicator in dict.fromkeys(message.communicator for message in messages.matches):
+            group = [message for message in messages.matches if message.communicator == communicator]
             self._fill("messages", {
-                "sender": np.array([self._numbers[one.sender] for one in of]),
-                "receiver": np.array([self._numbers[one.receiver] for one in of]),
-                "bytes": np.array([one.bytes for one in of]),
-                "sent_ns": np.array([times[one.sender][0][one.sent] for one in of]),
-                "sent_end_ns": np.array([times[one.sender][1][one.sent] for one in of]),
-                "received_ns": np.array([times[one.receiver][0][one.received] for one in of]),
-                "received_end_ns": np.array([times[one.receiver][1][one.received] for one in of]),
-                "is_alone": np.array([one.is_alone for one in of]),
+                "sender": np.array([self._numbers[message.sender] for message in group]),
+                "receiver": np.array([self._numbers[message.receiver] for message in group]),
+                "bytes": np.array([message.bytes for message in group]),
+                "sent_ns": np.array([times[message.sender][0][message.send_kernel] for message in group]),
+                "sent_end_ns": np.array([times[message.sender][1][message.send_kernel] for message in group]),
+                "received_ns": np.array([times[message.receiver][0][message.receive_kernel] for message in group]),
+                "received_end_ns": np.array([times[message.receiver][1][message.receive_kernel] for message in group]),
+                "is_alone": np.array([message.is_alone for message in group]),
             }, communicator=communicator)  # fmt: skip
 
-    def _collectives(self, found: Run, of: Collectives, steps: Ints | None, first: int) -> None:
+    def _write_group(self, run: Run, collectives: Collectives, steps: Ints | None, first: int) -> None:
+        """Write the collectives of a group. `first` is the number of its first collective."""
         import numpy as np
 
-        group, seen = of.group, of.group.at >= 0
-        ranks = [found.ranks[at] for at in group.ranks]
-        rows = np.arange(len(of.whole))
-        column = seen.argmax(axis=1)  # of a rank that has it
-        arrivals = np.where(seen, of.start, np.iinfo(np.int64).min)
-        sizes = [np.where(seen[:, at], one.size[group.at[:, at]], -1) for at, one in enumerate(ranks)]
-        who = np.array([self._numbers[at] for at in group.ranks])
-        operations = [ranks[column[row]].operation[group.at[row, column[row]]] for row in rows]
+        group, has_kernel = collectives.group, collectives.group.kernels >= 0
+        ranks = [run.ranks[index] for index in group.ranks]
+        rows = np.arange(len(collectives.is_complete))
+        columns = has_kernel.argmax(axis=1)  # a rank that has the collective
+        arrivals = np.where(has_kernel, collectives.start, np.iinfo(np.int64).min)
+        sizes = [
+            np.where(has_kernel[:, column], rank.size[group.kernels[:, column]], -1)
+            for column, rank in enumerate(ranks)
+        ]
+        numbers = np.array([self._numbers[index] for index in group.ranks])
+        operations = [ranks[columns[row]].operation[group.kernels[row, columns[row]]] for row in rows]
         names = list(dict.fromkeys(operations))
-        # Texts by number: of each text in an array DuckDB asks anew whether pandas is there.
+        # Pass operations as numbers: for each text in an array, DuckDB checks again whether pandas is installed.
         number_of = {name: number for number, name in enumerate(names)}
+        starts = np.where(has_kernel, collectives.start, np.iinfo(np.int64).max)
+        ends = np.where(has_kernel, collectives.end, np.iinfo(np.int64).max)
         self._fill("collectives", {
             "collective": first + rows, "operation": np.array([number_of[name] for name in operations]),
             "bytes": np.max(sizes, axis=0),
-            "ranks": np.full(len(rows), len(ranks)), "seen_ranks": seen.sum(axis=1),
+            "ranks": np.full(len(rows), len(ranks)), "seen_ranks": has_kernel.sum(axis=1),
             "step": np.full(len(rows), -1) if steps is None else steps,
-            "start_ns": np.where(seen, of.start, np.iinfo(np.int64).max).min(axis=1),
-            "arrived_ns": arrivals.max(axis=1), "end_ns": np.where(seen, of.end, np.iinfo(np.int64).max).min(axis=1),
-            "waiting_ns": of.waiting.sum(axis=1), "last_rank": who[arrivals.argmax(axis=1)], "whole": of.whole,
-        }, error=round(found.error), communicator=group.name, operations="|".join(names))  # fmt: skip
-        for at, number in enumerate(who):
-            there = np.flatnonzero(seen[:, at])
+            "start_ns": starts.min(axis=1), "arrived_ns": arrivals.max(axis=1), "end_ns": ends.min(axis=1),
+            "waiting_ns": collectives.waiting.sum(axis=1), "last_rank": numbers[arrivals.argmax(axis=1)],
+            "is_complete": collectives.is_complete,
+        }, error=round(run.error), communicator=group.name, operations="|".join(names))  # fmt: skip
+        for column, number in enumerate(numbers):
+            kernel_rows = np.flatnonzero(has_kernel[:, column])
             self._fill("collective_ranks", {
-                "collective": first + there, "rank": np.full(len(there), number), "start_ns": of.start[there, at],
-                "end_ns": of.end[there, at], "waiting_ns": of.waiting[there, at], "whole": of.whole[there],
+                "collective": first + kernel_rows, "rank": np.full(len(kernel_rows), number),
+                "start_ns": collectives.start[kernel_rows, column], "end_ns": collectives.end[kernel_rows, column],
+                "waiting_ns": collectives.waiting[kernel_rows, column],
+                "is_complete": collectives.is_complete[kernel_rows],
             })  # fmt: skip
 
-    def _fill(self, name: str, found: dict[str, Any], **values: Any) -> None:
-        """Add rows to a table, of arrays by column, by the statement of `queries/facts/ranks` that is called so."""
-        self._connection.register("found", found)
-        self._connection.execute(bind(query(f"facts/ranks/{name}"), values))
-        self._connection.unregister("found")
+    def _fill(self, name: str, columns: dict[str, Any], **values: Any) -> None:
+        """Add rows, given as an array for each column, by the statement `name` of `queries/facts/ranks`."""
+        self._connection.register("new_rows", columns)
+        self._connection.execute(bind(read_query(f"facts/ranks/{name}"), values))
+        self._connection.unregister("new_rows")

@@ -1,55 +1,73 @@
-"""Steps: the repetitions of the work (one decoded token, one training iteration), found in the trace.
+"""Steps: the repetitions of the work (one decoded token, one training iteration), detected from the trace.
 
-The methods, in the order in which they are tried: an NVTX range that repeats, CUDA graphs, the repeated
-sequence of operations on the busiest stream; and a number of tokens that is given, by which the whole is divided.
+The methods, in the order in which they are tried: an NVTX range that repeats, CUDA graphs, the sequence of operations
+that repeats on the busiest stream, and a given number of tokens by which the entire scope is divided.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight.errors import UsageError
 from nsys_insight.facts import operations
-from nsys_insight.facts.steps.sequence import BusiestStream, cut_by_rhythm
+from nsys_insight.facts.steps.choice import choose_loop, describe_loop, judge_loop
 
 if TYPE_CHECKING:
     from nsys_insight.facts.context import Context, Run
     from nsys_insight.packs.step_options import StepOptions
 
-# From so many steps on, and such a share of the GPU time from the first to the last, steps are found with high, or at
-# least medium confidence.
+# High and medium confidence: the minimum number of steps, and the minimum share of the GPU time from the first step to
+# the last that they cover.
 HIGH, MEDIUM = (5, 0.95), (3, 0.8)
-# A name marks steps if it repeats so often, and if four fifths of the GPU time that is launched from its first to its
-# last range is launched inside, which is half of all.
-REPEATS = 3
-INSIDE, OF_ALL = 0.8, 0.5
-# Numbers of a counter are all different; layer_0 to layer_3, again and again, are parts of a step.
-DIFFERENT = 0.9
-# What holds less of the GPU's work than this is not the steps, however evenly it repeats.
-HELD = 0.5
+# The ranges of one name are steps if there are `MIN_RANGES` of them, and if enough GPU time is launched inside them: of
+# the GPU time that is launched from the first range to the last, and of all GPU time of the process.
+MIN_RANGES = 3
+MIN_SHARE_BETWEEN, MIN_SHARE_TOTAL = 0.8, 0.5
+# The share of ranges that must have different texts, if the texts have numbers: a counter never repeats, but layer_0 to
+# layer_3 do, and are parts of a step.
+MIN_DISTINCT_TEXTS = 0.9
+# What repeats is not the steps if it covers less of the GPU time than this, even if it repeats evenly.
+MIN_COVERED = 0.5
+# Steps are named after CUDA graphs if these hold at least this share of their GPU time.
+MIN_GRAPH_SHARE = 0.5
+# Iterations are layers if a longer one ends each step: it comes at least so often, so evenly.
+MIN_LONGER, EVENLY_SPACED = 3, 0.9
 
 
 @dataclass(frozen=True)
 class Method:
-    """How steps were told, by which name or mark, and how much of the GPU time that is known to hold.
+    """How steps were detected.
 
-    `mark_name` is the name of the operation that the pattern ends with, where it is one that begins or ends a step.
+    Args:
+        method: nvtx, graph, sequence or count; None if no steps were detected.
+        pattern: The name of the ranges, or where the steps are cut, in words.
+        reason: Why these are the steps; None if that follows from the number of steps and `share`.
+        share: The share of the GPU time that the steps cover; None if it is still to be calculated.
+        is_named: Whether the user gave the name of the ranges.
+        mark_name: The name of the operation that begins or ends each step.
+        confidence: high, medium or low; None if it follows from the number of steps and `share`.
     """
 
     method: str | None
     pattern: str | None = None
     reason: str | None = None
     share: float | None = None
-    named: bool = False
+    is_named: bool = False
     mark_name: str | None = None
+    confidence: str | None = None
 
 
 class StepRanges(NamedTuple):
-    """The ranges that are steps: their name, with # for numbers, and the share of the GPU time that they hold."""
+    """The NVTX ranges that are steps.
+
+    Args:
+        pattern: Their name, with # for numbers.
+        covered: The share of the GPU time from the first range to the last that is launched inside them.
+    """
 
     pattern: str
-    inside: float
+    covered: float
 
 
 def fill(context: Context) -> None:
@@ -59,123 +77,141 @@ def fill(context: Context) -> None:
         UsageError: No NVTX range has the name that the user gave.
     """
     run, options = context.runner("steps"), context.options.steps
-    if are_chosen(run, options):
+    if has_chosen_steps(run, options):
         run("chosen")
     else:
-        _find_all(context, run)
-    (steady,) = run("steady")
-    if not steady.count:
+        _detect(context, run)
+    (steady_steps,) = run("steady")
+    if not steady_steps.count:
         run("whole_scope")
 
 
-def are_chosen(run: Run, options: StepOptions) -> bool:
-    """Tell whether the scope is steps that were found in the whole trace: then all is known of them."""
+def has_chosen_steps(run: Run, options: StepOptions) -> bool:
+    """Return whether the scope consists of steps that were detected in the unscoped trace: their facts are reused."""
     (scope,) = run("scope_name")
     return bool(scope.is_of_steps_alone) and options.step_method != "count"
 
 
-def _find_all(context: Context, run: Run) -> None:
+def _detect(context: Context, run: Run) -> None:
+    """Detect the steps, and drop the scratch tables."""
     run("no_pieces")
     busiest = run("busiest")
     if busiest:
         operations.find(context, busiest[0].process_id)
-        _find(run, BusiestStream.of(busiest[0]), context.options.steps)
+        _detect_in_process(run, busiest[0].process_id, context.options.steps)
     for kind, names in (
-        ("VIEW", "named ops owned"),
-        ("TABLE", "stream cut units pieces ranges line slots counted calls waits work busy totals numbered"),
+        ("VIEW", "named owned"),
+        ("TABLE", "pieces ranges line slots counted calls waits work busy totals numbered"),
     ):
         for name in names.split():
             context.connection.execute(f"DROP {kind} IF EXISTS internal.step_{name}")
 
 
-def _find(run: Run, stream: BusiestStream, options: StepOptions) -> None:
-    """Find the steps of the process whose stream is the busiest, and what each of them holds."""
-    method = _method(run, stream, options)
+def _detect_in_process(run: Run, process: int, options: StepOptions) -> None:
+    """Detect the steps of a process, and what each step contains."""
+    method = _choose_method(run, process, options)
     if not method.method:
         run("no_pieces")
     if method.method:
-        run("totals", process=stream.process)
+        run("totals", process=process)
         run("judged")
     run(
         "method",
         method=method.method, pattern=method.pattern, mark_name=method.mark_name, reason=method.reason,
-        share=method.share, named=method.named,
+        share=method.share, is_named=method.is_named, confidence=method.confidence,
         tokens=options.tokens, tokens_per_step=(options.tokens_per_step or 1) * (options.batch or 1),
-        high_steps=HIGH[0], high=HIGH[1], medium_steps=MEDIUM[0], medium=MEDIUM[1], process=stream.process,
+        high_steps=HIGH[0], high=HIGH[1], medium_steps=MEDIUM[0], medium=MEDIUM[1], process=process,
     )  # fmt: skip
 
 
-def _method(run: Run, stream: BusiestStream, options: StepOptions) -> Method:
-    """Try the methods in their order, and leave what was found in `internal.step_pieces`."""
-    tried = ("nvtx", "graph", "sequence") if options.step_method == "auto" else (options.step_method,)
+def _choose_method(run: Run, process: int, options: StepOptions) -> Method:
+    """Try the methods in their order. The steps of the first one that works are in `internal.step_pieces`."""
+    methods = ("nvtx", "graph", "sequence") if options.step_method == "auto" else (options.step_method,)
     (scope,) = run("scope_name")
-    if "nvtx" in tried:
-        wanted = options.step_range or scope.nvtx
-        scoped = bool(scope.nvtx) and not options.step_range
-        ranges = _step_ranges(run, stream.process, wanted=wanted, scoped=scoped)
-        if ranges and (ranges.inside or wanted) and _held(run):
-            reason = f"{100 * ranges.inside:.1f} % of the GPU time between the first and the last is launched in them"
-            return Method("nvtx", ranges.pattern, reason, ranges.inside, named=wanted is not None)
+    if "nvtx" in methods:
+        range_name = options.step_range or scope.nvtx
+        is_scope_range = bool(scope.nvtx) and not options.step_range
+        ranges = _find_step_ranges(run, process, range_name=range_name, is_scope_range=is_scope_range)
+        if ranges and (ranges.covered or range_name) and _covered_share(run):
+            reason = f"{100 * ranges.covered:.1f} % of the GPU time between the first and the last is launched in them"
+            return Method("nvtx", ranges.pattern, reason, ranges.covered, is_named=range_name is not None)
         if options.step_range:
             raise UsageError(
-                f"no NVTX range of process {stream.process} is named {options.step_range!r}",
+                f"no NVTX range of process {process} is named {options.step_range!r}",
                 "nsys-insight nvtx lists them; * matches anything",
             )
-    seen = ""
-    for name in ("graph", "sequence"):
-        if name in tried:
-            chosen = options.step_method == name
-            mark = cut_by_rhythm(run, stream, graphs=name == "graph", chosen=chosen)
-            if mark:
-                held = _held(run)
-                if held >= HELD or (chosen and held):
-                    return Method(name, mark.pattern, mark_name=mark.name, share=None if held >= HELD else held)
-                seen = f"; what repeats, {mark.pattern}, holds {_share(held)} of the GPU time"
+    rejected = ""
+    if "sequence" in methods or "graph" in methods:
+        loops = run("loops")
+        loop = choose_loop(loops, options.step_method)
+        if loop:
+            method = _cut_at_loop(run, process, loop)
+            if _covered_share(run):
+                return method
+        rejected = f"; {describe_loop(loops[0])}" if loops else ""
     if options.tokens and options.step_method in ("auto", "count"):
-        run("whole", process=stream.process)
+        run("whole", process=process)
         return Method(
             "count",
             None,
             "the whole scope is divided by the number of tokens, including warm-up and prefill",
         )
-    return Method(None, None, f"no repetition was found that holds half of the GPU time{seen}")
+    return Method(None, None, f"no repetition was found that holds half of the GPU time{rejected}")
 
 
-def _step_ranges(run: Run, process: int, *, wanted: str | None, scoped: bool) -> StepRanges | None:
-    """Fill the table `internal.step_pieces` from the ranges of one name on one thread.
+def _cut_at_loop(run: Run, process: int, loop: Any) -> Method:
+    """Fill `internal.step_pieces` from the iterations of a loop."""
+    run("loop_pieces", process=process, loop=loop.loop)
+    (mark,) = run("loop_mark", loop=loop.loop)
+    repetitions = 1
+    # An iteration that reads back to the host is a step. Others may be layers.
+    if not mark.ends_with_copy:
+        for layers in run("nested", least=MIN_LONGER, regular=EVENLY_SPACED, covered=MIN_COVERED):
+            repetitions = layers.repetitions
+            run("merged", repetitions=repetitions)
+    name = "D2H copy" if mark.ends_with_copy else mark.first_name
+    prefix = f"{repetitions} repetitions a step, " if repetitions > 1 else ""
+    pattern = f"{prefix}{'after' if mark.ends_with_copy else 'from'} each {name}"
+    method = "graph" if loop.graph_share >= MIN_GRAPH_SHARE else "sequence"
+    return Method(method, pattern, mark_name=name, reason=describe_loop(loop), confidence=judge_loop(loop))
+
+
+def _find_step_ranges(run: Run, process: int, *, range_name: str | None, is_scope_range: bool) -> StepRanges | None:
+    """Fill `internal.step_pieces` from the ranges of one name on one thread.
 
     Args:
         run: Runs a statement of `queries/facts/steps`.
-        process: The process whose steps they are.
-        wanted: The name, if the user says which (`*` and `?` match anything); it need not convince.
-        scoped: Whether that is the name of the scope.
+        process: The process of the ranges.
+        range_name: The name that the user gave (`*` and `?` match anything). Such ranges need not pass the checks.
+        is_scope_range: Whether this is the range of the scope.
     """
-    run("scoped" if scoped else "named", process=process, wanted=wanted)
-    for found in run("range_names"):
-        counts = found.texts == 1 or found.texts >= DIFFERENT * found.occurrences
-        if wanted is None and (found.occurrences < REPEATS or found.is_nested or not counts):
+    run("scoped" if is_scope_range else "named", process=process, range_name=range_name)
+    for candidate in run("range_names"):
+        is_counter = candidate.texts == 1 or candidate.texts >= MIN_DISTINCT_TEXTS * candidate.occurrences
+        if range_name is None and (candidate.occurrences < MIN_RANGES or candidate.is_nested or not is_counter):
             continue
-        run("ranges", thread=found.thread_id, pattern=found.pattern)
+        run("ranges", thread=candidate.thread_id, pattern=candidate.pattern)
         (work,) = run("range_work")
-        holds_work = work.inside_ns and work.inside_ns >= max(INSIDE * work.around_ns, OF_ALL * work.all_ns)
-        if wanted is not None or holds_work:
-            run("range_pieces", process=process, thread=found.thread_id)
-            return StepRanges(found.pattern, work.inside_ns / work.around_ns if work.around_ns else 0.0)
+        min_inside_ns = max(MIN_SHARE_BETWEEN * work.around_ns, MIN_SHARE_TOTAL * work.all_ns)
+        has_enough_work = work.inside_ns and work.inside_ns >= min_inside_ns
+        if range_name is not None or has_enough_work:
+            run("range_pieces", process=process, thread=candidate.thread_id, by_period=not is_scope_range)
+            return StepRanges(candidate.pattern, work.inside_ns / work.around_ns if work.around_ns else 0.0)
     return None
 
 
-def _held(run: Run) -> float:
-    """The share of the process's GPU time that the steps hold which were cut; 0 if they last no time."""
-    (held,) = run("held")
-    if not held.wall_ns:
+def _covered_share(run: Run) -> float:
+    """Return the share of the process's GPU time that the steps cover; 0 if they have no duration."""
+    (stream_steps,) = run("held")
+    if not stream_steps.wall_ns:
         return 0.0
-    share = float(held.share)
-    if share < HELD:
-        (of_all,) = run("held_by_all")
-        share = max(share, float(of_all.share))
+    share = float(stream_steps.share)
+    if share < MIN_COVERED:
+        (all_streams,) = run("held_by_all")
+        share = max(share, float(all_streams.share))
     return share
 
 
-def _share(part: float) -> str:
+def _format_share(share: float) -> str:
     """Write a share that may be small."""
-    return f"{100 * part:.1f} %" if part >= 0.001 else "less than 0.1 %"
+    return f"{100 * share:.1f} %" if share >= 0.001 else "less than 0.1 %"

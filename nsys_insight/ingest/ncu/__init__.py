@@ -1,1 +1,1 @@
-"""What Nsight Compute wrote: its CSV pages and reports, and the file that they are imported into."""
+"""Data of Nsight Compute: its CSV pages and reports, and the file that they are imported into."""

@@ -1,4 +1,4 @@
-"""CSV that ncu prints: its raw page (a row a launch) and its details page (a row a metric or a rule)."""
+"""Read the CSV pages of ncu: the raw page (one row per launch) and the details page (one row per metric or rule)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from nsys_insight.errors import TraceError
-from nsys_insight.paths import catalog
+from nsys_insight.paths import read_catalog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,20 +23,29 @@ _IDENTITY = {
 _RECORD = re.compile(r'"?\d[\d.,]*"?,"')
 _RANGES = re.compile(r"Push/Pop_Range|Start/Stop_Range|\bDomain\b")
 _HINT = "give what these print: ncu --import FILE.ncu-rep --csv --page raw (or details); or the .ncu-rep itself"
-# Factors to the base units, in which `ncu --print-units base` prints: ns, byte, hz. ncu's prefixes are decimal, also
-# for bytes. Older versions write units out (usecond, byte/second).
+# Factors to the base units of `ncu --print-units base`: ns, byte, hz. ncu's prefixes are decimal, also for bytes. Older
+# versions spell units out (usecond, byte/second).
 _PREFIXES = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
-_TIMES = {"s": 1e9, "second": 1e9, "ms": 1e6, "msecond": 1e6, "us": 1e3, "usecond": 1e3, "ns": 1.0, "nsecond": 1.0}
+_TIME_FACTORS = {
+    "s": 1e9,
+    "second": 1e9,
+    "ms": 1e6,
+    "msecond": 1e6,
+    "us": 1e3,
+    "usecond": 1e3,
+    "ns": 1.0,
+    "nsecond": 1.0,
+}
 _GROUPS_THEN_COMMA = re.compile(r"-?\d{1,3}(?:\.\d{3})+,\d+")
 _GROUPS_THEN_POINT = re.compile(r"-?\d{1,3}(?:,\d{3})+\.\d+")
-_COMMA_ALONE = re.compile(r"-?\d+,(?!\d{3}$)\d+|-?0,\d+")
-_POINT_ALONE = re.compile(r"-?\d+\.(?!\d{3}$)\d+|-?0\.\d+")
+_ONLY_COMMA = re.compile(r"-?\d+,(?!\d{3}$)\d+|-?0,\d+")
+_ONLY_POINT = re.compile(r"-?\d+\.(?!\d{3}$)\d+|-?0\.\d+")
 _SEPARATORS = re.compile("[\u0020\u00a0\u202f\u2009'\u2019](?=\\d{3})")
 _INSTANCES = re.compile(r"\s*\(.*\)$")
 
 
 class Metric(NamedTuple):
-    """A metric's value in its base unit; what is no number (a policy, a device's name) is `text`."""
+    """A metric's value in its base unit. A value that is not a number (a policy, a device's name) is in `text`."""
 
     value: float | None
     unit: str | None
@@ -44,7 +53,7 @@ class Metric(NamedTuple):
 
 
 class Remark(NamedTuple):
-    """What one of ncu's own rules said, with the saving it estimates: `global` is a share of the launch's duration."""
+    """The result of one of ncu's own rules, with its estimated saving: `global` is a share of the launch's duration."""
 
     section: str
     rule: str
@@ -56,7 +65,7 @@ class Remark(NamedTuple):
 
 @dataclass(frozen=True)
 class Launch:
-    """A launch that ncu profiled: what ncu calls it, and what it measured."""
+    """A launch that ncu profiled: its identity, and its metrics."""
 
     report: str
     ncu_id: int
@@ -74,15 +83,15 @@ class Launch:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What tells launches apart: the two pages of one report agree on it."""
+        """Return the values that identify a launch; both pages of a report have them."""
         return self.process_id, self.ncu_id, self.kernel, self.grid, self.block
 
 
-def read(path: Path) -> list[Launch]:
-    """Read one CSV file: either page, with whatever else the program or ncu printed around it.
+def read_file(path: Path) -> list[Launch]:
+    """Read a CSV file with one or both pages; other output of the program or ncu may surround them.
 
     Raises:
-        TraceError: It cannot be read, or holds neither page.
+        TraceError: It cannot be read, or has neither page.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig", errors="backslashreplace")
@@ -92,56 +101,56 @@ def read(path: Path) -> list[Launch]:
 
 
 def parse(text: str, name: str) -> list[Launch]:
-    """Read the CSV pages in a text; `name` is the file's, for errors and as the report's name.
+    """Read the CSV pages in a text. `name` is the file's name, for errors and for the report's name.
 
     Raises:
-        TraceError: There is none.
+        TraceError: The text has no page.
     """
     launches: dict[tuple[object, ...], Launch] = {}
     pages = 0
-    for header, rows in _pages(text):
+    for header, rows in _split_pages(text):
         if "Metric Name" in header:
-            found = _details(header, rows, report_name(name))
+            page_launches = _read_details_page(header, rows, report_name(name))
         elif any("__" in column for column in header):
-            found = _raw(header, rows, report_name(name))
+            page_launches = _read_raw_page(header, rows, report_name(name))
         else:
             continue
         pages += 1
-        merge(launches, found)
+        merge_launches(launches, page_launches)
     if not pages:
         raise TraceError(f"{name} is not a CSV page of ncu: no line has the columns ID, Kernel Name and metrics", _HINT)
     return list(launches.values())
 
 
-def merge(launches: dict[tuple[object, ...], Launch], more: Iterable[Launch]) -> None:
-    """Add launches; what two pages say of one launch becomes one.
+def merge_launches(launches: dict[tuple[object, ...], Launch], new_launches: Iterable[Launch]) -> None:
+    """Add launches; combine the rows of two pages about the same launch.
 
-    The raw page has six decimals where the details page has two, so its values stay.
+    The raw page has six decimals where the details page has two, so its values take precedence.
     """
-    for launch in more:
-        known = launches.get(launch.key)
-        if known is None:
+    for launch in new_launches:
+        existing = launches.get(launch.key)
+        if existing is None:
             launches[launch.key] = launch
             continue
-        precise, coarse = (known, launch) if len(known.metrics) >= len(launch.metrics) else (launch, known)
+        precise, coarse = (existing, launch) if len(existing.metrics) >= len(launch.metrics) else (launch, existing)
         launches[launch.key] = replace(
-            precise, metrics={**coarse.metrics, **precise.metrics}, rules=known.rules or launch.rules
+            precise, metrics={**coarse.metrics, **precise.metrics}, rules=existing.rules or launch.rules
         )
 
 
 def report_name(file: str) -> str:
-    """Name a report by its file: decode.ncu.raw.csv, decode.ncu.details.csv and decode.ncu-rep are all `decode`."""
+    """Return the report's name: `decode` for decode.ncu.raw.csv, decode.ncu.details.csv and decode.ncu-rep."""
     return re.sub(r"(?:\.ncu)?(?:[._-](?:raw|details))?\.(?:csv|txt|log|ncu-rep)$", "", file, flags=re.IGNORECASE)
 
 
-def _pages(text: str) -> Iterator[tuple[list[str], list[list[str]]]]:
-    """Yield the header and the records of each page in a text, without the lines that others printed between them."""
+def _split_pages(text: str) -> Iterator[tuple[list[str], list[list[str]]]]:
+    """Yield the header and the records of each page in a text, without other lines between them."""
     header: list[str] = []
     rows: list[list[str]] = []
-    for record in _records(text):
+    for record in _split_records(text):
         try:
             cells = next(csv.reader([record]), [])
-        except csv.Error:  # no CSV, whatever it began like
+        except csv.Error:  # not CSV, although it began like it
             continue
         if "ID" in cells and "Kernel Name" in cells:
             if cells == header:
@@ -155,8 +164,8 @@ def _pages(text: str) -> Iterator[tuple[list[str], list[list[str]]]]:
         yield header, rows
 
 
-def _records(text: str) -> Iterator[str]:
-    """Yield the lines that may be CSV; a quoted cell may hold line breaks, program output may hold quotes."""
+def _split_records(text: str) -> Iterator[str]:
+    """Yield the lines that may be CSV. A quoted cell may have line breaks, and the program's output may have quotes."""
     pending = ""
     for line in text.splitlines():
         starts = bool(_RECORD.match(line)) or line.startswith(('"', "ID,", ","))
@@ -171,61 +180,63 @@ def _records(text: str) -> Iterator[str]:
             pending = ""
 
 
-def _raw(header: list[str], rows: list[list[str]], report: str) -> list[Launch]:
-    """Read the raw page: a column a metric, and mostly a first row of their units."""
-    at = {name: column for column, name in enumerate(header)}
-    first = max(column for name, column in at.items() if name in _IDENTITY) + 1
-    columns = [(column, name) for name, column in at.items() if column >= first and not _RANGES.search(name) and name]
-    data = [row for row in rows if row[at["ID"]].strip()]
-    units_row = next((row for row in rows if not row[at["ID"]].strip()), None)
-    units = {column: base_unit(units_row[column]) if units_row else (None, 1.0) for column, _ in columns}
-    mark = decimal_mark(row[column] for row in data for column, _ in columns)
+def _read_raw_page(header: list[str], rows: list[list[str]], report: str) -> list[Launch]:
+    """Read the raw page: one column per metric, and usually a first row with their units."""
+    column_index = {name: column for column, name in enumerate(header)}
+    first = max(column for name, column in column_index.items() if name in _IDENTITY) + 1
+    columns = [
+        (column, name) for name, column in column_index.items() if column >= first and not _RANGES.search(name) and name
+    ]
+    data = [row for row in rows if row[column_index["ID"]].strip()]
+    units_row = next((row for row in rows if not row[column_index["ID"]].strip()), None)
+    units = {column: convert_unit(units_row[column]) if units_row else (None, 1.0) for column, _ in columns}
+    mark = find_decimal_mark(row[column] for row in data for column, _ in columns)
     launches = []
     for row in data:
-        launch = _launch(row, at, report)
+        launch = _read_launch(row, column_index, report)
         for column, name in columns:
             unit, factor = units[column]
-            launch.metrics[name] = _metric(row[column], mark, unit or None, factor)
+            launch.metrics[name] = _read_metric(row[column], mark, unit or None, factor)
         launches.append(launch)
     return launches
 
 
-def _details(header: list[str], rows: list[list[str]], report: str) -> list[Launch]:
-    """Read the details page: a row a metric, under the name that people read, or a rule."""
-    at = {name: column for column, name in enumerate(header)}
-    mark = decimal_mark(row[at["Metric Value"]] for row in rows)
+def _read_details_page(header: list[str], rows: list[list[str]], report: str) -> list[Launch]:
+    """Read the details page: one row per metric, under its display name, or per rule."""
+    column_index = {name: column for column, name in enumerate(header)}
+    mark = find_decimal_mark(row[column_index["Metric Value"]] for row in rows)
     launches: dict[tuple[object, ...], Launch] = {}
     for row in rows:
-        cells = {name: row[column] for name, column in at.items()}
+        cells = {name: row[column] for name, column in column_index.items()}
         if not cells["ID"].strip():
             continue
-        new = _launch(row, at, report)
+        new = _read_launch(row, column_index, report)
         launch = launches.setdefault(new.key, new)
         section, label = cells.get("Section Name", ""), cells["Metric Name"]
         if label:
-            unit, factor = base_unit(cells["Metric Unit"])
-            name = label if "__" in label else details_names().get((section, label), f"{section}: {label}")
-            launch.metrics.setdefault(name, _metric(cells["Metric Value"], mark, unit or None, factor))
+            unit, factor = convert_unit(cells["Metric Unit"])
+            name = label if "__" in label else read_details_names().get((section, label), f"{section}: {label}")
+            launch.metrics.setdefault(name, _read_metric(cells["Metric Value"], mark, unit or None, factor))
         if cells.get("Rule Name"):
             launch.rules.append(
                 Remark(
                     section, cells["Rule Name"], cells.get("Rule Type", ""), cells.get("Rule Description", ""),
                     cells.get("Estimated Speedup Type") or None,
-                    number(cells.get("Estimated Speedup", ""), mark),
+                    parse_number(cells.get("Estimated Speedup", ""), mark),
                 )
             )  # fmt: skip
     return list(launches.values())
 
 
 @cache
-def details_names() -> dict[tuple[str, str], str]:
-    """Which metric the details page means by a section and a label, from `queries/catalog/ncu_details.toml`."""
-    sections = catalog("ncu_details")
+def read_details_names() -> dict[tuple[str, str], str]:
+    """Return the metric for each section and label of the details page, from `queries/catalog/ncu_details.toml`."""
+    sections = read_catalog("ncu_details")
     return {(section, label): metric for section, labels in sections.items() for label, metric in labels.items()}
 
 
-def _metric(cell: str, mark: str, unit: str | None, factor: float) -> Metric:
-    value = number(cell, mark)
+def _read_metric(cell: str, mark: str, unit: str | None, factor: float) -> Metric:
+    value = parse_number(cell, mark)
     if value is not None:
         return Metric(value * factor, unit)
     text = cell.strip()
@@ -233,52 +244,53 @@ def _metric(cell: str, mark: str, unit: str | None, factor: float) -> Metric:
     return Metric(None, unit, None if unknown else text)
 
 
-def _launch(row: list[str], at: dict[str, int], report: str) -> Launch:
+def _read_launch(row: list[str], column_index: dict[str, int], report: str) -> Launch:
     def cell(name: str) -> str:
-        return row[at[name]].strip() if name in at else ""
+        return row[column_index[name]].strip() if name in column_index else ""
 
     return Launch(
         report=report,
-        ncu_id=_integer(cell("ID")) or 0,
-        process_id=_integer(cell("Process ID")),
+        ncu_id=_parse_integer(cell("ID")) or 0,
+        process_id=_parse_integer(cell("Process ID")),
         process_name=cell("Process Name") or None,
         kernel=cell("Kernel Name"),
-        context_id=_integer(cell("Context")),
-        stream_id=_integer(cell("Stream")),
-        device_id=_integer(cell("Device")),
+        context_id=_parse_integer(cell("Context")),
+        stream_id=_parse_integer(cell("Stream")),
+        device_id=_parse_integer(cell("Device")),
         compute_capability=cell("CC") or None,
-        grid=_dimensions(cell("Grid Size")),
-        block=_dimensions(cell("Block Size")),
+        grid=_parse_dimensions(cell("Grid Size")),
+        block=_parse_dimensions(cell("Block Size")),
     )
 
 
-def _integer(cell: str) -> int | None:
+def _parse_integer(cell: str) -> int | None:
     digits = re.sub(r"[.,\s']", "", cell)
     return int(digits) if digits.isdigit() else None
 
 
-def _dimensions(cell: str) -> tuple[int | None, int | None, int | None]:
+def _parse_dimensions(cell: str) -> tuple[int | None, int | None, int | None]:
     x, y, z, *_ = [*map(int, re.findall(r"\d+", cell)), None, None, None]
     return x, y, z
 
 
-def decimal_mark(cells: Iterable[str]) -> str:
-    """Tell whether the numbers of a file have a decimal point or a decimal comma; a point if no number shows it.
+def find_decimal_mark(cells: Iterable[str]) -> str:
+    """Return whether the numbers of a file have a decimal point or a decimal comma; a point if no number shows it.
 
-    ncu writes numbers as the locale says: 12,319,469.2 here is 12.319.469,2 there, and 1,234 alone is either.
+    ncu writes numbers in the format of the locale: 12,319,469.2 or 12.319.469,2. A number such as 1,234 alone is
+    ambiguous.
     """
     for cell in cells:
-        if _GROUPS_THEN_COMMA.fullmatch(cell) or _COMMA_ALONE.fullmatch(cell):
+        if _GROUPS_THEN_COMMA.fullmatch(cell) or _ONLY_COMMA.fullmatch(cell):
             return ","
-        if _GROUPS_THEN_POINT.fullmatch(cell) or _POINT_ALONE.fullmatch(cell):
+        if _GROUPS_THEN_POINT.fullmatch(cell) or _ONLY_POINT.fullmatch(cell):
             return "."
     return "."
 
 
-def number(cell: str, mark: str = ".") -> float | None:
-    """Read a number; None for anything else: n/a, nan, "no data", a word, an empty cell.
+def parse_number(cell: str, mark: str = ".") -> float | None:
+    """Read a number. Return None for anything else: n/a, nan, "no data", a word, an empty cell.
 
-    A metric with instances prints as "16 (1; 5; 10)": the first number is the metric's own.
+    A metric with instances prints as "16 (1; 5; 10)": the first number is the value of the metric.
     """
     text = _SEPARATORS.sub("", _INSTANCES.sub("", cell.strip()))
     text = text.replace(".", "").replace(",", ".") if mark == "," else text.replace(",", "")
@@ -289,25 +301,25 @@ def number(cell: str, mark: str = ".") -> float | None:
     return value if math.isfinite(value) else None
 
 
-def base_unit(unit: str) -> tuple[str, float]:
-    """Return the base unit of a unit, and the factor that brings a value there.
+def convert_unit(unit: str) -> tuple[str, float]:
+    """Return the base unit of a unit, and the factor that converts a value to it.
 
-    >>> base_unit("Kbyte/block"), base_unit("us"), base_unit("sector/ns"), base_unit("%")
+    >>> convert_unit("Kbyte/block"), convert_unit("us"), convert_unit("sector/ns"), convert_unit("%")
     (('byte/block', 1000.0), ('ns', 1000.0), ('sector/s', 1000000000.0), ('%', 1.0))
     """
-    above, slash, below = unit.strip().partition("/")
-    above, factor = _base(above)
+    numerator, slash, denominator = unit.strip().partition("/")
+    numerator, factor = _convert_unit_word(numerator)
     if not slash:
-        return above, factor
-    if below in _TIMES:  # a rate is per second
-        return f"{above}/s", factor * 1e9 / _TIMES[below]
-    below, divisor = _base(below)
-    return f"{above}/{below}", factor / divisor
+        return numerator, factor
+    if denominator in _TIME_FACTORS:  # a rate is per second
+        return f"{numerator}/s", factor * 1e9 / _TIME_FACTORS[denominator]
+    denominator, divisor = _convert_unit_word(denominator)
+    return f"{numerator}/{denominator}", factor / divisor
 
 
-def _base(word: str) -> tuple[str, float]:
-    if word in _TIMES:
-        return "ns", _TIMES[word]
+def _convert_unit_word(word: str) -> tuple[str, float]:
+    if word in _TIME_FACTORS:
+        return "ns", _TIME_FACTORS[word]
     if word.lower() == "hz":
         return "hz", 1.0
     if word[:1] in _PREFIXES and word[1:] in ("byte", "bytes", "hz", "Hz"):

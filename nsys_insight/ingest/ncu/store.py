@@ -1,4 +1,4 @@
-"""The file that `ncu import` writes: what ncu measured, as three tables that the model reads next to the trace."""
+"""The file that `ncu import` writes: ncu's measurements in three tables, which the model reads next to the trace."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_insight import outputs
-from nsys_insight.errors import TraceError, UsageError, cannot_write
+from nsys_insight.errors import TraceError, UsageError, cannot_write_error
 from nsys_insight.ingest import cache_entries, cache_folder, database
-from nsys_insight.ingest.contract import contract
-from nsys_insight.ingest.ncu.pages import Launch, merge, read
-from nsys_insight.paths import expanded
+from nsys_insight.ingest.expected_schema import read_expected_schema
+from nsys_insight.ingest.ncu.pages import Launch, merge_launches, read_file
+from nsys_insight.paths import expand_home
 from nsys_insight.sql.quoting import identifier, literal
 
 if TYPE_CHECKING:
@@ -31,28 +31,28 @@ _REPORT_MAGIC = b"NVR\0"
 
 
 def read_all(files: list[Path]) -> list[Launch]:
-    """Read CSV pages and reports of ncu; the pages of one report become one.
+    """Read CSV pages and reports of ncu; combine the pages of one report.
 
     Raises:
-        TraceError: A file holds no launch.
+        TraceError: A file has no launch.
         ToolError: A report needs ncu, which is missing or failed.
     """
-    found: dict[tuple[object, ...], Launch] = {}
+    launches_by_key: dict[tuple[object, ...], Launch] = {}
     for file in files:
         if is_report(file):
-            from nsys_insight.ingest.ncu.tool import pages
+            from nsys_insight.ingest.ncu.tool import read_pages
 
-            launches = pages(file)
+            launches = read_pages(file)
         else:
-            launches = read(file)
+            launches = read_file(file)
         if not launches:
             raise TraceError(f"{file} holds no launch: ncu profiled none", "check its output: did a kernel match?")
-        merge(found, launches)
-    return list(found.values())
+        merge_launches(launches_by_key, launches)
+    return list(launches_by_key.values())
 
 
 def is_report(file: Path) -> bool:
-    """Tell whether a file is ncu's own report, by how it begins or what it is called."""
+    """Return whether a file is ncu's own report, judged by its first bytes or its suffix."""
     try:
         with file.open("rb") as stream:
             head = stream.read(len(_REPORT_MAGIC))
@@ -69,32 +69,32 @@ def write(
     *,
     force: bool = False,
 ) -> Path:
-    """Write launches to a DuckDB file, whole or not at all; `implementation` is what the user knows better.
+    """Write launches to a DuckDB file, completely or not at all. `implementation` is the kind that the user states.
 
     Raises:
-        UsageError: The file cannot be written, or the implementation is none.
+        UsageError: The file cannot be written, or the implementation is unknown.
     """
-    _check(implementation)
-    with outputs.whole(target, inputs, force=force) as path:
-        path.unlink()  # DuckDB makes its files itself
+    _check_implementation(implementation)
+    with outputs.open_output(target, inputs, force=force) as path:
+        path.unlink()  # DuckDB creates the file itself
         _write(launches, path, implementation)
     return target
 
 
-def for_trace(trace: Path, given: Path | None = None, *, lasting: bool = True) -> Path | None:
+def find_store(trace: Path, ncu_file: Path | None = None, *, use_cache: bool = True) -> Path | None:
     """Return the ncu data of a trace: the given file, that of `$NSYS_INSIGHT_NCU_DATA`, or one next to the trace.
 
     `decode.ncu.duckdb` belongs to `decode.nsys-rep` and `decode.sqlite` in the same folder or in the current one. The
-    given file may also be a report or a CSV page of ncu: it is read into the cache first, or without `lasting` into a
-    temporary file.
+    given file may also be a report or a CSV page of ncu. It is first imported into the cache, or without `use_cache`
+    into a temporary file.
 
     Raises:
-        TraceError: What is given cannot be read.
+        TraceError: The given file cannot be read.
     """
-    if given is None and os.environ.get(NCU_VARIABLE):
-        given = expanded(os.environ[NCU_VARIABLE])
-    if given is not None:
-        return given if is_store(given) else cached([given], lasting=lasting)
+    if ncu_file is None and os.environ.get(NCU_VARIABLE):
+        ncu_file = expand_home(os.environ[NCU_VARIABLE])
+    if ncu_file is not None:
+        return ncu_file if is_store(ncu_file) else make_cached_store([ncu_file], use_cache=use_cache)
     name = trace.name.removesuffix("_pqtdir")
     for folder in (trace.parent, Path()):
         path = folder / (name.removesuffix(Path(name).suffix) + SUFFIX)
@@ -103,30 +103,30 @@ def for_trace(trace: Path, given: Path | None = None, *, lasting: bool = True) -
     return None
 
 
-def cached(files: list[Path], implementation: str | None = None, *, lasting: bool = True) -> Path:
-    """Return a store of files that ncu wrote, from the cache folder; it is made there if it does not exist."""
+def make_cached_store(files: list[Path], implementation: str | None = None, *, use_cache: bool = True) -> Path:
+    """Return a store of files that ncu wrote, from the cache folder; write it if it does not exist."""
     try:
         keys = [cache_folder.key(file) for file in files]
-        name = cache_folder.digest("ncu", *keys, implementation or "", repr(contract()))
-        target = cache_folder.folder(lasting=lasting) / f"{name}{SUFFIX}"
+        name = cache_folder.digest("ncu", *keys, implementation or "", repr(read_expected_schema()))
+        target = cache_folder.folder(use_cache=use_cache) / f"{name}{SUFFIX}"
     except FileNotFoundError:
         missing = next((file for file in files if not file.exists()), None)
         if missing is None:
             raise
         raise TraceError(f"{missing} does not exist", "name a CSV page or a report that ncu wrote") from None
     if not (cache_entries.use(target) and is_store(target)):
-        _check(implementation)
+        _check_implementation(implementation)
         launches = read_all(files)
         try:
-            with cache_entries.making(target, "ncu data", *files) as path:
+            with cache_entries.make_entry(target, "ncu data", *files) as path:
                 _write(launches, path, implementation)
         except OSError as error:
-            raise cannot_write(target, error) from None
+            raise cannot_write_error(target, error) from None
     return target
 
 
 def is_store(path: Path) -> bool:
-    """Tell whether `path` is a file that `write` made."""
+    """Return whether `write` wrote the file `path`."""
     try:
         with path.open("rb") as stream:
             return stream.read(12)[8:] == b"DUCK"
@@ -144,19 +144,19 @@ def attach(connection: duckdb.DuckDBPyConnection, store: Path, source: Source) -
 
     try:
         connection.execute(f"ATTACH IF NOT EXISTS {literal(str(store.absolute()))} AS ncu (TYPE duckdb, READ_ONLY)")
-        found = database.tables(connection, "ncu", "main")
+        columns_by_table = database.list_tables(connection, "ncu", "main")
     except duckdb.Error as error:
         raise TraceError(
             f"{store} cannot be read: {str(error).partition(chr(10))[0]}", "import it again: nsys-insight ncu import"
         ) from None
-    columns = {table: found.get(table, set()) for table in TABLES}
+    columns = {table: columns_by_table.get(table, set()) for table in TABLES}
     if not all(columns.values()) or not database.has_tables_only(connection, "ncu"):
         raise TraceError(f"{store} is not a file that ncu import wrote", "nsys-insight ncu import FILE.ncu-rep")
     relations = {table: f"ncu.main.{identifier(table)}" for table in TABLES}
     return replace(source, relations=source.relations | relations, columns=source.columns | columns)
 
 
-def _check(implementation: str | None) -> None:
+def _check_implementation(implementation: str | None) -> None:
     if implementation is not None and implementation not in IMPLEMENTATIONS:
         raise UsageError(f"--type cannot be {implementation!r}", f"choose one of: {', '.join(IMPLEMENTATIONS)}")
 
@@ -164,15 +164,15 @@ def _check(implementation: str | None) -> None:
 def _write(launches: list[Launch], path: Path, implementation: str | None) -> None:
     connection = database.connect()
     try:
-        connection.execute(f"ATTACH {literal(str(path))} AS built")
+        connection.execute(f"ATTACH {literal(str(path))} AS target")
         _create_tables(connection, launches, implementation)
-        connection.execute("DETACH built")
+        connection.execute("DETACH target")
     finally:
         connection.close()
 
 
 def _create_tables(connection: duckdb.DuckDBPyConnection, launches: list[Launch], implementation: str | None) -> None:
-    """Create the three tables through Parquet: inserting a hundred thousand metrics row by row takes a minute."""
+    """Create the three tables through Parquet: to insert a hundred thousand metrics row by row takes a minute."""
     import tempfile
 
     import polars as pl
@@ -192,11 +192,11 @@ def _create_tables(connection: duckdb.DuckDBPyConnection, launches: list[Launch]
         "ncu_rules": [(number, *rule) for number, launch in enumerate(launches) for rule in launch.rules],
     }  # fmt: skip
     kinds = {"BIGINT": pl.Int64, "DOUBLE": pl.Float64, "VARCHAR": pl.String}
-    with tempfile.TemporaryDirectory(dir=cache_folder.temporary()) as folder:
+    with tempfile.TemporaryDirectory(dir=cache_folder.temporary_folder()) as folder:
         for table in TABLES:
             file = Path(folder) / f"{table}.parquet"
-            schema = {name: kinds[kind] for name, kind in contract()[table].items()}
+            schema = {name: kinds[kind] for name, kind in read_expected_schema()[table].items()}
             pl.DataFrame(rows[table], schema=schema, orient="row").write_parquet(file)
             connection.execute(
-                f"CREATE TABLE built.{identifier(table)} AS FROM read_parquet({literal(str(file))}) ORDER BY launch"
+                f"CREATE TABLE target.{identifier(table)} AS FROM read_parquet({literal(str(file))}) ORDER BY launch"
             )

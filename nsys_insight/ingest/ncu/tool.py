@@ -1,4 +1,4 @@
-"""The user's own ncu: where it is, what it prints of a report, and what its failures mean."""
+"""The user's own ncu: find it, print the pages of a report, and explain its failures."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from nsys_insight.errors import ToolError
-from nsys_insight.ingest.ncu.pages import Launch, merge, parse
-from nsys_insight.paths import expanded
+from nsys_insight.ingest.ncu.pages import Launch, merge_launches, parse
+from nsys_insight.paths import expand_home
 
 NCU_VARIABLE = "NSYS_INSIGHT_NCU"
 
@@ -25,29 +25,29 @@ _INSTALL_FOLDERS = (
 _PERMISSION = "ERR_NVGPUCTRPERM"
 
 
-def newest_ncu() -> Path:
+def find_newest_ncu() -> Path:
     """Return the ncu to use: that of `$NSYS_INSIGHT_NCU`, else that on the PATH, else the newest in the usual folders.
 
     Raises:
-        ToolError: There is none, or the variable names none.
+        ToolError: ncu is not installed, or the variable does not name an ncu.
     """
     import glob
     import shutil
 
-    chosen = os.environ.get(NCU_VARIABLE)
-    if chosen:
-        path = expanded(chosen)
+    configured_path = os.environ.get(NCU_VARIABLE)
+    if configured_path:
+        path = expand_home(configured_path)
         path = path / _EXECUTABLE if path.is_dir() else path
         if os.access(path, os.X_OK):
             return path
         raise ToolError(
-            f"${NCU_VARIABLE} is {chosen}, which is not an ncu", "set it to the ncu executable or its folder"
+            f"${NCU_VARIABLE} is {configured_path}, which is not an ncu", "set it to the ncu executable or its folder"
         )
     on_path = shutil.which("ncu")
     if on_path:
         return Path(on_path)
-    found = [Path(folder) / _EXECUTABLE for pattern in _INSTALL_FOLDERS for folder in glob.glob(pattern)]  # noqa: PTH207 (absolute)
-    runnable = [path for path in found if os.access(path, os.X_OK)]
+    candidates = [Path(folder) / _EXECUTABLE for pattern in _INSTALL_FOLDERS for folder in glob.glob(pattern)]  # noqa: PTH207 (absolute)
+    runnable = [path for path in candidates if os.access(path, os.X_OK)]
     if not runnable:
         raise ToolError(
             "ncu is not installed here: it is neither on the PATH nor in the usual folders",
@@ -57,42 +57,42 @@ def newest_ncu() -> Path:
     return max(runnable, key=lambda path: [int(number) for number in re.findall(r"\d+", str(path))])
 
 
-def pages(report: Path) -> list[Launch]:
-    """Read both pages of a report, as ncu prints them.
+def read_pages(report: Path) -> list[Launch]:
+    """Read both pages of a report.
 
     Raises:
         ToolError: ncu is missing, or cannot read the report.
     """
     launches: dict[tuple[object, ...], Launch] = {}
-    ncu = newest_ncu()
+    ncu = find_newest_ncu()
     for page in ("raw", "details"):
-        merge(launches, parse(printed(ncu, report, page), report.name))
+        merge_launches(launches, parse(print_page(ncu, report, page), report.name))
     return list(launches.values())
 
 
 def run(command: list[str]) -> None:
-    """Run an ncu command, its output passed on to stderr while it runs.
+    """Run an ncu command, and pass its output on to stderr.
 
     Raises:
-        ToolError: It failed; where that was for want of permission, with what to do about it.
+        ToolError: It failed. If a permission is missing, the hint says how to get it.
     """
     import subprocess
 
-    said = []
+    lines = []
     try:
-        with subprocess.Popen(  # noqa: S603 - the command that the user was shown
+        with subprocess.Popen(  # noqa: S603 - the user has seen the command
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
         ) as process:
             for line in process.stdout or ():
                 sys.stderr.write(line)
-                said.append(line)
+                lines.append(line)
     except OSError as error:
         raise ToolError(f"{command[0]} does not run: {error.strerror}", f"set ${NCU_VARIABLE} to an ncu") from None
-    output = "".join(said)
+    output = "".join(lines)
     if _PERMISSION in output:
-        raise permission()
+        raise permission_error()
     if process.returncode:
-        raise ToolError(f"ncu failed with exit code {process.returncode}", _last_error(output))
+        raise ToolError(f"ncu failed with exit code {process.returncode}", _find_last_error(output))
     if "No kernels were profiled" in output:
         raise ToolError(
             "ncu profiled no kernel: none of the launches matched",
@@ -100,8 +100,8 @@ def run(command: list[str]) -> None:
         )
 
 
-def permission() -> ToolError:
-    """The error of a user who may not read the GPU's counters, with the two known remedies."""
+def permission_error() -> ToolError:
+    """Return the error of a user who may not read the GPU's counters, with the two known remedies."""
     return ToolError(
         f"this user may not read the GPU's performance counters ({_PERMISSION})",
         "run the command as root (sudo, or docker run --cap-add=SYS_ADMIN); or have an administrator allow "
@@ -110,29 +110,29 @@ def permission() -> ToolError:
     )
 
 
-def printed(ncu: Path, report: Path, page: str, *options: str) -> str:
-    """Return what ncu prints of a report as CSV.
+def print_page(ncu: Path, report: Path, page: str, *options: str) -> str:
+    """Return a page of a report as CSV, as ncu prints it.
 
     Raises:
-        ToolError: It cannot read it.
+        ToolError: ncu cannot read the report.
     """
     import subprocess
 
     command = [str(ncu), "--import", str(report), "--csv", "--page", page, "--print-units", "base", *options]
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603 - the user's own ncu
+        process = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603 - the user's own ncu
     except OSError as error:
         raise ToolError(f"{ncu} does not run: {error.strerror}", f"set ${NCU_VARIABLE} to an ncu") from None
-    output = done.stdout.decode("utf-8", "backslashreplace")
-    if done.returncode or not any(word in output for word in ('"Kernel Name"', '"Function Name"')):
-        said = output + done.stderr.decode("utf-8", "replace")
+    output = process.stdout.decode("utf-8", "backslashreplace")
+    if process.returncode or not any(word in output for word in ('"Kernel Name"', '"Function Name"')):
+        output_and_errors = output + process.stderr.decode("utf-8", "replace")
         raise ToolError(
-            f"ncu cannot read {report}: {_last_error(said) or 'it printed nothing'}",
+            f"ncu cannot read {report}: {_find_last_error(output_and_errors) or 'it printed nothing'}",
             "use the ncu that wrote it, or a newer one",
         )
     return output
 
 
-def _last_error(output: str) -> str:
+def _find_last_error(output: str) -> str:
     errors = [line for line in output.splitlines() if line.startswith("==ERROR==") or "rror" in line]
     return errors[-1].removeprefix("==ERROR==").strip() if errors else ""

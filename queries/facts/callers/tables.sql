@@ -1,4 +1,4 @@
--- `facts.callers`: the frame that each chain of a CUDA call is named by; chains with one signature have the same
+-- `facts.callers`: the frame that names each call stack of a CUDA call. Stacks with the same signature have the same
 -- frames. `facts.called_from`: where each CUDA call was made, as a place of `facts.call_places`.
 CREATE TABLE IF NOT EXISTS facts.callers (
     chain_id BIGINT, frame_id INTEGER, depth USMALLINT, signature UBIGINT

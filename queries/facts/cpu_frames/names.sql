@@ -1,4 +1,4 @@
--- The frames of a table of chains that no table before it had.
+-- The frames of a table of call stacks that are not in `facts.cpu_frames` yet.
 INSERT INTO facts.cpu_frames BY NAME
 WITH frames AS (
     SELECT symbol, module, bool_and(coalesce(unresolved, 0) <> 0) AS is_unresolved

@@ -1,6 +1,6 @@
 /* progress = "call chains of samples" */
--- `facts.cpu_frames`: the functions that call chains of samples and of calls of the operating system name, each once.
--- `facts.cpu_chains`: the chains, frame by frame, the innermost first.
+-- `facts.cpu_frames`: the distinct functions in the call stacks of samples and of operating system calls.
+-- `facts.cpu_chains`: the stacks, frame by frame, innermost first.
 CREATE TABLE IF NOT EXISTS facts.cpu_frames (
     frame_id INTEGER, symbol_id BIGINT, module_id BIGINT, name VARCHAR, function VARCHAR, module VARCHAR, kind VARCHAR,
     activity VARCHAR

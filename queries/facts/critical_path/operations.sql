@@ -1,4 +1,4 @@
--- What these calls put on GPUs.
+-- The GPU operations that the calls in these steps launched.
 WITH calls AS (
     SELECT DISTINCT correlation_id
     FROM outer_api_calls

@@ -1,4 +1,4 @@
--- Steady steps, in order.
+-- The steady steps, in order.
 SELECT
     step, process_id, host_start_ns, start_ns, coalesce(is_outlier, false) AS is_outlier,
     coalesce(kernels, 0) + coalesce(launch_calls, 0) AS events

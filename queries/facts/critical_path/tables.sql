@@ -2,7 +2,7 @@
 topic = "steps"
 progress = "the critical path"
 */
--- What is found about the critical path. The views `critical_path` and `critical_path_run` say what it means.
+-- The critical path. The views `critical_path` and `critical_path_run` define the columns.
 CREATE TABLE IF NOT EXISTS facts.critical_path (
     kind VARCHAR, name VARCHAR, nvtx_path VARCHAR, path_ns DOUBLE, total_ns DOUBLE, saved_ns DOUBLE,
     half_saved_ns DOUBLE,

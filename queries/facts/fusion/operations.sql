@@ -1,6 +1,6 @@
--- What the process put on its GPUs in these steps, numbered along each stream; it belongs to the step of its launch
--- call, or where the trace lacks that, to the one in whose wall it starts. `token` stands for what it is, shape aside;
--- `part` is the part of the step in which it is launched, such as forward or backward.
+-- The GPU operations of a process in the sampled steps, numbered along each stream. An operation belongs to the step of
+-- its launch call or, if the trace lacks the call, to the step in whose wall time it starts. `token` identifies the
+-- operation without its shape. `nvtx_range` is the section of the step that launches it, such as forward or backward.
 CREATE OR REPLACE TABLE internal.fusion_operations AS
 WITH calls AS (
     SELECT correlation_id, min(thread_id) AS thread_id, min(start_ns) AS call_ns, max(end_ns) AS returned_ns
@@ -9,7 +9,8 @@ WITH calls AS (
         AND call_group IN ('launch', 'graph launch', 'copy', 'memset')
     GROUP BY correlation_id
 ),
--- None but those may be called in the steps or lie in their walls: it is read twice, and kept for that.
+-- The operations that the steps can launch, or that can lie in their wall time. The restriction keeps the CTE small: it
+-- is read twice and materialized.
 operations AS (
     SELECT
         'kernel' AS kind, name_id, NULL AS label, start_ns, end_ns, device_id, stream_id, correlation_id, graph_node_id,
@@ -23,8 +24,8 @@ operations AS (
     WHERE kind <> 'kernel' AND process_id = $process AND start_ns >= least($host_from, $gpu_from)
         AND (start_ns < $gpu_to OR correlation_id <= (SELECT max(correlation_id) FROM calls))
 ),
--- The NVTX ranges that are the outermost within a step, but for a framework's operators, numbers aside.
-within AS (
+-- The NVTX ranges within a step, without the operators of frameworks. Numbers in their names are replaced.
+step_ranges AS (
     SELECT
         r.thread_id, r.start_ns, coalesce(r.end_ns, s.host_end_ns) AS end_ns,
         regexp_replace(r.name, '[0-9]+', '#', 'g') AS name
@@ -33,40 +34,42 @@ within AS (
     WHERE r.process_id = $process AND r.start_ns < s.host_end_ns AND NOT is_operator_name(r.name)
         AND (r.start_ns > s.host_start_ns OR r.end_ns < s.host_end_ns)
 ),
-parts AS (
-    SELECT * FROM within
+-- The outermost of these ranges.
+outer_ranges AS (
+    SELECT * FROM step_ranges
     QUALIFY end_ns > coalesce(max(end_ns) OVER (
         PARTITION BY thread_id ORDER BY start_ns, end_ns DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ), start_ns)
 ),
--- Those that a call in the steps launched, and those in the steps' walls that no call launched.
-called AS (
+-- The operations that a call in the steps launched.
+operations_with_call AS (
     SELECT
         o.*, c.thread_id, c.call_ns, c.returned_ns, s.step, s.host_start_ns,
-        CASE WHEN c.call_ns < p.end_ns THEN p.name END AS part
+        CASE WHEN c.call_ns < r.end_ns THEN r.name END AS nvtx_range
     FROM operations AS o
     JOIN calls AS c USING (correlation_id)
     ASOF JOIN internal.fusion_steps AS s ON s.host_start_ns <= c.call_ns
-    ASOF LEFT JOIN parts AS p ON p.thread_id = c.thread_id AND p.start_ns <= c.call_ns
+    ASOF LEFT JOIN outer_ranges AS r ON r.thread_id = c.thread_id AND r.start_ns <= c.call_ns
     WHERE c.call_ns < s.host_end_ns
 ),
-near AS MATERIALIZED (
+operations_in_window AS MATERIALIZED (
     FROM operations WHERE start_ns >= $gpu_from AND start_ns < $gpu_to
 ),
-uncalled AS (
+-- The operations in the wall time of the steps that no call launched.
+operations_without_call AS (
     SELECT o.*, s.step, s.host_start_ns
-    FROM near AS o
+    FROM operations_in_window AS o
     ASOF JOIN internal.fusion_steps AS s ON s.start_ns <= o.start_ns
     WHERE o.start_ns < s.end_ns AND coalesce(o.correlation_id, -1) NOT IN (
         SELECT correlation_id
         FROM api_calls
         WHERE process_id = $process AND call_group IN ('launch', 'graph launch', 'copy', 'memset')
-            AND correlation_id IN (SELECT correlation_id FROM near)
+            AND correlation_id IN (SELECT correlation_id FROM operations_in_window)
     )
 )
 SELECT
     step, host_start_ns, device_id, stream_id, kind, name_id, label, start_ns, greatest(start_ns, end_ns) AS end_ns,
-    correlation_id, thread_id, part, call_ns, returned_ns, grid_y, coalesce(graph_node_id, 0) > 0 AS in_graph,
+    correlation_id, thread_id, nvtx_range, call_ns, returned_ns, grid_y, coalesce(graph_node_id, 0) > 0 AS is_in_graph,
     coalesce(
         nullif(concat_ws('×', grid_x, CASE WHEN grid_y * grid_z > 1 THEN grid_y END, nullif(grid_z, 1)), ''),
         size_bytes::VARCHAR
@@ -75,5 +78,5 @@ SELECT
     hash(kind, name_id, label) AS token,
     row_number() OVER (
         PARTITION BY step, device_id, stream_id ORDER BY start_ns, end_ns, correlation_id, name_id
-    ) AS place
-FROM (FROM called UNION ALL BY NAME FROM uncalled)
+    ) AS position
+FROM (FROM operations_with_call UNION ALL BY NAME FROM operations_without_call)

@@ -1,5 +1,5 @@
--- The sequences of the other steps along each stream, to tell whether what was found recurs in them.
-SELECT step, device_id, stream_id, list(token ORDER BY place) AS tokens
+-- The sequences of the steps that are not typical, by stream: they show whether a chain recurs in all steps.
+SELECT step, device_id, stream_id, list(token ORDER BY position) AS tokens
 FROM internal.fusion_operations
 WHERE step NOT IN (SELECT unnest(steps) FROM internal.fusion_sequences)
 GROUP BY step, device_id, stream_id

@@ -1,7 +1,7 @@
--- Which sequences of operations the steps are, and which steps have each; the most frequent one is typical.
+-- The most frequent sequence of operations, which is the typical one, and the steps that have it.
 CREATE OR REPLACE TABLE internal.fusion_sequences AS
 WITH sequences AS (
-    SELECT step, list(hash(token, device_id, stream_id) ORDER BY device_id, stream_id, place) AS tokens
+    SELECT step, list(hash(token, device_id, stream_id) ORDER BY device_id, stream_id, position) AS tokens
     FROM internal.fusion_operations
     GROUP BY step
 )

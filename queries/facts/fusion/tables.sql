@@ -2,7 +2,7 @@
 topic = "fusion"
 progress = "fusion candidates"
 */
--- What is found about fusion. The views `fusion_candidates` and `fusion_kernels` say what it means.
+-- The fusion candidates. The views `fusion_candidates`, `fusion_kernels` and `fusion_step` define the columns.
 CREATE TABLE IF NOT EXISTS facts.fusions (
     candidate BIGINT,
     verdict VARCHAR,

@@ -1,4 +1,4 @@
--- The process, and from when to when these steps go on, on the host and on the GPU.
+-- The process of the sampled steps, and when they begin and end on the host and on the GPU.
 SELECT
     process_id, min(host_start_ns) AS host_from_ns, max(host_end_ns) AS host_to_ns, min(start_ns) AS gpu_from_ns,
     max(end_ns) AS gpu_to_ns, count(*) AS step_count

@@ -2,7 +2,8 @@
 progress = "callers"
 scratch = "sync_callers"
 */
--- The same as in few_callers of the calls that launched what ended one of `facts.listed_gaps`.
+-- The same as `facts.few_callers`, `few_stacks` and `few_calls`, for the calls that launched the operations which end
+-- the gaps of `facts.listed_gaps`.
 CREATE TABLE IF NOT EXISTS facts.gap_callers (
     process_id BIGINT, correlation_id BIGINT, chain_id BIGINT, stack_id UBIGINT
 );

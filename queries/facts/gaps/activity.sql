@@ -1,5 +1,6 @@
--- One look at the millions of calls keeps those that launched these operations, those that begin or end within a slice
--- of a millisecond (or longer where the gaps are far apart) that a gap touches, and those longer than that.
+-- One scan of the millions of calls keeps those that launched these operations, those that begin or end within a time
+-- slice that a gap touches, and those longer than a slice. A slice is a millisecond, or longer if the gaps are far
+-- apart.
 INSERT INTO facts.listed_activity BY NAME
 WITH slicing AS MATERIALIZED (
     SELECT greatest(1000000, (max(end_ns) - min(start_ns)) // 100000) AS slice_ns FROM facts.listed_gaps

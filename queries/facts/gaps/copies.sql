@@ -1,4 +1,4 @@
--- Which of these calls return only when their copy is done.
+-- The calls, among those listed, that return only when their copy is done.
 INSERT INTO facts.listed_copies BY NAME
 SELECT DISTINCT process_id, correlation_id
 FROM _blocking_copies

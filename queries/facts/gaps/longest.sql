@@ -1,4 +1,4 @@
--- One pass that keeps no more than the 1,000 longest; of those of one length the earliest.
+-- One pass that keeps only the 1,000 longest gaps; of gaps with the same length, the earliest.
 INSERT INTO facts.listed_gaps BY NAME
 SELECT
     row_number() OVER (ORDER BY gap.duration_ns DESC, gap.before_ns DESC, gap.before_gpu DESC) AS gap_id,

@@ -1,5 +1,5 @@
 /* options = ["min_gap_ns"] */
--- What the views `longest_gaps`, `_gap_operations`, `_gap_activity` and `_gap_copies` read.
+-- The tables behind the views `longest_gaps`, `_gap_operations`, `_gap_activity` and `_gap_copies`.
 CREATE TABLE IF NOT EXISTS facts.listed_gaps (
     gap_id BIGINT, gpu_id BIGINT, start_ns BIGINT, end_ns BIGINT, duration_ns BIGINT, running_end_ns BIGINT,
     next_ns BIGINT,

@@ -1,4 +1,4 @@
--- Before a GPU's first operation and after its last one there is no gap but the rest of the wall.
+-- Before the first operation of a GPU and after its last one, the rest of the wall time is idle, but not a gap.
 INSERT INTO facts.idle_time BY NAME
 SELECT gpu_id, start_ns, end_ns, host, 0 AS sync_ns, 0 AS copy_ns, 0 AS alloc_ns, 0 AS api_ns
 FROM (

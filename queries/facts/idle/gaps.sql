@@ -1,5 +1,5 @@
--- The gaps that end in a part of the time, each with what its operation is, in bits: of the same launch call as the one
--- before (1), a migration of managed memory (2), of a blocking copy (4), one that reads (8).
+-- The gaps that end in a window. The bits describe the operation that ends the gap: it has the launch call of the one
+-- before (1), migrates managed memory (2), belongs to a blocking copy (4), reads back to the host (8).
 SELECT
     coalesce(r.gpu_id, -1) AS gpu_id, r.running_end_ns AS start_ns, r.start_ns AS end_ns,
     coalesce(r.call, -9223372036854775808) AS call,

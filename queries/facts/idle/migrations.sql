@@ -1,5 +1,5 @@
--- The copies that moved unified memory, including those that a scope leaves out: no call requested most of them.
+-- The copies that moved unified memory, including those outside the scope. Most of them have no call.
 CREATE OR REPLACE TABLE internal.idle_migrations AS
 SELECT m.start AS start_ns, call_of(m.correlationId, pid_of(m.globalPid)) AS call
-FROM whole.CUPTI_ACTIVITY_KIND_MEMCPY AS m
+FROM unscoped.CUPTI_ACTIVITY_KIND_MEMCPY AS m
 JOIN _enum_words AS k ON k.enum = 'copy kind' AND k.id = m.copyKind AND k.word LIKE 'UM %'

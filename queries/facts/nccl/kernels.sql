@@ -1,4 +1,4 @@
--- The operation is in the name, but for kernels that run any.
+-- The NCCL kernels. The name contains the operation, except for generic kernels.
 SELECT
     k.process_id, k.device_id, gpu_of(k.process_id, k.device_id) AS gpu_id, k.stream_id, k.start_ns,
     greatest(k.start_ns, k.end_ns) AS end_ns, k.name_id,

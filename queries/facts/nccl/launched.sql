@@ -1,4 +1,5 @@
--- The same with the thread that launched each, and when; kernels of a graph are launched without NCCL's calls.
+-- The NCCL kernels with the thread and time of their launch. A graph launch runs its kernels without NCCL calls, so
+-- these have no thread.
 SELECT
     k.process_id, k.device_id, gpu_of(k.process_id, k.device_id) AS gpu_id, k.stream_id, k.start_ns,
     greatest(k.start_ns, k.end_ns) AS end_ns, k.name_id,

@@ -1,3 +1,4 @@
+-- The NVTX ranges of NCCL that have a payload, in order.
 SELECT
     pid_of(n.globalTid) AS process_id, tid_of(n.globalTid) AS thread_id, n.start AS start_ns,
     coalesce(n."end", n.start) AS end_ns,

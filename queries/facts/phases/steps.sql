@@ -1,11 +1,13 @@
--- What the steps of the phases hold, and which CUDA graphs they launch. A step is done when its range has ended and so
--- has all that was launched in it.
+-- The contents of the steps of the phases, and the CUDA graphs that they launch. A step is done when its range has
+-- ended and everything that was launched in it is done.
 INSERT INTO facts.phase_steps BY NAME
+-- The graph of each launch call.
 WITH graph_ids AS (
     SELECT correlation_id, graph_exec_id AS graph_id FROM graph_launches WHERE process_id = $process
     UNION
     SELECT correlation_id, graph_node_id >> 32 FROM kernel_events WHERE process_id = $process AND graph_node_id > 0
 ),
+-- The graphs that each step launched.
 graphs AS (
     SELECT piece, list(DISTINCT graph_id ORDER BY graph_id) AS ids
     FROM (
@@ -20,8 +22,6 @@ graphs AS (
 totals AS (
     SELECT t.* EXCLUDE (is_step, thread_id, is_open, ops, gpu_ns), w.done_ns
     FROM internal.step_totals AS t LEFT JOIN internal.step_work AS w USING (piece)
-    UNION ALL BY NAME
-    FROM internal.phase_known
 )
 SELECT
     row_number() OVER (ORDER BY t.piece) - 1 AS phase_step,

@@ -1,6 +1,6 @@
 /* scratch = "steps" */
--- The steps of phases that NVTX ranges name, and the requests that they name. The views `phase_steps` and `requests`
--- say what it means.
+-- The steps of phases and the requests that NVTX ranges name. The views `phase_steps` and `requests` document the
+-- columns.
 CREATE TABLE IF NOT EXISTS facts.phase_steps (
     phase_step BIGINT,
     phase VARCHAR,

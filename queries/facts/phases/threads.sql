@@ -1,4 +1,4 @@
--- The thread whose ranges name the phases: the one that launches most.
+-- The thread whose ranges name the phases. If there are several, the thread that launches most.
 SELECT r.thread_id
 FROM (SELECT DISTINCT thread_id FROM _phase_ranges WHERE process_id = $process) AS r
 LEFT JOIN (

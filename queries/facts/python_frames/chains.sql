@@ -1,7 +1,7 @@
--- Frames of Python with their lines. Those of installed packages are a library's. Chains of Python have ids below zero,
--- its lines those from 1073741824.
+-- Python frames with their lines. Frames of installed packages are of the kind library. Chains of Python have negative
+-- ids, and its lines have ids from 1073741824 on.
 INSERT INTO facts.python_lines BY NAME
-WITH named AS (
+WITH named_frames AS (
     SELECT
         p.function_id, p.file_id, p.line,
         replace(replace(replace(f.value, '&lt;', '<'), '&gt;', '>'), '&amp;', '&') AS function,
@@ -22,7 +22,7 @@ SELECT
             THEN 'library'
         ELSE 'python'
     END AS kind
-FROM named;
+FROM named_frames;
 
 INSERT INTO facts.python_frames BY NAME
 SELECT p.chain_id, p.depth::USMALLINT AS depth, f.frame_id

@@ -1,6 +1,6 @@
--- nsys records the backtrace that Python itself gives of a CUDA call (--python-backtrace=cuda) as a mark of NVTX at the
--- start of the call, with a payload. Samples of Python (--python-sampling) are such marks too; they are not read,
--- because a thread that computes in Python is sampled half as often as one that waits.
+-- nsys records Python's own call stack of a CUDA call (--python-backtrace=cuda) as an NVTX mark with a payload at the
+-- start of the call. Samples of Python (--python-sampling) are such marks too. They are not read, because a thread that
+-- computes in Python is sampled half as often as one that waits.
 SELECT pid_of(n.globalTid) AS process_id, tid_of(n.globalTid) AS thread_id, n.start AS start_ns, n.binaryData AS payload
 FROM raw.NVTX_EVENTS AS n
 JOIN (

@@ -1,7 +1,7 @@
 /* progress = "call chains of Python" */
--- The chains that Python itself gave of CUDA calls. `facts.python_lines`: the functions and lines that they name, each
--- once; `facts.python_frames`: the chains, frame by frame, the innermost first; `facts.python_chains`: the calls that
--- they are of.
+-- Python's own call stacks of CUDA calls. `facts.python_lines`: the distinct functions and lines in them.
+-- `facts.python_frames`: the stacks, frame by frame, innermost first. `facts.python_chains`: the calls that the stacks
+-- belong to.
 CREATE TABLE IF NOT EXISTS facts.python_lines (
     frame_id INTEGER, symbol_id BIGINT, module_id BIGINT, name VARCHAR, function VARCHAR, module VARCHAR, kind VARCHAR,
     line BIGINT

@@ -1,4 +1,4 @@
--- Which thread launched what ended each gap of a rank.
+-- The gaps of a rank, each with the thread that launched the operation at its end.
 CREATE OR REPLACE TABLE internal.rank_threads AS
 SELECT g.gap, g.start_ns, g.end_ns, any_value(a.thread_id) AS thread_id
 FROM internal.rank_gaps AS g

@@ -1,4 +1,4 @@
--- Which rank of which communicator each process says that it is.
+-- The rank that each process states for itself in each communicator, where it states only one.
 SELECT process_id, communicator, min(rank) AS rank
 FROM facts.nccl_ranks
 WHERE communicator IS NOT NULL

@@ -1,1 +1,1 @@
-INSERT INTO facts.messages BY NAME SELECT *, $communicator AS communicator FROM found
+INSERT INTO facts.messages BY NAME SELECT *, $communicator AS communicator FROM new_rows

@@ -1,1 +1,1 @@
-INSERT INTO facts.rank_steps BY NAME FROM found
+INSERT INTO facts.rank_steps BY NAME FROM new_rows

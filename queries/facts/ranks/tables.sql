@@ -3,7 +3,7 @@ topic = "ranks"
 progress = "who is late"
 is_cross_rank = true
 */
--- What is found about the ranks of a run, all traces together. The views of the topic `ranks` say what it means.
+-- The ranks of a run, over all traces. The views of the topic `ranks` define the columns.
 CREATE TABLE IF NOT EXISTS facts.ranks (
     rank BIGINT, trace VARCHAR, process_id BIGINT, device_id BIGINT, gpu_id BIGINT, nccl_kernels BIGINT, nccl_ns BIGINT,
     clock_offset_ns DOUBLE, clock_drift_ppm DOUBLE, host_number BIGINT, gpu VARCHAR

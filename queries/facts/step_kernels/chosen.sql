@@ -1,2 +1,2 @@
--- A scope that is steps has them as they were found in the trace.
+-- A scope of steps takes their kernels from the unscoped trace.
 INSERT INTO facts.step_kernels BY NAME FROM internal.scope_step_kernels

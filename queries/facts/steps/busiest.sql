@@ -1,5 +1,5 @@
--- The stream that computes for longest, and how many operations it ran. Kernels that communicate do not count where
--- others run: the rank that comes first to a collective spins there longest.
+-- The stream that computes for longest, and how many operations it ran. Communication kernels count only if the stream
+-- runs nothing else: the rank that arrives first at a collective waits there longest.
 SELECT process_id, device_id, stream_id, count(*) AS ops
 FROM gpu_ops
 GROUP BY ALL

@@ -1,4 +1,4 @@
--- A scope that is steps has these, as they were found in the trace: their numbers, phases and what they hold stay.
+-- A scope of steps takes them from the unscoped trace: their numbers, phases and contents stay the same.
 INSERT INTO facts.steps BY NAME FROM internal.scope_steps;
 
 INSERT INTO facts.step_calls BY NAME FROM internal.scope_step_calls;

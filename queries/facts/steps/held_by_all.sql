@@ -1,4 +1,4 @@
--- The same share with what runs in their time on all streams.
+-- The share of the GPU time that runs during the steps, on all streams.
 SELECT
     coalesce(
         sum(o.end_ns - o.start_ns) FILTER (p.is_step AND o.start_ns < p.end_ns) / nullif(sum(o.end_ns - o.start_ns), 0),

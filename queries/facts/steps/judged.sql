@@ -1,9 +1,11 @@
--- Which steps are the steady state, and what is the matter with those that are not like the others. A step is like the
--- others if its wall is within a tenth of their median, or within five standard deviations as their median absolute
--- deviation estimates them (1.4826 is the ratio of the two for a normal distribution). Steps are warm-up if they begin
--- in a range of that name; at the start, up to the first one that is like the others; and up to one that lasts more
--- than twice as long as any after it, if that is among the first five and the first quarter of at least six.
+-- Which steps are steady, and why the others are outliers. A step is an outlier if its step time differs from the
+-- median by more than a tenth, and by more than five standard deviations. The median absolute deviation estimates the
+-- latter (1.4826 is the ratio of the two for a normal distribution).
+-- A step is warm-up if it begins in a range with such a name. Steps before the first typical one are warm-up. So is a
+-- step, and all before it, that lasts more than twice as long as any later one, if it is among the first five and the
+-- first quarter of at least six steps.
 INSERT INTO facts.steps BY NAME
+-- Ranges that are named warm-up, with the latest end so far.
 WITH warm_ups AS (
     SELECT start_ns, max(end_ns) OVER (ORDER BY start_ns, end_ns) AS end_ns
     FROM nvtx_ranges
@@ -19,7 +21,8 @@ totals AS (
     FROM internal.step_totals AS t
     ASOF LEFT JOIN warm_ups AS w ON w.start_ns <= t.host_start_ns
 ),
-usual AS (
+-- What a usual step takes, and how much it may differ.
+step_medians AS (
     SELECT
         count(*) AS steps,
         quantile_cont(duration_ns, 0.5) AS duration_ns,
@@ -36,7 +39,8 @@ usual AS (
     WHERE is_step AND NOT is_open
         AND (NOT is_called_warm_up OR (SELECT bool_and(is_called_warm_up) FROM totals WHERE is_step))
 ),
-compared AS (
+-- Steps compared with the medians, with the differences in words.
+compared_steps AS (
     SELECT
         t.*,
         CASE
@@ -68,30 +72,31 @@ compared AS (
         ) END AS differs,
         t.ops BETWEEN 0.5 * u.ops AND 2 * u.ops AND t.gpu_ns > u.gpu_ns AS is_like_prefill,
         u.steps
-    FROM totals AS t CROSS JOIN usual AS u
+    FROM totals AS t CROSS JOIN step_medians AS u
 ),
-led AS (
+-- Steps with the bounds of the warm-up.
+steps_with_limits AS (
     SELECT
         *,
-        -- The first step that is like the others ends the warm-up, if it comes in the first half.
+        -- The first typical step ends the warm-up, if it comes in the first half.
         min(step) FILTER (is_step AND NOT (allocates_more OR (is_unlike AND duration_ns > 0 AND takes_more)))
             OVER (ORDER BY piece ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS first_steady,
         max(step) FILTER (is_step AND duration_ns > 2 * longest_later_ns AND step < least(5, steps / 4) AND steps >= 6)
-            OVER (ORDER BY piece ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS last_alone
-    FROM compared
+            OVER (ORDER BY piece ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS last_slow_step
+    FROM compared_steps
 ),
-phased AS (
+steps_with_phase AS (
     SELECT
         *,
         CASE
             WHEN NOT is_step AND is_like_prefill THEN 'prefill'
             WHEN NOT is_step THEN 'other'
             WHEN is_open AND steps >= 2 THEN 'tail'
-            WHEN is_called_warm_up OR step <= last_alone THEN 'warm-up'
+            WHEN is_called_warm_up OR step <= last_slow_step THEN 'warm-up'
             WHEN step < first_steady AND first_steady <= steps / 2 THEN 'warm-up'
             ELSE 'steady'
         END AS phase
-    FROM led
+    FROM steps_with_limits
 )
 SELECT
     step, phase, phase = 'steady' AND is_unlike AS is_outlier,
@@ -109,14 +114,8 @@ SELECT
     * EXCLUDE (
         step, phase, host_start_ns, host_end_ns, piece, is_step, is_open, ops, gpu_ns, is_unlike, allocates_more,
         takes_more, differs, is_like_prefill, steps, first_steady,
-        is_called_warm_up, longest_later_ns, last_alone)
-FROM phased;
-
--- For the steps of phases, many of which are the same.
-CREATE OR REPLACE TABLE internal.step_known AS
-SELECT t.* EXCLUDE (piece, is_step, is_open, ops, gpu_ns), w.done_ns
-FROM internal.step_totals AS t
-LEFT JOIN internal.step_work AS w USING (piece);
+        is_called_warm_up, longest_later_ns, last_slow_step)
+FROM steps_with_phase;
 
 CREATE OR REPLACE TABLE internal.step_numbered AS
 SELECT n.piece, s.step, s.phase, s.process_id
@@ -128,7 +127,7 @@ SELECT s.step, s.process_id, c.thread_id, c.call_group, c.calls, c.time_ns
 FROM internal.step_counted AS c
 JOIN internal.step_numbered AS s USING (piece);
 
--- The kernels of a graph share its launch call: the first one is what the call was waited for with.
+-- The kernels of a graph share its launch call. The call is compared with the first kernel.
 INSERT INTO facts.step_launches BY NAME
 SELECT
     s.step,

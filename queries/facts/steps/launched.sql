@@ -1,5 +1,6 @@
--- What the process put on its GPUs with some correlation ids, with the launch call of each operation; those without an
--- id are with the first. Of words, constants are cast, once: to write words takes several times as long.
+-- The GPU operations of the process in a range of correlation ids, each with its launch call. The first range also has
+-- the operations without an id. The words are enum constants that are cast once: inserting plain words takes several
+-- times as long.
 INSERT INTO internal.step_launched BY NAME
 WITH operations AS (
     SELECT
@@ -17,13 +18,13 @@ WITH operations AS (
     FROM gpu_ops
     WHERE kind <> 'kernel' AND process_id = $process
 ),
-chosen AS (
+operations_in_ids AS (
     FROM operations
     WHERE ($from_id IS NULL OR correlation_id >= $from_id)
         AND ($to_id IS NULL OR correlation_id < $to_id OR ($from_id IS NULL AND correlation_id IS NULL))
 )
 SELECT o.*, a.start AS call_ns, a."end" AS returned_ns, a.call_group
-FROM chosen AS o
+FROM operations_in_ids AS o
 LEFT JOIN (
     SELECT r.correlationId, r.start, r."end", n.call_group
     FROM raw.CUPTI_ACTIVITY_KIND_RUNTIME AS r

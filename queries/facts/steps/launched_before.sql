@@ -1,4 +1,4 @@
--- Of which process the operations have been found.
+-- The process whose operations are in `internal.step_launched`.
 CREATE TABLE IF NOT EXISTS internal.launched_process (process_id BIGINT);
 
 FROM internal.launched_process

@@ -1,7 +1,7 @@
--- How steps were found. The confidence follows from how many there are and the share of the GPU time that they hold: of
--- what is launched around NVTX ranges, else of the stream from the first step to the last.
+-- How steps were detected. The confidence depends on their number and on the share of the GPU time that they cover: of
+-- what is launched between the first and the last NVTX range, otherwise of the stream from the first step to the last.
 INSERT INTO facts.step_method BY NAME
-WITH found AS (
+WITH step_counts AS (
     SELECT
         count(step) AS step_count,
         count(*) FILTER (phase = 'steady') AS steady_count,
@@ -11,7 +11,7 @@ WITH found AS (
         count(*) FILTER (phase = 'prefill') AS prefill_count
     FROM facts.steps
 ),
-held AS (
+coverage AS (
     SELECT coalesce($share, sum(gpu_ns) FILTER (is_step) / nullif(sum(gpu_ns), 0)) AS share, any_value(ops) AS ops
     FROM internal.step_pieces
     WHERE piece BETWEEN (
@@ -23,19 +23,20 @@ SELECT
     $pattern::VARCHAR AS pattern,
     CASE
         WHEN $method IS NULL THEN NULL
-        WHEN $named THEN 'high'
+        WHEN $is_named THEN 'high'
         WHEN $method = 'count' THEN 'low'
+        WHEN $confidence IS NOT NULL THEN $confidence::VARCHAR
         WHEN step_count >= $high_steps AND share >= $high THEN 'high'
         WHEN step_count >= $medium_steps AND share >= $medium THEN 'medium'
         ELSE 'low'
     END AS confidence,
     coalesce(
-        $reason,
+        $reason::VARCHAR,
         step_count || ' repetitions hold ' || round(100 * share, 1)
             || ' % of the stream''s GPU time between the first and the last'
     ) AS reason,
     $process::BIGINT AS process_id,
-    found.*,
+    step_counts.*,
     coalesce($tokens / nullif(step_count, 0), $tokens_per_step)::DOUBLE AS tokens_per_step,
     $mark_name::VARCHAR AS mark_name
-FROM found CROSS JOIN held
+FROM step_counts CROSS JOIN coverage

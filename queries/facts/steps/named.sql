@@ -1,15 +1,15 @@
--- The NVTX ranges of the process that may be steps: those that are $wanted, or all but a framework's operators and what
--- is called warm-up, each by its text with numbers as #.
+-- The NVTX ranges of the process that may be steps: those with the name $range_name, if it is given. Otherwise all
+-- ranges except a framework's operators, NCCL's own ranges and warm-up. The pattern is the text with numbers as #.
 CREATE OR REPLACE VIEW internal.step_named AS
-WITH named AS (
+WITH candidate_ranges AS (
     SELECT
         thread_id, start_ns, end_ns, name,
         folded_name(name) AS pattern
     FROM nvtx_ranges
     WHERE process_id = $process AND end_ns > start_ns
 )
-SELECT thread_id, start_ns, end_ns, name, coalesce($wanted, pattern) AS pattern
-FROM named
-WHERE $wanted IS NULL AND NOT is_operator_name(name)
+SELECT thread_id, start_ns, end_ns, name, coalesce($range_name, pattern) AS pattern
+FROM candidate_ranges
+WHERE $range_name IS NULL AND NOT is_operator_name(name) AND NOT starts_with(name, 'nccl')
         AND NOT is_warm_up_name(name)
-    OR pattern = $wanted OR name GLOB replace($wanted, '[', '[[]')
+    OR pattern = $range_name OR name GLOB replace($range_name, '[', '[[]')

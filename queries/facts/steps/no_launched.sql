@@ -1,4 +1,4 @@
--- Nothing is found yet.
+-- Empty tables: no operations are found yet.
 TRUNCATE internal.launched_process;
 
 CREATE OR REPLACE TABLE internal.step_launched (

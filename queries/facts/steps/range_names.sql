@@ -1,6 +1,6 @@
--- The names of ranges on one thread, the outermost first: how often they come, with how many different texts, and
--- whether one ever opens inside another.
-WITH placed AS (
+-- The names of ranges on one thread, those with the longest total time first: how often each occurs, with how many
+-- different texts, and whether it ever opens inside itself.
+WITH ranges_with_nesting AS (
     SELECT
         *,
         coalesce(max(end_ns) OVER (
@@ -10,6 +10,6 @@ WITH placed AS (
     FROM internal.step_named
 )
 SELECT pattern, thread_id, count(*) AS occurrences, count(DISTINCT name) AS texts, bool_or(is_nested) AS is_nested
-FROM placed
+FROM ranges_with_nesting
 GROUP BY pattern, thread_id
 ORDER BY sum(end_ns - start_ns) DESC, occurrences, pattern, thread_id

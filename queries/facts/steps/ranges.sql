@@ -1,4 +1,4 @@
--- The ranges of one name on one thread, without those inside another one.
+-- The ranges of one name on one thread, without ranges that are inside another one.
 CREATE OR REPLACE TABLE internal.step_ranges AS
 SELECT start_ns, end_ns
 FROM internal.step_named

@@ -2,7 +2,7 @@
 topic = "steps"
 options = ["steps"]
 */
--- What is found about steps. The views `steps`, `step_gpus` and `step_method` say what it means.
+-- The facts about steps. The views `steps`, `step_gpus` and `step_method` document the columns.
 CREATE TABLE IF NOT EXISTS facts.steps (
     step BIGINT,
     phase VARCHAR,

@@ -1,6 +1,6 @@
--- What the pieces hold. Calls belong to the piece in whose host interval they begin, GPU operations to that of their
--- launch call; those whose call the trace lacks to the piece in whose wall interval they start. One by one: all at once
--- would need more memory than there is.
+-- What the pieces contain. A call belongs to the piece in whose host interval it begins. A GPU operation belongs to the
+-- piece of its launch call; if the trace lacks the call, to the piece in whose step time it starts. Each table is a
+-- statement of its own: a single statement would need more memory than there is.
 CREATE OR REPLACE VIEW internal.step_hosts AS
 SELECT piece, host_start_ns AS start_ns, host_end_ns AS end_ns FROM internal.step_pieces;
 
@@ -36,11 +36,11 @@ WHERE w.start_ns < p.host_end_ns AND w.process_id = $process
 GROUP BY p.piece;
 
 CREATE OR REPLACE VIEW internal.step_owned AS
-WITH launched AS (
+WITH called_operations AS (
     SELECT * RENAME (start_ns AS op_ns), call_ns AS start_ns FROM internal.step_launched WHERE call_ns IS NOT NULL
 )
 SELECT * EXCLUDE (start_ns, window_ns, window_end_ns) RENAME (op_ns AS start_ns), end_ns - op_ns AS duration_ns
-FROM begun_in('launched', 'internal.step_hosts')
+FROM begun_in('called_operations', 'internal.step_hosts')
 UNION ALL BY NAME
 SELECT p.piece, o.*, o.end_ns - o.start_ns AS duration_ns
 FROM (FROM internal.step_launched WHERE call_ns IS NULL) AS o
@@ -58,7 +58,7 @@ SELECT
     coalesce(sum(size_bytes) FILTER (kind = 'H2D'), 0)::BIGINT AS h2d_bytes,
     count(*) FILTER (kind = 'D2H') AS d2h_copies,
     coalesce(sum(size_bytes) FILTER (kind = 'D2H'), 0)::BIGINT AS d2h_bytes,
-    -- Kernels by launch calls of their own, for `facts.step_launches`.
+    -- Kernels with their own launch call, for `facts.step_launches`.
     count(*) FILTER (is_launched) AS launches,
     sum(start_ns - call_ns) FILTER (is_launched) AS launch_queue_ns,
     sum(start_ns - returned_ns) FILTER (is_launched AND start_ns > returned_ns) AS queue_ns,
@@ -100,7 +100,7 @@ SELECT
     w.gpus,
     coalesce(w.gpu_busy_ns, 0) AS gpu_busy_ns,
     p.end_ns - p.start_ns - coalesce(w.gpu_busy_ns, 0) AS gpu_idle_ns,
-    -- Of a graph that ran as a whole nobody knows the kernels.
+    -- The kernels of a graph that was traced without them are unknown.
     CASE WHEN coalesce(o.graphs, 0) = 0 THEN coalesce(o.kernels, 0) END AS kernels,
     CASE WHEN coalesce(o.graphs, 0) = 0 THEN coalesce(o.kernel_ns, 0) END AS kernel_ns,
     CASE WHEN coalesce(o.graphs, 0) = 0 THEN o.kernel_med_ns END AS kernel_med_ns,

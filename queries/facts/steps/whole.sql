@@ -1,4 +1,4 @@
--- All that the process did in scope as one step.
+-- All work of the process in scope as one step.
 CREATE OR REPLACE TABLE internal.step_pieces AS
 SELECT
     0::BIGINT AS piece, true AS is_step, $process::BIGINT AS process_id, NULL::BIGINT AS thread_id,

@@ -1,4 +1,4 @@
--- Where no step is steady, the whole scope stands for the steps, without a number.
+-- If no step is steady, the counts are those of the entire scope, without a step number.
 INSERT INTO facts.step_calls BY NAME
 SELECT NULL AS step, process_id, thread_id, call_group, count(*) AS calls, sum(duration_ns)::BIGINT AS time_ns
 FROM outer_api_calls

@@ -1,4 +1,5 @@
--- A copy, too, whose call is not among these. `is_call`: to be counted, as those inside others are not.
+-- Copies and memsets are included even if their call is in none of these groups. `is_call`: whether to count the call.
+-- Calls inside other calls do not count.
 CREATE OR REPLACE TABLE internal.chosen_calls AS
 SELECT process_id, correlation_id, bool_or(is_call) AS is_call
 FROM (

@@ -1,4 +1,4 @@
--- Of the rows of chains in internal.chain_rows, whose symbols are in internal.chain_symbols.
+-- Name the call stacks whose rows are in internal.chain_rows, and whose symbols are in internal.chain_symbols.
 CREATE OR REPLACE TABLE internal.chain_names AS
 WITH chain_rows AS (
     FROM internal.chain_symbols

@@ -1,4 +1,4 @@
--- What is known of all calls: a place without a chain is a stack of its own.
+-- Take the stacks from the facts about all calls. A place without a call stack is a stack of its own.
 INSERT INTO facts.few_callers BY NAME
 SELECT p.process_id, p.correlation_id, p.chain_id, coalesce(c.signature, p.place_id) AS stack_id
 FROM facts.called_from AS p

@@ -1,8 +1,8 @@
 /* progress = "callers" */
--- Where those CUDA calls were made that wait, or that allocate, free, copy or set memory, and the launches of graphs:
--- of `facts.callers` and `facts.called_from` what is asked of these few. `facts.few_callers`: the stack of each;
--- `facts.few_stacks`: the stacks, each with what names it, and its frames from there outwards; `facts.few_calls`: how
--- many calls there are, of how many the place is known, and whether the trace has call chains.
+-- The call sites of CUDA calls that wait, allocate, free, copy or set memory, and of graph launches: an excerpt of
+-- `facts.callers` and `facts.called_from` for these few calls. `facts.few_callers`: the stack of each call.
+-- `facts.few_stacks`: the stacks, each with its name, and its frames from the named frame outwards. `facts.few_calls`:
+-- the number of calls, the number of calls with a known place, and whether the trace has call stacks.
 CREATE TABLE IF NOT EXISTS facts.few_callers (
     process_id BIGINT, correlation_id BIGINT, chain_id BIGINT, stack_id UBIGINT
 );

@@ -1,4 +1,4 @@
--- The CUDA calls in them.
+-- The CUDA calls in late gaps.
 SELECT c.start_ns + l.shift_ns AS line_start, c.end_ns + l.shift_ns AS line_end
 FROM facts.idle_calls AS c
 JOIN (

@@ -1,5 +1,5 @@
--- When these threads had no CPU: until they got one, or to the end. Where two switches follow without the one between
--- them, nobody knows.
+-- The times in which these threads had no CPU: until they got one, or to the end. If two switches off the CPU follow
+-- each other, the switch between them is missing. The length of the first time is unknown, and it counts as 0.
 SELECT greatest(s.start_ns, l.from_ns) + l.shift_ns AS line_start, least(s.end_ns, l.to_ns) + l.shift_ns AS line_end
 FROM (
     SELECT
@@ -7,7 +7,7 @@ FROM (
         CASE lead(isSchedIn) OVER along
             WHEN 0 THEN start ELSE coalesce(lead(start) OVER along, 9223372036854775807)
         END AS end_ns
-    FROM whole.SCHED_EVENTS
+    FROM unscoped.SCHED_EVENTS
     WINDOW along AS (PARTITION BY globalTid ORDER BY start, isSchedIn DESC)
 ) AS s
 JOIN internal.work_tracks AS l USING (thread)

@@ -1,4 +1,4 @@
--- The calls of the operating system of these threads.
+-- The operating system calls of these threads.
 SELECT
     greatest(a.start_ns, l.from_ns) + l.shift_ns AS line_start, least(a.end_ns, l.to_ns) + l.shift_ns AS line_end,
     a.name_id AS id

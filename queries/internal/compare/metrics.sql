@@ -1,6 +1,6 @@
--- The budget of the steady steps per token, as at most $most values per metric: of each step, or the means of several
--- in a row.
-WITH ranked AS (
+-- The budget of the steady steps per token, with at most $most values per metric: one per step, or the means of
+-- consecutive steps.
+WITH ranked_steps AS (
     SELECT step, row_number() OVER (ORDER BY step) - 1 AS rank FROM steps WHERE phase = 'steady'
 )
 SELECT
@@ -12,7 +12,7 @@ SELECT
             THEN avg(m.value) / CASE WHEN any_value(m.kind) = 'mean' THEN 1 ELSE any_value(x.tokens_per_step) END
     END AS value
 FROM step_metrics AS m
-JOIN ranked AS r USING (step)
+JOIN ranked_steps AS r USING (step)
 CROSS JOIN step_method AS x
 GROUP BY m.metric, 3
 ORDER BY place, m.metric, 3

@@ -1,5 +1,4 @@
--- The most device memory that was allocated at once on one GPU of one process; NULL if the capture has no memory usage
--- events.
+-- The peak of allocated device memory on one GPU of one process. NULL if the capture has no memory usage events.
 SELECT max(held_bytes)::BIGINT AS peak_memory_bytes
 FROM (
     SELECT sum(CASE operation WHEN 'allocation' THEN size_bytes WHEN 'deallocation' THEN -size_bytes END)

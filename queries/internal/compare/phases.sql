@@ -1,14 +1,15 @@
--- What the steps of each phase cost, by batch size where ranges name it, in their order; and of the requests the time
--- to the first token and between tokens. Of a phase that has steady steps, what `steps` takes for warm-up or for the
--- tail is left out here too: the steps and their phase have one figure.
-WITH judged AS (
+-- The costs of the steps of each phase, in order, by batch size if ranges name it, and for requests the time to the
+-- first token and between tokens. If a phase has steady steps, its warm-up and tail steps (as in `steps`) are left out:
+-- so the steps and their phase have the same figures.
+WITH labeled_steps AS (
     SELECT p.phase_step, p.phase, p.batch_size, s.phase = 'steady' AS is_steady
     FROM phase_steps AS p
     JOIN steps AS s ON s.start_ns = p.start_ns AND s.end_ns = p.end_ns
     WHERE s.phase IN ('steady', 'warm-up', 'tail')
 ),
 unsteady AS (
-    SELECT phase_step FROM judged QUALIFY NOT is_steady AND bool_or(is_steady) OVER (PARTITION BY phase, batch_size)
+    SELECT phase_step FROM labeled_steps
+    QUALIFY NOT is_steady AND bool_or(is_steady) OVER (PARTITION BY phase, batch_size)
 )
 SELECT name, metric, value
 FROM (

@@ -1,27 +1,27 @@
--- What is said of the ranks of a run, and which of them stands for all: a late one whose delay weighs most, else the
--- one that waits least. No row where no ranks are matched with each other.
-WITH of AS (
+-- The summary of the ranks of a run, and the rank to diagnose: the late rank with the largest delay, or if none is late
+-- the rank that waits least. No row if no ranks are matched with each other.
+WITH rank_totals AS (
     SELECT
         rank, sum(late_ns)::DOUBLE AS late_ns, sum(waiting_ns)::DOUBLE AS waiting_ns,
         sum(transfer_ns)::DOUBLE AS transfer_ns
     FROM rank_steps
     GROUP BY rank
 ),
-chosen AS (
-    SELECT of.*, y.text, r.trace, r.process_id, r.device_id, r.cause, r.busy_ratio, r.host, r.place
-    FROM of JOIN ranks AS r USING (rank) LEFT JOIN _lateness AS y USING (rank)
-    ORDER BY of.late_ns DESC, of.waiting_ns, of.rank
+diagnosed_rank AS (
+    SELECT t.*, y.text, r.trace, r.process_id, r.device_id, r.cause, r.busy_ratio, r.host, r.place
+    FROM rank_totals AS t JOIN ranks AS r USING (rank) LEFT JOIN _lateness AS y USING (rank)
+    ORDER BY t.late_ns DESC, t.waiting_ns, t.rank
     LIMIT 1
 ),
-late AS (
+late_ranks AS (
     SELECT count(*) AS ranks, string_agg(rank, ', ' ORDER BY rank) AS names FROM _lateness
 ),
-others AS (
+mean_wait AS (
     SELECT avg(waiting_ns) AS waiting_ns FROM rank_steps
 )
 SELECT
     r.verdict, r.ranks, c.rank, c.trace,
-    -- What tells the rank from others in its trace.
+    -- What distinguishes the rank from the others in its trace.
     CASE WHEN (SELECT count(DISTINCT process_id) FROM ranks WHERE trace = c.trace) > 1 THEN c.process_id END AS process,
     CASE
         WHEN (SELECT count(*) FROM ranks WHERE trace = c.trace AND process_id = c.process_id) > 1 THEN c.device_id
@@ -41,6 +41,6 @@ SELECT
         ELSE CASE WHEN r.stages IS NULL THEN 'none makes the others wait long enough to report'
             ELSE 'stages of a pipeline, none of which is later than usual by enough to report' END
     END AS sentence,
-    [said FOR said IN [r.pipeline, r.clock, r.doubled, r.missing, r.unmatched] IF said IS NOT NULL] AS notes
-FROM rank_run AS r, chosen AS c, late AS l, others AS o
+    [note FOR note IN [r.pipeline, r.clock, r.doubled, r.missing, r.unmatched] IF note IS NOT NULL] AS notes
+FROM rank_run AS r, diagnosed_rank AS c, late_ranks AS l, mean_wait AS o
 WHERE r.verdict IS NOT NULL

@@ -1,4 +1,4 @@
--- Whether several processes or GPUs run kernels of NCCL. Names are looked at first: most programs have none.
+-- Whether several processes or GPUs run NCCL kernels. Names are checked first: most programs have no NCCL kernels.
 SELECT count(*) > 1 AS has_ranks
 FROM (
     SELECT DISTINCT process_id, device_id FROM kernel_events

@@ -1,13 +1,13 @@
--- How the steps were found, and how much of the trace's wall they are. One row, also where there are none.
+-- How the steps were found, and how much of the trace's wall time they cover. One row, also without steps.
 SELECT
     coalesce(m.steady_count, 0)::BIGINT AS steady_count,
     m.method, m.pattern, m.confidence, m.reason,
     coalesce(m.tokens_per_step, 1)::DOUBLE AS tokens_per_step,
     s.wall_ns AS steps_ns,
     w.wall_ns,
-    f.in_brief AS told_by
+    f.in_brief AS source
 FROM (SELECT sum(duration_ns)::BIGINT AS wall_ns FROM wall) AS w
--- A range may begin before the first CUDA event, and end after the last.
+-- A step's NVTX range may begin before the first CUDA event and end after the last, so it is clipped to the wall time.
 CROSS JOIN (
     SELECT sum(least(s.end_ns, w.end_ns) - greatest(s.start_ns, w.start_ns))::BIGINT AS wall_ns
     FROM steps AS s, (SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM wall) AS w

@@ -1,15 +1,15 @@
--- What the trace cannot tell and would matter here, with the flag of nsys or else what to do about it.
+-- Relevant questions that this trace cannot answer, each with the nsys flag or the action that provides the data.
 WITH missing AS (
     SELECT metric, detail FROM info_report WHERE section = 'missing'
 ),
-parts AS (
+budget_parts AS (
     SELECT part, wall_pct FROM classify_report
 )
-SELECT what, how
+SELECT subject, remedy
 FROM (
-    SELECT 0 AS turn, 'what the GPU does' AS what, detail AS how
+    SELECT 0 AS priority, 'what the GPU does' AS subject, detail AS remedy
     FROM missing
-    WHERE metric = 'kernels' AND (NOT EXISTS (FROM parts) OR EXISTS (FROM _unrecorded WHERE what = 'kernels'))
+    WHERE metric = 'kernels' AND (NOT EXISTS (FROM budget_parts) OR EXISTS (FROM _unrecorded WHERE what = 'kernels'))
     UNION ALL
     SELECT
         1, 'kernels and idle time inside CUDA graphs, ' || share_text(value) || ' of GPU time',
@@ -17,7 +17,7 @@ FROM (
     FROM info_report WHERE metric = 'whole_graph_pct'
     UNION ALL
     SELECT 2, 'what a step costs: no steps were found', 'an NVTX range around each, or --step-range NAME'
-    WHERE EXISTS (FROM parts) AND NOT EXISTS (FROM steps WHERE phase = 'steady')
+    WHERE EXISTS (FROM budget_parts) AND NOT EXISTS (FROM steps WHERE phase = 'steady')
     UNION ALL
     SELECT
         3, 'whether the trace is complete: nsys says "' || trim(detail, '. ') || '"',
@@ -30,10 +30,11 @@ FROM (
     WHERE detail IS NOT NULL
     UNION ALL
     SELECT 4, 'where in the program the time goes', '-t cuda,nvtx'
-    FROM missing WHERE metric = 'nvtx_ranges' AND EXISTS (FROM parts)
+    FROM missing WHERE metric = 'nvtx_ranges' AND EXISTS (FROM budget_parts)
     UNION ALL
     SELECT 5, 'what bounds the kernels', '--gpu-metrics-devices=all, or ncu: nsys-insight ncu plan'
-    FROM missing WHERE metric = 'gpu_metric_samples' AND EXISTS (FROM parts WHERE part = 'gpu' AND wall_pct >= 50)
+    FROM missing
+    WHERE metric = 'gpu_metric_samples' AND EXISTS (FROM budget_parts WHERE part = 'gpu' AND wall_pct >= 50)
         AND coalesce((SELECT sum(kernel_time_pct) FROM classify_kernels_report WHERE evidence = 'ncu'), 0) < 50
     UNION ALL
     SELECT 6, 'what the CPU works on', '--sample=process-tree'
@@ -42,6 +43,7 @@ FROM (
         AND coalesce((SELECT sum(work_pct) FROM _cpu_work WHERE counted_by = 'activity' AND is_told), 0) < 50
     UNION ALL
     SELECT 7, 'how much memory is allocated', '--cuda-memory-usage=true'
-    FROM missing WHERE metric = 'memory_events' AND EXISTS (FROM parts WHERE part = 'allocation' AND wall_pct >= 1)
+    FROM missing
+    WHERE metric = 'memory_events' AND EXISTS (FROM budget_parts WHERE part = 'allocation' AND wall_pct >= 1)
 )
-ORDER BY turn
+ORDER BY priority

@@ -1,3 +1,3 @@
--- What the environment says of which rank the process is, and nothing else.
+-- The environment variables of launchers that hold the rank of the process. No others are read.
 SELECT name, value FROM raw.META_DATA_CAPTURE
-WHERE is_launchers(value)
+WHERE is_launcher_line(value)

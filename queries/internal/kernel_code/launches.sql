@@ -1,4 +1,4 @@
--- The launches of a trace by kernel, block and memory, under the linker's names: what ptxas calls them.
+-- The launches of a trace by kernel, block and memory, with the mangled names that ptxas prints.
 WITH names AS (
     SELECT DISTINCT name_id, mangled_name_id FROM kernel_events
 )

@@ -1,24 +1,25 @@
--- How many blocks of each kernel in `wanted` fit on an SM of each compute capability, without a trace: with the block
--- that is asked for (else the best one), with two buffers in place of one, and with every other size of block.
-WITH tried AS (
-    SELECT w.number, c.*, w.registers, w.shared_bytes, w.block AS asked, b.block, false AS is_double
-    FROM wanted AS w
+-- How many blocks of each kernel in `requirements` fit on an SM of each compute capability, without a trace: with the
+-- requested block size (by default the best), with two buffers instead of one, and with every other block size.
+WITH configurations AS (
+    SELECT w.number, c.*, w.registers, w.shared_bytes, w.block AS requested_block, b.block, false AS is_double
+    FROM requirements AS w
     CROSS JOIN compute_capabilities() AS c
     CROSS JOIN (SELECT unnest(generate_series(32, 1024, 32)) AS block) AS b
     UNION ALL
     SELECT w.number, c.*, w.registers, w.shared_bytes, w.block, w.block, false
-    FROM wanted AS w CROSS JOIN compute_capabilities() AS c
+    FROM requirements AS w CROSS JOIN compute_capabilities() AS c
     WHERE w.block % 32 <> 0 OR w.block > 1024
     UNION ALL
     SELECT w.number, c.*, w.registers, 2 * w.shared_bytes, w.block, b.block, true
-    FROM wanted AS w
+    FROM requirements AS w
     CROSS JOIN compute_capabilities() AS c
     CROSS JOIN (
-        SELECT unnest(generate_series(32, 1024, 32)) AS block UNION SELECT block FROM wanted WHERE block IS NOT NULL
+        SELECT unnest(generate_series(32, 1024, 32)) AS block
+        UNION SELECT block FROM requirements WHERE block IS NOT NULL
     ) AS b
     WHERE w.shared_bytes > 0
 ),
-counted AS (
+occupancies AS (
     SELECT
         *,
         warps_of(block, 32) AS warps_per_block,
@@ -29,15 +30,15 @@ counted AS (
                 // nullif(shared_allocated_of(shared_bytes, shared_unit_bytes, shared_driver_bytes), 0)
         END AS by_shared,
         CASE WHEN block > 1024 THEN 0 ELSE least(by_warps, blocks_per_sm, by_registers, by_shared) END AS blocks
-    FROM tried
+    FROM configurations
 ),
-best AS (
+best_blocks AS (
     SELECT number, compute_capability, arg_max(block, (blocks * block, block)) AS block
-    FROM counted
+    FROM occupancies
     WHERE NOT is_double AND block % 32 = 0
     GROUP BY number, compute_capability
 ),
-chosen AS (
+reported_configurations AS (
     SELECT
         c.*,
         CASE WHEN blocks > 0 AND blocks < least(by_warps, blocks_per_sm) THEN blocks + 1 END AS next_blocks,
@@ -53,9 +54,9 @@ chosen AS (
         )
             - shared_bytes AS shared_cliff_bytes,
         b.block AS best_block
-    FROM counted AS c
-    JOIN best AS b USING (number, compute_capability)
-    WHERE NOT c.is_double AND c.block = coalesce(c.asked, b.block)
+    FROM occupancies AS c
+    JOIN best_blocks AS b USING (number, compute_capability)
+    WHERE NOT c.is_double AND c.block = coalesce(c.requested_block, b.block)
 )
 SELECT
     c.number,
@@ -85,9 +86,9 @@ SELECT
     100.0 * d.blocks * d.warps_per_block / d.warps_per_sm AS double_buffered_pct,
     c.best_block,
     100.0 * e.blocks * e.warps_per_block / e.warps_per_sm AS best_pct
-FROM chosen AS c
-LEFT JOIN counted AS d ON d.number = c.number AND d.compute_capability = c.compute_capability AND d.is_double
+FROM reported_configurations AS c
+LEFT JOIN occupancies AS d ON d.number = c.number AND d.compute_capability = c.compute_capability AND d.is_double
     AND d.block = c.block
-JOIN counted AS e ON e.number = c.number AND e.compute_capability = c.compute_capability AND NOT e.is_double
+JOIN occupancies AS e ON e.number = c.number AND e.compute_capability = c.compute_capability AND NOT e.is_double
     AND e.block = c.best_block
 ORDER BY c.number, string_split(c.compute_capability, '.')::INTEGER[]

@@ -1,18 +1,18 @@
--- The active warps of an SM with each of two strategies, and with both: by the registers and the shared memory that
--- they take more than the kernel does now. Eight usually suffice to hide latency (common practice).
+-- The active warps of an SM with each of two strategies and with both, from the additional registers and shared memory
+-- that they need. Eight warps usually suffice to hide latency (common practice).
 WITH pairs AS (
     FROM $pairs AS t(pair, launch, first_registers, first_shared, second_registers, second_shared)
 ),
-ways AS (
-    SELECT pair, launch, 'first' AS way, first_registers AS registers, first_shared AS shared FROM pairs
+variants AS (
+    SELECT pair, launch, 'first' AS variant, first_registers AS registers, first_shared AS shared FROM pairs
     UNION ALL
     SELECT pair, launch, 'second', second_registers, second_shared FROM pairs
     UNION ALL
     SELECT pair, launch, 'both', first_registers + second_registers, first_shared + second_shared FROM pairs
 ),
-fitted AS (
+occupancies AS (
     SELECT
-        w.pair, w.way,
+        w.pair, w.variant,
         warps_of(k.threads_per_block, 32) AS warps,
         least(
             c.warps_per_sm // warps,
@@ -25,16 +25,16 @@ fitted AS (
                 c.shared_driver_bytes
             ), 0)
         ) * warps AS active
-    FROM ways AS w
+    FROM variants AS w
     JOIN ncu_kernels AS k USING (launch)
     JOIN compute_capabilities() AS c USING (compute_capability)
 )
 SELECT
     pair,
-    max(active) FILTER (way = 'first')::BIGINT AS first_warps,
-    max(active) FILTER (way = 'second')::BIGINT AS second_warps,
-    max(active) FILTER (way = 'both')::BIGINT AS both_warps,
+    max(active) FILTER (variant = 'first')::BIGINT AS first_warps,
+    max(active) FILTER (variant = 'second')::BIGINT AS second_warps,
+    max(active) FILTER (variant = 'both')::BIGINT AS both_warps,
     8 AS enough
-FROM fitted
+FROM occupancies
 GROUP BY pair
 ORDER BY pair

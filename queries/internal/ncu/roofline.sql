@@ -1,5 +1,4 @@
--- Launches that ncu profiled under the roofline, by ncu's counts alone: each kernel and launch configuration of a
--- report once.
+-- Profiled launches on the roofline, from ncu's counts only. One row per kernel and launch configuration of a report.
 WITH kernels AS (
     SELECT
         any_value(l.kernel) AS name,

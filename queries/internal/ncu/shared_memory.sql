@@ -1,6 +1,6 @@
--- What fits on an SM of each launch, by the shared memory of its block: as it is, where one block fewer fits (the
--- cliff), and with two buffers in place of one.
-WITH fitted AS (
+-- The blocks of each launch that fit on an SM by shared memory: with its current size, at the cliff where one block
+-- fewer fits, and with two buffers instead of one.
+WITH launch_occupancies AS (
     SELECT
         k.launch,
         greatest(k.shared_per_block_bytes - c.shared_driver_bytes, 0)::BIGINT AS shared_bytes,
@@ -26,6 +26,6 @@ WITH fitted AS (
 SELECT
     launch, shared_bytes, blocks_per_sm, half_bytes, most_bytes - shared_bytes AS cliff_bytes, double_buffered_blocks,
     warps
-FROM fitted
+FROM launch_occupancies
 WHERE shared_bytes IS NOT NULL AND blocks_per_sm > 0
 ORDER BY launch

@@ -1,5 +1,6 @@
--- How many launches of some kernels took how long: bins of one ratio, from the shortest to the longest of each kernel.
-WITH chosen AS (
+-- Duration histogram of the given kernels. Bins are logarithmic, from the shortest to the longest launch of each
+-- kernel.
+WITH kernel_list AS (
     SELECT unnest($names)::BIGINT AS name_id, unnest($shortest)::BIGINT AS min_ns, unnest($longest)::BIGINT AS max_ns
 )
 SELECT
@@ -15,6 +16,6 @@ SELECT
     ELSE 0 END::BIGINT AS bin,
     count(*) AS calls
 FROM kernel_events AS k
-JOIN chosen AS c USING (name_id)
+JOIN kernel_list AS c USING (name_id)
 GROUP BY name_id, bin
 ORDER BY name_id, bin

@@ -1,4 +1,4 @@
--- The kernels that take most time, with their durations in all.
+-- The kernels with the most time, with statistics of their durations.
 SELECT
     k.name_id, coalesce(n.name, '(no name)') AS name, n.family, n.provenance,
     k.calls, k.total_ns, k.total_ns / k.calls AS avg_ns, k.med_ns, k.min_ns, k.max_ns,
@@ -11,4 +11,4 @@ FROM (
 ) AS k
 LEFT JOIN kernel_names AS n USING (name_id)
 ORDER BY k.total_ns DESC, name, k.name_id
-LIMIT $most
+LIMIT $max_rows

@@ -1,5 +1,5 @@
--- The launch shapes of some kernels, the ones that take most time first.
-WITH chosen AS (
+-- Launch shapes of the given kernels, the most time first.
+WITH kernel_list AS (
     SELECT unnest($names)::BIGINT AS name_id
 )
 SELECT
@@ -8,9 +8,9 @@ SELECT
     s.calls, s.avg_ns, s.registers_per_thread, s.static_shared_bytes + s.dynamic_shared_bytes AS shared_bytes,
     s.occupancy_pct, s.waves_per_sm
 FROM launch_shapes AS s
-SEMI JOIN chosen USING (name_id)
+SEMI JOIN kernel_list USING (name_id)
 QUALIFY row_number() OVER (
     PARTITION BY s.name_id ORDER BY s.total_ns DESC, grid, block, s.registers_per_thread, shared_bytes, s.shape_id
 )
-    <= $most
+    <= $max_rows
 ORDER BY s.name_id, s.total_ns DESC, grid, block, s.registers_per_thread, shared_bytes, s.shape_id

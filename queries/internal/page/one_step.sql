@@ -1,4 +1,4 @@
--- The step of this number.
+-- The step with the given number.
 SELECT step, process_id, start_ns, end_ns
 FROM steps
 WHERE step = $step

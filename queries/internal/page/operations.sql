@@ -1,4 +1,4 @@
--- What runs on the GPUs in windows of time, the first ones first; one more than can be drawn tells that there are more.
+-- GPU operations in time windows, in order of time. One row more than can be drawn shows that there are more.
 WITH windows AS (
     SELECT unnest($starts)::BIGINT AS from_ns, unnest($ends)::BIGINT AS to_ns
 )
@@ -8,7 +8,7 @@ SELECT
 FROM gpu_ops AS o
 JOIN windows AS w ON o.start_ns < w.to_ns AND o.end_ns > w.from_ns
 LEFT JOIN kernel_names AS n USING (name_id)
--- Most are in no window, and need not be compared with each.
+-- Most events are in no window. This cheap filter drops them before the join.
 WHERE o.start_ns < list_max($ends) AND o.end_ns > list_min($starts)
 ORDER BY o.start_ns, end_ns, o.process_id, o.device_id, o.stream_id, name, w.from_ns
-LIMIT $most + 1
+LIMIT $max_rows + 1

@@ -1,10 +1,10 @@
--- The NVTX ranges that are open in windows of time, the outer ones first.
+-- NVTX ranges that are open in time windows, the outer ranges first.
 WITH windows AS (
     SELECT unnest($starts)::BIGINT AS from_ns, unnest($ends)::BIGINT AS to_ns
 )
 SELECT r.process_id, r.thread_id, r.depth, r.start_ns, coalesce(r.end_ns, w.to_ns) AS end_ns, r.name
 FROM nvtx_nesting AS r
 JOIN windows AS w ON r.start_ns < w.to_ns AND coalesce(r.end_ns, w.to_ns) > w.from_ns
-WHERE r.depth <= $deepest
+WHERE r.depth <= $max_depth
 ORDER BY r.depth, r.duration_ns DESC, r.start_ns, r.process_id, r.thread_id, r.name, w.from_ns
-LIMIT $most + 1
+LIMIT $max_rows + 1

@@ -1,5 +1,6 @@
--- The collectives and messages of the ranks in a step, from when the last collective before it ended on each.
-WITH there AS (
+-- Collectives and messages of the ranks in a step. Times start when the last collective before the step ended on each
+-- rank.
+WITH waits AS (
     SELECT
         o.rank, o.start_ns, o.end_ns, coalesce(o.waiting_ns, 0) AS waiting_ns,
         coalesce(c.operation, 'collective') AS what, c.bytes
@@ -11,7 +12,7 @@ WITH there AS (
     FROM messages
 )
 SELECT t.rank, t.start_ns - s.start_ns AS start_ns, t.end_ns - s.start_ns AS end_ns, t.waiting_ns, t.what, t.bytes
-FROM there AS t
+FROM waits AS t
 JOIN rank_steps AS s USING (rank)
 WHERE s.step = $step AND t.end_ns > s.start_ns AND t.start_ns < s.start_ns + s.wall_ns
 ORDER BY t.rank, t.start_ns, t.end_ns

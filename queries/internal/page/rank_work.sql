@@ -1,4 +1,4 @@
--- What the GPUs of the ranks did in a step, from when the last collective before it ended on each.
+-- GPU work of the ranks in a step. Times start when the last collective before the step ended on each rank.
 SELECT r.rank, o.start_ns - s.trace_start_ns AS start_ns, o.end_ns - s.trace_start_ns AS end_ns
 FROM rank_steps AS s
 JOIN ranks AS r USING (rank)

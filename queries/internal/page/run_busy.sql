@@ -1,39 +1,44 @@
--- How busy the GPUs were, over the wall cut into pieces of one length: what is not a gap, as a mean over those in use.
--- Nothing of a wall that is several pieces of time.
+-- Busy share of the GPUs in time buckets of equal length: a mean over the GPUs in use. Time outside gaps is busy. No
+-- rows if the wall time consists of several separate intervals.
 WITH run AS MATERIALIZED (
-    SELECT min(start_ns) AS from_ns, greatest(1, (max(end_ns) - min(start_ns) + $pieces - 1) // $pieces) AS piece_ns
+    SELECT
+        min(start_ns) AS from_ns,
+        greatest(1, (max(end_ns) - min(start_ns) + $bucket_count - 1) // $bucket_count) AS bucket_ns
     FROM wall
     HAVING count(*) = 1
 ),
-pieces AS (
-    SELECT g.gpu_id, p.piece
+buckets AS (
+    SELECT g.gpu_id, p.bucket
     FROM (SELECT DISTINCT gpu_id FROM used_gpus) AS g
-    CROSS JOIN (SELECT unnest(range($pieces))::BIGINT AS piece) AS p
+    CROSS JOIN (SELECT unnest(range($bucket_count))::BIGINT AS bucket) AS p
 ),
 gaps AS (
-    SELECT i.gpu_id, r.piece_ns, greatest(i.start_ns - r.from_ns, 0) AS first_ns,
-        least(i.end_ns - r.from_ns, $pieces * r.piece_ns) AS end_ns
+    SELECT i.gpu_id, r.bucket_ns, greatest(i.start_ns - r.from_ns, 0) AS first_ns,
+        least(i.end_ns - r.from_ns, $bucket_count * r.bucket_ns) AS end_ns
     FROM _idle_time AS i
     CROSS JOIN run AS r
     WHERE i.end_ns > r.from_ns
 ),
-cut AS (
-    SELECT *, first_ns // piece_ns AS piece FROM gaps WHERE end_ns > first_ns
+-- The part of a gap in each bucket.
+gap_buckets AS (
+    SELECT *, first_ns // bucket_ns AS bucket FROM gaps WHERE end_ns > first_ns
     UNION ALL
-    SELECT *, unnest(range(first_ns // piece_ns + 1, (end_ns - 1) // piece_ns + 1)) FROM gaps
-    WHERE (end_ns - 1) // piece_ns > first_ns // piece_ns
+    SELECT *, unnest(range(first_ns // bucket_ns + 1, (end_ns - 1) // bucket_ns + 1)) FROM gaps
+    WHERE (end_ns - 1) // bucket_ns > first_ns // bucket_ns
 ),
 idle AS (
-    SELECT gpu_id, piece, sum(least(end_ns, (piece + 1) * piece_ns) - greatest(first_ns, piece * piece_ns)) AS idle_ns
-    FROM cut
-    GROUP BY gpu_id, piece
+    SELECT
+        gpu_id, bucket,
+        sum(least(end_ns, (bucket + 1) * bucket_ns) - greatest(first_ns, bucket * bucket_ns)) AS idle_ns
+    FROM gap_buckets
+    GROUP BY gpu_id, bucket
 )
 SELECT
-    p.piece, any_value(r.from_ns + p.piece * r.piece_ns) AS start_ns,
-    any_value(r.from_ns + (p.piece + 1) * r.piece_ns) AS end_ns,
-    avg(100.0 - 100.0 * coalesce(i.idle_ns, 0) / r.piece_ns) AS busy_pct
-FROM pieces AS p
+    p.bucket, any_value(r.from_ns + p.bucket * r.bucket_ns) AS start_ns,
+    any_value(r.from_ns + (p.bucket + 1) * r.bucket_ns) AS end_ns,
+    avg(100.0 - 100.0 * coalesce(i.idle_ns, 0) / r.bucket_ns) AS busy_pct
+FROM buckets AS p
 CROSS JOIN run AS r
-LEFT JOIN idle AS i USING (gpu_id, piece)
-GROUP BY p.piece
-ORDER BY p.piece
+LEFT JOIN idle AS i USING (gpu_id, bucket)
+GROUP BY p.bucket
+ORDER BY p.bucket

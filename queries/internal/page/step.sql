@@ -1,11 +1,10 @@
--- The step to draw: of the steady ones that are like the others, the one whose wall is nearest to their median; without
--- steps, the whole of what is in scope.
-WITH alike AS (
+-- The step to draw: the steady step whose wall time is nearest to the median. Outliers are excluded.
+WITH typical_steps AS (
     SELECT step, process_id, start_ns, end_ns, duration_ns
     FROM steps
     WHERE phase = 'steady' AND NOT is_outlier AND duration_ns > 0
 )
 SELECT step, process_id, start_ns, end_ns
-FROM alike
-ORDER BY abs(duration_ns - (SELECT quantile_cont(duration_ns, 0.5) FROM alike)), step
+FROM typical_steps
+ORDER BY abs(duration_ns - (SELECT quantile_cont(duration_ns, 0.5) FROM typical_steps)), step
 LIMIT 1

@@ -1,4 +1,5 @@
--- Exports of 2022 repeat a call as a 'CUDA backtrace' row (event class 67) around it, with the same correlation id.
+-- Exports of 2022 repeat a call as a 'CUDA backtrace' row (event class 67) around it, with the same correlation id:
+-- those rows are left out.
 CREATE VIEW api_calls AS
 SELECT
     r.start AS start_ns,

@@ -1,4 +1,5 @@
--- The same with the frames from there outwards, at most so many. Each list of frames gets its text once.
+-- `call_places` with the stack: at most `most` frames, from the place outwards. Each list of frames is turned into text
+-- once.
 CREATE MACRO _call_stacks(most) AS TABLE
 WITH callers AS (
     FROM facts.callers
@@ -9,10 +10,10 @@ chains AS (
 names AS (
     FROM facts.api_frames
 ),
-texts AS MATERIALIZED (
+stack_texts AS MATERIALIZED (
     SELECT stack_id AS signature, _stack_text(frames, most) AS name FROM _stacks('callers', 'chains', 'names')
 )
 SELECT p.process_id, p.correlation_id, coalesce(t.name, p.name) AS name
 FROM call_places AS p
 LEFT JOIN facts.callers AS c USING (chain_id)
-LEFT JOIN texts AS t USING (signature);
+LEFT JOIN stack_texts AS t USING (signature);

@@ -1,5 +1,5 @@
--- What the CPU does in a function, by its name; NULL where that says nothing in particular. The names are of glibc,
--- libstdc++, CPython, NumPy and fmt. The first that fits counts.
+-- What the CPU does in a function, by its name; NULL if the name says nothing in particular. The names are those of
+-- glibc, libstdc++, CPython, NumPy and fmt. The first match counts.
 CREATE MACRO _cpu_activity(function, module, kind) AS CASE
     WHEN function IS NULL OR kind = 'profiler' THEN NULL
     WHEN regexp_matches(

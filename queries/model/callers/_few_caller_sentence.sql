@@ -6,5 +6,5 @@ FROM _chains_told(
     'CUDA calls that wait, handle memory or launch a graph'
 );
 
-COMMENT ON VIEW _few_caller_sentence IS 'The same as `_caller_sentence` of the calls of `_few_callers`.';
+COMMENT ON VIEW _few_caller_sentence IS 'The same as `_caller_sentence`, for the calls of `_few_callers`.';
 COMMENT ON COLUMN _few_caller_sentence.sentence IS 'The sentence';

@@ -4,8 +4,8 @@ FROM facts.few_callers AS c
 JOIN facts.few_stacks AS s USING (stack_id);
 
 COMMENT ON VIEW _few_callers IS
-    'Where the CUDA calls that wait, or that allocate, free, copy or set memory, and the launches of graphs were '
-    'made: of `call_places` what is asked of these, without a look at the chains of all others.';
+    'Where the CUDA calls were made that wait, launch graphs, or allocate, free, copy or set memory: the rows of '
+    '`call_places` for these, found without reading the chains of all other calls.';
 COMMENT ON COLUMN _few_callers.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN _few_callers.correlation_id IS 'The call''s id';
 COMMENT ON COLUMN _few_callers.name IS 'The place, as in `call_places`';

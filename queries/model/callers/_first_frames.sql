@@ -1,9 +1,10 @@
--- The frame that a chain is named by: the innermost one of Python; else the operator; else the innermost of the
--- program's own code. Of at::native and of a library that programs call, the outermost function is the entry. Frames of
--- the profiler, the driver and the runtime never are. The least of one number for each frame tells, which takes no
--- sort. Chains with one signature have the same frames. `chains`: chain_id, depth, frame_id; `names` has the frames.
+-- The frame that names a chain: the innermost Python frame; else the operator; else the innermost frame of the
+-- program's own code. In at::native and in a library that programs call, the outermost function counts: it is the
+-- entry. Frames of the profiler, the driver and the runtime never name a chain. Frames are ranked by one packed
+-- integer, so `min()` picks the best without a sort. Chains with one signature have the same frames. `chains`:
+-- chain_id, depth, frame_id; `names` has the frames.
 CREATE MACRO _first_frames(chains, names) AS TABLE
-WITH ranked AS (
+WITH frame_turns AS (
     SELECT
         frame_id,
         CASE
@@ -21,17 +22,17 @@ WITH ranked AS (
     FROM query_table(names)
     WHERE kind NOT IN ('profiler', 'driver', 'runtime', 'unknown')
 ),
-numbered AS (
+frame_numbers AS (
     SELECT
         c.chain_id,
         (r.turn * 65536 + CASE WHEN r.is_outermost THEN 65535 - c.depth ELSE c.depth END) * 4294967296
             + c.frame_id AS number
     FROM query_table(chains) AS c
-    JOIN ranked AS r USING (frame_id)
+    JOIN frame_turns AS r USING (frame_id)
 ),
-firsts AS (
+first_frames AS (
     SELECT chain_id, min(number) AS first, bit_xor(hash(number)) AS signature, count(*) AS frames
-    FROM numbered
+    FROM frame_numbers
     GROUP BY chain_id
 )
 SELECT
@@ -40,4 +41,4 @@ SELECT
         WHEN (first >> 48) IN (2, 3) THEN 65535 - (first >> 32 & 65535) ELSE first >> 32 & 65535
     END::USMALLINT AS depth,
     hash(signature, frames) AS signature
-FROM firsts;
+FROM first_frames;

@@ -1,5 +1,5 @@
--- A frame in an answer: an operator of PyTorch as aten::name, all else as function (module); of one without symbols the
--- module.
+-- A frame in an answer: an operator of PyTorch as aten::name, any other as function (module), one without a symbol as
+-- its module.
 CREATE MACRO _frame_text(kind, function, module) AS CASE
     WHEN kind = 'operator' THEN 'aten::' || regexp_extract(function, '^at::_ops::(\w+)', 1)
     WHEN function IS NULL THEN coalesce(nullif(module, ''), '[Unknown]') || ' (no symbol)'

@@ -1,4 +1,4 @@
--- A function as people call it: without its parameters, what it returns and its template's arguments.
+-- The short name of a function: without its parameters, its return type and its template's arguments.
 CREATE MACRO _function_text(symbol) AS CASE
     WHEN symbol LIKE '%operator%' THEN symbol
     ELSE coalesce(nullif(regexp_extract(regexp_extract(

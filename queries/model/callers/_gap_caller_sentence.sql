@@ -6,5 +6,5 @@ FROM _chains_told(
     'CUDA calls that launched what ended these gaps'
 );
 
-COMMENT ON VIEW _gap_caller_sentence IS 'The same as `_caller_sentence` of the calls of `_gap_callers`.';
+COMMENT ON VIEW _gap_caller_sentence IS 'The same as `_caller_sentence`, for the calls of `_gap_callers`.';
 COMMENT ON COLUMN _gap_caller_sentence.sentence IS 'The sentence';

@@ -1,42 +1,42 @@
--- The idle time of step_budget that the host may have caused: its bottleneck (code, as in host), and its caller, by
--- `places` (process_id, correlation_id, place): of waits and allocations their own caller, of all else that of the
--- launch call that was late. A gap's parts are added up by the rules of `_idle_of`, with the caller in the place of a
--- window.
+-- The idle time of step_budget that the host may have caused, by bottleneck (code, as in the report host) and caller,
+-- from `places` (process_id, correlation_id, place). Waits and allocations have their own caller; all other idle time
+-- has that of the launch call that was late. The rules of `_idle_of` add up the parts of gaps, with the caller instead
+-- of a window.
 CREATE MACRO _idle_by_caller(places) AS TABLE
-WITH steady AS MATERIALIZED (
+WITH steady_steps AS MATERIALIZED (
     SELECT step, start_ns, end_ns FROM steps WHERE phase = 'steady'
 ),
-ids AS MATERIALIZED (
+place_ids AS MATERIALIZED (
     SELECT place, row_number() OVER (ORDER BY place) AS place_id FROM (SELECT DISTINCT place FROM query_table(places))
 ),
-made AS MATERIALIZED (
+calls_with_place AS MATERIALIZED (
     SELECT thread_of(a.thread_id, a.process_id) AS thread, a.start_ns AS call_ns, min(i.place_id) AS place_id
     FROM api_calls AS a
     JOIN query_table(places) AS p USING (process_id, correlation_id)
-    JOIN ids AS i USING (place)
+    JOIN place_ids AS i USING (place)
     GROUP BY ALL
 ),
 times AS (
     FROM _idle_time
 ),
-pieces AS (
+idle_pieces AS (
     SELECT p.* EXCLUDE (window_ns)
-    FROM cut_to('times', 'steady') AS p
-    JOIN steady AS s ON s.start_ns = p.window_ns
+    FROM cut_to('times', 'steady_steps') AS p
+    JOIN steady_steps AS s ON s.start_ns = p.window_ns
     JOIN step_gpus AS g ON g.step = s.step AND g.gpu_id = p.gpu_id
     UNION ALL BY NAME
-    FROM in_scope('times') WHERE NOT EXISTS (FROM steady)
+    FROM in_scope('times') WHERE NOT EXISTS (FROM steady_steps)
 ),
-placed AS MATERIALIZED (
+pieces_with_place AS MATERIALIZED (
     SELECT p.*, coalesce(m.place_id, 0) AS window_ns
-    FROM pieces AS p
-    LEFT JOIN made AS m USING (thread, call_ns)
+    FROM idle_pieces AS p
+    LEFT JOIN calls_with_place AS m USING (thread, call_ns)
 ),
-uncut AS (
-    FROM placed WHERE start_ns = gap_ns AND end_ns = gap_end_ns
+uncut_pieces AS (
+    FROM pieces_with_place WHERE start_ns = gap_ns AND end_ns = gap_end_ns
 ),
-cut AS (
-    FROM placed WHERE start_ns <> gap_ns OR end_ns <> gap_end_ns
+cut_pieces AS (
+    FROM pieces_with_place WHERE start_ns <> gap_ns OR end_ns <> gap_end_ns
 ),
 charges AS MATERIALIZED (
     SELECT
@@ -44,17 +44,17 @@ charges AS MATERIALIZED (
         coalesce(l.place_id, 0) AS place_id, coalesce(o.place_id, 0) AS own_place_id
     FROM idle_charges AS c
     ASOF JOIN times AS t ON t.gpu_id = c.gpu_id AND t.start_ns <= c.gap_start_ns
-    LEFT JOIN made AS l ON l.thread = t.thread AND l.call_ns = t.call_ns
-    LEFT JOIN made AS o ON o.thread = thread_of(c.thread_id, c.process_id) AND o.call_ns = c.call_start_ns
+    LEFT JOIN calls_with_place AS l ON l.thread = t.thread AND l.call_ns = t.call_ns
+    LEFT JOIN calls_with_place AS o ON o.thread = thread_of(c.thread_id, c.process_id) AND o.call_ns = c.call_start_ns
     LEFT JOIN waits AS w ON c.charge = 'wait' AND w.process_id = c.process_id AND w.thread_id = c.thread_id
         AND w.call_start_ns = c.call_start_ns
-    WHERE NOT EXISTS (FROM steady)
+    WHERE NOT EXISTS (FROM steady_steps)
         OR (c.step, c.gpu_id) IN (SELECT (step, gpu_id) FROM step_gpus WHERE phase = 'steady')
 ),
-owed AS (
+attributed_times AS (
     SELECT _bottleneck_code(_budget_part(cause, host), host) AS code, place_id, idle_ns
     FROM (
-        SELECT window_ns AS place_id, cause, host, idle_ns FROM _idle_of('uncut', 'cut')
+        SELECT window_ns AS place_id, cause, host, idle_ns FROM _idle_of('uncut_pieces', 'cut_pieces')
         UNION ALL
         SELECT place_id, cause, host, -idle_ns FROM charges
     )
@@ -69,8 +69,8 @@ owed AS (
     FROM charges
 )
 SELECT o.code, i.place, sum(o.idle_ns)::BIGINT AS idle_ns
-FROM owed AS o
-LEFT JOIN ids AS i USING (place_id)
+FROM attributed_times AS o
+LEFT JOIN place_ids AS i USING (place_id)
 WHERE o.code IS NOT NULL
 GROUP BY ALL
 HAVING sum(o.idle_ns) > 0;

@@ -1,5 +1,5 @@
--- The functions that rows of chains (symbol, module, unresolved) name, each once, with numbers, and behind them the
--- lines of Python.
+-- The functions in rows of chains (symbol, module, unresolved), each once, with a number; after them the lines of
+-- Python code.
 CREATE MACRO _numbered_frames(chain_rows) AS TABLE
 WITH frames AS (
     SELECT symbol, module, bool_and(coalesce(unresolved, 0) <> 0) AS is_unresolved

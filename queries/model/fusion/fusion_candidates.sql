@@ -1,4 +1,4 @@
--- The table is filled when a query needs it: see nsys_insight/facts/fusion/candidates.py.
+-- A query that needs the table fills it: see nsys_insight/facts/fusion.
 CREATE VIEW fusion_candidates AS
 FROM facts.fusions;
 

@@ -1,22 +1,23 @@
--- What a scope leaves out keeps a GPU busy all the same, so this looks at the whole trace: at all work of the GPUs that
--- are in scope.
+-- Operations outside the scope keep a GPU busy all the same, so this view reads the unscoped trace: all work of the
+-- GPUs that are in scope.
 CREATE VIEW _gpu_work AS
 WITH ops AS (
     SELECT
         start, "end", deviceId, globalPid, correlationId, demangledName AS name_id, NULL::VARCHAR AS copy_kind,
         NULL::VARCHAR AS label
-    FROM whole.CUPTI_ACTIVITY_KIND_KERNEL
+    FROM unscoped.CUPTI_ACTIVITY_KIND_KERNEL
     UNION ALL
     SELECT
         m.start, m."end", m.deviceId, m.globalPid, m.correlationId, NULL,
         coalesce(k.word, 'kind ' || m.copyKind) AS direction, direction || ' copy'
-    FROM whole.CUPTI_ACTIVITY_KIND_MEMCPY AS m
+    FROM unscoped.CUPTI_ACTIVITY_KIND_MEMCPY AS m
     LEFT JOIN _enum_words AS k ON k.enum = 'copy kind' AND k.id = m.copyKind
     UNION ALL
-    SELECT start, "end", deviceId, globalPid, correlationId, NULL, NULL, 'memset' FROM whole.CUPTI_ACTIVITY_KIND_MEMSET
+    SELECT start, "end", deviceId, globalPid, correlationId, NULL, NULL, 'memset'
+    FROM unscoped.CUPTI_ACTIVITY_KIND_MEMSET
     UNION ALL
     SELECT start, "end", deviceId, globalPid, correlationId, NULL, NULL, 'graph ' || graphId
-    FROM whole.CUPTI_ACTIVITY_KIND_GRAPH_TRACE
+    FROM unscoped.CUPTI_ACTIVITY_KIND_GRAPH_TRACE
 )
 SELECT
     gpu_of(pid_of(globalPid), deviceId) AS gpu_id,

@@ -9,7 +9,7 @@ SELECT
 FROM _gpu_work;
 
 COMMENT ON VIEW _levelled_work IS
-    'The operations of `_gpu_work` by what they are: busy time that is of two kinds counts as the lower one.';
+    'The operations of `_gpu_work` by what they are: time in which two kinds run counts as the lower one.';
 COMMENT ON COLUMN _levelled_work.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
 COMMENT ON COLUMN _levelled_work.start_ns IS 'When the operation started on the GPU';
 COMMENT ON COLUMN _levelled_work.end_ns IS 'When it ended; never before its start';

@@ -11,7 +11,7 @@ FROM graph_launches
 HAVING count(*) > 0;
 
 COMMENT ON VIEW _whole_graphs IS
-    'What a report about kernels says where CUDA graphs hide some: one row; no row where they do not.';
+    'What a report about kernels says if CUDA graphs hide some: one row; no row if they do not.';
 COMMENT ON COLUMN _whole_graphs.sentence IS 'That they do, and how to capture them';
 COMMENT ON COLUMN _whole_graphs.of_idle IS 'What a report about idle time says instead';
 COMMENT ON COLUMN _whole_graphs.of_copies IS 'What a report about copies says instead';

@@ -1,4 +1,5 @@
--- Two ranks may both call their GPU device 0 (CUDA_VISIBLE_DEVICES): only newer exports say which GPU each one means.
+-- Two ranks may both call their GPU device 0 (CUDA_VISIBLE_DEVICES). Only newer exports tell which GPU each of them
+-- means.
 CREATE VIEW devices AS
 SELECT pid AS process_id, cudaId AS device_id, min(gpuId) AS gpu_id
 FROM raw.TARGET_INFO_CUDA_DEVICE

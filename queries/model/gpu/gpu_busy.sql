@@ -1,5 +1,5 @@
--- An interval begins where an operation starts after the latest end so far (not after the end of the row before:
--- operations overlap), and ends at the latest end before the next one begins.
+-- An interval begins where an operation starts after the latest end so far (not after the end of the previous row:
+-- operations overlap). It ends at the latest end before the next interval begins.
 CREATE VIEW gpu_busy AS
 WITH starts AS (
     SELECT gpu_id, start_ns, running_end_ns FROM _gpu_reach WHERE running_end_ns IS NULL OR start_ns > running_end_ns

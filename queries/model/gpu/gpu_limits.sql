@@ -1,6 +1,6 @@
--- The trace's own word goes first; the catalog fills what it leaves out.
+-- The limits of the trace come first; the catalog fills in what the trace leaves out.
 CREATE VIEW gpu_limits AS
-WITH filled AS (
+WITH gpus_with_limits AS (
     SELECT DISTINCT ON (g.gpu_id)
         g.gpu_id,
         g.name AS gpu,
@@ -25,7 +25,7 @@ SELECT
             shared_per_sm_bytes, shared_per_block_bytes
     ) AS model_id,
     * EXCLUDE (gpu_id)
-FROM filled;
+FROM gpus_with_limits;
 
 COMMENT ON VIEW gpu_limits IS
     'What an SM of each of the machine''s GPUs can hold at once: from the trace, else from the catalog by compute '

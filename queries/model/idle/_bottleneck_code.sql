@@ -1,4 +1,4 @@
--- Which row of the report host a part of step_budget is in.
+-- The row of the report host that a part of step_budget belongs to.
 CREATE MACRO _bottleneck_code(part, host) AS CASE
     WHEN part = 'sync' AND host = 'D2H copy' THEN 'd2h_sync'
     WHEN part = 'sync' THEN 'other_wait'

@@ -1,4 +1,4 @@
--- Which part of step_budget idle time is in, by what `gpu_idle` says of it.
+-- The part of step_budget that idle time belongs to, by its cause and host in `gpu_idle`.
 CREATE MACRO _budget_part(cause, host) AS CASE
     WHEN host = 'sync calls' THEN 'sync'
     WHEN host = 'blocking copies' THEN 'copy'

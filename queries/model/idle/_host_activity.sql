@@ -7,14 +7,14 @@ SELECT
     pid_of(globalTid) AS process_id,
     tid_of(globalTid) AS thread_id,
     correlationId AS correlation_id
-FROM whole.CUPTI_ACTIVITY_KIND_RUNTIME
+FROM unscoped.CUPTI_ACTIVITY_KIND_RUNTIME
 WHERE eventClass IS DISTINCT FROM 67
 UNION ALL
-SELECT 'os', start, "end", nameId, pid_of(globalTid), tid_of(globalTid), NULL FROM whole.OSRT_API
+SELECT 'os', start, "end", nameId, pid_of(globalTid), tid_of(globalTid), NULL FROM unscoped.OSRT_API
 UNION ALL
 SELECT 'profiler', start, "end", nameId, pid_of(globalTid), tid_of(globalTid), NULL
-FROM whole.PROFILER_OVERHEAD
-WHERE NOT EXISTS (FROM raw.StringIds AS s WHERE s.id = PROFILER_OVERHEAD.nameId AND is_of_program(s.value));
+FROM unscoped.PROFILER_OVERHEAD
+WHERE NOT EXISTS (FROM raw.StringIds AS s WHERE s.id = PROFILER_OVERHEAD.nameId AND is_program_overhead(s.value));
 
 COMMENT ON VIEW _host_activity IS
     'What threads did, as far as the trace shows, including what a scope leaves out: everything that may explain '

@@ -1,12 +1,12 @@
--- The causes of idle time in each of some windows (start_ns, end_ns; disjoint), by the rules of `_idle_of`, of gaps
--- that have the columns of `_idle_time`. What reads all gaps is not materialized: DuckDB would take it to be small, and
--- hash it.
+-- The causes of idle time in each of `windows` (start_ns, end_ns; disjoint), by the rules of `_idle_of`. `idle_gaps`
+-- has the columns of `_idle_time`. The CTE that reads all gaps is not materialized: DuckDB would assume that it is
+-- small, and hash it.
 CREATE MACRO _idle_in(idle_gaps, windows) AS TABLE
-WITH whole AS NOT MATERIALIZED (
+WITH uncut_gaps AS NOT MATERIALIZED (
     FROM whole_in(idle_gaps, windows)
 ),
-cut AS MATERIALIZED (
+cut_gaps AS MATERIALIZED (
     FROM cut_in(idle_gaps, windows)
 )
 SELECT gpu_id, window_ns, cause, host, idle_ns
-FROM _idle_of('whole', 'cut');
+FROM _idle_of('uncut_gaps', 'cut_gaps');

@@ -1,9 +1,9 @@
--- The causes of idle time: of gaps of `_idle_time`, each with the window_ns that it lies in, and of the parts of others
--- that were cut to theirs. One row per GPU, window, cause and host; `gpu_idle` says what the words mean. Of a late gap,
--- what is before the launch call is CPU work but for the calls in it; of one that was cut these are looked up. A list
--- of gaps is one row to DuckDB, which would else take the few gaps for many, and hash all calls.
-CREATE MACRO _idle_of(gaps, cut) AS TABLE
-WITH summed AS (
+-- The causes of idle time. `gaps` are gaps of `_idle_time`, each with the window_ns that it lies in; `cut_gaps` are the
+-- parts of gaps that are cut to their window. One row per GPU, window, cause and host; `gpu_idle` says what the words
+-- mean. In a late gap, the time before the launch call is CPU work, minus API calls. For a cut gap, these calls are
+-- looked up. DuckDB takes the gaps from a list to be few; otherwise it would expect many, and hash all calls.
+CREATE MACRO _idle_of(gaps, cut_gaps) AS TABLE
+WITH gap_sums AS (
     SELECT
         gpu_id, window_ns, host, is_copy,
         sum(end_ns - start_ns) AS idle_ns,
@@ -17,7 +17,7 @@ WITH summed AS (
         FROM query_table(gaps)
         UNION ALL
         SELECT gpu_id, window_ns, host, is_copy, start_ns, end_ns, call_ns, returned_ns, 0, 0, 0, 0
-        FROM query_table(cut)
+        FROM query_table(cut_gaps)
     )
     GROUP BY ALL
 ),
@@ -28,18 +28,18 @@ calls AS (
             [idle_host('sync calls'), idle_host('blocking copies'), idle_host('allocation'), idle_host('API calls')]
         ) AS host,
         unnest([sync_ns, copy_ns, alloc_ns, api_ns]) AS call_ns
-    FROM summed
+    FROM gap_sums
     WHERE host = idle_host('late')
     UNION ALL
     SELECT p.gpu_id, p.window_ns, c.host, greatest(0, least(c.end_ns, p.end_ns) - greatest(c.start_ns, p.start_ns))
-    FROM query_table(cut) AS p
-    JOIN (FROM facts.idle_calls WHERE gap_ns IN (SELECT unnest(list(DISTINCT gap_ns)) FROM query_table(cut))) AS c
+    FROM query_table(cut_gaps) AS p
+    JOIN (FROM facts.idle_calls WHERE gap_ns IN (SELECT unnest(list(DISTINCT gap_ns)) FROM query_table(cut_gaps))) AS c
         ON c.gpu_id = p.gpu_id
         AND c.gap_ns = p.gap_ns
 ),
-classed AS (
+classified_times AS (
     SELECT gpu_id, window_ns, host, idle_ns
-    FROM summed
+    FROM gap_sums
     WHERE host <> idle_host('late')
     UNION ALL
     SELECT gpu_id, window_ns,
@@ -51,7 +51,7 @@ classed AS (
             ]
         ),
         unnest([before_ns, call_ns, latency_ns])
-    FROM summed
+    FROM gap_sums
     WHERE host = idle_host('late')
     UNION ALL
     SELECT gpu_id, window_ns, unnest([host, idle_host('CPU work')]), unnest([call_ns, -call_ns])
@@ -75,7 +75,7 @@ SELECT
     idle_ns
 FROM (
     SELECT gpu_id::BIGINT AS gpu_id, window_ns, host, sum(idle_ns)::BIGINT AS idle_ns
-    FROM classed
+    FROM classified_times
     GROUP BY ALL
     HAVING sum(idle_ns) > 0
 );

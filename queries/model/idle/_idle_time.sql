@@ -3,7 +3,7 @@ SELECT *, start_ns AS gap_ns, end_ns AS gap_end_ns FROM facts.idle_time;
 
 COMMENT ON VIEW _idle_time IS
     'When each GPU was idle over the wall time of the whole trace, with the launch call of the operation that ended '
-    'it, cut where the profiler blocked the launching thread: to be cut to windows, and summed by `_idle_of`.';
+    'it, cut where the profiler blocked the launching thread: input of `_idle_in` and `_idle_of`.';
 COMMENT ON COLUMN _idle_time.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
 COMMENT ON COLUMN _idle_time.start_ns IS 'When the GPU became idle';
 COMMENT ON COLUMN _idle_time.end_ns IS 'When the next operation started';

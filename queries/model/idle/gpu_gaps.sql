@@ -1,5 +1,5 @@
--- A gap is before each operation that starts after the latest end so far: that is all one pass over the operations
--- needs to know, and much cheaper than to look between the intervals of `gpu_busy`.
+-- A gap precedes each operation that starts after the latest end so far. One pass over the operations finds these,
+-- which is much cheaper than searching between the intervals of `gpu_busy`.
 CREATE VIEW gpu_gaps AS
 WITH gaps AS (
     SELECT gpu_id, running_end_ns AS start_ns, start_ns AS end_ns, running_end_ns, start_ns AS next_ns

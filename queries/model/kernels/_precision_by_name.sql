@@ -1,4 +1,4 @@
--- The precision that a kernel computes in, by its name; NULL where that does not say.
+-- The precision that a kernel computes in, by its name; NULL if the name does not tell.
 CREATE MACRO _precision_by_name(name, family) AS CASE
     WHEN family NOT IN ('gemm', 'attention')
         THEN CASE WHEN regexp_matches(name, '\bdouble\b') THEN 'fp64' ELSE 'fp32' END

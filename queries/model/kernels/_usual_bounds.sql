@@ -2,7 +2,7 @@ CREATE VIEW _usual_bounds AS
 SELECT DISTINCT ON (n.name_id) n.name_id, r.bound, r.least_ns, r.because
 FROM kernel_names AS n
 JOIN rules_of_thumb() AS r ON r.family = n.family AND regexp_matches(n.name, r.pattern)
--- That a matrix product reuses what it loads holds for libraries; one that somebody wrote may be anything.
+-- Only a library's matrix product is known to reuse what it loads; a hand-written one may do anything.
 WHERE r.bound <> 'compute' OR r.family <> 'gemm' OR n.provenance <> 'hand-written'
 ORDER BY n.name_id, r.number;
 

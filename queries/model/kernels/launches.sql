@@ -1,5 +1,5 @@
--- One row per kernel, never more: the many kernels of a graph launch share one call. The join holds millions of calls,
--- so it carries their times and the id of their name, and no more.
+-- One row per kernel: the kernels of a graph launch share one call. The join holds millions of calls in memory, so it
+-- carries only their times and the id of their name.
 CREATE VIEW launches AS
 SELECT
     k.start_ns, k.end_ns, k.duration_ns, k.name_id, k.device_id, k.stream_id, k.process_id, k.correlation_id,

@@ -1,12 +1,12 @@
 CREATE VIEW _steady_copies AS
-WITH owners AS (
+WITH windows AS (
     SELECT start_ns, end_ns FROM steps WHERE phase = 'steady'
     UNION ALL
     SELECT start_ns, end_ns + 1 FROM wall WHERE NOT EXISTS (FROM steps WHERE phase = 'steady')
 ),
 copies AS (
     SELECT m.copy_kind, m.source_memory, m.target_memory, m.duration_ns, m.size_bytes, m.process_id, m.correlation_id
-    FROM memcpys AS m ASOF JOIN owners AS o ON o.start_ns <= m.start_ns
+    FROM memcpys AS m ASOF JOIN windows AS o ON o.start_ns <= m.start_ns
     WHERE m.start_ns < o.end_ns
 ),
 calls AS (

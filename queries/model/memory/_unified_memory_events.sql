@@ -1,4 +1,4 @@
--- Where nothing happened, nothing is joined.
+-- Without events, nothing is joined.
 CREATE VIEW _unified_memory_events AS
 WITH events AS (
     SELECT
@@ -8,7 +8,7 @@ WITH events AS (
     UNION ALL
     SELECT side || ' page faults', NULL, start_ns, duration_ns, device_id, process_id, faults, NULL FROM page_faults
 ),
-launched AS (
+kernel_launches AS (
     SELECT k.process_id, k.device_id, c.thread_id, c.start_ns AS api_start_ns, k.start_ns, k.end_ns, k.name_id
     FROM (FROM kernel_events WHERE process_id IN (SELECT process_id FROM events)) AS k
     LEFT JOIN (
@@ -17,10 +17,10 @@ launched AS (
 ),
 main_threads AS (
     SELECT process_id, max_by(thread_id, (calls, -thread_id)) AS thread_id
-    FROM (SELECT process_id, thread_id, count(*) AS calls FROM launched WHERE thread_id IS NOT NULL GROUP BY ALL)
+    FROM (SELECT process_id, thread_id, count(*) AS calls FROM kernel_launches WHERE thread_id IS NOT NULL GROUP BY ALL)
     GROUP BY process_id
 ),
-under AS (
+events_with_kernel AS (
     SELECT
         e.*, k.start_ns <= e.start_ns AND k.end_ns > e.start_ns AS in_kernel,
         CASE WHEN in_kernel THEN k.name_id END AS name_id,
@@ -28,13 +28,13 @@ under AS (
         CASE WHEN in_kernel AND k.thread_id IS NOT NULL THEN k.thread_id ELSE m.thread_id END AS thread_id,
         CASE WHEN in_kernel THEN coalesce(k.api_start_ns, k.start_ns) ELSE e.start_ns END AS at_ns
     FROM events AS e
-    ASOF LEFT JOIN launched AS k ON k.process_id = e.process_id AND k.device_id = e.device_id
+    ASOF LEFT JOIN kernel_launches AS k ON k.process_id = e.process_id AND k.device_id = e.device_id
         AND k.start_ns <= e.start_ns
     LEFT JOIN main_threads AS m ON m.process_id = e.process_id
 )
 SELECT
     u.event, u.cause, u.start_ns, u.duration_ns, u.faults, u.size_bytes, u.in_kernel_ns, s.name, r.path AS nvtx_path
-FROM under AS u
+FROM events_with_kernel AS u
 LEFT JOIN strings AS s USING (name_id)
 ASOF LEFT JOIN nvtx_places AS p ON p.process_id = u.process_id AND p.thread_id = u.thread_id AND p.start_ns <= u.at_ns
 LEFT JOIN nvtx_nesting AS r ON r.range_id = p.range_id;

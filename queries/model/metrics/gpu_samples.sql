@@ -1,8 +1,9 @@
--- What a metric is called differs between GPUs. A value outside 0 to 100 is none: the first sample of a capture is
--- often nonsense, and some counters overflow. A sample's time is when its interval began (on 2025.3, intervals of 10
--- and 20 µs laid against kernels whose bounds are known); after a pause an interval is still no longer than the others.
+-- Names of metrics differ between GPUs. Values outside 0 to 100 are left out: the first sample of a capture is often
+-- invalid, and some counters overflow. A sample's timestamp is the start of its interval (checked on 2025.3 with
+-- intervals of 10 and 20 µs against kernels with known bounds). After a pause, an interval is not longer than the
+-- others.
 CREATE VIEW gpu_samples AS
-WITH named AS (
+WITH metric_ids AS (
     SELECT typeId, metricId, typeId & 255 AS gpu_id,
         CASE
             WHEN regexp_matches(metricName, '^SMs? Active', 'i') THEN 'SMs active'
@@ -14,7 +15,8 @@ WITH named AS (
     FROM raw.TARGET_INFO_GPU_METRICS
     WHERE metric IS NOT NULL AND metricName LIKE '%\%]%' ESCAPE '\'
 ),
-wide AS (
+-- One row per GPU and timestamp, with one column per metric.
+samples AS (
     SELECT
         n.gpu_id,
         g.timestamp AS start_ns,
@@ -25,15 +27,16 @@ wide AS (
             max(g.value) FILTER (n.metric = 'DRAM read') + max(g.value) FILTER (n.metric = 'DRAM write')
         )::DOUBLE AS dram_pct
     FROM raw.GPU_METRICS AS g
-    JOIN named AS n ON n.typeId = g.typeId AND n.metricId = g.metricId
+    JOIN metric_ids AS n ON n.typeId = g.typeId AND n.metricId = g.metricId
     WHERE g.value BETWEEN 0 AND 100
     GROUP BY ALL
 ),
-steps AS (
-    SELECT *, lead(start_ns) OVER (PARTITION BY gpu_id ORDER BY start_ns) - start_ns AS step_ns FROM wide
+-- `step_ns` is the time to the next sample.
+timed_samples AS (
+    SELECT *, lead(start_ns) OVER (PARTITION BY gpu_id ORDER BY start_ns) - start_ns AS step_ns FROM samples
 ),
 periods AS (
-    SELECT gpu_id, quantile_disc(step_ns, 0.5) AS period_ns FROM steps GROUP BY gpu_id
+    SELECT gpu_id, quantile_disc(step_ns, 0.5) AS period_ns FROM timed_samples GROUP BY gpu_id
 )
 SELECT
     s.gpu_id,
@@ -42,8 +45,8 @@ SELECT
     s.sms_active_pct,
     s.issue_pct,
     s.tensor_pct,
-    CASE WHEN s.dram_pct > 100 THEN 100 ELSE s.dram_pct END AS dram_pct  -- least would make NULL 100
-FROM steps AS s
+    CASE WHEN s.dram_pct > 100 THEN 100 ELSE s.dram_pct END AS dram_pct  -- least() would turn NULL into 100
+FROM timed_samples AS s
 JOIN periods AS p ON p.gpu_id = s.gpu_id
 WHERE s.step_ns > 0 AND p.period_ns > 0;
 

@@ -1,5 +1,5 @@
--- Metrics as columns, each from the first name that was collected. What reads it pays for the columns that it names
--- alone.
+-- Metrics as columns. A column takes the first of its metrics that was collected. It is a macro, so that a query
+-- computes only the columns that it names.
 CREATE MACRO _ncu_columns() AS TABLE
 SELECT
     launch,

@@ -1,7 +1,8 @@
--- What the gain of a strategy is made of: how busy each unit is, in % of its peak, for what warps wait, and how much of
--- the traffic is to no purpose. Where something was not collected, what is made of it is NULL, and no gain is given.
+-- Inputs of the gains of strategies, by launch: how busy each unit is in % of its peak, what warps wait for, and which
+-- share of the traffic is unused. Values of metrics that were not collected are NULL; then there is no gain.
 CREATE MACRO _ncu_roofs() AS TABLE
-WITH rates AS (
+-- How many times faster tensor cores are in tf32 than ordinary arithmetic in fp32.
+WITH tensor_speedups AS (
     SELECT
         compute_capability,
         max(flops_per_cycle) FILTER (precision = 'tf32')
@@ -22,8 +23,8 @@ SELECT
         coalesce(c.load_sectors_count * (1 - k.load_bytes_per_sector_ratio / 32), 0)
         + coalesce(c.store_sectors_count * (1 - k.store_bytes_per_sector_ratio / 32), 0)
     ) / nullif(c.load_sectors_count + c.store_sectors_count, 0) AS unused_pct,
-    -- A request of neighbors is one pass of L1; of scattered threads, about one for each sector of which little is
-    -- used.
+    -- A request of neighboring threads takes one pass of L1. A request of scattered threads takes about one pass for
+    -- each sector that is mostly unused.
     c.load_requests_count
         * greatest(k.load_sectors_per_request_ratio * (1 - k.load_bytes_per_sector_ratio / 32), 1) AS load_passes,
     c.store_requests_count
@@ -51,5 +52,5 @@ SELECT
 FROM ncu_kernels AS k
 JOIN ncu_roofline AS r USING (launch)
 JOIN _ncu_columns() AS c USING (launch)
-LEFT JOIN rates AS t ON t.compute_capability = k.compute_capability
+LEFT JOIN tensor_speedups AS t ON t.compute_capability = k.compute_capability
 LEFT JOIN compute_capabilities() AS a ON a.compute_capability = k.compute_capability;

@@ -1,8 +1,8 @@
--- The same kernel is one whose name, grid and block agree; nsys and ncu may spell a name otherwise. Where no name
--- agrees, another instance of the function's template counts, if ncu profiled only one. Without ncu, no string is
--- looked at.
+-- Kernels are the same if name, grid and block agree. nsys and ncu may spell a name differently, so keys of names are
+-- compared. If no name agrees, another instance of the function's template matches, if ncu profiled only one. Without
+-- ncu data, no string is read.
 CREATE VIEW _ncu_shapes AS
-WITH keyed AS (
+WITH keyed_launches AS (
     SELECT
         launch, kernel_key(kernel) AS key, base_name_of_key(key) AS short_name, grid_x, grid_y, grid_z, block_x,
         block_y, block_z,
@@ -11,7 +11,7 @@ WITH keyed AS (
     FROM raw.ncu_launches
     JOIN _ncu_columns() USING (launch)
 ),
-profiled AS (
+profiled_shapes AS (
     SELECT
         key, short_name, grid_x, grid_y, grid_z, block_x, block_y, block_z,
         avg(sm_pct) AS sm_pct,
@@ -24,22 +24,22 @@ profiled AS (
         avg(dram_bytes) AS dram_bytes,
         avg(theoretical_occupancy_pct) AS theoretical_occupancy_pct,
         list(launch ORDER BY launch) AS launches,
-        count(*) OVER (PARTITION BY short_name, grid_x, grid_y, grid_z, block_x, block_y, block_z) = 1 AS is_alone
-    FROM keyed
+        count(*) OVER (PARTITION BY short_name, grid_x, grid_y, grid_z, block_x, block_y, block_z) = 1 AS is_unique
+    FROM keyed_launches
     GROUP BY key, short_name, grid_x, grid_y, grid_z, block_x, block_y, block_z
 ),
-names AS (
+trace_names AS (
     SELECT *
     FROM (
         SELECT name_id, kernel_key(name) AS key, base_name_of_key(key) AS short_name
         FROM strings
         WHERE EXISTS (FROM raw.ncu_launches)
     )
-    WHERE short_name IN (SELECT short_name FROM keyed)
+    WHERE short_name IN (SELECT short_name FROM keyed_launches)
 )
-SELECT n.name_id, p.* EXCLUDE (key, short_name, is_alone)
-FROM names AS n
-JOIN profiled AS p ON p.short_name = n.short_name AND (p.key = n.key OR p.is_alone);
+SELECT n.name_id, p.* EXCLUDE (key, short_name, is_unique)
+FROM trace_names AS n
+JOIN profiled_shapes AS p ON p.short_name = n.short_name AND (p.key = n.key OR p.is_unique);
 
 COMMENT ON VIEW _ncu_shapes IS
     'One row per kernel, grid and block that ncu profiled, under the kernel''s name in the trace: means over the '

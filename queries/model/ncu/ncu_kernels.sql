@@ -1,7 +1,7 @@
--- One value a column, each from the metrics that its comment names: the first that was collected counts. Shares of
--- stalls and the class are worked out here, so that a rule is one condition on one row.
+-- A column takes the first metric of its comment that was collected. Shares of stalls and the class are calculated
+-- here, so that a rule is one condition on one row.
 CREATE VIEW ncu_kernels AS
-WITH stalls AS (
+WITH stall_shares AS (
     SELECT
         launch,
         sum(stall_pct) FILTER (reason = 'long_scoreboard') AS stall_long_scoreboard_pct,
@@ -18,7 +18,7 @@ WITH stalls AS (
     FROM (FROM ncu_stalls ORDER BY launch, reason)
     GROUP BY launch
 ),
-derived AS (
+launches_with_metrics AS (
     SELECT
         l.*, p.* EXCLUDE (launch), s.* EXCLUDE (launch),
         split_part(l.compute_capability, '.', 1)::INTEGER AS compute_major,
@@ -38,7 +38,7 @@ derived AS (
         100 * (2 * p.fma_per_cycle + p.fadd_per_cycle + p.fmul_per_cycle) / (p.sm_count * f.flops_per_cycle) AS fp32_pct
     FROM ncu_launches AS l
     LEFT JOIN _ncu_columns() AS p USING (launch)
-    LEFT JOIN stalls AS s USING (launch)
+    LEFT JOIN stall_shares AS s USING (launch)
     LEFT JOIN peak_rates() AS f ON f.compute_capability = l.compute_capability AND f.precision = 'fp32'
 )
 SELECT
@@ -46,9 +46,9 @@ SELECT
     compute_major, grid_x, grid_y, grid_z, block_x, block_y, block_z, blocks_count, threads_per_block,
     threads_per_block / 32.0 AS warps_per_block_ratio,
     duration_ns,
-    bound_of(avg(sm_pct) OVER alike, avg(memory_pct) OVER alike) AS bound,
+    bound_of(avg(sm_pct) OVER same_shape, avg(memory_pct) OVER same_shape) AS bound,
     CASE WHEN bound = 'memory' THEN
-        memory_level_of(avg(dram_pct) OVER alike, avg(l2_hit_pct) OVER alike, avg(l1_hit_pct) OVER alike)
+        memory_level_of(avg(dram_pct) OVER same_shape, avg(l2_hit_pct) OVER same_shape, avg(l1_hit_pct) OVER same_shape)
     END AS memory_level,
     sm_pct, memory_pct, dram_pct, l1_pct, l2_pct, l1_hit_pct, l2_hit_pct, dram_bytes, dram_bytes_per_s,
     fp32_flop_per_s, fp32_pct, fp32_flop_per_s / nullif(dram_bytes_per_s, 0) AS fp32_flop_per_byte_ratio,
@@ -90,7 +90,7 @@ SELECT
             WHEN 'hopper' THEN '90'
             WHEN 'blackwell' THEN '100'
         END) AS INTEGER) AS name_arch,
-    -- CUTLASS 3.x has stages and tile as numbers of a template: MainloopSm90TmaGmmaWarpSpecialized<4, cluster,
+    -- In CUTLASS 3.x, stages and tile are numbers in a template: MainloopSm90TmaGmmaWarpSpecialized<4, cluster,
     -- schedule>, tile.
     coalesce(
         nullif(
@@ -119,10 +119,9 @@ SELECT
         WHEN regexp_matches(kernel, '(?i)tensorop|gmma|s\d{3,5}(?:gemm|fprop|dgrad|wgrad)|xmma') THEN 'tensorop'
         WHEN regexp_matches(kernel, '(?i)simt|_sgemm') THEN 'simt'
     END AS name_math
-FROM derived
--- What bounds a kernel is said of all its launches that are alike, by their means: as in `_ncu_shapes`, which others
--- read.
-WINDOW alike AS (PARTITION BY kernel_key(kernel), grid_x, grid_y, grid_z, block_x, block_y, block_z);
+FROM launches_with_metrics
+-- All launches of the same kernel, grid and block have the same bound, by their means, as in `_ncu_shapes`.
+WINDOW same_shape AS (PARTITION BY kernel_key(kernel), grid_x, grid_y, grid_z, block_x, block_y, block_z);
 
 COMMENT ON VIEW ncu_kernels IS
     'One row per launch that ncu profiled, with the important metrics as columns and what they mean: what bounds '

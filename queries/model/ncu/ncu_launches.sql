@@ -1,6 +1,7 @@
--- ncu leaves namespaces out of names, by which the catalog tells libraries: then the function's name alone may tell.
+-- The catalog recognizes libraries by the namespaces in names, which ncu leaves out. The function's name alone may then
+-- be enough.
 CREATE VIEW ncu_launches AS
-WITH told AS (
+WITH distinct_kernels AS (
     SELECT
         kernel,
         CASE
@@ -30,7 +31,7 @@ SELECT
     provenance,
     context_id, stream_id, device_id, compute_capability, grid_x, grid_y, grid_z, block_x, block_y, block_z
 FROM raw.ncu_launches
-LEFT JOIN told USING (kernel);
+LEFT JOIN distinct_kernels USING (kernel);
 
 COMMENT ON VIEW ncu_launches IS
     'One row per launch that ncu profiled and `nsys-insight ncu import` read; empty without an import.';

@@ -1,10 +1,10 @@
--- A kernel of the trace and one that ncu profiled are the same where name, grid and block agree. Where they do not,
--- what ncu measured still says something: the same function, the same shape. The best match counts, and says how good
--- it is. Order is looked for on top: the launches of a report, written as a text of one character per kernel, are
--- searched in the launches of the trace. Grids are left out of it, for they vary with the length of a prompt or a
+-- A kernel of the trace and one that ncu profiled are the same if name, grid and block agree. Otherwise, measurements
+-- of the same function or the same shape are still useful. Only the best matches are listed, with their quality.
+-- In addition, the order of launches is compared: the launches of a report, as a text of one character per kernel, are
+-- searched in the launches of the trace. This text ignores grids, because they vary with the length of a prompt or a
 -- cache.
 CREATE VIEW ncu_matches AS
-WITH profiled AS (
+WITH profiled_launches AS (
     SELECT
         launch, report, ncu_id,
         kernel_key(kernel) AS key, base_name_of_key(key) AS short_name,
@@ -12,7 +12,7 @@ WITH profiled AS (
         block_x || 'x' || block_y || 'x' || block_z AS block
     FROM raw.ncu_launches
 ),
-traced AS (
+traced_launches AS (
     SELECT
         k.process_id, k.name_id, k.correlation_id, k.start_ns,
         k.grid_x || 'x' || k.grid_y || 'x' || k.grid_z AS grid,
@@ -24,30 +24,32 @@ traced AS (
         FROM strings
         WHERE name_id IN (SELECT DISTINCT name_id FROM kernel_events)
     ) AS n USING (name_id)
-    WHERE n.short_name IN (SELECT short_name FROM profiled)
+    WHERE n.short_name IN (SELECT short_name FROM profiled_launches)
 ),
+-- One character for each kernel, from U+4E00 on.
 letters AS (
     SELECT key, chr((19968 + dense_rank() OVER (PARTITION BY 0 ORDER BY key))::INTEGER) AS letter
-    FROM (SELECT DISTINCT key FROM profiled)
+    FROM (SELECT DISTINCT key FROM profiled_launches)
 ),
-reports AS (
+report_texts AS (
     SELECT report, string_agg(letter, '' ORDER BY ncu_id, launch) AS text
-    FROM profiled JOIN letters USING (key)
+    FROM profiled_launches JOIN letters USING (key)
     GROUP BY report
 ),
-processes AS (
+process_texts AS (
     SELECT process_id, string_agg(coalesce(letter, '.'), '' ORDER BY correlation_id, start_ns) AS text
-    FROM traced LEFT JOIN letters USING (key)
+    FROM traced_launches LEFT JOIN letters USING (key)
     GROUP BY process_id
 ),
-places AS (
+-- At how many places of the trace the launches of a report occur in their order.
+report_occurrences AS (
     SELECT
         r.report, sum((length(p.text) - length(replace(p.text, r.text, ''))) // length(r.text))::BIGINT AS order_places
-    FROM reports AS r, processes AS p
+    FROM report_texts AS r, process_texts AS p
     GROUP BY r.report
 ),
 configurations AS (
-    SELECT DISTINCT name_id, key, short_name, grid, block FROM traced
+    SELECT DISTINCT name_id, key, short_name, grid, block FROM traced_launches
 ),
 pairs AS (
     SELECT
@@ -59,7 +61,7 @@ pairs AS (
             ELSE 4
         END AS rank
     FROM configurations AS c
-    JOIN profiled AS p ON p.short_name = c.short_name
+    JOIN profiled_launches AS p ON p.short_name = c.short_name
 )
 SELECT
     name_id, grid, block, launch,
@@ -72,7 +74,7 @@ SELECT
     END AS match,
     CASE WHEN rank = 1 THEN order_places END AS order_places
 FROM (SELECT *, min(rank) OVER (PARTITION BY name_id, grid, block) AS best FROM pairs)
-LEFT JOIN places USING (report)
+LEFT JOIN report_occurrences USING (report)
 WHERE rank = best;
 
 COMMENT ON VIEW ncu_matches IS

@@ -1,11 +1,11 @@
--- ncu counts multiply-adds of ordinary arithmetic by instruction (per cycle, in most sets) and operations of tensor
--- cores by type. Instructions on pairs of halves count twice. Of a count and its parts (src_fp16, src_fp16_dst_fp32)
--- the whole is taken.
+-- ncu counts multiply-adds of ordinary arithmetic by instruction (per cycle, in most sets), and operations of tensor
+-- cores by type. Instructions on pairs of halves count twice. If a count and its components were collected (src_fp16,
+-- src_fp16_dst_fp32), only the total count is used.
 CREATE VIEW ncu_operations AS
 WITH cycles AS (
     SELECT launch, max(value) AS cycles FROM raw.ncu_metrics WHERE metric = 'smsp__cycles_elapsed.avg' GROUP BY launch
 ),
-ordinary AS (
+instruction_counts AS (
     SELECT
         launch,
         regexp_extract(metric, '_op_([dfh])(?:add|mul|fma)_pred_on', 1) AS kind,
@@ -21,17 +21,17 @@ ordinary AS (
     )
     GROUP BY ALL
 ),
-tensor AS (
+tensor_counts AS (
     SELECT
         launch, regexp_extract(metric, '^sm__ops_path_tensor_(src_\w+)\.sum$', 1) AS stem,
         split_part(stem, '_', 2) AS source, value
     FROM raw.ncu_metrics
     WHERE regexp_matches(metric, '^sm__ops_path_tensor_src_\w+\.sum$') AND value IS NOT NULL
 ),
-whole AS (
-    FROM tensor AS t
+tensor_totals AS (
+    FROM tensor_counts AS t
     WHERE NOT EXISTS (
-        FROM tensor AS o WHERE o.launch = t.launch AND t.stem LIKE replace(o.stem, '_', '\_') || '\_%' ESCAPE '\'
+        FROM tensor_counts AS o WHERE o.launch = t.launch AND t.stem LIKE replace(o.stem, '_', '\_') || '\_%' ESCAPE '\'
     )
 )
 SELECT
@@ -41,14 +41,14 @@ SELECT
     round(
         sum(threads * CASE operation WHEN 'fma' THEN 2 ELSE 1 END * CASE kind WHEN 'h' THEN 2 ELSE 1 END)
     ) AS flop_count
-FROM ordinary
+FROM instruction_counts
 WHERE threads IS NOT NULL
 GROUP BY launch, kind
 UNION ALL
 SELECT
     launch, CASE source WHEN 'fp64' THEN 'fp64_tensor' WHEN 'bf16' THEN 'fp16' WHEN 'fp6' THEN 'fp8' ELSE source END,
     false, sum(value)
-FROM whole
+FROM tensor_totals
 GROUP BY ALL;
 
 COMMENT ON VIEW ncu_operations IS

@@ -1,7 +1,7 @@
--- The precision with most operations stands for the kernel. Operations are unknown where nobody counted what tensor
--- cores did, and where the most of them may be moves.
+-- A kernel has the precision of most of its operations. Operations are unknown if tensor core operations were not
+-- counted, or if most operations may be moves.
 CREATE VIEW ncu_roofline AS
-WITH operations AS (
+WITH operation_totals AS (
     SELECT
         launch,
         arg_max(precision, (flop_count, precision)) FILTER (flop_count > 0 AND NOT may_be_moves) AS precision,
@@ -30,7 +30,7 @@ SELECT
     p.l1_passes_pct
 FROM raw.ncu_launches AS l
 LEFT JOIN _ncu_columns() AS p USING (launch)
-LEFT JOIN operations AS o USING (launch)
+LEFT JOIN operation_totals AS o USING (launch)
 LEFT JOIN peak_rates() AS r ON r.compute_capability = l.compute_capability AND r.precision = o.precision;
 
 COMMENT ON VIEW ncu_roofline IS

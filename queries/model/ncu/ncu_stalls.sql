@@ -1,7 +1,8 @@
--- Three generations of names for one thing: cycles per issued instruction, share of a warp's time, samples of the
--- program counter. Shares are of all reasons of the same kind, issuing (selected) included.
+-- ncu has three kinds of stall metrics: cycles per issued instruction, share of a warp's time, and samples of the
+-- program counter. The first kind that was collected is used. Shares relate to all reasons of this kind, issuing
+-- (selected) included.
 CREATE VIEW ncu_stalls AS
-WITH named AS (
+WITH stall_metrics AS (
     SELECT
         launch,
         regexp_extract(
@@ -22,12 +23,12 @@ WITH named AS (
     FROM ncu_metrics
     WHERE metric LIKE '%issue_stalled_%' AND value >= 0
 ),
-shared AS (
+stalls_with_totals AS (
     SELECT
         launch, reason, source, value,
         min(source) OVER (PARTITION BY launch) AS best,
         sum(value) OVER (PARTITION BY launch, source) AS total
-    FROM named
+    FROM stall_metrics
     WHERE source IS NOT NULL
 )
 SELECT
@@ -37,7 +38,7 @@ SELECT
     END AS reason,
     100.0 * value / nullif(total, 0) AS stall_pct,
     CASE WHEN source = 1 THEN value END AS stall_cycles
-FROM shared
+FROM stalls_with_totals
 WHERE source = best;
 
 COMMENT ON VIEW ncu_stalls IS 'One row per launch and reason for which its warps waited.';

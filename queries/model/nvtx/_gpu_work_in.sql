@@ -1,13 +1,13 @@
 -- The GPU time and the kernels that each group of `ranges` (group_id, thread, start_ns, close_ns) launched. The GPU
--- work of each thread is summed up by pieces that lie wholly inside or wholly outside of every range: so what is in a
--- range is the difference of two running sums, however many ranges overlap.
+-- work of each thread is summed in pieces, each entirely inside or outside of every range. So the work in a range is
+-- the difference of two running sums, for any number of overlapping ranges.
 CREATE MACRO _gpu_work_in(ranges) AS TABLE
-WITH running AS (
-    SELECT thread, start_ns, sum(gpu_ns) OVER along AS gpu_ns, sum(kernels) OVER along AS kernels
+WITH running_sums AS (
+    SELECT thread, start_ns, sum(gpu_ns) OVER by_start AS gpu_ns, sum(kernels) OVER by_start AS kernels
     FROM _nvtx_work
-    WINDOW along AS (PARTITION BY thread ORDER BY start_ns ROWS UNBOUNDED PRECEDING)
+    WINDOW by_start AS (PARTITION BY thread ORDER BY start_ns ROWS UNBOUNDED PRECEDING)
 ),
--- Ranges of one group may overlap: what is in two of them counts once.
+-- Ranges of one group may overlap: work in two of them counts once.
 stretches AS (
     SELECT group_id, thread, min(start_ns) AS start_ns, max(close_ns) AS close_ns
     FROM (
@@ -30,5 +30,5 @@ stretches AS (
 )
 SELECT i.group_id, sum(i.sign * r.gpu_ns)::BIGINT AS gpu_ns, sum(i.sign * r.kernels)::BIGINT AS kernels
 FROM (SELECT group_id, thread, unnest([start_ns, close_ns]) AS at_ns, unnest([-1, 1]) AS sign FROM stretches) AS i
-ASOF JOIN running AS r ON r.thread = i.thread AND r.start_ns < i.at_ns
+ASOF JOIN running_sums AS r ON r.thread = i.thread AND r.start_ns < i.at_ns
 GROUP BY i.group_id;

@@ -1,4 +1,5 @@
--- Of ranges that open at one instant the innermost stays, of those that close there the one around the outermost.
+-- Of several ranges that open at one instant, the innermost counts; of several that close, the one around the
+-- outermost.
 CREATE VIEW _nvtx_domain_places AS
 SELECT process_id, thread_id, domain_id, start_ns, coalesce(max(opened_id), nullif(min(left_id), 0)) AS range_id
 FROM (

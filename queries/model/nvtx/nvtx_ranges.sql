@@ -1,4 +1,4 @@
--- An open range (no end) lasts to the end of the capture; end_ns stays NULL, for nobody saw it.
+-- A range without an end lasts until the end of the capture. Its end_ns stays NULL, because the real end is unknown.
 CREATE VIEW nvtx_ranges AS
 SELECT
     n.start AS start_ns,

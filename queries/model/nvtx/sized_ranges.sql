@@ -1,21 +1,21 @@
--- PyTorch writes the sizes of an operation's tensors into its range where it is asked to
--- (emit_nvtx(record_shapes=True)):
+-- With emit_nvtx(record_shapes=True), PyTorch writes the sizes of an operation's tensors into its range:
 --     aten::addmm, seq = 12, sizes = [[4096], [8, 4096], [4096, 4096], [], []]
--- Before 1.6 without aten::. Scalars have an empty size. Nothing else of the call is told, nor whether attention is
--- causal.
+-- Before PyTorch 1.6, without aten::. Scalars have an empty size. The range has nothing else about the call, not even
+-- whether attention is causal.
 CREATE VIEW sized_ranges AS
-WITH named AS (
+WITH range_sizes AS (
     SELECT
         name,
         regexp_extract(name, '^(?:aten::)?(\w+), ', 1) AS op,
         try_cast(regexp_extract(name, 'sizes = (\[\[[^=]*\])', 1) AS BIGINT[][]) AS sizes
     FROM (SELECT DISTINCT name FROM nvtx_ranges WHERE contains(name, 'sizes = [['))
 ),
--- A matrix product is A of … x M x K by B of … x K x N; a vector is one row or one column, and linear has B transposed.
--- In steps: a column that names one beside it is planned as often as it is named.
+-- A matrix product multiplies A of … x M x K with B of … x K x N. A vector is one row or one column; linear has B
+-- transposed. The calculation is split into several CTEs: DuckDB plans a column expression again for each column of the
+-- same SELECT that names it.
 factors AS (
     SELECT name, op, CASE WHEN op IN ('addmm', 'baddbmm', '_addmm_activation') THEN sizes[2:3] ELSE sizes[1:2] END AS ab
-    FROM named
+    FROM range_sizes
     WHERE op IN ('mm', 'bmm', 'matmul', 'linear', '_scaled_mm', '_int_mm', 'addmm', 'baddbmm', '_addmm_activation')
 ),
 matrices AS (
@@ -35,7 +35,7 @@ products AS (
         ]) AS batch
     FROM matrices
 ),
-known AS (
+work_sizes AS (
     SELECT
         name, 'gemm' AS family,
         2.0 * batch * a[-2] * a[-1] * b[-1] AS flop_count,
@@ -48,18 +48,18 @@ known AS (
         2.0 * list_product(sizes[1][:-2]) * sizes[2][-2] * (sizes[1][-1] + sizes[3][-1]),
         list_product(sizes[1]) + list_product(sizes[2]) + list_product(sizes[3])
             + list_product(sizes[1][:-2]) * sizes[3][-1]
-    FROM named
+    FROM range_sizes
     WHERE regexp_full_match(op, 'scaled_dot_product_attention|_scaled_dot_product_(?:flash|efficient|cudnn)_attention')
         AND len(sizes[1]) >= 3 AND sizes[1][-1] = sizes[2][-1] AND sizes[2][-2] = sizes[3][-2]
 )
 SELECT r.process_id, r.thread_id, r.start_ns, r.end_ns, k.family, k.flop_count, k.elements_count
 FROM nvtx_ranges AS r
-JOIN known AS k USING (name)
+JOIN work_sizes AS k USING (name)
 WHERE r.style = 'push/pop' AND k.flop_count > 0;
 
 COMMENT ON VIEW sized_ranges IS
-    'NVTX ranges of PyTorch whose text has the sizes of a matrix product or of attention, and what these sizes come '
-    'to.';
+    'NVTX ranges of PyTorch whose text has the sizes of a matrix product or of attention, with the operations and '
+    'elements of these sizes.';
 COMMENT ON COLUMN sized_ranges.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN sized_ranges.thread_id IS 'Operating system''s thread id';
 COMMENT ON COLUMN sized_ranges.start_ns IS 'When the range was opened';

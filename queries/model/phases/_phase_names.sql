@@ -1,12 +1,12 @@
--- What the names of NVTX ranges say of phases: in words (prefill, decode_step, forward), or as serving engines write
--- their steps:
+-- What the names of NVTX ranges tell about phases: by word (prefill, decode_step, forward), or in the format in which
+-- serving engines write their steps:
 --     execute_context_1(256)_generation_3(3)                                    vLLM
 --     [Executor] _forward_step 12: 1 ctx reqs, 256 ctx tokens, 3 gen reqs        TensorRT-LLM
 --     step[EXTEND bs=1 toks=256], step[DECODE bs=3], step[MIXED bs=4]           SGLang
--- A request is named by req=3, request_ids=[a, b] or request 3. Without a name before it, a number after batch is taken
--- for the batch's own number, and not for its size.
+-- req=3, request_ids=[a, b] or request 3 names a request. A bare number after batch is the number of the batch, not its
+-- size.
 CREATE VIEW _phase_names AS
-WITH written AS (
+WITH engine_fields AS (
     SELECT
         name,
         regexp_extract(
@@ -18,7 +18,7 @@ WITH written AS (
     FROM (SELECT DISTINCT name FROM nvtx_ranges)
     WHERE NOT is_operator_name(name) AND NOT is_warm_up_name(name)
 ),
-counted AS (
+name_features AS (
     SELECT
         name,
         regexp_extract(name, '^.?[^=0-9(:\[]*') AS lead,
@@ -45,9 +45,9 @@ counted AS (
         try_cast(coalesce(nullif(vllm.tokens, ''), nullif(trt.tokens, ''),
             regexp_extract(name,
                 '(?i)(?:^|[^a-z])(?:num_|prompt_)?(?:tokens?|toks?|len) *[=:] *(\d+)', 1)) AS BIGINT) AS given_tokens
-    FROM written
+    FROM engine_fields
 ),
-split AS (
+names_with_requests AS (
     SELECT
         *,
         coalesce(prefills > 0, says_prefill OR is_mixed) AS has_prefill,
@@ -59,7 +59,7 @@ split AS (
         CASE
             WHEN says_prefill AND says_decode THEN _request_ids(regexp_replace(from_decode, '(?i)pre-?fill.*', ''))
         END AS decode_ids
-    FROM counted
+    FROM name_features
 )
 SELECT
     name,
@@ -88,7 +88,7 @@ SELECT
         WHEN phase = 'prefill' OR phase IS NULL THEN ids WHEN phase = 'mixed' THEN coalesce(prefill_ids, []) ELSE []
     END AS prefill_ids,
     CASE WHEN phase = 'decode' THEN ids WHEN phase = 'mixed' THEN coalesce(decode_ids, []) ELSE [] END AS decode_ids
-FROM split
+FROM names_with_requests
 WHERE has_prefill OR has_decode OR says_step OR len(ids) > 0 OR training IS NOT NULL;
 
 COMMENT ON VIEW _phase_names IS

@@ -1,5 +1,5 @@
 CREATE VIEW phase_metrics AS
-WITH steps_of AS (
+WITH phase_steps_as_steps AS (
     SELECT *, phase_step AS step FROM phase_steps
 ),
 causes AS (
@@ -8,14 +8,14 @@ causes AS (
     SELECT cause FROM phase_idle
 )
 SELECT s.phase_step, s.phase, s.batch_size, b.place, b.metric, b.kind, b.value
-FROM _budget_of('steps_of') AS b
-JOIN steps_of AS s USING (step)
+FROM _budget_of('phase_steps_as_steps') AS b
+JOIN phase_steps_as_steps AS s USING (step)
 UNION ALL
 SELECT
     s.phase_step, s.phase, s.batch_size,
     3 + list_position(['starved', 'blocked', 'allocation', 'dependency', 'profiler', 'edge', 'unknown'], c.cause),
     'idle_' || c.cause || '_ns', 'time', coalesce(i.idle_ns, 0)
-FROM steps_of AS s
+FROM phase_steps_as_steps AS s
 CROSS JOIN causes AS c
 LEFT JOIN phase_idle AS i ON i.phase_step = s.phase_step AND i.cause = c.cause;
 

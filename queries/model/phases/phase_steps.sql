@@ -1,4 +1,4 @@
--- The table is filled when a query needs it: see nsys_insight/facts/phases.py.
+-- A query that needs the table fills it: see nsys_insight/facts/phases.py.
 CREATE VIEW phase_steps AS
 SELECT * EXCLUDE (gpus)
 FROM facts.phase_steps;

@@ -1,5 +1,5 @@
--- Reports carry the whole environment of the profiled process, and whose machine it was; that belongs into no answer,
--- nor do keys that were given as arguments.
+-- Reports contain the environment of the profiled process and the name of its machine. These belong in no answer, nor
+-- do keys that were passed as arguments.
 CREATE VIEW capture AS
 SELECT name, value FROM facts.captured
 UNION ALL

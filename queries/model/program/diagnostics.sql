@@ -1,7 +1,8 @@
 CREATE VIEW diagnostics AS
 SELECT
     d.timestamp AS start_ns, v.word AS severity, s.word AS source, d.text AS message, pid_of(d.globalPid) AS process_id,
-    -- What CPU samples, context switches, counters, other APIs and unified memory lack changes no number of CUDA.
+    -- Missing CPU samples, context switches, counters, data of other APIs and of unified memory change no number about
+    -- CUDA.
     v.word IN ('error', 'warning') AND CASE
         WHEN regexp_matches(
             d.text, '(?i)\b(lost|dropped|drops|overflow|incomplete|discarded|truncated)\b|not been started correctly'
@@ -15,8 +16,8 @@ FROM raw.DIAGNOSTIC_EVENT AS d
 LEFT JOIN _enum_words AS v ON v.enum = 'severity' AND v.id = d.severity
 LEFT JOIN _enum_words AS s ON s.enum = 'diagnostic source' AND s.id = d.source;
 
-COMMENT ON VIEW diagnostics IS 'What nsys said about the capture: lost events, buffers, versions.';
-COMMENT ON COLUMN diagnostics.start_ns IS 'When it was said';
+COMMENT ON VIEW diagnostics IS 'Messages of nsys about the capture: lost events, buffers, versions.';
+COMMENT ON COLUMN diagnostics.start_ns IS 'When nsys wrote it';
 COMMENT ON COLUMN diagnostics.severity IS 'info, warning, error, verbose';
 COMMENT ON COLUMN diagnostics.source IS 'injection, daemon, analysis';
 COMMENT ON COLUMN diagnostics.message IS 'The message';

@@ -10,7 +10,8 @@ FROM raw.OSRT_API AS o
 LEFT JOIN raw.StringIds AS s ON s.id = o.nameId;
 
 COMMENT ON VIEW os_calls IS
-    'Calls into the operating system''s runtime libraries that took long enough for nsys to keep; only with -t osrt.';
+    'Calls into the operating system''s runtime libraries that were long enough for nsys to record; only with '
+    '-t osrt.';
 COMMENT ON COLUMN os_calls.start_ns IS 'When the call began';
 COMMENT ON COLUMN os_calls.end_ns IS 'When it returned';
 COMMENT ON COLUMN os_calls.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';

@@ -8,7 +8,7 @@ SELECT
     tid_of(o.globalTid) AS thread_id
 FROM raw.PROFILER_OVERHEAD AS o
 LEFT JOIN raw.StringIds AS s ON s.id = o.nameId
-WHERE is_of_program(s.value) IS NOT TRUE;
+WHERE is_program_overhead(s.value) IS NOT TRUE;
 
 COMMENT ON VIEW profiler_overheads IS 'Time that the profiler itself took on the host: not caused by the application.';
 COMMENT ON COLUMN profiler_overheads.start_ns IS 'When it began';

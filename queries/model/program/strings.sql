@@ -1,4 +1,4 @@
--- nsys keeps whole environments as strings: NAME=value, NAME=value, with zeros between.
+-- nsys stores entire environments as strings: NAME=value, NAME=value, separated by zero characters.
 CREATE VIEW strings AS
 SELECT id AS name_id, value AS name
 FROM raw.StringIds

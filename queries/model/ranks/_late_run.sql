@@ -1,4 +1,4 @@
--- Several ranks that are late together cost what one of them does.
+-- Several ranks that are late together cost as much as one of them.
 CREATE VIEW _late_run AS
 WITH cost AS (
     SELECT sum(late_ns)::DOUBLE AS late_ns, sum(wall_ns)::DOUBLE AS wall_ns, count(*) AS steps
@@ -8,11 +8,11 @@ WITH cost AS (
         GROUP BY step
     )
 ),
-late AS (
+late_ranks AS (
     SELECT CASE count(*) WHEN 1 THEN 'rank ' ELSE 'ranks ' END || string_agg(rank, ', ' ORDER BY rank) AS names
     FROM _lateness
 ),
-worst AS (
+costliest_rank AS (
     SELECT y.text, r.cause, r.busy_ratio, r.host, r.place
     FROM _lateness AS y JOIN ranks AS r USING (rank)
     ORDER BY y.late_ns * y.steps DESC, rank
@@ -22,8 +22,8 @@ SELECT c.late_ns, c.wall_ns, c.steps, l.names, w.text, w.cause, w.busy_ratio, w.
 FROM rank_run AS r
 CROSS JOIN cost AS c
 CROSS JOIN _others_wait AS o
-CROSS JOIN late AS l
-CROSS JOIN worst AS w
+CROSS JOIN late_ranks AS l
+CROSS JOIN costliest_rank AS w
 WHERE r.verdict = 'late';
 
 COMMENT ON VIEW _late_run IS

@@ -1,23 +1,23 @@
--- The stages of a pipeline wait for each other in every step: then only what they wait longer than usual is for one
--- that is late.
+-- The stages of a pipeline wait for each other in every step: then only the waiting time beyond the usual one is due to
+-- a late stage.
 CREATE VIEW _others_wait AS
-WITH often AS (
+WITH usual_waits AS (
     SELECT rank, median(waiting_ns) AS waiting_ns FROM rank_steps
     WHERE step NOT IN (SELECT step FROM rank_steps WHERE late_ns > 0)
         AND (SELECT compared_with FROM rank_run) = 'itself'
     GROUP BY rank
 ),
-usual AS (
+extra_waits AS (
     SELECT s.rank, s.waiting_ns - coalesce(o.waiting_ns, 0) AS waiting_ns
     FROM rank_steps AS s
-    LEFT JOIN often AS o USING (rank)
+    LEFT JOIN usual_waits AS o USING (rank)
 )
 SELECT
     avg(u.waiting_ns) AS waiting_ns,
     'the others wait ' || time_text(avg(u.waiting_ns))
         || CASE any_value(r.compared_with) WHEN 'itself' THEN ' more than usual' ELSE '' END || ' per '
         || any_value(r.unit) || ' on average' AS text
-FROM usual AS u, rank_run AS r
+FROM extra_waits AS u, rank_run AS r
 WHERE r.verdict = 'late' AND u.rank NOT IN (SELECT rank FROM _lateness)
 HAVING count(*) > 0;
 

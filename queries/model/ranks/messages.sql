@@ -1,5 +1,5 @@
--- What fits into NCCL's buffers is gone before anybody receives it: then the sender has not waited, and how long the
--- transfer took is not known.
+-- A message that fits into NCCL's buffers is sent before the receiver arrives. Then the sender has not waited, and the
+-- duration of the transfer is unknown.
 CREATE VIEW messages AS
 SELECT
     communicator, sender, receiver, bytes, sent_ns, received_ns, least(sent_ns, received_ns) AS start_ns,

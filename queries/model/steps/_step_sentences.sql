@@ -1,4 +1,4 @@
--- What is said of how the steps were found, each sentence once, in the pieces that reports put together.
+-- How the steps were found, in words: each sentence once, in the pieces that reports combine.
 CREATE VIEW _step_sentences AS
 SELECT
     method,
@@ -7,13 +7,13 @@ SELECT
         WHEN 'graph' THEN 'CUDA graphs'
         WHEN 'sequence' THEN 'the sequence of operations'
         WHEN 'count' THEN '--tokens'
-    END AS told_by,
-    CASE WHEN method IN ('graph', 'sequence') THEN told_by || ', ' || pattern ELSE told_by END AS marked_by,
+    END AS source,
+    CASE WHEN method IN ('graph', 'sequence') THEN source || ', ' || pattern ELSE source END AS marked_by,
     mark_name,
     CASE method
-        WHEN 'nvtx' THEN 'steps are ' || told_by WHEN 'count' THEN NULL ELSE 'steps are detected from ' || marked_by
+        WHEN 'nvtx' THEN 'steps are ' || source WHEN 'count' THEN NULL ELSE 'steps are detected from ' || marked_by
     END AS steps_are,
-    CASE method WHEN 'nvtx' THEN 'NVTX ranges ' || pattern ELSE 'by ' || told_by END AS in_brief,
+    CASE method WHEN 'nvtx' THEN 'NVTX ranges ' || pattern ELSE 'by ' || source END AS in_brief,
     ', of process ' || process_id || '; confidence ' || confidence AS of_process,
     of_process || ': ' || reason AS of_process_because,
     CASE WHEN method <> 'count' AND (tokens_per_step < 1 OR tokens_per_step <> round(tokens_per_step))
@@ -25,7 +25,7 @@ FROM facts.step_method;
 COMMENT ON VIEW _step_sentences IS
     'One row: how the rows of `steps` were found, in words. No row when nothing ran on a GPU.';
 COMMENT ON COLUMN _step_sentences.method IS 'As in `step_method`';
-COMMENT ON COLUMN _step_sentences.told_by IS
+COMMENT ON COLUMN _step_sentences.source IS
     'What the steps were found from: the NVTX ranges decode_step; CUDA graphs; the sequence of operations; --tokens';
 COMMENT ON COLUMN _step_sentences.marked_by IS
     'The same, with the operation that begins or ends a step: CUDA graphs, from each CUDA graph';

@@ -1,4 +1,4 @@
--- The parts of a step add up to its wall on each GPU, so their sum is the wall of all.
+-- The parts of a step add up to its wall time on each GPU, so their sum is the wall time of all steps and GPUs.
 CREATE VIEW _step_walls AS
 SELECT
     sum(time_ns)::DOUBLE AS all_ns,

@@ -23,4 +23,4 @@ COMMENT ON COLUMN _wall_parts.part IS 'As in `step_budget`';
 COMMENT ON COLUMN _wall_parts.time_ns IS 'Sum over steps and GPUs';
 COMMENT ON COLUMN _wall_parts.wall_pct IS 'Its share of the wall time';
 COMMENT ON COLUMN _wall_parts.evidence IS
-    'What the host did in it, with shares of the wall time; NULL where that says no more than the part';
+    'What the host did in it, with shares of the wall time; NULL if that adds nothing to the part';

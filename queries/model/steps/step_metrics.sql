@@ -1,14 +1,14 @@
 CREATE VIEW step_metrics AS
-WITH steady AS (
+WITH steady_steps AS (
     SELECT * FROM steps WHERE phase = 'steady'
 ),
 causes AS MATERIALIZED (
     FROM step_idle
 ),
--- A mean over the GPUs, as gpu_idle_ns is; the causes that every budget shows, and others where there are any.
+-- A mean over the GPUs, as gpu_idle_ns is. Every budget has five causes; others only if they occur.
 idle AS (
     SELECT s.step, c.cause, coalesce(sum(i.idle_ns), 0) / any_value(g.gpus) AS idle_ns
-    FROM steady AS s
+    FROM steady_steps AS s
     JOIN (SELECT step, count(*) AS gpus FROM step_gpus GROUP BY step) AS g USING (step)
     CROSS JOIN (
         SELECT unnest(['starved', 'blocked', 'allocation', 'dependency', 'profiler']) AS cause
@@ -18,7 +18,7 @@ idle AS (
     LEFT JOIN causes AS i ON i.step = s.step AND i.cause = c.cause
     GROUP BY s.step, c.cause
 )
-FROM _budget_of('steady')
+FROM _budget_of('steady_steps')
 UNION ALL
 SELECT
     step,

@@ -1,4 +1,4 @@
--- The table is filled when a query needs it: see nsys_insight/facts/steps/steps.py.
+-- A query that needs the table fills it: see nsys_insight/facts/steps.
 CREATE VIEW steps AS
 SELECT * EXCLUDE (gpus)
 FROM facts.steps;

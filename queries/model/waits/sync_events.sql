@@ -1,4 +1,4 @@
--- 4294967295 is CUPTI's way to say: no stream, no event.
+-- CUPTI writes 4294967295 for no stream and no event.
 CREATE VIEW sync_events AS
 SELECT
     start AS start_ns,

@@ -1,6 +1,6 @@
--- The number in syncType cannot be trusted alone: nsys 2021 to 2024 counts 1 = context, 2 = event, 3 = stream and 2025
--- counts 2 = stream, 4 = context, while the enum table in the same file says otherwise. The call that waited is known
--- for nearly every row, so its name decides and the number is the last resort.
+-- The number in syncType is not reliable: nsys 2021 to 2024 counts 1 = context, 2 = event, 3 = stream, and 2025 counts
+-- 2 = stream, 4 = context, while the enum table in the same file disagrees. The call that waited is known for nearly
+-- every row, so its name decides, and the number is the last resort.
 CREATE VIEW syncs AS
 SELECT
     y.start_ns,
@@ -29,7 +29,7 @@ SELECT
     y.correlation_id
 FROM sync_events AS y
 LEFT JOIN api_calls AS a ON a.process_id = y.process_id AND a.correlation_id = y.correlation_id
--- Schema 3.17 brought the column and the new numbers.
+-- Schema 3.17 introduced both this column and the new numbers.
 CROSS JOIN (
     SELECT coalesce(min(CASE WHEN name = 'EXPORT_SCHEMA_VERSION_MAJOR' THEN try_cast(value AS BIGINT) * 1000 END)
         + min(CASE WHEN name = 'EXPORT_SCHEMA_VERSION_MINOR' THEN try_cast(value AS BIGINT) END) >= 3017,

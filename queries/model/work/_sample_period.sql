@@ -1,19 +1,19 @@
--- nsys samples a thread each time that it has used so much of a CPU. By the clock of the kernel the period is in ns,
--- and recorded; counted in cycles it is told by the time between samples of a thread: a quarter of these follow each
--- other at once, unless the thread hardly computes.
+-- nsys samples a thread each time that it has used a fixed amount of CPU time or cycles. With the kernel's clock, the
+-- period is in ns and is recorded. With cycles, it is estimated from the time between samples of a thread: a quarter of
+-- them follow each other immediately, unless the thread hardly computes.
 CREATE VIEW _sample_period AS
-WITH asked AS (
+WITH recorded_period AS (
     SELECT max(value) FILTER (name = 'LINUX_PERF_OPTIONS:SAMPLING_PERIOD')::DOUBLE AS period_ns
     FROM raw.META_DATA_CAPTURE
     WHERE name IN ('LINUX_PERF_OPTIONS:SAMPLING_PERIOD', 'LINUX_PERF_OPTIONS:CPU_IP_TRIGGER_TYPE')
     HAVING count(*) FILTER (value = 'Software') = 1
 )
 SELECT
-    coalesce((SELECT period_ns FROM asked), quantile_cont(start_ns - last_ns, 0.25)) AS period_ns,
+    coalesce((SELECT period_ns FROM recorded_period), quantile_cont(start_ns - last_ns, 0.25)) AS period_ns,
     (count(*) + count(DISTINCT thread))::BIGINT AS samples
 FROM (
     SELECT start AS start_ns, globalTid AS thread, lag(start) OVER (PARTITION BY globalTid ORDER BY start) AS last_ns
-    FROM whole.COMPOSITE_EVENTS
+    FROM unscoped.COMPOSITE_EVENTS
 )
 WHERE start_ns > last_ns
 HAVING count(*) >= 3;

@@ -1,6 +1,6 @@
 CREATE VIEW _scheduling AS
 SELECT globalTid AS global_tid, count(*) AS switches
-FROM whole.SCHED_EVENTS
+FROM unscoped.SCHED_EVENTS
 GROUP BY ALL;
 
 COMMENT ON VIEW _scheduling IS

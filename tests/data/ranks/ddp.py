@@ -1,8 +1,8 @@
 """Two ranks train a small network with data parallelism by hand.
 
 In variant a rank 1 is 12 ms late with its data in every fifth step, in variant b its batch is four times as large, in
-variant c the ranks are alike. Prints of each step the host's time, and by events on the GPU how long the first
-all-reduce took, which on the early rank is waiting. RANK and WORLD_SIZE are set as torchrun does.
+variant c the ranks are equal. Prints for each step the host's time, and the duration of the first all-reduce by events
+on the GPU, which on the early rank is waiting. RANK and WORLD_SIZE are set as torchrun does.
 Usage: ddp.py MEETING_FILE STEPS VARIANT
 """
 
@@ -56,9 +56,9 @@ dist.barrier()
 torch.cuda.synchronize()
 torch.cuda.cudart().cudaProfilerStart()
 for number in range(steps):
-    began = time.perf_counter()
+    step_start = time.perf_counter()
     before, after = step(number)
-    host_ms = 1e3 * (time.perf_counter() - began)
+    host_ms = 1e3 * (time.perf_counter() - step_start)
     print(f"rank {rank} step {number} host_ms {host_ms:.3f} first_all_reduce_ms {before.elapsed_time(after):.3f}")
 torch.cuda.cudart().cudaProfilerStop()
 dist.barrier()

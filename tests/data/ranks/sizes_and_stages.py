@@ -26,24 +26,24 @@ def event():
     return torch.cuda.Event(enable_timing=True)
 
 
-def sizes():
-    """Each call alone on the GPU, both ranks there within some microseconds, thanks to a small all-reduce before it."""
+def make_size_runs():
+    """Return a function that times each call alone. A small all-reduce before each call synchronizes the ranks."""
     KiB = 1024
     todo = []
-    most = torch.empty(256 * KiB * KiB // 4, device=device)
-    other = torch.empty(512 * KiB * KiB // 4, device=device)
+    values = torch.empty(256 * KiB * KiB // 4, device=device)
+    gathered_values = torch.empty(512 * KiB * KiB // 4, device=device)
     meet = torch.zeros(1, device=device)
     for size in (64 * KiB, 1024 * KiB, 16 * KiB * KiB, 256 * KiB * KiB):
         n = size // 4
         todo += [
-            ("AllReduce", size, lambda n=n: dist.all_reduce(most[:n])),
-            ("AllGather", size, lambda n=n: dist.all_gather_into_tensor(other[: 2 * n], most[:n])),
-            ("ReduceScatter", size, lambda n=n: dist.reduce_scatter_tensor(most[:n], other[: 2 * n])),
-            ("Broadcast", size, lambda n=n: dist.broadcast(most[:n], 0)),
+            ("AllReduce", size, lambda n=n: dist.all_reduce(values[:n])),
+            ("AllGather", size, lambda n=n: dist.all_gather_into_tensor(gathered_values[: 2 * n], values[:n])),
+            ("ReduceScatter", size, lambda n=n: dist.reduce_scatter_tensor(values[:n], gathered_values[: 2 * n])),
+            ("Broadcast", size, lambda n=n: dist.broadcast(values[:n], 0)),
             (
                 "SendRecv",
                 size,
-                (lambda n=n: dist.send(most[:n], 1)) if rank == 0 else (lambda n=n: dist.recv(most[:n], 0)),
+                (lambda n=n: dist.send(values[:n], 1)) if rank == 0 else (lambda n=n: dist.recv(values[:n], 0)),
             ),
         ]
 
@@ -68,17 +68,17 @@ def sizes():
     return go
 
 
-def pipeline(late):
+def make_pipeline(late):
     MICRO, WIDTH, LAYERS = 6, 2048, 8
     w = [torch.randn(WIDTH, WIDTH, device=device) * WIDTH**-0.5 for _ in range(LAYERS)]
-    for each in w:
-        each.requires_grad_(True)
+    for weight in w:
+        weight.requires_grad_(True)
     source = torch.randn(1024, WIDTH, device=device)
     buffer = torch.empty(1024, WIDTH, device=device)
     LATE = (3, 7, 11, 15, 19)
 
     def step(i, waits):
-        def timed(call):
+        def record_time(call):
             a, b = event(), event()
             a.record()
             call()
@@ -86,42 +86,42 @@ def pipeline(late):
             waits.append((a, b))
 
         with mark("step"):
-            kept = []
+            activations = []
             for m in range(MICRO):
                 with mark("forward"):
                     if rank == 0:
                         x = source
                     else:
                         x = torch.empty_like(buffer)
-                        timed(lambda: dist.recv(x, 0))
+                        record_time(lambda: dist.recv(x, 0))
                         x.requires_grad_(True)
                         if late and i in LATE and m == 2:
                             torch.cuda.synchronize()
                             with mark("preprocess"):
                                 time.sleep(0.006)
                     h = x
-                    for each in w:
-                        h = torch.relu(h @ each)
-                    kept.append((x, h))
+                    for weight in w:
+                        h = torch.relu(h @ weight)
+                    activations.append((x, h))
                     if rank == 0:
                         dist.send(h.detach(), 1)
             for m in range(MICRO):
                 with mark("backward"):
-                    x, h = kept[m]
+                    x, h = activations[m]
                     if rank == 0:
                         g = torch.empty_like(buffer)
-                        timed(lambda: dist.recv(g, 1))
+                        record_time(lambda: dist.recv(g, 1))
                         h.backward(g)
                     else:
                         h.square().mean().backward()
                         dist.send(x.grad, 0)
             with mark("optimizer"):
-                norm = torch.stack([each.grad.norm() for each in w]).square().sum()
+                norm = torch.stack([weight.grad.norm() for weight in w]).square().sum()
                 dist.all_reduce(norm)
                 with torch.no_grad():
-                    for each in w:
-                        each -= 1e-6 * each.grad / (1 + norm)
-                        each.grad = None
+                    for weight in w:
+                        weight -= 1e-6 * weight.grad / (1 + norm)
+                        weight.grad = None
             torch.cuda.synchronize()
 
     def go(log):
@@ -140,7 +140,7 @@ def pipeline(late):
     return go
 
 
-go = sizes() if VARIANT == "sizes" else pipeline(VARIANT == "late")
+go = make_size_runs() if VARIANT == "sizes" else make_pipeline(VARIANT == "late")
 go(False)
 dist.barrier()
 torch.cuda.synchronize()

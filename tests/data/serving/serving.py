@@ -1,9 +1,9 @@
 """A small serving loop: continuous batching of a Llama-shaped decoder with random weights.
 
-Requests arrive at given steps. A step prefills at most one that waits, and decodes all that run: two or fewer eagerly
-as a batch of 2, more of them as a CUDA graph of batch 4. All tokens are read back at the end of a step. NVTX ranges
-name the step, the phase, the batch and the requests; a start/end range lasts from a request's arrival to its last
-token.
+Requests arrive at given steps. A step prefills at most one waiting request, and decodes all running ones: up to two
+eagerly as a batch of 2, more by a CUDA graph as a batch of 4. All tokens are read back at the end of a step. NVTX
+ranges name the step, the phase, the batch and the requests; a start/end range lasts from a request's arrival to its
+last token.
 """
 
 # ruff: noqa: C901, E741, N802, N806, N812, PLR0912, PLR0915 - as models are written
@@ -103,21 +103,21 @@ def serve():
         }
         for i in range(a.requests)
     ]
-    running, free, arrived, done, n = [], list(range(SLOTS)), [], [], 0
-    while waiting or running or arrived:
+    running, free, queued, finished, n = [], list(range(SLOTS)), [], [], 0
+    while waiting or running or queued:
         for r in [r for r in waiting if r["arrives"] <= n]:
             waiting.remove(r)
-            arrived.append(r)
+            queued.append(r)
             r["t0"] = time.perf_counter_ns()
             r["times"] = []
             r["mark"] = torch.cuda.nvtx.range_start(f"request {r['id']}")
-        if not arrived and not running:
+        if not queued and not running:
             n += 1
             continue
         torch.cuda.nvtx.range_push(f"step {n}")
-        got, begun = [], None
-        if arrived and free:
-            r = begun = arrived.pop(0)
+        outputs, new_request = [], None
+        if queued and free:
+            r = new_request = queued.pop(0)
             r["slot"], r["len"] = free.pop(0), r["prompt"]
             T = 1024 if a.variant == "b" else r["prompt"]
             torch.cuda.nvtx.range_push(f"prefill tokens={r['prompt']} req={r['id']}")
@@ -127,7 +127,7 @@ def serve():
                 tok, pos, torch.tensor([r["slot"]], device=dev), (ar[None, :] <= pos[0, :, None])[None, None]
             )
             torch.cuda.nvtx.range_pop()
-            got.append(([r], first))
+            outputs.append(([r], first))
         if running:
             size = 2 if len(running) <= 2 else 4
             pad = size - len(running)
@@ -144,27 +144,27 @@ def serve():
             else:
                 out = decode(*[value.to(dev) for value in values])
             torch.cuda.nvtx.range_pop()
-            got.append((list(running), out))
-        for some, out in got:
+            outputs.append((list(running), out))
+        for batch, out in outputs:
             tokens = out.tolist()
             now = time.perf_counter_ns()
-            for r, token in zip(some, tokens, strict=False):
+            for r, token in zip(batch, tokens, strict=False):
                 r["last"] = token
-                r["len"] += r is not begun
+                r["len"] += r is not new_request
         now = time.perf_counter_ns()
-        for some, _ in got:
-            for r in some:
+        for batch, _ in outputs:
+            for r in batch:
                 r["times"].append(now)
         torch.cuda.nvtx.range_pop()
-        if begun:
-            running.append(begun)
+        if new_request:
+            running.append(new_request)
         for r in [r for r in running if len(r["times"]) >= r["out"]]:
             torch.cuda.nvtx.range_end(r["mark"])
             running.remove(r)
             free.append(r["slot"])
-            done.append(r)
+            finished.append(r)
         n += 1
-    return sorted(done, key=lambda r: r["id"])
+    return sorted(finished, key=lambda r: r["id"])
 
 
 with torch.no_grad():
@@ -175,31 +175,31 @@ with torch.no_grad():
     serve()  # warm-up
     torch.cuda.synchronize()
     torch.cuda.cudart().cudaProfilerStart()
-    done = serve()
+    finished = serve()
     torch.cuda.synchronize()
     torch.cuda.cudart().cudaProfilerStop()
 ttft, itl = [], []
-for r in done:
-    mine = [(y - x) / 1e3 for x, y in zip(r["times"], r["times"][1:], strict=False)]
+for r in finished:
+    itl_us = [(y - x) / 1e3 for x, y in zip(r["times"], r["times"][1:], strict=False)]
     ttft.append((r["times"][0] - r["t0"]) / 1e3)
-    itl += mine
-    print("REQUEST", json.dumps({"name": a.name, "request": r["id"], "ttft_us": ttft[-1], "itl_us": mine}))
+    itl += itl_us
+    print("REQUEST", json.dumps({"name": a.name, "request": r["id"], "ttft_us": ttft[-1], "itl_us": itl_us}))
 
 
-def at(values, share):
+def percentile(values, share):
     values = sorted(values)
     return values[max(0, -int(-share * len(values) // 1) - 1)]
 
 
-for what, values in (("ttft", ttft), ("itl", itl)):
+for metric, values in (("ttft", ttft), ("itl", itl)):
     for label, value in (
         ("min", min(values)),
-        ("p50", at(values, 0.5)),
-        ("p90", at(values, 0.9)),
-        ("p95", at(values, 0.95)),
-        ("p99", at(values, 0.99)),
+        ("p50", percentile(values, 0.5)),
+        ("p90", percentile(values, 0.9)),
+        ("p95", percentile(values, 0.95)),
+        ("p99", percentile(values, 0.99)),
         ("max", max(values)),
         ("mean", sum(values) / len(values)),
     ):
-        print(f"RESULT {a.name}_{what}_{label} {value:.3f} us")
+        print(f"RESULT {a.name}_{metric}_{label} {value:.3f} us")
 print(f"RESULT {a.name}_tokens {len(ttft) + len(itl)} tokens")

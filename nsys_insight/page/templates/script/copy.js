@@ -1,12 +1,12 @@
-// A button beside each command that copies it.
-function copied(button, text) {
-  const told = ok => {
+// A button next to each command that copies it.
+function copyCommand(button, text) {
+  const showResult = ok => {
     button.textContent = ok ? "copied" : "not copied";
     say(ok ? "Copied" : "The browser does not let this page copy");
     setTimeout(() => { button.textContent = "copy"; }, 1500);
   };
-  // Pages from a file may lack the clipboard; then what is selected is copied.
-  const selected = () => {
+  // Pages opened from a file may have no clipboard access. Then copy a selection.
+  const copySelection = () => {
     const area = element("textarea", { class: "unseen", readonly: "" });
     area.value = text;
     document.body.append(area);
@@ -16,12 +16,12 @@ function copied(button, text) {
     button.focus();
     return ok;
   };
-  if (navigator.clipboard) navigator.clipboard.writeText(text).then(() => told(true), () => told(selected()));
-  else told(selected());
+  if (navigator.clipboard) navigator.clipboard.writeText(text).then(() => showResult(true), () => showResult(copySelection()));
+  else showResult(copySelection());
 }
-function copyable(code) {
+function addCopyButton(code) {
   const button = element("button", { type: "button", class: "copy-it", "aria-label": "Copy the command" }, "copy");
-  button.addEventListener("click", () => copied(button, code.textContent));
+  button.addEventListener("click", () => copyCommand(button, code.textContent));
   code.after(" ", button);
 }
-all("main code").filter(code => code.closest(".elsewhere") || /^(nsys-insight|nsys|ncu) /.test(code.textContent) && !code.closest("table")).forEach(copyable);
+all("main code").filter(code => code.closest(".elsewhere") || /^(nsys-insight|nsys|ncu) /.test(code.textContent) && !code.closest("table")).forEach(addCopyButton);

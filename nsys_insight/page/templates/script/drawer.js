@@ -1,4 +1,4 @@
-// The drawer of a kernel: its durations, launch shapes, callers, and what bounds it.
+// The drawer of a kernel: its durations, launch shapes, callers, and bounds.
 const drawer = document.getElementById("drawer");
 const TABLES = {
   shapes: ["Launch shapes, by time", ["grid", "block", "launches", "mean", "registers", "shared", "occupancy", "waves"]],
@@ -19,7 +19,7 @@ function histogram({ bins, least, most }) {
   if (most > least) svg.append(make("text", { x: "100%", y: 88, "text-anchor": "end" }, time(most)));
   return svg;
 }
-function overSteps(steps) {
+function stepChart(steps) {
   const svg = make("svg", { width: "100%", height: 92, class: "histogram", role: "img", "aria-label": `Its time in steps ${steps[0][0]} to ${steps.at(-1)[1]}` });
   const most = Math.max(...steps.map(([, , ns]) => ns), 1), first = steps[0][0], all = steps.at(-1)[1] - first + 1;
   for (const [step, last, ns, calls] of steps) {
@@ -30,7 +30,7 @@ function overSteps(steps) {
   return svg;
 }
 function table([title, heads], rows) {
-  const made = element("table"), head = element("tr"), body = element("tbody"), top = element("thead");
+  const grid = element("table"), head = element("tr"), body = element("tbody"), top = element("thead");
   heads.forEach(text => head.append(element("th", { scope: "col" }, text)));
   for (const row of rows) {
     const line = element("tr");
@@ -38,27 +38,27 @@ function table([title, heads], rows) {
     body.append(line);
   }
   top.append(head);
-  made.append(top, body);
+  grid.append(top, body);
   const box = element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": title });
-  box.append(made);
+  box.append(grid);
   return [element("h3", {}, title), box];
 }
-function fill(place) {
-  const card = data.cards[place], body = drawer.querySelector(".card");
-  drawer.querySelector("select").value = place;
+function showCard(index) {
+  const card = data.cards[index], body = drawer.querySelector(".card");
+  drawer.querySelector("select").value = index;
   const facts = element("dl");
   card.facts.forEach(([label, text]) => facts.append(element("dt", {}, label), element("dd", {}, text)));
   body.replaceChildren(element("p", { class: "whole" }), facts, element("h3", {}, "Durations, on a logarithmic scale"), histogram(card));
   body.firstChild.append(element("code", {}, card.whole));
-  if (card.steps.length > 1) body.append(element("h3", {}, "Time in each steady step"), overSteps(card.steps));
+  if (card.steps.length > 1) body.append(element("h3", {}, "Time in each steady step"), stepChart(card.steps));
   for (const [part, heads] of Object.entries(TABLES)) if (card[part].length) body.append(...table(heads, card[part]));
   drawer.scrollTop = 0;
 }
-function openDrawer(place, from) {
-  opener = from;
+function openDrawer(index, origin) {
+  opener = origin;
   if (drawer.hidden) document.body.classList.add("drawn");
   drawer.hidden = false;
-  fill(place);
+  showCard(index);
   hide();
   drawer.querySelector(".close").focus();
 }
@@ -71,18 +71,18 @@ function closeDrawer() {
 }
 if (drawer) {
   const select = drawer.querySelector("select");
-  data.cards.forEach((card, place) => select.append(element("option", { value: place }, card.name)));
-  select.addEventListener("change", () => fill(Number(select.value)));
+  data.cards.forEach((card, index) => select.append(element("option", { value: index }, card.name)));
+  select.addEventListener("change", () => showCard(Number(select.value)));
   drawer.querySelector(".close").addEventListener("click", closeDrawer);
   document.addEventListener("keydown", event => { if (event.key === "Escape" && tip.hidden) closeDrawer(); }, true);
   for (const line of lines) line.svg.addEventListener("click", event => {
     const mark = event.target.closest("[data-kernel]");
-    const place = mark && line.given.cards?.[Number(mark.dataset.kernel)];
-    if (place >= 0 && place !== null) openDrawer(place, line.canvas);
+    const index = mark && line.data.cards?.[Number(mark.dataset.kernel)];
+    if (index >= 0 && index !== null) openDrawer(index, line.canvas);
     else if (mark) say(`${line.things.find(thing => thing[3] === Number(mark.dataset.kernel))[1]} is not among the kernels that take the most time`);
   });
-  all("[data-card]").forEach(one => {
-    one.addEventListener("click", () => openDrawer(Number(one.dataset.card), one));
-    one.addEventListener("keydown", event => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); openDrawer(Number(one.dataset.card), one); } });
+  all("[data-card]").forEach(link => {
+    link.addEventListener("click", () => openDrawer(Number(link.dataset.card), link));
+    link.addEventListener("keydown", event => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); openDrawer(Number(link.dataset.card), link); } });
   });
 }

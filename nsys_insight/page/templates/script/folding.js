@@ -1,4 +1,4 @@
-// A link to a report unfolds it; paper shows everything.
+// A link to a report unfolds it. Printing unfolds all reports.
 function unfold() {
   const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (target instanceof HTMLDetailsElement) target.open = true;
@@ -6,5 +6,5 @@ function unfold() {
 addEventListener("hashchange", unfold);
 unfold();
 let folded = [];
-addEventListener("beforeprint", () => { folded = all("details.report:not([open])"); folded.forEach(one => { one.open = true; }); });
-addEventListener("afterprint", () => { folded.forEach(one => { one.open = false; }); folded = []; });
+addEventListener("beforeprint", () => { folded = all("details.report:not([open])"); folded.forEach(report => { report.open = true; }); });
+addEventListener("afterprint", () => { folded.forEach(report => { report.open = false; }); folded = []; });

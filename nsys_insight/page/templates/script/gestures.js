@@ -1,15 +1,15 @@
-// The pointer on a timeline: the wheel zooms, dragging moves, two fingers pinch, dragging with Shift zooms to what is marked.
+// The pointer on a timeline: the wheel zooms, dragging pans, two fingers pinch, dragging with Shift zooms to a selection.
 function gestures(line) {
   const { canvas, svg } = line, pointers = new Map();
   let dragged = false, from = null;
-  const place = event => event.clientX - canvas.getBoundingClientRect().left;
+  const pointerX = event => event.clientX - canvas.getBoundingClientRect().left;
 
-  // Without Ctrl the wheel scrolls the page, unless the timeline was chosen before; a touchpad's pinch comes with Ctrl.
+  // Without Ctrl the wheel scrolls the page, unless the timeline has the focus. A touchpad's pinch sends Ctrl.
   canvas.addEventListener("wheel", event => {
-    const chosen = document.activeElement === canvas, x = place(event);
+    const isFocused = document.activeElement === canvas, x = pointerX(event);
     const across = event.shiftKey ? event.deltaY || event.deltaX : event.deltaX;
     if (Math.abs(across) > Math.abs(event.deltaY) || event.shiftKey) line.pan(across / line.width * line.span);
-    else if (event.ctrlKey || event.metaKey || chosen) line.zoom(1.0025 ** between(event.deltaY * (event.deltaMode ? 30 : 1) * (event.ctrlKey ? 2 : 1), -400, 400), line.moment(x));
+    else if (event.ctrlKey || event.metaKey || isFocused) line.zoom(1.0025 ** between(event.deltaY * (event.deltaMode ? 30 : 1) * (event.ctrlKey ? 2 : 1), -400, 400), line.moment(x));
     else return;
     event.preventDefault();
     hide();
@@ -17,13 +17,13 @@ function gestures(line) {
 
   canvas.addEventListener("pointerdown", event => {
     if (event.button) return;
-    pointers.set(event.pointerId, place(event));
+    pointers.set(event.pointerId, pointerX(event));
     dragged = pointers.size > 1;
-    from = event.shiftKey ? { mark: place(event) } : null;
+    from = event.shiftKey ? { mark: pointerX(event) } : null;
   });
   canvas.addEventListener("pointermove", event => {
     if (!pointers.has(event.pointerId)) return;
-    const before = pointers.get(event.pointerId), now = place(event);
+    const before = pointers.get(event.pointerId), now = pointerX(event);
     if (!dragged && Math.abs(now - before) < 4) return;
     if (!dragged) { dragged = true; canvas.setPointerCapture(event.pointerId); hide(); }
     if (from) {
@@ -49,7 +49,7 @@ function gestures(line) {
   };
   canvas.addEventListener("pointerup", end);
   canvas.addEventListener("pointercancel", end);
-  // A click that ends a drag is none; one on what stands for many zooms to them.
+  // Ignore the click that ends a drag. A click on a crowd of events zooms to them.
   canvas.addEventListener("click", event => {
     if (dragged) { event.stopImmediatePropagation(); dragged = false; return; }
     const crowd = event.target.closest(".crowd");

@@ -1,23 +1,23 @@
-// What is looked at, as a file that Perfetto opens: the trace event format, times in µs of the trace.
+// The current view as a file for Perfetto: the trace event format, with times of the trace in µs.
 function traceEvents(line) {
-  const { origin, steps } = line.given, events = [];
-  const named = (pid, tid, what, name) => events.push({ ph: "M", pid, tid, name: what, args: { name } });
-  named(1, 0, "process_name", "Host");
-  named(2, 0, "process_name", "GPU");
+  const { origin, steps } = line.data, events = [];
+  const addName = (pid, tid, what, name) => events.push({ ph: "M", pid, tid, name: what, args: { name } });
+  addName(1, 0, "process_name", "Host");
+  addName(2, 0, "process_name", "GPU");
   let thread = 0;
   line.lanes.forEach(lane => {
     const pid = lane.kind === "nvtx" || lane.kind === "host" ? 1 : 2;
-    // Ranges inside of others belong to the line of these.
-    if (lane.name) named(pid, ++thread, "thread_name", lane.name);
-    for (let at = after(lane.reach, line.view[0]); at < lane.from.length && lane.from[at] < line.view[1]; at++) {
+    // Nested ranges are on the same Perfetto thread as the outer ranges.
+    if (lane.name) addName(pid, ++thread, "thread_name", lane.name);
+    for (let at = firstAfter(lane.latestEnds, line.view[0]); at < lane.from.length && lane.from[at] < line.view[1]; at++) {
       if (lane.to[at] < line.view[0]) continue;
-      const [look, label, more, , ...causes] = line.things[lane.what[at]];
+      const [style, label, more, , ...causes] = line.things[lane.what[at]];
       const args = more ? { about: more } : causes.length ? { causes: causes.join("; ") } : {};
-      const name = lane.kind === "idle" ? `idle: ${look}` : label;
+      const name = lane.kind === "idle" ? `idle: ${style}` : label;
       events.push({ ph: "X", pid, tid: thread, cat: lane.kind, name, ts: (origin + lane.from[at]) / 1000, dur: (lane.to[at] - lane.from[at]) / 1000, args });
     }
   });
-  named(1, ++thread, "thread_name", "steps");
+  addName(1, ++thread, "thread_name", "steps");
   for (const step of steps) {
     const [, phase, from, wall] = step;
     if (from < line.view[1] && from + wall > line.view[0]) events.push({ ph: "X", pid: 1, tid: thread, cat: "step", name: line.name(step), ts: (origin + from) / 1000, dur: wall / 1000, args: { phase } });

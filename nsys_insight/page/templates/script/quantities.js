@@ -1,4 +1,4 @@
-// Numbers as the rest of the page writes them: three digits, the largest unit that fits.
+// Numbers in the format of the page: three digits, the largest unit that fits.
 const TIMES = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
 const grouped = (value, digits = 0) => value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 

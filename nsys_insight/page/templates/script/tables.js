@@ -1,17 +1,17 @@
-// Sort by a column: numbers by value with the largest first, texts by the alphabet; what is unknown stays last.
+// Sort by a column: numbers by value, the largest first; texts alphabetically. Unknown values are always last.
 function sort(head) {
-  const table = head.closest("table"), body = table.tBodies[0], at = head.cellIndex;
-  const cells = [...body.rows].map(row => row.cells[at]);
+  const table = head.closest("table"), body = table.tBodies[0], column = head.cellIndex;
+  const cells = [...body.rows].map(row => row.cells[column]);
   const numeric = cells.some(cell => cell.dataset.v !== undefined);
   const before = head.getAttribute("aria-sort");
-  const up = before ? before === "descending" : !numeric;
+  const isAscending = before ? before === "descending" : !numeric;
   const key = cell => numeric ? (cell.dataset.v ? Number(cell.dataset.v) : null) : cell.textContent.trim().toLowerCase();
-  const order = (a, b) => a === b ? 0 : a === null ? 1 : b === null ? -1 : (a < b ? -1 : 1) * (up ? 1 : -1);
-  const keyed = [...body.rows].map((row, place) => [key(row.cells[at]), place, row]);
+  const order = (a, b) => a === b ? 0 : a === null ? 1 : b === null ? -1 : (a < b ? -1 : 1) * (isAscending ? 1 : -1);
+  const keyed = [...body.rows].map((row, index) => [key(row.cells[column]), index, row]);
   keyed.sort((a, b) => order(a[0], b[0]) || a[1] - b[1]);
-  body.append(...keyed.map(one => one[2]));
+  body.append(...keyed.map(([, , row]) => row));
   all("th", table).forEach(other => other.removeAttribute("aria-sort"));
-  head.setAttribute("aria-sort", up ? "ascending" : "descending");
+  head.setAttribute("aria-sort", isAscending ? "ascending" : "descending");
 }
 all("th button").forEach(button => button.addEventListener("click", () => sort(button.closest("th"))));
 

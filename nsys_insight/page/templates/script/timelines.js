@@ -1,4 +1,4 @@
-// Every timeline of the page, with what can be done to it.
+// All timelines of the page, with their controls.
 const lines = all(".strip[data-line]").map(box => new Timeline(box, data.lines[Number(box.dataset.line)]));
 for (const line of lines) {
   gestures(line);
@@ -9,15 +9,15 @@ for (const line of lines) {
   line.draw();
 }
 
-// Two runs beside each other move together: the same piece of a step of both.
-if (lines.length === 2 && lines[0].given.together) {
-  const apart = line => line.view.map(at => at - line.home[0]);
-  lines.forEach((line, place) => {
-    const other = lines[1 - place];
+// The timelines of two runs move together: both show the same part of a step.
+if (lines.length === 2 && lines[0].data.together) {
+  const relativeView = line => line.view.map(at => at - line.home[0]);
+  lines.forEach((line, index) => {
+    const other = lines[1 - index];
     line.listen(() => {
       if (!line.moved) return;
       line.moved = false;
-      const [from, to] = apart(line);
+      const [from, to] = relativeView(line);
       other.follow(other.home[0] + from, other.home[0] + to);
     });
   });

@@ -1,4 +1,4 @@
-// The keyboard on a timeline: left and right along a lane, up and down to what is there at the same time, + and - zoom.
+// The keyboard on a timeline: left and right along a lane, up and down to another lane at the same time, + and - zoom.
 function walk(line) {
   const lanes = line.lanes;
   let lane = Math.max(0, lanes.length - 2), at = -1;
@@ -13,27 +13,27 @@ function walk(line) {
     if (mark) show(mark);
     say(line.tip(lanes[lane], at));
   }
-  // From what was marked, or from where the view begins.
-  function begin() {
-    if (!line.here) at = Math.max(0, after(lanes[lane].from, line.view[0]) - 1) - 1;
+  // Start at the marked event, or at the start of the view.
+  function chooseStart() {
+    if (!line.here) at = Math.max(0, firstAfter(lanes[lane].from, line.view[0]) - 1) - 1;
   }
-  function across(by) {
-    begin();
-    const now = lanes[lane], middle = line.here ? (now.from[at] + now.to[at]) / 2 : line.view[0];
+  function moveAcross(by) {
+    chooseStart();
+    const current = lanes[lane], middle = line.here ? (current.from[at] + current.to[at]) / 2 : line.view[0];
     for (let other = lane + by; lanes[other]; other += by) {
       const { from, to } = lanes[other];
       if (!from.length) continue;
-      const near = between(after(from, middle) - 1, 0, from.length - 1);
+      const near = between(firstAfter(from, middle) - 1, 0, from.length - 1);
       const next = Math.min(near + 1, from.length - 1);
       return go(other, to[near] >= middle || middle - to[near] <= from[next] - middle ? near : next);
     }
   }
-  const inside = () => [after(lanes[lane].reach, line.view[0]), after(lanes[lane].from, line.view[1]) - 1];
+  const visibleRange = () => [firstAfter(lanes[lane].latestEnds, line.view[0]), firstAfter(lanes[lane].from, line.view[1]) - 1];
   const keys = {
-    ArrowRight: () => { begin(); go(lane, Math.min(at + 1, lanes[lane].from.length - 1)); },
-    ArrowLeft: () => { begin(); go(lane, Math.max(at - 1, 0)); },
-    Home: () => go(lane, Math.min(inside()[0], lanes[lane].from.length - 1)), End: () => go(lane, inside()[1]),
-    ArrowDown: () => across(1), ArrowUp: () => across(-1),
+    ArrowRight: () => { chooseStart(); go(lane, Math.min(at + 1, lanes[lane].from.length - 1)); },
+    ArrowLeft: () => { chooseStart(); go(lane, Math.max(at - 1, 0)); },
+    Home: () => go(lane, Math.min(visibleRange()[0], lanes[lane].from.length - 1)), End: () => go(lane, visibleRange()[1]),
+    ArrowDown: () => moveAcross(1), ArrowUp: () => moveAcross(-1),
     "+": () => line.zoom(0.5), "=": () => line.zoom(0.5), "-": () => line.zoom(2), "0": () => line.look(...line.home),
     Enter: () => line.svg.querySelector(".here")?.dispatchEvent(new MouseEvent("click", { bubbles: true })),
   };

@@ -1,10 +1,10 @@
-// Pictures that are zoomed by being made wider: flame, icicle.
+// Pictures that zoom by getting wider: flame, icicle.
 all(".widening").forEach(box => {
   const scroll = box.querySelector(".scroll"), picture = scroll.querySelector("svg");
   let zoom = 1;
-  function zoomTo(wanted, x = scroll.clientWidth / 2) {
+  function zoomTo(factor, x = scroll.clientWidth / 2) {
     const share = (scroll.scrollLeft + x) / picture.clientWidth;
-    zoom = between(wanted, 1, 64);
+    zoom = between(factor, 1, 64);
     picture.setAttribute("width", `${100 * zoom}%`);
     scroll.scrollLeft = share * picture.clientWidth - x;
   }

@@ -1,4 +1,4 @@
-"""What stands for the definitions of facts: facts that were found with others are not to be used."""
+"""A digest of everything that defines the facts. Stored facts with another digest are out of date."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from nsys_insight.paths import package_folder, queries_folder
 
 
 @cache
-def definitions() -> str:
-    """Stand for all that says what facts are: facts that were found otherwise are not to be used."""
+def digest_definitions() -> str:
+    """Return the digest of all queries, macros and modules that define the facts."""
     folders = [queries_folder() / name for name in ("catalog", "facts", "model")]
     files = [file for folder in folders for file in folder.rglob("*.*")]
     files += (package_folder() / "facts").rglob("*.py")

@@ -1,4 +1,4 @@
-"""What the rows of nsys's tables are called in sentences."""
+"""The words for the rows of nsys's tables in sentences."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ _ROWS = {
 }
 
 
-def rows_of(table: str) -> str:
-    """What a table holds, such as kernels."""
+def name_rows(table: str) -> str:
+    """Return the word for the rows of a table, such as kernels."""
     return _ROWS.get(table, f"rows of {table}")

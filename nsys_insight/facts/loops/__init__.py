@@ -1,0 +1,49 @@
+"""The loops of a program: its steps, their layers, and what runs around them.
+
+The loop nest is recovered from the order of the operations (`nest.py`); `levels.py` measures each level.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nsys_insight.facts import operations
+from nsys_insight.facts.reading import read_columns
+
+if TYPE_CHECKING:
+    from nsys_insight.facts.context import Context
+
+
+def fill(context: Context) -> None:
+    """Fill the tables of `queries/facts/loops/tables.sql` for the busiest process."""
+    run, connection = context.runner("loops"), context.connection
+    busiest = context.runner("steps")("busiest")
+    if not busiest:
+        return
+    process = busiest[0].process_id
+    operations.find(context, process)
+    run("sequence", process=process)
+
+    import numpy as np
+
+    from nsys_insight.facts.loops.levels import measure_levels
+    from nsys_insight.facts.loops.nest import LoopNest
+
+    columns = read_columns(
+        connection,
+        "SELECT token, shape, host_ns, start_ns, end_ns, gpu_ns, is_launch, kind IN ('kernel', 'graph') AS is_major,"
+        " kind = 'graph' AS is_graph,"
+        " gpu_ns > 0 OR kind IN ('kernel', 'graph', 'memset', 'H2D', 'D2H', 'copy') AS is_operation"
+        " FROM internal.loop_sequence ORDER BY position",
+    )
+    sequence = {name: np.asarray(values) for name, values in columns.items()}
+    nest = LoopNest(sequence["token"], ~sequence["is_major"].astype(bool))
+    levels = measure_levels(nest, sequence)
+    for table, rows in levels.tables(process).items():
+        connection.register("rows_to_insert", rows)
+        if table == "loop_operations":
+            run("operations")
+        else:
+            connection.execute(f"INSERT INTO facts.{table} BY NAME FROM rows_to_insert")
+        connection.unregister("rows_to_insert")
+    connection.execute("DROP TABLE internal.loop_sequence")

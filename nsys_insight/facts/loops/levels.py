@@ -1,0 +1,312 @@
+"""The levels of a loop nest, measured: iterations, periods, and how busy the GPU is in them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from nsys_insight.facts.loops.repetitions import MIN_ITERATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from nsys_insight.facts.loops.nest import Loop, LoopNest, Terms
+
+    Column = NDArray[Any]
+
+# Levels whose operations hold less of the GPU time are left out.
+MIN_GPU_SHARE = 0.001
+# Levels below this depth are left out.
+MAX_DEPTH = 6
+# At most this number of inner loops of a level are listed, those with most iterations.
+MAX_INNER_LOOPS = 12
+# An iteration is regular if its number of operations differs from the median by at most this share.
+SIMILAR_LENGTH = 0.25
+
+
+@dataclass(frozen=True)
+class Level:
+    """One loop of the nest, with all its runs."""
+
+    name: str
+    parent: str | None
+    depth: int
+    runs: list[Loop]
+    inner: list[Level] = field(default_factory=list)
+
+
+class _Segment(NamedTuple):
+    """Operations from `first` up to `end`: a run of `repeats` equal ones, or as many iterations of an inner loop."""
+
+    first: int
+    end: int
+    inner_loop: str | None
+    repeats: int
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The measured levels of a nest.
+
+    Args:
+        nest: The nest.
+        sequence: Columns of the operations in their order: `host_ns`, `start_ns`, `end_ns`, `gpu_ns`, `is_launch`,
+            `is_operation`.
+        outermost: The outermost levels.
+    """
+
+    nest: LoopNest
+    sequence: Mapping[str, Column]
+    outermost: list[Level]
+
+    def tables(self, process: int) -> dict[str, dict[str, Column]]:
+        """Return the columns of the tables of `queries/facts/loops/tables.sql` that have rows."""
+        levels = list(_walk(self.outermost))
+        if not levels:
+            return {}
+        iterations_by_level = [_measure(level, self.sequence) for level in levels]
+        busy = _BusyTime(self.sequence)
+        loops = [
+            _summarize(level, iterations, busy, self.sequence) | {"process_id": process}
+            for level, iterations in zip(levels, iterations_by_level, strict=True)
+        ]
+        operations = [row for level in levels for row in _list_typical(self.nest, level, busy, self.sequence)]
+        return {
+            "loops": _columns(loops),
+            "loop_iterations": {
+                "loop": np.concatenate(
+                    [
+                        np.full(len(i["run"]), level.name, object)
+                        for level, i in zip(levels, iterations_by_level, strict=True)
+                    ]
+                ),
+                **{
+                    name: np.concatenate([iterations[name] for iterations in iterations_by_level])
+                    for name in iterations_by_level[0]
+                },
+            },
+            "loop_operations": _columns(operations),
+        }
+
+
+def measure_levels(nest: LoopNest, sequence: Mapping[str, Column]) -> Levels:
+    """Return the levels of a nest, outermost loops first, each with the loops inside."""
+    total_ns = max(int(sequence["gpu_ns"].sum()), 1)
+    done_ns = np.concatenate([[0], np.cumsum(sequence["gpu_ns"])])
+
+    def is_relevant(loops: Iterable[Loop]) -> bool:
+        return sum(int(done_ns[loop.end] - done_ns[loop.first]) for loop in loops) >= MIN_GPU_SHARE * total_ns
+
+    def make(name: str, parent: str | None, depth: int, runs: list[Loop]) -> Level:
+        inner: list[Level] = []
+        if depth < MAX_DEPTH:
+            by_symbol: dict[int, list[Loop]] = {}
+            for run in runs:
+                for loop in nest.loops_of(run.terms):
+                    by_symbol.setdefault(loop.symbol, []).append(loop)
+            candidates = [loops for loops in by_symbol.values() if _is_loop(loops) and is_relevant(loops)]
+            candidates.sort(key=lambda loops: -sum(len(loop.iterations) for loop in loops))
+            listed_loops = sorted(candidates[:MAX_INNER_LOOPS], key=lambda loops: _offset(loops[0], runs))
+            inner = [make(f"{name}.{number}", name, depth + 1, loops) for number, loops in enumerate(listed_loops, 1)]
+        return Level(name, parent, depth, runs, inner)
+
+    outermost = [loop for loop in nest.loops_of(nest.terms) if _is_loop([loop]) and is_relevant([loop])]
+    return Levels(nest, sequence, [make(str(number), None, 0, [loop]) for number, loop in enumerate(outermost, 1)])
+
+
+def _is_loop(runs: Sequence[Loop]) -> bool:
+    return max(len(run.iterations) for run in runs) >= MIN_ITERATIONS
+
+
+def _offset(loop: Loop, runs: Sequence[Loop]) -> int:
+    """Return how far from the start of its parent's iteration a loop starts, in operations."""
+    for run in runs:
+        if run.first <= loop.first < run.end:
+            number = np.searchsorted(run.iterations, loop.first, side="right") - 1
+            return int(loop.first - run.iterations[number])
+    return 0
+
+
+def _walk(levels: Iterable[Level]) -> Iterable[Level]:
+    for level in levels:
+        yield level
+        yield from _walk(level.inner)
+
+
+def _measure(level: Level, sequence: Mapping[str, Column]) -> dict[str, Column]:
+    """Return the columns of `facts.loop_iterations` for a level."""
+    firsts = np.concatenate([run.iterations for run in level.runs])
+    ends = np.concatenate([np.append(run.iterations[1:], run.end) for run in level.runs])
+    is_last = ends == np.concatenate([np.full(len(run.iterations), run.end) for run in level.runs])
+    far = np.iinfo(np.int64).max
+    start = _reduce(np.minimum, np.where(sequence["is_operation"], sequence["start_ns"], far), firsts, ends)
+    start = np.where(start == far, sequence["start_ns"][firsts], start)
+    done_ns = _reduce(np.maximum, np.where(sequence["is_operation"], sequence["end_ns"], start.min()), firsts, ends)
+    # The waits after the last operation of a run belong to its last iteration.
+    next_host = np.where(sequence["is_operation"], sequence["host_ns"], far)
+    next_host = np.append(np.minimum.accumulate(next_host[::-1])[::-1], far)[ends]
+    shapes = _sum(sequence["shape"], firsts, ends)
+    values, counts = np.unique(shapes, return_counts=True)
+    return {
+        "run": np.repeat(np.arange(len(level.runs)), [len(run.iterations) for run in level.runs]),
+        "iteration": np.concatenate([np.arange(len(run.iterations)) for run in level.runs]),
+        "host_start_ns": sequence["host_ns"][firsts],
+        "start_ns": start,
+        "end_ns": np.where(is_last, done_ns, np.append(start[1:], 0)),
+        "host_end_ns": np.where(is_last, next_host, np.append(sequence["host_ns"], far)[ends]),
+        "is_different": shapes != values[counts.argmax()],
+        "done_ns": done_ns,
+        "operations": _sum(sequence["is_operation"], firsts, ends),
+        "gpu_ns": _sum(sequence["gpu_ns"], firsts, ends),
+    }
+
+
+def _summarize(
+    level: Level, iterations: Mapping[str, Column], busy: _BusyTime, sequence: Mapping[str, Column]
+) -> dict[str, Any]:
+    """Return the row of a level in `facts.loops`."""
+    host, run = iterations["host_start_ns"], iterations["run"]
+    periods = np.diff(host)[np.diff(run) == 0]
+    start, end = iterations["start_ns"], np.maximum(iterations["end_ns"], iterations["start_ns"])
+    busy_ns = busy.measure(start, end)
+    bounds = _bounds(level)
+    launches = np.median(_sum(sequence["is_launch"], *bounds))
+    graph_ns = np.where(sequence["is_graph"], sequence["gpu_ns"], 0)
+    counts = iterations["operations"]
+    low, median, high = np.quantile(periods, [0.25, 0.5, 0.75]) if len(periods) else (np.nan, np.nan, np.nan)
+    return {
+        "loop": level.name,
+        "parent": level.parent,
+        "depth": level.depth,
+        "iterations": len(host),
+        "per_parent": float(np.median([len(run.iterations) for run in level.runs])) if level.parent else np.nan,
+        "period_ns": float(median),
+        "period_low_ns": float(low),
+        "period_high_ns": float(high),
+        "gpu_busy_ns": float(np.median(busy_ns)),
+        "gpu_idle_ns": float(np.median(end - start - busy_ns)),
+        "operations": float(np.median(iterations["operations"])),
+        "launches": float(launches),
+        "gpu_share": float(iterations["gpu_ns"].sum() / max(sequence["gpu_ns"].sum(), 1)),
+        "graph_share": float(_sum(graph_ns, *bounds).sum() / max(iterations["gpu_ns"].sum(), 1)),
+        "regular_share": float(np.mean(np.abs(counts - np.median(counts)) <= SIMILAR_LENGTH * np.median(counts))),
+        "start_ns": int(host.min()),
+        "end_ns": int(iterations["done_ns"].max()),
+    }
+
+
+def _bounds(level: Level) -> tuple[Column, Column]:
+    firsts = np.concatenate([run.iterations for run in level.runs])
+    return firsts, np.concatenate([np.append(run.iterations[1:], run.end) for run in level.runs])
+
+
+def _list_typical(
+    nest: LoopNest, level: Level, busy: _BusyTime, sequence: Mapping[str, Column]
+) -> Iterable[dict[str, Any]]:
+    """Return the rows of a typical iteration: of the most frequent terms, the first one with the median duration."""
+    run = max(level.runs, key=lambda loop: len(loop.iterations))
+    numbers = range(len(run.iterations))
+    if len(numbers) > 500:
+        numbers = range(0, len(numbers), len(numbers) // 250)
+    shapes = [run.iteration(number).symbol.tobytes() for number in numbers]
+    usual_terms, _ = Counter(shapes).most_common(1)[0]
+    typical_numbers = [number for number, shape in zip(numbers, shapes, strict=True) if shape == usual_terms]
+    hosts = np.append(sequence["host_ns"][run.iterations], sequence["host_ns"][run.end - 1])
+    typical_numbers.sort(key=lambda number: hosts[number + 1] - hosts[number])
+    terms = run.iteration(typical_numbers[len(typical_numbers) // 2])
+    names = {inner.runs[0].symbol: inner.name for inner in level.inner}
+    yield from _measure_segments(level.name, _fold_inner_loops(nest, terms, names), busy, sequence)
+
+
+def _fold_inner_loops(nest: LoopNest, terms: Terms, names: Mapping[int, str]) -> list[_Segment]:
+    """Return the segments of an iteration: operations, runs of equal operations, and inner loops that have a name."""
+    segments: list[_Segment] = []
+    for index in range(len(terms)):
+        first = int(terms.first[index])
+        end = int(terms.first[index + 1]) if index + 1 < len(terms) else terms.end
+        if terms.loop[index] < 0:
+            segments.append(_Segment(first, end, None, end - first))
+            continue
+        loop = nest.loop(int(terms.loop[index]))
+        if loop.symbol in names:
+            segments.append(_Segment(first, end, names[loop.symbol], len(loop.iterations)))
+        else:
+            segments += _fold_inner_loops(nest, loop.terms, names)
+    return segments
+
+
+def _measure_segments(
+    loop: str, segments: Sequence[_Segment], busy: _BusyTime, sequence: Mapping[str, Column]
+) -> Iterable[dict[str, Any]]:
+    """Return a row for each segment: how long it takes, and how long no GPU was busy before it."""
+    latest_end: int | None = None
+    for position, (first, end, inner_loop, repeats) in enumerate(segments):
+        is_operation = sequence["is_operation"][first:end].astype(bool)
+        starts, ends = sequence["start_ns"][first:end], sequence["end_ns"][first:end]
+        gap_ns, duration_ns = 0, int((ends - starts).sum())
+        if is_operation.any():
+            start = int(starts[is_operation].min())
+            if latest_end is not None and start > latest_end:
+                gap_ns = start - latest_end - int(busy.measure(np.array([latest_end]), np.array([start]))[0])
+            latest_end = max(latest_end or start, int(ends[is_operation].max()))
+            duration_ns = int(sequence["gpu_ns"][first:end].sum())
+        yield {
+            "loop": loop, "position": position, "inner_loop": inner_loop, "repeats": repeats, "first": first,
+            "gap_ns": gap_ns, "duration_ns": duration_ns,
+        }  # fmt: skip
+
+
+class _BusyTime:
+    """The time in which any GPU of the process was busy."""
+
+    def __init__(self, sequence: Mapping[str, Column]) -> None:
+        """Merge the operations into intervals that do not overlap."""
+        order = np.argsort(sequence["start_ns"], kind="stable")
+        order = order[sequence["is_operation"][order].astype(bool)]
+        start = sequence["start_ns"][order]
+        latest_end = np.maximum.accumulate(np.maximum(sequence["end_ns"][order], start)) if len(order) else start
+        is_first = np.append(True, start[1:] > latest_end[:-1])[: len(start)]
+        self._start = start[is_first]
+        self._end = latest_end[np.append(is_first[1:], True)[: len(start)]]
+        self._busy_before = np.concatenate([[0], np.cumsum(self._end - self._start)])
+
+    def measure(self, start: Column, end: Column) -> Column:
+        """Return the busy time from each start to the end."""
+        return self._before(end) - self._before(start)
+
+    def _before(self, moment: Column) -> Column:
+        number = np.searchsorted(self._start, moment, side="right")
+        if not len(self._start):
+            return np.zeros(len(moment), np.int64)
+        last = np.maximum(number - 1, 0)
+        over = np.where(number > 0, np.maximum(self._end[last] - np.maximum(moment, self._start[last]), 0), 0)
+        return self._busy_before[number] - over
+
+
+def _reduce(operation: np.ufunc, values: Column, firsts: Column, ends: Column) -> Column:
+    """Reduce the values from each first up to the end, which is exclusive and not before the next first."""
+    bounds = np.stack([firsts, ends], axis=1).ravel()
+    padded = np.append(values, values[-1:])
+    reduced: Column = operation.reduceat(padded, bounds)[::2]
+    return reduced
+
+
+def _sum(values: Column, firsts: Column, ends: Column) -> Column:
+    total = np.concatenate([[0], np.cumsum(values.astype(np.int64))])
+    sums: Column = total[ends] - total[firsts]
+    return sums
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
+    """Return rows as columns: text as objects, NaN for numbers that are missing."""
+    columns = {}
+    for name in rows[0]:
+        values = [row[name] for row in rows]
+        is_text = any(isinstance(value, str) for value in values) or all(value is None for value in values)
+        columns[name] = np.array(values, dtype=object) if is_text else np.array(values)
+    return columns

@@ -1,0 +1,504 @@
+"""The loop nest of a program, recovered from the sequence of its operations.
+
+Operations are symbols. Repetitions are folded from the inside out: the shortest period first, each body becomes a
+symbol of its own, and the next level sees a loop as one symbol, for any number of iterations. All occurrences of a body
+are folded, so that a loop with one iteration looks like the same loop with ten. Iterations that
+differ from the body (a logged value, another kernel) are joined to the loop around them.
+
+The method is loop-nest recognition as in Ketterlin and Clauss, "Prediction and trace compression of data access
+addresses through nested loop recognition" (CGO 2008), with distances between equal contexts for candidate periods. Each
+level takes a time that is linear in the number of its terms.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nsys_insight.facts.loops.repetitions import (
+    MIN_ITERATIONS,
+    SIMILAR_ITERATION,
+    canonicalize,
+    choose_rotation,
+    compare_spans,
+    find_occurrences,
+    find_stretches,
+    propose_periods,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+
+# Bodies are variants of one, such as with another kernel for another length, if they share this part of their terms.
+SIMILAR_BODY = 0.9
+# Between two runs of a loop at most this many different iterations in a row are joined.
+MAX_DIFFERENT = 6
+# An iteration may have this number of operations more than the others.
+MAX_MORE = 2
+# A different iteration next to a loop is recognized if the body has at least this number of terms.
+MIN_DIFFERENT_TERMS = 4
+# Terms after the same number of iterations, in this share of cases, are a part of an outer loop.
+REGULAR = 0.75
+# Nearly equal iterations are looked for in sequences up to this many terms, at this many symbols.
+NEARLY_EQUAL_UP_TO, NEARLY_EQUAL_SYMBOLS = 100_000, 60
+# A nest has at most this many levels.
+LEVELS = 12
+# Copies and waits after every 5th, 10th or 50th iteration are a log or a checkpoint, not an outer loop.
+LOGGED_EVERY = 5
+# Different iterations are joined to this many loops of a level.
+JOINED_LOOPS = 50
+
+
+@dataclass(frozen=True)
+class Terms:
+    """A sequence of terms, each an operation, a run of equal operations or a loop.
+
+    `first` has the index of each term's first operation, `loop` the index of its loop in the nest or -1; `end` is the
+    index after the last operation.
+    """
+
+    symbol: Ints
+    first: Ints
+    loop: Ints
+    end: int
+
+    def __len__(self) -> int:
+        """Return the number of terms."""
+        return len(self.symbol)
+
+    def slice(self, start: int, stop: int) -> Terms:
+        """Return the terms from `start` up to `stop`."""
+        end = int(self.first[stop]) if stop < len(self) else self.end
+        return Terms(self.symbol[start:stop], self.first[start:stop], self.loop[start:stop], end)
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One execution of a loop: operations from `first` up to `end`, and the first operation of each iteration."""
+
+    symbol: int
+    first: int
+    end: int
+    iterations: Ints
+    terms: Terms
+
+    def iteration(self, number: int) -> Terms:
+        """Return the terms of one iteration."""
+        start = np.searchsorted(self.terms.first, self.iterations[number])
+        last = number + 1 == len(self.iterations)
+        stop = len(self.terms) if last else np.searchsorted(self.terms.first, self.iterations[number + 1])
+        return self.terms.slice(int(start), int(stop))
+
+
+@dataclass(frozen=True)
+class _Fold:
+    """The loops of one body: from term `starts[i]` up to `stops[i]`, with an iteration every `period` terms."""
+
+    index: int
+    terms: Terms
+    starts: Ints
+    stops: Ints
+    period: int
+
+
+class LoopNest:
+    """The loops of a sequence of operations; `terms` is its outermost level."""
+
+    def __init__(self, operations: Sequence[int] | Ints, is_minor: NDArray[np.bool_] | None = None) -> None:
+        """Find the loops of a sequence.
+
+        Args:
+            operations: A number for each operation; equal operations have equal numbers.
+            is_minor: Whether an operation alone makes no loop of its own: copies, memsets and waits.
+        """
+        self._folds: list[_Fold] = []
+        self._joined: dict[int, Loop] = {}
+        self._loops = 0
+        self._bodies: dict[int, tuple[int, ...]] = {}
+        self._symbols: dict[tuple[int, ...], int] = {}
+        names, symbols = np.unique(np.asarray(operations), return_inverse=True)
+        self._next_symbol = len(names)
+        symbol = symbols.astype(np.int64)
+        self._minor = set() if is_minor is None else set(np.unique(symbol[is_minor]).tolist())
+        self.terms = _merge_runs(Terms(symbol, np.arange(len(symbol)), np.full(len(symbol), -1), len(symbol)))
+        self._fold()
+
+    def loop(self, index: int) -> Loop:
+        """Return a loop by its index in `Terms.loop`."""
+        if index in self._joined:
+            return self._joined[index]
+        fold = next(fold for fold in reversed(self._folds) if fold.index <= index)
+        start, stop = int(fold.starts[index - fold.index]), int(fold.stops[index - fold.index])
+        terms = fold.terms.slice(start, stop)
+        symbol = self._symbols[canonicalize(fold.terms.symbol[start : start + fold.period].tolist())]
+        return Loop(symbol, int(terms.first[0]), terms.end, terms.first[:: fold.period], terms)
+
+    def loops_of(self, terms: Terms) -> Iterator[Loop]:
+        """Return the loops among some terms, in their order."""
+        for index in terms.loop[terms.loop >= 0].tolist():
+            yield self.loop(index)
+
+    def _fold(self) -> None:
+        for _ in range(LEVELS):
+            length = len(self.terms)
+            while self._fold_equal():
+                self._join_similar()
+                self._join_edges()
+            if len(self.terms) == length:
+                self._fold_similar()
+            if len(self.terms) == length:
+                return
+
+    def _symbol_of(self, body: Sequence[int]) -> int:
+        key = canonicalize(body)
+        if key not in self._symbols:
+            self._symbols[key] = self._next_symbol
+            if self._minor.issuperset(body):
+                self._minor.add(self._next_symbol)
+            self._bodies[self._next_symbol] = tuple(body)
+            self._next_symbol += 1
+        return self._symbols[key]
+
+    def _fold_equal(self) -> bool:
+        """Fold the repetitions of the shortest period; return whether there are any."""
+        symbol = self.terms.symbol
+        for period in propose_periods(symbol):
+            if MIN_ITERATIONS * period > len(symbol):
+                continue
+            equal = np.concatenate([np.zeros(period, bool), symbol[period:] == symbol[:-period]])
+            edges = np.flatnonzero(np.diff(equal.astype(np.int8), prepend=0, append=0)).reshape(-1, 2)
+            runs = edges[edges[:, 1] - edges[:, 0] >= (MIN_ITERATIONS - 1) * period]
+            if len(runs):
+                runs[:, 0] -= period
+                self._fold_period(period, runs)
+                return True
+        return False
+
+    def _fold_period(self, period: int, runs: Ints) -> None:
+        """Replace the repetitions of one period by loops, at all occurrences of their bodies."""
+        symbol = self.terms.symbol
+        by_body: dict[tuple[int, ...], list[tuple[int, int]]] = defaultdict(list)
+        for start, stop in runs.tolist():
+            by_body[canonicalize(symbol[start : start + period].tolist())].append((start, stop))
+        is_folded = np.zeros(len(symbol), bool)
+        starts, stops, symbols = [], [], []
+        for _, regions in sorted(by_body.items(), key=lambda item: -sum(stop - start for start, stop in item[1])):
+            body = choose_rotation(symbol, period, regions)
+            positions = find_occurrences(symbol, body)
+            positions = positions[~is_folded[positions] & ~is_folded[positions + period - 1]]
+            for offset in range(period):
+                is_folded[positions + offset] = True
+            is_start = np.diff(positions, prepend=-period - 1) != period
+            is_stop = np.diff(positions, append=len(symbol) + period + 1) != period
+            starts.append(positions[is_start])
+            stops.append(positions[is_stop] + period)
+            symbols.append(np.full(int(is_start.sum()), self._symbol_of(body)))
+        start = np.concatenate(starts)
+        order = np.argsort(start)
+        start, stop, loop_symbol = start[order], np.concatenate(stops)[order], np.concatenate(symbols)[order]
+        self._folds.append(_Fold(self._loops, self.terms, start, stop, period))
+        self._replace(start, stop, loop_symbol, self._loops + np.arange(len(start)))
+        self._loops += len(start)
+
+    def _replace(self, start: Ints, stop: Ints, symbol: Ints, loop: Ints) -> None:
+        """Put one term in the place of terms from `start` up to `stop`; merge runs of equal operations that result."""
+        terms = self.terms
+        depth = np.zeros(len(terms) + 1, np.int64)
+        np.add.at(depth, start, 1)
+        np.add.at(depth, stop, -1)
+        stays = np.cumsum(depth[:-1]) == 0
+        stays[start] = True
+        new_symbol, new_loop = terms.symbol.copy(), terms.loop.copy()
+        new_symbol[start], new_loop[start] = symbol, loop
+        self.terms = _merge_runs(Terms(new_symbol[stays], terms.first[stays], new_loop[stays], terms.end))
+
+    def _join_similar(self) -> None:
+        """Join runs of a loop with only a few different iterations between them, loops with most operations first."""
+        terms = self.terms
+        loop_positions = np.flatnonzero(terms.loop >= 0)
+        if len(loop_positions) < 2:
+            return
+        ends = np.append(terms.first[1:], terms.end)
+        operations: Counter[int] = Counter()
+        for symbol, length in zip(
+            terms.symbol[loop_positions].tolist(),
+            (ends[loop_positions] - terms.first[loop_positions]).tolist(),
+            strict=True,
+        ):
+            operations[symbol] += length
+        for symbol, _ in operations.most_common(JOINED_LOOPS):
+            self._join_loop(symbol)
+        self._join_variants()
+
+    def _join_loop(self, symbol: int) -> None:
+        terms = self.terms
+        loop_positions = np.flatnonzero(terms.symbol == symbol)
+        longest = 2 * MAX_DIFFERENT * len(self._bodies[symbol])
+        pairs = [
+            (left, right, terms.symbol[left + 1 : right].tobytes())
+            for left, right in zip(loop_positions[:-1].tolist(), loop_positions[1:].tolist(), strict=True)
+            if right - left <= longest
+        ]
+        before: dict[bytes, list[int]] = defaultdict(list)
+        for left, _, between in pairs:
+            before[between].append(len(self.loop(int(terms.loop[left])).iterations))
+        counts = {
+            between: self._different_iterations(symbol, between, iterations) for between, iterations in before.items()
+        }
+        different = [left for left, _, between in pairs if counts[between]]
+        if _is_regular([len(self.loop(int(terms.loop[left])).iterations) for left in different]):
+            counts = {between: None if count else count for between, count in counts.items()}
+        chains: list[list[tuple[int, int, int]]] = []
+        for left, right, between in pairs:
+            count = counts[between]
+            if count is None:
+                continue
+            if chains and chains[-1][-1][1] == left:
+                chains[-1].append((left, right, count))
+            else:
+                chains.append([(left, right, count)])
+        self._put_joined([(symbol, chain) for chain in chains])
+
+    def _join_variants(self) -> None:
+        """Join loops that follow each other and whose bodies are variants of one."""
+        terms = self.terms
+        loop_positions = np.flatnonzero((terms.loop[:-1] >= 0) & (terms.loop[1:] >= 0))
+        chains: list[tuple[int, list[tuple[int, int, int]]]] = []
+        for left in loop_positions.tolist():
+            left_body, right_body = int(terms.symbol[left]), int(terms.symbol[left + 1])
+            if left_body == right_body or self._is_variant(left_body, right_body):
+                if chains and chains[-1][1][-1][1] == left:
+                    chains[-1][1].append((left, left + 1, 0))
+                else:
+                    chains.append((left_body, [(left, left + 1, 0)]))
+        self._put_joined(chains)
+
+    def _put_joined(self, chains: Sequence[tuple[int, list[tuple[int, int, int]]]]) -> None:
+        """Replace chains of loops by one loop; each link has two terms, and the number of iterations between them."""
+        terms = self.terms
+        joined = []
+        for symbol, chain in chains:
+            firsts = [self.loop(int(terms.loop[chain[0][0]])).iterations]
+            for left, right, count in chain:
+                between = terms.first[left + 1 : right]
+                firsts += [between[[round(i * len(between) / count) for i in range(count)]]] if count else []
+                firsts.append(self.loop(int(terms.loop[right])).iterations)
+            start, stop = chain[0][0], chain[-1][1] + 1
+            inner_terms = self._expand(terms, start, stop, symbol)
+            joined.append(
+                (
+                    start,
+                    stop,
+                    Loop(symbol, int(terms.first[start]), inner_terms.end, np.concatenate(firsts), inner_terms),
+                )
+            )
+        self._insert(joined)
+
+    def _insert(self, joined: Sequence[tuple[int, int, Loop]]) -> None:
+        """Replace terms by loops."""
+        if not joined:
+            return
+        for number, (_, _, loop) in enumerate(joined, self._loops):
+            self._joined[number] = loop
+        loops = self._loops + np.arange(len(joined))
+        self._loops += len(joined)
+        starts, stops = np.array([start for start, *_ in joined]), np.array([stop for _, stop, _ in joined])
+        self._replace(starts, stops, np.array([loop.symbol for *_, loop in joined]), loops)
+
+    def _expand(self, terms: Terms, start: int, stop: int, symbol: int) -> Terms:
+        """Return terms, with loops of a symbol or its variants replaced by the terms of their iterations."""
+        pieces = []
+        position = start
+        for index in range(start, stop):
+            name = int(terms.symbol[index])
+            if terms.loop[index] >= 0 and (name == symbol or self._is_variant(name, symbol)):
+                pieces += [terms.slice(position, index), self.loop(int(terms.loop[index])).terms]
+                position = index + 1
+        pieces.append(terms.slice(position, stop))
+        return Terms(
+            np.concatenate([piece.symbol for piece in pieces]),
+            np.concatenate([piece.first for piece in pieces]),
+            np.concatenate([piece.loop for piece in pieces]),
+            pieces[-1].end if len(pieces[-1]) else int(terms.first[stop]) if stop < len(terms) else terms.end,
+        )
+
+    def _different_iterations(self, symbol: int, between: bytes, before: list[int]) -> int | None:
+        """Return how many iterations lie between two runs of one loop; None if they are two loops.
+
+        Args:
+            symbol: The loop.
+            between: The symbols of the terms between the two.
+            before: The number of iterations before each occurrence of these terms.
+        """
+        terms = np.frombuffer(between, np.int64).tolist()
+        if not terms:
+            return 0
+        body = self._bodies[symbol]
+        is_rare = len(before) == 1 or (len(before) < MIN_ITERATIONS and max(before) == 1)
+        if is_rare and len(terms) <= min(MAX_MORE, (1 - SIMILAR_ITERATION) * len(body)):
+            return 0  # a few more operations in one iteration
+        count = max(1, round(len(terms) / len(body)))
+        if self._minor.issuperset(terms) and not self._minor.issuperset(body):
+            # After every tenth iteration: a log or a checkpoint. After every 24th: a part of the outer loop.
+            return None if _is_regular(before) and _most_common(before) % LOGGED_EVERY else 0
+        if _is_regular(before) or count > MAX_DIFFERENT:
+            return None
+        shared = sum((Counter(terms) & Counter(body * count)).values())
+        length = len(body) * count
+        is_similar = shared >= SIMILAR_ITERATION * max(len(terms), length)
+        has_all = shared == length and (
+            len(terms) <= 2 * length or self._is_minor(Counter(terms) - Counter(body * count))
+        )
+        return count if is_similar or has_all else None
+
+    def _is_minor(self, terms: Counter[int]) -> bool:
+        return self._minor.issuperset(terms)
+
+    def _join_edges(self) -> None:
+        """Join a different iteration that comes directly before or after a loop."""
+        terms = self.terms
+        loop_positions = np.flatnonzero(terms.loop >= 0)
+        if not len(loop_positions) or len(loop_positions) > NEARLY_EQUAL_UP_TO:
+            return
+        similar: dict[tuple[int, bytes], bool] = {}
+        joined = []
+        joined_until = 0
+        for index in loop_positions.tolist():
+            symbol = int(terms.symbol[index])
+            body = self._bodies[symbol]
+            if len(body) < MIN_DIFFERENT_TERMS:
+                continue
+            low = max(joined_until, index - 2 * len(body))
+            loops_before = np.flatnonzero(terms.symbol[low:index] == symbol)
+            low = low + int(loops_before[-1]) + 1 if len(loops_before) else low
+            start = self._find_iteration(body, terms.symbol[low:index], symbol, similar)
+            before = index if start is None else low + start
+            after = index + 1 + len(body)
+            is_apart = symbol not in terms.symbol[index + 1 : after]
+            if (
+                not is_apart
+                or after > len(terms)
+                or not self._is_iteration(body, terms.symbol[index + 1 : after], symbol, similar)
+            ):
+                after = index + 1
+            if after - before == 1:
+                continue
+            loop = self.loop(int(terms.loop[index]))
+            firsts = [terms.first[before:index][:1], loop.iterations, terms.first[index + 1 : after][:1]]
+            inner_terms = self._expand(terms, before, after, symbol)
+            joined.append(
+                (
+                    before,
+                    after,
+                    Loop(symbol, int(terms.first[before]), inner_terms.end, np.concatenate(firsts), inner_terms),
+                )
+            )
+            joined_until = after
+        self._insert(joined)
+
+    def _find_iteration(
+        self, body: Sequence[int], terms: Ints, symbol: int, similarity_cache: dict[tuple[int, bytes], bool]
+    ) -> int | None:
+        """Return where a different iteration starts that ends with these terms; None if they do not."""
+        starts = np.flatnonzero(terms == body[0]).tolist()
+        for start in [*reversed(starts), len(terms) - len(body)]:
+            if start >= 0 and self._is_iteration(body, terms[start:], symbol, similarity_cache):
+                return int(start)
+        return None
+
+    def _is_iteration(
+        self, body: Sequence[int], terms: Ints, symbol: int, similarity_cache: dict[tuple[int, bytes], bool]
+    ) -> bool:
+        key = (symbol, terms.tobytes())
+        if key not in similarity_cache:
+            shared = sum((Counter(terms.tolist()) & Counter(body)).values())
+            # One of the first two terms is in its place, and one of the last two: it is not a part of two iterations.
+            is_aligned = any(terms[i] == body[i] for i in (0, 1)) and any(terms[i] == body[i] for i in (-1, -2))
+            similarity_cache[key] = is_aligned and shared >= SIMILAR_ITERATION * max(len(terms), len(body))
+        return similarity_cache[key]
+
+    def _is_variant(self, left: int, right: int) -> bool:
+        left_body, right_body = self._bodies.get(left, ()), self._bodies.get(right, ())
+        shared = sum((Counter(left_body) & Counter(right_body)).values())
+        return shared >= SIMILAR_BODY * max(len(left_body), len(right_body), 1)
+
+    def _fold_similar(self) -> None:
+        """Fold iterations that are only similar: between the marks of one symbol, mostly the same terms."""
+        terms, symbol = self.terms, self.terms.symbol
+        marked_spans = self._choose_mark()
+        if marked_spans is None:
+            return
+        marks, is_similar, body = marked_spans
+        symbol_of_loop = self._symbol_of(sorted(body.elements()))
+        joined = []
+        for first, last in find_stretches(is_similar):
+            begin, end = int(marks[first]), int(marks[last + 1])
+            # The last iteration goes as far as its terms are those of the body.
+            left = Counter(body)
+            after = end
+            while after < len(terms) and left[int(symbol[after])] > 0:
+                left[int(symbol[after])] -= 1
+                after += 1
+            is_iteration = after - end >= 0.5 * body.total()
+            after = after if is_iteration else end
+            iterations = terms.first[marks[first : last + 1 + is_iteration]]
+            inner = terms.slice(begin, after)
+            joined.append((begin, after, Loop(symbol_of_loop, int(inner.first[0]), inner.end, iterations, inner)))
+        self._insert(joined)
+
+    def _choose_mark(self) -> tuple[Ints, NDArray[np.bool_], Counter[int]] | None:
+        """Choose the symbol that most similar iterations begin with.
+
+        Return where it occurs, whether the terms up to its next occurrence are a similar iteration, and what most of
+        them contain; None if no symbol marks iterations that cover half of the terms.
+        """
+        terms, symbol = self.terms, self.terms.symbol
+        if not 2 * MIN_ITERATIONS <= len(terms) <= NEARLY_EQUAL_UP_TO:
+            return None
+        best = None
+        seen_periods = set()
+        for mark, count in Counter(symbol.tolist()).most_common():
+            if not MIN_ITERATIONS <= count <= len(terms) / 2:
+                continue
+            marks = np.flatnonzero(symbol == mark)
+            lengths = np.diff(marks)
+            length = int(np.median(lengths))
+            if length < 2 or (count, length) in seen_periods:
+                continue
+            seen_periods.add((count, length))
+            if len(seen_periods) > NEARLY_EQUAL_SYMBOLS:
+                break
+            is_similar, body = compare_spans(symbol, marks)
+            if is_similar.sum() < max(MIN_ITERATIONS - 1, REGULAR * len(is_similar)):
+                continue
+            score = (round(lengths[is_similar].sum() / len(terms), 1), count)
+            if score[0] >= 0.5 and (best is None or score > best[0]):
+                best = (score, marks, is_similar, body)
+        return best[1:] if best else None
+
+
+def _most_common(counts: list[int]) -> int:
+    return Counter(counts).most_common(1)[0][0]
+
+
+def _is_regular(counts: list[int]) -> bool:
+    """Return whether most of several numbers of iterations are equal, and more than one."""
+    if len(counts) < MIN_ITERATIONS or _most_common(counts) == 1:
+        return False
+    return counts.count(_most_common(counts)) >= max(MIN_ITERATIONS, REGULAR * len(counts))
+
+
+def _merge_runs(terms: Terms) -> Terms:
+    """Make one term of equal operations that follow each other."""
+    if not len(terms):
+        return terms
+    is_repeated = (terms.symbol[1:] == terms.symbol[:-1]) & (terms.loop[1:] < 0) & (terms.loop[:-1] < 0)
+    stays = np.concatenate([[True], ~is_repeated])
+    return Terms(terms.symbol[stays], terms.first[stays], terms.loop[stays], terms.end)

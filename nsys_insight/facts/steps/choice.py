@@ -1,0 +1,46 @@
+"""Which loop of a program is its step, and how certain that is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# The step is a loop with this share of the GPU time, most of whose iterations have about as many operations.
+MIN_GPU_SHARE, MIN_REGULAR = 0.4, 0.5
+# High and medium confidence: the minimum number of iterations, and the minimum shares of the GPU time and of regular
+# iterations.
+HIGH, MEDIUM = (5, 0.8, 0.9), (3, 0.6, 0.7)
+
+
+def choose_loop(loops: Sequence[Any], method: str) -> Any | None:
+    """Return the outermost loop that is the step; None if no loop holds enough of the GPU time.
+
+    Args:
+        loops: Rows of `queries/facts/steps/loops.sql`.
+        method: auto; or graph or sequence if the user requested it: then the loop need not hold much GPU time.
+    """
+    for loop in loops:
+        is_large = loop.gpu_share >= MIN_GPU_SHARE and loop.regular_share >= MIN_REGULAR
+        is_requested = method == "sequence" or (method == "graph" and loop.graph_share > 0)
+        if loop.depth == 0 and (is_requested if method != "auto" else is_large):
+            return loop
+    return None
+
+
+def judge_loop(loop: Any) -> str:
+    """Return how certain it is that a loop is the step: high, medium or low."""
+    for confidence, (iterations, gpu_share, regular) in (("high", HIGH), ("medium", MEDIUM)):
+        is_certain = loop.gpu_share >= gpu_share and loop.regular_share >= regular
+        if loop.iterations >= iterations and is_certain:
+            return confidence
+    return "low"
+
+
+def describe_loop(loop: Any) -> str:
+    """Describe a loop: its iterations, and its share of the GPU time."""
+    share = 100 * loop.gpu_share
+    amount = f"{share:.1f} %" if share >= 0.1 else "less than 0.1 %"
+    operations = f"{loop.operations:.0f} operation{'' if loop.operations == 1 else 's'}"
+    return f"{loop.iterations} iterations of {operations} hold {amount} of the GPU time"

@@ -1,0 +1,35 @@
+"""The expected schema: the tables and columns of an export that the model reads, with their types."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from nsys_insight.paths import read_query
+from nsys_insight.sql.quoting import identifier
+
+
+@cache
+def read_expected_schema() -> dict[str, dict[str, str]]:
+    """Return the columns of each table that the model reads, with their DuckDB types, from `queries/model/raw.sql`."""
+    text = re.sub(r"--[^\n]*", "", read_query("model/raw"))
+    return {
+        table: {name.strip('"'): kind for name, kind in (column.split() for column in body.split(","))}
+        for table, body in re.findall(r"CREATE TABLE (\w+) \(([^)]*)\)", text)
+    }
+
+
+def cast_column(name: str, kind: str, expression: str = "") -> str:
+    """Write the SQL that casts a column of a trace to the type of the expected schema.
+
+    SQLite does not check that text is UTF-8, but DuckDB relies on it. Invalid bytes are written in hexadecimal. Bytes
+    in a BLOB column stay unchanged.
+    """
+    column = identifier(name)
+    value = f"{expression or column}::{kind}"
+    if kind == "VARCHAR":
+        value = f"coalesce(try(decode(encode({value}))), encode({value})::VARCHAR)"
+    elif kind == "BLOB":  # nsys declares these columns as TEXT
+        source = expression or column
+        value = f"CASE WHEN typeof({source}) = 'BLOB' THEN {source}::BLOB ELSE encode({source}::VARCHAR) END"
+    return f"{value} AS {column}"

@@ -1,0 +1,252 @@
+"""The loops of a program: nests that were planted, nests of real traces, and one iteration of a loop."""
+
+from __future__ import annotations
+
+import lzma
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from opening import open_trace
+from planted_loops import COPY, plant
+from synthetic import Trace
+
+from nsys_insight.facts.loops.nest import LoopNest
+
+
+def find_loops(operations, minor=()):
+    """Return the outermost loops: iterations, first operation and end of each."""
+    is_minor = np.isin(operations, list(minor))
+    nest = LoopNest(np.array(operations), is_minor)
+    return [(len(loop.iterations), loop.first, loop.end) for loop in nest.loops_of(nest.terms)]
+
+
+def count_iterations(operations, minor=()):
+    return [iterations for iterations, *_ in find_loops(operations, minor)]
+
+
+LAYER = [10, 11, 12, 13, 14]
+
+
+class TestNest:
+    def test_operations_that_never_repeat_have_no_loops(self):
+        assert find_loops(range(50)) == []
+
+    def test_an_empty_sequence_has_no_loops(self):
+        assert find_loops([]) == []
+
+    def test_two_repetitions_are_not_a_loop(self):
+        assert all(iterations < 3 for iterations in count_iterations([0, *LAYER * 2, 1]))
+
+    def test_a_loop_starts_after_the_setup_and_ends_before_the_teardown(self):
+        assert find_loops([90, 91, *LAYER * 7, 92]) == [(7, 2, 37)]
+
+    def test_layers_are_inside_a_step(self):
+        operations = ([1, 2] + LAYER * 24 + [3]) * 10
+        nest = LoopNest(operations)
+        (step,) = nest.loops_of(nest.terms)
+        assert (len(step.iterations), step.end) == (10, len(operations))
+        (layers,) = nest.loops_of(step.iteration(3))
+        assert layers.iterations.tolist() == [step.iterations[3] + 2 + 5 * number for number in range(24)]
+
+    def test_inner_loops_may_turn_a_different_number_of_times(self):
+        counts = [4, 9, 1, 6, 2, 7, 5, 3]
+        operations = [operation for count in counts for operation in ([1] + LAYER * count + [2, 3])]
+        nest = LoopNest(operations)
+        (step,) = nest.loops_of(nest.terms)
+        assert len(step.iterations) == len(counts)
+        inner = [loop for number in range(len(counts)) for loop in nest.loops_of(step.iteration(number))]
+        assert [len(loop.iterations) for loop in inner] == counts
+
+    def test_another_kernel_in_one_iteration_does_not_end_the_loop(self):
+        operations = LAYER * 20
+        operations[52] = 77
+        assert count_iterations(operations) == [20]
+
+    def test_an_operation_more_in_one_iteration_does_not_end_the_loop(self):
+        assert count_iterations([*LAYER * 9, 77, *LAYER * 11]) == [20]
+
+    def test_a_different_first_iteration_belongs_to_the_loop(self):
+        assert count_iterations([10, 11, 12, 13, 77, *LAYER * 9]) == [10]
+
+    def test_a_value_logged_after_every_tenth_iteration_is_not_an_outer_loop(self):
+        assert count_iterations((LAYER * 10 + [COPY]) * 6, minor=[COPY]) == [60]
+
+    def test_a_read_back_after_24_layers_is_an_outer_loop(self):
+        assert count_iterations((LAYER * 24 + [COPY]) * 6, minor=[COPY]) == [6]
+
+    def test_two_loops_are_not_merged(self):
+        assert count_iterations(LAYER * 8 + [1] + [20, 21, 22] * 6) == [8, 6]
+
+    def test_half_of_the_operations_in_a_short_loop_do_not_hide_the_outer_period(self):
+        body = [*range(100, 178), *[1, 2] * 39]
+        assert count_iterations(body * 12) == [12]
+
+    def test_planted_nests_are_found(self):
+        wrong = [seed for seed in range(200) if not self.is_found(plant(seed))]
+        assert len(wrong) <= 10, wrong
+
+    @staticmethod
+    def is_found(planted):
+        loops = find_loops(planted.operations, minor=[COPY, -2])
+        tolerance = 1 if planted.kind == "noise" else 0
+        return all(
+            any(
+                abs(iterations - len(starts)) <= tolerance
+                and min(last, end) - max(first, starts[0]) >= 0.8 * (end - starts[0])
+                for iterations, first, last in loops
+            )
+            for starts, end in planted.loops
+        )
+
+    @pytest.mark.slow
+    def test_a_million_operations_with_differences_are_one_loop(self):
+        operations = np.array(([1, 2] + [*range(100, 120)] * 24 + [3, 4, 5]) * 2_000)
+        rng = np.random.default_rng(0)
+        operations[rng.integers(0, len(operations), 150)] = 999
+        (iterations, first, end) = max(find_loops(operations), key=lambda loop: loop[2] - loop[1])
+        assert iterations == pytest.approx(2_000, rel=0.01)
+        assert end - first > 0.98 * len(operations)
+
+
+def decoding():
+    """Return a trace of 6 tokens with 3 layers each; the host takes 5 µs between them."""
+    trace = Trace()
+    host = trace.thread()
+    for _ in range(6):
+        host.launch("embed(float *)", runs=2_000)
+        for _ in range(3):
+            host.launch("gemm(float *)", runs=6_000).launch("add(float *)", runs=1_000)
+        host.launch("head(float *)", runs=9_000)
+        host.copy("D2H", 8, runs=1_000, blocking=True)
+        host.idle(5_000)
+    return trace
+
+
+@pytest.fixture(scope="module")
+def decoded(tmp_path_factory):
+    with open_trace(decoding().write(tmp_path_factory.mktemp("loops") / "trace.sqlite")) as trace:
+        yield trace
+
+
+class TestReports:
+    def test_loops_are_numbered_from_the_outside_in(self, decoded):
+        rows = decoded.run("loops").to_dicts()
+        assert [(row["loop"], row["iterations"], row["per_parent"]) for row in rows] == [("1", 6, None), ("1.1", 18, 3)]
+        assert [(row["launches"], row["operations"]) for row in rows] == [(8, 9), (2, 2)]
+
+    def test_a_period_lasts_from_start_to_start(self, decoded):
+        steps = decoded.sql("SELECT host_start_ns FROM loop_iterations WHERE loop = '1' ORDER BY 1").rows()
+        periods = np.diff([start for (start,) in steps])
+        (row,) = [row for row in decoded.run("loops").to_dicts() if row["loop"] == "1"]
+        assert row["period_ns"] == np.median(periods)
+
+    def test_busy_time_is_the_sum_of_operations_that_do_not_overlap(self, decoded):
+        (row,) = [row for row in decoded.run("loops").to_dicts() if row["loop"] == "1"]
+        assert row["gpu_busy_ns"] == 2_000 + 3 * 7_000 + 9_000 + 1_000
+
+    def test_one_iteration_is_listed_with_its_inner_loop_folded(self, decoded):
+        rows = decoded.run("loop-iteration").to_dicts()
+        assert [(row["name"], row["repeats"]) for row in rows] == [
+            ("embed(float *)", 1),
+            ("loop 1.1", 3),
+            ("head(float *)", 1),
+            ("D2H copy", 1),
+        ]
+        inner = decoded.run("loop-iteration", loop="1.1").to_dicts()
+        assert [row["name"] for row in inner] == ["gemm(float *)", "add(float *)"]
+        assert [row["duration_ns"] for row in inner] == [6_000, 1_000]
+
+    def test_a_loop_that_does_not_exist_has_no_iteration(self, decoded):
+        assert decoded.run("loop-iteration", loop="7").is_empty()
+
+    def test_a_trace_without_gpu_work_has_no_loops(self, tmp_path):
+        program = Trace()
+        program.thread().call("cudaGetDevice")
+        with open_trace(program.write(tmp_path / "trace.sqlite")) as trace:
+            assert trace.run("loops").is_empty()
+
+    def test_equal_launches_of_one_kernel_with_a_wait_are_a_loop(self, tmp_path):
+        program = Trace()
+        host = program.thread()
+        for _ in range(30):
+            host.launch("work(int *)", runs=5_000).sync("stream")
+        with open_trace(program.write(tmp_path / "trace.sqlite")) as trace:
+            assert [row["iterations"] for row in trace.run("loops").to_dicts()] == [30]
+
+
+class TestSteps:
+    def test_ranges_of_nccl_are_not_steps(self, tmp_path):
+        program = Trace()
+        host = program.thread()
+        for _ in range(8):
+            host.launch("forward(float *)", runs=3_000).launch("backward(float *)", runs=3_000)
+            for _ in range(4):
+                with host.nvtx("ncclAllReduce"):
+                    host.launch("ncclDevKernel_AllReduce_Sum_f32_RING_LL(void *)", runs=40_000)
+        with open_trace(program.write(tmp_path / "trace.sqlite")) as trace:
+            (method,) = trace.sql("SELECT method, step_count FROM step_method").rows()
+        assert method == ("sequence", 8)
+
+    def test_a_step_lasts_until_the_next_range_begins(self, tmp_path):
+        program = Trace()
+        host = program.thread()
+        starts = []
+        for _ in range(8):
+            starts.append(host.now)
+            with host.nvtx("step"):
+                host.launch("work(float *)", runs=3_000).sync("stream")
+            host.idle(60_000)
+        with open_trace(program.write(tmp_path / "trace.sqlite")) as trace:
+            rows = trace.sql("SELECT start_ns, end_ns FROM steps WHERE step < 7 ORDER BY step").rows()
+        assert rows == list(pairwise(starts))
+
+    def test_much_work_between_two_ranges_belongs_to_no_step(self, tmp_path):
+        program = Trace()
+        host = program.thread()
+        for number in range(8):
+            with host.nvtx("decode"):
+                host.launch("decode(float *)", runs=30_000).sync("stream")
+            if number == 3:
+                for kernel in range(5):
+                    host.launch(f"prefill{kernel}(float *)", runs=1_000)
+                host.sync("stream")
+        with open_trace(program.write(tmp_path / "trace.sqlite")) as trace:
+            kernels = trace.sql("SELECT kernels FROM steps WHERE step IS NOT NULL").rows()
+        assert {count for (count,) in kernels} == {1}
+
+
+# Traces of ../shared with their loops: the iterations of the step, and the median step time in milliseconds.
+CLINIC = {
+    "adam": (8, 37.8),
+    "after_rank0": (8, 34.4),
+    "after_rank1": (8, 34.3),
+    "attention": (6, 11.6),
+    "checkpoint": (19, 31.0),
+    "fp32": (4, 50.2),
+    "jaxloop": (12, 14.4),
+    "late_rank0": (18, 39.0),
+    "late_rank1": (18, 40.6),
+}
+FAULTS = {
+    "camera-paced-called-host-bound": (38, 40.0),
+    "nvtx-subrange-as-step": (8, 51.8),
+    "one-kernel-loop-not-found": (100, 0.014),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "iterations", "step_ms"),
+    [(f"clinic/{name}", *truth) for name, truth in CLINIC.items()]
+    + [(f"faults/{name}", *truth) for name, truth in FAULTS.items()],
+)
+def test_the_steps_of_traces_with_known_loops(shared, tmp_path, name, iterations, step_ms):
+    packed = shared / f"{name}.sqlite.xz"
+    path = tmp_path / "trace.sqlite"
+    path.write_bytes(lzma.decompress(packed.read_bytes()))
+    with open_trace(path) as trace:
+        ((count,),) = trace.sql("SELECT step_count FROM step_method").rows()
+        ((median,),) = trace.sql("SELECT median(duration_ns) / 1e6 FROM steps WHERE phase = 'steady'").rows()
+    assert count == iterations
+    assert median == pytest.approx(step_ms, rel=0.02)
