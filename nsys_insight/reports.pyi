@@ -1151,6 +1151,67 @@ class Reports:
         """
         ...
 
+    def loop_iteration(
+        self,
+        *,
+        loop: str | None = None,
+    ) -> pl.DataFrame:
+        """One iteration of a loop, in order: What does one iteration of a loop launch, in which order, and
+        where does the GPU wait in it?
+
+        A typical iteration of one of `loops`: of those with the most frequent sequence of operations, the
+        one with the median duration. Equal operations that follow each other are one row, and so is an
+        inner loop. The order is that of the launch calls on the host.
+
+        Rows with a gap_ns longer than their duration wait for the host or for another stream. An inner loop
+        has its own iteration: --loop with its number.
+
+        Args:
+            loop: The loop's number in loops, such as 1 or 1.2 (default: the outermost loop with the most
+                GPU time)
+
+        Columns:
+            position: Position in the iteration, from 0
+            repeats: How often it follows itself, or the iterations of the inner loop
+            gap_ns: Time in which no GPU was busy between the operations before it and its start
+            duration_ns: Sum of the durations on the GPU; of a wait, the duration of the call
+            offset_ns: From the start of the iteration on the host to its launch call
+            name: The kernel, copy, memset or graph, or the call that waits; of an inner loop, its number
+        """
+        ...
+
+    def loops(
+        self,
+    ) -> pl.DataFrame:
+        """Loops of the program: Which loops does the program run, and how long is an iteration of each?
+
+        Recovers the loops from the order in which the busiest process launches its operations: training
+        steps, the layers in a step, the requests around decoded tokens. Repetitions are folded from the
+        inside out, and an iteration that differs a little (a logged value, another kernel) still belongs to
+        its loop. A period lasts from the first operation of an iteration to the first one of the next, on
+        the GPU: it has all the host work in between. Loops with less than a thousandth of the GPU time are
+        left out.
+
+        The outermost loop with most of the GPU time is usually the step: `steps` says which one is used. A
+        period that is much longer than gpu_busy_ns leaves the GPU idle: gaps shows where. Many launches
+        with a short period inside a step are layers: fusion and graph-candidates look at these. loop-
+        iteration --loop 1.1 lists one iteration of that loop.
+
+        Columns:
+            loop: Number of the loop; 1.2 is the second loop inside loop 1
+            iterations: Iterations in total
+            per_parent: Iterations in each iteration of the loop around it, median
+            period_ns: Time from the start of an iteration to the start of the next one, median
+            period_low_ns: The same, first quartile
+            period_high_ns: The same, third quartile
+            gpu_busy_ns: Time of an iteration in which the GPU was busy, median
+            gpu_idle_ns: Time of an iteration in which the GPU was idle, median
+            launches: Kernels and graphs that an iteration launches, median
+            operations: Operations of an iteration: kernels, copies, memsets and graphs, median
+            gpu_pct: Share of the GPU time
+        """
+        ...
+
     def mallocs(
         self,
         *,

@@ -58,7 +58,7 @@ from nsys_insight.errors import InsightError
 from nsys_insight.ingest import cache_folder
 from nsys_insight.session import open_strategies
 
-open_strategies._BIG = 0
+open_strategies._BIG_BYTES = 0
 for arguments in json.loads(sys.argv[1]):
     sys.stdin = io.StringIO("SELECT 1;")
     said = io.StringIO()

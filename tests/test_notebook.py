@@ -133,7 +133,7 @@ class TestPictures:
             name = label.splitlines()[0]
             if name in by_kind:
                 by_kind[name] += width / inner
-        assert by_kind["decode_step"] == pytest.approx(1, abs=0.001)
+        assert by_kind["decode_step"] == pytest.approx(1, abs=0.005)  # a step lasts to the next range
         assert by_kind["idle"] == pytest.approx(row["gpu_idle_ns"] / row["duration_ns"], abs=0.01)
 
     @pytest.mark.slow

@@ -61,7 +61,7 @@ HOSTILE = [
     b"caf\xe9 \xff\xfe(float *)",
 ]
 # Reports that need flags of their own, or that are about one kernel.
-ELSEWHERE = {"peaks", "classify-steps", "fusion-candidate", "ranks", "collectives"}
+ELSEWHERE = {"peaks", "classify-steps", "loop-iteration", "fusion-candidate", "ranks", "collectives"}
 
 
 class Page(HTMLParser):

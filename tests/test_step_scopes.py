@@ -1,4 +1,4 @@
-"""Scopes of steps: what is in step N, or in the steady ones, is what the report steps says they hold."""
+"""Scopes of steps: what is in step N, or in the steady ones, has the counts of the report steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nsys_insight.errors import UsageError
 from nsys_insight.ingest.scope import Scope
 from nsys_insight.packs.step_options import StepOptions
 
-HELD = """
+SCOPE_CONTENT = """
     SELECT
         (SELECT count(*) FROM kernels) AS kernels,
         (SELECT coalesce(sum(duration_ns), 0)::BIGINT FROM kernels) AS kernel_ns,
@@ -33,8 +33,8 @@ def two_processes():
     return planted(trace, *loops)
 
 
-def held(trace):
-    (row,) = trace.sql(HELD).to_dicts()
+def read_content(trace):
+    (row,) = trace.sql(SCOPE_CONTENT).to_dicts()
     return row
 
 
@@ -44,46 +44,48 @@ def steps_of(trace):
 
 # The GPU far behind the host, in ranges; steps by kernels, with a warm-up.
 @pytest.mark.slow
-@pytest.mark.parametrize("made", [lambda: deep_queue(nvtx="step"), lambda: allocating(warm_up=2)])
-def test_a_step_holds_what_the_steps_say(made, tmp_path):
-    path = made().write(tmp_path / "trace.sqlite")
-    with open_trace(path) as whole:
-        steps = steps_of(whole)
+@pytest.mark.parametrize("build_trace", [lambda: deep_queue(nvtx="step"), lambda: allocating(warm_up=2)])
+def test_a_step_scope_has_the_counts_of_the_report(build_trace, tmp_path):
+    path = build_trace().write(tmp_path / "trace.sqlite")
+    with open_trace(path) as trace:
+        steps = steps_of(trace)
         for step in steps[-2:-1]:
-            with whole.scope(step=step["step"]) as one:
-                assert held(one) == {name: step[name] for name in held(one)}
-                assert steps_of(one) == [step]
+            with trace.scope(step=step["step"]) as step_session:
+                assert read_content(step_session) == {name: step[name] for name in read_content(step_session)}
+                assert steps_of(step_session) == [step]
         steady = [step for step in steps if step["phase"] == "steady"]
-        with whole.scope(steady=True) as part:
-            assert held(part) == {name: sum(step[name] for step in steady) for name in held(part)}
+        with trace.scope(steady=True) as part:
+            assert read_content(part) == {name: sum(step[name] for step in steady) for name in read_content(part)}
             assert steps_of(part) == steady
-            # One quantity is one number, in whichever scope it is asked for.
-            assert part.answer("per-token").dicts()[0] == whole.answer("per-token").dicts()[0]
+            # A quantity has the same value in every scope.
+            assert part.answer("per-token").dicts()[0] == trace.answer("per-token").dicts()[0]
         assert 0 < len(steady) <= len(steps)
 
 
 @pytest.mark.slow
 def test_a_real_step_too():
-    with open_trace(REPOSITORY / "sample_traces" / "decode_graph_whole.sqlite") as whole:
-        step = steps_of(whole)[3]
-        with whole.scope(step=3) as one:
-            known = {name: value for name, value in held(one).items() if step[name] is not None}
-            assert known == {name: step[name] for name in known}
-            assert one.answer("graph-candidates").report == "graph-candidates"
-            assert one.answer("info").dicts()[3]["detail"] == "the wall time of step 3"
+    with open_trace(REPOSITORY / "sample_traces" / "decode_graph_whole.sqlite") as trace:
+        step = steps_of(trace)[3]
+        with trace.scope(step=3) as step_session:
+            known_values = {name: value for name, value in read_content(step_session).items() if step[name] is not None}
+            assert known_values == {name: step[name] for name in known_values}
+            assert step_session.answer("graph-candidates").report == "graph-candidates"
+            assert step_session.answer("info").dicts()[3]["detail"] == "the wall time of step 3"
 
 
 @pytest.mark.slow
 def test_steps_are_those_of_the_process_and_the_rest_of_the_scope_narrows_them(tmp_path):
     path = two_processes().write(tmp_path / "trace.sqlite")
-    with open_trace(path) as whole:
-        with whole.scope(process=100) as alone, alone.scope(step=4) as one:
-            assert held(one) == {name: steps_of(alone)[4][name] for name in held(one)}
-        with whole.scope(process=200, steady=True) as steady:
-            at = steps_of(steady)[2]["end_ns"]
-            with steady.scope(to_ns=at) as begun:
-                assert held(begun)["duration_ns"] == at - steps_of(steady)[0]["start_ns"]
-                assert held(begun)["kernels"] == 3 * 7
+    with open_trace(path) as trace:
+        with trace.scope(process=100) as first_process, first_process.scope(step=4) as step_session:
+            assert read_content(step_session) == {
+                name: steps_of(first_process)[4][name] for name in read_content(step_session)
+            }
+        with trace.scope(process=200, steady=True) as steady:
+            third_end_ns = steps_of(steady)[2]["end_ns"]
+            with steady.scope(to_ns=third_end_ns) as beginning:
+                assert read_content(beginning)["duration_ns"] == third_end_ns - steps_of(steady)[0]["start_ns"]
+                assert read_content(beginning)["kernels"] == 3 * 7
 
 
 @pytest.mark.slow
@@ -96,16 +98,16 @@ def test_ranges_and_steps_together(tmp_path):
         with loop.host.nvtx("odd" if number % 2 else "even"):
             layers(loop)
     path = planted(trace, loop).write(tmp_path / "trace.sqlite")
-    with open_trace(path, step=3, nvtx="odd") as both:
-        assert held(both)["kernels"] == 9
+    with open_trace(path, step=3, nvtx="odd") as narrowed:
+        assert read_content(narrowed)["kernels"] == 9
     # The next step's range begins a moment before its first launch, at which the next step begins.
     with open_trace(path, step=3, nvtx="even") as neither:
-        assert held(neither)["kernels"] == 0
+        assert read_content(neither)["kernels"] == 0
     with pytest.raises(UsageError, match="no NVTX range is named 'other'"), open_trace(path, step=3, nvtx="other"):
         pass
 
 
-def test_what_is_not_there_is_said_with_what_is(tmp_path):
+def test_a_missing_step_is_refused_with_the_existing_ones(tmp_path):
     path = launch_bound(5).write(tmp_path / "trace.sqlite")
 
     def refused(**scope):
@@ -124,16 +126,16 @@ def test_what_is_not_there_is_said_with_what_is(tmp_path):
 
 
 @pytest.mark.slow
-def test_steps_are_found_as_the_options_say(tmp_path):
+def test_step_options_of_the_session_decide_the_steps(tmp_path):
     import nsys_insight
 
     path = deep_queue(nvtx="step").write(tmp_path / "trace.sqlite")
     options = StepOptions(step_method="sequence")
-    with nsys_insight.open(path, scope=Scope(step=2), steps=options) as one:
-        assert one.run("per-token", step_method="sequence").height
-        assert one.sql("SELECT method FROM step_method").item() == "sequence"
+    with nsys_insight.open(path, scope=Scope(step=2), steps=options) as step_session:
+        assert step_session.run("per-token", step_method="sequence").height
+        assert step_session.sql("SELECT method FROM step_method").item() == "sequence"
         with pytest.raises(UsageError, match="the steps of this scope"):
-            one.run("per-token", step_range="step")
+            step_session.run("per-token", step_range="step")
 
 
 @pytest.mark.slow
@@ -142,14 +144,14 @@ def test_every_answer_says_its_scope(tmp_path, capsys):
 
     from nsys_insight.render import write
 
-    with open_trace(launch_bound().write(tmp_path / "trace.sqlite"), step=2, device=0) as one:
-        for fmt, said in (
+    with open_trace(launch_bound().write(tmp_path / "trace.sqlite"), step=2, device=0) as step_session:
+        for fmt, heading in (
             ("table", "Kernels by GPU time (scope: --step 2 --device 0)"),
             ("markdown", "## Kernels by GPU time (scope: --step 2 --device 0)"),
             ("json", '"step": 2'),
         ):
             text = io.StringIO()
-            write(one.answer("top"), text, fmt)
-            assert said in text.getvalue()
-        assert one.diagnose().text().startswith("trace.sqlite --step 2 --device 0: ")
-        assert "Nothing in this scope (--step 2 --device 0)" in one.answer("nvtx").empty
+            write(step_session.answer("top"), text, fmt)
+            assert heading in text.getvalue()
+        assert step_session.diagnose().text().startswith("trace.sqlite --step 2 --device 0: ")
+        assert "Nothing in this scope (--step 2 --device 0)" in step_session.answer("nvtx").empty

@@ -36,42 +36,42 @@ def only_steps(rows):
 
 
 @pytest.fixture(scope="module", params=planted.ALL)
-def both(request):
-    """Give each loop with the rows found for its process; of several, each is asked for on its own."""
+def planted_rows(request):
+    """Each loop with the rows of its process; has_several processes are selected one by one."""
     truth = planted.ALL[request.param]()
     path = planted_path(request.param)
-    several = len(truth.loops) > 1
-    return [(loop, ask(path, {"process": loop.host.pid} if several else None)[0]) for loop in truth.loops]
+    has_several = len(truth.loops) > 1
+    return [(loop, ask(path, {"process": loop.host.pid} if has_several else None)[0]) for loop in truth.loops]
 
 
 class TestPlanted:
     """Every planted loop is found as it was planted, to the nanosecond."""
 
     @pytest.mark.slow
-    def test_walls_and_busy_time(self, both):
-        for loop, rows in both:
-            found = [row for row in rows if row["step"] is not None or row["phase"] == "prefill"]
-            assert [(row["start_ns"], row["end_ns"], row["gpu_busy_ns"], row["gpu_idle_ns"]) for row in found] == [
+    def test_walls_and_busy_time(self, planted_rows):
+        for loop, rows in planted_rows:
+            own_rows = [row for row in rows if row["step"] is not None or row["phase"] == "prefill"]
+            assert [(row["start_ns"], row["end_ns"], row["gpu_busy_ns"], row["gpu_idle_ns"]) for row in own_rows] == [
                 (step.start_ns, step.end_ns, step.busy_ns, sum(step.idle_ns.values())) for step in loop.steps
             ]
 
-    def test_counts(self, both):
-        for loop, rows in both:
-            found = [row for row in rows if row["step"] is not None or row["phase"] == "prefill"]
-            for row, step in zip(found, loop.steps, strict=True):
+    def test_counts(self, planted_rows):
+        for loop, rows in planted_rows:
+            own_rows = [row for row in rows if row["step"] is not None or row["phase"] == "prefill"]
+            for row, step in zip(own_rows, loop.steps, strict=True):
                 assert {name: row[name] for name in COUNTS} == {name: step.counts.get(name, 0) for name in COUNTS}
 
-    def test_phases(self, both):
-        for loop, rows in both:
-            found = [row["phase"] for row in rows if row["step"] is not None or row["phase"] == "prefill"]
-            assert found == [*(step.phase for step in loop.steps[:-1]), "tail"]
+    def test_phases(self, planted_rows):
+        for loop, rows in planted_rows:
+            own_rows = [row["phase"] for row in rows if row["step"] is not None or row["phase"] == "prefill"]
+            assert own_rows == [*(step.phase for step in loop.steps[:-1]), "tail"]
 
-    def test_outliers(self, both):
-        for loop, rows in both:
+    def test_outliers(self, planted_rows):
+        for loop, rows in planted_rows:
             walls = sorted(step.wall_ns for step in loop.steps)
-            usual = walls[len(walls) // 2]
+            median_wall = walls[len(walls) // 2]
             outliers = {row["step"] for row in rows if row["is_outlier"]}
-            assert outliers <= {number for number, step in enumerate(loop.steps) if step.wall_ns > 1.1 * usual}
+            assert outliers <= {number for number, step in enumerate(loop.steps) if step.wall_ns > 1.1 * median_wall}
 
 
 @pytest.mark.slow
@@ -95,7 +95,7 @@ def test_steps_that_allocate_at_first_are_warm_up(tmp_path):
 
 
 @pytest.mark.slow
-def test_prefill_is_told_from_decode_and_is_no_step(tmp_path):
+def test_prefill_is_a_phase_and_no_step(tmp_path):
     rows, method = ask(planted.prefill_and_decode(8).write(tmp_path / "trace.sqlite"))
     assert [(row["step"], row["phase"]) for row in rows[:2]] == [(None, "prefill"), (0, "steady")]
     assert (method["step_count"], method["prefill_count"]) == (8, 1)
@@ -189,12 +189,12 @@ class TestReal:
     )
     def test_every_method_finds_the_steps_of_the_workload(self, sample, name, steps):
         graph = "graph" in name
-        found = {
+        rows_by_method = {
             method: only_steps(ask(sample(name), step_method=method)[0])
             for method in ["nvtx", "sequence", *(["graph"] if graph else [])]
         }
-        assert {method: len(rows) for method, rows in found.items()} == dict.fromkeys(found, steps)
-        kernels = {tuple(row["kernels"] for row in rows) for rows in found.values()}
+        assert {method: len(rows) for method, rows in rows_by_method.items()} == dict.fromkeys(rows_by_method, steps)
+        kernels = {tuple(row["kernels"] for row in rows) for rows in rows_by_method.values()}
         assert kernels == {({"decode_graph_whole": None, "decode_graph_node": 197}.get(name, 196),) * steps}
 
     @pytest.mark.slow
@@ -220,20 +220,20 @@ class TestReal:
         assert len(busy) == 1
         (intervals,) = busy.values()
         for row in ask(path, step_method=method)[0]:
-            inside = sum(max(0, min(end, row["end_ns"]) - max(start, row["start_ns"])) for start, end in intervals)
-            assert (row["gpu_busy_ns"], row["gpu_idle_ns"]) == (inside, row["duration_ns"] - inside)
+            busy_ns = sum(max(0, min(end, row["end_ns"]) - max(start, row["start_ns"])) for start, end in intervals)
+            assert (row["gpu_busy_ns"], row["gpu_idle_ns"]) == (busy_ns, row["duration_ns"] - busy_ns)
 
     @pytest.mark.parametrize("name", NAMES)
     def test_calls_belong_to_the_step_in_which_they_begin(self, name):
         path = SAMPLES / f"{name}.sqlite"
         calls = oracle.outer_api_calls(oracle.read(path))
         for row in ask(path)[0]:
-            own = [call for call in calls if row["host_start_ns"] <= call["start"] < row["host_end_ns"]]
-            assert row["api_ns"] == sum(map(oracle.duration, own))
+            calls_inside = [call for call in calls if row["host_start_ns"] <= call["start"] < row["host_end_ns"]]
+            assert row["api_ns"] == sum(map(oracle.duration, calls_inside))
             parts = ("launch", "sync", "copy", "alloc", "other")
             assert row["api_ns"] == sum(row[f"api_{part}_ns"] for part in parts)
-            assert row["sync_calls"] == sum(bool(oracle.HOST_WAIT.match(call["name"])) for call in own)
-            assert row["mallocs"] == sum(bool(oracle.ALLOCATION.match(call["name"])) for call in own)
+            assert row["sync_calls"] == sum(bool(oracle.HOST_WAIT.match(call["name"])) for call in calls_inside)
+            assert row["mallocs"] == sum(bool(oracle.ALLOCATION.match(call["name"])) for call in calls_inside)
 
     def test_churn_has_its_20_steps(self, sample):
         rows, method = ask(sample("churn"))
@@ -314,7 +314,7 @@ class TestOptions:
 def test_a_trace_without_gpu_work_has_no_steps(tmp_path):
     trace = Trace()
     trace.thread().call("cudaGetDevice")
-    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
-        answer = opened.answer("steps")
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
+        answer = session.answer("steps")
         assert (answer.row_count, answer.notes) == (0, ())
         assert "--step-range" in answer.empty

@@ -298,12 +298,12 @@ def test_migrations_before_the_steps_are_not_counted_for_the_steps(tmp_path):
 
 
 def make_stalls(*lengths):
-    """Make a kernel that runs again after each of these idle times."""
+    """Make kernels, each after one of these idle times."""
     trace = Trace()
     host = trace.thread()
     host.launch("work(float *)", runs=MS).sync("device")
-    for length in lengths:
-        host.idle(length).launch("work(float *)", runs=MS).sync("device")
+    for number, length in enumerate(lengths):
+        host.idle(length).launch("work(float *)", runs=MS).launch(f"other{number}(float *)", runs=MS).sync("device")
     return trace
 
 

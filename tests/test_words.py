@@ -22,7 +22,7 @@ READ = ["nsys_insight", "queries", "docs", "tests", "benchmarks", "README.md", "
 
 
 @pytest.fixture(scope="module")
-def printed():
+def printed_texts_by_path():
     """Every text that a user can see."""
     folders = [REPOSITORY / name for name in ("nsys_insight", "queries", "docs")]
     files = [path for folder in folders for path in folder.rglob("*") if path.suffix in {".py", ".sql", ".md", ".j2"}]
@@ -80,8 +80,8 @@ def test_each_name_that_stays_is_used_and_would_be_found():
     import ast
 
     files = [path for folder in ("nsys_insight", "tests", "benchmarks") for path in (REPOSITORY / folder).rglob("*.py")]
-    used = {name for path in files for name, _ in bound_names(ast.parse(path.read_text(encoding="utf-8")))}
-    assert [name for name in NAMES_THAT_STAY if name not in used] == []
+    used_names = {name for path in files for name, _ in bound_names(ast.parse(path.read_text(encoding="utf-8")))}
+    assert [name for name in NAMES_THAT_STAY if name not in used_names] == []
     assert all(reason for reason in NAMES_THAT_STAY.values())
     assert not is_vague("launch_calls")
 
@@ -90,7 +90,7 @@ def test_the_phrases_are_patterns():
     assert all(re.compile(phrase) for phrase in PHRASES | CODE_PHRASES)
 
 
-def test_the_terms_of_the_glossary_are_the_terms_in_use(printed):
+def test_the_terms_of_the_glossary_are_the_terms_in_use(printed_texts_by_path):
     glossary = (REPOSITORY / "docs" / "glossary.md").read_text(encoding="utf-8").lower()
     terms = [
         term
@@ -99,9 +99,9 @@ def test_the_terms_of_the_glossary_are_the_terms_in_use(printed):
         for term in re.findall(r"\*\*([^*]+)\*\*", line)
     ]
     names = [path.stem.replace("-", " ") for path in (REPOSITORY / "queries").rglob("*.sql")]  # of reports and findings
-    used = " ".join([*names, *(text for path, text in printed if path.name != "glossary.md")])
+    used_names = " ".join([*names, *(text for path, text in printed_texts_by_path if path.name != "glossary.md")])
     assert len(terms) > 40
-    assert [term for term in terms if term not in used] == []
+    assert [term for term in terms if term not in used_names] == []
 
 
 @pytest.mark.parametrize(
@@ -114,5 +114,5 @@ def test_the_terms_of_the_glossary_are_the_terms_in_use(printed):
         "no steps were found",  # a sentence made in SQL
     ],
 )
-def test_each_kind_of_text_is_read(printed, text):
-    assert text in " ".join(text for _, text in printed)
+def test_each_kind_of_text_is_read(printed_texts_by_path, text):
+    assert text in " ".join(text for _, text in printed_texts_by_path)

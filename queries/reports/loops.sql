@@ -8,8 +8,8 @@ main = ["loop", "iterations", "period_ns", "gpu_busy_ns", "gpu_idle_ns", "launch
 description = """
 Recovers the loops from the order in which the busiest process launches its operations: training steps, the layers in
 a step, the requests around decoded tokens. Repetitions are folded from the inside out, and an iteration that differs
-a little (a logged value, another kernel) still belongs to its loop. A period lasts from the start of an iteration to
-the start of the next one on the host, with everything that the host does in between. Loops with less than a
+a little (a logged value, another kernel) still belongs to its loop. A period lasts from the first operation of an
+iteration to the first one of the next, on the GPU: it has all the host work in between. Loops with less than a
 thousandth of the GPU time are left out."""
 reading = """
 The outermost loop with most of the GPU time is usually the step: `steps` says which one is used. A period that is

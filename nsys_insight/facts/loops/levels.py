@@ -171,8 +171,8 @@ def _summarize(
 ) -> dict[str, Any]:
     """Return the row of a level in `facts.loops`."""
     host, run = iterations["host_start_ns"], iterations["run"]
-    periods = np.diff(host)[np.diff(run) == 0]
     start, end = iterations["start_ns"], np.maximum(iterations["end_ns"], iterations["start_ns"])
+    periods = (end - start)[:-1][np.diff(run) == 0]
     busy_ns = busy.measure(start, end)
     bounds = _bounds(level)
     launches = np.median(_sum(sequence["is_launch"], *bounds))

@@ -154,7 +154,22 @@ class LoopNest:
             if len(self.terms) == length:
                 self._fold_similar()
             if len(self.terms) == length:
-                return
+                break
+        self._fold_runs()
+
+    def _fold_runs(self) -> None:
+        """Make loops of the outermost runs of equal operations, such as a graph that is launched again and again."""
+        terms = self.terms
+        ends = np.append(terms.first[1:], terms.end)
+        joined = []
+        for index in np.flatnonzero((terms.loop < 0) & (ends - terms.first >= MIN_ITERATIONS)).tolist():
+            symbol = int(terms.symbol[index])
+            if symbol not in self._minor:
+                firsts = np.arange(terms.first[index], ends[index])
+                inner = Terms(np.full(len(firsts), symbol), firsts, np.full(len(firsts), -1), int(ends[index]))
+                loop = Loop(self._symbol_of([symbol]), int(firsts[0]), inner.end, firsts, inner)
+                joined.append((index, index + 1, loop))
+        self._insert(joined)
 
     def _symbol_of(self, body: Sequence[int]) -> int:
         key = canonicalize(body)
@@ -341,7 +356,7 @@ class LoopNest:
         if not terms:
             return 0
         body = self._bodies[symbol]
-        is_rare = len(before) == 1 or (len(before) < MIN_ITERATIONS and max(before) == 1)
+        is_rare = len(before) < MIN_ITERATIONS
         if is_rare and len(terms) <= min(MAX_MORE, (1 - SIMILAR_ITERATION) * len(body)):
             return 0  # a few more operations in one iteration
         count = max(1, round(len(terms) / len(body)))
