@@ -16,6 +16,10 @@ import sys
 import tempfile
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nsys_insight.diagnose.findings import FindingRule
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -193,27 +197,36 @@ def rules_page() -> str:
 
 
 def findings_page() -> str:
-    """Return the page that lists the findings of `diagnose`, from the headers in queries/findings."""
-    import tomllib
-
-    from nsys_insight.diagnose.findings import read_finding_rules
-    from nsys_insight.paths import read_query
-    from nsys_insight.sql.headers import split_header
+    """Return the page that lists the rules of `diagnose`, from the headers in queries/findings."""
+    from nsys_insight.diagnose.rule_text import GROUPS
 
     lines = [
         "# Findings",
         "",
-        "`nsys-insight diagnose` looks for these findings. Generated from `queries/findings`.",
-        "",
+        "`nsys-insight diagnose` looks for these findings; `nsys-insight rule CODE` explains one.",
+        "Generated from `queries/findings`.",
     ]
-    for rule in read_finding_rules():
-        header, _ = split_header(read_query(f"findings/{rule.name}"))
-        params = tomllib.loads(header or "").get("params", {})
-        lines += [f"## {rule.name}", "", f"{rule.title}. {rule.meaning}", "", f"- do: {rule.action}"]
-        lines += [f"- unless: {rule.caveat}", f"- see: `nsys-insight {rule.report}`"]
-        lines += [f"- threshold: {fact['default']}. {fact['help']}" for fact in params.values()]
-        lines.append("")
-    return "\n".join(lines)
+    for digit, group in GROUPS.items():
+        rules = [rule for rule in finding_rules() if rule.code[3] == digit]
+        lines += ["", f"## {group}", "", "| code | name | finding | effort |", "|---|---|---|---|"]
+        lines += [
+            f"| [{rule.code}](findings/{rule.code}.md) | {rule.name} | {rule.title} | {rule.effort} |" for rule in rules
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def finding_rules() -> list[FindingRule]:
+    """Return the rules of `diagnose`, in the order of their codes."""
+    from nsys_insight.diagnose.findings import read_finding_rules
+
+    return sorted(read_finding_rules(), key=lambda rule: rule.code)
+
+
+def finding_pages() -> dict[str, str]:
+    """Return a page for each rule of `diagnose`, by code."""
+    from nsys_insight.diagnose.rule_text import write_rule
+
+    return {rule.code: write_rule(rule) for rule in finding_rules()}
 
 
 def diagnosis_of(name: str) -> str:
@@ -258,6 +271,11 @@ if __name__ == "__main__":
     for name, flags in NCU_REPORTS.items():
         (ROOT / "docs" / "ncu" / f"{name}.md").write_text(ncu_report(name, *flags), encoding="utf-8")
     (ROOT / "docs" / "findings.md").write_text(findings_page(), encoding="utf-8")
+    (ROOT / "docs" / "findings").mkdir(exist_ok=True)
+    for old_page in (ROOT / "docs" / "findings").glob("*.md"):
+        old_page.unlink()
+    for code, page_text in finding_pages().items():
+        (ROOT / "docs" / "findings" / f"{code}.md").write_text(page_text, encoding="utf-8")
     (ROOT / "docs" / "examples").mkdir(exist_ok=True)
     for name in DIAGNOSES:
         (ROOT / "docs" / "examples" / f"diagnose_{name}.txt").write_text(diagnosis_of(name), encoding="utf-8")

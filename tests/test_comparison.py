@@ -265,13 +265,14 @@ class TestSamples:
         assert all(row.match == "name" for row in kernels if row is not new)
 
     @pytest.mark.slow
-    def test_the_phase_of_the_steps_has_their_wall_time(self, sample):
+    def test_the_phase_of_the_steps_lasts_as_long_as_their_ranges(self, sample):
         comparison = compare([measure_trace(sample("decode_eager"))], [measure_trace(sample("decode_graph_node"))])
         full_run, phase = (
             next(row for row in comparison.rows if (row.part, row.name, row.metric) == (*part_and_name, "wall_ns"))
             for part_and_name in (("run", None), ("phase", "decode"))
         )
-        assert (phase.before, phase.after) == (full_run.before, full_run.after)
+        # A step lasts to the start of the next one, and so a few microseconds longer; a phase has its warm-up, too.
+        assert (phase.before, phase.after) == pytest.approx((full_run.before, full_run.after), rel=0.01)
 
     @pytest.mark.slow
     def test_kernels_hidden_in_a_graph_are_not_gone(self, sample):

@@ -22,7 +22,7 @@ from synthetic import Trace
 
 import nsys_insight
 from nsys_insight.diagnose.diagnosis import SEVERITIES, rank_findings
-from nsys_insight.diagnose.findings import Finding, list_reports, read_finding_rules
+from nsys_insight.diagnose.findings import Cure, Finding, list_reports, read_finding_rules
 from nsys_insight.diagnose.text import write_markdown
 from nsys_insight.model import views
 from nsys_insight.packs import library, step_options
@@ -426,7 +426,9 @@ def test_a_finding_reads_views_and_reports_and_its_command_shows_one_of_them(nam
     assert set(reports) <= set(library.built_in_packs())
     tables = {table for table in names.list_tables_read(rule.statement()) if not table.endswith("_report")}
     assert tables <= {*views.documented_views(), "scope"}
-    assert parameters.find_parameters(f"{rule.sql};{rule.when}") - {"per", "tokens", "shown_pct"} == set(rule.params)
+    assert parameters.find_parameters(f"{rule.sql};{rule.when}") - {"tokens", "waiting_pct", "shown_pct"} == set(
+        rule.params
+    )
     report = rule.report.split()[0]
     tables_of_report = set() if report == "sql" else {*names.list_tables_read(library.get_pack(report).sql)}
     assert report in (
@@ -523,7 +525,7 @@ def test_cpu_work_costs_what_was_planted(diagnose):
 def test_allocations_cost_what_was_planted(diagnose):
     finding = findings_by_name(diagnose(planted.allocating))["allocation"]
     assert finding.recoverable_ns == pytest.approx(60_000)
-    assert finding.evidence.startswith("2 calls a step take the host 60 µs")
+    assert finding.evidence.startswith("2 calls a step, in which the host spends 60 µs")
     assert finding.place in ("cudaMalloc, cudaFree", "cudaFree, cudaMalloc")
 
 
@@ -543,6 +545,20 @@ def test_a_slow_rank_is_the_one_that_works_longer(diagnose):
     assert "its GPU is busy 1.7 times as long" in finding.evidence
 
 
+def two_late_ranks():
+    """Give five ranks; two of them get their data later in every third step, one by 3 ms and one by 5 ms."""
+    run = Run(5, steps=9)
+    for rank, late_ns in ((1, 3_000_000), (2, 5_000_000)):
+        run.python[rank] = dict.fromkeys(range(2, 9, 3), late_ns)
+    return run.merged()
+
+
+def test_ranks_that_are_late_together_cost_as_much_as_the_latest(diagnose):
+    finding = findings_by_name(diagnose(two_late_ranks))["late-rank"]
+    assert finding.place.startswith("ranks 1, 2")
+    assert finding.recoverable_ns == pytest.approx(3 * 5_000_000 / 8, rel=0.02)
+
+
 def test_the_diagnosed_rank_is_the_one_that_the_others_wait_for(diagnose):
     diagnosis = diagnose(late_rank)
     assert diagnosis.run.sentence.startswith(
@@ -560,13 +576,17 @@ def test_waiting_for_other_ranks_is_not_communication_that_overlap_would_hide(di
     exposed = findings_by_name(diagnosis)["exposed-communication"]
     assert exposed.recoverable_ns < 0.2 * diagnosis.wall_ns
     assert "of that is waiting for other ranks" in exposed.evidence
+    transfer_share = 1 - exposed.values["waiting_pct"] / 100
+    assert exposed.recoverable_ns == pytest.approx(exposed.values["exposed_ns"] * transfer_share)
 
 
 def test_an_outlier_costs_what_it_takes_longer_shared_by_all_steps(diagnose):
     finding = findings_by_name(diagnose(planted.straggling))["outlier-steps"]
     assert finding.recoverable_ns == pytest.approx(500_000 / 11, rel=0.02)
     assert finding.place.startswith("step 7, at ")
-    assert finding.evidence.startswith("1 of 11 steps")
+    assert (finding.values["outliers"], finding.values["steady_steps"]) == (1, 11)
+    assert finding.values["more_idle_ns"] == pytest.approx(500_000, rel=0.02)
+    assert finding.evidence.startswith("1 of 11 steps takes ")
 
 
 def test_start_up_is_a_share_of_the_trace_and_not_a_saving_per_step(diagnose):
@@ -659,8 +679,12 @@ def test_the_headline_s_shares_are_those_of_classify(diagnose):
 
 
 def make_finding(name, recoverable=None, share=None, *, family=None, overlaps=False, severity="info"):
-    texts = dict.fromkeys(("evidence", "meaning", "action", "caveat", "report", "command"), "")
-    return Finding(name, name, severity, family or name, recoverable, share, "step", overlaps, None, **texts)
+    texts = dict.fromkeys(("evidence", "meaning", "caveat", "report", "command"), "")
+    return Finding(
+        code="NSI000", name=name, title=name, severity=severity, family=family or name, recoverable_ns=recoverable,
+        saving_low_ns=None, bounded_by=None, wall_pct=share, share_of="step", overlaps=overlaps, place=None, values={},
+        cure=Cure("any", "", "line", "same"), **texts,
+    )  # fmt: skip
 
 
 def test_findings_are_ranked_by_saving_and_small_ones_are_dropped():
@@ -803,7 +827,7 @@ def test_the_text_fits_the_screen(diagnose):
     for case in SAMPLES:
         diagnosis = diagnose(case)
         findings_text = diagnosis.text(80).partition("\nFor details")[0]
-        assert len(findings_text.splitlines()) <= (21 if len(diagnosis.findings) < 3 else 42)
+        assert len(findings_text.splitlines()) <= (22 if len(diagnosis.findings) < 3 else 42)
 
 
 def test_the_table_has_all_findings_and_the_summary_has_the_headline(diagnose):

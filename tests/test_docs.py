@@ -113,6 +113,8 @@ def test_an_ncu_report_in_the_documents_is_what_the_command_writes(name):
 
 def test_the_page_about_findings_is_generated_from_their_headers():
     assert (REPOSITORY / "docs" / "findings.md").read_text(encoding="utf-8") == GENERATE["findings_page"]()
+    pages = {path.stem: path.read_text(encoding="utf-8") for path in (REPOSITORY / "docs" / "findings").glob("*.md")}
+    assert pages == GENERATE["finding_pages"]()
 
 
 @pytest.mark.slow

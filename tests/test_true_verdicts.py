@@ -132,7 +132,7 @@ def make_start_up():
 def test_a_run_that_is_mostly_start_up_is_reported_as_such(tmp_path):
     text = diagnose_text(make_start_up(), tmp_path)
     assert "start-up and end; 620 ms in total" in text
-    assert "until then: cudaMallocManaged, 400 ms" in text
+    assert "until then: 400 ms in cudaMallocManaged" in text
     assert "GPU-bound" not in text
     assert "Healthy" not in text
 
@@ -141,7 +141,7 @@ def test_a_run_that_is_mostly_start_up_is_reported_as_such(tmp_path):
 def test_only_calls_during_start_up_are_reported_for_it(tmp_path):
     trace = make_start_up()
     trace.rows["CUPTI_ACTIVITY_KIND_RUNTIME"][-1]["end"] += 900_000_000
-    assert "until then: cudaMallocManaged, 400 ms; cudaLaunchKernel" in diagnose_text(trace, tmp_path)
+    assert "until then: 400 ms in cudaMallocManaged; 5 µs in cudaLaunchKernel" in diagnose_text(trace, tmp_path)
 
 
 @pytest.mark.slow

@@ -16,10 +16,11 @@ from nsys_insight.text.suggestions import did_you_mean
 from nsys_insight.text.units import parse_bytes, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from nsys_insight.compare.runs import Run
+    from nsys_insight.diagnose.findings import Finding, FindingRule
 
 OK, BROKEN, UNKNOWN = "ok", "broken", "unknown"
 # Common names of metrics.
@@ -49,7 +50,9 @@ COLUMNS = (
     Column("asked", "DOUBLE", "The limit"),
     Column("found", "DOUBLE", "What was measured"),
     Column("where", "VARCHAR", "The report with the details, for budgets that are not ok"),
+    Column("evidence", "VARCHAR", "Of a finding that must not occur: its numbers"),
 )
+FINDING = "finding"  # the bound of a rule of diagnose that must not find anything
 
 
 @dataclass(frozen=True)
@@ -133,10 +136,18 @@ def from_toml(path: Path) -> list[Budget]:
     return budgets
 
 
-def check_budgets(
-    run: Run, budgets: list[Budget], baseline: Run | None, tolerance_pct: float, extra_notes: Sequence[str] = ()
+def check_budgets(  # noqa: PLR0913 - what is checked, and against what
+    run: Run,
+    budgets: list[Budget],
+    baseline: Run | None,
+    tolerance_pct: float,
+    extra_notes: Sequence[str] = (),
+    *,
+    finding_rows: Sequence[tuple[Any, ...]] = (),
 ) -> BudgetReport:
-    """Check a run against budgets and a baseline. `extra_notes` are appended to the notes of the answer.
+    """Check a run against budgets and a baseline.
+
+    `extra_notes` are appended to the notes of the answer, `finding_rows` to its rows (`check_findings`).
 
     Raises:
         UsageError: A budget names an unknown metric, or the baseline is of another kind.
@@ -151,12 +162,31 @@ def check_budgets(
             f"the baseline is {baseline.label}, {baseline.count} {baseline.unit}{'s' if baseline.count != 1 else ''}"
         )
     notes += extra_notes
+    rows += finding_rows
     broken_count = sum(row[0] != OK for row in rows)
     title = f"{broken_count} of {len(rows)} budgets broken" if broken_count else _success_title(len(rows))
     answer = build_answer(
         COLUMNS, rows, report="check", title=title, notes=tuple(notes), trace={"file": run.label, "unit": run.unit}
     )
     return BudgetReport(answer)
+
+
+def check_findings(findings: Iterable[Finding], rules: Sequence[FindingRule]) -> list[tuple[Any, ...]]:
+    """Return a row of `COLUMNS` for each rule that must not find anything, with a finding of this rule if there is one.
+
+    Args:
+        findings: The findings of a diagnosis, with those below them.
+        rules: The rules.
+    """
+    matches = {finding.code: finding for finding in findings}
+    return [
+        (
+            BROKEN if rule.code in matches else OK, f"{rule.code} {rule.name}", FINDING, None, None,
+            f"nsys-insight {matches[rule.code].report}" if rule.code in matches else None,
+            matches[rule.code].evidence if rule.code in matches else None,
+        )
+        for rule in rules
+    ]  # fmt: skip
 
 
 def _success_title(count: int) -> str:
@@ -239,4 +269,4 @@ def _parse_value(text: str, metric: str, flag: str) -> float:
 
 def _make_row(verdict: str, metric: str, bound: str, limit: float | None, value: float | None) -> tuple[Any, ...]:
     report = next(name for pattern, name in REPORTS_BY_METRIC if re.search(pattern, metric))
-    return verdict, metric, bound, limit, value, f"nsys-insight {report}" if verdict != OK else None
+    return verdict, metric, bound, limit, value, f"nsys-insight {report}" if verdict != OK else None, None

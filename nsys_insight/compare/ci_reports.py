@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
 
 from nsys_insight.compare.answer import format_values
-from nsys_insight.compare.budgets import ALIASES, OK
+from nsys_insight.compare.budgets import ALIASES, FINDING, OK
 from nsys_insight.text.units import label_of
 from nsys_insight.version import __version__
 
@@ -50,8 +50,10 @@ def format_sarif(answer: Answer, budget: Path | None, baseline: Path | None) -> 
     trace = str(answer.trace.get("file", "trace"))
     rules = [
         {
-            "id": rule,
-            "shortDescription": {"text": f"Budget of {label_of(rule)}"},
+            "id": rule.partition(" ")[0],
+            "shortDescription": {
+                "text": rule.partition(" ")[2] if row["bound"] == FINDING else f"Budget of {label_of(rule)}"
+            },
             "help": {"text": f"See: {row['where'] or 'nsys-insight per-token'}"},
         }
         for rule, row in {row["metric"]: row for row in broken_rows}.items()
@@ -59,7 +61,7 @@ def format_sarif(answer: Answer, budget: Path | None, baseline: Path | None) -> 
     driver = {"name": "nsys-insight", "version": __version__, "rules": rules}
     results = [
         {
-            "ruleId": row["metric"],
+            "ruleId": row["metric"].partition(" ")[0],
             "level": "error",
             "message": {"text": describe_budget(row)},
             "locations": [
@@ -83,7 +85,9 @@ def format_sarif(answer: Answer, budget: Path | None, baseline: Path | None) -> 
 
 
 def describe_budget(row: dict[str, Any]) -> str:
-    """Return a sentence on a broken or unknown budget: the measured value and the limit."""
+    """Return a sentence on a broken or unknown budget: the measured value and the limit, or the evidence."""
+    if row["bound"] == FINDING:
+        return f"{row['metric']}: {row['evidence']}; see {row['where']}"
     limit_value, measured_value = format_values(row["metric"], row["asked"], row["found"])
     bound_words = {"max": "at most", "min": "at least"}.get(row["bound"], "as in the baseline, at most")
     state_text = f"is {measured_value}" if row["found"] is not None else "is unknown in this trace"

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nsys_insight import progress
 from nsys_insight.diagnose import ranks, text
 from nsys_insight.diagnose.findings import (
+    ANY,
+    RESERVED_COLUMNS,
+    Cure,
     DiagnosisResult,
     Finding,
     Share,
@@ -19,6 +22,8 @@ from nsys_insight.diagnose.findings import (
     list_reports,
     read_finding_rules,
 )
+from nsys_insight.diagnose.rule_choice import RuleChoice
+from nsys_insight.diagnose.templates import fill_template
 from nsys_insight.errors import QueryError
 from nsys_insight.packs import command_line, library
 from nsys_insight.packs.rules import SEVERITIES
@@ -49,6 +54,13 @@ NO_GPU_WORK, LOST_KERNELS = "no GPU work is in the trace", text.LOST_KERNELS
 _FAMILIES_WITHOUT_KERNELS = (FAILED_FAMILY, "capture")
 
 
+class _Program(NamedTuple):
+    """What the texts of a finding depend on: the framework of the program, and the unit of its times."""
+
+    framework: str
+    unit: str
+
+
 class LaterQueries(NamedTuple):
     """Reports (each with its parameters) and queries that the caller runs after the diagnosis. They are prefetched."""
 
@@ -56,7 +68,7 @@ class LaterQueries(NamedTuple):
     queries: Sequence[str] = ()
 
 
-NO_LATER_QUERIES = LaterQueries()
+NO_LATER_QUERIES, ALL_RULES = LaterQueries(), RuleChoice()
 
 
 class Diagnosis(DiagnosisResult):
@@ -71,11 +83,16 @@ class Diagnosis(DiagnosisResult):
         return text.write_text(self, width)
 
 
-def diagnose(trace: Session, steps: StepOptions, later: LaterQueries = NO_LATER_QUERIES) -> Diagnosis:
+def diagnose(
+    trace: Session,
+    steps: StepOptions,
+    later: LaterQueries = NO_LATER_QUERIES,
+    choice: RuleChoice = ALL_RULES,
+) -> Diagnosis:
     """Diagnose a trace, or the ranks of a run in one trace or several, with steps found as the options say.
 
     For the ranks of a run, diagnose the rank that delays the others. `later` is prefetched together with the reports
-    of the diagnosis.
+    of the diagnosis. `choice` says which rules to use.
 
     Raises:
         UsageError: Several traces are open that share no collectives, or steps cannot be found as the options say.
@@ -88,25 +105,25 @@ def diagnose(trace: Session, steps: StepOptions, later: LaterQueries = NO_LATER_
                 "a diagnosis is of one trace, or of the ranks of a run: these traces share no NCCL collectives",
                 "name one of them; nsys-insight ranks has the details",
             )
-            return _diagnose_trace(trace, steps, later=later)
+            return _diagnose_trace(trace, steps, choice, later=later)
         with delaying_rank.session as session:
             return _add_run_findings(
-                _diagnose_trace(session, steps, delaying_rank.run), delaying_rank.run, trace, steps
+                _diagnose_trace(session, steps, choice, delaying_rank.run), delaying_rank.run, trace, steps, choice
             )
 
 
-def _add_run_findings(rank: Diagnosis, run: RunOfRanks, trace: Session, steps: StepOptions) -> Diagnosis:
+def _add_run_findings(
+    rank: Diagnosis, run: RunOfRanks, trace: Session, steps: StepOptions, choice: RuleChoice
+) -> Diagnosis:
     """Put the findings about the run before the findings about one of its ranks."""
     paths, scope = ranks.write_trace_arguments(trace), trace.describe_trace()["scope"]
     run_findings = []
-    for rule in (rule for rule in read_finding_rules() if rule.is_cross_rank):
+    program = _Program(rank.framework, rank.unit)
+    for rule in (rule for rule in choice.filter(read_finding_rules()) if rule.is_cross_rank):
         command = command_line.write_command(rule.report, paths, scope, steps.explicit)
         rows = trace.dicts(rule.statement(tokens=rank.steps["tokens_per_step"]), steps)
-        run_findings += [replace(_make_finding(rule, row, trace, steps), command=command) for row in rows]
-    findings = (
-        *rank_findings(run_findings),
-        *rank_findings([ranks.exclude_waiting(finding, run) for finding in rank.findings]),
-    )[:MAX_FINDINGS]
+        run_findings += [_make_finding(rule, row, command, program) for row in rows]
+    findings = (*rank_findings(run_findings), *rank.findings)[:MAX_FINDINGS]
     verdict = ranks.rename_verdict(rank.verdict, run)
     status = "findings" if run_findings and rank.status == "healthy" else rank.status
     notes = (*run.notes, *rank.notes)
@@ -115,9 +132,13 @@ def _add_run_findings(rank: Diagnosis, run: RunOfRanks, trace: Session, steps: S
 
 
 def _diagnose_trace(
-    trace: Session, steps: StepOptions, run: RunOfRanks | None = None, later: LaterQueries = NO_LATER_QUERIES
+    trace: Session,
+    steps: StepOptions,
+    choice: RuleChoice,
+    run: RunOfRanks | None = None,
+    later: LaterQueries = NO_LATER_QUERIES,
 ) -> Diagnosis:
-    rules = [rule for rule in read_finding_rules() if not rule.is_cross_rank]
+    rules = [rule for rule in choice.filter(read_finding_rules()) if not rule.is_cross_rank]
     headline = {name: read_query(f"internal/diagnose/{name}") for name in ("shares", "steps", "unjudged")}
     conditions = {rule.name: bind(rule.when, {"shown_pct": MIN_PCT, **rule.params}) for rule in rules if rule.when}
     first_queries = [*(rule.sql for rule in rules if not rule.when), *headline.values(), *conditions.values()]
@@ -145,15 +166,18 @@ def _diagnose_trace(
     (step_summary,) = read_rows(headline["steps"])
     step_source = step_summary.pop("source")
     unit = "trace" if not step_summary["steady_count"] else "step" if step_summary["tokens_per_step"] == 1 else "token"
-    unit_text = "in total" if unit == "trace" else f"a {unit}"
     rules = [rule for rule in rules if rule.name not in conditions or read_rows(conditions[rule.name])]
     answers |= _answer_reports(
         trace, {report for rule in rules for report in list_reports(rule.sql)} - answers.keys(), steps
     )
-    statements = [(rule, rule.statement(per=unit_text)) for rule in rules]
+    waiting_pct = 100 * run.waiting_share if run else None
+    statements = [(rule, rule.statement(waiting_pct=waiting_pct)) for rule in rules]
+    program = _Program(_find_framework(trace, steps), unit)
     trace.prefetch((), (bind_stored(statement) for _, statement in statements), steps)
     all_findings = [
-        _make_finding(rule, row, trace, steps) for rule, statement in statements for row in read_rows(statement)
+        _make_finding(rule, row, _write_command(rule.report, trace, steps), program)
+        for rule, statement in statements
+        for row in read_rows(statement)
     ]
     shares = tuple(Share(**row) for row in read_rows(headline["shares"]))
     unassessed = tuple(UnassessedQuestion(**row) for row in read_rows(headline["unjudged"]))
@@ -171,6 +195,7 @@ def _diagnose_trace(
         status=_choose_status(
             wall["verdict"], sum(share.wall_pct for share in shares if share.is_busy), answers, findings
         ),
+        framework=program.framework,
         verdict=wall["verdict"] or (LOST_KERNELS if is_kernel_data_lost else NO_GPU_WORK),
         unit=unit,
         wall_ns=wall["time_ns"],
@@ -187,6 +212,17 @@ def _diagnose_trace(
         answers=answers,
         run=run,
     )
+
+
+def _find_framework(trace: Session, steps: StepOptions) -> str:
+    """Return the framework of the program, as in the view `frameworks`; `ANY` if nothing shows it."""
+    rows = trace.dicts("SELECT framework FROM frameworks WHERE is_program", steps)
+    return rows[0]["framework"] if rows else ANY
+
+
+def write_unit(unit: str) -> str:
+    """Write the unit that times refer to: "a step", "a token", "in total"."""
+    return "in total" if unit == "trace" else f"a {unit}"
 
 
 def _collect_notes(trace: Session, answers: dict[str, Answer], *, is_empty: bool) -> tuple[str, ...]:
@@ -219,22 +255,29 @@ def _answer_reports(
     return answers
 
 
-def _make_finding(rule: FindingRule, row: dict[str, Any], trace: Session, steps: StepOptions) -> Finding:
+def _make_finding(rule: FindingRule, row: dict[str, Any], command: str, program: _Program) -> Finding:
     severity, share = rule.severity, row["wall_pct"]
     if row["recoverable_ns"] is not None and share is not None:
         severity = "critical" if share >= CRITICAL_PCT else "warning" if share >= WARNING_PCT else "info"
+    columns = {**row, "per": write_unit(program.unit)}
+    cure_framework, cure_text = rule.choose_cure(program.framework, row.get("cure_case"))
     return Finding(
-        name=rule.name, title=row.get("title") or rule.title, severity=severity,
-        family=row.get("family") or rule.family,
-        recoverable_ns=row["recoverable_ns"], wall_pct=share, share_of=rule.share_of, overlaps=rule.overlaps,
-        place=row["place"], evidence=row["evidence"],
-        meaning=rule.meaning, action=row.get("action") or rule.action, caveat=rule.caveat,
-        report=rule.report, command=_write_command(rule.report, trace, steps),
+        code=rule.code, name=rule.name, title=rule.title, severity=severity, family=row.get("family") or rule.family,
+        recoverable_ns=row["recoverable_ns"], saving_low_ns=row.get("saving_low_ns"), bounded_by=row.get("bounded_by"),
+        wall_pct=share, share_of=rule.share_of, overlaps=rule.overlaps,
+        place=row["place"], evidence=fill_template(rule.evidence, columns, rule.each),
+        values={
+            name: float(number) for name, number in row.items()
+            if isinstance(number, int | float) and not isinstance(number, bool) and name not in RESERVED_COLUMNS
+        },
+        meaning=rule.meaning,
+        cure=Cure(cure_framework, fill_template([cure_text], columns), rule.effort, rule.numerics), caveat=rule.caveat,
+        report=rule.report, command=command, explains=rule.explains,
     )  # fmt: skip
 
 
 def rank_findings(findings: list[Finding], first: str | None = None) -> tuple[Finding, ...]:
-    """Drop small findings, group each family under its largest finding, and sort by the possible saving.
+    """Drop small findings, put each family and its symptoms under one finding, and sort by the possible saving.
 
     A remedy whose time overlaps with other findings comes after the problems of its severity. `first` is the family
     of the verdict: only critical findings come before it.
@@ -253,16 +296,23 @@ def rank_findings(findings: list[Finding], first: str | None = None) -> tuple[Fi
             finding.name,
         )
 
-    families: dict[str, list[Finding]] = {}
-    for finding in sorted(findings, key=sort_key):
+    kept = [
+        finding
+        for finding in sorted(findings, key=sort_key)
         # A finding without a share of wall time is about the capture.
-        if finding.wall_pct >= MIN_PCT if finding.wall_pct is not None else finding.recoverable_ns is None:
-            families.setdefault(finding.family, []).append(finding)
+        if (finding.wall_pct >= MIN_PCT if finding.wall_pct is not None else finding.recoverable_ns is None)
+    ]
+    families: dict[str, list[Finding]] = {}
+    for finding in kept:
+        causes = [cause for cause in kept if finding.name in cause.explains and cause.family != finding.family]
+        families.setdefault(causes[0].family if causes else finding.family, []).append(finding)
     leading_findings = []
-    for members in families.values():
-        # A problem comes before its remedy.
-        leader = next((member for member in members if not member.overlaps), members[0])
-        leading_findings.append(replace(leader, also=tuple(member for member in members if member is not leader)))
+    for family, members in families.items():
+        # A cause comes before its symptoms, and a problem before its remedy.
+        own = [member for member in members if member.family == family] or members
+        leader = next((member for member in own if not member.overlaps), own[0])
+        below = (member for member in members if member is not leader)
+        leading_findings.append(replace(leader, also=(*leader.also, *below)))
     return tuple(sorted(leading_findings, key=sort_key))[:MAX_FINDINGS]
 
 

@@ -1,15 +1,16 @@
 """Findings, their rules in `queries/findings`, and the other parts of a diagnosis.
 
-A rule states what it looks for, what to do, and when that would be wrong.
-
-Its query reads the model's views and the answers of reports, named `host_report` or `graph_candidates_report`: so its
-numbers equal those of the reports. Its rows have four columns:
+The header of a rule holds its words: what it looks for, the evidence as templates (`diagnose.templates`), and the cure
+for each framework. Its query returns numbers and names only. It reads the model's views and the answers of reports,
+named `host_report` or `graph_candidates_report`: so its numbers equal those of the reports. Each row is a finding:
 
 - `recoverable_ns`: the most time that may be saved per token. NULL if it is unknown, or occurs once in a trace.
 - `wall_pct`: the share of the wall time that this is, or that the finding is about.
-- `place` and `evidence`.
-
-The optional columns `title`, `action` and `family` replace the header's texts where they are not NULL.
+- `place`: where.
+- `saving_low_ns` (optional): the least time that the cure saves, and `bounded_by`: what limits the saving.
+- `cure_case` (optional): which of the cures in the header applies.
+- `family` (optional): the family of this finding, if it is not that of the rule.
+- the columns that the templates name.
 """
 
 from __future__ import annotations
@@ -28,31 +29,91 @@ if TYPE_CHECKING:
 _REPORT_SUFFIX = "_report"
 
 
+# Texts for a program without a known framework, and which texts apply where a framework has none of its own.
+ANY = "any"
+FALLBACKS = {
+    "inductor": ("pytorch", "python"), "pytorch": ("python",), "cupy": ("python",), "numba": ("python",),
+    "openacc": ("fortran",), "openmp": ("fortran",), "kokkos": ("cuda",),
+}  # fmt: skip
+FRAMEWORKS = {
+    "pytorch": "PyTorch", "inductor": "torch.compile", "jax": "JAX", "cupy": "CuPy", "numba": "Numba",
+    "triton": "Triton", "cuda": "CUDA C++", "openacc": "OpenACC", "openmp": "OpenMP", "fortran": "Fortran",
+    "kokkos": "Kokkos", "sycl": "SYCL", "tensorrt": "TensorRT", "julia": "Julia", "python": "Python",
+    ANY: "any program",
+}  # fmt: skip
+# Columns of a rule's query that are no evidence.
+RESERVED_COLUMNS = ("recoverable_ns", "saving_low_ns", "wall_pct", "place", "bounded_by", "cure_case", "family")
+EFFORTS = ("flag", "line", "function", "redesign")
+NUMERICS = ("same", "rounding", "precision")
+
+
 @dataclass(frozen=True, kw_only=True)
 class FindingRule(Rule):
     """One rule file.
 
+    `code`: NSI and three digits; the first one is the group (`GROUPS`).
     `family`: the diagnosis shows one finding of each family, with the others below it.
+    `evidence`: the template of the evidence, and `each` the templates of its lists.
+    `cure`: the text for each framework (`FRAMEWORKS`), or for each `cure_case` a table of such texts.
+    `caveat`: when the cure is wrong.
+    `effort`: what the cure takes: a flag, a line, a function, a redesign.
+    `numerics`: whether results stay the same, differ by rounding, or lose precision.
+    `estimate`: how the saving is estimated.
+    `links`: pages of the vendor's documentation.
+    `example`: a trace that has it, as a path in the project.
+    `explains`: the names of rules whose findings are symptoms of this one: they are shown below it.
     `overlaps`: whether other findings can be about the same time. The times of all other findings add up to at most
     the wall time.
     `share_of`: `wall_pct` is a share of the wall time of a step, or of the trace.
     `severity`: the severity of findings without recoverable time.
-    `caveat`: when the action would be wrong.
     `report`: the report that shows details.
     `is_cross_rank`: the rule is about all ranks of a run. `$tokens` in its query is the number of tokens per step.
+    In the other rules, `$waiting_pct` is the share of the exposed communication in which the diagnosed rank waits for
+    others; NULL for a single rank.
     `when`: a query over views and cheap reports. If it has no row, an expensive rule is skipped. `$shown_pct` in it is
     the minimum share of wall time of a finding.
     """
 
+    code: str
     family: str
     meaning: str
-    action: str
+    evidence: tuple[Any, ...]
+    cure: dict[str, Any]
     caveat: str
+    effort: str
     report: str
+    numerics: str = "same"
+    estimate: str = ""
+    links: tuple[str, ...] = ()
+    example: str = ""
+    each: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    explains: tuple[str, ...] = ()
     overlaps: bool = False
     share_of: str = "step"
     is_cross_rank: bool = False
     when: str = ""
+
+    def choose_cure(self, framework: str, case: str | None = None) -> tuple[str, str]:
+        """Return the framework whose cure applies to a program, and its text, a template.
+
+        Args:
+            framework: The framework of the program, as in the view `frameworks`.
+            case: Which cure applies; None if the rule has one.
+        """
+        texts = self.cure[case] if case else self.cure
+        known = (name for name in (framework, *FALLBACKS.get(framework, ())) if name in texts)
+        chosen = next(known, ANY)
+        return chosen, texts[chosen]
+
+
+@dataclass(frozen=True)
+class Cure:
+    """What to do about a finding: the text for the program's framework, and what it takes and changes."""
+
+    framework: str
+    text: str
+    effort: str
+    numerics: str
 
 
 @dataclass(frozen=True)
@@ -69,28 +130,39 @@ class Share:
 class Finding:
     """A problem of the run, or a fact about it.
 
-    `recoverable_ns` is the most time that may be saved, per token or in the full scope (`Diagnosis.unit`). None if it
-    is unknown. `wall_pct` is the share of the wall time (`share_of` a step or the trace) that this is, or that the
-    finding is about. If it `overlaps`, the time is also in other findings. `report` shows details, `command` prints
-    it. `also` are the other findings of the family.
+    `recoverable_ns` is the most time that may be saved, per token or in the full scope (`Diagnosis.unit`), and
+    `saving_low_ns` the least. None if it is unknown. `bounded_by` is what limits the saving. `values` are the numbers
+    of the row in base units. `wall_pct` is the share of the wall time (`share_of` a step or the trace) that this is, or
+    that the finding is about. If it `overlaps`, the time is also in other findings. `report` shows details, `command`
+    prints it. `also` are the findings below it: its symptoms, and the others of its family.
     """
 
+    code: str
     name: str
     title: str
     severity: str
     family: str
     recoverable_ns: float | None
+    saving_low_ns: float | None
+    bounded_by: str | None
     wall_pct: float | None
     share_of: str
     overlaps: bool
     place: str | None
     evidence: str
+    values: dict[str, float]
     meaning: str
-    action: str
+    cure: Cure
     caveat: str
     report: str
     command: str
+    explains: tuple[str, ...] = ()
     also: tuple[Finding, ...] = ()
+
+    @property
+    def action(self) -> str:
+        """Return what to do, in the words of the program's framework."""
+        return self.cure.text
 
 
 @dataclass(frozen=True)
@@ -128,12 +200,13 @@ class DiagnosisResult:
     - "unseen": the same, but the trace does not have the kernels that ran in that time.
     - "empty"
 
-    `unit` is the unit that times refer to: step, token or trace. `step_source` says in brief how the steps were found.
-    `answers` are the answers of the reports that ran. `run` is about the ranks of a run. Everything else is then about
-    one of these ranks.
+    `framework` is that of the program, as in the view `frameworks`. `unit` is the unit that times refer to: step, token
+    or trace. `step_source` says in brief how the steps were found. `answers` are the answers of the reports that ran.
+    `run` is about the ranks of a run. Everything else is then about one of these ranks.
     """
 
     status: str
+    framework: str
     verdict: str
     unit: str
     wall_ns: float | None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from os.path import commonprefix
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,12 +9,9 @@ from nsys_insight.diagnose.findings import RunOfRanks
 from nsys_insight.paths import read_query
 
 if TYPE_CHECKING:
-    from nsys_insight.diagnose.findings import Finding
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.session import Session
 
-# Waiting for others is reported from this share of a rank's exposed communication.
-_MIN_WAITING_SHARE = 0.1
 _MAX_LISTED_TRACES = 2  # a command lists up to this number of traces; for more it uses a pattern
 WAITING = "waiting for other ranks"
 
@@ -63,24 +59,6 @@ def write_trace_arguments(trace: Session) -> list[str]:
     if len(paths) > _MAX_LISTED_TRACES and set(pattern.parent.glob(pattern.name)) == set(paths):
         return [str(pattern)]
     return [str(path) for path in paths]
-
-
-def exclude_waiting(finding: Finding, run: RunOfRanks) -> Finding:
-    """Reduce a finding about exposed communication to the transfer time: only transfer can overlap with work."""
-    if finding.name != "exposed-communication":
-        return finding
-    finding = replace(finding, caveat="The link is slow: collectives has the bandwidth.")
-    if run.waiting_share < _MIN_WAITING_SHARE:
-        return finding
-    transfer_share = 1 - run.waiting_share
-    return replace(
-        finding,
-        recoverable_ns=finding.recoverable_ns and finding.recoverable_ns * transfer_share,
-        wall_pct=finding.wall_pct and finding.wall_pct * transfer_share,
-        evidence=(
-            f"{finding.evidence}; {100 * run.waiting_share:.0f} % of that is {WAITING}, which overlap does not hide"
-        ),
-    )
 
 
 def rename_verdict(verdict: str, run: RunOfRanks) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     Column("rank", "INTEGER", "Rank of the finding, the largest possible saving first"),
+    Column("code", "VARCHAR", "The code of its rule: nsys-insight rule CODE explains it"),
     Column("finding", "VARCHAR", "Its name: that of its file in queries/findings"),
     Column("under", "VARCHAR", "The finding that it belongs to, as a remedy or a part; NULL for one of its own"),
     Column("severity", "VARCHAR", "critical (10 % of the wall time or more), warning (3 %), info"),
@@ -40,9 +41,26 @@ COLUMNS = (
     Column("action", "VARCHAR", "What to do"),
     Column("wrong_when", "VARCHAR", "When the action would be wrong"),
     Column("command", "VARCHAR", "The command that shows more"),
+    Column(
+        "evidence_values",
+        "MAP(VARCHAR, DOUBLE)",
+        "The numbers of the evidence, by name; the suffix is the unit: ns, bytes, pct, none for counts",
+    ),
+    Column(
+        "cure",
+        "STRUCT(framework VARCHAR, text VARCHAR, effort VARCHAR, numerics VARCHAR)",
+        "What to do, for which framework; what it takes (flag, line, function, redesign); whether results stay the "
+        "same, differ by rounding, or lose precision",
+    ),
+    Column(
+        "saving",
+        'STRUCT(low_ns DOUBLE, high_ns DOUBLE, "of" VARCHAR, unit VARCHAR, bounded_by VARCHAR)',
+        "The least and the most time that may be saved per unit (step, token, trace), and what limits it",
+    ),
+    Column("commands", "VARCHAR[]", "Commands that show more"),
 )
-# The first findings are written in full, the others in short, so that all findings fit on a screen.
-MAX_FULL_FINDINGS = 2
+# The first findings are written in full, the others as a line, so that all findings fit on a screen.
+MAX_FULL_FINDINGS = 3
 # The texts of a finding in Markdown that contain no names from the trace.
 _FIXED_TEXTS = ("severity", "do", "unless")
 _NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -50,6 +68,8 @@ _NO_BREAK = "\N{NO-BREAK SPACE}"
 LOST_KERNELS = "what ran on the GPU is not in the trace"
 _NAME_ALONE = {"copy": "copies", "communication": "communication"}
 _MIN_ALONE_PCT = 1.0
+# From this ratio of mean to median, no step takes the mean: a few long steps make it.
+_SKEWED = 1.2
 # Smaller shares would be printed as 0.0 %.
 _MIN_SHARE_PCT = 0.05
 
@@ -63,6 +83,17 @@ def make_answer(diagnosis: DiagnosisResult) -> Answer:
                 **asdict(member),
                 "of": member.share_of,
                 "wrong_when": member.caveat,
+                "action": member.action,
+                "evidence_values": member.values,
+                "cure": (member.cure.framework, member.action, member.cure.effort, member.cure.numerics),
+                "saving": (
+                    member.saving_low_ns,
+                    member.recoverable_ns,
+                    member.share_of,
+                    diagnosis.unit,
+                    member.bounded_by,
+                ),
+                "commands": [member.command],
                 "rank": rank,
                 "finding": member.name,
                 "under": None if member is finding else finding.name,
@@ -86,6 +117,7 @@ def summarize(diagnosis: DiagnosisResult) -> dict[str, Any]:
     return {
         "status": diagnosis.status,
         "verdict": diagnosis.verdict,
+        "framework": diagnosis.framework,
         "per": diagnosis.unit,
         "wall_ns": diagnosis.wall_ns,
         "tokens_per_s": diagnosis.tokens_per_s,
@@ -126,7 +158,7 @@ def write_markdown(
         lines += [quote(printable(status)), ""]
     for rank, finding in enumerate(diagnosis.findings[: limit or len(diagnosis.findings)], 1):
         saving = describe_saving(finding, diagnosis.unit)
-        lines += [f"### {rank}. {finding.title}{': ' + saving if saving else ''}", ""]
+        lines += [f"### {rank}. {finding.code} {finding.title}{': ' + saving if saving else ''}", ""]
         facts = {
             "severity": finding.severity,
             "evidence": finding.evidence,
@@ -168,6 +200,10 @@ def describe_costs(diagnosis: DiagnosisResult) -> list[str]:
         f" ({diagnosis.tokens_per_s:,.0f} a second)" if diagnosis.tokens_per_s and diagnosis.tokens_per_s >= 10 else ""
     )
     wall = f"{time_text(diagnosis.wall_ns)} {'in total' if diagnosis.unit == 'trace' else f'a {diagnosis.unit}{rate}'}"
+    median_ns = diagnosis.steps["median_ns"]
+    if diagnosis.unit != "trace" and median_ns and diagnosis.wall_ns >= _SKEWED * median_ns:
+        ordinary = f"{time_text(median_ns)} an ordinary {diagnosis.unit} (median)"
+        wall = f"{ordinary}, {time_text(diagnosis.wall_ns)} on average{rate}"
     return [wall, describe_shares(diagnosis.shares), _describe_steps(diagnosis)]
 
 
@@ -221,6 +257,11 @@ def describe_saving(finding: Finding, unit: str) -> str:
         share_base = "trace" if unit == "trace" else finding.share_of
         return "" if finding.wall_pct is None else f"{finding.wall_pct:.1f} % of the {share_base}"
     unit_text = "" if unit == "trace" else f" a {unit}"
+    if finding.saving_low_ns and finding.wall_pct is not None:
+        low_pct = finding.wall_pct * finding.saving_low_ns / finding.recoverable_ns
+        overlap_text = ", overlapping" if finding.overlaps else ""
+        times = f"{time_text(finding.saving_low_ns)} to {time_text(finding.recoverable_ns)}{unit_text}"
+        return f"{times} ({low_pct:.0f} to {finding.wall_pct:.0f} %{overlap_text})"
     overlap_text = ", overlapping" if finding.overlaps else ""
     share_text = f" ({finding.wall_pct:.1f} %{overlap_text})" if finding.wall_pct is not None else ""
     return f"up to {time_text(finding.recoverable_ns)}{unit_text}{share_text}"
@@ -250,15 +291,15 @@ def _write_lines(diagnosis: DiagnosisResult, width: int, limit: int) -> Iterator
 def _write_finding(rank: int, finding: Finding, unit: str, width: int) -> Iterator[str]:
     saving = describe_saving(finding, unit)
     place = f" [{finding.place}]" if finding.place else ""
-    title = f"{rank}. {finding.severity.upper()} {finding.title}{': ' + saving if saving else ''}"
+    title = f"{rank}. {finding.severity.upper()} {finding.code} {finding.title}{': ' + saving if saving else ''}"
     yield from _wrap_hanging(title, width, 3)
+    if rank > MAX_FULL_FINDINGS:
+        return
     yield from _wrap_hanging(f"   {finding.evidence}{place} (see {finding.report})", width, 3)
-    unless = ""
-    if rank <= MAX_FULL_FINDINGS:
-        for also in finding.also:
-            yield from _wrap_hanging(f"   also: {also.evidence} (see {also.report})", width, 5)
-        unless = f" Unless {finding.caveat[0].lower()}{finding.caveat[1:]}"
-    yield from _wrap_hanging(f"   do: {finding.action}{unless}", width, 5)
+    for also in finding.also:
+        yield from _wrap_hanging(f"   also: {also.evidence} (see {also.report})", width, 5)
+    yield from _wrap_hanging(f"   do: {finding.action}", width, 5)
+    yield from _wrap_hanging(f"   unless: {finding.caveat}", width, 5)
 
 
 def _wrap_hanging(text: str, width: int, indent: int) -> Iterator[str]:

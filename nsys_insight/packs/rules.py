@@ -25,12 +25,13 @@ SEVERITIES = ("critical", "warning", "info")
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """A rule, with the fields that all kinds have."""
+    """A rule, with the fields that all kinds have: its thresholds are `params`, explained in `param_help`."""
 
     name: str
     title: str
     sql: str
     params: dict[str, Any]
+    param_help: dict[str, str]
     severity: str = "info"
 
     def statement(self, **values: object) -> str:
@@ -60,11 +61,14 @@ def parse_rule(path: Path, kind: type[R]) -> R:
     header, sql = split_header(path.read_text(encoding="utf-8"))
     try:
         facts = tomllib.loads(header or "")
-        params = {name: entry["default"] for name, entry in facts.pop("params", {}).items()}
+        entries = facts.pop("params", {})
+        params = {name: entry["default"] for name, entry in entries.items()}
+        param_help = {name: join_lines(entry.get("help", "")) for name, entry in entries.items()}
         unknown = facts.keys() - {field.name for field in fields(kind)}
         if unknown:
             raise KeyError(f"there is no field {min(unknown)}")  # noqa: TRY301 - one handler for all errors
-        rule = kind(name=path.stem, sql=sql, params=params, **{name: _normalize(fact) for name, fact in facts.items()})
+        header_fields = {name: _normalize(fact) for name, fact in facts.items()}
+        rule = kind(name=path.stem, sql=sql, params=params, param_help=param_help, **header_fields)
         SEVERITIES.index(rule.severity)
     except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
         raise UsageError(f"the header of {path.name} is not complete: {error}") from None
@@ -77,4 +81,4 @@ def _normalize(fact: Any) -> Any:
         return join_lines(fact)
     if isinstance(fact, dict):
         return {name: _normalize(value) for name, value in fact.items()}
-    return tuple(fact) if isinstance(fact, list) else fact
+    return tuple(map(_normalize, fact)) if isinstance(fact, list) else fact

@@ -22,6 +22,7 @@ PARAMS = {
     for param in (
         Param("step_method", str, "auto", "How to find steps", METHODS),
         Param("step_range", str, None, "Steps are the NVTX ranges of this name (* and ? are wildcards)"),
+        Param("loop", str, None, "Steps are the iterations of this loop, by its number in loops: 1.2"),
         Param("tokens", int, None, "Number of tokens (steps, frames) in the trace or scope", minimum=1),
         Param("tokens_per_step", int, None, "Tokens that a step makes for each sequence, if not one", minimum=1),
         Param("batch", int, None, "Sequences that a step works on, if not one", minimum=1),
@@ -39,6 +40,7 @@ class StepOptions:
 
     step_method: str = "auto"
     step_range: str | None = None
+    loop: str | None = None
     tokens: int | None = None
     tokens_per_step: int | None = None
     batch: int | None = None
@@ -52,6 +54,8 @@ class StepOptions:
             )
         if self.step_range and self.step_method not in ("auto", "nvtx"):
             raise UsageError(f"--step-range is not for --step-method {self.step_method}", "omit one of them")
+        if self.loop and (self.step_range or self.step_method not in ("auto", "sequence")):
+            raise UsageError("--loop says what the steps are", "omit --step-range and --step-method")
         if self.step_method == "count" and not self.tokens:
             raise UsageError("--step-method count needs the number of tokens", "give it: --tokens N")
 

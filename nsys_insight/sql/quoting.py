@@ -9,21 +9,32 @@ def identifier(name: str) -> str:
 
 
 def literal(value: object) -> str:
-    """Write a Python value as an SQL literal: None, bool, int, float, str, or a list of these.
+    """Write a Python value as an SQL literal: None, bool, int, float, str, or a list, map or tuple (a row) of these.
 
     Values are part of the text, not bound. DuckDB folds a literal into the plan, so it never scans a branch that cannot
     apply. Binding would also make DuckDB import pandas and pyarrow where they are installed.
     """
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float):
-        return f"{value!r}::DOUBLE"
-    if isinstance(value, list):
-        return f"[{', '.join(map(literal, value))}]"
-    text = "'" + str(value).replace("'", "''") + "'"
+    match value:
+        case None:
+            text = "NULL"
+        case bool():
+            text = "true" if value else "false"
+        case int():
+            text = str(value)
+        case float():
+            text = f"{value!r}::DOUBLE"
+        case list():
+            text = f"[{', '.join(map(literal, value))}]"
+        case tuple():
+            text = f"row({', '.join(map(literal, value))})"
+        case dict():
+            text = f"MAP {{{', '.join(f'{literal(key)}: {literal(cell)}' for key, cell in value.items())}}}"
+        case _:
+            text = _write_text(str(value))
+    return text
+
+
+def _write_text(value: str) -> str:
+    text = "'" + value.replace("'", "''") + "'"
     # DuckDB's parser ends the text at a NUL.
     return "(" + text.replace("\0", "' || chr(0) || '") + ")" if "\0" in text else text

@@ -1,44 +1,65 @@
 /*
-title = "Memory is allocated inside the loop"
+code = "NSI301"
+title = "The GPU waits while memory is allocated or freed"
 family = "allocation"
 meaning = """
-The GPU is idle while the host allocates or frees memory; cudaFree also waits for the GPU."""
-action = """
-Allocate once before the loop and reuse the memory, or use a pool: cudaMallocAsync, the framework's allocator without
-empty_cache."""
+The GPU is idle while the host allocates or frees memory. cudaFree and cudaMalloc can also wait for the GPU."""
+evidence = [
+    "{calls:call} {per}, in which the host spends {host_ns}",
+    "the GPU is idle for {idle_ns} because of them",
+]
 caveat = """
 It is warm-up that the steady state does not repeat."""
+effort = "line"
+estimate = """
+The idle time of the GPU that is charged to these calls."""
+links = [
+    "CUDA C++ Programming Guide, Stream Ordered Memory Allocator",
+    "PyTorch documentation, CUDA semantics: Memory management",
+]
+example = "sample_traces/churn.sqlite"
 report = "host"
 when = "SELECT 1 FROM host_report WHERE code = 'allocation'"
+
+[cure.loop]
+any = "Allocate once before the loop and reuse the memory, or allocate from a pool."
+pytorch = """
+Let the caching allocator keep its memory: remove torch.cuda.empty_cache() from the loop. If sizes vary, set
+PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."""
+jax = """
+Keep the default preallocation (XLA_PYTHON_CLIENT_PREALLOCATE), and donate buffers: jax.jit(..., donate_argnums)."""
+cupy = "Keep the default memory pool: do not call free_all_blocks() or set_allocator(None) in the loop."
+cuda = "Allocate once before the loop and reuse the memory, or use cudaMallocAsync and cudaFreeAsync."
+openacc = "Put a data region (enter data, exit data) around the loop, so that arrays stay allocated."
+openmp = "Put target enter data and target exit data around the loop, so that arrays stay allocated."
+julia = "Preallocate outputs and use in-place operations; CUDA.jl's pool keeps memory unless CUDA.reclaim() is called."
+
+[cure.pool]
+any = """
+Let the pool keep its memory (cudaMemPoolAttrReleaseThreshold: by default it is given back at each synchronization), or
+allocate before the loop and reuse."""
+
+[cure.no_loop]
+any = """
+Allocate ahead of the work that needs the memory, in few calls, and reuse it; pinning host memory takes long."""
 */
+WITH calls AS (
+    SELECT name, total_ns, row_number() OVER (ORDER BY total_ns DESC, name) AS turn
+    FROM mallocs_report
+    WHERE steady_count > 0 OR steady_count IS NULL
+)
 SELECT
     h.recoverable_ns,
     h.wall_pct,
-    CASE
-        WHEN NOT EXISTS (FROM steps WHERE phase = 'steady') THEN 'The GPU waits while memory is allocated'
-    END AS title,
+    (SELECT string_agg(name, ', ' ORDER BY turn) FROM calls WHERE turn <= 2) AS place,
     -- Without steps, it is unknown whether there is a loop.
     CASE
-        WHEN NOT EXISTS (FROM steps WHERE phase = 'steady') THEN
-        'Allocate ahead of the work that needs it, in few calls, and reuse what there is; host memory takes long to '
-        'pin.'
-        -- By default, a pool gives its memory back each time that the host waits.
-        WHEN EXISTS (
-            FROM (FROM mallocs_report WHERE steady_count > 0 ORDER BY total_ns DESC, name LIMIT 1)
-            WHERE name LIKE '%Async'
-        )
-            THEN
-        'Let the pool keep its memory (cudaMemPoolAttrReleaseThreshold; by default it is given back at each wait), '
-        'or allocate before the loop and reuse.'
-    END AS action,
-    (SELECT string_agg(name, ', ' ORDER BY total_ns DESC, name) FROM (
-        FROM mallocs_report
-        WHERE steady_count > 0 OR steady_count IS NULL
-        ORDER BY total_ns DESC, name
-        LIMIT 2)) AS place,
-    counted_text(h.count, 'call') || ' ' || $per
-        || CASE count_text(h.count) WHEN '1' THEN ' takes' ELSE ' take' END || ' the host ' || time_text(h.host_ns)
-        || ', and the GPU is idle for ' || time_text(h.recoverable_ns)
-        || CASE count_text(h.count) WHEN '1' THEN ' because of it' ELSE ' because of them' END AS evidence
+        WHEN NOT EXISTS (FROM steps WHERE phase = 'steady') THEN 'no_loop'
+        WHEN EXISTS (FROM calls WHERE turn = 1 AND name LIKE '%Async') THEN 'pool'
+        ELSE 'loop'
+    END AS cure_case,
+    h.count AS calls,
+    h.host_ns,
+    h.recoverable_ns AS idle_ns
 FROM host_report AS h
 WHERE h.code = 'allocation'

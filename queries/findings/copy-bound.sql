@@ -1,14 +1,38 @@
 /*
-title = "Copies to or from the GPU take time"
+code = "NSI302"
+title = "The GPU only copies, or waits for a copy"
 family = "copy"
 meaning = """
 Only copies to or from the GPU are running, or the GPU is idle during a blocking copy to it."""
-action = """
-Keep the data on the GPU; otherwise copy from pinned memory on a separate stream while kernels run."""
+evidence = [
+    "{copy_ns} {per}: {copy_parts}",
+    "most time: {copy_kind} from {source} to {target} memory, {mean_bytes} each on average at {rate_bytes_per_s}",
+]
 caveat = """
 The kernels need all of the data first, and nothing else can run."""
+effort = "function"
+estimate = """
+The time in which only copies run, and the idle time during blocking copies to the GPU."""
+links = ["CUDA C++ Best Practices Guide, Asynchronous and Overlapping Transfers with Computation"]
+example = "sample_traces/churn.sqlite"
 report = "classify"
 when = "SELECT 1 FROM classify_report WHERE part = 'copy' AND wall_pct >= $shown_pct"
+
+[cure]
+any = "Keep the data on the GPU; otherwise copy from pinned memory on a stream of its own while kernels run."
+pytorch = """
+Keep the data on the GPU; otherwise load it with pin_memory=True, copy with non_blocking=True, and prefetch the next
+batch on another stream."""
+jax = """
+Keep the data on the device; otherwise put the next batch there ahead of its use (jax.device_put), and donate
+buffers."""
+cupy = """
+Keep the data on the GPU; otherwise copy from pinned memory (cupyx.empty_pinned) on another stream while kernels run."""
+cuda = """
+Keep the data on the GPU; otherwise copy from pinned memory with cudaMemcpyAsync on another stream while kernels run."""
+openacc = "Put data regions around all kernels that use an array, and update only what changed, with async."
+openmp = "Put target data regions around all kernels that use an array, and update only what changed, with nowait."
+julia = "Keep data in CuArrays between steps; otherwise pin host arrays (CUDA.pin) and copy on another task's stream."
 */
 WITH longest_copies AS (
     SELECT * FROM _steady_copies WHERE copy_kind LIKE '%H%' AND copy_kind NOT LIKE 'UM %'
@@ -17,15 +41,16 @@ WITH longest_copies AS (
 SELECT
     c.recoverable_ns,
     c.wall_pct,
-    (SELECT name FROM longest_copies) AS place,
-    concat_ws('; ',
-        time_text(c.time_ns) || ': ' || c.evidence,
-        (SELECT 'most time: ' || copy_kind || ' from ' || source_memory || ' to ' || target_memory || ' memory, '
-            || format_bytes(avg_bytes::BIGINT) || ' each'
-            || coalesce(' at ' || format('{:.3g} GB/s', bandwidth_bytes_per_s / 1e9), '')
-        FROM longest_copies)
-    ) AS evidence
+    l.name AS place,
+    c.time_ns AS copy_ns,
+    c.evidence AS copy_parts,
+    l.copy_kind,
+    l.source_memory AS source,
+    l.target_memory AS target,
+    l.avg_bytes AS mean_bytes,
+    l.bandwidth_bytes_per_s AS rate_bytes_per_s
 FROM classify_report AS c
+LEFT JOIN longest_copies AS l ON true
 -- Unified memory has its own finding.
 WHERE c.part = 'copy' AND NOT EXISTS (
     SELECT 1

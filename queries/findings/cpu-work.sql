@@ -1,42 +1,77 @@
 /*
+code = "NSI105"
 title = "The GPU waits while the CPU works"
 family = "launch"
 meaning = """
 The host does something other than calling CUDA for longer than launches take, and the GPU has nothing queued."""
-action = """
-Move that work to another thread, or do it after launching the next step: files, logging, pre- and post-processing,
-MPI."""
+evidence = [
+    [
+        "the GPU is idle for {idle_ns} while the host is outside of CUDA calls: {known_work}",
+        "the GPU is idle for {idle_ns} while the host is outside of CUDA calls",
+    ],
+    "{managed_ns} of it while the host touches managed memory, whose pages migrate",
+    [
+        "the longest gap, {longest_gap_ns}, is between {before} and {after} ({host})",
+        "the longest gap, {longest_gap_ns}, is between {before} and {after}",
+    ],
+]
 caveat = """
 The next step needs its result; then that work itself has to become faster."""
+effort = "function"
+estimate = """
+The idle time of the GPU in which no thread of the process is in a CUDA call."""
+links = ["Nsight Systems User Guide, CPU sampling: --sample=process-tree shows the functions"]
 report = "host"
 when = "SELECT 1 FROM classify_report WHERE part = 'launch' AND see = 'gaps'"
+
+[each]
+known_work = [
+    [
+        "{work_ns} in {os_call}() in {range}", "{work_ns} in {os_call}()", "{work_ns} {activity} in {range}",
+        "{work_ns} {activity}",
+    ],
+]
+
+[cure.cpu]
+any = """
+Do that work in another thread, or after the next step is launched, so that the GPU has work meanwhile."""
+pytorch = """
+Do that work in another process or thread (DataLoader with num_workers and prefetch_factor for input), or after the
+next step is launched."""
+jax = """
+Dispatch the next step before the host handles the results of this one, and prepare input in another thread."""
+
+[cure.managed]
+any = """
+Let a kernel set up what the GPU works on, and a kernel reduce what the host looks at; or let the host do its part while
+the GPU works on other data."""
 
 [params.least_pct]
 default = 5.0
 help = "Share of the CPU work from which a part of it is named"
 */
-WITH longest_gap AS (
+WITH windows AS (
+    SELECT start_ns AS step_ns, end_ns AS step_end_ns FROM steps WHERE phase = 'steady'
+    UNION ALL
+    SELECT start_ns, end_ns FROM wall WHERE NOT EXISTS (FROM steps WHERE phase = 'steady')
+),
+longest_gap AS (
     SELECT g.*
     FROM gaps_report AS g
-    ASOF JOIN (
-        SELECT start_ns AS step_ns, end_ns AS step_end_ns FROM steps WHERE phase = 'steady'
-        UNION ALL
-        SELECT start_ns, end_ns FROM wall WHERE NOT EXISTS (FROM steps WHERE phase = 'steady')
-    ) AS s ON s.step_ns <= g.start_ns
+    ASOF JOIN windows AS s ON s.step_ns <= g.start_ns
     WHERE g.start_ns < s.step_end_ns AND g.cause = 'starved'
         AND (g.host IN ('CPU work', 'managed memory') OR g.host LIKE 'OS: %')
     ORDER BY g.duration_ns DESC, g.start_ns
     LIMIT 1
 ),
--- The known parts of the CPU work, by what it does; parts below $least_pct are left out. In the report host, CPU work
--- that follows a wait counts for the wait: then these parts may add up to more than the CPU work that remains.
+-- The largest known parts of the CPU work. In the report host, CPU work that follows a wait counts for the wait: then
+-- these parts may add up to more than the CPU work that remains.
 known_work AS (
     SELECT
-        string_agg(
-            time_text(time_ns)
-                || CASE WHEN what LIKE 'OS call: %' THEN ' in ' || substr(what, 10) || '()' ELSE ' ' || what END
-            || coalesce(' in ' || regexp_extract(nvtx_path, '[^/]*$'), ''), ', '
-        ORDER BY time_ns DESC, what, nvtx_path) AS work_text,
+        list({
+            'work_ns': time_ns, 'os_call': CASE WHEN what LIKE 'OS call: %' THEN substr(what, 10) END,
+            'activity': what, 'range': regexp_extract(nvtx_path, '[^/]*$')
+        } ORDER BY time_ns DESC, what, nvtx_path) AS parts,
         sum(time_ns) AS known_ns
     FROM (
         SELECT nvtx_path, what, time_ns FROM _cpu_work
@@ -47,44 +82,23 @@ known_work AS (
 ),
 -- The share of the CPU work in which the host touches managed memory, whose pages move meanwhile.
 managed_work AS (
-    SELECT
-        coalesce(sum(time_ns) FILTER (host = 'managed memory'), 0)::DOUBLE / sum(time_ns) AS managed_share,
-        2 * managed_share > 1 AS is_managed
+    SELECT coalesce(sum(time_ns) FILTER (host = 'managed memory'), 0)::DOUBLE / sum(time_ns) AS managed_share
     FROM step_budget WHERE part = 'launch' AND host IN ('CPU work', 'managed memory')
 )
 SELECT
     h.recoverable_ns,
     h.wall_pct,
-    CASE WHEN w.is_managed THEN 'The GPU waits while the host works on managed memory' END AS title,
-    CASE
-        WHEN w.is_managed
-            THEN 'Let a kernel set up what the GPU works on, and a kernel reduce what the host looks at; or let the '
-                'host do its part while the GPU works on other data.'
-    END AS action,
-    (SELECT nvtx_path FROM longest_gap) AS place,
-    concat_ws('; ',
-        'the GPU is idle for ' || time_text(h.recoverable_ns)
-            || CASE
-                WHEN w.is_managed
-                    THEN CASE
-                        WHEN w.managed_share < 0.95
-                            THEN ' while the host is outside of CUDA calls, '
-                                || time_text(w.managed_share * h.recoverable_ns)
-                                || ' of it touching managed memory, whose pages migrate'
-                        ELSE ' while the host touches managed memory, whose pages migrate'
-                    END
-                ELSE ' while the host is outside of CUDA calls'
-                    || coalesce(
-                        ': ' || (SELECT work_text FROM known_work WHERE known_ns <= 1.05 * h.recoverable_ns), ''
-                    )
-            END,
-        (
-            SELECT
-                'the longest gap, ' || time_text(duration_ns) || ', is between ' || operation_text(before_name)
-                    || ' and ' || operation_text(after_name)
-                    || CASE WHEN host <> 'CPU work' THEN ' (' || host || ')' ELSE '' END
-            FROM longest_gap
-        )
-    ) AS evidence
-FROM host_report AS h, managed_work AS w
+    g.nvtx_path AS place,
+    CASE WHEN 2 * w.managed_share > 1 THEN 'managed' ELSE 'cpu' END AS cure_case,
+    h.recoverable_ns AS idle_ns,
+    CASE WHEN 2 * w.managed_share <= 1 AND k.known_ns <= 1.05 * h.recoverable_ns THEN k.parts END AS known_work,
+    CASE WHEN 2 * w.managed_share > 1 THEN w.managed_share * h.recoverable_ns END AS managed_ns,
+    g.duration_ns AS longest_gap_ns,
+    operation_text(g.before_name) AS before,
+    operation_text(g.after_name) AS after,
+    nullif(g.host, 'CPU work') AS host
+FROM host_report AS h
+CROSS JOIN managed_work AS w
+LEFT JOIN longest_gap AS g ON true
+LEFT JOIN known_work AS k ON true
 WHERE h.code = 'cpu_work' AND EXISTS (FROM classify_report WHERE part = 'launch' AND see = 'gaps')

@@ -1,19 +1,34 @@
 /*
+code = "NSI405"
 title = "One operation could shorten the step the most, until another path takes over"
 family = "kernels"
 overlaps = true
 meaning = """
 Of all that the step waits for, making this faster shortens it most, but by less than its own time: something else runs
 beside it and then sets the pace."""
-action = """
-Make it faster as far as that goes; for more, what takes over has to become faster, too: critical-path lists both."""
+evidence = [
+    "{operation} holds the critical path of a step for {path_ns} of {step_ns}",
+    [
+        "without it the step is {saved_ns} shorter, and {half_saved_ns} if it takes half of its time",
+        "without it the step is {saved_ns} shorter, and as much if it takes half the time",
+    ],
+    "then {next_operation} takes over",
+]
 caveat = """
 It waits for something that the trace does not show."""
+effort = "function"
+estimate = """
+The step is replayed without the operation, with all its dependencies."""
 report = "critical-path"
 when = """
 SELECT 1 FROM step_budget
 HAVING sum(time_ns) FILTER (part IN ('gpu', 'copy') AND host IS NULL) >= $least_busy * sum(time_ns)
     AND coalesce(sum(time_ns) FILTER (part = 'communication'), 0) < $most_communication * sum(time_ns)"""
+
+[cure]
+any = """
+Make it faster as far as that goes; for more, the operation that takes over has to become faster, too: critical-path
+lists both."""
 
 [params.least_pct]
 default = 3.0
@@ -51,18 +66,16 @@ SELECT
     100 * b.saved_ns / w.tokens / w.time_ns AS wall_pct,
     NULL AS place,
     CASE WHEN b.kind = 'copy' THEN 'copy' END AS family,
-    operation_text(b.name) || ' holds the critical path of a step for ' || time_text(b.path_ns) || ' of '
-        || time_text(r.measured_ns)
-        || '; without it the step is ' || time_text(b.saved_ns) || ' shorter'
-        || CASE WHEN b.half_saved_ns >= 0.95 * b.saved_ns THEN ', and as much if it takes half the time'
-            ELSE ', ' || time_text(b.half_saved_ns) || ' if it takes half of its time' END
-        || '; then '
-        || CASE
-            WHEN b.takes_over LIKE 'kernel: %' OR b.takes_over LIKE 'copy: %'
-                THEN regexp_replace(b.takes_over, '^\w+: ', '')
-            ELSE b.takes_over
-        END
-        || ' takes over' AS evidence
+    operation_text(b.name) AS operation,
+    b.path_ns,
+    r.measured_ns AS step_ns,
+    b.saved_ns,
+    CASE WHEN b.half_saved_ns < 0.95 * b.saved_ns THEN b.half_saved_ns END AS half_saved_ns,
+    CASE
+        WHEN b.takes_over LIKE 'kernel: %' OR b.takes_over LIKE 'copy: %'
+            THEN regexp_replace(b.takes_over, '^\w+: ', '')
+        ELSE b.takes_over
+    END AS next_operation
 FROM best_saving AS b
 CROSS JOIN critical_path_run AS r
 CROSS JOIN wall_time AS w

@@ -1,15 +1,35 @@
 /*
+code = "NSI201"
 title = "The host waits to read data back"
 family = "sync"
 meaning = """
 The host blocks until the GPU has delivered the data and launches nothing meanwhile, so the GPU runs out of work."""
-action = """
-Keep the value on the GPU (no .item(), .cpu(), print), read it back every N steps, or copy it to pinned memory and
-read it later."""
+evidence = [
+    "{reads:read} {per}",
+    "the host waits {host_wait_ns}, which leaves the GPU idle for {idle_ns}",
+    ["{?sizes_differ}{least_bytes} to {most_bytes} each", "{most_bytes} each"],
+]
 caveat = """
 The next step cannot begin before the host has the value."""
+effort = "line"
+estimate = """
+The idle time of the GPU while the host waits for the data, and until the next launch."""
+links = ["PyTorch documentation, Performance Tuning Guide: avoid unnecessary CPU-GPU synchronization"]
+example = "sample_traces/churn.sqlite"
 report = "host"
 when = "SELECT 1 FROM host_report WHERE code = 'd2h_sync' AND wall_pct >= $shown_pct"
+
+[cure]
+any = """
+Keep the value on the GPU, read it back every N steps, or copy it to pinned memory and read it one step later."""
+pytorch = """
+Keep the value on the GPU (no .item(), .cpu(), .tolist(), print), read it every N steps, or copy it with
+non_blocking=True to pinned memory and read it one step later."""
+jax = """
+Keep the value on the device (no float(), np.asarray(), block_until_ready() in the loop), and read it every N steps."""
+cupy = "Keep the value on the GPU (no .get(), float(), cupy.asnumpy() in the loop), and read it every N steps."
+openacc = "Keep the data in a data region, and update self only every N steps."
+openmp = "Keep the data in a target data region, and target update from only every N steps."
 */
 WITH costliest_sync AS (
     SELECT nvtx_path, name FROM syncs_report WHERE copy_kind = 'D2H' AND (steady_count > 0 OR steady_count IS NULL)
@@ -19,7 +39,9 @@ steady_steps AS (
     FROM steps WHERE phase = 'steady'
 ),
 copy_sizes AS (
-    SELECT format_bytes(min(w.copy_bytes)::BIGINT) AS least, format_bytes(max(w.copy_bytes)::BIGINT) AS most
+    SELECT
+        min(w.copy_bytes)::BIGINT AS least_bytes, max(w.copy_bytes)::BIGINT AS most_bytes,
+        least_bytes < most_bytes AS sizes_differ
     FROM waits AS w
     ASOF LEFT JOIN steady_steps AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
     WHERE w.copy_kind = 'D2H' AND (w.start_ns < s.host_end_ns OR NOT EXISTS (FROM steady_steps))
@@ -28,12 +50,9 @@ SELECT
     h.recoverable_ns,
     h.wall_pct,
     (SELECT concat_ws(' in ', name, nvtx_path) FROM costliest_sync) AS place,
-    counted_text(h.count, 'read') || ' ' || $per
-        || '; the host waits ' || time_text(h.host_ns) || ', which leaves the GPU idle for '
-        || time_text(h.recoverable_ns)
-        || coalesce(
-            (SELECT '; ' || CASE WHEN least = most THEN '' ELSE least || ' to ' END || most || ' each' FROM copy_sizes),
-            ''
-        ) AS evidence
-FROM host_report AS h
+    h.count AS reads,
+    h.host_ns AS host_wait_ns,
+    h.recoverable_ns AS idle_ns,
+    c.*
+FROM host_report AS h, copy_sizes AS c
 WHERE h.code = 'd2h_sync'

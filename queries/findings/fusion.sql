@@ -1,46 +1,73 @@
 /*
+code = "NSI402"
 title = "Kernels can be fused"
 family = "fusion"
 overlaps = true
 meaning = """
 The same chains of small kernels repeat in every step. As one kernel each, they would need fewer launches and fewer
 passes over memory."""
-action = """
-Use torch.compile, a library's fused kernel, or one in Triton or CUDA; start with the first chain."""
+evidence = [
+    [
+        "{chains:chain saves|chains together save} {low_ns} to {high_ns}: {largest_chains}",
+        """{chains:chain saves|chains together save} up to {high_ns}, or nothing where Python launches the fused
+        kernels: {largest_chains}""",
+    ],
+    "{more_chains:more chain}",
+    "{?is_host_saving}without the profiler expect three quarters or less",
+]
 caveat = """
-The fused kernel is slower or costs more to launch: from Python, a Triton launch takes as long as three eager ones."""
+The fused kernel is slower, or takes longer to launch, as Triton kernels from Python do."""
+effort = "function"
+numerics = "rounding"
+estimate = """
+Low: the memory passes that fusing removes, at the rate of these kernels. High: with the launches that it removes,
+where the GPU waits for them."""
+links = ["PyTorch documentation, torch.compile", "NVIDIA Transformer Engine documentation"]
+example = "sample_traces/decode_eager.sqlite"
 report = "fusion"
+
+[each]
+largest_chains = ["{pattern}", "{occurrences} a step"]
+
+[cure]
+any = "Write each chain as one kernel, or use a library's fused kernel; start with the first chain."
+pytorch = """
+Use torch.compile for the module that has the chain, a library's fused kernel, or one in Triton; start with the first
+chain."""
+inductor = """
+See why the compiler does not fuse the chain: a graph break (TORCH_LOGS=graph_breaks), a custom operator, a layout;
+start with the first chain."""
+jax = "Put the operations under one jax.jit, so that XLA fuses them; start with the first chain."
+cupy = "Write each chain as one kernel: cupy.fuse, ElementwiseKernel or RawKernel; start with the first chain."
+numba = "Write each chain as one cuda.jit kernel; start with the first chain."
+cuda = "Write each chain as one kernel, or use cuBLASLt epilogues, cuDNN graphs or CUTLASS; start with the first chain."
+openacc = "Merge the loops into one parallel region; start with the first chain."
+openmp = "Merge the loops into one target region; start with the first chain."
+julia = "Fuse the operations into one broadcast expression (@.); start with the first chain."
 */
 WITH chosen_candidates AS (
-    SELECT *, row_number() OVER (PARTITION BY verdict ORDER BY candidate) AS turn FROM fusion_report WHERE chosen
+    SELECT
+        *,
+        row_number() OVER (PARTITION BY verdict ORDER BY candidate) AS turn,
+        CASE WHEN pattern = 'novel' THEN kernel_count || ' kernels' ELSE pattern END AS chain_name
+    FROM fusion_report WHERE chosen
+),
+chains AS (
+    SELECT
+        count(*) AS chains, nullif(count(*) FILTER (turn > 3), 0) AS more_chains,
+        list({'pattern': chain_name, 'occurrences': per_step} ORDER BY candidate) FILTER (turn <= 3) AS largest_chains,
+        bool_or(host_high_ns > kernel_high_ns + gap_ns) AS is_host_saving
+    FROM chosen_candidates
 )
 SELECT
     s.together_high_ns / m.tokens_per_step AS recoverable_ns,
     100 * s.together_high_ns / s.wall_ns AS wall_pct,
     NULL AS place,
-    (
-        SELECT count(*) || CASE count(*) WHEN 1 THEN ' chain saves ' ELSE ' chains together save ' END
-        FROM chosen_candidates
-    )
-        || CASE
-            WHEN s.together_low_ns > 0 THEN time_text(s.together_low_ns / m.tokens_per_step) || ' to ' ELSE 'up to '
-        END
-        || time_text(s.together_high_ns / m.tokens_per_step)
-        || CASE WHEN s.together_low_ns > 0 THEN '' ELSE ', or nothing where Python launches the fused kernels' END
-        || ': '
-        || (SELECT string_agg(
-                CASE WHEN pattern = 'novel' THEN kernel_count || ' kernels' ELSE pattern END || ', ' || per_step
-                    || ' a step',
-                '; '
-            ORDER BY candidate
-            ) FROM chosen_candidates WHERE turn <= 3)
-        || (SELECT CASE WHEN count(*) > 3 THEN '; and ' || count(*) - 3 || ' more' ELSE '' END FROM chosen_candidates)
-        || (
-            SELECT
-                CASE WHEN bool_or(host_high_ns > kernel_high_ns + gap_ns) THEN '; ' || profiler_share_text() ELSE '' END
-            FROM chosen_candidates
-        )
-        AS evidence
+    nullif(greatest(s.together_low_ns, 0), 0) / m.tokens_per_step AS low_ns,
+    s.together_high_ns / m.tokens_per_step AS high_ns,
+    nullif(greatest(s.together_low_ns, 0), 0) / m.tokens_per_step AS saving_low_ns,
+    c.*
 FROM fusion_step AS s
 CROSS JOIN step_method AS m
-WHERE EXISTS (FROM chosen_candidates) AND s.together_high_ns > 0
+CROSS JOIN chains AS c
+WHERE c.chains > 0 AND s.together_high_ns > 0

@@ -1,21 +1,46 @@
 /*
+code = "NSI103"
 title = "The step could be launched as a CUDA graph"
 family = "launch"
 overlaps = true
 meaning = """
 One graph launch would replace one launch call per kernel."""
-action = """
-Capture the step: torch.compile mode reduce-overhead, torch.cuda.graph, cudaStreamBeginCapture."""
+evidence = [
+    "a CUDA graph saves {saving_low_ns} to {saving_high_ns}",
+    "without the profiler expect three quarters of it or less",
+    "blockers: {blockers}",
+]
 caveat = """
 Shapes or control flow change from step to step, or the host has to read values inside the step."""
+effort = "function"
+estimate = """
+The idle time before launches, without the launch of the graph; low where the GPU hides the launches."""
+links = ["CUDA C++ Programming Guide, CUDA Graphs", "PyTorch documentation, CUDA semantics: CUDA Graphs"]
+example = "sample_traces/decode_eager.sqlite"
 report = "graph-candidates"
+
+[cure]
+any = "Capture the step as a CUDA graph."
+pytorch = """
+Compile the step with torch.compile(mode="reduce-overhead"), or capture it with torch.cuda.graph or
+torch.cuda.make_graphed_callables."""
+inductor = """
+Compile with mode="reduce-overhead", or capture the step with torch.cuda.graph."""
+jax = "Put the whole step under one jax.jit; XLA then launches it as command buffers (CUDA graphs)."
+cupy = "Capture the step on a stream: stream.begin_capture(), stream.end_capture(), graph.launch()."
+cuda = "Capture the step with cudaStreamBeginCapture, instantiate it once, and launch it with cudaGraphLaunch."
+kokkos = "Record the step with Kokkos::Experimental::create_graph."
+sycl = "Record the step in a command graph (sycl_ext_oneapi_graph)."
+julia = "Capture the step with CUDA.@captured."
+tensorrt = "Capture enqueueV3 as a CUDA graph."
 */
 SELECT
     saving_high_ns AS recoverable_ns,
     saving_high_pct AS wall_pct,
     NULL AS place,
-    'a CUDA graph saves ' || time_text(saving_low_ns) || ' to ' || time_text(saving_high_ns)
-        || '; ' || profiler_share_text() || coalesce('; blockers: ' || obstacles, '') AS evidence
+    saving_low_ns,
+    saving_high_ns,
+    obstacles AS blockers
 FROM graph_candidates_report
 -- If CPU work takes most of the time, fewer launches would not help.
 WHERE verdict <> 'no' AND EXISTS (FROM classify_report WHERE part = 'launch' AND see = 'graph-candidates')

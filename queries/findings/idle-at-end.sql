@@ -1,26 +1,55 @@
 /*
+code = "NSI604"
 title = "The GPU is idle at the end"
 family = "outside"
 share_of = "trace"
 meaning = """
-The trace continues long after the last operation on the GPU: results are processed, memory and contexts are
-released."""
-action = """
-Capture only the steady state: cudaProfilerStop with --capture-range=cudaProfilerApi, or --duration."""
+CUDA calls continue long after the last operation on the GPU. Programs usually process results and release memory and
+contexts in that time."""
+evidence = [
+    "the last operation on the GPU ends {idle_ns} before the end",
+    "from then on: {longest_calls}",
+    "{outside_calls_ns} outside of CUDA calls",
+]
 caveat = """
-You are interested in the end."""
+The end itself is of interest: then shorten it."""
+effort = "flag"
+links = ["Nsight Systems User Guide, CLI Profile Command Switch Options: --capture-range, --duration"]
 report = "idle"
-when = "SELECT 1 FROM idle_report WHERE host = 'after the last operation' HAVING avg(wall_pct) >= $least_pct"
+when = "SELECT 1 FROM idle_report WHERE host = 'after the last operation' HAVING min(wall_pct) >= $least_pct"
+
+[each]
+longest_calls = ["{call_ns} in {call_name}"]
+
+[cure]
+any = """
+Capture only the steady state: nsys profile --duration, or --capture-range=nvtx --nvtx-capture=RANGE."""
+pytorch = """
+Capture only the steady state: torch.cuda.profiler.stop() after the last step, and nsys profile
+--capture-range=cudaProfilerApi."""
+cupy = """
+Capture only the steady state: cupyx.profiler.profile() around the steps, and nsys profile
+--capture-range=cudaProfilerApi."""
+numba = """
+Capture only the steady state: cuda.profile_stop() after the last step, and nsys profile
+--capture-range=cudaProfilerApi."""
+cuda = """
+Capture only the steady state: cudaProfilerStop() after the last step, and nsys profile
+--capture-range=cudaProfilerApi."""
+julia = """
+Capture only the steady state: CUDA.@profile external=true around the steps, and nsys profile
+--capture-range=cudaProfilerApi."""
 
 [params.least_pct]
 default = 5.0
 help = "Share of the trace's wall time from which this is reported (5: as at the start)"
 */
 WITH idle AS MATERIALIZED (
-    SELECT min(time_ns) AS idle_ns, avg(wall_pct) AS wall_pct
+    SELECT min(time_ns) AS idle_ns, min(wall_pct) AS wall_pct
     FROM idle_report
     WHERE host = 'after the last operation' AND EXISTS (FROM scope WHERE nvtx IS NULL AND to_ns IS NULL)
-    HAVING avg(wall_pct) >= $least_pct
+    -- All GPUs are idle from then on.
+    HAVING min(wall_pct) >= $least_pct AND count(*) = (SELECT count(DISTINCT gpu_id) FROM idle_report)
 ),
 idle_times AS MATERIALIZED (
     SELECT max(end_ns) AS from_ns, NULL AS until_ns FROM _gpu_busy_parts WHERE EXISTS (FROM idle) HAVING count(*) > 0
@@ -29,8 +58,8 @@ SELECT
     NULL AS recoverable_ns,
     i.wall_pct,
     NULL AS place,
-    'the last operation on the GPU ends ' || time_text(i.idle_ns) || ' before the last CUDA call does ('
-        || share_text(i.wall_pct) || ')'
-        || coalesce('; from then on: ' || c.longest, '')
-        || outside_calls_text(i.idle_ns, c.covered_ns) AS evidence
+    i.idle_ns,
+    c.longest_calls,  -- call_name, call_ns
+    -- Less than a tenth is not stated.
+    CASE WHEN 10 * (i.idle_ns - c.covered_ns) >= i.idle_ns THEN i.idle_ns - c.covered_ns END AS outside_calls_ns
 FROM idle AS i, _calls_in('idle_times') AS c

@@ -1,25 +1,55 @@
 /*
+code = "NSI603"
 title = "The GPU is idle at the start"
 family = "outside"
 share_of = "trace"
 meaning = """
-The trace begins long before the first operation on the GPU: contexts, modules and memory are set up, data is loaded."""
-action = """
-Capture only the steady state: cudaProfilerStart with --capture-range=cudaProfilerApi, or --delay."""
+The first operation on the GPU begins long after the first CUDA call. Programs usually create contexts, load modules,
+allocate memory and read data in that time."""
+evidence = [
+    "the first operation on the GPU begins {idle_ns} after the start",
+    "until then: {longest_calls}",
+    "{outside_calls_ns} outside of CUDA calls",
+]
 caveat = """
-You are interested in the start."""
+The start itself is of interest: then shorten it."""
+effort = "flag"
+links = ["Nsight Systems User Guide, CLI Profile Command Switch Options: --capture-range, --delay"]
 report = "idle"
-when = "SELECT 1 FROM idle_report WHERE host = 'before the first operation' HAVING avg(wall_pct) >= $least_pct"
+when = "SELECT 1 FROM idle_report WHERE host = 'before the first operation' HAVING min(wall_pct) >= $least_pct"
+
+[each]
+longest_calls = ["{call_ns} in {call_name}"]
+
+[cure]
+any = """
+Capture only the steady state: nsys profile --delay, or --capture-range=nvtx --nvtx-capture=RANGE."""
+pytorch = """
+Capture only the steady state: torch.cuda.profiler.start() after the warm-up, and nsys profile
+--capture-range=cudaProfilerApi."""
+cupy = """
+Capture only the steady state: cupyx.profiler.profile() around the steps, and nsys profile
+--capture-range=cudaProfilerApi."""
+numba = """
+Capture only the steady state: cuda.profile_start() after the warm-up, and nsys profile
+--capture-range=cudaProfilerApi."""
+cuda = """
+Capture only the steady state: cudaProfilerStart() after the warm-up, and nsys profile
+--capture-range=cudaProfilerApi."""
+julia = """
+Capture only the steady state: CUDA.@profile external=true around the steps, and nsys profile
+--capture-range=cudaProfilerApi."""
 
 [params.least_pct]
 default = 5.0
 help = "Share of the trace's wall time from which this is reported (5: what is common with a capture range)"
 */
 WITH idle AS MATERIALIZED (
-    SELECT min(time_ns) AS idle_ns, avg(wall_pct) AS wall_pct
+    SELECT min(time_ns) AS idle_ns, min(wall_pct) AS wall_pct
     FROM idle_report
     WHERE host = 'before the first operation' AND EXISTS (FROM scope WHERE nvtx IS NULL AND from_ns IS NULL)
-    HAVING avg(wall_pct) >= $least_pct
+    -- All GPUs are idle until then.
+    HAVING min(wall_pct) >= $least_pct AND count(*) = (SELECT count(DISTINCT gpu_id) FROM idle_report)
 ),
 idle_times AS MATERIALIZED (
     SELECT NULL AS from_ns, min(start_ns) AS until_ns FROM _gpu_busy_parts WHERE EXISTS (FROM idle) HAVING count(*) > 0
@@ -28,7 +58,8 @@ SELECT
     NULL AS recoverable_ns,
     i.wall_pct,
     NULL AS place,
-    'the first operation on the GPU begins after ' || time_text(i.idle_ns) || ' (' || share_text(i.wall_pct) || ')'
-        || coalesce('; until then: ' || c.longest, '')
-        || outside_calls_text(i.idle_ns, c.covered_ns) AS evidence
+    i.idle_ns,
+    c.longest_calls,  -- call_name, call_ns
+    -- Less than a tenth is not stated.
+    CASE WHEN 10 * (i.idle_ns - c.covered_ns) >= i.idle_ns THEN i.idle_ns - c.covered_ns END AS outside_calls_ns
 FROM idle AS i, _calls_in('idle_times') AS c

@@ -1,28 +1,78 @@
 /*
-title = "One rank is late, and the others wait for it"
+code = "NSI502"
+title = "A rank is late, and the others wait for it"
 family = "ranks"
 is_cross_rank = true
 overlaps = true
 meaning = """
-A collective begins when the last rank arrives; until then the others spin in its kernel, which looks like
-communication."""
-action = """
-Look at that rank alone, and at what its host does there: late data, logging, garbage collection, a shared CPU core.
-Overlapping communication with computation would not help."""
+A collective completes only after its last rank has joined. Until then the kernels of the other ranks spin: their GPUs
+look busy, and the time looks like communication."""
+evidence = [
+    [
+        "rank {late_rank} is late in {late_steps} of {steps} {units} {step_numbers} by {late_ns} on average",
+        "rank {late_rank} is late in {late_steps} of {steps} {units} by {late_ns} on average",
+    ],
+    "in {minor_steps} more by {minor_ns} on average",
+    [
+        "{?is_compared_with_itself}in these {units} its GPU is idle {more_idle_ns} longer than usual on average",
+        "in these {units} its GPU is idle {more_idle_ns} longer than the others on average",
+    ],
+    [
+        "{?is_compared_with_itself}its GPU is busy {busy_ratio} times as long as usual",
+        "its GPU is busy {busy_ratio} times as long as the others",
+    ],
+    "its host in the longest gaps: {host_activity}",
+    "{?is_cause_unknown}the trace does not show why",
+    [
+        "{?is_compared_with_itself}the others wait {others_wait_ns} a {unit} more than usual, on average",
+        "the others wait {others_wait_ns} a {unit} on average",
+    ],
+]
 caveat = """
-It does what only one rank can do, such as writing a checkpoint; then let the others continue meanwhile."""
+It does what only one rank can do, such as writing a checkpoint: then let the others continue meanwhile."""
+effort = "function"
+estimate = """
+How late the latest rank is in each step: how much longer the others wait than it does."""
+links = ["NCCL documentation, Collective Operations"]
 report = "ranks"
+
+[cure]
+any = """
+Diagnose the trace of that rank alone. Usual causes on one host: data that arrives late, logging, garbage collection,
+CPU cores shared with other processes. Overlapping communication with computation would not help."""
+pytorch = """
+Diagnose the trace of that rank alone. Load data ahead (DataLoader: num_workers, prefetch_factor), log and save
+without blocking, run gc.collect() at the same step on all ranks (gc.disable() in between), and bind the process to
+CPU cores of its own. Overlapping communication with computation would not help."""
+jax = """
+Diagnose the trace of that rank alone. Prefetch the batches on each host, write checkpoints asynchronously, and read
+values back at the same step on all ranks. Overlapping communication with computation would not help."""
+cuda = """
+Diagnose the trace of that rank alone. Read files and write logs in another thread, and bind the process to CPU cores
+near its GPU (mpirun --bind-to, srun --cpu-bind, numactl). Overlapping communication with computation would not
+help."""
+python = """
+Diagnose the trace of that rank alone. Load data ahead in another process or thread, and run gc.collect() at the same
+step on all ranks (gc.disable() in between). Overlapping communication with computation would not help."""
 */
 SELECT
     late_ns / steps / $tokens AS recoverable_ns,
     100 * late_ns / wall_ns AS wall_pct,
-    names || coalesce(': ' || place, '') AS place,
-    'late in ' || text || ': '
-        || CASE cause
-            WHEN 'host' THEN coalesce(host, 'its host') || coalesce(' in ' || place, '')
-            WHEN 'both' THEN 'its GPU is busy ' || format('{:.2g}', busy_ratio) || ' times as long, and is idle longer'
-            ELSE 'the trace does not say why'
-        END
-        || '; ' || others AS evidence
+    concat_ws(': ', names, place) AS place,
+    rank::VARCHAR AS late_rank,
+    main_steps AS late_steps,
+    main_ns AS late_ns,
+    minor_steps,
+    minor_ns,
+    step_numbers,
+    steps,
+    unit,
+    unit || CASE WHEN steps > 1 THEN 's' ELSE '' END AS units,
+    compared_with = 'itself' AS is_compared_with_itself,
+    CASE WHEN cause IN ('host', 'both') THEN more_idle_ns END AS more_idle_ns,
+    CASE cause WHEN 'both' THEN round(busy_ratio, 1) END AS busy_ratio,
+    CASE WHEN host IS NOT NULL THEN concat_ws(' in ', host, place) END AS host_activity,
+    cause IS NULL AS is_cause_unknown,
+    waiting_ns AS others_wait_ns
 FROM _late_run
 WHERE cause IS DISTINCT FROM 'gpu'

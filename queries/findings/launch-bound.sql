@@ -1,26 +1,60 @@
 /*
+code = "NSI101"
 title = "The GPU waits for launches"
 family = "launch"
 meaning = """
 The host launches kernels more slowly than the GPU runs them, so the GPU is idle in between."""
-action = """
-Capture the step in a CUDA graph (torch.compile mode reduce-overhead, torch.cuda.graph), or launch fewer kernels: fuse,
-batch."""
+evidence = [
+    "the GPU is idle for {idle_ns}: {idle_parts}",
+    "{launch_calls:launch call} of {launch_call_ns} a step",
+    "a kernel takes {kernel_ns}",
+]
 caveat = """
-The gain is small: without the profiler, expect three quarters of it or less."""
+Without the profiler, which slows launches, the host keeps ahead of the GPU."""
+effort = "function"
+estimate = """
+The idle time in front of the launches that a CUDA graph would replace."""
+links = ["CUDA C++ Programming Guide, CUDA Graphs", "PyTorch documentation, torch.compile: mode"]
+example = "sample_traces/decode_eager.sqlite"
 report = "classify"
+
+[cure]
+any = "Launch the step as a CUDA graph, or launch fewer kernels: fuse them, batch the work."
+pytorch = """
+Compile the step: torch.compile(model, mode="reduce-overhead") fuses kernels and launches them as a CUDA graph; or
+capture it with torch.cuda.graph."""
+inductor = """
+Launch the compiled step as a CUDA graph: mode="reduce-overhead", or capture it with torch.cuda.graph."""
+jax = "Put the whole step under one jax.jit."
+cupy = """
+Fuse the operations: cupy.fuse, ElementwiseKernel or RawKernel; or capture the step on a stream as a graph:
+stream.begin_capture()."""
+cuda = """
+Capture the step as a CUDA graph (cudaStreamBeginCapture, cudaGraphLaunch), or fuse kernels."""
+openacc = """
+Launch asynchronously (async clauses, one wait at the end), and merge small parallel regions."""
+openmp = "Launch asynchronously (target nowait), and merge small target regions."
+kokkos = "Merge small parallel_for regions, or use Kokkos::Experimental::Graph."
+sycl = "Merge small kernels, or record the step in a command graph (sycl_ext_oneapi_graph)."
+julia = "Fuse broadcasts into one kernel, or capture the step with CUDA.@captured."
+tensorrt = "Capture enqueueV3 as a CUDA graph."
 */
 SELECT
     l.recoverable_ns,
     100 * l.recoverable_ns / w.time_ns AS wall_pct,
     (SELECT pattern FROM step_method WHERE method = 'nvtx') AS place,
-    concat_ws('; ',
-        'the GPU is idle for ' || time_text(l.time_ns) || ': ' || coalesce(l.evidence, ''),
-        (SELECT counted_text(single_launches, 'launch call') || ' of ' || time_text(launch_call_ns) || ' a step'
-            FROM graph_candidates_report WHERE single_launches > 0),
-        (SELECT 'a kernel takes ' || time_text(avg(kernel_ns / kernels)) FROM steps
-            WHERE phase = 'steady' AND kernels > 0 HAVING count(*) > 0)
-    ) AS evidence
-FROM (FROM classify_report WHERE part = 'launch') AS l, (FROM classify_report WHERE part = 'wall') AS w
+    l.time_ns AS idle_ns,
+    coalesce(l.evidence, 'launch calls') AS idle_parts,
+    g.launch_calls,
+    g.launch_call_ns,
+    k.kernel_ns
+FROM (FROM classify_report WHERE part = 'launch') AS l
+CROSS JOIN (FROM classify_report WHERE part = 'wall') AS w
+LEFT JOIN (
+    SELECT single_launches AS launch_calls, launch_call_ns FROM graph_candidates_report WHERE single_launches > 0
+) AS g ON true
+LEFT JOIN (
+    SELECT avg(kernel_ns / kernels) AS kernel_ns FROM steps WHERE phase = 'steady' AND kernels > 0
+) AS k ON true
 -- cpu-work covers host-bound runs; many-launches covers runs in which a graph saves little, or no steps repeat.
 WHERE l.see = 'graph-candidates' AND EXISTS (FROM graph_candidates_report WHERE verdict <> 'no')

@@ -1,15 +1,21 @@
 /*
+code = "NSI404"
 title = "Few warps fit on an SM"
 family = "occupancy"
 overlaps = true
 meaning = """
 Registers, shared memory or the block size limit how many warps an SM holds, so it may have none to run while others
 wait for memory."""
-action = """
-Depending on the limit: smaller tiles or __launch_bounds__ (registers), fewer stages (shared memory), 128 to 256 threads
-(blocks)."""
+evidence = [
+    """occupancy {occupancy_pct}, limited by {limited_by}, {calls:call} of {mean_ns} on average, {kernel_time_pct} of
+    kernel time""",
+    "for {next_step}",
+    "{more_shapes:more kernel}",
+]
 caveat = """
 ncu shows it near its roof: eight active warps per SM often hide all latency."""
+effort = "function"
+links = ["CUDA C++ Best Practices Guide, Occupancy"]
 report = "occupancy"
 when = """
 SELECT 1 FROM launch_shapes JOIN kernel_names USING (name_id)
@@ -17,6 +23,17 @@ WHERE family NOT IN ('gemm', 'attention', 'comm')
 GROUP BY name, grid_x, grid_y, grid_z, block_x, block_y, block_z
 HAVING min(occupancy_pct) < $below_pct AND max(waves_per_sm) >= 1 AND max(max_ns) >= $least_avg_ns
 LIMIT 1"""
+
+[cure]
+any = """
+Depending on the limit: fewer registers per thread (smaller tiles), less shared memory per block (fewer stages), or
+blocks of 128 to 256 threads."""
+cuda = """
+Depending on the limit: smaller tiles or __launch_bounds__ (registers), fewer stages (shared memory), 128 to 256 threads
+(blocks)."""
+numba = "Depending on the limit: cuda.jit(max_registers=...), less shared memory, or 128 to 256 threads in a block."
+openacc = "Set vector_length(128), and compile with -gpu=maxregcount:N if registers are the limit."
+openmp = "Set thread_limit(128), and compile with -gpu=maxregcount:N if registers are the limit."
 
 [params.least_avg_ns]
 default = 10000
@@ -45,14 +62,10 @@ largest_shape AS (
 )
 SELECT
     NULL AS recoverable_ns,
-    k.gpu_ns * l.kernel_time_pct / w.time_ns AS wall_pct,
-    (SELECT kernel_base_name(name) FROM largest_shape) AS place,
-    (
-        SELECT
-            'occupancy ' || share_text(occupancy_pct) || ', limited by ' || limited_by || ', '
-                || counted_text(calls, 'call') || ' of ' || time_text(avg_ns) || ', ' || share_text(kernel_time_pct)
-                || ' of kernel time'
-        || coalesce('; for ' || next_step, '') FROM largest_shape)
-        || CASE WHEN l.shapes > 1 THEN '; ' || counted_text(l.shapes - 1, 'more kernel') ELSE '' END AS evidence
+    k.gpu_ns * s.kernel_time_pct / w.time_ns AS wall_pct,
+    kernel_base_name(l.name) AS place,
+    l.occupancy_pct, l.limited_by, l.calls, l.avg_ns AS mean_ns, l.kernel_time_pct, l.next_step,
+    nullif(s.shapes - 1, 0) AS more_shapes
 FROM kernel_gpu_time AS k, (FROM classify_report WHERE part = 'wall') AS w,
-    (SELECT sum(kernel_time_pct) AS kernel_time_pct, count(*) AS shapes FROM low_shapes HAVING count(*) > 0) AS l
+    (SELECT sum(kernel_time_pct) AS kernel_time_pct, count(*) AS shapes FROM low_shapes HAVING count(*) > 0) AS s,
+    largest_shape AS l

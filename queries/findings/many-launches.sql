@@ -1,27 +1,45 @@
 /*
-title = "The GPU waits for launches"
+code = "NSI102"
+title = "The GPU waits for many launches"
 family = "launch"
 meaning = """
-The host launches kernels more slowly than the GPU runs them, so the GPU is idle in between; a CUDA graph would save
+The host launches kernels more slowly than the GPU runs them, so the GPU is idle in between. A CUDA graph would save
 little, or no repeating steps were found."""
-action = """
-Launch fewer, larger kernels: batch, fuse, or use one library call for all of it."""
+evidence = [
+    "the GPU is idle for {idle_ns}: {idle_parts}",
+    [
+        "{launch_calls:launch call} of {launch_call_ns} a step",
+        "{all_launch_calls:launch call} of {launch_call_ns} on average",
+    ],
+]
 caveat = """
-The gain is small: without the profiler, expect three quarters of it or less."""
+Without the profiler, which slows launches, the host keeps ahead of the GPU."""
+effort = "function"
+estimate = """
+The idle time of the GPU before the launches."""
+links = ["CUDA C++ Best Practices Guide, Concurrent Kernel Execution"]
 report = "classify"
 when = """
 SELECT 1 FROM classify_report
 WHERE part = 'launch' AND see = 'graph-candidates'
     AND NOT EXISTS (FROM graph_candidates_report WHERE verdict <> 'no')"""
 
+[cure]
+any = "Launch fewer, larger kernels: batch, fuse, or use one library call for all of it."
+pytorch = "Compile the model (torch.compile), batch the work, or use the foreach and fused variants of operations."
+jax = "Put the whole step under one jax.jit."
+cupy = "Fuse operations: cupy.fuse, ElementwiseKernel or RawKernel."
+openacc = "Merge small parallel regions, and launch them with async."
+openmp = "Merge small target regions, and launch them with nowait."
+
 [params.slow_launch_ns]
 default = 100000
 help = "Idle time per launch call above which a few slow launches are the cause, not their number (as in slow-launches)"
 */
 WITH launch_totals AS (
-    SELECT single_launches AS calls, launch_call_ns AS call_ns, ' a step' AS per_text FROM graph_candidates_report
+    SELECT single_launches AS calls, launch_call_ns AS call_ns, true AS is_per_step FROM graph_candidates_report
     UNION ALL
-    SELECT count(*), avg(duration_ns), ''
+    SELECT count(*), avg(duration_ns), false
     FROM api_calls
     WHERE call_group IN ('launch', 'graph launch') AND NOT EXISTS (FROM graph_candidates_report)
 )
@@ -29,12 +47,13 @@ SELECT
     l.recoverable_ns,
     100 * l.recoverable_ns / w.time_ns AS wall_pct,
     NULL AS place,
-    'the GPU is idle for ' || time_text(l.time_ns) || ': ' || coalesce(l.evidence, '')
-        || (
-            SELECT '; ' || counted_text(calls, 'launch call') || ' of ' || time_text(call_ns) || per_text
-            FROM launch_totals
-            WHERE calls > 0
-        ) AS evidence
-FROM (FROM classify_report WHERE part = 'launch') AS l, (FROM classify_report WHERE part = 'wall') AS w
+    l.time_ns AS idle_ns,
+    coalesce(l.evidence, 'launch calls') AS idle_parts,
+    CASE WHEN t.is_per_step THEN t.calls END AS launch_calls,
+    t.calls AS all_launch_calls,
+    t.call_ns AS launch_call_ns
+FROM (FROM classify_report WHERE part = 'launch') AS l
+CROSS JOIN (FROM classify_report WHERE part = 'wall') AS w
+LEFT JOIN (FROM launch_totals WHERE calls > 0) AS t ON true
 WHERE l.see = 'graph-candidates' AND NOT EXISTS (FROM graph_candidates_report WHERE verdict <> 'no')
     AND NOT EXISTS (FROM launch_totals WHERE calls > 0 AND calls * $slow_launch_ns <= l.time_ns)

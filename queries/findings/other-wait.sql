@@ -1,15 +1,37 @@
 /*
+code = "NSI202"
 title = "The host waits for the GPU"
 family = "sync"
 meaning = """
 A synchronizing call blocks the host where it reads nothing back, and the GPU runs out of work."""
-action = """
-Remove the call (cudaDeviceSynchronize, torch.cuda.synchronize) or wait for one event: the operations of a stream run in
-order without it."""
+evidence = [
+    "{waits:wait} {per}",
+    "the host waits {host_wait_ns}, which leaves the GPU idle for {idle_ns}",
+]
 caveat = """
 It is there for a measurement, or something else needs the complete result."""
+effort = "line"
+estimate = """
+The idle time of the GPU while the host waits, and until the next launch."""
+links = ["CUDA C++ Programming Guide, Explicit Synchronization"]
 report = "host"
 when = "SELECT 1 FROM host_report WHERE code = 'other_wait' AND wall_pct >= $shown_pct"
+
+[cure]
+any = "Remove the wait, or wait for one event: the operations of a stream run in order without it."
+pytorch = """
+Remove torch.cuda.synchronize() from the loop, or wait for one event: the operations of a stream run in order without
+it."""
+jax = "Call block_until_ready() only at the end of a measurement, not in each step."
+cupy = "Remove synchronize() calls from the loop: the operations of a stream run in order without them."
+cuda = """
+Remove cudaDeviceSynchronize or cudaStreamSynchronize from the loop, or wait for one event: the operations of a stream
+run in order without them."""
+openacc = "Add async to the compute and update directives, and one wait where the host needs the result."
+openmp = "Add nowait and depend to the target constructs, and one taskwait where the host needs the result."
+kokkos = "Remove Kokkos::fence() where the next kernel runs in the same execution space instance."
+sycl = "Use an in-order queue or events between kernels, and wait() only where the host needs the result."
+julia = "Remove CUDA.synchronize() and CUDA.@sync from the loop."
 */
 WITH costliest_sync AS (
     SELECT nvtx_path, name FROM syncs_report
@@ -20,8 +42,8 @@ SELECT
     h.recoverable_ns,
     h.wall_pct,
     (SELECT concat_ws(' in ', name, nvtx_path) FROM costliest_sync) AS place,
-    counted_text(h.count, 'wait') || ' ' || $per
-        || '; the host waits ' || time_text(h.host_ns) || ', which leaves the GPU idle for '
-        || time_text(h.recoverable_ns) AS evidence
+    h.count AS waits,
+    h.host_ns AS host_wait_ns,
+    h.recoverable_ns AS idle_ns
 FROM host_report AS h
 WHERE h.code = 'other_wait'

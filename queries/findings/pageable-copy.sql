@@ -1,26 +1,48 @@
 /*
+code = "NSI303"
 title = "Copies use pageable memory"
 family = "copy"
 overlaps = true
 meaning = """
-The driver copies through its own staging buffer: this is slower, and the call blocks even if its name says Async."""
-action = """
-Allocate the host buffer once with cudaMallocHost (pin_memory=True), and copy with cudaMemcpyAsync."""
+The driver copies through its own staging buffer. This is slower, and the call blocks the host even if its name says
+Async."""
+evidence = [
+    "{copies:copy|copies} {per} from or to pageable memory",
+    "the GPU is idle for {idle_ns} ({idle_pct}) in these calls",
+]
 caveat = """
 The copies are only a few bytes: then the wait is what costs."""
+effort = "line"
+estimate = """
+The idle time of the GPU during these copies."""
+links = ["CUDA C++ Best Practices Guide, Pinned Memory"]
+example = "sample_traces/churn.sqlite"
 report = "host"
 when = "SELECT 1 FROM host_report WHERE code = 'pageable_copy' AND wall_pct >= $shown_pct"
+
+[cure]
+any = "Allocate the host buffer once as pinned memory, keep it, and copy asynchronously."
+pytorch = """
+Use DataLoader(pin_memory=True) or a pinned buffer that is kept (torch.empty(..., pin_memory=True)), and
+.to("cuda", non_blocking=True)."""
+jax = "Put batches on the device ahead of their use (jax.device_put in a prefetch thread)."
+cupy = "Keep a pinned buffer (cupyx.empty_pinned) and copy with array.set(buffer, stream=stream)."
+numba = "Keep a pinned buffer (cuda.pinned_array) and copy it on a stream."
+cuda = "Allocate the host buffer once with cudaMallocHost, and copy with cudaMemcpyAsync."
+openacc = "Compile with -gpu=pinned (nvc, nvfortran)."
+openmp = "Compile with -gpu=pinned (nvc, nvfortran), or use an allocator with the trait pinned."
+julia = "Pin the array once with CUDA.pin(array)."
 */
-WITH copied AS (
-    SELECT * FROM _steady_copies WHERE 'pageable' IN (source_memory, target_memory)
+WITH longest_copies AS (
+    SELECT name FROM _steady_copies WHERE 'pageable' IN (source_memory, target_memory)
     ORDER BY total_ns DESC, copy_kind, source_memory, target_memory, name LIMIT 1
 )
 SELECT
     h.recoverable_ns,
     h.wall_pct,
-    (SELECT name FROM copied) AS place,
-    counted_text(h.count, 'copy', 'copies') || ' ' || $per
-        || CASE count_text(h.count) WHEN '1' THEN ' uses' ELSE ' use' END || ' pageable memory: the GPU is idle for '
-        || time_text(h.recoverable_ns) || ' (' || share_text(h.wall_pct) || ') meanwhile' AS evidence
+    (SELECT name FROM longest_copies) AS place,
+    h.count AS copies,
+    h.recoverable_ns AS idle_ns,
+    h.wall_pct AS idle_pct
 FROM host_report AS h
 WHERE h.code = 'pageable_copy'

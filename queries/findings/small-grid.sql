@@ -1,14 +1,29 @@
 /*
+code = "NSI403"
 title = "Kernels are too small for the GPU"
 family = "grid"
 meaning = """
 They have fewer blocks than the GPU has SMs, so part of the GPU does nothing while they run."""
-action = """
-Use more blocks: split the work along another dimension, give each thread less, batch; or run them concurrently with
-other kernels."""
+evidence = [
+    "grid {grid} on {sm_count} SMs, {calls:call} of {mean_ns} on average, {kernel_time_pct} of kernel time",
+    "{more_shapes:more such kernel}",
+]
 caveat = """
 Other kernels run concurrently, or the work cannot be split."""
+effort = "function"
+estimate = """
+The time of these kernels times the share of the SMs without a block."""
+links = ["CUDA C++ Best Practices Guide, Execution Configuration Optimizations"]
+example = "sample_traces/decode_graph_node.sqlite"
 report = "launch-configs"
+
+[cure]
+any = """
+Use more blocks: split the work along another dimension, give each thread less, batch; or run the kernels concurrently
+with others."""
+pytorch = "Batch the work of these kernels, or use an operation that splits it (a larger batch, one fused operation)."
+openacc = "Add gangs: collapse the outer loops (collapse), or set num_gangs."
+openmp = "Add teams: collapse the outer loops (collapse), or set num_teams."
 
 [params.least_avg_ns]
 default = 10000
@@ -41,11 +56,9 @@ largest_saving AS (
 SELECT
     k.gpu_ns * s.saved_pct / 100 AS recoverable_ns,
     k.gpu_ns * s.saved_pct / w.time_ns AS wall_pct,
-    (SELECT kernel_base_name(name) FROM largest_saving) AS place,
-    (SELECT 'grid ' || grid || ' on ' || sm_count || ' SMs, '
-        || counted_text(calls, 'call') || ' of ' || time_text(avg_ns) || ', ' || share_text(kernel_time_pct)
-        || ' of kernel time'
-    FROM largest_saving)
-        || CASE WHEN s.shapes > 1 THEN '; ' || (s.shapes - 1) || ' more' ELSE '' END AS evidence
+    kernel_base_name(l.name) AS place,
+    l.grid, l.sm_count, l.calls, l.avg_ns AS mean_ns, l.kernel_time_pct,
+    nullif(s.shapes - 1, 0) AS more_shapes
 FROM kernel_gpu_time AS k, (FROM classify_report WHERE part = 'wall') AS w,
-    (SELECT sum(saved_pct) AS saved_pct, count(*) AS shapes FROM small_shapes HAVING count(*) > 0) AS s
+    (SELECT sum(saved_pct) AS saved_pct, count(*) AS shapes FROM small_shapes HAVING count(*) > 0) AS s,
+    largest_saving AS l

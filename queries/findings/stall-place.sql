@@ -1,17 +1,32 @@
 /*
+code = "NSI106"
 title = "The GPU stalls at one place in the program"
 family = "launch"
 overlaps = true
 meaning = """
 The GPU's long gaps are not spread over the run: they come before one operation, after one thing that the host does."""
-action = """
-See what the program does there; gap-places lists all such places."""
+evidence = [
+    [
+        "{stalled_steps} of {steps:step} {steps_verb} {stall_ns}, {times_a_step:time} each, before {after}",
+        "{stalled_steps} of {steps:step} {steps_verb} {stall_ns} before {after}",
+        "{stalled_steps} of {steps:step} {steps_verb}, {stalls:time|times} and {total_ns} in all, before {after}",
+        "the GPU stalls {stalls:time|times} for {stall_ns} before {after}",
+        "the GPU stalls {stalls:time|times}, in total {total_ns}, before {after}",
+    ],
+    ["in {call}", "{host_state}"],
+]
 caveat = """
 It waits there for what it needs: other ranks, data, a user."""
+effort = "function"
+estimate = """
+The idle time of these gaps."""
 report = "gaps"
 when = """
 SELECT 1 FROM gpu_gaps WHERE duration_ns >= $long_gap_ns
 HAVING 100 * sum(duration_ns) >= $least_pct * (SELECT sum(time_ns) FROM step_budget)"""
+
+[cure]
+any = "See what the program does there; nsys-insight gap-places lists all such places."
 
 [params.long_gap_ns]
 default = 100000
@@ -26,12 +41,6 @@ WITH windows AS (
     UNION ALL
     SELECT NULL, start_ns, end_ns + 1 FROM wall WHERE NOT EXISTS (FROM steps WHERE phase = 'steady')
 ),
-wall_total AS (
-    SELECT sum(time_ns)::DOUBLE AS all_ns,
-        count(DISTINCT (step, gpu_id))
-            * any_value(CASE WHEN step IS NULL THEN 1 ELSE (SELECT tokens_per_step FROM step_method) END) AS gpu_tokens
-    FROM step_budget
-),
 stalls AS (
     SELECT g.after_name, g.host, fold(g.nvtx_path) AS nvtx_path, g.duration_ns, o.step
     FROM gaps_report AS g ASOF JOIN windows AS o ON o.start_ns <= g.start_ns
@@ -41,53 +50,40 @@ stalls AS (
 ),
 longest_stall AS (
     SELECT
-        after_name, host, nvtx_path, count(*) AS gaps, count(DISTINCT step) AS steps,
-        sum(duration_ns)::DOUBLE AS total_ns, median(duration_ns) AS med_ns,
+        after_name, host, nvtx_path, count(*) AS stalls, count(DISTINCT step) AS stalled_steps,
+        (SELECT count(step) FROM windows) AS steps, sum(duration_ns)::DOUBLE AS total_ns,
         -- The median stands for all gaps if together they add up to about as much.
-        abs(count(*) * median(duration_ns) - sum(duration_ns)) <= 0.25 * sum(duration_ns) AS are_alike
+        CASE
+            WHEN abs(count(*) * median(duration_ns) - sum(duration_ns)) <= 0.25 * sum(duration_ns)
+                THEN median(duration_ns)
+        END AS stall_ns
     FROM stalls
     GROUP BY after_name, host, nvtx_path
     QUALIFY row_number() OVER (ORDER BY total_ns DESC, after_name, host, nvtx_path) = 1
-),
-steady_step_count AS (
-    SELECT count(*) AS all_steps FROM windows WHERE step IS NOT NULL
 )
 SELECT
-    p.total_ns / w.gpu_tokens AS recoverable_ns,
-    100 * p.total_ns / w.all_ns AS wall_pct,
+    s.total_ns / t.units AS recoverable_ns,
+    100 * s.total_ns / (t.wall_ns * t.units) AS wall_pct,
     -- The family of the finding that has this time.
     CASE
         WHEN host LIKE 'alloc: %' OR host LIKE 'free: %' THEN 'allocation'
         WHEN host LIKE 'sync: %' THEN 'sync'
         WHEN host LIKE 'copy: %' THEN 'copy'
     END AS family,
-    p.nvtx_path AS place,
+    s.nvtx_path AS place,
+    nullif(s.stalled_steps, 0) AS stalled_steps,
+    nullif(s.steps, 0) AS steps,
+    CASE s.stalled_steps WHEN 1 THEN 'stalls' ELSE 'stall' END AS steps_verb,
+    s.stalls, s.total_ns, s.stall_ns,
+    CASE WHEN s.stalls > 1.5 * s.stalled_steps AND s.steps > 0 THEN s.stalls / s.stalled_steps END AS times_a_step,
+    operation_text(s.after_name) AS after,
+    CASE WHEN host LIKE 'OS: %' OR host LIKE '%: cu%' THEN regexp_replace(host, '^[^:]*: ', '') END AS call,
     CASE
-        WHEN all_steps = 0
-            THEN CASE gaps
-                WHEN 1 THEN 'the GPU stalls '
-                ELSE 'the GPU stalls ' || gaps || ' times' || CASE WHEN are_alike THEN ' for ' ELSE ', in total ' END
-            END
-        WHEN steps = 1 THEN '1 of ' || all_steps || ' steps stalls '
-        ELSE steps || ' of ' || all_steps || ' steps stall '
-    END || CASE
-        WHEN are_alike
-            THEN time_text(med_ns)
-                || CASE
-                    WHEN all_steps > 0 AND gaps > 1.5 * steps THEN ', ' || count_text(gaps / steps) || ' times,' ELSE ''
-                END
-        ELSE CASE WHEN all_steps > 0 AND gaps > 1 THEN gaps || ' times, in total ' ELSE '' END
-            || time_text(total_ns) || CASE WHEN gaps > 1 THEN ',' ELSE '' END
-    END
-        || ' before ' || operation_text(after_name)
-        || CASE
-            WHEN host IS NULL THEN ''
-            WHEN host LIKE 'OS: %' OR host LIKE '%: cu%' THEN ', in ' || regexp_replace(host, '^[^:]*: ', '')
-            WHEN host = 'CPU work' THEN ', while the CPU is busy outside of CUDA calls'
-            WHEN host = 'launch latency' THEN ', after its launch call'
-            WHEN host = 'managed memory' THEN ', while the host touches managed memory'
-            WHEN host = 'launch call under way' THEN ', while it is launched'
-            ELSE ', which was launched in time and waits on the GPU'
-        END AS evidence
-FROM longest_stall AS p, wall_total AS w, steady_step_count AS c
-WHERE 100 * p.total_ns >= $least_pct * w.all_ns
+        WHEN host = 'CPU work' THEN 'the CPU is busy outside of CUDA calls'
+        WHEN host = 'launch latency' THEN 'its launch call had returned'
+        WHEN host = 'managed memory' THEN 'the host touches managed memory'
+        WHEN host = 'launch call under way' THEN 'its launch call was under way'
+        WHEN host NOT LIKE 'OS: %' AND host NOT LIKE '%: cu%' THEN 'it was launched in time and waits on the GPU'
+    END AS host_state
+FROM longest_stall AS s, _step_totals AS t
+WHERE 100 * s.total_ns >= $least_pct * t.wall_ns * t.units

@@ -1,16 +1,41 @@
 /*
+code = "NSI304"
 title = "Unified memory migrates while the program runs"
 family = "copy"
 meaning = """
-Pages of cudaMallocManaged migrate when one side touches what is on the other: kernels wait for them, and so does
-the host."""
-action = """
-Use cudaMemPrefetchAsync to the GPU before the kernels, and back before the host reads; cudaMemAdvise for data that both
-read; or device memory and explicit copies."""
+Pages of managed memory migrate when one side touches what is on the other. Kernels wait for them, and so does the
+host."""
+evidence = [
+    "{directions} {per}, {moving_ns} in all",
+    "{in_kernel_ns} of it while kernels run",
+    "{page_faults} {per}",
+    "{prefetched_bytes} more are prefetched",
+]
 caveat = """
 It is the first touch, which happens once."""
+effort = "line"
+estimate = """
+The time of the migrations, or that of the GPU page faults if it is longer."""
+links = ["CUDA C++ Programming Guide, Unified Memory Programming: Performance Tuning"]
 report = "unified-memory"
 when = "SELECT 1 FROM memcpys WHERE migration_cause IS NOT NULL UNION ALL SELECT 1 FROM page_faults LIMIT 1"
+
+[each]
+directions = ["{migrations:migration} {direction} ({moved_bytes})"]
+page_faults = ["{faults:page fault} of the {side}"]
+
+[cure]
+any = "Prefetch the data to the GPU before the kernels, and back before the host reads it; or use device memory."
+cuda = """
+Call cudaMemPrefetchAsync to the GPU before the kernels, and back before the host reads; cudaMemAdvise for data that
+both read; or use device memory and explicit copies."""
+cupy = "Use the default memory pool instead of managed memory (cupy.cuda.malloc_managed)."
+numba = "Use cuda.to_device and device arrays instead of cuda.managed_array."
+openacc = "Compile without managed memory (-gpu=nomanaged), with data regions around the loop."
+openmp = "Compile without managed memory (-gpu=nomanaged), with target data regions around the loop."
+kokkos = "Use CudaSpace with explicit deep_copy instead of CudaUVMSpace."
+sycl = "Use malloc_device with explicit copies, or queue::prefetch before the kernels."
+julia = "Use device memory (the default of CuArray) instead of unified memory."
 
 [params.launch_ns]
 default = 5000
@@ -21,71 +46,50 @@ WITH windows AS (
     UNION ALL
     SELECT start_ns, end_ns + 1 FROM wall WHERE NOT EXISTS (FROM steps WHERE phase = 'steady')
 ),
-wall_total AS (
-    SELECT
-        sum(time_ns)::DOUBLE AS all_ns,
-        count(DISTINCT (step, gpu_id))
-            * any_value(CASE WHEN step IS NULL THEN 1 ELSE (SELECT tokens_per_step FROM step_method) END) AS gpu_tokens
-    FROM step_budget
-),
 step_events AS MATERIALIZED (
     SELECT u.* FROM _unified_memory_events AS u ASOF JOIN windows AS o ON o.start_ns <= u.start_ns
     WHERE u.start_ns < o.end_ns
 ),
 migrations AS (
-    SELECT
-        event AS copy_kind, size_bytes, duration_ns, in_kernel_ns, name, nvtx_path, cause = 'prefetch' AS is_prefetch
-    FROM step_events WHERE cause IS NOT NULL
-),
-faults AS (
-    SELECT split_part(event, ' ', 1) AS side, faults, duration_ns FROM step_events WHERE cause IS NULL
+    FROM step_events WHERE cause IS NOT NULL AND cause <> 'prefetch'
 ),
 -- The kernel and range whose migrations took the most time.
 costliest_place AS (
-    SELECT name, nvtx_path FROM migrations WHERE NOT is_prefetch
+    SELECT name, nvtx_path FROM migrations
     GROUP BY name, nvtx_path ORDER BY sum(duration_ns) DESC, count(*) DESC, name, nvtx_path LIMIT 1
 ),
-migration_sentences AS (
+directions AS (
     SELECT
-        copy_kind,
-        counted_text(count(*) / any_value(w.gpu_tokens), 'migration') || ' '
-            || CASE copy_kind WHEN 'UM H2D' THEN 'to the GPU' WHEN 'UM D2H' THEN 'to the host' ELSE 'between GPUs' END
-        || ' (' || format_bytes((sum(size_bytes) / any_value(w.gpu_tokens))::BIGINT) || ')' AS sentence
-    FROM migrations, wall_total AS w WHERE NOT is_prefetch GROUP BY copy_kind
+        event,
+        CASE event WHEN 'UM H2D' THEN 'to the GPU' WHEN 'UM D2H' THEN 'to the host' ELSE 'between GPUs' END
+            AS direction,
+        count(*) AS migrations, sum(size_bytes)::DOUBLE AS moved_bytes
+    FROM migrations GROUP BY event
+),
+faults AS (
+    SELECT split_part(event, ' ', 1) AS side, sum(faults) AS faults, sum(duration_ns) AS fault_ns
+    FROM step_events WHERE cause IS NULL GROUP BY side
 ),
 -- GPU page faults last until the pages have arrived. The host may have other work between two pages: that time is not
 -- promised as a saving.
 cost AS (
     SELECT
-        greatest(sum(duration_ns), (SELECT coalesce(sum(duration_ns), 0) FROM faults))::DOUBLE AS cost_ns,
-        sum(duration_ns)::DOUBLE AS moved_ns
-    FROM migrations WHERE NOT is_prefetch
+        greatest(sum(duration_ns), (SELECT coalesce(sum(fault_ns), 0) FROM faults))::DOUBLE AS cost_ns,
+        sum(duration_ns)::DOUBLE AS moving_ns, nullif(sum(in_kernel_ns), 0)::DOUBLE AS in_kernel_ns
+    FROM migrations
 )
 SELECT
-    c.cost_ns / w.gpu_tokens AS recoverable_ns,
-    least(100 * c.cost_ns / w.all_ns, 100) AS wall_pct,
+    c.cost_ns / t.units AS recoverable_ns,
+    least(100 * c.cost_ns / (t.wall_ns * t.units), 100) AS wall_pct,
     (SELECT concat_ws(' in ', operation_text(name), nvtx_path) FROM costliest_place) AS place,
-    concat_ws('; ',
-        (SELECT string_agg(sentence, ', ' ORDER BY copy_kind DESC) FROM migration_sentences) || ' ' || $per || ' take '
-            || time_text(c.moved_ns / w.gpu_tokens),
-        (
-            SELECT time_text(sum(in_kernel_ns) / any_value(w.gpu_tokens)) || ' of it while kernels run'
-            FROM migrations, wall_total AS w
-            WHERE NOT is_prefetch
-            HAVING sum(in_kernel_ns) > 0
-        ),
-        (SELECT string_agg(counted_text(number, side || ' page fault'), ', ' ORDER BY side DESC) || ' ' || $per
-            FROM (
-                SELECT side, sum(faults) / any_value(w.gpu_tokens) AS number
-                FROM faults, wall_total AS w
-                GROUP BY side
-            )
-            HAVING count(*) > 0),
-        (
-            SELECT format_bytes((bytes / w.gpu_tokens)::BIGINT) || ' more are prefetched'
-            FROM (SELECT sum(size_bytes) AS bytes FROM migrations WHERE is_prefetch)
-            WHERE bytes > 0
-        )
-    ) AS evidence
-FROM cost AS c, wall_total AS w
+    (
+        SELECT list({
+            'migrations': migrations / t.units, 'direction': direction, 'moved_bytes': moved_bytes / t.units
+        } ORDER BY event DESC) FROM directions
+    ) AS directions,
+    c.moving_ns / t.units AS moving_ns,
+    c.in_kernel_ns / t.units AS in_kernel_ns,
+    (SELECT list({'faults': faults / t.units, 'side': side} ORDER BY side DESC) FROM faults) AS page_faults,
+    (SELECT nullif(sum(size_bytes), 0) FROM step_events WHERE cause = 'prefetch') / t.units AS prefetched_bytes
+FROM cost AS c, _step_totals AS t
 WHERE c.cost_ns >= $launch_ns

@@ -304,10 +304,6 @@ CREATE MACRO time_text(ns) AS CASE
     ELSE format('{:,} s', round(ns / 1e9)::BIGINT)
 END;
 
--- Text for idle time outside CUDA calls; empty if that is less than a tenth of the idle time.
-CREATE MACRO outside_calls_text(idle_ns, covered_ns) AS CASE WHEN 10 * (idle_ns - covered_ns) >= idle_ns
-    THEN '; ' || time_text(idle_ns - covered_ns) || ' outside of CUDA calls' ELSE '' END;
-
 -- What a saving of host time is worth without the profiler, which makes every launch cost more.
 CREATE MACRO profiler_share_text() AS 'without the profiler expect three quarters or less';
 

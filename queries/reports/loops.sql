@@ -4,7 +4,9 @@ topic = "steps"
 place = 11
 question = "Which loops does the program run, and how long is an iteration of each?"
 examples = ["", "--format json"]
-main = ["loop", "iterations", "period_ns", "gpu_busy_ns", "gpu_idle_ns", "launches", "operations", "gpu_pct"]
+main = [
+    "loop", "iterations", "period_ns", "gpu_busy_ns", "gpu_idle_ns", "launches", "operations", "gpu_pct", "contents",
+]
 description = """
 Recovers the loops from the order in which the busiest process launches its operations: training steps, the layers in
 a step, the requests around decoded tokens. Repetitions are folded from the inside out, and an iteration that differs
@@ -33,7 +35,49 @@ gpu_idle_ns = "Time of an iteration in which the GPU was idle, median"
 launches = "Kernels and graphs that an iteration launches, median"
 operations = "Operations of an iteration: kernels, copies, memsets and graphs, median"
 gpu_pct = "Share of the GPU time"
+nvtx = "The NVTX ranges that its iterations begin in, one for each; # stands for numbers"
+contents = "The operations and inner loops of an iteration that take most time, in their order"
 */
+WITH operations AS (
+    SELECT
+        loop, position,
+        CASE WHEN repeats > 1 THEN repeats || ' × ' ELSE '' END
+            || coalesce('loop ' || inner_loop, kernel_base_name(k.name), label, kind) AS operation,
+        row_number() OVER (PARTITION BY loop ORDER BY inner_loop IS NULL, duration_ns DESC, position) AS turn
+    FROM loop_operations AS o
+    LEFT JOIN kernel_names AS k USING (name_id)
+    WHERE kind <> 'wait'
+),
+contents AS (
+    SELECT loop, string_agg(operation, ', ' ORDER BY position) AS contents FROM operations WHERE turn <= 4 GROUP BY loop
+),
+ranges AS (
+    SELECT regexp_replace(name, '[0-9]+', '#', 'g') AS nvtx, start_ns, duration_ns
+    FROM nvtx_ranges
+    WHERE process_id IN (SELECT process_id FROM loops) AND NOT starts_with(name, 'nccl')
+),
+iteration_starts AS (
+    SELECT
+        loop, host_start_ns AS start_ns,
+        coalesce(lag(host_start_ns) OVER (PARTITION BY loop ORDER BY host_start_ns), 0) AS previous_ns
+    FROM loop_iterations
+),
+-- Ranges that are about as many as the iterations.
+candidates AS (
+    SELECT l.loop, l.iterations, r.nvtx, r.mean_ns
+    FROM loops AS l
+    JOIN (SELECT nvtx, count(*) AS ranges, avg(duration_ns) AS mean_ns FROM ranges GROUP BY nvtx) AS r
+        ON r.ranges BETWEEN 0.9 * l.iterations AND 1.1 * l.iterations
+),
+loop_ranges AS (
+    SELECT c.loop, c.nvtx
+    FROM (SELECT i.*, c.nvtx, c.iterations, c.mean_ns FROM iteration_starts AS i JOIN candidates AS c USING (loop)) AS c
+    ASOF JOIN ranges AS r ON r.nvtx = c.nvtx AND r.start_ns <= c.start_ns
+    WHERE r.start_ns > c.previous_ns
+    GROUP BY c.loop, c.nvtx
+    HAVING count(*) >= 0.8 * any_value(c.iterations)
+    QUALIFY row_number() OVER (PARTITION BY c.loop ORDER BY any_value(c.mean_ns) DESC, c.nvtx) = 1
+)
 SELECT
     loop,
     iterations,
@@ -45,6 +89,10 @@ SELECT
     gpu_idle_ns,
     launches,
     operations,
-    100 * gpu_share AS gpu_pct
+    100 * gpu_share AS gpu_pct,
+    nvtx,
+    contents
 FROM loops
+LEFT JOIN loop_ranges USING (loop)
+LEFT JOIN contents USING (loop)
 ORDER BY list_transform(string_split(loop, '.'), lambda part: part::BIGINT)

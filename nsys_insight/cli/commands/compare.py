@@ -132,6 +132,7 @@ def make_check_command() -> Callable[..., None]:
         junit: Path | None,
         sarif: Path | None,
         markdown: Path | None,
+        fail_on: list[str] | None,
         **bounds: Any,
     ) -> None:
         from nsys_insight.compare import baselines, ci_reports
@@ -141,10 +142,10 @@ def make_check_command() -> Callable[..., None]:
         if budget:
             outputs.check_target(flags.output, [budget])
             budgets += from_toml(budget)
-        if not budgets and not baseline:
+        if not budgets and not baseline and not fail_on:
             raise UsageError(
                 "there is no budget to check",
-                "nsys-insight check TRACE --max launches_per_token=15, or --budget FILE, or --baseline NAME",
+                "nsys-insight check TRACE --max launches_per_token=9, --budget FILE, --baseline NAME, --fail-on CODE",
             )
         fmt = flags.format
         if baseline and not baseline.exists() and not baseline.suffix:
@@ -156,7 +157,10 @@ def make_check_command() -> Callable[..., None]:
         condition_differences = (
             _list_condition_differences(trace, flags, baseline, baselines.parse_params(param or [])) if baseline else []
         )
-        check_result = check_budgets(current_run, budgets, baseline_run, tolerance, condition_differences)
+        check_result = check_budgets(
+            current_run, budgets, baseline_run, tolerance, condition_differences,
+            finding_rows=_check_rules(trace, fail_on, flags) if fail_on else (),
+        )  # fmt: skip
         if junit:
             outputs.write_output(junit, ci_reports.format_junit(check_result.answer))
         if sarif:
@@ -197,6 +201,13 @@ def make_check_command() -> Callable[..., None]:
             metavar="NAME=VALUE",
             help="A parameter of this workload, as the baseline has it.",
         ),
+        make_flag(
+            "fail_on",
+            list[str] | None,
+            "--fail-on",
+            metavar="CODES",
+            help="Fail if diagnose has a finding of these rules: codes, starts of codes (NSI2), names.",
+        ),
         make_flag("junit", Path | None, metavar="FILE", help="Also write the budgets as JUnit test cases."),
         make_flag(
             "sarif", Path | None, metavar="FILE", help="Also write the broken budgets as SARIF, for annotations."
@@ -207,6 +218,22 @@ def make_check_command() -> Callable[..., None]:
         *make_step_flags(),
         omitted_fields=("explain",),
     )
+
+
+def _check_rules(trace: Path | None, codes: list[str], flags: Flags) -> list[tuple[Any, ...]]:
+    """Diagnose a trace with some rules, and return a row for each of them."""
+    from nsys_insight.compare.budgets import check_findings
+    from nsys_insight.diagnose.diagnosis import diagnose
+    from nsys_insight.diagnose.findings import read_finding_rules
+    from nsys_insight.diagnose.rule_choice import RuleChoice, split_names
+
+    if trace and trace.suffix.lower() == ".json":
+        raise UsageError("--fail-on needs a trace: a saved run has no findings", "nsys-insight check TRACE --fail-on")
+    choice = RuleChoice(split_names(codes, "--fail-on"))
+    with open_traces([trace] if trace else [], flags) as session:
+        findings = diagnose(session, flags.steps, choice=choice).findings
+    members = [member for finding in findings for member in (finding, *finding.also)]
+    return check_findings(members, choice.filter(read_finding_rules()))
 
 
 def measure_runs(sides: Sequence[Sequence[Path | None]], flags: Flags) -> list[list[Run]]:

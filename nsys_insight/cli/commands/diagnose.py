@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight import outputs
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import Command
-from nsys_insight.cli.flags import Flags, make_command, make_step_flags, make_traces_argument
+from nsys_insight.cli.flags import Flags, make_command, make_flag, make_step_flags, make_traces_argument
 from nsys_insight.cli.run import open_traces, show
 from nsys_insight.errors import InsightError
 from nsys_insight.packs.step_options import AUTO
@@ -43,6 +43,9 @@ place of one that is removed. The last lines say what cannot be determined from 
 Several traces, a folder of them, or a trace of several processes may be the ranks of a run. The headline then says
 which rank the others wait for, how long and why; everything else is about that rank.
 
+Each finding has the code of its rule: nsys-insight rule CODE explains it. --select and --ignore choose rules, and so
+does a file nsys-insight.toml of the project: lists select and ignore in its table [diagnose].
+
 Machine formats have one finding per row, with findings that belong to another one below it; JSON has the headline as
 its summary.
 """
@@ -51,13 +54,16 @@ its summary.
 def make_diagnose_command() -> Callable[..., None]:
     """Make the command ``diagnose``."""
 
-    def run(traces: list[Path] | None, flags: Flags) -> None:
+    def run(traces: list[Path] | None, flags: Flags, *, select: list[str] | None, ignore: list[str] | None) -> None:
+        from nsys_insight.diagnose.rule_choice import make_choice, read_project_choice
+
         fmt = flags.format
+        choice = make_choice(select or (), ignore or ()) if select or ignore else read_project_choice()
         with open_traces(traces or [], flags, can_expand_folders=True) as trace:
             from nsys_insight.diagnose.diagnosis import diagnose
             from nsys_insight.diagnose.text import make_answer, write_markdown, write_text
 
-            diagnosis = diagnose(trace, flags.steps)
+            diagnosis = diagnose(trace, flags.steps, choice=choice)
             if fmt not in HUMAN_FORMATS:
                 show(make_answer(diagnosis), fmt, flags)
                 return
@@ -75,7 +81,20 @@ def make_diagnose_command() -> Callable[..., None]:
                 terminal.note(note)
 
     omitted_fields = ("explain", "full_names")
-    return make_command(run, HELP, *make_step_flags(), argument=make_traces_argument(), omitted_fields=omitted_fields)
+    return make_command(
+        run,
+        HELP,
+        make_flag(
+            "select",
+            list[str] | None,
+            metavar="CODES",
+            help="Use only these rules: codes, starts of codes (NSI2), names; nsys-insight rule lists them.",
+        ),
+        make_flag("ignore", list[str] | None, metavar="CODES", help="Leave these rules out."),
+        *make_step_flags(),
+        argument=make_traces_argument(),
+        omitted_fields=omitted_fields,
+    )
 
 
 def greet() -> bool:

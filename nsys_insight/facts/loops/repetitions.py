@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-# A loop has at start this number of iterations.
+# A loop has at least this number of iterations.
 MIN_ITERATIONS = 3
 # An iteration belongs to a loop if this share of its terms is that of the body.
 SIMILAR_ITERATION = 0.7
@@ -93,7 +93,7 @@ def canonicalize(body: Sequence[int]) -> tuple[int, ...]:
 
 
 def compare_spans(symbol: Ints, marks: Ints) -> tuple[NDArray[np.bool_], Counter[int]]:
-    """Return which spans between marks hold about what most of them hold, and that: how often each symbol occurs."""
+    """Return which spans between marks are similar to most spans, and how often each symbol occurs in such a span."""
     spans = len(marks) - 1
     span_symbols = symbol[marks[0] : marks[-1]]
     base = int(span_symbols.max()) + 1
@@ -112,7 +112,7 @@ def compare_spans(symbol: Ints, marks: Ints) -> tuple[NDArray[np.bool_], Counter
 
 
 def find_stretches(is_similar: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Return the first and last of iterations that follow each second, up to two different ones in between."""
+    """Return stretches of similar iterations, by their first and last; up to two different ones may lie between two."""
     stretches: list[list[int]] = []
     for number in np.flatnonzero(is_similar).tolist():
         if stretches and number - stretches[-1][1] <= 3:

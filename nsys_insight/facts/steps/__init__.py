@@ -1,7 +1,7 @@
 """Steps: the repetitions of the work (one decoded token, one training iteration), detected from the trace.
 
-The methods, in the order in which they are tried: an NVTX range that repeats, CUDA graphs, the sequence of operations
-that repeats on the busiest stream, and a given number of tokens by which the entire scope is divided.
+The methods, in the order in which they are tried: an NVTX range that repeats, the outermost loop of the program
+(`facts.loops`), and a given number of tokens by which the entire scope is divided.
 """
 
 from __future__ import annotations
@@ -126,6 +126,11 @@ def _detect_in_process(run: Run, process: int, options: StepOptions) -> None:
 
 def _choose_method(run: Run, process: int, options: StepOptions) -> Method:
     """Try the methods in their order. The steps of the first one that works are in `internal.step_pieces`."""
+    if options.loop:
+        loop = next((loop for loop in run("loops") if loop.loop == options.loop), None)
+        if not loop:
+            raise UsageError(f"there is no loop {options.loop}", "nsys-insight loops lists the loops")
+        return _cut_at_loop(run, process, loop, is_named=True)
     methods = ("nvtx", "graph", "sequence") if options.step_method == "auto" else (options.step_method,)
     (scope,) = run("scope_name")
     if "nvtx" in methods:
@@ -159,21 +164,22 @@ def _choose_method(run: Run, process: int, options: StepOptions) -> Method:
     return Method(None, None, f"no repetition was found that holds half of the GPU time{rejected}")
 
 
-def _cut_at_loop(run: Run, process: int, loop: Any) -> Method:
-    """Fill `internal.step_pieces` from the iterations of a loop."""
+def _cut_at_loop(run: Run, process: int, loop: Any, *, is_named: bool = False) -> Method:
+    """Fill `internal.step_pieces` from the iterations of a loop; `is_named`: the user chose it."""
     run("loop_pieces", process=process, loop=loop.loop)
     (mark,) = run("loop_mark", loop=loop.loop)
     repetitions = 1
     # An iteration that reads back to the host is a step. Others may be layers.
-    if not mark.ends_with_copy:
+    if not mark.ends_with_copy and not is_named:
         for layers in run("nested", least=MIN_LONGER, regular=EVENLY_SPACED, covered=MIN_COVERED):
             repetitions = layers.repetitions
             run("merged", repetitions=repetitions)
     name = "D2H copy" if mark.ends_with_copy else mark.first_name
     prefix = f"{repetitions} repetitions a step, " if repetitions > 1 else ""
     pattern = f"{prefix}{'after' if mark.ends_with_copy else 'from'} each {name}"
+    confidence = "high" if is_named else judge_loop(loop)
     method = "graph" if loop.graph_share >= MIN_GRAPH_SHARE else "sequence"
-    return Method(method, pattern, mark_name=name, reason=describe_loop(loop), confidence=judge_loop(loop))
+    return Method(method, pattern, mark_name=name, reason=describe_loop(loop), confidence=confidence, is_named=is_named)
 
 
 def _find_step_ranges(run: Run, process: int, *, range_name: str | None, is_scope_range: bool) -> StepRanges | None:

@@ -25,7 +25,8 @@ CREATE TABLE IF NOT EXISTS facts.loop_operations (
 COMMENT ON VIEW loops IS
     'The loops of the busiest process, recovered from the order in which it launched its operations: one row per loop, '
     'inner loops below the loop around them. A period lasts from the first operation of an iteration to the first '
-    'one of the next iteration, on the GPU. Loops whose iterations hold less than a thousandth of the GPU time are left out.';
+    'one of the next iteration, on the GPU. Loops whose iterations hold less than a thousandth of the GPU time are '
+    'left out.';
 COMMENT ON COLUMN loops.loop IS 'Number of the loop: 1, 2, … in order of time; 1.2 is the second loop inside loop 1';
 COMMENT ON COLUMN loops.parent IS 'The loop around it; NULL for outermost loops';
 COMMENT ON COLUMN loops.depth IS 'Number of loops around it';

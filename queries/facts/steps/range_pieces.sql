@@ -2,8 +2,8 @@
 -- host does between two ranges belongs to the first one, unless it launches much more there than between most ranges.
 -- Then, after the last range, and without $by_period, it is cut where the range ends as well. An operation belongs to
 -- the step in which its launch call begins, on any thread. If at least 95 % of the GPU time that is launched in the
--- steps also runs in them, steps have the times of their ranges. Otherwise a step lasts, on the GPU's timeline, from
--- its first operation to the first one of the next step.
+-- steps also runs in them, steps have the times of their ranges, and the last one ends with its work. Otherwise a step
+-- lasts, on the GPU's timeline, from its first operation to the first one of the next step.
 CREATE OR REPLACE TABLE internal.step_pieces AS
 WITH next_ranges AS (
     SELECT start_ns, end_ns, lead(start_ns) OVER (ORDER BY start_ns) AS next_ns FROM internal.step_ranges
@@ -63,6 +63,7 @@ timed_pieces AS (
     SELECT
         *,
         (SELECT sum(inside_ns) >= 0.95 * sum(gpu_ns) FROM pieces WHERE is_step) AS is_own_time,
+        at_ns = max(at_ns) FILTER (is_step) OVER () AS is_last_step,
         min(start_ns) OVER (ORDER BY at_ns ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS next_ns
     FROM pieces
 )
@@ -80,6 +81,7 @@ SELECT
     END AS start_ns,
     CASE
         WHEN NOT is_own_time THEN coalesce(next_ns, end_ns)
+        WHEN is_last_step AND $by_period THEN greatest(until_ns, end_ns)
         WHEN is_step THEN until_ns
         ELSE least(end_ns, until_ns)
     END AS end_ns,

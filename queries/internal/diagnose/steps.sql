@@ -4,12 +4,15 @@ SELECT
     m.method, m.pattern, m.confidence, m.reason,
     coalesce(m.tokens_per_step, 1)::DOUBLE AS tokens_per_step,
     s.wall_ns AS steps_ns,
+    s.median_ns / coalesce(m.tokens_per_step, 1) AS median_ns,
     w.wall_ns,
     f.in_brief AS source
 FROM (SELECT sum(duration_ns)::BIGINT AS wall_ns FROM wall) AS w
 -- A step's NVTX range may begin before the first CUDA event and end after the last, so it is clipped to the wall time.
 CROSS JOIN (
-    SELECT sum(least(s.end_ns, w.end_ns) - greatest(s.start_ns, w.start_ns))::BIGINT AS wall_ns
+    SELECT
+        sum(least(s.end_ns, w.end_ns) - greatest(s.start_ns, w.start_ns))::BIGINT AS wall_ns,
+        median(s.duration_ns) AS median_ns
     FROM steps AS s, (SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM wall) AS w
     WHERE s.phase = 'steady'
 ) AS s

@@ -1,24 +1,26 @@
--- Several ranks that are late together cost as much as one of them.
+-- Several ranks that are late in the same step cost as much as the latest of them.
 CREATE VIEW _late_run AS
-WITH cost AS (
-    SELECT sum(late_ns)::DOUBLE AS late_ns, sum(wall_ns)::DOUBLE AS wall_ns, count(*) AS steps
-    FROM (
-        SELECT step, min(late_ns) FILTER (rank IN (SELECT rank FROM _lateness)) AS late_ns, max(wall_ns) AS wall_ns
-        FROM rank_steps
-        GROUP BY step
-    )
+WITH step_delays AS (
+    SELECT step, max(late_ns) AS late_ns, max(wall_ns) AS wall_ns FROM rank_steps GROUP BY step
+),
+cost AS (
+    SELECT sum(late_ns)::DOUBLE AS late_ns, sum(wall_ns)::DOUBLE AS wall_ns, count(*) AS steps FROM step_delays
 ),
 late_ranks AS (
     SELECT CASE count(*) WHEN 1 THEN 'rank ' ELSE 'ranks ' END || string_agg(rank, ', ' ORDER BY rank) AS names
     FROM _lateness
 ),
 costliest_rank AS (
-    SELECT y.text, r.cause, r.busy_ratio, r.host, r.place
+    SELECT y.*, r.cause, r.more_busy_ns, r.more_idle_ns, r.busy_ratio, r.host, r.place
     FROM _lateness AS y JOIN ranks AS r USING (rank)
     ORDER BY y.late_ns * y.steps DESC, rank
     LIMIT 1
 )
-SELECT c.late_ns, c.wall_ns, c.steps, l.names, w.text, w.cause, w.busy_ratio, w.host, w.place, o.text AS others, r.unit
+SELECT
+    c.late_ns, c.wall_ns, c.steps, l.names,
+    w.rank, w.main_steps, w.main_ns, w.minor_steps, w.minor_ns, w.step_numbers,
+    w.cause, w.more_busy_ns, w.more_idle_ns, w.busy_ratio, w.host, w.place,
+    o.waiting_ns, r.compared_with, r.unit
 FROM rank_run AS r
 CROSS JOIN cost AS c
 CROSS JOIN _others_wait AS o
@@ -29,14 +31,22 @@ WHERE r.verdict = 'late';
 COMMENT ON VIEW _late_run IS
     'One row for a run in which the same ranks are late: what that costs, and what is known about the rank that '
     'costs most.';
-COMMENT ON COLUMN _late_run.late_ns IS 'How late a rank is, over all steps';
+COMMENT ON COLUMN _late_run.late_ns IS 'How late the latest rank of each step is, over all steps';
 COMMENT ON COLUMN _late_run.wall_ns IS 'How long these are';
 COMMENT ON COLUMN _late_run.steps IS 'How many they are';
 COMMENT ON COLUMN _late_run.names IS 'The ranks that are late: ranks 1, 2';
-COMMENT ON COLUMN _late_run.text IS 'How often the rank that costs most is late and by how much, as in `_lateness`';
+COMMENT ON COLUMN _late_run.rank IS 'The rank that costs most';
+COMMENT ON COLUMN _late_run.main_steps IS 'In how many steps it is late, as in `_lateness`';
+COMMENT ON COLUMN _late_run.main_ns IS 'By how much, on average';
+COMMENT ON COLUMN _late_run.minor_steps IS 'In how many others it is less late';
+COMMENT ON COLUMN _late_run.minor_ns IS 'By how much, on average';
+COMMENT ON COLUMN _late_run.step_numbers IS 'The first of the main steps, as in `_lateness`';
 COMMENT ON COLUMN _late_run.cause IS 'What makes it late, as in `ranks`';
+COMMENT ON COLUMN _late_run.more_busy_ns IS 'How much longer its GPU is busy in these steps, as in `ranks`';
+COMMENT ON COLUMN _late_run.more_idle_ns IS 'How much longer its GPU is idle in these steps, as in `ranks`';
 COMMENT ON COLUMN _late_run.busy_ratio IS 'How many times as long as the others'' GPUs its GPU is busy';
 COMMENT ON COLUMN _late_run.host IS 'What its host does meanwhile';
 COMMENT ON COLUMN _late_run.place IS 'In which NVTX range';
-COMMENT ON COLUMN _late_run.others IS 'How long the others wait, as in `_others_wait`';
+COMMENT ON COLUMN _late_run.waiting_ns IS 'How long the others wait in a step, on average, as in `_others_wait`';
+COMMENT ON COLUMN _late_run.compared_with IS 'What the busy and idle time are compared with, as in `rank_run`';
 COMMENT ON COLUMN _late_run.unit IS 'step, or collective';

@@ -2,36 +2,35 @@
 -- latest are reported separately, if they are five times as late as the others.
 CREATE VIEW _lateness AS
 WITH late_rank_steps AS (
-    SELECT rank, step, late_ns, 2 * late_ns >= max(late_ns) OVER (PARTITION BY rank) AS is_most
+    SELECT rank, step, late_ns, 2 * late_ns >= max(late_ns) OVER (PARTITION BY rank) AS is_long
     FROM rank_steps
     WHERE late_ns > 0
 ),
+classified_steps AS (
+    SELECT
+        *,
+        is_long OR (
+            avg(late_ns) FILTER (is_long) OVER (PARTITION BY rank)
+            >= 5 * avg(late_ns) FILTER (NOT is_long) OVER (PARTITION BY rank)
+        ) IS NOT true AS is_main
+    FROM late_rank_steps
+),
 lateness_by_rank AS (
     SELECT
-        rank,
-        count(*) AS steps,
-        avg(late_ns) AS late_ns,
-        list(step ORDER BY step) AS step_numbers,
-        count(*) FILTER (is_most) AS most_steps,
-        avg(late_ns) FILTER (is_most) AS most_ns,
-        list(step ORDER BY step) FILTER (is_most) AS most_step_numbers,
-        avg(late_ns) FILTER (NOT is_most) AS rest_ns
-    FROM late_rank_steps
+        rank, count(*) AS steps, avg(late_ns) AS late_ns,
+        count(*) FILTER (is_main) AS main_steps, avg(late_ns) FILTER (is_main) AS main_ns,
+        list(step ORDER BY step) FILTER (is_main) AS main_step_numbers,
+        nullif(count(*) FILTER (NOT is_main), 0) AS minor_steps, avg(late_ns) FILTER (NOT is_main) AS minor_ns
+    FROM classified_steps
     GROUP BY rank
 )
 SELECT
-    rank,
-    steps,
-    late_ns,
-    CASE
-        WHEN most_ns >= 5 * rest_ns
-            THEN most_steps || ' of ' || a.steps_in_all || ' ' || r.unit || 's'
-                || late_steps_text(most_step_numbers, a.steps_in_all) || ' by '
-                || time_text(most_ns) || ', and in ' || (steps - most_steps) || ' more by ' || time_text(rest_ns)
-        ELSE steps || ' of ' || a.steps_in_all || ' ' || r.unit || 's' || late_steps_text(step_numbers, a.steps_in_all)
-            || ' by ' || time_text(late_ns)
-    END AS text
-FROM lateness_by_rank
+    l.rank, l.steps, l.late_ns, l.main_steps, l.main_ns, l.minor_steps, l.minor_ns,
+    nullif(trim(late_steps_text(l.main_step_numbers, a.steps_in_all)), '') AS step_numbers,
+    concat_ws(' ', l.main_steps || ' of ' || a.steps_in_all || ' ' || r.unit || 's', step_numbers)
+        || ' by ' || time_text(l.main_ns)
+        || coalesce(', and in ' || l.minor_steps || ' more by ' || time_text(l.minor_ns), '') AS text
+FROM lateness_by_rank AS l
 JOIN (SELECT rank, count(*) AS steps_in_all FROM rank_steps GROUP BY rank) AS a USING (rank)
 CROSS JOIN (SELECT unit FROM rank_run) AS r;
 
@@ -39,4 +38,11 @@ COMMENT ON VIEW _lateness IS 'One row per rank that is late in a step: how often
 COMMENT ON COLUMN _lateness.rank IS 'The rank';
 COMMENT ON COLUMN _lateness.steps IS 'Steps in which it is late';
 COMMENT ON COLUMN _lateness.late_ns IS 'How late it is, on average over these';
+COMMENT ON COLUMN _lateness.main_steps IS
+    'The steps that cause most of it: all of them, or only those with long delays';
+COMMENT ON COLUMN _lateness.main_ns IS 'How late it is in these, on average';
+COMMENT ON COLUMN _lateness.minor_steps IS 'The other steps in which it is late; NULL if there are none';
+COMMENT ON COLUMN _lateness.minor_ns IS 'How late it is in these, on average';
+COMMENT ON COLUMN _lateness.step_numbers IS
+    'The first of the main steps, in brackets: (2, 5, 8); NULL if they are more than half of all steps';
 COMMENT ON COLUMN _lateness.text IS 'The same in words: 3 of 8 steps (2, 5, 8) by 3 ms';

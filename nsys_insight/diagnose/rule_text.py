@@ -1,0 +1,97 @@
+"""A rule written out: what it looks for, what to do in each framework, and how the saving is estimated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nsys_insight.diagnose.findings import FRAMEWORKS
+from nsys_insight.diagnose.templates import show_columns
+from nsys_insight.session.answer import Column, build_answer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from nsys_insight.diagnose.findings import FindingRule
+    from nsys_insight.session.answer import Answer
+
+# The groups of rules, by the first digit of their codes: what the time is lost to.
+GROUPS = {
+    "1": "The host and launches",
+    "2": "Waits of the host",
+    "3": "Copies and memory",
+    "4": "Kernels",
+    "5": "Communication and ranks",
+    "6": "Steps",
+    "9": "The capture",
+}
+_EFFORTS = {
+    "flag": "a flag or an environment variable",
+    "line": "a line of code",
+    "function": "a few lines of code",
+    "redesign": "a redesign",
+}
+_NUMERICS = {
+    "same": "the results stay the same",
+    "rounding": "results may differ by rounding",
+    "precision": "results lose precision: check the accuracy of the program",
+}
+
+
+_COLUMNS = (
+    Column("code", "VARCHAR", "Code of the rule"),
+    Column("name", "VARCHAR", "Its name"),
+    Column("title", "VARCHAR", "What it finds"),
+    Column("group", "VARCHAR", "What the time is lost to"),
+    Column("effort", "VARCHAR", "What the cure takes: a flag, a line, a function (a few lines), a redesign"),
+    Column("numerics", "VARCHAR", "Whether results stay the same, differ by rounding, or lose precision"),
+)
+
+
+def make_answer(rules: Sequence[FindingRule]) -> Answer:
+    """Return a list of rules as an answer."""
+    rows = [(rule.code, rule.name, rule.title, GROUPS[rule.code[3]], rule.effort, rule.numerics) for rule in rules]
+    return build_answer(_COLUMNS, rows, report="rule", title="Rules of diagnose")
+
+
+def write_rule(rule: FindingRule, level: int = 1) -> str:
+    """Write a rule as Markdown, with a heading of this level."""
+    return "\n".join(_write_lines(rule, "#" * level)).rstrip() + "\n"
+
+
+def _write_lines(rule: FindingRule, heading: str) -> Iterator[str]:
+    yield from (f"{heading} {rule.code} {rule.name}", "", f"**{rule.title}.** {rule.meaning}", "")
+    yield from (f"{heading}# Evidence", "", "; ".join(_write_clauses(rule)) + ".", "")
+    yield from (f"{heading}# What to do", "")
+    if any(isinstance(text, dict) for text in rule.cure.values()):
+        for case, texts in rule.cure.items():
+            yield from (f"{case.replace('_', ' ').capitalize()}:", "")
+            yield from _write_cures(texts)
+    else:
+        yield from _write_cures(rule.cure)
+    yield f"It takes {_EFFORTS[rule.effort]}; {_NUMERICS[rule.numerics]}."
+    yield from ("", f"{heading}# When that is wrong", "", rule.caveat, "")
+    if rule.estimate:
+        yield from (f"{heading}# The saving", "", rule.estimate, "")
+    if rule.params:
+        yield from (f"{heading}# Thresholds", "")
+        yield from (f"- {name} = {number:g}: {rule.param_help[name]}" for name, number in rule.params.items())
+        yield ""
+    if rule.links:
+        yield from (f"{heading}# Documentation", "", *(f"- {link}" for link in rule.links), "")
+    example = f" An example: `{rule.example}`." if rule.example else ""
+    yield f"Details: `nsys-insight {rule.report}`.{example}"
+
+
+def _write_cures(texts: Mapping[str, str]) -> Iterator[str]:
+    yield from (f"- {FRAMEWORKS[framework]}: {show_columns(text)}" for framework, text in texts.items())
+    yield ""
+
+
+def _write_clauses(rule: FindingRule) -> Iterator[str]:
+    for clause in rule.evidence:
+        text = show_columns(clause if isinstance(clause, str) else clause[0])
+        for name, clauses in rule.each.items():
+            items = ", ".join(show_columns(item if isinstance(item, str) else item[0]) for item in clauses)
+            text = text.replace(show_columns(f"{{{name}}}"), items)
+        if text:
+            yield text
