@@ -64,6 +64,7 @@ class Reports:
         edge_pct: float = 50.0,
         step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
         step_range: str | None = None,
+        loop: str | None = None,
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
@@ -112,6 +113,7 @@ class Reports:
                 operation or after the last one (50: most of it)
             step_method: How to find steps
             step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            loop: Steps are the iterations of this loop, by its number in loops: 1.2
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
@@ -199,6 +201,7 @@ class Reports:
         launch_apart_ns: int | str = 50000,
         step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
         step_range: str | None = None,
+        loop: str | None = None,
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
@@ -227,6 +230,7 @@ class Reports:
                 graph-candidates)
             step_method: How to find steps
             step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            loop: Steps are the iterations of this loop, by its number in loops: 1.2
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
@@ -257,6 +261,7 @@ class Reports:
         *,
         step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
         step_range: str | None = None,
+        loop: str | None = None,
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
@@ -280,6 +285,7 @@ class Reports:
         Args:
             step_method: How to find steps
             step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            loop: Steps are the iterations of this loop, by its number in loops: 1.2
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
@@ -362,6 +368,7 @@ class Reports:
         group_by: Literal['activity', 'function', 'inclusive', 'stack'] = 'activity',
         step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
         step_range: str | None = None,
+        loop: str | None = None,
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
@@ -393,6 +400,7 @@ class Reports:
                 read it
             step_method: How to find steps
             step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            loop: Steps are the iterations of this loop, by its number in loops: 1.2
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
@@ -417,6 +425,7 @@ class Reports:
         *,
         step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
         step_range: str | None = None,
+        loop: str | None = None,
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
@@ -442,6 +451,7 @@ class Reports:
         Args:
             step_method: How to find steps
             step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            loop: Steps are the iterations of this loop, by its number in loops: 1.2
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
@@ -466,6 +476,7 @@ class Reports:
         *,
         step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
         step_range: str | None = None,
+        loop: str | None = None,
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
@@ -501,6 +512,7 @@ class Reports:
         Args:
             step_method: How to find steps
             step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            loop: Steps are the iterations of this loop, by its number in loops: 1.2
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
@@ -546,6 +558,7 @@ class Reports:
         candidate: int = 1,
         step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
         step_range: str | None = None,
+        loop: str | None = None,
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
@@ -565,6 +578,7 @@ class Reports:
             candidate: The candidate's number in fusion
             step_method: How to find steps
             step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            loop: Steps are the iterations of this loop, by its number in loops: 1.2
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
@@ -593,6 +607,7 @@ class Reports:
         stack: int = 5,
         step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
         step_range: str | None = None,
+        loop: str | None = None,
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
@@ -618,6 +633,7 @@ class Reports:
             stack: With --group-by stack: number of frames, from the caller outwards
             step_method: How to find steps
             step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            loop: Steps are the iterations of this loop, by its number in loops: 1.2
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
@@ -738,6 +754,7 @@ class Reports:
         least_pct: float = 5.0,
         step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
         step_range: str | None = None,
+        loop: str | None = None,
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
@@ -775,6 +792,7 @@ class Reports:
             least_pct: A saving below this share of the step time is not worth a graph
             step_method: How to find steps
             step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            loop: Steps are the iterations of this loop, by its number in loops: 1.2
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
@@ -860,6 +878,7 @@ class Reports:
         stack: int = 5,
         step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
         step_range: str | None = None,
+        loop: str | None = None,
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
@@ -892,6 +911,7 @@ class Reports:
             stack: With --group-by stack: number of frames, from the caller outwards
             step_method: How to find steps
             step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            loop: Steps are the iterations of this loop, by its number in loops: 1.2
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
@@ -1023,6 +1043,7 @@ class Reports:
         stack: int = 5,
         step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
         step_range: str | None = None,
+        loop: str | None = None,
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
@@ -1048,6 +1069,7 @@ class Reports:
             stack: With --group-by stack: number of frames, from the caller outwards
             step_method: How to find steps
             step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            loop: Steps are the iterations of this loop, by its number in loops: 1.2
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
@@ -1209,6 +1231,8 @@ class Reports:
             launches: Kernels and graphs that an iteration launches, median
             operations: Operations of an iteration: kernels, copies, memsets and graphs, median
             gpu_pct: Share of the GPU time
+            nvtx: The NVTX ranges that its iterations begin in, one for each; # stands for numbers
+            contents: The operations and inner loops of an iteration that take most time, in their order
         """
         ...
 
@@ -1219,6 +1243,7 @@ class Reports:
         stack: int = 5,
         step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
         step_range: str | None = None,
+        loop: str | None = None,
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
@@ -1245,6 +1270,7 @@ class Reports:
             stack: With --group-by stack: number of frames, from the caller outwards
             step_method: How to find steps
             step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            loop: Steps are the iterations of this loop, by its number in loops: 1.2
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
@@ -1384,6 +1410,7 @@ class Reports:
         name: str | None = None,
         step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
         step_range: str | None = None,
+        loop: str | None = None,
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
@@ -1407,6 +1434,7 @@ class Reports:
             name: Only kernels or ranges of this name; * and ? are wildcards
             step_method: How to find steps
             step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            loop: Steps are the iterations of this loop, by its number in loops: 1.2
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
@@ -1484,6 +1512,7 @@ class Reports:
         bandwidth_bytes_per_s: int | str | None = None,
         step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
         step_range: str | None = None,
+        loop: str | None = None,
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
@@ -1516,6 +1545,7 @@ class Reports:
                 give it
             step_method: How to find steps
             step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            loop: Steps are the iterations of this loop, by its number in loops: 1.2
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
@@ -1587,6 +1617,7 @@ class Reports:
         *,
         step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
         step_range: str | None = None,
+        loop: str | None = None,
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
@@ -1611,6 +1642,7 @@ class Reports:
         Args:
             step_method: How to find steps
             step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            loop: Steps are the iterations of this loop, by its number in loops: 1.2
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
@@ -1713,6 +1745,7 @@ class Reports:
         *,
         step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
         step_range: str | None = None,
+        loop: str | None = None,
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
@@ -1739,6 +1772,7 @@ class Reports:
         Args:
             step_method: How to find steps
             step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            loop: Steps are the iterations of this loop, by its number in loops: 1.2
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
@@ -1804,6 +1838,7 @@ class Reports:
         stack: int = 5,
         step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
         step_range: str | None = None,
+        loop: str | None = None,
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
@@ -1840,6 +1875,7 @@ class Reports:
             stack: With --group-by stack: number of frames, from the caller outwards
             step_method: How to find steps
             step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            loop: Steps are the iterations of this loop, by its number in loops: 1.2
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one

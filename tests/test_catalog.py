@@ -16,7 +16,8 @@ FAMILIES = {
 }  # fmt: skip
 PROVENANCES = {
     "cuBLAS", "cuDNN", "CUTLASS", "CuTe", "Triton", "Inductor", "FlashAttention", "NCCL", "CUB/Thrust",
-    "PyTorch native", "XLA", "CuPy", "Numba", "OpenACC", "OpenMP", "Kokkos", "SYCL", "TensorRT", "Julia", "hand-written",
+    "PyTorch native", "XLA", "CuPy", "Numba", "OpenACC", "OpenMP", "Kokkos", "SYCL", "TensorRT", "Julia",
+    "hand-written",
 }  # fmt: skip
 
 CATALOGS = {"kernel_family": read_families(), "kernel_provenance": read_provenances()}

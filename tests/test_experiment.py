@@ -153,7 +153,7 @@ def test_traces_explain_the_change_and_suggest_the_next_one(run, tmp_path):
     assert attempt["trace_diff"][0] == "accept: wall 2.680 ms → 0.602 ms per step (-77.5 %)"
     baseline = tomllib.loads((tmp_path / "experiment" / "0-baseline" / "try.toml").read_text())
     assert baseline["evidence"][0].endswith("→ The GPU waits for launches")
-    assert baseline["candidates"][0].startswith("Capture the step in a CUDA graph")
+    assert baseline["candidates"][0].startswith("Compile the step: torch.compile")
     assert "next candidate: " in result.stderr
 
 

@@ -137,7 +137,7 @@ def assert_same(left, right):
         assert columns == other_columns
         assert len(rows) == len(other_rows), params
         for row, other in zip(rows, other_rows, strict=True):
-            assert all(map(same_cell, row, other)), (params, row, other)
+            assert [pair for pair in zip(row, other, strict=True) if not same_cell(*pair)] == [], params
         assert notes == other_notes, params
 
 

@@ -119,10 +119,12 @@ class TestTemplates:
 
     @for_each_rule
     def test_a_query_has_the_columns_of_its_templates(self, rule):
-        items = {name for clauses in rule.each.values() for name in list_columns(clauses)}
-        named = list_columns(rule.evidence) | list_columns([text for _, text in cures(rule)])
-        named |= {name for name in items if not re.search(rf"\b{name}\b", rule.sql)}
-        missing = [name for name in named - {"per"} if not re.search(rf"\b{name}\b|\.\*|\* EXCLUDE|unnest", rule.sql)]
+        items = {name for clauses in rule.items.values() for name in list_columns(clauses)}
+        named_columns = list_columns(rule.evidence) | list_columns([text for _, text in cures(rule)])
+        named_columns |= {name for name in items if not re.search(rf"\b{name}\b", rule.sql)}
+        missing = [
+            name for name in named_columns - {"per"} if not re.search(rf"\b{name}\b|\.\*|\* EXCLUDE|unnest", rule.sql)
+        ]
         assert missing == []
 
 
@@ -137,13 +139,13 @@ def make_finding(name, ns, *, explains=(), family=None):
 class TestOrder:
     def test_symptoms_stand_under_their_cause(self):
         findings = [make_finding("gap", 90), make_finding("input", 50, explains=("gap",)), make_finding("other", 60)]
-        ranked = rank_findings(findings)
-        assert [finding.name for finding in ranked] == ["other", "input"]
-        assert [finding.name for finding in ranked[1].also] == ["gap"]
+        ranked_findings = rank_findings(findings)
+        assert [finding.name for finding in ranked_findings] == ["other", "input"]
+        assert [finding.name for finding in ranked_findings[1].also] == ["gap"]
 
     def test_a_cause_below_the_floor_explains_nothing(self):
-        ranked = rank_findings([make_finding("gap", 90), make_finding("input", 5, explains=("gap",))])
-        assert [(finding.name, finding.also) for finding in ranked] == [("gap", ())]
+        ranked_findings = rank_findings([make_finding("gap", 90), make_finding("input", 5, explains=("gap",))])
+        assert [(finding.name, finding.also) for finding in ranked_findings] == [("gap", ())]
 
 
 class TestChoice:
@@ -181,8 +183,8 @@ class TestChoice:
 
 class TestCommands:
     def test_rule_lists_and_explains(self):
-        listed = run_cli("rule", "--format", "json")
-        assert {row["code"] for row in json.loads(listed.stdout)["rows"]} == {rule.code for rule in RULES}
+        rule_list = run_cli("rule", "--format", "json")
+        assert {row["code"] for row in json.loads(rule_list.stdout)["rows"]} == {rule.code for rule in RULES}
         explained = run_cli("rule", "d2h-sync").stdout
         assert "NSI201" in explained
         assert ".item()" in explained

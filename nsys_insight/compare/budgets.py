@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from nsys_insight.compare.runs import Run
-    from nsys_insight.diagnose.findings import Finding, FindingRule
 
 OK, BROKEN, UNKNOWN = "ok", "broken", "unknown"
 # Common names of metrics.
@@ -171,12 +170,12 @@ def check_budgets(  # noqa: PLR0913 - what is checked, and against what
     return BudgetReport(answer)
 
 
-def check_findings(findings: Iterable[Finding], rules: Sequence[FindingRule]) -> list[tuple[Any, ...]]:
+def check_findings(findings: Iterable[Any], rules: Iterable[Any]) -> list[tuple[Any, ...]]:
     """Return a row of `COLUMNS` for each rule that must not find anything, with a finding of this rule if there is one.
 
     Args:
-        findings: The findings of a diagnosis, with those below them.
-        rules: The rules.
+        findings: The findings of a diagnosis, with those below them: each has a code, a report and evidence.
+        rules: The rules: each has a code and a name.
     """
     matches = {finding.code: finding for finding in findings}
     return [

@@ -265,7 +265,7 @@ def _make_finding(rule: FindingRule, row: dict[str, Any], command: str, program:
         code=rule.code, name=rule.name, title=rule.title, severity=severity, family=row.get("family") or rule.family,
         recoverable_ns=row["recoverable_ns"], saving_low_ns=row.get("saving_low_ns"), bounded_by=row.get("bounded_by"),
         wall_pct=share, share_of=rule.share_of, overlaps=rule.overlaps,
-        place=row["place"], evidence=fill_template(rule.evidence, columns, rule.each),
+        place=row["place"], evidence=fill_template(rule.evidence, columns, rule.items),
         values={
             name: float(number) for name, number in row.items()
             if isinstance(number, int | float) and not isinstance(number, bool) and name not in RESERVED_COLUMNS
@@ -296,23 +296,25 @@ def rank_findings(findings: list[Finding], first: str | None = None) -> tuple[Fi
             finding.name,
         )
 
-    kept = [
+    relevant_findings = [
         finding
         for finding in sorted(findings, key=sort_key)
         # A finding without a share of wall time is about the capture.
         if (finding.wall_pct >= MIN_PCT if finding.wall_pct is not None else finding.recoverable_ns is None)
     ]
     families: dict[str, list[Finding]] = {}
-    for finding in kept:
-        causes = [cause for cause in kept if finding.name in cause.explains and cause.family != finding.family]
+    for finding in relevant_findings:
+        causes = [
+            cause for cause in relevant_findings if finding.name in cause.explains and cause.family != finding.family
+        ]
         families.setdefault(causes[0].family if causes else finding.family, []).append(finding)
     leading_findings = []
     for family, members in families.items():
         # A cause comes before its symptoms, and a problem before its remedy.
-        own = [member for member in members if member.family == family] or members
-        leader = next((member for member in own if not member.overlaps), own[0])
-        below = (member for member in members if member is not leader)
-        leading_findings.append(replace(leader, also=(*leader.also, *below)))
+        causes_of_family = [member for member in members if member.family == family] or members
+        leader = next((member for member in causes_of_family if not member.overlaps), causes_of_family[0])
+        other_members = (member for member in members if member is not leader)
+        leading_findings.append(replace(leader, also=(*leader.also, *other_members)))
     return tuple(sorted(leading_findings, key=sort_key))[:MAX_FINDINGS]
 
 

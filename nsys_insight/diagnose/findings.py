@@ -41,7 +41,7 @@ FRAMEWORKS = {
     "kokkos": "Kokkos", "sycl": "SYCL", "tensorrt": "TensorRT", "julia": "Julia", "python": "Python",
     ANY: "any program",
 }  # fmt: skip
-# Columns of a rule's query that are no evidence.
+# Columns with a meaning of their own: they are not values of the evidence.
 RESERVED_COLUMNS = ("recoverable_ns", "saving_low_ns", "wall_pct", "place", "bounded_by", "cure_case", "family")
 EFFORTS = ("flag", "line", "function", "redesign")
 NUMERICS = ("same", "rounding", "precision")
@@ -53,7 +53,7 @@ class FindingRule(Rule):
 
     `code`: NSI and three digits; the first one is the group (`GROUPS`).
     `family`: the diagnosis shows one finding of each family, with the others below it.
-    `evidence`: the template of the evidence, and `each` the templates of its lists.
+    `evidence`: the template of the evidence, and `items` the templates of its lists.
     `cure`: the text for each framework (`FRAMEWORKS`), or for each `cure_case` a table of such texts.
     `caveat`: when the cure is wrong.
     `effort`: what the cure takes: a flag, a line, a function, a redesign.
@@ -86,7 +86,7 @@ class FindingRule(Rule):
     estimate: str = ""
     links: tuple[str, ...] = ()
     example: str = ""
-    each: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    items: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     explains: tuple[str, ...] = ()
     overlaps: bool = False
     share_of: str = "step"
@@ -101,9 +101,9 @@ class FindingRule(Rule):
             case: Which cure applies; None if the rule has one.
         """
         texts = self.cure[case] if case else self.cure
-        known = (name for name in (framework, *FALLBACKS.get(framework, ())) if name in texts)
-        chosen = next(known, ANY)
-        return chosen, texts[chosen]
+        candidates = (name for name in (framework, *FALLBACKS.get(framework, ())) if name in texts)
+        cure_framework = next(candidates, ANY)
+        return cure_framework, texts[cure_framework]
 
 
 @dataclass(frozen=True)

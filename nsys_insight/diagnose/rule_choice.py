@@ -39,7 +39,7 @@ class RuleChoice:
 
 
 def make_choice(select: Iterable[str], ignore: Iterable[str]) -> RuleChoice:
-    """Make a choice from lists of names, each of which may have several, separated by commas.
+    """Make a choice from lists of names. An item of a list may have several names, separated by commas.
 
     Raises:
         UsageError: A name is that of no rule.

@@ -90,7 +90,7 @@ def _write_cures(texts: Mapping[str, str]) -> Iterator[str]:
 def _write_clauses(rule: FindingRule) -> Iterator[str]:
     for clause in rule.evidence:
         text = show_columns(clause if isinstance(clause, str) else clause[0])
-        for name, clauses in rule.each.items():
+        for name, clauses in rule.items.items():
             items = ", ".join(show_columns(item if isinstance(item, str) else item[0]) for item in clauses)
             text = text.replace(show_columns(f"{{{name}}}"), items)
         if text:

@@ -7,7 +7,7 @@ A template is a list of clauses, joined by "; ". A clause names columns in brace
 - `{?is_pinned}`: prints nothing; the clause is left out if the column is NULL or false.
 
 A clause with a column that is NULL is left out. A list of clauses inside a template is a choice: the first one without
-a NULL counts. A column with a list of structs has a template of its own in `[each]`, for each of its items.
+a NULL counts. A column with a list of structs has a template of its own in `[items]`, for each of its items.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ _FIELD = re.compile(r"\{(\??)(\w+)(?::([^{}]+))?\}")
 
 
 def fill_template(
-    clauses: Iterable[Clause], columns: Mapping[str, Any], each: Mapping[str, Sequence[Clause]] | None = None
+    clauses: Iterable[Clause], columns: Mapping[str, Any], items: Mapping[str, Sequence[Clause]] | None = None
 ) -> str:
     """Fill a template with the columns of a row; "" if all its clauses are left out.
 
     Args:
         clauses: The template.
         columns: The columns of the row by name, in base units.
-        each: The templates of columns that are lists of structs.
+        items: The templates of columns that are lists of structs.
 
     Raises:
         KeyError: A clause names a column that the row does not have.
     """
     alternatives = ((clause,) if isinstance(clause, str) else clause for clause in clauses)
     texts = (
-        next((text for clause in choice if (text := _fill_clause(clause, columns, each or {}))), "")
+        next((text for clause in choice if (text := _fill_clause(clause, columns, items or {}))), "")
         for choice in alternatives
     )
     return "; ".join(text for text in texts if text)
@@ -57,7 +57,7 @@ def list_columns(clauses: Iterable[Clause]) -> set[str]:
 
 
 def show_columns(clause: str) -> str:
-    """Write a clause with the names of its columns in italics in place of their values."""
+    """Write a clause with the names of its columns in italics instead of their values."""
 
     def show_field(field: re.Match[str]) -> str:
         condition, name, noun = field.groups()
@@ -77,7 +77,7 @@ def format_value(column: str, raw: Any) -> str:
     return value(column, raw)
 
 
-def _fill_clause(clause: str, columns: Mapping[str, Any], each: Mapping[str, Sequence[Clause]]) -> str:
+def _fill_clause(clause: str, columns: Mapping[str, Any], items: Mapping[str, Sequence[Clause]]) -> str:
     for condition, name, _ in _FIELD.findall(clause):
         if columns[name] is None or (condition and columns[name] is False):
             return ""
@@ -95,8 +95,8 @@ def _fill_clause(clause: str, columns: Mapping[str, Any], each: Mapping[str, Seq
         return f"{format_value(name, raw)} {singular if raw == 1 else plural or singular + 's'}"
 
     def fill_item(name: str, item: Any) -> str:
-        if name not in each:
+        if name not in items:
             return str(item)
-        return fill_template(each[name], {**columns, **item}).replace("; ", ", ")
+        return fill_template(items[name], {**columns, **item}).replace("; ", ", ")
 
     return _FIELD.sub(fill_field, clause).strip()

@@ -24,7 +24,7 @@ links = ["Nsight Systems User Guide, CPU sampling: --sample=process-tree shows t
 report = "host"
 when = "SELECT 1 FROM classify_report WHERE part = 'launch' AND see = 'gaps'"
 
-[each]
+[items]
 known_work = [
     [
         "{work_ns} in {os_call}() in {range}", "{work_ns} in {os_call}()", "{work_ns} {activity} in {range}",

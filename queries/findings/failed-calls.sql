@@ -15,7 +15,7 @@ report = '''
 sql "SELECT name, return_value, count(*) AS calls FROM api_calls WHERE return_value <> 0 GROUP BY ALL ORDER BY ALL"
 '''
 
-[each]
+[items]
 failures = ["{name}: {failed_calls} of {calls:call}", ["error {return_value} ({reason})", "error {return_value}"]]
 
 [cure]

@@ -16,7 +16,7 @@ evidence = [
     "{?is_host_saving}without the profiler expect three quarters or less",
 ]
 caveat = """
-The fused kernel is slower, or takes longer to launch, as Triton kernels from Python do."""
+The fused kernel is slower, or takes longer to launch."""
 effort = "function"
 numerics = "rounding"
 estimate = """
@@ -26,7 +26,7 @@ links = ["PyTorch documentation, torch.compile", "NVIDIA Transformer Engine docu
 example = "sample_traces/decode_eager.sqlite"
 report = "fusion"
 
-[each]
+[items]
 largest_chains = ["{pattern}", "{occurrences} a step"]
 
 [cure]

@@ -24,7 +24,7 @@ UNION ALL
 SELECT 1 FROM _steady_shapes WHERE family IS DISTINCT FROM 'comm'
 GROUP BY name HAVING 100 * sum(total_ns) / (SELECT sum(time_ns)::DOUBLE FROM step_budget) >= $least_pct"""
 
-[each]
+[items]
 kernels = [
     "{name}: {kernel_wall_pct} of the wall time", "{kernel_time_pct} of kernel time",
     "{calls:call} {per} of {mean_ns} on average",

@@ -18,7 +18,7 @@ links = ["Nsight Systems User Guide, CLI Profile Command Switch Options: --captu
 report = "idle"
 when = "SELECT 1 FROM idle_report WHERE host = 'before the first operation' HAVING min(wall_pct) >= $least_pct"
 
-[each]
+[items]
 longest_calls = ["{call_ns} in {call_name}"]
 
 [cure]

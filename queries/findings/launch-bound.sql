@@ -10,7 +10,7 @@ evidence = [
     "a kernel takes {kernel_ns}",
 ]
 caveat = """
-Without the profiler, which slows launches, the host keeps ahead of the GPU."""
+Without the profiler, the host keeps ahead of the GPU."""
 effort = "function"
 estimate = """
 The idle time in front of the launches that a CUDA graph would replace."""

@@ -13,7 +13,7 @@ evidence = [
     ],
 ]
 caveat = """
-Without the profiler, which slows launches, the host keeps ahead of the GPU."""
+Without the profiler, the host keeps ahead of the GPU."""
 effort = "function"
 estimate = """
 The idle time of the GPU before the launches."""

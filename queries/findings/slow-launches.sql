@@ -22,7 +22,7 @@ SELECT 1 FROM classify_report
 WHERE part = 'launch' AND see = 'graph-candidates'
     AND NOT EXISTS (FROM graph_candidates_report WHERE verdict <> 'no')"""
 
-[each]
+[items]
 longest_calls = ["{call_name} {call_ns}"]
 
 [cure.start]

@@ -9,9 +9,9 @@ evidence = [
     [
         "{stalled_steps} of {steps:step} {steps_verb} {stall_ns}, {times_a_step:time} each, before {after}",
         "{stalled_steps} of {steps:step} {steps_verb} {stall_ns} before {after}",
-        "{stalled_steps} of {steps:step} {steps_verb}, {stalls:time|times} and {total_ns} in all, before {after}",
-        "the GPU stalls {stalls:time|times} for {stall_ns} before {after}",
-        "the GPU stalls {stalls:time|times}, in total {total_ns}, before {after}",
+        "{stalled_steps} of {steps:step} {steps_verb}, {stalls:time} for {total_ns} in total, before {after}",
+        "the GPU stalls {stalls:time} for {stall_ns} before {after}",
+        "the GPU stalls {stalls:time}, in total {total_ns}, before {after}",
     ],
     ["in {call}", "{host_state}"],
 ]

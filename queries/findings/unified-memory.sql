@@ -6,7 +6,7 @@ meaning = """
 Pages of managed memory migrate when one side touches what is on the other. Kernels wait for them, and so does the
 host."""
 evidence = [
-    "{directions} {per}, {moving_ns} in all",
+    "{directions} {per}, {moving_ns} in total",
     "{in_kernel_ns} of it while kernels run",
     "{page_faults} {per}",
     "{prefetched_bytes} more are prefetched",
@@ -20,7 +20,7 @@ links = ["CUDA C++ Programming Guide, Unified Memory Programming: Performance Tu
 report = "unified-memory"
 when = "SELECT 1 FROM memcpys WHERE migration_cause IS NOT NULL UNION ALL SELECT 1 FROM page_faults LIMIT 1"
 
-[each]
+[items]
 directions = ["{migrations:migration} {direction} ({moved_bytes})"]
 page_faults = ["{faults:page fault} of the {side}"]
 

@@ -59,7 +59,9 @@ ranges AS (
 iteration_starts AS (
     SELECT
         loop, host_start_ns AS start_ns,
-        coalesce(lag(host_start_ns) OVER (PARTITION BY loop ORDER BY host_start_ns), 0) AS previous_ns
+        coalesce(
+            lag(host_start_ns) OVER (PARTITION BY loop ORDER BY host_start_ns), -9223372036854775807
+        ) AS previous_ns
     FROM loop_iterations
 ),
 -- Ranges that are about as many as the iterations.

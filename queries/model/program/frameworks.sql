@@ -16,7 +16,8 @@ WITH kernel_times AS (
 ),
 kernel_evidence AS (
     SELECT
-        framework, 100 * gpu_ns / sum(gpu_ns) OVER () AS kernel_time_pct, 'kernels such as ' || kernel AS evidence
+        framework, 100 * gpu_ns / (SELECT sum(gpu_ns) FROM kernel_times) AS kernel_time_pct,
+        'kernels such as ' || kernel AS evidence
     FROM kernel_times
 ),
 other_evidence AS (
@@ -52,7 +53,7 @@ candidates AS (
 ),
 -- XLA's graphs hide their kernels. A compiled model has kernels of PyTorch between those of Inductor. Kernels of no
 -- known origin in a Python process are Triton's or an extension's.
-ranked AS (
+prioritized_frameworks AS (
     SELECT
         *,
         CASE
@@ -71,7 +72,7 @@ SELECT
     row_number() OVER (
         ORDER BY priority DESC, framework = 'python' DESC, kernel_time_pct DESC NULLS LAST, framework
     ) = 1 AS is_program
-FROM ranked;
+FROM prioritized_frameworks;
 
 COMMENT ON VIEW frameworks IS
     'What the program is written in, one row per framework with evidence: pytorch, inductor (torch.compile), jax, '
