@@ -283,15 +283,20 @@ def rank_findings(findings: list[Finding], first: str | None = None) -> tuple[Fi
     of the verdict: only critical findings come before it.
     """
 
+    def find_time(finding: Finding) -> float | None:
+        """Return the possible saving; of a cause without one, that of its largest symptom."""
+        times = [member.recoverable_ns for member in finding.also if member.name in finding.explains]
+        return finding.recoverable_ns or max((time for time in times if time), default=None)
+
     def sort_key(finding: Finding) -> tuple[Any, ...]:
         return (
             # If the run failed, no other finding is reliable.
             finding.family != FAILED_FAMILY,
             finding.family != first and finding.severity != "critical",
-            finding.recoverable_ns is None,
+            find_time(finding) is None,
             SEVERITIES.index(finding.severity),
             finding.overlaps,
-            -(finding.recoverable_ns or 0),
+            -(find_time(finding) or 0),
             -(finding.wall_pct or 0),
             finding.name,
         )

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight.text.kernel_names import fit
 from nsys_insight.text.units import label_of, time_text, value
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
     Clause = str | Sequence[str]
 
+# A longer name, such as a kernel's, is shortened in the middle.
+MAX_NAME_CELLS = 56
 _FIELD = re.compile(r"\{(\??)(\w+)(?::([^{}]+))?\}")
 
 
@@ -74,6 +77,8 @@ def format_value(column: str, raw: Any) -> str:
     """Format a value for a sentence: with its unit, times with three significant digits."""
     if column.endswith("_ns") and isinstance(raw, int | float):
         return time_text(raw)
+    if isinstance(raw, str) and " " not in raw:
+        return fit(raw, MAX_NAME_CELLS)
     return value(column, raw)
 
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight.diagnose.templates import MAX_NAME_CELLS
 from nsys_insight.ingest.scope import write_flags
 from nsys_insight.render.markdown import escape_prose, format_code
 from nsys_insight.session.answer import Answer, Column, build_answer
@@ -290,7 +291,7 @@ def _write_lines(diagnosis: DiagnosisResult, width: int, limit: int) -> Iterator
 
 def _write_finding(rank: int, finding: Finding, unit: str, width: int) -> Iterator[str]:
     saving = describe_saving(finding, unit)
-    place = f" [{finding.place}]" if finding.place else ""
+    place = f" [{fit(finding.place, MAX_NAME_CELLS)}]" if finding.place else ""
     title = f"{rank}. {finding.severity.upper()} {finding.code} {finding.title}{': ' + saving if saving else ''}"
     yield from _wrap_hanging(title, width, 3)
     if rank > MAX_FULL_FINDINGS:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 
+# Larger whole numbers, such as times in ns, are BIGINT in SQL.
+MAX_SMALL = 1 << 16
+
+
 def identifier(name: str) -> str:
     """Quote the name of a table or column: ``end`` becomes ``"end"``."""
     return '"' + name.replace('"', '""') + '"'
@@ -20,7 +24,8 @@ def literal(value: object) -> str:
         case bool():
             text = "true" if value else "false"
         case int():
-            text = str(value)
+            # Products of times must not overflow: a literal below 2^31 would be an INTEGER.
+            text = str(value) if abs(value) < MAX_SMALL else f"({value})::BIGINT"
         case float():
             text = f"{value!r}::DOUBLE"
         case list():

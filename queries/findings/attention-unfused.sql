@@ -1,0 +1,88 @@
+/*
+code = "NSI413"
+title = "Attention is written out as separate kernels"
+family = "attention"
+explains = ["fusion", "hot-kernels"]
+meaning = """
+Two matrix products, with scale, mask and softmax between them, write and read the whole score matrix several times.
+Fused attention keeps it on the chip."""
+evidence = [
+    "{chain_ns} {per} from one matrix product to the next, with {kernels} kernels and a softmax between, {layers:time} {per}",
+    "{gemm_ns} of it in the two products, {softmax_ns} in the softmax",
+    "no fused attention kernel runs",
+]
+caveat = """
+The scores themselves are an output, or the mask has a form that the fused kernel does not support."""
+effort = "line"
+numerics = "rounding"
+estimate = """
+The time of the chain without that of the fused kernel, which is taken as a fifth (high) to one and a half times (low) the
+time of the two products."""
+links = ["PyTorch documentation, torch.nn.functional.scaled_dot_product_attention", "cuDNN documentation, Attention"]
+report = "loop-iteration"
+when = """
+SELECT 1 FROM _steady_shapes WHERE family = 'softmax' HAVING sum(kernel_time_pct) >= $least_pct
+    AND NOT EXISTS (FROM _steady_shapes WHERE family = 'attention')"""
+
+[cure]
+any = "Use a fused attention kernel (FlashAttention, cuDNN) for the products, the mask and the softmax."
+pytorch = """
+Replace the products, mask and softmax by torch.nn.functional.scaled_dot_product_attention (is_causal=True for a causal
+mask)."""
+jax = "Replace the products, mask and softmax by jax.nn.dot_product_attention(..., implementation=\"cudnn\")."
+cuda = "Use cuDNN's fused attention (cudnn-frontend SDPA) or FlashAttention."
+tensorrt = "Build the engine so that the attention layers match a fused MHA pattern."
+
+[params.least_pct]
+default = 3.0
+help = "Share of the kernel time of softmax kernels from which it is looked for (3: less saves little)"
+
+[params.most_between]
+default = 8
+help = "Largest number of kernels between the products (8: scale, mask, dropout, casts and the softmax)"
+*/
+WITH operations AS (
+    SELECT
+        o.loop, o.position, o.duration_ns, o.repeats, k.family, k.name,
+        -- The nearest product before and after.
+        max(CASE WHEN k.family = 'gemm' THEN o.position END)
+            OVER (PARTITION BY o.loop ORDER BY o.position ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS product,
+        min(CASE WHEN k.family = 'gemm' THEN o.position END)
+            OVER (PARTITION BY o.loop ORDER BY o.position ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)
+            AS next_product
+    FROM loop_operations AS o
+    LEFT JOIN kernel_names AS k USING (name_id)
+    WHERE o.kind = 'kernel'
+),
+chains AS (
+    SELECT
+        s.loop, s.product, sum(o.duration_ns) AS chain_ns, count(*) FILTER (o.position > s.product) - 1 AS kernels,
+        sum(o.duration_ns) FILTER (o.family = 'gemm') AS gemm_ns, any_value(s.duration_ns) AS softmax_ns,
+        any_value(s.name) AS softmax
+    FROM operations AS s
+    -- With the copies to another layout directly before and after it.
+    JOIN operations AS o ON o.loop = s.loop AND (
+        o.position BETWEEN s.product AND s.next_product
+        OR o.family = 'copy/cast' AND o.position BETWEEN s.product - 2 AND s.next_product + 1
+    )
+    WHERE s.family = 'softmax' AND s.next_product - s.product - 1 <= $most_between
+        -- Of a loss over a vocabulary, the product after it is not the same chain: the softmax of attention is larger.
+        AND s.repeats = 1
+    GROUP BY s.loop, s.product
+),
+per_step AS (
+    SELECT
+        sum(c.chain_ns * i.runs) AS chain_ns, sum(c.gemm_ns * i.runs) AS gemm_ns, sum(c.softmax_ns * i.runs) AS softmax_ns,
+        max(c.kernels) AS kernels, sum(i.runs) AS layers, arg_max(c.softmax, c.softmax_ns) AS softmax
+    FROM chains AS c
+    JOIN (SELECT loop, iterations / (SELECT greatest(step_count, 1) FROM step_method) AS runs FROM loops) AS i USING (loop)
+    HAVING count(*) > 0
+)
+SELECT
+    least(s.chain_ns - 0.2 * s.gemm_ns, t.high_limit_ns) AS recoverable_ns,
+    least(s.chain_ns - 1.5 * s.gemm_ns, t.low_limit_ns) AS saving_low_ns,
+    100 * recoverable_ns / t.wall_ns AS wall_pct,
+    kernel_base_name(s.softmax) AS place,
+    s.chain_ns, s.kernels, s.layers, s.gemm_ns, s.softmax_ns
+FROM per_step AS s, _step_totals AS t
+WHERE t.has_steps AND saving_low_ns > 0

@@ -1,0 +1,72 @@
+/*
+code = "NSI411"
+title = "Matrix products run in FP32 without tensor cores"
+family = "precision"
+explains = ["hot-kernels"]
+meaning = """
+FP32 matrix products run on the CUDA cores. With TF32 or BF16 they run on the tensor cores, whose peak is several times
+higher."""
+evidence = [
+    "{gemm_ns} {per} ({gemm_pct} of kernel time) in {calls:product} without tensor cores, most in {kernel}",
+    "the GPU's peak with TF32 is {peak_ratio} times that of FP32",
+]
+caveat = """
+The results need the full precision of FP32: TF32 and BF16 keep 10 and 7 bits of the mantissa instead of 23."""
+effort = "flag"
+numerics = "precision"
+estimate = """
+Low: 60 % of the time of these products (TF32). High: 90 % (BF16, which also halves the bytes). At most what the host
+leaves: with its time in the trace (low), and with half of it (high)."""
+links = ["NVIDIA A100 Tensor Core GPU Architecture, TF32", "PyTorch documentation, CUDA semantics: TensorFloat-32"]
+report = "classify-kernels"
+
+[cure]
+any = "Let the matrix products use tensor cores: TF32, or BF16 with FP32 accumulation."
+pytorch = """
+Call torch.set_float32_matmul_precision("high") at the start (TF32), or run the model under
+torch.autocast("cuda", dtype=torch.bfloat16)."""
+jax = """
+Set jax.config.update("jax_default_matmul_precision", "tensorfloat32"), or compute in bfloat16."""
+cupy = "Set the environment variable CUPY_TF32=1, or compute in float16."
+cuda = """
+cuBLAS: compute type CUBLAS_COMPUTE_32F_FAST_TF32, or cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH); cuDNN:
+CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION; or BF16 inputs."""
+openacc = "Call cuBLAS with CUBLAS_COMPUTE_32F_FAST_TF32 for the products."
+openmp = "Call cuBLAS with CUBLAS_COMPUTE_32F_FAST_TF32 for the products."
+julia = "Call CUDA.math_mode!(CUDA.FAST_MATH), or use BFloat16 arrays."
+
+[params.least_pct]
+default = 10.0
+help = "Share of the kernel time of these products from which they are reported (10: a clear part of the step)"
+*/
+WITH gemms AS (
+    SELECT
+        kernel_base_name(any_value(s.name)) AS kernel, sum(s.total_ns)::DOUBLE AS total_ns, sum(s.calls) AS calls,
+        sum(s.kernel_time_pct) AS time_pct,
+        regexp_matches(s.name, '(?i)ffma|simt|sgemm|f32f32_f32f32_f32|fmha_cutlass[FB]_f32')
+            AND NOT regexp_matches(s.name, '(?i)tf32|tensorop|f16|bf16|half|s1688|s884|hmma|int8|i8816') AS is_fp32
+    FROM _steady_shapes AS s
+    WHERE s.family IN ('gemm', 'conv', 'attention')
+    GROUP BY s.name
+),
+fp32_gemms AS (
+    SELECT
+        sum(total_ns) AS total_ns, sum(calls) AS calls, sum(time_pct) AS gemm_pct, arg_max(kernel, total_ns) AS kernel
+    FROM gemms WHERE is_fp32
+    HAVING sum(time_pct) >= $least_pct
+),
+peaks AS (
+    SELECT max(tflop_per_s) FILTER (precision = 'tf32') / max(tflop_per_s) FILTER (precision = 'fp32') AS ratio
+    FROM gpu_peaks
+)
+SELECT
+    least(0.9 * g.total_ns / t.units, t.high_limit_ns) AS recoverable_ns,
+    least(0.6 * g.total_ns / t.units, t.low_limit_ns) AS saving_low_ns,
+    100 * recoverable_ns / t.wall_ns AS wall_pct,
+    g.kernel AS place,
+    CASE WHEN 0.9 * g.total_ns / t.units > t.high_limit_ns THEN 'the host' END AS bounded_by,
+    g.total_ns / t.units AS gemm_ns,
+    g.gemm_pct, g.calls / t.units AS calls, g.kernel,
+    p.ratio AS peak_ratio
+FROM fp32_gemms AS g, peaks AS p, _step_totals AS t
+WHERE p.ratio > 2 AND saving_low_ns > 0

@@ -1,0 +1,57 @@
+/*
+code = "NSI111"
+title = "The host reads a flag back before it goes on"
+family = "readback"
+explains = ["d2h-sync", "cpu-work", "launch-bound", "many-launches", "graph-candidate", "stall-place", "fusion", "pageable-copy"]
+meaning = """
+A copy of one byte to the host, with a wait, is a branch of the program that depends on data on the GPU. The GPU is idle
+until the host has decided and launched again. A CUDA graph cannot contain it."""
+evidence = [
+    "{reads:copy|copies} of 1 byte to the host {per}, each with a wait, after {launches_each:launch|launches} on average",
+    "the GPU is busy for {busy_ns} of {wall_ns} {per}",
+    "{?is_compiled}kernels of a compiler run before and after each copy: each is a graph break",
+]
+caveat = """
+The branch avoids more work than the wait costs."""
+effort = "function"
+estimate = """
+High: the idle time of the GPU around the read-backs. Low: 40 % of it."""
+links = ["PyTorch documentation, torch.compile: Graph breaks"]
+report = "syncs"
+when = "SELECT 1 FROM waits WHERE copy_kind = 'D2H' AND copy_bytes = 1 LIMIT 1"
+
+[cure]
+any = "Decide on the GPU: compute both sides and select, or pass the flag to the next kernel as a predicate."
+pytorch = """
+Replace the Python if on a tensor by torch.where, or move the check out of the step."""
+inductor = """
+Replace the Python if on a tensor by torch.where or torch.cond, check with fullgraph=True that no graph break is left, and
+then compile with mode="reduce-overhead"."""
+jax = "Replace the Python branch by jax.lax.cond or jnp.where inside the jitted step."
+cupy = "Replace the Python if on an array by cupy.where."
+cuda = "Decide in the next kernel, or use conditional nodes of CUDA graphs (CUDA 12.4)."
+
+[params.dense]
+default = 20
+help = "With more launches than this between two read-backs, only the idle time near them is counted"
+*/
+WITH windows AS (
+    SELECT host_start_ns, host_end_ns, process_id FROM steps WHERE phase = 'steady'
+),
+reads AS (
+    SELECT count(*)::DOUBLE AS reads
+    FROM (FROM waits WHERE copy_kind = 'D2H' AND copy_bytes = 1) AS w
+    ASOF JOIN windows AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
+    WHERE w.start_ns < s.host_end_ns
+)
+SELECT
+    t.idle_ns * least(1, $dense * r.reads / t.units / t.launch_calls) AS recoverable_ns,
+    0.4 * recoverable_ns AS saving_low_ns,
+    100 * recoverable_ns / t.wall_ns AS wall_pct,
+    NULL AS place,
+    r.reads / t.units AS reads,
+    t.launch_calls * t.units / r.reads AS launches_each,
+    t.busy_ns, t.wall_ns,
+    (SELECT sum(kernel_time_pct) >= 10 FROM _steady_shapes WHERE kernel_provenance(name) = 'Inductor') AS is_compiled
+FROM reads AS r, _step_totals AS t
+WHERE t.has_steps AND r.reads >= 0.5 * t.units AND t.launch_calls > 0

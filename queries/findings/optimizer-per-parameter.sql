@@ -1,0 +1,65 @@
+/*
+code = "NSI414"
+title = "The optimizer updates one parameter at a time"
+family = "optimizer"
+explains = ["fusion", "launch-bound", "many-launches", "graph-candidate", "cpu-work"]
+meaning = """
+The update of each parameter tensor takes several small kernels. A fused optimizer updates all tensors in a few
+kernels."""
+evidence = [
+    "{kernels:kernel} a step in {tensors:group} of {kernels_each}, among them {operations}",
+    "they take {update_ns} of the step of {step_ns}",
+]
+caveat = """
+The optimizer has no fused or foreach variant: then write it as one, or compile it."""
+effort = "flag"
+numerics = "rounding"
+estimate = """
+The time of these kernels and of their launches on the host. Low: half of it. High: nine tenths."""
+links = ["PyTorch documentation, torch.optim: foreach and fused implementations"]
+report = "loop-iteration"
+when = """
+SELECT 1 FROM _steady_shapes WHERE regexp_matches(name, 'addcdiv|addcmul|lerp')
+HAVING NOT EXISTS (FROM _steady_shapes WHERE regexp_matches(name, 'multi_tensor_apply'))"""
+
+[cure]
+any = "Update all tensors in one kernel: a fused or multi-tensor optimizer."
+pytorch = "Create the optimizer with fused=True (or foreach=True): torch.optim.AdamW(params, fused=True)."
+jax = "Put the optax update inside the jitted step."
+cuda = "Update all tensors in one multi-tensor kernel, as in NVIDIA Apex."
+
+[params.least_tensors]
+default = 8
+help = "Fewest tensors in a step (8: a fused optimizer of fewer saves little)"
+*/
+WITH update_loops AS (
+    SELECT
+        o.loop, count(*) FILTER (o.kind = 'kernel') AS kernels_each,
+        count(DISTINCT k.name) FILTER (regexp_matches(k.name, 'addcdiv|addcmul|lerp|sqrt')) AS marks,
+        string_agg(DISTINCT regexp_extract(k.name, 'addcdiv|addcmul|lerp|sqrt'), ', ')
+            FILTER (regexp_matches(k.name, 'addcdiv|addcmul|lerp|sqrt')) AS operations,
+        bool_and(k.family IN ('elementwise', 'memory', 'copy/cast') OR o.kind <> 'kernel') AS is_elementwise
+    FROM loop_operations AS o
+    LEFT JOIN kernel_names AS k USING (name_id)
+    GROUP BY o.loop
+    HAVING marks >= 2 AND is_elementwise
+),
+per_step AS (
+    SELECT
+        u.kernels_each, l.iterations / m.step_count AS tensors, u.kernels_each * tensors AS kernels,
+        l.period_ns * tensors AS update_ns, u.operations
+    FROM update_loops AS u
+    JOIN loops AS l USING (loop)
+    CROSS JOIN (SELECT greatest(step_count, 1) AS step_count FROM step_method) AS m
+    WHERE l.depth > 0
+    ORDER BY update_ns DESC
+    LIMIT 1
+)
+SELECT
+    least(0.9 * p.update_ns, 0.95 * t.wall_ns) AS recoverable_ns,
+    0.5 * p.update_ns AS saving_low_ns,
+    100 * recoverable_ns / t.wall_ns AS wall_pct,
+    NULL AS place,
+    p.kernels, p.tensors, p.kernels_each, p.operations, p.update_ns, t.wall_ns AS step_ns
+FROM per_step AS p, _step_totals AS t
+WHERE t.has_steps AND p.tensors >= $least_tensors
