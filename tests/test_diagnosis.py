@@ -11,6 +11,7 @@ import many_traces
 import oracle
 import planted
 import pytest
+from ailments import AILING, CURED
 from hypothesis import HealthCheck, given, settings
 from opening import open_trace, planted_path
 from pipeline_traces import PipelineRun
@@ -294,7 +295,7 @@ FIRES = {
     "failed-calls": failed_launch,
     "slow-launches": slow_launches,
     "idle-at-end": slow_launches,
-}
+} | AILING
 SILENT = {
     "launch-bound": [healthy_run, planted.communicating, cpu_work_run, distinct_kernels],
     "many-launches": [healthy_run, planted.launch_bound, cpu_work_run],
@@ -332,7 +333,7 @@ SILENT = {
     "failed-calls": [healthy_run, planted.launch_bound],
     "slow-launches": [healthy_run, planted.launch_bound, cpu_work_run, distinct_kernels],
     "idle-at-end": [healthy_run, planted.launch_bound, late_start],
-}
+} | CURED
 
 
 @pytest.fixture(scope="module")
@@ -437,6 +438,8 @@ def test_a_finding_reads_views_and_reports_and_its_command_shows_one_of_them(nam
         # A report that reads the same view.
         report if tables & tables_of_report else "",
         "ranks" if rule.is_cross_rank else "",
+        # The kernels of the steady steps, by name or launch shape.
+        *(("top", "launch-configs") if "_steady_shapes" in tables else ()),
         "sql",
     )
 
@@ -809,7 +812,7 @@ def test_findings_of_other_people_s_traces(shared):
     # Its step is 85 launches and one long time of CPU work: no graph would help.
     assert [finding.name for finding in diagnoses["power_iteration"].findings] == ["cpu-work", "hot-kernels"]
     assert (
-        "44 of 44 steps stall 14.4 ms before gemv2T_kernel_val"
+        "in 44 of 44 steps, the GPU stalls before gemv2T_kernel_val; 44 stalls of 14.4 ms (median)"
         in findings_by_name(diagnoses["power_iteration"])["stall-place"].evidence
     )
     assert findings_by_name(diagnoses["power_iteration"]).keys().isdisjoint({"graph-candidate", "launch-bound"})

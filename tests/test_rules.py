@@ -30,7 +30,7 @@ RULES = read_finding_rules()
 for_each_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 # Words that name a framework. A text for one of them, or for any program, names no other.
 WORDS = {
-    "pytorch": r"torch|DataLoader|nn\.|foreach|fused=True|channels_last|scaled_dot_product|\baten\b|cudnn\.benchmark",
+    "pytorch": r"torch|DataLoader|(?<!jax\.)\bnn\.|foreach|fused=True|channels_last|scaled_dot_product|\baten\b",
     "jax": r"\bjax|(?<!cuda\.)\bjit\b|lax\.|jnp|optax|\bXLA",
     "cupy": r"cupy|ElementwiseKernel|RawKernel",
     "openacc": r"\bacc\b|OpenACC|\bgang\b",

@@ -480,13 +480,29 @@ def test_a_stall_is_reported_with_steps_operation_call_and_range(tmp_path):
         text = " ".join(opened_trace.diagnose().text(None).split())
         row = opened_trace.answer("gap-places").dicts()[0]
         longest = opened_trace.answer("gaps").dicts()[:20]
-    assert "20 of 24 steps stall 25 ms before attention, in cuLibraryLoadData" in text
+    assert "in 20 of 24 steps, the GPU stalls before attention; 20 stalls of 25 ms (median)" in text
+    assert "for the largest part of each, the host is in cuLibraryLoadData" in text
     assert "--cudabacktrace" not in text, "it tells who makes a call, and the diagnosis does not"
     assert (row["after_name"], row["host"]) == ("attention(float *)", "module: cuLibraryLoadData")
     assert (row["nvtx_path"], row["gaps"]) == ("step #/layer #", 20)
     assert row["total_ns"] == pytest.approx(20 * 25_000_000, rel=0.01)
     # A gap begins in embed, where the host wakes from its wait. Nearly all of it is in the layer.
     assert {row["nvtx_path"].partition("/")[2].partition(" ")[0] for row in longest} == {"layer"}
+
+
+@pytest.mark.slow
+def test_stalls_of_a_list_that_is_cut_are_lower_bounds(tmp_path):
+    """The report gaps lists the 1,000 longest gaps."""
+    trace = Trace()
+    host = trace.thread()
+    for _ in range(1_100):
+        host.launch("work(float *)", runs=10_000).sync("device").idle(200_000)
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened_trace:
+        findings = [entry for finding in opened_trace.diagnose().findings for entry in (finding, *finding.also)]
+    stall = next(finding for finding in findings if finding.name == "stall-place")
+    assert stall.values["least_stalls"] <= 1_000
+    assert stall.values.keys().isdisjoint({"stalls", "total_ns", "stall_ns", "stalled_steps"})
+    assert "at least" in stall.evidence
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-# Larger whole numbers, such as times in ns, are BIGINT in SQL.
+# Larger numbers, such as times in ns, are BIGINT in SQL.
 MAX_SMALL = 1 << 16
 
 

@@ -32,12 +32,13 @@ cupy = "Keep the default memory pool: do not call free_all_blocks() or set_alloc
 cuda = "Allocate once before the loop and reuse the memory, or use cudaMallocAsync and cudaFreeAsync."
 openacc = "Put a data region (enter data, exit data) around the loop, so that arrays stay allocated."
 openmp = "Put target enter data and target exit data around the loop, so that arrays stay allocated."
-julia = "Preallocate outputs and use in-place operations; CUDA.jl's pool keeps memory unless CUDA.reclaim() is called."
+julia = """
+Preallocate outputs and use in-place operations; CUDA.jl's pool keeps memory unless CUDA.reclaim() is called."""
 
 [cure.pool]
 any = """
-Let the pool keep its memory (cudaMemPoolAttrReleaseThreshold: by default it is given back at each synchronization), or
-allocate before the loop and reuse."""
+Let the pool keep its memory (cudaMemPoolAttrReleaseThreshold: by default it is given back at each
+synchronization), or allocate before the loop and reuse."""
 
 [cure.no_loop]
 any = """

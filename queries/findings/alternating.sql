@@ -2,13 +2,12 @@
 code = "NSI113"
 title = "The GPU and the CPU take turns"
 family = "alternating"
-overlaps = true
 meaning = """
-In each step the GPU works while the host waits for it, and then the host works while the GPU is idle. With two buffers
-both can work at the same time."""
+In each step the GPU works while the host waits for it, and then the host works while the GPU is idle. With two
+buffers both can work at the same time."""
 evidence = [
-    "of a step of {step_ns}, the GPU is busy for {busy_ns}, and idle for {cpu_ns} while the host works outside of CUDA calls",
-    "the host waits for the GPU for {wait_ns}",
+    "of a step of {step_ns}, the GPU is busy for {busy_ns}, and the host works for {host_ns} without waiting for it",
+    "{outside_ns} of that is outside of CUDA calls",
 ]
 caveat = """
 The next step needs the result of this one before its work on the host can begin."""
@@ -16,34 +15,46 @@ effort = "function"
 estimate = """
 High: the shorter of the two times, which would be hidden behind the longer one. Low: half of it."""
 links = ["CUDA C++ Best Practices Guide, Asynchronous and Overlapping Transfers with Computation"]
-report = "classify"
-when = "SELECT 1 FROM host_report WHERE code = 'cpu_work' AND wall_pct >= $least_pct"
+explains = ["other-wait", "cpu-work", "stall-place"]
+report = "steps"
 
 [cure]
 any = "Launch the next step before the host handles the result of this one: use two sets of buffers."
 pytorch = """
-Launch the next step before the host handles the result of this one: copy it with non_blocking=True to one of two pinned
-buffers, and read it one step later."""
+Launch the next step before the host handles the result of this one: copy it with non_blocking=True to one of two
+pinned buffers, and read it one step later."""
 jax = "Dispatch the next step before the host reads the result of this one."
 cupy = "Launch the next step before the host reads the result of this one, into one of two pinned buffers."
 cuda = """
-Launch the next step before the host handles the result of this one: two buffers, two streams, and an event for each."""
+Launch the next step before the host handles the result of this one: two buffers, two streams, and an event for
+each."""
 
 [params.least_pct]
 default = 10.0
 help = "Share of a step that each of the two must take (10: what a cause needs to bound a step)"
+[params.least_sum]
+default = 0.85
+help = "Smallest sum of the two, as a share of the step (0.85: little else happens)"
+
+[params.most_sum]
+default = 1.1
+help = "Largest sum of the two, as a share of the step (1.1: beyond, they overlap already)"
 */
 WITH host_times AS (
+    -- Without the waits for the GPU, and the part of it that is outside of CUDA calls.
     SELECT
-        (SELECT sum(recoverable_ns) FROM host_report WHERE code = 'cpu_work') AS cpu_ns,
-        (SELECT avg(api_sync_ns) FROM steps WHERE phase = 'steady') AS wait_ns
+        avg(host_end_ns - host_start_ns - api_ns) / any_value(m.tokens_per_step) AS outside_ns
+    FROM steps, step_method AS m
+    WHERE phase = 'steady' AND host_end_ns < 9223372036854775807
 )
 SELECT
-    least(h.cpu_ns, t.busy_ns) AS recoverable_ns,
+    least(t.host_floor_ns, t.busy_ns) AS recoverable_ns,
     0.5 * recoverable_ns AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place,
-    t.wall_ns AS step_ns, t.busy_ns, h.cpu_ns, h.wait_ns
+    t.wall_ns AS step_ns, t.busy_ns, t.host_floor_ns AS host_ns, h.outside_ns
 FROM host_times AS h, _step_totals AS t
-WHERE t.has_steps AND h.wait_ns >= 0.6 * t.busy_ns
-    AND 100 * h.cpu_ns >= $least_pct * t.wall_ns AND 100 * t.busy_ns >= $least_pct * t.wall_ns
+WHERE t.has_steps AND t.sync_calls > 0
+    AND t.busy_ns + t.host_floor_ns BETWEEN $least_sum * t.wall_ns AND $most_sum * t.wall_ns
+    AND 100 * t.host_floor_ns >= $least_pct * t.wall_ns AND 100 * t.busy_ns >= $least_pct * t.wall_ns
+    AND h.outside_ns >= 0.5 * t.host_floor_ns

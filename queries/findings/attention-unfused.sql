@@ -7,7 +7,8 @@ meaning = """
 Two matrix products, with scale, mask and softmax between them, write and read the whole score matrix several times.
 Fused attention keeps it on the chip."""
 evidence = [
-    "{chain_ns} {per} from one matrix product to the next, with {kernels} kernels and a softmax between, {layers:time} {per}",
+    """{chain_ns} {per} from one matrix product to the next, with {kernels} kernels and a softmax between,
+    {layers:time} {per}""",
     "{gemm_ns} of it in the two products, {softmax_ns} in the softmax",
     "no fused attention kernel runs",
 ]
@@ -16,8 +17,8 @@ The scores themselves are an output, or the mask has a form that the fused kerne
 effort = "line"
 numerics = "rounding"
 estimate = """
-The time of the chain without that of the fused kernel, which is taken as a fifth (high) to one and a half times (low) the
-time of the two products."""
+The time of the chain without that of the fused kernel, which is taken as a fifth (high) to one and a half times
+(low) the time of the two products."""
 links = ["PyTorch documentation, torch.nn.functional.scaled_dot_product_attention", "cuDNN documentation, Attention"]
 report = "loop-iteration"
 when = """
@@ -27,8 +28,8 @@ SELECT 1 FROM _steady_shapes WHERE family = 'softmax' HAVING sum(kernel_time_pct
 [cure]
 any = "Use a fused attention kernel (FlashAttention, cuDNN) for the products, the mask and the softmax."
 pytorch = """
-Replace the products, mask and softmax by torch.nn.functional.scaled_dot_product_attention (is_causal=True for a causal
-mask)."""
+Replace the products, mask and softmax by torch.nn.functional.scaled_dot_product_attention (is_causal=True for a
+causal mask)."""
 jax = "Replace the products, mask and softmax by jax.nn.dot_product_attention(..., implementation=\"cudnn\")."
 cuda = "Use cuDNN's fused attention (cudnn-frontend SDPA) or FlashAttention."
 tensorrt = "Build the engine so that the attention layers match a fused MHA pattern."
@@ -72,10 +73,13 @@ chains AS (
 ),
 per_step AS (
     SELECT
-        sum(c.chain_ns * i.runs) AS chain_ns, sum(c.gemm_ns * i.runs) AS gemm_ns, sum(c.softmax_ns * i.runs) AS softmax_ns,
+        sum(c.chain_ns * i.runs) AS chain_ns, sum(c.gemm_ns * i.runs) AS gemm_ns,
+        sum(c.softmax_ns * i.runs) AS softmax_ns,
         max(c.kernels) AS kernels, sum(i.runs) AS layers, arg_max(c.softmax, c.softmax_ns) AS softmax
     FROM chains AS c
-    JOIN (SELECT loop, iterations / (SELECT greatest(step_count, 1) FROM step_method) AS runs FROM loops) AS i USING (loop)
+    JOIN (
+        SELECT loop, iterations / (SELECT greatest(step_count, 1) FROM step_method) AS runs FROM loops
+    ) AS i USING (loop)
     HAVING count(*) > 0
 )
 SELECT

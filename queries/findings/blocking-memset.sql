@@ -18,7 +18,8 @@ links = ["CUDA Runtime API, API synchronization behavior: Memset"]
 report = "host"
 
 [cure]
-any = "Set the memory asynchronously on the stream that needs it, or write the zeros in the first kernel that uses it."
+any = """
+Set the memory asynchronously on the stream that needs it, or write the zeros in the first kernel that uses it."""
 cuda = """
 Use cudaMemsetAsync on the stream that needs the memory, or write the zeros in the first kernel that uses it."""
 */

@@ -4,7 +4,7 @@ title = "The capture is incomplete"
 family = "capture"
 severity = "warning"
 meaning = """
-nsys lost events or could not record them, so counts and times are lower bounds."""
+nsys lost events or could not record them: counts are lower bounds, and the GPU may appear idle where it was not."""
 evidence = [
     "{message}",
     "for {unknown_pct} of the wall time, the launch call that ended the gap is not in the trace",

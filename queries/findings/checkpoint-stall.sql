@@ -24,8 +24,8 @@ report = "steps"
 [cure]
 any = "Copy the data to pinned memory, let the loop go on, and write it in another thread."
 pytorch = """
-Save asynchronously: torch.distributed.checkpoint.async_save, or copy the state to pinned memory (non_blocking=True) and
-call torch.save in a thread."""
+Save asynchronously: torch.distributed.checkpoint.async_save, or copy the state to pinned memory
+(non_blocking=True) and call torch.save in a thread."""
 jax = "Save asynchronously: Orbax AsyncCheckpointer."
 cuda = "Copy with cudaMemcpyAsync to pinned memory on a stream of its own, and write it in another thread."
 
@@ -46,7 +46,8 @@ medians AS (
 long_steps AS (
     SELECT
         count(*) AS long_steps, avg(s.duration_ns) AS long_ns, sum(s.duration_ns - m.step_ns) AS excess_ns,
-        avg(s.d2h_bytes) AS copied_bytes, CASE WHEN count(*) > 1 THEN (max(step) - min(step)) / (count(*) - 1) END AS every
+        avg(s.d2h_bytes) AS copied_bytes,
+        CASE WHEN count(*) > 1 THEN (max(step) - min(step)) / (count(*) - 1) END AS every
     FROM steady_steps AS s, medians AS m
     WHERE s.duration_ns >= $least_ratio * m.step_ns AND s.d2h_bytes >= greatest($least_bytes, 4 * m.copied_bytes)
     HAVING count(*) BETWEEN 1 AND 0.3 * any_value(m.steps)
@@ -56,6 +57,7 @@ SELECT
     0.6 * l.excess_ns / t.units AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place,
-    l.long_steps, m.steps, l.long_ns, m.step_ns AS ordinary_ns, l.copied_bytes, m.copied_bytes AS ordinary_bytes, l.every
+    l.long_steps, m.steps, l.long_ns, m.step_ns AS ordinary_ns, l.copied_bytes, m.copied_bytes AS ordinary_bytes,
+    l.every
 FROM long_steps AS l, medians AS m, _step_totals AS t
 WHERE t.has_steps

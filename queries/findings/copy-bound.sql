@@ -27,9 +27,11 @@ jax = """
 Keep the data on the device; otherwise put the next batch there ahead of its use (jax.device_put), and donate
 buffers."""
 cupy = """
-Keep the data on the GPU; otherwise copy from pinned memory (cupyx.empty_pinned) on another stream while kernels run."""
+Keep the data on the GPU; otherwise copy from pinned memory (cupyx.empty_pinned) on another stream while kernels
+run."""
 cuda = """
-Keep the data on the GPU; otherwise copy from pinned memory with cudaMemcpyAsync on another stream while kernels run."""
+Keep the data on the GPU; otherwise copy from pinned memory with cudaMemcpyAsync on another stream while kernels
+run."""
 openacc = "Put data regions around all kernels that use an array, and update only what changed, with async."
 openmp = "Put target data regions around all kernels that use an array, and update only what changed, with nowait."
 julia = "Keep data in CuArrays between steps; otherwise pin host arrays (CUDA.pin) and copy on another task's stream."

@@ -38,13 +38,21 @@ Do that work in another thread, or after the next step is launched, so that the 
 pytorch = """
 Do that work in another process or thread (DataLoader with num_workers and prefetch_factor for input), or after the
 next step is launched."""
+tensorrt = """
+Enqueue the next inference (enqueueV3) before the host handles the results of this one, and prepare input in another
+thread."""
+openacc = "Launch the next step asynchronously (async clause) before the host does that work."
+openmp = "Launch the next step asynchronously (target nowait) before the host does that work."
 jax = """
 Dispatch the next step before the host handles the results of this one, and prepare input in another thread."""
 
 [cure.managed]
 any = """
-Let a kernel set up what the GPU works on, and a kernel reduce what the host looks at; or let the host do its part while
-the GPU works on other data."""
+Let a kernel set up what the GPU works on, and a kernel reduce what the host looks at; or let the host do its part
+while the GPU works on other data."""
+openacc = "Set up the data in a parallel loop, and reduce what the host looks at in another one (reduction clause)."
+openmp = "Set up the data in a target region, and reduce what the host looks at in another one (reduction clause)."
+kokkos = "Set up the data with parallel_for, and reduce what the host looks at with parallel_reduce."
 
 [params.least_pct]
 default = 5.0
@@ -82,7 +90,8 @@ known_work AS (
 ),
 -- The share of the CPU work in which the host touches managed memory, whose pages move meanwhile.
 managed_work AS (
-    SELECT coalesce(sum(time_ns) FILTER (host = 'managed memory'), 0)::DOUBLE / sum(time_ns) AS managed_share
+    SELECT
+        coalesce(coalesce(sum(time_ns) FILTER (host = 'managed memory'), 0)::DOUBLE / sum(time_ns), 0) AS managed_share
     FROM step_budget WHERE part = 'launch' AND host IN ('CPU work', 'managed memory')
 )
 SELECT

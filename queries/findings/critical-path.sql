@@ -4,8 +4,8 @@ title = "One operation could shorten the step the most, until another path takes
 family = "kernels"
 overlaps = true
 meaning = """
-Of all that the step waits for, making this faster shortens it most, but by less than its own time: something else runs
-beside it and then sets the pace."""
+Of all that the step waits for, making this faster shortens it most, but by less than its own time: something else
+runs beside it and then sets the pace."""
 evidence = [
     "{operation} holds the critical path of a step for {path_ns} of {step_ns}",
     [

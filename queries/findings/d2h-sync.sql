@@ -26,7 +26,8 @@ pytorch = """
 Keep the value on the GPU (no .item(), .cpu(), .tolist(), print), read it every N steps, or copy it with
 non_blocking=True to pinned memory and read it one step later."""
 jax = """
-Keep the value on the device (no float(), np.asarray(), block_until_ready() in the loop), and read it every N steps."""
+Keep the value on the device (no float(), np.asarray(), block_until_ready() in the loop), and read it every N
+steps."""
 cupy = "Keep the value on the GPU (no .get(), float(), cupy.asnumpy() in the loop), and read it every N steps."
 openacc = "Keep the data in a data region, and update self only every N steps."
 openmp = "Keep the data in a target data region, and target update from only every N steps."

@@ -4,8 +4,8 @@ title = "Matrix products run in FP32 without tensor cores"
 family = "precision"
 explains = ["hot-kernels"]
 meaning = """
-FP32 matrix products run on the CUDA cores. With TF32 or BF16 they run on the tensor cores, whose peak is several times
-higher."""
+FP32 matrix products run on the CUDA cores. With TF32 or BF16 they run on the tensor cores, whose peak is several
+times higher."""
 evidence = [
     "{gemm_ns} {per} ({gemm_pct} of kernel time) in {calls:product} without tensor cores, most in {kernel}",
     "the GPU's peak with TF32 is {peak_ratio} times that of FP32",
@@ -18,7 +18,7 @@ estimate = """
 Low: 60 % of the time of these products (TF32). High: 90 % (BF16, which also halves the bytes). At most what the host
 leaves: with its time in the trace (low), and with half of it (high)."""
 links = ["NVIDIA A100 Tensor Core GPU Architecture, TF32", "PyTorch documentation, CUDA semantics: TensorFloat-32"]
-report = "classify-kernels"
+report = "top"
 
 [cure]
 any = "Let the matrix products use tensor cores: TF32, or BF16 with FP32 accumulation."

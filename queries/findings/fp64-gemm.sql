@@ -11,10 +11,10 @@ The algorithm needs double precision."""
 effort = "function"
 numerics = "precision"
 estimate = """
-Low: 40 % of the time of these products: FP32 has half of the bytes. High: nine tenths where arithmetic bounds them; half
-where the matrix is read for one vector (gemv)."""
+Low: 40 % of the time of these products: FP32 has half of the bytes. High: nine tenths where arithmetic bounds
+them; half where the matrix is read for one vector (gemv)."""
 links = ["CUDA C++ Programming Guide, Arithmetic Instructions: throughput by compute capability"]
-report = "classify-kernels"
+report = "top"
 
 [cure]
 any = "Use single precision where the accuracy allows it, or solve in single precision with iterative refinement."

@@ -18,14 +18,14 @@ estimate = """
 High: the time from the first collective of a step to its last one, which the backward pass can hide. Low: a third of
 it."""
 links = ["PyTorch documentation, DistributedDataParallel: internal design", "NCCL documentation, Group Calls"]
-report = "collectives"
+report = "steps"
 when = "SELECT 1 FROM kernel_names WHERE provenance = 'NCCL' LIMIT 1"
 
 [cure]
 any = "Reduce the gradients in buckets as soon as they are ready, on a stream of its own."
 pytorch = """
-Wrap the model in DistributedDataParallel (gradient_as_bucket_view=True), which reduces buckets during the backward pass;
-a BF16 compression hook halves the bytes."""
+Wrap the model in DistributedDataParallel (gradient_as_bucket_view=True), which reduces buckets during the
+backward pass; a BF16 compression hook halves the bytes."""
 jax = "Let XLA's latency-hiding scheduler overlap the all-reduces with the backward pass."
 cuda = "Launch ncclAllReduce per bucket on a second stream as soon as its gradients are ready, in a group call."
 
@@ -35,7 +35,8 @@ help = "Fewest collectives in a step (4: with fewer, they are buckets already)"
 */
 WITH step_kernels_in_order AS (
     SELECT
-        s.step, min(k.start_ns) FILTER (n.family = 'comm') AS first_ns, max(k.end_ns) FILTER (n.family = 'comm') AS last_ns,
+        s.step, min(k.start_ns) FILTER (n.family = 'comm') AS first_ns,
+        max(k.end_ns) FILTER (n.family = 'comm') AS last_ns,
         max(k.end_ns) FILTER (n.family = 'gemm') AS product_ns, count(*) FILTER (n.family = 'comm') AS collectives,
         sum(k.duration_ns) FILTER (n.family = 'comm')::DOUBLE AS comm_ns
     FROM (FROM steps WHERE phase = 'steady') AS s

@@ -2,12 +2,16 @@
 code = "NSI111"
 title = "The host reads a flag back before it goes on"
 family = "readback"
-explains = ["d2h-sync", "cpu-work", "launch-bound", "many-launches", "graph-candidate", "stall-place", "fusion", "pageable-copy"]
+explains = [
+    "d2h-sync", "cpu-work", "launch-bound", "many-launches", "graph-candidate", "stall-place", "fusion",
+    "pageable-copy",
+]
 meaning = """
-A copy of one byte to the host, with a wait, is a branch of the program that depends on data on the GPU. The GPU is idle
-until the host has decided and launched again. A CUDA graph cannot contain it."""
+A copy of one byte to the host, with a wait, is a branch of the program that depends on data on the GPU. The GPU
+is idle until the host has decided and launched again. A CUDA graph cannot contain it."""
 evidence = [
-    "{reads:copy|copies} of 1 byte to the host {per}, each with a wait, after {launches_each:launch|launches} on average",
+    """{reads:copy|copies} of 1 byte to the host {per}, each with a wait, after {launches_each:launch|launches} on
+    average""",
     "the GPU is busy for {busy_ns} of {wall_ns} {per}",
     "{?is_compiled}kernels of a compiler run before and after each copy: each is a graph break",
 ]
@@ -25,8 +29,8 @@ any = "Decide on the GPU: compute both sides and select, or pass the flag to the
 pytorch = """
 Replace the Python if on a tensor by torch.where, or move the check out of the step."""
 inductor = """
-Replace the Python if on a tensor by torch.where or torch.cond, check with fullgraph=True that no graph break is left, and
-then compile with mode="reduce-overhead"."""
+Replace the Python if on a tensor by torch.where or torch.cond, check with fullgraph=True that no graph break is
+left, and then compile with mode="reduce-overhead"."""
 jax = "Replace the Python branch by jax.lax.cond or jnp.where inside the jitted step."
 cupy = "Replace the Python if on an array by cupy.where."
 cuda = "Decide in the next kernel, or use conditional nodes of CUDA graphs (CUDA 12.4)."

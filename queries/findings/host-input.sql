@@ -14,8 +14,8 @@ caveat = """
 The input comes from outside at this rate, such as from a sensor or a user."""
 effort = "function"
 estimate = """
-High: the idle time of these gaps; all CPU work, if they are most of it. Low: half of the gaps, as another stage may set
-the pace."""
+High: the idle time of these gaps; all CPU work, if they are most of it. Low: half of the gaps, as another stage
+may set the pace."""
 links = ["PyTorch documentation, torch.utils.data", "TensorFlow and JAX documentation, input pipelines"]
 report = "gaps"
 when = """
@@ -25,11 +25,11 @@ SELECT 1 FROM classify_report WHERE part = 'launch' AND wall_pct >= $least_pct""
 any = """
 Prepare the next data in another thread while the GPU works on these; or make them on the GPU, or keep them there."""
 pytorch = """
-Load with DataLoader(num_workers=..., persistent_workers=True, pin_memory=True, prefetch_factor=...), or make the data on
-the GPU (torch.rand(..., device="cuda")); copy with non_blocking=True."""
+Load with DataLoader(num_workers=..., persistent_workers=True, pin_memory=True, prefetch_factor=...), or make the
+data on the GPU (torch.rand(..., device="cuda")); copy with non_blocking=True."""
 jax = """
-Make the batch on the device (jax.random in the jitted step), or prepare the next one in a thread and put it there ahead
-of its use (jax.device_put); read the loss back only every N steps."""
+Make the batch on the device (jax.random in the jitted step), or prepare the next one in a thread and put it there
+ahead of its use (jax.device_put); read the loss back only every N steps."""
 cupy = "Make the data on the GPU (cupy.random), or prepare the next batch in a thread while the GPU works."
 cuda = "Prepare the next input in a second thread with a second pinned buffer, and copy it on a stream of its own."
 

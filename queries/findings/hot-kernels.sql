@@ -39,8 +39,8 @@ neighbors."""
 
 [cure.short]
 any = """
-{first} ends before it fills the GPU: fuse it with its neighbors (nsys-insight fusion), or give it more work, such as a
-larger batch."""
+{first} ends before it fills the GPU: fuse it with its neighbors (nsys-insight fusion), or give it more work, such
+as a larger batch."""
 
 [cure.gemv]
 any = """
@@ -49,16 +49,16 @@ type (half precision, 8 bits)."""
 
 [cure.memory]
 any = """
-Make {first} move fewer bytes: fuse it with its neighbors (nsys-insight fusion), use a smaller type, or a layout without
-transposes."""
+Make {first} move fewer bytes: fuse it with its neighbors (nsys-insight fusion), use a smaller type, or a layout
+without transposes."""
 
 [cure.latency]
 any = "Give {first} more parallel work: more blocks, several inputs in one launch (nsys-insight occupancy)."
 
 [cure.other]
 any = """
-Profile {first} with ncu (nsys-insight ncu plan writes the command) to see whether memory, arithmetic or latency bounds
-it; a library may have a faster version."""
+Profile {first} with ncu (nsys-insight ncu plan writes the command) to see whether memory, arithmetic or latency
+bounds it; a library may have a faster version."""
 
 [params.least_pct]
 default = 10.0

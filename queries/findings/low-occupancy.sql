@@ -29,8 +29,8 @@ any = """
 Depending on the limit: fewer registers per thread (smaller tiles), less shared memory per block (fewer stages), or
 blocks of 128 to 256 threads."""
 cuda = """
-Depending on the limit: smaller tiles or __launch_bounds__ (registers), fewer stages (shared memory), 128 to 256 threads
-(blocks)."""
+Depending on the limit: smaller tiles or __launch_bounds__ (registers), fewer stages (shared memory), 128 to 256
+threads (blocks)."""
 numba = "Depending on the limit: cuda.jit(max_registers=...), less shared memory, or 128 to 256 threads in a block."
 openacc = "Set vector_length(128), and compile with -gpu=maxregcount:N if registers are the limit."
 openmp = "Set thread_limit(128), and compile with -gpu=maxregcount:N if registers are the limit."

@@ -1,23 +1,19 @@
 /*
 code = "NSI102"
-title = "The GPU waits for many launches"
+title = "The GPU waits for launch calls"
 family = "launch"
 meaning = """
 The host launches kernels more slowly than the GPU runs them, so the GPU is idle in between. A CUDA graph would save
 little, or no repeating steps were found."""
 evidence = [
-    "the GPU is idle for {idle_ns}: {idle_parts}",
-    [
-        "{launch_calls:launch call} of {launch_call_ns} a step",
-        "{all_launch_calls:launch call} of {launch_call_ns} on average",
-    ],
+    ["the GPU is idle for {idle_ns}: {idle_parts}", "the GPU is idle for {idle_ns}"],
+    "{launch_calls:launch call} {per}, of {launch_call_ns} on average",
 ]
 caveat = """
 Without the profiler, the host keeps ahead of the GPU."""
 effort = "function"
 estimate = """
 The idle time of the GPU before the launches."""
-links = ["CUDA C++ Best Practices Guide, Concurrent Kernel Execution"]
 report = "classify"
 when = """
 SELECT 1 FROM classify_report
@@ -34,12 +30,15 @@ openmp = "Merge small target regions, and launch them with nowait."
 
 [params.slow_launch_ns]
 default = 100000
-help = "Idle time per launch call above which a few slow launches are the cause, not their number (as in slow-launches)"
+help = """
+Idle time per launch call above which a few slow launches are the cause, not their number (as in slow-launches)"""
 */
+-- Per token, as the idle time; where no steps were found, the calls of the scope.
 WITH launch_totals AS (
-    SELECT single_launches AS calls, launch_call_ns AS call_ns, true AS is_per_step FROM graph_candidates_report
+    SELECT single_launches / tokens_per_step AS calls, launch_call_ns AS call_ns
+    FROM graph_candidates_report, step_method
     UNION ALL
-    SELECT count(*), avg(duration_ns), false
+    SELECT count(*), avg(duration_ns)
     FROM api_calls
     WHERE call_group IN ('launch', 'graph launch') AND NOT EXISTS (FROM graph_candidates_report)
 )
@@ -48,9 +47,8 @@ SELECT
     100 * l.recoverable_ns / w.time_ns AS wall_pct,
     NULL AS place,
     l.time_ns AS idle_ns,
-    coalesce(l.evidence, 'launch calls') AS idle_parts,
-    CASE WHEN t.is_per_step THEN t.calls END AS launch_calls,
-    t.calls AS all_launch_calls,
+    nullif(l.evidence, '') AS idle_parts,
+    t.calls AS launch_calls,
     t.call_ns AS launch_call_ns
 FROM (FROM classify_report WHERE part = 'launch') AS l
 CROSS JOIN (FROM classify_report WHERE part = 'wall') AS w

@@ -11,7 +11,7 @@ evidence = [
     "they take {update_ns} of the step of {step_ns}",
 ]
 caveat = """
-The optimizer has no fused or foreach variant: then write it as one, or compile it."""
+The optimizer has no fused variant: then write it as one, or compile it."""
 effort = "flag"
 numerics = "rounding"
 estimate = """

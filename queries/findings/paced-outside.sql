@@ -3,10 +3,13 @@ code = "NSI114"
 title = "The loop runs at a fixed rate"
 family = "paced"
 severity = "critical"
-explains = ["cpu-work", "stall-place", "launch-bound", "many-launches", "slow-launches", "other-wait", "small-grid", "hot-kernels", "one-block"]
+explains = [
+    "cpu-work", "stall-place", "launch-bound", "many-launches", "slow-launches", "other-wait", "alternating", "small-grid",
+    "hot-kernels", "one-block",
+]
 meaning = """
-Every step takes the same time, at a usual rate of cameras, displays or timers, and the GPU is idle for most of it. The
-program waits for something outside. A faster GPU part changes the latency, not the rate."""
+Every step takes the same time, at a usual rate of cameras, displays or timers, and the GPU is idle for most of
+it. The program waits for something outside. A faster GPU part changes the latency, not the rate."""
 evidence = [
     "a step takes {step_ns}, within {off_pct} of {rate} a second, and varies by {variation_pct}",
     "the GPU is busy for {busy_ns} of it",

@@ -3,8 +3,8 @@ code = "NSI902"
 title = "The profiler itself takes time"
 family = "profiler"
 meaning = """
-Part of the wall time is nsys's own work: writing its buffers, or tracing the nodes of CUDA graphs. Without the
-profiler, the program is faster by that much."""
+In part of the wall time, the GPU waits for nsys's own work: writing its buffers, or tracing the nodes of CUDA graphs.
+Without the profiler, this time does not occur."""
 evidence = [
     [
         "{profiler_ns} in which the GPU waits for the profiler: {parts}",
@@ -20,8 +20,8 @@ report = "classify"
 
 [cure]
 any = """
-Take the wall time from a run without the profiler, or capture less: --cuda-graph-trace=graph, no backtraces, no
-osrt."""
+Take the wall time from a run without the profiler, or capture less: --cuda-graph-trace=graph,
+--cudabacktrace=none, and -t without osrt."""
 */
 SELECT
     NULL AS recoverable_ns,

@@ -1,14 +1,14 @@
 /*
 code = "NSI104"
-title = "Launches are slow, and keep the GPU waiting"
+title = "The GPU waits long for launches"
 family = "launch"
 meaning = """
-A launch takes microseconds. Here each launch keeps the GPU waiting for much longer, so their number is not what
+A launch takes microseconds. Here the GPU waits much longer for each launch on average, so their number is not what
 costs."""
 evidence = [
-    "the GPU is idle for {idle_ns}: {idle_parts}",
-    ["{launch_calls:launch call} a step", "{all_launch_calls:launch call}"],
-    "the calls with the most time in total: {longest_calls}",
+    ["the GPU is idle for {idle_ns}: {idle_parts}", "the GPU is idle for {idle_ns}"],
+    "{launch_calls:launch call} {per}",
+    "most of the idle time passes in other CUDA calls; those with the most time in total: {longest_calls}",
 ]
 caveat = """
 There is only this one run."""
@@ -29,26 +29,39 @@ longest_calls = ["{call_name} {call_ns}"]
 any = """
 Run the work once before the part that is measured: the first launch of a kernel loads or compiles its code
 (CUDA_MODULE_LOADING=EAGER loads it at start), and the first call of a library initializes it."""
+pytorch = """
+Run a few iterations before the part that is measured: the first launch of a kernel loads its code, and the first call
+of cuBLAS or cuDNN initializes the library."""
+inductor = """
+Call the compiled function once with each shape before the part that is measured: the first call compiles it."""
+jax = """
+Call the function once before the part that is measured, and wait for its result (block_until_ready()): the first call
+compiles it. jax_compilation_cache_dir keeps compiled code on disk."""
+triton = "Launch each kernel once before the part that is measured: the first launch compiles it."
+numba = "Launch each kernel once before the part that is measured: the first launch compiles it."
+julia = "Call each function once before the part that is measured: the first call compiles its kernels."
 
 [cure.step]
 any = """
-See what the host does there: nsys-insight gaps. It repeats in each step, so it is not start-up."""
+See what the host does before these launches: nsys-insight gaps. The time is that of steady steps, not of start-up."""
 
 [params.slow_launch_ns]
 default = 100000
-help = "Idle time per launch call from which a launch counts as slow (a stall, as in stall-place; a launch takes 5 µs)"
+help = """
+Idle time per launch call from which a launch counts as slow (a stall, as in stall-place; a launch takes 5 µs)"""
 */
+-- Per token, as the idle time; where no steps were found, the calls of the scope.
 WITH launch_totals AS (
-    SELECT single_launches AS calls, true AS is_per_step FROM graph_candidates_report
+    SELECT single_launches / tokens_per_step AS calls FROM graph_candidates_report, step_method
     UNION ALL
-    SELECT count(*), false
+    SELECT count(*)
     FROM api_calls
     WHERE call_group IN ('launch', 'graph launch') AND NOT EXISTS (FROM graph_candidates_report)
 ),
 longest_calls AS (
     SELECT name AS call_name, sum(duration_ns)::BIGINT AS call_ns
     FROM outer_api_calls
-    WHERE call_group NOT IN ('sync', 'copy', 'alloc', 'free')
+    WHERE call_group NOT IN ('sync', 'copy', 'alloc', 'free', 'launch', 'graph launch')
     GROUP BY name
     ORDER BY call_ns DESC, name
     LIMIT 2
@@ -65,12 +78,14 @@ SELECT
     NULL AS place,
     CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN 'step' ELSE 'start' END AS cure_case,
     l.time_ns AS idle_ns,
-    coalesce(l.evidence, 'launch calls') AS idle_parts,
-    CASE WHEN t.is_per_step THEN t.calls END AS launch_calls,
-    t.calls AS all_launch_calls,
+    nullif(l.evidence, '') AS idle_parts,
+    t.calls AS launch_calls,
     CASE
         WHEN o.is_most
-            THEN (SELECT list({'call_name': call_name, 'call_ns': call_ns} ORDER BY call_ns DESC) FROM longest_calls)
+            THEN (
+                SELECT list({'call_name': call_name, 'call_ns': call_ns} ORDER BY call_ns DESC, call_name)
+                FROM longest_calls
+            )
     END AS longest_calls
 FROM (FROM classify_report WHERE part = 'launch') AS l, (FROM classify_report WHERE part = 'wall') AS w,
     launch_totals AS t, other_call_share AS o

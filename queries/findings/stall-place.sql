@@ -4,16 +4,25 @@ title = "The GPU stalls at one place in the program"
 family = "launch"
 overlaps = true
 meaning = """
-The GPU's long gaps are not spread over the run: they come before one operation, after one thing that the host does."""
+The GPU has long gaps before one operation, and the host does the same in each of them."""
 evidence = [
     [
-        "{stalled_steps} of {steps:step} {steps_verb} {stall_ns}, {times_a_step:time} each, before {after}",
-        "{stalled_steps} of {steps:step} {steps_verb} {stall_ns} before {after}",
-        "{stalled_steps} of {steps:step} {steps_verb}, {stalls:time} for {total_ns} in total, before {after}",
-        "the GPU stalls {stalls:time} for {stall_ns} before {after}",
-        "the GPU stalls {stalls:time}, in total {total_ns}, before {after}",
+        "in {stalled_steps} of {steps:step}, the GPU stalls before {after}",
+        "in at least {least_stalled_steps} of {steps:step}, the GPU stalls before {after}",
+        "the GPU stalls before {after}",
     ],
-    ["in {call}", "{host_state}"],
+    [
+        "{stalls:stall} of {stall_ns} (median)", "{stalls:stall}, {total_ns} in total",
+        "at least {least_stalls:stall}, {least_total_ns} in total",
+    ],
+    [
+        "for the largest part of each, the host is in {call}",
+        "{?is_cpu_work}for the largest part of each, the host is outside of CUDA calls",
+        "{?is_launch_latency}the largest part of each comes after the launch call has returned",
+        "{?is_managed_memory}the host touches managed memory, whose pages migrate",
+        "{?is_launch_begun}the launch call had begun before",
+        "{?is_launched_before}the launch call had returned before, so the operation waits for others on the GPU",
+    ],
 ]
 caveat = """
 It waits there for what it needs: other ranks, data, a user."""
@@ -54,12 +63,18 @@ longest_stall AS (
         (SELECT count(step) FROM windows) AS steps, sum(duration_ns)::DOUBLE AS total_ns,
         -- The median stands for all gaps if together they add up to about as much.
         CASE
-            WHEN abs(count(*) * median(duration_ns) - sum(duration_ns)) <= 0.25 * sum(duration_ns)
+            WHEN count(*) > 1 AND abs(count(*) * median(duration_ns) - sum(duration_ns)) <= 0.25 * sum(duration_ns)
                 THEN median(duration_ns)
         END AS stall_ns
     FROM stalls
     GROUP BY after_name, host, nvtx_path
     QUALIFY row_number() OVER (ORDER BY total_ns DESC, after_name, host, nvtx_path) = 1
+),
+-- The report gaps lists the longest gaps only: if there are others that are stalls, the numbers are lower bounds.
+listed_gaps AS (
+    SELECT
+        (SELECT count(*) FROM gaps_report WHERE duration_ns >= $long_gap_ns)
+            = (SELECT count(*) FROM gpu_gaps WHERE duration_ns >= $long_gap_ns) AS are_all
 )
 SELECT
     s.total_ns / t.units AS recoverable_ns,
@@ -71,19 +86,20 @@ SELECT
         WHEN host LIKE 'copy: %' THEN 'copy'
     END AS family,
     s.nvtx_path AS place,
-    nullif(s.stalled_steps, 0) AS stalled_steps,
+    CASE WHEN l.are_all THEN nullif(s.stalled_steps, 0) END AS stalled_steps,
+    CASE WHEN NOT l.are_all THEN nullif(s.stalled_steps, 0) END AS least_stalled_steps,
     nullif(s.steps, 0) AS steps,
-    CASE s.stalled_steps WHEN 1 THEN 'stalls' ELSE 'stall' END AS steps_verb,
-    s.stalls, s.total_ns, s.stall_ns,
-    CASE WHEN s.stalls > 1.5 * s.stalled_steps AND s.steps > 0 THEN s.stalls / s.stalled_steps END AS times_a_step,
+    CASE WHEN l.are_all THEN s.stalls END AS stalls,
+    CASE WHEN NOT l.are_all THEN s.stalls END AS least_stalls,
+    CASE WHEN l.are_all THEN s.total_ns END AS total_ns,
+    CASE WHEN NOT l.are_all THEN s.total_ns END AS least_total_ns,
+    CASE WHEN l.are_all THEN s.stall_ns END AS stall_ns,
     operation_text(s.after_name) AS after,
-    CASE WHEN host LIKE 'OS: %' OR host LIKE '%: cu%' THEN regexp_replace(host, '^[^:]*: ', '') END AS call,
-    CASE
-        WHEN host = 'CPU work' THEN 'the CPU is busy outside of CUDA calls'
-        WHEN host = 'launch latency' THEN 'its launch call had returned'
-        WHEN host = 'managed memory' THEN 'the host touches managed memory'
-        WHEN host = 'launch call under way' THEN 'its launch call was under way'
-        WHEN host NOT LIKE 'OS: %' AND host NOT LIKE '%: cu%' THEN 'it was launched in time and waits on the GPU'
-    END AS host_state
-FROM longest_stall AS s, _step_totals AS t
+    CASE WHEN host LIKE '%: %' THEN regexp_replace(host, '^[^:]*: ', '') END AS call,
+    host = 'CPU work' AS is_cpu_work,
+    host = 'launch latency' AS is_launch_latency,
+    host = 'managed memory' AS is_managed_memory,
+    host = 'launch call under way' AS is_launch_begun,
+    host = 'launched before the gap' AS is_launched_before
+FROM longest_stall AS s, _step_totals AS t, listed_gaps AS l
 WHERE 100 * s.total_ns >= $least_pct * t.wall_ns * t.units

@@ -1,16 +1,19 @@
 -- The operation that an iteration of a loop begins with, and whether the iteration ends with a copy to the host.
-WITH gpu_operations AS (
+WITH RECURSIVE operations_of_loops AS (
+    SELECT
+        *,
+        row_number() OVER (PARTITION BY loop ORDER BY position) AS turn,
+        row_number() OVER (PARTITION BY loop ORDER BY position DESC) AS turn_from_end
     FROM loop_operations
-    WHERE loop = $loop AND kind <> 'wait'
+    WHERE kind <> 'wait'
 ),
 -- The first operation of an inner loop stands for it.
-first_operation AS (
-    SELECT o.kind, o.label, o.name_id
-    FROM loop_operations AS o
-    WHERE starts_with(o.loop, $loop) AND o.kind NOT IN ('wait', 'loop')
-        AND o.host_start_ns >= (SELECT min(host_start_ns) FROM gpu_operations)
-    ORDER BY o.host_start_ns, o.position
-    LIMIT 1
+first_operations AS (
+    SELECT kind, label, name_id, inner_loop FROM operations_of_loops WHERE loop = $loop AND turn = 1
+    UNION ALL
+    SELECT o.kind, o.label, o.name_id, o.inner_loop
+    FROM first_operations AS f
+    JOIN operations_of_loops AS o ON o.loop = f.inner_loop AND o.turn = 1
 )
 SELECT
     coalesce(
@@ -18,5 +21,6 @@ SELECT
         (SELECT name FROM kernel_names WHERE name_id = f.name_id),
         f.label
     ) AS first_name,
-    (SELECT arg_max(label, position) = 'D2H copy' FROM gpu_operations) AS ends_with_copy
-FROM first_operation AS f
+    (SELECT label = 'D2H copy' FROM operations_of_loops WHERE loop = $loop AND turn_from_end = 1) AS ends_with_copy
+FROM first_operations AS f
+WHERE f.inner_loop IS NULL

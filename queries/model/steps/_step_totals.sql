@@ -55,6 +55,6 @@ COMMENT ON COLUMN _step_totals.host_floor_ns IS
 COMMENT ON COLUMN _step_totals.low_limit_ns IS
     'What a change of the GPU''s work saves at most if the host stays as slow as in the trace';
 COMMENT ON COLUMN _step_totals.high_limit_ns IS
-    'The same if the host takes half of its time without the profiler: tracing a launch takes about as long as the launch';
+    'The same if the host takes half of its time without the profiler: tracing a launch takes about as long as it';
 COMMENT ON COLUMN _step_totals.launch_calls IS 'Launch calls of a step';
 COMMENT ON COLUMN _step_totals.sync_calls IS 'Calls of a step that wait';

@@ -1,0 +1,68 @@
+/*
+code = "NSI115"
+title = "Code is loaded or built again inside the loop"
+family = "compile"
+explains = ["outlier-steps", "cpu-work", "stall-place", "slow-launches", "launch-bound", "many-launches"]
+meaning = """
+Modules or libraries of kernels are loaded in steps after the first ones: a kernel or a plan is built again, as
+for each new shape. The GPU is idle meanwhile."""
+evidence = [
+    "{load_steps} of {steps:step} load code: {loads:call} of {calls}",
+    "such a step takes {load_step_ns} on average, the others {ordinary_ns} (median)",
+    "the first kernel after a load is mostly {kernel}",
+]
+caveat = """
+The new shapes end: then let the program warm up with all of them before it is measured."""
+effort = "function"
+estimate = """
+High: the time of these steps above the median, over all steps. Low: 60 % of it."""
+links = ["PyTorch documentation, torch.compile: Dynamic shapes", "CUDA C++ Programming Guide, Lazy Loading"]
+report = "steps"
+when = "SELECT 1 FROM _call_counts WHERE regexp_matches(name, '^cu(LibraryLoad|ModuleLoad)')"
+
+[cure]
+any = "Pad or bucket the sizes, so that few shapes occur, and run each of them once before the loop."
+pytorch = """
+Pad or bucket the sequence lengths, and run each once before the loop. If cuDNN builds its plans again, call
+torch.backends.cuda.enable_cudnn_sdp(False)."""
+inductor = "Compile with torch.compile(dynamic=True), or pad or bucket the sizes."
+jax = "Pad or bucket the sizes: jax.jit compiles again for each new shape."
+cupy = "Build RawKernel and RawModule once, outside of the loop; avoid new constants in ElementwiseKernel code."
+numba = "Compile before the loop: call the kernel once for each signature, or give cuda.jit the signature."
+cuda = "Load modules and build plans (cuDNN, cuFFT) once, and keep them by shape."
+*/
+WITH steady_steps AS (
+    SELECT step, host_start_ns, host_end_ns, process_id, duration_ns FROM steps WHERE phase IN ('steady', 'tail')
+),
+loads AS (
+    SELECT s.step, count(*) AS loads, any_value(c.name) AS call, max(c.end_ns) AS end_ns
+    FROM (FROM api_calls WHERE regexp_matches(name, '^cu(LibraryLoad|ModuleLoad)')) AS c
+    ASOF JOIN steady_steps AS s ON s.process_id = c.process_id AND s.host_start_ns <= c.start_ns
+    WHERE c.start_ns < s.host_end_ns AND s.step > 0
+    GROUP BY s.step
+),
+first_kernels AS (
+    SELECT kernel_base_name(mode(n.name)) AS kernel
+    FROM (FROM loads) AS l
+    ASOF JOIN (SELECT api_start_ns, name_id FROM launches) AS k ON k.api_start_ns >= l.end_ns
+    JOIN kernel_names AS n USING (name_id)
+),
+medians AS (
+    SELECT median(duration_ns) FILTER (l.step IS NULL) AS ordinary_ns, count(*) AS steps
+    FROM steady_steps AS s LEFT JOIN loads AS l USING (step)
+),
+load_totals AS (
+    SELECT
+        count(*) AS load_steps, sum(l.loads) AS loads, mode(l.call) AS calls, avg(s.duration_ns) AS load_step_ns,
+        sum(greatest(s.duration_ns - m.ordinary_ns, 0)) AS excess_ns
+    FROM loads AS l JOIN steady_steps AS s USING (step), medians AS m
+    HAVING count(*) > 0
+)
+SELECT
+    l.excess_ns / t.units AS recoverable_ns,
+    0.6 * l.excess_ns / t.units AS saving_low_ns,
+    100 * recoverable_ns / t.wall_ns AS wall_pct,
+    NULL AS place,
+    l.load_steps, m.steps, l.loads, l.calls, l.load_step_ns, m.ordinary_ns, k.kernel
+FROM load_totals AS l, medians AS m, first_kernels AS k, _step_totals AS t
+WHERE t.has_steps AND l.excess_ns > 0

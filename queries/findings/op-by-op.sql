@@ -1,0 +1,47 @@
+/*
+code = "NSI117"
+title = "Operations are compiled and launched one by one"
+family = "op-by-op"
+explains = ["launch-bound", "many-launches", "cpu-work", "graph-candidate", "fusion", "slow-launches"]
+meaning = """
+Each operation is a module of its own, dispatched from Python. Compiled as one function, the step is one call, and its
+operations are fused."""
+evidence = [
+    "{modules:module} are dispatched {per}, with {launches_each:launch|launches} each on average",
+    "the GPU is idle for {idle_ns} of {wall_ns}",
+]
+caveat = """
+Python has to see the values between the operations."""
+effort = "function"
+numerics = "rounding"
+estimate = """
+High: nine tenths of the idle time of the GPU. Low: 40 % of it."""
+links = ["JAX documentation, Just-in-time compilation"]
+report = "nvtx"
+when = "SELECT 1 FROM frameworks WHERE framework = 'jax' AND is_program"
+
+[cure]
+any = "Compile the whole step as one function."
+jax = "Put the whole step under one jax.jit; keep Python loops out of it with jax.lax.scan."
+
+[params.least_modules]
+default = 20
+help = "Fewest modules in a step (20: a jitted step has one or a few)"
+*/
+WITH windows AS (
+    SELECT process_id, host_start_ns, host_end_ns FROM steps WHERE phase = 'steady'
+),
+modules AS (
+    SELECT count(*)::DOUBLE AS modules
+    FROM (FROM nvtx_ranges WHERE name LIKE 'XlaModule:%') AS r
+    ASOF JOIN windows AS s ON s.process_id = r.process_id AND s.host_start_ns <= r.start_ns
+    WHERE r.start_ns < s.host_end_ns
+)
+SELECT
+    0.9 * t.idle_ns AS recoverable_ns,
+    0.4 * t.idle_ns AS saving_low_ns,
+    100 * recoverable_ns / t.wall_ns AS wall_pct,
+    NULL AS place,
+    m.modules / t.units AS modules, t.launch_calls * t.units / m.modules AS launches_each, t.idle_ns, t.wall_ns
+FROM modules AS m, _step_totals AS t
+WHERE t.has_steps AND m.modules >= $least_modules * t.units
