@@ -1,4 +1,4 @@
-"""Programs with one planted ailment each, and the same programs cured: where a rule fires and where it is silent."""
+"""Programs with one planted ailment each, and the same programs is_cured: where a rule fires and where it is silent."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def run_steps(body, *, steps=10, sync=True):
     return planted.planted(loop.trace, loop)
 
 
-def gemms(name, *, others=()):
+def gemms(name, *, other_names=()):
     def body(loop, _):
         for _ in range(4):
             loop.launch(name, MS, **LARGE)
-            for other in others:
+            for other in other_names:
                 loop.launch(other, 5 * MS, **LARGE)
 
     return run_steps(body)
@@ -40,13 +40,13 @@ BF16 = "nvjet_sm90_tst_128x256_64x4_1x2_h_bz_coopA_NNT"
 FP64 = "void cutlass::Kernel2<cutlass_80_tensorop_d884gemm_64x64_16x4_nn_align1>(T1::Params)"
 
 
-def attention(*, fused=False, layers=4):
+def attention(*, is_fused=False, layers=4):
     def body(loop, _):
         loop.launch("void vectorized_gather_kernel<16, long>(char *)", 20_000, **LARGE)
         for _ in range(layers):
             loop.launch("void vectorized_layer_norm_kernel<float, float>(int)", 20_000, **LARGE)
             loop.launch(BF16, 60_000, **LARGE)
-            if fused:
+            if is_fused:
                 loop.launch("void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits>(Params)", 120_000, **LARGE)
             else:
                 loop.launch("nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNN", 200_000, **LARGE)
@@ -59,10 +59,10 @@ def attention(*, fused=False, layers=4):
     return run_steps(body, sync=False)
 
 
-def optimizer(*, fused=False, tensors=20):
+def optimizer(*, is_fused=False, tensors=20):
     def body(loop, _):
         loop.launch(BF16, 400_000, **LARGE)
-        if fused:
+        if is_fused:
             loop.launch("void multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata<4>>(T1)", 100_000, **LARGE)
             return
         for _ in range(tensors):
@@ -73,11 +73,11 @@ def optimizer(*, fused=False, tensors=20):
     return run_steps(body)
 
 
-def branches(*, cured=False, value_bytes=1):
+def branches(*, is_cured=False, value_bytes=1):
     def body(loop, _):
         for _ in range(4):
             loop.launch("triton_red_fused_gelu_gt_max_0", 10_000, **LARGE)
-            if not cured:
+            if not is_cured:
                 loop.copy("D2H", value_bytes, 1_000, blocking=True)
                 loop.python(80_000)
             loop.launch(BF16, 20_000, **LARGE)
@@ -85,11 +85,11 @@ def branches(*, cured=False, value_bytes=1):
     return run_steps(body)
 
 
-def batches(*, made_ms=2.0, kernel_ms=1.0):
+def batches(*, host_ms=2.0, kernel_ms=1.0):
     """Prepare a batch on the host for so long, copy it, and compute."""
 
     def body(loop, _):
-        loop.python(int(made_ms * MS))
+        loop.python(int(host_ms * MS))
         loop.copy("H2D", 1 << 20, 50_000)
         for _ in range(4):
             loop.launch(BF16, int(kernel_ms * MS / 4), **LARGE)
@@ -98,12 +98,12 @@ def batches(*, made_ms=2.0, kernel_ms=1.0):
     return run_steps(body, sync=False)
 
 
-def checkpoints(*, every=10, read_bytes=50 << 20):
+def checkpoints(*, interval=10, read_bytes=50 << 20):
     def body(loop, number):
         for _ in range(6):
             loop.launch(BF16, 500_000, **LARGE)
         loop.copy("D2H", 8, 1_000, blocking=True)
-        if every and number % every == every - 2:
+        if interval and number % interval == interval - 2:
             for _ in range(4):
                 loop.copy("D2H", read_bytes, 4 * MS, blocking=True)
                 loop.python(10 * MS)
@@ -111,12 +111,12 @@ def checkpoints(*, every=10, read_bytes=50 << 20):
     return run_steps(body, steps=24, sync=False)
 
 
-def paced(*, period_ms=40.0, kernel_ms=4.0, drift_ms=0.0):
+def fixed_rate(*, period_ms=40.0, kernel_ms=4.0, drift_ms=0.0):
     def body(loop, number):
         loop.launch("convert(float *)", int(kernel_ms * MS), **LARGE)
         loop.sync(wakes=0)
-        taken = loop.host.now - loop.steps[-1].host_start_ns
-        loop.python(int((period_ms + drift_ms * (number % 5)) * MS) - taken)
+        elapsed_ns = loop.host.now - loop.steps[-1].host_start_ns
+        loop.python(int((period_ms + drift_ms * (number % 5)) * MS) - elapsed_ns)
 
     return run_steps(body, steps=30, sync=False)
 
@@ -149,11 +149,11 @@ def gradients(*, after=True):
 NULL = planted.NULL_STREAM
 
 
-def waits(*, each=True):
+def waits(*, waits_each=True):
     def body(loop, _):
         for name in ("advect", "diffuse", "project", "bound", "advance", "reduce"):
             loop.launch(f"{name}(double *)", 30_000, **LARGE)
-            if each:
+            if waits_each:
                 loop.sync(wakes=5_000)
 
     return run_steps(body)
@@ -229,7 +229,7 @@ AILING = {
     "graph-break": branches,
     "host-input": batches,
     "checkpoint-stall": checkpoints,
-    "paced-outside": paced,
+    "paced-outside": fixed_rate,
     "alternating": turns,
     "gradient-reduction-late": gradients,
     "sync-each-launch": waits,
@@ -242,17 +242,21 @@ AILING = {
     "graph-node-updates": graph_updates,
 }
 CURED = {
-    "fp32-gemm": [partial(gemms, TF32), partial(gemms, BF16), partial(gemms, FP32, others=[TF32, TF32, TF32])],
+    "fp32-gemm": [partial(gemms, TF32), partial(gemms, BF16), partial(gemms, FP32, other_names=[TF32, TF32, TF32])],
     "fp64-gemm": [partial(gemms, FP32), partial(gemms, TF32)],
-    "attention-unfused": [partial(attention, fused=True), norms],
-    "optimizer-per-parameter": [partial(optimizer, fused=True), partial(optimizer, tensors=4)],
-    "graph-break": [partial(branches, cured=True), partial(branches, value_bytes=4)],
-    "host-input": [partial(batches, made_ms=0.05), turns],
-    "checkpoint-stall": [partial(checkpoints, every=0), partial(checkpoints, read_bytes=1 << 10)],
-    "paced-outside": [partial(paced, drift_ms=3.0), partial(paced, period_ms=37.0), partial(paced, kernel_ms=30.0)],
+    "attention-unfused": [partial(attention, is_fused=True), norms],
+    "optimizer-per-parameter": [partial(optimizer, is_fused=True), partial(optimizer, tensors=4)],
+    "graph-break": [partial(branches, is_cured=True), partial(branches, value_bytes=4)],
+    "host-input": [partial(batches, host_ms=0.05), turns],
+    "checkpoint-stall": [partial(checkpoints, interval=0), partial(checkpoints, read_bytes=1 << 10)],
+    "paced-outside": [
+        partial(fixed_rate, drift_ms=3.0),
+        partial(fixed_rate, period_ms=37.0),
+        partial(fixed_rate, kernel_ms=30.0),
+    ],
     "alternating": [partial(turns, waits=False), planted.launch_bound],
     "gradient-reduction-late": [partial(gradients, after=False), partial(gemms, BF16)],
-    "sync-each-launch": [partial(waits, each=False), turns],
+    "sync-each-launch": [partial(waits, waits_each=False), turns],
     "scalar-read-backs": [partial(norms, reads=1), branches],
     "one-block": [partial(single_kernel, **LARGE), partial(gemms, BF16)],
     "small-blocks": [partial(single_kernel, **LARGE), partial(single_kernel, grid=(1, 1, 1), block=(1, 1, 1))],

@@ -810,14 +810,14 @@ def test_findings_of_other_people_s_traces(shared):
     assert diagnoses["mordred"].findings[0].name == "copy-bound"
     assert diagnoses["mordred"].busy_pct > 60  # its copies are not idle time
     # Its step is 85 launches and one long time of CPU work: no graph would help.
-    assert [finding.name for finding in diagnoses["power_iteration"].findings] == ["cpu-work", "hot-kernels"]
+    assert [finding.name for finding in diagnoses["power_iteration"].findings] == ["alternating", "fp64-gemm"]
     assert (
         "in 44 of 44 steps, the GPU stalls before gemv2T_kernel_val; 44 stalls of 14.4 ms (median)"
         in findings_by_name(diagnoses["power_iteration"])["stall-place"].evidence
     )
     assert findings_by_name(diagnoses["power_iteration"]).keys().isdisjoint({"graph-candidate", "launch-bound"})
     assert diagnoses["cloverleaf"].verdict == "GPU-bound"
-    assert [finding.name for finding in diagnoses["cloverleaf"].findings[:2]] == ["hot-kernels", "other-wait"]
+    assert [finding.name for finding in diagnoses["cloverleaf"].findings[:2]] == ["hot-kernels", "sync-each-launch"]
     assert {"cpu-work", "copy-bound", "small-grid"} <= findings_by_name(diagnoses["saxpy_mpi"]).keys()
 
 

@@ -93,7 +93,9 @@ def _fill_clause(clause: str, columns: Mapping[str, Any], items: Mapping[str, Se
         if condition:
             return ""
         if isinstance(raw, list):
-            return "; ".join(fill_item(name, item) for item in raw)
+            # Short items are a list, items of several clauses are sentences.
+            separator = ", " if len(items.get(name, ())) <= 1 else "; "
+            return separator.join(fill_item(name, item) for item in raw)
         if noun is None:
             return format_value(name, raw)
         singular, _, plural = noun.partition("|")

@@ -6,13 +6,13 @@ meaning = """
 The GPU is idle while the host allocates or frees memory. cudaFree and cudaMalloc can also wait for the GPU."""
 evidence = [
     "{calls:call} {per}, in which the host spends {host_ns}",
-    "the GPU is idle for {idle_ns} because of them",
+    "the GPU is idle for {idle_ns} during these calls",
 ]
 caveat = """
 It is warm-up that the steady state does not repeat."""
 effort = "line"
 estimate = """
-The idle time of the GPU that is charged to these calls."""
+The idle time of the GPU during these calls."""
 links = [
     "CUDA C++ Programming Guide, Stream Ordered Memory Allocator",
     "PyTorch documentation, CUDA semantics: Memory management",
@@ -29,16 +29,26 @@ PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."""
 jax = """
 Keep the default preallocation (XLA_PYTHON_CLIENT_PREALLOCATE), and donate buffers: jax.jit(..., donate_argnums)."""
 cupy = "Keep the default memory pool: do not call free_all_blocks() or set_allocator(None) in the loop."
+numba = """
+Create device arrays once before the loop (cuda.to_device, cuda.device_array), and pass these to the kernels."""
 cuda = "Allocate once before the loop and reuse the memory, or use cudaMallocAsync and cudaFreeAsync."
 openacc = "Put a data region (enter data, exit data) around the loop, so that arrays stay allocated."
 openmp = "Put target enter data and target exit data around the loop, so that arrays stay allocated."
+kokkos = "Create the views once before the loop and reuse them."
+sycl = "Call malloc_device once before the loop and reuse the memory."
 julia = """
 Preallocate outputs and use in-place operations; CUDA.jl's pool keeps memory unless CUDA.reclaim() is called."""
 
 [cure.pool]
 any = """
-Let the pool keep its memory (cudaMemPoolAttrReleaseThreshold: by default it is given back at each
+Let the pool keep its memory: raise its release threshold (by default, unused memory is given back at each
 synchronization), or allocate before the loop and reuse."""
+cuda = """
+Let the pool keep its memory: raise cudaMemPoolAttrReleaseThreshold with cudaMemPoolSetAttribute (by default, unused
+memory is given back at each synchronization), or allocate before the loop and reuse."""
+pytorch = """
+Let the allocator keep its memory: remove torch.cuda.empty_cache() from the loop, and use the native caching allocator
+(PYTORCH_CUDA_ALLOC_CONF=backend:native)."""
 
 [cure.no_loop]
 any = """

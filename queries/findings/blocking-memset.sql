@@ -1,13 +1,13 @@
 /*
 code = "NSI203"
-title = "Memsets block the host"
+title = "The GPU is idle during synchronous memsets"
 family = "launch"
 overlaps = true
 meaning = """
-cudaMemset is called where cudaMemsetAsync would do, and the GPU is idle during the call."""
+Memset calls without Async in their name use the default stream, and can block the host."""
 evidence = [
-    "{memsets:blocking memset} {per}, in which the host spends {host_ns}",
-    "the GPU is idle for {idle_ns} of it ({idle_pct} of the wall time)",
+    "{memsets:synchronous memset} {per}, in which the host spends {host_ns}",
+    "the GPU is idle for {idle_ns} during these calls ({idle_pct} of the wall time)",
 ]
 caveat = """
 The call is outside the loop."""
@@ -22,6 +22,7 @@ any = """
 Set the memory asynchronously on the stream that needs it, or write the zeros in the first kernel that uses it."""
 cuda = """
 Use cudaMemsetAsync on the stream that needs the memory, or write the zeros in the first kernel that uses it."""
+kokkos = "Pass an execution space instance to deep_copy: Kokkos::deep_copy(space, view, 0)."
 */
 SELECT
     recoverable_ns,

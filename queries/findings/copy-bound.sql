@@ -18,7 +18,7 @@ example = "sample_traces/churn.sqlite"
 report = "classify"
 when = "SELECT 1 FROM classify_report WHERE part = 'copy' AND wall_pct >= $shown_pct"
 
-[cure]
+[cure.to_gpu]
 any = "Keep the data on the GPU; otherwise copy from pinned memory on a stream of its own while kernels run."
 pytorch = """
 Keep the data on the GPU; otherwise load it with pin_memory=True, copy with non_blocking=True, and prefetch the next
@@ -29,12 +29,46 @@ buffers."""
 cupy = """
 Keep the data on the GPU; otherwise copy from pinned memory (cupyx.empty_pinned) on another stream while kernels
 run."""
+numba = """
+Pass device arrays to the kernels (cuda.to_device): host arrays are copied to the GPU and back at each launch."""
 cuda = """
 Keep the data on the GPU; otherwise copy from pinned memory with cudaMemcpyAsync on another stream while kernels
 run."""
-openacc = "Put data regions around all kernels that use an array, and update only what changed, with async."
-openmp = "Put target data regions around all kernels that use an array, and update only what changed, with nowait."
+openacc = "Put data regions around all kernels that use an array, and update device only what changed, with async."
+openmp = "Put target data regions around all kernels that use an array, and target update to only what changed."
+kokkos = """
+Keep the data in views on the GPU; otherwise copy from Kokkos::SharedHostPinnedSpace with deep_copy on an execution
+space instance of its own."""
+sycl = "Keep the data on the GPU; otherwise copy from malloc_host memory on a queue of its own while kernels run."
 julia = "Keep data in CuArrays between steps; otherwise pin host arrays (CUDA.pin) and copy on another task's stream."
+
+[cure.to_host]
+any = """
+Copy back only what the host needs, and less often; otherwise copy to pinned memory on a stream of its own while kernels
+run."""
+pytorch = """
+Copy back only what the host needs, and less often; otherwise copy with non_blocking=True to a pinned tensor
+(pin_memory=True) on another stream, and wait for its event before reading."""
+jax = """
+Copy back only what the host needs, and less often; otherwise start the copy early with copy_to_host_async()."""
+cupy = """
+Copy back only what the host needs, and less often; otherwise copy to pinned memory on another stream:
+array.get(stream=stream, out=buffer) with a buffer of cupyx.empty_pinned."""
+numba = """
+Pass device arrays to the kernels, and call copy_to_host only for what the host needs: host arrays are copied to the GPU
+and back at each launch."""
+cuda = """
+Copy back only what the host needs, and less often; otherwise copy to pinned memory with cudaMemcpyAsync on another
+stream while kernels run."""
+openacc = "Put data regions around all kernels that use an array, and update self only what the host needs, with async."
+openmp = """
+Put target data regions around all kernels that use an array, and target update from only what the host needs."""
+kokkos = """
+Copy back only what the host needs, and less often; otherwise deep_copy to Kokkos::SharedHostPinnedSpace on an execution
+space instance of its own."""
+sycl = """
+Copy back only what the host needs, and less often; otherwise copy to malloc_host memory on a queue of its own."""
+julia = "Copy back only what the host needs (reduce on the GPU first); otherwise copy to arrays pinned with CUDA.pin."
 */
 WITH longest_copies AS (
     SELECT * FROM _steady_copies WHERE copy_kind LIKE '%H%' AND copy_kind NOT LIKE 'UM %'
@@ -44,6 +78,7 @@ SELECT
     c.recoverable_ns,
     c.wall_pct,
     l.name AS place,
+    CASE WHEN l.copy_kind LIKE '%2H' THEN 'to_host' ELSE 'to_gpu' END AS cure_case,
     c.time_ns AS copy_ns,
     c.evidence AS copy_parts,
     l.copy_kind,

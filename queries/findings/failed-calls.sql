@@ -4,9 +4,9 @@ title = "CUDA calls fail"
 family = "failed"
 severity = "critical"
 meaning = """
-What a failed call should have done did not happen, nor did the work that depends on it: these figures are of a run
-that went wrong."""
-evidence = ["{failures}", "{more_calls:more call}"]
+A failed call, or the kernel whose error it returns, did not do its work: these figures can be of a run that went
+wrong."""
+evidence = ["{failures}", "{more_calls:more failed call}"]
 caveat = """
 The program expects it, such as an allocation that is retried with a smaller size."""
 effort = "function"
@@ -18,8 +18,17 @@ sql "SELECT name, return_value, count(*) AS calls FROM api_calls WHERE return_va
 [items]
 failures = ["{name}: {failed_calls} of {calls:call}", ["error {return_value} ({reason})", "error {return_value}"]]
 
-[cure]
-any = "Fix this first. compute-sanitizer names the kernel that fails."
+[cure.memory]
+any = "Fix this first: lower the peak of the memory in use, and check that the program handles the failed allocation."
+pytorch = """
+Lower the peak of the memory in use: a smaller batch, torch.utils.checkpoint; if it is fragmented, set
+PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."""
+jax = """
+Lower the peak of the memory in use: a smaller batch, jax.checkpoint, donate_argnums; if another process needs part of
+the memory, set XLA_PYTHON_CLIENT_MEM_FRACTION."""
+
+[cure.other]
+any = "Fix this first: run under compute-sanitizer, which reports failing calls and the kernel at fault."
 cuda = """
 Fix this first: check the return value of each call, and cudaGetLastError after each launch; compute-sanitizer names
 the kernel."""
@@ -54,6 +63,7 @@ SELECT
     NULL AS recoverable_ns,
     NULL AS wall_pct,
     NULL AS place,
+    CASE WHEN bool_and(f.return_value = 2) THEN 'memory' ELSE 'other' END AS cure_case,
     list(
         {
             'name': f.name, 'failed_calls': f.failed, 'calls': c.calls, 'return_value': f.return_value,

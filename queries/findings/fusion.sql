@@ -8,8 +8,8 @@ The same chains of small kernels repeat in every step. As one kernel each, they 
 passes over memory."""
 evidence = [
     [
-        "{chains:chain saves|chains together save} {low_ns} to {high_ns}: {largest_chains}",
-        """{chains:chain saves|chains together save} up to {high_ns}, or nothing where Python launches the fused
+        "{chains:chain saves|chains together save} {low_ns} to {high_ns} {per}: {largest_chains}",
+        """{chains:chain saves|chains together save} up to {high_ns} {per}, or nothing where Python launches the fused
         kernels: {largest_chains}""",
     ],
     "{more_chains:more chain}",
@@ -27,7 +27,7 @@ example = "sample_traces/decode_eager.sqlite"
 report = "fusion"
 
 [items]
-largest_chains = ["{pattern}", "{occurrences} a step"]
+largest_chains = [["{pattern}", "{kernels:kernel} in a row"], "{occurrences:time} a step"]
 
 [cure]
 any = "Write each chain as one kernel, or use a library's fused kernel; start with the first chain."
@@ -49,14 +49,14 @@ julia = "Fuse the operations into one broadcast expression (@.); start with the 
 WITH chosen_candidates AS (
     SELECT
         *,
-        row_number() OVER (PARTITION BY verdict ORDER BY candidate) AS turn,
-        CASE WHEN pattern = 'novel' THEN kernel_count || ' kernels' ELSE pattern END AS chain_name
+        row_number() OVER (PARTITION BY verdict ORDER BY candidate) AS turn
     FROM fusion_report WHERE chosen
 ),
 chains AS (
     SELECT
         count(*) AS chains, nullif(count(*) FILTER (turn > 3), 0) AS more_chains,
-        list({'pattern': chain_name, 'occurrences': per_step} ORDER BY candidate) FILTER (turn <= 3) AS largest_chains,
+        list({'pattern': nullif(pattern, 'novel'), 'kernels': kernel_count, 'occurrences': per_step} ORDER BY candidate)
+            FILTER (turn <= 3) AS largest_chains,
         bool_or(host_high_ns > kernel_high_ns + gap_ns) AS is_host_saving
     FROM chosen_candidates
 )

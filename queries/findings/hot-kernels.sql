@@ -1,6 +1,6 @@
 /*
 code = "NSI401"
-title = "Kernels take most of the time"
+title = "The kernels with the most GPU time"
 family = "kernels"
 overlaps = true
 meaning = """
@@ -29,13 +29,13 @@ kernels = [
     "{name}: {kernel_wall_pct} of the wall time", "{kernel_time_pct} of kernel time",
     "{calls:call} {per} of {mean_ns} on average",
     ["{bound}-bound by {source} ({reason})", "{bound} by {source} ({reason})"],
-    "{used_pct} of the {ceiling} peak",
+    "{used_pct} of what {ceiling} can deliver",
 ]
 
 [cure.near_peak]
 any = """
-{first} is near the GPU's peak: only less work helps, such as lower precision, fewer bytes, or fusing it with its
-neighbors."""
+{first} uses nearly all of what bounds it: only less work helps, such as lower precision, fewer bytes, fewer
+instructions, or fusing it with its neighbors."""
 
 [cure.short]
 any = """
@@ -57,8 +57,8 @@ any = "Give {first} more parallel work: more blocks, several inputs in one launc
 
 [cure.other]
 any = """
-Profile {first} with ncu (nsys-insight ncu plan writes the command) to see whether memory, arithmetic or latency
-bounds it; a library may have a faster version."""
+Profile {first} with ncu (nsys-insight ncu plan writes the command): its metrics show what limits the kernel; a library
+may have a faster version."""
 
 [params.least_pct]
 default = 10.0
@@ -134,7 +134,7 @@ SELECT
         'name': h.short_name, 'kernel_wall_pct': h.wall_pct, 'kernel_time_pct': h.kernel_time_pct,
         'calls': h.calls / t.units, 'mean_ns': h.total_ns / h.calls, 'bound': nullif(h.bound, 'unknown'),
         'source': replace(h.evidence, 'gpu_metrics', 'GPU metrics'), 'reason': h.reason,
-        'used_pct': h.used_pct, 'ceiling': h.ceiling
+        'used_pct': h.used_pct, 'ceiling': replace(h.ceiling, 'SM', 'the SMs')
     } ORDER BY h.turn) FILTER (h.turn <= 3) AS kernels,
     nullif(count(*) FILTER (h.turn > 3), 0) AS more_kernels, NOT bool_or(h.near_pct IS NOT NULL) AS is_unmeasured
 FROM hot_kernels AS h, first_kernel AS f, _step_totals AS t

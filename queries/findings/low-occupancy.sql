@@ -10,7 +10,7 @@ evidence = [
     """occupancy {occupancy_pct}, limited by {limited_by}, {calls:call} of {mean_ns} on average, {kernel_time_pct} of
     kernel time""",
     "for {next_step}",
-    "{more_shapes:more kernel}",
+    "{more_shapes:more such launch shape}",
 ]
 caveat = """
 ncu shows it near its roof: eight active warps per SM often hide all latency."""

@@ -3,10 +3,10 @@ code = "NSI202"
 title = "The host waits for the GPU"
 family = "sync"
 meaning = """
-A synchronizing call blocks the host where it reads nothing back, and the GPU runs out of work."""
+A synchronizing call blocks the host although no data is read back, and the GPU runs out of work."""
 evidence = [
-    "{waits:wait} {per}",
-    "the host waits {host_wait_ns}, which leaves the GPU idle for {idle_ns}",
+    "{waits:wait} {per}, in which the host spends {host_wait_ns}",
+    "the GPU is idle for {idle_ns} in this time or right after it",
 ]
 caveat = """
 It is there for a measurement, or something else needs the complete result."""
@@ -14,6 +14,7 @@ effort = "line"
 estimate = """
 The idle time of the GPU while the host waits, and until the next launch."""
 links = ["CUDA C++ Programming Guide, Explicit Synchronization"]
+example = "sample_traces/churn.sqlite"
 report = "host"
 when = "SELECT 1 FROM host_report WHERE code = 'other_wait' AND wall_pct >= $shown_pct"
 
@@ -24,6 +25,7 @@ Remove torch.cuda.synchronize() from the loop, or wait for one event: the operat
 it."""
 jax = "Call block_until_ready() only at the end of a measurement, not in each step."
 cupy = "Remove synchronize() calls from the loop: the operations of a stream run in order without them."
+numba = "Remove cuda.synchronize() from the loop: the operations of a stream run in order without it."
 cuda = """
 Remove cudaDeviceSynchronize or cudaStreamSynchronize from the loop, or wait for one event: the operations of a stream
 run in order without them."""

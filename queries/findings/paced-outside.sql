@@ -4,7 +4,8 @@ title = "The loop runs at a fixed rate"
 family = "paced"
 severity = "critical"
 explains = [
-    "cpu-work", "stall-place", "launch-bound", "many-launches", "slow-launches", "other-wait", "alternating", "small-grid",
+    "cpu-work", "stall-place", "launch-bound", "many-launches", "slow-launches", "other-wait", "alternating",
+    "small-grid",
     "hot-kernels", "one-block",
 ]
 meaning = """

@@ -4,18 +4,20 @@ title = "Copies use pageable memory"
 family = "copy"
 overlaps = true
 meaning = """
-The driver copies through its own staging buffer. This is slower, and the call blocks the host even if its name says
-Async."""
+The driver copies through a staging buffer of its own. This can be slower, and can block the host even if the name of
+the call ends in Async."""
 evidence = [
     "{copies:copy|copies} {per} from or to pageable memory",
-    "the GPU is idle for {idle_ns} ({idle_pct}) in these calls",
+    "the GPU is idle for {idle_ns} during these calls ({idle_pct} of the wall time)",
 ]
 caveat = """
 The copies are only a few bytes: then the wait is what costs."""
 effort = "line"
 estimate = """
-The idle time of the GPU during these copies."""
-links = ["CUDA C++ Best Practices Guide, Pinned Memory"]
+The idle time of the GPU during these calls."""
+links = [
+    "CUDA C++ Best Practices Guide, Pinned Memory", "CUDA Runtime API, API synchronization behavior: Memcpy",
+]
 example = "sample_traces/churn.sqlite"
 report = "host"
 when = "SELECT 1 FROM host_report WHERE code = 'pageable_copy' AND wall_pct >= $shown_pct"
@@ -23,14 +25,18 @@ when = "SELECT 1 FROM host_report WHERE code = 'pageable_copy' AND wall_pct >= $
 [cure]
 any = "Allocate the host buffer once as pinned memory, keep it, and copy asynchronously."
 pytorch = """
-Use DataLoader(pin_memory=True) or a pinned buffer that is kept (torch.empty(..., pin_memory=True)), and
-.to("cuda", non_blocking=True)."""
+Use DataLoader(pin_memory=True) or a pinned buffer that is kept (torch.empty(..., pin_memory=True)), and copy with
+non_blocking=True."""
 jax = "Put batches on the device ahead of their use (jax.device_put in a prefetch thread)."
-cupy = "Keep a pinned buffer (cupyx.empty_pinned) and copy with array.set(buffer, stream=stream)."
+cupy = """
+Keep a pinned buffer (cupyx.empty_pinned), and copy with array.set(buffer, stream=stream) and array.get(stream=stream,
+out=buffer)."""
 numba = "Keep a pinned buffer (cuda.pinned_array) and copy it on a stream."
 cuda = "Allocate the host buffer once with cudaMallocHost, and copy with cudaMemcpyAsync."
 openacc = "Compile with -gpu=pinned (nvc, nvfortran)."
 openmp = "Compile with -gpu=pinned (nvc, nvfortran), or use an allocator with the trait pinned."
+kokkos = "Keep the host view in Kokkos::SharedHostPinnedSpace, and pass an execution space instance to deep_copy."
+sycl = "Allocate the host buffer once with malloc_host, and copy with queue::memcpy."
 julia = "Pin the array once with CUDA.pin(array)."
 */
 WITH longest_copies AS (

@@ -4,7 +4,8 @@ title = "Blocks have an odd or small number of threads"
 family = "small-blocks"
 explains = ["low-occupancy"]
 meaning = """
-A warp has 32 threads: a block that is no multiple of 32 leaves lanes of its last warp empty, and blocks of one
+A warp has 32 threads: blocks of other sizes than multiples of 32 leave
+lanes of the last warp empty, and blocks of one
 warp or less fill an SM only in part."""
 evidence = [
     "{kernel} has blocks of {threads:thread}, which use {lane_pct} of the lanes of their warps",

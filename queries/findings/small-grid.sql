@@ -6,7 +6,7 @@ meaning = """
 They have fewer blocks than the GPU has SMs, so part of the GPU does nothing while they run."""
 evidence = [
     "grid {grid} on {sm_count} SMs, {calls:call} of {mean_ns} on average, {kernel_time_pct} of kernel time",
-    "{more_shapes:more such kernel}",
+    "{more_shapes:more such launch shape}",
 ]
 caveat = """
 Other kernels run concurrently, or the work cannot be split."""
