@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 # Larger numbers, such as times in ns, are BIGINT in SQL.
 MAX_SMALL = 1 << 16
 

@@ -20,7 +20,7 @@ links = ["PyTorch documentation, torch.optim: foreach and fused implementations"
 report = "loop-iteration"
 when = """
 SELECT 1 FROM _steady_shapes WHERE regexp_matches(name, 'addcdiv|addcmul|lerp')
-HAVING NOT EXISTS (FROM _steady_shapes WHERE regexp_matches(name, 'multi_tensor_apply'))"""
+HAVING count(*) > 0 AND NOT EXISTS (FROM _steady_shapes WHERE regexp_matches(name, 'multi_tensor_apply'))"""
 
 [cure]
 any = "Update all tensors in one kernel: a fused or multi-tensor optimizer."

@@ -21,7 +21,9 @@ estimate = """
 High: the idle time of the GPU around the reads. Low: 40 % of it. A read's own wait for the GPU is not saved."""
 links = ["PyTorch documentation, Performance Tuning Guide: avoid unnecessary CPU-GPU synchronization"]
 report = "syncs"
-when = "SELECT 1 FROM waits WHERE copy_kind = 'D2H' AND copy_bytes <= $most_bytes LIMIT 1"
+when = """
+SELECT 1 FROM waits WHERE copy_kind = 'D2H' AND copy_bytes BETWEEN 2 AND $most_bytes
+HAVING count(*) >= $least_reads * (SELECT greatest(count(*), 1) FROM steps WHERE phase = 'steady')"""
 
 [cure]
 any = "Keep the values on the GPU, gather them into one array, and read it once, every N steps."
