@@ -6,7 +6,8 @@ meaning = """
 The host blocks until the GPU has delivered the data and launches nothing meanwhile, so the GPU runs out of work."""
 evidence = [
     "{reads:read} {per}",
-    "the host waits {host_wait_ns}, which leaves the GPU idle for {idle_ns}",
+    "the host waits {host_wait_ns}",
+    "the GPU is idle for {idle_ns} in this time or right after it",
     ["{?sizes_differ}{least_bytes} to {most_bytes} each", "{most_bytes} each"],
 ]
 caveat = """

@@ -6,8 +6,8 @@ meaning = """
 The host launches kernels more slowly than the GPU runs them, so the GPU is idle in between."""
 evidence = [
     "the GPU is idle for {idle_ns}: {idle_parts}",
-    "{launch_calls:launch call} of {launch_call_ns} a step",
-    "a kernel takes {kernel_ns}",
+    "{launch_calls:launch call} {per}, of {launch_call_ns} on average",
+    "a kernel takes {kernel_ns} on average",
 ]
 caveat = """
 Without the profiler, the host keeps ahead of the GPU."""
@@ -51,7 +51,8 @@ SELECT
 FROM (FROM classify_report WHERE part = 'launch') AS l
 CROSS JOIN (FROM classify_report WHERE part = 'wall') AS w
 LEFT JOIN (
-    SELECT single_launches AS launch_calls, launch_call_ns FROM graph_candidates_report WHERE single_launches > 0
+    SELECT c.single_launches / m.tokens_per_step AS launch_calls, c.launch_call_ns
+    FROM graph_candidates_report AS c, step_method AS m WHERE c.single_launches > 0
 ) AS g ON true
 LEFT JOIN (
     SELECT avg(kernel_ns / kernels) AS kernel_ns FROM steps WHERE phase = 'steady' AND kernels > 0
