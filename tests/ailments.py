@@ -6,7 +6,7 @@ from functools import partial
 
 import planted
 from planted import Loop
-from synthetic import Trace
+from synthetic import LATENCY, Trace
 
 MS = 1_000_000
 NATIVE = "void at::native::vectorized_elementwise_kernel<4, at::native::{}<float>>(int)"
@@ -221,6 +221,176 @@ def graph_updates(*, updates=20):
     return run_steps(body, steps=10)
 
 
+def odd_sizes(*, align=1):
+    name = f"void cutlass::Kernel2<cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_tn_align{align}>(T1::Params)"
+    return gemms(name)
+
+
+CONVERSION = (
+    "void at::native::vectorized_elementwise_kernel<8, at::native::bfloat16_copy_kernel_cuda(at::TensorIteratorBase &)"
+    "::[lambda(float) (instance 1)], std::array<char *, 2>>(int)"
+)
+
+
+def casts(*, operands=2, is_training=False, layers=8):
+    """Convert the operands of each product."""
+
+    def body(loop, _):
+        for _ in range(layers):
+            for _ in range(operands):
+                loop.launch(CONVERSION, 20_000, **LARGE)
+            loop.launch(BF16, 60_000, **LARGE)
+            loop.launch(NATIVE.format("GeluCUDAKernelImpl"), 10_000, **LARGE)
+        if is_training:
+            loop.launch("void softmax_warp_backward<float, float, float, 4, true, false>(int)", 5_000, **LARGE)
+        loop.launch("void vectorized_layer_norm_kernel<float, float>(int)", 10_000, **LARGE)
+
+    return run_steps(body)
+
+
+def losses(*, is_fused=False):
+    def body(loop, _):
+        loop.launch(BF16, 2 * MS, **LARGE)
+        if is_fused:
+            loop.launch("triton_red_fused__log_softmax__to_copy_nll_loss_forward_0", 300_000, **LARGE)
+            return
+        for direction in ("Forward", "Backward"):
+            softmax = (
+                f"void at::native::<unnamed>::cunn_SoftMax{direction}<4, float, LogSoftMax{direction}Epilogue>(int)"
+            )
+            loss = f"void at::native::<unnamed>::nll_loss_{direction.lower()}_reduce_cuda_kernel_2d<float, long>(int)"
+            pair = [(softmax, 500_000), (loss, 10_000)]
+            for name, runs in pair if direction == "Forward" else reversed(pair):
+                loop.launch(name, runs, **LARGE)
+
+    return run_steps(body)
+
+
+def embeddings(*, is_sorted=True, other_sorts=0):
+    """Compute the gradient of an embedding table, and sort something else so often."""
+    sort = ("RadixSortHistogramKernel", "RadixSortExclusiveSumKernel", *["RadixSortOnesweepKernel"] * 4)
+
+    def body(loop, _):
+        loop.launch(BF16, 2 * MS, **LARGE)
+        for _ in range(other_sorts + is_sorted):
+            for name in sort:
+                loop.launch(f"void cub::Device{name}<policy_hub<long>>(int)", 10_000, **LARGE)
+        if is_sorted:
+            loop.launch("void at::native::<unnamed>::compute_grad_weight<float, long>(int)", 100_000, **LARGE)
+            loop.launch("void at::native::<unnamed>::sum_and_scatter<float, long>(int)", 140_000, **LARGE)
+        else:
+            loop.launch("void at::native::indexFuncLargeIndex<float, long, ReduceAdd>(int)", 100_000, **LARGE)
+
+    return run_steps(body)
+
+
+def streams(*, is_cured=False, events=False, copy_stream=NULL, copies=True):
+    """Copy 300 µs between two kernels of 400 µs that fill the GPU, which would run at once on streams of their own."""
+
+    def body(loop, _):
+        host = loop.host
+        start, ready = host.now, max(host.now + 4_000 + LATENCY, loop.streams.get(13, 0))
+
+        def run(launch, runs, stream, begins, **arguments):
+            call = loop._call("launch", 4_000)
+            loop._operate(call, begins, runs, stream)
+            launch(start=call, api=4_000, queue=begins - call - 4_000, runs=runs, stream=stream, **arguments)
+            host.now = max(host.now, call + 4_000)
+
+        run(partial(host.launch, "first(float *)"), 400_000, 13, ready, **LARGE)
+        if events:
+            host.call("cudaStreamWaitEvent", start=host.now, takes=1_000)
+        copied = max(ready, loop.streams.get(NULL, 0)) if is_cured else ready + 402_000
+        if copies:
+            run(partial(host.copy, "H2D", 1 << 20), 300_000, copy_stream, copied)
+        else:
+            run(partial(host.launch, "middle(float *)"), 300_000, copy_stream, copied, **LARGE)
+        second_ns = ready + 400_000 if is_cured else copied + 302_000
+        run(partial(host.launch, "second(float *)"), 400_000, 13, second_ns, **LARGE)
+        loop._count("kernels", "launch_calls", number=2)
+        loop.python(max(0, start + (800_000 if is_cured else 1_104_000) - host.now))
+
+    return run_steps(body, sync=False)
+
+
+def backtraces(*, extra_ns=60_000, after_wait_ns=0):
+    """Launch 20 kernels a step, four with a backtrace that takes the host time."""
+
+    def body(loop, _):
+        for number in range(20):
+            if number % 5 == 0:
+                with loop.host.call_stack(("run_layer", "/app/model.so")):
+                    loop.launch("layer(float *)", 5_000, api=12_000)
+                loop.python(extra_ns)
+            else:
+                loop.launch("layer(float *)", 5_000)
+            loop.python(3_000)
+            if number == 10:
+                with loop.host.call_stack(("run_layer", "/app/model.so")):
+                    loop.sync()
+                loop.python(after_wait_ns)
+        loop.sync()
+
+    return run_steps(body, sync=False)
+
+
+def small_copies(*, copies=20, has_waits=True):
+    """Copy single values to the GPU, each before the kernel that reads it."""
+
+    def body(loop, _):
+        loop.launch(BF16, 50_000, **LARGE)
+        for number in range(20):
+            if number < copies:
+                loop.copy("H2D", 4, 1_000)
+                if has_waits:
+                    loop.sync(wakes=5_000)
+                loop.python(3_000)
+            loop.launch(NATIVE.format("MulFunctor"), 3_000)
+            loop.python(15_000)
+
+    return run_steps(body)
+
+
+def synced_copies(*, has_waits=True):
+    """Copy 8 parts of the input of a step, and wait for each."""
+
+    def body(loop, _):
+        for _ in range(8):
+            loop.copy("H2D", 1 << 18, 10_000)
+            if has_waits:
+                loop.sync(wakes=20_000)
+        for _ in range(8):
+            loop.launch(BF16, 10_000, **LARGE)
+            loop.python(20_000)
+
+    return run_steps(body)
+
+
+def tiny_copies(*, copies=100, size=4096):
+    def body(loop, _):
+        loop.launch(BF16, 200_000, **LARGE)
+        for _ in range(copies):
+            loop.copy("D2D", size, 1_500, api=6_000)
+        loop.launch(NATIVE.format("MulFunctor"), 20_000)
+
+    return run_steps(body)
+
+
+def small_reductions(*, reductions=20, kernel="FusedAdamMathFunctor", runs=12_000):
+    """Reduce gradients between the kernels of the backward pass, each of which the host launches late."""
+
+    def body(loop, _):
+        for number in range(20):
+            loop.launch(BF16, 20_000, **LARGE)
+            loop.python(15_000)
+            if number < reductions:
+                loop.launch("ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)", runs, stream=20)
+                loop.python(25_000)
+        loop.launch(f"void multi_tensor_apply_kernel<{kernel}>(T1)" if kernel else BF16, 30_000, **LARGE)
+
+    return run_steps(body)
+
+
 AILING = {
     "fp32-gemm": partial(gemms, FP32),
     "fp64-gemm": partial(gemms, FP64),
@@ -240,6 +410,16 @@ AILING = {
     "layout-conversion": convolutions,
     "op-by-op": modules,
     "graph-node-updates": graph_updates,
+    "gemm-odd-sizes": odd_sizes,
+    "weight-casts": casts,
+    "cross-entropy-unfused": losses,
+    "embedding-sort": embeddings,
+    "default-stream": streams,
+    "backtrace-overhead": backtraces,
+    "small-copies": small_copies,
+    "sync-after-copy": synced_copies,
+    "tiny-d2d": tiny_copies,
+    "small-buckets": small_reductions,
 }
 CURED = {
     "fp32-gemm": [partial(gemms, TF32), partial(gemms, BF16), partial(gemms, FP32, other_names=[TF32, TF32, TF32])],
@@ -264,4 +444,14 @@ CURED = {
     "layout-conversion": [partial(convolutions, converts=False)],
     "op-by-op": [partial(modules, count=1)],
     "graph-node-updates": [partial(graph_updates, updates=2)],
+    "gemm-odd-sizes": [partial(odd_sizes, align=8), partial(gemms, FP32), partial(gemms, FP64)],
+    "weight-casts": [partial(casts, operands=0), partial(casts, operands=1), partial(casts, is_training=True)],
+    "cross-entropy-unfused": [partial(losses, is_fused=True), attention],
+    "embedding-sort": [partial(embeddings, is_sorted=False), partial(embeddings, is_sorted=False, other_sorts=4)],
+    "default-stream": [partial(streams, is_cured=True)],
+    "backtrace-overhead": [partial(backtraces, extra_ns=0, after_wait_ns=MS)],
+    "small-copies": [partial(small_copies, copies=2), synced_copies],
+    "sync-after-copy": [partial(synced_copies, has_waits=False), small_copies],
+    "tiny-d2d": [partial(tiny_copies, copies=1), partial(tiny_copies, size=1 << 20)],
+    "small-buckets": [partial(small_reductions, reductions=2), partial(small_reductions, kernel="")],
 }

@@ -75,6 +75,20 @@ class TestNest:
     def test_a_read_back_after_24_layers_is_an_outer_loop(self):
         assert count_iterations((LAYER * 24 + [COPY]) * 6, minor=[COPY]) == [6]
 
+    def test_equal_copies_around_different_kernels_are_no_loop(self):
+        operations = [number for kernel in range(10, 15) for number in [COPY, *[kernel] * 100, COPY + 1, COPY + 2]]
+        assert count_iterations(operations, minor=[COPY, COPY + 1, COPY + 2]) == [100] * 5
+
+    def test_an_iteration_ends_with_its_read_back(self):
+        operations = np.array([10, 11, 12, 77, COPY, *[10, 11, 12, COPY] * 5])
+        nest = LoopNest(operations, operations == COPY, operations == COPY)
+        (loop,) = nest.loops_of(nest.terms)
+        assert (len(loop.iterations), loop.first, loop.end) == (6, 0, len(operations))
+
+    def test_two_iterations_do_not_hide_the_loops_in_them(self):
+        operations = [COPY, 1, 2, *[3] * 2000, COPY, 1, 2, *[3] * 250, COPY]
+        assert count_iterations(operations, minor=[COPY]) == [2000, 250]
+
     def test_two_loops_are_not_merged(self):
         assert count_iterations(LAYER * 8 + [1] + [20, 21, 22] * 6) == [8, 6]
 
@@ -174,8 +188,49 @@ class TestReports:
         with open_trace(program.write(tmp_path / "trace.sqlite")) as trace:
             assert [row["iterations"] for row in trace.run("loops").to_dicts()] == [30]
 
+    def test_migrations_of_unified_memory_are_no_operations(self, tmp_path):
+        program = Trace()
+        host = program.thread()
+        host.launch("add(float *)", runs=900_000).sync("device")
+        for number in range(40):
+            host.migrate("UM H2D", (4_096, 65_536)[number % 2], start=host.now + 10_000 * number, runs=9_000)
+        with open_trace(program.write(tmp_path / "trace.sqlite")) as trace:
+            assert trace.run("loops").is_empty()
+
+    def test_a_wait_more_does_not_end_a_loop(self, tmp_path):
+        program = Trace()
+        host = program.thread()
+        for number in range(9):
+            host.launch("solve(float *)", runs=5_000).sync("stream")
+            if number in (2, 5, 6):
+                host.sync("event", event=1)
+            host.copy("D2H", 8, blocking=True).copy("H2D", 8, blocking=True)
+        with open_trace(program.write(tmp_path / "trace.sqlite")) as trace:
+            assert [row["iterations"] for row in trace.run("loops").to_dicts()] == [9]
+
+    def test_iterations_may_copy_different_sizes(self, tmp_path):
+        program = Trace()
+        host = program.thread()
+        host.copy("H2D", 1 << 24).memset(1 << 20)
+        for size in (64, 64, 700, 9_000, 64, 700, 700, 9_000, 64, 9_000, 9_000, 700):
+            host.copy("H2D", size).launch("solve(int *)", runs=5_000)
+        host.copy("D2H", 1 << 20, blocking=True)
+        with open_trace(program.write(tmp_path / "trace.sqlite")) as trace:
+            assert [row["iterations"] for row in trace.run("loops").to_dicts()] == [12]
+
 
 class TestSteps:
+    def test_a_loop_that_only_copies_is_not_the_step(self, tmp_path):
+        program = Trace()
+        host = program.thread()
+        for _ in range(8):
+            host.copy("H2D", 1 << 25, runs=900_000).sync("stream")
+        host.launch("encode(float *)", runs=5_000)
+        with open_trace(program.write(tmp_path / "trace.sqlite")) as trace:
+            (method,) = trace.sql("SELECT method, step_count FROM step_method").rows()
+            assert [row["iterations"] for row in trace.run("loops").to_dicts()] == [8]
+        assert method == (None, 0)
+
     def test_ranges_of_nccl_are_not_steps(self, tmp_path):
         program = Trace()
         host = program.thread()

@@ -6,16 +6,17 @@ meaning = """
 In each step the GPU works while the host waits for it, and then the host works while the GPU is idle. With two
 buffers both can work at the same time."""
 evidence = [
-    "of a step of {step_ns}, the GPU is busy for {busy_ns}, and the host works for {host_ns} without waiting for it",
-    "{outside_ns} of that is outside of CUDA calls",
+    """of a step of {step_ns}, the GPU is busy for {busy_ns}; the host waits for it for {wait_ns}, and works for
+    {host_ns}""",
+    "{outside_ns} of that work is outside of CUDA calls",
 ]
 caveat = """
 The next step needs the result of this one before its work on the host can begin."""
 effort = "function"
 estimate = """
-High: the shorter of the two times, which would be hidden behind the longer one. Low: half of it."""
+High: what the step takes longer than the longer one of the two times, at most the shorter one. Low: half of it."""
 links = ["CUDA C++ Best Practices Guide, Asynchronous and Overlapping Transfers with Computation"]
-explains = ["other-wait", "cpu-work", "stall-place"]
+explains = ["other-wait", "d2h-sync", "cpu-work", "stall-place"]
 report = "steps"
 
 [cure]
@@ -32,6 +33,11 @@ each."""
 [params.least_pct]
 default = 10.0
 help = "Share of a step that each of the two must take (10: what a cause needs to bound a step)"
+
+[params.least_wait]
+default = 0.7
+help = "Smallest wait of the host, as a share of the time in which the GPU is busy (0.7: it does little else meanwhile)"
+
 [params.least_sum]
 default = 0.85
 help = "Smallest sum of the two, as a share of the step (0.85: little else happens)"
@@ -48,13 +54,14 @@ WITH host_times AS (
     WHERE phase = 'steady' AND host_end_ns < 9223372036854775807
 )
 SELECT
-    least(t.host_floor_ns, t.busy_ns) AS recoverable_ns,
+    least(t.host_floor_ns, t.busy_ns, t.wall_ns - greatest(t.host_floor_ns, t.busy_ns)) AS recoverable_ns,
     0.5 * recoverable_ns AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place,
-    t.wall_ns AS step_ns, t.busy_ns, t.host_floor_ns AS host_ns, h.outside_ns
+    CASE WHEN t.host_floor_ns >= t.busy_ns THEN 'the host' ELSE 'the GPU' END AS bounded_by,
+    t.wall_ns AS step_ns, t.busy_ns, t.wall_ns - t.host_floor_ns AS wait_ns, t.host_floor_ns AS host_ns, h.outside_ns
 FROM host_times AS h, _step_totals AS t
 WHERE t.has_steps AND t.sync_calls > 0
     AND t.busy_ns + t.host_floor_ns BETWEEN $least_sum * t.wall_ns AND $most_sum * t.wall_ns
     AND 100 * t.host_floor_ns >= $least_pct * t.wall_ns AND 100 * t.busy_ns >= $least_pct * t.wall_ns
-    AND h.outside_ns >= 0.5 * t.host_floor_ns
+    AND wait_ns >= $least_wait * t.busy_ns AND h.outside_ns >= 0.5 * t.host_floor_ns

@@ -7,7 +7,7 @@ meaning = """
 Two matrix products, with scale, mask and softmax between them, write and read the whole score matrix several times.
 Fused attention keeps it on the chip."""
 evidence = [
-    """{chain_ns} {per} from one matrix product to the next, with {kernels} kernels and a softmax between,
+    """{chain_ns} {per} from one matrix product to the next, with up to {kernels} kernels between, a softmax among them,
     {layers:time} {per}""",
     "{gemm_ns} of it in the two products, {softmax_ns} in the softmax",
     "no fused attention kernel runs",
@@ -57,7 +57,8 @@ WITH operations AS (
 ),
 chains AS (
     SELECT
-        s.loop, s.product, sum(o.duration_ns) AS chain_ns, count(*) FILTER (o.position > s.product) - 1 AS kernels,
+        s.loop, s.product, sum(o.duration_ns) AS chain_ns,
+        count(*) FILTER (o.position > s.product AND o.position < s.next_product) AS kernels,
         sum(o.duration_ns) FILTER (o.family = 'gemm') AS gemm_ns, any_value(s.duration_ns) AS softmax_ns,
         any_value(s.name) AS softmax
     FROM operations AS s
@@ -67,9 +68,16 @@ chains AS (
         OR o.family = 'copy/cast' AND o.position BETWEEN s.product - 2 AND s.next_product + 1
     )
     WHERE s.family = 'softmax' AND s.next_product - s.product - 1 <= $most_between
-        -- Of a loss over a vocabulary, the product after it is not the same chain: the softmax of attention is larger.
         AND s.repeats = 1
     GROUP BY s.loop, s.product
+    -- A loss has a softmax between two products too, and so has the choice of experts or of the next token.
+    HAVING NOT bool_or(
+        o.position BETWEEN s.product AND s.next_product
+        AND (
+            o.family = 'sort/topk'
+            OR regexp_matches(o.name, '(?i)nll_loss|log_?softmax|cross_?entropy|argmax|multinomial')
+        )
+    )
 ),
 per_step AS (
     SELECT
@@ -87,6 +95,7 @@ SELECT
     least(s.chain_ns - 1.5 * s.gemm_ns, t.low_limit_ns) AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     kernel_base_name(s.softmax) AS place,
+    CASE WHEN s.chain_ns - 0.2 * s.gemm_ns > t.high_limit_ns THEN 'the host' END AS bounded_by,
     s.chain_ns, s.kernels, s.layers, s.gemm_ns, s.softmax_ns
 FROM per_step AS s, _step_totals AS t
 WHERE t.has_steps AND saving_low_ns > 0

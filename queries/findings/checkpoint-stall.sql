@@ -1,17 +1,18 @@
 /*
 code = "NSI116"
-title = "Some steps stop to write data out"
+title = "Some steps stop to copy data to the host"
 family = "checkpoint"
 explains = [
     "outlier-steps", "d2h-sync", "other-wait", "cpu-work", "stall-place", "pageable-copy", "copy-bound", "allocation",
 ]
 meaning = """
-A few steps take several times as long as the others, and copy much more data to the host: a checkpoint, an image or a
-log. The loop waits until it is written."""
+A few steps take at least twice as long as the median step, and copy much more data to the host than it does: such as a
+checkpoint, an image or a log. The loop goes on when that is done."""
 evidence = [
     "{long_steps} of {steps:step} take {long_ns} on average, the others {ordinary_ns} (median)",
     "each of them copies {copied_bytes} to the host; an ordinary step {ordinary_bytes}",
     "one about every {every:step}",
+    "files take {file_ns} of each on average, mostly in {file_call}()",
 ]
 caveat = """
 The data must be safe before the program may go on."""
@@ -38,26 +39,47 @@ default = 1000000
 help = "Fewest bytes that a long step copies to the host (1 MB: more than a few values)"
 */
 WITH steady_steps AS (
-    SELECT step, duration_ns, d2h_bytes FROM steps WHERE phase = 'steady'
+    SELECT step, process_id, host_start_ns, host_end_ns, duration_ns, d2h_bytes FROM steps WHERE phase = 'steady'
 ),
 medians AS (
-    SELECT median(duration_ns) AS step_ns, median(d2h_bytes) AS copied_bytes, count(*) AS steps FROM steady_steps
+    SELECT
+        median(duration_ns) AS step_ns, median(d2h_bytes) AS copied_bytes, count(*) AS steps,
+        sum(duration_ns)::DOUBLE AS all_ns
+    FROM steady_steps
 ),
 long_steps AS (
-    SELECT
-        count(*) AS long_steps, avg(s.duration_ns) AS long_ns, sum(s.duration_ns - m.step_ns) AS excess_ns,
-        avg(s.d2h_bytes) AS copied_bytes,
-        CASE WHEN count(*) > 1 THEN (max(step) - min(step)) / (count(*) - 1) END AS every
+    SELECT s.*, m.step_ns
     FROM steady_steps AS s, medians AS m
     WHERE s.duration_ns >= $least_ratio * m.step_ns AND s.d2h_bytes >= greatest($least_bytes, 4 * m.copied_bytes)
-    HAVING count(*) BETWEEN 1 AND 0.3 * any_value(m.steps)
+),
+file_calls AS (
+    SELECT sum(duration_ns)::DOUBLE AS total_ns, arg_max(name, duration_ns) AS file_call
+    FROM (
+        SELECT o.name, sum(o.duration_ns) AS duration_ns
+        FROM (
+            FROM os_calls
+            WHERE name IN ('open', 'open64', 'fopen', 'fopen64', 'fclose', 'close', 'write', 'writev', 'pwrite',
+                'pwrite64', 'fwrite', 'fflush', 'fsync', 'fdatasync', 'rename', 'ftruncate')
+        ) AS o
+        ASOF JOIN long_steps AS s ON s.process_id = o.process_id AND s.host_start_ns <= o.start_ns
+        WHERE o.start_ns < s.host_end_ns
+        GROUP BY o.name
+    )
+),
+long_totals AS (
+    SELECT
+        count(*) AS long_steps, avg(duration_ns) AS long_ns, sum(duration_ns - step_ns) AS excess_ns,
+        avg(d2h_bytes) AS copied_bytes,
+        CASE WHEN count(*) > 1 THEN round((max(step) - min(step)) / (count(*) - 1))::BIGINT END AS every
+    FROM long_steps
+    HAVING count(*) BETWEEN 1 AND 0.3 * (SELECT steps FROM medians)
 )
 SELECT
-    l.excess_ns / t.units AS recoverable_ns,
-    0.6 * l.excess_ns / t.units AS saving_low_ns,
+    t.wall_ns * l.excess_ns / m.all_ns AS recoverable_ns,
+    0.6 * recoverable_ns AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place,
     l.long_steps, m.steps, l.long_ns, m.step_ns AS ordinary_ns, l.copied_bytes, m.copied_bytes AS ordinary_bytes,
-    l.every
-FROM long_steps AS l, medians AS m, _step_totals AS t
+    l.every, f.total_ns / l.long_steps AS file_ns, f.file_call
+FROM long_totals AS l, medians AS m, file_calls AS f, _step_totals AS t
 WHERE t.has_steps

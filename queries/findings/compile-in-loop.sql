@@ -4,8 +4,8 @@ title = "Code is loaded or built again inside the loop"
 family = "compile"
 explains = ["outlier-steps", "cpu-work", "stall-place", "slow-launches", "launch-bound", "many-launches"]
 meaning = """
-Modules or libraries of kernels are loaded in steps after the first ones: a kernel or a plan is built again, as
-for each new shape. The GPU is idle meanwhile."""
+Modules or libraries of kernels are loaded in several steps after the first one: kernels or plans are built again, as
+for each new shape, or used for the first time."""
 evidence = [
     "{load_steps} of {steps:step} load code: {loads:call} of {calls}",
     "such a step takes {load_step_ns} on average, the others {ordinary_ns} (median)",
@@ -18,7 +18,7 @@ estimate = """
 High: the time of these steps above the median, over all steps. Low: 60 % of it."""
 links = ["PyTorch documentation, torch.compile: Dynamic shapes", "CUDA C++ Programming Guide, Lazy Loading"]
 report = "steps"
-when = "SELECT 1 FROM _call_counts WHERE regexp_matches(name, '^cu(LibraryLoad|ModuleLoad)')"
+when = "SELECT 1 FROM _call_counts WHERE regexp_matches(name, '^cu(da)?(Library|Module)Load')"
 
 [cure]
 any = "Pad or bucket the sizes, so that few shapes occur, and run each of them once before the loop."
@@ -30,13 +30,17 @@ jax = "Pad or bucket the sizes: jax.jit compiles again for each new shape."
 cupy = "Build RawKernel and RawModule once, outside of the loop; avoid new constants in ElementwiseKernel code."
 numba = "Compile before the loop: call the kernel once for each signature, or give cuda.jit the signature."
 cuda = "Load modules and build plans (cuDNN, cuFFT) once, and keep them by shape."
+
+[params.least_steps]
+default = 2
+help = "Fewest steps that load code (2: a single one may be the first use of a kernel)"
 */
 WITH steady_steps AS (
     SELECT step, host_start_ns, host_end_ns, process_id, duration_ns FROM steps WHERE phase IN ('steady', 'tail')
 ),
 loads AS (
     SELECT s.step, count(*) AS loads, any_value(c.name) AS call, max(c.end_ns) AS end_ns
-    FROM (FROM api_calls WHERE regexp_matches(name, '^cu(LibraryLoad|ModuleLoad)')) AS c
+    FROM (FROM outer_api_calls WHERE regexp_matches(name, '^cu(da)?(Library|Module)Load')) AS c
     ASOF JOIN steady_steps AS s ON s.process_id = c.process_id AND s.host_start_ns <= c.start_ns
     WHERE c.start_ns < s.host_end_ns AND s.step > 0
     GROUP BY s.step
@@ -48,7 +52,9 @@ first_kernels AS (
     JOIN kernel_names AS n USING (name_id)
 ),
 medians AS (
-    SELECT median(duration_ns) FILTER (l.step IS NULL) AS ordinary_ns, count(*) AS steps
+    SELECT
+        median(duration_ns) FILTER (l.step IS NULL) AS ordinary_ns, count(*) AS steps,
+        sum(duration_ns)::DOUBLE AS all_ns
     FROM steady_steps AS s LEFT JOIN loads AS l USING (step)
 ),
 load_totals AS (
@@ -56,11 +62,11 @@ load_totals AS (
         count(*) AS load_steps, sum(l.loads) AS loads, mode(l.call) AS calls, avg(s.duration_ns) AS load_step_ns,
         sum(greatest(s.duration_ns - m.ordinary_ns, 0)) AS excess_ns
     FROM loads AS l JOIN steady_steps AS s USING (step), medians AS m
-    HAVING count(*) > 0
+    HAVING count(*) >= $least_steps
 )
 SELECT
-    l.excess_ns / t.units AS recoverable_ns,
-    0.6 * l.excess_ns / t.units AS saving_low_ns,
+    t.wall_ns * l.excess_ns / m.all_ns AS recoverable_ns,
+    0.6 * recoverable_ns AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place,
     l.load_steps, m.steps, l.loads, l.calls, l.load_step_ns, m.ordinary_ns, k.kernel

@@ -1,22 +1,22 @@
 /*
 code = "NSI511"
 title = "Gradients are reduced one by one after the backward pass"
-family = "communication"
-explains = ["exposed-communication"]
+family = "gradient-reduction-late"
+explains = ["exposed-communication", "small-buckets"]
 meaning = """
 The collectives of a step begin only after its last matrix product, one after another. Reductions in buckets can run
 while the backward pass still computes."""
 evidence = [
     "{collectives:collective} a step begin {after_ns} after the last matrix product, in {late_steps} of {steps:step}",
-    "from the first to the last of them takes {span_ns}, in which they run for {comm_ns}",
+    "from the end of the first to the end of the last takes {span_ns}, in which they run for {comm_ns}",
 ]
 caveat = """
 The gradients of all layers are ready only at the end, as with one bucket or shared parameters."""
 effort = "function"
 numerics = "rounding"
 estimate = """
-High: the time from the first collective of a step to its last one, which the backward pass can hide. Low: a third of
-it."""
+High: the time from the end of the first collective of a step to the end of its last one, which the backward pass can
+hide, at most the time in which the GPU is busy. Low: a third of it."""
 links = ["PyTorch documentation, DistributedDataParallel: internal design", "NCCL documentation, Group Calls"]
 report = "steps"
 when = "SELECT 1 FROM kernel_names WHERE provenance = 'NCCL' LIMIT 1"
@@ -33,22 +33,32 @@ cuda = "Launch ncclAllReduce per bucket on a second stream as soon as its gradie
 default = 4
 help = "Fewest collectives in a step (4: with fewer, they are buckets already)"
 */
-WITH step_kernels_in_order AS (
-    SELECT
-        s.step, min(k.start_ns) FILTER (n.family = 'comm') AS first_ns,
-        max(k.end_ns) FILTER (n.family = 'comm') AS last_ns,
-        max(k.end_ns) FILTER (n.family = 'gemm') AS product_ns, count(*) FILTER (n.family = 'comm') AS collectives,
-        sum(k.duration_ns) FILTER (n.family = 'comm')::DOUBLE AS comm_ns
-    FROM (FROM steps WHERE phase = 'steady') AS s
-    JOIN kernel_events AS k ON k.start_ns >= s.start_ns AND k.start_ns < s.end_ns AND k.process_id = s.process_id
+WITH step_events AS (
+    SELECT s.step, k.start_ns, k.end_ns, n.family
+    FROM (
+        SELECT process_id, start_ns, end_ns, name_id FROM kernel_events
+        WHERE name_id IN (SELECT name_id FROM kernel_names WHERE family IN ('comm', 'gemm'))
+    ) AS k
+    ASOF JOIN (FROM steps WHERE phase = 'steady') AS s ON s.process_id = k.process_id AND s.start_ns <= k.start_ns
     JOIN kernel_names AS n USING (name_id)
-    GROUP BY s.step
+    WHERE k.start_ns < s.end_ns AND (n.family = 'gemm' OR regexp_matches(n.name, '(?i)reduce|generic'))
+),
+-- The first collective of a step also waits for the slowest rank, which no overlap hides: the span begins at its end.
+step_spans AS (
+    SELECT
+        step, min(start_ns) FILTER (family = 'comm') AS first_ns,
+        max(end_ns) FILTER (family = 'comm') - min(end_ns) FILTER (family = 'comm') AS span_ns,
+        max(end_ns) FILTER (family = 'gemm') AS product_ns, count(*) FILTER (family = 'comm') AS collectives,
+        sum(end_ns - start_ns) FILTER (family = 'comm') - min_by(end_ns - start_ns, start_ns) FILTER (family = 'comm')
+            AS comm_ns
+    FROM step_events
+    GROUP BY step
 ),
 late_steps AS (
     SELECT
         count(*) FILTER (first_ns >= product_ns) AS late_steps, count(*) AS steps, avg(collectives) AS collectives,
-        avg(last_ns - first_ns) AS span_ns, avg(comm_ns) AS comm_ns, avg(first_ns - product_ns) AS after_ns
-    FROM step_kernels_in_order
+        avg(span_ns) AS span_ns, avg(comm_ns) AS comm_ns, avg(first_ns - product_ns) AS after_ns
+    FROM step_spans
     WHERE collectives >= $least_collectives AND product_ns IS NOT NULL
     HAVING late_steps >= 0.75 * count(*) AND count(*) > 0
 )

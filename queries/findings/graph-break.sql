@@ -13,7 +13,8 @@ evidence = [
     """{reads:copy|copies} of 1 byte to the host {per}, each with a wait, after {launches_each:launch|launches} on
     average""",
     "the GPU is busy for {busy_ns} of {wall_ns} {per}",
-    "{?is_compiled}kernels of a compiler run before and after each copy: each is a graph break",
+    "the kernel before the copy is mostly {kernel}",
+    "{compiled_pct} of the kernel time is in kernels that a compiler made: each copy divides a compiled graph",
 ]
 caveat = """
 The branch avoids more work than the wait costs."""
@@ -43,10 +44,29 @@ WITH windows AS (
     SELECT host_start_ns, host_end_ns, process_id FROM steps WHERE phase = 'steady'
 ),
 reads AS (
-    SELECT count(*)::DOUBLE AS reads
+    SELECT w.process_id, w.device_id, w.start_ns, w.copy_end_ns
     FROM (FROM waits WHERE copy_kind = 'D2H' AND copy_bytes = 1) AS w
     ASOF JOIN windows AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
     WHERE w.start_ns < s.host_end_ns
+),
+-- The first reads stand for all of them.
+first_reads AS MATERIALIZED (
+    FROM reads ORDER BY start_ns LIMIT 200
+),
+kernels_before AS (
+    SELECT kernel_base_name(mode(n.name)) AS kernel
+    FROM first_reads AS r
+    ASOF JOIN (
+        SELECT process_id, start_ns, name_id FROM kernel_events
+        WHERE start_ns <= (SELECT max(copy_end_ns) FROM first_reads)
+    ) AS k ON k.process_id = r.process_id AND k.start_ns <= r.copy_end_ns
+    JOIN kernel_names AS n USING (name_id)
+),
+compiled_kernels AS (
+    SELECT sum(kernel_time_pct) AS compiled_pct FROM _steady_shapes WHERE kernel_provenance(name) = 'Inductor'
+),
+read_totals AS (
+    SELECT count(*)::DOUBLE AS reads FROM reads
 )
 SELECT
     t.idle_ns * least(1, $dense * r.reads / t.units / t.launch_calls) AS recoverable_ns,
@@ -55,7 +75,7 @@ SELECT
     NULL AS place,
     r.reads / t.units AS reads,
     t.launch_calls * t.units / r.reads AS launches_each,
-    t.busy_ns, t.wall_ns,
-    (SELECT sum(kernel_time_pct) >= 10 FROM _steady_shapes WHERE kernel_provenance(name) = 'Inductor') AS is_compiled
-FROM reads AS r, _step_totals AS t
+    t.busy_ns, t.wall_ns, k.kernel,
+    CASE WHEN c.compiled_pct >= 10 THEN c.compiled_pct END AS compiled_pct
+FROM read_totals AS r, kernels_before AS k, compiled_kernels AS c, _step_totals AS t
 WHERE t.has_steps AND r.reads >= 0.5 * t.units AND t.launch_calls > 0

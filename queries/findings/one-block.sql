@@ -57,6 +57,8 @@ few_blocks AS (
     JOIN kernel_names AS k ON k.name = s.name
     JOIN shapes AS h ON h.name_id = k.name_id AND h.grid = s.grid AND h.block = s.block
     WHERE h.blocks <= $most_sm_share * h.sm_count AND s.avg_ns >= $least_avg_ns AND s.family IS DISTINCT FROM 'comm'
+        -- Kernels that only let time pass.
+        AND NOT regexp_matches(s.name, '(?i)spin_kernel|nanosleep|delay')
     ORDER BY s.total_ns DESC, s.name
     LIMIT 1
 )

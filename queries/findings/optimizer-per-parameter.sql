@@ -19,8 +19,8 @@ The time of these kernels and of their launches on the host. Low: half of it. Hi
 links = ["PyTorch documentation, torch.optim: foreach and fused implementations"]
 report = "loop-iteration"
 when = """
-SELECT 1 FROM _steady_shapes WHERE regexp_matches(name, 'addcdiv|addcmul|lerp')
-HAVING count(*) > 0 AND NOT EXISTS (FROM _steady_shapes WHERE regexp_matches(name, 'multi_tensor_apply'))"""
+SELECT 1 FROM _steady_shapes
+WHERE regexp_matches(name, 'addcdiv|addcmul|lerp') AND NOT regexp_matches(name, 'multi_tensor_apply')"""
 
 [cure]
 any = "Update all tensors in one kernel: a fused or multi-tensor optimizer."

@@ -5,25 +5,34 @@ family = "paced"
 severity = "critical"
 explains = [
     "cpu-work", "stall-place", "launch-bound", "many-launches", "slow-launches", "other-wait", "alternating",
-    "small-grid",
-    "hot-kernels", "one-block",
+    "small-grid", "hot-kernels", "one-block", "host-input",
 ]
 meaning = """
-Every step takes the same time, at a usual rate of cameras, displays or timers, and the GPU is idle for most of
-it. The program waits for something outside. A faster GPU part changes the latency, not the rate."""
+Every step takes the same time, and the GPU is idle for most of it. Either the thread that launches sleeps or polls
+meanwhile, or the rate is a usual one of cameras, displays and timers. Then a clock or something outside sets the rate,
+and a faster GPU part changes the latency only."""
 evidence = [
-    "a step takes {step_ns}, within {off_pct} of {rate} a second, and varies by {variation_pct}",
-    "the GPU is busy for {busy_ns} of it",
+    [
+        "a step takes {step_ns}, within {off_pct} of {rate} a second, and varies by {variation_pct}",
+        "a step takes {step_ns} and varies by {variation_pct}",
+    ],
+    "the GPU is busy for {busy_ns} of it; the longest gap of a step takes {gap_ns} on average",
+    "the thread that launches is in {sleep_call}() for {sleep_ns} of it",
 ]
 caveat = """
-The rate is a coincidence: then the idle time is the host's own work (nsys profile -t osrt --sample=process-tree)."""
+Without such a call in the trace, the rate may be a coincidence, and the idle time the host's own work: nsys profile
+-t osrt --sample=process-tree shows it."""
 effort = "redesign"
 report = "steps"
+when = """
+SELECT 1 FROM steps WHERE phase = 'steady'
+HAVING count(*) >= $least_steps AND 100 * stddev_pop(duration_ns) <= $most_variation_pct * avg(duration_ns)
+    AND 100 * sum(gpu_busy_ns) <= $most_busy_pct * sum(duration_ns)"""
 
 [cure]
 any = """
 Nothing to gain in rate. If the rate is to rise, raise it at its source (camera, display, timer); if latency counts,
-shorten the GPU part."""
+shorten the GPU part. If the program itself sleeps or polls, let it wait for the event instead."""
 
 [params.least_steps]
 default = 20
@@ -33,29 +42,64 @@ help = "Fewest steps (20: a mean variation of fewer says little)"
 default = 5.0
 help = "Largest standard deviation, as a share of the mean (5: work of the host varies more)"
 
+[params.most_busy_pct]
+default = 50.0
+help = "Largest share of a step in which the GPU is busy (50: the gap is the larger part)"
+
 [params.most_off_pct]
 default = 0.5
 help = "Largest distance from a usual rate (0.5: clocks of cameras and displays)"
 */
-WITH durations AS (
+WITH steady_steps AS (
+    SELECT step, process_id, thread_id, start_ns, end_ns, host_start_ns, host_end_ns, duration_ns
+    FROM steps WHERE phase = 'steady'
+),
+durations AS (
     SELECT
         count(*) AS steps, median(duration_ns) AS step_ns, avg(duration_ns) AS mean_ns,
         100 * stddev_pop(duration_ns) / avg(duration_ns) AS variation_pct
-    FROM steps WHERE phase = 'steady'
+    FROM steady_steps
 ),
-rates AS (
+usual_rates AS (
     SELECT unnest([1, 2, 5, 10, 12, 15, 20, 24, 25, 30, 50, 60, 72, 90, 100, 120, 144, 240, 1000]) AS rate
 ),
-nearest AS (
-    SELECT d.*, r.rate, 100 * abs(d.mean_ns * r.rate / 1e9 - 1) AS off_pct
-    FROM durations AS d, rates AS r
+nearest_rate AS (
+    SELECT r.rate, 100 * abs(d.mean_ns * r.rate / 1e9 - 1) AS off_pct
+    FROM durations AS d, usual_rates AS r
     ORDER BY off_pct LIMIT 1
+),
+longest_gaps_of_steps AS (
+    SELECT sum(gap_ns) / (SELECT count(*) FROM steady_steps) AS gap_ns
+    FROM (
+        SELECT s.step, max(i.end_ns - i.start_ns) AS gap_ns
+        FROM (FROM _idle_time WHERE host = 'late') AS i
+        ASOF JOIN steady_steps AS s ON s.start_ns <= i.start_ns
+        WHERE i.start_ns < s.end_ns
+        GROUP BY s.step
+    )
+),
+sleeps AS (
+    SELECT sum(o.duration_ns)::DOUBLE / (SELECT count(*) FROM steady_steps) AS sleep_ns, mode(o.name) AS sleep_call
+    FROM (
+        FROM os_calls
+        WHERE regexp_matches(name, '^((clock_)?nanosleep|u?sleep|p?poll|p?select|epoll_p?wait)$')
+    ) AS o
+    ASOF JOIN steady_steps AS s
+        ON s.process_id = o.process_id AND s.thread_id = o.thread_id AND s.host_start_ns <= o.start_ns
+    WHERE o.start_ns < s.host_end_ns
+),
+-- What samples show the CPU to do is its own work.
+sampled_work AS (
+    SELECT coalesce(sum(time_ns), 0) AS sampled_ns FROM _cpu_work WHERE counted_by = 'activity' AND samples > 0
 )
 SELECT
     NULL AS recoverable_ns,
     100 * t.idle_ns / t.wall_ns AS wall_pct,
     NULL AS place,
-    n.step_ns, n.rate, n.off_pct, n.variation_pct, t.busy_ns
-FROM nearest AS n, _step_totals AS t
-WHERE n.steps >= $least_steps AND n.variation_pct <= $most_variation_pct AND n.off_pct <= $most_off_pct
-    AND t.busy_ns <= 0.5 * t.wall_ns
+    d.step_ns, d.variation_pct, t.busy_ns, g.gap_ns,
+    CASE WHEN n.off_pct <= $most_off_pct THEN n.rate END AS rate, n.off_pct,
+    CASE WHEN 2 * p.sleep_ns >= t.idle_ns THEN p.sleep_ns END AS sleep_ns, p.sleep_call
+FROM durations AS d, nearest_rate AS n, longest_gaps_of_steps AS g, sleeps AS p, sampled_work AS w, _step_totals AS t
+WHERE d.steps >= $least_steps AND d.variation_pct <= $most_variation_pct
+    AND 100 * t.busy_ns <= $most_busy_pct * t.wall_ns AND 2 * g.gap_ns >= t.idle_ns
+    AND (2 * p.sleep_ns >= t.idle_ns OR (n.off_pct <= $most_off_pct AND 2 * w.sampled_ns < t.idle_ns))

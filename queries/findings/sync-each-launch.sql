@@ -1,23 +1,24 @@
 /*
 code = "NSI212"
-title = "The host waits after nearly every launch"
+title = "The host waits after most launches"
 family = "sync-each-launch"
 explains = [
-    "other-wait", "launch-bound", "many-launches", "graph-candidate", "cpu-work", "fusion", "stall-place", "d2h-sync",
+    "other-wait", "launch-bound", "many-launches", "graph-candidate", "cpu-work", "fusion", "stall-place", "alternating",
 ]
 meaning = """
-With a wait after each launch nothing runs ahead: for each kernel the GPU is idle while the host returns from the wait
-and launches the next one."""
+With a wait after each launch nothing runs ahead: after each kernel the GPU is idle until the host has returned from
+the wait and launched the next one."""
 evidence = [
-    "{waits:wait} and {launches:launch|launches} {per}",
-    "the GPU is idle for {idle_ns} of {wall_ns}",
-    "most of the waits are in {call}",
+    "{waits:wait} and {launches:launch|launches} {per}, most of the waits in {call}",
+    "{blocking_calls:launch call} {per} return only when their kernel has ended, as with CUDA_LAUNCH_BLOCKING=1",
+    "the GPU is idle for {idle_ns} of {wall_ns} {per}",
 ]
 caveat = """
-The waits are there to measure each kernel, or to find the one that fails."""
+The waits are there to time each kernel, to find the one that fails, or because the host uses each result."""
 effort = "line"
 estimate = """
-High: nine tenths of the idle time of the GPU. Low: 40 % of it, as launches then set the pace."""
+High: nine tenths of the idle time, while the host needs half of its time without waits. Low: half of that, while the
+host needs all of that time; at least a third of the high estimate."""
 links = ["CUDA C++ Programming Guide, Asynchronous Concurrent Execution"]
 report = "syncs"
 
@@ -26,7 +27,8 @@ any = "Remove the waits: operations of a stream run in order. Use events for dep
 pytorch = """
 Remove torch.cuda.synchronize() from the loop, and unset CUDA_LAUNCH_BLOCKING."""
 cupy = "Remove synchronize() from the loop, and unset CUDA_LAUNCH_BLOCKING."
-jax = "Remove block_until_ready() from the loop."
+numba = "Remove cuda.synchronize() from the loop, and unset CUDA_LAUNCH_BLOCKING."
+jax = "Remove block_until_ready() from the loop, and unset CUDA_LAUNCH_BLOCKING."
 cuda = """
 Remove cudaDeviceSynchronize and cudaStreamSynchronize from the loop, and unset CUDA_LAUNCH_BLOCKING; use events for
 dependencies between streams."""
@@ -37,31 +39,63 @@ kokkos = "Remove Kokkos::fence() between kernels of one execution space instance
 julia = "Remove CUDA.@sync and CUDA.synchronize() from the loop."
 
 [params.least_ratio]
-default = 0.8
-help = "Waits per launch from which this is reported (0.8: after nearly each)"
+default = 0.6
+help = "Waits per launch from which this is reported (0.6: a library call may launch two kernels)"
 
-[params.most_wait_ns]
+[params.least_waits]
+default = 2
+help = "Fewest waits in a step (2: one at its end is usual)"
+
+[params.launch_ns]
+default = 5000
+help = "Host time of a launch call that does not wait (5 µs, with the profiler)"
+[params.most_call_ns]
 default = 100000
-help = "Longest idle time after a wait that counts as its cost (100 µs: more is other work of the host)"
-
-[params.least_launches]
-default = 4
-help = "Fewest launches in a step (4: a wait for one or two kernels is a result that is needed)"
+help = "Most idle time that one wait costs (100 µs: more is other work of the host)"
 */
 WITH windows AS (
     SELECT process_id, host_start_ns, host_end_ns FROM steps WHERE phase = 'steady'
 ),
+-- Waits that deliver no data.
 waits_of_steps AS (
     SELECT count(*)::DOUBLE AS waits, mode(w.name) AS call
-    FROM (FROM waits WHERE NOT is_copy) AS w
+    FROM (FROM waits WHERE NOT is_copy AND copy_kind IS NULL) AS w
     ASOF JOIN windows AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
     WHERE w.start_ns < s.host_end_ns
+),
+-- Launch calls that take longer than the kernels: only then may they wait for them.
+slow_calls AS (
+    SELECT sum(c.time_ns)::DOUBLE AS call_ns
+    FROM step_calls AS c JOIN (FROM steps WHERE phase = 'steady') AS s USING (step, process_id)
+    CROSS JOIN _step_totals AS t
+    WHERE c.call_group = 'launch'
+    HAVING call_ns > any_value(t.kernel_ns * t.units)
+),
+blocking_calls AS (
+    SELECT count(*) FILTER (l.api_end_ns >= l.end_ns)::DOUBLE AS calls, sum(l.api_duration_ns)::DOUBLE AS call_ns
+    FROM (FROM launches WHERE call_group = 'launch' AND EXISTS (FROM slow_calls)) AS l
+    ASOF JOIN windows AS s ON s.process_id = l.process_id AND s.host_start_ns <= l.api_start_ns
+    WHERE l.api_start_ns < s.host_end_ns
+    HAVING calls > 0 AND calls >= 0.9 * count(*)
+),
+costs AS (
+    SELECT
+        t.*, w.waits, w.call, b.calls,
+        0.9 * least(t.idle_ns, $most_call_ns * coalesce(b.calls, w.waits) / t.units) AS gap_ns,
+        t.host_floor_ns - coalesce(greatest(b.call_ns - $launch_ns * b.calls, 0) / t.units, 0) AS floor_ns
+    FROM waits_of_steps AS w CROSS JOIN _step_totals AS t LEFT JOIN blocking_calls AS b ON true
+    WHERE t.has_steps
+        AND (
+            w.waits >= $least_waits * t.units AND w.waits >= $least_ratio * t.launch_calls * t.units
+            OR b.calls >= $least_waits * t.units
+        )
 )
 SELECT
-    0.9 * least(t.idle_ns, $most_wait_ns * w.waits / t.units) AS recoverable_ns,
-    0.4 * least(t.idle_ns, $most_wait_ns * w.waits / t.units) AS saving_low_ns,
-    100 * recoverable_ns / t.wall_ns AS wall_pct,
+    least(gap_ns, wall_ns - floor_ns / 2) AS recoverable_ns,
+    greatest(least(gap_ns / 2, wall_ns - floor_ns), recoverable_ns / 3) AS saving_low_ns,
+    100 * recoverable_ns / wall_ns AS wall_pct,
     NULL AS place,
-    w.waits / t.units AS waits, t.launch_calls AS launches, t.idle_ns, t.wall_ns, w.call
-FROM waits_of_steps AS w, _step_totals AS t
-WHERE t.has_steps AND t.launch_calls >= $least_launches AND w.waits >= $least_ratio * t.launch_calls * t.units
+    CASE WHEN calls IS NULL THEN waits / units END AS waits, launch_calls AS launches, call,
+    calls / units AS blocking_calls, idle_ns, wall_ns
+FROM costs
+WHERE recoverable_ns > 0

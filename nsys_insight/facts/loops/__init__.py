@@ -32,12 +32,12 @@ def fill(context: Context) -> None:
     columns = read_columns(
         connection,
         "SELECT token, shape, host_ns, start_ns, end_ns, gpu_ns, is_launch, kind IN ('kernel', 'graph') AS is_major,"
-        " kind = 'graph' AS is_graph,"
+        " kind = 'graph' AS is_graph, kind = 'D2H' OR token = hash('wait') AS is_end,"
         " gpu_ns > 0 OR kind IN ('kernel', 'graph', 'memset', 'H2D', 'D2H', 'copy') AS is_operation"
         " FROM internal.loop_sequence ORDER BY position",
     )
     sequence = {name: np.asarray(values) for name, values in columns.items()}
-    nest = LoopNest(sequence["token"], ~sequence["is_major"].astype(bool))
+    nest = LoopNest(sequence["token"], ~sequence["is_major"].astype(bool), sequence["is_end"].astype(bool))
     levels = measure_levels(nest, sequence)
     for table, rows in levels.tables(process).items():
         connection.register("rows_to_insert", rows)

@@ -111,12 +111,18 @@ class _Fold:
 class LoopNest:
     """The loops of a sequence of operations; `terms` is its outermost level."""
 
-    def __init__(self, operations: Sequence[int] | Ints, is_minor: NDArray[np.bool_] | None = None) -> None:
+    def __init__(
+        self,
+        operations: Sequence[int] | Ints,
+        is_minor: NDArray[np.bool_] | None = None,
+        is_end: NDArray[np.bool_] | None = None,
+    ) -> None:
         """Find the loops of a sequence.
 
         Args:
             operations: A number for each operation; equal operations have equal numbers.
             is_minor: Whether an operation alone makes no loop of its own: copies, memsets and waits.
+            is_end: Whether an iteration rather ends than begins with an operation: copies to the host and waits.
         """
         self._folds: list[_Fold] = []
         self._joined: dict[int, Loop] = {}
@@ -127,6 +133,7 @@ class LoopNest:
         self._next_symbol = len(names)
         symbol = symbols.astype(np.int64)
         self._minor = set() if is_minor is None else set(np.unique(symbol[is_minor]).tolist())
+        self._ends = set() if is_end is None else set(np.unique(symbol[is_end]).tolist())
         self.terms = _merge_runs(Terms(symbol, np.arange(len(symbol)), np.full(len(symbol), -1), len(symbol)))
         self._fold()
 
@@ -150,7 +157,9 @@ class LoopNest:
             length = len(self.terms)
             while self._fold_equal():
                 self._join_similar()
-                self._join_edges()
+                for _ in range(MAX_DIFFERENT):
+                    if not self._join_edges():
+                        break
             if len(self.terms) == length:
                 self._fold_similar()
             if len(self.terms) == length:
@@ -205,7 +214,7 @@ class LoopNest:
         is_folded = np.zeros(len(symbol), bool)
         starts, stops, symbols = [], [], []
         for _, regions in sorted(by_body.items(), key=lambda item: -sum(stop - start for start, stop in item[1])):
-            body = choose_rotation(symbol, period, regions)
+            body = choose_rotation(symbol, period, regions, self._ends)
             positions = find_occurrences(symbol, body)
             positions = positions[~is_folded[positions] & ~is_folded[positions + period - 1]]
             for offset in range(period):
@@ -376,12 +385,12 @@ class LoopNest:
     def _is_minor(self, terms: Counter[int]) -> bool:
         return self._minor.issuperset(terms)
 
-    def _join_edges(self) -> None:
-        """Join a different iteration that comes directly before or after a loop."""
+    def _join_edges(self) -> bool:
+        """Join a different iteration that comes directly before or after a loop; return whether there was one."""
         terms = self.terms
         loop_positions = np.flatnonzero(terms.loop >= 0)
         if not len(loop_positions) or len(loop_positions) > NEARLY_EQUAL_UP_TO:
-            return
+            return False
         similar: dict[tuple[int, bytes], bool] = {}
         joined = []
         joined_until = 0
@@ -417,6 +426,7 @@ class LoopNest:
             )
             joined_until = after
         self._insert(joined)
+        return bool(joined)
 
     def _find_iteration(
         self, body: Sequence[int], terms: Ints, symbol: int, similarity_cache: dict[tuple[int, bytes], bool]
@@ -463,6 +473,8 @@ class LoopNest:
                 after += 1
             is_iteration = after - end >= 0.5 * body.total()
             after = after if is_iteration else end
+            if last - first + 1 + is_iteration < MIN_ITERATIONS:
+                continue
             iterations = terms.first[marks[first : last + 1 + is_iteration]]
             inner = terms.slice(begin, after)
             joined.append((begin, after, Loop(symbol_of_loop, int(inner.first[0]), inner.end, iterations, inner)))
@@ -490,7 +502,7 @@ class LoopNest:
             seen_periods.add((count, length))
             if len(seen_periods) > NEARLY_EQUAL_SYMBOLS:
                 break
-            is_similar, body = compare_spans(symbol, marks)
+            is_similar, body = compare_spans(symbol, marks, self._minor)
             if is_similar.sum() < max(MIN_ITERATIONS - 1, REGULAR * len(is_similar)):
                 continue
             score = (round(lengths[is_similar].sum() / len(terms), 1), count)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -64,13 +64,24 @@ def find_occurrences(symbol: Ints, body: Sequence[int]) -> Ints:
     return positions
 
 
-def choose_rotation(symbol: Ints, period: int, regions: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the body as most of its repetitions begin or end; each region of repetitions has two votes."""
+def choose_rotation(
+    symbol: Ints, period: int, regions: Sequence[tuple[int, int]], ends: Collection[int] = ()
+) -> list[int]:
+    """Return the body as most of its repetitions begin or end; each region of repetitions has two votes.
+
+    A single region has one vote for each of two bodies if it begins within an iteration. Then the body that ends with
+    more of the symbols `ends` is chosen.
+    """
     votes: Counter[tuple[int, ...]] = Counter()
     for start, stop in regions:
         votes[tuple(symbol[start : start + period].tolist())] += 1
         votes[tuple(symbol[stop - period : stop].tolist())] += 1
-    return list(votes.most_common(1)[0][0])
+    best, _ = max(votes.items(), key=lambda vote: (vote[1], _count_ends(vote[0], ends)))
+    return list(best)
+
+
+def _count_ends(body: Sequence[int], ends: Collection[int]) -> int:
+    return next((number for number, name in enumerate(reversed(body)) if name not in ends), len(body))
 
 
 def canonicalize(body: Sequence[int]) -> tuple[int, ...]:
@@ -92,7 +103,7 @@ def canonicalize(body: Sequence[int]) -> tuple[int, ...]:
     return (*body[start:], *body[:start])
 
 
-def compare_spans(symbol: Ints, marks: Ints) -> tuple[NDArray[np.bool_], Counter[int]]:
+def compare_spans(symbol: Ints, marks: Ints, minor: Collection[int] = ()) -> tuple[NDArray[np.bool_], Counter[int]]:
     """Return which spans between marks are similar to most spans, and how often each symbol occurs in such a span."""
     spans = len(marks) - 1
     span_symbols = symbol[marks[0] : marks[-1]]
@@ -107,8 +118,14 @@ def compare_spans(symbol: Ints, marks: Ints) -> tuple[NDArray[np.bool_], Counter
         median = sorted([0] * (spans - len(values)) + values)[spans // 2]
         if median:
             body[key] = median
-    shared = np.bincount(span, np.minimum(counts, [body[key] for key in name.tolist()]), minlength=spans)
-    return shared >= SIMILAR_ITERATION * np.maximum(np.diff(marks), body.total()), body
+    common_counts = np.minimum(counts, [body[key] for key in name.tolist()])
+    shared = np.bincount(span, common_counts, minlength=spans)
+    is_similar = shared >= SIMILAR_ITERATION * np.maximum(np.diff(marks), body.total())
+    # Equal copies and waits around other kernels are not the same iteration.
+    is_major = ~np.isin(name, list(minor))
+    majors = np.bincount(span[is_major], counts[is_major], minlength=spans)
+    shared_majors = np.bincount(span[is_major], common_counts[is_major], minlength=spans)
+    return is_similar & (2 * shared_majors >= majors), body
 
 
 def find_stretches(is_similar: NDArray[np.bool_]) -> list[tuple[int, int]]:

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
 # The step is a loop with this share of the GPU time, most of whose iterations have about as many operations.
 MIN_GPU_SHARE, MIN_REGULAR = 0.4, 0.5
+# A loop of CUDA graphs has this share of its GPU time in them.
+MIN_GRAPH_SHARE = 0.5
 # High and medium confidence: the minimum number of iterations, and the minimum shares of the GPU time and of regular
 # iterations.
 HIGH, MEDIUM = (5, 0.8, 0.9), (3, 0.6, 0.7)
@@ -17,12 +19,14 @@ HIGH, MEDIUM = (5, 0.8, 0.9), (3, 0.6, 0.7)
 def choose_loop(loops: Sequence[Any], method: str) -> Any | None:
     """Return the outermost loop that is the step; None if no loop holds enough of the GPU time.
 
+    A loop that launches nothing uploads data or weights before the first step.
+
     Args:
         loops: Rows of `queries/facts/steps/loops.sql`.
         method: auto; or graph or sequence if the user requested it: then the loop need not hold much GPU time.
     """
     for loop in loops:
-        is_large = loop.gpu_share >= MIN_GPU_SHARE and loop.regular_share >= MIN_REGULAR
+        is_large = loop.gpu_share >= MIN_GPU_SHARE and loop.regular_share >= MIN_REGULAR and loop.launches > 0
         is_requested = method == "sequence" or (method == "graph" and loop.graph_share > 0)
         if loop.depth == 0 and (is_requested if method != "auto" else is_large):
             return loop
@@ -30,8 +34,13 @@ def choose_loop(loops: Sequence[Any], method: str) -> Any | None:
 
 
 def judge_loop(loop: Any) -> str:
-    """Return how certain it is that a loop is the step: high, medium or low."""
-    for confidence, (iterations, gpu_share, regular) in (("high", HIGH), ("medium", MEDIUM)):
+    """Return how certain it is that a loop is the step: high, medium or low.
+
+    An iteration with a single launch may be a part of a step: its confidence is at most medium, unless it is a graph.
+    """
+    levels = (("high", HIGH), ("medium", MEDIUM))
+    is_single_launch = loop.launches <= 1 and loop.graph_share < MIN_GRAPH_SHARE
+    for confidence, (iterations, gpu_share, regular) in levels[1:] if is_single_launch else levels:
         is_certain = loop.gpu_share >= gpu_share and loop.regular_share >= regular
         if loop.iterations >= iterations and is_certain:
             return confidence

@@ -1,6 +1,9 @@
 -- What a process put on its GPUs, and its calls that wait, in the order of the host calls. `token` is equal for equal
 -- operations: kernels of one name, copies of one direction and about one size, graphs of the same kernels. What one
--- graph launch runs is one operation. `shape` is a number of up to 31 bits for name and grid. A wait takes no GPU time.
+-- graph launch runs is one operation. Copies between two launches of the same kernels are equal for any size: they may
+-- carry the work of an iteration. All waits are equal: how many there are in a row depends on the runtime.
+-- Migrations of unified memory are left out: the driver starts them, not the program. `shape` is a number of up to
+-- 31 bits for name and grid. A wait takes no GPU time.
 CREATE OR REPLACE TABLE internal.loop_sequence AS
 WITH operations AS (
     SELECT
@@ -9,7 +12,7 @@ WITH operations AS (
         coalesce(call_ns, start_ns) AS host_ns, start_ns, end_ns,
         end_ns - start_ns AS gpu_ns, kind = 'kernel' AS is_launch
     FROM internal.step_launched
-    WHERE kind <> 'graph' AND call_group IS DISTINCT FROM 'graph launch'
+    WHERE kind <> 'graph' AND call_group IS DISTINCT FROM 'graph launch' AND is_migration IS NOT TRUE
 ),
 nodes AS (
     SELECT
@@ -35,11 +38,33 @@ all_operations AS (
     SELECT token, (token % 2147483647)::BIGINT, 'graph', NULL, host_ns, start_ns, end_ns, end_ns - start_ns, true
     FROM graphs
     UNION ALL
-    SELECT hash('wait', name), 0, name, NULL, start_ns, start_ns, end_ns, 0, false
+    SELECT hash('wait'), 0, name, NULL, start_ns, start_ns, end_ns, 0, false
     FROM api_calls
     WHERE process_id = $process AND call_group = 'sync'
+),
+neighbors AS (
+    SELECT
+        *, CASE WHEN token <> hash('wait') THEN is_launch END AS is_launch_or_null,
+        lag(CASE WHEN token <> hash('wait') THEN token END IGNORE NULLS) OVER in_order AS before_token,
+        lead(CASE WHEN token <> hash('wait') THEN token END IGNORE NULLS) OVER in_order AS after_token,
+        lag(is_launch_or_null IGNORE NULLS) OVER in_order AND lead(is_launch_or_null IGNORE NULLS) OVER in_order
+            AS is_between_launches
+    FROM all_operations
+    WINDOW in_order AS (ORDER BY host_ns, start_ns, end_ns, token)
+),
+copies AS (
+    SELECT token, min(token) OVER (PARTITION BY kind, before_token, after_token) AS common_token
+    FROM neighbors
+    WHERE is_between_launches AND kind IN ('H2D', 'D2H', 'copy')
+),
+copies_of_any_size AS (
+    SELECT token, min(common_token) AS common_token
+    FROM copies
+    GROUP BY token
 )
 SELECT
-    (row_number() OVER (ORDER BY host_ns, start_ns, end_ns, token) - 1)::BIGINT AS position,
-    token, shape, kind, name_id, host_ns, start_ns, end_ns, gpu_ns, is_launch
-FROM all_operations
+    (row_number() OVER (ORDER BY n.host_ns, n.start_ns, n.end_ns, n.token) - 1)::BIGINT AS position,
+    coalesce(c.common_token, n.token) AS token,
+    n.shape, n.kind, n.name_id, n.host_ns, n.start_ns, n.end_ns, n.gpu_ns, n.is_launch
+FROM neighbors AS n
+LEFT JOIN copies_of_any_size AS c ON c.token = n.token

@@ -14,7 +14,8 @@ WITH operations AS (
         (
             CASE label WHEN 'H2D copy' THEN 'H2D' WHEN 'D2H copy' THEN 'D2H' ELSE kind END
         )::ENUM ('kernel', 'copy', 'memset', 'graph', 'H2D', 'D2H') AS kind,
-        start_ns, greatest(start_ns, end_ns) AS end_ns, size_bytes, device_id, correlation_id
+        label LIKE 'UM %' AS is_migration, start_ns, greatest(start_ns, end_ns) AS end_ns, size_bytes, device_id,
+        correlation_id
     FROM gpu_ops
     WHERE kind <> 'kernel' AND process_id = $process
 ),

@@ -1,0 +1,80 @@
+/*
+code = "NSI512"
+title = "Gradients are reduced in many small collectives"
+family = "small-buckets"
+explains = ["exposed-communication"]
+meaning = """
+A collective of a few KB takes about as long as one of a MB: its time is latency. Each also takes the host two launches
+or more."""
+evidence = [
+    "{collectives:collective} {per}, of which half take less than {median_ns} where they wait least",
+    "{launches:launch|launches} {per}",
+    "the GPU is idle or only communicates for {lost_ns} of {wall_ns} {per}",
+]
+caveat = """
+They exchange activations, as in tensor parallelism, which must be complete before the next layer begins."""
+effort = "flag"
+numerics = "rounding"
+estimate = """
+High: the time in which the GPU is idle or only communicates, times the share of these collectives among the launches of
+a step, a collective counted as two launches. Low: a third of it."""
+links = ["PyTorch documentation, DistributedDataParallel: bucket_cap_mb", "NCCL documentation, Group Calls"]
+report = "steps"
+when = """
+SELECT 1 FROM _steady_shapes WHERE family = 'comm'
+HAVING sum(calls) >= $least_collectives
+    AND EXISTS (FROM _steady_shapes WHERE regexp_matches(name, '(?i)multi_tensor|adam|sgd|lamb|addcdiv|optimizer'))"""
+
+[cure]
+any = "Reduce the gradients in larger buckets, of about 25 MB: copy them into one buffer, or let them be views of it."
+pytorch = """
+Use larger buckets: DistributedDataParallel(bucket_cap_mb=25, gradient_as_bucket_view=True); FSDP: wrap whole layers
+instead of single modules."""
+jax = """
+Let XLA combine them: XLA_FLAGS=--xla_gpu_all_reduce_combine_threshold_bytes=33554432, or reduce one flattened array."""
+cuda = """
+Reduce one buffer of all gradients, or put the calls between ncclGroupStart and ncclGroupEnd, so that they run as one
+kernel."""
+
+[params.least_collectives]
+default = 16
+help = "Fewest collectives in a step (16: buckets of 25 MB of a small model are fewer)"
+
+[params.most_median_ns]
+default = 40000
+help = "Longest median of a collective that counts as small (40 µs: the latency of NCCL is 10 to 30 µs)"
+*/
+WITH collectives AS (
+    SELECT
+        s.step, k.end_ns - k.start_ns AS run_ns,
+        row_number() OVER (PARTITION BY s.step ORDER BY k.start_ns) AS turn
+    FROM (
+        SELECT process_id, start_ns, end_ns FROM kernel_events
+        WHERE name_id IN (
+            SELECT name_id FROM kernel_names WHERE family = 'comm' AND regexp_matches(name, '(?i)reduce|generic')
+        )
+    ) AS k
+    ASOF JOIN (FROM steps WHERE phase = 'steady') AS s ON s.process_id = k.process_id AND s.start_ns <= k.start_ns
+    WHERE k.start_ns < s.end_ns
+),
+-- Some of its time a collective waits for other ranks: the shortest of all steps waits least.
+shortest_runs AS (
+    SELECT turn, min(run_ns) AS run_ns FROM collectives GROUP BY turn
+),
+sizes AS (
+    SELECT
+        (SELECT count(*)::DOUBLE FROM collectives) AS collectives,
+        (SELECT median(run_ns) FROM shortest_runs) AS median_ns
+),
+communication AS (
+    SELECT coalesce(sum(time_ns), 0)::DOUBLE AS exposed_ns FROM step_budget WHERE part = 'communication'
+)
+SELECT
+    (t.idle_ns + c.exposed_ns / t.units) AS lost_ns,
+    lost_ns * 2 * s.collectives / (s.collectives + t.launch_calls * t.units) AS recoverable_ns,
+    recoverable_ns / 3 AS saving_low_ns,
+    100 * recoverable_ns / t.wall_ns AS wall_pct,
+    NULL AS place,
+    s.collectives / t.units AS collectives, s.median_ns, t.launch_calls AS launches, t.wall_ns
+FROM sizes AS s, communication AS c, _step_totals AS t
+WHERE t.has_steps AND s.collectives >= $least_collectives * t.units AND s.median_ns <= $most_median_ns

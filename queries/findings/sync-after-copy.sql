@@ -1,0 +1,75 @@
+/*
+code = "NSI213"
+title = "The host waits after each copy to the GPU"
+family = "sync-after-copy"
+explains = ["other-wait", "pageable-copy", "copy-bound", "launch-bound", "many-launches", "graph-candidate", "cpu-work"]
+meaning = """
+The host waits until each copy has arrived before it starts the next one. Work that is put on the same stream later
+finds the data there without a wait."""
+evidence = [
+    "{copies:copy|copies} to the GPU {per} of {mean_bytes} on average, each followed by a wait, most in {call}",
+    "{launches:launch|launches} {per}",
+    "the GPU is idle for {idle_ns} of {wall_ns} {per}",
+]
+caveat = """
+The host overwrites its buffer right after the copy: then use two buffers in turn."""
+effort = "line"
+estimate = """
+High: the idle time of the GPU times the share of these copies among the calls of a step, a copy with a wait counted as
+three launches. Low: 40 % of it."""
+links = [
+    "CUDA C++ Best Practices Guide, Asynchronous and Overlapping Transfers with Computation",
+    "PyTorch documentation, CUDA semantics: Use pinned memory buffers",
+]
+report = "syncs"
+when = """
+SELECT 1 FROM waits WHERE NOT is_copy AND copy_kind = 'H2D' AND copy_bytes > $least_bytes
+HAVING count(*) >= $least_copies"""
+
+[cure]
+any = "Copy asynchronously from pinned memory, without a wait: later work of the stream runs after the copy."
+pytorch = """
+Copy from pinned memory without a wait: DataLoader(pin_memory=True) and .to("cuda", non_blocking=True); no
+synchronize() after it."""
+jax = "Put the whole batch on the device with one jax.device_put call, without block_until_ready()."
+cupy = "Copy from pinned memory on a stream (array.set(buffer, stream=stream)), without synchronize() after it."
+numba = "Copy from pinned memory on a stream (cuda.to_device(array, stream=stream)), without synchronize() after it."
+cuda = """
+Copy with cudaMemcpyAsync from memory of cudaMallocHost, and remove the cudaStreamSynchronize after it."""
+openacc = "Add async to update device and to the data clauses, and wait once before the host changes the data."
+openmp = "Add nowait to target update to, and wait once (taskwait) before the host changes the data."
+julia = "Copy from pinned memory (CUDA.pin), and remove synchronize() after each copy."
+
+[params.least_copies]
+default = 2
+help = "Fewest such copies in a step (2: a single one is the input of the step)"
+
+[params.least_bytes]
+default = 256
+help = "Smaller copies are single values: small-copies reports them"
+
+[params.least_share]
+default = 0.2
+help = "Share of the calls of a step from which these copies are the cause of its idle time (a fifth)"
+[params.most_call_ns]
+default = 50000
+help = "Most idle time that one call costs (50 µs: more is other work of the host)"
+*/
+WITH windows AS (
+    SELECT process_id, host_start_ns, host_end_ns FROM steps WHERE phase = 'steady'
+),
+copies_of_steps AS (
+    SELECT count(*)::DOUBLE AS copies, avg(w.copy_bytes) AS mean_bytes, mode(w.name) AS call
+    FROM (FROM waits WHERE NOT is_copy AND copy_kind = 'H2D' AND copy_bytes > $least_bytes) AS w
+    ASOF JOIN windows AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
+    WHERE w.start_ns < s.host_end_ns
+)
+SELECT
+    3 * c.copies / (3 * c.copies + t.launch_calls * t.units) AS call_share,
+    least(t.idle_ns * call_share, $most_call_ns * 3 * c.copies / t.units) AS recoverable_ns,
+    0.4 * recoverable_ns AS saving_low_ns,
+    100 * recoverable_ns / t.wall_ns AS wall_pct,
+    NULL AS place,
+    c.copies / t.units AS copies, c.mean_bytes, c.call, t.launch_calls AS launches, t.idle_ns, t.wall_ns
+FROM copies_of_steps AS c, _step_totals AS t
+WHERE t.has_steps AND c.copies >= $least_copies * t.units AND call_share >= $least_share

@@ -1,0 +1,315 @@
+"""Rules about the host: each finds what was planted, with its numbers, and not what only looks like it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import ailments
+import planted
+import pytest
+from ailments import BF16, LARGE, MS, run_steps
+from opening import open_trace
+from synthetic import Trace
+
+SHARED = Path(__file__).parents[2] / "shared"
+
+
+@pytest.fixture(scope="module")
+def findings_of(tmp_path_factory):
+    """Give a function that diagnoses one of the programs with ailments, once."""
+    findings = {}
+
+    def diagnose_once(make):
+        if make not in findings:
+            findings[make] = diagnose(make(), tmp_path_factory.mktemp("planted"))
+        return findings[make]
+
+    return diagnose_once
+
+
+def diagnose(truth, folder):
+    """Give the findings about a planted program by name, with those below others."""
+    with open_trace(truth.write(folder / "trace.sqlite")) as trace:
+        return list_findings(trace.diagnose().findings)
+
+
+def list_findings(findings):
+    """Give findings and those below them by name."""
+    by_name = {}
+    for finding in findings:
+        by_name |= {finding.name: finding} | list_findings(finding.also)
+    return by_name
+
+
+def step_ns(truth):
+    """Give the mean wall time of the steps that were planted, without the first and the last."""
+    steps = truth.steps[1:-1]
+    return sum(step.wall_ns for step in steps) / len(steps)
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "make_cured"),
+    [
+        ("graph-break", ailments.branches, lambda: ailments.branches(is_cured=True)),
+        ("host-input", ailments.batches, lambda: ailments.batches(host_ms=0.05)),
+        ("checkpoint-stall", ailments.checkpoints, lambda: ailments.checkpoints(interval=0)),
+        ("alternating", ailments.turns, lambda: ailments.turns(waits=False)),
+        ("compile-in-loop", ailments.loads, lambda: ailments.loads(steps_with_loads=())),
+        ("default-stream", ailments.streams, lambda: ailments.streams(is_cured=True)),
+    ],
+)
+def test_what_the_cure_saves_is_within_the_estimate(name, make, make_cured, findings_of):
+    finding = findings_of(make)[name]
+    saved_ns = step_ns(make()) - step_ns(make_cured())
+    assert 0.95 * finding.saving_low_ns <= saved_ns <= 1.1 * finding.recoverable_ns
+    assert finding.recoverable_ns <= 3.01 * finding.saving_low_ns
+
+
+class TestGraphBreak:
+    def test_the_flag_and_the_kernel_before_it_are_named(self, findings_of):
+        finding = findings_of(ailments.branches)["graph-break"]
+        assert finding.values["reads"] == pytest.approx(4)
+        assert finding.values["launches_each"] == pytest.approx(2)
+        assert "the kernel before the copy is mostly triton_red_fused_gelu_gt_max_0" in finding.evidence
+        assert finding.values["compiled_pct"] == pytest.approx(100 * 10 / 30)
+        assert finding.cure.framework == "inductor"
+
+    def test_a_flag_in_few_steps_is_no_branch_of_the_step(self, tmp_path):
+        def body(loop, number):
+            for _ in range(4):
+                loop.launch(BF16, 20_000, **LARGE)
+            loop.copy("D2H", 1 if number in (5, 6, 13) else 8, 1_000, blocking=True)
+            loop.python(80_000)
+
+        assert "graph-break" not in diagnose(run_steps(body, steps=16, sync=False), tmp_path)
+
+
+class TestHostInput:
+    def test_the_gaps_are_those_before_the_copies(self, findings_of):
+        values = findings_of(ailments.batches)["host-input"].values
+        assert values["copy_bytes"] == 1 << 20
+        assert values["gap_ns"] == pytest.approx(2 * MS, rel=0.2)
+        assert values["step_ns"] == pytest.approx(step_ns(ailments.batches()), rel=0.05)
+
+    def test_a_wait_for_the_gpu_before_the_work_does_not_hide_it(self, tmp_path):
+        finding = diagnose(ailments.batches(host_ms=2.0, kernel_ms=8.0), tmp_path)["host-input"]
+        assert finding.values["gap_ns"] == pytest.approx(2 * MS, rel=0.2)
+
+    @pytest.mark.slow
+    def test_all_gaps_of_a_long_run_count(self, tmp_path):
+        def body(loop, _):
+            loop.python(300_000)
+            loop.copy("H2D", 1 << 20, 50_000)
+            loop.launch(BF16, 100_000, **LARGE)
+            loop.copy("D2H", 8, 1_000, blocking=True)
+            loop.python(150_000)
+            loop.launch("update(float *)", 50_000, **LARGE)
+            loop.sync()
+
+        values = diagnose(run_steps(body, steps=1_200, sync=False), tmp_path)["host-input"].values
+        assert values["input_steps"] == values["steps"] >= 1_190
+
+    def test_a_cuda_call_before_the_copy_is_no_preparation(self, tmp_path):
+        def body(loop, _):
+            loop.malloc(1 << 20, 2 * MS)
+            loop.copy("H2D", 1 << 20, 50_000)
+            loop.launch(BF16, MS, **LARGE)
+            loop.copy("D2H", 8, 1_000, blocking=True)
+            loop.free(1_000)
+
+        assert "host-input" not in diagnose(run_steps(body, sync=False), tmp_path)
+
+
+class TestAlternating:
+    def test_both_times_are_those_that_were_planted(self, findings_of):
+        values = findings_of(ailments.turns)["alternating"].values
+        assert values["busy_ns"] == pytest.approx(2 * MS, rel=0.01)
+        assert values["host_ns"] == pytest.approx(2 * MS, rel=0.01)
+        assert values["wait_ns"] == pytest.approx(2 * MS, rel=0.01)
+
+    def test_a_host_that_works_while_the_gpu_does_takes_no_turns(self, tmp_path):
+        def body(loop, _):
+            for _ in range(20):
+                loop.launch("solve(float *)", 20_000, **LARGE)
+                loop.python(100_000)
+            loop.sync()
+
+        assert "alternating" not in diagnose(run_steps(body, sync=False), tmp_path)
+
+
+def sleeping(*, call="clock_nanosleep", on_main_thread=True, period_ms=37.0):
+    """Sleep in each step until 37 ms have passed: no camera or display has this rate."""
+    trace = Trace()
+    helper = trace.thread(pid=100, tid=101)
+
+    def body(loop, _):
+        loop.launch("convert(float *)", 4 * MS, **LARGE)
+        loop.sync(wakes=0)
+        start = loop.host.now
+        takes = loop.steps[-1].host_start_ns + int(period_ms * MS) - start
+        (loop.host if on_main_thread else helper).osrt(call, start=start, takes=takes)
+        loop.python(start + takes - loop.host.now if not on_main_thread else 0)
+
+    loop = planted.Loop(trace.gpu())
+    for number in range(30):
+        loop.step()
+        body(loop, number)
+    return planted.planted(trace, loop)
+
+
+class TestPacedOutside:
+    def test_a_usual_rate_is_named(self, findings_of):
+        finding = findings_of(ailments.fixed_rate)["paced-outside"]
+        assert finding.values["rate"] == 25
+        assert finding.values["gap_ns"] == pytest.approx(36 * MS, rel=0.01)
+        assert finding.recoverable_ns is None
+        assert "()" not in finding.evidence
+
+    def test_a_thread_that_sleeps_has_any_rate(self, tmp_path):
+        finding = diagnose(sleeping(), tmp_path)["paced-outside"]
+        assert "a step takes 37 ms and varies by" in finding.evidence
+        assert "in clock_nanosleep() for 33 ms" in finding.evidence
+
+    @pytest.mark.parametrize("case", [{"on_main_thread": False}, {"call": "pthread_cond_wait"}])
+    def test_other_calls_and_other_threads_set_no_rate(self, case, tmp_path):
+        assert "paced-outside" not in diagnose(sleeping(**case), tmp_path)
+
+    def test_a_rate_by_chance_has_no_long_gap(self, tmp_path):
+        def body(loop, _):
+            for name in "abcdefghijklmnopqrst":
+                loop.launch(f"small_{name}(float *)", 10_000, **LARGE)
+                loop.python(496_000)
+
+        truth = run_steps(body, steps=24, sync=False)
+        assert step_ns(truth) == 10 * MS
+        assert "paced-outside" not in diagnose(truth, tmp_path)
+
+
+class TestCompileInLoop:
+    def test_the_steps_that_load_are_counted(self, findings_of):
+        finding = findings_of(ailments.loads)["compile-in-loop"]
+        assert finding.values["load_steps"] == finding.values["loads"] == 5
+        assert "5 calls of cuLibraryLoadData" in finding.evidence
+
+    def test_one_load_may_be_the_first_use_of_a_kernel(self, tmp_path):
+        assert "compile-in-loop" not in diagnose(ailments.loads(steps_with_loads=(5,)), tmp_path)
+
+
+class TestCheckpointStall:
+    def test_the_long_steps_and_what_they_copy(self, findings_of):
+        values = findings_of(ailments.checkpoints)["checkpoint-stall"].values
+        assert (values["long_steps"], values["every"]) == (2, 10)
+        assert values["copied_bytes"] == 4 * (50 << 20) + 8
+        assert values["ordinary_bytes"] == 8
+        assert values["ordinary_ns"] == pytest.approx(3 * MS, rel=0.05)
+        assert values["long_ns"] == pytest.approx(3 * MS + 4 * 14 * MS, rel=0.05)
+
+    def test_calls_that_write_are_named(self, tmp_path):
+        def body(loop, number):
+            loop.launch(BF16, 3 * MS, **LARGE)
+            loop.copy("D2H", 8, 1_000, blocking=True)
+            if number % 8 == 4:
+                loop.copy("D2H", 50 << 20, 4 * MS, blocking=True)
+                start = loop.host.now
+                loop.python(30 * MS)
+                loop.host.osrt("writev", start=start, takes=30 * MS)
+
+        finding = diagnose(run_steps(body, steps=24, sync=False), tmp_path)["checkpoint-stall"]
+        assert finding.values["file_ns"] == 30 * MS
+        assert "mostly in writev()" in finding.evidence
+
+    def test_long_steps_that_copy_no_more_than_others_are_no_checkpoint(self, tmp_path):
+        def body(loop, number):
+            loop.launch(BF16, 3 * MS, **LARGE)
+            loop.copy("D2H", 50 << 20, 4 * MS, blocking=True)
+            loop.python(60 * MS if number % 8 == 4 else 0)
+
+        assert "checkpoint-stall" not in diagnose(run_steps(body, steps=24, sync=False), tmp_path)
+
+
+def test_modules_and_updates_are_counted(findings_of):
+    modules = findings_of(ailments.modules)["op-by-op"].values
+    assert modules["modules"] == pytest.approx(30)
+    updates = findings_of(ailments.graph_updates)["graph-node-updates"].values
+    assert (updates["updates"], updates["graph_launches"]) == (20, 1)
+    assert updates["update_ns"] == pytest.approx(200_000)
+
+
+class TestDefaultStream:
+    def test_what_waits_is_what_was_planted(self, findings_of):
+        finding = findings_of(ailments.streams)["default-stream"]
+        assert finding.values["held"] == pytest.approx(2, rel=0.1)
+        assert finding.values["overlap_ns"] == pytest.approx(300_000, rel=0.05)
+
+    @pytest.mark.parametrize("case", [{"events": True}, {"copy_stream": 13}, {"copies": False}])
+    def test_streams_in_order_for_another_reason_are_left_alone(self, case, tmp_path):
+        assert "default-stream" not in diagnose(ailments.streams(**case), tmp_path)
+
+
+class TestBacktraceOverhead:
+    def test_the_time_after_calls_with_a_backtrace(self, findings_of):
+        finding = findings_of(ailments.backtraces)["backtrace-overhead"]
+        assert finding.values["calls"] == 40
+        assert finding.values["extra_ns"] == pytest.approx(60_000)
+        assert finding.values["backtrace_ns"] == pytest.approx(40 * 60_000)
+        assert finding.recoverable_ns is None
+
+    def test_the_work_after_a_wait_is_no_overhead(self, tmp_path):
+        assert "backtrace-overhead" not in diagnose(ailments.backtraces(extra_ns=0, after_wait_ns=MS), tmp_path)
+
+
+# The real program, the rule that is to name its ailment, and what the cure saved per step as measured (in ms, without
+# the profiler; a step of `breaks` is one layer of twelve).
+REAL = [
+    ("breaks", "graph-break", (3.56 - 0.18) / 12),
+    ("jaxloop", "host-input", 11.6 - 0.34),
+    ("checkpoint", "checkpoint-stall", 50.9 - 15.7),
+]
+HOST_RULES = {
+    "graph-break", "host-input", "alternating", "paced-outside", "compile-in-loop", "checkpoint-stall", "op-by-op",
+    "default-stream",
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("trace", "name", "saved_ms"), REAL)
+def test_real_ailments_are_named_first_with_what_the_cure_saved(trace, name, saved_ms, unpacked):
+    with open_trace(unpacked(f"clinic/{trace}")) as real_trace:
+        finding = real_trace.diagnose().findings[0]
+    assert finding.name == name
+    assert finding.saving_low_ns <= saved_ms * MS <= finding.recoverable_ns
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("trace", "names"),
+    [
+        ("clinic/fp32", set()),
+        ("clinic/adam", set()),
+        ("clinic/attention", set()),
+        ("clinic/late_rank1", {"host-input"}),
+        ("faults/camera-paced-called-host-bound", {"paced-outside"}),
+        ("faults/host-keeps-ahead-false", set()),
+        ("faults/sync-charged-while-gpu-busy", {"alternating"}),
+        ("faults/child-process-diagnostic", {"host-input"}),
+    ],
+)
+def test_rules_about_the_host_on_real_programs(trace, names, unpacked):
+    with open_trace(unpacked(trace)) as real_trace:
+        assert HOST_RULES & list_findings(real_trace.diagnose().findings).keys() == names
+
+
+@pytest.fixture
+def unpacked(tmp_path):
+    """Give a function that unpacks a trace of the shared folder; skip the test if it is missing."""
+    import lzma
+
+    def unpack(name):
+        packed = SHARED / f"{name}.sqlite.xz"
+        if not packed.exists():
+            pytest.skip("needs the traces in ../shared")
+        path = tmp_path / f"{packed.stem}"
+        path.write_bytes(lzma.decompress(packed.read_bytes()))
+        return path
+
+    return unpack

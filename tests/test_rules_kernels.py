@@ -1,0 +1,304 @@
+"""Rules about kernels: precision, attention, optimizer, layouts, sizes, conversions, loss, embedding."""
+
+from __future__ import annotations
+
+import lzma
+from functools import partial
+from pathlib import Path
+
+import ailments
+import pytest
+from ailments import BF16, CONVERSION, FP32, FP64, LARGE, MS, NATIVE, TF32, run_steps
+from opening import open_trace
+from planted import Loop, planted
+from synthetic import Trace
+
+from nsys_insight.diagnose.diagnosis import diagnose
+from nsys_insight.diagnose.rule_choice import RuleChoice
+from nsys_insight.packs.step_options import StepOptions
+
+CLINIC = Path(__file__).parents[2] / "shared" / "clinic"
+T4 = {"name": "Tesla T4", "computeMajor": 7, "computeMinor": 5, "smMajor": 7, "smMinor": 5}
+GEFORCE = {"name": "NVIDIA GeForce RTX 3090", "computeMajor": 8, "computeMinor": 6, "smMajor": 8, "smMinor": 6}
+
+
+@pytest.fixture
+def find(tmp_path):
+    """Give a function that returns one finding of a planted trace, or None."""
+
+    def find_in(name, make):
+        trace_path = make().write(tmp_path / "trace.sqlite")
+        with open_trace(trace_path) as trace:
+            findings = diagnose(trace, StepOptions(), choice=RuleChoice((name,))).findings
+        return next((finding for finding in findings if finding.name == name), None)
+
+    return find_in
+
+
+def saving(finding):
+    return pytest.approx(finding.saving_low_ns, rel=0.02), pytest.approx(finding.recoverable_ns, rel=0.02)
+
+
+def run_on(gpu, *names):
+    """Launch kernels of 1 ms on a GPU."""
+    loop = Loop(Trace().gpu(**gpu))
+    for _ in range(10):
+        loop.step()
+        for name in names:
+            loop.launch(name, MS, **LARGE)
+        loop.sync()
+    return planted(loop.trace, loop)
+
+
+class TestPrecision:
+    def test_fp32_products_are_counted(self, find):
+        finding = find("fp32-gemm", partial(ailments.gemms, FP32))
+        assert finding.values["gemm_ns"] == 4 * MS
+        assert finding.values["calls"] == 4
+        assert finding.values["peak_ratio"] == pytest.approx(8)
+        assert saving(finding) == (2.4 * MS, 3.6 * MS)
+        assert "TF32" in finding.evidence
+
+    @pytest.mark.parametrize(("gpu", "low", "high"), [(T4, 0.4375, 0.875), (GEFORCE, 0.25, 0.5)])
+    def test_a_gpu_without_a_faster_tf32_uses_16_bits(self, gpu, low, high, find):
+        finding = find("fp32-gemm", partial(run_on, gpu, FP32, FP32))
+        assert saving(finding) == (low * 2 * MS, high * 2 * MS)
+        assert "TF32" not in finding.evidence + finding.action
+        assert "FP16" in finding.evidence
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "fmha_cutlassF_f32_aligned_64x64_rf_sm80(PyTorchMemEffAttention::Params)",  # on tensor cores
+            "volta_fp16_sgemm_fp16_128x64_nn",
+            "ampere_fp16_s16816gemm_fp16_128x128_ldg8_f2f_stages_64x3_nn",
+            "void gemv2T_kernel_val<int, int, float, float, float, float, 128, 16>(T1)",
+        ],
+    )
+    def test_other_products_are_not_of_fp32(self, name, find):
+        assert find("fp32-gemm", partial(ailments.gemms, name)) is None
+
+    @pytest.mark.parametrize("name", ["ampere_sgemm_128x64_tn", "volta_scudnn_128x64_relu_interior_nn_v1"])
+    def test_older_names_are_of_fp32(self, name, find):
+        assert find("fp32-gemm", partial(ailments.gemms, name)).values["calls"] == 4
+
+    @pytest.mark.parametrize(("name", "kernel"), [("fp32-gemm", FP32), ("fp64-gemm", FP64)])
+    def test_an_idle_gpu_is_not_helped_by_faster_products(self, name, kernel, find):
+        def body(loop, _):
+            loop.launch(kernel, MS, **LARGE)
+            loop.python(4 * MS)
+
+        assert find(name, partial(run_steps, body)) is None
+
+    def test_fp64_products_save_little_on_a_gpu_with_fp64_tensor_cores_unless_in_tf32(self, find):
+        finding = find("fp64-gemm", partial(ailments.gemms, FP64))
+        assert (finding.values["gemm_ns"], finding.values["calls"]) == (4 * MS, 4)
+        assert saving(finding) == (0.12 * 4 * MS, 0.95 * 4 * MS)
+        assert "TF32" in finding.evidence
+
+    def test_fp64_products_save_much_on_a_gpu_for_graphics(self, find):
+        finding = find("fp64-gemm", partial(run_on, T4, "volta_dgemm_64x64_nn", "volta_dgemm_64x64_nn"))
+        assert saving(finding) == (0.8 * 2 * MS, 0.9 * 2 * MS)
+        assert finding.values["peak_ratio"] == pytest.approx(32)
+
+    def test_a_product_with_a_vector_is_bounded_by_its_bytes(self, find):
+        name = "std::enable_if<!(false), void>::type internal::gemvx::kernel<int, int, double, double, double>(T1)"
+        finding = find("fp64-gemm", partial(ailments.gemms, name))
+        assert saving(finding) == (0.3 * 4 * MS, 0.5 * 4 * MS)
+        assert finding.place == "gemvx::kernel"
+        assert "peak" not in finding.evidence
+
+    def test_a_split_product_counts_once(self, find):
+        reduction = "void cublasLt::splitKreduce_kernel<32, 16, int, double, double, double, double, 1, 0, 0>(T1)"
+        finding = find("fp64-gemm", partial(run_on, T4, "volta_dgemm_64x64_nn", reduction))
+        assert (finding.values["calls"], finding.values["gemm_ns"]) == (1, 2 * MS)
+
+
+def between_products(*names, layers=4):
+    """Run kernels of 300 µs between two products, and a product elsewhere."""
+
+    def body(loop, _):
+        loop.launch("void vectorized_gather_kernel<16, long>(char *)", 20_000, **LARGE)
+        for _ in range(layers):
+            loop.launch("void vectorized_layer_norm_kernel<float, float>(int)", 20_000, **LARGE)
+            loop.launch("nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNN", 200_000, **LARGE)
+            for name in names:
+                loop.launch(name, 300_000, **LARGE)
+            loop.launch("nvjet_sm90_tst_64x512_64x2_1x2_h_bz_coopB_NNT", 200_000, **LARGE)
+        loop.launch("nvjet_sm90_tst_192x64_64x4_1x2_h_bz_coopA_TNT", 90_000, **LARGE)
+
+    return run_steps(body, sync=False)
+
+
+SOFTMAX = "void softmax_warp_forward<float, float, float, 11, false, false>(int)"
+
+
+class TestAttention:
+    def test_the_chain_is_measured_from_product_to_product(self, find):
+        finding = find("attention-unfused", ailments.attention)
+        assert finding.values["chain_ns"] == pytest.approx(4 * 1.4 * MS, rel=0.01)
+        assert finding.values["gemm_ns"] == pytest.approx(4 * 0.4 * MS, rel=0.01)
+        assert finding.values["softmax_ns"] == pytest.approx(4 * 0.7 * MS, rel=0.01)
+        assert (finding.values["kernels"], finding.values["layers"]) == (2, 4)
+        assert saving(finding) == (3.2 * MS, 5.28 * MS)
+
+    @pytest.mark.parametrize(
+        "names",
+        [
+            [
+                "cunn_SoftMaxForward<4, float, LogSoftMaxForwardEpilogue>(int)",
+                "nll_loss_forward_reduce_cuda_kernel_2d(int)",
+            ],
+            [SOFTMAX, "void nll_loss_forward_reduce_cuda_kernel_2d<float>(int)"],
+            [SOFTMAX, "void at::native::sbtopk::gatherTopK<float, unsigned int, 2, false>(int)"],
+            [SOFTMAX, *[NATIVE.format(f"Functor{number}") for number in range(12)]],
+            [NATIVE.format("GeluCUDAKernelImpl")],
+        ],
+        ids=["log-softmax", "loss", "experts", "far apart", "no softmax"],
+    )
+    def test_another_softmax_is_no_attention(self, names, find):
+        assert find("attention-unfused", partial(between_products, *names)) is None
+
+    def test_the_same_kernels_with_a_softmax_alone_are(self, find):
+        assert find("attention-unfused", partial(between_products, SOFTMAX)).values["kernels"] == 1
+
+
+class TestOptimizer:
+    def test_its_kernels_are_counted(self, find):
+        finding = find("optimizer-per-parameter", ailments.optimizer)
+        assert finding.values["kernels"] == 100
+        assert (finding.values["tensors"], finding.values["kernels_each"]) == (20, 5)
+        assert finding.recoverable_ns == pytest.approx(0.9 * finding.values["update_ns"])
+        assert finding.saving_low_ns == pytest.approx(0.5 * finding.values["update_ns"])
+
+    def test_a_fused_norm_of_the_gradients_does_not_hide_it(self, find):
+        def body(loop, _):
+            loop.launch(BF16, 400_000, **LARGE)
+            loop.launch("void multi_tensor_apply_kernel<TensorListMetadata<1>, LpNormFunctor<float>>(T1)", 20_000)
+            for _ in range(20):
+                for operation in ("mul", "lerp_scalar", "addcmul_cuda", "sqrt_kernel", "addcdiv_cuda"):
+                    loop.launch(NATIVE.format(operation), 2_000)
+                    loop.python(8_000)
+
+        assert find("optimizer-per-parameter", partial(run_steps, body)).values["kernels"] == 100
+
+
+class TestLayout:
+    def test_batch_normalization_gets_faster_too(self, find):
+        def body(loop, _):
+            for _ in range(4):
+                loop.launch("void cudnn::ops::nchwToNhwcKernel<__half, __half, float>(T3)", 100_000, **LARGE)
+                loop.launch("sm90_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc", 400_000, **LARGE)
+                loop.launch("void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, int, 128, true>(T1)", 300_000, **LARGE)
+
+        finding = find("layout-conversion", partial(run_steps, body))
+        assert finding.values["conversion_ns"] == 400_000
+        assert finding.values["calls"] == 4
+        assert finding.values["norm_ns"] == 1_200_000
+        assert saving(finding) == (500_000, MS)
+
+
+class TestSizes:
+    @pytest.mark.parametrize(
+        ("name", "low", "high"),
+        [
+            ("void cutlass::Kernel2<cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_tn_align1>(T1)", 0.5, 0.88),
+            ("void cutlass::Kernel2<cutlass_80_tensorop_f16_s16816gemm_f16_128x256_64x3_nn_align2>(T1)", 0.35, 0.7),
+            ("void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x256_32x3_nn_align1>(T1)", 0.35, 0.7),
+            ("volta_fp16_sgemm_fp16_128x64_nn", 0.5, 0.88),
+        ],
+    )
+    def test_narrow_loads_are_found(self, name, low, high, find):
+        finding = find("gemm-odd-sizes", partial(ailments.gemms, name))
+        assert (finding.values["gemm_ns"], finding.values["calls"]) == (4 * MS, 4)
+        assert saving(finding) == (low * 4 * MS, high * 4 * MS)
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_128x256_64x3_nn_align8>(T1)",
+            "void cutlass::Kernel2<cutlass_80_simt_sgemm_128x256_8x4_nt_align1>(T1)",
+            FP64,
+            TF32,
+            "void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x256_32x3_nn_align16>(T1)",
+        ],
+    )
+    def test_full_loads_are_not(self, name, find):
+        assert find("gemm-odd-sizes", partial(ailments.gemms, name)) is None
+
+
+class TestConversions:
+    def test_conversions_before_products_are_counted(self, find):
+        finding = find("weight-casts", ailments.casts)
+        assert finding.values["casts"] == 16
+        assert finding.values["products"] == 8
+        assert finding.values["cast_ns"] == pytest.approx(16 * 20_000, rel=0.01)
+        assert finding.values["launch_pct"] == pytest.approx(100 * 16 / 33, rel=0.01)
+        assert 0.6 * 16 * 20_000 * 0.9 < finding.saving_low_ns < finding.recoverable_ns < 3 * finding.saving_low_ns
+
+    def test_conversions_elsewhere_are_not(self, find):
+        def body(loop, _):
+            for _ in range(8):
+                loop.launch(CONVERSION, 20_000, **LARGE)
+                loop.launch(CONVERSION, 20_000, **LARGE)
+                loop.launch(NATIVE.format("MulFunctor"), 20_000, **LARGE)
+                loop.launch(BF16, 60_000, **LARGE)
+
+        assert find("weight-casts", partial(run_steps, body)) is None
+
+
+class TestLoss:
+    def test_the_log_softmax_is_measured(self, find):
+        finding = find("cross-entropy-unfused", ailments.losses)
+        assert finding.values["softmax_ns"] == MS
+        assert finding.values["calls"] == 2
+        assert finding.values["softmax_pct"] == pytest.approx(100 / 3.02, rel=0.01)
+        assert saving(finding) == (0.6 * MS, 1.7 * MS)
+
+    def test_a_log_softmax_without_a_loss_is_needed_itself(self, find):
+        def body(loop, _):
+            loop.launch(BF16, 2 * MS, **LARGE)
+            loop.launch("void cunn_SoftMaxForward<4, float, LogSoftMaxForwardEpilogue>(int)", MS, **LARGE)
+
+        assert find("cross-entropy-unfused", partial(run_steps, body)) is None
+
+
+class TestEmbedding:
+    def test_the_sort_belongs_to_it(self, find):
+        finding = find("embedding-sort", ailments.embeddings)
+        assert finding.values["backward_ns"] == 300_000
+        assert (finding.values["sort_ns"], finding.values["sorts"]) == (60_000, 1)
+        assert saving(finding) == (0.4 * 300_000, 0.75 * 300_000)
+
+    def test_other_sorts_do_not(self, find):
+        finding = find("embedding-sort", partial(ailments.embeddings, other_sorts=3))
+        assert finding.values["backward_ns"] == 240_000
+        assert "sort" not in finding.evidence
+
+
+# The rules of this file, and what their cures saved in ms a step, measured without the profiler.
+RULES = {
+    "fp32-gemm", "fp64-gemm", "attention-unfused", "optimizer-per-parameter", "layout-conversion", "gemm-odd-sizes",
+    "weight-casts", "cross-entropy-unfused", "embedding-sort",
+}  # fmt: skip
+SAVINGS = {
+    "fp32": ("fp32-gemm", 49.8 - 14.3),
+    "adam": ("optimizer-per-parameter", 26.5 - 14.6),
+    "attention": ("attention-unfused", 11.5 - 2.3),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", sorted(CLINIC.glob("*.sqlite.xz")), ids=lambda path: path.name.split(".")[0])
+def test_real_traces_have_the_ailment_and_no_other(path, tmp_path):
+    name = path.name.split(".")[0]
+    trace_path = tmp_path / f"{name}.sqlite"
+    trace_path.write_bytes(lzma.decompress(path.read_bytes()))
+    with open_trace(trace_path) as trace:
+        findings = trace.diagnose().findings
+    fired = {entry.name: entry for top in findings for entry in (top, *top.also) if entry.name in RULES}
+    assert set(fired) == ({SAVINGS[name][0]} if name in SAVINGS else set())
+    if name in SAVINGS:
+        rule, saved_ms = SAVINGS[name]
+        assert findings[0].name == rule
+        assert fired[rule].saving_low_ns <= saved_ms * MS <= fired[rule].recoverable_ns

@@ -1,0 +1,282 @@
+"""Rules about waits, small copies, blocks and collectives: each finds what was planted, with its numbers."""
+
+from __future__ import annotations
+
+import lzma
+from functools import partial
+from pathlib import Path
+
+import ailments
+import pytest
+from ailments import BF16, LARGE, MS, run_steps
+from opening import open_trace
+from synthetic import Trace
+
+CLINIC = Path(__file__).parents[2] / "shared" / "clinic"
+NAMES = (
+    "scalar-read-backs", "sync-each-launch", "sync-after-copy", "small-copies", "tiny-d2d", "one-block", "small-blocks",
+    "gradient-reduction-late", "small-buckets",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def findings_of(tmp_path_factory):
+    """Give a function that returns the findings of these rules about a program, by name."""
+    findings = {}
+
+    def diagnose_once(make):
+        key = (make.func, tuple(sorted(make.keywords.items()))) if isinstance(make, partial) else make
+        if key not in findings:
+            findings[key] = diagnose(make(), tmp_path_factory.mktemp("planted"))
+        return findings[key]
+
+    return diagnose_once
+
+
+def diagnose(program, folder):
+    with open_trace(program.write(folder / "trace.sqlite")) as trace:
+        return list_findings(trace.diagnose().findings)
+
+
+def list_findings(findings):
+    """Give findings and those below them by name, only those of these rules."""
+    by_name = {}
+    for finding in findings:
+        by_name |= {finding.name: finding} | list_findings(finding.also)
+    return {name: finding for name, finding in by_name.items() if name in NAMES}
+
+
+def mean_step_ns(program):
+    """Give the mean wall time of the steps that were planted, without the first and the last."""
+    steps = program.steps[1:-1]
+    return sum(step.wall_ns for step in steps) / len(steps)
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "make_cured"),
+    [
+        ("scalar-read-backs", ailments.norms, partial(ailments.norms, reads=1)),
+        ("sync-each-launch", ailments.waits, partial(ailments.waits, waits_each=False)),
+        ("sync-after-copy", ailments.synced_copies, partial(ailments.synced_copies, has_waits=False)),
+        ("small-copies", ailments.small_copies, partial(ailments.small_copies, copies=0)),
+        ("tiny-d2d", ailments.tiny_copies, partial(ailments.tiny_copies, copies=1)),
+        (
+            "one-block",
+            partial(ailments.single_kernel, grid=(1, 1, 1), block=(256, 1, 1)),
+            partial(run_steps, lambda loop, _: loop.launch("fill(float *)", 205_000, **LARGE)),
+        ),
+    ],
+)
+def test_what_the_cure_saves_is_within_the_estimate(name, make, make_cured, findings_of):
+    finding = findings_of(make)[name]
+    saved_ns = mean_step_ns(make()) - mean_step_ns(make_cured())
+    assert 0.95 * finding.saving_low_ns <= saved_ns <= 1.1 * finding.recoverable_ns
+    assert finding.recoverable_ns <= 3.01 * finding.saving_low_ns
+
+
+class TestReadBacks:
+    def test_the_values_and_their_kernel_are_named(self, findings_of):
+        finding = findings_of(ailments.norms)["scalar-read-backs"]
+        assert (finding.values["reads"], finding.values["most_bytes"]) == (pytest.approx(8), 4)
+        assert "most of them read what reduce_kernel computes" in finding.evidence
+
+    @pytest.mark.parametrize("size", [1, 16])
+    def test_flags_and_arrays_are_no_values(self, size, tmp_path):
+        def body(loop, _):
+            loop.launch(BF16, 300_000, **LARGE)
+            for _ in range(8):
+                loop.launch("norm(float *)", 10_000, **LARGE)
+                loop.copy("D2H", size, 1_000, blocking=True)
+
+        assert "scalar-read-backs" not in diagnose(run_steps(body), tmp_path)
+
+    def test_other_work_of_the_host_is_not_saved(self, tmp_path):
+        def body(loop, _):
+            loop.launch(BF16, 10_000, **LARGE)
+            for _ in range(5):
+                loop.launch("norm(float *)", 10_000, **LARGE)
+                loop.copy("D2H", 4, 1_000, blocking=True)
+                loop.python(2 * MS)
+
+        finding = diagnose(run_steps(body), tmp_path)["scalar-read-backs"]
+        assert finding.recoverable_ns <= 5 * 100_000
+
+
+class TestWaitAfterEachLaunch:
+    def test_waits_and_launches_are_counted(self, findings_of):
+        finding = findings_of(ailments.waits)["sync-each-launch"]
+        assert finding.values["launches"] == pytest.approx(6)
+        assert finding.values["waits"] == pytest.approx(7)  # one at the end of the step
+        assert "most of the waits in cudaStreamSynchronize" in finding.evidence
+
+    def test_a_wait_for_data_is_no_such_wait(self, tmp_path):
+        def body(loop, _):
+            for _ in range(6):
+                loop.launch("norm(float *)", 30_000, **LARGE)
+                loop.copy("D2H", 1 << 16, 5_000)
+                loop.sync()
+
+        assert "sync-each-launch" not in diagnose(run_steps(body), tmp_path)
+
+    def test_a_wait_at_the_end_of_a_step_is_usual(self, tmp_path):
+        def body(loop, _):
+            loop.launch("solve(float *)", 30_000, **LARGE)
+            loop.python(10_000)
+
+        assert "sync-each-launch" not in diagnose(run_steps(body), tmp_path)
+
+    @pytest.mark.parametrize("blocks_launch", [True, False])
+    def test_launches_that_block_are_seen_without_waits(self, blocks_launch, tmp_path):
+        trace = Trace().gpu()
+        host = trace.thread()
+        for _ in range(12):
+            for name in ("advect", "diffuse", "project", "bound"):
+                # A call that waits returns after the end of its kernel; a full queue only delays its start.
+                queue = -35_000 if blocks_launch else None
+                host.launch(f"{name}(float *)", api=40_000, queue=queue, runs=30_000, **LARGE)
+            host.idle(10_000).copy("D2H", 8).sync("stream")
+        with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
+            findings = list_findings(opened.diagnose().findings)
+        assert ("sync-each-launch" in findings) == blocks_launch
+        if blocks_launch:
+            finding = findings["sync-each-launch"]
+            assert finding.values["blocking_calls"] == pytest.approx(4)
+            assert "waits" not in finding.values or finding.values["waits"] is None
+            # Of 40 µs a kernel, the GPU is idle for 10.
+            assert finding.recoverable_ns <= 4 * 10_000 + 25_000
+
+
+class TestCopies:
+    def test_small_copies_are_counted_with_their_bytes(self, findings_of):
+        finding = findings_of(ailments.small_copies)["small-copies"]
+        assert {name: finding.values[name] for name in ("copies", "most_bytes", "total_bytes", "waits")} == {
+            "copies": pytest.approx(20), "most_bytes": 4, "total_bytes": pytest.approx(80), "waits": pytest.approx(20),
+        }  # fmt: skip
+        assert "sync-each-launch" not in findings_of(ailments.small_copies)
+
+    def test_small_copies_without_waits(self, findings_of):
+        finding = findings_of(partial(ailments.small_copies, has_waits=False))["small-copies"]
+        assert "with a wait" not in finding.evidence
+
+    def test_few_small_copies_among_many_launches_are_not_the_cause(self, tmp_path):
+        def body(loop, _):
+            for number in range(100):
+                if number < 10:
+                    loop.copy("H2D", 4, 1_000)
+                loop.launch("scale(float *)", 3_000)
+                loop.python(5_000)
+
+        assert "small-copies" not in diagnose(run_steps(body), tmp_path)
+
+    def test_copies_with_waits_are_counted(self, findings_of):
+        values = findings_of(ailments.synced_copies)["sync-after-copy"].values
+        assert (values["copies"], values["mean_bytes"]) == (pytest.approx(8), 1 << 18)
+
+    def test_copies_within_the_gpu_are_counted(self, findings_of):
+        values = findings_of(ailments.tiny_copies)["tiny-d2d"].values
+        assert (values["copies"], values["mean_bytes"]) == (pytest.approx(100), 4096)
+        assert values["copy_ns"] == pytest.approx(150_000)
+
+
+class TestBlocks:
+    def test_one_block_leaves_all_but_one_sm_idle(self, findings_of):
+        finding = findings_of(partial(ailments.single_kernel, grid=(1, 1, 1), block=(256, 1, 1)))["one-block"]
+        assert (finding.place, finding.values["blocks"], finding.values["sm_count"]) == ("total", 1, 132)
+        assert finding.values["mean_ns"] == 600_000
+        assert finding.recoverable_ns == pytest.approx(600_000 * 131 / 132, rel=0.01)
+
+    @pytest.mark.parametrize("name", ["spin_kernel(long)", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)"])
+    def test_kernels_that_wait_need_no_more_blocks(self, name, tmp_path):
+        def body(loop, _):
+            loop.launch("fill(float *)", 200_000, **LARGE)
+            loop.launch(name, 600_000, grid=(1, 1, 1), block=(32, 1, 1))
+
+        assert "one-block" not in diagnose(run_steps(body), tmp_path)
+
+    @pytest.mark.parametrize(("threads", "lanes"), [(16, 16 / 32), (33, 33 / 64), (100, 100 / 128)])
+    def test_empty_lanes_are_what_is_lost(self, threads, lanes, findings_of):
+        make = partial(ailments.single_kernel, grid=(4096, 1, 1), block=(threads, 1, 1))
+        finding = findings_of(make)["small-blocks"]
+        assert (finding.values["threads"], finding.values["lane_pct"]) == (threads, pytest.approx(100 * lanes))
+        assert finding.recoverable_ns == pytest.approx(600_000 * (1 - lanes), rel=0.01)
+        assert "per microsecond" not in finding.evidence
+
+    @pytest.mark.parametrize("threads", [16, 32, 64])
+    def test_many_blocks_take_as_long_as_their_start(self, threads, findings_of):
+        # 1.67 blocks per nanosecond, as an H100 starts them.
+        make = partial(ailments.single_kernel, grid=(1_000_000, 1, 1), block=(threads, 1, 1))
+        finding = findings_of(make)["small-blocks"]
+        assert finding.values["blocks_per_us"] == pytest.approx(1667, abs=1)
+        assert finding.recoverable_ns == pytest.approx(600_000 * (1 - threads / 256), rel=0.01)
+
+    @pytest.mark.parametrize("threads", [32, 128])
+    def test_whole_warps_are_no_ailment_by_themselves(self, threads, findings_of):
+        make = partial(ailments.single_kernel, grid=(4096, 1, 1), block=(threads, 1, 1))
+        assert "small-blocks" not in findings_of(make)
+
+    def test_a_library_chooses_its_blocks(self, tmp_path):
+        def body(loop, _):
+            loop.launch("fill(float *)", 200_000, **LARGE)
+            loop.launch("void gemv2T_kernel_val<int, int, float>(T1)", 600_000, grid=(4096, 1, 1), block=(20, 1, 1))
+
+        assert "small-blocks" not in diagnose(run_steps(body), tmp_path)
+
+
+class TestCollectives:
+    def test_late_reductions_are_counted(self, findings_of):
+        finding = findings_of(ailments.gradients)["gradient-reduction-late"]
+        assert finding.values["collectives"] == 8
+        assert finding.values["late_steps"] == finding.values["steps"]
+        assert finding.values["span_ns"] == pytest.approx(700_000, rel=0.02)  # without the first one
+
+    def test_the_wait_for_a_slow_rank_is_not_saved(self, tmp_path):
+        def body(loop, _):
+            for _ in range(8):
+                loop.launch(BF16, 300_000, **LARGE)
+            for number in range(8):
+                loop.launch("ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)", 50_000 if number else 5 * MS)
+
+        finding = diagnose(run_steps(body), tmp_path)["gradient-reduction-late"]
+        assert finding.recoverable_ns == pytest.approx(350_000, rel=0.02)
+
+    def test_gathered_parameters_are_no_gradients(self, tmp_path):
+        def body(loop, _):
+            for _ in range(8):
+                loop.launch(BF16, 300_000, **LARGE)
+            for _ in range(8):
+                loop.launch("ncclDevKernel_AllGather_RING_LL(int)", 100_000)
+
+        assert "gradient-reduction-late" not in diagnose(run_steps(body), tmp_path)
+
+    def test_small_reductions_are_counted(self, findings_of):
+        values = findings_of(ailments.small_reductions)["small-buckets"].values
+        assert (values["collectives"], values["median_ns"]) == (pytest.approx(20), 12_000)
+
+    def test_large_reductions_are_not_small(self, findings_of):
+        assert "small-buckets" not in findings_of(partial(ailments.small_reductions, runs=300_000))
+
+
+def unpack(name, folder):
+    """Unpack a trace of the clinic."""
+    archive = CLINIC / f"{name}.sqlite.xz"
+    if not archive.exists():
+        pytest.skip("needs the traces of the clinic")
+    path = folder / f"{name}.sqlite"
+    path.write_bytes(lzma.decompress(archive.read_bytes()))
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["after_rank0", "after_rank1"])
+def test_late_reductions_of_a_real_run(name, tmp_path):
+    with open_trace(unpack(name, tmp_path)) as trace:
+        finding = list_findings(trace.diagnose().findings)["gradient-reduction-late"]
+    assert finding.values["collectives"] == 72
+    assert finding.saving_low_ns <= 3.9 * MS <= finding.recoverable_ns
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["fp32", "adam", "attention", "breaks", "checkpoint", "jaxloop", "late_rank1"])
+def test_other_programs_have_none_of_these(name, tmp_path):
+    with open_trace(unpack(name, tmp_path)) as trace:
+        assert list_findings(trace.diagnose().findings) == {}
