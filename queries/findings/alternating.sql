@@ -3,15 +3,15 @@ code = "NSI113"
 title = "The GPU and the CPU take turns"
 family = "alternating"
 meaning = """
-In each step the GPU works while the host waits for it, and then the host works while the GPU is idle. With two
-buffers both can work at the same time."""
+In each step the host waits while the GPU works, and then does something else while the GPU is idle. With two buffers,
+the GPU can work at the same time."""
 evidence = [
-    """of a step of {step_ns}, the GPU is busy for {busy_ns}; the host waits for it for {wait_ns}, and works for
-    {host_ns}""",
-    "{outside_ns} of that work is outside of CUDA calls",
+    """of a step of {step_ns}, the GPU is busy for {busy_ns}; the host waits for it for {wait_ns}, and does
+    something else for {host_ns}""",
+    "{outside_ns} of the latter is outside of CUDA calls",
 ]
 caveat = """
-The next step needs the result of this one before its work on the host can begin."""
+The next step needs the result of this one; or the host does not work but waits for something outside."""
 effort = "function"
 estimate = """
 High: what the step takes longer than the longer one of the two times, at most the shorter one. Low: half of it."""
