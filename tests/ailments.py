@@ -377,7 +377,7 @@ def tiny_copies(*, copies=100, size=4096):
 
 
 def small_reductions(*, reductions=20, kernel="FusedAdamMathFunctor", runs=12_000):
-    """Reduce gradients between the kernels of the backward pass, each of which the host launches late."""
+    """Reduce gradients between the kernels of the backward pass. The host launches each of them late."""
 
     def body(loop, _):
         for number in range(20):

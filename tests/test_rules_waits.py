@@ -135,8 +135,8 @@ class TestWaitAfterEachLaunch:
                 queue = -35_000 if blocks_launch else None
                 host.launch(f"{name}(float *)", api=40_000, queue=queue, runs=30_000, **LARGE)
             host.idle(10_000).copy("D2H", 8).sync("stream")
-        with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
-            findings = list_findings(opened.diagnose().findings)
+        with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
+            findings = list_findings(session.diagnose().findings)
         assert ("sync-each-launch" in findings) == blocks_launch
         if blocks_launch:
             finding = findings["sync-each-launch"]
@@ -210,7 +210,7 @@ class TestBlocks:
         assert finding.recoverable_ns == pytest.approx(600_000 * (1 - threads / 256), rel=0.01)
 
     @pytest.mark.parametrize("threads", [32, 128])
-    def test_whole_warps_are_no_ailment_by_themselves(self, threads, findings_of):
+    def test_full_warps_alone_are_not_reported(self, threads, findings_of):
         make = partial(ailments.single_kernel, grid=(4096, 1, 1), block=(threads, 1, 1))
         assert "small-blocks" not in findings_of(make)
 

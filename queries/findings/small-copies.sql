@@ -85,6 +85,7 @@ SELECT
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place,
     c.copies / t.units AS copies, c.most_bytes, c.total_bytes / t.units AS total_bytes,
-    CASE WHEN w.waits >= c.copies / 2 THEN w.waits / t.units END AS waits, t.launch_calls AS launches, t.idle_ns, t.wall_ns
+    CASE WHEN w.waits >= c.copies / 2 THEN w.waits / t.units END AS waits, t.launch_calls AS launches, t.idle_ns,
+    t.wall_ns
 FROM copies_of_steps AS c, waits_of_steps AS w, _step_totals AS t
 WHERE t.has_steps AND c.copies >= $least_copies * t.units AND call_share >= $least_share

@@ -25,7 +25,8 @@ SELECT 1 FROM memcpys WHERE copy_kind = 'D2D' AND size_bytes <= $most_bytes HAVI
 [cure]
 any = "Copy with one kernel, or avoid the copies: write the results where they are needed."
 pytorch = """
-Copy all tensors in one call (torch._foreach_copy_, or torch.cat with out=), or let the tensors be views of one buffer."""
+Copy all tensors in one call (torch._foreach_copy_, or torch.cat with out=), or let the tensors be views of one
+buffer."""
 jax = "Put the updates under one jax.jit with donated arguments (donate_argnums), so that buffers are reused in place."
 cupy = "Copy with one kernel: cupy.concatenate with out=, indexing with an array, or a RawKernel."
 cuda = """

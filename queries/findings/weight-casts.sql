@@ -23,7 +23,7 @@ when = """
 SELECT 1 FROM _steady_shapes WHERE name LIKE '%float16_copy_kernel_cuda%'
 HAVING count(*) > 0 AND NOT EXISTS (
     FROM _steady_shapes WHERE regexp_matches(name, '(?i)backward|_bwd|bprop|dgrad|wgrad|addcdiv|multi_tensor_apply')
-)"""
+) AND (SELECT busy_ns > 0.3 * wall_ns FROM _step_totals)"""
 
 [cure]
 any = "Convert the weights to 16 bits once, before the loop."
