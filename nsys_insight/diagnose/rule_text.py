@@ -41,9 +41,11 @@ _COLUMNS = (
     Column("code", "VARCHAR", "Code of the rule"),
     Column("name", "VARCHAR", "Its name"),
     Column("title", "VARCHAR", "What it finds"),
-    Column("group", "VARCHAR", "What the time is lost to"),
+    Column("group", "VARCHAR", "What the time is lost to", is_detail=True),
     Column("effort", "VARCHAR", "What the cure takes: a flag, a line, a function (a few lines), a redesign"),
-    Column("numerics", "VARCHAR", "Whether results stay the same, differ by rounding, or lose precision"),
+    Column(
+        "numerics", "VARCHAR", "Whether results stay the same, differ by rounding, or lose precision", is_detail=True
+    ),
 )
 
 
