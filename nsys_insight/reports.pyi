@@ -1228,6 +1228,14 @@ class Reports:
             period_high_ns: The same, third quartile
             gpu_busy_ns: Time of an iteration in which the GPU was busy, median
             gpu_idle_ns: Time of an iteration in which the GPU was idle, median
+            communication_ns: Time of an iteration in which only communication ran on the GPU, median
+            host_ns: Time of the host from the start of an iteration to the next one, without its waits for
+                the GPU, median
+            paced_by: What the period is made of: GPU (it is busy for 90 % of it), communication (half of it
+                is communication alone), host (90 % of it is the thread that launches: its work, or a wait
+                that the trace does not show), outside event (it sleeps or polls for half of the idle time),
+                GPU and host in turn (their times add up to the period); NULL where none of these is clear,
+                and in loops inside of three others
             launches: Kernels and graphs that an iteration launches, median
             operations: Operations of an iteration: kernels, copies, memsets and graphs, median
             gpu_pct: Share of the GPU time
@@ -1754,9 +1762,9 @@ class Reports:
 
         Finds the repetitions of the work (decoded tokens, training iterations) in the busiest process, and
         counts what each contains. They are detected from the first of these that is convincing: an NVTX
-        range that repeats and holds the GPU work, CUDA graphs, the repeated sequence of operations on the
-        busiest stream. --step-method and --step-range override that. The wall time of a step is its range's
-        own time where the work launched in it also runs in it; else it is on the GPU's timeline, from the
+        range that repeats and holds the GPU work, CUDA graphs, the outermost loop of the program (see
+        loops). --step-method and --step-range override that. The wall time of a step is its range's own
+        time where the work launched in it also runs in it; else it is on the GPU's timeline, from the
         step's first operation to that of the next step, because the host may be far ahead. Calls belong to
         a step by when they begin, GPU operations by their launch call. gpu_busy_ns is the time in which the
         GPU was busy, overlaps counted once, a mean over the GPUs that the process used; gpu_busy_ns +

@@ -6,12 +6,14 @@ import lzma
 from itertools import pairwise
 
 import numpy as np
+import planted
 import pytest
 from opening import open_trace
 from planted_loops import COPY, plant
 from synthetic import Trace
 
 from nsys_insight.facts.loops.nest import LoopNest
+from nsys_insight.packs.library import built_in_packs
 
 
 def find_loops(operations, minor=()):
@@ -219,6 +221,60 @@ class TestReports:
             assert [row["iterations"] for row in trace.run("loops").to_dicts()] == [12]
 
 
+def in_turn(host, number):
+    host.launch("work(float *)", runs=100_000).sync("stream").idle(100_000)
+
+
+def sleeping(host, number):
+    host.launch("work(float *)", runs=20_000).sync("stream").osrt("nanosleep", takes=100_000)
+
+
+def queued_early(host, number):
+    """The first kernel is long, so that all others are in the queue when it ends; the host takes longer than the GPU."""
+    host.launch("work(float *)", runs=2_000_000 if number == 0 else 5_000).idle(60_000)
+
+
+def starting_late(host, number):
+    host.launch("work(float *)", runs=5_000, queue=200_000).sync("stream")
+
+
+PROGRAMS = {"in turn": in_turn, "sleeping": sleeping, "queued early": queued_early, "starting late": starting_late}
+
+
+class TestPace:
+    @staticmethod
+    def find_pace(trace, tmp_path):
+        with open_trace(trace.write(tmp_path / "trace.sqlite")) as program_trace:
+            return {row["loop"]: row["paced_by"] for row in program_trace.run("loops").to_dicts()}["1"]
+
+    @pytest.mark.parametrize(
+        ("make", "pace"),
+        [
+            (planted.deep_queue, "GPU"),
+            (planted.launch_bound, "host"),
+            (planted.communicating, "communication"),
+        ],
+    )
+    def test_a_loop_is_paced_by_the_gpu_the_host_or_communication(self, tmp_path, make, pace):
+        assert self.find_pace(make(), tmp_path) == pace
+
+    @pytest.mark.parametrize(
+        ("program", "pace"),
+        [
+            ("in turn", "GPU and host in turn"),
+            ("sleeping", "outside event"),
+            ("queued early", "GPU"),
+            ("starting late", None),
+        ],
+    )
+    def test_a_loop_is_paced_by_turns_by_an_event_or_it_is_not_clear(self, tmp_path, program, pace):
+        trace = Trace()
+        host = trace.thread()
+        for number in range(12):
+            PROGRAMS[program](host, number)
+        assert self.find_pace(trace, tmp_path) == pace
+
+
 class TestSteps:
     def test_a_loop_that_only_copies_is_not_the_step(self, tmp_path):
         program = Trace()
@@ -255,6 +311,22 @@ class TestSteps:
         with open_trace(program.write(tmp_path / "trace.sqlite")) as trace:
             rows = trace.sql("SELECT start_ns, end_ns FROM steps WHERE step < 7 ORDER BY step").rows()
         assert rows == list(pairwise(starts))
+
+    @pytest.mark.parametrize(("between", "tails"), [(60_000, 1), (0, 0)])
+    def test_the_last_range_is_no_step_if_the_others_have_host_time_after_them(self, tmp_path, between, tails):
+        program = Trace()
+        host = program.thread()
+        for _ in range(8):
+            with host.nvtx("step"):
+                host.launch("work(float *)", runs=30_000).sync("stream")
+            host.idle(between)
+        with open_trace(program.write(tmp_path / "trace.sqlite")) as trace:
+            ((count, outliers),) = trace.sql("SELECT tail_count, outlier_count FROM step_method").rows()
+        assert (count, outliers) == (tails, 0)
+
+    def test_the_loop_of_the_steps_is_named(self, decoded):
+        (note,) = [note for note in decoded.answer(built_in_packs()["steps"]).notes if "confidence" in note]
+        assert note.startswith("steps are the iterations of loop 1, after each D2H copy, of process ")
 
     def test_much_work_between_two_ranges_belongs_to_no_step(self, tmp_path):
         program = Trace()

@@ -305,6 +305,17 @@ class TestStill:
 
 
 class TestTimeline:
+    def test_its_contents_are_the_loops_each_with_a_usual_iteration(self, open_by_name):
+        trace = open_by_name("decode_eager")
+        timeline = timelines.build_timeline(trace, AUTO)
+        loops = {row.loop: row for row in trace.rows("SELECT loop, depth, period_ns FROM loops")}
+        assert [(entry.loop, entry.depth) for entry in timeline.contents] == [
+            (loop, row.depth) for loop, row in sorted(loops.items())
+        ]
+        for entry in timeline.contents:
+            start, end = entry.window
+            assert end - start == pytest.approx(loops[entry.loop].period_ns, rel=0.05)
+
     @pytest.mark.slow
     def test_it_has_all_events_of_a_small_run(self, open_by_name):
         trace = open_by_name("decode_eager")

@@ -13,7 +13,6 @@ from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.packs.step_options import AUTO, StepOptions
 from nsys_insight.paths import read_query
 from nsys_insight.sql.parameters import bind
-from nsys_insight.text.kernel_names import fit, make_readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -145,7 +144,7 @@ def _measure_scope(trace: Session, steps: StepOptions, unit: str) -> Run | None:
         label=trace.path.name,
         unit=unit,
         count=method.steady_count,
-        method=_describe_method(method),
+        method="the whole" if method.method == "count" else method.marked_by,
         metrics=metrics,
         kernels=kernels,
         kernel_ns=times,
@@ -154,16 +153,6 @@ def _measure_scope(trace: Session, steps: StepOptions, unit: str) -> Run | None:
         tokens_per_step=method.tokens_per_step,
         phases=_measure_phases(trace) if unit != "trace" else {},
     )
-
-
-def _describe_method(method: Any) -> str:
-    """Describe how steps were detected. A kernel's name at the end is shortened."""
-    if method.method == "count":
-        return "the whole"
-    words = str(method.marked_by)
-    if method.method == "sequence":
-        words = words.removesuffix(method.mark_name) + fit(make_readable(method.mark_name), 60)
-    return words
 
 
 def _collect_kernels(

@@ -69,12 +69,13 @@ def list_first_queries() -> list[str]:
     """Return the first queries of the drawings. They do not depend on the trace."""
     from nsys_insight.page.cards import MAX_CARDS
     from nsys_insight.page.flame import RANGE_LIMITS
-    from nsys_insight.page.timeline import BUCKETS
+    from nsys_insight.page.timeline import BUCKETS, LOOP_LIMITS
 
     return queries.bind_queries({
         "step": {},
         "run": {},
         "run_steps": {},
+        "loops": LOOP_LIMITS,
         "run_busy": {"bucket_count": BUCKETS},
         "layer_candidates": {},
         "nested_ranges": RANGE_LIMITS,
@@ -96,7 +97,9 @@ def draw(trace: Session, steps: StepOptions, content: Content) -> Drawings:
     is_sampled = not content.reports["cpu-work"].is_empty
     trace.prefetch([(work, by_stack)] if is_sampled else [], list_first_queries(), steps)
     answers = {name: entry.answer for name, entry in content.reports.items() if not entry.is_empty}
-    line = build_timeline(trace, steps, answers["gaps"].dicts(MAX_GAPS) if "gaps" in answers else ())
+    gaps = answers["gaps"].dicts(MAX_GAPS) if "gaps" in answers else ()
+    loops = answers["loops"].dicts() if "loops" in answers else ()
+    line = build_timeline(trace, steps, gaps, loops)
     return Drawings(
         line,
         draw_layer(trace, steps),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight.page.pictures import Bar
 from nsys_insight.page.queries import ask
@@ -27,13 +27,15 @@ MAX_STEPS = 1_500
 # Time buckets of the run. Each has the busy share of the GPUs.
 BUCKETS = 300
 MAX_GAPS = 10
+# Loops listed above the timeline: their number, and how deep.
+LOOP_LIMITS = {"max_loops": 16, "max_depth": 3}
 
 
 @dataclass(frozen=True)
 class Timeline:
     """A timeline: the window shown first (`step` is its number, if it is a step), the tracks, and the script's data.
 
-    `kernels` are the name ids of its kernels.
+    `kernels` are the name ids of its kernels. `contents` are the loops of the program.
     """
 
     step: int | None
@@ -41,6 +43,16 @@ class Timeline:
     view: View
     data: dict[str, Any]
     kernels: list[int]
+    contents: list[LoopEntry]
+
+
+class LoopEntry(NamedTuple):
+    """A loop in the list above the timeline: its text, and the window of an iteration, relative to the run."""
+
+    loop: str
+    depth: int
+    text: str
+    window: list[int]
 
 
 @dataclass(frozen=True)
@@ -57,7 +69,9 @@ class Still:
         return [_draw_bar(self.window, event) for event in track.events]
 
 
-def build_timeline(trace: Session, steps: StepOptions, gaps: Sequence[dict[str, Any]] = ()) -> Timeline | None:
+def build_timeline(
+    trace: Session, steps: StepOptions, gaps: Sequence[dict[str, Any]] = (), loops: Sequence[dict[str, Any]] = ()
+) -> Timeline | None:
     """Build a timeline that begins with a typical step, or with the full scope if there are no steps.
 
     Returns None if nothing ran on a GPU.
@@ -66,6 +80,7 @@ def build_timeline(trace: Session, steps: StepOptions, gaps: Sequence[dict[str, 
         trace: The trace, in its scope.
         steps: How steps are found.
         gaps: The longest gaps: rows of the report `gaps`.
+        loops: Rows of the report `loops`, with the names of the loops.
     """
     first_step, run_rows = choose_first_window(trace, steps), ask(trace, "run", steps)
     if not run_rows or not first_step:
@@ -90,7 +105,10 @@ def build_timeline(trace: Session, steps: StepOptions, gaps: Sequence[dict[str, 
     }
     if len(listed_steps) < len(rows):
         view = replace(view, omissions=[*view.omissions, f"{len(listed_steps):,} of {len(rows):,} steps above"])
-    return Timeline(step, first, view, data, kernels)
+    loop_rows = ask(trace, "loops", steps, **LOOP_LIMITS)
+    names = {loop["loop"]: printable(loop["nvtx"]) for loop in loops if loop["nvtx"]}
+    contents = [_describe_loop(row, run, names.get(row.loop)) for row in loop_rows]
+    return Timeline(step, first, view, data, kernels, contents)
 
 
 def draw_still(trace: Session, steps: StepOptions, step: int | None = None) -> Still | None:
@@ -159,6 +177,16 @@ def _encode_steps(rows: Sequence[Any], run: Window) -> list[list[Any]]:
         ]
         for row in listed_rows
     ]  # fmt: skip
+
+
+def _describe_loop(row: Any, run: Window, name: str | None) -> LoopEntry:
+    """Return the entry of a row of `queries/internal/page/loops.sql`. `name` is that of its NVTX ranges."""
+    count = f"{row.iterations:,} iterations"
+    if row.per_parent is not None:
+        count = f"{row.per_parent:,.0f} iterations each time"
+    times = f"{value('a_ns', row.period_ns)} each, GPU busy {value('a_ns', row.gpu_busy_ns)}"
+    text = f"{f'{name}: ' if name else ''}{count}, {times}, {row.gpu_pct:.1f}% of the GPU time"
+    return LoopEntry(row.loop, row.depth, text, Window(row.start_ns, row.end_ns).relative_to(run))
 
 
 def _encode_busy(rows: Sequence[Any], run: Window) -> dict[str, Any] | None:

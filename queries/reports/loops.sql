@@ -5,7 +5,8 @@ place = 11
 question = "Which loops does the program run, and how long is an iteration of each?"
 examples = ["", "--format json"]
 main = [
-    "loop", "iterations", "period_ns", "gpu_busy_ns", "gpu_idle_ns", "launches", "operations", "gpu_pct", "contents",
+    "loop", "iterations", "period_ns", "gpu_busy_ns", "gpu_idle_ns", "paced_by", "launches", "operations", "gpu_pct",
+    "contents",
 ]
 description = """
 Recovers the loops from the order in which the busiest process launches its operations: training steps, the layers in
@@ -32,6 +33,13 @@ period_low_ns = "The same, first quartile"
 period_high_ns = "The same, third quartile"
 gpu_busy_ns = "Time of an iteration in which the GPU was busy, median"
 gpu_idle_ns = "Time of an iteration in which the GPU was idle, median"
+communication_ns = "Time of an iteration in which only communication ran on the GPU, median"
+host_ns = "Time of the host from the start of an iteration to the next one, without its waits for the GPU, median"
+paced_by = """
+What the period is made of: GPU (it is busy for 90 % of it), communication (half of it is communication alone), host
+(90 % of it is the thread that launches: its work, or a wait that the trace does not show), outside event (it sleeps or
+polls for half of the idle time), GPU and host in turn (their times add up to the period); NULL where none of these is
+clear, and in loops inside of three others"""
 launches = "Kernels and graphs that an iteration launches, median"
 operations = "Operations of an iteration: kernels, copies, memsets and graphs, median"
 gpu_pct = "Share of the GPU time"
@@ -79,6 +87,35 @@ loop_ranges AS (
     GROUP BY c.loop, c.nvtx
     HAVING count(*) >= 0.8 * any_value(c.iterations)
     QUALIFY row_number() OVER (PARTITION BY c.loop ORDER BY any_value(c.mean_ns) DESC, c.nvtx) = 1
+),
+-- Waits for the GPU on the threads of the process, and its sleeps and polls, each in the iteration that it starts in.
+host_pauses AS (
+    SELECT process_id, start_ns, wait_ns, 0 AS sleep_ns FROM waits
+    UNION ALL
+    SELECT process_id, start_ns, 0, duration_ns
+    FROM os_calls
+    WHERE regexp_matches(name, '^((clock_)?nanosleep|u?sleep|p?poll|p?select|epoll_p?wait)$')
+        AND (process_id, thread_id) IN (
+            SELECT (process_id, mode(thread_id)) FROM api_calls WHERE call_group LIKE '%launch' GROUP BY process_id
+        )
+),
+pauses_by_iteration AS (
+    SELECT i.loop, i.run, i.iteration, sum(p.wait_ns) AS wait_ns, sum(p.sleep_ns) AS sleep_ns
+    FROM (
+        SELECT p.*, l.loop FROM host_pauses AS p JOIN loops AS l ON l.process_id = p.process_id AND l.depth <= 2
+    ) AS p
+    ASOF JOIN loop_iterations AS i ON i.loop = p.loop AND i.host_start_ns <= p.start_ns
+    WHERE p.start_ns < i.host_end_ns
+    GROUP BY ALL
+),
+host_times AS (
+    SELECT
+        loop, median(i.host_end_ns - i.host_start_ns - coalesce(p.wait_ns, 0)) AS host_ns,
+        median(coalesce(p.sleep_ns, 0)) AS sleep_ns
+    FROM loop_iterations AS i
+    LEFT JOIN pauses_by_iteration AS p USING (loop, run, iteration)
+    WHERE i.host_end_ns < 9223372036854775807 AND len(string_split(loop, '.')) <= 3
+    GROUP BY loop
 )
 SELECT
     loop,
@@ -89,6 +126,18 @@ SELECT
     period_high_ns,
     gpu_busy_ns,
     gpu_idle_ns,
+    communication_ns,
+    host_ns,
+    CASE
+        WHEN host_ns IS NULL THEN NULL
+        WHEN 2 * communication_ns >= period_ns THEN 'communication'
+        WHEN gpu_busy_ns >= 0.9 * period_ns THEN 'GPU'
+        WHEN sleep_ns >= 0.5 * gpu_idle_ns THEN 'outside event'
+        WHEN host_ns BETWEEN 0.9 * period_ns AND 1.1 * period_ns THEN 'host'
+        WHEN gpu_busy_ns + host_ns BETWEEN 0.85 * period_ns AND 1.1 * period_ns
+            AND least(gpu_busy_ns, host_ns) >= 0.1 * period_ns
+            THEN 'GPU and host in turn'
+    END AS paced_by,
     launches,
     operations,
     100 * gpu_share AS gpu_pct,
@@ -97,4 +146,5 @@ SELECT
 FROM loops
 LEFT JOIN loop_ranges USING (loop)
 LEFT JOIN contents USING (loop)
+LEFT JOIN host_times USING (loop)
 ORDER BY list_transform(string_split(loop, '.'), lambda part: part::BIGINT)

@@ -33,7 +33,7 @@ def fill(context: Context) -> None:
         connection,
         "SELECT token, shape, host_ns, start_ns, end_ns, gpu_ns, is_launch, kind IN ('kernel', 'graph') AS is_major,"
         " kind = 'graph' AS is_graph, kind = 'D2H' OR token = hash('wait') AS is_end,"
-        " gpu_ns > 0 OR kind IN ('kernel', 'graph', 'memset', 'H2D', 'D2H', 'copy') AS is_operation"
+        " is_communication, gpu_ns > 0 OR kind IN ('kernel', 'graph', 'memset', 'H2D', 'D2H', 'copy') AS is_operation"
         " FROM internal.loop_sequence ORDER BY position",
     )
     sequence = {name: np.asarray(values) for name, values in columns.items()}

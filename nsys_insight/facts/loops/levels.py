@@ -56,7 +56,7 @@ class Levels:
     Args:
         nest: The nest.
         sequence: Columns of the operations in their order: `host_ns`, `start_ns`, `end_ns`, `gpu_ns`, `is_launch`,
-            `is_operation`.
+            `is_operation`, `is_communication`.
         outermost: The outermost levels.
     """
 
@@ -71,8 +71,9 @@ class Levels:
             return {}
         iterations_by_level = [_measure(level, self.sequence) for level in levels]
         busy = _BusyTime(self.sequence)
+        computing = _BusyTime(self.sequence, excluded="is_communication")
         loops = [
-            _summarize(level, iterations, busy, self.sequence) | {"process_id": process}
+            _summarize(level, iterations, busy, computing, self.sequence) | {"process_id": process}
             for level, iterations in zip(levels, iterations_by_level, strict=True)
         ]
         operations = [row for level in levels for row in _list_typical(self.nest, level, busy, self.sequence)]
@@ -167,18 +168,28 @@ def _measure(level: Level, sequence: Mapping[str, Column]) -> dict[str, Column]:
 
 
 def _summarize(
-    level: Level, iterations: Mapping[str, Column], busy: _BusyTime, sequence: Mapping[str, Column]
+    level: Level,
+    iterations: Mapping[str, Column],
+    busy: _BusyTime,
+    computing: _BusyTime,
+    sequence: Mapping[str, Column],
 ) -> dict[str, Any]:
-    """Return the row of a level in `facts.loops`."""
+    """Return the row of a level in `facts.loops`.
+
+    The last iteration of a run has no period, so it is left out of the times unless there are no others.
+    """
     host, run = iterations["host_start_ns"], iterations["run"]
     start, end = iterations["start_ns"], np.maximum(iterations["end_ns"], iterations["start_ns"])
-    periods = (end - start)[:-1][np.diff(run) == 0]
+    is_timed = np.append(np.diff(run) == 0, False)
+    if is_timed.any():
+        start, end = start[is_timed], end[is_timed]
+    periods = end - start
     busy_ns = busy.measure(start, end)
     bounds = _bounds(level)
     launches = np.median(_sum(sequence["is_launch"], *bounds))
     graph_ns = np.where(sequence["is_graph"], sequence["gpu_ns"], 0)
     counts = iterations["operations"]
-    low, median, high = np.quantile(periods, [0.25, 0.5, 0.75]) if len(periods) else (np.nan, np.nan, np.nan)
+    low, median, high = np.quantile(periods, [0.25, 0.5, 0.75])
     return {
         "loop": level.name,
         "parent": level.parent,
@@ -189,7 +200,8 @@ def _summarize(
         "period_low_ns": float(low),
         "period_high_ns": float(high),
         "gpu_busy_ns": float(np.median(busy_ns)),
-        "gpu_idle_ns": float(np.median(end - start - busy_ns)),
+        "gpu_idle_ns": float(np.median(periods - busy_ns)),
+        "communication_ns": float(np.median(busy_ns - computing.measure(start, end))),
         "operations": float(np.median(iterations["operations"])),
         "launches": float(launches),
         "gpu_share": float(iterations["gpu_ns"].sum() / max(sequence["gpu_ns"].sum(), 1)),
@@ -262,12 +274,15 @@ def _measure_segments(
 
 
 class _BusyTime:
-    """The time in which any GPU of the process was busy."""
+    """The time in which any GPU of the process was busy, except for operations that the column `excluded` marks."""
 
-    def __init__(self, sequence: Mapping[str, Column]) -> None:
+    def __init__(self, sequence: Mapping[str, Column], *, excluded: str | None = None) -> None:
         """Merge the operations into intervals that do not overlap."""
         order = np.argsort(sequence["start_ns"], kind="stable")
-        order = order[sequence["is_operation"][order].astype(bool)]
+        is_counted = sequence["is_operation"].astype(bool)
+        if excluded:
+            is_counted &= ~sequence[excluded].astype(bool)
+        order = order[is_counted[order]]
         start = sequence["start_ns"][order]
         latest_end = np.maximum.accumulate(np.maximum(sequence["end_ns"][order], start)) if len(order) else start
         is_first = np.append(True, start[1:] > latest_end[:-1])[: len(start)]

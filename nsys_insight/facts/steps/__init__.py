@@ -45,7 +45,7 @@ class Method:
         reason: Why these are the steps; None if that follows from the number of steps and `share`.
         share: The share of the GPU time that the steps cover; None if it is still to be calculated.
         is_named: Whether the user gave the name of the ranges.
-        mark_name: The name of the operation that begins or ends each step.
+        loop: The loop of the nest whose iterations are the steps.
         confidence: high, medium or low; None if it follows from the number of steps and `share`.
     """
 
@@ -54,7 +54,7 @@ class Method:
     reason: str | None = None
     share: float | None = None
     is_named: bool = False
-    mark_name: str | None = None
+    loop: str | None = None
     confidence: str | None = None
 
 
@@ -117,7 +117,7 @@ def _detect_in_process(run: Run, process: int, options: StepOptions) -> None:
         run("judged")
     run(
         "method",
-        method=method.method, pattern=method.pattern, mark_name=method.mark_name, reason=method.reason,
+        method=method.method, pattern=method.pattern, loop=method.loop, reason=method.reason,
         share=method.share, is_named=method.is_named, confidence=method.confidence,
         tokens=options.tokens, tokens_per_step=(options.tokens_per_step or 1) * (options.batch or 1),
         high_steps=HIGH[0], high=HIGH[1], medium_steps=MEDIUM[0], medium=MEDIUM[1], process=process,
@@ -153,7 +153,7 @@ def _choose_method(run: Run, process: int, options: StepOptions) -> Method:
             method = _cut_at_loop(run, process, loop)
             if _covered_share(run):
                 return method
-        rejected = f"; {describe_loop(loops[0])}" if loops else ""
+        rejected = f"; loop {loops[0].loop}: {describe_loop(loops[0])}" if loops else ""
     if options.tokens and options.step_method in ("auto", "count"):
         run("whole", process=process)
         return Method(
@@ -179,7 +179,7 @@ def _cut_at_loop(run: Run, process: int, loop: Any, *, is_named: bool = False) -
     pattern = f"{prefix}{'after' if mark.ends_with_copy else 'from'} each {name}"
     confidence = "high" if is_named else judge_loop(loop)
     method = "graph" if loop.graph_share >= MIN_GRAPH_SHARE else "sequence"
-    return Method(method, pattern, mark_name=name, reason=describe_loop(loop), confidence=confidence, is_named=is_named)
+    return Method(method, pattern, loop=loop.loop, reason=describe_loop(loop), confidence=confidence, is_named=is_named)
 
 
 def _find_step_ranges(run: Run, process: int, *, range_name: str | None, is_scope_range: bool) -> StepRanges | None:

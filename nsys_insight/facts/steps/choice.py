@@ -52,4 +52,4 @@ def describe_loop(loop: Any) -> str:
     share = 100 * loop.gpu_share
     amount = f"{share:.1f} %" if share >= 0.1 else "less than 0.1 %"
     operations = f"{loop.operations:.0f} operation{'' if loop.operations == 1 else 's'}"
-    return f"loop {loop.loop}: {loop.iterations} iterations of {operations} hold {amount} of the GPU time"
+    return f"{loop.iterations} iterations of {operations} hold {amount} of the GPU time"

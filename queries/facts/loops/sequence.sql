@@ -65,6 +65,8 @@ copies_of_any_size AS (
 SELECT
     (row_number() OVER (ORDER BY n.host_ns, n.start_ns, n.end_ns, n.token) - 1)::BIGINT AS position,
     coalesce(c.common_token, n.token) AS token,
-    n.shape, n.kind, n.name_id, n.host_ns, n.start_ns, n.end_ns, n.gpu_ns, n.is_launch
+    n.shape, n.kind, n.name_id, n.host_ns, n.start_ns, n.end_ns, n.gpu_ns, n.is_launch,
+    coalesce(k.family = 'comm', false) AS is_communication
 FROM neighbors AS n
+LEFT JOIN kernel_names AS k ON k.name_id = n.name_id
 LEFT JOIN copies_of_any_size AS c ON c.token = n.token

@@ -6,7 +6,8 @@ scratch = "steps"
 -- The loops of the busiest process. The views `loops`, `loop_iterations` and `loop_operations` document the columns.
 CREATE TABLE IF NOT EXISTS facts.loops (
     loop VARCHAR, parent VARCHAR, depth BIGINT, iterations BIGINT, per_parent DOUBLE, period_ns DOUBLE,
-    period_low_ns DOUBLE, period_high_ns DOUBLE, gpu_busy_ns DOUBLE, gpu_idle_ns DOUBLE, operations DOUBLE,
+    period_low_ns DOUBLE, period_high_ns DOUBLE, gpu_busy_ns DOUBLE, gpu_idle_ns DOUBLE, communication_ns DOUBLE,
+    operations DOUBLE,
     launches DOUBLE, gpu_share DOUBLE, graph_share DOUBLE, regular_share DOUBLE, start_ns BIGINT, end_ns BIGINT,
     process_id BIGINT
 );
@@ -38,6 +39,7 @@ COMMENT ON COLUMN loops.period_low_ns IS 'The same, first quartile';
 COMMENT ON COLUMN loops.period_high_ns IS 'The same, third quartile';
 COMMENT ON COLUMN loops.gpu_busy_ns IS 'Time of an iteration in which any GPU was busy, median';
 COMMENT ON COLUMN loops.gpu_idle_ns IS 'Time of an iteration in which no GPU was busy, median';
+COMMENT ON COLUMN loops.communication_ns IS 'Time of an iteration in which only communication ran on the GPUs, median';
 COMMENT ON COLUMN loops.operations IS 'Operations of an iteration: kernels, copies, memsets and graphs, median';
 COMMENT ON COLUMN loops.launches IS 'Kernels and graphs launched in an iteration, median; a graph counts once';
 COMMENT ON COLUMN loops.gpu_share IS 'Share of the GPU time of the process that its operations hold';

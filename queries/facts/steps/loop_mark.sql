@@ -18,7 +18,7 @@ first_operations AS (
 SELECT
     coalesce(
         CASE WHEN f.kind = 'graph' THEN 'CUDA graph' END,
-        (SELECT name FROM kernel_names WHERE name_id = f.name_id),
+        (SELECT kernel_base_name(name) FROM kernel_names WHERE name_id = f.name_id),
         f.label
     ) AS first_name,
     (SELECT label = 'D2H copy' FROM operations_of_loops WHERE loop = $loop AND turn_from_end = 1) AS ends_with_copy

@@ -38,5 +38,5 @@ SELECT
     $process::BIGINT AS process_id,
     step_counts.*,
     coalesce($tokens / nullif(step_count, 0), $tokens_per_step)::DOUBLE AS tokens_per_step,
-    $mark_name::VARCHAR AS mark_name
+    $loop::VARCHAR AS loop
 FROM step_counts CROSS JOIN coverage

@@ -2,7 +2,8 @@
 -- host does between two ranges belongs to the first one, unless it launches much more there than between most ranges.
 -- Then, after the last range, and without $by_period, it is cut where the range ends as well. An operation belongs to
 -- the step in which its launch call begins, on any thread. If at least 95 % of the GPU time that is launched in the
--- steps also runs in them, steps have the times of their ranges, and the last one ends with its work. Otherwise a step
+-- steps also runs in them, steps have the times of their ranges, and the last one ends with its work: it is shorter
+-- than the others if the host takes much time between the ranges. Otherwise a step
 -- lasts, on the GPU's timeline, from its first operation to the first one of the next step.
 CREATE OR REPLACE TABLE internal.step_pieces AS
 WITH next_ranges AS (
@@ -63,6 +64,9 @@ timed_pieces AS (
     SELECT
         *,
         (SELECT sum(inside_ns) >= 0.95 * sum(gpu_ns) FROM pieces WHERE is_step) AS is_own_time,
+        $by_period AND (
+            SELECT sum(end_ns - start_ns) < 0.9 * sum(next_ns - start_ns) FROM next_ranges WHERE next_ns IS NOT NULL
+        ) AS has_time_between,
         at_ns = max(at_ns) FILTER (is_step) OVER () AS is_last_step,
         min(start_ns) OVER (ORDER BY at_ns ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS next_ns
     FROM pieces
@@ -85,7 +89,7 @@ SELECT
         WHEN is_step THEN until_ns
         ELSE least(end_ns, until_ns)
     END AS end_ns,
-    next_ns IS NULL AND NOT is_own_time AS is_open,
+    (next_ns IS NULL AND NOT is_own_time) OR (is_last_step AND has_time_between) AS is_open,
     ops,
     gpu_ns
 FROM timed_pieces

@@ -60,7 +60,7 @@ CREATE TABLE IF NOT EXISTS facts.step_method (
     tail_count BIGINT,
     prefill_count BIGINT,
     tokens_per_step DOUBLE,
-    mark_name VARCHAR
+    loop VARCHAR
 )
 
 COMMENT ON VIEW step_calls IS

@@ -4,16 +4,15 @@ SELECT
     method,
     CASE method
         WHEN 'nvtx' THEN 'the NVTX ranges ' || pattern
-        WHEN 'graph' THEN 'CUDA graphs'
-        WHEN 'sequence' THEN 'the sequence of operations'
         WHEN 'count' THEN '--tokens'
+        ELSE 'the iterations of loop ' || loop
     END AS source,
     CASE WHEN method IN ('graph', 'sequence') THEN source || ', ' || pattern ELSE source END AS marked_by,
-    mark_name,
     CASE method
-        WHEN 'nvtx' THEN 'steps are ' || source WHEN 'count' THEN NULL ELSE 'steps are detected from ' || marked_by
+        WHEN 'count' THEN NULL ELSE 'steps are ' || marked_by
     END AS steps_are,
-    CASE method WHEN 'nvtx' THEN 'NVTX ranges ' || pattern ELSE 'by ' || source END AS in_brief,
+    CASE method WHEN 'nvtx' THEN 'NVTX ranges ' || pattern WHEN 'count' THEN 'by --tokens' ELSE 'loop ' || loop END
+        AS in_brief,
     ', of process ' || process_id || '; confidence ' || confidence AS of_process,
     of_process || ': ' || reason AS of_process_because,
     CASE WHEN method <> 'count' AND (tokens_per_step < 1 OR tokens_per_step <> round(tokens_per_step))
@@ -26,15 +25,13 @@ COMMENT ON VIEW _step_sentences IS
     'One row: how the rows of `steps` were found, in words. No row when nothing ran on a GPU.';
 COMMENT ON COLUMN _step_sentences.method IS 'As in `step_method`';
 COMMENT ON COLUMN _step_sentences.source IS
-    'What the steps were found from: the NVTX ranges decode_step; CUDA graphs; the sequence of operations; --tokens';
+    'What the steps were found from: the NVTX ranges decode_step; the iterations of loop 1; --tokens';
 COMMENT ON COLUMN _step_sentences.marked_by IS
-    'The same, with the operation that begins or ends a step: CUDA graphs, from each CUDA graph';
-COMMENT ON COLUMN _step_sentences.mark_name IS
-    'The name of that operation, with which marked_by ends; NULL for ranges and a count';
+    'The same, with the operation that begins or ends a step: the iterations of loop 1, from each CUDA graph';
 COMMENT ON COLUMN _step_sentences.steps_are IS
     'The same as a sentence: steps are the NVTX ranges decode_step; NULL where the whole scope is divided by a count';
 COMMENT ON COLUMN _step_sentences.in_brief IS
-    'What the steps were found from, for brackets: NVTX ranges decode_step; by CUDA graphs';
+    'What the steps were found from, for brackets: NVTX ranges decode_step; loop 1';
 COMMENT ON COLUMN _step_sentences.of_process IS 'Continuation of the sentence: which process, which confidence';
 COMMENT ON COLUMN _step_sentences.of_process_because IS 'The same, and why';
 COMMENT ON COLUMN _step_sentences.tokens_misfit IS 'That --tokens is not a multiple of the steps; NULL where it is';

@@ -1,5 +1,4 @@
 CREATE VIEW step_method AS
-SELECT * EXCLUDE (mark_name)
 FROM facts.step_method;
 
 COMMENT ON VIEW step_method IS 'One row: how the rows of `steps` were found. No row when nothing ran on a GPU.';
@@ -17,3 +16,5 @@ COMMENT ON COLUMN step_method.warm_up_count IS 'Steps left out at the start';
 COMMENT ON COLUMN step_method.tail_count IS 'Steps left out at the end';
 COMMENT ON COLUMN step_method.prefill_count IS 'Prefills: work like a step, but with different operations and longer';
 COMMENT ON COLUMN step_method.tokens_per_step IS 'Tokens that a step makes';
+COMMENT ON COLUMN step_method.loop IS
+    'The loop of `loops` whose iterations the steps are; NULL where they are NVTX ranges or a count';

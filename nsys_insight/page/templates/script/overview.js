@@ -74,5 +74,10 @@ function overview(line) {
     else return;
     event.preventDefault();
   });
+  all("[data-window]", line.box).forEach(button => button.addEventListener("click", () => {
+    const [from, to] = button.dataset.window.split(" ").map(Number);
+    line.load(from, to);
+    say(`${button.textContent}: an iteration of ${time(to - from)}`);
+  }));
   all("[data-step-by]", line.box).forEach(button => button.addEventListener("click", () => load(current + Number(button.dataset.stepBy))));
 }
