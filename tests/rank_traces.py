@@ -61,6 +61,7 @@ class Run:
         operation: Name of the kernel; `size` is the size of the message.
         missing: Ranks without a file.
         hexadecimal: Whether payloads are written as hexadecimal text.
+        first_pid: Process id of rank 0; those of the others follow.
     """
 
     def __init__(self, count: int, steps: int = 12, *, buckets: int = 2) -> None:
@@ -79,11 +80,15 @@ class Run:
         self.missing: set[int] = set()
         self.hexadecimal = False
         self.is_independent = False
+        self.first_pid = 100
 
     def traces(self) -> list[Trace]:
         """Return a trace for each rank, in the time of its host."""
         rank_traces = [Trace() for _ in range(self.count)]
-        hosts = [trace.thread(pid=100 + rank, gpus=(rank,), now=1_000_000) for rank, trace in enumerate(rank_traces)]
+        hosts = [
+            trace.thread(pid=self.first_pid + rank, gpus=(rank,), now=1_000_000)
+            for rank, trace in enumerate(rank_traces)
+        ]
         self._simulate(hosts)
         shifted_traces = []
         for rank, trace in enumerate(rank_traces):
@@ -104,7 +109,9 @@ class Run:
     def merged(self) -> Trace:
         """Return one trace in which all ranks are processes."""
         trace = Trace()
-        self._simulate([trace.thread(pid=100 + rank, gpus=(rank,), now=1_000_000) for rank in range(self.count)])
+        self._simulate(
+            [trace.thread(pid=self.first_pid + rank, gpus=(rank,), now=1_000_000) for rank in range(self.count)]
+        )
         return trace
 
     def write(self, folder: Path, name: str = "rank{}") -> list[Path]:

@@ -173,12 +173,13 @@ class Tools:
         """Compare two traces per step: what moved, and whether to keep the change (the row of part decision)."""
         from nsys_insight.compare.answer import answer
         from nsys_insight.compare.comparison import compare, explain_different_work
-        from nsys_insight.compare.runs import measure, measure_full_scope
+        from nsys_insight.compare.processes import measure_run
+        from nsys_insight.compare.runs import measure_full_scope
 
         with ExitStack() as stack:
             (old, notes), (new, new_notes) = (stack.enter_context(self._open_trace(name)) for name in (before, after))
             notes += new_notes
-            runs = [measure(trace, AUTO) for trace in (old, new)]
+            runs = [measure_run(trace, AUTO) for trace in (old, new)]
             compared_runs = [run for run in runs if run and run.unit != "trace"]
             difference = (
                 explain_different_work(compared_runs[:1], compared_runs[1:]) if len(compared_runs) == len(runs) else ""

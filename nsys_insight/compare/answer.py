@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.compare import phases
+from nsys_insight.compare import members, phases
 from nsys_insight.compare.comparison import WORTHWHILE_PCT
 from nsys_insight.compare.noise import count_runs_needed
 from nsys_insight.compare.runs import PEAK_MEMORY
@@ -21,8 +21,14 @@ if TYPE_CHECKING:
     from nsys_insight.compare.runs import Run
 
 _DESCRIPTIONS = {
-    "part": "What is compared: decision (the headline row with what to do), run, phase, family, kernel, or benchmark",
-    "name": "Which phase (requests: their latencies), kernel, family or benchmark; NULL for the whole run",
+    "part": (
+        "What is compared: decision (the headline row with what to do), run, phase, rank (or process), collective,"
+        " family, kernel, or benchmark"
+    ),
+    "name": (
+        "Which phase (requests: their latencies), rank, process, collective with its size, kernel, family or"
+        " benchmark; NULL for the whole run"
+    ),
     "metric": "What is compared; before, after, delta and the deviations are in its unit",
     "before": "Mean before, per token or step",
     "after": "Mean after",
@@ -89,6 +95,8 @@ _COLUMNS_OF_PART = {
     "run": {"metric", *_VALUE_COLUMNS},
     "benchmark": {"name", "metric", "better", *_VALUE_COLUMNS},
     "phase": {"name", "metric", *_VALUE_COLUMNS},
+    "rank": {"name", "metric", *_VALUE_COLUMNS},
+    "collective": {"name", "metric", *_VALUE_COLUMNS},
     "family": {"name", *_VALUE_COLUMNS, *_CALL_COLUMNS},
     "kernel": {"name", *_VALUE_COLUMNS, *_CALL_COLUMNS, "before_registers", "after_registers", "match"},
 }
@@ -99,7 +107,8 @@ NAME_WIDTH = 60
 
 def answer(comparison: Comparison) -> Answer:
     """Return the complete comparison as one table. The decision comes first."""
-    decision_rows = [("decision", *row_cells(row)[1:-1], comparison.decision) for row in comparison.headline[:1]]
+    row = comparison.main_row
+    decision_rows = [("decision", *row_cells(row)[1:-1], comparison.decision)] if row else []
     runs_by_side = {"before": comparison.before, "after": comparison.after}
     return build_answer(
         COLUMNS,
@@ -124,6 +133,8 @@ def tables(comparison: Comparison, *, brief: bool = False) -> list[Answer]:
         ("run", decision_title),
         ("benchmark", decision_title),
         ("phase", "Phases that NVTX ranges name, per step of each, and the latencies of requests"),
+        ("rank", f"Ranks and processes, per {unit}"),
+        ("collective", f"Collectives, per {unit} of a rank"),
         ("family", f"Kernel families, time per {unit}"),
         ("kernel", f"Kernels, time per {unit}"),
     ):
@@ -159,6 +170,7 @@ def notes(comparison: Comparison) -> Iterator[str]:
     if advice := describe_detectable_difference(comparison):
         yield advice
     yield from _phase_notes(comparison)
+    yield from members.describe_members(comparison.before, comparison.after)
     for title, rows, describe in (
         ("wall time: ", _changed_times(comparison), _describe_change),
         ("kernels that got slower: ", _slower_kernels(comparison), _describe_values),
@@ -301,15 +313,9 @@ def describe_decision(comparison: Comparison) -> str:
         "indistinguishable": "indistinguishable",
         "unknown": "cannot be determined",
     }[comparison.decision]
-    rows = comparison.headline
-    if len(rows) > 1:
-        deciding_verdict = "regressed" if comparison.decision == "revert" else "improved"
-        rows = sorted(
-            [row for row in rows if row.verdict == deciding_verdict] or rows, key=lambda row: -abs(row.delta_pct or 0)
-        )[:1]
-    if not rows:
+    row = comparison.main_row
+    if row is None:
         return decision_text
-    row = rows[0]
     before, after = format_values(row.metric, row.before, row.after)
     subject = " ".join(filter(None, (row.name, label_of(row.metric))))
     change = f" ({row.delta_pct:+.1f} %)" if row.delta_pct is not None else ""

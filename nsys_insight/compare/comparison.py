@@ -7,7 +7,7 @@ from functools import cached_property
 from statistics import median
 from typing import TYPE_CHECKING
 
-from nsys_insight.compare import phases
+from nsys_insight.compare import members, phases
 from nsys_insight.compare.direction import infer_direction
 from nsys_insight.compare.kernel_identity import match_kernels
 from nsys_insight.compare.noise import Difference, Samples, compute_differences
@@ -45,8 +45,9 @@ class Row:
     """One comparison.
 
     Attributes:
-        part: Subject of the row: "run" (a metric of the entire step), "phase", "family", "kernel" or "benchmark".
-        name: Name of the phase, kernel, family or benchmark; None for the entire step.
+        part: Subject of the row: "run" (a metric of the entire step), "phase", "rank" (or process), "collective",
+            "family", "kernel" or "benchmark".
+        name: Name of the phase, rank, collective, kernel, family or benchmark; None for the entire step.
         metric: The compared metric.
         difference: Samples of both sides, and the interval of the difference.
         verdict: improved, regressed, changed (the metric has no better direction or an unknown one, or the kernel
@@ -56,6 +57,7 @@ class Row:
         calls: Calls of the kernel per step, before and after.
         registers: Maximum registers per thread of the kernel, before and after.
         better: Whether "higher" or "lower" is better; None if neither is, or if it is unknown.
+        is_headline: Whether the row decides.
     """
 
     part: str
@@ -67,6 +69,7 @@ class Row:
     calls: tuple[float | None, float | None] = (None, None)
     registers: tuple[int | None, int | None] = (None, None)
     better: Better | None = "lower"
+    is_headline: bool = False
 
     @property
     def before(self) -> float | None:
@@ -107,7 +110,14 @@ class Comparison:
     @cached_property
     def headline(self) -> list[Row]:
         """Return the rows that decide."""
-        return [row for row in self.rows if row.part == "benchmark" or (row.part == "run" and row.metric == HEADLINE)]
+        return [row for row in self.rows if row.is_headline]
+
+    @cached_property
+    def main_row(self) -> Row | None:
+        """Return the row that the decision names: the largest change with its verdict."""
+        verdict = "regressed" if self.decision == "revert" else "improved"
+        rows = [row for row in self.headline if row.verdict == verdict] or self.headline
+        return max(rows, key=lambda row: abs(row.delta_pct or 0), default=None)
 
     @cached_property
     def decision(self) -> str:
@@ -158,17 +168,41 @@ def compare(before: Sequence[Run], after: Sequence[Run]) -> Comparison:
         rows = _benchmark_rows(before, after, by_run=by_run)
     else:
         sides = (Side.pool(before, by_run=by_run), Side.pool(after, by_run=by_run))
-        rows = [*_metric_rows(*sides)]
-        rows += [Row("phase", *phase) for phase in phases.pair_phases(before, after, by_run=by_run)]
-        if all(run.kernels is not None for run in (*before, *after)):
+        has_same_main = members.has_same_main_member(before, after)
+        rows = [*_metric_rows(*sides)] if has_same_main else []
+        if has_same_main:
+            rows += [Row("phase", *phase) for phase in phases.pair_phases(before, after, by_run=by_run)]
+        rows += [Row("rank", *row) for row in members.compare_members(before, after, by_run=by_run)]
+        rows += [Row("collective", *row) for row in members.compare_collectives(before, after, by_run=by_run)]
+        if has_same_main and all(run.kernels is not None for run in (*before, *after)):
             matches = match_kernels(sides[0].kernels, sides[1].kernels, (before[0].sequence, after[0].sequence))
             rows += [*_family_rows(*sides), *_kernel_rows(*sides, matches)]
-    judged_rows = _assign_verdicts(rows, single=not by_run)
+    headline = _choose_headline(rows, before, after)
+    judged_rows = _assign_verdicts([replace(row, is_headline=row in headline) for row in rows], single=not by_run)
     if kinds <= {"token", "step"}:
         judged_rows[1:1] = [
-            _throughput_row(row) for row in judged_rows[:1] if row.metric == HEADLINE and row.before and row.after
+            _throughput_row(row)
+            for row in judged_rows[:1]
+            if (row.part, row.metric) == ("run", HEADLINE) and row.before and row.after
         ]
     return Comparison(before, after, judged_rows, by_run)
+
+
+def _choose_headline(rows: Sequence[Row], before: Sequence[Run], after: Sequence[Run]) -> list[Row]:
+    """Choose the rows that decide: the step time.
+
+    If the steps are of several phases of a server, it is that of each phase: their mean depends on how many of each
+    there were. If processes do different work, it is that of each process.
+    """
+    runs = (*before, *after)
+    walls = [row for row in rows if row.metric == HEADLINE]
+    of_phases = [row for row in walls if row.part == "phase" and phases.is_serving(row.name or "")]
+    if len(of_phases) > 1 and not all(map(phases.has_main_phase, runs)):
+        return of_phases
+    of_members = [row for row in walls if row.part == "rank"]
+    if of_members and any(run.is_mixed for run in runs):
+        return of_members
+    return [row for row in rows if row.part == "benchmark"] or [row for row in walls if row.part == "run"]
 
 
 def _throughput_row(wall: Row) -> Row:
@@ -265,14 +299,16 @@ def _assign_verdicts(rows: list[Row], *, single: bool) -> list[Row]:
             judged_rows.append(
                 replace(tested_row, verdict=_adjust_verdict(replace(tested_row, verdict=verdict), little_ns))
             )
-    part_order = ("benchmark", "run", "phase", "family", "kernel")
-    parts_in_given_order = ("run", "benchmark", "phase")
-    positions = {(row.name, row.metric): index for index, row in enumerate(rows) if row.part in parts_in_given_order}
+    part_order = ("benchmark", "run", "phase", "rank", "collective", "family", "kernel")
+    parts_in_given_order = part_order[:5]
+    positions = {
+        (row.part, row.name, row.metric): index for index, row in enumerate(rows) if row.part in parts_in_given_order
+    }
     return sorted(
         judged_rows,
         key=lambda row: (
             part_order.index(row.part),
-            positions.get((row.name, row.metric), 0),
+            positions.get((row.part, row.name, row.metric), 0),
             row.part == "kernel" and row.verdict not in SIGNIFICANT_VERDICTS,
             0 if row.part in parts_in_given_order else -abs(row.difference.delta or 0),
             row.name or "",
@@ -283,7 +319,7 @@ def _assign_verdicts(rows: list[Row], *, single: bool) -> list[Row]:
 def _is_deciding(row: Row) -> bool:
     if row.part == "phase":
         return phases.is_deciding(row.name or "", row.metric)
-    return row.part == "benchmark" or (row.part == "run" and row.metric == HEADLINE)
+    return row.is_headline or (row.part == "run" and row.metric == HEADLINE)
 
 
 def _adjust_verdict(row: Row, little_ns: float) -> str | None:
@@ -316,6 +352,8 @@ def _find_verdict(row: Row, *, single: bool) -> str | None:
 
 def explain_different_work(before: Sequence[Run], after: Sequence[Run]) -> str | None:
     """Explain why the steps of two sides are different work; None if they are not, or if it is unknown."""
+    if not members.has_same_main_member(before, after):
+        return None
     for old in before:
         for new in after:
             if old.unit not in ("step", "token") or old.kernels is None or new.kernels is None:

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 # The name of a run's requests among its phases, and their metrics.
 REQUESTS = "requests"
 LATENCIES = {"ttft_ns": "time to first token", "itl_ns": "inter-token latency"}
+SERVING_PHASES = {"prefill", "decode", "mixed"}
 PROMPT = "prompt_tokens"
+# The steps of a run are those of one phase if it has at least this share of them.
+MAIN_PHASE_SHARE = 0.9
 # Prompts whose mean lengths differ by more than this share are different work. The value is a choice.
 PROMPTS_TOLERANCE = 0.02
 
@@ -54,6 +57,21 @@ def list_unpaired(before: Sequence[Run], after: Sequence[Run]) -> list[str]:
 def is_deciding(name: str, metric: str) -> bool:
     """Return whether a row decides if a phase got faster or slower."""
     return metric in LATENCIES if name == REQUESTS else metric == HEADLINE
+
+
+def is_serving(name: str) -> bool:
+    """Return whether a phase is one of a server: prefill, decode, or both in one step, of any batch size."""
+    return name.partition(",")[0] in SERVING_PHASES
+
+
+def has_main_phase(run: Run) -> bool:
+    """Return whether nearly all steps of a run are of one phase of a server and one batch size."""
+    counts = [
+        walls.steps_per_value * len(walls.values)
+        for name, metrics in run.phases.items()
+        if is_serving(name) and (walls := metrics.get(HEADLINE))
+    ]
+    return max(counts, default=0.0) >= MAIN_PHASE_SHARE * run.count
 
 
 def label_phase(name: str, metric: str) -> str:

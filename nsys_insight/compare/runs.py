@@ -34,6 +34,32 @@ Phases = dict[str, dict[str, Samples]]
 
 
 @dataclass(frozen=True)
+class Member:
+    """A rank or process of a run of several.
+
+    Attributes:
+        process_id: Operating system's process id.
+        rank: Number of the rank; None if the process is not known to be one.
+        gpus: The GPUs that it used: "0", or "0, 1".
+        command: Name of the executable; empty if unknown.
+        metrics: Samples of its own steps, by metric.
+    """
+
+    process_id: int
+    rank: int | None = None
+    gpus: str = ""
+    command: str = ""
+    metrics: dict[str, Samples] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """Return its name for people: "rank 0", or "process 123 (python3)"."""
+        if self.rank is not None:
+            return f"rank {self.rank}"
+        return f"process {self.process_id}" + (f" ({self.command})" if self.command else "")
+
+
+@dataclass(frozen=True)
 class Run:
     """The measurements of one run, per unit of work.
 
@@ -50,6 +76,10 @@ class Run:
         tokens_per_step: Number of tokens that a step produces.
         phases: Samples of each metric, for each phase that NVTX ranges name, and for requests.
         better: For metrics of a benchmark: whether "higher" or "lower" is better, if their names do not determine it.
+        members: The measured ranks or processes; empty for a run of one process.
+        collectives: Samples of each metric, for the collectives of each operation and size.
+        is_mixed: Whether the members do different work. Then all else is of the first member.
+        coverage: What the measurements are of, for a run of several processes; empty for one process.
     """
 
     label: str
@@ -64,6 +94,10 @@ class Run:
     tokens_per_step: float = 1
     better: dict[str, Better] = field(default_factory=dict)
     phases: Phases = field(default_factory=dict)
+    members: tuple[Member, ...] = ()
+    collectives: Phases = field(default_factory=dict)
+    is_mixed: bool = False
+    coverage: str = ""
 
     def with_directions(self, directions: dict[str, Better]) -> Run:
         """Return the run with the user's directions. The user may name a metric without its unit."""
@@ -199,10 +233,11 @@ def from_json(data: dict[str, Any], path: Path) -> Run:
                 "kernels": None if kernels is None else {name: RunKernel(**value) for name, value in kernels.items()},
                 "kernel_ns": {name: _parse_samples(value) for name, value in data["kernel_ns"].items()},
                 "sequence": tuple(data["sequence"]),
-                "phases": {
-                    name: {metric: _parse_samples(value) for metric, value in metrics.items()}
-                    for name, metrics in data.get("phases", {}).items()
-                },
+                **{name: _parse_groups(data.get(name, {})) for name in ("phases", "collectives")},
+                "members": tuple(
+                    Member(**{**member, "metrics": _parse_metrics(member["metrics"])})
+                    for member in data.get("members", ())
+                ),
             }
         )
     except (KeyError, TypeError, AttributeError) as error:
@@ -210,6 +245,14 @@ def from_json(data: dict[str, Any], path: Path) -> Run:
             f"{path} is not a saved run of this version: {error}",
             f"save it again: nsys-insight baseline save TRACE -o {path}",
         ) from None
+
+
+def _parse_groups(groups: dict[str, dict[str, Any]]) -> Phases:
+    return {name: _parse_metrics(metrics) for name, metrics in groups.items()}
+
+
+def _parse_metrics(metrics: dict[str, Any]) -> dict[str, Samples]:
+    return {metric: _parse_samples(value) for metric, value in metrics.items()}
 
 
 def _parse_optional_samples(value: dict[str, Any] | None) -> Samples | None:
@@ -228,12 +271,12 @@ def _measure_phases(trace: Session) -> Phases:
     for row in trace.rows(read_query("internal/compare/phases")):
         values.setdefault(row.name, {}).setdefault(row.metric, []).append(float(row.value))
     return {
-        name: {metric: _average_groups(series) for metric, series in metrics.items()}
-        for name, metrics in values.items()
+        name: {metric: average_groups(series) for metric, series in metrics.items()} for name, metrics in values.items()
     }
 
 
-def _average_groups(values: Sequence[float]) -> Samples:
+def average_groups(values: Sequence[float]) -> Samples:
+    """Return values as samples: at most `MAX_SAMPLES`, each the mean of consecutive values."""
     group_size = -(-len(values) // MAX_SAMPLES)
     means = tuple(fmean(values[start : start + group_size]) for start in range(0, len(values), group_size))
     return Samples(means, len(values) / len(means))

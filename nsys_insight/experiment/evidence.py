@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.compare.answer import describe_decision, format_values, notes
 from nsys_insight.compare.comparison import Comparison, compare
-from nsys_insight.compare.runs import measure, measure_full_scope
+from nsys_insight.compare.processes import measure_run
+from nsys_insight.compare.runs import measure_full_scope
 from nsys_insight.diagnose.diagnosis import diagnose
 from nsys_insight.errors import UsageError
 from nsys_insight.packs.step_options import AUTO
@@ -34,7 +35,7 @@ def collect_trace_evidence(trace: Session) -> tuple[tuple[str, ...], tuple[str, 
 
 def compare_traces(before: Session, after: Session) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Compare two traces. Return the result and the side effects, as sentences."""
-    runs = [measure(side, AUTO) for side in (before, after)]
+    runs = [measure_run(side, AUTO) for side in (before, after)]
     try:
         if None in runs:
             raise UsageError("no steps were found", "")  # noqa: TRY301 - handled like different work

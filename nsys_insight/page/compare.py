@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.compare.answer import answer, describe_decision, tables
 from nsys_insight.compare.comparison import compare, explain_different_work
-from nsys_insight.compare.runs import measure, measure_full_scope
+from nsys_insight.compare.processes import measure_run
+from nsys_insight.compare.runs import measure_full_scope
 from nsys_insight.packs import command_line
 from nsys_insight.page import html
 from nsys_insight.page.tables import build_table
@@ -55,7 +56,7 @@ def render_comparison(before: Session, after: Session, steps: StepOptions, limit
 
 def _measure_runs(sides: Sequence[Session], steps: StepOptions) -> list[Run]:
     """Measure both per step. If one has no steps, or their steps do different work, measure the full scope of both."""
-    runs = [run for side in sides if (run := measure(side, steps))]
+    runs = [run for side in sides if (run := measure_run(side, steps))]
     if len(runs) == len(sides) and not explain_different_work(*([run] for run in runs)):
         return runs
     return [measure_full_scope(side) for side in sides]

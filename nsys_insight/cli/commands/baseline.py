@@ -90,6 +90,8 @@ def _make_save_command() -> Callable[..., None]:
         if name is None and not flags.output:
             sys.stdout.write(to_json(measured_run))
             return
+        if measured_run.coverage:
+            terminal.note(measured_run.coverage)
         size = f"{measured_run.count} steps" if measured_run.unit != "trace" else "the whole trace"
         if flags.output:
             outputs.write_output(flags.output, to_json(measured_run))

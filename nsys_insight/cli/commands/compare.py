@@ -6,6 +6,7 @@ import json
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,13 +36,19 @@ DIFF_HELP = """Compare two runs, or several runs of each side, per step: what ch
 A side is a trace, a baseline's name or file, or what a benchmark wrote: JSON of bench -o, hyperfine,
 pytest-benchmark, Google Benchmark, nvbench, vLLM or SGLang, a list of numbers, or text with lines "RESULT name value
 unit". Whether higher or lower values are better follows from a metric's unit and name, and is shown. Give BEFORE and
-AFTER, or several runs: --before a1 a2 a3 --after b1 b2 b3.
+AFTER, or several runs: --before a1 a2 a3 --after b1 b2 b3. Traces of a side that are ranks of one run are one run.
 
-The decision is about the step time: revert if it got worse, accept if it got better by more than 3 %. A difference is
-noise if it is less than a standard deviation of either side, or if its interval, from a bootstrap over the steps that
-takes the similarity of neighboring steps into account, contains 0. Intervals hold for all rows together, with 95 %
-confidence. The steps of a single run do not show how runs differ; times that differ by less than 2 % are then noise.
-With several runs of both sides, each run's mean is one measurement.
+All processes of a run are compared. A metric of several ranks, or of processes that do the same work, is the mean over
+them; each also has rows of its own, and so do the collectives. Processes that do different work decide separately.
+--process selects one process by its id in one of the traces, and in the others the one with the same rank, GPU or
+command.
+
+The decision is about the step time, or, of a server whose steps are of several phases, about that of each phase:
+revert if it got worse, accept if it got better by more than 3 %. A difference is noise if it is less than a standard
+deviation of either side, or if its interval, from a bootstrap over the steps that takes the similarity of neighboring
+steps into account, contains 0. Intervals hold for all rows together, with 95 % confidence. The steps of a single run do
+not show how runs differ; times that differ by less than 2 % are then noise. With several runs of both sides, each run's
+mean is one measurement.
 
 Kernels are compared under their names where both sides launch them as often; else by what stays the same with another
 tile, type or number; else, as a guess, by their place in the step.
@@ -237,28 +244,34 @@ def _check_rules(trace: Path | None, codes: list[str], flags: Flags) -> list[tup
 
 
 def measure_runs(sides: Sequence[Sequence[Path | None]], flags: Flags) -> list[list[Run]]:
-    """Measure all runs per step. If a run has no steps, or the steps do different work, measure each full scope."""
-    from nsys_insight.compare.benchmark_formats import make_run_from_json, read_run_from_text
+    """Measure all runs per step. If a run has no steps, or the steps do different work, measure each full scope.
+
+    The traces of a side that are the ranks of one run are one run. All processes of a trace are measured, or the
+    process of `--process`. In the other traces, this is the process that is paired with it.
+    """
     from nsys_insight.compare.comparison import explain_different_work
-    from nsys_insight.compare.runs import Run, from_json, is_run, measure, measure_full_scope
+    from nsys_insight.compare.processes import measure_ranks, measure_run
+    from nsys_insight.compare.runs import Run, measure_full_scope
 
     with ExitStack() as stack, progress.show_task("measuring the runs"):
+        sources = _select_process([[_open_source(path, flags, stack) for path in side] for side in sides], flags, stack)
+        ranks_by_side = [_open_ranks(*side, flags, stack) for side in zip(sides, sources, strict=True)]
 
-        def open_source(path: Path | None) -> Run | Session:
-            path = _resolve_baseline(path)
-            if path:
-                outputs.check_target(flags.output, [path])
-            if path and path.suffix.lower() in _BENCHMARK_OUTPUT_SUFFIXES:
-                return read_run_from_text(path)
-            if not path or path.suffix.lower() != ".json":
-                return stack.enter_context(open_traces([path] if path else [], flags))
-            content = _read_json(path)
-            return from_json(content, path) if is_run(content) else make_run_from_json(content, path)
+        def measure_side(
+            side: Sequence[Run | Session], ranks: Session | None, *, is_full_scope: bool
+        ) -> list[Run | None]:
+            traces = [source for source in side if not isinstance(source, Run)]
+            if ranks is not None:
+                return [measure_ranks(ranks, traces, flags.steps, is_full_scope=is_full_scope)]
+            measure = measure_full_scope if is_full_scope else partial(measure_run, steps=flags.steps)
+            return [source if isinstance(source, Run) else measure(source) for source in side]
 
-        sources = [[open_source(path) for path in side] for side in sides]
-        runs_per_step = [
-            [run if isinstance(run, Run) else measure(run, flags.steps) for run in side] for side in sources
-        ]
+        def measure_sides(*, is_full_scope: bool) -> list[list[Run | None]]:
+            return [
+                measure_side(*side, is_full_scope=is_full_scope) for side in zip(sources, ranks_by_side, strict=True)
+            ]
+
+        runs_per_step = measure_sides(is_full_scope=False)
         step_runs = [[run for run in side if run and run.unit != "trace"] for side in runs_per_step]
         difference = explain_different_work(*step_runs) if step_runs == runs_per_step and len(step_runs) == 2 else None
         if step_runs == runs_per_step and (
@@ -267,7 +280,69 @@ def measure_runs(sides: Sequence[Sequence[Path | None]], flags: Flags) -> list[l
             return step_runs
         if difference:
             terminal.note(f"the steps of the two do different work: {difference}")
-        return [[run if isinstance(run, Run) else measure_full_scope(run) for run in side] for side in sources]
+        return [[run for run in side if run] for side in measure_sides(is_full_scope=True)]
+
+
+def _open_ranks(
+    paths: Sequence[Path | None], sources: Sequence[Run | Session], flags: Flags, stack: ExitStack
+) -> Session | None:
+    """Open the traces of a side together if they are the ranks of one run."""
+    from nsys_insight.compare.processes import are_ranks
+    from nsys_insight.compare.runs import Run
+
+    if len(sources) < 2 or any(isinstance(source, Run) for source in sources):
+        return None
+    traces = stack.enter_context(open_traces([path for path in paths if path], flags))
+    return traces if are_ranks(traces) else None
+
+
+def _open_source(path: Path | None, flags: Flags, stack: ExitStack) -> Run | Session:
+    """Open a trace, or read a saved run or what a benchmark wrote. A process is selected later."""
+    from nsys_insight.compare.benchmark_formats import make_run_from_json, read_run_from_text
+    from nsys_insight.compare.runs import from_json, is_run
+
+    path = _resolve_baseline(path)
+    if path:
+        outputs.check_target(flags.output, [path])
+    if path and path.suffix.lower() in _BENCHMARK_OUTPUT_SUFFIXES:
+        return read_run_from_text(path)
+    if not path or path.suffix.lower() != ".json":
+        return stack.enter_context(open_traces([path] if path else [], replace(flags, scope_process=None)))
+    content = _read_json(path)
+    return from_json(content, path) if is_run(content) else make_run_from_json(content, path)
+
+
+def _select_process(sources: list[list[Run | Session]], flags: Flags, stack: ExitStack) -> list[list[Run | Session]]:
+    """Narrow traces to the process of `--process`, and say which it is where it has another id.
+
+    Raises:
+        UsageError: No trace has such a process, or one has none that is paired with it.
+    """
+    from nsys_insight.compare.processes import find_process, list_members
+    from nsys_insight.compare.runs import Run
+
+    process = flags.scope_process
+    if process is None:
+        return sources
+    members_by_trace = [
+        [member for member, _ in list_members(source)]
+        for side in sources
+        for source in side
+        if not isinstance(source, Run)
+    ]
+    reference = next((members for members in members_by_trace if process in {m.process_id for m in members}), [])
+
+    def narrow(source: Run | Session) -> Run | Session:
+        if isinstance(source, Run):
+            return source
+        process_id, matched_by = find_process(source, process, reference)
+        if matched_by:
+            terminal.note(
+                f"process {process} is compared with process {process_id} of {source.path.name}, paired by {matched_by}"
+            )
+        return stack.enter_context(source.scope(process=process_id))
+
+    return [[narrow(source) for source in side] for side in sources]
 
 
 def _resolve_baseline(path: Path | None) -> Path | None:
