@@ -56,6 +56,7 @@ class Run:
         clock: Offset of the clock of a rank's host in ns, and how much faster the clock runs.
         jitter: Largest random addition to kernels and Python, in ns.
         leaves: Ranks leave a collective within this time, in ns.
+        is_ahead: Whether hosts launch step after step without waiting for their GPUs.
         is_independent: Whether the ranks are separate programs, which do not wait for each other.
         communicators: Communicator of each rank; None if the trace lacks it.
         operation: Name of the kernel; `size` is the size of the message.
@@ -81,6 +82,7 @@ class Run:
         self.hexadecimal = False
         self.is_independent = False
         self.first_pid = 100
+        self.is_ahead = False
 
     def traces(self) -> list[Trace]:
         """Return a trace for each rank, in the time of its host."""
@@ -143,7 +145,8 @@ class Run:
                     self._reduced[rank] = end
             for rank, host in enumerate(hosts):
                 self._compute[rank] = max(self._compute[rank], self._reduced[rank])
-                host.sync("device", waits=max(self._compute[rank] - host.now, 0) + 1_000)
+                if not self.is_ahead:
+                    host.sync("device", waits=max(self._compute[rank] - host.now, 0) + 1_000)
 
     def _work(self, host: Host, rank: int, step: int, chance: random.Random) -> list[int]:
         """Get data and compute; return the time when each bucket is ready to be reduced."""

@@ -107,7 +107,39 @@ def test_a_rank_that_waits_in_a_call(tmp_path):
                 returnValue=0,
             )  # fmt: skip
     rows, _ = answer_report(trace.write(tmp_path / "run.sqlite"))
-    assert rows[1]["because"] == "cudaMalloc in data"
+    assert (rows[0]["rank"], rows[0]["because"]) == (1, "cudaMalloc in data")
+
+
+def make_run_ahead(first, second):
+    """Make two ranks whose hosts launch ahead, with this Python in each step; the second begins a step later."""
+    run = Run(2, steps=10)
+    run.is_ahead = True
+    run.python = {0: dict.fromkeys(range(10), first), 1: dict.fromkeys(range(10), second) | {0: second + 15 * MS}}
+    return run
+
+
+@pytest.mark.parametrize("merged", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_hosts_that_set_the_pace_on_all_ranks(tmp_path, merged):
+    # The GPU of rank 0 waits for most of each step, but its host needs nearly as long as that of rank 1.
+    rows, notes = answer_by_rank(make_run_ahead(10 * MS, int(10.4 * MS)), tmp_path, merged=merged)
+    assert late_ranks(rows) == set()
+    assert rows[0]["waiting_ns"] > 0.4 * rows[0]["step_ns"]
+    for rank, python in enumerate((10.1, 10.5)):  # and a few calls
+        assert rows[rank]["host_ns"] == pytest.approx(python * MS, rel=0.02)
+    assert any(note.startswith("no rank is late by itself: the hosts of all ranks work 10.") for note in notes)
+
+
+def test_a_delay_is_at_most_what_the_others_would_save(tmp_path):
+    path = make_run_ahead(6 * MS, 11 * MS).merged().write(tmp_path / "run.sqlite")
+    rows, _ = answer_report(path)
+    assert [row["rank"] for row in rows] == [1, 0]  # the rank that costs most comes first
+    assert rows[1]["waiting_ns"] > 6 * MS
+    assert rows[0]["cost_ns"] == pytest.approx(5 * MS, rel=0.02)
+    with open_trace(path) as trace:
+        (late,) = [finding for finding in trace.diagnose().findings if finding.name == "late-rank"]
+    assert late.recoverable_ns == pytest.approx(5 * MS, rel=0.02)
+    assert late.values["stretch_ns"] == pytest.approx(11.1 * MS, rel=0.02)
+    assert "then gemm" in late.evidence
 
 
 @pytest.mark.slow
@@ -292,7 +324,7 @@ def test_gpus_of_one_process_are_ranks(tmp_path):
     path = trace.write(tmp_path / "run.sqlite")
     rows, _ = answer_report(path)
     assert [(row["rank"], row["gpu_id"], row["because"]) for row in rows] == [
-        (0, 0, None), (1, 1, "its GPU is busy 1.5 times as long")
+        (1, 1, "its GPU is busy 1.5 times as long"), (0, 0, None)
     ]  # fmt: skip
     with open_trace(path) as opened_trace:
         diagnosis = opened_trace.diagnose()

@@ -169,7 +169,7 @@ def test_a_rank_without_gpu_work_is_reported(run, tmp_path):
     idle = make_idle_rank(3).write(tmp_path / "r_rank3.sqlite")
     with nsys_insight.open([*run[0], idle], use_cache=False) as trace:
         answer = trace.answer("ranks")
-        assert [row["rank"] for row in answer.dicts()] == [0, 1, 2]
+        assert [row["rank"] for row in answer.dicts()] == [1, 0, 2]
         assert "rank 3 ran no NCCL kernels" in answer.notes
         assert not any("not in these traces" in note for note in answer.notes)
         gemm = next(row for row in trace.answer("top").dicts() if row["name"] == "gemm(float *)")
@@ -183,7 +183,7 @@ def test_a_file_that_is_given_twice_counts_once(run, tmp_path):
     again.write_bytes(run[0][1].read_bytes())
     with nsys_insight.open([*run[0], again], use_cache=False) as trace:
         answer = trace.answer("ranks")
-        assert [(row["rank"], row["late_steps"]) for row in answer.dicts()] == [(0, 0), (1, 4), (2, 0)]
+        assert [(row["rank"], row["late_steps"]) for row in answer.dicts()] == [(1, 4), (0, 0), (2, 0)]
     assert "again_rank7 has the same kernels at the same times as r_rank1, and is left out" in answer.notes
 
 

@@ -272,7 +272,7 @@ def _make_finding(rule: FindingRule, row: dict[str, Any], command: str, program:
         },
         meaning=rule.meaning,
         cure=Cure(cure_framework, fill_template([cure_text], columns), rule.effort, rule.numerics), caveat=rule.caveat,
-        report=rule.report, command=command, explains=rule.explains,
+        report=rule.report, command=command, explains=tuple(row.get("explains", rule.explains)),
     )  # fmt: skip
 
 

@@ -2,13 +2,14 @@
 code = "NSI511"
 title = "Gradients are reduced one by one after the backward pass"
 family = "gradient-reduction-late"
-explains = ["exposed-communication", "small-buckets"]
+explains = ["exposed-communication", "small-buckets", "launch-bound"]
 meaning = """
 The collectives of a step begin only after its last matrix product, one after another. Reductions in buckets can run
 while the backward pass still computes."""
 evidence = [
     "{collectives:collective} a step begin {after_ns} after the last matrix product, in {late_steps} of {steps:step}",
     "from the end of the first to the end of the last takes {span_ns}, in which they run for {comm_ns}",
+    "{?is_host_loop}for the rest, the GPU waits for the loop of the host that calls them",
 ]
 caveat = """
 The gradients of all layers are ready only at the end, as with one bucket or shared parameters."""
@@ -16,7 +17,7 @@ effort = "function"
 numerics = "rounding"
 estimate = """
 High: the time from the end of the first collective of a step to the end of its last one, which the backward pass can
-hide, at most the time in which the GPU is busy. Low: a third of it."""
+hide, and in which the host launches them one by one; at most the larger of busy and idle time. Low: a third of it."""
 links = ["PyTorch documentation, DistributedDataParallel: internal design", "NCCL documentation, Group Calls"]
 report = "steps"
 when = "SELECT 1 FROM kernel_names WHERE provenance = 'NCCL' LIMIT 1"
@@ -28,6 +29,10 @@ Wrap the model in DistributedDataParallel (gradient_as_bucket_view=True), which 
 backward pass; a BF16 compression hook halves the bytes."""
 jax = "Let XLA's latency-hiding scheduler overlap the all-reduces with the backward pass."
 cuda = "Launch ncclAllReduce per bucket on a second stream as soon as its gradients are ready, in a group call."
+
+[params.least_pct]
+default = 20.0
+help = "Share of a step from which a loop that is slow to launch them is the first cause of waits for launches (a choice)"
 
 [params.least_collectives]
 default = 4
@@ -63,9 +68,14 @@ late_steps AS (
     HAVING late_steps >= 0.75 * count(*) AND count(*) > 0
 )
 SELECT
-    least(l.span_ns, t.busy_ns) AS recoverable_ns,
+    least(l.span_ns, greatest(t.busy_ns, t.wall_ns - t.busy_ns)) AS recoverable_ns,
     recoverable_ns / 3 AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place,
+    -- The loop is the cause of a part of the waits for launches, and easier to remove than the rest.
+    l.comm_ns < l.span_ns / 2 AS is_host_loop,
+    ['exposed-communication', 'small-buckets']
+        || CASE WHEN is_host_loop AND l.span_ns >= $least_pct / 100 * t.wall_ns THEN ['launch-bound'] ELSE [] END
+        AS explains,
     l.collectives, l.after_ns, l.late_steps, l.steps, l.span_ns, l.comm_ns
 FROM late_steps AS l, _step_totals AS t

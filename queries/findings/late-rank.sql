@@ -14,6 +14,7 @@ evidence = [
     ],
     "in {minor_steps} more by {minor_ns} on average",
     [
+        "its host works {host_ns} a {unit}, that of another rank {others_host_ns}",
         "{?is_compared_with_itself}in these {units} its GPU is idle {more_idle_ns} longer than usual on average",
         "in these {units} its GPU is idle {more_idle_ns} longer than the others on average",
     ],
@@ -22,6 +23,11 @@ evidence = [
         "its GPU is busy {busy_ratio} times as long as the others",
     ],
     "its host in the longest gaps: {host_activity}",
+    [
+        "at a stretch it is outside of CUDA calls for {stretch_ns} ({min_stretch_ns} to {max_stretch_ns}), then {stretch_before}",
+        "at a stretch it is outside of CUDA calls for {stretch_ns} ({min_stretch_ns} to {max_stretch_ns})",
+    ],
+    "the other one for {others_stretch_ns}",
     "{?is_cause_unknown}the trace does not show why",
     [
         "{?is_compared_with_itself}the others wait {others_wait_ns} a {unit} more than usual, on average",
@@ -32,7 +38,8 @@ caveat = """
 It does what only one rank can do, such as writing a checkpoint: then let the others continue meanwhile."""
 effort = "function"
 estimate = """
-How late the latest rank is in each step: how much longer the others wait than it does."""
+How late the latest rank is in each step: how much longer the others wait than it does, at most what the step is longer
+than the host of another rank works."""
 links = ["NCCL documentation, Collective Operations"]
 report = "ranks"
 
@@ -73,6 +80,13 @@ SELECT
     CASE cause WHEN 'both' THEN round(busy_ratio, 1) END AS busy_ratio,
     CASE WHEN host IS NOT NULL THEN concat_ws(' in ', host, place) END AS host_activity,
     cause IS NULL AS is_cause_unknown,
+    CASE WHEN cause IN ('host', 'both') THEN host_ns END AS host_ns,
+    others_host_ns,
+    stretch_ns,
+    min_stretch_ns,
+    max_stretch_ns,
+    stretch_before,
+    others_stretch_ns,
     waiting_ns AS others_wait_ns
 FROM _late_run
 WHERE cause IS DISTINCT FROM 'gpu'

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.facts import rank_numbers
 from nsys_insight.facts.ranks import judge, pipeline
 from nsys_insight.facts.ranks.budget import IntervalUnion, TimeBudget, find_host_activity
+from nsys_insight.facts.ranks.host import find_stretches, measure_host
 from nsys_insight.facts.ranks.messages import match_messages
 from nsys_insight.facts.ranks.rank import POINT_TO_POINT, locate_ranks
 from nsys_insight.facts.ranks.run import align_run
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nsys_insight.facts.context import Context
+    from nsys_insight.facts.ranks.host import HostTime
     from nsys_insight.facts.ranks.judge import Table, Verdict
     from nsys_insight.facts.ranks.messages import Messages
     from nsys_insight.facts.ranks.rank import Ints
@@ -37,6 +40,8 @@ if TYPE_CHECKING:
 
 # Read what the host did only in this number of the longest delays of a rank.
 _MAX_DELAYS_READ = 64
+# Measure the hosts of this number of ranks.
+_MAX_HOSTS = 64
 
 
 def fill(context: Context) -> None:
@@ -69,16 +74,25 @@ def fill(context: Context) -> None:
     judge_ranks = pipeline.judge_against_other_steps if is_compared_with_itself else judge.judge
     explain_delay = pipeline.explain_delay_against_other_steps if is_compared_with_itself else judge.explain_delay
     verdict = judge_ranks(wall, waiting, transfer, run.error)
+    hosts: list[HostTime | None] = [None] * len(members)
+    if not is_compared_with_itself and any(
+        explain_delay(busy, idle, verdict, column).cause != "gpu" for column in verdict.late_columns
+    ):
+        for column in _choose_hosts(verdict, waiting):
+            kernels = run.main.group.kernels[:, column]
+            edges = kernels[windows.first], kernels[windows.last]
+            hosts[column] = measure_host(context, ranks[members[column]], budgets[column].occupied, edges)
+        verdict = judge.limit_to_hosts(verdict, wall, [host and host.worked for host in hosts])
     writer.write_collectives(run, windows)
     writer.write_messages(run, messages)
-    writer.write_steps(run, windows, budgets, verdict)
+    writer.write_steps(run, windows, budgets, verdict, hosts)
     for column in verdict.late_columns:
         delay = explain_delay(busy, idle, verdict, column)
         rank, host, nvtx_range = run.ranks[members[column]], None, None
         if delay.cause in ("host", "both"):
             gaps = _find_longest_gaps(run, windows, budgets[column], verdict, column)
             host, nvtx_range = find_host_activity(context, rank, gaps)
-        writer.write_delay(members[column], delay, host, nvtx_range)
+        writer.write_delay(members[column], delay, host, nvtx_range, _compare_hosts(context, run, verdict, hosts, column))
     writer.write_run(
         verdict=verdict.kind if len(windows.numbers) else None,
         compared_with="itself" if is_compared_with_itself else "others",
@@ -92,6 +106,49 @@ def fill(context: Context) -> None:
         pipeline=describe_pipeline(stages, numbering, members, (wall, busy, waiting, verdict.late_ns)),
         doubled=describe_duplicates(numbering, copies),
     )  # fmt: skip
+
+
+def _choose_hosts(verdict: Verdict, waiting: Table) -> list[int]:
+    """Return the columns of the ranks whose hosts are measured: late ranks, then those that wait least."""
+    import numpy as np
+
+    order = np.argsort(waiting.mean(axis=0), kind="stable")
+    columns = dict.fromkeys([*verdict.late_columns, *(int(column) for column in order)])
+    return sorted(list(columns)[:_MAX_HOSTS])
+
+
+def _compare_hosts(
+    context: Context, run: Run, verdict: Verdict, hosts: Sequence[HostTime | None], column: int
+) -> dict[str, Any]:
+    """Compare the host of a late rank with the one that works longest of the others, in the steps in which it is late."""
+    import numpy as np
+
+    host = hosts[column]
+    others = [
+        (float(np.median(other.worked)), index) for index, other in enumerate(hosts)
+        if other is not None and index not in verdict.late_columns
+    ]  # fmt: skip
+    if host is None or not others:
+        return {}
+    steps = np.flatnonzero(verdict.late_ns[:, column])
+    others_ns, longest = max(others)
+    comparison: dict[str, Any] = {"host_ns": float(host.worked[steps].mean()), "others_host_ns": others_ns}
+    stretches, others_stretches = (
+        find_stretches(context, run.ranks[run.main.group.ranks[index]], time)
+        for index, time in ((column, host), (longest, hosts[longest])) if time is not None
+    )  # fmt: skip
+    if len(stretches) == len(host.worked) and others_stretches:
+        late_stretches = [stretches[step] for step in steps]
+        lengths = [stretch.length for stretch in late_stretches]
+        others_length = float(np.mean([stretch.length for stretch in others_stretches]))
+        name, count = Counter(stretch.next_operation for stretch in late_stretches).most_common(1)[0]
+        if np.mean(lengths) - others_length >= judge.EXPLAINED_SHARE * verdict.late_ns[steps, column].mean():
+            comparison |= {
+                "stretch_ns": float(np.mean(lengths)), "min_stretch_ns": min(lengths), "max_stretch_ns": max(lengths),
+                "others_stretch_ns": others_length,
+                "stretch_before": name if 2 * count > len(late_stretches) else None,
+            }  # fmt: skip
+    return comparison
 
 
 def _divide_run(context: Context, run: Run) -> Windows:

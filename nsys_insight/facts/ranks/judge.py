@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
+
+    from nsys_insight.facts.ranks.rank import Ints
 
     Table = np.ndarray[Any, np.dtype[np.int64]]  # a row for each step, a column for each rank
 
@@ -18,6 +22,10 @@ FLOOR_NS, FLOOR_SHARE, ERROR_FACTOR = 50_000, 0.01, 3
 EXPLAINED_SHARE, MOVING_SHARE = 0.5, 0.03
 # A single cause accounts for at least this share of the delay.
 MAIN_SHARE = 2 / 3
+# The hosts of all ranks set the pace if one of them works for this share of a step.
+HOST_SHARE = 0.75
+# Delays stay as they are if what the hosts of the others allow is this share of them.
+KEPT_SHARE = 0.9
 
 
 @dataclass(frozen=True)
@@ -37,8 +45,8 @@ class Delay:
 class Verdict:
     """Which ranks are late, and when.
 
-    `kind` is late, moving or even. `late_columns` are the columns of the late ranks. `late_ns` is the delay of each
-    rank in each step.
+    `kind` is late, moving, even or host. `late_columns` are the columns of the late ranks. `late_ns` is the delay of
+    each rank in each step. host: each host works for about the whole step, so no rank could be much earlier.
     """
 
     kind: str
@@ -83,6 +91,40 @@ def judge(wall: Table, waiting: Table, transfer: Table, error_ns: float) -> Verd
     if len(moving) > 1 and float(late_ns.sum()) >= MOVING_SHARE * wall_ns:
         return Verdict("moving", [int(rank) for rank in moving], late_ns)
     return even
+
+
+def limit_to_hosts(verdict: Verdict, wall: Table, hosts: Sequence[Ints | None]) -> Verdict:
+    """Limit delays to what the step would be shorter without them: the hosts of the other ranks take time as well.
+
+    A host that launches ahead lets its GPU wait for a rank that is only a little slower, up to a whole step each time.
+
+    Args:
+        verdict: The late ranks.
+        wall: The length of each step on each rank.
+        hosts: How long the host of each rank works in each step; None where that is unknown.
+    """
+    import numpy as np
+
+    is_late = np.isin(np.arange(len(hosts)), verdict.late_columns)
+    others = [
+        float(np.median(host)) for host, late in zip(hosts, is_late, strict=True)
+        if host is not None and not (late and verdict.kind == "late")
+    ]  # fmt: skip
+    if not others:
+        return verdict
+    length = wall.mean(axis=1)
+    excess = np.maximum(length - max(others), 0)
+    late_ns = np.minimum(verdict.late_ns, excess[:, None]).astype(np.int64)
+    late_ns[late_ns < np.maximum(FLOOR_NS, FLOOR_SHARE * length)[:, None]] = 0
+    total = float(late_ns.max(axis=1).sum())
+    uncut = float(verdict.late_ns.max(axis=1).sum())
+    if total >= KEPT_SHARE * uncut:
+        return verdict
+    if total < EXPLAINED_SHARE * uncut and max(others) >= HOST_SHARE * float(length.mean()):
+        return Verdict("host", [], np.zeros_like(late_ns))
+    if total < (MOVING_SHARE if verdict.kind == "moving" else FLOOR_SHARE) * float(length.sum()):
+        return Verdict("even", [], np.zeros_like(late_ns))
+    return Verdict(verdict.kind, [int(column) for column in np.flatnonzero(late_ns.any(axis=0))], late_ns)
 
 
 def _shortfall(times: Table, late: Table) -> Table:

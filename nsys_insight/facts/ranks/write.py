@@ -11,12 +11,13 @@ from nsys_insight.sql.parameters import bind
 from nsys_insight.sql.rows import insert_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import duckdb
 
     from nsys_insight.facts.rank_numbers import RankNumbering
     from nsys_insight.facts.ranks.budget import TimeBudget
+    from nsys_insight.facts.ranks.host import HostTime
     from nsys_insight.facts.ranks.judge import Delay, Verdict
     from nsys_insight.facts.ranks.messages import Messages
     from nsys_insight.facts.ranks.rank import Ints, Location, Rank
@@ -71,19 +72,25 @@ class Writer:
         """Write the row about the entire run."""
         insert_rows(self._connection, "facts.rank_run", [columns])
 
-    def write_delay(self, rank: int, delay: Delay, host: str | None, nvtx_range: str | None) -> None:
+    def write_delay(
+        self, rank: int, delay: Delay, host: str | None, nvtx_range: str | None, comparison: Mapping[str, Any]
+    ) -> None:
         """Write why a rank is late."""
         row = {
             "rank": self._numbers[rank], "cause": delay.cause, "more_busy_ns": delay.more_busy_ns,
             "more_idle_ns": delay.more_idle_ns, "busy_ratio": delay.busy_ratio, "host": host, "place": nvtx_range,
+            **comparison,
         }  # fmt: skip
         insert_rows(self._connection, "facts.rank_delays", [row])
 
-    def write_steps(self, run: Run, windows: Windows, budgets: Sequence[TimeBudget], verdict: Verdict) -> None:
+    def write_steps(
+        self, run: Run, windows: Windows, budgets: Sequence[TimeBudget], verdict: Verdict,
+        hosts: Sequence[HostTime | None],
+    ) -> None:  # fmt: skip
         """Write where the time of each rank goes in each step."""
         import numpy as np
 
-        for column, (rank, budget) in enumerate(zip(run.main.group.ranks, budgets, strict=True)):
+        for column, (rank, budget, host) in enumerate(zip(run.main.group.ranks, budgets, hosts, strict=True)):
             starts = run.main.end[windows.first, column]
             trace_starts = run.ranks[rank].end[run.main.group.kernels[windows.first, column]]
             self._fill("rank_steps", {
@@ -91,6 +98,7 @@ class Writer:
                 "trace_start_ns": trace_starts, "wall_ns": budget.wall, "busy_ns": budget.busy,
                 "waiting_ns": budget.waiting, "transfer_ns": budget.transfer, "idle_ns": budget.idle,
                 "late_ns": verdict.late_ns[:, column],
+                "host_ns": np.full(len(starts), -1) if host is None else host.worked,
             })  # fmt: skip
 
     def write_collectives(self, run: Run, windows: Windows) -> None:

@@ -29,11 +29,14 @@ CREATE TABLE IF NOT EXISTS facts.messages (
 CREATE TABLE IF NOT EXISTS facts.rank_steps (
     step BIGINT, rank BIGINT, start_ns BIGINT, trace_start_ns BIGINT, wall_ns BIGINT, busy_ns BIGINT, waiting_ns BIGINT,
     transfer_ns BIGINT, idle_ns BIGINT,
-    late_ns BIGINT
+    late_ns BIGINT, host_ns BIGINT
 );
 
 CREATE TABLE IF NOT EXISTS facts.rank_delays (
-    rank BIGINT, cause VARCHAR, more_busy_ns DOUBLE, more_idle_ns DOUBLE, busy_ratio DOUBLE, host VARCHAR, place VARCHAR
+    rank BIGINT, cause VARCHAR, more_busy_ns DOUBLE, more_idle_ns DOUBLE, busy_ratio DOUBLE, host VARCHAR,
+    place VARCHAR, host_ns DOUBLE, others_host_ns DOUBLE, stretch_ns DOUBLE, min_stretch_ns BIGINT,
+    max_stretch_ns BIGINT, others_stretch_ns DOUBLE,
+    stretch_before VARCHAR
 );
 
 CREATE TABLE IF NOT EXISTS facts.rank_run (
@@ -76,8 +79,9 @@ COMMENT ON COLUMN collectives.last_rank IS
 
 COMMENT ON VIEW rank_run IS 'One row about the ranks as a whole; no row where no NCCL kernels ran.';
 COMMENT ON COLUMN rank_run.verdict IS
-    'late: the same ranks make the others wait; moving: a different rank from step to step; even: none, or not by '
-    'enough to detect; NULL where ranks are not matched';
+    'late: the same ranks make the others wait; moving: a different rank from step to step; host: the host of each '
+    'rank works for most of the step, so no rank could be much earlier; even: none, or not by enough to detect; NULL '
+    'where ranks are not matched';
 COMMENT ON COLUMN rank_run.unit IS 'What `rank_steps` are: step, or collective where no steps were found';
 COMMENT ON COLUMN rank_run.steps IS 'Number of them';
 COMMENT ON COLUMN rank_run.ranks IS 'Ranks of the largest communicator; all ranks where none are matched';
@@ -118,5 +122,8 @@ COMMENT ON COLUMN rank_steps.waiting_ns IS 'The GPU only waits in collectives fo
 COMMENT ON COLUMN rank_steps.transfer_ns IS
     'The GPU only communicates: all ranks have arrived, or it is unknown which have';
 COMMENT ON COLUMN rank_steps.idle_ns IS 'The GPU is idle';
+COMMENT ON COLUMN rank_steps.host_ns IS
+    'How long its host works, from the launch of the last collective before the step to that of the step''s own last '
+    'one, without waits for the GPU; NULL where it is unknown, or no rank makes the others wait';
 COMMENT ON COLUMN rank_steps.late_ns IS
     'How late the rank is: how much longer the others wait than it does, where it makes them wait; else 0';

@@ -8,7 +8,8 @@ WITH rank_totals AS (
     GROUP BY rank
 ),
 diagnosed_rank AS (
-    SELECT t.*, y.text, r.trace, r.process_id, r.device_id, r.cause, r.busy_ratio, r.host, r.place
+    SELECT t.*, y.text, r.trace, r.process_id, r.device_id, r.cause, r.busy_ratio, r.host, r.place,
+        r.stretch_before
     FROM rank_totals AS t JOIN ranks AS r USING (rank) LEFT JOIN _lateness AS y USING (rank)
     ORDER BY t.late_ns DESC, t.waiting_ns, t.rank
     LIMIT 1
@@ -31,13 +32,16 @@ SELECT
         WHEN 'late' THEN CASE l.ranks WHEN 1 THEN 'rank ' || l.names || ' is' ELSE 'ranks ' || l.names || ' are' END
             || ' late in ' || c.text
             || CASE c.cause
-                WHEN 'host' THEN ': ' || coalesce(c.host, 'its host') || coalesce(' in ' || c.place, '')
+                WHEN 'host' THEN ': ' || coalesce(c.host, 'its host')
+                    || coalesce(' in ' || c.place, ' before ' || c.stretch_before, '')
                 WHEN 'gpu' THEN ': its GPU is busy ' || format('{:.2g}', c.busy_ratio) || ' times as long'
                 ELSE ''
             END || '; ' || (SELECT text FROM _others_wait)
         WHEN 'moving'
             THEN 'a different rank is late from step to step; a rank waits ' || time_text(o.waiting_ns) || ' per '
                 || r.unit || ' on average'
+        WHEN 'host'
+            THEN 'no rank is late by itself: ' || (SELECT text FROM _host_pace) || ', so the cure is the same on all'
         ELSE CASE WHEN r.stages IS NULL THEN 'none makes the others wait long enough to report'
             ELSE 'stages of a pipeline, none of which is later than usual by enough to report' END
     END AS sentence,

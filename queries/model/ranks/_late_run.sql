@@ -11,7 +11,9 @@ late_ranks AS (
     FROM _lateness
 ),
 costliest_rank AS (
-    SELECT y.*, r.cause, r.more_busy_ns, r.more_idle_ns, r.busy_ratio, r.host, r.place
+    SELECT
+        y.*, r.cause, r.more_busy_ns, r.more_idle_ns, r.busy_ratio, r.host, r.place, r.host_ns, r.others_host_ns,
+        r.stretch_ns, r.min_stretch_ns, r.max_stretch_ns, r.others_stretch_ns, r.stretch_before
     FROM _lateness AS y JOIN ranks AS r USING (rank)
     ORDER BY y.late_ns * y.steps DESC, rank
     LIMIT 1
@@ -19,7 +21,8 @@ costliest_rank AS (
 SELECT
     c.late_ns, c.wall_ns, c.steps, l.names,
     w.rank, w.main_steps, w.main_ns, w.minor_steps, w.minor_ns, w.step_numbers,
-    w.cause, w.more_busy_ns, w.more_idle_ns, w.busy_ratio, w.host, w.place,
+    w.cause, w.more_busy_ns, w.more_idle_ns, w.busy_ratio, w.host, w.place, w.host_ns, w.others_host_ns,
+    w.stretch_ns, w.min_stretch_ns, w.max_stretch_ns, w.others_stretch_ns, w.stretch_before,
     o.waiting_ns, r.compared_with, r.unit
 FROM rank_run AS r
 CROSS JOIN cost AS c
@@ -47,6 +50,13 @@ COMMENT ON COLUMN _late_run.more_idle_ns IS 'How much longer its GPU is idle in 
 COMMENT ON COLUMN _late_run.busy_ratio IS 'How many times as long as the others'' GPUs its GPU is busy';
 COMMENT ON COLUMN _late_run.host IS 'What its host does meanwhile';
 COMMENT ON COLUMN _late_run.place IS 'In which NVTX range';
+COMMENT ON COLUMN _late_run.host_ns IS 'How long its host works in a step, as in `ranks`';
+COMMENT ON COLUMN _late_run.others_host_ns IS 'How long the host of another rank works, as in `ranks`';
+COMMENT ON COLUMN _late_run.stretch_ns IS 'How long it is in no CUDA call at a stretch, as in `ranks`';
+COMMENT ON COLUMN _late_run.min_stretch_ns IS 'The shortest of these stretches';
+COMMENT ON COLUMN _late_run.max_stretch_ns IS 'The longest of these stretches';
+COMMENT ON COLUMN _late_run.others_stretch_ns IS 'The same of the other host, as in `ranks`';
+COMMENT ON COLUMN _late_run.stretch_before IS 'What it launches next, as in `ranks`';
 COMMENT ON COLUMN _late_run.waiting_ns IS 'How long the others wait in a step, on average, as in `_others_wait`';
 COMMENT ON COLUMN _late_run.compared_with IS 'What the busy and idle time are compared with, as in `rank_run`';
 COMMENT ON COLUMN _late_run.unit IS 'step, or collective';

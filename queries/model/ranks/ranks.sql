@@ -1,5 +1,7 @@
 CREATE VIEW ranks AS
-SELECT r.*, d.cause, d.more_busy_ns, d.more_idle_ns, d.busy_ratio, d.host, d.place
+SELECT r.*, d.cause, d.more_busy_ns, d.more_idle_ns, d.busy_ratio, d.host, d.place, d.host_ns,
+    d.others_host_ns, d.stretch_ns, d.min_stretch_ns, d.max_stretch_ns,
+    d.others_stretch_ns, d.stretch_before
 FROM facts.ranks AS r
 LEFT JOIN facts.rank_delays AS d USING (rank);
 
@@ -33,3 +35,13 @@ COMMENT ON COLUMN ranks.busy_ratio IS 'How long its GPU is busy in such steps, r
 COMMENT ON COLUMN ranks.host IS
     'What its host did in the longest gaps of these steps: the name of an API call, or CPU work';
 COMMENT ON COLUMN ranks.place IS 'The NVTX range in which it did so';
+COMMENT ON COLUMN ranks.host_ns IS 'How long its host works in the steps in which it is late, without waits; a mean';
+COMMENT ON COLUMN ranks.others_host_ns IS
+    'The same of the host that works longest among the ranks that are not late; a median';
+COMMENT ON COLUMN ranks.stretch_ns IS
+    'The longest stretch of such a step in which its host is in no CUDA call, a mean; NULL unless it explains half '
+    'of the delay';
+COMMENT ON COLUMN ranks.min_stretch_ns IS 'The shortest of these stretches';
+COMMENT ON COLUMN ranks.max_stretch_ns IS 'The longest of these stretches';
+COMMENT ON COLUMN ranks.others_stretch_ns IS 'The same of that other host';
+COMMENT ON COLUMN ranks.stretch_before IS 'What its host usually launches next: a kernel or a copy';

@@ -1,0 +1,21 @@
+-- The hosts that were measured. All steps of a rank are on its own clock, so only means are compared.
+CREATE VIEW _host_pace AS
+WITH hosts AS (
+    SELECT rank, avg(host_ns) AS host_ns, avg(wall_ns) AS wall_ns FROM rank_steps WHERE host_ns IS NOT NULL GROUP BY rank
+)
+SELECT
+    count(*) AS ranks, min(host_ns) AS min_ns, max(host_ns) AS max_ns, avg(wall_ns) AS wall_ns,
+    'the hosts of ' || CASE count(*) WHEN any_value(r.ranks) THEN 'all ranks' ELSE count(*) || ' ranks' END || ' work '
+        || time_text(min(host_ns))
+        || CASE WHEN time_text(min(host_ns)) <> time_text(max(host_ns)) THEN ' to ' || time_text(max(host_ns)) ELSE '' END
+        || ' in a ' || any_value(r.unit) || ' of ' || time_text(avg(wall_ns)) AS text
+FROM hosts, rank_run AS r
+WHERE r.verdict = 'host'
+HAVING count(*) > 0;
+
+COMMENT ON VIEW _host_pace IS 'One row for a run whose hosts set the pace: how long they work.';
+COMMENT ON COLUMN _host_pace.ranks IS 'Hosts that were measured';
+COMMENT ON COLUMN _host_pace.min_ns IS 'How long the host works in a step that works least; a mean over the steps';
+COMMENT ON COLUMN _host_pace.max_ns IS 'How long the host works that works most';
+COMMENT ON COLUMN _host_pace.wall_ns IS 'How long a step takes; a mean';
+COMMENT ON COLUMN _host_pace.text IS 'The same in words';
