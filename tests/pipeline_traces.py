@@ -192,6 +192,47 @@ class RingRun(PipelineRun):
                 free[rank] = end
 
 
+class ExpertsRun(PipelineRun):
+    """Ranks with experts: each layer sends its tokens to the experts and back, in messages of all ranks to all.
+
+    `shares` is the part of all tokens that the experts of each rank get, which compute as long. There are
+    `microbatches` layers.
+    """
+
+    def __init__(self, shares: Sequence[float], *, steps: int = 6) -> None:
+        super().__init__(len(shares), microbatches=4, steps=steps)
+        self.shares = shares
+        self.size, self.forward = 16 << 20, 1_000_000 * len(shares)
+
+    def _step(self, hosts: Sequence[Host], free: list[int], step: int, chance: random.Random) -> None:
+        for layer in range(self.microbatches):
+            for rank, host in enumerate(hosts):
+                host.range(f"layer {layer} of step {step}", host.now, host.now + 1_000)
+                self._launch(host, "router(float *)", free[rank] + 1_000, 200_000 + chance.randrange(2_000))
+                free[rank] = free[rank] + 1_000 + 202_000
+            self._exchange(hosts, free, [list(self.shares)] * len(hosts))
+            for rank, host in enumerate(hosts):
+                runs = round(self.forward * self.shares[rank]) + chance.randrange(2_000)
+                self._launch(host, "gemm_experts(float *)", free[rank] + 1_000, runs)
+                free[rank] += 1_000 + runs
+            self._exchange(hosts, free, [[share] * len(hosts) for share in self.shares])
+
+    def _exchange(self, hosts: Sequence[Host], free: list[int], parts: Sequence[Sequence[float]]) -> None:
+        """Send the part `parts[a][b]` of a rank's tokens from rank a to rank b."""
+        end = max(free) + 1_000 + self.transfer
+        for rank, host in enumerate(hosts):
+            host.idle(max(host.now, free[rank] + 1_000 - 6 * _LAUNCH) - host.now)
+            for peer in range(len(hosts)):
+                for name, share in (("ncclSend", parts[rank][peer]), ("ncclRecv", parts[peer][rank])):
+                    host.range(name, host.now, host.now + 500, domain="NCCL")
+                    event = next(row for row in reversed(host.trace.rows["NVTX_EVENTS"]) if row.get("end") is not None)
+                    event["binaryData"] = message(round(self.size * share), peer)
+                    host.idle(600)
+            start = max(free[rank] + 1_000, host.now + _LAUNCH)
+            self._launch(host, SEND_RECV, start, max(end, start + 1_000) - start, COMM_STREAM)
+            free[rank] = max(end, start + 1_000)
+
+
 class InterleavedRun(PipelineRun):
     """A pipeline in which each rank has several stages: after the last rank a microbatch continues on the first one.
 

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from pipeline_traces import SEND_RECV, InterleavedRun, PipelineRun, RingRun
+from pipeline_traces import SEND_RECV, ExpertsRun, InterleavedRun, PipelineRun, RingRun
 
 import nsys_insight
 from nsys_insight.facts.ranks.messages import Message, Messages
@@ -254,3 +254,38 @@ def test_a_run_with_only_messages_has_a_note(tmp_path):
         notes = session.answer("ranks").notes
     assert any(note.startswith("these ranks only exchange messages") for note in notes)
     assert not any("belong to different runs" in note for note in notes)
+
+
+# Exchanges of all ranks with all -------------------------------------------------------------------------------------
+
+
+def without_reductions(trace):
+    """Return a trace without its all-reduces."""
+    kernels = trace.rows["CUPTI_ACTIVITY_KIND_KERNEL"]
+    kernels[:] = [row for row in kernels if "AllReduce" not in row["demangledName"]]
+    return trace
+
+
+@pytest.mark.parametrize("shares", [(0.8, 0.2), pytest.param((0.2, 0.2, 0.4, 0.2), marks=pytest.mark.slow)])
+def test_experts_that_get_most_tokens(tmp_path, shares):
+    run, late = ExpertsRun(shares), shares.index(max(shares))
+    with nsys_insight.open(without_reductions(run.merged()).write(tmp_path / "run.sqlite"), use_cache=False) as trace:
+        first, *other_rows = trace.answer("ranks").dicts()
+        assert (first["rank"], [row["cost_ns"] for row in other_rows]) == (late, [0] * (len(shares) - 1))
+        # There are four layers. In each, the ranks compute for as long as their share.
+        extra_ns = 4 * run.forward * (max(shares) - min(shares))
+        assert first["cost_ns"] == pytest.approx(extra_ns, rel=0.01)
+        largest, *_ = (row for row in trace.answer("collectives").dicts() if row["operation"] == "AlltoAll")
+        assert largest["bytes"] == pytest.approx(run.size * max(shares) * len(shares), abs=len(shares))
+        (finding,) = [finding for finding in trace.diagnose().findings if finding.name == "slow-rank"]
+        assert finding.recoverable_ns == pytest.approx(extra_ns * (1 - 1 / len(shares)), rel=0.01)
+        ratio = (1 + len(shares) * max(shares)) / (1 + len(shares) * min(shares))
+        assert finding.values["sent_ratio"] == pytest.approx(ratio, rel=0.01)
+        assert "auxiliary loss" in finding.cure.text
+
+
+@pytest.mark.slow
+def test_balanced_experts_make_no_rank_late(tmp_path):
+    answers = analyze(ExpertsRun((0.5, 0.5)), tmp_path, diagnose=True)
+    assert answers.late == {}
+    assert not answers.findings & {"late-rank", "slow-rank", "moving-straggler"}

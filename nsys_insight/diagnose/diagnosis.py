@@ -24,7 +24,7 @@ from nsys_insight.diagnose.findings import (
 )
 from nsys_insight.diagnose.rule_choice import RuleChoice
 from nsys_insight.diagnose.templates import fill_template
-from nsys_insight.errors import QueryError
+from nsys_insight.errors import QueryError, UsageError
 from nsys_insight.packs import command_line, library
 from nsys_insight.packs.rules import SEVERITIES
 from nsys_insight.paths import read_query
@@ -101,10 +101,9 @@ def diagnose(
         trace.load()
         delaying_rank = ranks.find_delaying_rank(trace, steps)
         if delaying_rank is None:
-            trace.refuse_several(
-                "a diagnosis is of one trace, or of the ranks of a run: these traces share no NCCL collectives",
-                "name one of them; nsys-insight ranks has the details",
-            )
+            if len(trace.paths) > 1:
+                reason = ranks.explain_no_run(trace, steps)
+                raise UsageError(f"a diagnosis is of one trace, or of the ranks of a run: {reason}", "name one of them")
             return _diagnose_trace(trace, steps, choice, later=later)
         with delaying_rank.session as session:
             return _add_run_findings(

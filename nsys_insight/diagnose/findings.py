@@ -42,7 +42,16 @@ FRAMEWORKS = {
     ANY: "any program",
 }  # fmt: skip
 # Columns with a meaning of their own: they are not values of the evidence.
-RESERVED_COLUMNS = ("recoverable_ns", "saving_low_ns", "wall_pct", "place", "bounded_by", "cure_case", "family", "explains")
+RESERVED_COLUMNS = (
+    "recoverable_ns",
+    "saving_low_ns",
+    "wall_pct",
+    "place",
+    "bounded_by",
+    "cure_case",
+    "family",
+    "explains",
+)
 EFFORTS = ("flag", "line", "function", "redesign")
 NUMERICS = ("same", "rounding", "precision")
 

@@ -49,6 +49,18 @@ def find_delaying_rank(trace: Session, steps: StepOptions) -> DelayingRank | Non
     return DelayingRank(run, trace.select_trace(path, **scope))
 
 
+def explain_no_run(trace: Session, steps: StepOptions) -> str:
+    """Say why several traces are not diagnosed as the ranks of a run."""
+    rows = trace.dicts("SELECT ranks, unmatched FROM rank_run", steps)
+    if not rows:
+        return "no NCCL kernels are in these traces"
+    if rows[0]["unmatched"]:
+        return str(rows[0]["unmatched"])
+    if rows[0]["ranks"] == 1:
+        return "only one of these traces has NCCL kernels"
+    return "too few collectives are in these traces: no step begins and ends with one that all ranks have"
+
+
 def write_trace_arguments(trace: Session) -> list[str]:
     """Write the traces of a run as command arguments: as a pattern if it matches exactly these files."""
     paths = list(dict.fromkeys(trace.paths))

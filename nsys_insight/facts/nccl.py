@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Call = tuple[int, str, "Payload"]  # the start, the name, the payload
 
-_SEND = "ncclSend"
+_SEND, _RECEIVE = "ncclSend", "ncclRecv"
 _COLUMNS = ("process_id", "device_id", "gpu_id", "stream_id", "start_ns", "end_ns", "name_id")
 _HEADER = struct.Struct("<QQQQ")
 # The fields to read by NCCL's names, each with our name and its C type.
@@ -127,7 +127,7 @@ def fill(context: Context) -> None:
                 "bytes": payload.bytes, "place": position,
             }
             for index in sorted(descriptions, key=lambda index: kernels[index].start_ns)
-            if kernels[index].operation == "SendRecv"
+            if kernels[index].operation == "SendRecv" and descriptions[index]["operation"] != "AlltoAll"
             for position, (_, name, payload) in enumerate(calls_by_kernel[index])
             if payload.peer is not None
         ),
@@ -191,11 +191,22 @@ def _describe(kernel: Any, calls: Sequence[Call]) -> dict[str, Any] | None:
     communicators = {payload.communicator for _, _, payload in calls}
     if len(communicators) != 1 or None in communicators:
         return None
+    operation = kernel.operation or _operation_of({name for _, name, _ in calls})
+    is_to_all = operation == "SendRecv" and _is_to_all(calls)
+    sent_calls = [payload for _, name, payload in calls if not is_to_all or name != _RECEIVE]
     return {
         "communicator": _format_id(*communicators),
-        "bytes": sum(payload.bytes or 0 for _, _, payload in calls),
-        "operation": kernel.operation or _operation_of({name for _, name, _ in calls}),
+        "bytes": sum(payload.bytes or 0 for payload in sent_calls),
+        "operation": "AlltoAll" if is_to_all else operation,
     }
+
+
+def _is_to_all(calls: Sequence[Call]) -> bool:
+    """Return whether calls are an exchange of all ranks: messages to and from each of them, this one included."""
+    if {name for _, name, _ in calls} == {"ncclAlltoAll"}:
+        return True
+    peers = {kind: {payload.peer for _, name, payload in calls if name == kind} for kind in (_SEND, _RECEIVE)}
+    return len(peers[_SEND]) > 1 and peers[_SEND] == peers[_RECEIVE] == set(range(len(peers[_SEND])))
 
 
 def _operation_of(names: set[str]) -> str | None:

@@ -28,6 +28,7 @@ evidence = [
         "at a stretch it is outside of CUDA calls for {stretch_ns} ({min_stretch_ns} to {max_stretch_ns})",
     ],
     "the other one for {others_stretch_ns}",
+    "the same launch calls take it {launch_call_ratio} times as long: its CPU is slower, or shared",
     "{?is_cause_unknown}the trace does not show why",
     [
         "{?is_compared_with_itself}the others wait {others_wait_ns} a {unit} more than usual, on average",
@@ -61,6 +62,10 @@ help."""
 python = """
 Diagnose the trace of that rank alone. Load data ahead in another process or thread, and run gc.collect() at the same
 step on all ranks (gc.disable() in between). Overlapping communication with computation would not help."""
+
+[params.least_ratio]
+default = 1.15
+help = "A CPU is slower if the same calls take it this many times as long (a choice; two ranks differ by 5 % at random)"
 */
 SELECT
     late_ns / steps / $tokens AS recoverable_ns,
@@ -87,6 +92,7 @@ SELECT
     max_stretch_ns,
     stretch_before,
     others_stretch_ns,
+    CASE WHEN stretch_ns IS NULL AND launch_call_ratio >= $least_ratio THEN launch_call_ratio END AS launch_call_ratio,
     waiting_ns AS others_wait_ns
 FROM _late_run
 WHERE cause IS DISTINCT FROM 'gpu'

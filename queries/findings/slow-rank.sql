@@ -18,6 +18,7 @@ evidence = [
         "in these {units} its GPU is busy {busy_ratio} times as long as the others",
         "in these {units} its GPU is busy {more_busy_ns} longer on average",
     ],
+    "in AlltoAll it sends {sent_ratio} times as many bytes as the others: it has more of the tokens",
     [
         "{?is_compared_with_itself}the others wait {others_wait_ns} a {unit} more than usual, on average",
         "the others wait {others_wait_ns} a {unit} on average",
@@ -27,12 +28,12 @@ caveat = """
 The work has to be on one rank, as the loss is on the last stage of a pipeline."""
 effort = "function"
 estimate = """
-How late the latest rank is in each step: how much longer the others wait than it does. Work that moves to other ranks
-takes part of it."""
+High: how late the latest rank is in each step: how much longer the others wait than it does. Low: what is left of that
+if its additional work is divided among all ranks. The same for both if an exchange shows that its work is more."""
 links = ["NCCL documentation, Collective Operations"]
 report = "ranks"
 
-[cure]
+[cure.work]
 any = """
 Compare its kernels with those of another rank: nsys-insight top of both. More or larger kernels: distribute the work
 evenly (lengths of sequences, layers, experts, parts of a grid). The same kernels, only slower: check clock rate,
@@ -45,10 +46,38 @@ cuda = """
 Compare its kernels with those of another rank: nsys-insight top of both. More or larger kernels: partition the domain
 by the measured time of each part. The same kernels, only slower: check clock rate, power and temperature of that GPU
 with nvidia-smi -q -d CLOCK,PERFORMANCE."""
+
+[cure.experts]
+any = """
+Balance what the ranks exchange: a router that sends about as many tokens to each expert (auxiliary loss, a capacity
+for each expert), or experts placed so that the popular ones are on different ranks, or replicated."""
+
+[params.least_sent_ratio]
+default = 1.15
+help = "An exchange is uneven if the late rank sends this many times as many bytes as the others (a choice)"
 */
+WITH sent_sizes AS (
+    SELECT o.rank, sum(o.bytes)::DOUBLE AS sent_bytes, l.rank = o.rank AS is_late
+    FROM collectives AS c
+    JOIN collective_ranks AS o USING (collective)
+    CROSS JOIN (SELECT rank FROM _late_run) AS l
+    WHERE c.operation = 'AlltoAll' AND c.step IS NOT NULL
+    GROUP BY ALL
+),
+sent_ratios AS (
+    SELECT
+        max(sent_bytes) FILTER (is_late) / nullif(median(sent_bytes) FILTER (NOT is_late), 0) AS sent_ratio
+    FROM sent_sizes
+),
+late_ranks AS (
+    SELECT count(*)::DOUBLE AS late_ranks, any_value(r.ranks) AS ranks FROM _lateness, rank_run AS r
+)
 SELECT
-    late_ns / steps / $tokens AS recoverable_ns,
-    100 * late_ns / wall_ns AS wall_pct,
+    CASE WHEN s.sent_ratio >= $least_sent_ratio THEN s.sent_ratio END AS sent_ratio,
+    CASE WHEN sent_ratio IS NULL THEN 'work' ELSE 'experts' END AS cure_case,
+    late_ns / steps / $tokens * (1 - late_ranks / ranks) AS saving_low_ns,
+    CASE WHEN sent_ratio IS NULL THEN late_ns / steps / $tokens ELSE saving_low_ns END AS recoverable_ns,
+    100 * recoverable_ns * $tokens / (wall_ns / steps) AS wall_pct,
     names AS place,
     rank::VARCHAR AS late_rank,
     main_steps AS late_steps,
@@ -63,5 +92,5 @@ SELECT
     more_busy_ns,
     round(busy_ratio, 1) AS busy_ratio,
     waiting_ns AS others_wait_ns
-FROM _late_run
+FROM _late_run, sent_ratios AS s, late_ranks AS n
 WHERE cause = 'gpu'

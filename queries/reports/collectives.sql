@@ -14,8 +14,8 @@ Groups NCCL collectives by communicator, operation and message size. Collectives
 communicator and order where the traces of those ranks are given. transfer_ns is the time in which all ranks are in
 the collective, waiting_ns the time that a rank waits in it for the last one. Sizes and communicators are those of
 NCCL's NVTX payloads. Bandwidths are those of nccl-tests, over transfer_ns: size / time, and the same times 2(n-1)/n
-for AllReduce, (n-1)/n for AllGather and ReduceScatter, whose size is that of all ranks together, and 1 for
-Broadcast, Reduce and SendRecv. What the NVLinks carry is in queries/catalog/links.toml. From one rank alone,
+for AllReduce, (n-1)/n for AllGather, ReduceScatter and AlltoAll, the first two with the size of all ranks together, and
+1 for Broadcast, Reduce and SendRecv. Sends and receives of all ranks in one call are an AlltoAll. What the NVLinks carry is in queries/catalog/links.toml. From one rank alone,
 waiting cannot be separated from transfer."""
 reading = """
 Much waiting and little transfer: see ranks for which rank is late; a faster link or overlap would not help. Much
@@ -27,8 +27,8 @@ empty = "No NCCL kernels are recorded in this scope."
 [columns]
 operation = "AllReduce, AllGather, SendRecv …; NULL where the kernel's name does not say"
 bytes = """\
-Message size as NCCL states it: what a rank sends, for a ReduceScatter what it receives; NULL without NCCL's NVTX \
-payloads"""
+Message size as NCCL states it: what a rank sends, in an AlltoAll the most that a rank sends, for a ReduceScatter what \
+it receives; NULL without NCCL's NVTX payloads"""
 calls = "Number of collectives; for SendRecv, of messages; where ranks are not matched, kernels of all ranks"
 ranks = "Ranks that took part, among those whose traces are given; NULL where they are not matched"
 kernel_ns = "Mean duration of the kernel on a rank"
@@ -132,7 +132,7 @@ FROM (
         *, 1e9 * size_bytes / nullif(transfer_ns, 0) AS algorithm_bytes_per_s,
         CASE
             WHEN operation = 'AllReduce' THEN 2.0 * (ranks - 1) / ranks
-            WHEN operation IN ('AllGather', 'ReduceScatter') THEN 1.0 * (ranks - 1) / ranks
+            WHEN operation IN ('AllGather', 'ReduceScatter', 'AlltoAll') THEN 1.0 * (ranks - 1) / ranks
             WHEN operation IN ('Broadcast', 'Reduce', 'SendRecv') THEN 1.0
         END AS bus_factor
     FROM groups_with_size

@@ -60,8 +60,7 @@ SELECT CASE r.verdict
     ELSE CASE
         WHEN r.unmatched IS NOT NULL THEN NULL
         WHEN r.ranks = 1 THEN 'only one rank: pass the traces of the others as well, to see which rank waits for which'
-        ELSE 'the collectives of these ranks cannot be matched with each other: they belong to different runs, or '
-            'captures lack some of them' END
+        ELSE 'the capture has too few collectives: no step begins and ends with one that all ranks have' END
 END
 FROM rank_run AS r WHERE EXISTS (FROM answer)"""
 unit = """

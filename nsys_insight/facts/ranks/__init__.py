@@ -10,14 +10,14 @@ from nsys_insight.facts.ranks import judge, pipeline
 from nsys_insight.facts.ranks.budget import IntervalUnion, TimeBudget, find_host_activity
 from nsys_insight.facts.ranks.host import find_stretches, measure_host
 from nsys_insight.facts.ranks.messages import match_messages
-from nsys_insight.facts.ranks.rank import POINT_TO_POINT, locate_ranks
+from nsys_insight.facts.ranks.rank import locate_ranks
 from nsys_insight.facts.ranks.run import align_run
 from nsys_insight.facts.ranks.sentences import (
-    ONLY_MESSAGES,
     describe_clocks,
     describe_duplicates,
     describe_missing,
     describe_pipeline,
+    describe_unaligned,
     describe_unmatched,
 )
 from nsys_insight.facts.ranks.write import Windows, Writer
@@ -53,10 +53,9 @@ def fill(context: Context) -> None:
     writer = Writer(context.connection, numbering)
     writer.write_ranks(ranks, context.labels, run, trace_starts, locate_ranks(context, ranks))
     if run is None:
-        has_only_messages = all(set(rank.operation) <= POINT_TO_POINT for rank in ranks)
         writer.write_run(
             ranks=len(ranks), numbered_by=numbering.source, doubled=describe_duplicates(numbering, copies),
-            unmatched=ONLY_MESSAGES if has_only_messages and len(ranks) > 1 else None,
+            unmatched=describe_unaligned(ranks),
         )  # fmt: skip
         return
     windows = _divide_run(context, run)
@@ -80,9 +79,9 @@ def fill(context: Context) -> None:
     ):
         for column in _choose_hosts(verdict, waiting):
             kernels = run.main.group.kernels[:, column]
-            edges = kernels[windows.first], kernels[windows.last]
-            hosts[column] = measure_host(context, ranks[members[column]], budgets[column].occupied, edges)
-        verdict = judge.limit_to_hosts(verdict, wall, [host and host.worked for host in hosts])
+            bounds = kernels[windows.first], kernels[windows.last]
+            hosts[column] = measure_host(context, ranks[members[column]], budgets[column].occupied, bounds)
+        verdict = judge.limit_to_hosts(verdict, wall, [host.working if host else None for host in hosts])
     writer.write_collectives(run, windows)
     writer.write_messages(run, messages)
     writer.write_steps(run, windows, budgets, verdict, hosts)
@@ -92,7 +91,9 @@ def fill(context: Context) -> None:
         if delay.cause in ("host", "both"):
             gaps = _find_longest_gaps(run, windows, budgets[column], verdict, column)
             host, nvtx_range = find_host_activity(context, rank, gaps)
-        writer.write_delay(members[column], delay, host, nvtx_range, _compare_hosts(context, run, verdict, hosts, column))
+        writer.write_delay(
+            members[column], delay, host, nvtx_range, _compare_hosts(context, run, verdict, hosts, column)
+        )
     writer.write_run(
         verdict=verdict.kind if len(windows.numbers) else None,
         compared_with="itself" if is_compared_with_itself else "others",
@@ -120,24 +121,26 @@ def _choose_hosts(verdict: Verdict, waiting: Table) -> list[int]:
 def _compare_hosts(
     context: Context, run: Run, verdict: Verdict, hosts: Sequence[HostTime | None], column: int
 ) -> dict[str, Any]:
-    """Compare the host of a late rank with the one that works longest of the others, in the steps in which it is late."""
+    """Compare the host of a late rank with the longest host time of the other ranks."""
     import numpy as np
 
     host = hosts[column]
-    others = [
-        (float(np.median(other.worked)), index) for index, other in enumerate(hosts)
+    other_hosts = [
+        (float(np.median(other.working)), index) for index, other in enumerate(hosts)
         if other is not None and index not in verdict.late_columns
     ]  # fmt: skip
-    if host is None or not others:
+    if host is None or not other_hosts:
         return {}
     steps = np.flatnonzero(verdict.late_ns[:, column])
-    others_ns, longest = max(others)
-    comparison: dict[str, Any] = {"host_ns": float(host.worked[steps].mean()), "others_host_ns": others_ns}
+    others_ns, longest = max(other_hosts)
+    comparison: dict[str, Any] = {"host_ns": float(host.working[steps].mean()), "others_host_ns": others_ns}
+    if (other := hosts[longest]) is not None and other.launch_call:
+        comparison["launch_call_ratio"] = host.launch_call / other.launch_call
     stretches, others_stretches = (
         find_stretches(context, run.ranks[run.main.group.ranks[index]], time)
         for index, time in ((column, host), (longest, hosts[longest])) if time is not None
     )  # fmt: skip
-    if len(stretches) == len(host.worked) and others_stretches:
+    if len(stretches) == len(host.working) and others_stretches:
         late_stretches = [stretches[step] for step in steps]
         lengths = [stretch.length for stretch in late_stretches]
         others_length = float(np.mean([stretch.length for stretch in others_stretches]))
@@ -173,7 +176,8 @@ def _divide_run(context: Context, run: Run) -> Windows:
             is_in_step = (indices >= 0) & (kernel_starts < ends[indices])
             numbers = np.array([row.step for row in step_rows], dtype=np.int64)
             step_of = np.where(is_in_step, numbers[indices], -1)
-            return _build_windows("step", main.is_complete, rows, step_of, number)
+            if len((windows := _build_windows("step", main.is_complete, rows, step_of, number)).numbers):
+                return windows
     return _build_windows("collective", main.is_complete, rows, np.arange(len(rows)))
 
 

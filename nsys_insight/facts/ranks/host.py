@@ -26,11 +26,15 @@ _OCCUPIED_SHARE = 0.9
 
 @dataclass(frozen=True)
 class HostTime:
-    """The host's time in each step, in ns: from its first launch call to the next one's, and how much of it it works."""
+    """The host's time in each step, in ns: from its first launch call to the next one's, and how much of it it works.
+
+    `launch_call` is the median duration of its launch calls, in ns.
+    """
 
     starts: Ints
     ends: Ints
-    worked: Ints
+    working: Ints
+    launch_call: int
 
 
 class Stretch(NamedTuple):
@@ -40,9 +44,7 @@ class Stretch(NamedTuple):
     next_operation: str | None
 
 
-def measure_host(
-    context: Context, rank: Rank, occupied: IntervalUnion, edges: tuple[Ints, Ints]
-) -> HostTime | None:
+def measure_host(context: Context, rank: Rank, occupied: IntervalUnion, edges: tuple[Ints, Ints]) -> HostTime | None:
     """Measure how long a host works in each step; None where the trace lacks its calls.
 
     Args:
@@ -53,19 +55,20 @@ def measure_host(
     """
     import numpy as np
 
-    launched, blocked = (_read(context, rank, name) for name in ("launched", "blocked"))
-    rows = np.searchsorted(launched["start_ns"], rank.start)
-    if not len(launched["start_ns"]) or not np.array_equal(
-        launched["start_ns"][np.minimum(rows, len(launched["start_ns"]) - 1)], rank.start
+    calls, blocked = (_read(context, rank, name) for name in ("launched", "blocked"))
+    rows = np.searchsorted(calls["start_ns"], rank.start)
+    if not len(calls["start_ns"]) or not np.array_equal(
+        calls["start_ns"][np.minimum(rows, len(calls["start_ns"]) - 1)], rank.start
     ):
         return None
-    called = launched["called_ns"][rows].astype(np.int64)
+    call_times = calls["called_ns"][rows].astype(np.int64)
     start, end = blocked["start_ns"].astype(np.int64), blocked["end_ns"].astype(np.int64)
     is_busy = occupied.measure_within(start, end) >= _OCCUPIED_SHARE * (end - start)
     is_wait = blocked["is_wait"].astype(bool) | is_busy
     waits = IntervalUnion([start[is_wait]], [end[is_wait]])
-    starts, ends = (called[kernels] for kernels in edges)
-    return HostTime(starts, ends, ends - starts - waits.measure_within(starts, ends))
+    starts, ends = (call_times[kernels] for kernels in edges)
+    working = ends - starts - waits.measure_within(starts, ends)
+    return HostTime(starts, ends, working, int(np.median(calls["call_ns"])))
 
 
 def find_stretches(context: Context, rank: Rank, host: HostTime) -> list[Stretch]:

@@ -24,8 +24,8 @@ EXPLAINED_SHARE, MOVING_SHARE = 0.5, 0.03
 MAIN_SHARE = 2 / 3
 # The hosts of all ranks set the pace if one of them works for this share of a step.
 HOST_SHARE = 0.75
-# Delays stay as they are if what the hosts of the others allow is this share of them.
-KEPT_SHARE = 0.9
+# A cut by less than the rest of this share is within the noise of the steps.
+CUT_SHARE = 0.9
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Verdict:
     """Which ranks are late, and when.
 
     `kind` is late, moving, even or host. `late_columns` are the columns of the late ranks. `late_ns` is the delay of
-    each rank in each step. host: each host works for about the whole step, so no rank could be much earlier.
+    each rank in each step. host: each host works for most of the step, so no rank could be much earlier.
     """
 
     kind: str
@@ -96,7 +96,7 @@ def judge(wall: Table, waiting: Table, transfer: Table, error_ns: float) -> Verd
 def limit_to_hosts(verdict: Verdict, wall: Table, hosts: Sequence[Ints | None]) -> Verdict:
     """Limit delays to what the step would be shorter without them: the hosts of the other ranks take time as well.
 
-    A host that launches ahead lets its GPU wait for a rank that is only a little slower, up to a whole step each time.
+    A host that launches ahead lets its GPU wait for a rank that is only a little slower, up to one step each time.
 
     Args:
         verdict: The late ranks.
@@ -106,21 +106,21 @@ def limit_to_hosts(verdict: Verdict, wall: Table, hosts: Sequence[Ints | None]) 
     import numpy as np
 
     is_late = np.isin(np.arange(len(hosts)), verdict.late_columns)
-    others = [
+    other_hosts = [
         float(np.median(host)) for host, late in zip(hosts, is_late, strict=True)
         if host is not None and not (late and verdict.kind == "late")
     ]  # fmt: skip
-    if not others:
+    if not other_hosts:
         return verdict
     length = wall.mean(axis=1)
-    excess = np.maximum(length - max(others), 0)
+    excess = np.maximum(length - max(other_hosts), 0)
     late_ns = np.minimum(verdict.late_ns, excess[:, None]).astype(np.int64)
     late_ns[late_ns < np.maximum(FLOOR_NS, FLOOR_SHARE * length)[:, None]] = 0
     total = float(late_ns.max(axis=1).sum())
-    uncut = float(verdict.late_ns.max(axis=1).sum())
-    if total >= KEPT_SHARE * uncut:
+    full_total = float(verdict.late_ns.max(axis=1).sum())
+    if total >= CUT_SHARE * full_total:
         return verdict
-    if total < EXPLAINED_SHARE * uncut and max(others) >= HOST_SHARE * float(length.mean()):
+    if total < EXPLAINED_SHARE * full_total and max(other_hosts) >= HOST_SHARE * float(length.mean()):
         return Verdict("host", [], np.zeros_like(late_ns))
     if total < (MOVING_SHARE if verdict.kind == "moving" else FLOOR_SHARE) * float(length.sum()):
         return Verdict("even", [], np.zeros_like(late_ns))

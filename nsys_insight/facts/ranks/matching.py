@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nsys_insight.facts.ranks.rank import Ints, Rank
 
 # Two ranks need at least this number of common collectives, and this share of them has to overlap in time.
-_MIN_COMMON, _MIN_OVERLAP = 3, 0.9
+MIN_COMMON, _MIN_OVERLAP = 3, 0.9
 # A capture begins or ends at most this number of collectives before another one.
 _MAX_SHIFT = 2_000
 # Number of ends to compare for one shift; factor over the smallest residual of a straight line above which a shift is
@@ -83,7 +83,7 @@ def match_groups(ranks: Sequence[Rank], trace_starts: Sequence[int | None]) -> l
     members: dict[str, list[int]] = {}
     for number, rank in enumerate(ranks):
         for name in dict.fromkeys(rank.group):
-            if name and len(rank.find_collectives(name)) >= _MIN_COMMON:
+            if name and len(rank.find_collectives(name)) >= MIN_COMMON:
                 members.setdefault(name, []).append(number)
     groups = (_match_group(name, ranks, numbers, trace_starts) for name, numbers in members.items() if len(numbers) > 1)
     return [group for group in groups if group and len(group.ranks) > 1]
@@ -129,7 +129,8 @@ def _build_sequence(rank: Rank, kernels: Ints) -> _Sequence:
         rank.trace,
         np.array([hash(operation) for operation in operations], dtype=np.int64),
         np.array([operation in SYNCHRONIZING for operation in operations], dtype=bool),
-        rank.size[kernels],
+        # In an exchange, each rank sends its own amount.
+        np.where([operation == "AlltoAll" for operation in operations], -1, rank.size[kernels]),
         rank.start[kernels],
         rank.end[kernels],
     )
@@ -151,7 +152,7 @@ def _find_shift_on_one_clock(reference: _Sequence, other: _Sequence) -> int | No
     """Find the row of the reference at which `other` begins: the row that ends when its first few collectives do."""
     import numpy as np
 
-    ends = other.end[: 4 * _MIN_COMMON]
+    ends = other.end[: 4 * MIN_COMMON]
     nearest = np.clip(np.searchsorted(reference.end, ends), 1, len(reference) - 1)
     nearest -= np.abs(reference.end[nearest - 1] - ends) <= np.abs(reference.end[nearest] - ends)
     shifts, counts = np.unique(nearest - np.arange(len(ends)), return_counts=True)
@@ -188,11 +189,11 @@ def _select_shifts(reference: _Sequence, other: _Sequence, start_offset: int) ->
     reference_kinds, other_kinds = _number_collectives(reference, other)
     has_all_sizes = bool((reference.size >= 0).all() and (other.size >= 0).all())
     # This loop runs thousands of times for each rank.
-    for shift in range(max(_MIN_COMMON - len(other), -_MAX_SHIFT), min(len(reference) - _MIN_COMMON, _MAX_SHIFT) + 1):
+    for shift in range(max(MIN_COMMON - len(other), -_MAX_SHIFT), min(len(reference) - MIN_COMMON, _MAX_SHIFT) + 1):
         begin = max(shift, 0)
         end = min(len(reference), shift + len(other))
         rows, other_rows = slice(begin, end), slice(begin - shift, end - shift)
-        if 2 * (end - begin) < min(len(reference), len(other)) or end - begin < _MIN_COMMON:
+        if 2 * (end - begin) < min(len(reference), len(other)) or end - begin < MIN_COMMON:
             continue
         if not np.array_equal(reference_kinds[rows], other_kinds[other_rows]):
             continue
@@ -230,7 +231,7 @@ def _has_same_calls(reference: _Sequence, other: _Sequence) -> bool:
 
     has_sizes = (reference.size >= 0) & (other.size >= 0)
     return bool(
-        len(reference) >= _MIN_COMMON
+        len(reference) >= MIN_COMMON
         and np.array_equal(reference.operation, other.operation)
         and np.array_equal(reference.size[has_sizes], other.size[has_sizes])
     )
@@ -241,7 +242,7 @@ def _has_plausible_times(reference: _Sequence, other: _Sequence, shift: int, *, 
     import numpy as np
 
     first, second = _cut_to_overlap(reference, other, shift)
-    has_enough = np.count_nonzero(first.is_synchronizing) >= _MIN_COMMON
+    has_enough = np.count_nonzero(first.is_synchronizing) >= MIN_COMMON
     is_fitted = first.is_synchronizing if has_enough else np.ones(len(first), dtype=bool)
     clock = fit(first.end[is_fitted], second.end[is_fitted])
     is_one_clock = reference.trace == other.trace

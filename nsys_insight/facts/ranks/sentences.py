@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import combinations
 from typing import TYPE_CHECKING
 
-from nsys_insight.facts.ranks.matching import subtract_starts
+from nsys_insight.facts.ranks.matching import MIN_COMMON, subtract_starts
 from nsys_insight.facts.ranks.pipeline import measure_bubble
+from nsys_insight.facts.ranks.rank import POINT_TO_POINT
 from nsys_insight.text.units import value
 
 if TYPE_CHECKING:
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     from nsys_insight.facts.rank_numbers import RankNumbering
     from nsys_insight.facts.ranks.judge import Table
     from nsys_insight.facts.ranks.pipeline import Pipeline
+    from nsys_insight.facts.ranks.rank import Rank
     from nsys_insight.facts.ranks.run import Run
 
 # The smallest offset and drift of clocks worth reporting.
@@ -71,6 +75,38 @@ def describe_duplicates(numbering: RankNumbering, copies: Sequence[tuple[str, st
             f"{names} each claim to be rank {number}, so the ranks are numbered in order; they may be from several runs"
         )
     return "; ".join(sentences) or None
+
+
+def describe_unaligned(ranks: Sequence[Rank]) -> str | None:
+    """Return why the collectives of several ranks are not matched; None for a single rank."""
+    collectives = [
+        Counter(
+            group for group, operation in zip(rank.group, rank.operation, strict=True)
+            if operation not in POINT_TO_POINT
+        )
+        for rank in ranks
+    ]  # fmt: skip
+    if len(ranks) < 2:
+        return None
+    if not any(collectives):
+        return ONLY_MESSAGES
+    sentence = "the collectives of these ranks cannot be matched with each other: "
+    if sum(bool(groups) for groups in collectives) < 2:
+        return f"{sentence}only one of them runs collectives"
+    shared_counts = [
+        min(first[group], second[group]) for first, second in combinations(collectives, 2) for group in first & second
+    ]
+    if not shared_counts:
+        return (
+            f"{sentence}each communicator is in the capture of one rank only, so they belong to different runs, or the "
+            "ranks that they communicate with are missing"
+        )
+    if max(shared_counts) < MIN_COMMON:
+        return f"{sentence}no two of them have {MIN_COMMON} or more in common"
+    return (
+        f"{sentence}their operations, sizes or times differ, so they belong to different runs, or the captures do not "
+        "overlap in time"
+    )
 
 
 def describe_unmatched(

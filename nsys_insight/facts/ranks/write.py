@@ -98,7 +98,7 @@ class Writer:
                 "trace_start_ns": trace_starts, "wall_ns": budget.wall, "busy_ns": budget.busy,
                 "waiting_ns": budget.waiting, "transfer_ns": budget.transfer, "idle_ns": budget.idle,
                 "late_ns": verdict.late_ns[:, column],
-                "host_ns": np.full(len(starts), -1) if host is None else host.worked,
+                "host_ns": np.full(len(starts), -1) if host is None else host.working,
             })  # fmt: skip
 
     def write_collectives(self, run: Run, windows: Windows) -> None:
@@ -168,7 +168,7 @@ class Writer:
                 "collective": first + kernel_rows, "rank": np.full(len(kernel_rows), number),
                 "start_ns": collectives.start[kernel_rows, column], "end_ns": collectives.end[kernel_rows, column],
                 "waiting_ns": collectives.waiting[kernel_rows, column],
-                "is_complete": collectives.is_complete[kernel_rows],
+                "is_complete": collectives.is_complete[kernel_rows], "bytes": sizes[column][kernel_rows],
             })  # fmt: skip
 
     def _fill(self, name: str, columns: dict[str, Any], **values: Any) -> None:

@@ -17,7 +17,7 @@ CREATE TABLE IF NOT EXISTS facts.collectives (
 );
 
 CREATE TABLE IF NOT EXISTS facts.collective_ranks (
-    collective BIGINT, rank BIGINT, start_ns BIGINT, end_ns BIGINT, waiting_ns BIGINT
+    collective BIGINT, rank BIGINT, start_ns BIGINT, end_ns BIGINT, waiting_ns BIGINT, bytes BIGINT
 );
 
 CREATE TABLE IF NOT EXISTS facts.messages (
@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS facts.rank_delays (
     rank BIGINT, cause VARCHAR, more_busy_ns DOUBLE, more_idle_ns DOUBLE, busy_ratio DOUBLE, host VARCHAR,
     place VARCHAR, host_ns DOUBLE, others_host_ns DOUBLE, stretch_ns DOUBLE, min_stretch_ns BIGINT,
     max_stretch_ns BIGINT, others_stretch_ns DOUBLE,
-    stretch_before VARCHAR
+    stretch_before VARCHAR, launch_call_ratio DOUBLE
 );
 
 CREATE TABLE IF NOT EXISTS facts.rank_run (
@@ -53,6 +53,8 @@ COMMENT ON COLUMN collective_ranks.start_ns IS 'When the rank arrived: its kerne
 COMMENT ON COLUMN collective_ranks.end_ns IS 'When it left';
 COMMENT ON COLUMN collective_ranks.waiting_ns IS
     'How long it waited for the last rank; NULL where not all ranks were seen';
+
+COMMENT ON COLUMN collective_ranks.bytes IS 'The size that the rank states: in an AlltoAll, what it sends; NULL where unknown';
 
 COMMENT ON VIEW collectives IS
     'One row per collective of several ranks, matched by communicator and order. Times are on the clock of the '

@@ -13,7 +13,8 @@ late_ranks AS (
 costliest_rank AS (
     SELECT
         y.*, r.cause, r.more_busy_ns, r.more_idle_ns, r.busy_ratio, r.host, r.place, r.host_ns, r.others_host_ns,
-        r.stretch_ns, r.min_stretch_ns, r.max_stretch_ns, r.others_stretch_ns, r.stretch_before
+        r.stretch_ns, r.min_stretch_ns, r.max_stretch_ns, r.others_stretch_ns, r.stretch_before,
+        r.launch_call_ratio
     FROM _lateness AS y JOIN ranks AS r USING (rank)
     ORDER BY y.late_ns * y.steps DESC, rank
     LIMIT 1
@@ -23,6 +24,7 @@ SELECT
     w.rank, w.main_steps, w.main_ns, w.minor_steps, w.minor_ns, w.step_numbers,
     w.cause, w.more_busy_ns, w.more_idle_ns, w.busy_ratio, w.host, w.place, w.host_ns, w.others_host_ns,
     w.stretch_ns, w.min_stretch_ns, w.max_stretch_ns, w.others_stretch_ns, w.stretch_before,
+    w.launch_call_ratio,
     o.waiting_ns, r.compared_with, r.unit
 FROM rank_run AS r
 CROSS JOIN cost AS c
@@ -57,6 +59,7 @@ COMMENT ON COLUMN _late_run.min_stretch_ns IS 'The shortest of these stretches';
 COMMENT ON COLUMN _late_run.max_stretch_ns IS 'The longest of these stretches';
 COMMENT ON COLUMN _late_run.others_stretch_ns IS 'The same of the other host, as in `ranks`';
 COMMENT ON COLUMN _late_run.stretch_before IS 'What it launches next, as in `ranks`';
+COMMENT ON COLUMN _late_run.launch_call_ratio IS 'How long its launch calls take, as in `ranks`';
 COMMENT ON COLUMN _late_run.waiting_ns IS 'How long the others wait in a step, on average, as in `_others_wait`';
 COMMENT ON COLUMN _late_run.compared_with IS 'What the busy and idle time are compared with, as in `rank_run`';
 COMMENT ON COLUMN _late_run.unit IS 'step, or collective';

@@ -1,7 +1,7 @@
 CREATE VIEW ranks AS
 SELECT r.*, d.cause, d.more_busy_ns, d.more_idle_ns, d.busy_ratio, d.host, d.place, d.host_ns,
     d.others_host_ns, d.stretch_ns, d.min_stretch_ns, d.max_stretch_ns,
-    d.others_stretch_ns, d.stretch_before
+    d.others_stretch_ns, d.stretch_before, d.launch_call_ratio
 FROM facts.ranks AS r
 LEFT JOIN facts.rank_delays AS d USING (rank);
 
@@ -45,3 +45,5 @@ COMMENT ON COLUMN ranks.min_stretch_ns IS 'The shortest of these stretches';
 COMMENT ON COLUMN ranks.max_stretch_ns IS 'The longest of these stretches';
 COMMENT ON COLUMN ranks.others_stretch_ns IS 'The same of that other host';
 COMMENT ON COLUMN ranks.stretch_before IS 'What its host usually launches next: a kernel or a copy';
+COMMENT ON COLUMN ranks.launch_call_ratio IS
+    'How long its launch calls of collectives take, relative to those of that other host: a slow CPU takes longer for all';
