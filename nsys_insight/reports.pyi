@@ -273,9 +273,10 @@ class Reports:
         time in which all ranks are in the collective, waiting_ns the time that a rank waits in it for the
         last one. Sizes and communicators are those of NCCL's NVTX payloads. Bandwidths are those of nccl-
         tests, over transfer_ns: size / time, and the same times 2(n-1)/n for AllReduce, (n-1)/n for
-        AllGather and ReduceScatter, whose size is that of all ranks together, and 1 for Broadcast, Reduce
-        and SendRecv. What the NVLinks carry is in queries/catalog/links.toml. From one rank alone, waiting
-        cannot be separated from transfer.
+        AllGather, ReduceScatter and AlltoAll, the first two with the size of all ranks together, and 1 for
+        Broadcast, Reduce and SendRecv. Sends and receives of all ranks in one call are an AlltoAll. What
+        the NVLinks carry is in queries/catalog/links.toml. From one rank alone, waiting cannot be separated
+        from transfer.
 
         Much waiting and little transfer: see ranks for which rank is late; a faster link or overlap would
         not help. Much transfer at a low bus_bytes_per_s or nvlink_pct: compare it with what nccl-tests
@@ -292,8 +293,8 @@ class Reports:
 
         Columns:
             operation: AllReduce, AllGather, SendRecv …; NULL where the kernel's name does not say
-            bytes: Message size as NCCL states it: what a rank sends, for a ReduceScatter what it receives;
-                NULL without NCCL's NVTX payloads
+            bytes: Message size as NCCL states it: what a rank sends, in an AlltoAll the most that a rank
+                sends, for a ReduceScatter what it receives; NULL without NCCL's NVTX payloads
             calls: Number of collectives; for SendRecv, of messages; where ranks are not matched, kernels of
                 all ranks
             ranks: Ranks that took part, among those whose traces are given; NULL where they are not matched
@@ -1638,14 +1639,17 @@ class Reports:
         the last collective before it to the end of its own last one: ranks leave collectives together, so
         their steps begin and end together. busy is all GPU work except NCCL's kernels, waiting is time in
         which it only waits in a collective for others, transfer time in which it only communicates, idle
-        the rest. A late rank waits least: late_ns is how much less than any other rank it waits. Less than
-        50 µs, 1 % of the step and three times the clock error is not counted. because says what a late rank
-        does longer than the others in the steps in which it is late.
+        the rest. A late rank waits least: late_ns is how much less than any other rank it waits, at most
+        what the step is longer than the host of another rank works. Less than 50 µs, 1 % of the step and
+        three times the clock error is not counted. because says what a late rank does longer than the
+        others in the steps in which it is late. Rows are sorted by cost_ns, what the lateness of a rank
+        costs the run.
 
         host: look at the trace of that rank alone (gaps, host, nvtx), at the place that because names. gpu:
         a larger share of the work, or a slower clock: compare top on both ranks. Waiting that affects all
-        ranks in turn is jitter, or work that is distributed unevenly from step to step. Overlapping
-        communication with work can hide transfer, but not waiting.
+        ranks in turn is jitter, or work that is distributed unevenly from step to step. Where host_ns is
+        about step_ns on all ranks, each launches too slowly: the cure is the same on all, such as a CUDA
+        graph. Overlapping communication with work can hide transfer, but not waiting.
 
         Args:
             step_method: How to find steps
@@ -1662,8 +1666,11 @@ class Reports:
             waiting_ns: Time per step in which it only waits for other ranks
             transfer_ns: Time per step in which it only communicates
             idle_ns: Time per step in which the GPU is idle
+            host_ns: Time per step in which its host works, without waits for the GPU; NULL where unknown,
+                or no rank waits for another
             late_steps: Number of steps in which it is late
             late_ns: How late it is in those steps; a mean
+            cost_ns: What that costs the run per step: a mean over all steps
             because: What it does longer than the others in those steps; NULL where the numbers do not show
                 it
             nccl_kernels: NCCL kernels that it ran
