@@ -1322,16 +1322,20 @@ class Reports:
         launch call begins, no matter when it runs: gpu_ns adds up the kernels, copies, memsets and whole
         graphs launched inside, nested ranges included, each once per name; own_gpu_ns counts only those
         launched outside nested ranges. projected_ns is, for each range, from the start of its first GPU
-        operation to the end of its last, idle time between them included. A range that was still open at
-        the end of the capture is counted, with its GPU work; its host time is unknown. start/end ranges do
-        not nest, so they have no own time. Names that differ only in their numbers count as one: step #.
+        operation to the end of its last, idle time between them included. gpu_busy_during_ns and
+        gpu_idle_during_ns are what the GPU does while a range is open, no matter who launched it: they add
+        up to the time in which ranges of the name are open, where threads of a process overlap once. A
+        range that was still open at the end of the capture is counted, with its GPU work; its host time is
+        unknown. start/end ranges do not nest, so they have no own time. Names that differ only in their
+        numbers count as one: step #.
 
-        Start with the range that repeats once per step, and compare its host_ns with its gpu_ns: a gpu_ns
-        far below host_ns means that the host is the limit, so see gaps and syncs with --nvtx NAME; about
-        equal means that the GPU is, so see top with --nvtx NAME. A large own_host_ns of an outer range is
-        work that no range names yet. Hundreds of kernels per call that take little time are candidates for
-        fusion or a CUDA graph. Work that another thread launches, as PyTorch's backward pass does, is in
-        that thread's ranges.
+        Start with the ranges that have the most gpu_idle_during_ns: the GPU is idle while they are open, so
+        see idle and gaps with --nvtx NAME. A range can launch little (gpu_ns) although the GPU is busy
+        during it: the host then waits for work that other ranges launched, see syncs with --nvtx NAME.
+        Little idle time and a large gpu_ns: the GPU is the limit, see top with --nvtx NAME. A large
+        own_host_ns of an outer range is work that no range names yet. Hundreds of kernels per call that
+        take little time are candidates for fusion or a CUDA graph. Work that another thread launches, as
+        PyTorch's backward pass does, is in that thread's ranges.
 
         Args:
             by: What one row stands for: all ranges of a name, or only those at the same place in the
@@ -1353,6 +1357,9 @@ class Reports:
             own_gpu_ns: The part of gpu_ns that was launched outside nested ranges
             projected_ns: From first start to last end of the GPU operations launched inside, summed over
                 the ranges
+            gpu_busy_during_ns: Time in which the GPU was busy while a range was open, whoever launched the
+                work; the mean of the GPUs that the range's process uses
+            gpu_idle_during_ns: The rest of that time, in which the GPU was idle
             kernels: Kernels launched inside, each once
             kernels_per_call: kernels / calls
             avg_ns: Mean host time

@@ -13,6 +13,8 @@ from opening import open_trace
 from strategies import traces
 from synthetic import Trace
 
+from nsys_insight.errors import UsageError
+
 REPOSITORY = Path(__file__).parents[1]
 SAMPLES = REPOSITORY / "sample_traces"
 NSYS_FOLDER = REPOSITORY / "tests" / "data" / "nsys_stats"
@@ -65,6 +67,35 @@ def calculate_expected(tables):
     return expected
 
 
+def calculate_time_during(tables):
+    """Calculate by name and style how long the GPU was busy and idle during ranges; the mean of a process's GPUs."""
+    busy, gpus = oracle.busy_intervals(tables), defaultdict(set)
+    for gpu, work in oracle.work_of_gpus(tables).items():
+        for row in work:
+            gpus[oracle.pid_of(row)].add(gpu)
+    intervals = defaultdict(list)
+    for row in oracle.nvtx_ranges(tables):
+        key = (f"{row['domain']}:{row['name']}" if row["domain"] else row["name"], STYLES[row["eventType"]])
+        if row["end"] is not None and gpus[oracle.pid_of(row)]:
+            intervals[key, oracle.pid_of(row)].append((row["start"], max(row["start"], row["end"])))
+    times = defaultdict(lambda: [0.0, 0.0])
+    for (key, process), ranges in intervals.items():
+        for gpu in gpus[process]:
+            for start, end in oracle.union(ranges):
+                busy_ns = sum(max(0, min(end, e) - max(start, s)) for s, e in busy[gpu])
+                times[key][0] += busy_ns / len(gpus[process])
+                times[key][1] += (end - start - busy_ns) / len(gpus[process])
+    return times
+
+
+def assert_times_during_equal(answer, expected):
+    for key, row in answer.items():
+        if row["gpu_busy_during_ns"] is None:
+            assert (row["gpu_idle_during_ns"], sum(expected[key])) == (None, 0), key
+        else:
+            assert [row["gpu_busy_during_ns"], row["gpu_idle_during_ns"]] == pytest.approx(expected[key], abs=1), key
+
+
 def assert_equal(answer, expected):
     assert answer.keys() == expected.keys()
     for key, row in answer.items():
@@ -115,14 +146,18 @@ class TestAgainstLoops:
     @pytest.mark.parametrize("name", NAMES)
     def test_sample_traces(self, name):
         path = SAMPLES / f"{name}.sqlite"
-        assert_equal(ask(path), calculate_expected(oracle.read(path)))
+        answer, tables = ask(path), oracle.read(path)
+        assert_equal(answer, calculate_expected(tables))
+        assert_times_during_equal(answer, calculate_time_during(tables))
 
     @pytest.mark.slow
     @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(trace=traces())
     def test_any_trace(self, trace, tmp_path):
         path = trace.write(tmp_path / "trace.sqlite")
-        assert_equal(ask(path), calculate_expected(oracle.read(path)))
+        answer, tables = ask(path), oracle.read(path)
+        assert_equal(answer, calculate_expected(tables))
+        assert_times_during_equal(answer, calculate_time_during(tables))
 
     @pytest.mark.parametrize("name", NAMES)
     def test_own_times_add_up_to_those_of_the_outermost_ranges(self, name):
@@ -154,6 +189,51 @@ def test_work_counts_for_the_launching_thread_even_if_it_runs_late(tmp_path):
     answer = ask_by_name(trace, tmp_path)
     assert (answer["early"]["kernels"], answer["early"]["gpu_ns"]) == (1, 700)
     assert (answer["late"]["kernels"], answer["late"]["gpu_ns"], answer["late"]["projected_ns"]) == (0, 0, 0)
+
+
+def plan_waits_and_files():
+    """Build steps that launch a long kernel, wait for it in a range that launches nothing, and write a file."""
+    trace = Trace()
+    host = trace.thread()
+    for number in range(8):
+        with host.nvtx(f"launch {number}"):
+            host.launch("k", api=1_000, queue=0, runs=90_000)
+        with host.nvtx(f"wait {number}"):
+            host.sync("stream")
+        with host.nvtx(f"file {number}"):
+            host.idle(50_000)
+    host.launch("last", queue=0, runs=1_000)
+    return trace
+
+
+def test_a_range_that_waits_for_a_busy_gpu_is_not_idle(tmp_path):
+    answer = ask_by_name(plan_waits_and_files(), tmp_path)
+    for number in range(8):
+        wait, file = answer[f"wait {number}"], answer[f"file {number}"]
+        assert (wait["gpu_ns"], file["gpu_ns"], file["gpu_busy_during_ns"]) == (0, 0, 0)
+        assert wait["gpu_busy_during_ns"] > 0.95 * wait["host_ns"]
+        assert file["gpu_idle_during_ns"] == file["host_ns"]
+
+
+def test_the_scope_of_ranges_that_launch_nothing_has_their_idle_time(tmp_path):
+    path = plan_waits_and_files().write(tmp_path / "trace.sqlite")
+    with open_trace(path, nvtx="file #") as trace:
+        file_ns = sum(row["host_ns"] for (name, _), row in ask(path).items() if name.startswith("file"))
+        assert {row["cause"]: row["time_ns"] for row in trace.idle().to_dicts()} == {"busy": 0, "starved": file_ns}
+        assert [row["duration_ns"] for row in trace.gaps().to_dicts()] == [file_ns // 8] * 8
+        assert trace.top().to_dicts() == []
+        assert trace.answer("top").empty == "Nothing in this scope (--nvtx 'file #'): no GPU work was launched in it."
+
+
+@pytest.mark.parametrize(("pattern", "count"), [("file #", 8), ("file *", 8), ("f*#", 8), ("file 3", 1), ("# #", 0)])
+def test_a_number_sign_stands_for_any_number(tmp_path, pattern, count):
+    path = plan_waits_and_files().write(tmp_path / "trace.sqlite")
+    with open_trace(path) as trace:
+        if count:
+            assert trace.scope(nvtx=pattern).rows("SELECT range_count FROM scope")[0].range_count == count
+        else:
+            with pytest.raises(UsageError, match="no NVTX range is named"):
+                trace.scope(nvtx=pattern).idle()
 
 
 @pytest.mark.slow

@@ -42,11 +42,11 @@ def test_an_empty_window_names_the_time_of_the_gpu_work(tmp_path):
     trace = Trace()
     trace.thread().idle(2_000_000_000).launch("gemm(float *)", api=1_000, queue=0, runs=999_999_000)
     path = trace.write(tmp_path / "trace.sqlite")
-    sentence = "the GPU works from 2 s to 3 s of this trace"
+    sentence = "GPU activity spans 2 s to 3 s"
     with open_trace(path, from_ns=100_000_000_000) as opened_trace:
         assert sentence in opened_trace.answer("top").empty
     assert sentence in report_notes(path, "diagnose", {"from_ns": 100_000_000_000})
-    assert "the GPU works from" not in report_notes(path, "diagnose")
+    assert "GPU activity spans" not in report_notes(path, "diagnose")
 
 
 def reports_profiler_share(trace, folder):

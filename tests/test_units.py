@@ -198,3 +198,15 @@ def test_compared_values_have_one_unit():
     assert units.values("total_ns", [2_500_000, 1_000_900, None]) == ["2.50 ms", "1.00 ms", "-"]
     assert units.values("tokens_per_s", [1500]) == [units.value("tokens_per_s", 1500)] == ["1,500"]
     assert [units.value("a_ns", 2500), units.time_text(2500)] == ["2.50 µs", "2.5 µs"]
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"), [(5_000_000, "5ms"), (1_500_000, "1500us"), (7, "7"), (0, "0"), (-2 * 10**9, "-2s")]
+)
+def test_an_exact_duration_is_short(ns, text):
+    assert units.exact_duration(ns) == text
+
+
+@given(st.integers(0, 2**63 - 1))
+def test_an_exact_duration_is_read_back(ns):
+    assert parse_duration(units.exact_duration(ns)) == ns

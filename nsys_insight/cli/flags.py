@@ -264,8 +264,12 @@ def _get_option(parameter: inspect.Parameter) -> Any:
 
 
 def _make_scope_flags() -> list[inspect.Parameter]:
+    nvtx = (
+        "Only what was launched inside NVTX ranges of this name; busy and idle time are those during the ranges. "
+        "* and ? are wildcards, and # is any number."
+    )
     flags = {
-        "nvtx": (str, "Only what was launched inside NVTX ranges of this name (* and ? are wildcards)."),
+        "nvtx": (str, nvtx),
         "phase": (str, "Only this phase, as NVTX ranges name it: prefill, decode, mixed, forward, or a range's name."),
         "steady": (bool, "Only the steady steps: without warm-up, prefill and the time between steps."),
         "step": (int, "Only this step, by its number in nsys-insight steps."),

@@ -126,7 +126,7 @@ class Shell:
             self._use_trace(self.unscoped_trace)
         elif argument_text:
             _run_click_command(make_dot_scope_command(self._apply_scope), ".scope", _split_words(argument_text))
-        print(" ".join(write_flags(self.trace.describe_trace()["scope"])) or "the whole trace")
+        print(shlex.join(write_flags(self.trace.describe_trace()["scope"])) or "the whole trace")
 
     def _apply_scope(self, flags: Flags) -> None:
         filters: dict[str, Any] = flags.scope.filters

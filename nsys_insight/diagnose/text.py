@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -330,6 +331,6 @@ def _describe_steps(diagnosis: DiagnosisResult) -> str:
 
 
 def _name_file(diagnosis: DiagnosisResult) -> str:
-    scope = " ".join(write_flags(diagnosis.trace["scope"]))
+    scope = shlex.join(write_flags(diagnosis.trace["scope"]))
     rank_text = f"Rank {diagnosis.run.rank}, " if diagnosis.run else ""
     return f"{rank_text}{diagnosis.trace['file']}{' ' + scope if scope else ''}"

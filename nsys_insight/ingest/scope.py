@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from nsys_insight.sql.intervals import merge_intervals
 from nsys_insight.sql.quoting import identifier, literal
 from nsys_insight.sql.rows import fetch_rows
 from nsys_insight.text.suggestions import did_you_mean
+from nsys_insight.text.units import exact_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,9 +39,10 @@ class Scope:
 
     An event is in a time window if it starts there (`from_ns` included, `to_ns` not), so that the windows of a
     partition add up. An NVTX range is cut to the window. A GPU operation is in an NVTX range if its launch call started
-    inside the range, on its thread. `nvtx` is the name of a range, or its path such as ``decode_step/layer_0``; `*` and
-    `?` are wildcards. `phase` is a phase that NVTX ranges name in any form (prefill, decode, mixed, forward …) and
-    selects all of its steps. If no phase has this name, it is the name of a range.
+    inside the range, on its thread; busy and idle time are those during the range. `nvtx` is the name of a range, or
+    its path such as ``decode_step/layer_0``; `*` and `?` are wildcards, and `#` also stands for any number. `phase` is
+    a phase that NVTX ranges name in any form (prefill, decode, mixed, forward …) and selects all of its steps. If no
+    phase has this name, it is the name of a range.
 
     `steady` and `step` select steps of the view `steps`: all of the phase steady, or a single one by its number. As in
     the view, API calls are in a step if they start in its host interval, GPU operations by their launch call, and the
@@ -94,8 +97,8 @@ class Scope:
 
     @property
     def flags_text(self) -> str:
-        """Return the filters as flags, for people to read: ``--nvtx decode_step --device 0``."""
-        return " ".join(write_flags(self.filters))
+        """Return the filters as flags, as in a shell: ``--nvtx 'IO *' --device 0``."""
+        return shlex.join(write_flags(self.filters))
 
     def narrowed(self, **changes: object) -> Scope:
         """Return this scope with some of its filters replaced."""
@@ -106,10 +109,11 @@ FULL_TRACE = Scope()
 
 
 def write_flags(filters: Mapping[str, str | int]) -> list[str]:
-    """Write filters of a scope as the flags that set them; times are in ns."""
+    """Write filters of a scope as the flags that set them: ``--from 120ms``. Times are exact."""
     flags = []
     for name, value in filters.items():
-        flags += [f"--{name.removesuffix('_ns')}", *([] if value is True else [str(value)])]
+        text = exact_duration(int(value)) if name.endswith("_ns") else str(value)
+        flags += [f"--{name.removesuffix('_ns')}", *([] if value is True else [text])]
     return flags
 
 
@@ -203,9 +207,24 @@ def finalize(connection: duckdb.DuckDBPyConnection, scope: Scope) -> None:
             """INSERT INTO internal.scope_gpus BY NAME SELECT DISTINCT gpu_of(process_id, device_id) AS gpu_id
                FROM (SELECT DISTINCT process_id, device_id FROM gpu_ops)"""
         )
+        if scope.range_pattern is not None:
+            _add_gpus_of_processes(connection, scope)
     if scope.range_pattern is None and scope.from_ns is None and scope.to_ns is None and not scope.has_steps:
         bounds = time_bounds.select_time_bounds({})
         connection.execute(f"INSERT INTO internal.scope_windows BY NAME FROM ({bounds}) WHERE end_ns > start_ns")
+
+
+def _add_gpus_of_processes(connection: duckdb.DuckDBPyConnection, scope: Scope) -> None:
+    """If ranges launched no GPU work, the GPUs in scope are those that the processes of the ranges use elsewhere."""
+    tables = ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE")
+    devices = " UNION ".join(f"SELECT globalPid, deviceId FROM unscoped.CUPTI_ACTIVITY_KIND_{name}" for name in tables)
+    device_test = "true" if scope.device is None else f"deviceId = {scope.device}"
+    connection.execute(
+        f"""INSERT INTO internal.scope_gpus BY NAME SELECT DISTINCT gpu_of(pid_of(globalPid), deviceId) AS gpu_id
+            FROM ({devices})
+            WHERE NOT EXISTS (FROM internal.scope_gpus) AND {device_test}
+                AND pid_of(globalPid) IN (SELECT process_id FROM internal.scope_ranges)"""
+    )
 
 
 def write_scope_table(
@@ -265,14 +284,17 @@ def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
     )
     # Only * and ? are wildcards; a bracket matches a bracket.
     name_literal, pattern = literal(scope.range_pattern), literal(str(scope.range_pattern).replace("[", "[[]"))
+    path_test = f"path GLOB {pattern} OR path GLOB '*/' || {pattern}"
+    name_test = f"{name_literal} IN (name, domain || ':' || name) OR name GLOB {pattern}"
+    if "#" in str(scope.range_pattern):  # reports write # for the numbers in names
+        path_test += f" OR folded_name(path) GLOB {pattern} OR folded_name(path) GLOB '*/' || {pattern}"
+        name_test += f" OR folded_name(name) GLOB {pattern} OR folded_name(domain || ':' || name) GLOB {pattern}"
     path_query = f"""
                 UNION
-                SELECT process_id, thread_id, start_ns, end_ns FROM nvtx_nesting
-                WHERE path GLOB {pattern} OR path GLOB '*/' || {pattern}"""
+                SELECT process_id, thread_id, start_ns, end_ns FROM nvtx_nesting WHERE {path_test}"""
     path_query = path_query if "/" in str(scope.range_pattern) else ""  # all paths of a big trace take seconds
     ranges_query = f"""
-                SELECT process_id, thread_id, start_ns, end_ns FROM nvtx_ranges
-                WHERE {name_literal} IN (name, domain || ':' || name) OR name GLOB {pattern} {path_query}"""
+                SELECT process_id, thread_id, start_ns, end_ns FROM nvtx_ranges WHERE {name_test} {path_query}"""
     if scope.phase is not None:
         phase_query = f"FROM _phase_ranges WHERE step_phase = {name_literal}"
         if connection.execute(f"{phase_query} LIMIT 1").fetchall():

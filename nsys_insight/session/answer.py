@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -78,7 +79,7 @@ class Answer:
     @property
     def heading(self) -> str:
         """Return the title, with the scope of the answer if it has one."""
-        scope = f"scope: {' '.join(write_flags(self.trace['scope']))}" if self.trace.get("scope") else ""
+        scope = f"scope: {shlex.join(write_flags(self.trace['scope']))}" if self.trace.get("scope") else ""
         return f"{self.title} ({scope})" if self.title and scope else self.title or scope.capitalize()
 
     def notes_named(self, name: str) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from nsys_insight.session.running_answer import RunningAnswer
 from nsys_insight.sql.names import parse_names
 from nsys_insight.sql.rows import name_cells
 from nsys_insight.sql.statements import Statement, read_one_query
+from nsys_insight.text.units import time_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -329,9 +330,12 @@ class Session:
         if self._scope == FULL_TRACE:
             return pack.empty
         any_row = self._connection.duckdb.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone()
-        gpu_time = "" if any_row else self.describe_gpu_time()
-        scope = self._scope.flags_text
-        return f"Nothing in this scope ({scope}){gpu_time}. For a whole trace, that would mean: {pack.empty}"
+        text = f"Nothing in this scope ({self._scope.flags_text})"
+        if any_row:
+            return text
+        if self._scope.range_pattern is not None and not self.rows("SELECT 1 AS found FROM gpu_ops LIMIT 1"):
+            return f"{text}: no GPU work was launched in it."
+        return f"{text}{self.describe_gpu_time()}. If the whole trace has nothing either: {pack.empty}"
 
     def describe_gpu_time(self) -> str:
         """Say when the GPU works in the full trace, after a semicolon; "" if the scope has no time window."""
@@ -347,7 +351,7 @@ class Session:
         ).fetchone()
         if not bounds or bounds[0] is None:
             return "; the whole trace has no GPU work"
-        return f"; the GPU works from {bounds[0] / 1e9:.6g} s to {bounds[1] / 1e9:.6g} s of this trace"
+        return f"; GPU activity spans {time_text(bounds[0])} to {time_text(bounds[1])}"
 
     def close(self) -> None:
         """Close the trace; its answers cannot be read afterwards."""

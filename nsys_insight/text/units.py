@@ -224,6 +224,12 @@ def parse_duration(text: str, *, flag: str = "") -> int:
     raise UsageError(message, "write a number and a unit: 250ns, 5us, 1.5ms or 2s")
 
 
+def exact_duration(ns: int) -> str:
+    """Write a duration as `parse_duration` reads it, in the largest unit that needs no fraction: 5ms, 1500us, 7."""
+    units = (("s", 10**9), ("ms", 10**6), ("us", 10**3))
+    return next((f"{ns // size}{unit}" for unit, size in units if ns and ns % size == 0), str(ns))
+
+
 def parse_bytes(text: str, *, flag: str = "") -> int:
     """Parse a size or a bandwidth into bytes: "512", "5.1GB" (decimal), "16 GiB" (binary), "4.8TB/s".
 

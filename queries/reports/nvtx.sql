@@ -5,18 +5,21 @@ place = 1
 question = "How much host and GPU time does each NVTX range take, with and without nested ranges?"
 examples = ["", "--by path"]
 aliases = ["nvtx_sum", "nvtx-sum"]
-main = ["name", "host_ns", "wall_pct", "calls", "gpu_ns", "own_host_ns", "kernels", "avg_ns"]
+main = ["name", "host_ns", "gpu_idle_during_ns", "wall_pct", "calls", "gpu_ns", "own_host_ns", "kernels"]
 description = """
 Host time is the time from opening to closing a range on its thread, own_host_ns the part of it outside nested
 ranges. GPU work belongs to the ranges that are open on the launching thread when its launch call begins, no matter
 when it runs: gpu_ns adds up the kernels, copies, memsets and whole graphs launched inside, nested ranges included,
 each once per name; own_gpu_ns counts only those launched outside nested ranges. projected_ns is, for each range,
-from the start of its first GPU operation to the end of its last, idle time between them included. A range that was
+from the start of its first GPU operation to the end of its last, idle time between them included.
+gpu_busy_during_ns and gpu_idle_during_ns are what the GPU does while a range is open, no matter who launched it: they
+add up to the time in which ranges of the name are open, where threads of a process overlap once. A range that was
 still open at the end of the capture is counted, with its GPU work; its host time is unknown. start/end ranges do
 not nest, so they have no own time. Names that differ only in their numbers count as one: step #."""
 reading = """
-Start with the range that repeats once per step, and compare its host_ns with its gpu_ns: a gpu_ns far below host_ns
-means that the host is the limit, so see gaps and syncs with --nvtx NAME; about equal means that the GPU is, so see
+Start with the ranges that have the most gpu_idle_during_ns: the GPU is idle while they are open, so see idle and gaps
+with --nvtx NAME. A range can launch little (gpu_ns) although the GPU is busy during it: the host then waits for work
+that other ranges launched, see syncs with --nvtx NAME. Little idle time and a large gpu_ns: the GPU is the limit, see
 top with --nvtx NAME. A large own_host_ns of an outer range is work that no range names yet. Hundreds of kernels per
 call that take little time are candidates for fusion or a CUDA graph. Work that another thread launches, as
 PyTorch's backward pass does, is in that thread's ranges."""
@@ -46,6 +49,10 @@ gpu_ns = "Sum of the durations of the GPU operations launched inside"
 gpu_wall_pct = "gpu_ns as a share of the wall time; operations that overlap may add up to more than 100 %"
 own_gpu_ns = "The part of gpu_ns that was launched outside nested ranges"
 projected_ns = "From first start to last end of the GPU operations launched inside, summed over the ranges"
+gpu_busy_during_ns = """\
+Time in which the GPU was busy while a range was open, whoever launched the work; the mean of the GPUs that the \
+range's process uses"""
+gpu_idle_during_ns = "The rest of that time, in which the GPU was idle"
 kernels = "Kernels launched inside, each once"
 kernels_per_call = "kernels / calls"
 avg_ns = "Mean host time"
@@ -141,6 +148,8 @@ SELECT
     100.0 * coalesce(g.gpu_ns, 0) / wall.duration_ns AS gpu_wall_pct,
     CASE WHEN h.style = 'push/pop' THEN coalesce(own.gpu_ns, 0) END AS own_gpu_ns,
     coalesce(j.projected_ns, 0) AS projected_ns,
+    d.busy_ns AS gpu_busy_during_ns,
+    d.open_ns - d.busy_ns AS gpu_idle_during_ns,
     coalesce(g.kernels, 0) AS kernels,
     coalesce(g.kernels, 0) / h.calls AS kernels_per_call,
     h.avg_ns,
@@ -153,4 +162,5 @@ CROSS JOIN (SELECT sum(duration_ns) AS duration_ns FROM wall) AS wall
 LEFT JOIN _own_time('ranges') AS own USING (group_id)
 LEFT JOIN _gpu_work_in('ranges') AS g USING (group_id)
 LEFT JOIN _projected_time('ranges') AS j USING (group_id)
+LEFT JOIN _busy_during('ranges') AS d USING (group_id)
 ORDER BY h.host_ns DESC NULLS LAST, gpu_ns DESC, h.name, h.style
