@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from command_line import run
 from conftest import REPOSITORY
+from synthetic import Trace
 
 from nsys_insight.cli import completion
 
@@ -56,6 +57,39 @@ def test_bash_gets_no_name_that_it_would_split(monkeypatch):
     assert completion._filter_by_prefix(names, "") == names
     monkeypatch.setenv("_NSYS_INSIGHT_COMPLETE", "complete_bash")
     assert completion._filter_by_prefix(names, "") == ["plain", "metric="]
+
+
+HOSTILE = [
+    'zz" =(touch X) "', 'zz\\" =(touch X) \\"', "zz'$(touch X)'", "zz`touch X`", "zz\n(touch X)", "zz(touch X)",
+    "zz;touch X", "=(touch X)", "~zz", "zz\x1b[31m", "zz\tX", "zz{a,b}", "zz:::X $(touch X)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "powershell", "pwsh"])
+def test_a_name_that_a_shell_would_evaluate_is_not_offered(monkeypatch, shell):
+    monkeypatch.setenv("_NSYS_INSIGHT_COMPLETE", f"complete_{shell}")
+    offered = completion._filter_by_prefix(["zzplain", "größe_1", *HOSTILE], "")
+    assert offered == ["zzplain", "größe_1"]
+    assert completion.plain_summary('Hot kernels, \\" =(touch X) \\"') == "Hot kernels,  touch X "
+
+
+def test_fish_and_zsh_quote_more_names(monkeypatch):
+    names = ["two words", "aten::add", "a$(b)", "a\nb"]
+    for shell, expected in (("zsh", names[:2]), ("fish", names[:3])):
+        monkeypatch.setenv("_NSYS_INSIGHT_COMPLETE", f"complete_{shell}")
+        assert completion._filter_by_prefix(names, "") == expected
+
+
+def test_zsh_evaluates_no_name_of_a_trace(tmp_path):
+    trace = Trace()
+    host = trace.thread(pid=100)
+    for name in ("zzplain", *(name.replace("touch X", f"touch {tmp_path}/X") for name in HOSTILE)):
+        with host.nvtx(name):
+            host.launch("gemm(float *)", runs=1_000)
+    path = trace.write(tmp_path / "trace.sqlite", version="2025.3")
+    words = f"nsys-insight top {path} --nvtx zz"
+    environment = {"COMP_WORDS": "", "_NSYS_INSIGHT_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": words}
+    assert run(env=environment, cwd=REPOSITORY).stdout.strip() == """_arguments '*: :(("zzplain"))'"""
 
 
 def test_the_command_completes():

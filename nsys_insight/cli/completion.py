@@ -6,6 +6,7 @@ Errors are not reported: completion then offers nothing. Reading a trace is limi
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from functools import partial
 from pathlib import Path
@@ -17,9 +18,12 @@ if TYPE_CHECKING:
 # Largest export in which steps are searched for, in bytes. In larger ones, only stored steps are offered.
 _SMALL_EXPORT_BYTES = 16 * 10**6
 _STEPS_TIMEOUT_S = 0.4
-_BASH_MODE = "complete_bash"
-# Characters that separate words or have a special meaning in an unquoted name.
-_SHELL_SPECIAL = frozenset(" \t\n\"'`\\$&|;<>()[]{}*?!#~:=")
+# Set by the shell's function: complete_bash, complete_zsh, ...
+_MODE_VARIABLE = "_NSYS_INSIGHT_COMPLETE"
+# The names that a shell can be offered: names are data of strangers, and zsh runs code in what it is offered. bash and
+# PowerShell insert a name without quotes, zsh quotes spaces, and fish quotes everything.
+_PLAIN_NAMES = {"zsh": re.compile(r"[\w./+: -]+=?"), "fish": re.compile(r"[^\0-\x1f\x7f-\x9f\u2028\u2029]+")}
+_PLAIN_NAME = re.compile(r"[\w./+-]+=?")
 
 
 def make_trace_completer(kind: str) -> Callable[..., list[str]]:
@@ -135,12 +139,14 @@ NAME_FINDERS: dict[str, Callable[[Path], Iterable[str]]] = {
 }
 
 
-def _filter_by_prefix(candidates: Iterable[str], incomplete: str) -> list[str]:
-    """Return the names that begin with the typed text.
+def plain_summary(text: str) -> str:
+    """Return a user pack's title for the help, and for shells that show it with the name: zsh evaluates it."""
+    return re.sub(r"[^\w ,./+-]", "", text) if _MODE_VARIABLE in os.environ else text
 
-    Bash splits words and does not quote completions, so it gets only names without special characters.
-    """
+
+def _filter_by_prefix(candidates: Iterable[str], incomplete: str) -> list[str]:
+    """Return the names that begin with the typed text and that the shell reads as a name."""
     matches = [name for name in dict.fromkeys(candidates) if name.startswith(incomplete)]
-    if os.environ.get("_NSYS_INSIGHT_COMPLETE") == _BASH_MODE:
-        matches = [name for name in matches if not _SHELL_SPECIAL & set(name.removesuffix("="))]
-    return matches
+    if not (shell := os.environ.get(_MODE_VARIABLE, "").partition("_")[2]):
+        return matches
+    return [name for name in matches if _PLAIN_NAMES.get(shell, _PLAIN_NAME).fullmatch(name)]

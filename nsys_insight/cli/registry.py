@@ -11,6 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import GROUPS, HELP_SETTINGS, HelpEntry, load_command, read_help_entries
+from nsys_insight.cli.completion import plain_summary
 from nsys_insight.errors import Exit
 from nsys_insight.packs.library import built_in_packs, find_pack, packs_by_topic, topics, user_packs
 
@@ -56,7 +57,7 @@ class Commands(TyperGroup):
         if pack := built_in_packs().get(cmd_name):
             return _make_help_line(cmd_name, pack.title, topics()[pack.topic].title)
         user_pack = user_packs().packs.get(cmd_name)
-        return user_pack and _make_help_line(cmd_name, user_pack.title, "Your reports")
+        return user_pack and _make_help_line(cmd_name, plain_summary(user_pack.title), "Your reports")
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command. A reader such as head may close the pipe early; this is not an error."""

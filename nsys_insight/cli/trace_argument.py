@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.ingest import cache_folder
+from nsys_insight.ingest.attach import list_parquet_files
+from nsys_insight.ingest.files import is_within
 from nsys_insight.ingest.identify import REPORT_SUFFIXES, is_export, is_parquet_folder
 from nsys_insight.paths import expand_home
 
@@ -129,7 +131,7 @@ class Traces:
 
     def list_names(self) -> list[str]:
         """List the given traces, and the traces directly in the given folders."""
-        folder_traces = (trace for folder in self._folders for trace in list_traces(folder))
+        folder_traces = (trace for folder in self._folders for trace in list_traces(folder) if self._is_allowed(trace))
         return [str(path) for path in (*self._files, *folder_traces)]
 
     def find(self, requested_name: str | None) -> Path:
@@ -145,8 +147,11 @@ class Traces:
             return Path(names[0])
         for path in self._list_matches(requested_name):
             # os.path.exists accepts names that are too long for the file system; pathlib raises an error.
-            if os.path.exists(path) and self._is_allowed(path):  # noqa: PTH110
-                return path
+            if os.path.exists(path):  # noqa: PTH110
+                if file := next((file for file in self._files if file.resolve() == path.resolve()), None):
+                    return file
+                if self._is_allowed(path):
+                    return path
         raise self._make_refusal(f"there is no trace {requested_name!r} that may be queried")
 
     def _list_matches(self, requested_name: str) -> Iterator[Path]:
@@ -156,20 +161,17 @@ class Traces:
             yield from (folder / requested_name for folder in self._folders)
 
     def _is_allowed(self, path: Path) -> bool:
-        """Return whether a path leads to a given trace, or below a given folder. Links are followed."""
-        real_path = path.resolve()
-        if any(real_path == file.resolve() for file in self._files):
-            return True
-        roots = [folder.resolve() for folder in self._folders]
-        if not any(real_path.is_relative_to(root) for root in roots):
+        """Return whether a trace is below a given folder, and so are its own files and those next to it.
+
+        Links are followed.
+        """
+        if not any(is_within(path, root) and is_within(path.parent, root) for root in self._folders):
             return False
-        if not real_path.is_dir():
+        if not path.is_dir():
             return True
-        # A folder's tables are files in it, and may be links, too.
-        table_paths = [Path(entry.path).resolve() for entry in os.scandir(real_path)]
-        return is_parquet_folder(real_path) and all(
-            any(table_path.is_relative_to(root) for root in roots) for table_path in table_paths
-        )
+        with suppress(TraceError):  # one of its files is elsewhere
+            return bool(list_parquet_files(path)) and is_parquet_folder(path)
+        return False
 
     def _make_refusal(self, message: str) -> UsageError:
         names = self.list_names()

@@ -14,7 +14,7 @@ from nsys_insight.ingest.limits import Limits
 from nsys_insight.model import template, views
 from nsys_insight.session.exported_rows import select_exported_rows
 from nsys_insight.session.model import finish_stored_model
-from nsys_insight.sql.quoting import identifier, literal
+from nsys_insight.sql.quoting import identifier, read_parquet
 from nsys_insight.sql.statements import Statement
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def write_database(trace: Session, output: Path) -> None:
             template.copy_into(connection, database_file.stem)
             for table, file in _write_raw_tables(trace, database_file.parent).items():
                 name = f"raw.{identifier(table)}"
-                rows = f"FROM read_parquet({literal(str(file))})"
+                rows = f"FROM {read_parquet(file)}"
                 connection.execute(f"DROP VIEW {name}; CREATE TABLE {name} AS {rows}")
                 file.unlink()
             finish_stored_model(connection)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from nsys_insight.errors import TraceError
 from nsys_insight.ingest import extension, facts_folder, time_bounds
 from nsys_insight.ingest.database import list_tables
-from nsys_insight.ingest.files import Kind
+from nsys_insight.ingest.files import Kind, list_files
 from nsys_insight.ingest.ncu.store import attach as attach_ncu
 from nsys_insight.ingest.source import NOT_COPIED, Export, Source
 from nsys_insight.ingest.sqlite_file import read_sqlite_columns
-from nsys_insight.sql.quoting import identifier, literal
+from nsys_insight.sql.quoting import identifier, literal, read_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -150,7 +150,7 @@ def attach_parquet(connection: duckdb.DuckDBPyConnection, folder: Path) -> Sourc
     relations, columns = {}, {}
     manifest = facts_folder.read_manifest(folder)
     for file in list_parquet_files(folder):
-        relations[file.stem] = f"read_parquet({literal(str(file))})"
+        relations[file.stem] = read_parquet(file)
         column_names = manifest.columns.get(file.stem) if manifest else None
         if column_names is None:
             column_names = [name for name, *_ in connection.execute(f"DESCRIBE FROM {relations[file.stem]}").fetchall()]
@@ -159,6 +159,10 @@ def attach_parquet(connection: duckdb.DuckDBPyConnection, folder: Path) -> Sourc
 
 
 def list_parquet_files(folder: Path) -> list[Path]:
-    """List the Parquet files of such a folder. ``convert`` and ``fleet`` put the raw tables into a subfolder."""
+    """List the Parquet files of such a folder. ``convert`` and ``fleet`` put the raw tables into a subfolder.
+
+    Raises:
+        TraceError: A file is a link that leads out of the folder.
+    """
     folder = folder.absolute()
-    return sorted((folder / "raw" if (folder / "raw").is_dir() else folder).glob("*.parquet"))
+    return list_files(folder, "raw/*.parquet" if (folder / "raw").is_dir() else "*.parquet")

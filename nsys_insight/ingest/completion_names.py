@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.ingest import cache_folder, private
+from nsys_insight.ingest.files import find_neighbor
 from nsys_insight.ingest.identify import REPORT_SUFFIXES
 from nsys_insight.ingest.sqlite_file import open_read_only
 
@@ -24,8 +25,8 @@ def find_export(trace: Path) -> Path | None:
     """Return the SQLite file of a trace: itself, the export next to a report, or its export in the cache."""
     if trace.suffix not in REPORT_SUFFIXES:
         return trace if trace.is_file() else None
-    nearby_export = trace.with_suffix(".sqlite")
-    if nearby_export.is_file() and nearby_export.stat().st_mtime >= trace.stat().st_mtime:
+    nearby_export = find_neighbor(trace, trace.with_suffix(".sqlite").name)
+    if nearby_export and nearby_export.stat().st_mtime >= trace.stat().st_mtime:
         return nearby_export
     cached_exports = cache_folder.location().glob(f"{cache_folder.key(trace, private.CACHE_KEY_PART)}-*.sqlite")
     return max(cached_exports, default=None)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from nsys_insight import outputs
 from nsys_insight.errors import ToolError, UsageError
 from nsys_insight.ingest import cache_entries, cache_folder, nsys, private
-from nsys_insight.ingest.files import Kind
+from nsys_insight.ingest.files import Kind, find_neighbor
 from nsys_insight.ingest.identify import identify, is_export, make_scannable
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def _find_nearby_export(report: Path, note: Note, *, use_cache: bool) -> Path | 
     """Return the export next to the report, if it can be used instead of it."""
     path = report.with_suffix(".sqlite")
     try:
-        if path.samefile(report):
+        if path.samefile(report) or find_neighbor(report, path.name) is None:
             return None
         is_older = path.stat().st_mtime < report.stat().st_mtime
     except OSError:

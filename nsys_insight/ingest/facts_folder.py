@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight import outputs
 from nsys_insight.ingest import cache_folder
+from nsys_insight.ingest.files import list_files
 from nsys_insight.ingest.source import StoredFacts
-from nsys_insight.sql.quoting import literal
+from nsys_insight.sql.quoting import read_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,14 +73,12 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 def list_fact_files(folder: Path) -> list[Path]:
     """List the files of facts in a folder."""
-    return sorted((folder.absolute() / "facts").glob("*.parquet")) if (folder / _MANIFEST).is_file() else []
+    return list_files(folder.absolute(), "facts/*.parquet") if (folder / _MANIFEST).is_file() else []
 
 
 def locate_facts(folder: Path, manifest: Manifest) -> StoredFacts:
     """Return where the facts are, for a session that reads the folder."""
-    return StoredFacts(
-        manifest.definitions, {file.stem: f"read_parquet({literal(str(file))})" for file in list_fact_files(folder)}
-    )
+    return StoredFacts(manifest.definitions, {file.stem: read_parquet(file) for file in list_fact_files(folder)})
 
 
 def total_bytes(folder: Path) -> int:
@@ -101,16 +100,14 @@ def locate_run_facts(folders: Sequence[Path]) -> StoredFacts | None:
     with suppress(OSError, ValueError, TypeError, KeyError, IndexError):
         record = json.loads((folders[0].parent / RUN_FOLDER / _MANIFEST).read_text(encoding="utf-8"))
         if record["schema"] == _RUN_SCHEMA and record["identity"] == _digest_folders(folders):
-            return StoredFacts(
-                str(record["definitions"]), {file.stem: f"read_parquet({literal(str(file))})" for file in fact_files}
-            )
+            return StoredFacts(str(record["definitions"]), {file.stem: read_parquet(file) for file in fact_files})
     return None
 
 
 def list_run_files(folders: Sequence[Path]) -> list[Path]:
     """List the files of facts about all traces of a fleet, if these folders belong to one."""
     run_folders = {folder.absolute().parent / RUN_FOLDER for folder in folders if folder.suffix == SUFFIX}
-    return sorted(run_folders.pop().glob("*.parquet")) if len(run_folders) == 1 else []
+    return list_files(run_folders.pop(), "*.parquet") if len(run_folders) == 1 else []
 
 
 def _digest_folders(folders: Sequence[Path]) -> str:

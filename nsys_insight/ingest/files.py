@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
+
+from nsys_insight.errors import TraceError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +28,34 @@ class File(NamedTuple):
     path: Path
     kind: Kind
     label: str = ""
+
+
+def is_within(path: Path, *folders: Path) -> bool:
+    """Return whether a path is in one of the folders when its links, and theirs, are followed."""
+    real_path = path.resolve()
+    return any(real_path.is_relative_to(folder.resolve()) for folder in folders)
+
+
+def list_files(folder: Path, pattern: str) -> list[Path]:
+    """List the files in a folder that is a trace, or part of one.
+
+    Raises:
+        TraceError: A file is a link that leads out of the folder: a trace from a stranger must not name other files.
+    """
+    files = sorted(folder.glob(pattern))
+    for file in files:
+        if not is_within(file, folder):
+            raise TraceError(
+                f"{file} leads out of the folder: it is a link to {file.resolve()}",
+                f"copy the files into one folder: cp -rL {quote(str(folder))} COPY",
+            )
+    return files
+
+
+def find_neighbor(trace: Path, name: str) -> Path | None:
+    """Return the file of this name next to a trace; None if it does not exist, or is a link out of the folder."""
+    path = trace.parent / name
+    return path if path.is_file() and is_within(path, trace.parent, trace.resolve().parent) else None
 
 
 def list_exports(files: Sequence[File]) -> list[Path]:

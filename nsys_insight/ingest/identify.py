@@ -117,7 +117,8 @@ def make_scannable(
     for suffix in ("-wal", "-journal"):
         # The name may be too long for the file system, which makes pathlib raise an error.
         journal_path = f"{os.path.realpath(path)}{suffix}"
-        if os.path.exists(journal_path) and not os.path.isfile(journal_path):  # noqa: PTH110, PTH113
+        is_regular = os.path.isfile(journal_path) and not os.path.islink(journal_path)  # noqa: PTH113, PTH114
+        if os.path.lexists(journal_path) and not is_regular:
             raise TraceError(
                 f"{journal_path} is not a regular file, and SQLite would open it", "remove it, or copy the trace"
             )

@@ -282,13 +282,13 @@ def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
         + ([f"start_ns < {scope.to_ns}"] if scope.to_ns is not None else [])
         + ([f"process_id = {scope.process}"] if scope.process is not None else [])
     )
-    # Only * and ? are wildcards; a bracket matches a bracket.
-    name_literal, pattern = literal(scope.range_pattern), literal(str(scope.range_pattern).replace("[", "[[]"))
-    path_test = f"path GLOB {pattern} OR path GLOB '*/' || {pattern}"
-    name_test = f"{name_literal} IN (name, domain || ':' || name) OR name GLOB {pattern}"
+    pattern = literal(scope.range_pattern)
+    path_test = f"fits_pattern(path, {pattern}) OR fits_pattern(path, '*/' || {pattern})"
+    name_test = f"{pattern} IN (name, domain || ':' || name) OR fits_pattern(name, {pattern})"
     if "#" in str(scope.range_pattern):  # reports write # for the numbers in names
-        path_test += f" OR folded_name(path) GLOB {pattern} OR folded_name(path) GLOB '*/' || {pattern}"
-        name_test += f" OR folded_name(name) GLOB {pattern} OR folded_name(domain || ':' || name) GLOB {pattern}"
+        path_test += f" OR fits_pattern(folded_name(path), {pattern}) OR fits_pattern(folded_name(path), '*/' || {pattern})"
+        name_test += f" OR fits_pattern(folded_name(name), {pattern})"
+        name_test += f" OR fits_pattern(folded_name(domain || ':' || name), {pattern})"
     path_query = f"""
                 UNION
                 SELECT process_id, thread_id, start_ns, end_ns FROM nvtx_nesting WHERE {path_test}"""
@@ -296,7 +296,7 @@ def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
     ranges_query = f"""
                 SELECT process_id, thread_id, start_ns, end_ns FROM nvtx_ranges WHERE {name_test} {path_query}"""
     if scope.phase is not None:
-        phase_query = f"FROM _phase_ranges WHERE step_phase = {name_literal}"
+        phase_query = f"FROM _phase_ranges WHERE step_phase = {pattern}"
         if connection.execute(f"{phase_query} LIMIT 1").fetchall():
             ranges_query = (
                 f"SELECT DISTINCT process_id, thread_id, step_start_ns AS start_ns, step_end_ns AS end_ns {phase_query}"

@@ -15,7 +15,7 @@ from nsys_insight.errors import QueryError
 from nsys_insight.ingest.waiting import wait_for
 from nsys_insight.model import views
 from nsys_insight.sql.names import find_called_functions, parse_names
-from nsys_insight.sql.quoting import literal
+from nsys_insight.sql.quoting import escape_glob, literal
 from nsys_insight.sql.statements import read_one_query, split_statements
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# All other table functions of DuckDB are refused. tests/test_sandbox.py compares the two lists with DuckDB.
+# All other table functions of DuckDB are refused. tests/test_sandbox.py compares the two lists with DuckDB, and other
+# functions with tests/data/duckdb_functions.txt.
 TABLE_FUNCTIONS = frozenset(
     """range generate_series unnest repeat repeat_row json_each json_tree histogram histogram_values summary
     duckdb_columns duckdb_constraints duckdb_databases duckdb_dependencies duckdb_functions duckdb_indexes
@@ -38,16 +39,18 @@ TABLE_FUNCTIONS = frozenset(
     pragma_platform pragma_show pragma_table_info pragma_user_agent pragma_version icu_calendar_names pg_timezone_names
     test_all_types test_vector_types""".split()  # noqa: SIM905 - easier to read than a list
 )
+# `json_serialize_plan` looks up the tables of the query in its argument: it opens files.
 REFUSED_FUNCTIONS = frozenset(
     """arrow_scan arrow_scan_dumb checkpoint disable_logging disable_profiling duckdb_approx_database_count
-    duckdb_connection_count duckdb_coordinate_systems duckdb_extensions duckdb_external_file_cache duckdb_log_contexts
-    duckdb_logs duckdb_logs_parsed duckdb_prepared_statements duckdb_profiling_settings duckdb_secret_types
-    duckdb_secrets duckdb_table_sample enable_logging enable_profiling force_checkpoint glob
-    json_execute_serialized_sql pandas_scan parquet_bloom_probe parquet_file_metadata parquet_full_metadata
-    parquet_kv_metadata parquet_metadata parquet_scan parquet_schema pragma_metadata_info pragma_storage_info
-    python_map_function query query_table read_blob read_csv read_csv_auto read_duckdb read_json read_json_auto
-    read_json_objects read_json_objects_auto read_ndjson read_ndjson_auto read_ndjson_objects read_parquet read_text
-    seq_scan sniff_csv sqlite_attach sqlite_query sqlite_scan truncate_duckdb_logs which_secret write_log""".split()  # noqa: SIM905 - the same
+    duckdb_connection_count duckdb_coordinate_systems duckdb_extensions duckdb_external_file_cache
+    duckdb_log_contexts duckdb_logs duckdb_logs_parsed duckdb_prepared_statements duckdb_profiling_settings
+    duckdb_secret_types duckdb_secrets duckdb_table_sample enable_logging enable_profiling force_checkpoint glob
+    json_execute_serialized_sql json_serialize_plan pandas_scan parquet_bloom_probe parquet_file_metadata
+    parquet_full_metadata parquet_kv_metadata parquet_metadata parquet_scan parquet_schema pragma_metadata_info
+    pragma_storage_info python_map_function query query_table read_blob read_csv read_csv_auto read_duckdb read_json
+    read_json_auto read_json_objects read_json_objects_auto read_ndjson read_ndjson_auto read_ndjson_objects
+    read_parquet read_text seq_scan sniff_csv sqlite_attach sqlite_query sqlite_scan truncate_duckdb_logs
+    which_secret write_log""".split()  # noqa: SIM905 - the same
 )
 # The maximum that a query can spill to disk. DuckDB's default is nine tenths of the disk.
 MAX_SPILL = "32GB"
@@ -61,7 +64,8 @@ def lock(connection: duckdb.DuckDBPyConnection, *, files: Iterable[Path] = ()) -
     """
     from nsys_insight.ingest.database import spill_folder
 
-    allowed = ", ".join(literal(str(file)) for file in files)
+    # DuckDB checks a pattern, and then what it fits.
+    allowed = ", ".join(literal(name) for file in files for name in dict.fromkeys([str(file), escape_glob(str(file))]))
     connection.execute(
         f"""SET allowed_directories = [{literal(spill_folder())}];
             SET allowed_paths = [{allowed}];

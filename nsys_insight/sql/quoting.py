@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
 # Larger numbers, such as times in ns, are BIGINT in SQL.
 MAX_SMALL = 1 << 16
 
@@ -36,6 +42,19 @@ def literal(value: object) -> str:
         case _:
             text = _write_text(str(value))
     return text
+
+
+def escape_glob(path: str) -> str:
+    """Write a path as a pattern that fits this path alone."""
+    return re.sub(r"([*?\[])", r"[\1]", path)
+
+
+def read_parquet(path: Path) -> str:
+    """Write the relation of a Parquet file: its own columns, independent of the names of its folders.
+
+    DuckDB would take a folder `end=7` for the value of the column `end`, and a folder `a*` for a pattern.
+    """
+    return f"read_parquet({literal(escape_glob(str(path)))}, hive_partitioning = false)"
 
 
 def _write_text(value: str) -> str:

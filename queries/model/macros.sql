@@ -32,6 +32,12 @@ CREATE MACRO is_launcher_line(line) AS regexp_matches(
     '|PMI_SIZE)="?[0-9]{1,9}"?$'
 );
 
+-- Whether a name fits a pattern, in which * stands for any text and ? for one character. RE2 takes linear time; the time
+-- of GLOB grows with a power of the number of stars.
+CREATE MACRO fits_pattern(name, pattern) AS regexp_full_match(
+    name, '(?s)' || replace(replace(regexp_escape(pattern), '\*', '.*'), '\?', '.')
+);
+
 -- The name of an API function without the suffixes that only the linker needs: cudaMemcpyAsync_ptsz_v10000 is
 -- cudaMemcpyAsync.
 CREATE MACRO api_name(recorded) AS regexp_replace(recorded, '(_ptsz|_ptds)?(_v[0-9]+)?(_ptsz|_ptds)?$', '');

@@ -62,7 +62,7 @@ series AS MATERIALIZED (
         UNION ALL
         SELECT NULL, name, fold(name) FROM (SELECT DISTINCT name FROM nvtx_ranges WHERE $by = 'range')
     )
-    WHERE $name IS NULL OR name = $name OR name GLOB replace($name, '[', '[[]')
+    WHERE $name IS NULL OR name = $name OR fits_pattern(name, $name)
 ),
 run_times AS (
     SELECT y.place, n.series, sum(k.calls)::BIGINT AS calls, sum(k.kernel_ns)::BIGINT AS time_ns

@@ -11,9 +11,10 @@ from nsys_insight import outputs
 from nsys_insight.errors import TraceError, UsageError, cannot_write_error
 from nsys_insight.ingest import cache_entries, cache_folder, database
 from nsys_insight.ingest.expected_schema import read_expected_schema
+from nsys_insight.ingest.files import find_neighbor
 from nsys_insight.ingest.ncu.pages import Launch, merge_launches, read_file
 from nsys_insight.paths import expand_home
-from nsys_insight.sql.quoting import identifier, literal
+from nsys_insight.sql.quoting import identifier, literal, read_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -96,11 +97,8 @@ def find_store(trace: Path, ncu_file: Path | None = None, *, use_cache: bool = T
     if ncu_file is not None:
         return ncu_file if is_store(ncu_file) else make_cached_store([ncu_file], use_cache=use_cache)
     name = trace.name.removesuffix("_pqtdir")
-    for folder in (trace.parent, Path()):
-        path = folder / (name.removesuffix(Path(name).suffix) + SUFFIX)
-        if path.is_file():
-            return path
-    return None
+    name = name.removesuffix(Path(name).suffix) + SUFFIX
+    return find_neighbor(trace, name) or find_neighbor(Path(trace.name), name)
 
 
 def make_cached_store(files: list[Path], implementation: str | None = None, *, use_cache: bool = True) -> Path:
@@ -197,6 +195,4 @@ def _create_tables(connection: duckdb.DuckDBPyConnection, launches: list[Launch]
             file = Path(folder) / f"{table}.parquet"
             schema = {name: kinds[kind] for name, kind in read_expected_schema()[table].items()}
             pl.DataFrame(rows[table], schema=schema, orient="row").write_parquet(file)
-            connection.execute(
-                f"CREATE TABLE target.{identifier(table)} AS FROM read_parquet({literal(str(file))}) ORDER BY launch"
-            )
+            connection.execute(f"CREATE TABLE target.{identifier(table)} AS FROM {read_parquet(file)} ORDER BY launch")

@@ -12,4 +12,4 @@ SELECT thread_id, start_ns, end_ns, name, coalesce($range_name, pattern) AS patt
 FROM candidate_ranges
 WHERE $range_name IS NULL AND NOT is_operator_name(name) AND NOT starts_with(name, 'nccl')
         AND NOT is_warm_up_name(name)
-    OR pattern = $range_name OR name GLOB replace($range_name, '[', '[[]')
+    OR pattern = $range_name OR fits_pattern(name, $range_name)
