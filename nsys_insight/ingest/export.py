@@ -10,13 +10,14 @@ from collections import deque
 from contextlib import suppress
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nsys_insight import outputs
 from nsys_insight.errors import ToolError, UsageError
 from nsys_insight.ingest import cache_entries, cache_folder, nsys, private
 from nsys_insight.ingest.files import Kind, find_neighbor
 from nsys_insight.ingest.identify import identify, is_export, make_scannable
+from nsys_insight.ingest.waiting import copy_file, wait_for
 
 if TYPE_CHECKING:
     import subprocess
@@ -207,13 +208,12 @@ def _is_newer(report: Path, tool: nsys.Nsys) -> bool:
 
 def _run_export(tool: nsys.Nsys, report: Path, path: Path, progress: Progress) -> None:
     """Export `report` to `path` with one nsys. The folder of `path` is for temporary files."""
-    import shutil
-
     # nsys opens its input for writing, and the report must not change: nsys gets a copy.
     inputs, temporary = path.parent / "input", path.parent / "tmp"
     inputs.mkdir()
     temporary.mkdir()
-    copy = Path(shutil.copyfile(report, inputs / report.name))
+    copy = inputs / report.name
+    copy_file(report, copy)
     command = [str(tool.path), "export", "-t", "sqlite", "-f", "true", "-o", str(path)]
     # NVTX payloads, such as the message sizes of NCCL. An nsys without this option reports that, and exports nothing.
     code, lines = _run_command([*command, _PAYLOAD_OPTION, str(copy)], temporary, progress)
@@ -230,6 +230,7 @@ def _run_export(tool: nsys.Nsys, report: Path, path: Path, progress: Progress) -
 def _run_command(command: list[str], folder: Path, progress: Progress) -> tuple[int, list[str]]:
     """Run `command` in `folder`; return its exit code and the last lines of its output, without its progress."""
     import subprocess
+    from concurrent.futures import ThreadPoolExecutor
 
     variables = dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(folder))
     try:
@@ -246,13 +247,23 @@ def _run_command(command: list[str], folder: Path, progress: Progress) -> tuple[
         )
     except OSError as error:
         raise _ExportFailedError(f"it does not run: {error.strerror}") from error
-    with process:
+    with process, ThreadPoolExecutor(1) as pool:
         try:
-            lines = _read_output(process.stdout or (), progress)
-            return process.wait(), list(lines)
+            reading = pool.submit(_read_output, process.stdout or (), progress)
+            wait_for([reading], [_Program(process)])
+            return process.wait(), list(reading.result())
         finally:
             if process.poll() is None:
                 _kill(process)
+
+
+class _Program(NamedTuple):
+    process: subprocess.Popen[str]
+
+    def interrupt(self) -> None:
+        """End the program, and so its output."""
+        if self.process.poll() is None:
+            _kill(self.process)
 
 
 def _read_output(output_lines: Iterable[str], progress: Progress) -> deque[str]:

@@ -13,6 +13,7 @@ from nsys_insight.errors import TraceError
 from nsys_insight.ingest import cache_entries, cache_folder, private, tables_only
 from nsys_insight.ingest.files import Kind
 from nsys_insight.ingest.sqlite_file import open_read_only
+from nsys_insight.ingest.waiting import copy_file
 from nsys_insight.text.suggestions import find_nearest, format_suggestion
 
 if TYPE_CHECKING:
@@ -206,13 +207,12 @@ def _read_head(path: Path) -> bytes:
 
 
 def _copy_at_rest(source: Path, copy: Path, journals: list[str]) -> None:
-    import shutil
     import sqlite3
 
     if "-journal" in journals and _names_other_file(Path(f"{source}-journal")):
         raise TraceError(f"the journal of {source} is one of several files, which SQLite would look for", _EXPORT_HINT)
     for suffix in ("", *journals):
-        shutil.copyfile(f"{source}{suffix}", f"{copy}{suffix}")
+        copy_file(f"{source}{suffix}", f"{copy}{suffix}")
     connection = sqlite3.connect(copy)
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchall()  # applies the journal

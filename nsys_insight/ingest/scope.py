@@ -11,7 +11,7 @@ from nsys_insight.ingest import step_scope, time_bounds
 from nsys_insight.sql.intervals import merge_intervals
 from nsys_insight.sql.quoting import identifier, literal
 from nsys_insight.sql.rows import fetch_rows
-from nsys_insight.text.suggestions import did_you_mean
+from nsys_insight.text.suggestions import did_you_mean, quote_name
 from nsys_insight.text.units import exact_duration
 
 if TYPE_CHECKING:
@@ -286,7 +286,8 @@ def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
     path_test = f"fits_pattern(path, {pattern}) OR fits_pattern(path, '*/' || {pattern})"
     name_test = f"{pattern} IN (name, domain || ':' || name) OR fits_pattern(name, {pattern})"
     if "#" in str(scope.range_pattern):  # reports write # for the numbers in names
-        path_test += f" OR fits_pattern(folded_name(path), {pattern}) OR fits_pattern(folded_name(path), '*/' || {pattern})"
+        path_test += f" OR fits_pattern(folded_name(path), {pattern})"
+        path_test += f" OR fits_pattern(folded_name(path), '*/' || {pattern})"
         name_test += f" OR fits_pattern(folded_name(name), {pattern})"
         name_test += f" OR fits_pattern(folded_name(domain || ':' || name), {pattern})"
     path_query = f"""
@@ -366,7 +367,7 @@ def _suggest_ranges(connection: duckdb.DuckDBPyConnection, missing_name: str) ->
     ]
     if not names:
         return "there are no NVTX ranges in this trace; capture with -t cuda,nvtx and mark ranges in the program"
-    examples = ", ".join(repr(name) for name in names[:3]) + (" …" if len(names) > 3 else "")
+    examples = ", ".join(map(quote_name, names[:3])) + (" …" if len(names) > 3 else "")
     suggestion = did_you_mean(missing_name, names, 3, quoted=True)
     return (
         f"{suggestion} nsys-insight nvtx lists them; * matches anything"

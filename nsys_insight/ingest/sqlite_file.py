@@ -6,11 +6,16 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import TraceError
+from nsys_insight.ingest.waiting import is_stopped
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator
     from pathlib import Path
+
+
+# `is_stopped` is called after this many instructions of SQLite's virtual machine.
+_CHECK_INTERVAL = 100_000
 
 
 def read_only_uri(path: Path) -> str:
@@ -28,6 +33,7 @@ def open_read_only(path: Path) -> Iterator[sqlite3.Connection]:
     import sqlite3
 
     with closing(sqlite3.connect(read_only_uri(path), uri=True)) as connection:
+        connection.set_progress_handler(is_stopped, _CHECK_INTERVAL)
         try:
             yield connection
         except UnicodeDecodeError:  # Python cannot decode SQLite's message, which quotes the file

@@ -56,7 +56,7 @@ class Connection:
         steps: StepOptions = AUTO,
         note: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Open the files as `Database` does; `timeout_s` limits the time of a query."""
+        """Open the files as `Database` does; `timeout_s` limits the time of a query, and of opening."""
         self._files = Database(
             files, scope, limits, use_cache=use_cache, ncu=ncu, part_scopes=part_scopes, steps=steps, note=note
         )
@@ -64,6 +64,7 @@ class Connection:
         self._numbers = count(1)
         self._prefetch: Prefetch[Any] = Prefetch()
         self._is_prepared = False
+        sandbox.Runner(timeout_s, "opening the trace")(self, self._files.open)
 
     @property
     def duckdb(self) -> duckdb.DuckDBPyConnection:
@@ -302,7 +303,7 @@ class Connection:
                 raise
             else:
                 return returned
-            self._files.open()
+            self._runner(self, self._files.open)
 
     def _batches(self, first: Batch, size: int) -> Iterator[Batch]:
         import duckdb
@@ -317,7 +318,7 @@ class Connection:
             raise self._files.out_of_memory(error) from None
         except (duckdb.Error, UnicodeDecodeError) as error:
             if self._files.prepare_fallback(error):
-                self._files.open()
+                self._runner(self, self._files.open)
                 raise UnreadableRowError(
                     "a row could not be read after others had been written",
                     "write to a file, which is restarted without it: -o answer.csv",

@@ -64,15 +64,11 @@ class Database:
         steps: StepOptions = AUTO,
         note: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Open the files in the first way that works.
+        """Take the files and how to read them; `open` opens them.
 
         `steps` are the options for the steps that the scope selects. `note` is called with a sentence about rows that
         are left out. `ncu` is a file that `ncu import` wrote, to be read along with a single trace. `part_scopes` are
         labels and scopes of parts of a single trace, which are then treated as several traces.
-
-        Raises:
-            TraceError: The files cannot be read in any way.
-            UsageError: The scope names an NVTX range or a step that does not exist.
         """
         self.files, self.scope, self._use_cache, self._steps = files, scope, use_cache, steps
         self._part_scopes = part_scopes or [(file.label, scope) for file in files]
@@ -91,7 +87,6 @@ class Database:
         self.left_out = ""
         self._watch = FileGuard(files)
         self._recovery = Recovery(files, self._strategies, self._watch)
-        self.open()
 
     @property
     def labels(self) -> list[str]:
@@ -99,7 +94,12 @@ class Database:
         return [label for label, _ in self._part_scopes]
 
     def open(self) -> None:
-        """Try the remaining ways to open the files. Earlier connections stay open: their answers can still be read."""
+        """Try the remaining ways to open the files. Earlier connections stay open: their answers can still be read.
+
+        Raises:
+            TraceError: The files cannot be read in any way.
+            UsageError: The scope names an NVTX range or a step that does not exist.
+        """
         import sqlite3
 
         import duckdb
@@ -288,8 +288,8 @@ class Database:
 
     def interrupt(self) -> None:
         """Stop all running queries and copies."""
-        self.duckdb.interrupt()
         self._strategies.interrupt()
+        self.duckdb.interrupt()
 
     def close(self) -> None:
         """Close the connection; facts about a big trace stay in the cache folder.

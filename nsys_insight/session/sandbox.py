@@ -9,10 +9,11 @@ from their arguments or describe the session.
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
+from contextvars import copy_context
 from typing import TYPE_CHECKING, TypeVar
 
 from nsys_insight.errors import QueryError
-from nsys_insight.ingest.waiting import wait_for
+from nsys_insight.ingest.waiting import StopSignal, wait_for
 from nsys_insight.model import views
 from nsys_insight.sql.names import find_called_functions, parse_names
 from nsys_insight.sql.quoting import escape_glob, literal
@@ -164,13 +165,13 @@ def open_writable_path(target: Path) -> Iterator[Path]:
 
 
 class Runner:
-    """Runs queries in a separate thread, with a time limit. Ctrl-C stops them too."""
+    """Runs work in a separate thread, with a time limit. Ctrl-C stops it too."""
 
-    def __init__(self, seconds: float | None) -> None:
-        """Set the time limit; None means no limit."""
+    def __init__(self, seconds: float | None, work: str = "the query") -> None:
+        """Set the time limit; None means no limit. `work` says in an error what was stopped."""
         from concurrent.futures import ThreadPoolExecutor
 
-        self.seconds = seconds
+        self.seconds, self.work = seconds, work
         self._pool = ThreadPoolExecutor(1)
 
     def __call__(self, connection: Interruptible, run: Callable[[], T]) -> T:
@@ -180,11 +181,12 @@ class Runner:
             QueryError: The time limit was exceeded.
             KeyboardInterrupt: The user typed Ctrl-C.
         """
-        running = self._pool.submit(run)
+        stop = StopSignal()
+        running = self._pool.submit(copy_context().run, stop.run, run)
         try:
-            wait_for([running], [connection], self.seconds)
+            wait_for([running], [stop, connection], self.seconds)
         except TimeoutError:
             raise QueryError(
-                f"the query was stopped after {self.seconds:g} s", "allow more time with --timeout 600s"
+                f"{self.work} was stopped after {self.seconds:g} s", "allow more time with --timeout 600s"
             ) from None
         return running.result()

@@ -17,6 +17,7 @@ from nsys_insight.ingest.limits import choose_limits
 from nsys_insight.ingest.ncu.store import find_store
 from nsys_insight.ingest.raw import UNSCOPED_TABLES
 from nsys_insight.ingest.scope import FULL_TRACE, Scope
+from nsys_insight.ingest.waiting import StopSignal
 from nsys_insight.packs import library, rank_sums
 from nsys_insight.packs.step_options import AUTO, StepOptions
 from nsys_insight.session.answer import Answer, Column
@@ -25,6 +26,7 @@ from nsys_insight.session.prefetch import Question
 from nsys_insight.session.ranks import RANKS_QUERY, RankNumbers, list_rank_scopes, read_rank_numbers, write_sum_query
 from nsys_insight.session.report_question import ReportQuestion, build_question, is_cross_rank
 from nsys_insight.session.running_answer import RunningAnswer
+from nsys_insight.session.sandbox import Runner
 from nsys_insight.sql.names import parse_names
 from nsys_insight.sql.rows import name_cells
 from nsys_insight.sql.statements import Statement, read_one_query
@@ -95,10 +97,13 @@ class Session:
         if ncu and has_several:
             raise UsageError("ncu data belongs to one trace", "open one of the traces with it")
         can_use_cache = use_cache is not False and not cache_folder.refusal_reason()
-        files = [
-            _open_file(trace_path, label, note, progress, can_use_cache=can_use_cache)
-            for trace_path, label in zip(self.paths, make_labels(self.paths), strict=True)
-        ]
+        files = Runner(timeout_s, "opening the trace")(
+            StopSignal(),
+            lambda: [
+                _open_file(trace_path, label, note, progress, can_use_cache=can_use_cache)
+                for trace_path, label in zip(self.paths, make_labels(self.paths), strict=True)
+            ],
+        )
         self._has_noted_ncu = False
         self.ncu = None if has_several else find_store(self.path, Path(ncu) if ncu else None, use_cache=can_use_cache)
         limits = choose_limits([file.path for file in files], memory, threads)

@@ -66,20 +66,28 @@ idle_parts AS (
         idle_ns
     FROM charges
 ),
--- Only what runs at the same time as a copy or as communication matters: it begins or ends within the same 65 µs, or
--- lasts longer.
+-- Only what runs at the same time as a copy or as communication matters: it begins or ends within the same time slice, or
+-- lasts longer. A slice is 65 µs, or longer if copies last so long that there would be more slices than rows.
 non_compute_work AS MATERIALIZED (
     FROM _other_work
 ),
+slicing AS MATERIALIZED (
+    SELECT greatest(65536, sum(end_ns - start_ns) // (1000000 + 16 * count(*)))::BIGINT AS slice_ns FROM non_compute_work
+),
 slices AS MATERIALIZED (
-    SELECT DISTINCT unnest(range(start_ns // 65536, end_ns // 65536 + 1)) AS slice FROM non_compute_work
+    SELECT DISTINCT unnest(range(start_ns // slice_ns, end_ns // slice_ns + 1)) AS slice
+    FROM non_compute_work CROSS JOIN slicing
 ),
 concurrent_work AS MATERIALIZED (
     FROM non_compute_work
     UNION ALL
     FROM _levelled_work
     WHERE level = 0
-        AND (start_ns // 65536 IN (FROM slices) OR end_ns // 65536 IN (FROM slices) OR end_ns - start_ns >= 65536)
+        AND (
+            start_ns // (SELECT slice_ns FROM slicing) IN (FROM slices)
+            OR end_ns // (SELECT slice_ns FROM slicing) IN (FROM slices)
+            OR end_ns - start_ns >= (SELECT slice_ns FROM slicing)
+        )
 ),
 -- Operations with the latest end so far: of operations that compute (gpu_ns), of kernels, and of all.
 running_ends AS (

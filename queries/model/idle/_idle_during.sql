@@ -3,7 +3,11 @@
 CREATE MACRO _idle_during(calls) AS TABLE
 WITH time_span AS MATERIALIZED (
     SELECT
-        greatest(16384, (max(end_ns) - min(start_ns)) // greatest(200000, 16 * count(*))) AS bucket_ns,
+        greatest(
+            16384,
+            (max(end_ns) - min(start_ns)) // greatest(200000, 16 * count(*)),
+            sum(end_ns - start_ns)::BIGINT // (200000 + 16 * count(*))
+        ) AS bucket_ns,
         min(start_ns) AS from_ns, max(end_ns) AS until_ns
     FROM query_table(calls) HAVING count(*) > 0
 ),
