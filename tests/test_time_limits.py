@@ -28,8 +28,8 @@ def test_a_pattern_takes_linear_time_and_fits_as_before(tmp_path):
         nsys_insight.open(path, scope=Scope(nvtx="*a*a*a*a*a*a*b"), timeout_s=60)
     assert len(caught.value.hint) < 500
     for pattern, count in {"step*": 3, "step ?": 1, "step?1": 2, "*[1]": 1, "a\\b": 1, "gr??e": 1, "*c": 1}.items():
-        with nsys_insight.open(path, scope=Scope(nvtx=pattern)) as opened:
-            assert opened.sql("SELECT count(*) AS n FROM kernels")["n"].item() == count, pattern
+        with nsys_insight.open(path, scope=Scope(nvtx=pattern)) as trace_in_scope:
+            assert trace_in_scope.sql("SELECT count(*) AS n FROM kernels")["n"].item() == count, pattern
     assert time.perf_counter() - start_s < 30
 
 

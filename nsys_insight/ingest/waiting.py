@@ -31,7 +31,7 @@ _COPY_BYTES = 1 << 24
 
 
 class StoppedError(Exception):
-    """The work was told to stop."""
+    """The work has to stop."""
 
 
 class StopSignal:
