@@ -391,6 +391,70 @@ def small_reductions(*, reductions=20, kernel="FusedAdamMathFunctor", runs=12_00
     return run_steps(body)
 
 
+def shards(*, units=1, prefetches=False, collective=800_000):
+    """Gather parameters forward and backward in units of together 8 products, and reduce the gradients."""
+
+    def body(loop, _):
+        for name in ("nvjet_forward", "nvjet_backward_dgrad"):
+            for number in range(8):
+                if number % (8 // units) == 0:
+                    stream = 20 if prefetches else NULL
+                    loop.launch("ncclDevKernel_AllGather_RING_LL(int)", collective // units, stream=stream)
+                loop.launch(f"{BF16}_{name}", 300_000, **LARGE)
+        for _ in range(units):
+            stream = 20 if prefetches else NULL
+            loop.launch("ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL(int)", collective // units, stream=stream)
+        loop.launch("void multi_tensor_apply_kernel<FusedAdamMathFunctor>(T1)", 30_000, **LARGE)
+
+    return run_steps(body)
+
+
+def small_shards(*, python=300_000):
+    """Gather, compute and reduce 12 small units; the host works for `python` ns in each."""
+
+    def body(loop, _):
+        for _ in range(12):
+            loop.python(python)
+            loop.launch("ncclDevKernel_AllGather_RING_LL(int)", 20_000)
+            loop.launch(BF16, 100_000, **LARGE)
+            loop.launch("ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL(int)", 20_000)
+
+    return run_steps(body)
+
+
+def tensor_parallel(*, reductions=20, runs=8_000, last=BF16):
+    """Add the parts of 20 layers by an all-reduce each."""
+
+    def body(loop, _):
+        for number in range(20):
+            loop.launch(BF16, 20_000, **LARGE)
+            if number < reductions:
+                loop.launch("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(int)", runs)
+        loop.launch(last, 20_000, **LARGE)
+
+    return run_steps(body)
+
+
+def large_reductions(*, kind="f32", count=1, runs=1_500_000, is_late=True, rounds=1, stream=20, optimizer="adam"):
+    """Train: 8 products forward and 16 backward in each round, with `count` reductions after or during them."""
+
+    def body(loop, _):
+        reduction = f"ncclDevKernel_AllReduce_Sum_{kind}_RING_LL(int)"
+        for _ in range(rounds):
+            for _ in range(8):
+                loop.launch(BF16, 200_000, **LARGE)
+            for number in range(16):
+                loop.launch(BF16, 200_000, **LARGE)
+                if not is_late and number % (16 // count) == 0:
+                    loop.launch(reduction, runs // count, stream=stream)
+            for _ in range(count if is_late else 0):
+                loop.launch(reduction, runs // count)
+        name = f"void multi_tensor_apply_kernel<{optimizer}>(T1)" if optimizer else "scale(float *)"
+        loop.launch(name, 30_000, **LARGE)
+
+    return run_steps(body)
+
+
 AILING = {
     "fp32-gemm": partial(gemms, FP32),
     "fp64-gemm": partial(gemms, FP64),
@@ -420,6 +484,12 @@ AILING = {
     "sync-after-copy": synced_copies,
     "tiny-d2d": tiny_copies,
     "small-buckets": small_reductions,
+    "exposed-gathers": shards,
+    "small-units": small_shards,
+    "small-exchanges": tensor_parallel,
+    "fp32-gradients": large_reductions,
+    "one-reduction": large_reductions,
+    "accumulated-reductions": partial(large_reductions, rounds=4, count=4, is_late=False, stream=7),
 }
 CURED = {
     "fp32-gemm": [partial(gemms, TF32), partial(gemms, BF16), partial(gemms, FP32, other_names=[TF32, TF32, TF32])],
@@ -454,4 +524,28 @@ CURED = {
     "sync-after-copy": [partial(synced_copies, has_waits=False), small_copies],
     "tiny-d2d": [partial(tiny_copies, copies=1), partial(tiny_copies, size=1 << 20)],
     "small-buckets": [partial(small_reductions, reductions=2), partial(small_reductions, kernel="")],
+    "exposed-gathers": [partial(shards, units=8, prefetches=True), small_shards, large_reductions],
+    "small-units": [partial(small_shards, python=0), partial(shards, units=8), tensor_parallel],
+    "small-exchanges": [
+        small_reductions,
+        partial(tensor_parallel, reductions=4),
+        partial(tensor_parallel, runs=100_000),
+        partial(tensor_parallel, last="void multi_tensor_apply_kernel<FusedAdamMathFunctor>(T1)"),
+    ],
+    "fp32-gradients": [
+        partial(large_reductions, kind="bf16"),
+        partial(large_reductions, is_late=False, count=4),
+        partial(large_reductions, optimizer=""),
+        partial(large_reductions, runs=40_000),
+    ],
+    "one-reduction": [
+        partial(large_reductions, is_late=False, count=4),
+        partial(large_reductions, count=8),
+        partial(large_reductions, runs=150_000),
+    ],
+    "accumulated-reductions": [
+        partial(large_reductions, count=4, is_late=False, stream=7),
+        partial(large_reductions, rounds=4, count=4, is_late=False, stream=7, optimizer=""),
+        gradients,
+    ],
 }

@@ -161,6 +161,18 @@ def even_ranks():
     return two_ranks(0)
 
 
+def slow_link():
+    """Give two ranks of one host whose reductions of 25 MiB take 1 ms, at 26 GB/s."""
+    return fast_link(1_000_000)
+
+
+def fast_link(transfer=100_000):
+    """Give two ranks of one host with NVLinks."""
+    run = Run(2, steps=6)
+    run.transfer = transfer
+    return run.merged()
+
+
 def late_rank():
     """Give two ranks; the second one gets its data 3 ms later in every third step."""
     run = Run(2, steps=9)
@@ -282,6 +294,7 @@ FIRES = {
     "late-rank": late_rank,
     "slow-rank": slow_rank,
     "moving-straggler": alternating_late_ranks,
+    "slow-link": slow_link,
     "pipeline-bubble": pipeline,
     "outlier-steps": planted.straggling,
     "idle-at-start": late_start,
@@ -313,6 +326,7 @@ SILENT = {
     "exposed-communication": [healthy_run],
     "late-rank": [even_ranks, planted.communicating, slow_rank, alternating_late_ranks, independent_programs, pipeline],
     "slow-rank": [even_ranks, late_rank, alternating_late_ranks, independent_programs, pipeline],
+    "slow-link": [fast_link, pipeline],
     "moving-straggler": [even_ranks, late_rank, slow_rank, independent_programs, pipeline],
     "pipeline-bubble": [even_ranks, late_rank, slow_rank],
     "outlier-steps": [planted.launch_bound],
@@ -438,6 +452,7 @@ def test_a_finding_reads_views_and_reports_and_its_command_shows_one_of_them(nam
         # A report that reads the same view.
         report if tables & tables_of_report else "",
         "ranks" if rule.is_cross_rank else "",
+        "collectives" if "_exposed_collectives" in tables else "",
         # The kernels of the steady steps, by name or launch shape.
         *(("top", "launch-configs") if "_steady_shapes" in tables else ()),
         "sql",

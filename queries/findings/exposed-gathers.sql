@@ -12,11 +12,12 @@ evidence = [
     "{waiting_pct} of the time that it only communicates is waiting for other ranks",
 ]
 caveat = """
-The units are so small that the host cannot keep ahead: then fewer, larger units are faster, although they overlap less."""
+The units are so small that the host cannot keep ahead: then fewer, larger units are faster, although they overlap
+less."""
 effort = "line"
 estimate = """
-High: the time in which gathers and scatters run alone, without waits for other ranks where these are known. Low: a third
-of it: the first gather and the last scatter remain, and overlap slows down both sides."""
+High: the time in which gathers and scatters run alone, without waits for other ranks where these are known. Low: a
+third of it: the first gather and the last scatter remain, and overlap slows down both sides."""
 links = ["PyTorch documentation, FullyShardedDataParallel: backward_prefetch", "PyTorch documentation, fully_shard"]
 report = "collectives"
 when = "SELECT 1 FROM kernel_names WHERE provenance = 'NCCL' AND name LIKE '%AllGather%' LIMIT 1"

@@ -32,7 +32,7 @@ cuda = "Launch ncclAllReduce per bucket on a second stream as soon as its gradie
 
 [params.least_pct]
 default = 20.0
-help = "Share of a step from which a loop that is slow to launch them is the first cause of waits for launches (a choice)"
+help = "Share of a step from which a loop that launches them slowly is the first cause of such waits (a choice)"
 
 [params.least_collectives]
 default = 4

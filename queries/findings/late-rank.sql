@@ -24,8 +24,8 @@ evidence = [
     ],
     "its host in the longest gaps: {host_activity}",
     [
-        "at a stretch it is outside of CUDA calls for {stretch_ns} ({min_stretch_ns} to {max_stretch_ns}), then {stretch_before}",
-        "at a stretch it is outside of CUDA calls for {stretch_ns} ({min_stretch_ns} to {max_stretch_ns})",
+        "for {stretch_ns} at a stretch ({min_stretch_ns} to {max_stretch_ns}) no CUDA call, then {stretch_before}",
+        "for {stretch_ns} at a stretch ({min_stretch_ns} to {max_stretch_ns}) no CUDA call",
     ],
     "the other one for {others_stretch_ns}",
     "the same launch calls take it {launch_call_ratio} times as long: its CPU is slower, or shared",

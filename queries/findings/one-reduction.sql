@@ -7,7 +7,7 @@ meaning = """
 One large reduction can begin only when the last gradient is ready. In several buckets, most of it runs while the
 backward pass still computes."""
 evidence = [
-    "{collectives:reduction} a step of {run_ns} on average, after the last matrix product, in {late_steps} of {steps:step}",
+    "after the last matrix product, {collectives:reduction} of {run_ns} on average, in {late_steps} of {steps:step}",
     "for {exposed_ns} a step the GPU runs nothing else",
 ]
 caveat = """
@@ -15,8 +15,8 @@ The gradients are accumulated over several passes, or the model is one layer."""
 effort = "line"
 numerics = "rounding"
 estimate = """
-High: the time in which the reductions run alone, without waits for other ranks where these are known; at most half of the
-busy time. Low: a third of it."""
+High: the time in which the reductions run alone, without waits for other ranks where these are known; at most half of
+the busy time. Low: a third of it."""
 links = ["PyTorch documentation, DistributedDataParallel: bucket_cap_mb"]
 report = "collectives"
 when = "SELECT 1 FROM kernel_names WHERE provenance = 'NCCL' AND name LIKE '%AllReduce%' LIMIT 1"

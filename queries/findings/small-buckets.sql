@@ -23,7 +23,10 @@ report = "steps"
 when = """
 SELECT 1 FROM _steady_shapes WHERE family = 'comm'
 HAVING sum(calls) >= $least_collectives
-    AND EXISTS (FROM _steady_shapes WHERE regexp_matches(name, '(?i)multi_tensor|adam|sgd|lamb([^d]|$)|addcdiv|optimizer'))"""
+    AND EXISTS (
+        FROM _steady_shapes
+        WHERE regexp_matches(name, '(?i)multi_tensor|adam|sgd|lamb([^d]|$)|addcdiv|optimizer')
+    )"""
 
 [cure]
 any = "Reduce the gradients in larger buckets, of about 25 MB: copy them into one buffer, or let them be views of it."

@@ -17,8 +17,8 @@ They carry gradients, which larger buckets can combine."""
 effort = "function"
 numerics = "rounding"
 estimate = """
-High: half of the time in which they run alone, as a reduction in one step between GPUs with NVLinks takes about half as
-long as NCCL's. Low: a fifth."""
+High: half of the time in which they run alone, as a reduction in one step between GPUs with NVLinks takes about half
+as long as NCCL's. Low: a fifth."""
 links = ["PyTorch documentation, torch.distributed._symmetric_memory", "TensorRT-LLM documentation, custom AllReduce"]
 report = "collectives"
 when = """
@@ -31,8 +31,8 @@ HAVING sum(calls) >= $least_collectives
 
 [cure]
 any = """
-Have each layer exchange once instead of twice (attention and MLP in parallel), put the step with its collectives into a
-CUDA graph, and use a reduction that needs one step between GPUs with NVLinks."""
+Have each layer exchange once instead of twice (attention and MLP in parallel), put the step with its collectives into
+a CUDA graph, and use a reduction that needs one step between GPUs with NVLinks."""
 pytorch = """
 Put the step with its collectives into a CUDA graph, and use the reductions of symmetric memory
 (torch.ops.symm_mem.one_shot_all_reduce) or of the inference engine (vLLM and TensorRT-LLM: custom all-reduce, on by

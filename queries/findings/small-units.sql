@@ -4,8 +4,8 @@ title = "Parameters are sharded in units too small for the host"
 family = "small-units"
 explains = ["launch-bound", "host-input", "stall-place", "cpu-work"]
 meaning = """
-For each unit, the host gathers, copies, frees and reduces parameters in tens of calls. If a unit computes for less than
-these take, the GPU waits for the host."""
+For each unit, the host gathers, copies, frees and reduces parameters in tens of calls. If a unit computes for less
+than these take, the GPU waits for the host."""
 evidence = [
     "{gathers:AllGather} and {scatters:ReduceScatter} a step",
     "from one AllGather to the next, the GPU computes for {compute_ns} and waits for {idle_ns}",
@@ -15,8 +15,8 @@ caveat = """
 The layers themselves launch many small kernels, which the host would launch as slowly without sharding."""
 effort = "line"
 estimate = """
-High: the idle time of the GPU in a step. Low: a third of it: what the units cost the host besides their launches is not
-in the trace."""
+High: the idle time of the GPU in a step. Low: a third of it: what the units cost the host outside of their launches
+is not in the trace."""
 links = ["PyTorch documentation, fully_shard"]
 report = "collectives"
 when = "SELECT 1 FROM kernel_names WHERE provenance = 'NCCL' AND name LIKE '%AllGather%' LIMIT 1"

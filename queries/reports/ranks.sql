@@ -82,7 +82,8 @@ WITH means AS (
     SELECT
         rank, avg(wall_ns) AS step_ns, avg(busy_ns) AS busy_ns, avg(waiting_ns) AS waiting_ns,
         avg(transfer_ns) AS transfer_ns,
-        avg(idle_ns) AS idle_ns, avg(host_ns) AS host_ns, avg(late_ns) AS cost_ns, count(*) FILTER (late_ns > 0) AS late_steps,
+        avg(idle_ns) AS idle_ns, avg(host_ns) AS host_ns, avg(late_ns) AS cost_ns,
+        count(*) FILTER (late_ns > 0) AS late_steps,
         avg(late_ns) FILTER (late_ns > 0) AS late_ns
     FROM rank_steps
     GROUP BY rank

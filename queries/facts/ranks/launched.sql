@@ -5,5 +5,6 @@ FROM (
     WHERE process_id = $process AND gpu_id = $gpu
         AND name_id IN (SELECT name_id FROM kernel_names WHERE provenance = 'NCCL')
 ) AS w
-JOIN (SELECT start_ns, duration_ns, correlation_id FROM api_calls WHERE process_id = $process) AS a USING (correlation_id)
+JOIN (SELECT start_ns, duration_ns, correlation_id FROM api_calls WHERE process_id = $process) AS a
+    USING (correlation_id)
 GROUP BY w.start_ns

@@ -54,7 +54,8 @@ COMMENT ON COLUMN collective_ranks.end_ns IS 'When it left';
 COMMENT ON COLUMN collective_ranks.waiting_ns IS
     'How long it waited for the last rank; NULL where not all ranks were seen';
 
-COMMENT ON COLUMN collective_ranks.bytes IS 'The size that the rank states: in an AlltoAll, what it sends; NULL where unknown';
+COMMENT ON COLUMN collective_ranks.bytes IS
+    'The size that the rank states: in an AlltoAll, what it sends; NULL where unknown';
 
 COMMENT ON VIEW collectives IS
     'One row per collective of several ranks, matched by communicator and order. Times are on the clock of the '

@@ -1,13 +1,16 @@
 -- The hosts that were measured. All steps of a rank are on its own clock, so only means are compared.
 CREATE VIEW _host_pace AS
 WITH hosts AS (
-    SELECT rank, avg(host_ns) AS host_ns, avg(wall_ns) AS wall_ns FROM rank_steps WHERE host_ns IS NOT NULL GROUP BY rank
+    SELECT rank, avg(host_ns) AS host_ns, avg(wall_ns) AS wall_ns
+    FROM rank_steps
+    WHERE host_ns IS NOT NULL
+    GROUP BY rank
 )
 SELECT
     count(*) AS ranks, min(host_ns) AS min_ns, max(host_ns) AS max_ns, avg(wall_ns) AS wall_ns,
     'the hosts of ' || CASE count(*) WHEN any_value(r.ranks) THEN 'all ranks' ELSE count(*) || ' ranks' END || ' work '
         || time_text(min(host_ns))
-        || CASE WHEN time_text(min(host_ns)) <> time_text(max(host_ns)) THEN ' to ' || time_text(max(host_ns)) ELSE '' END
+        || coalesce(' to ' || nullif(time_text(max(host_ns)), time_text(min(host_ns))), '')
         || ' in a ' || any_value(r.unit) || ' of ' || time_text(avg(wall_ns)) AS text
 FROM hosts, rank_run AS r
 WHERE r.verdict = 'host'

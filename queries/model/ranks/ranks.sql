@@ -46,4 +46,4 @@ COMMENT ON COLUMN ranks.max_stretch_ns IS 'The longest of these stretches';
 COMMENT ON COLUMN ranks.others_stretch_ns IS 'The same of that other host';
 COMMENT ON COLUMN ranks.stretch_before IS 'What its host usually launches next: a kernel or a copy';
 COMMENT ON COLUMN ranks.launch_call_ratio IS
-    'How long its launch calls of collectives take, relative to those of that other host: a slow CPU takes longer for all';
+    'How long its launch calls of collectives take, relative to those of that other host';

@@ -1,0 +1,131 @@
+"""Rules about communication: each finds what was planted, with its numbers, and no other."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import ailments
+import pytest
+from ailments import MS
+from opening import open_trace
+from rank_traces import Run
+
+NAMES = (
+    "exposed-gathers", "small-units", "small-exchanges", "fp32-gradients", "one-reduction", "accumulated-reductions",
+    "slow-link",
+)  # fmt: skip
+
+
+def list_findings(findings):
+    """Give findings and those below them by name, only those of these rules."""
+    by_name = {}
+    for finding in findings:
+        by_name |= {finding.name: finding} | list_findings(finding.also)
+    return {name: finding for name, finding in by_name.items() if name in NAMES}
+
+
+@pytest.fixture
+def diagnose(tmp_path):
+    """Give a function that returns the findings of these rules about a trace, by name."""
+
+    def find(trace):
+        with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened_trace:
+            return list_findings(opened_trace.diagnose().findings)
+
+    return find
+
+
+def test_gathers_in_one_unit(diagnose):
+    finding = diagnose(ailments.shards())["exposed-gathers"]
+    # Two gathers and a scatter of 800 µs each, which nothing hides.
+    assert finding.recoverable_ns == pytest.approx(2.4 * MS, rel=0.01)
+    assert (finding.values["gathers"], finding.values["scatters"]) == (2, 1)
+    assert "fully_shard for blocks" in finding.cure.text or "several units" in finding.cure.text
+
+
+def test_gathers_in_units_that_are_not_prefetched(diagnose):
+    finding = diagnose(ailments.shards(units=8))["exposed-gathers"]
+    assert finding.recoverable_ns == pytest.approx(2.4 * MS, rel=0.01)
+    assert "refetch" in finding.cure.text or "next unit before" in finding.cure.text
+
+
+@pytest.mark.slow
+def test_small_units(diagnose):
+    finding = diagnose(ailments.small_shards())["small-units"]
+    assert finding.values["gathers"] == 12
+    # A unit computes for 100 µs; the host needs 300 µs and three launches for it.
+    assert finding.values["compute_ns"] == pytest.approx(100_000, rel=0.05)
+    assert finding.recoverable_ns == pytest.approx(12 * finding.values["idle_ns"], rel=0.01)
+
+
+def test_small_exchanges(diagnose):
+    findings = diagnose(ailments.tensor_parallel())
+    assert findings["small-exchanges"].recoverable_ns == pytest.approx(20 * 8_000 / 2, rel=0.01)
+    assert (findings["small-exchanges"].values["collectives"], len(findings)) == (20, 1)
+
+
+def test_one_reduction_in_fp32(diagnose):
+    findings = diagnose(ailments.large_reductions())
+    assert findings["one-reduction"].recoverable_ns == pytest.approx(1.5 * MS, rel=0.01)
+    assert findings["fp32-gradients"].recoverable_ns == pytest.approx(0.75 * MS, rel=0.01)
+
+
+@pytest.mark.slow
+def test_rounds_of_reductions(diagnose):
+    finding = diagnose(ailments.large_reductions(rounds=4, count=4, is_late=False, stream=7))["accumulated-reductions"]
+    assert (finding.values["rounds"], finding.values["round_collectives"]) == (4, 4)
+    assert finding.recoverable_ns == pytest.approx(4 * 1.5 * MS * 3 / 4, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("transfer", "share", "word"),
+    [(1_000_000, 5.83, "NCCL_P2P_DISABLE"), (300_000, 19.4, "NCCL_PROTO"), (100_000, None, "")],
+)
+def test_a_link_that_is_slower_than_the_nvlinks(diagnose, transfer, share, word):
+    run = Run(2, steps=6, buckets=1)
+    run.transfer, run.jitter, run.leaves = transfer, 0, 1
+    finding = diagnose(run.merged()).get("slow-link")
+    assert (finding and finding.values["nvlink_pct"]) == (share and pytest.approx(share, rel=0.01))
+    if finding:
+        # At half of 450 GB/s, 25 MiB take 117 µs.
+        assert finding.recoverable_ns == pytest.approx(transfer - 116_508, rel=0.02)
+        assert word in finding.cure.text
+
+
+@pytest.mark.slow
+def test_gpus_without_nvlinks_are_not_compared_with_them(diagnose):
+    run = Run(2, steps=6)
+    run.transfer = 1_000_000
+    trace = run.merged()
+    for gpu in range(2):
+        trace.gpu(gpu, name="NVIDIA H100 PCIe")
+    assert "slow-link" not in diagnose(trace)
+
+
+def test_the_shares_of_exposed_time_agree_with_a_loop(tmp_path):
+    """What `_exposed_collectives` says is what a loop over the kernels says."""
+    path = ailments.large_reductions(count=4, is_late=False, kind="bf16").write(tmp_path / "trace.sqlite")
+    with open_trace(path) as trace:
+        rows = trace.sql("SELECT start_ns, end_ns, exposed_ns FROM _exposed_collectives").rows()
+        work = trace.sql("SELECT start_ns, end_ns FROM _rank_work").rows()
+    assert len(rows) >= 8
+    for start, end, exposed_ns in rows:
+        pieces = sorted((max(a, start), min(b, end)) for a, b in work if a < end and b > start)
+        covered_ns, last = 0, start
+        for a, b in pieces:
+            covered_ns += max(b - max(a, last), 0)
+            last = max(last, b)
+        assert exposed_ns == end - start - covered_ns
+    assert any(exposed_ns == 0 for *_, exposed_ns in rows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "make",
+    [
+        partial(ailments.shards, units=8, prefetches=True),
+        partial(ailments.large_reductions, kind="bf16", count=4, is_late=False),
+    ],
+)
+def test_overlapped_communication_is_no_ailment(diagnose, make):
+    assert not diagnose(make())
