@@ -7,7 +7,7 @@ overlaps = true
 meaning = """
 The GPUs of these ranks are on one host and have NVLinks, but large messages go between them far more slowly."""
 evidence = [
-    "{operation} of {bytes} goes at {bus_bytes_per_s} ({nvlink_pct} of the NVLinks), {calls:time} in all",
+    "{operation} of {bytes} goes at {bus_bytes_per_s} ({nvlink_pct} of the NVLinks), in {calls:call}",
     "{?is_pcie}that is what a PCIe link carries",
     "a rank only communicates for {transfer_ns} a {unit}",
 ]
