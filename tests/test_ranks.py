@@ -20,6 +20,8 @@ from nsys_insight.facts.ranks import clocks, judge
 from nsys_insight.facts.ranks.budget import IntervalUnion
 from nsys_insight.facts.ranks.rank import Rank
 from nsys_insight.facts.ranks.run import align_run
+from nsys_insight.packs.step_options import AUTO
+from nsys_insight.page.ranks import draw_ranks
 
 MS = 1_000_000
 
@@ -197,6 +199,39 @@ def test_sixty_four_ranks(tmp_path):
     rows, _ = answer_by_rank(run, tmp_path)
     assert (len(rows), late_ranks(rows)) == (64, {40})
     assert rows[40]["late_ns"] == pytest.approx(9 * MS, rel=0.01)
+
+
+@pytest.mark.slow
+def test_five_hundred_ranks(tmp_path):
+    run = Run(512, steps=4, buckets=1)
+    run.python[300] = {2: 9 * MS}
+    path = run.merged().write(tmp_path / "run.sqlite")
+    rows, notes = answer_report(path)
+    assert (len(rows), rows[0]["rank"], rows[0]["late_steps"]) == (512, 300, 1)
+    assert rows[0]["late_ns"] == pytest.approx(9 * MS, rel=0.01)
+    (note,) = [note for note in notes if note.startswith("over 512 ranks (least, median, most): busy 2")]
+    assert ", 3 ms, 3.0" in note
+    with open_trace(path) as trace:
+        picture = draw_ranks(trace, AUTO, "", ())
+    assert (picture.count, [bar.label for bar in picture.spread][:2]) == (512, ["works", "waits for others"])
+    assert len(picture.grid) == 64
+    assert 300 in [row.rank for row in picture.grid]
+
+
+def test_utilization_of_ranks_and_what_overlap_would_give(tmp_path):
+    run = Run(2, steps=6)
+    run.transfer = 1_000_000
+    path = run.merged().write(tmp_path / "run.sqlite")
+    rows, notes = answer_report(path, flops_per_step=4e12, peak=1000.0)
+    step_ns, exposed_ns = (rows[0]["step_ns"], rows[0]["waiting_ns"] + rows[0]["transfer_ns"])
+    assert rows[0]["mfu_pct"] == pytest.approx(100 * 2e12 / (step_ns / 1e9) / 1e15)
+    assert rows[0]["busy_mfu_pct"] == pytest.approx(rows[0]["mfu_pct"] * step_ns / rows[0]["busy_ns"])
+    (note,) = [note for note in notes if note.startswith("MFU of the run")]
+    assert note.endswith(f"{rows[0]['mfu_pct'] * step_ns / (step_ns - exposed_ns):.3g} % at most")
+    assert any(note.startswith("a rank only communicates or waits for ") for note in notes)
+    by_parameters, _ = answer_report(path, parameters=1e9, training=True, tokens_per_step=1000, peak=1000.0)
+    assert by_parameters[0]["mfu_pct"] == pytest.approx(1.5 * rows[0]["mfu_pct"])
+    assert answer_report(path)[0][0]["mfu_pct"] is None
 
 
 # Which ranks, and how certain -----------------------------------------------------------------------------------------

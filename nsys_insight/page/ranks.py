@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import groupby
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.page.pictures import MAX_COLUMNS, Bar
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
 # The number of ranks that are drawn: late ranks first, then the lowest numbers.
 MAX_RANKS = 64
 MAX_STEP_RANKS, MAX_SKEWS = 16, 10
+# Draw how ranks differ only from this number of ranks on; fewer are all in the grid.
+MIN_SPREAD_RANKS = 9
+_TIMES = (
+    ("busy_ns", "busy", "works"), ("waiting_ns", "blocked", "waits for others"), ("transfer_ns", "comm", "communicates"),
+    ("idle_ns", "idle-part", "is idle"),
+)  # fmt: skip
 # Shades of a cell: the larger the share of the step that the rank waits, the darker.
 _SHADES = 5
 
@@ -56,6 +63,8 @@ class Ranks:
     per_column: int
     first: int
     last: int
+    count: int
+    spread: list[Bar]
     skews: list[Bar]
     step: int
     wall: str
@@ -94,9 +103,31 @@ def draw_ranks(trace: Session, steps: StepOptions, headline: str, notes: Sequenc
             Row(rank, late_counts[rank], _draw_cells(rows_by_rank[rank], step_numbers, per_column, run.unit, latest_ns))
             for rank in drawn_ranks
         ],
-        per_column, step_numbers[0], step_numbers[-1], _draw_skews(trace, steps), step, value("a_ns", longest_ns),
+        per_column, step_numbers[0], step_numbers[-1], len(late_counts),
+        _draw_spread(rows), _draw_skews(trace, steps), step, value("a_ns", longest_ns),
         _draw_rows(trace, steps, step, step_ranks, longest_ns, late_counts), omissions,
     )  # fmt: skip
+
+
+def _draw_spread(rows: Sequence[Any]) -> list[Bar]:
+    """Draw the least and most time of a rank in a step, for each kind of time, if the ranks are many."""
+    times: dict[int, list[Any]] = defaultdict(list)
+    for row in rows:
+        times[row.rank].append(row)
+    if len(times) < MIN_SPREAD_RANKS:
+        return []
+    longest_ns = max(sum(row.wall_ns for row in rank_rows) / len(rank_rows) for rank_rows in times.values())
+    bars = []
+    for column, style, label in _TIMES:
+        means = sorted(
+            (sum(getattr(row, column) for row in rank_rows) / len(rank_rows), rank) for rank, rank_rows in times.items()
+        )
+        (least_ns, least_rank), (most_ns, most_rank) = means[0], means[-1]
+        tip = f"{label}: least on rank {least_rank}, most on rank {most_rank}"
+        figure = " · ".join(value("a_ns", ns) for ns in (least_ns, median(ns for ns, _ in means), most_ns))
+        left, right = (100 * ns / longest_ns for ns in (least_ns, most_ns))
+        bars.append(Bar(left, max(right - left, MIN_WIDTH_PCT), style, label, tip, figure))
+    return bars
 
 
 def _find_worst_step(rows: Sequence[Any]) -> int:

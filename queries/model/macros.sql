@@ -299,6 +299,11 @@ CREATE MACRO shape_id_of(
     dynamic_shared, local
 );
 
+-- Ranks in a sentence: rank 3; ranks 1, 2 and 4; ranks 0, 1, 2, 3, 4, 5, 6, 7 and 12 more.
+CREATE MACRO ranks_text(numbers) AS CASE WHEN len(numbers) = 1 THEN 'rank ' ELSE 'ranks ' END
+    || array_to_string(numbers[:8], ', ')
+    || CASE WHEN len(numbers) > 8 THEN ' and ' || (len(numbers) - 8) || ' more' ELSE '' END;
+
 -- A time in a sentence, in the unit that leaves three digits: 2.24 ms. time_text in nsys_insight/text/units.py follows
 -- the same rule.
 CREATE MACRO time_text(ns) AS CASE

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 # Read what the host did only in this number of the longest delays of a rank.
 _MAX_DELAYS_READ = 64
 # Measure the hosts of this number of ranks.
-_MAX_HOSTS = 64
+_MAX_HOSTS = 32
 
 
 def fill(context: Context) -> None:

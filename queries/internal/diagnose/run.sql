@@ -15,7 +15,7 @@ diagnosed_rank AS (
     LIMIT 1
 ),
 late_ranks AS (
-    SELECT count(*) AS ranks, string_agg(rank, ', ' ORDER BY rank) AS names FROM _lateness
+    SELECT count(*) AS ranks, ranks_text(list(rank ORDER BY rank)) AS names FROM _lateness
 ),
 mean_wait AS (
     SELECT avg(waiting_ns) AS waiting_ns FROM rank_steps
@@ -29,7 +29,7 @@ SELECT
     END AS device,
     coalesce(c.waiting_ns / nullif(c.waiting_ns + c.transfer_ns, 0), 0) AS waiting_share,
     r.ranks || ' ranks: ' || CASE r.verdict
-        WHEN 'late' THEN CASE l.ranks WHEN 1 THEN 'rank ' || l.names || ' is' ELSE 'ranks ' || l.names || ' are' END
+        WHEN 'late' THEN l.names || CASE l.ranks WHEN 1 THEN ' is' ELSE ' are' END
             || ' late in ' || c.text
             || CASE c.cause
                 WHEN 'host' THEN ': ' || coalesce(c.host, 'its host')

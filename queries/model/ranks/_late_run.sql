@@ -7,8 +7,7 @@ cost AS (
     SELECT sum(late_ns)::DOUBLE AS late_ns, sum(wall_ns)::DOUBLE AS wall_ns, count(*) AS steps FROM step_delays
 ),
 late_ranks AS (
-    SELECT CASE count(*) WHEN 1 THEN 'rank ' ELSE 'ranks ' END || string_agg(rank, ', ' ORDER BY rank) AS names
-    FROM _lateness
+    SELECT ranks_text(list(rank ORDER BY rank)) AS names FROM _lateness
 ),
 costliest_rank AS (
     SELECT
