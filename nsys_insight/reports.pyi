@@ -1631,6 +1631,11 @@ class Reports:
     def ranks(
         self,
         *,
+        flops_per_step: float | None = None,
+        parameters: float | None = None,
+        training: bool = False,
+        precision: Literal['fp64', 'fp64_tensor', 'fp32', 'tf32', 'fp16', 'fp8', 'fp4', 'int8'] = 'fp16',
+        peak: float | None = None,
         step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
         step_range: str | None = None,
         loop: str | None = None,
@@ -1650,7 +1655,10 @@ class Reports:
         what the step is longer than the host of another rank works. Less than 50 µs, 1 % of the step and
         three times the clock error is not counted. because says what a late rank does longer than the
         others in the steps in which it is late. Rows are sorted by cost_ns, what the lateness of a rank
-        costs the run.
+        costs the run. mfu_pct is model FLOPs utilization: operations of a step of the run, divided by the
+        ranks, their step time, and the peak of a GPU at its maximum clock. Operations are --flops-per-step,
+        or 2 per parameter and token (6 with --training) with --parameters, for the tokens of a step of all
+        ranks together (--tokens-per-step, --batch).
 
         host: look at the trace of that rank alone (gaps, host, nvtx), at the place that because names. gpu:
         a larger share of the work, or a slower clock: compare top on both ranks. Waiting that affects all
@@ -1659,6 +1667,11 @@ class Reports:
         graph. Overlapping communication with work can hide transfer, but not waiting.
 
         Args:
+            flops_per_step: Operations of a step on all ranks together, such as 1.2e15, by your own count
+            parameters: Parameters of the model that each token uses, such as 8e9
+            training: A step has a backward pass: 6 operations per parameter and token instead of 2
+            precision: The precision whose peak to compare with (fp16 is that of bf16 as well)
+            peak: Peak of a GPU in 10^12 operations per second, such as 989 for an H100 by its data sheet
             step_method: How to find steps
             step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
             loop: Steps are the iterations of this loop, by its number in loops: 1.2
@@ -1678,6 +1691,10 @@ class Reports:
             late_steps: Number of steps in which it is late
             late_ns: How late it is in those steps; a mean
             cost_ns: What that costs the run per step: a mean over all steps
+            peak_tflop_per_s: Peak of its GPU, in 10^12 operations per second
+            mfu_pct: Model FLOPs utilization of the rank, if all ranks do the same share; NULL if the
+                operations are unknown
+            busy_mfu_pct: The same in the time in which it is busy with work other than NCCL kernels
             because: What it does longer than the others in those steps; NULL where the numbers do not show
                 it
             nccl_kernels: NCCL kernels that it ran
