@@ -26,8 +26,8 @@ MAX_STEP_RANKS, MAX_SKEWS = 16, 10
 # Draw how ranks differ only from this number of ranks on; fewer are all in the grid.
 MIN_SPREAD_RANKS = 9
 _TIMES = (
-    ("busy_ns", "busy", "works"), ("waiting_ns", "blocked", "waits for others"), ("transfer_ns", "comm", "communicates"),
-    ("idle_ns", "idle-part", "is idle"),
+    ("busy_ns", "busy", "works"), ("waiting_ns", "blocked", "waits for others"),
+    ("transfer_ns", "comm", "communicates"), ("idle_ns", "idle-part", "is idle"),
 )  # fmt: skip
 # Shades of a cell: the larger the share of the step that the rank waits, the darker.
 _SHADES = 5
