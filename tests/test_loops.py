@@ -77,6 +77,16 @@ class TestNest:
     def test_a_read_back_after_24_layers_is_an_outer_loop(self):
         assert count_iterations((LAYER * 24 + [COPY]) * 6, minor=[COPY]) == [6]
 
+    def test_a_wait_after_about_70_iterations_is_an_outer_loop(self):
+        counts = [1, 67, 69, 70, 74, 71, 69, 72, 21]
+        operations = [operation for count in counts for operation in [*LAYER * count, COPY]]
+        assert count_iterations(operations, minor=[COPY]) == [len(counts)]
+
+    def test_waits_after_any_number_of_iterations_are_no_outer_loop(self):
+        counts = [1, 67, 9, 170, 4, 31, 69, 12, 21]
+        operations = [operation for count in counts for operation in [*LAYER * count, COPY]]
+        assert count_iterations(operations, minor=[COPY]) == [sum(counts)]
+
     def test_equal_copies_around_different_kernels_are_no_loop(self):
         operations = [number for kernel in range(10, 15) for number in [COPY, *[kernel] * 100, COPY + 1, COPY + 2]]
         assert count_iterations(operations, minor=[COPY, COPY + 1, COPY + 2]) == [100] * 5
@@ -357,8 +367,10 @@ CLINIC = {
 }
 FAULTS = {
     "camera-paced-called-host-bound": (38, 40.0),
-    "nvtx-subrange-as-step": (8, 51.8),
+    "nvtx-subrange-as-step": (8, 75.7),
     "one-kernel-loop-not-found": (100, 0.014),
+    "outer-loop-of-909-kernels-missed": (3, 74.1),
+    "sub-loop-of-levels": (16, 6.74),
 }
 
 

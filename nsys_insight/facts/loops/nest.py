@@ -52,6 +52,8 @@ NEARLY_EQUAL_UP_TO, NEARLY_EQUAL_SYMBOLS = 100_000, 60
 LEVELS = 12
 # Copies and waits after every 5th, 10th or 50th iteration are a log or a checkpoint, not an outer loop.
 LOGGED_EVERY = 5
+# Numbers of iterations are near each other if they are many and differ from their median by at most this share.
+MANY_ITERATIONS, NEARLY_EQUAL = 20, 0.15
 # Different iterations are joined to this many loops of a level.
 JOINED_LOOPS = 50
 
@@ -370,8 +372,11 @@ class LoopNest:
             return 0  # a few more operations in one iteration
         count = max(1, round(len(terms) / len(body)))
         if self._minor.issuperset(terms) and not self._minor.issuperset(body):
-            # After every tenth iteration: a log or a checkpoint. After every 24th: a part of the outer loop.
-            return None if _is_regular(before) and _most_common(before) % LOGGED_EVERY else 0
+            # After every tenth iteration: a log or a checkpoint. After every 24th, or after about 70: a part of the
+            # outer loop.
+            if _is_regular(before):
+                return None if _most_common(before) % LOGGED_EVERY else 0
+            return None if _is_nearly_regular(before) else 0
         if _is_regular(before) or count > MAX_DIFFERENT:
             return None
         shared = sum((Counter(terms) & Counter(body * count)).values())
@@ -520,6 +525,13 @@ def _is_regular(counts: list[int]) -> bool:
     if len(counts) < MIN_ITERATIONS or _most_common(counts) == 1:
         return False
     return counts.count(_most_common(counts)) >= max(MIN_ITERATIONS, REGULAR * len(counts))
+
+
+def _is_nearly_regular(counts: list[int]) -> bool:
+    """Return whether most of several numbers of iterations are near their median, and many."""
+    median = sorted(counts)[len(counts) // 2]
+    near = sum(abs(count - median) <= NEARLY_EQUAL * median for count in counts)
+    return median >= MANY_ITERATIONS and near >= max(MIN_ITERATIONS, REGULAR * len(counts))
 
 
 def _merge_runs(terms: Terms) -> Terms:

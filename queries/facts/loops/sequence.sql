@@ -5,13 +5,26 @@
 -- Migrations of unified memory are left out: the driver starts them, not the program. `shape` is a number of up to
 -- 31 bits for name and grid. A wait takes no GPU time.
 CREATE OR REPLACE TABLE internal.loop_sequence AS
-WITH operations AS (
+WITH launched_operations AS (
+    SELECT *, call_ns AS host_ns FROM internal.step_launched WHERE call_ns IS NOT NULL
+    UNION ALL
+    -- Without a launch call in the trace, it was launched before the next operation that has one.
+    SELECT o.*, least(o.start_ns, n.call_ns) AS host_ns
+    FROM (FROM internal.step_launched WHERE call_ns IS NULL) AS o
+    ASOF LEFT JOIN (
+        SELECT start_ns, call_ns
+        FROM internal.step_launched
+        WHERE call_ns IS NOT NULL
+            AND start_ns >= (SELECT min(start_ns) FROM internal.step_launched WHERE call_ns IS NULL)
+    ) AS n ON o.start_ns <= n.start_ns
+),
+operations AS (
     SELECT
         hash(kind, name_id, floor(log2(greatest(size_bytes, 1)) / 3)) AS token,
         (hash(kind, name_id, grid) % 2147483647)::BIGINT AS shape, kind::VARCHAR AS kind, name_id,
-        coalesce(call_ns, start_ns) AS host_ns, start_ns, end_ns,
+        host_ns, start_ns, end_ns,
         end_ns - start_ns AS gpu_ns, kind = 'kernel' AS is_launch
-    FROM internal.step_launched
+    FROM launched_operations
     WHERE kind <> 'graph' AND call_group IS DISTINCT FROM 'graph launch' AND is_migration IS NOT TRUE
 ),
 nodes AS (
