@@ -240,7 +240,7 @@ def sleeping(host, number):
 
 
 def queued_early(host, number):
-    """The first kernel is long, so that all others are in the queue when it ends; the host takes longer than the GPU."""
+    """The first kernel is long: when it ends, all others are in the queue; the host takes longer than the GPU."""
     host.launch("work(float *)", runs=2_000_000 if number == 0 else 5_000).idle(60_000)
 
 

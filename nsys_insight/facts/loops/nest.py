@@ -530,8 +530,8 @@ def _is_regular(counts: list[int]) -> bool:
 def _is_nearly_regular(counts: list[int]) -> bool:
     """Return whether most of several numbers of iterations are near their median, and many."""
     median = sorted(counts)[len(counts) // 2]
-    near = sum(abs(count - median) <= NEARLY_EQUAL * median for count in counts)
-    return median >= MANY_ITERATIONS and near >= max(MIN_ITERATIONS, REGULAR * len(counts))
+    nearly_equal = sum(abs(count - median) <= NEARLY_EQUAL * median for count in counts)
+    return median >= MANY_ITERATIONS and nearly_equal >= max(MIN_ITERATIONS, REGULAR * len(counts))
 
 
 def _merge_runs(terms: Terms) -> Terms:
