@@ -36,7 +36,8 @@ DIFF_HELP = """Compare two runs, or several runs of each side, per step: what ch
 A side is a trace, a baseline's name or file, or what a benchmark wrote: JSON of bench -o, hyperfine,
 pytest-benchmark, Google Benchmark, nvbench, vLLM or SGLang, a list of numbers, or text with lines "RESULT name value
 unit". Whether higher or lower values are better follows from a metric's unit and name, and is shown. Give BEFORE and
-AFTER, or several runs: --before a1 a2 a3 --after b1 b2 b3. Traces of a side that are ranks of one run are one run.
+AFTER, or several runs: --before a1 a2 a3 --after b1 b2 b3. A folder stands for the traces in it. Traces of a side that
+are ranks of one run are one run.
 
 All processes of a run are compared. A metric of several ranks, or of processes that do the same work, is the mean over
 them; each also has rows of its own, and so do the collectives. Processes that do different work decide separately.
@@ -110,18 +111,21 @@ def make_diff_command() -> Callable[..., None]:
 
 
 def _split_sides(files: list[Path], before: list[Path], after: list[Path]) -> tuple[list[Path], list[Path]]:
-    """Return the two sides: two files, or the files of --before and --after.
+    """Return the two sides: two files, or the files of --before and --after. A folder stands for all traces in it.
 
     Raises:
-        UsageError: There are not two sides.
+        UsageError: There are not two sides, or a folder holds no trace.
     """
+    from nsys_insight.cli.trace_argument import resolve_trace_paths
+
     if not before and not after and len(files) == 2:
-        return files[:1], files[1:]
-    if files or not before or not after:
+        before, after = files[:1], files[1:]
+    elif files or not before or not after:
         raise UsageError(
             "two sides are compared, before and after",
             "nsys-insight diff before.nsys-rep after.nsys-rep, or --before a1 a2 a3 --after b1 b2 b3",
         )
+    before, after = ([trace for path in side for trace in resolve_trace_paths([path])] for side in (before, after))
     return before, after
 
 
