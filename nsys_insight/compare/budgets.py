@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import re
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.compare.comparison import compare
+from nsys_insight.compare.noise import Samples
 from nsys_insight.compare.runs import HEADLINE, PEAK_MEMORY
 from nsys_insight.errors import UsageError
 from nsys_insight.session.answer import Answer, Column, build_answer
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from nsys_insight.compare.runs import Run
+    from nsys_insight.packs.step_options import StepOptions
+    from nsys_insight.session.session import Session
 
 OK, BROKEN, UNKNOWN = "ok", "broken", "unknown"
 # Common names of metrics.
@@ -28,8 +31,11 @@ ALIASES = {"launches": "launch_calls", "syncs": "sync_points", "copies_h2d": "h2
 GATES = (
     HEADLINE, "launch_calls", "sync_points", "mallocs", "frees", "h2d_bytes", "d2h_bytes", PEAK_MEMORY,
 )  # fmt: skip
+# Metrics of the report speed-of-light, for the steady steps.
+SPEED_METRICS = ("mfu_pct", "tflop_per_s", "tensor_pct", "dram_pct", "sms_active_pct", "issue_pct", "clock_pct")
 # Regular expressions of metric names, and the report with details about these metrics. The first match counts.
 REPORTS_BY_METRIC = (
+    (f"^({'|'.join(SPEED_METRICS)})$", "speed-of-light"),
     ("^(prefill|decode|mixed|forward|backward|optimizer)", "phases"),
     ("launch|api_other", "launches"),
     ("sync|blocked", "syncs"),
@@ -194,6 +200,19 @@ def _success_title(count: int) -> str:
     return "The budget is kept" if count == 1 else f"All {count} budgets kept"
 
 
+def measure_speed(trace: Session, run: Run, steps: StepOptions, params: dict[str, Any]) -> Run:
+    """Return a run with the metrics of speed-of-light; `params` are parameters of this report."""
+    row = next(iter(trace.answer("speed-of-light", steps=steps, **params).dicts()), {})
+    values = {name: row.get(name) for name in SPEED_METRICS}
+    return replace(
+        run,
+        metrics={
+            **run.metrics,
+            **{name: None if value is None else Samples((value,)) for name, value in values.items()},
+        },
+    )
+
+
 def get_metric_value(run: Run, metric: str) -> float | None:
     """Return the value of a metric, or of a share of the wall time; None if it is unknown."""
     wall = run.metrics.get(HEADLINE)
@@ -201,7 +220,7 @@ def get_metric_value(run: Run, metric: str) -> float | None:
         return run.peak_memory_bytes
     if metric == "tokens_per_s":
         return 1e9 / wall.mean if wall and wall.mean else None
-    if metric.endswith("_pct"):
+    if metric.endswith("_pct") and metric not in run.metrics:
         share = run.metrics.get(metric.removesuffix("_pct") + "_ns")
         return 100 * share.mean / wall.mean if share and wall and wall.mean else None
     samples = run.metrics.get(metric)

@@ -16,14 +16,16 @@ from typer.core import TyperCommand
 from nsys_insight import outputs, progress
 from nsys_insight.cli import completion, terminal
 from nsys_insight.cli.commands import Command
-from nsys_insight.cli.flags import Flags, make_argument, make_command, make_flag, make_step_flags
+from nsys_insight.cli.flags import Flags, make_argument, make_command, make_flag, make_param_flag, make_step_flags
 from nsys_insight.cli.run import open_traces, show
 from nsys_insight.errors import Exit, UsageError
+from nsys_insight.packs import library
 from nsys_insight.render import HUMAN_FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from nsys_insight.compare.budgets import Budget
     from nsys_insight.compare.direction import Better
     from nsys_insight.compare.runs import Run
     from nsys_insight.session.answer import Answer
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 # Suffixes of files with the output of a benchmark.
 _BENCHMARK_OUTPUT_SUFFIXES = {".txt", ".log", ".out", ".jsonl"}
+# Parameters of speed-of-light that say what a step computes.
+_SPEED_PARAMS = ("flops_per_step", "parameters", "training", "precision", "peak")
 DIFF_HELP = """Compare two runs, or several runs of each side, per step: what changed, and whether it is noise.
 
 A side is a trace, a baseline's name or file, or what a benchmark wrote: JSON of bench -o, hyperfine,
@@ -58,9 +62,10 @@ CHECK_HELP = """Hold a run to a budget; exit 1 if it is broken.
 
 Budgets are --max and --min with METRIC=VALUE, of the metrics of per-token and shares such as gpu_busy_pct: --max
 launches_per_token=15 --max wall=2.5ms --min gpu_busy_pct=90. Or they are in a TOML file: tables [max] and [min] of
-the same names and values. An unknown metric also breaks its budget. With --baseline, the step time, launches, syncs,
-allocations, copies and peak memory, and the step time of each phase that NVTX ranges name, may not be worse than in a
-saved run by more than noise and, for times and memory, --tolerance.
+the same names and values. mfu_pct, tensor_pct, dram_pct and sms_active_pct are those of speed-of-light: --min
+mfu_pct=40 --flops-per-step 1.2e15. An unknown metric also breaks its budget. With --baseline, the step time, launches,
+syncs, allocations, copies and peak memory, and the step time of each phase that NVTX ranges name, may not be worse than
+in a saved run by more than noise and, for times and memory, --tolerance.
 """
 
 
@@ -144,12 +149,12 @@ def make_check_command() -> Callable[..., None]:
         sarif: Path | None,
         markdown: Path | None,
         fail_on: list[str] | None,
-        **bounds: Any,
+        **values: Any,
     ) -> None:
         from nsys_insight.compare import baselines, ci_reports
         from nsys_insight.compare.budgets import Budget, check_budgets, from_toml
 
-        budgets = [Budget.parse(bound, text) for bound in ("max", "min") for text in bounds[bound] or []]
+        budgets = [Budget.parse(bound, text) for bound in ("max", "min") for text in values[bound] or []]
         if budget:
             outputs.check_target(flags.output, [budget])
             budgets += from_toml(budget)
@@ -164,6 +169,7 @@ def make_check_command() -> Callable[..., None]:
         for path in (junit, sarif, markdown):
             outputs.check_target(path, [file for file in (trace, budget, baseline) if file])
         ((current_run,),) = measure_runs([[trace]], flags)
+        current_run = _measure_speed(trace, current_run, budgets, flags, values)
         baseline_run = measure_runs([[baseline]], flags)[0][0] if baseline else None
         condition_differences = (
             _list_condition_differences(trace, flags, baseline, baselines.parse_params(param or [])) if baseline else []
@@ -226,9 +232,23 @@ def make_check_command() -> Callable[..., None]:
         make_flag(
             "markdown", Path | None, metavar="FILE", help="Also write the table as Markdown, for a comment or summary."
         ),
+        *(make_param_flag(library.get_pack("speed-of-light").params[name]) for name in _SPEED_PARAMS),
         *make_step_flags(),
         omitted_fields=("explain",),
     )
+
+
+def _measure_speed(
+    trace: Path | None, run: Run, budgets: Sequence[Budget], flags: Flags, values: dict[str, Any]
+) -> Run:
+    """Add the metrics of speed-of-light to a run, if a budget names one."""
+    from nsys_insight.compare.budgets import SPEED_METRICS, measure_speed
+
+    if {budget.name for budget in budgets}.isdisjoint(SPEED_METRICS):
+        return run
+    params = {name: values[name] for name in _SPEED_PARAMS if values[name] is not None}
+    with open_traces([trace] if trace else [], flags) as session:
+        return measure_speed(session, run, flags.steps, params)
 
 
 def _check_rules(trace: Path | None, codes: list[str], flags: Flags) -> list[tuple[Any, ...]]:

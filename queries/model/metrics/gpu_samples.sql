@@ -11,9 +11,12 @@ WITH metric_ids AS (
             WHEN regexp_matches(metricName, 'Tensor Active', 'i') THEN 'tensor'
             WHEN regexp_matches(metricName, 'DRAM.*Read', 'i') THEN 'DRAM read'
             WHEN regexp_matches(metricName, 'DRAM.*Write', 'i') THEN 'DRAM write'
+            WHEN regexp_matches(metricName, '^PCIe RX Throughput', 'i') THEN 'PCIe in'
+            WHEN regexp_matches(metricName, '^PCIe TX Throughput', 'i') THEN 'PCIe out'
+            WHEN regexp_matches(metricName, '^GPC Clock Frequency', 'i') THEN 'clock'
         END AS metric
     FROM raw.TARGET_INFO_GPU_METRICS
-    WHERE metric IS NOT NULL AND metricName LIKE '%\%]%' ESCAPE '\'
+    WHERE metric IS NOT NULL AND (metric = 'clock' OR metricName LIKE '%\%]%' ESCAPE '\')
 ),
 -- One row per GPU and timestamp, with one column per metric.
 samples AS (
@@ -25,10 +28,13 @@ samples AS (
         max(g.value) FILTER (n.metric = 'tensor')::DOUBLE AS tensor_pct,
         (
             max(g.value) FILTER (n.metric = 'DRAM read') + max(g.value) FILTER (n.metric = 'DRAM write')
-        )::DOUBLE AS dram_pct
+        )::DOUBLE AS dram_pct,
+        max(g.value) FILTER (n.metric = 'PCIe in')::DOUBLE AS pcie_in_pct,
+        max(g.value) FILTER (n.metric = 'PCIe out')::DOUBLE AS pcie_out_pct,
+        max(g.value) FILTER (n.metric = 'clock')::DOUBLE AS clock_hz
     FROM raw.GPU_METRICS AS g
     JOIN metric_ids AS n ON n.typeId = g.typeId AND n.metricId = g.metricId
-    WHERE g.value BETWEEN 0 AND 100
+    WHERE g.value BETWEEN 0 AND 100 OR (n.metric = 'clock' AND g.value BETWEEN 1e6 AND 1e10)
     GROUP BY ALL
 ),
 -- `step_ns` is the time to the next sample.
@@ -45,7 +51,10 @@ SELECT
     s.sms_active_pct,
     s.issue_pct,
     s.tensor_pct,
-    CASE WHEN s.dram_pct > 100 THEN 100 ELSE s.dram_pct END AS dram_pct  -- least() would turn NULL into 100
+    CASE WHEN s.dram_pct > 100 THEN 100 ELSE s.dram_pct END AS dram_pct,  -- least() would turn NULL into 100
+    s.pcie_in_pct,
+    s.pcie_out_pct,
+    s.clock_hz
 FROM timed_samples AS s
 JOIN periods AS p ON p.gpu_id = s.gpu_id
 WHERE s.step_ns > 0 AND p.period_ns > 0;
@@ -60,3 +69,6 @@ COMMENT ON COLUMN gpu_samples.sms_active_pct IS 'Share of SMs that had a warp, a
 COMMENT ON COLUMN gpu_samples.issue_pct IS 'Share of the cycles in which the SMs'' schedulers issued an instruction';
 COMMENT ON COLUMN gpu_samples.tensor_pct IS 'Share of the cycles in which tensor cores were active';
 COMMENT ON COLUMN gpu_samples.dram_pct IS 'Bytes read from and written to the device''s memory, as a share of its peak';
+COMMENT ON COLUMN gpu_samples.pcie_in_pct IS 'Bytes received over PCIe, as a share of its peak';
+COMMENT ON COLUMN gpu_samples.pcie_out_pct IS 'Bytes sent over PCIe, as a share of its peak';
+COMMENT ON COLUMN gpu_samples.clock_hz IS 'Clock of the SMs';
