@@ -1779,6 +1779,107 @@ class Reports:
         """
         ...
 
+    def speed_of_light(
+        self,
+        *,
+        by: Literal['run', 'step', 'phase', 'range', 'loop'] = 'run',
+        flops_per_step: float | None = None,
+        parameters: float | None = None,
+        training: bool = False,
+        precision: Literal['auto', 'fp64', 'fp64_tensor', 'fp32', 'tf32', 'fp16', 'fp8', 'fp4', 'int8'] = 'auto',
+        peak: float | None = None,
+        roof: float = 80.0,
+        small_ns: int | str = 5000,
+        step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
+        step_range: str | None = None,
+        loop: str | None = None,
+        tokens: int | None = None,
+        tokens_per_step: int | None = None,
+        batch: int | None = None,
+    ) -> pl.DataFrame:
+        """Speed of light: use of the machine, and the rest of the time: What share of the machine is used, and
+        where does the rest of the time go?
+
+        One row for the steady steps (see steps), or one per step, phase, NVTX range or loop with --by. A
+        range is the time from the first to the last operation that was launched in it. Times are means over
+        the executions and GPUs, and add up to the wall time; time in which two kinds of work run counts as
+        the one that stands first: kernels, then communication, then copies. Kernels at the roof reach
+        --roof percent of a peak: by ncu, by GPU metrics samples in which only they ran, or by operations
+        known from NVTX sizes or ncu. memory_bound are kernels that use memory more than compute, where
+        nothing was measured by their names; below_roof are all others that were measured; unrated those of
+        which neither measurements nor name say anything; small_kernels are shorter than --small, on
+        average. mfu_pct is model FLOPs utilization: operations per step, divided by the step time and the
+        peak of all GPUs. Operations are --flops-per-step, or 2 per parameter and token (6 with --training)
+        with --parameters, where the tokens of a step come from --tokens, or --batch and --tokens-per-step;
+        else the sum over the kernels, if they are known for all matrix products and attention in it. The
+        peak is that of the precision in which matrix products and attention spend most time, at the maximum
+        clock, unless --peak gives it. tensor_pct, dram_pct, sms_active_pct, issue_pct, pcie and clock_hz
+        are plain means over the GPU metrics samples whose interval starts in the row's time; NULL where
+        there is no sample.
+
+        Follow the largest part of the bar: idle (.): gaps, diagnose. small kernels (s): fusion, graph-
+        candidates. communication (C): collectives, ranks. memory-bound (M): fewer bytes: fuse, quantise.
+        below the roof (B): classify- kernels, roofline. unrated (?): measure it with ncu plan, or capture
+        GPU metrics. at the roof (R): leave it, or do less work. x: copies.
+
+        Args:
+            by: One row for the steady steps, or one for each step, phase, NVTX range or loop
+            flops_per_step: Operations of a step, such as 1.2e15, by your own count
+            parameters: Parameters of the model that each token uses, such as 8e9
+            training: A step has a backward pass: 6 operations per parameter and token instead of 2
+            precision: The precision whose peak to compare with; auto takes the one with most time in matrix
+                products and attention
+            peak: Peak of a GPU in 10^12 operations per second, such as 989 for an H100 by its data sheet
+            roof: Share of a peak from which a kernel is at the roof: tensor cores reach about 90 % of
+                theirs
+            small_ns: A kernel that is shorter, on average, takes about as long to launch
+            step_method: How to find steps
+            step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            loop: Steps are the iterations of this loop, by its number in loops: 1.2
+            tokens: Number of tokens (steps, frames) in the trace or scope
+            tokens_per_step: Tokens that a step makes for each sequence, if not one
+            batch: Sequences that a step works on, if not one
+
+        Columns:
+            name: The steady steps, or which step, phase, range (# stands for numbers) or loop
+            count: How many there are
+            wall_ns: Mean time of one
+            mfu_pct: Model FLOPs utilization
+            tensor_pct: Activity of the tensor cores, as sampled
+            dram_pct: Use of the memory bandwidth, as sampled
+            sms_active_pct: Share of SMs that had work, as sampled
+            bar: The parts of the time, a character for each 5 %: R at the roof, B below it, M memory-bound,
+                ? unrated, s small kernels, C communication, x copies, o other work, . idle
+            at_roof_ns: Kernels at the roof
+            below_roof_ns: Kernels below the roof, as measured, that are not memory-bound
+            memory_bound_ns: Memory-bound kernels below the roof, and memsets and copies within the GPU's
+                memory
+            unrated_ns: Kernels of which nothing is known, and graphs that ran as a whole
+            small_kernels_ns: Small kernels
+            communication_ns: NCCL kernels while no other kernel ran
+            copy_ns: Copies between host and GPU, or between GPUs, while no kernel ran
+            other_ns: Work outside the scope
+            idle_ns: The GPU was idle
+            issue_pct: Use of the SMs' issue slots, as sampled
+            pcie_in_pct: PCIe, into the GPU, as sampled
+            pcie_out_pct: PCIe, out of the GPU, as sampled
+            h2d_bytes_per_s: Bytes of copies from host to device, per second of wall time and GPU
+            d2h_bytes_per_s: Bytes of copies from device to host, per second of wall time and GPU
+            nccl_bytes_per_s: Sizes of NCCL's messages, per second of wall time and GPU; NULL unless all are
+                known
+            clock_hz: Clock of the SMs, as sampled
+            clock_pct: The same as a share of the maximum clock
+            samples: GPU metrics samples in its time, over all executions and GPUs
+            flop_count: Operations of one execution, on all GPUs
+            flop_from: Where they come from: given, parameters, kernels
+            tflop_per_s: Attained, in 10^12 operations per second, of all GPUs
+            precision: The precision whose peak is compared with
+            peak_tflop_per_s: Peak of a GPU, in 10^12 operations per second
+            known_flop_pct: Share of the time of matrix products and attention whose operations are known
+            gpus: GPUs that it used
+        """
+        ...
+
     def steps(
         self,
         *,

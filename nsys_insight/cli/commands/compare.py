@@ -55,6 +55,10 @@ steps into account, contains 0. Intervals hold for all rows together, with 95 % 
 not show how runs differ; times that differ by less than 2 % are then noise. With several runs of both sides, each run's
 mean is one measurement.
 
+--by layer compares two implementations of one model. Matrix products, attention and communication are aligned in their
+order, and what runs between the same two of them belongs together. Each row has the time and launches per step of both
+sides, summed over the layers; the rows add up to the GPU time of a step.
+
 Kernels are compared under their names where both sides launch them as often; else by what stays the same with another
 tile, type or number; else, as a guess, by their place in the step.
 """
@@ -81,12 +85,17 @@ def make_diff_command() -> Callable[..., None]:
         after: list[Path] | None,
         higher: list[str] | None,
         lower: list[str] | None,
+        level: str | None,
     ) -> None:
         from nsys_insight.compare.answer import answer, tables
         from nsys_insight.compare.comparison import compare
 
         sides = _split_sides([path for path in (trace, other) if path], before or [], after or [])
         fmt = flags.format
+        if level is not None:
+            layers = _compare_layers(sides, level, flags)
+            _write_tables(layers, [layers], fmt, flags)
+            return
         runs = measure_runs(sides, flags)
         directions: dict[str, Better] = {**dict.fromkeys(higher or (), "higher"), **dict.fromkeys(lower or (), "lower")}
         with progress.show_task("comparing"):
@@ -109,10 +118,34 @@ def make_diff_command() -> Callable[..., None]:
         make_flag(
             "lower", list[str] | None, metavar="METRIC", help="Lower values of this benchmark metric are better."
         ),
+        make_flag(
+            "level",
+            str | None,
+            "--by",
+            metavar="layer",
+            help="Two implementations of one model, layer by layer: kernels and their names may differ.",
+        ),
         *make_step_flags(),
         argument=before_argument,
         omitted_fields=("explain",),
     )
+
+
+def _compare_layers(sides: tuple[list[Path], list[Path]], level: str, flags: Flags) -> Answer:
+    """Compare two traces layer by layer.
+
+    Raises:
+        UsageError: `level` is unknown, a side has several traces, or the programs cannot be aligned.
+    """
+    from nsys_insight.compare.layers import compare_layers, read_program
+
+    if level != "layer":
+        raise UsageError(f"--by takes layer, not {level!r}", "nsys-insight diff --by layer BEFORE AFTER")
+    if max(map(len, sides)) > 1:
+        raise UsageError("--by layer compares two traces", "name one trace of each side")
+    with ExitStack() as stack, progress.show_task("aligning the programs"):
+        traces = [stack.enter_context(open_traces(side, flags)) for side in sides]
+        return compare_layers(*(read_program(trace, flags.steps) for trace in traces))
 
 
 def _split_sides(files: list[Path], before: list[Path], after: list[Path]) -> tuple[list[Path], list[Path]]:
