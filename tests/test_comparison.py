@@ -368,3 +368,29 @@ def test_the_answer_is_one_table_with_the_decision_first(plain):
     )
     decision_tables = tables(compare([plain], [plain]))
     assert sum(table.row_count for table in decision_tables) == len(rows) - 1
+
+
+def test_times_at_different_clocks_are_not_judged(plain):
+    slower = replace(
+        plain, metrics={**plain.metrics, "wall_ns": Samples(tuple(2 * n for n in plain.metrics["wall_ns"].values))}
+    )
+    assert compare([plain], [slower]).decision == "revert"
+    throttled = compare([replace(plain, clock_hz=1.98e9)], [replace(slower, clock_hz=1.2e9)])
+    assert throttled.decision == "unknown"
+    assert {row.verdict for row in throttled.rows if row.metric.endswith("_ns")} == {None}
+    assert any("the SMs ran at 1.98 GHz before and at 1.20 GHz after" in note for note in notes(throttled))
+    similar = compare([replace(plain, clock_hz=1.98e9)], [replace(slower, clock_hz=1.97e9)])
+    assert similar.decision == "revert"
+
+
+@pytest.mark.slow
+def test_the_clock_of_a_run_is_that_of_its_samples(tmp_path):
+    loop = planted.Loop(Trace(), nvtx="token #")
+    for _ in range(8):
+        loop.step()
+        loop.launch("scale(float *)", 50_000)
+        loop.sync()
+    for time in range(0, 400_000, 10_000):
+        loop.trace.gpu_metric("GPC Clock Frequency [MHz]", time=time, value=1_200_000_000)
+    planted.planted(loop.trace, loop).write(tmp_path / "sampled.sqlite")
+    assert measure_trace(tmp_path / "sampled.sqlite").clock_hz == 1.2e9

@@ -148,3 +148,24 @@ def test_a_budget_may_be_a_utilization(path):
     assert "speed-of-light" in result.stdout
     result = command_line.run("check", str(path), "--min", "mfu_pct=1", "--flops-per-step", "5e11")
     assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.slow
+def test_a_gpu_that_the_trace_does_not_describe_can_be_named(path, tmp_path):
+    copy = tmp_path / "copy.sqlite"
+    copy.write_bytes(path.read_bytes())
+    with sqlite3.connect(copy) as file:
+        file.execute("DROP TABLE TARGET_INFO_GPU")
+    file.close()
+    ((row,), notes) = ask(copy)
+    assert row["mfu_pct"] is None
+    assert any("name it with --gpu" in note for note in notes)
+    ((row,), notes) = ask(copy, gpu="h100")
+    assert row["peak_tflop_per_s"] == pytest.approx(132 * 1.98e9 * 4096 / 1e12)
+    assert any("peaks are those of H100 SXM" in note for note in notes)
+    ((row,), notes) = ask(copy, gpu="unheard of")
+    assert row["mfu_pct"] is None
+    assert any("no GPU unheard of is known" in note for note in notes)
+    ((own_row,), notes) = ask(path, gpu="T4")
+    assert own_row["peak_tflop_per_s"] == pytest.approx(132 * 1.98e9 * 4096 / 1e12)
+    assert any("so --gpu is not used" in note for note in notes)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.compare import members, phases
-from nsys_insight.compare.comparison import WORTHWHILE_PCT
+from nsys_insight.compare.comparison import WORTHWHILE_PCT, find_clocks
 from nsys_insight.compare.noise import count_runs_needed
 from nsys_insight.compare.runs import PEAK_MEMORY
 from nsys_insight.session.answer import Answer, Column, build_answer
@@ -335,6 +335,12 @@ def describe_detectable_difference(comparison: Comparison) -> str | None:
         return (
             f"neither name nor unit says whether higher or lower {unclear_metrics[0]} is better: use"
             f" --higher or --lower {unclear_metrics[0].partition(' [')[0]}"
+        )
+    if clocks := find_clocks(comparison.before, comparison.after):
+        before, after = (f"{clock / 1e9:.2f}" for clock in clocks)
+        return (
+            f"the SMs ran at {before} GHz before and at {after} GHz after, so no time is judged: lock the clocks"
+            " (nvidia-smi --lock-gpu-clocks), and capture both again"
         )
     row = comparison.headline[0]
     difference = row.difference

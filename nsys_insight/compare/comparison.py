@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from statistics import median
+from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 from nsys_insight.compare import members, phases
@@ -30,6 +30,9 @@ MIN_CHANGE_PCT = 2.0
 LITTLE_PCT = 1.0
 # Metrics without a better direction: a fused kernel takes longer than each kernel that it replaces.
 NEUTRAL = {"kernel_avg_ns", "kernel_med_ns", "graph_launches"}
+# Clocks whose means differ by at least this percentage make times incomparable. Samples of one program on one machine
+# differed by 0.1 %.
+MIN_CLOCK_PCT = 2.0
 # Tokens per second, calculated from the wall time.
 THROUGHPUT = "tokens_per_s"
 SIGNIFICANT_VERDICTS = ("improved", "regressed", "new", "gone", "changed")
@@ -179,6 +182,8 @@ def compare(before: Sequence[Run], after: Sequence[Run]) -> Comparison:
             rows += [*_family_rows(*sides), *_kernel_rows(*sides, matches)]
     headline = _choose_headline(rows, before, after)
     judged_rows = _assign_verdicts([replace(row, is_headline=row in headline) for row in rows], single=not by_run)
+    if find_clocks(before, after):
+        judged_rows = [replace(row, verdict=None) if row.metric.endswith("_ns") else row for row in judged_rows]
     if kinds <= {"token", "step"}:
         judged_rows[1:1] = [
             _throughput_row(row)
@@ -186,6 +191,15 @@ def compare(before: Sequence[Run], after: Sequence[Run]) -> Comparison:
             if (row.part, row.metric) == ("run", HEADLINE) and row.before and row.after
         ]
     return Comparison(before, after, judged_rows, by_run)
+
+
+def find_clocks(before: Sequence[Run], after: Sequence[Run]) -> tuple[float, float] | None:
+    """Return the mean clocks of the SMs of both sides in Hz, if they differ; None if not, or if one is unknown."""
+    sides = [[run.clock_hz for run in side if run.clock_hz] for side in (before, after)]
+    if not all(sides):
+        return None
+    old, new = (fmean(side) for side in sides)
+    return (old, new) if abs(new - old) >= MIN_CLOCK_PCT / 100 * old else None
 
 
 def _choose_headline(rows: Sequence[Row], before: Sequence[Run], after: Sequence[Run]) -> list[Row]:

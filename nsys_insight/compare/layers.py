@@ -115,7 +115,7 @@ class Program:
 
 @dataclass
 class Group:
-    """Operations of both sides that belong together; `aligned_by` is None if only one side has any."""
+    """Operations of both sides that belong together. Without `aligned_by`, only one side has any."""
 
     before: list[Operation] = field(default_factory=list)
     after: list[Operation] = field(default_factory=list)

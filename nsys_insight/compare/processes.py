@@ -198,6 +198,7 @@ def _average_runs(runs: Sequence[Run]) -> Run:
         kernel_ns=kernel_ns,
         peak_memory_bytes=max(peak or 0 for peak in peaks) if None not in peaks else None,
         phases=_average_phases(runs),
+        clock_hz=fmean(clocks) if (clocks := [run.clock_hz for run in runs if run.clock_hz]) else None,
     )
 
 

@@ -79,6 +79,7 @@ class Run:
         members: The measured ranks or processes; empty for a run of one process.
         collectives: Samples of each metric, for the collectives of each operation and size.
         is_mixed: Whether the members do different work. Then all else is of the first member.
+        clock_hz: Mean clock of the SMs, as sampled; None if it was not.
         coverage: What the measurements are of, for a run of several processes; empty for one process.
     """
 
@@ -98,6 +99,7 @@ class Run:
     collectives: Phases = field(default_factory=dict)
     is_mixed: bool = False
     coverage: str = ""
+    clock_hz: float | None = None
 
     def with_directions(self, directions: dict[str, Better]) -> Run:
         """Return the run with the user's directions. The user may name a metric without its unit."""
@@ -174,6 +176,7 @@ def _measure_scope(trace: Session, steps: StepOptions, unit: str) -> Run | None:
         kernels, times = _collect_kernels(rows("kernels"), registers, value_count, steps_per_value, tokens)
         sequence = tuple(row.name for row in rows("sequence")) if unit != "trace" else ()
     (memory,) = rows("peak_memory")
+    (clock,) = rows("clock")
     return Run(
         label=trace.path.name,
         unit=unit,
@@ -185,6 +188,7 @@ def _measure_scope(trace: Session, steps: StepOptions, unit: str) -> Run | None:
         sequence=sequence,
         peak_memory_bytes=memory.peak_memory_bytes,
         tokens_per_step=method.tokens_per_step,
+        clock_hz=clock.clock_hz,
         phases=_measure_phases(trace) if unit != "trace" else {},
     )
 

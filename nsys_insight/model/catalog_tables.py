@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
@@ -15,9 +16,10 @@ def write_table_macros() -> list[str]:
     """Write the SQL that creates the table macros of the catalogs.
 
     compute_capabilities(): one row per compute capability, with the limits of its SMs. peak_rates(): one row per
-    compute capability and precision, with the operations of one SM per cycle. nvlinks(): the bandwidth of a product's
-    NVLinks in one direction. rules_of_thumb(): the usual bound of the kernels of a family, or of those with a matching
-    name; the first match counts (`queries/catalog/kernel_bounds.toml`).
+    compute capability and precision, with the operations of one SM per cycle. gpu_products(): the product of each
+    compute capability whose data sheet the rates are from, with its SMs and maximum clock. nvlinks(): the bandwidth of
+    a product's NVLinks in one direction. rules_of_thumb(): the usual bound of the kernels of a family, or of those with
+    a matching name; the first match counts (`queries/catalog/kernel_bounds.toml`).
     """
     return [
         _write_table_macro(
@@ -40,6 +42,15 @@ def write_table_macros() -> list[str]:
                 (chip["compute_capability"], precision, rate)
                 for chip in read_chips()
                 for precision, rate in chip["flops_per_cycle"].items()
+            ],
+        ),
+        _write_table_macro(
+            "gpu_products",
+            ("name", "compute_capability", "sm_count", "clock_hz"),
+            [
+                (name, chip["compute_capability"], sms, clock)
+                for chip in read_chips()
+                for name, sms, clock in _product(chip)
             ],
         ),
         _write_table_macro(
@@ -68,6 +79,12 @@ def write_table_macros() -> list[str]:
 def read_chips() -> list[dict[str, Any]]:
     """Read the compute capabilities of `queries/catalog/compute_capabilities.toml`, the oldest first."""
     return _read("compute_capabilities.toml", "compute_capabilities")
+
+
+def _product(chip: dict[str, Any]) -> list[tuple[str, int, int]]:
+    """Return the name, SMs and clock of a product, from a text such as "T4: 40 SMs, 1.59 GHz, 8.1 fp32 TFLOPS"."""
+    match = re.match(r"(.+?): (\d+) SMs, ([\d.]+) GHz", chip["product"])
+    return [(match[1], int(match[2]), round(float(match[3]) * 1e9))] if match else []
 
 
 @cache

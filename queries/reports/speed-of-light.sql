@@ -56,6 +56,10 @@ default = "auto"
 choices = ["auto", "fp64", "fp64_tensor", "fp32", "tf32", "fp16", "fp8", "fp4", "int8"]
 help = "The precision whose peak to compare with; auto takes the one with most time in matrix products and attention"
 
+[params.gpu]
+type = "text"
+help = "The GPU, such as H100, if the trace does not describe it"
+
 [params.peak]
 type = "number"
 help = "Peak of a GPU in 10^12 operations per second, such as 989 for an H100 by its data sheet"
@@ -133,6 +137,18 @@ SELECT
     if($training, '6', '2') || ' operations per parameter and token, ' || round(tokens_per_step, 2)
         || ' tokens in a step (--tokens, or --batch and --tokens-per-step)'
 FROM step_method WHERE $parameters IS NOT NULL AND $flops_per_step IS NULL AND $by IN ('run', 'step')"""
+gpu = """
+SELECT CASE
+    WHEN EXISTS (FROM gpus) THEN 'the trace describes its GPU, so --gpu is not used'
+    WHEN NOT EXISTS (FROM gpu_products() WHERE contains(lower(name), lower($gpu)))
+        THEN 'no GPU ' || $gpu || ' is known; there are: ' || (SELECT string_agg(name, ', ') FROM gpu_products())
+    ELSE 'the trace does not describe its GPU: peaks are those of '
+        || (SELECT name FROM gpu_products() WHERE contains(lower(name), lower($gpu)) ORDER BY len(name), name LIMIT 1)
+END
+WHERE $gpu IS NOT NULL"""
+no_gpu = """
+SELECT 'the trace does not describe its GPU: name it with --gpu, such as --gpu H100'
+WHERE $gpu IS NULL AND $peak IS NULL AND NOT EXISTS (FROM gpus) AND EXISTS (FROM answer)"""
 no_flops = """
 SELECT 'the operations of a step are unknown: --flops-per-step N, or --parameters N'
 FROM answer HAVING count(*) > 0 AND count(mfu_pct) = 0 AND $flops_per_step IS NULL AND $parameters IS NULL"""
@@ -324,10 +340,15 @@ main_precision AS (
 peak AS (
     SELECT
         any_value(m.precision) AS precision,
-        coalesce($peak, min(k.tflop_per_s)) AS tflop_per_s,
-        (SELECT min(clock_hz) FROM gpus SEMI JOIN used_gpus USING (gpu_id)) AS clock_hz
+        coalesce($peak, min(k.tflop_per_s), any_value(g.tflop_per_s)) AS tflop_per_s,
+        coalesce((SELECT min(clock_hz) FROM gpus SEMI JOIN used_gpus USING (gpu_id)), any_value(g.clock_hz)) AS clock_hz
     FROM main_precision AS m
     LEFT JOIN (FROM gpu_peaks SEMI JOIN used_gpus USING (gpu_id)) AS k USING (precision)
+    LEFT JOIN (
+        SELECT r.precision, p.sm_count * p.clock_hz * r.flops_per_cycle / 1e12 AS tflop_per_s, p.clock_hz
+        FROM (FROM gpu_products() WHERE contains(lower(name), lower($gpu)) ORDER BY len(name), name LIMIT 1) AS p
+        JOIN peak_rates() AS r USING (compute_capability)
+    ) AS g USING (precision)
 ),
 -- The group's totals, over executions and GPUs.
 interval_totals AS (

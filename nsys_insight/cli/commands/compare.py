@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # Suffixes of files with the output of a benchmark.
 _BENCHMARK_OUTPUT_SUFFIXES = {".txt", ".log", ".out", ".jsonl"}
 # Parameters of speed-of-light that say what a step computes.
-_SPEED_PARAMS = ("flops_per_step", "parameters", "training", "precision", "peak")
+_SPEED_PARAMS = ("flops_per_step", "parameters", "training", "precision", "peak", "gpu")
 DIFF_HELP = """Compare two runs, or several runs of each side, per step: what changed, and whether it is noise.
 
 A side is a trace, a baseline's name or file, or what a benchmark wrote: JSON of bench -o, hyperfine,
