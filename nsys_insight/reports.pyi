@@ -1787,6 +1787,7 @@ class Reports:
         parameters: float | None = None,
         training: bool = False,
         precision: Literal['auto', 'fp64', 'fp64_tensor', 'fp32', 'tf32', 'fp16', 'fp8', 'fp4', 'int8'] = 'auto',
+        gpu: str | None = None,
         peak: float | None = None,
         roof: float = 80.0,
         small_ns: int | str = 5000,
@@ -1829,6 +1830,7 @@ class Reports:
             training: A step has a backward pass: 6 operations per parameter and token instead of 2
             precision: The precision whose peak to compare with; auto takes the one with most time in matrix
                 products and attention
+            gpu: The GPU, such as H100, if the trace does not describe it
             peak: Peak of a GPU in 10^12 operations per second, such as 989 for an H100 by its data sheet
             roof: Share of a peak from which a kernel is at the roof: tensor cores reach about 90 % of
                 theirs
