@@ -23,7 +23,7 @@ PACKAGE = Path(nsys_insight.__file__).parent
 QUERIES = PACKAGE.parent / "queries"
 # From the bottom to the top. Parts in one line do not import each other.
 LAYERS = """
-    errors extras paths progress version
+    errors extras paths progress records version
     outputs text
     sql
     ingest

@@ -321,3 +321,50 @@ class TestABadRowThatIsFoundLate:
         assert "error: a row could not be read after others had been written" in result.stderr
         assert "hint: write to a file, which is restarted without it: -o answer.csv" in result.stderr
         assert "Traceback" not in result.stderr
+
+
+class TestIds:
+    @pytest.mark.parametrize(
+        ("table", "text"),
+        [
+            ("StringIds", "names are left out: their ids are taken"),
+            ("TARGET_INFO_GPU", "1 of 2 rows of TARGET_INFO_GPU are left out"),
+            ("PROCESSES", "1 of 2 rows of PROCESSES are left out"),
+        ],
+    )
+    def test_a_repeated_id_multiplies_no_rows(self, path, table, text):
+        """StringIds repeats each id twice: at first, 8 kernels were 64."""
+        counts = "SELECT (SELECT count(*) FROM kernels), (SELECT count(*) FROM api_calls), (SELECT count(*) FROM gpus)"
+        with nsys_insight.open(path) as trace:
+            expected = trace.sql(counts).rows()
+        with closing(sqlite3.connect(path)) as database, database:
+            types = {name: kind for _, name, kind, *_ in database.execute(f"PRAGMA table_info({table})")}
+        repeat = ", ".join(f"{name} || 'x'" if kind == "TEXT" else name for name, kind in types.items())
+        change(path, f"CREATE TABLE twice AS SELECT * FROM {table} UNION ALL SELECT {repeat} FROM {table}")
+        change(path, f"DROP TABLE {table}")
+        change(path, f"ALTER TABLE twice RENAME TO {table}")
+        messages = []
+        with nsys_insight.open(path, note=messages.append) as trace:
+            assert trace.sql(counts).rows() == expected
+            trace.sql("FROM processes")
+        assert any(text in message for message in messages)
+
+    @pytest.mark.parametrize(
+        ("gpu", "command"),
+        [
+            (1 << 31, "idle"),
+            *sweep([(1 << 62, "diagnose"), (-1, "diagnose"), (1 << 31, "convert"), (1 << 62, "convert")]),
+        ],
+    )
+    def test_an_impossible_gpu_is_unknown(self, path, gpu, command, tmp_path):
+        change(path, "UPDATE TARGET_INFO_CUDA_DEVICE SET gpuId = ?", gpu)
+        process = run(command, path, *(["-o", tmp_path / "trace.duckdb"] if command == "convert" else []))
+        assert (process.returncode, "Traceback" in process.stderr) == (0, False), process.stderr
+        if gpu > 0:
+            assert "the GPU number of 1 of 1 rows of TARGET_INFO_CUDA_DEVICE is impossible" in process.stderr
+
+    def test_a_name_that_the_trace_does_not_have(self, path, tmp_path):
+        change(path, f"UPDATE {CALL} SET nameId = 999999 WHERE rowid % 3 = 0")
+        process = run("report", path, "-o", tmp_path / "page.html")
+        assert (process.returncode, "Traceback" in process.stderr) == (0, False)
+        assert "(no name)" in (tmp_path / "page.html").read_text(encoding="utf-8")

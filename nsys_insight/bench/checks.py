@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from dataclasses import asdict, dataclass
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight import progress
 from nsys_insight.bench import programs, sanitizer
 from nsys_insight.errors import UsageError
+from nsys_insight.records import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -185,7 +185,7 @@ def _compare_arrays(output: Path, reference: Path, rtol: float, atol: float) -> 
 def _iter_values(path: Path) -> Iterator[LocatedValue]:
     try:
         text = path.read_text(encoding="utf-8")
-        yield from _iter_json_values(json.loads(text), "") if path.suffix == ".json" else _iter_text_values(text)
+        yield from _iter_json_values(parse_json(text), "") if path.suffix == ".json" else _iter_text_values(text)
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {error}", "give text, JSON, .npy or .npz") from None
 

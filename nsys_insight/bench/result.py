@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight.compare.benchmark_formats import BENCH_SCHEMA
 from nsys_insight.compare.direction import Better  # noqa: TC001 - a type of a field
 from nsys_insight.errors import UsageError
+from nsys_insight.records import RecordError, make_record, parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,28 +96,15 @@ def from_json(text: str, path: Path) -> Bench:
         UsageError: The text is not a benchmark, of another version, or damaged.
     """
     try:
-        data = json.loads(text)
-        if data.pop("schema") != SCHEMA:
-            raise KeyError("schema")  # noqa: TRY301 - one message for all errors
-        sides = tuple(
-            Side(
-                **{
-                    **side,
-                    "series": tuple(Series(**_with_tuples(entry, "values", "clocks")) for entry in side["series"]),
-                }
-            )
-            for side in data["sides"]
-        )
-        return Bench(**{**_with_tuples(data, "before", "after", "notes"), "sides": sides})
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        data = parse_json(text)
+        if not isinstance(data, dict) or data.pop("schema", None) != SCHEMA:
+            raise RecordError(f"its schema is not {SCHEMA}")  # noqa: TRY301 - one message for all errors
+        return make_record(Bench, data)
+    except RecordError as error:
         raise UsageError(
             f"{path} is not a benchmark file of this version: {error}",
             f"measure again: nsys-insight bench -o {path} -- COMMAND",
         ) from None
-
-
-def _with_tuples(data: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {name: tuple(value) if name in names else value for name, value in data.items()}
 
 
 def list_different_parameters(before: Side, after: Side, vary: Sequence[str] = ()) -> dict[str, tuple[str, str]]:

@@ -10,11 +10,12 @@ import json
 import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nsys_insight.compare.runs import Run, from_json, is_run, to_json
 from nsys_insight.errors import UsageError, cannot_write_error
 from nsys_insight.paths import user_folder
+from nsys_insight.records import RecordError, make_record, parse_json
 from nsys_insight.text.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -70,7 +71,12 @@ def save(run: Run, name: str, info: BaselineInfo, *, in_users_folder: bool = Fal
     """
     from nsys_insight import outputs
 
-    path = (list_folders()[-1] if in_users_folder else list_folders()[0]) / f"{check_name(name)}.json"
+    folder = list_folders()[-1] if in_users_folder else list_folders()[0]
+    path = folder / f"{check_name(name)}.json"
+    # The folders of a repository are as its author made them.
+    root = folder.parents[len(_IN_REPOSITORY.parts) - 1] if folder != list_folders()[-1] else folder
+    if path.is_symlink() or not path.resolve().is_relative_to(root.resolve()):
+        raise UsageError(f"{path} is a link to {path.resolve()}: nothing is written", "remove the link, or add --user")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -137,23 +143,16 @@ def read(path: Path) -> Baseline:
         UsageError: The file is not a saved run, or it is of another version.
     """
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read as JSON: {error}", "save it again, or remove it") from None
     if not is_run(data):
         raise UsageError(f"{path} is not a baseline", "nsys-insight baseline save TRACE --name main writes one")
-    return Baseline(path.stem, path, from_json(data, path), _read_info(data))
-
-
-def _read_info(data: dict[str, Any]) -> BaselineInfo:
-    fields = data.get("about") or {}
-    return BaselineInfo(
-        saved_at=str(fields.get("saved_at", "")),
-        tags=tuple(map(str, fields.get("tags", ()))),
-        params={str(name): str(value) for name, value in fields.get("params", {}).items()},
-        machine={str(name): str(value) for name, value in fields.get("machine", {}).items()},
-        commit=str(fields.get("commit", "")),
-    )
+    try:
+        info = make_record(BaselineInfo, data.get("about") or {"saved_at": ""}, "about")
+    except RecordError as error:
+        raise UsageError(f"{path} cannot be read: {error}", "save it again, or remove it") from None
+    return Baseline(path.stem, path, from_json(data, path), info)
 
 
 def read_machine(trace: Session) -> dict[str, str]:

@@ -6,12 +6,12 @@ objects of numbers, and files of `bench -o`. Text: lines `RESULT name value unit
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight import records
 from nsys_insight.compare.direction import infer_direction
 from nsys_insight.compare.noise import Samples
 from nsys_insight.compare.runs import Run
@@ -185,14 +185,14 @@ def _find_json(text: str) -> Any:
     if not start:
         return None
     try:
-        return json.loads(stripped[start.start() :])
+        return records.parse_json(stripped[start.start() :])
     except ValueError:
         pass
     lines = []
     for line in stripped.splitlines():
         if line.startswith("{"):
             try:
-                lines.append(json.loads(line))
+                lines.append(records.parse_json(line))
             except ValueError:
                 return None
     return lines or None

@@ -12,6 +12,7 @@ from nsys_insight.compare.comparison import compare
 from nsys_insight.compare.noise import Samples
 from nsys_insight.compare.runs import HEADLINE, PEAK_MEMORY
 from nsys_insight.errors import UsageError
+from nsys_insight.records import parse_toml
 from nsys_insight.session.answer import Answer, Column, build_answer
 from nsys_insight.text.suggestions import did_you_mean
 from nsys_insight.text.units import parse_bytes, parse_duration
@@ -121,10 +122,8 @@ def from_toml(path: Path) -> list[Budget]:
     Raises:
         UsageError: The file cannot be read, or has other contents.
     """
-    import tomllib
-
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        tables = parse_toml(path.read_text(encoding="utf-8"))
         unknown = sorted(set(tables) - {"max", "min"})
         if unknown or not all(isinstance(table, dict) for table in tables.values()):
             raise UsageError(
@@ -134,7 +133,7 @@ def from_toml(path: Path) -> list[Budget]:
         budgets = [
             Budget(bound, name, str(value)) for bound in ("max", "min") for name, value in tables.get(bound, {}).items()
         ]
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read as TOML: {error}", "[max]\nlaunches_per_token = 15") from None
     if not budgets:
         raise UsageError(f"{path} holds no budgets", "[max] launches_per_token = 15")

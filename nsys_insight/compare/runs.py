@@ -7,18 +7,19 @@ from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight.compare.direction import Better  # noqa: TC001 - a type of a field
 from nsys_insight.compare.kernel_identity import RunKernel
 from nsys_insight.compare.noise import Samples
 from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.packs.step_options import AUTO, StepOptions
 from nsys_insight.paths import read_query
+from nsys_insight.records import RecordError, make_record
 from nsys_insight.sql.parameters import bind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from nsys_insight.compare.direction import Better
     from nsys_insight.session.session import Session
 
 SCHEMA = "nsys-insight-run/1"
@@ -227,46 +228,15 @@ def from_json(data: dict[str, Any], path: Path) -> Run:
         UsageError: The data is of another version, or damaged.
     """
     try:
-        if data["schema"] != SCHEMA:
-            raise KeyError(data["schema"])  # noqa: TRY301 - one message for all errors
-        kernels = data["kernels"]
-        return Run(
-            **{
-                **{name: value for name, value in data.items() if name not in ("schema", "about")},
-                "metrics": {name: _parse_optional_samples(value) for name, value in data["metrics"].items()},
-                "kernels": None if kernels is None else {name: RunKernel(**value) for name, value in kernels.items()},
-                "kernel_ns": {name: _parse_samples(value) for name, value in data["kernel_ns"].items()},
-                "sequence": tuple(data["sequence"]),
-                **{name: _parse_groups(data.get(name, {})) for name in ("phases", "collectives")},
-                "members": tuple(
-                    Member(**{**member, "metrics": _parse_metrics(member["metrics"])})
-                    for member in data.get("members", ())
-                ),
-            }
-        )
-    except (KeyError, TypeError, AttributeError) as error:
+        if data.get("schema") != SCHEMA:
+            raise RecordError(f"its schema is {data.get('schema')!r}")  # noqa: TRY301 - one message for all errors
+        entries = {name: value for name, value in data.items() if name not in ("schema", "about")}
+        return make_record(Run, entries, names=_JSON_KEYS)
+    except RecordError as error:
         raise UsageError(
             f"{path} is not a saved run of this version: {error}",
             f"save it again: nsys-insight baseline save TRACE -o {path}",
         ) from None
-
-
-def _parse_groups(groups: dict[str, dict[str, Any]]) -> Phases:
-    return {name: _parse_metrics(metrics) for name, metrics in groups.items()}
-
-
-def _parse_metrics(metrics: dict[str, Any]) -> dict[str, Samples]:
-    return {metric: _parse_samples(value) for metric, value in metrics.items()}
-
-
-def _parse_optional_samples(value: dict[str, Any] | None) -> Samples | None:
-    return None if value is None else _parse_samples(value)
-
-
-def _parse_samples(value: dict[str, Any]) -> Samples:
-    names = {key: name for name, key in _JSON_KEYS.items()}
-    fields = {names.get(key, key): field for key, field in value.items()}
-    return Samples(**{**fields, "values": tuple(value["values"])})
 
 
 def _measure_phases(trace: Session) -> Phases:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_insight import outputs, progress
-from nsys_insight.errors import UsageError, cannot_write_error
-from nsys_insight.ingest import cache_folder, private
+from nsys_insight.errors import QueryError, UsageError, cannot_write_error
+from nsys_insight.ingest import bad_rows, cache_folder, private
 from nsys_insight.ingest.expected_schema import read_expected_schema
 from nsys_insight.ingest.limits import Limits
 from nsys_insight.model import template, views
@@ -78,7 +79,26 @@ def _write(trace: Session, output: Path, kind: str) -> None:
 
 
 def write_database(trace: Session, output: Path) -> None:
-    """Write the raw tables as tables, and the views of the model over them, with their comments."""
+    """Write the raw tables as tables, and the views of the model over them, with their comments.
+
+    Raises:
+        QueryError: The facts of the trace cannot be computed.
+        OSError: The file cannot be written.
+    """
+    import duckdb
+
+    while True:
+        try:
+            return _write_database(trace, output)
+        except duckdb.Error as error:
+            reason = str(error).partition("\n")[0]
+            if isinstance(error, duckdb.IOException):
+                raise OSError(errno.EIO, reason) from None
+            if not (bad_rows.can_be_row_error(error) and trace.drop_invalid_rows()):
+                raise QueryError(f"{trace.path} cannot be converted: {reason}", "convert --as parquet") from None
+
+
+def _write_database(trace: Session, output: Path) -> None:
     import duckdb
 
     with cache_folder.make_work_path(output.resolve()) as work_path:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.diagnose.findings import read_finding_rules
 from nsys_insight.errors import UsageError
+from nsys_insight.records import parse_toml
 from nsys_insight.text.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -79,10 +80,8 @@ def read_project_choice(folder: Path | None = None) -> RuleChoice:
     path = next((place / SETTINGS_FILE for place in (start, *start.parents) if (place / SETTINGS_FILE).is_file()), None)
     if path is None:
         return RuleChoice()
-    import tomllib
-
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8")).get("diagnose", {})
+        table = parse_toml(path.read_text(encoding="utf-8")).get("diagnose", {})
         lists = {name: table.get(name, []) for name in ("select", "ignore")}
         unknown = sorted(set(table) - set(lists))
         if unknown or not all(isinstance(name, str) for names in lists.values() for name in names):

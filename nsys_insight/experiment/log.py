@@ -12,14 +12,14 @@ ignored.
 from __future__ import annotations
 
 import re
-import tomllib
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight import outputs
 from nsys_insight.bench.result import Bench, from_json, to_json
 from nsys_insight.errors import UsageError
+from nsys_insight.records import RecordError, make_record, parse_toml
 from nsys_insight.render.markdown import escape_prose
 from nsys_insight.text.cells import printable, width_of
 
@@ -208,7 +208,7 @@ def _write_toml(path: Path, settings: dict[str, Any]) -> None:
 
 def _read_toml(path: Path) -> dict[str, Any] | None:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return parse_toml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
@@ -223,12 +223,9 @@ def _read_try(path: Path) -> Try:
 
 
 def _make_dataclass(dataclass_type: Any, settings: dict[str, Any], path: Path) -> Any:
-    field_names = {field.name for field in fields(dataclass_type)}
-    values = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
-    keys = {name: _TOML_KEYS.get(name, name) for name in field_names}
     try:
-        return dataclass_type(**{name: values[key] for name, key in keys.items() if key in values})
-    except TypeError as error:
+        return make_record(dataclass_type, settings, names=_TOML_KEYS)
+    except RecordError as error:
         raise UsageError(
             f"{path} is damaged: {error}", "restore it, or start a new experiment in another --folder"
         ) from None

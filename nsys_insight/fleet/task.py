@@ -157,6 +157,7 @@ def _write_folder(task: Task, folder: Path) -> None:
             __version__,
             columns,
             trace.describe_trace().get("left_out", ""),
+            facts_folder.hash_files(folder),
         )
     manifest.write(folder)
 

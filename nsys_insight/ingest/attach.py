@@ -149,6 +149,7 @@ def attach_parquet(connection: duckdb.DuckDBPyConnection, folder: Path) -> Sourc
     """Read a folder from ``nsys export --type parquetdir``, ``convert`` or ``fleet``: one Parquet file per table."""
     relations, columns = {}, {}
     manifest = facts_folder.read_manifest(folder)
+    facts_folder.check_files(folder, manifest)
     for file in list_parquet_files(folder):
         relations[file.stem] = read_parquet(file)
         column_names = manifest.columns.get(file.stem) if manifest else None

@@ -36,7 +36,7 @@ _MAX_DISTANCE_NS = 1 << 52
 _TIME_COLUMNS = ("start", "end", "timestamp")
 _OPEN_ENDED_TABLES = ("NVTX_EVENTS",)
 
-_COUNT_BOUNDS, _SIZE_BOUNDS = (0, (1 << 31) - 1), (0, 1 << 53)
+_COUNT_BOUNDS, _SIZE_BOUNDS, _DEVICE_BOUNDS = (0, (1 << 31) - 1), (0, 1 << 53), (0, (1 << 16) - 1)
 # Bounds of the other numbers that are summed or packed into one integer.
 _COLUMN_BOUNDS: dict[str, Window] = {
     "correlationId": (0, (1 << 38) - 1),
@@ -44,6 +44,7 @@ _COLUMN_BOUNDS: dict[str, Window] = {
     "localMemoryTotal": _SIZE_BOUNDS,
     "value": (-(1 << 53), 1 << 53),
     "copyCount": _COUNT_BOUNDS,
+    **dict.fromkeys(("gpuId", "cudaId"), _DEVICE_BOUNDS),
     "registersPerThread": _COUNT_BOUNDS,
     **{f"{prefix}{axis}": _COUNT_BOUNDS for prefix in ("grid", "block", "cluster") for axis in "XYZ"},
     **{f"{kind}SharedMemory": _COUNT_BOUNDS for kind in ("static", "dynamic")},
@@ -51,9 +52,15 @@ _COLUMN_BOUNDS: dict[str, Window] = {
     "localMemoryPerThread": _COUNT_BOUNDS,
 }
 BOUNDED_COLUMNS = frozenset({*_COLUMN_BOUNDS, *_TIME_COLUMNS, "deviceId"})
-_DEVICE_BOUNDS = (0, (1 << 16) - 1)
+# The columns that identify a row of the tables that others are joined with: a repeated one would multiply their rows.
+_KEYS = {
+    "StringIds": ("id",),
+    "PROCESSES": ("globalPid",),
+    "TARGET_INFO_GPU": ("id",),
+    "TARGET_INFO_GPU_METRICS": ("typeId", "metricId"),
+}
 _GPU_TABLES = tuple(f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE"))
-_COLUMN_TEXTS = {"correlationId": "correlation id", "bytes": "size", "deviceId": "device number", "value": "value"}
+_COLUMN_TEXTS = {"correlationId": "correlation id", "bytes": "size", "deviceId": "device number", "gpuId": "GPU number"}
 
 
 def guard_rows(connection: duckdb.DuckDBPyConnection, source: Source) -> Source:
@@ -76,6 +83,7 @@ def drop_invalid_rows(
     """
     row_checks, relations = replace(source.row_checks, is_filtered=True), dict(source.relations)
     left_out, backwards, unknown_values = [], [], []
+    repeats = _drop_repeated_keys(connection, source, relations)
     for table, column_types in types.items():
         columns = source.columns.get(table, set())
         numbers = [name for name, kind in column_types.items() if name in columns and kind not in ("VARCHAR", "BLOB")]
@@ -102,6 +110,7 @@ def drop_invalid_rows(
     repeat_count = _count_repeated_calls(connection, source)
     messages = [
         *([f"{repeat_count:,} API calls are in the trace twice and are counted once"] if repeat_count else []),
+        *([f"{_join_texts(repeats)} are left out: their ids are taken"] if repeats else []),
         *([f"{_join_texts(left_out)} are left out: their times are impossible"] if left_out else []),
         *([f"{_join_texts(backwards)} end before they start and count as 0 ns"] if backwards else []),
         *([f"{_join_texts(unknown_values)} is impossible and counts as unknown"] if unknown_values else []),
@@ -194,6 +203,49 @@ def _count_invalid(  # noqa: PLR0913, PLR0917 - one query with all counts
     ]
     counts_of_table: tuple[int, ...] = connection.execute(f"SELECT {', '.join(counts)} FROM {rows}").fetchall()[0]
     return counts_of_table
+
+
+def check_keys(connection: duckdb.DuckDBPyConnection, source: Source, table: str) -> None:
+    """Raise an error, as an invalid row does, if two rows of a table have the same id.
+
+    Raises:
+        duckdb.InvalidInputException: The rows have to be checked.
+    """
+    import duckdb
+
+    if not source.row_checks.is_filtered and any(_count_repeated_keys(connection, source, table)):
+        raise duckdb.InvalidInputException(_ERROR_TEXT)
+
+
+def _drop_repeated_keys(connection: duckdb.DuckDBPyConnection, source: Source, relations: dict[str, str]) -> list[str]:
+    """Leave one row of each id in `relations`; return the counts of the others."""
+    texts = []
+    for table, key_columns in _KEYS.items():
+        for count, rows in _count_repeated_keys(connection, source, table):
+            key, has_key = _write_key(key_columns)
+            order = ", ".join(map(identifier, sorted(source.columns[table])))
+            is_first = f"row_number() OVER (PARTITION BY {key} ORDER BY {order}) = 1"
+            relations[table] = f"(FROM {relations[table]} QUALIFY NOT ({has_key}) OR {is_first})"
+            texts.append(f"{count:,} of {rows:,} {name_rows(table)}")
+    return texts
+
+
+def _count_repeated_keys(connection: duckdb.DuckDBPyConnection, source: Source, table: str) -> list[tuple[int, int]]:
+    """Return how many rows of a table repeat an id, and how many there are; nothing if none does."""
+    key_columns = _KEYS.get(table, ())
+    if not key_columns or not set(key_columns) <= source.columns.get(table, set()):
+        return []
+    key, has_key = _write_key(key_columns)
+    repeats = f"count(*) FILTER ({has_key}) - count(DISTINCT row({key})) FILTER ({has_key})"
+    query = f"SELECT {repeats}, count(*) FROM {source.relations[table]}"
+    counts: list[tuple[int, int]] = connection.execute(query).fetchall()
+    return [count for count in counts if count[0]]
+
+
+def _write_key(columns: Sequence[str]) -> tuple[str, str]:
+    """Write the SQL for the columns of a key, and for whether a row has one."""
+    names = list(map(identifier, columns))
+    return ", ".join(names), " AND ".join(f"{name} IS NOT NULL" for name in names)
 
 
 def _count_repeated_calls(connection: duckdb.DuckDBPyConnection, source: Source) -> int:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.errors import file_changed_error
 from nsys_insight.ingest import cache_folder
+from nsys_insight.records import make_record, parse_json
 from nsys_insight.text.units import parse_bytes
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ _lock_descriptors: dict[Path, int] = {}
 _use_counts: Counter[Path] = Counter()
 
 MANIFEST_SUFFIX = ".json"
+# Keys of manifests that differ from the fields: files of earlier versions have them.
+_JSON_KEYS = {"fingerprint": "seal"}
 
 # File names that begin with a digest (`cache_folder.digest`).
 _ENTRY = re.compile(r"[0-9a-f]{32}[-.].+")
@@ -375,18 +378,13 @@ def read_manifest(entry: Path) -> Manifest | None:
     if not is_entry_name(entry.name):
         return None
     try:
-        match json.loads(manifest_path(entry).read_bytes()):
-            case {"holds": str(holds), "files": dict(files), "parents": list(parents), "seal": str(fingerprint)}:
-                keys_by_path = {str(path): str(key) for path, key in files.items()}
-                return Manifest(holds, keys_by_path, tuple(map(str, parents)), fingerprint)
-    except (OSError, ValueError, RecursionError):
-        pass
-    return None
+        return make_record(Manifest, parse_json(manifest_path(entry).read_bytes()), names=_JSON_KEYS)
+    except (OSError, ValueError):
+        return None
 
 
 def write_manifest(manifest: Manifest, file: Path) -> None:
     """Write a manifest to a file that only the user can read."""
     file.touch(mode=0o600)
-    record = asdict(manifest)
-    record["seal"] = record.pop("fingerprint")  # the key in the files of earlier versions
+    record = {_JSON_KEYS.get(name, name): value for name, value in asdict(manifest).items()}
     file.write_text(json.dumps(record), encoding="utf-8")

@@ -11,7 +11,7 @@ import time
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from nsys_insight.paths import expand_home
 
@@ -23,6 +23,7 @@ FOLDER_VARIABLE = "NSYS_INSIGHT_CACHE_DIR"
 
 _SAMPLE_BYTES = 1 << 16
 _PAGE_BYTES, _SAMPLED_PAGES = 4096, 32
+_MAX_HASHED_BYTES = 1 << 26
 _WORK_PREFIX = ".nsys-insight-"
 _TEMPORARY_PREFIX = "nsys-insight-"
 _LOCK = ".lock"
@@ -159,6 +160,17 @@ def _identity(file: Path) -> list[str | bytes]:
     return [file.name, f"{status.st_ino} {status.st_size} {status.st_mtime_ns}", head, tail]
 
 
+def hash_content(file: Path) -> str:
+    """Return a hash of a file's content; of a file above `_MAX_HASHED_BYTES`, of its size and a sample of its content.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    with file.open("rb") as stream:
+        size = os.fstat(stream.fileno()).st_size
+        return digest(str(size), *([stream.read()] if size <= _MAX_HASHED_BYTES else _read_sample(stream, size)))
+
+
 def fingerprint(file: Path) -> str:
     """Return 32 hex digits that change when another program changes a file of the cache.
 
@@ -170,11 +182,16 @@ def fingerprint(file: Path) -> str:
     """
     with file.open("rb") as stream:
         status = os.fstat(stream.fileno())
-        pages = []
-        for page in range(_SAMPLED_PAGES):
-            stream.seek(max(0, status.st_size - _PAGE_BYTES) * page // (_SAMPLED_PAGES - 1))
-            pages.append(stream.read(_PAGE_BYTES))
-    return digest(f"{status.st_size} {status.st_mtime_ns}", *pages)
+        return digest(f"{status.st_size} {status.st_mtime_ns}", *_read_sample(stream, status.st_size))
+
+
+def _read_sample(stream: BinaryIO, size: int) -> list[bytes]:
+    """Read evenly spread pages of a file."""
+    pages = []
+    for page in range(_SAMPLED_PAGES):
+        stream.seek(max(0, size - _PAGE_BYTES) * page // (_SAMPLED_PAGES - 1))
+        pages.append(stream.read(_PAGE_BYTES))
+    return pages
 
 
 @contextmanager

@@ -11,17 +11,19 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight import outputs
+from nsys_insight.errors import TraceError
 from nsys_insight.ingest import cache_folder
 from nsys_insight.ingest.files import list_files
 from nsys_insight.ingest.source import StoredFacts
+from nsys_insight.records import check, make_record, parse_json
 from nsys_insight.sql.quoting import read_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
 # The folder name is the trace's, with its suffix replaced by this one. So folder and trace have the same label.
 SUFFIX = ".facts"
@@ -43,6 +45,7 @@ class Manifest:
         version: The version of nsys-insight.
         columns: The columns of each raw table.
         left_out: The sentence about invalid rows that were left out.
+        files: The tables and facts in it, with their hashes (`hash_files`); empty for folders of earlier versions.
     """
 
     file: str
@@ -51,6 +54,7 @@ class Manifest:
     version: str
     columns: dict[str, list[str]] = field(default_factory=dict)
     left_out: str = ""
+    files: dict[str, str] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
         """Write the manifest to the folder."""
@@ -58,16 +62,52 @@ class Manifest:
         (folder / _MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 
+@dataclass(frozen=True)
+class _RunManifest:
+    schema: str
+    identity: str
+    definitions: str
+    files: dict[str, str]
+
+
+@dataclass(frozen=True)
+class _FleetManifest:
+    schema: str
+    failed: dict[str, str | None]
+
+
+def hash_files(folder: Path) -> dict[str, str]:
+    """Return the hash of each Parquet file in a folder and its subfolders, by its path in the folder."""
+    return {path.relative_to(folder).as_posix(): cache_folder.hash_content(path) for path in folder.rglob("*.parquet")}
+
+
+def check_files(folder: Path, manifest: Manifest | None) -> None:
+    """Refuse a folder whose files are not as they were written.
+
+    Raises:
+        TraceError: A file was lost, added or edited.
+    """
+    if manifest is None and folder.suffix == SUFFIX:
+        problem = f"{_MANIFEST} is missing, was edited, or is of another version"
+    elif manifest is not None and manifest.files and (file := _find_changed(folder, manifest.files)):
+        problem = f"{file} was lost, added or edited after it was written"
+    else:
+        return
+    raise TraceError(f"{folder} is damaged: {problem}", "write it again: nsys-insight fleet TRACES -o FOLDER")
+
+
+def _find_changed(folder: Path, files: dict[str, str]) -> str:
+    """Return the first file that is not as it was written; "" if all are."""
+    changed_files = sorted(dict(files.items() ^ hash_files(folder).items()))
+    return changed_files[0] if changed_files else ""
+
+
 def read_manifest(folder: Path) -> Manifest | None:
     """Read the manifest of a folder; None where it is missing or malformed."""
-    with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
-        record: dict[str, Any] = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
-        if record.pop("schema") == _SCHEMA:
-            manifest = Manifest(**record)
-            texts = (manifest.file, manifest.identity, manifest.definitions, manifest.version, manifest.left_out)
-            columns = [name for names in manifest.columns.values() for name in names]
-            if all(isinstance(text, str) for text in (*texts, *columns)):
-                return manifest
+    with suppress(OSError, ValueError):
+        record = check(parse_json((folder / _MANIFEST).read_text(encoding="utf-8")), dict[str, Any])
+        if record.pop("schema", None) == _SCHEMA:
+            return make_record(Manifest, record)
     return None
 
 
@@ -88,19 +128,20 @@ def total_bytes(folder: Path) -> int:
 
 def write_run_manifest(folder: Path, folders: Sequence[Path], definitions: str) -> None:
     """Write the manifest next to the facts about all traces of a run: which folders they are about."""
-    text = json.dumps(
-        {"schema": _RUN_SCHEMA, "identity": _digest_folders(folders), "definitions": definitions}, indent=1
-    )
+    manifest = _RunManifest(_RUN_SCHEMA, _digest_folders(folders), definitions, hash_files(folder))
+    text = json.dumps(asdict(manifest), indent=1)
     (folder / _MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 
 def locate_run_facts(folders: Sequence[Path]) -> StoredFacts | None:
     """Return where the facts about all these folders are, for a session that reads all of them; None if nowhere."""
     fact_files = list_run_files(folders)
-    with suppress(OSError, ValueError, TypeError, KeyError, IndexError):
-        record = json.loads((folders[0].parent / RUN_FOLDER / _MANIFEST).read_text(encoding="utf-8"))
-        if record["schema"] == _RUN_SCHEMA and record["identity"] == _digest_folders(folders):
-            return StoredFacts(str(record["definitions"]), {file.stem: read_parquet(file) for file in fact_files})
+    with suppress(OSError, ValueError):
+        run_folder = folders[0].parent / RUN_FOLDER if folders else Path()
+        run = make_record(_RunManifest, parse_json((run_folder / _MANIFEST).read_text(encoding="utf-8")))
+        is_current = run.schema == _RUN_SCHEMA and run.identity == _digest_folders(folders)
+        if is_current and not _find_changed(run_folder, run.files):
+            return StoredFacts(run.definitions, {file.stem: read_parquet(file) for file in fact_files})
     return None
 
 
@@ -123,8 +164,8 @@ def write_failures(fleet: Path, failures: dict[str, str | None]) -> None:
 
 def read_failures(fleet: Path) -> dict[str, str] | None:
     """Return the files of a fleet that could not be read, with the reasons; None where the folder is not a fleet's."""
-    with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
-        record = json.loads((fleet / _FLEET).read_text(encoding="utf-8"))
-        if record["schema"] == _FLEET_SCHEMA:
-            return {str(file): str(reason) for file, reason in record["failed"].items()}
+    with suppress(OSError, ValueError):
+        record = make_record(_FleetManifest, parse_json((fleet / _FLEET).read_text(encoding="utf-8")))
+        if record.schema == _FLEET_SCHEMA:
+            return {file: reason or "" for file, reason in record.failed.items()}
     return None

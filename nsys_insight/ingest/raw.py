@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from nsys_insight.ingest import gpus, time_bounds
-from nsys_insight.ingest.bad_rows import guard_column, raise_unless
+from nsys_insight.ingest.bad_rows import check_keys, guard_column, raise_unless
 from nsys_insight.ingest.expected_schema import cast_column, read_expected_schema
 from nsys_insight.ingest.scope import FULL_TRACE, Scope, cut_column, write_condition
 from nsys_insight.ingest.source import RowChecks
@@ -62,6 +62,7 @@ def _locate_rows(connection: duckdb.DuckDBPyConnection, source: Source, table: s
     nothing. A call that was recorded twice is read once.
     """
     rows = source.relations[table]
+    check_keys(connection, source, table)
     if table != "CUPTI_ACTIVITY_KIND_RUNTIME" or not has_repeated_ids(connection, source):
         return rows
     call_id = "globalTid >> 24, correlationId, eventClass IS NOT DISTINCT FROM 67"

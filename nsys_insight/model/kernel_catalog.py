@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import UsageError
 from nsys_insight.paths import queries_folder, user_folder
+from nsys_insight.records import RecordError, check, make_record, parse_toml
 from nsys_insight.sql.quoting import literal
 
 if TYPE_CHECKING:
@@ -33,9 +34,9 @@ class CatalogEntry:
     """
 
     value: str
-    words: tuple[str, ...]
-    patterns: tuple[str, ...]
-    examples: tuple[str, ...]
+    words: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
 
     @property
     def regex(self) -> str:
@@ -96,16 +97,13 @@ def _read(file: str, key: str) -> list[CatalogEntry]:
 
 @cache
 def _parse_entries(path: Path, key: str) -> list[CatalogEntry]:
-    import tomllib
-
+    tables = parse_toml(path.read_text(encoding="utf-8"))
+    entries = check(tables.get("kernels"), list[Any] | None, "kernels")
+    if entries is None:
+        raise RecordError("it lacks 'kernels'")
     return [
-        CatalogEntry(
-            entry[key],
-            tuple(entry.get("words", ())),
-            tuple(entry.get("patterns", ())),
-            tuple(entry.get("examples", ())),
-        )
-        for entry in tomllib.loads(path.read_text(encoding="utf-8"))["kernels"]
+        make_record(CatalogEntry, entry, f"kernels[{number}]", names={"value": key})
+        for number, entry in enumerate(entries)
     ]
 
 
@@ -125,9 +123,7 @@ def _read_user_entries(path: Path, key: str) -> list[CatalogEntry]:
         with duckdb.connect() as connection:
             for entry in entries:
                 connection.execute(f"SELECT regexp_matches('', {literal(entry.regex)})")
-    except KeyError as error:
-        raise UsageError(f"an entry of {path} lacks {error}", hint) from None
-    except (OSError, ValueError, TypeError, AttributeError, duckdb.Error) as error:
+    except (OSError, ValueError, duckdb.Error) as error:
         reason = str(error).partition("\n")[0]
         raise UsageError(f"{path} is not valid: {reason}", hint) from None
     return entries

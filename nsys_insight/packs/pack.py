@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import UsageError
 from nsys_insight.paths import queries_folder
+from nsys_insight.records import RecordError, make_record, parse_toml
 from nsys_insight.sql.headers import drop_branches, join_lines, split_header
 from nsys_insight.sql.names import Names, parse_names, scan_names
 from nsys_insight.sql.parameters import bind
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 HINT = "nsys-insight packs new NAME writes a pack to start from"
 _COLUMNS_BEFORE_RANKS = 2
+# Keys of headers that differ from the fields of the dataclasses.
+_KEYS = {"position": "place", "minimum": "least"}
 TYPES: dict[str, type] = {"integer": int, "number": float, "text": str, "boolean": bool}
 
 # Reports whose parameter group_by has these choices get the flag --stack and a note about callers.
@@ -90,30 +93,75 @@ class Param:
         return value
 
 
-def read_param(name: str, entry: dict[str, Any]) -> Param:
-    """Read the parameter that a header declares: ``[params.name]``.
+@dataclass(frozen=True)
+class _ParamHeader:
+    """The table ``[params.NAME]`` of a header; see CONTRIBUTING.md."""
 
-    Raises:
-        KeyError: It has neither default nor type, or no help.
-    """
-    default = entry.get("default")
-    kind = TYPES[entry["type"]] if default is None else type(default)
-    return Param(
-        name=name,
-        kind=kind,
-        default=default,
-        help=join_lines(entry["help"]),
-        choices=tuple(entry.get("choices", ())),
-        minimum=entry.get("least"),
-        pattern=entry.get("pattern", ""),
-    )
+    help: str
+    default: bool | int | float | str | None = None
+    type: str = ""
+    choices: tuple[str, ...] = ()
+    minimum: float | None = None
+    pattern: str = ""
+
+    def make_param(self, name: str) -> Param:
+        """Make the parameter.
+
+        Raises:
+            RecordError: It has neither a default nor a type, or the pattern is not valid.
+        """
+        if self.default is None and self.type not in TYPES:
+            raise RecordError(f"params.{name} lacks 'default' or 'type' ({', '.join(TYPES)})")
+        try:
+            re.compile(self.pattern)
+        except re.error as error:
+            raise RecordError(f"params.{name}.pattern is not valid: {error}") from None
+        kind = TYPES[self.type] if self.default is None else type(self.default)
+        return Param(name, kind, self.default, join_lines(self.help), self.choices, self.minimum, self.pattern)
 
 
-class AgentTable(NamedTuple):
+@dataclass(frozen=True)
+class AgentTable:
     """The part of an answer that coding agents see."""
 
     rows: int
     columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Header:
+    """The header of a pack; see CONTRIBUTING.md."""
+
+    title: str
+    description: str
+    reading: str
+    empty: str
+    columns: dict[str, str]
+    params: dict[str, _ParamHeader] = field(default_factory=dict)
+    aliases: tuple[str, ...] = ()
+    notes: dict[str, str] = field(default_factory=dict)
+    main: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
+    shares: dict[str, str] = field(default_factory=dict)
+    topic: str = ""
+    position: int = 0
+    question: str = ""
+    examples: tuple[str, ...] = ()
+    page: bool = True
+    agent: AgentTable | None = None
+    ranks: dict[str, Any] = field(default_factory=dict)
+
+
+def _check_characters(header: _Header) -> None:
+    """Refuse texts that would control a terminal: the help shows them.
+
+    Raises:
+        RecordError: A text has a control character.
+    """
+    texts = [header.title, header.description, header.reading, header.empty, header.question, *header.examples]
+    for text in [*texts, *header.columns.values(), *(param.help for param in header.params.values())]:
+        if bad := next((char for char in text if not char.isprintable() and char not in "\n\t"), ""):
+            raise RecordError(f"a text has the control character {bad!a}")
 
 
 @dataclass(frozen=True)
@@ -202,8 +250,6 @@ def parse_pack(path: Path) -> Pack:
     Raises:
         UsageError: The file has no header, or the header is incomplete or invalid.
     """
-    import tomllib
-
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -212,35 +258,34 @@ def parse_pack(path: Path) -> Pack:
     if header is None:
         raise UsageError(f"{path.name} does not begin with a header: /* … */ that holds TOML", HINT)
     try:
-        facts = tomllib.loads(header)
-        params = {name: read_param(name, entry) for name, entry in facts.get("params", {}).items()}
-        params, notes = _add_callers(params, facts.get("notes", {}), sql)
+        facts = make_record(_Header, parse_toml(header), names=_KEYS)
+        _check_characters(facts)
+        params = {name: entry.make_param(name) for name, entry in facts.params.items()}
+        params, notes = _add_callers(params, facts.notes, sql)
         return Pack(
             name=path.stem,
             path=path,
             sql=sql,
-            title=facts["title"],
-            description=join_lines(facts["description"]),
-            reading=join_lines(facts["reading"]),
-            empty=join_lines(facts["empty"]),
+            title=facts.title,
+            description=join_lines(facts.description),
+            reading=join_lines(facts.reading),
+            empty=join_lines(facts.empty),
             params=params,
-            columns=facts["columns"],
-            aliases=tuple(facts.get("aliases", ())),
+            columns=facts.columns,
+            aliases=facts.aliases,
             notes=notes,
-            main=tuple(facts.get("main", ())),
-            details=tuple(facts.get("details", ())),
-            shares=facts.get("shares", {}),
-            topic=facts.get("topic", ""),
-            position=facts.get("place", 0),
-            question=facts.get("question", ""),
-            examples=tuple(facts.get("examples", ())),
-            page=facts.get("page", True),
-            agent=AgentTable(facts["agent"]["rows"], tuple(facts["agent"]["columns"])) if "agent" in facts else None,
-            ranks=facts.get("ranks", {}),
+            main=facts.main,
+            details=facts.details,
+            shares=facts.shares,
+            topic=facts.topic,
+            position=facts.position,
+            question=facts.question,
+            examples=facts.examples,
+            page=facts.page,
+            agent=facts.agent,
+            ranks=facts.ranks,
         )
-    except KeyError as error:
-        raise UsageError(f"the header of {path.name} lacks {error}", HINT) from None
-    except (tomllib.TOMLDecodeError, AttributeError, TypeError) as error:
+    except RecordError as error:
         raise UsageError(f"the header of {path.name} is not valid: {error}", HINT) from None
 
 

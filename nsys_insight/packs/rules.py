@@ -6,13 +6,13 @@ There are two kinds: the findings of a diagnosis (`queries/findings`), and findi
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nsys_insight.errors import UsageError
 from nsys_insight.paths import queries_folder
+from nsys_insight.records import parse_toml
 from nsys_insight.sql.headers import join_lines, split_header
 from nsys_insight.sql.parameters import bind
 
@@ -60,7 +60,7 @@ def parse_rule(path: Path, kind: type[R]) -> R:
     """
     header, sql = split_header(path.read_text(encoding="utf-8"))
     try:
-        facts = tomllib.loads(header or "")
+        facts = parse_toml(header or "")
         entries = facts.pop("params", {})
         params = {name: entry["default"] for name, entry in entries.items()}
         param_help = {name: join_lines(entry.get("help", "")) for name, entry in entries.items()}
@@ -70,7 +70,7 @@ def parse_rule(path: Path, kind: type[R]) -> R:
         header_fields = {name: _normalize(fact) for name, fact in facts.items()}
         rule = kind(name=path.stem, sql=sql, params=params, param_help=param_help, **header_fields)
         SEVERITIES.index(rule.severity)
-    except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise UsageError(f"the header of {path.name} is not complete: {error}") from None
     return rule
 

@@ -89,11 +89,12 @@ def scrub(  # noqa: PLR0913 - options, by keyword
 
 def _scrub_export(source: Path, target: Path, *, names: bool, key: str | None, shift_times: bool) -> ScrubResult:
     sensitive = find_sensitive(source)
-    with Session(source, use_cache=False) as before:
+    # The copy has no data of ncu next to it.
+    with Session(source, use_cache=False, ncu=False) as before:
         shift_ns = int(before.rows("SELECT coalesce(min(start_ns), 0)::BIGINT AS ns FROM wall")[0].ns)
         rewriter = Rewriter(sensitive, (key.encode() if key else os.urandom(32)) if names else None)
         copy_export(source, target, rewriter, sensitive, shift_ns if shift_times else None)
-        with Session(target, use_cache=False) as after:
+        with Session(target, use_cache=False, ncu=False) as after:
             differing = find_differing_reports(before, after, shift_ns if shift_times else 0)
     if differing and not names:
         raise QueryError(

@@ -85,6 +85,13 @@ class Connection:
         """Copy big exports into DuckDB first; worth it for many questions about all rows."""
         self._files.load()
 
+    def drop_invalid_rows(self) -> bool:
+        """Check all rows and leave out the impossible ones; return False if this is done already."""
+        if not self._files.prepare_row_checks():
+            return False
+        self._runner(self, self._files.open)
+        return True
+
     def interrupt(self) -> None:
         """Stop all running queries and copies."""
         self._files.interrupt()

@@ -260,6 +260,10 @@ class Database:
         """Prepare to run a failed query again after `open`; return whether to do so. See `Recovery`."""
         return self._recovery.prepare_retry(error, self._stores, is_first_crash=is_first_crash)
 
+    def prepare_row_checks(self) -> bool:
+        """Prepare to leave out impossible rows, after `open`; return False if this is done already."""
+        return self._recovery.prepare_row_checks()
+
     def prepare_fallback(self, error: Exception) -> bool:
         """Prepare to read rows again that could not be read, after `open`; return whether to do so."""
         return self._recovery.prepare_fallback(error, self._stores)

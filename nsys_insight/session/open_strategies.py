@@ -77,6 +77,8 @@ class OpenStrategies:
         With a copy, a dozen reports take four fifths of the time, including the time to copy. The copy stays in the
         cache folder for the next question, unless the cache must not be used.
         """
+        import sqlite3
+
         import duckdb
 
         files = list_exports(self._files)
@@ -86,7 +88,7 @@ class OpenStrategies:
             self._copies = store.make_copies(
                 files, self.limits.for_copy, self._copying, use_cache=self._use_cache is not False
             )
-        except (OSError, UnicodeDecodeError, duckdb.Error):
+        except (OSError, UnicodeDecodeError, duckdb.Error, sqlite3.Error):
             return False
         self._remaining.insert(0, self._open_from_cache)
         return True

@@ -75,11 +75,16 @@ class Recovery:
             self.fall_back(error)
         elif is_damaged(error):
             raise self._unreadable(error) from None
-        elif self.validates_rows or not bad_rows.can_be_row_error(error):
-            return False
         else:
-            self.validates_rows = True
-            self._strategies.repeat()
+            return bad_rows.can_be_row_error(error) and self.prepare_row_checks()
+        return True
+
+    def prepare_row_checks(self) -> bool:
+        """Choose to leave out impossible rows; return False if they are left out already."""
+        if self.validates_rows:
+            return False
+        self.validates_rows = True
+        self._strategies.repeat()
         return True
 
     def raise_limits(self, error: Exception) -> None:

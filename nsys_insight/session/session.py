@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from nsys_insight import progress
 from nsys_insight.errors import InsightError, UsageError
@@ -57,7 +57,7 @@ class Session:
             faster. None uses such a copy if it exists. False neither reads nor writes the cache folder: the export of a
             report is then temporary.
         ncu: Data from Nsight Compute about the same program: a file that ``nsys-insight ncu import`` wrote, or a CSV
-            page or report of ncu. None looks for ``NAME.ncu.duckdb`` next to the trace.
+            page or report of ncu. None looks for ``NAME.ncu.duckdb`` next to the trace; False reads none.
         steps: How to find the steps that the scope selects.
         note: Called with every sentence for the user, about the trace and about every answer of a report:
             ``nsys_insight.open(path, note=print)``.
@@ -78,7 +78,7 @@ class Session:
         threads: int | None = None,
         timeout_s: float | None = None,
         use_cache: bool | None = None,
-        ncu: str | Path | None = None,
+        ncu: str | Path | Literal[False] | None = None,
         steps: StepOptions = AUTO,
         note: Callable[[str], None] = lambda _: None,
         progress: Callable[[int], None] | None = None,
@@ -105,7 +105,7 @@ class Session:
             ],
         )
         self._has_noted_ncu = False
-        self.ncu = None if has_several else find_store(self.path, Path(ncu) if ncu else None, use_cache=can_use_cache)
+        self.ncu = None if has_several or ncu is False else find_store(self.path, Path(ncu) if ncu else None, use_cache=can_use_cache)
         limits = choose_limits([file.path for file in files], memory, threads)
         self._connection = Connection(
             files, scope, limits, use_cache=use_cache, timeout_s=timeout_s, ncu=self.ncu, steps=steps, note=note,
@@ -293,6 +293,10 @@ class Session:
         """Answer an SQL query as rows, each a dictionary of cells by column."""
         names, rows = self._connection.rows(query, FactOptions(steps))
         return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def drop_invalid_rows(self) -> bool:
+        """Leave out rows that are impossible, as a query does that meets one; return False if this is done already."""
+        return self._connection.drop_invalid_rows()
 
     def load(self) -> None:
         """Copy a big export into DuckDB; this saves time for a dozen or more questions (`OpenStrategies`)."""

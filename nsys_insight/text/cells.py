@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 ELLIPSIS = "…"
+NO_NAME = "(no name)"
 _ONE_CELL_BELOW = "\u0300"  # every printable character before the combining marks takes one cell
 
 
@@ -15,8 +16,13 @@ def width_of(text: str) -> int:
     return cell_len(text)
 
 
-def printable(text: str) -> str:
-    """Escape control characters, line breaks and invisible marks, so that data cannot control a terminal."""
+def printable(text: str | None) -> str:
+    """Escape control characters, line breaks and invisible marks, so that data cannot control a terminal.
+
+    A name that the trace does not have is `NO_NAME`.
+    """
+    if text is None:
+        return NO_NAME
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)

@@ -31,22 +31,30 @@ FORMATS = {
     "authorization": (
         r"(?i)\b(?:authorization\s*[:=]\s*(?:(?:bearer|basic|token)\s+)?|bearer\s+)(?P<secret>[\w.~+/=-]{8,})"
     ),
+    "cookie": r"(?i)\b(?:set-)?cookie\s*:\s*(?P<secret>[^\r\n'\"]+)",
+    "password of curl": (
+        r"(?i)\b(?:curl|wget|http)\b[^|;&\r\n]*?\s(?:-u|-U|--user|--proxy-user)[\s=]*['\"]?(?P<secret>[^\s'\":-][^\s'\":]*:[^\s'\"]+)"
+    ),
+    "password of sshpass": r"\bsshpass\s+(?:-[a-oq-z]\s*\S*\s+)*-p\s*(?P<secret>[^\s'\"]+|'[^'\n]+|\"[^\"\n]+)",
+    "password of mysql": r"\bmysql(?:dump|admin)?\b[^|;&\r\n]*?\s-p(?P<secret>[^\s'\"]+)",
 }  # fmt: skip
 _FORMATS = {kind: re.compile(pattern) for kind, pattern in FORMATS.items()}
 # Texts without any of these have no key in a known format. Most texts are like this.
 _FORMAT_HINT = re.compile(
     r"PRIVATE KEY|eyJ|A(?:KIA|SIA|BIA|CCA|Iza)|gh[pousr]_|github_pat_|gl(?:pat|dt|rt|ptt)-|hf_|sk-|nvapi-|xox|[rs]k_"
-    r"|npm_|pypi-|dckr_|dapi|@|[Aa](?:uthorization|UTHORIZATION)|[Bb](?:earer|EARER)"
+    r"|[Cc]ookie|COOKIE|curl|wget|sshpass|mysql|npm_|pypi-|dckr_|dapi|@|[Aa](?:uthorization|UTHORIZATION)|[Bb](?:earer|EARER)"
 )
 # Names of secrets. Values with a word name (`_WORD_NAME`) are secrets; values with a key name (`_KEY_NAME`) are secrets
 # unless they are numbers. A token can be a word of a text: only "token" alone, or with a prefix, names a secret.
 _WORD_NAME = (
     r"[\w.-]*(?:passw(?:or)?d|passphrase|credentials?|secret)(?:[_-]?(?:key|value|access[_-]?key))?"
-    r"|(?:[\w.-]*[_.-])?pwd"
+    r"|(?:[\w.-]*[_.-])?(?:pwd|creds)|(?:[\w.-]*[_.-])?(?:admin|auth|db|database|ftp|http|https|login|mail|mongo|mysql|pg"
+    r"|postgres|proxy|redis|root|smtp|sql|ssh|user|vault)[_.-]?pass"
 )
 _KEY_NAME = (
     r"(?:[\w.-]*[_.-])?(?:api|access|account|auth|encryption|private|shared|signing|ssh|storage|subscription)[_-]?key"
     r"(?:[_-]?id)?"
+    r"|(?:[\w.-]*[_.-])?pass|(?:http[_-]?|session[_-]?)?cookies?(?:[_-]jar)?"
     r"|(?:[\w.-]*(?:access|api|auth|bearer|bot|client|deploy|gh|github|gitlab|hf|hub|huggingface|id|jwt|login|oauth|refresh"
     r"|security|session|slack|user|vault|wandb)[_-]?)?token|(?:x[_-])?amz[_-]signature|sig"
 )
@@ -61,7 +69,7 @@ _NAMED_KEY_VALUES = [
     re.compile(rf"{_BEFORE}-{{1,2}}(?:{_KEY_NAME})\s+(?!-){_VALUE}"),
 ]
 _WORD_FLAG, _KEY_FLAG = (re.compile(rf"(?i)-{{1,2}}(?:{name})") for name in (_WORD_NAME, _KEY_NAME))
-_NAME_HINT = re.compile(r"(?i)key|pass|pwd|cred|secret|token|sig")
+_NAME_HINT = re.compile(r"(?i)key|pass|pwd|cred|secret|token|sig|cookie")
 # Values that are never secrets, with any name: a switch, a special token of a tokenizer, a variable. Then numbers.
 _HARMLESS = re.compile(r"(?i)[\"']?(?:true|false|yes|no|on|off|none|null|auto|default|\*+|<.*>?|\[.*\]?|\$.*|[%{(].*|)")
 _NUMBER = re.compile(r"(?i)[\"']?[+-]?[\d.]+(?:e[+-]?\d+)?[kmgt]?")
@@ -144,6 +152,7 @@ def mask_arguments(words: Sequence[str], *, replace: Callable[[str], str] = lamb
     for index, (word, value) in enumerate(pairwise(words), 1):
         if value.startswith("-") or _HARMLESS.fullmatch(value):
             continue
+        is_password = any(_is_password(words[:index], value) for _ in [0])
         if _WORD_FLAG.fullmatch(word) or (_KEY_FLAG.fullmatch(word) and not _NUMBER.fullmatch(value)):
             masked[index] = replace(value)
     return masked

@@ -16,6 +16,7 @@ from nsys_insight.cli.commands import Command
 from nsys_insight.errors import UsageError, cannot_write_error
 from nsys_insight.extras import write_install_command as install_extra
 from nsys_insight.paths import package_folder
+from nsys_insight.records import check, parse_json
 from nsys_insight.text.units import parse_duration
 
 SKILL_NAME = "nsys-insight"
@@ -68,6 +69,8 @@ def install(
             "skill is not installed",
             "name another folder" if outside_names else "name another folder, or replace it with --force",
         )
+    if (target / MANIFEST).is_symlink():
+        raise UsageError(f"{target / MANIFEST} is a link: nothing is written", "remove it, or name another folder")
     try:
         for name, content in shipped_files.items():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
@@ -101,9 +104,9 @@ def _can_replace(path: Path, content: bytes, written_hash: str | None) -> bool:
 
 def _read_manifest(target: Path) -> dict[str, str]:
     """Read the hashes of the installed files by name; empty if there is no readable manifest."""
-    with suppress(OSError, ValueError, AttributeError):
-        manifest = json.loads((target / MANIFEST).read_text(encoding="utf-8"))
-        return {str(name): str(digest) for name, digest in manifest.items()}
+    with suppress(OSError, ValueError):
+        manifest: dict[str, str] = check(parse_json((target / MANIFEST).read_text(encoding="utf-8")), dict[str, str])
+        return manifest
     return {}
 
 

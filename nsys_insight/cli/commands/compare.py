@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
@@ -20,6 +19,7 @@ from nsys_insight.cli.flags import Flags, make_argument, make_command, make_flag
 from nsys_insight.cli.run import open_traces, show
 from nsys_insight.errors import Exit, UsageError
 from nsys_insight.packs import library
+from nsys_insight.records import parse_json
 from nsys_insight.render import HUMAN_FORMATS
 
 if TYPE_CHECKING:
@@ -428,7 +428,7 @@ def _list_condition_differences(trace: Path | None, flags: Flags, baseline: Path
 
 def _read_json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(
             f"{path} cannot be read as JSON: {error}", "give a trace, or the JSON file of a benchmark"
