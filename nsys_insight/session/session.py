@@ -57,7 +57,7 @@ class Session:
             faster. None uses such a copy if it exists. False neither reads nor writes the cache folder: the export of a
             report is then temporary.
         ncu: Data from Nsight Compute about the same program: a file that ``nsys-insight ncu import`` wrote, or a CSV
-            page or report of ncu. None looks for ``NAME.ncu.duckdb`` next to the trace; False reads none.
+            page or report of ncu. None looks for ``NAME.ncu.duckdb`` next to the trace. False reads none.
         steps: How to find the steps that the scope selects.
         note: Called with every sentence for the user, about the trace and about every answer of a report:
             ``nsys_insight.open(path, note=print)``.
@@ -105,7 +105,11 @@ class Session:
             ],
         )
         self._has_noted_ncu = False
-        self.ncu = None if has_several or ncu is False else find_store(self.path, Path(ncu) if ncu else None, use_cache=can_use_cache)
+        self.ncu = (
+            None
+            if has_several or ncu is False
+            else find_store(self.path, Path(ncu) if ncu else None, use_cache=can_use_cache)
+        )
         limits = choose_limits([file.path for file in files], memory, threads)
         self._connection = Connection(
             files, scope, limits, use_cache=use_cache, timeout_s=timeout_s, ncu=self.ncu, steps=steps, note=note,

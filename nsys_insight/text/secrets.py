@@ -33,16 +33,18 @@ FORMATS = {
     ),
     "cookie": r"(?i)\b(?:set-)?cookie\s*:\s*(?P<secret>[^\r\n'\"]+)",
     "password of curl": (
-        r"(?i)\b(?:curl|wget|http)\b[^|;&\r\n]*?\s(?:-u|-U|--user|--proxy-user)[\s=]*['\"]?(?P<secret>[^\s'\":-][^\s'\":]*:[^\s'\"]+)"
+        r"\bcurl\b[^|;&\r\n]*?\s(?:-u|-U|--user|--proxy-user)[\s=]*['\"]?(?P<secret>[^\s'\":-][^\s'\":]*:[^\s'\"]+)"
     ),
-    "password of sshpass": r"\bsshpass\s+(?:-[a-oq-z]\s*\S*\s+)*-p\s*(?P<secret>[^\s'\"]+|'[^'\n]+|\"[^\"\n]+)",
+    "password of sshpass": (
+        r"\bsshpass\s+(?:-[a-oq-z]\s*\S*\s+)*-p\s*['\"]?(?P<secret>(?<=')[^'\n]+|(?<=\")[^\"\n]+|[^\s'\"]+)"
+    ),
     "password of mysql": r"\bmysql(?:dump|admin)?\b[^|;&\r\n]*?\s-p(?P<secret>[^\s'\"]+)",
 }  # fmt: skip
 _FORMATS = {kind: re.compile(pattern) for kind, pattern in FORMATS.items()}
 # Texts without any of these have no key in a known format. Most texts are like this.
 _FORMAT_HINT = re.compile(
     r"PRIVATE KEY|eyJ|A(?:KIA|SIA|BIA|CCA|Iza)|gh[pousr]_|github_pat_|gl(?:pat|dt|rt|ptt)-|hf_|sk-|nvapi-|xox|[rs]k_"
-    r"|[Cc]ookie|COOKIE|curl|wget|sshpass|mysql|npm_|pypi-|dckr_|dapi|@|[Aa](?:uthorization|UTHORIZATION)|[Bb](?:earer|EARER)"
+    r"|[Cc]ookie|COOKIE|curl|sshpass|mysql|npm_|pypi-|dckr_|dapi|@|[Aa](?:uthorization|UTHORIZATION)|[Bb](?:earer|EARER)"
 )
 # Names of secrets. Values with a word name (`_WORD_NAME`) are secrets; values with a key name (`_KEY_NAME`) are secrets
 # unless they are numbers. A token can be a word of a text: only "token" alone, or with a prefix, names a secret.
@@ -73,6 +75,13 @@ _NAME_HINT = re.compile(r"(?i)key|pass|pwd|cred|secret|token|sig|cookie")
 # Values that are never secrets, with any name: a switch, a special token of a tokenizer, a variable. Then numbers.
 _HARMLESS = re.compile(r"(?i)[\"']?(?:true|false|yes|no|on|off|none|null|auto|default|\*+|<.*>?|\[.*\]?|\$.*|[%{(].*|)")
 _NUMBER = re.compile(r"(?i)[\"']?[+-]?[\d.]+(?:e[+-]?\d+)?[kmgt]?")
+# Flags of programs whose value is, or contains, a password; and programs that take it only in the same word.
+_PASSWORD_FLAGS = {
+    "curl": (("--user", "--proxy-user", "-u", "-U"), r"[^:]+:.+"),
+    "sshpass": (("-p",), r".+"),
+    **dict.fromkeys(("mysql", "mysqldump", "mysqladmin"), (("-p",), r".+")),
+}
+_ATTACHED_ONLY = frozenset({"mysql", "mysqldump", "mysqladmin"})
 _WORD = re.compile(r"[A-Za-z0-9+]{20,}={0,2}")
 _HEX = re.compile(r"(?:[0-9a-f]{32,}|[0-9A-F]{32,})\Z")
 
@@ -149,13 +158,28 @@ def mask_secrets(text: str, *, include_random: bool = False, replace: Callable[[
 def mask_arguments(words: Sequence[str], *, replace: Callable[[str], str] = lambda _: MASK) -> list[str]:
     """Mask each argument of a command line, or the part of it, that looks like a secret; `replace` is as above."""
     masked = [mask_secrets(word, include_random=True, replace=replace) for word in words]
+    for index, start in _find_passwords(words):
+        masked[index] = words[index][:start] + replace(words[index][start:])
     for index, (word, value) in enumerate(pairwise(words), 1):
         if value.startswith("-") or _HARMLESS.fullmatch(value):
             continue
-        is_password = any(_is_password(words[:index], value) for _ in [0])
         if _WORD_FLAG.fullmatch(word) or (_KEY_FLAG.fullmatch(word) and not _NUMBER.fullmatch(value)):
             masked[index] = replace(value)
     return masked
+
+
+def _find_passwords(words: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Find the arguments that a known program takes for a password: their index, and where in them it begins."""
+    for name, (flags, pattern) in _PASSWORD_FLAGS.items():
+        programs = [index for index, word in enumerate(words) if word.rpartition("/")[2] == name]
+        for index in range(programs[0] + 1, len(words)) if programs else ():
+            flag = next((flag for flag in flags if words[index].startswith(flag)), "")
+            if flag and len(words[index]) > len(flag):
+                start = len(flag) + words[index][len(flag) :].startswith("=")
+                if re.fullmatch(pattern, words[index][start:]):
+                    yield index, start
+            elif flag and name not in _ATTACHED_ONLY and re.fullmatch(pattern, "".join(words[index + 1 : index + 2])):
+                yield index + 1, 0
 
 
 def _classify_char(char: str) -> str:
