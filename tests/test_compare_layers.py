@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 from pathlib import Path
 
 import command_line
@@ -15,6 +16,7 @@ from nsys_insight.errors import UsageError
 
 LAYERS, STEPS = 6, 8
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
+CLINIC = Path(__file__).parents[1] / "benchmarks" / "clinic" / "traces"
 EAGER_NORM = [
     ("pow(float *)", 2_000),
     ("mean_reduce(float *)", 3_000),
@@ -93,7 +95,7 @@ def test_rows_add_up_to_the_totals_of_both_programs(rows):
         launches = LAYERS * sum(map(len, layer.values())) + 3
         assert sum(row[f"{side}_launches"] for row in rows) == launches
     assert {row["layers"] for row in rows if row["part"] == "layer"} == {LAYERS}
-    assert not any(row["part"] == "other layers" for row in rows)
+    assert not any(row["part"] == "another layer" for row in rows)
 
 
 def test_modules_are_aligned_as_the_source_says(rows):
@@ -123,7 +125,7 @@ def test_the_head_and_the_embedding_are_outside_the_layers(rows):
 
 
 def make_program(*operations):
-    return Program("x", tuple(Operation(*operation) for operation in operations), 1, 1, 0)
+    return Program("x", tuple(Operation(*operation) for operation in operations), 1, 1)
 
 
 def test_programs_without_a_common_anchor_are_refused():
@@ -153,3 +155,32 @@ def test_a_model_and_its_graph_have_the_same_layers():
     assert sum(row["module"] == "gemm" for row in layer) == 7
     result = command_line.run("diff", "--by", "kernel", "a.sqlite", "b.sqlite")
     assert result.returncode == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("pair", "fused"),
+    [
+        ("causal_lm", ("cudnn_generated",)),  # attention written out, and scaled_dot_product_attention
+        ("tagger_train", ("FusedOptimizer",)),  # AdamW parameter by parameter, and fused
+    ],
+)
+def test_real_programs_before_and_after_their_cure(tmp_path, pair, fused):
+    programs = []
+    for variant in ("ailing", "cured"):
+        path = tmp_path / f"{variant}.sqlite"
+        path.write_bytes(lzma.decompress((CLINIC / f"{pair}_{variant}.sqlite.xz").read_bytes()))
+        with open_trace(path) as trace:
+            programs.append(read_program(trace))
+            (step,) = trace.rows("SELECT avg(kernel_ns) AS kernel_ns FROM steps WHERE phase = 'steady'")
+        kernel_ns = sum(op.duration_ns for op in programs[-1].operations if op.family not in {"copy", "memset"})
+        assert kernel_ns == pytest.approx(step.kernel_ns)
+    rows = compare_layers(*programs).dicts()
+    for side, program in zip(("before", "after"), programs, strict=True):
+        assert sum(row[f"{side}_ns"] for row in rows) == pytest.approx(program.total_ns)
+    largest = min(rows, key=lambda row: row["delta_ns"])
+    assert largest["change"] == "fused"
+    text = f"{largest['before_kernels']} {largest['after_kernels']}"
+    assert any(word in text for word in fused), text
+    # Nothing else changed in these programs.
+    assert {row["change"] for row in rows} <= {"same", "fused", "varies"}

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import lzma
 import sqlite3
+import tomllib
+from pathlib import Path
 
 import command_line
 import pytest
 from opening import open_trace
 from synthetic import Trace
 
+CLINIC = Path(__file__).parents[1] / "benchmarks" / "clinic"
 STEPS, PERIOD_NS = 6, 10_000
 TIMES = (
     "at_roof_ns", "below_roof_ns", "memory_bound_ns", "unrated_ns", "small_kernels_ns", "communication_ns", "copy_ns",
@@ -169,3 +173,17 @@ def test_a_gpu_that_the_trace_does_not_describe_can_be_named(path, tmp_path):
     ((own_row,), notes) = ask(path, gpu="T4")
     assert own_row["peak_tflop_per_s"] == pytest.approx(132 * 1.98e9 * 4096 / 1e12)
     assert any("so --gpu is not used" in note for note in notes)
+
+
+@pytest.mark.slow
+def test_a_training_run_has_the_utilization_that_its_own_clock_gives(tmp_path):
+    # benchmarks/clinic/programs/encoder_train.py: three encoder layers of width 768, 32 sequences of 256 tokens.
+    corpus = tomllib.loads((CLINIC / "corpus.toml").read_text(encoding="utf-8"))["pair"]
+    (measured_ms,) = [pair["ms_ailing"] for pair in corpus if pair["name"] == "encoder_train"]
+    trace_path = tmp_path / "encoder_train.sqlite"
+    trace_path.write_bytes(lzma.decompress((CLINIC / "traces" / "encoder_train_ailing.sqlite.xz").read_bytes()))
+    parameters = 3 * (4 * 768**2 + 2 * 768 * 3072) + 768 * 16
+    ((row,), _) = ask(trace_path, parameters=parameters, training=True, batch=32, tokens_per_step=256)
+    peak = 132 * 1.98e9 * 256  # FP32, without tensor cores
+    assert row["precision"] == "fp32"
+    assert row["mfu_pct"] == pytest.approx(100 * 6 * parameters * 32 * 256 / (measured_ms / 1e3) / peak, rel=0.02)

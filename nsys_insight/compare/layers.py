@@ -2,7 +2,8 @@
 
 Matrix products, attention and communication are the anchors: each implementation runs them in the same order. Anchors
 are aligned first. What runs between the same two anchors belongs together: a chain on one side and the kernel that
-replaces it on the other. Layers are the iterations of the loop inside the step that holds most GPU time.
+replaces it on the other. Layers are the iterations of the loops inside the step, such as one of the forward pass and
+one of the backward pass.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import groupby
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -45,8 +47,8 @@ COLUMNS = (
     Column(
         "part",
         "VARCHAR",
-        "Where it is in the step: before the layers, layer, other layers (unlike most), after the layers; step if there"
-        " are no layers",
+        "Where it is in the step: before the layers, layer (of which loop, if several), another layer (unlike most),"
+        " between the layers, after the layers; step if there are no layers",
     ),
     Column("position", "BIGINT", "Position in the part, from 0"),
     Column("module", "VARCHAR", "The anchor (matrix product, attention, communication), or what is around it"),
@@ -74,14 +76,18 @@ COLUMNS = (
 )
 
 
+# The number of a loop in the step, and of its iteration.
+Layer = tuple[int, int]
+
+
 @dataclass(frozen=True)
 class Operation:
-    """An operation of a step: its name, family, mean duration, and the layer that it is in, if any."""
+    """An operation of a step: its name, family, mean duration, and the loop and layer that it is in, if any."""
 
     name: str
     family: str
     duration_ns: float
-    layer: int | None = None
+    layer: Layer | None = None
 
     @property
     def is_anchor(self) -> bool:
@@ -98,14 +104,14 @@ class Program:
         operations: The operations of a step, in the order in which they ran.
         steps: Number of steps that the durations are means over.
         all_steps: Number of steps that were read.
-        layers: Number of layers in a step; 0 if no loop repeats in it.
+        layers: Number of layers of each loop in a step.
     """
 
     label: str
     operations: tuple[Operation, ...]
     steps: int
     all_steps: int
-    layers: int
+    layers: tuple[int, ...] = ()
 
     @property
     def total_ns(self) -> float:
@@ -163,23 +169,39 @@ def read_program(trace: Session, steps: StepOptions = AUTO) -> Program:
             row.name,
             row.family,
             fmean(by_step[step][position].duration_ns for step in usual_steps),
-            next((layer for layer, (start, end) in enumerate(bounds) if start <= row.call_ns < end), None),
+            next(
+                (
+                    (loop, layer)
+                    for loop, layers in enumerate(bounds)
+                    for layer, (start, end) in enumerate(layers)
+                    if start <= row.call_ns < end
+                ),
+                None,
+            ),
         )
         for position, row in enumerate(by_step[usual_steps[0]])
     )
-    return Program(trace.path.name, operations, count, len(by_step), len(bounds))
+    return Program(trace.path.name, operations, count, len(by_step), tuple(map(len, bounds)))
 
 
-def _choose_layers(rows: Sequence[Any]) -> list[tuple[int, int]]:
-    """Return when the host begins and ends each layer: the iterations of the largest loop inside the step."""
+def _choose_layers(rows: Sequence[Any]) -> list[list[tuple[int, int]]]:
+    """Return for each loop inside the step when the host begins and ends its layers.
+
+    Of loops one inside the other, the loop with most GPU time counts.
+    """
     iterations: dict[str, list[Any]] = {}
     for row in rows:
         iterations.setdefault(row.loop, []).append(row)
     loops = [of_loop for of_loop in iterations.values() if len(of_loop) >= MIN_LAYERS]
-    if not loops:
-        return []
-    layers = max(loops, key=lambda of_loop: (of_loop[0].gpu_share, -of_loop[0].depth))
-    return [(row.host_start_ns, row.host_end_ns) for row in layers]
+    main_loops: list[list[Any]] = []
+    for of_loop in sorted(loops, key=lambda of_loop: (-of_loop[0].gpu_share, of_loop[0].depth)):
+        if all(
+            of_loop[-1].host_end_ns <= other[0].host_start_ns or other[-1].host_end_ns <= of_loop[0].host_start_ns
+            for other in main_loops
+        ):
+            main_loops.append(of_loop)
+    main_loops.sort(key=lambda of_loop: of_loop[0].host_start_ns)
+    return [[(row.host_start_ns, row.host_end_ns) for row in of_loop] for of_loop in main_loops]
 
 
 def align(before: Program, after: Program) -> list[Group]:
@@ -280,39 +302,45 @@ def _sum_layers(
 ) -> Iterator[tuple[str, int, list[Group], int]]:
     """Yield part, position, the groups that are one row, and the number of layers.
 
-    Layers are those of the side that has more. Groups of layers that are like most are summed by position.
+    Layers are those of the side that has more.
     """
-    layers = _find_layers(groups, "before" if before.layers >= after.layers else "after")
-    by_layer: dict[int, list[Group]] = {}
-    for group, layer in zip(groups, layers, strict=True):
-        if layer is not None:
-            by_layer.setdefault(layer, []).append(group)
-    kinds = Counter(_describe_layer(of_layer) for of_layer in by_layer.values())
-    usual_kind = kinds.most_common(1)[0][0] if kinds else None
-    usual_layers = [of_layer for of_layer in by_layer.values() if _describe_layer(of_layer) == usual_kind]
-    indices = [index for index, layer in enumerate(layers) if layer is not None]
-    first, end = (indices[0], indices[-1] + 1) if indices else (len(groups), len(groups))
-    in_usual_layers = {id(group) for of_layer in usual_layers for group in of_layer}
-    other_groups = [group for group in groups[first:end] if id(group) not in in_usual_layers]
-    yield from (("before the layers" if indices else "step", *entry, 1) for entry in _number(groups[:first]))
+    layers = _find_layers(groups, "before" if sum(before.layers) >= sum(after.layers) else "after")
+    loops = list(dict.fromkeys(layer[0] for layer in layers if layer is not None))
+    for loop, members in groupby(zip(layers, groups, strict=True), key=lambda entry: entry[0] and entry[0][0]):
+        entries = list(members)
+        if loop is not None:
+            by_layer: dict[Layer | None, list[Group]] = {}
+            for layer, group in entries:
+                by_layer.setdefault(layer, []).append(group)
+            name = f"layer of loop {loops.index(loop) + 1}" if len(loops) > 1 else "layer"
+            yield from _sum_loop(name, list(by_layer.values()))
+            continue
+        is_first, is_last = entries[0][1] is groups[0], entries[-1][1] is groups[-1]
+        part = "before the layers" if is_first else "after the layers" if is_last else "between the layers"
+        for position, (_, group) in enumerate(entries):
+            yield part if loops else "step", position, [group], 1
+
+
+def _sum_loop(name: str, layers: Sequence[list[Group]]) -> Iterator[tuple[str, int, list[Group], int]]:
+    """Yield the rows of a loop: layers that are like most are summed by position, the others follow."""
+    kinds = Counter(map(_describe_layer, layers))
+    usual_kind = kinds.most_common(1)[0][0]
+    usual_layers = [layer for layer in layers if _describe_layer(layer) == usual_kind]
     for position, slot in enumerate(zip(*usual_layers, strict=True)):
-        yield "layer", position, list(slot), len(usual_layers)
-    yield from (("other layers", *entry, 1) for entry in _number(other_groups))
-    yield from (("after the layers", *entry, 1) for entry in _number(groups[end:]))
+        yield name, position, list(slot), len(usual_layers)
+    other_layers = [layer for layer in layers if _describe_layer(layer) != usual_kind]
+    for position, group in enumerate(group for layer in other_layers for group in layer):
+        yield f"another {name}", position, [group], 1
 
 
-def _number(groups: Sequence[Group]) -> Iterator[tuple[int, list[Group]]]:
-    return ((position, [group]) for position, group in enumerate(groups))
-
-
-def _find_layers(groups: Sequence[Group], side: str) -> list[int | None]:
+def _find_layers(groups: Sequence[Group], side: str) -> list[Layer | None]:
     """Return the layer of each group: that of its anchor, or of the anchor before it.
 
     Where a layer begins between two anchors, the work before its first anchor counts with the layer before it, because
     implementations that fuse it with the end of that layer cannot be divided there.
     """
-    layers: list[int | None] = []
-    current: int | None = None
+    layers: list[Layer | None] = []
+    current: Layer | None = None
     for group in groups:
         anchors = [operation for operation in getattr(group, side) if operation.is_anchor]
         current = anchors[0].layer if anchors else current
@@ -350,7 +378,7 @@ def _common(values: Sequence[str | None]) -> str | None:
 
 def _name_module(group: Group) -> str:
     """Return the families of a group: its anchors if it has any."""
-    operations = group.before if len(group.before) >= len(group.after) else group.after
+    operations = [*group.before, *group.after]
     anchors = [operation.family for operation in operations if operation.is_anchor]
     return " + ".join(dict.fromkeys(anchors or [operation.family for operation in operations]))
 
@@ -379,7 +407,9 @@ def _aligned_shares(groups: Sequence[Group]) -> tuple[float, float]:
 
 def _notes(groups: Sequence[Group], shares: tuple[float, float], before: Program, after: Program) -> Iterator[str]:
     programs = {"before": before, "after": after}
-    layers = " and ".join(dict.fromkeys(str(program.layers) for program in programs.values()))
+    layers = " and ".join(
+        dict.fromkeys(" + ".join(map(str, program.layers)) or "none" for program in programs.values())
+    )
     by_family = sum(group.aligned_by == "family" for group in groups)
     by_name = sum(group.is_anchor_pair for group in groups) - by_family
     yield (
