@@ -1419,6 +1419,45 @@ class Reports:
         """
         ...
 
+    def overlap(
+        self,
+    ) -> pl.DataFrame:
+        """Communication and copies: overlapped with kernels, and if not, why: Which communication and copies
+        delay the kernels, and why do they not overlap?
+
+        Groups NCCL kernels by operation, and copies between host and GPU or between GPUs by direction, on
+        each stream. overlapped_ns is the time in which a kernel that computes runs on the same GPU,
+        exposed_ns the rest. The exposed time of each operation has one reason, which follows from the first
+        kernel, memset or copy within the GPU that starts after its exposure began. launched_late: its
+        launch call began only after the exposure began, so the host had given the GPU nothing to overlap
+        with. same_stream: it was launched before, on the stream of the operation, so it had to wait.
+        dependency: it was launched before, on another stream, and did not start: it waits for the
+        operation, by an event or by the rules of the default stream, or for something else before it.
+        no_more_work: none follows. Kernels in CUDA graphs have the time of the graph's launch call.
+
+        same_stream: move the operation to a stream of its own. dependency: the next kernel needs the
+        result, so begin the operation earlier, or divide it and let the first part be used while the second
+        one runs. launched_late: see gaps and launches; a copy that the program waits for does this, too.
+        Exposed NCCL kernels also include the wait for other ranks: see ranks.
+
+        Columns:
+            operation: AllReduce, SendRecv … of NCCL, H2D copy, D2H copy …
+            calls: How many
+            total_ns: Sum of their durations
+            overlapped_ns: Part in which kernels ran on the same GPU
+            exposed_ns: Part in which none did
+            exposed_pct: exposed_ns as a share of total_ns
+            same_stream_ns: Exposed time before work on the same stream that was launched earlier
+            dependency_ns: Exposed time before work on another stream that was launched earlier
+            launched_late_ns: Exposed time before work that was launched later
+            no_more_work_ns: Exposed time of operations that nothing follows
+            bytes: Bytes of all calls; NULL if unknown
+            stream: CUDA stream of the operations
+            kernel_streams: Streams of the kernels that ran at the same time, or come next
+            gpu_id: The machine's GPU where the trace says which, else the CUDA device number
+        """
+        ...
+
     def pace(
         self,
         *,
