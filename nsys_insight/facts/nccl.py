@@ -127,7 +127,9 @@ def fill(context: Context) -> None:
                 "bytes": payload.bytes, "place": position,
             }
             for index in sorted(descriptions, key=lambda index: kernels[index].start_ns)
-            if index in calls_by_kernel and kernels[index].operation == "SendRecv" and descriptions[index]["operation"] != "AlltoAll"
+            if index in calls_by_kernel
+            and kernels[index].operation == "SendRecv"
+            and descriptions[index]["operation"] != "AlltoAll"
             for position, (_, name, payload) in enumerate(calls_by_kernel[index])
             if payload.peer is not None
         ),
