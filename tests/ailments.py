@@ -422,6 +422,20 @@ def small_shards(*, python=300_000):
     return run_steps(body)
 
 
+def stage(*, name="SendRecv", waits=2_000_000):
+    """Receive a batch, compute forward, send it, receive its gradient, and compute backward."""
+
+    def body(loop, _):
+        message = f"ncclDevKernel_{name}(ncclDevKernelArgsStorage<(unsigned long)4096>)"
+        for _ in range(2):
+            loop.launch(message, waits)
+            for _ in range(8):
+                loop.launch(BF16, 250_000, **LARGE)
+            loop.launch(message, 50_000)
+
+    return run_steps(body)
+
+
 def tensor_parallel(*, reductions=20, runs=8_000, last=BF16):
     """Add the parts of 20 layers by an all-reduce each."""
 
@@ -487,6 +501,7 @@ AILING = {
     "exposed-gathers": shards,
     "small-units": small_shards,
     "small-exchanges": tensor_parallel,
+    "message-waits": stage,
     "fp32-gradients": large_reductions,
     "one-reduction": large_reductions,
     "accumulated-reductions": partial(large_reductions, rounds=4, count=4, is_late=False, stream=7),
@@ -532,6 +547,7 @@ CURED = {
         partial(tensor_parallel, runs=100_000),
         partial(tensor_parallel, last="void multi_tensor_apply_kernel<FusedAdamMathFunctor>(T1)"),
     ],
+    "message-waits": [partial(stage, waits=50_000), partial(stage, name="AllGather_RING_LL"), tensor_parallel],
     "fp32-gradients": [
         partial(large_reductions, kind="bf16"),
         partial(large_reductions, is_late=False, count=4),

@@ -289,3 +289,15 @@ def test_balanced_experts_make_no_rank_late(tmp_path):
     answers = analyze(ExpertsRun((0.5, 0.5)), tmp_path, diagnose=True)
     assert answers.late == {}
     assert not answers.findings & {"late-rank", "slow-rank", "moving-straggler"}
+
+
+@pytest.mark.slow
+def test_exchanges_without_payloads_are_known_by_the_names_of_their_calls(tmp_path):
+    trace = without_reductions(ExpertsRun((0.8, 0.2)).merged())
+    for row in trace.rows["NVTX_EVENTS"]:
+        row["binaryData"] = None
+    with nsys_insight.open(trace.write(tmp_path / "run.sqlite"), use_cache=False) as session:
+        assert {row["operation"] for row in session.answer("collectives").dicts()} == {"Exchange"}
+        assert session.answer("ranks").dicts()[0]["late_steps"]
+        (finding,) = [finding for finding in session.diagnose().findings if finding.name == "slow-rank"]
+        assert "auxiliary loss" in finding.cure.text

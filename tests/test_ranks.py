@@ -338,6 +338,16 @@ def test_a_program_without_nccl_has_no_ranks(sample):
         assert answer_report(sample("churn"), report)[0] == []
 
 
+def test_traces_that_are_no_run_say_why(tmp_path, sample):
+    rank = make_late_data_run().write(tmp_path)[0]
+    for paths, reason in (
+        ([sample("churn"), sample("decode_eager")], "no NCCL kernels are in these traces"),
+        ([rank, sample("churn")], "only one of these traces has NCCL kernels"),
+    ):
+        with nsys_insight.open(paths, use_cache=False) as trace, pytest.raises(UsageError, match=reason):
+            trace.diagnose()
+
+
 def test_one_rank_of_a_run(tmp_path):
     path = make_late_data_run().write(tmp_path)[0]
     (row,), notes = answer_report(path)

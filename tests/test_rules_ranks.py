@@ -12,7 +12,7 @@ from rank_traces import Run
 
 NAMES = (
     "exposed-gathers", "small-units", "small-exchanges", "fp32-gradients", "one-reduction", "accumulated-reductions",
-    "slow-link",
+    "slow-link", "message-waits",
 )  # fmt: skip
 
 
@@ -62,6 +62,13 @@ def test_small_exchanges(diagnose):
     findings = diagnose(ailments.tensor_parallel())
     assert findings["small-exchanges"].recoverable_ns == pytest.approx(20 * 8_000 / 2, rel=0.01)
     assert (findings["small-exchanges"].values["collectives"], len(findings)) == (20, 1)
+
+
+def test_a_stage_that_waits_for_messages(diagnose):
+    finding = diagnose(ailments.stage())["message-waits"]
+    assert finding.values["exposed_ns"] == pytest.approx(4.1 * MS, rel=0.01)
+    assert finding.recoverable_ns == pytest.approx(0.75 * 4.1 * MS, rel=0.01)
+    assert finding.values["messages"] == 4
 
 
 def test_one_reduction_in_fp32(diagnose):

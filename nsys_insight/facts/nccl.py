@@ -102,7 +102,7 @@ def fill(context: Context) -> None:
         index: description
         for index, calls in calls_by_kernel.items()
         if (description := _describe(kernels[index], calls))
-    }
+    } or _find_exchanges(context, kernels)
     insert_rows(
         connection,
         "facts.nccl_kernels",
@@ -127,7 +127,9 @@ def fill(context: Context) -> None:
                 "bytes": payload.bytes, "place": position,
             }
             for index in sorted(descriptions, key=lambda index: kernels[index].start_ns)
-            if kernels[index].operation == "SendRecv" and descriptions[index]["operation"] != "AlltoAll"
+            if index in calls_by_kernel
+            and kernels[index].operation == "SendRecv"
+            and descriptions[index]["operation"] != "AlltoAll"
             for position, (_, name, payload) in enumerate(calls_by_kernel[index])
             if payload.peer is not None
         ),
@@ -156,6 +158,24 @@ def _read_events(
     while rows := cursor.fetchmany(50_000):
         for event in name_cells(names, rows):
             yield event, schemas.read(event.binaryData)
+
+
+def _find_exchanges(context: Context, kernels: Sequence[Any]) -> dict[int, dict[str, Any]]:
+    """Find the kernels in which a rank sends and receives several messages, by the names of NCCL's ranges alone."""
+    if not any(kernel.operation == "SendRecv" for kernel in kernels):
+        return {}
+    run = context.runner("nccl")
+    events = [(event, Payload(bytes=0)) for event in run("names")]
+    exchanges = {}
+    for index, calls in (_match_calls(run("launched"), events) if events else {}).items():
+        names = [name for _, name, _ in calls]
+        if kernels[index].operation != "SendRecv":
+            continue
+        if set(names) == {"ncclAlltoAll"}:
+            exchanges[index] = {"operation": "AlltoAll"}
+        elif names.count(_SEND) == names.count(_RECEIVE) > 1:
+            exchanges[index] = {"operation": "Exchange"}
+    return exchanges
 
 
 def _match_calls(kernels: Sequence[Any], events: Sequence[tuple[Any, Payload]]) -> dict[int, list[Call]]:

@@ -69,12 +69,15 @@ sent_ratios AS (
         max(sent_bytes) FILTER (is_late) / nullif(median(sent_bytes) FILTER (NOT is_late), 0) AS sent_ratio
     FROM sent_sizes
 ),
+exchanges AS (
+    SELECT count(*) FILTER (operation IN ('AlltoAll', 'Exchange')) > count(*) / 2 AS has_exchanges FROM collectives
+),
 late_ranks AS (
     SELECT count(*)::DOUBLE AS late_ranks, any_value(r.ranks) AS ranks FROM _lateness, rank_run AS r
 )
 SELECT
     CASE WHEN s.sent_ratio >= $least_sent_ratio THEN s.sent_ratio END AS sent_ratio,
-    CASE WHEN sent_ratio IS NULL THEN 'work' ELSE 'experts' END AS cure_case,
+    CASE WHEN has_exchanges THEN 'experts' ELSE 'work' END AS cure_case,
     late_ns / steps / $tokens * (1 - late_ranks / ranks) AS saving_low_ns,
     CASE WHEN sent_ratio IS NULL THEN late_ns / steps / $tokens ELSE saving_low_ns END AS recoverable_ns,
     100 * recoverable_ns * $tokens / (wall_ns / steps) AS wall_pct,
@@ -92,5 +95,5 @@ SELECT
     more_busy_ns,
     round(busy_ratio, 1) AS busy_ratio,
     waiting_ns AS others_wait_ns
-FROM _late_run, sent_ratios AS s, late_ranks AS n
+FROM _late_run, sent_ratios AS s, exchanges, late_ranks AS n
 WHERE cause = 'gpu'

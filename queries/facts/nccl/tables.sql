@@ -31,7 +31,8 @@ COMMENT ON COLUMN nccl_kernels.start_ns IS 'When the kernel started: the rank is
 COMMENT ON COLUMN nccl_kernels.end_ns IS 'When it ended';
 COMMENT ON COLUMN nccl_kernels.name_id IS 'The kernel''s name, in `kernel_names`';
 COMMENT ON COLUMN nccl_kernels.operation IS
-    'AllReduce, AllGather, SendRecv …, by the kernel''s name; NULL where that does not say';
+    'AllReduce, AllGather, SendRecv …, by the kernel''s name; AlltoAll: messages to and from all ranks; Exchange: '
+    'several messages in both directions, whose ranks are unknown; NULL where the name does not say';
 COMMENT ON COLUMN nccl_kernels.communicator IS
     'NCCL''s id of the communicator, the same on all of its ranks; NULL without NCCL''s NVTX payloads (-t nvtx), '
     'and in graphs';
