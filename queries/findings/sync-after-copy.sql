@@ -41,8 +41,8 @@ openmp = "Add nowait to target update to, and wait once (taskwait) before the ho
 julia = "Copy from pinned memory (CUDA.pin), and remove synchronize() after each copy."
 
 [params.least_copies]
-default = 2
-help = "Fewest such copies in a step (2: a single one is the input of the step)"
+default = 1
+help = "Fewest such copies in a step"
 
 [params.least_bytes]
 default = 256
