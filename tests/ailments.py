@@ -344,7 +344,6 @@ def small_copies(*, copies=20, has_waits=True):
                 loop.copy("H2D", 4, 1_000)
                 if has_waits:
                     loop.sync(wakes=5_000)
-                loop.python(3_000)
             loop.launch(NATIVE.format("MulFunctor"), 3_000)
             loop.python(15_000)
 

@@ -144,8 +144,8 @@ def find_packed(name: str, variant: str) -> Path:
     return TRACES / f"{name}_{variant}.sqlite.xz"
 
 
-def diagnose_packed(packed: Path) -> tuple[DiagnosisResult, int]:
-    """Diagnose a packed trace; return the time from its first CUDA event to its last one as well, in ns."""
+def diagnose_packed(packed: Path) -> tuple[DiagnosisResult, int, int]:
+    """Diagnose a packed trace; return its wall time in ns and the number of its steps as well."""
     import nsys_insight
 
     with tempfile.TemporaryDirectory() as folder:
@@ -153,10 +153,11 @@ def diagnose_packed(packed: Path) -> tuple[DiagnosisResult, int]:
         path.write_bytes(lzma.decompress(packed.read_bytes()))
         with nsys_insight.open(path) as trace:
             span_ns = trace.sql("SELECT end_ns - start_ns FROM wall").item()
-            return trace.diagnose(), span_ns
+            count = trace.sql("SELECT count(*) FROM steps WHERE step IS NOT NULL").item()
+            return trace.diagnose(), span_ns, count
 
 
-def count_repeats(pair: Pair, result: DiagnosisResult, span_ns: int) -> float:
+def count_repeats(pair: Pair, result: DiagnosisResult, span_ns: int, count: int) -> float:
     """Return how many of the steps that were found make one step of the program.
 
     An inner loop, such as the layers of a model, may be the loop that was found; or a step that was found takes two
@@ -165,17 +166,15 @@ def count_repeats(pair: Pair, result: DiagnosisResult, span_ns: int) -> float:
     found_ns = result.wall_ns
     if result.unit == "trace" or not found_ns:
         return 1.0 / pair.steps
-    if pair.is_captured_from_start:
-        ratio = result.steps["step_count"] / (pair.steps + WARMUP_STEPS)
-    else:
-        ratio = span_ns / pair.steps / found_ns
+    from_start = count / (pair.steps + WARMUP_STEPS)
+    ratio = from_start if pair.is_captured_from_start else span_ns / pair.steps / found_ns
     return float(round(ratio)) if ratio >= 1 else 1.0 / round(1 / ratio)
 
 
 def diagnose_variant(pair: Pair, variant: str) -> tuple[tuple[Hint, ...], tuple[Hint, ...]]:
     """Return the leading findings on a variant, and the others."""
-    result, span_ns = diagnose_packed(find_packed(pair.name, variant))
-    repeats = count_repeats(pair, result, span_ns)
+    result, span_ns, count = diagnose_packed(find_packed(pair.name, variant))
+    repeats = count_repeats(pair, result, span_ns, count)
 
     def make_hint(finding: Finding) -> Hint:
         low, high = (

@@ -53,7 +53,7 @@ WITH operations AS (
             AS next_product
     FROM loop_operations AS o
     LEFT JOIN kernel_names AS k USING (name_id)
-    WHERE o.kind = 'kernel'
+    WHERE o.kind IN ('kernel', 'copy')
 ),
 chains AS (
     SELECT
@@ -62,10 +62,11 @@ chains AS (
         sum(o.duration_ns) FILTER (o.family = 'gemm') AS gemm_ns, any_value(s.duration_ns) AS softmax_ns,
         any_value(s.name) AS softmax
     FROM operations AS s
-    -- With the copies to another layout directly before and after it.
+    -- With the copies to another layout directly before and after it, and the four products of the backward pass.
     JOIN operations AS o ON o.loop = s.loop AND (
         o.position BETWEEN s.product AND s.next_product
-        OR o.family = 'copy/cast' AND o.position BETWEEN s.product - 2 AND s.next_product + 1
+        OR (o.family = 'copy/cast' OR o.family = 'gemm' AND contains(lower(s.name), 'backward'))
+        AND o.position BETWEEN s.product - 2 AND s.next_product + 1
     )
     WHERE s.family = 'softmax' AND s.next_product - s.product - 1 <= $most_between
         AND s.repeats = 1

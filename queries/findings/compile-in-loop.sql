@@ -8,14 +8,19 @@ Modules or libraries of kernels are loaded in several steps after the first one:
 for each new shape, or used for the first time."""
 evidence = [
     "{load_steps} of {steps:step} load code: {loads:call} of {calls}",
-    "such a step takes {load_step_ns} on average, the others {ordinary_ns} (median)",
+    [
+        "such a step takes {load_step_ns} on average, the others {ordinary_ns} (median)",
+        "such a step takes {load_step_ns} on average",
+    ],
+    "before the loads, the host is outside of CUDA calls for {build_ns} {per}",
     "the first kernel after a load is mostly {kernel}",
 ]
 caveat = """
 The new shapes end: then let the program warm up with all of them before it is measured."""
 effort = "function"
 estimate = """
-High: the time of these steps above the median, over all steps. Low: 60 % of it."""
+High: the time of these steps above the median of the others, over all steps; the idle time of the GPU, if all steps
+load code. Low: 60 % of it; of the time that the host is outside of CUDA calls before the loads, if all steps load."""
 links = ["PyTorch documentation, torch.compile: Dynamic shapes", "CUDA C++ Programming Guide, Lazy Loading"]
 report = "steps"
 when = "SELECT 1 FROM _call_counts WHERE regexp_matches(name, '^cu(da)?(Library|Module)Load')"
@@ -38,11 +43,22 @@ help = "Fewest steps that load code (2: a single one may be the first use of a k
 WITH steady_steps AS (
     SELECT step, host_start_ns, host_end_ns, process_id, duration_ns FROM steps WHERE phase IN ('steady', 'tail')
 ),
+load_calls AS (
+    FROM outer_api_calls WHERE regexp_matches(name, '^cu(da)?(Library|Module)Load')
+),
+-- The code is built between the last call before and the load.
+builds AS (
+    SELECT c.process_id, c.name, c.start_ns, c.end_ns, c.end_ns - coalesce(p.end_ns, c.start_ns) AS build_ns
+    FROM load_calls AS c
+    ASOF LEFT JOIN (SELECT process_id, thread_id, start_ns, end_ns FROM outer_api_calls) AS p
+        ON p.process_id = c.process_id AND p.thread_id = c.thread_id AND p.start_ns < c.start_ns
+),
 loads AS (
-    SELECT s.step, count(*) AS loads, any_value(c.name) AS call, max(c.end_ns) AS end_ns
-    FROM (FROM outer_api_calls WHERE regexp_matches(name, '^cu(da)?(Library|Module)Load')) AS c
+    SELECT
+        s.step, count(*) AS loads, any_value(c.name) AS call, max(c.end_ns) AS end_ns, sum(c.build_ns) AS build_ns
+    FROM builds AS c
     ASOF JOIN steady_steps AS s ON s.process_id = c.process_id AND s.host_start_ns <= c.start_ns
-    WHERE c.start_ns < s.host_end_ns AND s.step > 0
+    WHERE c.start_ns < s.host_end_ns
     GROUP BY s.step
 ),
 first_kernels AS (
@@ -59,16 +75,24 @@ medians AS (
 ),
 load_totals AS (
     SELECT
-        count(*) AS load_steps, sum(l.loads) AS loads, mode(l.call) AS calls, avg(s.duration_ns) AS load_step_ns,
-        sum(greatest(s.duration_ns - m.ordinary_ns, 0)) AS excess_ns
+        count(*) FILTER (step > 0) AS load_steps, sum(l.loads) AS loads, mode(l.call) AS calls,
+        avg(s.duration_ns) AS load_step_ns, sum(greatest(s.duration_ns - m.ordinary_ns, 0)) AS excess_ns,
+        sum(l.build_ns)::DOUBLE AS build_ns
     FROM loads AS l JOIN steady_steps AS s USING (step), medians AS m
-    HAVING count(*) >= $least_steps
+    HAVING load_steps >= $least_steps
 )
 SELECT
-    t.wall_ns * l.excess_ns / m.all_ns AS recoverable_ns,
-    0.6 * recoverable_ns AS saving_low_ns,
+    m.ordinary_ns IS NULL AS is_every_step,
+    t.wall_ns * l.build_ns / m.all_ns AS build_ns,
+    CASE WHEN is_every_step THEN t.idle_ns ELSE t.wall_ns * l.excess_ns / m.all_ns END AS recoverable_ns,
+    0.6 * CASE WHEN is_every_step THEN least(t.wall_ns * l.build_ns / m.all_ns, t.idle_ns) ELSE recoverable_ns END
+        AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place,
     l.load_steps, m.steps, l.loads, l.calls, l.load_step_ns, m.ordinary_ns, k.kernel
 FROM load_totals AS l, medians AS m, first_kernels AS k, _step_totals AS t
-WHERE t.has_steps AND l.excess_ns > 0
+WHERE t.has_steps
+    AND CASE
+        WHEN m.ordinary_ns IS NULL THEN 2 * t.wall_ns * l.build_ns / m.all_ns >= t.idle_ns
+        ELSE l.excess_ns > 0
+    END

@@ -7,12 +7,14 @@ Only copies to or from the GPU are running, or the GPU is idle during a blocking
 evidence = [
     "{copy_ns} {per}: {copy_parts}",
     "most time: {copy_kind} from {source} to {target} memory, {mean_bytes} each on average at {rate_bytes_per_s}",
+    "copies run during {copy_share_pct} of a step, from or to pinned memory",
 ]
 caveat = """
 The kernels need all of the data first, and nothing else can run."""
 effort = "function"
 estimate = """
-The time in which only copies run, and the idle time during blocking copies to the GPU."""
+High: the time in which only copies run, and the idle time during blocking copies. Low, for pageable memory: what is
+left of it if pinned copies take 20 GB/s and do not overlap. Unknown where pinned copies run all the time."""
 links = ["CUDA C++ Best Practices Guide, Asynchronous and Overlapping Transfers with Computation"]
 example = "sample_traces/churn.sqlite"
 report = "classify"
@@ -42,6 +44,9 @@ space instance of its own."""
 sycl = "Keep the data on the GPU; otherwise copy from malloc_host memory on a queue of its own while kernels run."
 julia = "Keep data in CuArrays between steps; otherwise pin host arrays (CUDA.pin) and copy on another task's stream."
 
+[cure.less]
+any = "Copy less: only what is needed, in a smaller type; or keep the data on the GPU."
+
 [cure.to_host]
 any = """
 Copy back only what the host needs, and less often; otherwise copy to pinned memory on a stream of its own while kernels
@@ -69,25 +74,55 @@ space instance of its own."""
 sycl = """
 Copy back only what the host needs, and less often; otherwise copy to malloc_host memory on a queue of its own."""
 julia = "Copy back only what the host needs (reduce on the GPU first); otherwise copy to arrays pinned with CUDA.pin."
+
+[params.pinned_bytes_per_s]
+default = 20000000000
+help = "Rate of a pinned copy (20 GB/s: PCIe 4; PCIe 5 has twice as much)"
+
+[params.most_share]
+default = 0.8
+help = "Copies that run during this share of a step (0.8) are bound by the bus, whatever they overlap with"
 */
 WITH longest_copies AS (
-    SELECT * FROM _steady_copies WHERE copy_kind LIKE '%H%' AND copy_kind NOT LIKE 'UM %'
+    SELECT *, 'pageable' IN (source_memory, target_memory) AS is_pageable
+    FROM _steady_copies
+    WHERE copy_kind LIKE '%H%' AND copy_kind NOT LIKE 'UM %'
     ORDER BY total_ns DESC, copy_kind, source_memory, target_memory, name LIMIT 1
+),
+-- Copies in the two directions can overlap.
+pinned_copies AS (
+    SELECT max(direction_ns)::DOUBLE AS copy_ns, bool_and(is_pinned) AS are_pinned
+    FROM (
+        SELECT sum(total_ns) AS direction_ns, bool_and('pinned' IN (source_memory, target_memory)) AS is_pinned
+        FROM _steady_copies WHERE copy_kind IN ('H2D', 'D2H') GROUP BY copy_kind
+    )
+),
+idle_times AS (
+    SELECT coalesce(sum(recoverable_ns), 0) AS idle_ns FROM host_report WHERE code = 'pageable_copy'
 )
 SELECT
-    c.recoverable_ns,
-    c.wall_pct,
+    p.are_pinned AND p.copy_ns >= $most_share * t.wall_ns * t.units AS is_saturated,
+    c.recoverable_ns + CASE WHEN l.is_pageable AND l.copy_kind = 'D2H' THEN i.idle_ns ELSE 0 END AS high_ns,
+    CASE WHEN is_saturated THEN NULL ELSE high_ns END AS recoverable_ns,
+    CASE WHEN l.is_pageable AND l.bandwidth_bytes_per_s < $pinned_bytes_per_s
+        THEN c.recoverable_ns * (1 - l.bandwidth_bytes_per_s / $pinned_bytes_per_s)
+    END AS saving_low_ns,
+    100 * high_ns / t.wall_ns AS wall_pct,
     l.name AS place,
-    CASE WHEN l.copy_kind LIKE '%2H' THEN 'to_host' ELSE 'to_gpu' END AS cure_case,
+    CASE WHEN is_saturated THEN 'less' WHEN l.copy_kind LIKE '%2H' THEN 'to_host' ELSE 'to_gpu' END AS cure_case,
     c.time_ns AS copy_ns,
     c.evidence AS copy_parts,
     l.copy_kind,
     l.source_memory AS source,
     l.target_memory AS target,
     l.avg_bytes AS mean_bytes,
-    l.bandwidth_bytes_per_s AS rate_bytes_per_s
+    l.bandwidth_bytes_per_s AS rate_bytes_per_s,
+    CASE WHEN is_saturated THEN 100 * p.copy_ns / (t.wall_ns * t.units) END AS copy_share_pct
 FROM classify_report AS c
 LEFT JOIN longest_copies AS l ON true
+CROSS JOIN pinned_copies AS p
+CROSS JOIN idle_times AS i
+CROSS JOIN _step_totals AS t
 -- Unified memory has its own finding.
 WHERE c.part = 'copy' AND NOT EXISTS (
     SELECT 1

@@ -26,7 +26,7 @@ effort = "redesign"
 report = "steps"
 when = """
 SELECT 1 FROM steps WHERE phase = 'steady'
-HAVING count(*) >= $least_steps AND 100 * stddev_pop(duration_ns) <= $most_variation_pct * avg(duration_ns)
+HAVING count(*) >= $least_sleeps AND 100 * stddev_pop(duration_ns) <= $most_variation_pct * avg(duration_ns)
     AND 100 * sum(gpu_busy_ns) <= $most_busy_pct * sum(duration_ns)"""
 
 [cure]
@@ -37,6 +37,10 @@ shorten the GPU part. If the program itself sleeps or polls, let it wait for the
 [params.least_steps]
 default = 20
 help = "Fewest steps (20: a mean variation of fewer says little)"
+
+[params.least_sleeps]
+default = 5
+help = "Fewest steps where the host is seen to sleep for most of the idle time (5: the call says what it waits for)"
 
 [params.most_variation_pct]
 default = 5.0
@@ -100,6 +104,7 @@ SELECT
     CASE WHEN n.off_pct <= $most_off_pct THEN n.rate END AS rate, n.off_pct,
     CASE WHEN 2 * p.sleep_ns >= t.idle_ns THEN p.sleep_ns END AS sleep_ns, p.sleep_call
 FROM durations AS d, nearest_rate AS n, longest_gaps_of_steps AS g, sleeps AS p, sampled_work AS w, _step_totals AS t
-WHERE d.steps >= $least_steps AND d.variation_pct <= $most_variation_pct
+WHERE (d.steps >= $least_steps OR (d.steps >= $least_sleeps AND 2 * p.sleep_ns >= t.idle_ns))
+    AND d.variation_pct <= $most_variation_pct
     AND 100 * t.busy_ns <= $most_busy_pct * t.wall_ns AND 2 * g.gap_ns >= t.idle_ns
     AND (2 * p.sleep_ns >= t.idle_ns OR (n.off_pct <= $most_off_pct AND 2 * w.sampled_ns < t.idle_ns))

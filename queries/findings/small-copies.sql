@@ -19,8 +19,8 @@ caveat = """
 The values come from different places and at different times, so they cannot be gathered."""
 effort = "line"
 estimate = """
-High: the idle time of the GPU times the share of these copies among the calls of a step, a copy counted as one launch,
-with a wait as three. Low: 40 % of it."""
+High: the idle time of the GPU times the share of these copies among the calls of a step, a copy counted as one launch.
+Low: a third of it."""
 links = ["CUDA C++ Best Practices Guide, Data Transfer Between Host and Device"]
 report = "copies"
 when = """
@@ -48,8 +48,8 @@ default = 256
 help = "Largest copy that counts as small (256 bytes: a few values)"
 
 [params.least_copies]
-default = 8
-help = "Fewest such copies in a step (8: fewer save little)"
+default = 2
+help = "Fewest such copies in a step (2: a single one is the input of the step)"
 
 [params.least_share]
 default = 0.2
@@ -79,9 +79,9 @@ waits_of_steps AS (
     WHERE w.start_ns < s.host_end_ns
 )
 SELECT
-    (c.copies + 2 * w.waits) / (c.copies + 2 * w.waits + t.launch_calls * t.units) AS call_share,
-    least(t.idle_ns * call_share, $most_call_ns * (c.copies + 2 * w.waits) / t.units) AS recoverable_ns,
-    0.4 * recoverable_ns AS saving_low_ns,
+    c.copies / (c.copies + t.launch_calls * t.units) AS call_share,
+    least(t.idle_ns * call_share, $most_call_ns * c.copies / t.units) AS recoverable_ns,
+    0.34 * recoverable_ns AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place,
     c.copies / t.units AS copies, c.most_bytes, c.total_bytes / t.units AS total_bytes,

@@ -41,8 +41,8 @@ openmp = "Add nowait to target update to, and wait once (taskwait) before the ho
 julia = "Copy from pinned memory (CUDA.pin), and remove synchronize() after each copy."
 
 [params.least_copies]
-default = 2
-help = "Fewest such copies in a step (2: a single one is the input of the step)"
+default = 1
+help = "Fewest such copies in a step"
 
 [params.least_bytes]
 default = 256
@@ -63,6 +63,9 @@ copies_of_steps AS (
     FROM (FROM waits WHERE NOT is_copy AND copy_kind = 'H2D' AND copy_bytes > $least_bytes) AS w
     ASOF JOIN windows AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
     WHERE w.start_ns < s.host_end_ns
+),
+all_copies AS (
+    SELECT coalesce(sum(calls), 0) AS copies FROM _steady_copies WHERE copy_kind = 'H2D' AND avg_bytes > $least_bytes
 )
 SELECT
     3 * c.copies / (3 * c.copies + t.launch_calls * t.units) AS call_share,
@@ -71,5 +74,5 @@ SELECT
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place,
     c.copies / t.units AS copies, c.mean_bytes, c.call, t.launch_calls AS launches, t.idle_ns, t.wall_ns
-FROM copies_of_steps AS c, _step_totals AS t
-WHERE t.has_steps AND c.copies >= $least_copies * t.units AND call_share >= $least_share
+FROM copies_of_steps AS c, all_copies AS a, _step_totals AS t
+WHERE t.has_steps AND 2 * c.copies >= a.copies AND c.copies >= $least_copies * t.units AND call_share >= $least_share
