@@ -3,7 +3,10 @@
     ["set", table, row, column, value]     a cell; a value may be {"blob": "00ff"} or {"text": "length", "of": "x"}
     ["repeat", table, row]                 a row once more
     ["drop", table] ["without", table, column] ["type", table, column, "TEXT"] ["view", table] ["no rowid", table]
+    ["twice", table]        a table without a key, each row twice, the texts of the second one changed
+    ["extremes", table, column]     extreme numbers in turn
     ["flip", offset, byte] ["zero", offset, length] ["page", from, to] ["cut", size]      bytes of the file
+    ["swap", page, page] ["header", page, byte, value] ["pointer", page, cell, value]     pages of its B-trees
 
 Rows are counted from 0, and again from the first after the last; so are offsets.
 """
@@ -45,9 +48,12 @@ TEXTS = (
 )  # fmt: skip
 
 
+_BYTE_EDITS = ("flip", "zero", "page", "cut", "swap", "header", "pointer")
+
+
 def apply(path: Path, edits: list[Edit]) -> None:
     """Apply edits to a file: the edits by SQL in order, then those of bytes. Impossible edits are skipped."""
-    byte_edits = [edit for edit in edits if edit[0] in ("flip", "zero", "page", "cut")]
+    byte_edits = [edit for edit in edits if edit[0] in _BYTE_EDITS]
     with closing(sqlite3.connect(path)) as database:
         database.execute("PRAGMA writable_schema = ON")
         for edit in edits:
@@ -94,6 +100,8 @@ def draw_edits(path: Path, chance: random.Random) -> list[Edit]:
                 ["view", table],
                 ["no rowid", table],
                 ["trigger", table],
+                ["twice", table],
+                ["extremes", table, name],
             ]
         )
 
@@ -109,8 +117,20 @@ def draw_edits(path: Path, chance: random.Random) -> list[Edit]:
             ]
         )
 
+    def draw_page_edit() -> Edit:
+        page, other = chance.randrange(size // PAGE), chance.randrange(size // PAGE)
+        return chance.choice(
+            [
+                ["swap", page, other],
+                ["header", page, chance.randrange(12), chance.choice((0, 1, 2, 5, 10, 13, 255))],
+                ["pointer", page, chance.randrange(8), chance.choice((0, 8, 100, PAGE - 1, 65535, "first", "next"))],
+            ]
+        )
+
     kind = chance.choice(
         [
+            draw_page_edit,
+            draw_page_edit,
             draw_cell_edit,
             draw_cell_edit,
             draw_cell_edit,
@@ -150,6 +170,19 @@ def _apply_sql_edit(database: sqlite3.Connection, kind: str, table: str, *argume
         database.execute(f'DROP TABLE "{table}"')
     elif kind == "without":
         database.execute(f'ALTER TABLE "{table}" DROP COLUMN "{arguments[0]}"')
+    elif kind == "twice":
+        types = {name: type_ for _, name, type_, *_ in database.execute(f"PRAGMA table_info('{table}')")}
+        again = ", ".join(f"\"{name}\" || 'x'" if type_ == "TEXT" else f'"{name}"' for name, type_ in types.items())
+        rows = f'SELECT * FROM "{table}" UNION ALL SELECT {again} FROM "{table}"'
+        database.execute(f'CREATE TABLE "{table} twice" AS {rows}')
+        database.execute(f'DROP TABLE "{table}"')
+        database.execute(f'ALTER TABLE "{table} twice" RENAME TO "{table}"')
+    elif kind == "extremes":
+        values = ", ".join(f"({number}, {value})" for number, value in enumerate(NUMBERS))
+        database.execute(
+            f'UPDATE "{table}" SET "{arguments[0]}" = (WITH v (n, x) AS (VALUES {values})'
+            f" SELECT x FROM v WHERE n = rowid % {len(NUMBERS)})"
+        )
     elif kind == "trigger":
         database.execute(f'CREATE TRIGGER "{table} t" AFTER INSERT ON "{table}" BEGIN SELECT 1; END')
     else:
@@ -175,9 +208,11 @@ def _recreate_table(database: sqlite3.Connection, kind: str, table: str, *argume
     database.execute(f'DROP TABLE "{table} as it was"')
 
 
-def _edit_bytes(content: bytearray, kind: str, offset: int, operand: int = 0) -> bytearray:
+def _edit_bytes(content: bytearray, kind: str, offset: int, operand: int = 0, value: int | str = 0) -> bytearray:
     if not content:
         return content
+    if kind in ("swap", "header", "pointer"):
+        return _edit_page(content, kind, offset, operand, value)
     offset %= len(content)
     if kind == "flip":
         content[offset] ^= operand
@@ -189,6 +224,29 @@ def _edit_bytes(content: bytearray, kind: str, offset: int, operand: int = 0) ->
         content[target : target + PAGE] = content[source : source + PAGE]
     else:
         return content[:offset]
+    return content
+
+
+def _edit_page(content: bytearray, kind: str, page: int, operand: int, value: int | str) -> bytearray:
+    """Swap two pages, or change the header of a page's B-tree or one of the pointers to its cells."""
+    pages = max(len(content) // PAGE, 1)
+    start = page % pages * PAGE
+    if kind == "swap":
+        other = operand % pages * PAGE
+        first, second = content[start : start + PAGE], content[other : other + PAGE]
+        content[start : start + PAGE], content[other : other + PAGE] = second, first
+        return content
+    header = start + (100 if start == 0 else 0)  # the header of the file precedes that of the first page
+    if header + 16 > len(content):
+        return content
+    if kind == "header":
+        content[header + operand] = int(value) & 255
+        return content
+    pointers = header + (12 if content[header] in (2, 5) else 8)
+    at = pointers + 2 * operand
+    source = {"first": pointers, "next": at + 2}.get(str(value))
+    pointer = bytes(content[source : source + 2]) if source else int(value).to_bytes(2, "big")
+    content[at : at + 2] = pointer
     return content
 
 

@@ -21,6 +21,19 @@ import edits
 from server import LIMIT_S
 
 CODES = (0, 1, 3)
+# The views with a row for each row of a table, the column of sizes in both.
+_TABLES = {
+    "kernels": ("CUPTI_ACTIVITY_KIND_KERNEL", "", ""),
+    "memcpys": ("CUPTI_ACTIVITY_KIND_MEMCPY", "size_bytes", "bytes"),
+    "memsets": ("CUPTI_ACTIVITY_KIND_MEMSET", "size_bytes", "bytes"),
+    "api_calls": ("CUPTI_ACTIVITY_KIND_RUNTIME", "", ""),
+}
+# Counts and sums of each table.
+SUMS_QUERY = " UNION ALL ".join(
+    f"SELECT '{view}' AS view, count(*) AS rows, coalesce(sum(duration_ns), 0)::BIGINT AS total_ns,"
+    f" coalesce(sum({size or 0}), 0)::BIGINT AS bytes FROM {view}"
+    for view, (_, size, _) in _TABLES.items()
+)
 LIMIT_MB = 1600
 # Words of the package's own SQL, of Python errors and of DuckDB's internal errors.
 INTERNAL_WORDS = re.compile(
@@ -109,7 +122,9 @@ def minimize_edits(
 
 
 def _compare_sums(outcome: Outcome, trace: Path) -> str:
-    """Compare the kernels of `top` with those of the file."""
+    """Compare the kernels of `top`, or the tables of `SUMS_QUERY`, with those of the file."""
+    if SUMS_QUERY in outcome.arguments:
+        return _compare_tables(outcome, trace)
     if outcome.arguments[0] != "top" or "--format" not in outcome.arguments:
         return ""
     answer = json.loads(outcome.out)
@@ -124,3 +139,32 @@ def _compare_sums(outcome: Outcome, trace: Path) -> str:
     except sqlite3.Error:
         return "" if not any(sums) else "reads what SQLite does not"
     return "" if sums == [count, int(total)] else f"finds {sums}, SQLite [{count}, {int(total)}]"
+
+
+def _compare_tables(outcome: Outcome, trace: Path) -> str:
+    answer = json.loads(outcome.out)
+    if "left_out" in answer["trace"]:
+        return "" if "note: " in outcome.err else "leaves something out and does not say it on stderr"
+    sums = {row["view"]: [row["rows"], row["total_ns"], row["bytes"]] for row in answer["rows"]}
+    for view, (table, _, size) in _TABLES.items():
+        expected = _read_sums(trace, table, size)
+        if expected is None and any(sums[view]):
+            return f"reads {table}, which SQLite does not"
+        if expected is not None and sums[view] != expected:
+            return f"finds {sums[view]} in {table}, SQLite {expected}"
+    return ""
+
+
+def _read_sums(trace: Path, table: str, size: str) -> list[int] | None:
+    """Read the count and sums of a table with SQLite; zeros without the table, None if SQLite cannot read it."""
+    with closing(sqlite3.connect(f"{trace.as_uri()}?mode=ro&immutable=1", uri=True)) as database:
+        try:
+            if not database.execute(f"PRAGMA table_info('{table}')").fetchall():
+                return [0, 0, 0]
+            columns = {name for _, name, *_ in database.execute(f"PRAGMA table_info('{table}')")}
+            time = 'max("end" - start, 0)' if {"start", "end"} <= columns else "0"
+            size = size if size in columns else "0"
+            rows = database.execute(f'SELECT count(*), total({time}), total({size}) FROM "{table}"').fetchone()
+        except sqlite3.Error:
+            return None
+    return [int(number) for number in rows]

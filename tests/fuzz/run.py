@@ -20,10 +20,10 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 import edits  # noqa: E402
 from bases import BASES, write_base  # noqa: E402
-from judge import Commands, judge_edits, minimize_edits  # noqa: E402
+from judge import SUMS_QUERY, Commands, judge_edits, minimize_edits  # noqa: E402
 
-# `top` runs on each file: SQLite can calculate its sums. Some of the other commands run too.
-FIRST = ("top", "--format", "json", "--limit", "0")
+# These run on each file: SQLite can calculate their sums. Some of the other commands run too.
+FIRST = (("top", "--format", "json", "--limit", "0"), ("sql", SUMS_QUERY, "--format", "json"))
 MORE_COMMANDS = ("diagnose", "diagnose", "ncu plan")
 
 
@@ -31,9 +31,10 @@ def main() -> None:
     """Run until the time is over, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=5)
+    parser.add_argument("--files", type=int, default=10**9, help="at most this many files")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, default=Path("fuzz-found"))
-    parser.add_argument("--commands", type=int, default=3, help="how many more commands each file is asked")
+    parser.add_argument("--commands", type=int, default=4, help="how many more commands each file is asked")
     arguments = parser.parse_args()
     deadline, files, exit_codes, findings = time.monotonic() + 60 * arguments.minutes, 0, Counter[int](), list[str]()
     with tempfile.TemporaryDirectory() as name:
@@ -44,11 +45,11 @@ def main() -> None:
         other_commands = [*sorted({*all_packs()} - {"fusion-candidate"}), *MORE_COMMANDS]
         with Commands(folder, NSYS_INSIGHT_CACHE_DIR=str(folder / "cache")) as commands:
             seed = arguments.seed
-            while time.monotonic() < deadline:
+            while time.monotonic() < deadline and files < arguments.files:
                 chance = random.Random(seed)  # noqa: S311 - not for secrets
                 base = chance.choice(list(BASES))
                 commands_to_run = [
-                    FIRST,
+                    *FIRST,
                     *((*report.split(),) for report in chance.sample(other_commands, arguments.commands)),
                 ]
                 edit_list = edits.draw_edits(bases[base], chance)
@@ -65,10 +66,7 @@ def main() -> None:
                         print(findings[-1], flush=True)
                 files, seed = files + 1, seed + 1
     codes = ", ".join(f"{count} ended with {code}" for code, count in sorted(exit_codes.items()))
-    print(
-        f"{files} files in {arguments.minutes:g} minutes, {sum(exit_codes.values())} commands: {codes}; "
-        f"{len(findings)} findings"
-    )
+    print(f"{files} files, {sum(exit_codes.values())} commands: {codes}; {len(findings)} findings")
     sys.exit(bool(findings))
 
 
