@@ -29,6 +29,7 @@ def test_an_untested_version_is_refused_with_a_hint(version, monkeypatch):
     with pytest.raises(ToolError, match=f"DuckDB {version} is installed") as error:
         parser._connect()
     assert "in its own environment" in error.value.hint
+    assert f"'duckdb=={parser._NEWEST}' 'duckdb-extension-sqlite-scanner=={parser._NEWEST}'" in error.value.hint
 
 
 @pytest.mark.skipif(not PROJECT.is_file(), reason="the project's files are not beside the tests")
@@ -39,6 +40,7 @@ def test_the_required_versions_are_the_tested_ones():
     lowest, highest = pair.split(",")
     assert parser.explain_unsupported(lowest.lstrip(">=")) is None
     assert parser.explain_unsupported(highest.lstrip("<=")) is None
+    assert highest.lstrip("<=") == parser._NEWEST
 
 
 def test_editors_see_the_types():
