@@ -284,6 +284,12 @@ def test_every_other_function_of_duckdb_was_reviewed(sample):
     assert not reviewed & sandbox.REFUSED_FUNCTIONS
 
 
+def test_deep_sql_is_refused_in_a_sentence(sample):
+    query = f"SELECT {'CASE WHEN true THEN ' * 900}1{' END' * 900} AS x"
+    with nsys_insight.open(sample("churn")) as trace, pytest.raises(QueryError, match="nested too deeply"):
+        trace.query(query)
+
+
 def test_a_refused_function_name_may_be_a_column_name(sample):
     with nsys_insight.open(sample("churn")) as trace:
         assert trace.sql("SELECT 1 AS query, 'read_csv(' AS glob -- sqlite_scan('x')")["query"].item() == 1

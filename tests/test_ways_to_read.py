@@ -13,6 +13,7 @@ import duckdb
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from sweeps import sweep
 
 import nsys_insight
 from nsys_insight.errors import ToolError
@@ -165,3 +166,33 @@ def test_sessions_of_one_trace_do_not_share_state():
         assert part.top()["calls"].sum() == 196
         assert full_trace.top()["calls"].sum() == 6469
         assert isinstance(full_trace._connection, Connection)
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "kind"),
+    [
+        ("CUPTI_ACTIVITY_KIND_KERNEL", "end", ""),
+        ("CUPTI_ACTIVITY_KIND_KERNEL", "start", "TEXT"),
+        *sweep(
+            ("CUPTI_ACTIVITY_KIND_KERNEL", column, kind)
+            for column in ("start", "streamId")
+            for kind in ("", "BLOB", "DATE", "TIMESTAMP", "BOOLEAN", "DECIMAL(5,2)")
+        ),
+        *sweep([("StringIds", "value", ""), ("StringIds", "id", "BLOB")]),
+    ],
+)
+def test_a_column_is_read_by_its_cells_not_by_its_declaration(sample, tmp_path, table, column, kind):
+    """In place, DuckDB's extension read a number of a column without a type as bytes: all kernels were left out."""
+    path, messages = tmp_path / "trace.sqlite", []
+    shutil.copyfile(sample("churn"), path)
+    with closing(sqlite3.connect(path)) as database, database:
+        types = {name: kind_ for _, name, kind_, *_ in database.execute(f"PRAGMA table_info({table})")} | {column: kind}
+        database.execute(f"ALTER TABLE {table} RENAME TO old")
+        columns = ", ".join(f'"{name}" {declaration}' for name, declaration in types.items())
+        database.execute(f"CREATE TABLE {table} ({columns})")
+        database.execute(f"INSERT INTO {table} SELECT * FROM old")
+        database.execute("DROP TABLE old")
+    sums = "SELECT count(*), sum(start_ns), sum(end_ns), sum(stream_id), count(name), min(name) FROM kernels"
+    with nsys_insight.open(sample("churn")) as trace, nsys_insight.open(path, note=messages.append) as changed_trace:
+        assert changed_trace.sql(sums).rows() == trace.sql(sums).rows()
+    assert messages == []

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from nsys_insight.errors import TraceError
 from nsys_insight.ingest import extension, facts_folder, time_bounds
 from nsys_insight.ingest.database import list_tables
+from nsys_insight.ingest.expected_schema import has_expected_types
 from nsys_insight.ingest.files import Kind, list_files
 from nsys_insight.ingest.ncu.store import attach as attach_ncu
 from nsys_insight.ingest.source import NOT_COPIED, Export, Source
-from nsys_insight.ingest.sqlite_file import read_sqlite_columns
+from nsys_insight.ingest.sqlite_file import read_sqlite_types
 from nsys_insight.sql.quoting import identifier, literal, read_parquet
 
 if TYPE_CHECKING:
@@ -86,19 +87,23 @@ def attach_sqlite(
 ) -> Source | None:
     """Attach a SQLite export to scan it in place. Return None where the extension cannot be loaded.
 
+    Return None also for a column that is not declared as nsys does: the extension reads each cell by its declaration, a
+    number of a column without a type as bytes. A copy made cell by cell reads it by its own type (`ingest.copy`).
+
     `use_cache` is as in `extension.load`.
     """
     import duckdb
 
     extension_file = extension.find_scanner()
-    if extension_file is None:
+    types = read_sqlite_types(path)
+    if extension_file is None or not has_expected_types(types):
         return None
     try:
         extension.load(connection, extension_file, use_cache=use_cache)
     except duckdb.Error:
         return None
     connection.execute(f"ATTACH {literal(str(path.absolute()))} AS {name} (TYPE sqlite, READ_ONLY)")
-    columns = read_sqlite_columns(path)
+    columns = {table: set(column_types) for table, column_types in types.items()}
     find_bounds = cache(partial(time_bounds.read_time_bounds, path, columns))
     relations = {table: f"{name}.{identifier(table)}" for table in columns}
     return Source(relations, columns, find_bounds, Export(name, path, frozenset(columns)))

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from typing import TYPE_CHECKING
 
 from nsys_insight.paths import read_query
 from nsys_insight.sql.quoting import identifier
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+_NUMBERS, _TEXTS = ("INT", "REAL", "FLOA", "DOUB"), ("TEXT", "CHAR", "CLOB")
+# Words of SQLite's declarations, by expected type.
+_DECLARATIONS = {"BIGINT": _NUMBERS, "DOUBLE": _NUMBERS, "VARCHAR": _TEXTS, "BLOB": (*_TEXTS, "BLOB")}
 
 
 @cache
@@ -17,6 +26,16 @@ def read_expected_schema() -> dict[str, dict[str, str]]:
         table: {name.strip('"'): kind for name, kind in (column.split() for column in body.split(","))}
         for table, body in re.findall(r"CREATE TABLE (\w+) \(([^)]*)\)", text)
     }
+
+
+def has_expected_types(declared_types: Mapping[str, Mapping[str, str]]) -> bool:
+    """Return whether SQLite's columns are declared with types that DuckDB's extension reads as the expected ones."""
+    return all(
+        any(word in declared_types[table][name].upper() for word in _DECLARATIONS[kind])
+        for table, types in read_expected_schema().items()
+        for name, kind in types.items()
+        if name in declared_types.get(table, {})
+    )
 
 
 def cast_column(name: str, kind: str, expression: str = "") -> str:

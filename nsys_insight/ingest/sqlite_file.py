@@ -46,15 +46,25 @@ def read_sqlite_columns(path: Path) -> dict[str, set[str]]:
     Raises:
         TraceError: The file is damaged.
     """
+    return {table: set(types) for table, types in read_sqlite_types(path).items()}
+
+
+def read_sqlite_types(path: Path) -> dict[str, dict[str, str]]:
+    """Return the tables of a SQLite file with their columns, and the types that they are declared with.
+
+    Raises:
+        TraceError: The file is damaged.
+    """
     import sqlite3
 
-    columns_by_table: dict[str, set[str]] = {}
+    types_by_table: dict[str, dict[str, str]] = {}
     try:
         with open_read_only(path) as database:
-            for table, column in database.execute(
-                "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table'"
+            for table, column, kind in database.execute(
+                """SELECT m.name, c.name, c.type FROM sqlite_master AS m, pragma_table_info(m.name) AS c
+                WHERE m.type = 'table'"""
             ):
-                columns_by_table.setdefault(table, set()).add(column)
+                types_by_table.setdefault(table, {})[column] = kind
     except sqlite3.Error as error:
         raise TraceError(f"{path} cannot be read: {error}", "export it again: nsys export --type sqlite") from None
-    return columns_by_table
+    return types_by_table

@@ -13,6 +13,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from nsys_insight.errors import QueryError
 from nsys_insight.sql.parser import parse_tree
 
 # Quoted names and texts may contain the characters that start a comment.
@@ -71,7 +72,19 @@ def parse_names(sql: str) -> Names:
 
     For a statement that DuckDB's parser rejects, every word is a name. So all relations that it can refer to exist when
     it runs, and DuckDB reports what is wrong with it.
+
+    Raises:
+        QueryError: Its expressions are nested too deeply.
     """
+    try:
+        return _parse_names(sql)
+    except RecursionError:
+        raise QueryError(
+            "the SQL is nested too deeply", "write it as several queries: WITH a AS (…), b AS (…)"
+        ) from None
+
+
+def _parse_names(sql: str) -> Names:
     if not _BEFORE_QUERY.match(_without_comments(sql)) and (statements := parse_tree(sql)) is not None:
         return _read_tree(statements)._replace(queries=len(statements))
     per_statement = [_parse_statement(statement) for statement in _STATEMENT.findall(_without_comments(sql))]

@@ -21,7 +21,7 @@ CONFIG: dict[str, Any] = {
     # forbids other unsigned extensions before a user's SQL runs.
     "allow_unsigned_extensions": True,
 }
-# The newest version with which all reports were compared, and for which there is an extension.
+# The newest version that has an extension. All reports were compared on it.
 _NEWEST = "1.5.5"
 _IDLE: list[duckdb.DuckDBPyConnection] = []
 _LENT: list[duckdb.DuckDBPyConnection] = []
@@ -78,8 +78,8 @@ def _connect() -> duckdb.DuckDBPyConnection:
     if (reason := explain_unsupported(duckdb.__version__)) is not None:
         raise ToolError(
             f"DuckDB {duckdb.__version__} is installed: {reason}",
-            f"python3 -m pip install 'duckdb=={_NEWEST}' 'duckdb-extension-sqlite-scanner=={_NEWEST}', preferably in its"
-            " own environment (uv tool install nsys-insight, pipx install nsys-insight)",
+            f"python3 -m pip install 'duckdb=={_NEWEST}' 'duckdb-extension-sqlite-scanner=={_NEWEST}', preferably"
+            " in its own environment (uv tool install nsys-insight, pipx install nsys-insight)",
         )
     return duckdb.connect(config=CONFIG)
 

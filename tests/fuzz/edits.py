@@ -243,10 +243,10 @@ def _edit_page(content: bytearray, kind: str, page: int, operand: int, value: in
         content[header + operand] = int(value) & 255
         return content
     pointers = header + (12 if content[header] in (2, 5) else 8)
-    at = pointers + 2 * operand
-    source = {"first": pointers, "next": at + 2}.get(str(value))
+    offset = pointers + 2 * operand
+    source = {"first": pointers, "next": offset + 2}.get(str(value))
     pointer = bytes(content[source : source + 2]) if source else int(value).to_bytes(2, "big")
-    content[at : at + 2] = pointer
+    content[offset : offset + 2] = pointer
     return content
 
 

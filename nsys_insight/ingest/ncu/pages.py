@@ -263,13 +263,17 @@ def _read_launch(row: list[str], column_index: dict[str, int], report: str) -> L
     )
 
 
+# A number of more digits can have more than 64 bits.
+_MAX_DIGITS = 18
+
+
 def _parse_integer(cell: str) -> int | None:
     digits = re.sub(r"[.,\s']", "", cell)
-    return int(digits) if digits.isdigit() else None
+    return int(digits) if digits.isdecimal() and len(digits) <= _MAX_DIGITS else None
 
 
 def _parse_dimensions(cell: str) -> tuple[int | None, int | None, int | None]:
-    x, y, z, *_ = [*map(int, re.findall(r"\d+", cell)), None, None, None]
+    x, y, z, *_ = [*map(_parse_integer, re.findall(r"\d+", cell)), None, None, None]
     return x, y, z
 
 
