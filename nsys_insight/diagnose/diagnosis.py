@@ -276,10 +276,10 @@ def _make_finding(rule: FindingRule, row: dict[str, Any], command: str, program:
 
 
 def rank_findings(findings: list[Finding], first: str | None = None) -> tuple[Finding, ...]:
-    """Drop small findings, put each family and its symptoms under one finding, and sort by the possible saving.
+    """Drop small findings, put each family and its symptoms under one finding, and sort by severity and saving.
 
     A remedy whose time overlaps with other findings comes after the problems of its severity. `first` is the family
-    of the verdict: only critical findings come before it.
+    of the verdict: unless critical, it comes first among the findings of its severity.
     """
 
     def find_time(finding: Finding) -> float | None:
@@ -291,9 +291,9 @@ def rank_findings(findings: list[Finding], first: str | None = None) -> tuple[Fi
         return (
             # If the run failed, no other finding is reliable.
             finding.family != FAILED_FAMILY,
+            SEVERITIES.index(finding.severity),
             finding.family != first and finding.severity != "critical",
             find_time(finding) is None,
-            SEVERITIES.index(finding.severity),
             finding.overlaps,
             -(find_time(finding) or 0),
             -(finding.wall_pct or 0),
@@ -317,8 +317,14 @@ def rank_findings(findings: list[Finding], first: str | None = None) -> tuple[Fi
         # A cause comes before its symptoms, and a problem before its remedy.
         causes_of_family = [member for member in members if member.family == family] or members
         leader = next((member for member in causes_of_family if not member.overlaps), causes_of_family[0])
-        other_members = (member for member in members if member is not leader)
-        leading_findings.append(replace(leader, also=(*leader.also, *other_members)))
+        other_members = [member for member in members if member is not leader]
+        symptoms = [member for member in other_members if member.name in leader.explains]
+        # A cause without a saving of its own is as severe as its symptoms.
+        severity = min(
+            (finding.severity for finding in (leader, *symptoms) if finding is leader or leader.recoverable_ns is None),
+            key=SEVERITIES.index,
+        )
+        leading_findings.append(replace(leader, severity=severity, also=(*leader.also, *other_members)))
     return tuple(sorted(leading_findings, key=sort_key))[:MAX_FINDINGS]
 
 

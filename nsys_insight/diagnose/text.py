@@ -235,7 +235,7 @@ def describe_status(diagnosis: DiagnosisResult) -> str:
         return (
             "Launch calls are recorded, but none of the work they launched: the profiler lost the GPU's "
             "activity, or could"
-            " not record it (WSL2 without support for it, a driver older than nsys, a kernel that failed)."
+            " not record it (WSL2 without support for it, a driver newer than nsys, a kernel that failed)."
         )
     if diagnosis.status == "empty":
         return (
