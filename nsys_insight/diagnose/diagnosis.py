@@ -163,7 +163,7 @@ def _diagnose_trace(
     trace.prefetch((), map(bind_stored, [*headline.values(), *conditions.values()]), steps)
     is_kernel_data_lost = bool(trace.dicts("FROM _unrecorded WHERE what = 'kernels'"))
     (step_summary,) = read_rows(headline["steps"])
-    step_source = step_summary.pop("source")
+    step_source, queue_ns = step_summary.pop("source"), step_summary.pop("queue_ns")
     unit = "trace" if not step_summary["steady_count"] else "step" if step_summary["tokens_per_step"] == 1 else "token"
     rules = [rule for rule in rules if rule.name not in conditions or read_rows(conditions[rule.name])]
     answers |= _answer_reports(
@@ -192,8 +192,9 @@ def _diagnose_trace(
     findings = rank_findings(all_findings, first="kernels" if wall["verdict"] == "GPU-bound" else None)
     return Diagnosis(
         status=_choose_status(
-            wall["verdict"], sum(share.wall_pct for share in shares if share.is_busy), answers, findings
+            wall["verdict"], sum(share.wall_pct for share in shares if share.is_busy), answers, findings, queue_ns
         ),
+        queue_ns=queue_ns,
         framework=program.framework,
         verdict=wall["verdict"] or (LOST_KERNELS if is_kernel_data_lost else NO_GPU_WORK),
         unit=unit,
@@ -329,12 +330,18 @@ def rank_findings(findings: list[Finding], first: str | None = None) -> tuple[Fi
 
 
 def _choose_status(
-    verdict: str | None, busy_pct: float, answers: dict[str, Answer], findings: Sequence[Finding]
+    verdict: str | None,
+    busy_pct: float,
+    answers: dict[str, Answer],
+    findings: Sequence[Finding],
+    queue_ns: float | None,
 ) -> str:
     """Return the status of a diagnosis (`DiagnosisResult`)."""
     if verdict is None:
         return "empty"
     if busy_pct < HEALTHY_PCT or verdict != "GPU-bound" or any(finding.severity != "info" for finding in findings):
+        return "findings"
+    if queue_ns is not None and queue_ns < text.MIN_QUEUE_NS:
         return "findings"
     info = answers["info"].dicts()
     has_hidden_kernels = any(row["metric"] == "whole_graph_pct" and row["value"] >= MIN_PCT for row in info)
