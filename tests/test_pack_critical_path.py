@@ -135,3 +135,34 @@ def test_the_simulation_of_real_steps_equals_the_measurement_and_adds_up(name):
     assert all(
         row["total_ns"] is None or row["path_ns"] <= 1.05 * row["total_ns"] for row in rows if row["kind"] == "kernel"
     )
+
+
+@pytest.mark.parametrize("version", ["2025.3", "2022.2"])
+def test_waits_of_a_gpu_with_another_number_are_its_own(tmp_path, version):
+    # nsys states device 0 for waits on any device. Versions before 2023.4 do not describe the context.
+    def write(device):
+        trace = Trace()
+        host = trace.thread(gpus=(0, 1))
+        for _ in range(STEPS):
+            with host.nvtx("step"):
+                host.launch("k", runs=300_000, device=device).sync("stream", device=device).idle(20_000)
+        for row in trace.rows["CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"]:
+            row["deviceId"] = 0
+        return trace.write(tmp_path / f"{device}.{version}.sqlite", version=version)
+
+    rows, _ = ask(write(1))
+    assert rows == ask(write(0))[0]
+    assert rows["kernel", "k"]["saved_ns"] > 250_000
+
+
+def test_a_range_without_operations_is_no_step_to_simulate(tmp_path):
+    trace = Trace()
+    host = trace.thread()
+    for _ in range(2):
+        with host.nvtx("step"):
+            host.launch("k", runs=400_000).launch("m", runs=400_000)
+    with host.nvtx("step"):
+        host.sync("device")
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
+        assert [row["kernels"] for row in opened.run("steps").to_dicts()] == [2, 2, 0]
+        assert {"k", "m"} <= {row["name"] for row in opened.run("critical-path").to_dicts()}

@@ -163,7 +163,7 @@ def _diagnose_trace(
     trace.prefetch((), map(bind_stored, [*headline.values(), *conditions.values()]), steps)
     is_kernel_data_lost = bool(trace.dicts("FROM _unrecorded WHERE what = 'kernels'"))
     (step_summary,) = read_rows(headline["steps"])
-    step_source = step_summary.pop("source")
+    step_source, queue_ns = step_summary.pop("source"), step_summary.pop("queue_ns")
     unit = "trace" if not step_summary["steady_count"] else "step" if step_summary["tokens_per_step"] == 1 else "token"
     rules = [rule for rule in rules if rule.name not in conditions or read_rows(conditions[rule.name])]
     answers |= _answer_reports(
@@ -192,8 +192,9 @@ def _diagnose_trace(
     findings = rank_findings(all_findings, first="kernels" if wall["verdict"] == "GPU-bound" else None)
     return Diagnosis(
         status=_choose_status(
-            wall["verdict"], sum(share.wall_pct for share in shares if share.is_busy), answers, findings
+            wall["verdict"], sum(share.wall_pct for share in shares if share.is_busy), answers, findings, queue_ns
         ),
+        queue_ns=queue_ns,
         framework=program.framework,
         verdict=wall["verdict"] or (LOST_KERNELS if is_kernel_data_lost else NO_GPU_WORK),
         unit=unit,
@@ -276,10 +277,10 @@ def _make_finding(rule: FindingRule, row: dict[str, Any], command: str, program:
 
 
 def rank_findings(findings: list[Finding], first: str | None = None) -> tuple[Finding, ...]:
-    """Drop small findings, put each family and its symptoms under one finding, and sort by the possible saving.
+    """Drop small findings, put each family and its symptoms under one finding, and sort by severity and saving.
 
     A remedy whose time overlaps with other findings comes after the problems of its severity. `first` is the family
-    of the verdict: only critical findings come before it.
+    of the verdict: unless critical, it comes first among the findings of its severity.
     """
 
     def find_time(finding: Finding) -> float | None:
@@ -291,9 +292,9 @@ def rank_findings(findings: list[Finding], first: str | None = None) -> tuple[Fi
         return (
             # If the run failed, no other finding is reliable.
             finding.family != FAILED_FAMILY,
+            SEVERITIES.index(finding.severity),
             finding.family != first and finding.severity != "critical",
             find_time(finding) is None,
-            SEVERITIES.index(finding.severity),
             finding.overlaps,
             -(find_time(finding) or 0),
             -(finding.wall_pct or 0),
@@ -317,18 +318,30 @@ def rank_findings(findings: list[Finding], first: str | None = None) -> tuple[Fi
         # A cause comes before its symptoms, and a problem before its remedy.
         causes_of_family = [member for member in members if member.family == family] or members
         leader = next((member for member in causes_of_family if not member.overlaps), causes_of_family[0])
-        other_members = (member for member in members if member is not leader)
-        leading_findings.append(replace(leader, also=(*leader.also, *other_members)))
+        other_members = [member for member in members if member is not leader]
+        symptoms = [member for member in other_members if member.name in leader.explains]
+        # A cause without a saving of its own is as severe as its symptoms.
+        severity = min(
+            (finding.severity for finding in (leader, *symptoms) if finding is leader or leader.recoverable_ns is None),
+            key=SEVERITIES.index,
+        )
+        leading_findings.append(replace(leader, severity=severity, also=(*leader.also, *other_members)))
     return tuple(sorted(leading_findings, key=sort_key))[:MAX_FINDINGS]
 
 
 def _choose_status(
-    verdict: str | None, busy_pct: float, answers: dict[str, Answer], findings: Sequence[Finding]
+    verdict: str | None,
+    busy_pct: float,
+    answers: dict[str, Answer],
+    findings: Sequence[Finding],
+    queue_ns: float | None,
 ) -> str:
     """Return the status of a diagnosis (`DiagnosisResult`)."""
     if verdict is None:
         return "empty"
     if busy_pct < HEALTHY_PCT or verdict != "GPU-bound" or any(finding.severity != "info" for finding in findings):
+        return "findings"
+    if queue_ns is not None and queue_ns < text.MIN_QUEUE_NS:
         return "findings"
     info = answers["info"].dicts()
     has_hidden_kernels = any(row["metric"] == "whole_graph_pct" and row["value"] >= MIN_PCT for row in info)

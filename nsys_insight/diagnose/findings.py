@@ -205,12 +205,14 @@ class DiagnosisResult:
     `status` is one of:
 
     - "findings"
-    - "healthy": the GPU is busy nearly all the time with recorded work, and no finding has a relevant saving.
+    - "healthy": the GPU is busy nearly all the time with recorded work, the host launches ahead,
+      and no finding has a relevant saving.
     - "unseen": the same, but the trace does not have the kernels that ran in that time.
     - "empty"
 
     `framework` is that of the program, as in the view `frameworks`. `unit` is the unit that times refer to: step, token
     or trace. `step_source` says in brief how the steps were found. `answers` are the answers of the reports that ran.
+    `queue_ns` is the mean time from the return of a launch call to the start of its operation, in steady steps.
     `run` is about the ranks of a run. Everything else is then about one of these ranks.
     """
 
@@ -231,6 +233,7 @@ class DiagnosisResult:
     params: dict[str, Any]
     answers: dict[str, Answer] = field(repr=False, default_factory=dict)
     run: RunOfRanks | None = None
+    queue_ns: float | None = None
 
     @property
     def busy_pct(self) -> float:

@@ -228,6 +228,10 @@ def describe_shares(shares: Sequence[Share]) -> str:
     return f"GPU busy {busy_pct:.1f} %{exclusive_note}, idle {100 - busy_pct:.1f} %{idle_note}"
 
 
+# Operations that wait less than this for the GPU are not launched ahead: it is the latency of a launch.
+MIN_QUEUE_NS = 10_000
+
+
 def describe_status(diagnosis: DiagnosisResult) -> str:
     """Describe the status of a run that has no serious finding."""
     busy = f"the GPU is busy {diagnosis.busy_pct:.1f} % of {'the wall time' if diagnosis.unit == 'trace' else 'a step'}"
@@ -235,7 +239,7 @@ def describe_status(diagnosis: DiagnosisResult) -> str:
         return (
             "Launch calls are recorded, but none of the work they launched: the profiler lost the GPU's "
             "activity, or could"
-            " not record it (WSL2 without support for it, a driver older than nsys, a kernel that failed)."
+            " not record it (WSL2 without support for it, a driver newer than nsys, a kernel that failed)."
         )
     if diagnosis.status == "empty":
         return (
@@ -249,7 +253,16 @@ def describe_status(diagnosis: DiagnosisResult) -> str:
         if diagnosis.top_kernel:
             name, share = fit(make_readable(diagnosis.top_kernel[0]), 60), diagnosis.top_kernel[1]
             kernel = f" To go on, make kernels faster: {name} takes {share:.1f} % of their time (nsys-insight top)."
-        return f"Healthy: {busy}, and the host keeps ahead of it.{kernel}"
+        ahead = ", and the host keeps ahead of it" if diagnosis.queue_ns is not None else ""
+        return f"Healthy: {busy}{ahead}.{kernel}"
+    if (
+        diagnosis.verdict == "GPU-bound" and not any(finding.severity != "info" for finding in diagnosis.findings)
+        and diagnosis.queue_ns is not None and diagnosis.queue_ns < MIN_QUEUE_NS
+    ):  # fmt: skip
+        return (
+            f"{busy[0].upper()}{busy[1:]}, but the host does not launch ahead: an operation starts"
+            f" {time_text(diagnosis.queue_ns)} after its launch call has returned, on average."
+        )
     return "" if diagnosis.findings else "No single cause has 1 % of the wall time."
 
 

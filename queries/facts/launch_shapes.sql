@@ -35,6 +35,8 @@ shapes AS (
         k.dynamic_shared_bytes,
         k.local_per_thread_bytes,
         l.model_id,
+        -- A green context or an instance of MIG has some of the GPU's SMs.
+        coalesce(c.sm_count, l.sm_count) AS sm_count,
         count(*) AS calls,
         sum(k.duration_ns)::BIGINT AS total_ns,
         quantile_cont(k.duration_ns, 0.5) AS med_ns,
@@ -43,13 +45,15 @@ shapes AS (
         max(k.shared_executed_bytes) AS shared_executed_bytes
     FROM kernel_events AS k
     LEFT JOIN limits_of_gpus AS l ON l.gpu_id = gpu_of(k.process_id, k.device_id)
+    LEFT JOIN _contexts AS c ON c.process_id = k.process_id AND c.context_id = coalesce(k.green_context_id, k.context_id)
+        AND c.sm_count < l.sm_count
     GROUP BY ALL
 ),
 -- Shapes with the limits of the GPU, and what a block needs of them.
 shapes_with_limits AS (
     SELECT
         m.*,
-        l.gpu, l.compute_capability, l.sm_count, l.warps_per_sm, l.blocks_per_sm AS block_slots, l.registers_per_sm,
+        l.gpu, l.compute_capability, l.warps_per_sm, l.blocks_per_sm AS block_slots, l.registers_per_sm,
         l.shared_per_sm_bytes, l.shared_per_block_bytes, l.shared_unit_bytes, l.shared_driver_bytes,
         coalesce(l.warp_size, 32) AS threads_per_warp,
         m.grid_x * m.grid_y * m.grid_z AS blocks_count,
@@ -164,7 +168,8 @@ COMMENT ON COLUMN launch_shapes.shared_per_sm_bytes IS 'Shared memory of an SM';
 COMMENT ON COLUMN launch_shapes.shared_per_block_bytes IS 'Most shared memory of a block that opts in';
 COMMENT ON COLUMN launch_shapes.shared_unit_bytes IS 'A block''s shared memory is rounded up to a multiple of this';
 COMMENT ON COLUMN launch_shapes.shared_driver_bytes IS 'Shared memory that the driver takes of each block';
-COMMENT ON COLUMN launch_shapes.sm_count IS 'Streaming multiprocessors of the GPU';
+COMMENT ON COLUMN launch_shapes.sm_count IS
+    'Streaming multiprocessors of the GPU, or of the green context or MIG instance';
 COMMENT ON COLUMN launch_shapes.threads_per_warp IS 'Threads in a warp';
 COMMENT ON COLUMN launch_shapes.model_id IS 'The GPU model that it ran on, as in `gpu_limits`';
 COMMENT ON COLUMN launch_shapes.gpu IS 'Its name; NULL if the trace does not describe it';

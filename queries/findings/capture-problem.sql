@@ -10,6 +10,7 @@ evidence = [
     "for {unknown_pct} of the wall time, the launch call that ended the gap is not in the trace",
     """{lost_launches} of {launch_calls:launch call} ran no kernel that is in the trace: kernels are missing, and the
     GPU appears idle while they ran""",
+    "{cut_launches:launch call} at the end ran no kernel that is in the trace: the capture ended before they ran",
 ]
 caveat = """
 What was lost is outside the part that you look at."""
@@ -17,14 +18,26 @@ effort = "flag"
 links = ["Nsight Systems User Guide, Troubleshooting"]
 report = "info"
 
-[cure]
+[cure.less]
 any = """
 Capture less at a time (--capture-range=cudaProfilerApi, --duration, fewer -t options), and let the program exit on
 its own."""
 
+[cure.driver]
+any = "Update nsys: record with a version that supports the CUDA version of the driver."
+
+[cure.end]
+any = """
+Wait for the GPU before the capture ends: call cudaDeviceSynchronize() before cudaProfilerStop(), or capture for
+longer."""
+
 [params.least_pct]
 default = 1.0
 help = "Share of the launch calls without recorded kernels from which this is reported (1: less changes no share)"
+
+[params.end_pct]
+default = 95.0
+help = "Share of these calls after the last one that ran from which the end is reported as the cause (95: nearly all)"
 */
 WITH launched_kernels AS (
     SELECT coalesce(sum(called), 0)::BIGINT AS kernels FROM _operation_counts WHERE kind = 'kernel'
@@ -46,23 +59,50 @@ suspect_calls AS (
             ) IS NULL
         )
 ),
+launch_calls AS (
+    SELECT c.start_ns, k.correlation_id IS NULL AS is_lost,
+        max(c.start_ns) FILTER (k.correlation_id IS NOT NULL) OVER (PARTITION BY c.process_id) AS last_ns
+    FROM (FROM outer_api_calls SEMI JOIN suspect_calls USING (name) WHERE return_value = 0) AS c
+    LEFT JOIN (SELECT DISTINCT process_id, correlation_id FROM kernel_events) AS k USING (process_id, correlation_id)
+),
+losses AS (
+    SELECT
+        count(*) AS calls, count(*) FILTER (is_lost) AS lost, count(*) FILTER (is_lost AND start_ns > last_ns) AS at_end,
+        100 * at_end >= $end_pct * lost AS is_end
+    FROM launch_calls
+    HAVING 100 * lost >= $least_pct * calls AND calls > 0
+),
 messages AS (
-    SELECT string_agg(DISTINCT text, ' ' ORDER BY text) AS message
-    FROM (SELECT left(regexp_replace(trim(message), '\s+', ' ', 'g'), 300) AS text FROM diagnostics WHERE is_cuda_loss)
-    HAVING count(*) > 0
+    SELECT left(regexp_replace(trim(message), '\s+', ' ', 'g'), 300) AS text, is_cuda_loss, process_id
+    FROM diagnostics
+    WHERE is_cuda_loss
+        -- nsys reports each process that does not use CUDA, such as a data loader's.
+        AND NOT coalesce(
+            message LIKE '%not been started correctly%' AND EXISTS (FROM _call_counts)
+                AND process_id NOT IN (SELECT process_id FROM _call_counts),
+            false
+        )
+        -- A driver newer than nsys is a problem only if something is missing.
+        OR message LIKE '%driver version%not supported%'
+            AND (EXISTS (FROM losses) OR EXISTS (FROM _unrecorded WHERE what = 'kernels'))
+),
+sentences AS (
+    SELECT string_agg(DISTINCT text, ' ' ORDER BY text) AS message FROM messages HAVING count(*) > 0
     UNION ALL
     SELECT sentence FROM _unrecorded
 )
 SELECT
     NULL AS recoverable_ns, NULL::DOUBLE AS wall_pct, NULL AS place,
-    message, NULL::DOUBLE AS unknown_pct, NULL::BIGINT AS lost_launches, NULL::BIGINT AS launch_calls
-FROM messages
+    CASE WHEN EXISTS (FROM messages WHERE NOT is_cuda_loss) THEN 'driver' ELSE 'less' END AS cure_case,
+    message, NULL::DOUBLE AS unknown_pct, NULL::BIGINT AS lost_launches, NULL::BIGINT AS launch_calls,
+    NULL::BIGINT AS cut_launches
+FROM sentences
 UNION ALL
-SELECT NULL, wall_pct, NULL, NULL, wall_pct, NULL, NULL
+SELECT NULL, wall_pct, NULL, 'less', NULL, wall_pct, NULL, NULL, NULL
 FROM classify_report
 WHERE part = 'unknown' AND wall_pct >= 1 AND NOT EXISTS (FROM _unrecorded WHERE what = 'calls')
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, s.calls - l.kernels, s.calls
-FROM (SELECT count(*) AS calls FROM outer_api_calls SEMI JOIN suspect_calls USING (name) WHERE return_value = 0) AS s,
-    launched_kernels AS l
-WHERE 100 * (s.calls - l.kernels) >= $least_pct * s.calls AND s.calls > 0
+SELECT
+    NULL, NULL, NULL, CASE WHEN is_end THEN 'end' ELSE 'less' END, NULL, NULL,
+    CASE WHEN NOT is_end THEN lost END, CASE WHEN NOT is_end THEN calls END, CASE WHEN is_end THEN lost END
+FROM losses

@@ -7,7 +7,7 @@
 CREATE TABLE StringIds (id BIGINT, value VARCHAR);
 
 CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (
-    start BIGINT, "end" BIGINT, deviceId BIGINT, contextId BIGINT, streamId BIGINT,
+    start BIGINT, "end" BIGINT, deviceId BIGINT, contextId BIGINT, greenContextId BIGINT, streamId BIGINT,
     correlationId BIGINT, globalPid BIGINT, demangledName BIGINT, shortName BIGINT, mangledName BIGINT,
     launchType BIGINT, registersPerThread BIGINT,
     gridX BIGINT, gridY BIGINT, gridZ BIGINT, blockX BIGINT, blockY BIGINT, blockZ BIGINT,
@@ -116,7 +116,11 @@ CREATE TABLE TARGET_INFO_CUDA_GPU (
     maxThreadsPerBlock BIGINT, computeCapabilityMajor BIGINT, computeCapabilityMinor BIGINT
 );
 
-CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId BIGINT, cudaId BIGINT, pid BIGINT);
+CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId BIGINT, cudaId BIGINT, pid BIGINT, numMultiprocessors BIGINT);
+
+CREATE TABLE TARGET_INFO_CUDA_CONTEXT_INFO (
+    processId BIGINT, contextId BIGINT, deviceId BIGINT, numMultiprocessors BIGINT
+);
 
 CREATE TABLE TARGET_INFO_CUDA_STREAM (
     streamId BIGINT, processId BIGINT, contextId BIGINT, priority BIGINT, flag BIGINT

@@ -152,7 +152,11 @@ class _Steps:
         self.call_of = [
             call for call, call_operations in zip(calls, self.operations_of_calls, strict=True) for _ in call_operations
         ]
-        self.waits = {wait.correlation_id: wait for wait in waits}
+        # Before 2023.4, nsys states device 0 for waits on any device, and the trace does not describe its contexts.
+        devices = {operation.device_id for operation in operations}
+        self.waits = {
+            wait.correlation_id: wait if wait.device_id in devices else wait._replace(device_id=None) for wait in waits
+        }
         self.before: list[Operation | None] = []
         last: dict[tuple[int, int], Operation] = {}
         for operation in self.launch_order:

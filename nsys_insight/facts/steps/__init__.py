@@ -24,6 +24,8 @@ HIGH, MEDIUM = (5, 0.95), (3, 0.8)
 # the GPU time that is launched from the first range to the last, and of all GPU time of the process.
 MIN_RANGES = 3
 MIN_SHARE_BETWEEN, MIN_SHARE_TOTAL = 0.8, 0.5
+# The share of their GPU time in operations whose name most of the ranges have: phase 1 to phase 3 do different work.
+MIN_REPEATED = 0.5
 # The share of ranges that must have different texts, if the texts have numbers: a counter never repeats, but layer_0 to
 # layer_3 do, and are parts of a step.
 MIN_DISTINCT_TEXTS = 0.9
@@ -199,7 +201,8 @@ def _find_step_ranges(run: Run, process: int, *, range_name: str | None, is_scop
         run("ranges", thread=candidate.thread_id, pattern=candidate.pattern)
         (work,) = run("range_work")
         min_inside_ns = max(MIN_SHARE_BETWEEN * work.around_ns, MIN_SHARE_TOTAL * work.all_ns)
-        has_enough_work = work.inside_ns and work.inside_ns >= min_inside_ns
+        is_repeated = work.ranges_count >= MIN_RANGES and work.repeated_ns >= MIN_REPEATED * work.inside_ns
+        has_enough_work = is_repeated and work.inside_ns >= min_inside_ns
         if range_name is not None or has_enough_work:
             run("range_pieces", process=process, thread=candidate.thread_id, by_period=not is_scope_range)
             return StepRanges(candidate.pattern, work.inside_ns / work.around_ns if work.around_ns else 0.0)

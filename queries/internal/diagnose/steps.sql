@@ -6,7 +6,8 @@ SELECT
     s.wall_ns AS steps_ns,
     s.median_ns / coalesce(m.tokens_per_step, 1) AS median_ns,
     w.wall_ns,
-    f.in_brief AS source
+    f.in_brief AS source,
+    q.queue_ns
 FROM (SELECT sum(duration_ns)::BIGINT AS wall_ns FROM wall) AS w
 -- A step's NVTX range may begin before the first CUDA event and end after the last, so it is clipped to the wall time.
 CROSS JOIN (
@@ -18,3 +19,5 @@ CROSS JOIN (
 ) AS s
 LEFT JOIN step_method AS m ON true
 LEFT JOIN _step_sentences AS f ON true
+-- The mean time from the return of a launch call to the start of its operation.
+LEFT JOIN (SELECT sum(queue_ns) / nullif(sum(launch_calls), 0) AS queue_ns FROM step_launches) AS q ON true

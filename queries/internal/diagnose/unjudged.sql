@@ -20,14 +20,12 @@ FROM (
     WHERE EXISTS (FROM budget_parts) AND NOT EXISTS (FROM steps WHERE phase = 'steady')
     UNION ALL
     SELECT
-        3, 'whether the trace is complete: nsys says "' || trim(detail, '. ') || '"',
-        'let the program end before the capture'
-    FROM (
-        SELECT min(detail) AS detail
-        FROM info_report
-        WHERE section = 'diagnostics' AND detail LIKE 'Not all CUDA events%'
-    )
-    WHERE detail IS NOT NULL
+        3, 'what ' || CASE count(*) WHEN 1 THEN 'process ' ELSE 'processes ' END
+            || string_agg(process_id::VARCHAR, ', ' ORDER BY process_id)
+            || ' did on a GPU, if anything: NCCL ran, but only the CUDA calls of other processes are recorded',
+        '--trace-fork-before-exec=true'
+    FROM _silent_ranks
+    HAVING count(*) > 0
     UNION ALL
     SELECT 4, 'where in the program the time goes', '-t cuda,nvtx'
     FROM missing WHERE metric = 'nvtx_ranges' AND EXISTS (FROM budget_parts)

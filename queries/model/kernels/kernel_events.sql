@@ -9,6 +9,7 @@ SELECT
     deviceId AS device_id,
     streamId AS stream_id,
     contextId AS context_id,
+    nullif(greenContextId, 0) AS green_context_id,
     pid_of(globalPid) AS process_id,
     correlationId AS correlation_id,
     gridX AS grid_x, gridY AS grid_y, gridZ AS grid_z,
@@ -42,6 +43,7 @@ COMMENT ON COLUMN kernel_events.mangled_name_id IS 'The linker''s name, in `stri
 COMMENT ON COLUMN kernel_events.device_id IS 'CUDA device number within the process';
 COMMENT ON COLUMN kernel_events.stream_id IS 'CUDA stream, numbered by CUPTI';
 COMMENT ON COLUMN kernel_events.context_id IS 'CUDA context';
+COMMENT ON COLUMN kernel_events.green_context_id IS 'Green context, which has some of the GPU''s SMs; NULL for none';
 COMMENT ON COLUMN kernel_events.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN kernel_events.correlation_id IS
     'Joins with `api_calls`, together with process_id; shared by all kernels of one graph launch';

@@ -1,17 +1,19 @@
--- CUPTI writes 4294967295 for no stream and no event.
+-- CUPTI writes 4294967295 for no stream and no event. nsys states device 0 for waits on any device, so the device is
+-- that of the context where the trace describes contexts.
 CREATE VIEW sync_events AS
 SELECT
     start AS start_ns,
     "end" AS end_ns,
     duration(start, "end") AS duration_ns,
     syncType AS sync_type_id,
-    deviceId AS device_id,
+    coalesce(c.device_id, deviceId) AS device_id,
     CASE WHEN streamId < 4294967295 THEN streamId END AS stream_id,
-    contextId AS context_id,
+    s.contextId AS context_id,
     CASE WHEN eventId < 4294967295 THEN eventId END AS event_id,
     pid_of(globalPid) AS process_id,
     correlationId AS correlation_id
-FROM raw.CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
+FROM raw.CUPTI_ACTIVITY_KIND_SYNCHRONIZATION AS s
+LEFT JOIN _contexts AS c ON c.process_id = pid_of(s.globalPid) AND c.context_id = s.contextId;
 
 COMMENT ON VIEW sync_events IS 'One row per wait that CUPTI recorded, without the call that waited: `syncs` has it.';
 COMMENT ON COLUMN sync_events.start_ns IS 'When the wait began';
