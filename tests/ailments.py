@@ -421,16 +421,17 @@ def small_shards(*, python=300_000):
     return run_steps(body)
 
 
-def stage(*, name="SendRecv", waits=2_000_000):
-    """Receive a batch, compute forward, send it, receive its gradient, and compute backward."""
+def stage(*, name="SendRecv", waits=2_000_000, parts=1):
+    """Receive a batch, compute forward, send it, receive its gradient, and compute backward; in `parts`."""
 
     def body(loop, _):
         message = f"ncclDevKernel_{name}(ncclDevKernelArgsStorage<(unsigned long)4096>)"
         for _ in range(2):
-            loop.launch(message, waits)
-            for _ in range(8):
-                loop.launch(BF16, 250_000, **LARGE)
-            loop.launch(message, 50_000)
+            for _ in range(parts):
+                loop.launch(message, waits)
+                for _ in range(8):
+                    loop.launch(BF16, 250_000 // parts, **LARGE)
+                loop.launch(message, 50_000)
 
     return run_steps(body)
 
@@ -546,7 +547,12 @@ CURED = {
         partial(tensor_parallel, runs=100_000),
         partial(tensor_parallel, last="void multi_tensor_apply_kernel<FusedAdamMathFunctor>(T1)"),
     ],
-    "message-waits": [partial(stage, waits=50_000), partial(stage, name="AllGather_RING_LL"), tensor_parallel],
+    "message-waits": [
+        partial(stage, waits=50_000),
+        partial(stage, waits=100_000, parts=4),
+        partial(stage, name="AllGather_RING_LL"),
+        tensor_parallel,
+    ],
     "fp32-gradients": [
         partial(large_reductions, kind="bf16"),
         partial(large_reductions, is_late=False, count=4),

@@ -34,6 +34,14 @@ ScheduleInterleaved1F1B of torch.distributed.pipelining), and give the stages eq
 [params.least_pct]
 default = 10.0
 help = "Smallest share of a step in which only messages run (a choice)"
+
+[params.many_messages]
+default = 16
+help = "With this number of messages a step, the batch is divided already (8 microbatches, forward and backward)"
+
+[params.least_divided_pct]
+default = 25.0
+help = "Smallest share of a step in which only messages run, if the batch is divided already (a choice)"
 */
 WITH messages AS (
     SELECT
@@ -49,4 +57,6 @@ SELECT
     NULL AS place,
     m.exposed_ns / t.units AS exposed_ns, m.messages / t.units AS messages, m.message_ns, m.longest_ns, t.wall_ns
 FROM messages AS m, _step_totals AS t
-WHERE t.has_steps AND m.exposed_ns >= $least_pct / 100 * t.wall_ns * t.units
+WHERE t.has_steps
+    AND m.exposed_ns >= CASE WHEN m.messages >= $many_messages * t.units THEN $least_divided_pct ELSE $least_pct END
+        / 100 * t.wall_ns * t.units
