@@ -101,7 +101,7 @@ def _idle_pct(work: list[tuple[int, int]], span: tuple[int, int]) -> float:
 
 
 def assess_answer(question: str, answer: Any, expected: dict[str, Any]) -> str:
-    """Return whether an answer is right: totals to the nanosecond, shares to 0.1, times to 1 %."""
+    """Return whether an answer is right: totals to the nanosecond, shares to 0.1, times to 1%."""
     if answer is None:
         return "no answer"
     if question == "top":
@@ -121,7 +121,7 @@ def format_answer(question: str, answer: Any) -> str:
         return "-"
     if question == "top":
         return f"{answer[0] / 1e6:.3f} ms the first"
-    return {"idle": f"{answer:.1f} %", "step": f"{answer / 1e6:.2f} ms"}.get(question, f"{answer:g}")
+    return {"idle": f"{answer:.1f}%", "step": f"{answer / 1e6:.2f} ms"}.get(question, f"{answer:g}")
 
 
 def list_tool_questions(step: str) -> list[ToolQuestion]:

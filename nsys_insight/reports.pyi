@@ -19,7 +19,7 @@ class Reports:
         Adds up the time that the host spent in CUDA API calls, runtime and driver, by function name. A call
         made inside another call is left out, so that no time counts twice. A call that begins between
         --from and --to counts with its full duration. api_time_pct is the share of all API time in scope,
-        wall_pct the share of the wall time (calls of several threads may add up to more than 100 %). Counts
+        wall_pct the share of the wall time (calls of several threads may add up to more than 100%). Counts
         are lower bounds: nsys leaves out calls that it finds unimportant unless it traces with --cuda-
         trace-all-apis=true. Calls take longer under the profiler than without it.
 
@@ -146,11 +146,11 @@ class Reports:
         best evidence there is. ncu: the throughputs that ncu measured. gpu_metrics: samples whose whole
         interval is filled by executions of the kernel, pooled over all its launches; the SM side is the
         busier of issue slots and tensor cores, the memory side is DRAM. If one side is more than 20 points
-        above the other, that side is the bound (compute or memory); otherwise both below 40 % means
-        latency, and both above 60 % balanced. Samples do not cover L1, L2, shared memory or slow pipes
-        (fp64, special functions), so DRAM or tensor cores below 40 % and issue slots below 60 % prove a
-        bound only where most SMs have no work. launch shape and name: what the kernel's size, occupancy and
-        family make likely, together with the samples if there are any; such an answer is inferred.
+        above the other, that side is the bound (compute or memory); otherwise both below 40% means latency,
+        and both above 60% balanced. Samples do not cover L1, L2, shared memory or slow pipes (fp64, special
+        functions), so DRAM or tensor cores below 40% and issue slots below 60% prove a bound only where
+        most SMs have no work. launch shape and name: what the kernel's size, occupancy and family make
+        likely, together with the samples if there are any; such an answer is inferred.
 
         compute: fewer or cheaper operations, tensor cores, lower precision. memory: fewer bytes, fusion,
         better reuse and coalescing. latency: more parallelism or fewer launches; see occupancy and per-
@@ -281,7 +281,7 @@ class Reports:
         Much waiting and little transfer: see ranks for which rank is late; a faster link or overlap would
         not help. Much transfer at a low bus_bytes_per_s or nvlink_pct: compare it with what nccl-tests
         measures for that size between these GPUs. Small messages always have a low bandwidth: send fewer,
-        larger ones. More than 100 % of the NVLinks means NVLink SHARP, whose switches do the reduction.
+        larger ones. More than 100% of the NVLinks means NVLink SHARP, whose switches do the reduction.
 
         Args:
             step_method: How to find steps
@@ -329,11 +329,11 @@ class Reports:
         pageable memory and the driver's buffer. Copies that overlap may add up to more than the wall time.
 
         Pageable memory: the copy goes through a buffer of the driver, at a fraction of the bandwidth, and
-        even an asynchronous call blocks: allocate it with cudaMallocHost (pin_memory=True). A bandwidth far
-        below that of the bus (PCIe 4 ×16: 25 GB/s, PCIe 5: 50 GB/s) with a small avg_bytes means that
-        latency dominates: make one large copy instead of many small ones, see --group-by size. H2D in a
-        loop: keep the data on the GPU. D2H in a loop: see syncs. D2D: a fused kernel would not need it. UM:
-        pages of unified memory, which pinned memory does not speed up: see unified-memory.
+        even an asynchronous call blocks: allocate it with cudaMallocHost (pin_memory=True). If the
+        bandwidth is far below the bus (PCIe 4 ×16: 25 GB/s, PCIe 5: 50 GB/s) and copies are small, latency
+        dominates; combine them, see --group-by size. H2D in a loop: keep the data on the GPU. D2H in a
+        loop: see syncs. D2D: a fused kernel would not need it. UM: pages of unified memory, which pinned
+        memory does not speed up: see unified-memory.
 
         Args:
             group_by: What the copies of a kind are split by: the API call, size classes, the stream, the
@@ -374,8 +374,8 @@ class Reports:
         tokens_per_step: int | None = None,
         batch: int | None = None,
     ) -> pl.DataFrame:
-        """What the CPU does while the GPU waits for it: What does the CPU do outside of CUDA calls while the
-        GPU waits for it: which functions, which operating system calls?
+        """CPU activity while the GPU is idle: What does the CPU do outside of CUDA calls while the GPU waits
+        for it: which functions, which operating system calls?
 
         Splits the CPU work of idle: time in which a GPU was idle and the thread that launched the next
         operation was outside of CUDA calls. For each place (the NVTX ranges around it, with numbers as #),
@@ -385,7 +385,7 @@ class Reports:
         such as formatting, else toward the module that it is in; where nsys took call chains with only some
         of the samples, only those count. The rows of a place add up to its time, except with --group-by
         inclusive. A place with fewer than 10 samples is not split, and places with so few samples that have
-        less than 5 % of the time are combined. Times are per token in the steady steps (see steps), or in
+        less than 5% of the time are combined. Times are per token in the steady steps (see steps), or in
         total for the whole scope where no steps were found.
 
         The first rows are what to do less of, later, or on another thread. Formatting, parsing, reading and
@@ -494,19 +494,20 @@ class Reports:
         shortest ones in the trace); passes over memory; and the gaps. What that is worth is found by
         replaying the step with the chain fused: GPU time saves nothing while the host is late, host time
         nothing while the queue is deep. saved_low_ns counts the launch calls alone, assumes that in a
-        PyTorch program the new kernel's launch call costs 7 more of the old ones, as Triton's does (unless
-        one PyTorch operation does it all), and that two of three memory passes are saved at a joint;
-        saved_high_ns assumes that everything between the launches goes away, that the launch is as cheap as
-        any, and that the kernel takes a sixth of the longest one of the chain. Savings of candidates that
-        share kernels do not add up; chosen ones share none. Kernels are not joined if different host
-        threads launch them, if they are in different parts of a step by NVTX (forward, backward), if there
-        is CPU work of more than 100 µs between them, or if Inductor, cuDNN or cuBLAS made them.
+        PyTorch program launching the new kernel takes as long as 8 usual launch calls, as Triton's does
+        from Python (unless one PyTorch operation does it all), and that two of three memory passes are
+        saved at a joint; saved_high_ns assumes that everything between the launches goes away, that the
+        launch is as cheap as any, and that the kernel takes a sixth of the longest one of the chain.
+        Savings of candidates that share kernels do not add up; recommended ones (chosen) share none.
+        Kernels are not joined if different host threads launch them, if they are in different parts of a
+        step by NVTX (forward, backward), if there is CPU work of more than 100 µs between them, or if
+        Inductor, cuDNN or cuBLAS made them.
 
-        Start with the chosen ones, from the top; see the kernels of one with fusion-candidate --candidate
-        N. launches_saved matters where the host is late (idle: starved), kernel time where the GPU is busy:
-        a CUDA graph saves the launches of all kernels at once, and fusing still pays after that. A
-        saved_low_ns below 0 is the extra cost of the fused kernel if Python launches it and nothing else is
-        saved: use an operation of the library instead. Savings are of the profiled run: without the
+        Start with the recommended ones (chosen), from the top; see the kernels of one with fusion-candidate
+        --candidate N. launches_saved matters where the host is late (idle: starved), kernel time where the
+        GPU is busy: a CUDA graph saves the launches of all kernels at once, and fusing still pays after
+        that. A saved_low_ns below 0 is the extra cost of the fused kernel if Python launches it and nothing
+        else is saved: use an operation of the library instead. Savings are of the profiled run: without the
         profiler a launch-bound step takes about three quarters of the time, on some machines a third, and
         its savings shrink with it. Profile again after a change.
 
@@ -521,7 +522,7 @@ class Reports:
         Columns:
             candidate: Number of the candidate: those that can be fused come first, in order of what they
                 save
-            pattern: The known pattern of the chain; novel where none fits
+            pattern: The known pattern of the chain; unrecognized where none fits
             verdict: YES, NO or UNKNOWN: whether the kernels can be fused and that pays
             chosen: Whether it is one of the candidates that can all be fused together
             saved_low_ns: Wall time saved per step, at least; below 0 where the step may become slower
@@ -613,7 +614,7 @@ class Reports:
         tokens_per_step: int | None = None,
         batch: int | None = None,
     ) -> pl.DataFrame:
-        """Where in the program the GPU is idle longest: Where in the program does the GPU stall: before which
+        """GPU idle time by place in the program: Where in the program does the GPU stall: before which
         operation, in which range, after which call?
 
         Groups the gaps of the report gaps by the operation after them, the NVTX ranges that hold most of
@@ -692,7 +693,7 @@ class Reports:
         group_by: Literal['gap', 'caller', 'stack'] = 'gap',
         stack: int = 5,
     ) -> pl.DataFrame:
-        """The longest gaps of the GPU: When is the GPU idle, and what was the host doing?
+        """Longest GPU idle gaps: When is the GPU idle, and what was the host doing?
 
         A gap is the time on one GPU from the end of all operations so far (kernels, copies, memsets, whole
         graphs, on any stream and of any process) to the start of the next. Gaps and busy time add up to the
@@ -703,8 +704,8 @@ class Reports:
         (its calls summed), an operating system call (captured with -t osrt), or CPU work outside all of
         these. It is 'launch latency' if most of the gap came after the launch call had returned; 'launched
         before the gap' if the call had returned before the gap began: the host was not late, and the
-        operation waited on the GPU (for another stream, or for the next node of its graph); 'launch call
-        under way' if the call had begun before the gap and not returned; 'managed memory' if pages of
+        operation waited on the GPU (for another stream, or for the next node of its graph); 'launch call in
+        progress' if the call had begun before the gap and not returned; 'managed memory' if pages of
         unified memory were moved next, which no call requests: the host touched them; and 'profiler: …' if
         the profiler itself blocked the thread for half of the gap. With --group-by caller, a row is all
         gaps before operations that one caller launched while the host did the same thing; columns in which
@@ -827,7 +828,7 @@ class Reports:
         sm_ceiling: float = 80.0,
         dram_ceiling: float = 85.0,
     ) -> pl.DataFrame:
-        """Time that kernels could save, by ncu: How much time could kernels save, based on Nsight Compute
+        """Kernel headroom (from Nsight Compute): How much time could kernels save, based on Nsight Compute
         measurements?
 
         Combines what Nsight Compute measured (ncu import) with the time that the same kernels take in the
@@ -884,8 +885,8 @@ class Reports:
         tokens_per_step: int | None = None,
         batch: int | None = None,
     ) -> pl.DataFrame:
-        """What the host does that keeps the GPU waiting: What does the host do that keeps the GPU waiting, and
-        how much time can removing it save?
+        """Host work that keeps the GPU idle: What does the host do that keeps the GPU waiting, and how much
+        time can removing it save?
 
         Ranks what the host does in a steady step (see steps; in the whole scope where no steps were found)
         by what removing it can save. recoverable_ns is idle time of the GPU, as classify splits it: for D2H
@@ -936,11 +937,11 @@ class Reports:
     def idle(
         self,
     ) -> pl.DataFrame:
-        """Where the wall time of each GPU goes: busy, or idle and why: Where does the wall time of each GPU
-        go: busy, or idle for which cause? Adds up to 100 %.
+        """GPU time: busy, and idle by cause: Where does the wall time of each GPU go: busy, or idle for which
+        cause? Adds up to 100%.
 
         Splits the wall time of each GPU into busy time (the union of kernels, copies, memsets and whole
-        graphs) and idle time by cause, so that the shares of a GPU add up to 100 %. A gap is attributed to
+        graphs) and idle time by cause, so that the shares of a GPU add up to 100%. A gap is attributed to
         the operation that ends it. If that operation's launch call began before the gap, the operation was
         launched in time and waited on the GPU: dependency; unless that call is a copy to the host into
         pageable memory that was still in progress: blocked. Otherwise the host was late, and each
@@ -1029,7 +1030,7 @@ class Reports:
                 for itl
             min_ns: Minimum
             p50_ns: Median: half of the values are no greater
-            p90_ns: 90th percentile: 90 % of the values are no greater; NULL where none is greater
+            p90_ns: 90th percentile: 90% of the values are no greater; NULL where none is greater
             p95_ns: 95th percentile; NULL where no value is greater
             p99_ns: 99th percentile; NULL where no value is greater
             max_ns: Maximum
@@ -1134,8 +1135,8 @@ class Reports:
         group_by: Literal['kernel', 'caller', 'stack'] = 'kernel',
         stack: int = 5,
     ) -> pl.DataFrame:
-        """Launches: call, queue, kernel: How long do launch calls take, how long do kernels queue, and is the
-        step launch-bound?
+        """Launch breakdown: API call, queue, kernel: How long do launch calls take, how long do kernels queue,
+        and is the step launch-bound?
 
         Follows each kernel from its launch call through the queue to the GPU, by kernel and launching
         function: total = api + queue + kernel. api is the host's time in the call, queue from the call's
@@ -1232,8 +1233,8 @@ class Reports:
             communication_ns: Time of an iteration in which only communication ran on the GPU, median
             host_ns: Time of the host from the start of an iteration to the next one, without its waits for
                 the GPU, median
-            paced_by: What the period is made of: GPU (it is busy for 90 % of it), communication (half of it
-                is communication alone), host (90 % of it is the thread that launches: its work, or a wait
+            paced_by: What the period is made of: GPU (it is busy for 90% of it), communication (half of it
+                is communication alone), host (90% of it is the thread that launches: its work, or a wait
                 that the trace does not show), outside event (it sleeps or polls for half of the idle time),
                 GPU and host in turn (their times add up to the period); NULL where none of these is clear,
                 and in loops inside of three others
@@ -1349,11 +1350,11 @@ class Reports:
             calls: How many ranges
             host_ns: Sum of their host times
             wall_pct: host_ns as a share of the wall time; threads and nested ranges of one name may add up
-                to more than 100 %
+                to more than 100%
             own_host_ns: Host time outside nested ranges
             gpu_ns: Sum of the durations of the GPU operations launched inside
             gpu_wall_pct: gpu_ns as a share of the wall time; operations that overlap may add up to more
-                than 100 %
+                than 100%
             own_gpu_ns: The part of gpu_ns that was launched outside nested ranges
             projected_ns: From first start to last end of the GPU operations launched inside, summed over
                 the ranges
@@ -1383,8 +1384,8 @@ class Reports:
         the warps of these blocks as a share of the maximum that an SM can hold. The limits are the trace's
         own, else those of the compute capability. Clusters and barriers are not counted.
 
-        Low occupancy is not a problem in itself: matrix products run best at 10 to 20 %, with many
-        registers. It matters where classify says latency, or memory below 60 % of its peak. limited_by
+        Low occupancy is not a problem in itself: matrix products run best at 10 to 20%, with many
+        registers. It matters where classify says latency, or memory below 60% of its peak. limited_by
         registers: __launch_bounds__ or smaller tiles; shared memory: fewer stages; warps: a block size that
         divides the SM's; blocks: larger blocks. next_step says what one more block would need. wave_fill
         far below 100: the last wave leaves SMs empty (tail effect).
@@ -1470,7 +1471,8 @@ class Reports:
         tokens_per_step: int | None = None,
         batch: int | None = None,
     ) -> pl.DataFrame:
-        """Kernels or ranges over the steps: How does a kernel's or a range's time change from step to step?
+        """Time per kernel or range over the steps (trend): How does a kernel's or a range's time change from
+        step to step?
 
         Adds up, for each step of the steady state, the time of each kernel that was launched in it, or with
         --by range the host time of each NVTX range that began in it on any thread, and tracks it over the
@@ -1520,7 +1522,7 @@ class Reports:
         balance is this peak divided by the peak memory bandwidth.
 
         A kernel with fewer operations per byte of memory traffic than balance is memory-bound, whatever
-        else it does. Clocks drop under load: on H100 and H200, tensor cores reach about 90 % of the peak.
+        else it does. Clocks drop under load: on H100 and H200, tensor cores reach about 90% of the peak.
         GeForce cards run tf32 and fp16 at half of it.
 
         Columns:
@@ -1609,7 +1611,7 @@ class Reports:
             metric: What was counted or measured
             per_token: mean / tokens of a step; for times of one kernel, rates and shares, the mean itself
             wall_pct: For times, the share of the mean wall time: kernels that overlap, and calls of several
-                threads, may add up to more than 100 %
+                threads, may add up to more than 100%
             median: Median over the steps
             p5: 5th percentile over the steps; NULL for a single step
             p95: 95th percentile over the steps; NULL for a single step
@@ -1691,7 +1693,7 @@ class Reports:
         their steps begin and end together. busy is all GPU work except NCCL's kernels, waiting is time in
         which it only waits in a collective for others, transfer time in which it only communicates, idle
         the rest. A late rank waits least: late_ns is how much less than any other rank it waits, at most
-        what the step is longer than the host of another rank works. Less than 50 µs, 1 % of the step and
+        what the step is longer than the host of another rank works. Less than 50 µs, 1% of the step and
         three times the clock error is not counted. because says what a late rank does longer than the
         others in the steps in which it is late. Rows are sorted by cost_ns, what the lateness of a rank
         costs the run. mfu_pct is model FLOPs utilization: operations of a step of the run, divided by the
@@ -1871,7 +1873,7 @@ class Reports:
                 products and attention
             gpu: The GPU, such as H100, if the trace does not describe it
             peak: Peak of a GPU in 10^12 operations per second, such as 989 for an H100 by its data sheet
-            roof: Share of a peak from which a kernel is at the roof: tensor cores reach about 90 % of
+            roof: Share of a peak from which a kernel is at the roof: tensor cores reach about 90% of
                 theirs
             small_ns: A kernel that is shorter, on average, takes about as long to launch
             step_method: How to find steps
@@ -1889,7 +1891,7 @@ class Reports:
             tensor_pct: Activity of the tensor cores, as sampled
             dram_pct: Use of the memory bandwidth, as sampled
             sms_active_pct: Share of SMs that had work, as sampled
-            bar: The parts of the time, a character for each 5 %: R at the roof, B below it, M memory-bound,
+            bar: The parts of the time, a character for each 5%: R at the roof, B below it, M memory-bound,
                 ? unrated, s small kernels, C communication, x copies, o other work, . idle
             at_roof_ns: Kernels at the roof
             below_roof_ns: Kernels below the roof, as measured, that are not memory-bound
@@ -1931,7 +1933,7 @@ class Reports:
         tokens_per_step: int | None = None,
         batch: int | None = None,
     ) -> pl.DataFrame:
-        """Steps, one by one: Which steps are there, how long is each, and which differ from the others?
+        """Timing of each step: Which steps are there, how long is each, and which differ from the others?
 
         Finds the repetitions of the work (decoded tokens, training iterations) in the busiest process, and
         counts what each contains. They are detected from the first of these that is convincing: an NVTX
@@ -2024,7 +2026,7 @@ class Reports:
         tokens_per_step: int | None = None,
         batch: int | None = None,
     ) -> pl.DataFrame:
-        """Where the host waits for the GPU: Where does the host wait for the GPU, and how much idle time does
+        """Where the CPU waits for the GPU: Where does the host wait for the GPU, and how much idle time does
         that cause?
 
         Counts the calls in which the host waits, by place: what it waits for, the NVTX path on the waiting
@@ -2092,7 +2094,7 @@ class Reports:
         NVTX range.
 
         Adds up the GPU time of every kernel execution by name. kernel_time_pct is the share of all kernel
-        time in scope, wall_pct the share of the wall time. That may be more than 100 %: kernels overlap on
+        time in scope, wall_pct the share of the wall time. That may be more than 100%: kernels overlap on
         several streams, and a scope counts a kernel that begins (--from, --to) or is launched (--nvtx) in
         it with its full duration; streams cuts to the scope. Durations are end - start as CUPTI measured
         them on the GPU.

@@ -314,7 +314,7 @@ def streams(*, is_cured=False, events=False, copy_stream=NULL, copies=True):
 
 
 def backtraces(*, extra_ns=60_000, after_wait_ns=0):
-    """Launch 20 kernels a step, four with a backtrace that takes the host time."""
+    """Launch 20 kernels per step, four with a backtrace that takes the host time."""
 
     def body(loop, _):
         for number in range(20):

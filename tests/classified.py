@@ -29,7 +29,7 @@ def accepted_classes(sm, memory):
     if sm > 60 and memory > 60:
         return {"compute", "memory", "balanced"}
     if sm > memory + 20:
-        # If both are below 40 %, the order of the decision tree decides; either class is accepted.
+        # If both are below 40%, the order of the decision tree decides; either class is accepted.
         return {"compute"} if sm >= 40 else {"compute", "latency"}
     if memory > sm + 20:
         return {"memory"} if memory >= 40 else {"memory", "latency"}

@@ -183,7 +183,7 @@ def test_the_action_checks_a_trace_and_reports(run, repository, traces, tmp_path
     assert codes["check"][0] == 0, codes
     assert codes["verdict"][0] == 1
     assert values["steps.check.outputs.code"] == "1"
-    assert "2 of 11 budgets broken" in summary
+    assert "2 of 11 limits exceeded" in summary
     assert "one phase got faster at the cost of another" in summary
     assert ET.parse(values["steps.check.outputs.junit"]).getroot().get("failures") == "2"  # noqa: S314 - written above
     assert len(json.loads(Path(values["steps.check.outputs.sarif"]).read_text())["runs"][0]["results"]) == 2

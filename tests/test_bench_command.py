@@ -217,33 +217,33 @@ class TestTwoSides:
     @pytest.mark.usefixtures("program")
     def test_a_worse_or_wrong_change_exits_1(self, run):
         worse = run("bench", "--warmup", 0, "--before", "8 1.0", "--after", "8 0.9")
-        assert (worse.returncode, worse.stdout.startswith("revert: decode ")) == (1, True)
+        assert (worse.returncode, worse.stdout.startswith("Regressed: decode ")) == (1, True)
         wrong = run("bench", "--warmup", 0, "--before", "8 1.0", "--after", "8 1.1", "--test", "8 0")
-        assert (wrong.returncode, wrong.stdout.startswith("revert: 8 0: exit code 3: no GPU")) == (1, True)
+        assert (wrong.returncode, wrong.stdout.startswith("Failed: 8 0: exit code 3: no GPU")) == (1, True)
 
     @pytest.mark.usefixtures("program")
     def test_the_user_chooses_the_metric_and_its_direction(self, run):
         sides = ["--before", "8 1.0", "--after", "8 1.1"]
         flags = ["bench", "--warmup", 0, "--metric", "memory", *sides]
-        assert run(*flags).stdout.startswith("revert: memory 1,000 → 1,100 MiB (+10.0 %), lower is better")
+        assert run(*flags).stdout.startswith("Regressed: memory 1,000 → 1,100 MiB (+10.0%), lower is better")
         higher = run(*flags, "--higher", "memory")
-        assert higher.stdout.startswith("faster, but correctness was not checked: memory")
+        assert higher.stdout.startswith("Improved, but correctness was not checked: memory")
 
     @pytest.mark.usefixtures("program")
     def test_different_workloads_are_compared_only_on_request(self, run):
         flags = ["bench", "--warmup", 0, "--before", "8 1.0", "--after", "16 1.1"]
         result = run(*flags)
-        assert result.stdout.startswith("cannot be determined: the workloads differ: batch 8 and 16")
-        assert run(*flags, "--vary", "batch").stdout.startswith("faster")
+        assert result.stdout.startswith("Cannot be determined: the workloads differ: batch 8 and 16")
+        assert run(*flags, "--vary", "batch").stdout.startswith("Improved")
 
     @pytest.mark.usefixtures("program")
     def test_a_saved_benchmark_is_a_baseline_and_a_side_of_diff(self, run):
         for name, factor in (("old", "1.0"), ("new", "0.8")):
             assert run("bench", "--warmup", 0, "-o", f"{name}.json", "--", "8", factor).returncode == 0
         result = run("bench", "--warmup", 0, "--baseline", "old.json", "--", "8", "0.8")
-        assert (result.returncode, result.stdout.startswith("revert: decode 400")) == (1, True)
+        assert (result.returncode, result.stdout.startswith("Regressed: decode 400")) == (1, True)
         assert "measured one after the other" in result.stderr
-        assert run("diff", "old.json", "new.json").stdout.startswith("revert: decode [tok/s] ")
+        assert run("diff", "old.json", "new.json").stdout.startswith("Regressed: decode [tok/s] ")
 
     def test_a_log_file_is_read(self, run, tmp_path):
         (tmp_path / "log.txt").write_text("".join(f"RESULT gemm {900 + index} GFLOP/s\n" for index in range(8)))

@@ -56,7 +56,7 @@ def test_without_arguments_it_diagnoses_the_only_trace_of_the_folder(folder, dem
     shutil.copy(demo_trace, folder / "one.sqlite")
     result = run(COLUMNS="80")
     assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout.startswith("one.sqlite: launch-bound; 2.68 ms a step")
+    assert result.stdout.startswith("one.sqlite: launch-bound; 2.68 ms per step")
     assert "nsys-insight diagnose" in result.stdout
     assert len(result.stdout.splitlines()) <= 9
     shutil.copy(demo_trace, folder / "two.sqlite")

@@ -27,7 +27,7 @@ def run(monkeypatch):
 def test_diff_decides_in_its_first_line(run):
     result = run("diff", EAGER, GRAPH)
     assert result.returncode == 0, result.stderr
-    assert result.stdout.startswith("accept: wall 2.680 ms → 0.602 ms per step (-77.5 %)\n")
+    assert result.stdout.startswith("Improved: wall 2.680 ms → 0.602 ms per step (-77.5%)\n")
     assert "note: " in result.stderr
     assert max(map(len, result.stdout.splitlines())) <= 120
 
@@ -46,7 +46,7 @@ def test_markdown_includes_the_notes(run, tmp_path):
     page = tmp_path / "page.md"
     assert run("diff", EAGER, GRAPH, "-o", page).returncode == 0
     text = page.read_text()
-    assert text.startswith("## accept: wall ")
+    assert text.startswith("## Improved: wall ")
     assert "\n- steps are " in text
     assert max(map(len, text.splitlines())) < 400
 
@@ -121,7 +121,7 @@ class TestCheck:
         assert worse.returncode == 1
         broken = {row["metric"] for row in json.loads(worse.stdout)["rows"] if row["verdict"] == "broken"}
         assert broken == {"wall_ns", "launch_calls", "sync_points", "h2d_bytes", "decode_wall_ns"}
-        assert run("diff", baseline_file, EAGER).stdout.startswith("revert: ")
+        assert run("diff", baseline_file, EAGER).stdout.startswith("Regressed: ")
 
     @pytest.mark.slow
     def test_a_saved_run_of_another_version_is_refused(self, run, tmp_path):
@@ -166,11 +166,15 @@ class TestBenchmarks:
             ("benchmark", "tokens_per_s", "regressed"),
             ("benchmark", "load_s", "noise"),
         ]
-        assert run("diff", *paths).stdout.startswith("revert: tokens/s 402.5 → 302.5 (-24.8 %)")
+        assert run("diff", *paths).stdout.startswith("Regressed: tokens/s 402.5 → 302.5 (-24.8%)")
 
     def test_a_higher_rate_is_a_gain_and_an_unknown_direction_is_not_judged(self, run, tmp_path):
         paths = [tmp_path / "before.json", tmp_path / "after.json"]
-        for metric, decision in (("gflops", "accept: "), ("step_ms", "revert: "), ("points", "cannot be determined: ")):
+        for metric, decision in (
+            ("gflops", "Improved: "),
+            ("step_ms", "Regressed: "),
+            ("points", "Cannot be determined: "),
+        ):
             for path, middle in zip(paths, (300, 321), strict=True):
                 path.write_text(json.dumps([{metric: middle + off} for off in range(-3, 4)]))
             result = run("diff", *paths)
@@ -181,8 +185,8 @@ class TestBenchmarks:
         paths = [tmp_path / "before.txt", tmp_path / "after.log"]
         for path, middle in zip(paths, (300, 321), strict=True):
             path.write_text("".join(f"RESULT points {middle + off}\n" for off in range(-3, 4)))
-        assert run("diff", *paths).stdout.startswith("cannot be determined: points 300 → 321")
-        assert run("diff", *paths, "--higher", "points").stdout.startswith("accept: points 300 → 321")
-        assert run("diff", *paths, "--lower", "points").stdout.startswith("revert: points 300 → 321")
+        assert run("diff", *paths).stdout.startswith("Cannot be determined: points 300 → 321")
+        assert run("diff", *paths, "--higher", "points").stdout.startswith("Improved: points 300 → 321")
+        assert run("diff", *paths, "--lower", "points").stdout.startswith("Regressed: points 300 → 321")
         paths[0].write_text("nothing\n")
         assert run("diff", *paths).returncode == 2

@@ -77,7 +77,7 @@ def distinct_kernels():
 
 
 def kernel_chains():
-    """Launch four chains of three small kernels a step, more slowly than they run."""
+    """Launch four chains of three small kernels per step, more slowly than they run."""
     trace = Trace()
     loop = Loop(trace)
     for _ in range(8):
@@ -523,7 +523,7 @@ def test_the_critical_path_says_what_is_saved_until_another_path_takes_over(diag
 
 
 def test_launches_cost_what_was_planted(diagnose):
-    # 10 kernels of 2 µs a step; before 9 of them the GPU waits 7 µs; 0.3 µs of each stays in a graph.
+    # 10 kernels of 2 µs per step; before 9 of them the GPU waits 7 µs; 0.3 µs of each stays in a graph.
     findings = findings_by_name(diagnose(planted.launch_bound))
     assert findings["launch-bound"].recoverable_ns == pytest.approx(9 * 7_000 - 9 * 300, abs=300)
     assert "4 µs" in findings["launch-bound"].evidence
@@ -543,12 +543,12 @@ def test_cpu_work_costs_what_was_planted(diagnose):
 def test_allocations_cost_what_was_planted(diagnose):
     finding = findings_by_name(diagnose(planted.allocating))["allocation"]
     assert finding.recoverable_ns == pytest.approx(60_000)
-    assert finding.evidence.startswith("2 calls a step, in which the host spends 60 µs")
+    assert finding.evidence.startswith("2 calls per step, in which the host spends 60 µs")
     assert finding.place in ("cudaMalloc, cudaFree", "cudaFree, cudaMalloc")
 
 
 def test_a_small_grid_wastes_all_but_its_share_of_the_gpu(diagnose):
-    # 9 kernels of 50 µs a step, of 4 blocks each, on the 132 SMs of an H200.
+    # 9 kernels of 50 µs per step, of 4 blocks each, on the 132 SMs of an H200.
     diagnosis = diagnose(small_grids)
     finding = findings_by_name(diagnosis)["small-grid"]
     assert finding.recoverable_ns == pytest.approx(diagnosis.wall_ns * (1 - 4 / 132), rel=1e-3)
@@ -632,7 +632,7 @@ def test_a_run_whose_gpu_never_waits_is_called_healthy_with_the_numbers(diagnose
     diagnosis = diagnose(healthy_run)
     assert (diagnosis.status, diagnosis.verdict) == ("healthy", "GPU-bound")
     assert re.search(
-        r"Healthy: the GPU is busy (9\d\.\d|100\.0) % of (the wall time|a step), .* \d+\.\d % of their time",
+        r"Healthy: the GPU is busy (9\d\.\d|100\.0)% of (the wall time|a step), .* \d+\.\d% of their time",
         diagnosis.text(500),
     )
 
@@ -685,9 +685,9 @@ def test_the_headline_s_shares_are_those_of_classify(diagnose):
     for case in {*FIRES.values(), *SAMPLES}:
         diagnosis = diagnose(case)
         line = next(line for line in diagnosis.text(500).splitlines() if line.startswith("GPU busy"))
-        busy, idle = (float(re.search(rf"{word} (\d+\.\d) %", line)[1]) for word in ("busy", "idle"))
+        busy, idle = (float(re.search(rf"{word} (\d+\.\d)%", line)[1]) for word in ("busy", "idle"))
         assert round(busy + idle, 1) == 100.0
-        printed_shares = dict(re.findall(r"(\w+) (\d+\.\d)(?=,|$)", line.partition("charged to")[2]))
+        printed_shares = dict(re.findall(r"(\w+) (\d+\.\d)%(?=,|\))", line.partition(", idle ")[2]))
         assert printed_shares == {
             s.part: f"{s.wall_pct:.1f}" for s in diagnosis.shares if not s.is_busy and s.wall_pct >= 0.05
         }
@@ -813,7 +813,7 @@ def test_the_headline_of_a_real_trace_is_what_plain_loops_find(diagnose, sample)
 
 def test_pinned_copies_of_a_real_trace_are_not_counted_as_pageable(diagnose, sample):
     # One of the four copies of a step of churn is from pinned memory.
-    assert findings_by_name(diagnose("churn"))["pageable-copy"].evidence.startswith("3 copies a step")
+    assert findings_by_name(diagnose("churn"))["pageable-copy"].evidence.startswith("3 copies per step")
 
 
 @pytest.mark.sweep
@@ -844,7 +844,7 @@ def test_the_text_fits_the_screen(diagnose):
         assert max(map(len, diagnose(case).text(80).splitlines())) <= 80
     for case in SAMPLES:
         diagnosis = diagnose(case)
-        findings_text = diagnosis.text(80).partition("\nFor details")[0]
+        findings_text = diagnosis.text(80).partition("\nDetails")[0]
         assert len(findings_text.splitlines()) <= (24 if len(diagnosis.findings) < 3 else 42)
 
 

@@ -195,7 +195,7 @@ def test_a_number_may_be_in_a_sentence_and_must_be_within_its_tolerance():
     busy, verdict, kernels = (QUESTIONS[name] for name in ("eager-busy", "eager-verdict", "eager-kernels"))
     right = SCORE["is_right"]
     assert right(busy, 13.7)
-    assert right(busy, "about 13.75 % of the wall")
+    assert right(busy, "about 13.75% of the wall")
     assert not right(busy, 13.9)
     assert not right(busy, "between 13.6 and 13.8")
     assert right(kernels, "6,469 kernels")

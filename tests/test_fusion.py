@@ -185,7 +185,7 @@ def test_another_order_in_other_layers_is_refused(tmp_path):
         loop.sync()
     path = planted.planted(trace, loop).write(tmp_path / "trace.sqlite")
     rows = [row for row in read_report(path)[0] if row["kernel_count"] == 3]
-    assert {row["reason"] for row in rows} == {"the kernels also occur in another order, 3 times a step"}
+    assert {row["reason"] for row in rows} == {"the kernels also occur in another order, 3 times per step"}
 
 
 @pytest.mark.slow
@@ -202,7 +202,7 @@ def test_a_saving_below_one_percent_is_refused(tmp_path):
         loop.sync()
     path = planted.planted(trace, loop).write(tmp_path / "trace.sqlite")
     (row,) = [row for row in read_report(path)[0] if row["chain"] == "mul → add"]
-    assert (row["verdict"], row["reason"]) == ("NO", "saves less than 1 % of the step")
+    assert (row["verdict"], row["reason"]) == ("NO", "saves less than 1% of the step")
 
 
 @pytest.mark.slow
@@ -348,7 +348,7 @@ FUSED_PATTERNS = {
 }
 
 
-# Eager wall times vary by 12 % between captures, so the times without the profiler count there.
+# Eager wall times vary by 12% between captures, so the times without the profiler count there.
 @pytest.mark.slow
 @pytest.mark.parametrize(("mode", "run"), [("eager", "alone"), ("graph", "profiled")])
 def test_the_bounds_contain_the_savings_measured_on_a_gpu(fused_steps, mode, run):
@@ -378,7 +378,7 @@ def programs(tmp_path_factory):
     return folder, json.loads((folder / "times.json").read_text())["us_per_step"]
 
 
-# The held-out programs were not used to tune the bounds. One saving is outside its bounds by 1 %.
+# The held-out programs were not used to tune the bounds. One saving is outside its bounds by 1%.
 @pytest.mark.slow
 @pytest.mark.parametrize(("is_held_out", "outside_bounds"), [(False, []), (True, ["gelu_fast_middle"])])
 def test_the_bounds_contain_the_savings_of_other_programs_on_a_gpu(programs, is_held_out, outside_bounds):

@@ -1,4 +1,4 @@
-"""A program measured its CPU work while its GPU waited (tests/data/chains): reports agree to 10 %."""
+"""A program measured its CPU work while its GPU waited (tests/data/chains): reports agree to 10%."""
 
 from __future__ import annotations
 

@@ -69,8 +69,8 @@ def test_one_step_from_the_program_to_the_files(run_analyze, tmp_path):
     }  # fmt: skip
     analysis, summary = ((tmp_path / f"mine_{name}").read_text() for name in ("analysis.md", "summary.txt"))
     assert (tmp_path / "mine.csv").read_text() == (DATA / "ncu" / "tune.raw.csv").read_text()
-    assert "| machine code | shared_load 47 %" in analysis  # from ncu's source page
-    assert "transpose_1_shared: Pad or swizzle rows of shared memory; saves 16 to 73 %" in summary
+    assert "| machine code | shared_load 47%" in analysis  # from ncu's source page
+    assert "transpose_1_shared: Pad or swizzle rows of shared memory; saves 16 to 73%" in summary
     assert "What to do first" in out
     assert "written: mine.ncu-rep, mine.csv, mine_analysis.md, mine_summary.txt" in err
 

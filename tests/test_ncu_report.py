@@ -64,7 +64,7 @@ class TestTargets:
                 assert value_by_target["warp execution efficiency"] == pytest.approx(100 - row["divergence_pct"])
 
     def test_a_copy_that_fills_dram_meets_its_targets(self, targets):
-        _, results = targets[3]  # scale: 87 % of DRAM's peak
+        _, results = targets[3]  # scale: 87% of DRAM's peak
         is_met_by_target = {result.target: result.is_met for result in results}
         assert is_met_by_target["DRAM throughput"]
         assert is_met_by_target["global load efficiency"]
@@ -93,7 +93,7 @@ class TestKernels:
     @pytest.mark.parametrize(
         ("launch", "bound"),
         [
-            (0, ("balanced", None)),  # fp16 GEMM, 8192 cubed: tensor pipe at 97 %
+            (0, ("balanced", None)),  # fp16 GEMM, 8192 cubed: tensor pipe at 97%
             (1, ("memory", "DRAM")),  # GEMV
             (3, ("memory", "DRAM")),  # scale
             (4, ("latency", None)),  # 64 x 64 elements
@@ -218,10 +218,10 @@ class TestReport:
         with NcuData(zoo) as data:
             kernel_report = report.build(data, "zoo")
         (gemm,) = (kernel for kernel in kernel_report.kernels if kernel.row["launch"] == 0)
-        assert gemm.diagnostics["roofline"].startswith("compute side, near the roof: SM 93.4 %")
-        assert "tensor 97.0 %" in gemm.diagnostics["pipes"]
+        assert gemm.diagnostics["roofline"].startswith("compute side, near the roof: SM 93.4%")
+        assert "tensor 97.0%" in gemm.diagnostics["pipes"]
         assert "limited by registers and shared memory" in gemm.diagnostics["occupancy"]
-        assert "gmma 33.3 %" in gemm.diagnostics["warp stalls"]
+        assert "gmma 33.3%" in gemm.diagnostics["warp stalls"]
         assert set(gemm.conclusion) == {
             "kernel", "implementation", "arch", "class", "duration", "roofline", "occupancy", "registers",
             "shared memory",

@@ -56,7 +56,7 @@ def select_row(rows, word):
         ("64x8_64x16_1x4", "fp16", 2 * 64**3),
         ("sdpa", "fp16", 4 * 4 * 16 * 4096**2 * 128),
         ("MulFunctor", "fp32", 1 << 28),
-        # A tile of 320 does not divide 8192: 26 of them compute 8320 rows, 1.6 % more.
+        # A tile of 320 does not divide 8192: 26 of them compute 8320 rows, 1.6% more.
         ("320x128", "fp16", 2 * N * N * 8320),
     ],
 )

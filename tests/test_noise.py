@@ -96,7 +96,7 @@ def test_a_value_that_one_side_lacks_has_no_difference():
     assert (difference.delta, difference.low, difference.is_real) == (None, None, False)
 
 
-# Tables of Student's t: of a probability of 2.5 % and 0.5 % on one side.
+# Tables of Student's t: of a probability of 2.5% and 0.5% on one side.
 @pytest.mark.parametrize(
     ("freedom", "two", "half"),
     [(1, 12.706, 63.657), (2, 4.303, 9.925), (5, 2.571, 4.032), (10, 2.228, 3.169), (30, 2.042, 2.750)],

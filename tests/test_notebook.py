@@ -96,7 +96,7 @@ class TestHtml:
         assert "nvjet_sm90_tst_8x64_64x16_4x1_v_bz_TNN" in top
         assert "20 of 30 rows" in top
         assert "launch-bound" in diagnosis
-        assert "The GPU waits for launches" in diagnosis
+        assert "Kernel launch overhead" in diagnosis
         assert "--nvtx prefill" in eager.scope(nvtx="prefill")._repr_html_()
         assert "No calls that allocate" in eager.answer("mallocs")._repr_html_()
         assert "<td" in eager.query("SELECT 1 AS one")._repr_html_()

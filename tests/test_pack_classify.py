@@ -68,7 +68,7 @@ def test_churn_is_mainly_allocation_and_sync_bound(sample):
     [
         (10, 66, "mixed: allocation-bound, launch-bound"),
         (10, 50, "launch-bound"),  # 69 µs of 129
-        (43, 66, "launch-bound"),  # 40.3 and 46.3 % of the wall time
+        (43, 66, "launch-bound"),  # 40.3 and 46.3% of the wall time
         (50, 66, "unknown"),
     ],
 )

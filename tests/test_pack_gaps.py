@@ -92,7 +92,7 @@ def explain_by_loops(tables, row):
     if call["end"] <= row["start_ns"] or after["correlationId"] == before["correlationId"]:
         return {"launched before the gap": row["duration_ns"]}
     if call["start"] < row["start_ns"]:
-        return {"launch call under way": row["duration_ns"]}
+        return {"launch call in progress": row["duration_ns"]}
     host_end_ns = min(call["end"], row["end_ns"])
     times, covered = Counter(), []
     strings = oracle.strings(tables)

@@ -36,7 +36,7 @@ def test_a_step_that_is_already_a_graph_needs_none(graphed, sample):
 
 @pytest.mark.slow
 def test_the_saving_is_calculated_as_documented(tmp_path):
-    # 10 kernels of 2 µs a step; before 9 of them the GPU waits 7 µs: 2 µs Python, 4 µs launch call, 1 µs on the way.
+    # 10 kernels of 2 µs per step; before 9 of them the GPU waits 7 µs: 2 µs Python, 4 µs launch call, 1 µs on the way.
     truth = planted.launch_bound(8)
     path = truth.write(tmp_path / "trace.sqlite")
     row = ask(path)

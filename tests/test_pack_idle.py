@@ -94,7 +94,7 @@ def classify_gap(threads, start, op, before, launch):
     elif launch["start"] < start < launch["end"] and threads.blocking.get(call_key(launch)):
         yield "blocked", "blocking copies", duration
     elif launch["start"] < start:
-        yield "dependency", "launched before" if launch["end"] <= start else "launch call under way", duration
+        yield "dependency", "launched before" if launch["end"] <= start else "launch call in progress", duration
     else:
         yield from threads.classify_late_gap(start, op["start"], launch)
 

@@ -334,7 +334,7 @@ def test_work_outside_all_ranges_has_a_note(tmp_path):
     trace = Trace()
     trace.thread().range("step", 0, 10_000).launch("in", start=1_000, runs=300).launch("out", start=20_000, runs=700)
     with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
-        assert any(note.startswith("70.0 % of GPU time") for note in session.answer("nvtx").notes)
+        assert any(note.startswith("70.0% of GPU time") for note in session.answer("nvtx").notes)
 
 
 @pytest.mark.slow

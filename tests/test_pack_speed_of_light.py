@@ -94,7 +94,7 @@ def test_parts_of_a_step_are_the_planted_ones(path):
     assert row["copy_ns"] == 40_000
     # It starts while the matrix product runs, and counts only where it runs alone.
     assert 0 < row["communication_ns"] < 300_000
-    # 275 GFLOP in 400 µs are 64 % of the peak of an H200: below the roof.
+    # 275 GFLOP in 400 µs are 64% of the peak of an H200: below the roof.
     assert row["below_roof_ns"] == 400_000
     assert row["bar"].count("B") == round(20 * 400_000 / row["wall_ns"])
     assert len(row["bar"]) == 20

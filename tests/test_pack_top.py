@@ -96,5 +96,5 @@ def test_kernels_hidden_in_graphs_have_a_note_with_their_share():
     kernels = sum(oracle.duration(row) for row in tables[oracle.KERNEL])
     (note,) = answer.notes
     assert "32 times" in note
-    assert f"{100 * graphs / (graphs + kernels):.1f} %" in note
+    assert f"{100 * graphs / (graphs + kernels):.1f}%" in note
     assert "--cuda-graph-trace=node" in note

@@ -48,9 +48,7 @@ def test_stages_that_wait_for_each_other_are_not_late(tmp_path):
     assert (answers.run["stages"], answers.run["stage_messages"]) == (8, 8)
     # (p - 1) / (m + p - 1): the transfers of the messages alone make it a little less.
     assert answers.run["bubble_pct"] == pytest.approx(100 * 7 / 15, abs=2)
-    note_start = (
-        "the ranks are a pipeline of 8 stages, 8 messages a step from one to the next: in the usual step a rank waits "
-    )
+    note_start = "the ranks are a pipeline of 8 stages, 8 messages per step from one to the next: in the usual step "
     (note,) = [note for note in answers.notes if note.startswith(note_start)]
     assert note.endswith("with this number of equal microbatches and stages that take equally long, it would be 47%")
     assert "pipeline-bubble" in answers.findings
@@ -161,7 +159,9 @@ def test_interleaved_stages_that_wait_for_each_other_are_not_late(tmp_path):
     # (p - 1) / (v m + p - 1), of four ranks with two stages each and eight microbatches.
     assert answers.run["bubble_pct"] == pytest.approx(100 * 3 / 19, abs=0.5)
     (note,) = [note for note in answers.notes if "pipeline" in note]
-    assert note.startswith("the ranks are a pipeline of 4 ranks with 2 stages each, 16 messages a step from one to the")
+    assert note.startswith(
+        "the ranks are a pipeline of 4 ranks with 2 stages each, 16 messages per step from one to the"
+    )
     assert note.endswith("; with 8 equal microbatches and stages that take equally long, it would be 16%")
 
 

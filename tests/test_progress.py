@@ -167,7 +167,7 @@ class TestProgress:
             line.read_until("diagnosing")
             with progress.show_task("reading API calls") as task:
                 task.percent = 41.7
-                line.read_until(f"{ERASE}reading API calls 42 %")
+                line.read_until(f"{ERASE}reading API calls 42%")
         assert line.read_output().endswith(ERASE), "no task is running"
         line.end()
 

@@ -91,7 +91,7 @@ def test_a_rank_whose_kernels_are_slower(tmp_path):
     run.slower[3] = 1.4
     rows, _ = answer_by_rank(run, tmp_path)
     assert late_ranks(rows) == {3}
-    # Four kernels of 1 ms a step.
+    # Four kernels of 1 ms per step.
     assert (rows[3]["late_steps"], rows[3]["because"]) == (9, "its GPU is busy 1.4 times as long")
     assert rows[3]["late_ns"] == pytest.approx(1.6 * MS, rel=0.02)
 
@@ -184,7 +184,7 @@ def test_even_ranks(tmp_path):
 @pytest.mark.slow
 def test_a_delay_below_the_clock_error_is_not_reported(tmp_path):
     run = Run(4, steps=10)
-    run.slower[2] = 1.05  # 200 µs a step, and clocks that agree within half of that
+    run.slower[2] = 1.05  # 200 µs per step, and clocks that agree within half of that
     assert late_ranks(answer_by_rank(run, tmp_path)[0]) == {2}
     run.leaves = 150_000
     rows, notes = answer_by_rank(run, tmp_path)
@@ -227,7 +227,7 @@ def test_utilization_of_ranks_and_what_overlap_would_give(tmp_path):
     assert rows[0]["mfu_pct"] == pytest.approx(100 * 2e12 / (step_ns / 1e9) / 1e15)
     assert rows[0]["busy_mfu_pct"] == pytest.approx(rows[0]["mfu_pct"] * step_ns / rows[0]["busy_ns"])
     (note,) = [note for note in notes if note.startswith("MFU of the run")]
-    assert note.endswith(f"{rows[0]['mfu_pct'] * step_ns / (step_ns - exposed_ns):.3g} % at most")
+    assert note.endswith(f"{rows[0]['mfu_pct'] * step_ns / (step_ns - exposed_ns):.3g}% at most")
     assert any(note.startswith("a rank only communicates or waits for ") for note in notes)
     by_parameters, _ = answer_report(path, parameters=1e9, training=True, tokens_per_step=1000, peak=1000.0)
     assert by_parameters[0]["mfu_pct"] == pytest.approx(1.5 * rows[0]["mfu_pct"])
@@ -245,7 +245,7 @@ def test_two_hosts_whose_clocks_differ_and_drift(tmp_path):
     paths = run.write(tmp_path)
     rows, notes = answer_report(paths)
     assert [(row["rank"], row["because"]) for row in rows if row["late_steps"]] == [(3, "CPU work in data")]
-    assert any("differed by up to 3" in note and "drifted by up to 4e+02 µs a second" in note for note in notes)
+    assert any("differed by up to 3" in note and "drifted by up to 4e+02 µs per second" in note for note in notes)
     with nsys_insight.open(paths, use_cache=False) as trace:
         clock_rows = trace.sql("SELECT rank, clock_offset_ns, clock_drift_ppm FROM ranks ORDER BY rank").rows()
         (error,) = trace.sql("SELECT error_ns FROM rank_run").rows()[0]

@@ -105,7 +105,7 @@ def test_sums_over_ranks_equal_those_of_a_loop(separate_files, name):
 
 def test_the_slow_rank_has_the_maximum(separate_files):
     rows = {row["name"]: row for row in separate_files.answer("top").dicts()}
-    # Two gemms of 1 ms a step, and on rank 1 of 1.4 ms.
+    # Two gemms of 1 ms per step, and on rank 1 of 1.4 ms.
     assert rows["gemm(float *)"]["max_rank"] == 1
     assert rows["gemm(float *)"]["rank_max_ns"] == pytest.approx(14e6, rel=0.01)
     assert rows["gemm(float *)"]["rank_min_ns"] == pytest.approx(10e6, rel=0.01)

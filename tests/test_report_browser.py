@@ -297,7 +297,7 @@ def test_a_kernel_opens_a_drawer(page):
     assert drawer.locator(".histogram").count() == 2
     titles = drawer.locator("h3").all_text_contents()
     assert titles[:2] == ["Durations, on a logarithmic scale", "Time in each steady step"]
-    assert titles[2:] == ["Launch shapes, by time", "Launched from, in the step shown first", "What bounds it"]
+    assert titles[2:] == ["Launch shapes, by time", "Call sites (median step)", "What bounds it"]
     page.keyboard.press("Escape")
     assert drawer.is_hidden()
     page.locator("#top-kernels li").nth(1).press("Enter")
@@ -319,7 +319,7 @@ def test_a_kernel_opens_a_drawer(page):
 
 def test_the_shown_window_is_saved_for_perfetto(page):
     with page.expect_download() as download:
-        page.get_by_role("button", name="For Perfetto").click()
+        page.get_by_role("button", name="Export for Perfetto").click()
     assert download.value.suggested_filename == "step-11.json"
     events = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))["traceEvents"]
     kinds = {event["cat"] for event in events if event["ph"] == "X"}

@@ -100,7 +100,7 @@ class TestTemplates:
             ([["{low_ns} to {high_ns}", "{high_ns}"]], {"low_ns": None, "high_ns": 1000}, "1 µs"),
             (["{?is_pinned}pinned", "b"], {"is_pinned": False}, "b"),
             (["{?is_pinned}pinned", "b"], {"is_pinned": True}, "pinned; b"),
-            (["{share_pct} of it"], {"share_pct": 12.34}, "12.3 % of it"),
+            (["{share_pct} of it"], {"share_pct": 12.34}, "12.3% of it"),
         ],
     )
     def test_a_template_is_filled_with_units(self, clauses, columns, text):
@@ -208,7 +208,7 @@ class TestCommands:
         assert result.returncode == 1
         (row,) = json.loads(result.stdout)["rows"]
         assert (row["verdict"], row["metric"], row["bound"]) == ("broken", "NSI201 d2h-sync", "finding")
-        assert "reads a step" in row["evidence"]
+        assert "reads per step" in row["evidence"]
         assert json.loads(sarif.read_text())["runs"][0]["results"][0]["ruleId"] == "NSI201"
         assert "NSI201 d2h-sync" in junit.read_text()
 

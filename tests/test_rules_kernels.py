@@ -276,7 +276,7 @@ class TestEmbedding:
         assert "sort" not in finding.evidence
 
 
-# The rules of this file, and what their cures saved in ms a step, measured without the profiler.
+# The rules of this file, and what their cures saved in ms per step, measured without the profiler.
 RULES = {
     "fp32-gemm", "fp64-gemm", "attention-unfused", "optimizer-per-parameter", "layout-conversion", "gemm-odd-sizes",
     "weight-casts", "cross-entropy-unfused", "embedding-sort",

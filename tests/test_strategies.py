@@ -175,7 +175,7 @@ def test_the_report_has_every_section_and_empty_ones_say_what_to_measure(report_
     ]  # fmt: skip
     assert "--against FILE" in diagnostics["baseline"]
     assert "--sass FILE" in diagnostics["machine code"]
-    assert "9.3 TFLOP/s of fp32 (13.8 % of peak), nearest ceiling L1 at 90.8 %" in diagnostics["roofline"]
+    assert "9.3 TFLOP/s of fp32 (13.8% of peak), nearest ceiling L1 at 90.8%" in diagnostics["roofline"]
     assert diagnostics["compute per load"].startswith("16 fp32 multiply-adds per global load")
     # A block takes 8 KiB, and 1 KiB for the driver. Two blocks share 228 KiB, so 105 KiB more fit.
     assert diagnostics["shared memory"].startswith("8.00 KiB per block, 105.0 KiB more until fewer than 2 blocks fit")
@@ -219,8 +219,8 @@ def test_machine_code_and_a_baseline_fill_their_sections(run):
     with (DATA / "ncu" / "library.raw.csv").open(newline="", encoding="utf-8") as file:
         (baseline,) = [row for row in csv.DictReader(file) if "simt_sgemm" in row["Kernel Name"]]
     share = 100 * float(baseline["gpu__time_duration.sum"]) / kernel["duration_ns"]
-    assert kernel["diagnostics"]["baseline"].endswith(f"{share:.0f} % of its speed")
-    assert kernel["diagnostics"]["machine code"].startswith("shared_load 47 %, fp32_fma 37 %")
+    assert kernel["diagnostics"]["baseline"].endswith(f"{share:.0f}% of its speed")
+    assert kernel["diagnostics"]["machine code"].startswith("shared_load 47%, fp32_fma 37%")
     assert kernel["diagnostics"]["compute per load"].endswith("16 multiply-adds of any kind per load in loop 1")
     assert kernel["strategies"][0]["strategy"] == "tile-in-registers"
     assert len(kernel["next"]) == 1
@@ -232,5 +232,5 @@ def test_strategies_are_written_with_gain_evidence_and_needs(run, fmt):
     _, out, _ = run("ncu", "report", *FILES, "-k", "gemm_2", "-f", fmt)
     flat = " ".join(out.split())
     assert "Compute several results per thread" in flat
-    assert "saves 28 to 86 % of the kernel's time, effort high" in flat
+    assert "saves 28 to 86% of the kernel's time, effort high" in flat
     assert "takes 64 more registers per thread" in flat

@@ -203,10 +203,10 @@ def test_a_short_end_is_not_reported(tmp_path):
 
 @pytest.mark.slow
 def test_a_little_work_is_not_shown_as_zero(tmp_path):
-    assert "GPU busy less than 0.1 %, idle more than 99.9 %" in diagnose_text(
+    assert "GPU busy less than 0.1%, idle more than 99.9%" in diagnose_text(
         make_edges(5_000 * MS, 1_000, 1_000), tmp_path
     )
-    assert "GPU busy 1.1 %" in diagnose_text(make_edges(90 * MS, 1_000, 1_000), tmp_path)
+    assert "GPU busy 1.1%" in diagnose_text(make_edges(90 * MS, 1_000, 1_000), tmp_path)
 
 
 # Memory ---------------------------------------------------------------------------------------------------------------
@@ -299,7 +299,8 @@ def test_migrations_before_the_steps_are_not_counted_for_the_steps(tmp_path):
         ]
     assert finding.place == "solve in step"
     assert finding.evidence == (
-        "1 migration to the GPU (64.0 KiB) a step; moving the pages takes 100 µs a step; 100 µs of it while kernels run"
+        "1 migration to the GPU (64.0 KiB) per step; moving the pages takes 100 µs per step; "
+        "100 µs of it while kernels run"
     )
 
 
@@ -342,7 +343,7 @@ def test_only_a_library_matrix_product_is_compute_bound_by_its_name(name, is_lib
     assert (findings[0].name == "fp32-gemm") is is_library
     (kernels,) = (finding for main in findings for finding in (main, *main.also) if finding.name == "hot-kernels")
     assert ("compute-bound by name" in kernels.evidence) is is_library
-    assert f"{name.partition('(')[0]}: 100.0 % of the wall time" in kernels.evidence
+    assert f"{name.partition('(')[0]}: 100.0% of the wall time" in kernels.evidence
 
 
 @pytest.mark.slow
@@ -450,5 +451,5 @@ def test_steps_are_at_most_100_percent_of_the_trace(tmp_path):
         with host.nvtx("step"):
             host.idle(90_000).launch("work(float *)", runs=100_000).sync("device").idle(90_000)
     assert re.search(
-        r"8 steady steps \(NVTX ranges step, confidence high\), 100\.0 % of the trace", diagnose_text(trace, tmp_path)
+        r"8 steady steps \(NVTX ranges step, confidence high\), 100\.0% of the trace", diagnose_text(trace, tmp_path)
     )

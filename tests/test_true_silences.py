@@ -250,4 +250,4 @@ def test_work_launched_by_another_thread_counts_the_same_in_all_reports(scope, t
     assert (sum(row["calls"] for row in top), kernel_ns) == (per_token["kernels"], per_token["kernel_ns"])
     outside = 0 if scope else 1_800_000
     assert (step["gpu_ns"] + outside, step["kernels"] + outside // 300_000) == (kernel_ns, per_token["kernels"])
-    assert ("75.0 % of GPU time was launched outside" in " ".join(nvtx.notes)) is not bool(scope)
+    assert ("75.0% of GPU time was launched outside" in " ".join(nvtx.notes)) is not bool(scope)

@@ -55,9 +55,9 @@ def test_what_holds_a_small_share_of_the_gpu_time_is_no_step(tmp_path):
     text, steps, method = diagnose_steps(solver_with_small_copies(), tmp_path)
     assert (method["method"], steps) == (None, [])
     assert "No steps were found" in text
-    assert "hold 0.6 % of the GPU time" in text
+    assert "hold 0.6% of the GPU time" in text
     assert "in total" in text
-    assert "µs a step" not in text
+    assert "µs per step" not in text
 
 
 @pytest.mark.slow
@@ -186,7 +186,7 @@ def model(layers=32, tokens=6, *, head=(), last=20_000):
 
 @pytest.mark.slow
 def test_layers_with_a_small_head_are_a_step(tmp_path):
-    # The head is 0.6 % of the step.
+    # The head is 0.6% of the step.
     steps, method = find_steps(model(head=["head", "argmax"]), tmp_path)
     assert method["step_count"] == 6
     assert {row["kernels"] for row in steps[1:-1]} == {162}

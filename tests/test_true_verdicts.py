@@ -272,9 +272,9 @@ def make_unified_memory(*, prefetched=False, faults=False):
 def test_migrations_are_reported_with_their_range_and_waiting_kernel(tmp_path):
     text = diagnose_text(make_unified_memory(), tmp_path)
     assert "--cudabacktrace" not in text, "it tells who makes a call, and the diagnosis does not"
-    assert "Unified memory migrates while the program runs: up to 440 µs a step" in text
+    assert "Unified memory migrates while the program runs: up to 440 µs per step" in text
     assert "4 migrations to the GPU (8.00 MiB), 4 migrations to the host (8.00 MiB) a step; moving the pages" in text
-    assert "moving the pages takes 440 µs a step" in text
+    assert "moving the pages takes 440 µs per step" in text
     assert "[add in step]" in text
     assert "cudaMemPrefetchAsync" in text
     # Managed memory needs no pinned memory, and its gaps are not dependencies.
@@ -290,7 +290,7 @@ def test_page_faults_are_counted_and_take_longer_than_the_copies(tmp_path):
     }["unified-memory"]
     assert finding.recoverable_ns == pytest.approx(4 * 150_000)
     assert "2,048 page faults of the GPU, 4 page faults of the CPU a step" in finding.evidence
-    assert "; those of the GPU last 600 µs a step" in finding.evidence
+    assert "; those of the GPU last 600 µs per step" in finding.evidence
     assert finding.values["fault_ns"] == pytest.approx(4 * 150_000)
 
 
@@ -324,7 +324,7 @@ def test_the_report_has_the_planted_numbers(tmp_path):
 
 
 def make_power_iteration():
-    """Make steps of a matrix-vector product with 60 % of the step time. The host writes files in the rest of it."""
+    """Make steps of a matrix-vector product with 60% of the step time. The host writes files in the rest of it."""
     trace = Trace().gpu()
     host = trace.thread()
     for _ in range(8):
@@ -337,9 +337,7 @@ def make_power_iteration():
 def test_a_kernel_with_most_of_the_time_is_reported_even_if_the_run_is_host_bound(tmp_path):
     text = diagnose_text(make_power_iteration(), tmp_path)
     assert "host-bound" in text.partition(";")[0]
-    assert (
-        "gemv2T_kernel_val: 59.9 % of the wall time, 100.0 % of kernel time, 1 call a step of 6 ms on average" in text
-    )
+    assert "gemv2T_kernel_val: 59.9% of the wall time, 100.0% of kernel time, 1 call a step of 6 ms on average" in text
     assert "memory-bound by name" in text
     assert "how far they are from the GPU's peak was not measured" in text
     assert "batch vectors into one matrix product" in text
@@ -352,9 +350,9 @@ def test_ncu_metrics_give_the_distance_of_a_kernel_from_its_roof(tmp_path):
         make_power_iteration(), tmp_path, {"gemv2T_kernel_val(double)": {SM: 10, MEMORY: 42.5, DRAM: 42.5}}
     ).findings}  # fmt: skip
     kernels = findings["hot-kernels"]
-    # The roof of DRAM is 85 % of its peak, so the kernel uses half of the roof.
+    # The roof of DRAM is 85% of its peak, so the kernel uses half of the roof.
     assert "memory-bound by ncu" in kernels.evidence
-    assert "50.0 % of what DRAM can deliver" in kernels.evidence
+    assert "50.0% of what DRAM can deliver" in kernels.evidence
     assert kernels.recoverable_ns == pytest.approx(3_000_000, rel=0.01)
     assert "not measured" not in kernels.evidence
 
@@ -384,7 +382,7 @@ def test_hot_kernels_are_the_first_finding_of_a_gpu_bound_run(tmp_path):
     diagnosis = diagnose_trace(make_solver([f"solve_{name}" for name in "abcdefghijklmnop"]), tmp_path)
     assert diagnosis.verdict == "GPU-bound"
     assert diagnosis.findings[0].name == "hot-kernels"
-    # The first three, at 6 % each.
+    # The first three, at 6% each.
     assert all(f"solve_{name}: " in diagnosis.findings[0].evidence for name in "abc")
     assert "solve_d" not in diagnosis.findings[0].evidence
     assert "more kernel" not in diagnosis.findings[0].evidence
@@ -412,7 +410,7 @@ def test_kernels_with_little_time_are_not_reported(tmp_path):
 @pytest.mark.slow
 def test_a_collective_is_not_a_hot_kernel(tmp_path):
     text = diagnose_text(make_solver(["gemm", "ncclDevKernel_AllReduce_Sum_f16_RING_LL"]), tmp_path)
-    assert "gemm: 50.0 % of the wall time" in text
+    assert "gemm: 50.0% of the wall time" in text
     assert "AllReduce_Sum_f16_RING_LL: " not in text
 
 
@@ -439,7 +437,7 @@ def test_work_of_other_threads_is_reported_as_left_out(tmp_path):
     with open_trace(make_training(threads=2).write(tmp_path / "trace.sqlite"), nvtx="step") as opened_trace:
         for report in ("top", "idle", "classify"):
             assert (
-                "another thread launched 1.8 ms of GPU work during these ranges (75.0 % of it), which --nvtx leaves out"
+                "another thread launched 1.8 ms of GPU work during these ranges (75.0% of it), which --nvtx leaves out"
                 in " ".join(opened_trace.answer(report).notes)
             )
         assert "which --nvtx leaves out" in " ".join(opened_trace.diagnose().notes)
@@ -460,7 +458,7 @@ def test_top_and_nvtx_agree_on_the_work_of_the_step(tmp_path):
     with open_trace(path) as opened_trace:
         step_range = {row["name"]: row for row in opened_trace.answer("nvtx").dicts()}["step"]
         notes = " ".join(opened_trace.answer("nvtx").notes)
-        assert "75.0 % of GPU time was launched outside all push/pop ranges" in notes
+        assert "75.0% of GPU time was launched outside all push/pop ranges" in notes
     with open_trace(path, nvtx="step") as opened_trace:
         assert sum(row["total_ns"] for row in opened_trace.answer("top").dicts()) == step_range["gpu_ns"] == 6 * 100_000
 

@@ -30,7 +30,7 @@ def run(*arguments):
 
 def test_a_new_pack_is_a_valid_command_with_flags_and_help(folder):
     assert run("packs", "new", "hot").stdout == f"{folder / 'hot.sql'}\n"
-    assert run("packs", "check", "hot").stdout == "hot.sql: nothing wrong\n"
+    assert run("packs", "check", "hot").stdout == "hot.sql: OK\n"
     rows = run("hot", CHURN, "--least", "30", "--format", "csv").stdout.splitlines()
     assert rows[0] == "name,calls,total_ns"
     assert len(rows) == 4

@@ -231,7 +231,7 @@ def write_row(result: Result) -> str:
 
 
 HEADER = """\
-| pair | framework | ailment | found first | right | ms a step | predicted (ms) | measured (ms) | within | false alarm |
+| pair | framework | ailment | found first | right | step (ms) | predicted (ms) | measured (ms) | within | false alarm |
 |---|---|---|---|---|---|---|---|---|---|"""
 
 
@@ -250,8 +250,8 @@ def write_summary(results: Sequence[Result]) -> str:
 
 
 def write_share(part: int, total: int) -> str:
-    """Write "12 of 16 (75 %)"."""
-    return f"{part} of {total}" + (f" ({100 * part / total:.0f} %)" if total else "")
+    """Write "12 of 16 (75%)"."""
+    return f"{part} of {total}" + (f" ({100 * part / total:.0f}%)" if total else "")
 
 
 def choose_rule(result: Result) -> str:

@@ -49,7 +49,7 @@ def main() -> None:
         base = read_wall_us(folder / f"{mode}_base.sqlite")
         bounds = read_predictions(folder / f"{mode}_base.sqlite")
         unprofiled = plain[f"{mode}_base"]
-        print(f"\n{mode}: {base:.0f} µs a token under nsys, {unprofiled:.0f} µs without\n")
+        print(f"\n{mode}: {base:.0f} µs per token under nsys, {unprofiled:.0f} µs without\n")
         print("| fused | predicted, profiled | measured, profiled | predicted, alone | measured, alone | within |")
         print("|---|---|---|---|---|---|")
         for variant, patterns in VARIANTS.items():

@@ -22,7 +22,7 @@ _SINGLE_DESCRIPTIONS = {
     "metric": "What was measured, with its unit in brackets",
     "better": "Whether higher or lower values are better, by unit and name, or as the user says; NULL if unknown",
     "middle": "Center: the Hodges-Lehmann estimate, the median of the means of all pairs",
-    "low": "Lower end of its 95 % confidence interval; NULL for fewer than 6 repetitions",
+    "low": "Lower end of its 95% confidence interval; NULL for fewer than 6 repetitions",
     "high": "Where it ends",
     "count": "Repetitions",
     "cv_pct": "Coefficient of variation: sample standard deviation as a percentage of the mean",
@@ -37,7 +37,7 @@ _PAIR_DESCRIPTIONS = {
     "after": "The same after",
     "change_pct": "The change, as a percentage of before",
     "low_pct": (
-        "Lower end of the interval of change_pct: 95 % confidence for the metric that decides, and "
+        "Lower end of the interval of change_pct: 95% confidence for the metric that decides, and "
         "for all others together; NULL for fewer than 6 repetitions"
     ),
     "high_pct": "Where it ends",
@@ -45,7 +45,7 @@ _PAIR_DESCRIPTIONS = {
     "after_cv_pct": "The same after",
     "count": "Repetitions of each side",
     "verdict": "better, worse, changed (unknown which is better), noise (the interval holds 0, or sides measured"
-    " apart differ by less than 2 %), refused (too much scatter or drift), unknown (too few repetitions)",
+    " apart differ by less than 2%), refused (too much scatter or drift), unknown (too few repetitions)",
 }
 _TYPES_BY_COLUMN = {"count": "BIGINT", **dict.fromkeys(("metric", "better", "verdict"), "VARCHAR")}
 _DETAIL_COLUMNS = {"mean", "least", "most", "before_cv_pct", "after_cv_pct", "count"}
@@ -93,7 +93,7 @@ def decide_bench(bench: Bench, checks: Sequence[Check], vary: Sequence[str] = ()
         decision_name, sentence = "unknown", "cannot be determined: no metric is in both"
     elif different_parameters and tests_passed is not False:
         parameter_list = ", ".join(f"{name} {old} and {new}" for name, (old, new) in different_parameters.items())
-        decision_name, sentence = "unknown", f"cannot be determined: the workloads differ: {parameter_list}"
+        decision_name, sentence = "unknown", f"Cannot be determined: the workloads differ: {parameter_list}"
     else:
         decision_name = verdict.decide(verdicts[0], tests_passed=tests_passed)
         sentence = _describe_decision(decision_name, verdicts[0], pairs[0], checks)
@@ -105,15 +105,15 @@ def _describe_decision(
 ) -> str:
     """Return the decision in one line."""
     if failed_checks := [check for check in checks if not check.passed]:
-        return f"revert: {failed_checks[0].message}"
+        return f"Failed: {failed_checks[0].message}"
     decision_text = {
-        "accept": "accept",
-        "unchecked": "faster, but correctness was not checked",
-        "small": f"better, but by less than {WORTHWHILE_PCT:g} %",
-        "revert": "revert",
-        "indistinguishable": "indistinguishable",
-        "refused": "no verdict",
-        "unknown": "cannot be determined",
+        "accept": "Improved",
+        "unchecked": "Improved, but correctness was not checked",
+        "small": f"Improved by less than {WORTHWHILE_PCT:g}%",
+        "revert": "Regressed",
+        "indistinguishable": "No significant change",
+        "refused": "No verdict",
+        "unknown": "Cannot be determined",
     }[decision_name]
     old, new = pair
     change_text = _describe_change(old, new, metric_verdict)
@@ -126,7 +126,7 @@ def _describe_change(old: Series, new: Series, metric_verdict: Verdict) -> str:
     scale = scale_for(old.unit, centers)
     before_text, after_text = (Scale("", 1, scale.decimals).text(center) for center in centers)
     unit = f" {new.unit}" if new.unit else ""
-    change = "" if metric_verdict.change_pct is None else f" ({metric_verdict.change_pct:+.1f} %)"
+    change = "" if metric_verdict.change_pct is None else f" ({metric_verdict.change_pct:+.1f}%)"
     direction_text = "unknown which direction is better" if new.better is None else f"{new.better} is better"
     return f"{new.name} {before_text} → {after_text}{unit}{change}, {direction_text}"
 
@@ -169,8 +169,8 @@ def _make_title(side: Side) -> str:
     first = side.series[0]
     scatter = describe_spread(first.values, first.clocks)
     if scatter.is_wide:
-        causes = f": {'; '.join(scatter.causes)}" if scatter.causes else ", for no visible reason"
-        text = f"{first.name} scatters by {scatter.cv_pct:.1f} %, more than the {MAX_CV_PCT:g} % that a baseline may"
+        causes = f": {'; '.join(scatter.causes)}" if scatter.causes else "; cause unknown"
+        text = f"{first.name} varies by {scatter.cv_pct:.1f}% (limit for a baseline: {MAX_CV_PCT:g}%)"
         return text + causes
     return f"{side.label}: {len(first.values)} repetitions"
 
@@ -179,18 +179,18 @@ def notes(bench: Bench, checks: Sequence[Check], *, brief: bool = False) -> Iter
     """Yield the notes below the numbers. `brief` leaves out the conditions and the messages of the checks."""
     if len(bench.sides) == 2:
         yield (
-            "the two took turns, so anything that slows the machine slows both"
+            "Runs were interleaved, so machine noise affects both sides."
             if bench.turns
             else (
                 "the two were measured one after the other: what the machine did in between is unknown, "
-                "and less than 2 % does not count as a difference; bench --before CMD --after CMD takes turns"
+                "and less than 2% does not count as a difference; bench --before CMD --after CMD takes turns"
             )
         )
     for side in bench.sides:
         for series in side.series:
             scatter = describe_spread(series.values, series.clocks)
             side_label = f" {side.label}" if len(bench.sides) == 2 else ""
-            scatter_text = f"scatters by {scatter.cv_pct:.1f} %, more than {MAX_CV_PCT:g} %" if scatter.is_wide else ""
+            scatter_text = f"varies by {scatter.cv_pct:.1f}% (limit: {MAX_CV_PCT:g}%)" if scatter.is_wide else ""
             if scatter_text or scatter.causes:
                 yield f"{series.name}{side_label}: {'; '.join(filter(None, [scatter_text, *scatter.causes]))}"
     unknown = [series.name for series in bench.side.series if series.better is None]

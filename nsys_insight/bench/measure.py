@@ -123,7 +123,7 @@ def measure(commands: Sequence[tuple[str, Command]], plan: Plan) -> Bench:
                 time.monotonic() - start_s > plan.budget_s or _is_narrow(measurements, plan)
             ):
                 break
-            task.text = f"measuring: {turn + 1} of {plan.min_repetitions} to {plan.max_repetitions}"
+            task.text = f"run {turn + 1} (min {plan.min_repetitions}, max {plan.max_repetitions})"
             order = range(len(commands)) if turn % 2 == 0 else reversed(range(len(commands)))
             for index in order:
                 benchmark_output, watch = _run_once(commands[index][1], plan, machine)
@@ -138,7 +138,7 @@ def measure(commands: Sequence[tuple[str, Command]], plan: Plan) -> Bench:
     if not _is_narrow(measurements, plan) and count < plan.max_repetitions:
         notes.append(f"the budget of {plan.budget_s:g} s was spent before the interval was narrow (--budget)")
     elif not _is_narrow(measurements, plan):
-        notes.append(f"after {count} repetitions the interval is not narrow yet (--most)")
+        notes.append(f"Interval still wider than ±{100 * plan.precision:g}% after {count} runs (raise --max-runs).")
     return Bench(
         tuple(
             _make_side(label, programs.format_command(command), side_measurements, plan)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# With fewer values, no interval excludes 0 at 95 % confidence: 2 of 2^6 = 64 sign patterns are 3 %.
+# With fewer values, no interval excludes 0 at 95% confidence: 2 of 2^6 = 64 sign patterns are 3%.
 MIN_REPETITIONS = 6
 # With more pairs, the normal distribution approximates the exact one to a thousandth.
 _MAX_EXACT_PAIRS = 2500
@@ -166,7 +166,7 @@ def describe_spread(values: Sequence[float], clocks: Sequence[float | None] = ()
     causes = []
     drift = _detect_drift(values)
     if drift is not None:
-        causes.append(f"drift: {drift:+.1f} % from the first repetitions to the last")
+        causes.append(f"drift: {drift:+.1f}% from the first repetitions to the last")
     outliers = _find_outliers(values)
     if outliers:
         regular_values = [value for number, value in enumerate(values, 1) if number not in outliers]
@@ -183,7 +183,7 @@ def describe_spread(values: Sequence[float], clocks: Sequence[float | None] = ()
             if len(outliers) == 1
             else f"repetitions {outlier_list} are outliers"
         )
-        causes.append(f"outlier: {outlier_text}; without, the coefficient of variation is {cv_without_outliers:.1f} %")
+        causes.append(f"outlier: {outlier_text}; without, the coefficient of variation is {cv_without_outliers:.1f}%")
     elif modes := _find_modes(values):
         low, high, share = modes
         low_text, high_text = _format_value(low), _format_value(high)

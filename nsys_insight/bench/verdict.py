@@ -66,10 +66,10 @@ def judge_metric(before: Series, after: Series, *, turns: bool, confidence: floa
         side_spread = describe_spread(series.values, series.clocks)
         if side_spread.is_wide and not is_clear:
             causes_text = f" ({'; '.join(side_spread.causes)})" if side_spread.causes else ""
-            reason = f"{name} scatters by {side_spread.cv_pct:.1f} % {side}, more than {MAX_CV_PCT:g} %{causes_text}"
+            reason = f"{name} varies by {side_spread.cv_pct:.1f}% {side} (limit: {MAX_CV_PCT:g}%){causes_text}"
             return Verdict(name, "refused", change, reason)
         if side_spread.drift_pct is not None and not turns:
-            return Verdict(name, "refused", change, f"{name} drifts by {side_spread.drift_pct:+.1f} % {side}")
+            return Verdict(name, "refused", change, f"{name} drifts by {side_spread.drift_pct:+.1f}% {side}")
     if change is None or not math.isfinite(change.half_width):
         return Verdict(name, "unknown", change, f"there are too few repetitions of {name}: {MIN_REPETITIONS} at least")
     # Between two separate measurements, the machine may have drifted as much as within each of them.
@@ -89,7 +89,7 @@ def _is_clear(before: Sequence[float], after: Sequence[float], change: Interval 
     if not (max(before) < min(after) or max(after) < min(before)):
         return False
     max_cv_pct = max(describe_spread(side).cv_pct or 0 for side in (before, after))
-    # Compare factors: +100 % is as far as -50 %.
+    # Compare factors: +100% is as far as -50%.
     return change.middle > -1 and abs(math.log1p(change.middle)) > math.log1p(_CLEAR_FACTOR * max_cv_pct / 100)
 
 

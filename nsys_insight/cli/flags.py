@@ -273,8 +273,8 @@ def _make_scope_flags() -> list[inspect.Parameter]:
         "phase": (str, "Only this phase, as NVTX ranges name it: prefill, decode, mixed, forward, or a range's name."),
         "steady": (bool, "Only the steady steps: without warm-up, prefill and the time between steps."),
         "step": (int, "Only this step, by its number in nsys-insight steps."),
-        "from": (str, "Only events that begin at or after this time of the trace: 120ms, or plain ns."),
-        "to": (str, "Only events that begin before this time of the trace."),
+        "from": (str, "Start of the time window, such as 120ms (a plain number is ns)."),
+        "to": (str, "End of the time window; events that begin before it count."),
         "device": (int, "Only this CUDA device."),
         "process": (int, "Only this process id."),
         "stream": (int, "Only this CUDA stream."),
@@ -295,7 +295,7 @@ def _make_scope_flags() -> list[inspect.Parameter]:
 
 def _make_output_flags() -> list[inspect.Parameter]:
     panel: dict[str, Any] = {"rich_help_panel": "Output"}
-    csv_safe = "In CSV, put ' before texts that a spreadsheet would take for formulas: = + - @ and so on."
+    csv_safe = "In CSV, prefix cells that look like formulas (= + - @ …) with '."
     formats = f"One of {', '.join(FORMATS)}; by default from the suffix of -o, else table."
     limit = (
         f"Show this many rows; 0 is all. Tables show {DEFAULT_LIMIT} by default, files and machine formats show all."
@@ -305,7 +305,9 @@ def _make_output_flags() -> list[inspect.Parameter]:
         make_flag("output", Path | None, "--output", "-o", help="Write to this file.", **panel),
         make_flag("limit", int | None, "--limit", "-n", help=limit, min=0, max=_MAX_ROWS, **panel),
         make_flag("wide", bool, "--wide", help="Show all columns, even in a narrow terminal.", **panel),
-        make_flag("columns", str | None, "--columns", help="Only these, in this order: total_ns,calls.", **panel),
+        make_flag(
+            "columns", str | None, "--columns", help="Columns to show, in order, such as total_ns,calls.", **panel
+        ),
         make_flag("full_names", bool, "--full-names", help="Show names exactly as in the trace.", **panel),
         make_flag("csv_safe", bool, "--csv-safe", help=csv_safe, **panel),
         make_flag(
@@ -318,8 +320,8 @@ def _make_output_flags() -> list[inspect.Parameter]:
 def _make_loading_flags() -> list[inspect.Parameter]:
     panel: dict[str, Any] = {"rich_help_panel": "Loading"}
     cache = (
-        "Build a DuckDB copy in the cache folder first (for many questions about a big trace), or do "
-        "not use that folder and leave nothing in it, not even an export; by default a copy is used if there is one."
+        "--cache: import the trace once for faster repeat queries. --no-cache: bypass the cache. Default: use a cached "
+        "copy if present."
     )
     ncu = (
         "Nsight Compute data: a file that ncu import wrote, or a CSV page or report of ncu. By default "

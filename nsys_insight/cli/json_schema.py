@@ -94,7 +94,7 @@ def _make_diagnose_schema() -> Schema:
         "shares": {
             "type": "array",
             "items": json_schema.describe_object(share_properties),
-            "description": "They add up to 100 %",
+            "description": "They add up to 100%",
         },
         "steps": {"type": "object", "description": "How steps were found"},
         "not_judged": {"type": "array", "items": json_schema.describe_object({"what": text, "how": text})},
@@ -108,7 +108,7 @@ def _make_diagnose_schema() -> Schema:
 def _make_diff_schema() -> Schema:
     from nsys_insight.compare.answer import COLUMNS
 
-    return json_schema.describe_answer("diff", "What a change affected", COLUMNS)
+    return json_schema.describe_answer("diff", "Comparison of two runs", COLUMNS)
 
 
 def _make_check_schema() -> Schema:

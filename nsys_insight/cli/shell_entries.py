@@ -76,7 +76,7 @@ class Shell:
                 self._show(partial(self.trace.execute, statement))
 
     def do_tables(self, _: str) -> None:
-        """List the views, which are what SQL asks."""
+        """List the views."""
         self._show(describe_schema)
 
     def do_schema(self, view: str) -> None:
@@ -89,7 +89,7 @@ class Shell:
             _print_entry(pack.name, pack.title)
 
     def do_run(self, argument_text: str) -> None:
-        """REPORT [FLAGS]: answer a report with the flags of its command: .run top --steady; .run top --help."""
+        """REPORT [FLAGS]: run a report, for example .run top --steady."""
         name, *flag_words = replace_old_flags(_split_words(argument_text)) or [""]
         command = make_report_command(library.get_pack(name))
         self._started_s = time.perf_counter()

@@ -63,7 +63,7 @@ def resolve_trace_paths(arguments: Sequence[Path], *, is_name_enough: bool = Fal
         if is_pattern(argument):
             matches = [Path(path) for path in sorted(glob(str(argument), recursive=True))]  # noqa: PTH207 - may be absolute
             if not matches:
-                raise UsageError(f"no file is called {argument}", "in quotes, * and ? are wildcards")
+                raise UsageError(f"no file is called {argument}", "quote patterns: 'run/rank*.nsys-rep'")
             traces += matches
         elif argument.is_dir() and not is_parquet_folder(argument):
             folder_traces = list_traces(argument, is_name_enough=is_name_enough)

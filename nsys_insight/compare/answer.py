@@ -35,7 +35,7 @@ _DESCRIPTIONS = {
     "delta": "after - before",
     "delta_pct": "delta as a percentage of before",
     "low_pct": (
-        "Lower end of delta_pct's interval; all intervals together have 95 % confidence; NULL for single measurements"
+        "Lower end of delta_pct's interval; all intervals together have 95% confidence; NULL for single measurements"
     ),
     "high_pct": "Where it ends",
     "before_stddev": (
@@ -52,10 +52,10 @@ _DESCRIPTIONS = {
     ),
     "better": "Whether higher or lower values of the metric are better; NULL if neither is, or unknown",
     "verdict": "improved, regressed, changed (neither better nor worse, or a kernel that took the place of a faster"
-    " one), little (a time that differs by less than 1 % of the step), noise (less than a standard deviation, the"
-    " interval holds 0, or times of single runs that differ by less than 2 %), new, gone; NULL where it"
+    " one), negligible (a time that differs by less than 1% of the step), noise (less than a standard deviation, the"
+    " interval holds 0, or times of single runs that differ by less than 2%), new, gone; NULL where it"
     " cannot be determined."
-    " Of the decision: accept, small (better by 3 % or less), revert, indistinguishable, unknown",
+    " Of the decision: accept, small (better by 3% or less), revert, indistinguishable, unknown",
 }
 _TEXT_COLUMNS = {"part", "name", "metric", "match", "better", "verdict"}
 _COUNT_COLUMNS = {"before_registers", "after_registers"}
@@ -132,7 +132,7 @@ def tables(comparison: Comparison, *, brief: bool = False) -> list[Answer]:
     for part, title in (
         ("run", decision_title),
         ("benchmark", decision_title),
-        ("phase", "Phases that NVTX ranges name, per step of each, and the latencies of requests"),
+        ("phase", "Phases and request latency"),
         ("rank", f"Ranks and processes, per {unit}"),
         ("collective", f"Collectives, per {unit} of a rank"),
         ("family", f"Kernel families, time per {unit}"),
@@ -273,8 +273,8 @@ def _run_notes(comparison: Comparison) -> Iterator[str]:
     elif comparison.unit != "trace":
         yield (
             (
-                f"{sizes[0]} of one run against {sizes[1]} of another: differences between runs (clocks, "
-                "placement, other load) are unknown; to be sure: --before a1 a2 a3 --after b1 b2 b3"
+                f"{sizes[0]} of one run against {sizes[1]} of another. Run-to-run variation is unknown. "
+                "Compare several runs: --before a1 a2 a3 --after b1 b2 b3"
             )
             if max(map(len, sides)) == 1
             else f"{sizes[0]} against {sizes[1]}: with several runs of each, the spread between runs would count"
@@ -307,18 +307,18 @@ def format_values(metric: str, *values: float | None) -> list[str]:
 def describe_decision(comparison: Comparison) -> str:
     """Return the decision in one line."""
     decision_text = {
-        "accept": "accept",
-        "revert": "revert",
-        "small": f"better, but by less than {WORTHWHILE_PCT:g} %",
-        "indistinguishable": "indistinguishable",
-        "unknown": "cannot be determined",
+        "accept": "Improved",
+        "revert": "Regressed",
+        "small": f"Improved by less than {WORTHWHILE_PCT:g}%",
+        "indistinguishable": "No significant change",
+        "unknown": "Cannot be determined",
     }[comparison.decision]
     row = comparison.main_row
     if row is None:
         return decision_text
     before, after = format_values(row.metric, row.before, row.after)
     subject = " ".join(filter(None, (row.name, label_of(row.metric))))
-    change = f" ({row.delta_pct:+.1f} %)" if row.delta_pct is not None else ""
+    change = f" ({row.delta_pct:+.1f}%)" if row.delta_pct is not None else ""
     per_unit = "" if comparison.unit == "run" else f" per {comparison.unit}"
     return f"{decision_text}: {subject} {before} → {after}{per_unit}{change}"
 
@@ -353,5 +353,5 @@ def describe_detectable_difference(comparison: Comparison) -> str | None:
     if detectable_pct > 100:
         return "there are too few steps, or they vary too much, for a decision"
     runs = count_runs_needed(difference)
-    runs_text = f"; to detect this one takes at least {runs} runs of each" if runs else ""
-    return f"a difference of {detectable_pct:.1f} % or more would have been detected{runs_text}"
+    runs_text = f" To confirm this one, use at least {runs} runs per side." if runs else ""
+    return f"Smallest detectable change: {detectable_pct:.1f}%.{runs_text}"

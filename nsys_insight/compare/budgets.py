@@ -170,7 +170,7 @@ def check_budgets(  # noqa: PLR0913 - what is checked, and against what
     notes += extra_notes
     rows += finding_rows
     broken_count = sum(row[0] != OK for row in rows)
-    title = f"{broken_count} of {len(rows)} budgets broken" if broken_count else _success_title(len(rows))
+    title = f"{broken_count} of {len(rows)} limits exceeded" if broken_count else _success_title(len(rows))
     answer = build_answer(
         COLUMNS, rows, report="check", title=title, notes=tuple(notes), trace={"file": run.label, "unit": run.unit}
     )

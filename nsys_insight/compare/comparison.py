@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 # Gains above this percentage are worth a change.
 WORTHWHILE_PCT = 3.0
 # Smaller differences between the times of single runs count as noise: in two runs of one program on one machine
-# (decode_eager, 32 steps), kernels with a spread of 1 % differed by up to 1.4 %.
+# (decode_eager, 32 steps), kernels with a spread of 1% differed by up to 1.4%.
 MIN_CHANGE_PCT = 2.0
 # A time that changed by less than this percentage of the step is `little`.
 LITTLE_PCT = 1.0
 # Metrics without a better direction: a fused kernel takes longer than each kernel that it replaces.
 NEUTRAL = {"kernel_avg_ns", "kernel_med_ns", "graph_launches"}
 # Clocks whose means differ by at least this percentage make times incomparable. Samples of one program on one machine
-# differed by 0.1 %.
+# differed by 0.1%.
 MIN_CLOCK_PCT = 2.0
 # Tokens per second, calculated from the wall time.
 THROUGHPUT = "tokens_per_s"
@@ -54,8 +54,8 @@ class Row:
         metric: The compared metric.
         difference: Samples of both sides, and the interval of the difference.
         verdict: improved, regressed, changed (the metric has no better direction or an unknown one, or the kernel
-            replaced a faster one), little (a time that differs by less than LITTLE_PCT of the step), noise, new, gone;
-            None if it cannot be determined, because a side is unknown or was measured once.
+            replaced a faster one), negligible (a time that differs by less than LITTLE_PCT of the step), noise, new,
+            gone; None if it cannot be determined, because a side is unknown or was measured once.
         match: How kernels were paired, as in `nsys_insight.compare.kernel_identity.Match`.
         calls: Calls of the kernel per step, before and after.
         registers: Maximum registers per thread of the kernel, before and after.
@@ -340,7 +340,7 @@ def _adjust_verdict(row: Row, little_ns: float) -> str | None:
     """Return the final verdict: `little` for small changes of a time, `changed` for a guessed pair of kernels."""
     is_changed_time = row.verdict in ("improved", "regressed") and row.metric.endswith("_ns") and row.metric != HEADLINE
     if is_changed_time and row.part != "benchmark" and abs(row.difference.delta or 0) < little_ns:
-        return "little"
+        return "negligible"
     return "changed" if row.verdict == "regressed" and row.match == "guess" else row.verdict
 
 

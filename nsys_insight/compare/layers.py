@@ -283,7 +283,7 @@ def compare_layers(before: Program, after: Program) -> Answer:
     if min(shares) < MIN_ALIGNED_SHARE:
         raise UsageError(
             f"these programs cannot be aligned: of the time of matrix products, attention and communication, "
-            f"{100 * shares[0]:.0f} % before and {100 * shares[1]:.0f} % after have a counterpart",
+            f"{100 * shares[0]:.0f}% before and {100 * shares[1]:.0f}% after have a counterpart",
             "compare their totals: nsys-insight diff BEFORE AFTER",
         )
     totals = f"{time_text(before.total_ns)} → {time_text(after.total_ns)} of GPU operations per step"
@@ -413,7 +413,7 @@ def _notes(groups: Sequence[Group], shares: tuple[float, float], before: Program
     by_family = sum(group.aligned_by == "family" for group in groups)
     by_name = sum(group.is_anchor_pair for group in groups) - by_family
     yield (
-        f"layers in a step: {layers}; {100 * shares[0]:.0f} % before and {100 * shares[1]:.0f} % after of the time of"
+        f"layers in a step: {layers}; {100 * shares[0]:.0f}% before and {100 * shares[1]:.0f}% after of the time of"
         f" matrix products, attention and communication are aligned one to one: {by_name} by name, {by_family} by"
         " family and share of the time; the rest by place"
     )

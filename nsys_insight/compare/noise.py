@@ -3,7 +3,7 @@
 The steps of one run are not independent: a slow phase of the machine slows several consecutive steps. So the interval
 comes from a bootstrap over blocks of consecutive steps.
 
-All rows of a comparison are tested together. With a 95 % interval per row, two or three of fifty rows of pure noise
+All rows of a comparison are tested together. With a 95% interval per row, two or three of fifty rows of pure noise
 would count as differences. So the interval is wide enough for the *largest* deviation among all rows. Rows vary
 together, so all rows use the same weights for the same blocks. This is the multiplier bootstrap of the largest t
 (Chernozhukov, Chetverikov and Kato 2013). Its normal weights also suit the few blocks of a short run.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # Number of bootstrap resamples, and the fixed seed that makes the answer reproducible.
 RESAMPLES, SEED = 1000, 1
-# Half of the 5 % of false alarms is reserved for the headline, which is tested first.
+# Half of the 5% of false alarms is reserved for the headline, which is tested first.
 CONFIDENCE = 0.975
 # Allowed numbers of blocks: more than 40 do not improve the interval, and rows with equal numbers share weights.
 BLOCK_COUNTS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 40)

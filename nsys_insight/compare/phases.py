@@ -83,11 +83,5 @@ def describe_phases(faster: Iterable[str], slower: Iterable[str]) -> str | None:
     """Say which phases got faster and which slower; None if no phase changed. Each text is a phase with its figures."""
     faster_text, slower_text = "; ".join(faster), "; ".join(slower)
     if faster_text and slower_text:
-        return f"one phase got faster at the cost of another: {faster_text} got faster, but {slower_text} got slower"
-    return (
-        f"phases that got slower: {slower_text}"
-        if slower_text
-        else f"phases that got faster: {faster_text}"
-        if faster_text
-        else None
-    )
+        return f"One phase is faster at the cost of another. Faster: {faster_text}. Slower: {slower_text}"
+    return f"Slower: {slower_text}" if slower_text else f"Faster: {faster_text}" if faster_text else None

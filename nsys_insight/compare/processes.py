@@ -82,7 +82,7 @@ def measure_run(trace: Session, steps: StepOptions = AUTO) -> Run | None:
         with trace.scope(process=member.process_id) as session:
             processes.append(_Process(member, _measure_process(session, steps)))
     left_out = [
-        f"{member.label} ({pct:.1g} % of the GPU time)" for member, pct in members if (member, pct) not in main_members
+        f"{member.label} ({pct:.1g}% of the GPU time)" for member, pct in members if (member, pct) not in main_members
     ]
     return _combine(trace, processes, trace.path.name, left_out)
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 # Findings below this share of wall time are dropped: it is within run-to-run noise.
 MIN_PCT = 1.0
-# Severity by share of wall time. The verdict of classify names causes from 10 %; a gain above 3 % is worth the change.
+# Severity by share of wall time. The verdict of classify names causes from 10%; a gain above 3% is worth the change.
 CRITICAL_PCT, WARNING_PCT = 10.0, 3.0
 MAX_FINDINGS = 7
 FAILED_FAMILY = "failed"
@@ -221,8 +221,8 @@ def _find_framework(trace: Session, steps: StepOptions) -> str:
 
 
 def write_unit(unit: str) -> str:
-    """Write the unit that times refer to: "a step", "a token", "in total"."""
-    return "in total" if unit == "trace" else f"a {unit}"
+    """Write the unit that times refer to: "per step", "per token", "in total"."""
+    return "in total" if unit == "trace" else f"per {unit}"
 
 
 def _collect_notes(trace: Session, answers: dict[str, Answer], *, is_empty: bool) -> tuple[str, ...]:

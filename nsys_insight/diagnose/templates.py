@@ -2,7 +2,7 @@
 
 A template is a list of clauses, joined by "; ". A clause names columns in braces:
 
-- `{idle_ns}`: the value with the unit of the column's suffix, as in tables: 2.29 ms, 64 KiB, 12.5 %.
+- `{idle_ns}`: the value with the unit of the column's suffix, as in tables: 2.29 ms, 64 KiB, 12.5%.
 - `{reads:read}`: a count with its noun: 1 read, 12 reads. `{chains:chain saves|chains save}` gives both forms.
 - `{?is_pinned}`: prints nothing; the clause is left out if the column is NULL or false.
 
@@ -68,7 +68,7 @@ def show_columns(clause: str) -> str:
             return ""
         if noun:
             return f"*n* {noun.partition('|')[2] or noun + 's'}"
-        return f"*{label_of(name)}*" if name != "per" else "a step"
+        return f"*{label_of(name)}*" if name != "per" else "per step"
 
     return _FIELD.sub(show_field, clause)
 

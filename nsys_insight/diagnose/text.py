@@ -25,7 +25,7 @@ COLUMNS = (
     Column("code", "VARCHAR", "The code of its rule: nsys-insight rule CODE explains it"),
     Column("finding", "VARCHAR", "Its name: that of its file in queries/findings"),
     Column("under", "VARCHAR", "The finding that it belongs to, as a remedy or a part; NULL for one of its own"),
-    Column("severity", "VARCHAR", "critical (10 % of the wall time or more), warning (3 %), info"),
+    Column("severity", "VARCHAR", "critical (10% of the wall time or more), warning (3%), info"),
     Column("title", "VARCHAR", "What was found"),
     Column(
         "recoverable_ns",
@@ -72,7 +72,7 @@ _NAME_ALONE = {"copy": "copies", "communication": "communication"}
 _MIN_ALONE_PCT = 1.0
 # From this ratio of mean to median, no step takes the mean: a few long steps make it.
 _SKEWED = 1.2
-# Smaller shares would be printed as 0.0 %.
+# Smaller shares would be printed as 0.0%.
 _MIN_SHARE_PCT = 0.05
 
 
@@ -199,33 +199,37 @@ def describe_costs(diagnosis: DiagnosisResult) -> list[str]:
     if diagnosis.wall_ns is None:
         return []
     rate = (
-        f" ({diagnosis.tokens_per_s:,.0f} a second)" if diagnosis.tokens_per_s and diagnosis.tokens_per_s >= 10 else ""
+        f" ({diagnosis.tokens_per_s:,.0f} {diagnosis.unit}s/s)"
+        if diagnosis.tokens_per_s and diagnosis.tokens_per_s >= 10
+        else ""
     )
-    wall = f"{time_text(diagnosis.wall_ns)} {'in total' if diagnosis.unit == 'trace' else f'a {diagnosis.unit}{rate}'}"
+    wall = (
+        f"{time_text(diagnosis.wall_ns)} {'in total' if diagnosis.unit == 'trace' else f'per {diagnosis.unit}{rate}'}"
+    )
     median_ns = diagnosis.steps["median_ns"]
     if diagnosis.unit != "trace" and median_ns and diagnosis.wall_ns >= _SKEWED * median_ns:
-        ordinary = f"{time_text(median_ns)} an ordinary {diagnosis.unit} (median)"
+        ordinary = f"{time_text(median_ns)} per typical {diagnosis.unit} (median)"
         wall = f"{ordinary}, {time_text(diagnosis.wall_ns)} on average{rate}"
     return [wall, describe_shares(diagnosis.shares), _describe_steps(diagnosis)]
 
 
 def describe_shares(shares: Sequence[Share]) -> str:
-    """Write the busy and idle shares, which add up to 100.0 %, and the parts of `classify` that idle time goes to."""
+    """Write the busy and idle shares, which add up to 100.0%, and the parts of `classify` that idle time goes to."""
     busy_shares, idle_shares = ([share for share in shares if share.is_busy is is_busy] for is_busy in (True, False))
     exclusive_text = ", ".join(
-        f"{_NAME_ALONE[share.part]} {share.wall_pct:.1f}"
+        f"{share.wall_pct:.1f}% {_NAME_ALONE[share.part]} only"
         for share in busy_shares
         if share.part in _NAME_ALONE and share.wall_pct >= _MIN_ALONE_PCT
     )
     idle_parts = ", ".join(
-        f"{share.part} {share.wall_pct:.1f}" for share in idle_shares if share.wall_pct >= _MIN_SHARE_PCT
+        f"{share.part} {share.wall_pct:.1f}%" for share in idle_shares if share.wall_pct >= _MIN_SHARE_PCT
     )
     busy_pct = round(sum(share.wall_pct for share in busy_shares), 1)
-    exclusive_note = f" (nothing but {exclusive_text})" if exclusive_text else ""
-    idle_note = f", charged to {idle_parts}" if idle_parts else ""
+    exclusive_note = f" ({exclusive_text})" if exclusive_text else ""
+    idle_note = f" ({idle_parts})" if idle_parts else ""
     if not busy_pct and any(share.wall_pct > 0 for share in busy_shares):
-        return f"GPU busy less than 0.1 %, idle more than 99.9 %{idle_note}"
-    return f"GPU busy {busy_pct:.1f} %{exclusive_note}, idle {100 - busy_pct:.1f} %{idle_note}"
+        return f"GPU busy less than 0.1%, idle more than 99.9%{idle_note}"
+    return f"GPU busy {busy_pct:.1f}%{exclusive_note}, idle {100 - busy_pct:.1f}%{idle_note}"
 
 
 # Operations that wait less than this for the GPU are not launched ahead: it is the latency of a launch.
@@ -234,7 +238,7 @@ MIN_QUEUE_NS = 10_000
 
 def describe_status(diagnosis: DiagnosisResult) -> str:
     """Describe the status of a run that has no serious finding."""
-    busy = f"the GPU is busy {diagnosis.busy_pct:.1f} % of {'the wall time' if diagnosis.unit == 'trace' else 'a step'}"
+    busy = f"the GPU is busy {diagnosis.busy_pct:.1f}% of {'the wall time' if diagnosis.unit == 'trace' else 'a step'}"
     if diagnosis.status == "empty" and diagnosis.verdict == LOST_KERNELS:
         return (
             "Launch calls are recorded, but none of the work they launched: the profiler lost the GPU's "
@@ -252,33 +256,33 @@ def describe_status(diagnosis: DiagnosisResult) -> str:
         kernel = ""
         if diagnosis.top_kernel:
             name, share = fit(make_readable(diagnosis.top_kernel[0]), 60), diagnosis.top_kernel[1]
-            kernel = f" To go on, make kernels faster: {name} takes {share:.1f} % of their time (nsys-insight top)."
-        ahead = ", and the host keeps ahead of it" if diagnosis.queue_ns is not None else ""
+            kernel = f" Next, optimize kernels: {name} takes {share:.1f}% of their time (nsys-insight top)."
+        ahead = ", and the CPU keeps its queue full" if diagnosis.queue_ns is not None else ""
         return f"Healthy: {busy}{ahead}.{kernel}"
     if (
         diagnosis.verdict == "GPU-bound" and not any(finding.severity != "info" for finding in diagnosis.findings)
         and diagnosis.queue_ns is not None and diagnosis.queue_ns < MIN_QUEUE_NS
     ):  # fmt: skip
         return (
-            f"{busy[0].upper()}{busy[1:]}, but the host does not launch ahead: an operation starts"
+            f"{busy[0].upper()}{busy[1:]}, but the CPU does not launch ahead: an operation starts"
             f" {time_text(diagnosis.queue_ns)} after its launch call has returned, on average."
         )
-    return "" if diagnosis.findings else "No single cause has 1 % of the wall time."
+    return "" if diagnosis.findings else "No single cause accounts for 1% or more of the wall time."
 
 
 def describe_saving(finding: Finding, unit: str) -> str:
     """Write how much time a finding may save, in words."""
     if finding.recoverable_ns is None:
         share_base = "trace" if unit == "trace" else finding.share_of
-        return "" if finding.wall_pct is None else f"{finding.wall_pct:.1f} % of the {share_base}"
-    unit_text = "" if unit == "trace" else f" a {unit}"
+        return "" if finding.wall_pct is None else f"{finding.wall_pct:.1f}% of the {share_base}"
+    unit_text = "" if unit == "trace" else f" per {unit}"
     if finding.saving_low_ns and finding.wall_pct is not None:
         low_pct = finding.wall_pct * finding.saving_low_ns / finding.recoverable_ns
-        overlap_text = ", overlapping" if finding.overlaps else ""
+        overlap_text = "; overlaps others" if finding.overlaps else ""
         times = f"{time_text(finding.saving_low_ns)} to {time_text(finding.recoverable_ns)}{unit_text}"
-        return f"{times} ({low_pct:.0f} to {finding.wall_pct:.0f} %{overlap_text})"
-    overlap_text = ", overlapping" if finding.overlaps else ""
-    share_text = f" ({finding.wall_pct:.1f} %{overlap_text})" if finding.wall_pct is not None else ""
+        return f"{times} ({low_pct:.0f} to {finding.wall_pct:.0f}%{overlap_text})"
+    overlap_text = "; overlaps others" if finding.overlaps else ""
+    share_text = f" ({finding.wall_pct:.1f}%{overlap_text})" if finding.wall_pct is not None else ""
     return f"up to {time_text(finding.recoverable_ns)}{unit_text}{share_text}"
 
 
@@ -297,10 +301,10 @@ def _write_lines(diagnosis: DiagnosisResult, width: int, limit: int) -> Iterator
         hint = "; full text of each finding: --format markdown" if len(diagnosis.findings) > MAX_FULL_FINDINGS else ""
         if limit < len(diagnosis.findings):
             yield f"{limit} of {len(diagnosis.findings)} findings; --limit 0 shows all"
-        yield from _wrap_hanging(f"For details: {diagnosis.findings[0].command}, and so on{hint}", width, 2)
+        yield from _wrap_hanging(f"Details: {diagnosis.findings[0].command}{hint}", width, 2)
     if diagnosis.unassessed:
         questions = "; ".join(f"{question.subject} ({question.remedy})" for question in diagnosis.unassessed)
-        yield from _wrap_hanging(f"Cannot be determined: {questions}", width, 2)
+        yield from _wrap_hanging(f"Not recorded: {questions}", width, 2)
 
 
 def _write_finding(rank: int, finding: Finding, unit: str, width: int) -> Iterator[str]:
@@ -336,11 +340,11 @@ def _describe_steps(diagnosis: DiagnosisResult) -> str:
     steps = diagnosis.steps
     if not steps["steady_count"]:
         reason = f" ({steps['reason']})" if not steps["method"] and steps["reason"] else ""
-        return f"No steps were found{reason}: this is the whole scope, with its start-up"
+        return f"No repeating steps were found{reason}; results cover the whole scope, including startup"
     scope_name = "scope" if diagnosis.trace["scope"] else "trace"
-    share = f", {100 * steps['steps_ns'] / steps['wall_ns']:.1f} % of the {scope_name}" if steps["wall_ns"] else ""
+    share = f", {100 * steps['steps_ns'] / steps['wall_ns']:.1f}% of the {scope_name}" if steps["wall_ns"] else ""
     count = "1 steady step" if steps["steady_count"] == 1 else f"{steps['steady_count']:,} steady steps"
-    return f"{count} ({diagnosis.step_source}, confidence {steps['confidence']}){share}"
+    return f"{count} ({diagnosis.step_source}, {steps['confidence']} confidence){share}"
 
 
 def _name_file(diagnosis: DiagnosisResult) -> str:

@@ -82,7 +82,7 @@ class Try:
         change_pct: The change as a percentage of before.
         low_pct: Lower end of the interval of the change.
         high_pct: Upper end of the interval.
-        tests: passed, failed, or "not looked" (no tests).
+        tests: passed, failed, or "not run" (no tests).
         checks: Messages of the checks.
         metrics: A sentence for each other metric.
         side_effects: Regressions of other metrics.
@@ -110,7 +110,7 @@ class Try:
     change_pct: float | None = None
     low_pct: float | None = None
     high_pct: float | None = None
-    tests: str = "not looked"
+    tests: str = "not run"
     checks: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
     side_effects: tuple[str, ...] = ()
@@ -285,7 +285,7 @@ def _format_try(trial: Try) -> Iterator[str]:
     if trial.number:
         yield f"- command: `{_escape_code(trial.command)}`"
     if trial.low_pct is not None and trial.high_pct is not None:
-        yield f"- interval of the change, 95 %: {trial.low_pct:+.1f} % to {trial.high_pct:+.1f} %"
+        yield f"- interval of the change, 95%: {trial.low_pct:+.1f}% to {trial.high_pct:+.1f}%"
     for title, texts in (
         ("evidence", trial.evidence), ("check", trial.checks), ("other metric", trial.metrics),
         ("side effect", trial.side_effects), ("trace", trial.trace_diff), ("ncu", trial.ncu_diff),

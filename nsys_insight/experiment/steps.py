@@ -38,7 +38,8 @@ def start(folder: Path, setup: Setup, plan: Plan, trace_fields: dict[str, object
     """
     if log.has_experiment(folder):
         raise UsageError(
-            f"there is an experiment in {folder}", "nsys-insight experiment log, or start another with --folder NAME"
+            f"{folder} already contains an experiment",
+            "nsys-insight experiment log, or start another with --folder NAME",
         )
     checks = run_checks(_make_check_options(setup, setup.command, plan))
     if failed_checks := [check for check in checks if not check.passed]:
@@ -89,7 +90,7 @@ def try_change(  # noqa: PLR0913 - the facts of a change
         failed_check = next(check for check in checks if not check.passed)
         trial = _make_try(
             number, change, after_command, log.OPEN_STATUS, "revert", checks, None,
-            sentence=f"revert: {failed_check.message}", **trace_fields,
+            sentence=f"Failed: {failed_check.message}", **trace_fields,
         )  # fmt: skip
         log.write_try(experiment_log.folder, trial, None, read_git_diff())
         return _write_page(experiment_log.folder)
@@ -101,7 +102,7 @@ def try_change(  # noqa: PLR0913 - the facts of a change
         checks = (*checks, Check("benchmark", passed=False, message=error.message))
         trial = _make_try(
             number, change, after_command, log.OPEN_STATUS, "revert", checks, None,
-            sentence=f"revert: {error.message}", **trace_fields,
+            sentence=f"Failed: {error.message}", **trace_fields,
         )  # fmt: skip
         log.write_try(experiment_log.folder, trial, None, read_git_diff())
         return _write_page(experiment_log.folder)
@@ -190,7 +191,7 @@ def _make_try(  # noqa: PLR0913, PLR0917 - fields
     number: int, change: str, command: str, status: str, decision: str, checks: tuple[Check, ...], bench: Bench | None,
     **facts: object,
 ) -> Try:  # fmt: skip
-    tests = {True: "passed", False: "failed", None: "not looked"}[have_passed(checks)]
+    tests = {True: "passed", False: "failed", None: "not run"}[have_passed(checks)]
     conditions = {**bench.conditions, **bench.side.parameters} if bench else read_git_commit()
     return log.Try(
         number=number, change=" ".join(change.split()), command=command, status=status, decision=decision,

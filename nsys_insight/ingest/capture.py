@@ -21,7 +21,7 @@ _ANY_NVTX_NAME = {"NSYS_NVTX_PROFILER_REGISTER_ONLY": "0"}
 
 # Measured on an H200 (nsys 2025.3, PyTorch): a decoding step of 196 kernels takes 1.8 ms untraced and 2.6 ms traced. As
 # a CUDA graph, it takes 490 µs untraced, 520 µs traced as one graph, and 640 µs traced by nodes. Memory usage and GPU
-# metrics make no difference there, OS calls cost 5 %, and with backtraces the first step takes 6.5 ms. Cost of
+# metrics make no difference there, OS calls cost 5%, and with backtraces the first step takes 6.5 ms. Cost of
 # --why-host, on an H200 as well: a decoding step of a larger model takes 3.4 to 4.2 ms untraced, 3.8 to 6.6 traced, 4.1
 # to 8.6 with --why-host, 15.4 with backtraces of all calls, and 17.7 with those of Python too. A launch call of a C++
 # program takes 4.4 µs untraced, 4.6 traced, 6.2 with --why-host, and 10.0 with backtraces of all calls. 60 of these
@@ -40,7 +40,7 @@ _COSTS = {
     "why": "--why-host takes backtraces only of CUDA calls of 10 µs and more, samples of the CPU every millisecond"
     " or two, context switches, and OS calls: on an H200 a launch call took 6.2 µs instead of 4.6 (10 with a"
     " backtrace of each), and the report grew by about a fifth",
-    "osrt": "tracing OS calls adds about 5 %, more where a program locks and reads a lot",
+    "osrt": "tracing OS calls adds about 5%, more where a program locks and reads a lot",
 }
 
 

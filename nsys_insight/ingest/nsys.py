@@ -68,7 +68,7 @@ def find_newest_nsys(*, to_capture: bool = False) -> Nsys:
     if not tools:
         hint = _DRY_RUN_HINT if to_capture else _EXPORT_ELSEWHERE_HINT
         raise MissingError(
-            "nsys is not installed here: it is neither on the PATH nor in " + ", ".join(_install_folders()),
+            "nsys not found on the PATH or in " + ", ".join(_install_folders()),
             f"{hint}; or set ${NSYS_VARIABLE} to an nsys or its install folder",
         )
     return tools[0]

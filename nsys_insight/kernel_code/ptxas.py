@@ -267,7 +267,7 @@ class Case:
         has_waves = (self.launch.get("waves_per_sm") or 2) > 1
         if fit.get("next_registers") and not fit["next_needs_shared"] and not stores + loads and has_waves:
             option = f"-maxrregcount, or __launch_bounds__({fit['block']}, {fit['next_blocks']})"
-            gain = f"{fit['next_pct']:.0f} % of its warps for {fit['occupancy_pct']:.0f} %"
+            gain = f"{fit['next_pct']:.0f}% of its warps for {fit['occupancy_pct']:.0f}%"
             sentences.append(
                 f"with {fit['next_registers']} registers ({option}) an SM would hold {fit['next_blocks']} blocks,"
                 f" {gain}, if that spills nothing"

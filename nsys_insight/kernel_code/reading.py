@@ -27,7 +27,7 @@ _NO_WRITE_CLASSES = ("global_store", "shared_store", "local_store", "branch")
 class Limits:
     """Multiply-adds per global load below which asynchronous copies pay, and above which they do not.
 
-    Common practice: an int8 GEMM below 5 gained 35 %, flash attention above 20 lost 5 %.
+    Common practice: an int8 GEMM below 5 gained 35%, flash attention above 20 lost 5%.
     """
 
     low_ratio: float = 5

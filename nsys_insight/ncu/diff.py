@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from nsys_insight.ncu.data import NcuData
     from nsys_insight.ncu.report import KernelReport
 
-# A change counts if it is above 3 %, and above the standard deviation of both measurements; the rest is noise.
-# A kernel is at its ceiling if SM throughput is above 80 % or DRAM throughput above 85 % of the peak. (Common
+# A change counts if it is above 3%, and above the standard deviation of both measurements; the rest is noise.
+# A kernel is at its ceiling if SM throughput is above 80% or DRAM throughput above 85% of the peak. (Common
 # practice.)
 MIN_CHANGE_PCT = 3.0
 SM_CEILING_PCT = 80.0
@@ -147,7 +147,7 @@ def append_log(path: Path, change: str, comparisons: list[KernelComparison]) -> 
     for kernel in comparisons:
         findings = [f"gone: {name}" for name in kernel.gone_findings] + [f"new: {name}" for name in kernel.new_findings]
         before, after = value(kernel.metric, kernel.before_metric), value(kernel.metric, kernel.after_metric)
-        delta = "" if kernel.delta_pct is None else f"{kernel.delta_pct:+.1f} %"
+        delta = "" if kernel.delta_pct is None else f"{kernel.delta_pct:+.1f}%"
         cells = (
             f"`{kernel.name}`", value("duration_ns", kernel.before_ns), value("duration_ns", kernel.after_ns), delta,
             f"{label(kernel.metric)} {before} → {after}", kernel.verdict, ", ".join(findings),

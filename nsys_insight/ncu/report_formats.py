@@ -189,7 +189,7 @@ def _format_targets(kernel: KernelReport) -> list[tuple[Target, str]]:
     return [
         (
             target,
-            f"{'met' if target.is_met else 'missed'}: {target.value_pct:.1f} % of at least {target.target_pct:g} %",
+            f"{'met' if target.is_met else 'missed'}: {target.value_pct:.1f}% of at least {target.target_pct:g}%",
         )
         for target in kernel.targets
     ]
@@ -197,12 +197,10 @@ def _format_targets(kernel: KernelReport) -> list[tuple[Target, str]]:
 
 def _format_strategy(kernel: KernelReport, strategy: Strategy) -> list[str]:
     """Format a strategy: what it may save, the reasons for it, what it costs, and its conflicts."""
-    gain = f"saves {strategy.least_pct:.0f} to {strategy.most_pct:.0f} % of the kernel's time, effort {strategy.effort}"
+    gain = f"saves {strategy.least_pct:.0f} to {strategy.most_pct:.0f}% of the kernel's time, effort {strategy.effort}"
     if kernel.wall_pct is not None:
         low, high = scale_saving(kernel.wall_pct, strategy.least_pct), scale_saving(kernel.wall_pct, strategy.most_pct)
-        gain += (
-            f"; {low:.2g} to {high:.2g} % of the trace's wall time, of which the kernel takes {kernel.wall_pct:.3g} %"
-        )
+        gain += f"; {low:.2g} to {high:.2g}% of the trace's wall time, of which the kernel takes {kernel.wall_pct:.3g}%"
     costs = [
         f"{abs(count):,} {'more' if count > 0 else less_word} {resource}"
         for count, less_word, resource in (

@@ -168,7 +168,7 @@ def _compare_with_baseline(row: dict[str, Any], baseline: dict[str, Any] | None)
     share = 100 * baseline["duration_ns"] / row["duration_ns"]
     return (
         f"{baseline['name']} took {value('duration_ns', baseline['duration_ns'])} under ncu, this one"
-        f" {value('duration_ns', row['duration_ns'])}: {share:.0f} % of its speed"
+        f" {value('duration_ns', row['duration_ns'])}: {share:.0f}% of its speed"
     )
 
 

@@ -77,7 +77,7 @@ def draw_timeline(still: Still, title: str) -> Picture:
 
 
 def draw_stacks(stacks: Sequence[Stack], title: str) -> Picture:
-    """Draw stacked bars that add up to 100 %, with a legend entry for each part."""
+    """Draw stacked bars that add up to 100%, with a legend entry for each part."""
     elements = [f'<text x="{_MARGIN}" y="18" font-weight="bold">{escape(title)}</text>']
     y, plot_width = 2.0 * _LINE_HEIGHT, _WIDTH - 2 * _MARGIN
     for stack in stacks:

@@ -31,7 +31,7 @@ def choose_kind(output: Path | None, template: str) -> str:
     kind = "markdown" if output is None else _KIND_OF_SUFFIX.get(output.suffix.lower())
     if kind is None:
         raise UsageError(
-            f"a report is a page or Markdown, which the suffix of '{output}' does not say",
+            f"unsupported report format of '{output}' (use .html or .md)",
             "name it report.html or report.md",
         )
     if template == "agent" and kind == "html":

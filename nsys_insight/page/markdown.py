@@ -63,7 +63,7 @@ def _write_lines(content: Content, limit: int | None) -> Iterator[str]:
             f"- {entry.pack.name}: {escape_prose(printable(entry.answer.empty))}" for entry in reports if entry.is_empty
         ]
         if empty:
-            yield from ("Nothing to show:", "", *empty, "")
+            yield from ("Not available in this trace:", "", *empty, "")
 
 
 def _write_figures(content: Content) -> Iterator[str]:

@@ -37,7 +37,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Stack:
-    """One stacked bar: its `bars` add up to 100 %."""
+    """One stacked bar: its `bars` add up to 100%."""
 
     title: str
     bars: list[Bar]

@@ -239,7 +239,7 @@ def convert_to_png(picture: str) -> bytes:
 
 
 def _format_numbers(point: Point) -> str:
-    cache_text = "".join(f", {level} {100 * attained / peak:.2g} %" for level, attained, peak in point.caches)
+    cache_text = "".join(f", {level} {100 * attained / peak:.2g}%" for level, attained, peak in point.caches)
     return f"{point.precision}, {point.intensity:,.3g} flop/byte, {point.rate:,.3g} tflop/s{cache_text}"
 
 

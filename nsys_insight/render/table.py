@@ -16,7 +16,7 @@ from nsys_insight.render.layout import GAP, Line, Slot, fit_columns, lay_out
 from nsys_insight.text import severity
 from nsys_insight.text.cells import printable, width_of, wrap
 from nsys_insight.text.kernel_names import fit_all
-from nsys_insight.text.units import UNKNOWN
+from nsys_insight.text.units import UNKNOWN, add_unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,7 +54,7 @@ def build_lines(
             if len(hidden_titles) <= _MAX_LISTED
             else f"{', '.join(hidden_titles[:_MAX_LISTED])} and {len(hidden_titles) - _MAX_LISTED} more"
         )
-        hint = f"columns hidden (terminal too narrow): {names}; --wide shows them"
+        hint = f"More columns: {names} (--wide)"
         footer_lines += [[(line, "dim")] for line in _wrap_paragraph(hint, width)]
     if share_text := describe_shares(fields):
         footer_lines += [[(line, "dim")] for line in _wrap_paragraph(share_text, width)]
@@ -77,7 +77,7 @@ def _write_single_row(fields: Sequence[Field], width: int | None) -> Iterator[Se
     widest = max(width_of(field.label) for field in fields)
     for field in fields:
         unit = f"{field.unit} of {field.share_of}" if field.share_of else field.unit
-        value = f"{field.cells[0]} {unit}".strip() if field.cells[0] != UNKNOWN else UNKNOWN
+        value = add_unit(field.cells[0], unit) if field.cells[0] != UNKNOWN else UNKNOWN
         max_width = None if width is None else max(width - widest - GAP, 1)
         for number, line in enumerate(_wrap_paragraph(value, max_width)):
             label = field.label if number == 0 else ""

@@ -40,7 +40,7 @@ _COLUMNS = (
 _CONTEXT = 60
 # Public symbols that look random: of C++, Cython, and CUDA's static runtime.
 _SYMBOL = re.compile(r"_Z|__pyx_|libcudart_static_[0-9a-f]{40}\Z")
-_NO_SECRETS = "Nothing that looks like a secret is left."
+_NO_SECRETS = "Possible secrets remaining: none"
 
 
 def find_differing_reports(before: Session, after: Session, shift_ns: int) -> list[str]:
@@ -122,9 +122,7 @@ def find_remaining_secrets(file: Path, sensitive: Sensitive) -> Answer:
                 excerpt = text[max(start - _CONTEXT // 2, 0) : min(end, start + _CONTEXT) + _CONTEXT // 2]
                 cell_counts[place, kind, excerpt.encode("utf-8", "replace").decode()] += cells
     rows = [[*key, cells] for key, cells in sorted(cell_counts.items())]
-    return build_answer(
-        _COLUMNS, rows, report="scrub", title="What is left that looks like a secret", empty=_NO_SECRETS
-    )
+    return build_answer(_COLUMNS, rows, report="scrub", title="Possible secrets remaining", empty=_NO_SECRETS)
 
 
 def _read_texts(database: sqlite3.Connection) -> Iterator[tuple[str, str, int]]:

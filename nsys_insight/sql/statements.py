@@ -173,6 +173,6 @@ def _read_definition(kind: Any, sql: str) -> tuple[str, str]:
             raise QueryError("what SQL defines is temporary and has no schema", "write CREATE TEMP VIEW name AS SELECT")
         return match[1].lower(), match[2].lower()
     raise QueryError(
-        f"{' '.join(bare.split()[:2]).upper()} is not allowed: SQL may only query, and define what it queries",
+        f"{' '.join(bare.split()[:2]).upper()} is not allowed: the trace is read-only",
         "begin with SELECT, FROM, WITH or CREATE TEMP TABLE name AS SELECT",
     )

@@ -149,7 +149,7 @@ def scale_for(name: str, values: Iterable[Number | None]) -> Scale:
 
 
 def value(column: str, raw: Any) -> str:
-    """Format a single value of a column with its unit: 2.50 µs, 87.8 %, 4.23 TB/s, 1,024."""
+    """Format a single value of a column with its unit: 2.50 µs, 87.8%, 4.23 TB/s, 1,024."""
     if raw is None:
         return UNKNOWN
     if not isinstance(raw, int | float):
@@ -160,7 +160,7 @@ def value(column: str, raw: Any) -> str:
         return f"{raw:,.3g}" if abs(raw) < 1e3 else f"{raw:,.0f}"
     scale = scale_for(column, [raw])
     text = scale.text(raw)
-    return f"{text} {scale.unit}" if scale.unit else text
+    return add_unit(text, scale.unit)
 
 
 def value_or_unknown(column: str, raw: Any) -> str:
@@ -173,7 +173,12 @@ def values(column: str, raw: Iterable[Number | None]) -> list[str]:
     numbers = list(raw)
     scale = scale_for(column, numbers)
     texts = [scale.text(number) for number in numbers]
-    return [f"{text} {scale.unit}" if scale.unit and text != UNKNOWN else text for text in texts]
+    return [add_unit(text, scale.unit) if text != UNKNOWN else text for text in texts]
+
+
+def add_unit(number: str, unit: str) -> str:
+    """Write a number with its unit, or with a share of something: 2.24 ms, 86.3%, 86.3% of wall."""
+    return f"{number}{'' if unit.startswith('%') else ' '}{unit}" if unit else number
 
 
 def time_text(ns: float) -> str:

@@ -42,7 +42,7 @@ gaps_with_launch AS MATERIALIZED (
             WHEN a.name LIKE 'UM % copy' AND c.start_ns IS NULL THEN 'managed memory'
             WHEN c.end_ns <= g.running_end_ns OR (a.process_id, a.correlation_id) = (b.process_id, b.correlation_id)
                 THEN 'launched before the gap'
-            WHEN c.start_ns < g.running_end_ns THEN 'launch call under way'
+            WHEN c.start_ns < g.running_end_ns THEN 'launch call in progress'
         END AS in_time
     FROM gaps AS g
     LEFT JOIN before_gap AS b USING (gap_id)

@@ -39,6 +39,6 @@ COMMENT ON COLUMN gpu_idle.host IS
     'starved: CPU work (no CUDA call), API calls (other than those named), launch call, launch latency (from the '
     'call''s return to the start on the GPU), managed memory (until pages of unified memory were moved without a '
     'call, because the host touched them); blocked: sync calls, blocking copies; dependency: same launch call (of a '
-    'CUDA graph), launched before, launch call under way; edge: before the first operation, after the last '
+    'CUDA graph), launched before, launch call in progress; edge: before the first operation, after the last '
     'operation';
 COMMENT ON COLUMN gpu_idle.idle_ns IS 'How long';

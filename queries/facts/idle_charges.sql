@@ -80,7 +80,7 @@ tracing AS MATERIALIZED (
             ) AS so_far_ns
         FROM idle_times AS i
         JOIN _traced_graphs AS t USING (gpu_id, gap_start_ns)
-        WHERE i.host IN ('launch call', 'launch call under way')
+        WHERE i.host IN ('launch call', 'launch call in progress')
     )
 ),
 -- The wait in which the GPU ran out of work, and how long it blocked the host beyond its own idle time.

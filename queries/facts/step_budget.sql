@@ -1,5 +1,5 @@
 /* topic = "steps" */
--- Idle time is that of `gpu_idle` and `step_idle`. The part that is in `idle_charges` is charged to the wait or to the
+-- Idle time is that of `gpu_idle` and `step_idle`. The part that is in `idle_charges` is attributed to the wait or to the
 -- profiler. The busy time that only copies or only communication account for is the union of all operations minus the
 -- union of the others. It is the sum of each operation's part after the latest end so far: of all operations, minus the
 -- same of the others.
@@ -22,7 +22,7 @@ span_gpus AS (
     UNION ALL
     SELECT NULL, gpu_id, busy_ns FROM used_gpus WHERE NOT EXISTS (FROM steady_steps)
 ),
--- The idle time of each GPU, and the part that is charged to waits and to the profiler.
+-- The idle time of each GPU, and the part that is attributed to waits and to the profiler.
 idle_times AS (
     SELECT step, gpu_id, cause, host, idle_ns FROM step_idle
     UNION ALL

@@ -5,7 +5,7 @@ family = "allocation"
 meaning = """
 The GPU is idle while the host allocates or frees memory. cudaFree and cudaMalloc can also wait for the GPU."""
 evidence = [
-    "{calls:call} {per}, in which the host spends {host_ns}",
+    "the CPU spends {host_ns} in {calls:call} {per}",
     "the GPU is idle for {idle_ns} during these calls",
 ]
 caveat = """

@@ -6,7 +6,7 @@ overlaps = true
 meaning = """
 Memset calls without Async in their name use the default stream, and can block the host."""
 evidence = [
-    "{memsets:synchronous memset} {per}, in which the host spends {host_ns}",
+    "the CPU spends {host_ns} in {memsets:synchronous memset} {per}",
     "the GPU is idle for {idle_ns} during these calls ({idle_pct} of the wall time)",
 ]
 caveat = """

@@ -18,7 +18,7 @@ caveat = """
 The data must be safe before the program may go on."""
 effort = "function"
 estimate = """
-High: the time of the long steps above the median, over all steps. Low: 60 % of it."""
+High: the time of the long steps above the median, over all steps. Low: 60% of it."""
 links = ["PyTorch documentation, torch.distributed.checkpoint: async_save"]
 report = "steps"
 

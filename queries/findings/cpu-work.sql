@@ -1,13 +1,13 @@
 /*
 code = "NSI105"
-title = "The GPU waits while the CPU works"
+title = "GPU idle during CPU work"
 family = "launch"
 meaning = """
 The host does something other than calling CUDA for longer than launches take, and the GPU has nothing queued."""
 evidence = [
     [
-        "the GPU is idle for {idle_ns} while the host is outside of CUDA calls: {known_work}",
-        "the GPU is idle for {idle_ns} while the host is outside of CUDA calls",
+        "the GPU is idle for {idle_ns} while the CPU runs code outside CUDA calls: {known_work}",
+        "the GPU is idle for {idle_ns} while the CPU runs code outside CUDA calls",
     ],
     "{managed_ns} of it while the host touches managed memory, whose pages migrate",
     [
@@ -16,7 +16,7 @@ evidence = [
     ],
 ]
 caveat = """
-The next step needs its result; then that work itself has to become faster."""
+The next step needs its result; then optimize the CPU work itself."""
 effort = "function"
 estimate = """
 The idle time of the GPU in which no thread of the process is in a CUDA call."""

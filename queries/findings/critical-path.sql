@@ -1,11 +1,10 @@
 /*
 code = "NSI405"
-title = "One operation could shorten the step the most, until another path takes over"
+title = "One operation limits the step"
 family = "kernels"
 overlaps = true
 meaning = """
-Of all that the step waits for, making this faster shortens it most, but by less than its own time: something else
-runs beside it and then sets the pace."""
+Speeding this up shortens the step the most, until a parallel operation becomes the bottleneck."""
 evidence = [
     "{operation} holds the critical path of a step for {path_ns} of {step_ns}",
     [

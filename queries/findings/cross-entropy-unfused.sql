@@ -15,7 +15,7 @@ The program needs the log-probabilities of all classes themselves."""
 effort = "line"
 numerics = "rounding"
 estimate = """
-Low: 60 % of the time of these kernels. High: 170 %, because conversions and fills of the matrix around them go too."""
+Low: 60% of the time of these kernels. High: 170%, because conversions and fills of the matrix around them go too."""
 links = ["PyTorch documentation, torch.compile"]
 report = "top"
 

@@ -1,14 +1,16 @@
 /*
 code = "NSI201"
-title = "The host waits to read data back"
+title = "Blocking device-to-host copies"
 family = "sync"
 meaning = """
 The host blocks until the GPU has delivered the data and launches nothing meanwhile, so the GPU runs out of work."""
 evidence = [
-    "{reads:read} {per}",
-    "the host waits {host_wait_ns}",
-    "the GPU is idle for {idle_ns} in this time or right after it",
-    ["{?sizes_differ}{least_bytes} to {most_bytes} each", "{most_bytes} each"],
+    [
+        "{?sizes_differ}{reads:copy|copies} to the host {per} of {least_bytes} to {most_bytes}",
+        "{reads:copy|copies} to the host {per} of {most_bytes} each",
+        "{reads:copy|copies} to the host {per}",
+    ],
+    "the CPU waits {host_wait_ns} for them, and the GPU is idle for {idle_ns} during or right after the wait",
 ]
 caveat = """
 The next step cannot begin before the host has the value."""

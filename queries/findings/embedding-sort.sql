@@ -17,7 +17,7 @@ gradients."""
 effort = "line"
 numerics = "rounding"
 estimate = """
-40 to 75 % of the time of these kernels. Measured on an H100 with random indices: 59 to 69 %."""
+40 to 75% of the time of these kernels. Measured on an H100 with random indices: 59 to 69%."""
 links = ["PyTorch documentation, torch.nn.Embedding"]
 report = "top"
 

@@ -1,11 +1,10 @@
 /*
 code = "NSI903"
-title = "CUDA calls fail"
+title = "CUDA API calls failed"
 family = "failed"
 severity = "critical"
 meaning = """
-A failed call, or the kernel whose error it returns, did not do its work: these figures can be of a run that went
-wrong."""
+A failed call, or the kernel whose error it returns, did not do its work, so these figures can describe a broken run."""
 evidence = ["{failures}", "{more_calls:more failed call}"]
 caveat = """
 The program expects it, such as an allocation that is retried with a smaller size."""

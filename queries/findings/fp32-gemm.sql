@@ -19,7 +19,7 @@ The results need the full precision of FP32: TF32 and FP16 keep 10 bits of the m
 effort = "flag"
 numerics = "precision"
 estimate = """
-Low: 60 % of the time of these products (TF32). High: 90 % (BF16, which also halves the bytes), or less where the peak
+Low: 60% of the time of these products (TF32). High: 90% (BF16, which also halves the bytes), or less where the peak
 with 16 bits is below ten times that of FP32; without a faster TF32, low is half of it. At most what the host leaves:
 with its time in the trace (low), and with half of it (high)."""
 links = ["NVIDIA A100 Tensor Core GPU Architecture, TF32", "PyTorch documentation, CUDA semantics: TensorFloat-32"]

@@ -18,8 +18,8 @@ The algorithm needs double precision."""
 effort = "function"
 numerics = "precision"
 estimate = """
-From the GPU's peaks. Low: FP32 without tensor cores, at two thirds of the gain in peak, at least 12 %. High: 95 % with
-TF32, otherwise the gain in peak. Where the matrix is read for one vector (gemv), 30 to 50 %: half of the bytes."""
+From the GPU's peaks. Low: FP32 without tensor cores, at two thirds of the gain in peak, at least 12%. High: 95% with
+TF32, otherwise the gain in peak. Where the matrix is read for one vector (gemv), 30 to 50%: half of the bytes."""
 links = ["CUDA C++ Programming Guide, Arithmetic Instructions: throughput by compute capability"]
 report = "top"
 

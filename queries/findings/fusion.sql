@@ -1,6 +1,6 @@
 /*
 code = "NSI402"
-title = "Kernels can be fused"
+title = "Fusible kernel chains"
 family = "fusion"
 overlaps = true
 meaning = """
@@ -8,15 +8,14 @@ The same chains of small kernels repeat in every step. As one kernel each, they 
 passes over memory."""
 evidence = [
     [
-        "{chains:chain saves|chains together save} {low_ns} to {high_ns} {per}: {largest_chains}",
-        """{chains:chain saves|chains together save} up to {high_ns} {per}, or nothing where Python launches the fused
-        kernels: {largest_chains}""",
+        "fusing {chains:chain} saves {low_ns} to {high_ns} {per}: {largest_chains}",
+        """fusing {chains:chain} saves up to {high_ns} {per}, or nothing where Python launches the fused kernels:
+        {largest_chains}""",
     ],
     "{more_chains:more chain}",
-    "{?is_host_saving}without the profiler expect three quarters or less",
 ]
 caveat = """
-The fused kernel is slower, or takes longer to launch."""
+The fused kernel launches more slowly than the chain that it replaces."""
 effort = "function"
 numerics = "rounding"
 estimate = """
@@ -27,7 +26,7 @@ example = "sample_traces/decode_eager.sqlite"
 report = "fusion"
 
 [items]
-largest_chains = [["{pattern}", "{kernels:kernel} in a row"], "{occurrences:time} a step"]
+largest_chains = [["{pattern}", "{kernels:kernel} in a row"], "{occurrences:time} per step"]
 
 [cure]
 any = "Write each chain as one kernel, or use a library's fused kernel; start with the first chain."
@@ -55,7 +54,7 @@ WITH chosen_candidates AS (
 chains AS (
     SELECT
         count(*) AS chains, nullif(count(*) FILTER (turn > 3), 0) AS more_chains,
-        list({'pattern': nullif(pattern, 'novel'), 'kernels': kernel_count, 'occurrences': per_step} ORDER BY candidate)
+        list({'pattern': nullif(pattern, 'unrecognized'), 'kernels': kernel_count, 'occurrences': per_step} ORDER BY candidate)
             FILTER (turn <= 3) AS largest_chains,
         bool_or(host_high_ns > kernel_high_ns + gap_ns) AS is_host_saving
     FROM chosen_candidates

@@ -16,8 +16,8 @@ The size is fixed by an interface, or the matrices are views into larger ones wh
 effort = "line"
 numerics = "rounding"
 estimate = """
-The time of these products. With loads of one 16-bit element: 50 to 88 %; with two, or in TF32: 35 to 70 %. Measured on
-an H100 with 4096 against 4094 and 4095: 80 %, 66 % and 62 %."""
+The time of these products. With loads of one 16-bit element: 50 to 88%; with two, or in TF32: 35 to 70%. Measured on
+an H100 with 4096 against 4094 and 4095: 80%, 66% and 62%."""
 links = ["NVIDIA Deep Learning Performance Documentation, Matrix Multiplication Background User's Guide"]
 report = "top"
 

@@ -20,7 +20,7 @@ caveat = """
 The branch avoids more work than the wait costs."""
 effort = "function"
 estimate = """
-High: the idle time of the GPU around the read-backs. Low: 40 % of it."""
+High: the idle time of the GPU around the read-backs. Low: 40% of it."""
 links = ["PyTorch documentation, torch.compile: Graph breaks"]
 report = "syncs"
 when = "SELECT 1 FROM waits WHERE copy_kind = 'D2H' AND copy_bytes = 1 LIMIT 1"

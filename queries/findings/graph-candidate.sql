@@ -7,8 +7,7 @@ meaning = """
 One graph launch would replace one launch call per kernel."""
 evidence = [
     "a CUDA graph saves {saving_low_ns} to {saving_high_ns} {per}",
-    "without the profiler expect three quarters of it or less",
-    "blockers: {blockers}",
+        "remove first: {blockers}",
 ]
 caveat = """
 Shapes or control flow change from step to step, or the host has to read values inside the step."""

@@ -8,10 +8,10 @@ The GPU is busy with these kernels whatever the host does; the run cannot become
 evidence = [
     "{kernels}",
     "{more_kernels:more kernel}",
-    "{?is_unmeasured}how far they are from the GPU's peak was not measured",
+    "{?is_unmeasured}distance from the roofline not measured",
 ]
 caveat = """
-The peak is already reached, and all of the work is needed."""
+The kernel already runs at its roofline, and all of its work is needed."""
 effort = "redesign"
 estimate = """
 With measurements of ncu, the time above that of the nearer roof; otherwise none is stated."""
@@ -34,12 +34,12 @@ kernels = [
 
 [cure.near_peak]
 any = """
-{first} uses nearly all of what bounds it: only less work helps, such as lower precision, fewer bytes, fewer
-instructions, or fusing it with its neighbors."""
+{first} is near its roofline; reduce its work: lower precision, fewer bytes, fewer instructions, or fuse it with its
+neighbors."""
 
 [cure.short]
 any = """
-{first} ends before it fills the GPU: fuse it with its neighbors (nsys-insight fusion), or give it more work, such
+{first} is too short to fill the GPU: fuse it with its neighbors (nsys-insight fusion), or give it more work, such
 as a larger batch."""
 
 [cure.gemv]
@@ -121,7 +121,7 @@ first_kernel AS (
         ELSE 'other'
     END AS cure_case FROM hot_kernels WHERE turn = 1
 ),
--- Kernels at their roof still take the time: a saving below 1 % of the wall time is not given.
+-- Kernels at their roof still take the time: a saving below 1% of the wall time is not given.
 saving AS (
     SELECT sum(recoverable_ns) AS saved_ns FROM hot_kernels, _step_totals AS t
     HAVING 100 * saved_ns >= any_value(t.wall_ns * t.units)

@@ -12,7 +12,7 @@ evidence = [
     "{outside_calls_ns} outside of CUDA calls",
 ]
 caveat = """
-The end itself is of interest: then shorten it."""
+The end is what you are measuring."""
 effort = "flag"
 links = ["Nsight Systems User Guide, CLI Profile Command Switch Options: --capture-range, --duration"]
 report = "idle"

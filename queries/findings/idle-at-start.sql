@@ -12,7 +12,7 @@ evidence = [
     "{outside_calls_ns} outside of CUDA calls",
 ]
 caveat = """
-The start itself is of interest: then shorten it."""
+Startup is what you are measuring."""
 effort = "flag"
 links = ["Nsight Systems User Guide, CLI Profile Command Switch Options: --capture-range, --delay"]
 report = "idle"

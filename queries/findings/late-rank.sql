@@ -31,8 +31,8 @@ evidence = [
     "the same launch calls take it {launch_call_ratio} times as long: its CPU is slower, or shared",
     "{?is_cause_unknown}the trace does not show why",
     [
-        "{?is_compared_with_itself}the others wait {others_wait_ns} a {unit} more than usual, on average",
-        "the others wait {others_wait_ns} a {unit} on average",
+        "{?is_compared_with_itself}the others wait {others_wait_ns} per {unit} more than usual, on average",
+        "the others wait {others_wait_ns} per {unit} on average",
     ],
 ]
 caveat = """
@@ -65,7 +65,7 @@ step on all ranks (gc.disable() in between). Overlapping communication with comp
 
 [params.least_ratio]
 default = 1.15
-help = "A CPU is slower if the same calls take it this many times as long (a choice; two ranks differ by 5 % at random)"
+help = "A CPU is slower if the same calls take it this many times as long (a choice; two ranks differ by 5% at random)"
 */
 SELECT
     late_ns / steps / $tokens AS recoverable_ns,

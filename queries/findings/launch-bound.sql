@@ -1,16 +1,16 @@
 /*
 code = "NSI101"
-title = "The GPU waits for launches"
+title = "Kernel launch overhead"
 family = "launch"
 meaning = """
 The host launches kernels more slowly than the GPU runs them, so the GPU is idle in between."""
 evidence = [
     "the GPU is idle for {idle_ns}: {idle_parts}",
-    "{launch_calls:launch call} {per}, of {launch_call_ns} on average",
-    "a kernel takes {kernel_ns} on average",
+    "{launch_calls:launch call} {per} at {launch_call_ns} each",
+    "kernels average {kernel_ns}",
 ]
 caveat = """
-Without the profiler, the host keeps ahead of the GPU."""
+The CPU keeps ahead of the GPU without the profiler."""
 effort = "function"
 estimate = """
 High: the idle time in front of the launches that a CUDA graph would replace. Low: what is left of it if the step takes

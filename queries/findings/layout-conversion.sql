@@ -15,8 +15,8 @@ Other layers of the model need NCHW."""
 effort = "line"
 numerics = "rounding"
 estimate = """
-High: the time of the conversions, and half of that of batch normalization, which is slower in NCHW. Low: 80 % and
-15 %."""
+High: the time of the conversions, and half of that of batch normalization, which is slower in NCHW. Low: 80% and
+15%."""
 links = ["cuDNN documentation, Tensor Layouts", "PyTorch documentation, Channels Last Memory Format"]
 report = "top"
 

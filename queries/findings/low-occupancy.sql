@@ -1,6 +1,6 @@
 /*
 code = "NSI404"
-title = "Few warps fit on an SM"
+title = "Low theoretical occupancy"
 family = "occupancy"
 overlaps = true
 meaning = """

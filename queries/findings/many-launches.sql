@@ -7,7 +7,7 @@ The host launches kernels more slowly than the GPU runs them, so the GPU is idle
 little, or no repeating steps were found."""
 evidence = [
     ["the GPU is idle for {idle_ns}: {idle_parts}", "the GPU is idle for {idle_ns}"],
-    "{launch_calls:launch call} {per}, of {launch_call_ns} on average",
+    "{launch_calls:launch call} {per} at {launch_call_ns} each",
 ]
 caveat = """
 Without the profiler, the host keeps ahead of the GPU."""

@@ -13,10 +13,10 @@ evidence = [
         "{late_ranks} of {ranks} ranks are late at least once, most often rank {top_rank}: {top_steps:time}",
         "{late_ranks} of {ranks} ranks are late at least once",
     ],
-    "a rank waits {rank_wait_ns} a {unit} on average",
+    "a rank waits {rank_wait_ns} per {unit} on average",
 ]
 caveat = """
-The work is uneven by nature, as with experts: then redistribute it."""
+The work is inherently uneven, as in mixture-of-experts layers; then redistribute it."""
 effort = "function"
 estimate = """
 How late the late rank of each step is: how much longer the others wait than it does."""
@@ -26,17 +26,17 @@ report = "ranks"
 [cure]
 any = """
 Make the steps of all ranks alike: work of equal size on each, data loaded ahead, pauses at the same step, processes
-bound to CPU cores. With fewer collectives a step, short delays cancel out."""
+bound to CPU cores. With fewer collectives per step, short delays cancel out."""
 pytorch = """
 Make the steps of all ranks alike: group sequences by length or pad them into buckets, load data ahead (DataLoader:
 num_workers, prefetch_factor), run gc.collect() at the same step on all ranks (gc.disable() in between). With fewer
-collectives a step, as with larger buckets, short delays cancel out."""
+collectives per step, as with larger buckets, short delays cancel out."""
 jax = """
 Make the steps of all ranks alike: pad or pack sequences to one length, prefetch the batches on each host, and read
-values back at the same step on all ranks. With fewer collectives a step, short delays cancel out."""
+values back at the same step on all ranks. With fewer collectives per step, short delays cancel out."""
 cuda = """
 Make the steps of all ranks alike: partition the work evenly, read files ahead in another thread, and bind processes
-to CPU cores (mpirun --bind-to, srun --cpu-bind). With fewer collectives a step, short delays cancel out."""
+to CPU cores (mpirun --bind-to, srun --cpu-bind). With fewer collectives per step, short delays cancel out."""
 */
 WITH late_ranks AS (
     SELECT rank, count(*) AS steps FROM rank_steps WHERE late_ns > 0 GROUP BY rank

@@ -1,15 +1,15 @@
 /*
 code = "NSI202"
-title = "The host waits for the GPU"
+title = "Synchronizations without a read-back"
 family = "sync"
 meaning = """
 A synchronizing call blocks the host although no data is read back, and the GPU runs out of work."""
 evidence = [
-    "{waits:wait} {per}, in which the host spends {host_wait_ns}",
-    "the GPU is idle for {idle_ns} in this time or right after it",
+    "the CPU waits {host_wait_ns} in {waits:synchronization} {per}",
+    "the GPU is idle for {idle_ns} during or right after them",
 ]
 caveat = """
-It is there for a measurement, or something else needs the complete result."""
+It is required for timing, or other code needs the complete result."""
 effort = "line"
 estimate = """
 The idle time of the GPU while the host waits, and until the next launch."""

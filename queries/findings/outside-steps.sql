@@ -1,11 +1,10 @@
 /*
 code = "NSI602"
-title = "Most of the trace is outside of the steps"
+title = "Most of the trace is outside the steps"
 family = "outside"
 share_of = "trace"
 meaning = """
-Figures per step describe only the steady steps. What is outside of them, such as start-up, prefill or evaluation, is
-not in these figures."""
+Figures per step describe only the steady steps. Startup, prefill or evaluation outside of them is not included."""
 evidence = [
     "{steps:steady step takes|steady steps take} {steps_ns} of {trace_ns}",
     [
@@ -22,22 +21,22 @@ report = "steps"
 
 [cure]
 any = """
-Diagnose the rest with --from and --to. Or capture only the steps: nsys profile --capture-range=nvtx
+Analyze the rest with --from and --to. Or capture only the steps: nsys profile --capture-range=nvtx
 --nvtx-capture=RANGE, or --capture-range=cudaProfilerApi."""
 pytorch = """
-Diagnose the rest with --from and --to. Or capture only the steps: torch.cuda.profiler.start() and stop() around them,
+Analyze the rest with --from and --to. Or capture only the steps: torch.cuda.profiler.start() and stop() around them,
 and nsys profile --capture-range=cudaProfilerApi."""
 cupy = """
-Diagnose the rest with --from and --to. Or capture only the steps: cupyx.profiler.profile() around them, and nsys
+Analyze the rest with --from and --to. Or capture only the steps: cupyx.profiler.profile() around them, and nsys
 profile --capture-range=cudaProfilerApi."""
 numba = """
-Diagnose the rest with --from and --to. Or capture only the steps: cuda.profile_start() and cuda.profile_stop() around
+Analyze the rest with --from and --to. Or capture only the steps: cuda.profile_start() and cuda.profile_stop() around
 them, and nsys profile --capture-range=cudaProfilerApi."""
 cuda = """
-Diagnose the rest with --from and --to. Or capture only the steps: cudaProfilerStart() and cudaProfilerStop() around
+Analyze the rest with --from and --to. Or capture only the steps: cudaProfilerStart() and cudaProfilerStop() around
 them, and nsys profile --capture-range=cudaProfilerApi."""
 julia = """
-Diagnose the rest with --from and --to. Or capture only the steps: CUDA.@profile external=true around them, and nsys
+Analyze the rest with --from and --to. Or capture only the steps: CUDA.@profile external=true around them, and nsys
 profile --capture-range=cudaProfilerApi."""
 
 [params.least_pct]

@@ -13,7 +13,7 @@ meanwhile, or the rate is a usual one of cameras, displays and timers. Then a cl
 and a faster GPU part changes the latency only."""
 evidence = [
     [
-        "a step takes {step_ns}, within {off_pct} of {rate} a second, and varies by {variation_pct}",
+        "a step takes {step_ns}, within {off_pct} of {rate} per second, and varies by {variation_pct}",
         "a step takes {step_ns} and varies by {variation_pct}",
     ],
     "the GPU is busy for {busy_ns} of it; the longest gap of a step takes {gap_ns} on average",

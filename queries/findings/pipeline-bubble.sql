@@ -9,7 +9,7 @@ In each step, a stage has nothing to do until the first microbatch reaches it an
 rank has to be late for that."""
 evidence = [
     "in the usual step a rank waits {bubble_pct} of the time for the others, on average over the ranks",
-    "{stage_messages:message} a step from one rank to the next",
+    "{stage_messages:message} per step from one rank to the next",
     "rank {pace_rank} is busy {pace_ratio} times as long as the median of the others",
 ]
 caveat = """

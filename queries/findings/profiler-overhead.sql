@@ -1,6 +1,6 @@
 /*
 code = "NSI902"
-title = "The profiler itself takes time"
+title = "Profiler overhead"
 family = "profiler"
 meaning = """
 In part of the wall time, the GPU waits for nsys's own work: writing its buffers, or tracing the nodes of CUDA graphs.

@@ -19,7 +19,7 @@ Each value decides what runs next."""
 effort = "line"
 estimate = """
 High: the idle time of the GPU in the loops over these copies, or its share that these copies and waits have among the
-calls of a step. Low: 40 % of it. The time in which the GPU computes the values is not saved."""
+calls of a step. Low: 40% of it. The time in which the GPU computes the values is not saved."""
 links = ["PyTorch documentation, Performance Tuning Guide: avoid unnecessary CPU-GPU synchronization"]
 report = "syncs"
 when = """

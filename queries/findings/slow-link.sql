@@ -37,7 +37,7 @@ help = "Smallest size that counts, of all ranks together (16 MiB reach half of t
 
 [params.most_nvlink_pct]
 default = 25.0
-help = "Largest share of the NVLinks' bandwidth (measured: 48 to 54 % for 12 to 32 MiB on two H100)"
+help = "Largest share of the NVLinks' bandwidth (measured: 48 to 54% for 12 to 32 MiB on two H100)"
 
 [params.most_pcie_bytes_per_s]
 default = 64000000000

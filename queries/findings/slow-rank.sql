@@ -20,8 +20,8 @@ evidence = [
     ],
     "in AlltoAll it sends {sent_ratio} times as many bytes as the others: it has more of the tokens",
     [
-        "{?is_compared_with_itself}the others wait {others_wait_ns} a {unit} more than usual, on average",
-        "the others wait {others_wait_ns} a {unit} on average",
+        "{?is_compared_with_itself}the others wait {others_wait_ns} per {unit} more than usual, on average",
+        "the others wait {others_wait_ns} per {unit} on average",
     ],
 ]
 caveat = """

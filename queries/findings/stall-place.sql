@@ -7,8 +7,8 @@ meaning = """
 The GPU has long gaps before one operation, and the host does the same in each of them."""
 evidence = [
     [
-        "in {stalled_steps} of {steps:step}, the GPU stalls before {after}",
-        "in at least {least_stalled_steps} of {steps:step}, the GPU stalls before {after}",
+        "{stalled_steps} of {steps:step} stall before {after}",
+        "at least {least_stalled_steps} of {steps:step} stall before {after}",
         "the GPU stalls before {after}",
     ],
     [
@@ -16,16 +16,16 @@ evidence = [
         "at least {least_stalls:stall}, {least_total_ns} in total",
     ],
     [
-        "for the largest part of each, the host is in {call}",
-        "{?is_cpu_work}for the largest part of each, the host is outside of CUDA calls",
-        "{?is_launch_latency}the largest part of each comes after the launch call has returned",
+        "the CPU is in {call} for most of each",
+        "{?is_cpu_work}the CPU runs code outside CUDA calls for most of each",
+        "{?is_launch_latency}most of each comes after the launch call has returned",
         "{?is_managed_memory}the host touches managed memory, whose pages migrate",
         "{?is_launch_begun}the launch call had begun before",
         "{?is_launched_before}the launch call had returned before, so the operation waits for others on the GPU",
     ],
 ]
 caveat = """
-It waits there for what it needs: other ranks, data, a user."""
+It waits there for what it needs: other ranks, data or a user."""
 effort = "function"
 estimate = """
 The idle time of these gaps."""
@@ -99,7 +99,7 @@ SELECT
     host = 'CPU work' AS is_cpu_work,
     host = 'launch latency' AS is_launch_latency,
     host = 'managed memory' AS is_managed_memory,
-    host = 'launch call under way' AS is_launch_begun,
+    host = 'launch call in progress' AS is_launch_begun,
     host = 'launched before the gap' AS is_launched_before
 FROM longest_stall AS s, _step_totals AS t, listed_gaps AS l
 WHERE 100 * s.total_ns >= $least_pct * t.wall_ns * t.units

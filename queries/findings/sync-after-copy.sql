@@ -16,7 +16,7 @@ The host overwrites its buffer right after the copy: then use two buffers in tur
 effort = "line"
 estimate = """
 High: the idle time of the GPU times the share of these copies among the calls of a step, a copy with a wait counted as
-three launches. Low: 40 % of it."""
+three launches. Low: 40% of it."""
 links = [
     "CUDA C++ Best Practices Guide, Asynchronous and Overlapping Transfers with Computation",
     "PyTorch documentation, CUDA semantics: Use pinned memory buffers",

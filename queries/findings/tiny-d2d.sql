@@ -16,7 +16,7 @@ The sources and targets are not known before the copies begin."""
 effort = "function"
 estimate = """
 High: the time of these copies without the time that their bytes need, and the idle time of the GPU times the share of
-these copies among the calls of a step. Low: 40 % of it."""
+these copies among the calls of a step. Low: 40% of it."""
 links = ["CUDA C++ Best Practices Guide, Data Transfer Between Host and Device"]
 report = "copies"
 when = """

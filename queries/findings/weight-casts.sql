@@ -15,8 +15,8 @@ The model is also trained, so that it needs FP32 weights; or some layers need FP
 effort = "line"
 numerics = "precision"
 estimate = """
-The time of the conversions on the GPU (60 to 150 %: activations also get half of the bytes), weighted with the share in
-which it is busy, and 40 to 90 % of their share of the launches in its idle time."""
+The time of the conversions on the GPU (60 to 150%: activations also get half of the bytes), weighted with the share in
+which it is busy, and 40 to 90% of their share of the launches in its idle time."""
 links = ["PyTorch documentation, Automatic Mixed Precision package: torch.amp"]
 report = "loop-iteration"
 when = """

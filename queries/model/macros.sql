@@ -316,14 +316,14 @@ CREATE MACRO time_text(ns) AS CASE
 END;
 
 -- What a saving of host time is worth without the profiler, which makes every launch cost more.
-CREATE MACRO profiler_share_text() AS 'without the profiler expect three quarters or less';
+CREATE MACRO profiler_share_text() AS 'expect 75% or less without the profiler';
 
--- A share in a sentence: 0.06 %, 8.5 %, 100 %.
+-- A share in a sentence: 0.06%, 8.5%, 100%.
 CREATE MACRO share_text(pct) AS CASE
     WHEN pct IS NULL THEN NULL
-    WHEN abs(pct) >= 99.95 THEN format('{:.0f} %', pct::DOUBLE)
-    WHEN abs(pct) >= 0.95 THEN format('{:.1f} %', pct::DOUBLE)
-    ELSE format('{:.1g} %', pct::DOUBLE)
+    WHEN abs(pct) >= 99.95 THEN format('{:.0f}%', pct::DOUBLE)
+    WHEN abs(pct) >= 0.95 THEN format('{:.1f}%', pct::DOUBLE)
+    ELSE format('{:.1g}%', pct::DOUBLE)
 END;
 
 -- A number in a sentence: 196; 0.03; 2.5.
@@ -355,7 +355,7 @@ CREATE MACRO common_value(value) AS CASE WHEN min(value) = max(value) AND count(
 -- `idle_charges` puts the causes of one instant in that order.
 CREATE MACRO idle_host(word) AS word::ENUM (
     'API calls', 'CPU work', 'after the last operation', 'allocation', 'before the first operation', 'blocking copies',
-    'late', 'launch call', 'launch call under way',
+    'late', 'launch call', 'launch call in progress',
     'launch latency', 'launched before', 'managed memory', 'not in the trace', 'profiler', 'same launch call',
     'sync calls'
 );

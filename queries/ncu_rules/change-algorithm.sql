@@ -9,7 +9,7 @@ Asynchronous copies would cost more than they hide: change the algorithm (implic
 
 [params.above]
 default = 20.0
-help = "Multiply-adds per load above which cp.async hurts (5 % on flash attention): common practice"
+help = "Multiply-adds per load above which cp.async hurts (5% on flash attention): common practice"
 
 [params.warps]
 default = 8.0

@@ -5,7 +5,7 @@ evidence = ["bound", "tensor_int_pct"]
 
 [actions]
 native = """
-Look at the stall codes in the SASS: IMMA S04 can often be S02 (15 to 20 % measured)."""
+Look at the stall codes in the SASS: IMMA S04 can often be S02 (15 to 20% measured)."""
 
 [params.above]
 default = 40.0

@@ -6,7 +6,7 @@ evidence = ["theoretical_occupancy_pct", "occupancy_limit", "registers_per_threa
 [actions]
 native = """
 Bound the registers: __launch_bounds__(threads, blocks per SM), fewer values alive at once, smaller unrolling. Stop
-where spills begin; 60 % occupancy is usually enough."""
+where spills begin; 60% occupancy is usually enough."""
 cutlass = """
 Take a smaller warp shape: the accumulators of a warp's tile are what fills the registers."""
 triton = """

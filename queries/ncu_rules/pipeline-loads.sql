@@ -9,7 +9,7 @@ Pipeline with cp.async (sm_80 and newer); note that two buffers double the share
 
 [params.below]
 default = 5.0
-help = "Multiply-adds per load below which cp.async pays (35 % on an int8 GEMM): common practice"
+help = "Multiply-adds per load below which cp.async pays (35% on an int8 GEMM): common practice"
 
 [params.ceiling]
 default = 80.0

@@ -30,7 +30,7 @@ help = "Sectors per request above which loads may be uncoalesced: common practic
 
 [params.bytes]
 default = 25.6
-help = "Used bytes of a sector below which loads are uncoalesced: 80 % of 32, the target for load efficiency"
+help = "Used bytes of a sector below which loads are uncoalesced: 80% of 32, the target for load efficiency"
 
 [params.widest]
 default = 16.0

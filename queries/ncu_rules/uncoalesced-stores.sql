@@ -24,7 +24,7 @@ help = "Sectors per request above which stores may be uncoalesced: common practi
 
 [params.bytes]
 default = 25.6
-help = "Written bytes of a sector below which stores are uncoalesced: 80 % of 32"
+help = "Written bytes of a sector below which stores are uncoalesced: 80% of 32"
 
 [params.widest]
 default = 16.0

@@ -10,7 +10,7 @@ description = """
 Adds up the time that the host spent in CUDA API calls, runtime and driver, by function name. A call made inside
 another call is left out, so that no time counts twice. A call that begins between --from and --to counts with its
 full duration. api_time_pct is the share of all API time in scope, wall_pct the share of the wall time (calls of
-several threads may add up to more than 100 %). Counts are lower bounds: nsys leaves out calls that it finds
+several threads may add up to more than 100%). Counts are lower bounds: nsys leaves out calls that it finds
 unimportant unless it traces with --cuda-trace-all-apis=true. Calls take longer under the profiler than without it."""
 reading = """
 Time in sync calls (and in blocking cudaMemcpy) is waiting: that is fine while the GPU is busy, otherwise see syncs.

@@ -11,8 +11,8 @@ Says for each kernel and launch configuration whether compute, memory or latency
 there is. ncu: the throughputs that ncu measured. gpu_metrics: samples whose whole interval is filled by executions
 of the kernel, pooled over all its launches; the SM side is the busier of issue slots and tensor cores, the memory
 side is DRAM. If one side is more than 20 points above the other, that side is the bound (compute or memory);
-otherwise both below 40 % means latency, and both above 60 % balanced. Samples do not cover L1, L2, shared memory or
-slow pipes (fp64, special functions), so DRAM or tensor cores below 40 % and issue slots below 60 % prove a bound
+otherwise both below 40% means latency, and both above 60% balanced. Samples do not cover L1, L2, shared memory or
+slow pipes (fp64, special functions), so DRAM or tensor cores below 40% and issue slots below 60% prove a bound
 only where most SMs have no work. launch shape and name: what the kernel's size, occupancy and family make likely,
 together with the samples if there are any; such an answer is inferred."""
 reading = """
@@ -153,8 +153,8 @@ shapes_with_bound AS (
             WHEN deciding_case IN ('weak', 'waiting warps', 'few warps', 'short', 'few blocks') THEN 'launch shape'
             WHEN deciding_case = 'name' THEN 'name'
         END AS evidence,
-        format('{:.0f} %', sm_pct) AS sm_text,
-        format('DRAM {:.0f} %', memory_dram_pct) AS dram_text
+        format('{:.0f}%', sm_pct) AS sm_text,
+        format('DRAM {:.0f}%', memory_dram_pct) AS dram_text
     FROM shapes_with_case
 )
 SELECT
@@ -185,11 +185,11 @@ SELECT
     CASE
         WHEN deciding_case = 'ncu'
             THEN 'SM ' || sm_text || ', '
-                || concat_ws(', ', dram_text, format('L2 {:.0f} %', l2_pct), format('L1 {:.0f} %', l1_pct))
+                || concat_ws(', ', dram_text, format('L2 {:.0f}%', l2_pct), format('L1 {:.0f}%', l1_pct))
             || CASE WHEN bound = 'memory' THEN coalesce('; bound by ' || memory_level, '') ELSE '' END
         WHEN deciding_case = 'sampled' AND tensor_pct > issue_pct THEN 'tensor cores ' || sm_text || ', ' || dram_text
         WHEN deciding_case = 'sampled' THEN 'issue slots ' || sm_text || ', ' || dram_text
-        WHEN deciding_case = 'idle SMs' THEN format('only {:.0f} % of the SMs have work', sms_active_pct)
+        WHEN deciding_case = 'idle SMs' THEN format('only {:.0f}% of the SMs have work', sms_active_pct)
         WHEN deciding_case = 'between' THEN 'SM ' || sm_text || ', ' || dram_text || ': neither side stands out'
         WHEN deciding_case = 'name' AND by_samples THEN 'SM ' || sm_text || ', ' || dram_text || '; ' || because
         WHEN deciding_case = 'name' THEN because

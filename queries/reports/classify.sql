@@ -100,7 +100,7 @@ FROM step_method AS m, _step_sentences AS s WHERE EXISTS (FROM answer)"""
 tracing = """
 SELECT
     'graphs were traced by node, which makes launching them slower: ' || round(wall_pct, 1)
-        || ' % of the wall time is attributed to the profiler for that'
+        || '% of the wall time is attributed to the profiler for that'
 -- Of the profiler's costs, only this one has a name of its own, and so evidence.
 FROM answer WHERE part = 'profiler' AND evidence IS NOT NULL"""
 whole = """
@@ -113,7 +113,7 @@ SELECT sentence FROM _other_processes WHERE EXISTS (FROM answer)"""
 unknown = """
 SELECT
     'for ' || round(wall_pct, 1)
-        || ' % of the wall time, the launch call that ended the gap is not in the trace: what the GPU waited for '
+        || '% of the wall time, the launch call that ended the gap is not in the trace: what the GPU waited for '
             'is unknown'
 FROM answer WHERE part = 'unknown' AND wall_pct >= 0.05 AND NOT EXISTS (FROM _unrecorded WHERE what = 'calls')"""
 
@@ -177,9 +177,9 @@ report_rows AS (
     SELECT
         'wall' AS part, _verdict_text(j.words) AS verdict, w.all_ns AS time_ns, 100.0 AS wall_pct,
         (SELECT sum(recoverable_ns) FROM recoverable_parts) AS recoverable_ns,
-        'TKLQT ' || time_text(l.launch_queue_ns / w.steps / w.tokens) || ', '
-            || time_text(l.launch_queue_ns / l.launch_calls) || ' a launch, ' || round(l.queue_pct)::BIGINT
-            || ' % of it in queues: '
+        'launch + queue time ' || time_text(l.launch_queue_ns / w.steps / w.tokens) || ' ('
+            || time_text(l.launch_queue_ns / l.launch_calls) || ' per launch, ' || round(l.queue_pct)::BIGINT
+            || '% queued): '
             || CASE
                 WHEN l.queue_pct < 50 THEN 'CPU-bound'
                 WHEN l.queue_pct < $queue_pct THEN 'between CPU- and GPU-bound'

@@ -20,7 +20,7 @@ NVLinks carry is in queries/catalog/links.toml. From one rank alone, waiting can
 reading = """
 Much waiting and little transfer: see ranks for which rank is late; a faster link or overlap would not help. Much
 transfer at a low bus_bytes_per_s or nvlink_pct: compare it with what nccl-tests measures for that size between
-these GPUs. Small messages always have a low bandwidth: send fewer, larger ones. More than 100 % of the NVLinks
+these GPUs. Small messages always have a low bandwidth: send fewer, larger ones. More than 100% of the NVLinks
 means NVLink SHARP, whose switches do the reduction."""
 empty = "No NCCL kernels are recorded in this scope."
 

@@ -17,9 +17,9 @@ the host waits (see syncs) nor the copying between pageable memory and the drive
 add up to more than the wall time."""
 reading = """
 Pageable memory: the copy goes through a buffer of the driver, at a fraction of the bandwidth, and even an
-asynchronous call blocks: allocate it with cudaMallocHost (pin_memory=True). A bandwidth far below that of the bus
-(PCIe 4 ×16: 25 GB/s, PCIe 5: 50 GB/s) with a small avg_bytes means that latency dominates: make one large copy
-instead of many small ones, see --group-by size. H2D in a loop: keep the data on the GPU. D2H in a loop: see syncs.
+asynchronous call blocks: allocate it with cudaMallocHost (pin_memory=True). If the bandwidth is far
+below the bus (PCIe 4 ×16: 25 GB/s, PCIe 5: 50 GB/s) and copies are small, latency dominates; combine them, see
+--group-by size. H2D in a loop: keep the data on the GPU. D2H in a loop: see syncs.
 D2D: a fused kernel would not need it. UM: pages of unified memory, which pinned memory does not speed up: see
 unified-memory."""
 empty = """\
@@ -56,8 +56,7 @@ stddev_ns = "Sample standard deviation of the durations; NULL for a single one"
 pageable = """
 SELECT
     sum(calls)
-        || ' copies by asynchronous calls have a pageable side: they go through a buffer of the driver and are in '
-            'effect synchronous; pin that memory'
+        || ' asynchronous copies use pageable memory and run synchronously; pin the host buffer'
 FROM answer
 WHERE name LIKE '%Async%' AND 'pageable' IN (source_memory, target_memory) AND $group_by = 'call'
 HAVING count(*) > 0"""

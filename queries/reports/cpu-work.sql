@@ -1,5 +1,5 @@
 /*
-title = "What the CPU does while the GPU waits for it"
+title = "CPU activity while the GPU is idle"
 topic = "idle"
 place = 6
 question = """\
@@ -16,7 +16,7 @@ time (--sample): the time is divided in proportion to their number. By activity,
 function of its call chain is known for, such as formatting, else toward the module that it is in; where nsys took
 call chains with only some of the samples, only those count. The rows of a place add up to its time, except with
 --group-by inclusive. A place with fewer than 10 samples is not split, and places with so few samples that have less
-than 5 % of the time are combined. Times are per token in the steady steps (see steps), or in total for the whole
+than 5% of the time are combined. Times are per token in the steady steps (see steps), or in total for the whole
 scope where no steps were found."""
 reading = """
 The first rows are what to do less of, later, or on another thread. Formatting, parsing, reading and writing files:
@@ -25,7 +25,7 @@ another thread holds what this one needs. nanosleep: the program sleeps on purpo
 cores, or a wait that nsys does not trace. --group-by function names the functions; --group-by inclusive counts a
 function with everything that it calls."""
 empty = """\
-The trace does not record what the CPU did while the GPU waited, or the GPU never waited; capture with: nsys profile \
+No CPU activity is recorded while the GPU is idle, or the GPU is never idle; capture with: nsys profile \
 -t cuda,nvtx,osrt --sample=process-tree --cpuctxsw=process-tree"""
 
 [params.group_by]

@@ -44,8 +44,8 @@ run = """
 SELECT
     coalesce(
         'the critical path cannot be determined: ' || reason,
-        'the critical path of ' || steps || ' steps from step ' || first_step || ' on, ' || time_text(measured_ns)
-            || ' each; replayed as recorded, they take ' || time_text(played_ns)
+        'Critical path of steps ' || first_step || '–' || (first_step + steps - 1) || ', ' || time_text(measured_ns)
+            || ' each (replay: ' || time_text(played_ns) || ')'
     )
 FROM critical_path_run"""
 [agent]

@@ -37,7 +37,7 @@ nvtx_path = "The NVTX ranges it is launched in, in the first occurrence"
 [notes]
 what = """
 SELECT
-    'candidate ' || candidate || ', ' || coalesce(pattern, 'novel') || ': ' || verdict
+    'candidate ' || candidate || ', ' || coalesce(pattern, 'unrecognized') || ': ' || verdict
         || coalesce(', ' || reason, '') || '; ' || kernel_count || ' kernels, ' || per_step || ' × a step'
     || coalesce(' (' || round(per_layer, 2) || ' × in each of ' || layers || ' layers)', '')
     || coalesce('; ' || remedy, '')

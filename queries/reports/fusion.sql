@@ -17,14 +17,14 @@ repetition alone. Fusing a chain of k kernels saves k - 1 launch calls and what 
 times the fixed cost of a kernel (that of the shortest ones in the trace); passes over memory; and the gaps. What
 that is worth is found by replaying the step with the chain fused: GPU time saves nothing while the host is late,
 host time nothing while the queue is deep. saved_low_ns counts the launch calls alone, assumes that in a PyTorch
-program the new kernel's launch call costs 7 more of the old ones, as Triton's does (unless one PyTorch operation
-does it all), and that two of three memory passes are saved at a joint; saved_high_ns assumes that everything
+program launching the new kernel takes as long as 8 usual launch calls, as Triton's does from Python (unless one
+PyTorch operation does it all), and that two of three memory passes are saved at a joint; saved_high_ns assumes that everything
 between the launches goes away, that the launch is as cheap as any, and that the kernel takes a sixth of the longest
-one of the chain. Savings of candidates that share kernels do not add up; chosen ones share none. Kernels are not
+one of the chain. Savings of candidates that share kernels do not add up; recommended ones (chosen) share none. Kernels are not
 joined if different host threads launch them, if they are in different parts of a step by NVTX (forward, backward),
 if there is CPU work of more than 100 µs between them, or if Inductor, cuDNN or cuBLAS made them."""
 reading = """
-Start with the chosen ones, from the top; see the kernels of one with fusion-candidate --candidate N. launches_saved
+Start with the recommended ones (chosen), from the top; see the kernels of one with fusion-candidate --candidate N. launches_saved
 matters where the host is late (idle: starved), kernel time where the GPU is busy: a CUDA graph saves the launches of
 all kernels at once, and fusing still pays after that. A saved_low_ns below 0 is the extra cost of the fused kernel if
 Python launches it and nothing else is saved: use an operation of the library instead. Savings are of the profiled
@@ -43,7 +43,7 @@ saved_pct = "the step"
 
 [columns]
 candidate = "Number of the candidate: those that can be fused come first, in order of what they save"
-pattern = "The known pattern of the chain; novel where none fits"
+pattern = "The known pattern of the chain; unrecognized where none fits"
 verdict = "YES, NO or UNKNOWN: whether the kernels can be fused and that pays"
 chosen = "Whether it is one of the candidates that can all be fused together"
 saved_low_ns = "Wall time saved per step, at least; below 0 where the step may become slower"
@@ -77,14 +77,15 @@ stream_id = "CUDA stream, numbered by CUPTI"
 step = """
 SELECT 'the typical step has ' || kernels || ' kernels in ' || time_text(wall_ns)
     || coalesce(', with ' || layers || ' layers of ' || layer_period || ' operations', ', without repeating layers')
-    || '; ' || typical_steps || ' of the ' || sampled_steps || ' examined steps are like it'
+    || '; ' || CASE WHEN typical_steps = sampled_steps THEN 'all ' || sampled_steps || ' sampled steps match'
+        ELSE typical_steps || ' of ' || sampled_steps || ' sampled steps match' END
 FROM fusion_step"""
 together = """
 SELECT
-    'the chosen ' || (SELECT count(*) FROM answer WHERE chosen) || ' together: ' || time_text(together_low_ns)
+    'Recommended set of ' || (SELECT count(*) FROM answer WHERE chosen) || ': saves ' || time_text(together_low_ns)
         || ' to ' || time_text(together_high_ns)
-    || ' of a step (' || round(100 * together_low_ns / wall_ns) || ' to ' || round(100 * together_high_ns / wall_ns)
-    || ' %); savings of candidates that share kernels do not add up'
+    || ' per step (' || round(100 * together_low_ns / wall_ns) || ' to ' || round(100 * together_high_ns / wall_ns)
+    || '%). Do not add savings of candidates that share kernels.'
 FROM fusion_step WHERE EXISTS (FROM answer WHERE chosen)"""
 replay = """
 SELECT
@@ -111,7 +112,7 @@ columns = ["candidate", "pattern", "verdict", "chosen", "saved_low_ns", "saved_h
 */
 SELECT
     c.candidate,
-    coalesce(c.pattern, 'novel') AS pattern,
+    coalesce(c.pattern, 'unrecognized') AS pattern,
     c.verdict,
     c.is_chosen AS chosen,
     c.saved_low_ns,

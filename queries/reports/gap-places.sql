@@ -1,5 +1,5 @@
 /*
-title = "Where in the program the GPU is idle longest"
+title = "GPU idle time by place in the program"
 topic = "idle"
 place = 3
 question = "Where in the program does the GPU stall: before which operation, in which range, after which call?"

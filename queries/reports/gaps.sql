@@ -1,5 +1,5 @@
 /*
-title = "The longest gaps of the GPU"
+title = "Longest GPU idle gaps"
 topic = "idle"
 place = 3
 question = "When is the GPU idle, and what was the host doing?"
@@ -16,7 +16,7 @@ what took most of the gap on the thread that launched the operation after it, up
 API call by name (its calls summed), an operating system call (captured with -t osrt), or CPU work outside all of
 these. It is 'launch latency' if most of the gap came after the launch call had returned; 'launched before the gap'
 if the call had returned before the gap began: the host was not late, and the operation waited on the GPU (for
-another stream, or for the next node of its graph); 'launch call under way' if the call had begun before the gap and
+another stream, or for the next node of its graph); 'launch call in progress' if the call had begun before the gap and
 not returned; 'managed memory' if pages of unified memory were moved next, which no call requests: the host touched
 them; and 'profiler: …' if the profiler itself blocked the thread for half of the gap. With --group-by caller, a row
 is all gaps before operations that one caller launched while the host did the same thing; columns in which they
@@ -59,14 +59,13 @@ gaps = "Number of gaps in the row"
 
 [notes]
 listed = """
-SELECT CASE WHEN $min_gap_ns IS NULL THEN 'the 1,000 longest gaps are listed; ' ELSE '' END
+SELECT CASE WHEN $min_gap_ns IS NULL THEN 'Showing the 1,000 longest gaps. ' ELSE '' END
     || CASE
-        WHEN $group_by = 'gap' THEN 'gaps shorter than ' || time_text(min(duration_ns)) || ' hold'
-        ELSE 'shorter gaps hold'
+        WHEN $group_by = 'gap' THEN 'Gaps shorter than ' || time_text(min(duration_ns)) || ' add '
+        ELSE 'Shorter gaps add '
     END
-    || ' another '
-    || time_text(max(duration_ns * 100 / idle_pct) - sum(duration_ns)) || ' of idle time ('
-    || round(100 - sum(idle_pct), 1) || ' %): list more with --min-gap, or count them all with gap-sizes'
+    || time_text(max(duration_ns * 100 / idle_pct) - sum(duration_ns)) || ' ('
+    || round(100 - sum(idle_pct), 1) || '%); use --min-gap or gap-sizes.'
 FROM answer WHERE idle_pct > 0 HAVING sum(idle_pct) < 99.95"""
 graphs = "SELECT of_idle FROM _whole_graphs"
 */

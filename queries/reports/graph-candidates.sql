@@ -150,7 +150,7 @@ SELECT
         WHEN s.single_launches < 1 AND EXISTS (FROM _unrecorded WHERE what = 'calls')
             THEN 'the launch calls are not in the trace'
         WHEN s.single_launches < 2 THEN 'a step has fewer than two launches'
-        ELSE 'the GPU waits for launches ' || round(100 * s.waiting_ns / s.wall_ns, 1) || ' % of the step: '
+        ELSE 'launch overhead ' || round(100 * s.waiting_ns / s.wall_ns, 1) || '% of the step: '
             || counted_text(round(s.single_launches), 'call') || ' of ' || time_text(s.launch_call_ns)
             || CASE
                 WHEN s.long_gap_ns > 0.5 * s.waiting_ns THEN '; most of it is CPU work other than launching' ELSE ''
@@ -160,11 +160,11 @@ SELECT
         CASE
             WHEN s.allocations > 0
                 THEN counted_text(s.allocations, 'allocation or free', 'allocations and frees')
-                    || ' a step cannot be captured'
+                    || ' per step cannot be captured'
         END,
         CASE
             WHEN s.sync_points > 1
-                THEN counted_text(s.sync_points, 'wait') || ' for the GPU a step: those inside it end a graph'
+                THEN counted_text(s.sync_points, 'synchronization') || ' per step: each one inside the step splits the graph'
         END
     ), '') AS obstacles,
     s.wall_ns,

@@ -1,5 +1,5 @@
 /*
-title = "Time that kernels could save, by ncu"
+title = "Kernel headroom (from Nsight Compute)"
 topic = "kernels"
 place = 7
 question = "How much time could kernels save, based on Nsight Compute measurements?"
@@ -62,7 +62,7 @@ block; name; function"""
 coverage = """
 SELECT
     'the kernels that ncu profiled take ' || round(sum(kernel_time_pct), 1)
-        || ' % of kernel time; the others are not in this table'
+        || '% of kernel time; the others are not in this table'
 FROM answer HAVING sum(kernel_time_pct) < 99.95"""
 [agent]
 rows = 4

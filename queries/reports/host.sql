@@ -1,5 +1,5 @@
 /*
-title = "What the host does that keeps the GPU waiting"
+title = "Host work that keeps the GPU idle"
 topic = "idle"
 place = 2
 question = "What does the host do that keeps the GPU waiting, and how much time can removing it save?"
@@ -52,9 +52,9 @@ SELECT
 FROM answer WHERE NOT EXISTS (FROM steps WHERE phase = 'steady') HAVING count(*) > 0"""
 api_calls = """
 SELECT
-    round(sum(calls)::DOUBLE / any_value(p.tokens), 1) || ' CUDA API calls'
+    round(sum(calls)::DOUBLE / any_value(p.tokens), 1) || ' recorded CUDA API calls'
         || CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN ' per token' ELSE '' END
-    || ', as far as nsys records them; they take the host ' || time_text(sum(time_ns) / any_value(p.tokens))
+    || ' (' || time_text(sum(time_ns) / any_value(p.tokens)) || ' CPU time)'
 FROM (
     SELECT calls, time_ns FROM step_calls WHERE step IS NULL OR step IN (SELECT step FROM steps WHERE phase = 'steady')
 )

@@ -1,13 +1,13 @@
 /*
-title = "Where the wall time of each GPU goes: busy, or idle and why"
+title = "GPU time: busy, and idle by cause"
 topic = "idle"
 place = 1
-question = "Where does the wall time of each GPU go: busy, or idle for which cause? Adds up to 100 %."
+question = "Where does the wall time of each GPU go: busy, or idle for which cause? Adds up to 100%."
 examples = ["", "--nvtx decode_step"]
 main = ["gpu_id", "cause", "host", "time_ns", "wall_pct"]
 description = """
 Splits the wall time of each GPU into busy time (the union of kernels, copies, memsets and whole graphs) and idle
-time by cause, so that the shares of a GPU add up to 100 %. A gap is attributed to the operation that ends it. If
+time by cause, so that the shares of a GPU add up to 100%. A gap is attributed to the operation that ends it. If
 that operation's launch call began before the gap, the operation was launched in time and waited on the GPU:
 dependency; unless that call is a copy to the host into pageable memory that was still in progress: blocked.
 Otherwise the host was late, and each nanosecond of the gap is attributed to what the launching thread did then, in
@@ -39,7 +39,7 @@ wall_pct = "Share of the wall time; the shares of a GPU add up to 100"
 [notes]
 unknown = """
 SELECT
-    'for ' || round(sum(wall_pct), 1) || ' % of the wall time, the launch call that ended the gap is not in the trace'
+    'for ' || round(sum(wall_pct), 1) || '% of the wall time, the launch call that ended the gap is not in the trace'
 FROM answer
 WHERE cause = 'unknown' AND NOT EXISTS (FROM _unrecorded WHERE what = 'calls')
 HAVING sum(wall_pct) >= 0.05"""

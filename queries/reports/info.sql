@@ -26,12 +26,12 @@ next = """
 SELECT CASE
     WHEN count(*) FILTER (metric = 'gpu_busy_pct') = 0 THEN NULL
     WHEN max(value) FILTER (metric = 'whole_graph_pct') >= 50
-        THEN 'next: most of what the GPU runs is hidden in CUDA graphs: capture with --cuda-graph-trace=node'
+        THEN 'Most of what the GPU runs is hidden in CUDA graphs: capture with --cuda-graph-trace=node'
     WHEN min(value) FILTER (metric = 'gpu_busy_pct') < 90
-        THEN 'next: ' || CASE count(*) FILTER (metric = 'gpu_busy_pct') WHEN 1 THEN 'the' ELSE 'a' END
-            || ' GPU is idle ' || round(100 - min(value) FILTER (metric = 'gpu_busy_pct'), 1)
-            || ' % of the wall time: nsys-insight gaps shows why'
-    ELSE 'next: the GPU is nearly always busy: nsys-insight top shows with which kernels'
+        THEN CASE count(*) FILTER (metric = 'gpu_busy_pct') WHEN 1 THEN 'GPU' ELSE 'A GPU is' END
+            || ' idle ' || round(100 - min(value) FILTER (metric = 'gpu_busy_pct'), 1)
+            || '% of the wall time. Next: nsys-insight diagnose'
+    ELSE 'The GPU is nearly always busy. Next: nsys-insight top'
 END || CASE WHEN count(*) FILTER (metric = 'nvtx_ranges' AND section = 'events') > 0
     THEN '; nsys-insight nvtx by range, and --nvtx NAME narrows every report'
     ELSE '; nsys-insight per-token --tokens N by step' END

@@ -1,5 +1,5 @@
 /*
-title = "Launches: call, queue, kernel"
+title = "Launch breakdown: API call, queue, kernel"
 topic = "idle"
 place = 5
 question = "How long do launch calls take, how long do kernels queue, and is the step launch-bound?"

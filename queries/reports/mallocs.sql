@@ -20,8 +20,8 @@ what is freed, unless memory is short, empty_cache is called or shapes grow from
 loop, reuse buffers, or use a pool (cudaMallocAsync, cudaFreeAsync), whose calls do not synchronize. Pinned host
 memory is slow to allocate: do it once. A first call of milliseconds creates the context; it is not the allocation."""
 empty = """\
-No calls that allocate or free memory are recorded in this scope: if all calls are recorded, the program allocated \
-its memory before, or took it from its own pool"""
+No calls that allocate or free memory are recorded in this scope. The program may allocate before the capture or use \
+its own pool."""
 
 [params.group_by]
 default = "call"

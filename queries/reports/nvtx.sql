@@ -43,10 +43,10 @@ name = "The range's text, after its domain if it has one; or the names from the 
 style = "push/pop: nested on one thread; start/end: free"
 calls = "How many ranges"
 host_ns = "Sum of their host times"
-wall_pct = "host_ns as a share of the wall time; threads and nested ranges of one name may add up to more than 100 %"
+wall_pct = "host_ns as a share of the wall time; threads and nested ranges of one name may add up to more than 100%"
 own_host_ns = "Host time outside nested ranges"
 gpu_ns = "Sum of the durations of the GPU operations launched inside"
-gpu_wall_pct = "gpu_ns as a share of the wall time; operations that overlap may add up to more than 100 %"
+gpu_wall_pct = "gpu_ns as a share of the wall time; operations that overlap may add up to more than 100%"
 own_gpu_ns = "The part of gpu_ns that was launched outside nested ranges"
 projected_ns = "From first start to last end of the GPU operations launched inside, summed over the ranges"
 gpu_busy_during_ns = """\
@@ -69,7 +69,7 @@ FROM nvtx_ranges WHERE end_ns IS NULL HAVING count(*) > 0"""
 outside = """
 SELECT
     round(100 - 100.0 * inside_ns / total_ns, 1)
-        || ' % of GPU time was launched outside all push/pop ranges, or by calls that the trace does not have'
+        || '% of GPU time was launched outside all push/pop ranges, or by calls that the trace does not have'
 FROM (SELECT sum(own_gpu_ns) AS inside_ns FROM answer WHERE style = 'push/pop')
 CROSS JOIN (SELECT sum(duration_ns) AS total_ns FROM gpu_ops)
 WHERE inside_ns < 0.99 * total_ns"""

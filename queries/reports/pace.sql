@@ -1,5 +1,5 @@
 /*
-title = "Kernels or ranges over the steps"
+title = "Time per kernel or range over the steps (trend)"
 topic = "steps"
 place = 4
 question = "How does a kernel's or a range's time change from step to step?"

@@ -13,7 +13,7 @@ arithmetic, the others tensor cores; fp16 also stands for bf16. balance is this 
 bandwidth."""
 reading = """
 A kernel with fewer operations per byte of memory traffic than balance is memory-bound, whatever else it does.
-Clocks drop under load: on H100 and H200, tensor cores reach about 90 % of the peak. GeForce cards run tf32 and fp16
+Clocks drop under load: on H100 and H200, tensor cores reach about 90% of the peak. GeForce cards run tf32 and fp16
 at half of it."""
 empty = "The trace does not describe the machine's GPUs, or their compute capability is not in the catalog"
 

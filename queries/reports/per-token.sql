@@ -43,7 +43,7 @@ metric = "What was counted or measured"
 per_token = "mean / tokens of a step; for times of one kernel, rates and shares, the mean itself"
 wall_pct = """\
 For times, the share of the mean wall time: kernels that overlap, and calls of several threads, may add up to more \
-than 100 %"""
+than 100%"""
 median = "Median over the steps"
 p5 = "5th percentile over the steps; NULL for a single step"
 p95 = "95th percentile over the steps; NULL for a single step"
@@ -55,7 +55,7 @@ total = "Sum over the steps; NULL for times of one kernel, rates and shares"
 method = """
 SELECT coalesce(steps_are, 'no steps were found') || of_process_because FROM _step_sentences WHERE method IS NOT NULL"""
 steady = """
-SELECT 'of ' || step_count || ' steps, ' || steady_count || ' are the steady state' || CASE WHEN outlier_count > 0 THEN
+SELECT steady_count || ' of ' || step_count || ' steps are steady' || CASE WHEN outlier_count > 0 THEN
         ', ' || outlier_count || ' of them outliers' ELSE '' END
     || coalesce(
         '; left out: ' || nullif(concat_ws(', ', CASE WHEN warm_up_count > 0 THEN warm_up_count || ' warm-up' END,
@@ -63,15 +63,15 @@ SELECT 'of ' || step_count || ' steps, ' || steady_count || ' are the steady sta
 FROM step_method WHERE method <> 'count'"""
 prefill = """
 SELECT
-    'prefill, not in these figures: ' || CASE count(*) WHEN 1 THEN '' ELSE count(*) || ' of a mean ' END
+    'Excluded: prefill (' || CASE count(*) WHEN 1 THEN '' ELSE count(*) || ' of a mean ' END
         || time_text(avg(duration_ns))
-    || ', ' || time_text(avg(gpu_busy_ns)) || ' of it busy'
-    || coalesce(', ' || round(avg(kernels))::BIGINT || ' kernels', '')
+    || ', GPU busy ' || time_text(avg(gpu_busy_ns))
+    || coalesce(', ' || round(avg(kernels))::BIGINT || ' kernels', '') || ')'
 FROM steps WHERE phase = 'prefill' HAVING count(*) > 0"""
 phases = """
 SELECT
-    'ranges name ' || string_agg(step_phase, ', ' ORDER BY step_phase)
-        || ': per-phase gives a column for each, --phase NAME one of them alone'
+    'Phases: ' || string_agg(step_phase, ', ' ORDER BY step_phase)
+        || '. per-phase has a column for each; --phase NAME selects one.'
 FROM (
     SELECT DISTINCT step_phase
     FROM _phase_ranges

@@ -16,7 +16,7 @@ one. Times are means over the steady steps (see steps), each from the end of the
 end of its own last one: ranks leave collectives together, so their steps begin and end together. busy is all GPU
 work except NCCL's kernels, waiting is time in which it only waits in a collective for others, transfer time in
 which it only communicates, idle the rest. A late rank waits least: late_ns is how much less than any other rank it
-waits, at most what the step is longer than the host of another rank works. Less than 50 µs, 1 % of the step and three
+waits, at most what the step is longer than the host of another rank works. Less than 50 µs, 1% of the step and three
 times the clock error is not counted. because says what a late rank does longer than the others in the steps in which
 it is late. Rows are sorted by cost_ns, what the lateness of a rank costs the run. mfu_pct is model FLOPs utilization:
 operations of a step of the run, divided by the ranks, their step time, and the peak of a GPU at its maximum clock.
@@ -122,10 +122,10 @@ HAVING count(*) > 0 AND avg(waiting_ns + transfer_ns) >= 0.01 * avg(step_ns)
     AND (SELECT unit = 'step' FROM rank_run)"""
 mfu = """
 SELECT
-    'MFU of the run: ' || format('{:.3g}', avg(mfu_pct)) || ' % of ' || count(*) || ' × '
+    'MFU of the run: ' || format('{:.3g}', avg(mfu_pct)) || '% of ' || count(*) || ' × '
         || round(avg(peak_tflop_per_s), 1) || ' TFLOP/s in ' || $precision
         || '; if it never only communicated or waited: '
-        || format('{:.3g}', avg(mfu_pct) * avg(step_ns) / max(step_ns - waiting_ns - transfer_ns)) || ' % at most'
+        || format('{:.3g}', avg(mfu_pct) * avg(step_ns) / max(step_ns - waiting_ns - transfer_ns)) || '% at most'
 FROM answer WHERE mfu_pct IS NOT NULL HAVING count(*) > 0"""
 clock = "SELECT clock FROM rank_run WHERE clock IS NOT NULL"
 pipeline = "SELECT pipeline FROM rank_run WHERE pipeline IS NOT NULL"

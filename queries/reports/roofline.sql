@@ -172,8 +172,8 @@ shapes_with_peak AS (
         AND s.model_id IS NOT DISTINCT FROM h.model_id
     LEFT JOIN ncu AS p USING (name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z)
 ),
--- With --kernel, the given size is trusted. Otherwise a size is rejected for a kernel that would exceed 100 % of a peak
--- with it (5 % of tolerance).
+-- With --kernel, the given size is trusted. Otherwise a size is rejected for a kernel that would exceed 100% of a peak
+-- with it (5% of tolerance).
 shapes_with_work AS (
     SELECT
         *,

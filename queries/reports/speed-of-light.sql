@@ -67,7 +67,7 @@ help = "Peak of a GPU in 10^12 operations per second, such as 989 for an H100 by
 [params.roof]
 default = 80.0
 least = 0
-help = "Share of a peak from which a kernel is at the roof: tensor cores reach about 90 % of theirs"
+help = "Share of a peak from which a kernel is at the roof: tensor cores reach about 90% of theirs"
 
 [params.small_ns]
 default = 5_000
@@ -94,7 +94,7 @@ tensor_pct = "Activity of the tensor cores, as sampled"
 dram_pct = "Use of the memory bandwidth, as sampled"
 sms_active_pct = "Share of SMs that had work, as sampled"
 bar = """\
-The parts of the time, a character for each 5 %: R at the roof, B below it, M memory-bound, ? unrated, s small \
+The parts of the time, a character for each 5%: R at the roof, B below it, M memory-bound, ? unrated, s small \
 kernels, C communication, x copies, o other work, . idle"""
 at_roof_ns = "Kernels at the roof"
 below_roof_ns = "Kernels below the roof, as measured, that are not memory-bound"

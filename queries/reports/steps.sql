@@ -1,5 +1,5 @@
 /*
-title = "Steps, one by one"
+title = "Timing of each step"
 topic = "steps"
 place = 3
 question = "Which steps are there, how long is each, and which differ from the others?"
@@ -44,7 +44,7 @@ SELECT coalesce(steps_are, 'the whole scope is one step') || of_process_because
 FROM _step_sentences
 WHERE method IS NOT NULL"""
 left_out = """
-SELECT steady_count || ' steps are the steady state; left out: '
+SELECT steady_count || ' steps are steady; left out: '
     || concat_ws(', ', CASE WHEN prefill_count > 0 THEN prefill_count || ' prefill' END,
         CASE WHEN warm_up_count > 0 THEN warm_up_count || ' warm-up' END,
         CASE WHEN tail_count > 0 THEN tail_count || ' at the end' END)

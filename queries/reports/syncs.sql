@@ -1,5 +1,5 @@
 /*
-title = "Where the host waits for the GPU"
+title = "Where the CPU waits for the GPU"
 topic = "idle"
 place = 2
 question = "Where does the host wait for the GPU, and how much idle time does that cause?"
@@ -60,7 +60,7 @@ d2h = """
 SELECT 'D2H sync points: ' || sum(calls) || CASE WHEN max(s.range_count) > 0 THEN
     ', ' || round(sum(calls) / max(s.range_count), 2) || ' per range' ELSE '' END
     || '; they cause ' || time_text(sum(gpu_idle_ns)) || ' of GPU idle time ('
-    || round(sum(gpu_idle_wall_pct), 2) || ' % of the wall time)'
+    || round(sum(gpu_idle_wall_pct), 2) || '% of the wall time)'
 FROM answer CROSS JOIN scope AS s WHERE copy_kind = 'D2H' HAVING count(*) > 0"""
 steps = """
 SELECT

@@ -8,7 +8,7 @@ aliases = ["cuda_gpu_kern_sum"]
 main = ["name", "total_ns", "kernel_time_pct", "calls", "avg_ns", "med_ns", "max_ns", "family"]
 description = """
 Adds up the GPU time of every kernel execution by name. kernel_time_pct is the share of all kernel time in scope,
-wall_pct the share of the wall time. That may be more than 100 %: kernels overlap on several streams, and a scope
+wall_pct the share of the wall time. That may be more than 100%: kernels overlap on several streams, and a scope
 counts a kernel that begins (--from, --to) or is launched (--nvtx) in it with its full duration; streams cuts to the
 scope. Durations are end - start as CUPTI measured them on the GPU."""
 reading = """
@@ -46,7 +46,7 @@ SELECT
         || round(
             100.0 * sum(duration_ns) / nullif(sum(duration_ns) + coalesce((SELECT sum(total_ns) FROM answer), 0), 0), 1
         )
-    || ' % of kernel and graph time): their kernels are not in this table; capture with --cuda-graph-trace=node to '
+    || '% of kernel and graph time): their kernels are not in this table; capture with --cuda-graph-trace=node to '
         'see them'
 FROM graph_launches HAVING count(*) > 0"""
 [agent]

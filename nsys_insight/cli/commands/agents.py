@@ -85,7 +85,7 @@ def install(
         json.dumps({name: _hash_content(content) for name, content in shipped_files.items()}, indent=1),
     )
     print(target / "SKILL.md")
-    terminal.note("agents find it when they are restarted")
+    terminal.note("restart your agent to load the skill")
 
 
 def read_skill_files() -> dict[str, bytes]:
@@ -132,7 +132,7 @@ def mcp(
     traces: Annotated[list[Path] | None, typer.Argument(metavar="TRACE|FOLDER...", help=_TRACES_HELP)] = None,
     timeout: Annotated[str, typer.Option("--timeout", help="Stop a query that takes longer.")] = "60s",
 ) -> None:
-    """Answer a coding agent over the Model Context Protocol, on stdin and stdout, until stdin ends.
+    """Start an MCP server for coding agents on stdin and stdout. It runs until stdin ends.
 
     Four tools: diagnose, report, sql and diff. They answer with the same JSON as --format json, read only the traces
     named here or below the folders named here, and write no files. Needs the extra: pip install 'nsys-insight[mcp]'.
@@ -167,6 +167,6 @@ MCP = Command(
     lambda: mcp,
     group="share",
     place=200,
-    help="Answer a coding agent over the Model Context Protocol, about the given traces",
+    help="Start an MCP server for coding agents",
     examples=("mcp trace.nsys-rep", "mcp traces/ --timeout 30s"),
 )

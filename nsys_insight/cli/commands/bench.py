@@ -70,6 +70,9 @@ WarmupOption = Annotated[
 MinRepetitionsOption = Annotated[
     int,
     typer.Option(
+        "--min-runs",
+        "--min-runs",
+        "--min-runs",
         "--least",
         min=1,
         max=10_000,
@@ -78,7 +81,10 @@ MinRepetitionsOption = Annotated[
     ),
 ]
 MaxRepetitionsOption = Annotated[
-    int, typer.Option("--most", min=1, max=10_000, help="Maximum number of repetitions.", **_REPETITIONS_PANEL)
+    int,
+    typer.Option(
+        "--max-runs", "--most", min=1, max=10_000, help="Maximum number of repetitions.", **_REPETITIONS_PANEL
+    ),
 ]
 BudgetOption = Annotated[
     str, typer.Option("--budget", help="No repetition starts after this time.", **_REPETITIONS_PANEL)
@@ -158,14 +164,14 @@ def bench(  # noqa: PLR0913 - flags
         ),
     ] = None,
 ) -> None:
-    """Measure a command without the profiler, or two that take turns, until the interval is narrow.
+    """Benchmark a command, or two interleaved, until the confidence interval is narrow.
 
     The measurements are what the command prints: lines "RESULT decode 412.5 tok/s", the JSON of hyperfine,
     pytest-benchmark, Google Benchmark, nvbench, vLLM or SGLang, or what --metric matches; else its duration.
 
-    With --before and --after the two take turns, and the change has a verdict: accept (better by more than 3 %, and
+    With --before and --after, runs are interleaved, and the change has a verdict: accept (better by more than 3%, and
     tests passed), unchecked (the same, but correctness was not checked), small, revert, indistinguishable.
-    Repetitions that scatter by more than 5 % get a description, but no verdict. Exit 1 is revert.
+    Repetitions that vary by more than 5% get a description, but no verdict. Exit 1 is revert.
     """
     from nsys_insight.bench import measure
     from nsys_insight.bench.answer import answer
@@ -325,10 +331,10 @@ BENCH = Command(
     lambda: bench,
     group="compare",
     place=70,
-    help="Measure without the profiler: a command, or two that take turns",
+    help="Benchmark a command, or two interleaved, without the profiler",
     examples=(
         "bench -- python3 decode.py --tokens 128",
-        "bench --before 'python3 old.py' --after 'python3 new.py' --least 20",
+        "bench --before 'python3 old.py' --after 'python3 new.py' --min-runs 20",
     ),
     settings=PROGRAM_SETTINGS,
 )

@@ -35,7 +35,7 @@ _AGE = re.compile(r"(\d{1,6})\s*([hd])", re.ASCII)
 _SECONDS = {"h": 60 * 60, "d": 24 * 60 * 60}
 
 app = typer.Typer(
-    help="List what the cache folder has for which trace, or empty it. It is never needed for correctness.",
+    help="Show or clear the cache. It is never needed for correctness.",
     invoke_without_command=True,
     context_settings=HELP_SETTINGS,
 )
@@ -155,7 +155,7 @@ CACHE = Command(
     lambda: app,
     group="share",
     place=250,
-    help="List what the cache folder has for which trace, or empty it",
+    help="Show or clear the cache",
     examples=("cache", "cache clear --older-than 7d"),
     subcommands={
         "clear": ("cache clear", "cache clear --older-than 7d"),

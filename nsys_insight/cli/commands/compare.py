@@ -49,10 +49,10 @@ them; each also has rows of its own, and so do the collectives. Processes that d
 command.
 
 The decision is about the step time, or, of a server whose steps are of several phases, about that of each phase:
-revert if it got worse, accept if it got better by more than 3 %. A difference is noise if it is less than a standard
+revert if it got worse, accept if it got better by more than 3%. A difference is noise if it is less than a standard
 deviation of either side, or if its interval, from a bootstrap over the steps that takes the similarity of neighboring
-steps into account, contains 0. Intervals hold for all rows together, with 95 % confidence. The steps of a single run do
-not show how runs differ; times that differ by less than 2 % are then noise. With several runs of both sides, each run's
+steps into account, contains 0. Intervals hold for all rows together, with 95% confidence. The steps of a single run do
+not show how runs differ; times that differ by less than 2% are then noise. With several runs of both sides, each run's
 mean is one measurement.
 
 --by layer compares two implementations of one model. Matrix products, attention and communication are aligned in their
@@ -62,7 +62,7 @@ sides, summed over the layers; the rows add up to the GPU time of a step.
 Kernels are compared under their names where both sides launch them as often; else by what stays the same with another
 tile, type or number; else, as a guess, by their place in the step.
 """
-CHECK_HELP = """Hold a run to a budget; exit 1 if it is broken.
+CHECK_HELP = """Check a run against limits or a baseline; exit 1 on failure.
 
 Budgets are --max and --min with METRIC=VALUE, of the metrics of per-token and shares such as gpu_busy_pct: --max
 launches_per_token=15 --max wall=2.5ms --min gpu_busy_pct=90. Or they are in a TOML file: tables [max] and [min] of
@@ -503,7 +503,7 @@ DIFF = Command(
     make_diff_command,
     group="compare",
     place=40,
-    help="What a change affected, and whether to keep it",
+    help="Compare two runs",
     examples=("diff before.nsys-rep after.nsys-rep", "diff --before a1.sqlite a2.sqlite --after b1.sqlite b2.sqlite"),
     settings={"cls": _SidesCommand},
 )

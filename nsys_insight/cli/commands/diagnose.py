@@ -35,8 +35,8 @@ _DEMO_REPORTS: tuple[tuple[str, str, dict[str, Any], dict[str, Any]], ...] = (
 HELP = """Show on one screen what bounds the run, what it costs, and what to do first.
 
 The headline has the verdict of classify, the step time, and where it goes: the shares of GPU busy time and of idle
-time by cause add up to 100 %. At most seven findings follow, the largest possible saving first, each with its
-evidence, what to do, when that would be wrong, and the command that shows more. Anything below 1 % of the wall time
+time by cause add up to 100%. At most seven findings follow, the largest possible saving first, each with its
+evidence, what to do, when that would be wrong, and the command that shows more. Anything below 1% of the wall time
 is not a finding. Times are of the profiled run, and upper bounds of what can be saved: another cause may take the
 place of one that is removed. The last lines say what cannot be determined from the trace, and how to capture it.
 

@@ -61,7 +61,7 @@ _COLUMN_TEXTS = {
     "change": "The one change",
     "status": "open (neither kept nor reverted yet), kept, reverted",
     "decision": (
-        "By rule: accept (better by more than 3 %, and tests passed), unchecked (correctness was "
+        "By rule: accept (better by more than 3%, and tests passed), unchecked (correctness was "
         "not checked), small, revert (worse, or broken), indistinguishable, refused (too much scatter), "
         "unknown; baseline"
     ),
@@ -69,7 +69,7 @@ _COLUMN_TEXTS = {
     "before": "Its center before the change",
     "after": "Its center after the change",
     "change_pct": "The change as a percentage of before",
-    "low_pct": "Lower end of the 95 % confidence interval of change_pct",
+    "low_pct": "Lower end of the 95% confidence interval of change_pct",
     "high_pct": "Where it ends",
     "tests": "passed, failed, or not checked",
     "side_effects": "What got worse other than the metric that decides",
@@ -193,7 +193,7 @@ def _settle_open_try(folder: Path, status: str, fmt: str) -> None:
         if previous_log.open_try and entry.number == previous_log.open_try.number
     )
     if status == "kept" and settled_try.decision not in ("accept", "small"):
-        terminal.note(f"the rule said {settled_try.decision}, but the change is kept")
+        terminal.note(f"kept, although the decision was {settled_try.decision}")
     if status == "reverted" and settled_try.command == experiment_log.current_try.command:
         terminal.note("revert the change in your files, too: they were not modified")
     _show_tries(experiment_log, [settled_try], fmt, f"{settled_try.number}. {settled_try.change}: {status}")

@@ -98,6 +98,6 @@ EXPLORE = Command(
     lambda: explore,
     group="ask",
     place=120,
-    help="Open the model in Harlequin, if it is installed",
+    help="Browse the trace in Harlequin",
     examples=("explore trace.nsys-rep", "explore run.sqlite"),
 )

@@ -126,6 +126,6 @@ FLEET = Command(
     lambda: fleet,
     group="ranks",
     place=220,
-    help="Process hundreds of traces once, with many workers, for all later reports",
+    help="Preprocess many traces in parallel",
     examples=("fleet traces/ -o facts/", "fleet 'run/*/rank*.nsys-rep' -o facts/ --workers 4"),
 )

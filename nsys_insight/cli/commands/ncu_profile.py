@@ -296,7 +296,7 @@ def read_code(file: Path) -> dict[str, CodeSummary]:
         loop_rows = [row for row in rows if "loop" in str(row["part"]) and not str(row["part"]).startswith("waiting")]
         hottest_loop = max(loop_rows, key=lambda row: float(str(row["executed"] or 0)), default=rows[0])
         total = sum(mixes[name].values()) or 1
-        mix = ", ".join(f"{kind} {100 * count / total:.0f} %" for kind, count in mixes[name].most_common(_MAX_CLASSES))
+        mix = ", ".join(f"{kind} {100 * count / total:.0f}%" for kind, count in mixes[name].most_common(_MAX_CLASSES))
         compute_per_load = hottest_loop["compute_per_load_ratio"]
         code_by_kernel[name] = CodeSummary(
             mix,

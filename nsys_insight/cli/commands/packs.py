@@ -123,7 +123,7 @@ def check(file: Annotated[Path, typer.Argument(help="The pack's file, or its nam
         print(f"{path.name}: {problem}")
     if pack_problems:
         raise QueryError(f"{len(pack_problems)} problem{'s' * (len(pack_problems) > 1)} in {path}", HINT)
-    print(f"{path.name}: nothing wrong")
+    print(f"{path.name}: OK")
 
 
 def run(

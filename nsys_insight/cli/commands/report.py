@@ -45,7 +45,7 @@ def make_page_command() -> Callable[..., None]:
         sizes = {name: value for name in roofline_params if (value := values.pop(name)) not in (None, False)}
         kind = choose_kind(flags.output, template)
         if flags.fmt not in (None, "markdown") or (flags.fmt and kind == "html"):
-            raise UsageError("a report is a page or Markdown", "name it: -o report.html or -o report.md")
+            raise UsageError("unsupported report format (use .html or .md)", "name it: -o report.html or -o report.md")
         if flags.explain:
             raise UsageError("a report consists of many queries", "nsys-insight top --explain prints one of them")
         if compare:

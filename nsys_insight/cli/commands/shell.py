@@ -18,7 +18,7 @@ from nsys_insight.errors import InsightError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-WELCOME = "SQL ends with a semicolon. .help lists the rest, Tab completes, Ctrl-D leaves."
+WELCOME = "End SQL with a semicolon. .help lists commands, Tab completes, Ctrl-D exits."
 _SHELL_HELP = """An SQL prompt with history, completion and the reports.
 
 Tab completes views after FROM and JOIN, their columns, functions and, in quotes, names of kernels and ranges; .run

@@ -8,7 +8,7 @@ from functools import cache
 
 from nsys_insight.paths import queries_folder
 
-NOVEL = "novel: torch.compile may fuse it; otherwise write a kernel"
+NOVEL = "unrecognized: torch.compile may fuse it; otherwise write a kernel"
 
 
 @dataclass(frozen=True)

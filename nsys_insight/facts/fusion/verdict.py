@@ -49,7 +49,7 @@ def judge_chain(
     """Return whether a chain can be fused, and the reason for NO or UNKNOWN. `saved_ns` are lower and upper bound."""
     reason = chain.veto or _find_obstacle(chain, recurrence)
     if reason is None and saved_ns[1] < MIN_SHARE * wall_ns:
-        reason = f"saves less than {100 * MIN_SHARE:.0f} % of the step"
+        reason = f"saves less than {100 * MIN_SHARE:.0f}% of the step"
     if reason:
         return NO, reason
     doubt = _find_edge_doubt(chain) if chain.edge else _find_doubt(chain)
@@ -61,9 +61,9 @@ def judge_chain(
 def _find_obstacle(chain: Chain, recurrence: float) -> str | None:
     """Return why a chain cannot be fused."""
     if recurrence < MIN_RECURRENCE:
-        return f"only {100 * recurrence:.0f} % of the steps have the kernels in this order"
+        return f"only {100 * recurrence:.0f}% of the steps have the kernels in this order"
     if count := count_other_orders(chain):
-        return f"the kernels also occur in another order, {count} times a step"
+        return f"the kernels also occur in another order, {count} times per step"
     if crossing := _find_grid_reduction(chain):
         return f"{crossing} reduces across blocks, and what follows needs its complete result"
     return None

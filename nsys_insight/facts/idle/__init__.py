@@ -42,7 +42,7 @@ _NO_CALLS = "".join(f", 0 AS {name}" for name in KINDS)
 # Reason codes: why the host was not late (index from 1; 0 means late).
 IN_TIME = (
     "managed memory", "same launch call", "not in the trace", "launched before", "blocking copies",
-    "launch call under way",
+    "launch call in progress",
 )  # fmt: skip
 # The bits of `queries/facts/idle/gaps.sql`.
 _SAME_CALL, _MIGRATION, _COPY, _READ_BACK = 1, 2, 4, 8

@@ -100,7 +100,7 @@ def _residual_error(residuals: Any) -> float:
 
 
 def _fit_line(times: Any, differences: Any) -> tuple[float, float]:
-    """Fit a straight line twice. The second fit leaves out the 10 % of the values farthest from the first line."""
+    """Fit a straight line twice. The second fit leaves out the 10% of the values farthest from the first line."""
     import numpy as np
 
     if not times[-1] > times[0]:

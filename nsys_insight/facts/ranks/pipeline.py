@@ -139,7 +139,7 @@ def find_pipeline(messages: Messages, ranks: Sequence[Rank], edges: Mapping[int,
 
 
 def _build_pipeline(next_rank: Mapping[int, int], messages: Mapping[int, int]) -> Pipeline | None:
-    """Return the pipeline of ranks that send this number of messages a step to the next rank; None for a ring."""
+    """Return the pipeline of ranks that send this number of messages per step to the next rank; None for a ring."""
     highest = max(messages.values(), default=0)
     # The ranks at the end of a pass. Data-parallel replicas have one each.
     missing = {sender: highest - count for sender, count in messages.items() if count < highest}

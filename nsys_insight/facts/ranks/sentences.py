@@ -44,7 +44,7 @@ def describe_clocks(run: Run, trace_starts: Sequence[int | None]) -> str:
             max_offset = max(max_offset, abs(clock.offset + start_offset))
         max_drift = max(max_drift, abs(clock.drift))
     offset_text = f"differed by up to {_format_time(max_offset)}" if max_offset >= _MIN_OFFSET_NS else ""
-    drift_text = f"drifted by up to {max_drift * 1e6:.2g} µs a second" if max_drift >= _MIN_DRIFT else ""
+    drift_text = f"drifted by up to {max_drift * 1e6:.2g} µs per second" if max_drift >= _MIN_DRIFT else ""
     before = " and ".join(filter(None, [offset_text, drift_text]))
     subject = f"the traces' clocks {before} and are aligned" if before else "the traces' clocks are aligned"
     ends = f"by the ends of collectives, which then agree within {_format_time(run.error)}"
@@ -152,7 +152,7 @@ def describe_pipeline(
     if stages.ranks == 2:  # messages do not show whether each rank has several stages
         size = "2 ranks"
     sentence = (
-        f"the ranks are a pipeline of {size}, {stages.messages} messages a step from one to the next:"
+        f"the ranks are a pipeline of {size}, {stages.messages} messages per step from one to the next:"
         f" in the usual step a rank waits {measure_bubble(wall, waiting, late):.0%} of the time for the others"
     )
     if stages.ideal_bubble is not None:

@@ -140,7 +140,7 @@ def _choose_method(run: Run, process: int, options: StepOptions) -> Method:
         is_scope_range = bool(scope.nvtx) and not options.step_range
         ranges = _find_step_ranges(run, process, range_name=range_name, is_scope_range=is_scope_range)
         if ranges and (ranges.covered or range_name) and _covered_share(run):
-            reason = f"{100 * ranges.covered:.1f} % of the GPU time between the first and the last is launched in them"
+            reason = f"{100 * ranges.covered:.1f}% of the GPU time between the first and the last is launched in them"
             return Method("nvtx", ranges.pattern, reason, ranges.covered, is_named=range_name is not None)
         if options.step_range:
             raise UsageError(
@@ -223,4 +223,4 @@ def _covered_share(run: Run) -> float:
 
 def _format_share(share: float) -> str:
     """Write a share that may be small."""
-    return f"{100 * share:.1f} %" if share >= 0.001 else "less than 0.1 %"
+    return f"{100 * share:.1f}%" if share >= 0.001 else "less than 0.1%"

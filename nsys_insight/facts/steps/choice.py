@@ -50,6 +50,6 @@ def judge_loop(loop: Any) -> str:
 def describe_loop(loop: Any) -> str:
     """Describe a loop: its iterations, and its share of the GPU time."""
     share = 100 * loop.gpu_share
-    amount = f"{share:.1f} %" if share >= 0.1 else "less than 0.1 %"
+    amount = f"{share:.1f}%" if share >= 0.1 else "less than 0.1%"
     operations = f"{loop.operations:.0f} operation{'' if loop.operations == 1 else 's'}"
     return f"{loop.iterations} iterations of {operations} hold {amount} of the GPU time"

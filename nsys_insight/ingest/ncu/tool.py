@@ -50,7 +50,7 @@ def find_newest_ncu() -> Path:
     runnable = [path for path in candidates if os.access(path, os.X_OK)]
     if not runnable:
         raise ToolError(
-            "ncu is not installed here: it is neither on the PATH nor in the usual folders",
+            "ncu not found on the PATH or in the usual install folders",
             "where it is: ncu --import FILE.ncu-rep --csv --page raw > FILE.raw.csv (and --page details), and import "
             f"these; or set ${NCU_VARIABLE}",
         )

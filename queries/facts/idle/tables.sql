@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS facts.idle_time (
     gpu_id INTEGER, start_ns BIGINT, end_ns BIGINT, thread BIGINT, call_ns BIGINT, returned_ns BIGINT, is_copy BOOLEAN,
     host ENUM (
         'API calls', 'CPU work', 'after the last operation', 'allocation', 'before the first operation',
-        'blocking copies', 'late', 'launch call', 'launch call under way',
+        'blocking copies', 'late', 'launch call', 'launch call in progress',
         'launch latency', 'launched before', 'managed memory', 'not in the trace', 'profiler', 'same launch call',
         'sync calls'
     ),

@@ -89,7 +89,7 @@ COMMENT ON COLUMN rank_run.unit IS 'What `rank_steps` are: step, or collective w
 COMMENT ON COLUMN rank_run.steps IS 'Number of them';
 COMMENT ON COLUMN rank_run.ranks IS 'Ranks of the largest communicator; all ranks where none are matched';
 COMMENT ON COLUMN rank_run.error_ns IS
-    'How far apart the ends of collectives are that ranks leave together, without the largest 5 % of them';
+    'How far apart the ends of collectives are that ranks leave together, without the largest 5% of them';
 COMMENT ON COLUMN rank_run.numbered_by IS
     'Where the rank numbers come from: NCCL, the launcher, the file names, or order';
 COMMENT ON COLUMN rank_run.clock IS 'How well times of several ranks can be compared, as a sentence';

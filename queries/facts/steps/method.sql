@@ -33,7 +33,7 @@ SELECT
     coalesce(
         $reason::VARCHAR,
         step_count || ' repetitions hold ' || round(100 * share, 1)
-            || ' % of the stream''s GPU time between the first and the last'
+            || '% of the stream''s GPU time between the first and the last'
     ) AS reason,
     $process::BIGINT AS process_id,
     step_counts.*,

@@ -1,7 +1,7 @@
 -- The time of the host, cut where a range begins. With $by_period, a step lasts until the next range begins: what the
 -- host does between two ranges belongs to the first one, unless it launches much more there than between most ranges.
 -- Then, after the last range, and without $by_period, it is cut where the range ends as well. An operation belongs to
--- the step in which its launch call begins, on any thread. If at least 95 % of the GPU time that is launched in the
+-- the step in which its launch call begins, on any thread. If at least 95% of the GPU time that is launched in the
 -- steps also runs in them, steps have the times of their ranges, and the last one ends with its work: it is shorter
 -- than the others if the host takes much time between the ranges. Otherwise a step
 -- lasts, on the GPU's timeline, from its first operation to the first one of the next step.

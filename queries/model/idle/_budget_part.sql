@@ -2,6 +2,6 @@
 CREATE MACRO _budget_part(cause, host) AS CASE
     WHEN host = 'sync calls' THEN 'sync'
     WHEN host = 'blocking copies' THEN 'copy'
-    WHEN cause = 'starved' OR host = 'launch call under way' THEN 'launch'
+    WHEN cause = 'starved' OR host = 'launch call in progress' THEN 'launch'
     ELSE cause
 END;

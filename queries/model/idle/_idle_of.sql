@@ -63,7 +63,7 @@ SELECT
     window_ns,
     CASE
         WHEN host IN (idle_host('before the first operation'), idle_host('after the last operation')) THEN 'edge'
-        WHEN host IN (idle_host('same launch call'), idle_host('launched before'), idle_host('launch call under way'))
+        WHEN host IN (idle_host('same launch call'), idle_host('launched before'), idle_host('launch call in progress'))
             THEN 'dependency'
         WHEN host IN (idle_host('sync calls'), idle_host('blocking copies')) THEN 'blocked'
         WHEN host = idle_host('allocation') THEN 'allocation'

@@ -14,7 +14,7 @@ COMMENT ON COLUMN _idle_time.call_ns IS 'When the thread that launched it entere
 COMMENT ON COLUMN _idle_time.returned_ns IS 'When the call returned';
 COMMENT ON COLUMN _idle_time.is_copy IS 'Whether the call is a blocking copy';
 COMMENT ON COLUMN _idle_time.host IS
-    'late; or why the host was not: same launch call, launched before, launch call under way, managed memory (pages '
+    'late; or why the host was not: same launch call, launched before, launch call in progress, managed memory (pages '
     'moved without a call), blocking copies (the call is a copy into pageable host memory, and was in progress), '
     'not in the trace, before the first operation, after the last operation; or profiler, which blocked the thread';
 COMMENT ON COLUMN _idle_time.sync_ns IS

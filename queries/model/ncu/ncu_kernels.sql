@@ -151,12 +151,12 @@ COMMENT ON COLUMN ncu_kernels.duration_ns IS
     'How long it ran under ncu, which serializes kernels and may set other clocks: `gpu__time_duration.sum`';
 COMMENT ON COLUMN ncu_kernels.bound IS
     'For all launches of the kernel with this grid and block, by their means. compute: SM more than 20 points above '
-    'memory; memory: the reverse; latency: both below 40 %; balanced: both above 60 %, near the peak; else unknown: '
+    'memory; memory: the reverse; latency: both below 40%; balanced: both above 60%, near the peak; else unknown: '
     '`sm__throughput.avg.pct_of_peak_sustained_elapsed`, '
     '`gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed`';
 COMMENT ON COLUMN ncu_kernels.memory_level IS
-    'Which part of the memory system bounds a memory-bound kernel: DRAM (above 70 %), L2 misses (hits below 50 % '
-    'and DRAM above 40 %), L2 (L1 hits below 20 %, L2 hits of 50 % or more), L1';
+    'Which part of the memory system bounds a memory-bound kernel: DRAM (above 70%), L2 misses (hits below 50% '
+    'and DRAM above 40%), L2 (L1 hits below 20%, L2 hits of 50% or more), L1';
 COMMENT ON COLUMN ncu_kernels.sm_pct IS
     'SM throughput, share of its peak: `sm__throughput.avg.pct_of_peak_sustained_elapsed`';
 COMMENT ON COLUMN ncu_kernels.memory_pct IS

@@ -13,7 +13,7 @@ WITH hosts AS (
 )
 SELECT
     h.part, sum(h.time_ns) AS time_ns, 100 * sum(h.time_ns) / any_value(w.all_ns) AS wall_pct,
-    string_agg(h.host || ' ' || round(100 * h.time_ns / w.all_ns, 1) || ' %', ', ' ORDER BY h.time_ns DESC, h.host)
+    string_agg(h.host || ' ' || round(100 * h.time_ns / w.all_ns, 1) || '%', ', ' ORDER BY h.time_ns DESC, h.host)
         FILTER (h.host <> h.part AND 100 * h.time_ns / w.all_ns >= 0.05) AS evidence
 FROM hosts AS h, _step_walls AS w
 GROUP BY h.part;
