@@ -868,3 +868,39 @@ def test_markdown_says_the_same(diagnose):
     for finding in findings_by_name(diagnosis).values():
         assert finding.command in page
     assert page.count("### ") == len(diagnosis.findings)
+
+
+# The first screen -----------------------------------------------------------------------------------------------------
+
+
+def test_the_first_screen_says_what_the_verdict_means(diagnose):
+    lines = diagnose("decode_eager").text(200).splitlines()
+    assert lines[0].startswith("decode_eager.sqlite: launch-bound; ")
+    idle = re.search(r"launch (\d+\.\d)%", lines[2])[1]
+    assert lines[1] == f"The GPU is idle {idle}% of each step because the CPU launches kernels too slowly."
+    busy = float(re.search(r"busy (\d+\.\d)%", lines[2])[1])
+    assert (lines[3].count("█"), lines[3].count("░")) == (round(0.6 * busy), 60 - round(0.6 * busy))
+
+
+def test_a_mixed_verdict_names_the_two_largest_causes(diagnose):
+    diagnosis = diagnose("churn")
+    assert diagnosis.verdict.startswith("mixed: ")
+    causes = re.findall(r"([\w-]+-bound) \((\d+\.\d)%\)", diagnosis.text(500).splitlines()[0])
+    shares = {share.part: share.wall_pct for share in diagnosis.shares if not share.is_busy}
+    assert [float(share) for _, share in causes] == sorted((float(share) for _, share in causes), reverse=True)
+    assert causes[0] == ("allocation-bound", f"{max(shares.values()):.1f}")
+    assert len(causes) == 2
+
+
+def test_findings_say_what_to_do_and_when_to_skip_it(diagnose):
+    diagnosis = diagnose("decode_eager")
+    text = diagnosis.text(500)
+    for finding in diagnosis.findings[:3]:
+        assert f"\n   Fix   {finding.action}\n" in text
+        assert f"\n   Skip  if {finding.caveat[0].lower()}{finding.caveat[1:]}\n" in text
+    assert text.count("without the profiler.\n") >= 1
+    assert text.count("75%") == 1  # the profiler's share is stated once
+
+
+def test_a_diagnosis_without_launches_says_nothing_about_them(diagnose):
+    assert "75%" not in diagnose(healthy_run).text(500)

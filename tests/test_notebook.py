@@ -252,3 +252,11 @@ print(nsys_insight.open({str(REPOSITORY / "sample_traces" / "churn.sqlite")!r}).
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
     assert (result.stderr, int(result.stdout) > 0) == ("", True)
+
+
+def test_plain_python_shows_what_the_terminal_shows(sample):
+    with nsys_insight.open(sample("decode_eager")) as trace:
+        table, diagnosis = repr(trace.answer("top")), repr(trace.diagnose())
+    assert table.startswith("Kernels by GPU time\n")
+    assert max(map(len, table.splitlines())) <= 100
+    assert diagnosis.splitlines()[0].startswith("decode_eager.sqlite: launch-bound")

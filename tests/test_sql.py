@@ -18,6 +18,7 @@ from synthetic import Trace
 import nsys_insight
 from nsys_insight.errors import QueryError, UsageError
 from nsys_insight.ingest.files import make_labels
+from nsys_insight.session.schema import describe_schema
 from nsys_insight.sql.statements import parse_value, split_statements
 
 REPOSITORY = Path(__file__).parents[1]
@@ -146,6 +147,18 @@ class TestCommand:
         peak_mib = int(result.stderr.rpartition("at most ")[2].partition(" MiB")[0].replace(",", ""))
         assert (tmp_path / "a.csv").stat().st_size > 100_000_000
         assert peak_mib < 250
+
+
+def test_show_tables_lists_the_documented_views_and_those_of_the_user(sample):
+    with open_trace(sample("decode_eager")) as trace:
+        names = [row["name"] for row in trace.query("SHOW TABLES").dicts()]
+        assert names == sorted(row["view"] for row in describe_schema().dicts())
+        assert len(names) > 50
+        (statement,) = split_statements("CREATE VIEW mine AS SELECT 1 AS one")
+        trace.define(statement)
+        rows = trace.query("show all tables;").dicts()
+        assert sorted({row["name"] for row in rows} - set(names)) == ["mine"]
+        assert all(row["description"] for row in rows if row["name"] != "mine")
 
 
 class TestSteps:

@@ -108,7 +108,7 @@ def test_the_terms_of_the_glossary_are_the_terms_in_use(printed_texts_by_path):
     "text",
     [
         "kernels by gpu time",  # a report's header
-        "cannot be determined from this trace",  # a sentence of the program
+        "not recorded in this trace",  # a sentence of the program
         "one of: ",  # help of a flag
         "one row per kernel execution on a gpu.",  # a comment of the model
         "no steps were found",  # a sentence made in SQL

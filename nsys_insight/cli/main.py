@@ -133,6 +133,8 @@ def _describe_error(error: Exception) -> InsightError | None:
     context = getattr(error, "ctx", None)
     hint = f"{context.command_path if context else 'nsys-insight'} --help"
     message, first = error.format_message(), "".join(sys.argv[1:2])
+    if not message and context:  # the help has been printed
+        message, hint = f"{context.command_path} needs a subcommand", f"choose one of those above: {hint}"
     if message.startswith("No such command") and Path(first).exists():
         message, hint = f"{first} is not a command", f"the command comes first: nsys-insight diagnose {first}"
     return UsageError(message, hint)

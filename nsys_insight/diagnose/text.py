@@ -64,14 +64,32 @@ COLUMNS = (
 # The first findings are written in full, the others as a line, so that all findings fit on a screen.
 MAX_FULL_FINDINGS = 3
 # The texts of a finding in Markdown that contain no names from the trace.
-_FIXED_TEXTS = ("severity", "do", "unless")
+_FIXED_TEXTS = ("severity", "fix", "skip")
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 # The verdict on a trace that has launch calls, but none of the work that they launched.
 LOST_KERNELS = "what ran on the GPU is not in the trace"
+# The parts of the budget that verdicts are about, and what the GPU then does.
+_MIXED = "mixed: "
+_PART_OF_VERDICT = {
+    "GPU-bound": "busy", "launch-bound": "launch", "host-bound": "launch", "sync-bound": "sync", "copy-bound": "copy",
+    "allocation-bound": "allocation", "communication-bound": "communication",
+}  # fmt: skip
+_REASONS = {
+    "GPU-bound": "is busy {}; faster or fewer kernels shorten it",
+    "launch-bound": "is idle {} because the CPU launches kernels too slowly",
+    "host-bound": "is idle {} because the CPU launches late, mostly for work outside CUDA calls",
+    "sync-bound": "is idle {} because the CPU waits for it before it launches more work",
+    "copy-bound": "only copies, or is idle for a blocking copy, {}",
+    "allocation-bound": "is idle {} while the CPU allocates or frees memory",
+    "communication-bound": "only communicates {}",
+}
+# Words that keep their capital letter inside a sentence.
+_NAMES = ("Python",)
 _NAME_ALONE = {"copy": "copies", "communication": "communication"}
 _MIN_ALONE_PCT = 1.0
 # From this ratio of mean to median, no step takes the mean: a few long steps make it.
 _SKEWED = 1.2
+_PROFILER_NOTE = "Savings of launches are of the profiled run: expect 75% or less of them without the profiler."
 # Smaller shares would be printed as 0.0%.
 _MIN_SHARE_PCT = 0.05
 
@@ -165,8 +183,8 @@ def write_markdown(
             "severity": finding.severity,
             "evidence": finding.evidence,
             "where": finding.place,
-            "do": finding.action,
-            "unless": finding.caveat,
+            "fix": finding.action,
+            "skip": write_caveat(finding),
         }
         lines += [
             f"- {name}: {(escape_prose if name in _FIXED_TEXTS else quote)(printable(fact))}"
@@ -174,12 +192,12 @@ def write_markdown(
             if fact
         ]
         lines += [
-            f"- also: {quote(printable(also.evidence))} ({format_code(printable(also.command))})"
+            f"- related: {quote(printable(also.evidence))} ({format_code(printable(also.command))})"
             for also in finding.also
         ]
-        lines += [f"- see: {format_code(printable(finding.command))}", ""]
+        lines += [f"- more: {format_code(printable(finding.command))}", ""]
     if diagnosis.unassessed:
-        lines += ["Cannot be determined from this trace:", ""]
+        lines += ["Not recorded in this trace:", ""]
         lines += [
             f"- {escape_prose(printable(question.subject))}: {escape_prose(printable(question.remedy))}"
             for question in diagnosis.unassessed
@@ -191,7 +209,50 @@ def write_headline(diagnosis: DiagnosisResult) -> list[str]:
     """Write what bounds the run and what it costs, in a few sentences."""
     wall, *other_lines = describe_costs(diagnosis) or [""]
     run_lines = [diagnosis.run.sentence] if diagnosis.run else []
-    return [*run_lines, f"{_name_file(diagnosis)}: {diagnosis.verdict}{'; ' if wall else ''}{wall}", *other_lines]
+    meaning = explain_verdict(diagnosis)
+    return [
+        *run_lines,
+        f"{_name_file(diagnosis)}: {name_verdict(diagnosis)}{'; ' if wall else ''}{wall}",
+        *([meaning] if meaning else []),
+        *other_lines,
+    ]
+
+
+def name_verdict(diagnosis: DiagnosisResult) -> str:
+    """Name what bounds the run. If there are several causes, name the two that take the most time."""
+    words = diagnosis.verdict.removeprefix(_MIXED)
+    if words == diagnosis.verdict:
+        return diagnosis.verdict
+    causes = sorted(
+        ((_sum_share(diagnosis, _PART_OF_VERDICT.get(word, "")), word) for word in words.split(", ")),
+        key=lambda cause: -cause[0],
+    )
+    return ", then ".join(f"{word} ({share:.1f}%)" for share, word in causes[:2])
+
+
+def explain_verdict(diagnosis: DiagnosisResult) -> str:
+    """Say in one sentence what the verdict means, with the shares of the time; "" if there is nothing to add."""
+    causes = [word.partition(" (")[0] for word in name_verdict(diagnosis).split(", then ")]
+    if diagnosis.wall_ns is None or not set(causes) <= _REASONS.keys():
+        return ""
+    unit = "the wall time" if diagnosis.unit == "trace" else f"each {diagnosis.unit}"
+    shares = [f"{_sum_share(diagnosis, _PART_OF_VERDICT[word]):.1f}% of {unit}" for word in causes]
+    reasons = [_REASONS[word].format(share) for word, share in zip(causes, shares, strict=True)]
+    return f"The GPU {', and '.join(reasons)}."
+
+
+def _sum_share(diagnosis: DiagnosisResult, part: str) -> float:
+    """Return the share of the wall time that a part of the budget has, in %."""
+    if part == "busy":
+        return diagnosis.busy_pct
+    return sum(share.wall_pct for share in diagnosis.shares if share.part == part)
+
+
+def write_caveat(finding: Finding) -> str:
+    """Write when a fix is wrong, as the rest of a sentence: if other kernels run at the same time."""
+    caveat = finding.caveat.strip()
+    is_word = caveat[:2].istitle() or caveat.startswith("A ")
+    return f"if {caveat[0].lower()}{caveat[1:]}" if is_word and not caveat.startswith(_NAMES) else f"if {caveat}"
 
 
 def describe_costs(diagnosis: DiagnosisResult) -> list[str]:
@@ -289,6 +350,8 @@ def describe_saving(finding: Finding, unit: str) -> str:
 def _write_lines(diagnosis: DiagnosisResult, width: int, limit: int) -> Iterator[str]:
     for line in write_headline(diagnosis):
         yield from _wrap(line, width)
+        if line.startswith("GPU busy"):
+            yield _draw_bar(diagnosis.busy_pct, width)
     if status := describe_status(diagnosis):
         yield from _wrap(status, width)
     if diagnosis.findings:
@@ -297,14 +360,34 @@ def _write_lines(diagnosis: DiagnosisResult, width: int, limit: int) -> Iterator
         yield from _write_finding(rank, finding, diagnosis.unit, width)
     if diagnosis.findings or diagnosis.unassessed:
         yield ""
+    yield from _write_footer(diagnosis, width, limit)
+
+
+def _write_footer(diagnosis: DiagnosisResult, width: int, limit: int) -> Iterator[str]:
     if diagnosis.findings:
         hint = "; full text of each finding: --format markdown" if len(diagnosis.findings) > MAX_FULL_FINDINGS else ""
         if limit < len(diagnosis.findings):
             yield f"{limit} of {len(diagnosis.findings)} findings; --limit 0 shows all"
+        if any(map(_saves_launches, diagnosis.findings[:limit])):
+            yield from _wrap_hanging(_PROFILER_NOTE, width, 2)
         yield from _wrap_hanging(f"Details: {diagnosis.findings[0].command}{hint}", width, 2)
     if diagnosis.unassessed:
         questions = "; ".join(f"{question.subject} ({question.remedy})" for question in diagnosis.unassessed)
         yield from _wrap_hanging(f"Not recorded: {questions}", width, 2)
+
+
+def _draw_bar(busy_pct: float, width: int) -> str:
+    """Draw the busy share of the time, followed by the idle share."""
+    cells = min(width, 60)
+    busy_cells = round(cells * busy_pct / 100)
+    return "█" * busy_cells + "░" * (cells - busy_cells)
+
+
+def _saves_launches(finding: Finding) -> bool:
+    """Return whether a saving is, at least in part, the time of launches, which the profiler makes slower."""
+    return finding.recoverable_ns is not None and any(
+        member.family in ("launch", "fusion") for member in (finding, *finding.also)
+    )
 
 
 def _write_finding(rank: int, finding: Finding, unit: str, width: int) -> Iterator[str]:
@@ -316,9 +399,9 @@ def _write_finding(rank: int, finding: Finding, unit: str, width: int) -> Iterat
         return
     yield from _wrap_hanging(f"   {finding.evidence}{place} (see {finding.report})", width, 3)
     for also in finding.also:
-        yield from _wrap_hanging(f"   also: {also.evidence} (see {also.report})", width, 5)
-    yield from _wrap_hanging(f"   do: {finding.action}", width, 5)
-    yield from _wrap_hanging(f"   unless: {finding.caveat}", width, 5)
+        yield from _wrap_hanging(f"   Also  {also.evidence} (see {also.report})", width, 9)
+    yield from _wrap_hanging(f"   Fix   {finding.action}", width, 9)
+    yield from _wrap_hanging(f"   Skip  {write_caveat(finding)}", width, 9)
 
 
 def _wrap_hanging(text: str, width: int, indent: int) -> Iterator[str]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 # Rows of an answer that are shown.
 MAX_ROWS = 20
+_REPR_WIDTH = 100
 ROOT_CLASS = "nsys-insight"
 _RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
 _MEDIA = re.compile(r"(@media[^{]+)\{((?:[^{}]*\{[^{}]*\})*)\s*\}")
@@ -23,11 +24,26 @@ _SKIPPED_SELECTOR = re.compile(r"#|::|html|focus|hover|\.here")
 # On the page, column headings are buttons with padding. Without scripts there are no buttons.
 _NOTEBOOK_RULES = (
     f".{ROOT_CLASS} {{ padding: 0.25rem 0.5rem; }} .{ROOT_CLASS} th {{ padding: 0.35rem 0.8rem 0.35rem 0.55rem; }}"
+    # JupyterLab floats dt and dd, aligns cells on the right, and has thin headings.
+    f" .{ROOT_CLASS} .figures dt, .{ROOT_CLASS} .figures dd {{ float: none; width: auto; padding: 0; }}"
+    f" .{ROOT_CLASS} table th, .{ROOT_CLASS} table td {{ text-align: left; }}"
+    f" .{ROOT_CLASS} table th.right, .{ROOT_CLASS} table td.right {{ text-align: right; }}"
+    f" .{ROOT_CLASS} h3 {{ font-weight: 700; }} .{ROOT_CLASS} .verdict::first-letter {{ text-transform: uppercase; }}"
 )
 
 
 class HtmlAnswer(Answer):
-    """An answer that notebooks show as a table, with its notes."""
+    """An answer that notebooks show as a table, with its notes. Plain Python shows the table of the terminal."""
+
+    def __repr__(self) -> str:
+        """Write the table of the terminal."""
+        from io import StringIO
+
+        from nsys_insight.render import write
+
+        text = StringIO()
+        write(self, text, "table", limit=MAX_ROWS, width=_REPR_WIDTH)
+        return text.getvalue().rstrip("\n")
 
     def _repr_html_(self) -> str:
         from nsys_insight.page.html import make_environment
@@ -43,7 +59,11 @@ class HtmlAnswer(Answer):
 
 
 class HtmlDiagnosis(Diagnosis):
-    """A diagnosis that notebooks show as the page does."""
+    """A diagnosis that notebooks show as the page does. Plain Python shows its text."""
+
+    def __repr__(self) -> str:
+        """Write the text of the terminal."""
+        return self.text(_REPR_WIDTH).rstrip("\n")
 
     def _repr_html_(self) -> str:
         from nsys_insight.page.html import describe_diagnosis, make_environment

@@ -20,6 +20,16 @@ _CREATE = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 
+# SHOW TABLES lists the documented views of the model, and what the user defined.
+_LIST_VIEWS = r"""SELECT view_name AS name, comment AS description
+FROM duckdb_views()
+WHERE database_name = current_database() AND schema_name = 'main' AND view_name NOT LIKE '\_%' ESCAPE '\'
+UNION ALL
+SELECT table_name, comment
+FROM duckdb_tables()
+WHERE database_name = current_database() AND schema_name = 'main' AND table_name <> 'scope'
+ORDER BY name"""
+
 
 @dataclass(frozen=True)
 class Statement:
@@ -70,6 +80,7 @@ def split_statements(text: str, values: dict[str, Any] | None = None) -> list[St
         start = max(text.find(statement.query.strip(), end), end)
         end = start + len(statement.query.strip())
         sql = _strip_semicolon(statement.query)
+        sql = _LIST_VIEWS if re.fullmatch(r"\s*SHOW\s+(ALL\s+)?TABLES\s*", sql, re.IGNORECASE) else sql
         line = text.count("\n", 0, start + len(statement.query.strip()) - len(statement.query.strip().lstrip()))
         kind, name = _read_definition(statement.type, sql)
         user_statements.append(Statement(sql, name, line, is_macro=kind in ("macro", "function")))

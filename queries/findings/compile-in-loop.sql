@@ -20,7 +20,7 @@ The new shapes end: then let the program warm up with all of them before it is m
 effort = "function"
 estimate = """
 High: the time of these steps above the median of the others, over all steps; the idle time of the GPU, if all steps
-load code. Low: 60 % of it; of the time that the host is outside of CUDA calls before the loads, if all steps load."""
+load code. Low: 60% of it; of the time that the host is outside of CUDA calls before the loads, if all steps load."""
 links = ["PyTorch documentation, torch.compile: Dynamic shapes", "CUDA C++ Programming Guide, Lazy Loading"]
 report = "steps"
 when = "SELECT 1 FROM _call_counts WHERE regexp_matches(name, '^cu(da)?(Library|Module)Load')"

@@ -16,7 +16,7 @@ caveat = """
 The next step cannot begin before the host has the value."""
 effort = "line"
 estimate = """
-High: the idle time of the GPU while the host waits for the data, and until the next launch. Low: 35 % of it, because
+High: the idle time of the GPU while the host waits for the data, and until the next launch. Low: 35% of it, because
 the profiler makes these calls longer."""
 links = ["PyTorch documentation, Performance Tuning Guide: avoid unnecessary CPU-GPU synchronization"]
 example = "sample_traces/churn.sqlite"

@@ -14,7 +14,7 @@ The CPU keeps ahead of the GPU without the profiler."""
 effort = "function"
 estimate = """
 High: the idle time in front of the launches that a CUDA graph would replace. Low: what is left of it if the step takes
-55 % of its time without the profiler, which makes each launch take longer."""
+55% of its time without the profiler, which makes each launch take longer."""
 links = ["CUDA C++ Programming Guide, CUDA Graphs", "PyTorch documentation, torch.compile: mode"]
 example = "sample_traces/decode_eager.sqlite"
 report = "classify"

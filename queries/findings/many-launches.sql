@@ -10,10 +10,10 @@ evidence = [
     "{launch_calls:launch call} {per} at {launch_call_ns} each",
 ]
 caveat = """
-Without the profiler, the host keeps ahead of the GPU."""
+The CPU keeps ahead of the GPU without the profiler."""
 effort = "function"
 estimate = """
-High: the idle time of the GPU before the launches. Low: what is left of it if the step takes 55 % of its time without
+High: the idle time of the GPU before the launches. Low: what is left of it if the step takes 55% of its time without
 the profiler, which makes each launch take longer."""
 report = "classify"
 when = """

@@ -15,7 +15,7 @@ Python has to see the values between the operations."""
 effort = "function"
 numerics = "rounding"
 estimate = """
-High: the idle time of the GPU. Low: 45 % of it."""
+High: the idle time of the GPU. Low: 45% of it."""
 links = ["JAX documentation, Just-in-time compilation"]
 report = "nvtx"
 when = "SELECT 1 FROM frameworks WHERE framework = 'jax' AND is_program"

@@ -20,8 +20,8 @@ evidence = [
     "the thread that launches is in {sleep_call}() for {sleep_ns} of it",
 ]
 caveat = """
-Without such a call in the trace, the rate may be a coincidence, and the idle time the host's own work: nsys profile
--t osrt --sample=process-tree shows it."""
+The rate is a coincidence: where no such call is in the trace, the idle time may be the host's own work, which nsys
+profile -t osrt --sample=process-tree shows."""
 effort = "redesign"
 report = "steps"
 when = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -208,6 +209,8 @@ def _list_programs(
     Raises:
         UsageError: The flags do not select exactly one kind of input.
     """
+    if command and len(command) == 1 and " " in command[0] and not Path(command[0]).exists():
+        command = shlex.split(command[0])  # one quoted string, as hyperfine takes it
     input_kinds = [bool(command), bool(before or after), bool(read)]
     if sum(input_kinds) != 1 or bool(before) != bool(after) or (before and baseline):
         raise UsageError(

@@ -24,6 +24,10 @@ file), or -o trace.pftrace (a timeline that ui.perfetto.dev and trace_processor 
 The first two are traces like any other: nsys-insight top trace.duckdb."""
 
 
+# The file in this folder that is written without -o, by kind: the name of the trace with this suffix.
+_SUFFIXES = {"duckdb": ".duckdb", "parquet": "_parquet", "perfetto": ".pftrace"}
+
+
 def make_convert_command() -> Callable[..., None]:
     """Make the command ``convert``."""
 
@@ -31,17 +35,25 @@ def make_convert_command() -> Callable[..., None]:
         from nsys_insight.convert.convert import choose_kind, convert
 
         output = flags.output
-        if output is None:
+        if output is None and kind not in _SUFFIXES:
             raise UsageError("convert needs a file to write to", "nsys-insight convert trace.nsys-rep -o trace.duckdb")
+        if output is None:
+            trace = resolve_trace(trace)
+            output = Path(f"{trace.stem}{_SUFFIXES[kind or '']}")
         output_kind = choose_kind(output, kind)
         with open_traces([trace] if trace else [], flags) as opened_trace:
             convert(opened_trace, output, output_kind, force=force)
-        terminal.note(f"{output} written")
+        terminal.note(f"{output} written" + ("; open it at ui.perfetto.dev" if output_kind == "perfetto" else ""))
 
     return make_command(
         run,
         _CONVERT_HELP,
-        make_flag("kind", str | None, "--as", help="duckdb, parquet or perfetto; by default as -o is named."),
+        make_flag(
+            "kind",
+            str | None,
+            "--as",
+            help="duckdb, parquet or perfetto; by default as -o is named. Without -o, the trace names the file.",
+        ),
         make_flag("force", bool, "--force", help="Overwrite existing files."),
         omitted_fields=("csv_safe",),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight import outputs, progress
@@ -16,13 +17,12 @@ from nsys_insight.cli.flags import (
     make_step_flags,
     make_traces_argument,
 )
-from nsys_insight.cli.run import open_traces
+from nsys_insight.cli.run import open_traces, resolve_trace
 from nsys_insight.errors import UsageError
 from nsys_insight.packs import library
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 _REPORT_HELP = (
     "Write a report to share: -o report.html is a self-contained page, -o report.md is Markdown.\n\n"
@@ -39,7 +39,9 @@ def make_page_command() -> Callable[..., None]:
     params = library.get_pack("roofline").params
     roofline_params = {name: params[name] for name in ("gemm", "attention", "causal", "elements")}
 
-    def run(traces: list[Path] | None, flags: Flags, *, template: str, compare: bool, **values: Any) -> None:
+    def run(
+        traces: list[Path] | None, flags: Flags, *, template: str, compare: bool, baseline: Path | None, **values: Any
+    ) -> None:
         from nsys_insight.page import choose_kind, write_page
 
         sizes = {name: value for name in roofline_params if (value := values.pop(name)) not in (None, False)}
@@ -48,6 +50,8 @@ def make_page_command() -> Callable[..., None]:
             raise UsageError("unsupported report format (use .html or .md)", "name it: -o report.html or -o report.md")
         if flags.explain:
             raise UsageError("a report consists of many queries", "nsys-insight top --explain prints one of them")
+        if baseline is not None:
+            compare, traces = True, [baseline, *(traces or [resolve_trace(None)])]
         if compare:
             text = _make_comparison_page(traces or [], flags, kind)
         else:
@@ -73,13 +77,21 @@ def make_page_command() -> Callable[..., None]:
         "compare",
         bool,
         "--compare",
-        help="A page of two traces, before and after: what changed, and a step of each on one scale.",
+        help="A page of two traces, BEFORE and AFTER in this order: what changed, and a step of each on one scale.",
+    )
+    baseline_flag = make_flag(
+        "baseline",
+        Path | None,
+        "--baseline",
+        metavar="BEFORE",
+        help="A page that compares the trace with this earlier one: report AFTER --baseline BEFORE.",
     )
     return make_command(
         run,
         _REPORT_HELP,
         template_flag,
         compare_flag,
+        baseline_flag,
         *make_step_flags(),
         *map(make_param_flag, roofline_params.values()),
         argument=make_traces_argument(),
@@ -97,8 +109,8 @@ def _make_comparison_page(traces: list[Path], flags: Flags, kind: str) -> str:
 
     if len(traces) != 2 or kind != "html":
         raise UsageError(
-            "--compare makes a page of two traces, before and after",
-            "nsys-insight report --compare before.nsys-rep after.nsys-rep -o changed.html; or diff, in the terminal",
+            "a comparison is a page of two traces, before and after",
+            "nsys-insight report after.nsys-rep --baseline before.nsys-rep -o changed.html; or diff, in the terminal",
         )
     limit = html.MAX_ROWS if flags.limit is None else flags.limit or None
     with (
@@ -115,5 +127,5 @@ REPORT = Command(
     group="first",
     place=20,
     help="The diagnosis and all reports in one HTML or Markdown file",
-    examples=("report trace.nsys-rep -o report.html", "report trace.nsys-rep --template agent -o report.md"),
+    examples=("report trace.nsys-rep -o report.html", "report after.nsys-rep --baseline before.nsys-rep -o diff.html"),
 )
