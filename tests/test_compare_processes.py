@@ -72,7 +72,8 @@ def measure_by_loops(paths):
     return walls, sum(waiting) / 2 / 11, sum(transfer) / 11
 
 
-@pytest.mark.parametrize("is_merged", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("is_merged", [True, False])
 def test_headline_and_rows_of_two_ranks_equal_plain_loops(merged, tmp_path, is_merged):
     sides = [[path] for path in merged]
     if not is_merged:
@@ -154,7 +155,6 @@ def test_each_of_two_programs_decides_for_itself(tmp_path):
     assert not any(part in {"run", "kernel"} for part, _, _ in rows)
 
 
-@pytest.mark.slow
 def test_replicas_are_averaged_and_a_process_with_little_work_is_named(tmp_path):
     trace = Trace()
     loops = [planted.Loop(trace, pid=pid, gpu=gpu, nvtx="step #") for gpu, pid in enumerate((100, 200))]

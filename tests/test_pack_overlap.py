@@ -19,10 +19,12 @@ def ask(host, path):
     ("kernel", "exposed", "reason"),
     [
         ({"start": 130_000, "stream": 7, "call": 1_000}, 20_000, "same_stream_ns"),
-        ({"start": 130_000, "stream": 13, "call": 1_000}, 20_000, "dependency_ns"),
+        pytest.param({"start": 130_000, "stream": 13, "call": 1_000}, 20_000, "dependency_ns", marks=pytest.mark.slow),
         ({"start": 130_000, "stream": 13, "call": 115_000}, 20_000, "launched_late_ns"),
-        ({"start": 130_000, "stream": 7, "call": 115_000}, 20_000, "launched_late_ns"),
-        (None, 20_000, "no_more_work_ns"),
+        pytest.param(
+            {"start": 130_000, "stream": 7, "call": 115_000}, 20_000, "launched_late_ns", marks=pytest.mark.slow
+        ),
+        pytest.param(None, 20_000, "no_more_work_ns", marks=pytest.mark.slow),
     ],
 )
 def test_exposed_time_has_the_reason_that_was_planted(tmp_path, kernel, exposed, reason):
@@ -41,6 +43,7 @@ def test_exposed_time_has_the_reason_that_was_planted(tmp_path, kernel, exposed,
     assert {name: row[name] for name in REASONS} == {name: exposed if name == reason else 0 for name in REASONS}
 
 
+@pytest.mark.slow
 def test_copies_within_the_gpu_are_work_and_others_are_not(tmp_path):
     host = Trace().thread(now=0)
     host.copy("H2D", 1 << 20, runs=50_000)

@@ -108,7 +108,12 @@ def test_parts_of_a_step_are_the_planted_ones(path):
         pytest.param(
             {"parameters": 1e8, "batch": 4, "tokens_per_step": 100}, 2 * 1e8 * 400, "parameters", marks=pytest.mark.slow
         ),
-        ({"parameters": 1e8, "batch": 4, "tokens_per_step": 100, "training": True}, 6 * 1e8 * 400, "parameters"),
+        pytest.param(
+            {"parameters": 1e8, "batch": 4, "tokens_per_step": 100, "training": True},
+            6 * 1e8 * 400,
+            "parameters",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_utilization_is_operations_by_time_and_peak(path, params, flop, source):
