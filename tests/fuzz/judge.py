@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import edits
+import folders
 from server import LIMIT_S
 
 CODES = (0, 1, 3)
@@ -53,7 +54,7 @@ class Outcome:
     err: str
 
     def fault(self, trace: Path) -> str:
-        """Describe what is wrong with it; an empty text if nothing is."""
+        """Describe what is wrong with it, compared with a SQLite file; an empty text if nothing is."""
         internal_word = INTERNAL_WORDS.search(self.err)
         has_no_message = self.code and not self.err.startswith(
             ("error: ", "note: ", '{"schema": "nsys-insight/1", "error": ')
@@ -108,6 +109,15 @@ def judge_edits(
     words = 2 if command[0] == "ncu" else 1
     outcome = commands.run(*command[:words], str(path), *command[words:])
     return outcome.fault(path), outcome.code
+
+
+def judge_folder(
+    commands: Commands, base: Path, folder: Path, edit_list: list[list[Any]], command: tuple[str, ...]
+) -> tuple[str, int]:
+    """Break a folder of Parquet files and run a command on it; the sums are those of its trace."""
+    path = folders.write_broken_folder(folder, commands.folder / "place", edit_list)
+    outcome = commands.run(command[0], str(path), *command[1:])
+    return outcome.fault(base), outcome.code
 
 
 def minimize_edits(

@@ -19,8 +19,9 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 import edits  # noqa: E402
+import folders  # noqa: E402
 from bases import BASES, write_base  # noqa: E402
-from judge import SUMS_QUERY, Commands, judge_edits, minimize_edits  # noqa: E402
+from judge import SUMS_QUERY, Commands, judge_edits, judge_folder, minimize_edits  # noqa: E402
 
 # These run on each file: SQLite can calculate their sums. Some of the other commands run too.
 FIRST = (("top", "--format", "json", "--limit", "0"), ("sql", SUMS_QUERY, "--format", "json"))
@@ -44,7 +45,8 @@ def main() -> None:
 
         other_commands = [*sorted({*all_packs()} - {"fusion-candidate"}), *MORE_COMMANDS]
         with Commands(folder, NSYS_INSIGHT_CACHE_DIR=str(folder / "cache")) as commands:
-            seed = arguments.seed
+            seed, facts = arguments.seed, folder / "facts" / "everything.facts"
+            commands.run("fleet", str(bases["everything"]), "-o", str(folder / "facts"), "--workers", "1")
             while time.monotonic() < deadline and files < arguments.files:
                 chance = random.Random(seed)  # noqa: S311 - not for secrets
                 base = chance.choice(list(BASES))
@@ -52,6 +54,19 @@ def main() -> None:
                     *FIRST,
                     *((*report.split(),) for report in chance.sample(other_commands, arguments.commands)),
                 ]
+                if files % 4 == 3:
+                    edit_list = folders.draw_folder_edits(chance)
+                    for command in commands_to_run:
+                        if command[0] != "ncu":
+                            fault, code = judge_folder(commands, bases["everything"], facts, edit_list, command)
+                            exit_codes[code] += 1
+                            if fault:
+                                findings.append(
+                                    f"{seed} {command[0]} of a folder: {json.dumps(edit_list)}\n    {fault}"
+                                )
+                                print(findings[-1], flush=True)
+                    files, seed = files + 1, seed + 1
+                    continue
                 edit_list = edits.draw_edits(bases[base], chance)
                 for command in commands_to_run:
                     fault, code = judge_edits(commands, bases[base], edit_list, command)

@@ -7,9 +7,10 @@ import random
 from pathlib import Path
 
 import edits
+import folders
 import pytest
 from bases import BASES, write_base
-from judge import Commands, Outcome, judge_edits
+from judge import SUMS_QUERY, Commands, Outcome, judge_edits, judge_folder
 from sweeps import sweep
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.json"))
@@ -46,6 +47,23 @@ def test_random_edits_find_no_fault(commands, base, seed):
     ):
         fault, _ = judge_edits(commands, base[name], edit_list, command)
         assert not fault, f"{name}: {json.dumps(edit_list)}"
+
+
+@pytest.fixture(scope="module")
+def facts(commands, base):
+    """Write the facts of a base trace to a folder."""
+    target = commands.folder / "facts"
+    assert commands.run("fleet", str(base["everything"]), "-o", str(target), "--workers", "1").code == 0
+    return target / "everything.facts"
+
+
+@pytest.mark.parametrize("seed", [*range(DEFAULT_SEEDS), *sweep(range(DEFAULT_SEEDS, 40))])
+def test_random_edits_of_a_folder_find_no_fault(commands, base, facts, seed):
+    chance = random.Random(seed)  # noqa: S311 - not for secrets
+    edit_list = folders.draw_folder_edits(chance)
+    for command in (("sql", SUMS_QUERY, "--format", "json"), ("host",)):
+        fault, _ = judge_folder(commands, base["everything"], facts, edit_list, command)
+        assert not fault, json.dumps(edit_list)
 
 
 class TestTheJudge:
