@@ -637,6 +637,23 @@ def test_a_run_whose_gpu_never_waits_is_called_healthy_with_the_numbers(diagnose
     )
 
 
+def launched_one_by_one():
+    """Launch each kernel after the one before it has ended: the GPU is busy for 97 % of the time."""
+    loop = Loop(trace := Trace().gpu())
+    for _ in range(8):
+        loop.step()
+        loop.launch("k(float *)", 2_000_000, grid=(4096, 1, 1), registers=32, block=(256, 1, 1))
+        loop.sync()
+    return planted.planted(trace, loop)
+
+
+def test_a_run_that_waits_for_each_kernel_is_not_healthy(diagnose):
+    diagnosis = diagnose(launched_one_by_one)
+    assert (diagnosis.status, diagnosis.verdict) == ("findings", "GPU-bound")
+    assert "Healthy" not in diagnosis.text(500)
+    assert re.search(r"% of a step, but the host does not launch ahead: an operation starts", diagnosis.text(500))
+
+
 def test_graphs_without_their_kernels_are_not_healthy(diagnose):
     diagnosis = diagnose(graphs_without_kernels)
     assert diagnosis.status == "unseen"
@@ -713,22 +730,29 @@ def test_findings_are_ranked_by_saving_and_small_ones_are_dropped():
         make_finding("more", 20, 2.0),
     ]  # fmt: skip
     assert [finding.name for finding in rank_findings(findings)] == [
+        "capture",
         "most",
         "more",
         "some",
         "remedy",
-        "capture",
         "told",
     ]
 
 
-def test_the_finding_of_the_verdict_comes_first_unless_another_is_critical():
+def test_the_finding_of_the_verdict_comes_first_among_those_of_its_severity():
     findings = [
         make_finding("little", 20, 4.0, severity="warning"), make_finding("kernels", None, 60.0),
-        make_finding("most", 90, 90.0, severity="critical"),
+        make_finding("most", 90, 90.0, severity="critical"), make_finding("least", 5, 1.0),
     ]  # fmt: skip
-    assert [finding.name for finding in rank_findings(findings, first="kernels")] == ["most", "kernels", "little"]
-    assert [finding.name for finding in rank_findings(findings)] == ["most", "little", "kernels"]
+    names = [finding.name for finding in rank_findings(findings, first="kernels")]
+    assert names == ["most", "little", "kernels", "least"]
+    assert [finding.name for finding in rank_findings(findings)] == ["most", "little", "least", "kernels"]
+
+
+def test_a_cause_without_a_saving_is_as_severe_as_its_symptom():
+    cause = replace(make_finding("cause"), explains=("symptom",))
+    (finding,) = rank_findings([cause, make_finding("symptom", 50, 50.0, severity="critical")])
+    assert (finding.name, finding.severity) == ("cause", "critical")
 
 
 def test_a_family_is_one_finding_and_a_problem_comes_before_its_remedy():

@@ -52,15 +52,13 @@ suspect_calls AS (
         AND NOT EXISTS (FROM _call_counts WHERE call_group IN ('graph', 'graph launch'))
         AND NOT EXISTS (FROM _unrecorded WHERE what = 'kernels')
         AND EXISTS (
-            FROM scope
-            WHERE coalesce(
-                nvtx, steps, from_ns::VARCHAR, to_ns::VARCHAR, device_id::VARCHAR, process_id::VARCHAR,
-                stream_id::VARCHAR
-            ) IS NULL
+            FROM scope WHERE coalesce(nvtx, steps, from_ns::VARCHAR, to_ns::VARCHAR, device_id::VARCHAR,
+                process_id::VARCHAR, stream_id::VARCHAR) IS NULL
         )
 ),
 launch_calls AS (
-    SELECT c.start_ns, k.correlation_id IS NULL AS is_lost,
+    SELECT
+        c.start_ns, k.correlation_id IS NULL AS is_lost,
         max(c.start_ns) FILTER (k.correlation_id IS NOT NULL) OVER (PARTITION BY c.process_id) AS last_ns
     FROM (FROM outer_api_calls SEMI JOIN suspect_calls USING (name) WHERE return_value = 0) AS c
     LEFT JOIN (SELECT DISTINCT process_id, correlation_id FROM kernel_events) AS k USING (process_id, correlation_id)

@@ -1,0 +1,80 @@
+"""What a capture has lost, and why: told only where something is missing."""
+
+from __future__ import annotations
+
+import planted
+import pytest
+from opening import open_trace
+from synthetic import MACHINE, Trace
+
+OTHER_PROCESS = MACHINE | 300 << 24
+
+
+def launch_many():
+    """Return 40 kernels that are launched far ahead of the GPU."""
+    trace = Trace().gpu()
+    host = trace.thread()
+    for _ in range(40):
+        host.launch("k", runs=500_000)
+    return trace
+
+
+def diagnose(trace, path):
+    with open_trace(trace.write(path)) as opened:
+        return opened.diagnose()
+
+
+def find_losses(diagnosis):
+    return [entry for finding in diagnosis.findings for entry in (finding, *finding.also) if entry.code == "NSI901"]
+
+
+def test_a_process_without_cuda_is_no_loss(tmp_path):
+    trace = planted.deep_queue().trace
+    for text in ("CUDA profiling might have not been started correctly.", "No CUDA events collected."):
+        trace.diagnostic(text)
+        trace.rows["DIAGNOSTIC_EVENT"][-1]["globalPid"] = OTHER_PROCESS
+    assert not find_losses(diagnose(trace, tmp_path / "child.sqlite"))
+    trace.rows["DIAGNOSTIC_EVENT"][0]["globalPid"] = MACHINE | 100 << 24
+    (loss,) = find_losses(diagnose(trace, tmp_path / "own.sqlite"))
+    assert loss.evidence.startswith("CUDA profiling might have not been started")
+
+
+def test_the_note_of_every_ranged_capture_is_not_repeated(tmp_path):
+    trace = planted.deep_queue().trace.diagnostic("Not all CUDA events might have been collected.")
+    assert "Not all CUDA events" not in diagnose(trace, tmp_path / "trace.sqlite").text(500)
+
+
+@pytest.mark.parametrize(
+    ("lost", "evidence", "cure"),
+    [
+        (slice(30, None), "10 launch calls at the end ran no kernel", "cudaDeviceSynchronize"),
+        (slice(10, 20), "10 of 40 launch calls ran no kernel", "Capture less at a time"),
+    ],
+)
+def test_kernels_after_the_end_of_the_capture_were_not_lost(tmp_path, lost, evidence, cure):
+    trace = launch_many()
+    del trace.rows["CUPTI_ACTIVITY_KIND_KERNEL"][lost]
+    (loss,) = find_losses(diagnose(trace, tmp_path / "trace.sqlite"))
+    assert loss.evidence.startswith(evidence)
+    assert cure in loss.action
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_a_driver_newer_than_nsys_is_named_where_kernels_are_missing(tmp_path, is_lost):
+    trace = launch_many().diagnostic("Installed CUDA driver version (12.0) is not supported by this build.")
+    if is_lost:
+        del trace.rows["CUPTI_ACTIVITY_KIND_KERNEL"][:]
+    losses = find_losses(diagnose(trace, tmp_path / "trace.sqlite"))
+    assert [loss.action.startswith("Update nsys") for loss in losses] == [True] * len(losses)
+    assert bool(losses) == is_lost
+
+
+@pytest.mark.parametrize(("name", "is_told"), [("python3", True), ("sshd", False)])
+def test_processes_that_may_be_unrecorded_ranks_are_named(tmp_path, name, is_told):
+    trace = planted.communicating().trace
+    for row in trace.rows["CUPTI_ACTIVITY_KIND_KERNEL"]:
+        row["shortName"] = row["demangledName"] = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"
+    trace.processes.update({100: "python3", 300: name})
+    text = diagnose(trace, tmp_path / "trace.sqlite").text(None)
+    assert ("what process 300 did on a GPU" in text) == is_told
+    assert ("--trace-fork-before-exec=true" in text) == is_told
