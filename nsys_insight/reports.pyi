@@ -1873,8 +1873,7 @@ class Reports:
                 products and attention
             gpu: The GPU, such as H100, if the trace does not describe it
             peak: Peak of a GPU in 10^12 operations per second, such as 989 for an H100 by its data sheet
-            roof: Share of a peak from which a kernel is at the roof: tensor cores reach about 90% of
-                theirs
+            roof: Share of a peak from which a kernel is at the roof: tensor cores reach about 90% of theirs
             small_ns: A kernel that is shorter, on average, takes about as long to launch
             step_method: How to find steps
             step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)

@@ -543,7 +543,7 @@ def test_cpu_work_costs_what_was_planted(diagnose):
 def test_allocations_cost_what_was_planted(diagnose):
     finding = findings_by_name(diagnose(planted.allocating))["allocation"]
     assert finding.recoverable_ns == pytest.approx(60_000)
-    assert finding.evidence.startswith("2 calls per step, in which the host spends 60 µs")
+    assert finding.evidence.startswith("the CPU spends 60 µs in 2 calls per step")
     assert finding.place in ("cudaMalloc, cudaFree", "cudaFree, cudaMalloc")
 
 
@@ -638,7 +638,7 @@ def test_a_run_whose_gpu_never_waits_is_called_healthy_with_the_numbers(diagnose
 
 
 def launched_one_by_one():
-    """Launch each kernel after the one before it has ended: the GPU is busy for 97 % of the time."""
+    """Launch each kernel after the one before it has ended: the GPU is nearly always busy."""
     loop = Loop(trace := Trace().gpu())
     for _ in range(8):
         loop.step()
@@ -851,7 +851,7 @@ def test_findings_of_other_people_s_traces(shared):
     # Its step is 85 launches and one long time of CPU work: no graph would help.
     assert [finding.name for finding in diagnoses["power_iteration"].findings] == ["alternating", "fp64-gemm"]
     assert (
-        "in 44 of 44 steps, the GPU stalls before gemv2T_kernel_val; 44 stalls of 14.4 ms (median)"
+        "44 of 44 steps stall before gemv2T_kernel_val; 44 stalls of 14.4 ms (median)"
         in findings_by_name(diagnoses["power_iteration"])["stall-place"].evidence
     )
     assert findings_by_name(diagnoses["power_iteration"]).keys().isdisjoint({"graph-candidate", "launch-bound"})

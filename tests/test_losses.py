@@ -1,4 +1,4 @@
-"""What a capture has lost, and why: told only where something is missing."""
+"""What a capture has lost, and why: reported only where something is missing."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def launch_many():
 
 
 def diagnose(trace, path):
-    with open_trace(trace.write(path)) as opened:
-        return opened.diagnose()
+    with open_trace(trace.write(path)) as trace_session:
+        return trace_session.diagnose()
 
 
 def find_losses(diagnosis):
@@ -69,12 +69,12 @@ def test_a_driver_newer_than_nsys_is_named_where_kernels_are_missing(tmp_path, i
     assert bool(losses) == is_lost
 
 
-@pytest.mark.parametrize(("name", "is_told"), [("python3", True), ("sshd", False)])
-def test_processes_that_may_be_unrecorded_ranks_are_named(tmp_path, name, is_told):
+@pytest.mark.parametrize(("name", "is_named"), [("python3", True), ("sshd", False)])
+def test_processes_that_may_be_unrecorded_ranks_are_named(tmp_path, name, is_named):
     trace = planted.communicating().trace
     for row in trace.rows["CUPTI_ACTIVITY_KIND_KERNEL"]:
         row["shortName"] = row["demangledName"] = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"
     trace.processes.update({100: "python3", 300: name})
     text = diagnose(trace, tmp_path / "trace.sqlite").text(None)
-    assert ("what process 300 did on a GPU" in text) == is_told
-    assert ("--trace-fork-before-exec=true" in text) == is_told
+    assert ("what process 300 did on a GPU" in text) == is_named
+    assert ("--trace-fork-before-exec=true" in text) == is_named

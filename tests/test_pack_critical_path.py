@@ -163,6 +163,6 @@ def test_a_range_without_operations_is_no_step_to_simulate(tmp_path):
             host.launch("k", runs=400_000).launch("m", runs=400_000)
     with host.nvtx("step"):
         host.sync("device")
-    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened:
-        assert [row["kernels"] for row in opened.run("steps").to_dicts()] == [2, 2, 0]
-        assert {"k", "m"} <= {row["name"] for row in opened.run("critical-path").to_dicts()}
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
+        assert [row["kernels"] for row in session.run("steps", step_range="step").to_dicts()] == [2, 2, 0]
+        assert {"k", "m"} <= {row["name"] for row in session.run("critical-path", step_range="step").to_dicts()}

@@ -218,6 +218,10 @@ def test_it_names_the_ranges_to_narrow_to_and_the_next_step(sample):
     answer = ask(sample("decode_eager"))
     assert details(answer["events"])["nvtx_ranges"].startswith("6 names; the most frequent: layer_0 (33), layer_1 (33)")
     with open_trace(sample("decode_eager")) as trace:
-        assert [note for note in trace.answer("info").notes if note.startswith("next: the GPU is idle 86.4%")]
+        assert [
+            note
+            for note in trace.answer("info").notes
+            if note.startswith("GPU idle 86.4% of the wall time. Next: nsys-insight diagnose")
+        ]
     with open_trace(sample("churn")) as trace:
         assert "per-token" in trace.answer("info").notes[-1]

@@ -51,7 +51,7 @@ def test_an_empty_window_names_the_time_of_the_gpu_work(tmp_path):
 
 def reports_profiler_share(trace, folder):
     with open_trace(trace.write(folder / "trace.sqlite")) as opened_trace:
-        return "without the profiler expect" in opened_trace.diagnose().text(None)
+        return "75% or less of them without the profiler" in opened_trace.diagnose().text(None)
 
 
 @pytest.mark.slow
@@ -206,7 +206,7 @@ def test_failed_launches_are_not_lost_work(tmp_path):
         ("gap-places", "idle time inside them counts as busy"),
         ("idle", "idle time inside them counts as busy"),
         ("top", "their kernels are not in this table"),
-        ("info", "next: most of what the GPU runs is hidden in CUDA graphs: capture with --cuda-graph-trace=node"),
+        ("info", "Most of what the GPU runs is hidden in CUDA graphs: capture with --cuda-graph-trace=node"),
     ],
 )
 def test_reports_name_the_work_hidden_in_graphs(report, sentence, graphs):

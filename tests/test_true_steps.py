@@ -54,7 +54,7 @@ def solver_with_small_copies():
 def test_what_holds_a_small_share_of_the_gpu_time_is_no_step(tmp_path):
     text, steps, method = diagnose_steps(solver_with_small_copies(), tmp_path)
     assert (method["method"], steps) == (None, [])
-    assert "No steps were found" in text
+    assert "No repeating steps were found" in text
     assert "hold 0.6% of the GPU time" in text
     assert "in total" in text
     assert "µs per step" not in text

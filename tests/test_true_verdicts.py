@@ -51,7 +51,7 @@ def make_few_launches(work_ns):
 def test_few_launches_with_cpu_work_are_host_bound_and_no_graph_is_advised(work_ns, tmp_path):
     text = diagnose_text(make_few_launches(work_ns), tmp_path)
     assert "host-bound" in text
-    assert "The GPU waits while the CPU works" in text
+    assert "GPU idle during CPU work" in text
     assert "CUDA graph" not in text
     assert "launch-bound" not in text
 
@@ -362,7 +362,7 @@ def test_no_tuning_is_advised_for_a_kernel_at_its_roof(tmp_path):
     text = diagnose_text(
         make_power_iteration(), tmp_path, {"gemv2T_kernel_val(double)": {SM: 10, MEMORY: 84, DRAM: 84}}
     )
-    assert "gemv2T_kernel_val uses nearly all of what bounds it: only less work helps" in text
+    assert "gemv2T_kernel_val is near its roofline; reduce its work" in text
     assert "Profile gemv2T_kernel_val" not in text
     assert "what bounds the kernels" not in text
 
@@ -396,7 +396,7 @@ def test_fusion_instead_of_tuning_is_advised_for_short_kernels(tmp_path):
         for name in ("nvjet_sm90_tst_8x64_64x16_4x1_v_bz_TNN", "elementwise_kernel", "reduce_kernel"):
             host.launch(name, api=1_000, runs=3_000, grid=(64, 1, 1))
     text = diagnose_text(trace, tmp_path)
-    assert "ends before it fills the GPU: fuse it with its neighbors" in text
+    assert "is too short to fill the GPU: fuse it with its neighbors" in text
     assert "FP8" not in text
 
 
@@ -488,7 +488,7 @@ def test_a_stall_is_reported_with_steps_operation_call_and_range(tmp_path):
         text = " ".join(opened_trace.diagnose().text(None).split())
         row = opened_trace.answer("gap-places").dicts()[0]
         longest = opened_trace.answer("gaps").dicts()[:20]
-    assert "in 20 of 24 steps, the GPU stalls before attention; 20 stalls of 25 ms (median)" in text
+    assert "20 of 24 steps stall before attention; 20 stalls of 25 ms (median)" in text
     assert "for the largest part of each, the host is in cuLibraryLoadData" in text
     assert "--cudabacktrace" not in text, "it tells who makes a call, and the diagnosis does not"
     assert (row["after_name"], row["host"]) == ("attention(float *)", "module: cuLibraryLoadData")

@@ -368,7 +368,7 @@ def _write_footer(diagnosis: DiagnosisResult, width: int, limit: int) -> Iterato
         hint = "; full text of each finding: --format markdown" if len(diagnosis.findings) > MAX_FULL_FINDINGS else ""
         if limit < len(diagnosis.findings):
             yield f"{limit} of {len(diagnosis.findings)} findings; --limit 0 shows all"
-        if any(map(_saves_launches, diagnosis.findings[:limit])):
+        if _sum_share(diagnosis, "launch") >= _MIN_ALONE_PCT and any(map(_saves_launches, diagnosis.findings[:limit])):
             yield from _wrap_hanging(_PROFILER_NOTE, width, 2)
         yield from _wrap_hanging(f"Details: {diagnosis.findings[0].command}{hint}", width, 2)
     if diagnosis.unassessed:

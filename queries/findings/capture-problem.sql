@@ -92,8 +92,7 @@ sentences AS (
 SELECT
     NULL AS recoverable_ns, NULL::DOUBLE AS wall_pct, NULL AS place,
     CASE WHEN EXISTS (FROM messages WHERE NOT is_cuda_loss) THEN 'driver' ELSE 'less' END AS cure_case,
-    message, NULL::DOUBLE AS unknown_pct, NULL::BIGINT AS lost_launches, NULL::BIGINT AS launch_calls,
-    NULL::BIGINT AS cut_launches
+    message, NULL::DOUBLE AS unknown_pct, NULL::BIGINT AS lost_launches, NULL AS launch_calls, NULL AS cut_launches
 FROM sentences
 UNION ALL
 SELECT NULL, wall_pct, NULL, 'less', NULL, wall_pct, NULL, NULL, NULL

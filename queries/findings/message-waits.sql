@@ -37,7 +37,7 @@ help = "Smallest share of a step in which only messages run (a choice)"
 
 [params.many_messages]
 default = 16
-help = "With this number of messages a step, the batch is divided already (8 microbatches, forward and backward)"
+help = "With this number of messages per step, the batch is divided already (8 microbatches, forward and backward)"
 
 [params.least_divided_pct]
 default = 25.0

@@ -8,18 +8,18 @@ WITH operations AS MATERIALIZED (
 ranges AS (
     FROM internal.step_ranges
 ),
-inside AS MATERIALIZED (
+work_inside AS MATERIALIZED (
     SELECT name_id, window_ns, sum(gpu_ns)::BIGINT AS gpu_ns FROM whole_in('operations', 'ranges') GROUP BY ALL
 ),
 -- In how many ranges each name occurs.
 names AS (
-    SELECT name_id, count(*) AS ranges, sum(gpu_ns) AS gpu_ns FROM inside GROUP BY name_id
+    SELECT name_id, count(*) AS ranges, sum(gpu_ns) AS gpu_ns FROM work_inside GROUP BY name_id
 ),
 used_ranges AS (
-    SELECT count(DISTINCT window_ns) AS ranges FROM inside
+    SELECT count(DISTINCT window_ns) AS ranges FROM work_inside
 )
 SELECT
-    (SELECT coalesce(sum(gpu_ns), 0)::BIGINT FROM inside) AS inside_ns,
+    (SELECT coalesce(sum(gpu_ns), 0)::BIGINT FROM work_inside) AS inside_ns,
     (SELECT ranges FROM used_ranges) AS ranges_count,
     (SELECT coalesce(sum(n.gpu_ns) FILTER (2 * n.ranges > u.ranges), 0)::BIGINT FROM names AS n, used_ranges AS u)
         AS repeated_ns,
