@@ -651,7 +651,7 @@ def test_a_run_that_waits_for_each_kernel_is_not_healthy(diagnose):
     diagnosis = diagnose(launched_one_by_one)
     assert (diagnosis.status, diagnosis.verdict) == ("findings", "GPU-bound")
     assert "Healthy" not in diagnosis.text(500)
-    assert re.search(r"% of a step, but the host does not launch ahead: an operation starts", diagnosis.text(500))
+    assert re.search(r"% of a step, but the CPU does not launch ahead: an operation starts", diagnosis.text(500))
 
 
 def test_graphs_without_their_kernels_are_not_healthy(diagnose):
