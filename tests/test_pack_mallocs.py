@@ -133,6 +133,11 @@ def test_the_peak_counts_memory_allocated_at_the_same_time(trace, path):
     assert notes[:1] == ("peak device memory that nsys saw allocated: 12.0 KiB on device 0",)
 
 
+def test_the_peak_is_rounded_and_not_cut(trace, path):
+    trace.thread().malloc(1_690_304_512)
+    assert ask(trace.write(path))[1][0].endswith("allocated: 1.6 GiB on device 0")
+
+
 def test_the_peak_counts_memory_allocated_before_the_capture(trace, path):
     host = trace.thread(now=10_000)
     host.malloc(1 << 20).malloc(1 << 20).free()

@@ -304,6 +304,14 @@ CREATE MACRO ranks_text(numbers) AS CASE WHEN len(numbers) = 1 THEN 'rank ' ELSE
     || array_to_string(numbers[:8], ', ')
     || CASE WHEN len(numbers) > 8 THEN ' and ' || (len(numbers) - 8) || ' more' ELSE '' END;
 
+-- A number of bytes with one digit, rounded; format_bytes cuts the others off.
+CREATE MACRO bytes_text(bytes) AS CASE
+    WHEN bytes < 1024 THEN bytes || ' B'
+    WHEN bytes < 1048524 THEN format('{:.1f} KiB', bytes / 1024)
+    WHEN bytes < 1073689395 THEN format('{:.1f} MiB', bytes / 1048576)
+    ELSE format('{:.1f} GiB', bytes / 1073741824)
+END;
+
 -- A time in a sentence, in the unit that leaves three digits: 2.24 ms. time_text in nsys_insight/text/units.py follows
 -- the same rule.
 CREATE MACRO time_text(ns) AS CASE

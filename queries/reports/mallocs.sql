@@ -58,7 +58,7 @@ FROM answer
 HAVING count(*) > 0 AND count(size_bytes) = 0"""
 peak = """
 SELECT
-    'peak device memory that nsys saw allocated: ' || string_agg(format_bytes(peak_bytes) || ' on device ' || device_id
+    'peak device memory that nsys saw allocated: ' || string_agg(bytes_text(peak_bytes) || ' on device ' || device_id
     || CASE WHEN process_count > 1 THEN ' of process ' || process_id ELSE '' END, ', ' ORDER BY process_id, device_id)
 FROM (
     SELECT
