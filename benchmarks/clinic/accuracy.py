@@ -144,8 +144,8 @@ def find_packed(name: str, variant: str) -> Path:
     return TRACES / f"{name}_{variant}.sqlite.xz"
 
 
-def diagnose_packed(packed: Path) -> tuple[DiagnosisResult, int, int]:
-    """Diagnose a packed trace; return its wall time in ns and the number of its steps as well."""
+def diagnose_packed(packed: Path) -> tuple[DiagnosisResult, int, float | None]:
+    """Diagnose a packed trace; return its wall time in ns and the number of steps that its kernels make."""
     import nsys_insight
 
     with tempfile.TemporaryDirectory() as folder:
@@ -153,11 +153,14 @@ def diagnose_packed(packed: Path) -> tuple[DiagnosisResult, int, int]:
         path.write_bytes(lzma.decompress(packed.read_bytes()))
         with nsys_insight.open(path) as trace:
             span_ns = trace.sql("SELECT end_ns - start_ns FROM wall").item()
-            count = trace.sql("SELECT count(*) FROM steps WHERE step IS NOT NULL").item()
+            # Kernels before and after the loop that was found are of the same program.
+            count = trace.sql(
+                "SELECT (SELECT count(*) FROM kernels) / nullif(median(kernels), 0) FROM steps WHERE phase = 'steady'"
+            ).item()
             return trace.diagnose(), span_ns, count
 
 
-def count_repeats(pair: Pair, result: DiagnosisResult, span_ns: int, count: int) -> float:
+def count_repeats(pair: Pair, result: DiagnosisResult, span_ns: int, count: float | None) -> float:
     """Return how many of the steps that were found make one step of the program.
 
     An inner loop, such as the layers of a model, may be the loop that was found; or a step that was found takes two
@@ -166,7 +169,7 @@ def count_repeats(pair: Pair, result: DiagnosisResult, span_ns: int, count: int)
     found_ns = result.wall_ns
     if result.unit == "trace" or not found_ns:
         return 1.0 / pair.steps
-    from_start = count / (pair.steps + WARMUP_STEPS)
+    from_start = (count or 1) / (pair.steps + WARMUP_STEPS)
     ratio = from_start if pair.is_captured_from_start else span_ns / pair.steps / found_ns
     return float(round(ratio)) if ratio >= 1 else 1.0 / round(1 / ratio)
 

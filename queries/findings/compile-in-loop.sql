@@ -2,7 +2,10 @@
 code = "NSI115"
 title = "Code is loaded or built again inside the loop"
 family = "compile"
-explains = ["outlier-steps", "cpu-work", "stall-place", "slow-launches", "launch-bound", "many-launches"]
+explains = [
+    "outlier-steps", "cpu-work", "stall-place", "slow-launches", "launch-bound", "many-launches", "op-by-op",
+    "host-input",
+]
 meaning = """
 Modules or libraries of kernels are loaded in several steps after the first one: kernels or plans are built again, as
 for each new shape, or used for the first time."""
@@ -43,13 +46,10 @@ help = "Fewest steps that load code (2: a single one may be the first use of a k
 WITH steady_steps AS (
     SELECT step, host_start_ns, host_end_ns, process_id, duration_ns FROM steps WHERE phase IN ('steady', 'tail')
 ),
-load_calls AS (
-    FROM outer_api_calls WHERE regexp_matches(name, '^cu(da)?(Library|Module)Load')
-),
 -- The code is built between the last call before and the load.
 builds AS (
     SELECT c.process_id, c.name, c.start_ns, c.end_ns, c.end_ns - coalesce(p.end_ns, c.start_ns) AS build_ns
-    FROM load_calls AS c
+    FROM (FROM outer_api_calls WHERE regexp_matches(name, '^cu(da)?(Library|Module)Load')) AS c
     ASOF LEFT JOIN (SELECT process_id, thread_id, start_ns, end_ns FROM outer_api_calls) AS p
         ON p.process_id = c.process_id AND p.thread_id = c.thread_id AND p.start_ns < c.start_ns
 ),
@@ -60,6 +60,13 @@ loads AS (
     ASOF JOIN steady_steps AS s ON s.process_id = c.process_id AND s.host_start_ns <= c.start_ns
     WHERE c.start_ns < s.host_end_ns
     GROUP BY s.step
+),
+-- XLA names the modules that it compiles.
+compile_ranges AS (
+    SELECT coalesce(sum(r.end_ns - r.start_ns), 0) AS compile_ns
+    FROM (FROM nvtx_ranges WHERE name LIKE 'XlaCompile:%') AS r
+    ASOF JOIN steady_steps AS s ON s.process_id = r.process_id AND s.host_start_ns <= r.start_ns
+    WHERE r.start_ns < s.host_end_ns
 ),
 first_kernels AS (
     SELECT kernel_base_name(mode(n.name)) AS kernel
@@ -77,7 +84,7 @@ load_totals AS (
     SELECT
         count(*) FILTER (step > 0) AS load_steps, sum(l.loads) AS loads, mode(l.call) AS calls,
         avg(s.duration_ns) AS load_step_ns, sum(greatest(s.duration_ns - m.ordinary_ns, 0)) AS excess_ns,
-        sum(l.build_ns)::DOUBLE AS build_ns
+        greatest(sum(l.build_ns), (SELECT compile_ns FROM compile_ranges))::DOUBLE AS build_ns
     FROM loads AS l JOIN steady_steps AS s USING (step), medians AS m
     HAVING load_steps >= $least_steps
 )

@@ -4,13 +4,13 @@ title = "The host reads a flag back before it goes on"
 family = "readback"
 explains = [
     "d2h-sync", "cpu-work", "launch-bound", "many-launches", "graph-candidate", "stall-place", "fusion",
-    "pageable-copy",
+    "pageable-copy", "host-input",
 ]
 meaning = """
 A copy of one byte to the host, with a wait, is a branch of the program that depends on data on the GPU. The GPU
 is idle until the host has decided and launched again. A CUDA graph cannot contain it."""
 evidence = [
-    """{reads:copy|copies} of 1 byte to the host {per}, each with a wait, after {launches_each:launch|launches} on
+    """{reads:copy|copies} of 1 byte to the host {per}, after {launches_each:launch|launches} on
     average""",
     "the GPU is busy for {busy_ns} of {wall_ns} {per}",
     "the kernel before the copy is mostly {kernel}",
@@ -23,7 +23,7 @@ estimate = """
 High: the idle time of the GPU around the read-backs. Low: 40% of it."""
 links = ["PyTorch documentation, torch.compile: Graph breaks"]
 report = "syncs"
-when = "SELECT 1 FROM waits WHERE copy_kind = 'D2H' AND copy_bytes = 1 LIMIT 1"
+when = "SELECT 1 FROM memcpys WHERE copy_kind = 'D2H' AND size_bytes = 1 LIMIT 1"
 
 [cure]
 any = "Decide on the GPU: compute both sides and select, or pass the flag to the next kernel as a predicate."
@@ -43,9 +43,17 @@ help = "With more launches than this between two read-backs, only the idle time 
 WITH windows AS (
     SELECT host_start_ns, host_end_ns, process_id FROM steps WHERE phase = 'steady'
 ),
+-- JAX polls for the end of a copy.
+flags AS (
+    SELECT process_id, device_id, start_ns, copy_end_ns FROM waits WHERE copy_kind = 'D2H' AND copy_bytes = 1
+    UNION ALL
+    SELECT process_id, device_id, start_ns, end_ns FROM memcpys
+    WHERE copy_kind = 'D2H' AND size_bytes = 1 AND EXISTS (FROM frameworks WHERE framework = 'jax' AND is_program)
+        AND NOT EXISTS (FROM waits WHERE copy_kind = 'D2H' AND copy_bytes = 1)
+),
 reads AS (
     SELECT w.process_id, w.device_id, w.start_ns, w.copy_end_ns
-    FROM (FROM waits WHERE copy_kind = 'D2H' AND copy_bytes = 1) AS w
+    FROM flags AS w
     ASOF JOIN windows AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
     WHERE w.start_ns < s.host_end_ns
 ),

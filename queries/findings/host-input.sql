@@ -15,7 +15,7 @@ caveat = """
 The input comes from outside at this rate, such as from a sensor or a user."""
 effort = "function"
 estimate = """
-High: the idle time of these gaps; all CPU work, if they are most of it. Low: half of the gaps, because the copy
+High: the idle time of these gaps; all CPU work or idle time, if they are 70% of it. Low: half of the gaps, because the copy
 remains, and the preparation may take longer than the work of the GPU."""
 links = ["PyTorch documentation, torch.utils.data", "TensorFlow and JAX documentation, input pipelines"]
 report = "host"
@@ -73,6 +73,7 @@ input_totals AS (
 SELECT
     -- Where these gaps are most of the CPU work, the cure removes the rest of it, too.
     CASE
+        WHEN i.total_ns / t.units >= 0.7 * t.idle_ns THEN t.idle_ns
         WHEN i.total_ns / t.units >= 0.7 * c.cpu_ns THEN greatest(i.total_ns / t.units, c.cpu_ns)
         ELSE i.total_ns / t.units
     END AS recoverable_ns,
