@@ -89,6 +89,8 @@ _NAME_ALONE = {"copy": "copies", "communication": "communication"}
 _MIN_ALONE_PCT = 1.0
 # From this ratio of mean to median, no step takes the mean: a few long steps make it.
 _SKEWED = 1.2
+# Rules of this family whose time is not that of launches.
+_NO_LAUNCHES = ("cpu-work", "stall-place")
 _PROFILER_NOTE = "Savings of launches are of the profiled run: expect 75% or less of them without the profiler."
 # Smaller shares would be printed as 0.0%.
 _MIN_SHARE_PCT = 0.05
@@ -386,7 +388,7 @@ def _draw_bar(busy_pct: float, width: int) -> str:
 def _saves_launches(finding: Finding) -> bool:
     """Return whether a saving is, at least in part, the time of launches, which the profiler makes slower."""
     return finding.recoverable_ns is not None and any(
-        member.family in ("launch", "fusion") for member in (finding, *finding.also)
+        member.family in ("launch", "fusion") and member.name not in _NO_LAUNCHES for member in (finding, *finding.also)
     )
 
 
