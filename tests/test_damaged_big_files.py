@@ -34,7 +34,7 @@ def find_root(path, table):
     ],
 )
 @pytest.mark.parametrize(("offset", "value"), [(0, 255), (3, 255), (8, 255)])
-def test_a_damaged_page_is_refused_in_a_sentence(sample, tmp_path, monkeypatch, command, table, offset, value):
+def test_a_damaged_page_is_refused_in_a_sentence(sample, tmp_path, monkeypatch, *, command, table, offset, value):
     monkeypatch.setattr(open_strategies, "_BIG_BYTES", 0)
     path = tmp_path / "trace.sqlite"
     shutil.copyfile(sample("decode_eager"), path)
