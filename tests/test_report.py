@@ -29,7 +29,7 @@ from synthetic import Trace
 
 import nsys_insight
 from nsys_insight import outputs
-from nsys_insight.diagnose.text import write_headline
+from nsys_insight.diagnose.text import name_verdict, write_headline
 from nsys_insight.errors import UsageError
 from nsys_insight.packs import library
 from nsys_insight.packs.step_options import AUTO, StepOptions
@@ -61,7 +61,7 @@ HOSTILE = [
     b"caf\xe9 \xff\xfe(float *)",
 ]
 # Reports that need flags of their own, or that are about one kernel.
-ELSEWHERE = {"peaks", "classify-steps", "loop-iteration", "fusion-candidate", "ranks", "collectives"}
+ELSEWHERE = {"peaks", "classify-steps", "loop-iteration", "fusion-candidate", "overlap", "ranks", "collectives"}
 
 
 class Page(HTMLParser):
@@ -724,7 +724,7 @@ class TestAgent:
 
     def test_the_diagnosis_comes_first(self, gather_by_name, render_by_name):
         assert (
-            gather_by_name("churn").diagnosis.verdict
+            name_verdict(gather_by_name("churn").diagnosis)
             in render_by_name("churn", "agent").partition("## Cost per token")[0]
         )
 

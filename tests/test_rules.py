@@ -208,7 +208,7 @@ class TestCommands:
         assert result.returncode == 1
         (row,) = json.loads(result.stdout)["rows"]
         assert (row["verdict"], row["metric"], row["bound"]) == ("broken", "NSI201 d2h-sync", "finding")
-        assert "reads per step" in row["evidence"]
+        assert "copies to the host per step" in row["evidence"]
         assert json.loads(sarif.read_text())["runs"][0]["results"][0]["ruleId"] == "NSI201"
         assert "NSI201 d2h-sync" in junit.read_text()
 

@@ -48,7 +48,7 @@ WITH events AS (
     WHERE k.start_ns < s.end_ns
 ),
 counted_events AS (
-    SELECT *, count(*) FILTER (is_product) OVER (PARTITION BY step ORDER BY start_ns) AS products FROM events
+    SELECT *, count(CASE WHEN is_product THEN 1 END) OVER (PARTITION BY step ORDER BY start_ns) AS products FROM events
 ),
 reductions AS (
     SELECT

@@ -82,10 +82,10 @@ SELECT 'the typical step has ' || kernels || ' kernels in ' || time_text(wall_ns
 FROM fusion_step"""
 together = """
 SELECT
-    'Recommended set of ' || (SELECT count(*) FROM answer WHERE chosen) || ': saves ' || time_text(together_low_ns)
+    'recommended set of ' || (SELECT count(*) FROM answer WHERE chosen) || ': saves ' || time_text(together_low_ns)
         || ' to ' || time_text(together_high_ns)
     || ' per step (' || round(100 * together_low_ns / wall_ns) || ' to ' || round(100 * together_high_ns / wall_ns)
-    || '%). Do not add savings of candidates that share kernels.'
+    || '%); savings of candidates that share kernels do not add up'
 FROM fusion_step WHERE EXISTS (FROM answer WHERE chosen)"""
 replay = """
 SELECT
