@@ -1233,11 +1233,11 @@ class Reports:
             communication_ns: Time of an iteration in which only communication ran on the GPU, median
             host_ns: Time of the host from the start of an iteration to the next one, without its waits for
                 the GPU, median
-            paced_by: What the period is made of: GPU (it is busy for 90% of it), communication (half of it
-                is communication alone), host (90% of it is the thread that launches: its work, or a wait
-                that the trace does not show), outside event (it sleeps or polls for half of the idle time),
-                GPU and host in turn (their times add up to the period); NULL where none of these is clear,
-                and in loops inside of three others
+            paced_by: What the period is made of: GPU (busy for 90% of it), communication (alone for half of
+                it), host (the thread that launches, for 90% of it: its work, or a wait that the trace does
+                not show), outside event (it sleeps or polls for half of the idle time), GPU and host in
+                turn (their times add up to it); NULL where none of these is clear, and in loops inside of
+                three others
             launches: Kernels and graphs that an iteration launches, median
             operations: Operations of an iteration: kernels, copies, memsets and graphs, median
             gpu_pct: Share of the GPU time
