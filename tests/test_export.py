@@ -419,7 +419,7 @@ class TestTheExportNextToTheReport:
 
     def test_is_not_the_report_itself_under_a_wrong_name(self, report):
         wrong = report.rename(report.with_suffix(".sqlite"))
-        assert "not installed" in expect_refusal(wrong, note=pytest.fail).message
+        assert "not found" in expect_refusal(wrong, note=pytest.fail).message
 
 
 class TestTheExportCommand:

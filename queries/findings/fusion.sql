@@ -54,7 +54,8 @@ WITH chosen_candidates AS (
 chains AS (
     SELECT
         count(*) AS chains, nullif(count(*) FILTER (turn > 3), 0) AS more_chains,
-        list({'pattern': nullif(pattern, 'unrecognized'), 'kernels': kernel_count, 'occurrences': per_step} ORDER BY candidate)
+        list({'pattern': nullif(pattern, 'unrecognized'), 'kernels': kernel_count, 'occurrences': per_step} ORDER BY
+            candidate)
             FILTER (turn <= 3) AS largest_chains,
         bool_or(host_high_ns > kernel_high_ns + gap_ns) AS is_host_saving
     FROM chosen_candidates

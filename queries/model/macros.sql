@@ -32,7 +32,8 @@ CREATE MACRO is_launcher_line(line) AS regexp_matches(
     '|PMI_SIZE)="?[0-9]{1,9}"?$'
 );
 
--- Whether a name fits a pattern, in which * stands for any text and ? for one character. RE2 takes linear time; the time
+-- Whether a name fits a pattern, in which * stands for any text and ? for one character. RE2 takes linear time; the
+-- time
 -- of GLOB grows with a power of the number of stars.
 CREATE MACRO fits_pattern(name, pattern) AS regexp_full_match(
     name, '(?s)' || replace(replace(regexp_escape(pattern), '\*', '.*'), '\?', '.')

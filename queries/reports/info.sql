@@ -154,7 +154,7 @@ report_rows(place, rank, section, metric, value, detail) AS (
     FROM diagnostics WHERE severity IN ('error', 'warning') GROUP BY severity, message, is_cuda_loss
     UNION ALL
     SELECT 62, 0, 'diagnostics', 'profiler_overhead_ns', sum(duration_ns),
-        'host time that the profiler took: it is not the application''s'
+        'CPU time spent in the profiler'
     FROM profiler_overheads HAVING count(*) > 0
     UNION ALL
     SELECT 70, place, 'missing', metric, NULL, detail FROM _missing_data WHERE (FROM is_unscoped)

@@ -1,4 +1,5 @@
--- The GPU time that is launched inside the ranges, between the first and the last of them, and in total; how many of the
+-- The GPU time that is launched inside the ranges, between the first and the last of them, and in total; how many of
+-- the
 -- ranges launch any; and the part of it in operations whose name most of these ranges have.
 WITH operations AS MATERIALIZED (
     SELECT
