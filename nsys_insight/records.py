@@ -6,7 +6,10 @@ import json
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 T = TypeVar("T")
 
@@ -27,12 +30,7 @@ def parse_json(text: str | bytes) -> Any:
     Raises:
         RecordError: The text is not JSON, or nested too deeply.
     """
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise RecordError("it is nested too deeply") from None
-    except ValueError as error:
-        raise RecordError(f"it is not JSON: {error}") from None
+    return _parse("JSON", json.loads, text)
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -43,12 +41,16 @@ def parse_toml(text: str) -> dict[str, Any]:
     """
     import tomllib
 
+    return cast("dict[str, Any]", _parse("TOML", tomllib.loads, text))
+
+
+def _parse(format_name: str, load: Callable[[Any], Any], text: str | bytes) -> Any:
     try:
-        return tomllib.loads(text)
+        return load(text)
     except RecursionError:
         raise RecordError("it is nested too deeply") from None
     except ValueError as error:
-        raise RecordError(f"it is not TOML: {error}") from None
+        raise RecordError(f"it is not {format_name}: {error}") from None
 
 
 def make_record(kind: type[T], data: Any, place: str = "", *, names: dict[str, str] | None = None) -> T:

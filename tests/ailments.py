@@ -570,3 +570,11 @@ CURED = {
         gradients,
     ],
 }
+
+
+def list_findings(findings, names=None):
+    """Give findings and those below them by name; with `names`, only those of these rules."""
+    by_name = {}
+    for finding in findings:
+        by_name |= {finding.name: finding} | list_findings(finding.also)
+    return {name: finding for name, finding in by_name.items() if names is None or name in names}

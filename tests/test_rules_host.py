@@ -7,7 +7,7 @@ from pathlib import Path
 import ailments
 import planted
 import pytest
-from ailments import BF16, LARGE, MS, run_steps
+from ailments import BF16, LARGE, MS, list_findings, run_steps
 from opening import open_trace
 from synthetic import Trace
 
@@ -31,14 +31,6 @@ def diagnose(truth, folder):
     """Give the findings about a planted program by name, with those below others."""
     with open_trace(truth.write(folder / "trace.sqlite")) as trace:
         return list_findings(trace.diagnose().findings)
-
-
-def list_findings(findings):
-    """Give findings and those below them by name."""
-    by_name = {}
-    for finding in findings:
-        by_name |= {finding.name: finding} | list_findings(finding.also)
-    return by_name
 
 
 def step_ns(truth):

@@ -6,7 +6,7 @@ from functools import partial
 
 import ailments
 import pytest
-from ailments import MS
+from ailments import MS, list_findings
 from opening import open_trace
 from rank_traces import Run
 
@@ -16,21 +16,13 @@ NAMES = (
 )  # fmt: skip
 
 
-def list_findings(findings):
-    """Give findings and those below them by name, only those of these rules."""
-    by_name = {}
-    for finding in findings:
-        by_name |= {finding.name: finding} | list_findings(finding.also)
-    return {name: finding for name, finding in by_name.items() if name in NAMES}
-
-
 @pytest.fixture
 def diagnose(tmp_path):
     """Give a function that returns the findings of these rules about a trace, by name."""
 
     def find(trace):
         with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened_trace:
-            return list_findings(opened_trace.diagnose().findings)
+            return list_findings(opened_trace.diagnose().findings, NAMES)
 
     return find
 

@@ -179,11 +179,9 @@ def describe_diagnosis(diagnosis: Diagnosis, content: Content | None = None) -> 
     """Return the values of the diagnosis template, with links to the page's reports if it is on a page."""
     from nsys_insight.diagnose import text as diagnosis_text
 
-    wall, *other_lines = diagnosis_text.describe_costs(diagnosis) or [""]
-    lines = [line for line in (wall, diagnosis_text.explain_verdict(diagnosis), *other_lines) if line]
     return {
         "verdict": diagnosis_text.name_verdict(diagnosis),
-        "lines": [printable(line) for line in lines],
+        "lines": [printable(line) for line in diagnosis_text.describe_run(diagnosis) if line],
         "status": printable(diagnosis_text.describe_status(diagnosis)),
         "findings": [
             {

@@ -45,9 +45,8 @@ shapes AS (
         max(k.shared_executed_bytes) AS shared_executed_bytes
     FROM kernel_events AS k
     LEFT JOIN limits_of_gpus AS l ON l.gpu_id = gpu_of(k.process_id, k.device_id)
-    LEFT JOIN _contexts AS c ON c.process_id = k.process_id AND c.context_id = coalesce(k.green_context_id,
-        k.context_id)
-        AND c.sm_count < l.sm_count
+    LEFT JOIN _contexts AS c ON c.process_id = k.process_id
+        AND c.context_id = coalesce(k.green_context_id, k.context_id) AND c.sm_count < l.sm_count
     GROUP BY ALL
 ),
 -- Shapes with the limits of the GPU, and what a block needs of them.

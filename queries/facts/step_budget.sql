@@ -1,9 +1,8 @@
 /* topic = "steps" */
 -- Idle time is that of `gpu_idle` and `step_idle`. The part that is in `idle_charges` is attributed to the wait or to
--- the
--- profiler. The busy time that only copies or only communication account for is the union of all operations minus the
--- union of the others. It is the sum of each operation's part after the latest end so far: of all operations, minus the
--- same of the others.
+-- the profiler. The busy time that only copies or only communication account for is the union of all operations minus
+-- the union of the others. It is the sum of each operation's part after the latest end so far: of all operations, minus
+-- the same of the others.
 CREATE TABLE IF NOT EXISTS facts.step_budget (
     step BIGINT, gpu_id BIGINT, part VARCHAR, host VARCHAR, time_ns BIGINT
 );
@@ -68,14 +67,13 @@ idle_parts AS (
     FROM charges
 ),
 -- Only what runs at the same time as a copy or as communication matters: it begins or ends within the same time slice,
--- or
--- lasts longer. A slice is 65 µs, or longer if copies last so long that there would be more slices than rows.
+-- or lasts longer. A slice is 65 µs, or longer if copies last so long that there would be more slices than rows.
 non_compute_work AS MATERIALIZED (
     FROM _other_work
 ),
 slicing AS MATERIALIZED (
-    SELECT greatest(65536, sum(end_ns - start_ns) // (1000000 + 16 * count(*)))::BIGINT AS slice_ns FROM
-        non_compute_work
+    SELECT greatest(65536, sum(end_ns - start_ns) // (1000000 + 16 * count(*)))::BIGINT AS slice_ns
+    FROM non_compute_work
 ),
 slices AS MATERIALIZED (
     SELECT DISTINCT unnest(range(start_ns // slice_ns, end_ns // slice_ns + 1)) AS slice

@@ -15,9 +15,8 @@ caveat = """
 The input comes from outside at this rate, such as from a sensor or a user."""
 effort = "function"
 estimate = """
-High: the idle time of these gaps; all CPU work or idle time, if they are 70% of it. Low: half of the gaps, because the
-copy
-remains, and the preparation may take longer than the work of the GPU."""
+High: the idle time of these gaps; all CPU work or idle time, if they are 70% of it. Low: half of the gaps, because
+the copy remains, and the preparation may take longer than the work of the GPU."""
 links = ["PyTorch documentation, torch.utils.data", "TensorFlow and JAX documentation, input pipelines"]
 report = "host"
 when = """

@@ -86,7 +86,7 @@ sleeps AS (
     SELECT sum(o.duration_ns)::DOUBLE / (SELECT count(*) FROM steady_steps) AS sleep_ns, mode(o.name) AS sleep_call
     FROM (
         FROM os_calls
-        WHERE regexp_matches(name, '^((clock_)?nanosleep|u?sleep|p?poll|p?select|epoll_p?wait)$')
+        WHERE is_sleep_or_poll(name)
     ) AS o
     ASOF JOIN steady_steps AS s
         ON s.process_id = o.process_id AND s.thread_id = o.thread_id AND s.host_start_ns <= o.start_ns

@@ -33,8 +33,7 @@ CREATE MACRO is_launcher_line(line) AS regexp_matches(
 );
 
 -- Whether a name fits a pattern, in which * stands for any text and ? for one character. RE2 takes linear time; the
--- time
--- of GLOB grows with a power of the number of stars.
+-- time of GLOB grows with a power of the number of stars.
 CREATE MACRO fits_pattern(name, pattern) AS regexp_full_match(
     name, '(?s)' || replace(replace(regexp_escape(pattern), '\*', '.*'), '\?', '.')
 );
@@ -78,6 +77,11 @@ CREATE MACRO fold(name) AS CASE
         THEN folded_name(name)
     ELSE name
 END;
+
+-- Whether a call of the OS runtime sleeps, or waits for an event outside of the process.
+CREATE MACRO is_sleep_or_poll(name) AS regexp_matches(
+    name, '^((clock_)?nanosleep|u?sleep|p?poll|p?select|epoll_p?wait)$'
+);
 
 -- Whether the name of an NVTX range says warm-up.
 CREATE MACRO is_warm_up_name(name) AS regexp_matches(name, '(?i)(^|[^a-z])warm(ing)?[ _-]?up');

@@ -10,29 +10,26 @@ main = [
 ]
 description = """
 Finds chains of kernels that repeat in order in the typical step (the mean of up to 32 steady steps with the same
-sequence of operations, from the middle), on one stream and with no wait, copy or communication in between: runs
-that cannot be longer without occurring less often, chains that are a known operation in pieces
-(queries/catalog/fusion_patterns.toml), and the kernels next to matrix products. Layers are found from the
-repetition alone. Fusing a chain of k kernels saves k - 1 launch calls and what the host does between them; k - 1
-times the fixed cost of a kernel (that of the shortest ones in the trace); passes over memory; and the gaps. What
-that is worth is found by replaying the step with the chain fused: GPU time saves nothing while the host is late,
-host time nothing while the queue is deep. saved_low_ns counts the launch calls alone, assumes that in a PyTorch
-program launching the new kernel takes as long as 8 usual launch calls, as Triton's does from Python (unless one
-PyTorch operation does it all), and that two of three memory passes are saved at a joint; saved_high_ns assumes that
-everything
-between the launches goes away, that the launch is as cheap as any, and that the kernel takes a sixth of the longest
-one of the chain. Savings of candidates that share kernels do not add up; recommended ones (chosen) share none. Kernels
-are not
-joined if different host threads launch them, if they are in different parts of a step by NVTX (forward, backward),
-if there is CPU work of more than 100 µs between them, or if Inductor, cuDNN or cuBLAS made them."""
+sequence of operations, from the middle), on one stream and with no wait, copy or communication in between: runs that
+cannot be longer without occurring less often, chains that are a known operation in pieces
+(queries/catalog/fusion_patterns.toml), and the kernels next to matrix products. Layers are found from the repetition
+alone. Fusing a chain of k kernels saves k - 1 launch calls and what the host does between them; k - 1 times the fixed
+cost of a kernel (that of the shortest ones in the trace); passes over memory; and the gaps. What that is worth is
+found by replaying the step with the chain fused: GPU time saves nothing while the host is late, host time nothing
+while the queue is deep. saved_low_ns counts the launch calls alone, assumes that in a PyTorch program launching the
+new kernel takes as long as 8 usual launch calls, as Triton's does from Python (unless one PyTorch operation does it
+all), and that two of three memory passes are saved at a joint; saved_high_ns assumes that everything between the
+launches goes away, that the launch is as cheap as any, and that the kernel takes a sixth of the longest one of the
+chain. Savings of candidates that share kernels do not add up; recommended ones (chosen) share none. Kernels are not
+joined if different host threads launch them, if they are in different parts of a step by NVTX (forward, backward), if
+there is CPU work of more than 100 µs between them, or if Inductor, cuDNN or cuBLAS made them."""
 reading = """
 Start with the recommended ones (chosen), from the top; see the kernels of one with fusion-candidate --candidate N.
-launches_saved
-matters where the host is late (idle: starved), kernel time where the GPU is busy: a CUDA graph saves the launches of
-all kernels at once, and fusing still pays after that. A saved_low_ns below 0 is the extra cost of the fused kernel if
-Python launches it and nothing else is saved: use an operation of the library instead. Savings are of the profiled
-run: without the profiler a launch-bound step takes about three quarters of the time, on some machines a third, and its
-savings shrink with it. Profile again after a change."""
+launches_saved matters where the host is late (idle: starved), kernel time where the GPU is busy: a CUDA graph saves
+the launches of all kernels at once, and fusing still pays after that. A saved_low_ns below 0 is the extra cost of the
+fused kernel if Python launches it and nothing else is saved: use an operation of the library instead. Savings are of
+the profiled run: without the profiler a launch-bound step takes about three quarters of the time, on some machines a
+third, and its savings shrink with it. Profile again after a change."""
 empty = """\
 No chain of kernels repeats in the steps: nsys-insight steps shows whether steps were found; to record the kernels \
 of CUDA graphs, capture with --cuda-graph-trace=node"""

@@ -94,7 +94,7 @@ host_pauses AS (
     UNION ALL
     SELECT process_id, start_ns, 0, duration_ns
     FROM os_calls
-    WHERE regexp_matches(name, '^((clock_)?nanosleep|u?sleep|p?poll|p?select|epoll_p?wait)$')
+    WHERE is_sleep_or_poll(name)
         AND (process_id, thread_id) IN (
             SELECT (process_id, mode(thread_id)) FROM api_calls WHERE call_group LIKE '%launch' GROUP BY process_id
         )

@@ -1,6 +1,5 @@
 -- The GPU time that is launched inside the ranges, between the first and the last of them, and in total; how many of
--- the
--- ranges launch any; and the part of it in operations whose name most of these ranges have.
+-- the ranges launch any; and the part of it in operations whose name most of these ranges have.
 WITH operations AS MATERIALIZED (
     SELECT
         call_ns AS start_ns, call_ns AS end_ns, end_ns - start_ns AS gpu_ns, coalesce(name_id, -1) AS name_id
