@@ -129,7 +129,7 @@ def test_check_writes_files_for_a_pipeline(run, repository, traces):
     assert [rule["id"] for rule in sarif["tool"]["driver"]["rules"]] == ["launch_calls"]
     place = result["locations"][0]["physicalLocation"]
     assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("budget.toml", 3)
-    assert Path("check.md").read_text().startswith("## 1 of 3 budgets broken\n")
+    assert Path("check.md").read_text().startswith("## 1 of 3 limits exceeded\n")
     refused = run("check", traces.before, "--budget", budget, "--junit", traces.before)
     assert refused.returncode == 2
     assert "is the trace itself" in refused.stderr

@@ -91,7 +91,7 @@ _MIN_ALONE_PCT = 1.0
 _SKEWED = 1.2
 # Rules of this family whose time is not that of launches.
 _NO_LAUNCHES = ("cpu-work", "stall-place")
-_PROFILER_NOTE = "Savings of launches are of the profiled run: expect 75% or less of them without the profiler."
+_PROFILER_NOTE = "Savings of launches are of the profiled run; expect 75% or less without it."
 # Smaller shares would be printed as 0.0%.
 _MIN_SHARE_PCT = 0.05
 
@@ -209,15 +209,20 @@ def write_markdown(
 
 def write_headline(diagnosis: DiagnosisResult) -> list[str]:
     """Write what bounds the run and what it costs, in a few sentences."""
-    wall, *other_lines = describe_costs(diagnosis) or [""]
+    wall, *other_lines = describe_run(diagnosis)
     run_lines = [diagnosis.run.sentence] if diagnosis.run else []
-    meaning = explain_verdict(diagnosis)
     return [
         *run_lines,
         f"{_name_file(diagnosis)}: {name_verdict(diagnosis)}{'; ' if wall else ''}{wall}",
-        *([meaning] if meaning else []),
         *other_lines,
     ]
+
+
+def describe_run(diagnosis: DiagnosisResult) -> list[str]:
+    """Describe the run: first its time, perhaps empty, then what the verdict means, then the other costs."""
+    wall, *other_lines = describe_costs(diagnosis) or [""]
+    meaning = explain_verdict(diagnosis)
+    return [wall, *([meaning] if meaning else []), *other_lines]
 
 
 def name_verdict(diagnosis: DiagnosisResult) -> str:
@@ -370,9 +375,9 @@ def _write_footer(diagnosis: DiagnosisResult, width: int, limit: int) -> Iterato
         hint = "; full text of each finding: --format markdown" if len(diagnosis.findings) > MAX_FULL_FINDINGS else ""
         if limit < len(diagnosis.findings):
             yield f"{limit} of {len(diagnosis.findings)} findings; --limit 0 shows all"
+        yield from _wrap_hanging(f"Details: {diagnosis.findings[0].command}{hint}", width, 2)
         if _sum_share(diagnosis, "launch") >= _MIN_ALONE_PCT and any(map(_saves_launches, diagnosis.findings[:limit])):
             yield from _wrap_hanging(_PROFILER_NOTE, width, 2)
-        yield from _wrap_hanging(f"Details: {diagnosis.findings[0].command}{hint}", width, 2)
     if diagnosis.unassessed:
         questions = "; ".join(f"{question.subject} ({question.remedy})" for question in diagnosis.unassessed)
         yield from _wrap_hanging(f"Not recorded: {questions}", width, 2)

@@ -65,9 +65,8 @@ launch_calls AS (
 ),
 losses AS (
     SELECT
-        count(*) AS calls, count(*) FILTER (is_lost) AS lost, count(*) FILTER (is_lost AND start_ns > last_ns) AS
-            at_end,
-        100 * at_end >= $end_pct * lost AS is_end
+        count(*) AS calls, count(*) FILTER (is_lost) AS lost,
+        100 * count(*) FILTER (is_lost AND start_ns > last_ns) >= $end_pct * lost AS is_end
     FROM launch_calls
     HAVING 100 * lost >= $least_pct * calls AND calls > 0
 ),

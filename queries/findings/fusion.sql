@@ -15,7 +15,7 @@ evidence = [
     "{more_chains:more chain}",
 ]
 caveat = """
-The fused kernel launches more slowly than the chain that it replaces."""
+The fused kernel launches more slowly than the chain it replaces."""
 effort = "function"
 numerics = "rounding"
 estimate = """
@@ -26,7 +26,7 @@ example = "sample_traces/decode_eager.sqlite"
 report = "fusion"
 
 [items]
-largest_chains = [["{pattern}", "{kernels:kernel} in a row"], "{occurrences:time} per step"]
+largest_chains = [["{pattern} {occurrences}×", "{kernels:kernel} in a row {occurrences}×"]]
 
 [cure]
 any = "Write each chain as one kernel, or use a library's fused kernel; start with the first chain."
@@ -54,8 +54,10 @@ WITH chosen_candidates AS (
 chains AS (
     SELECT
         count(*) AS chains, nullif(count(*) FILTER (turn > 3), 0) AS more_chains,
-        list({'pattern': nullif(pattern, 'unrecognized'), 'kernels': kernel_count, 'occurrences': per_step} ORDER BY
-            candidate)
+        list(
+            {'pattern': nullif(pattern, 'unrecognized'), 'kernels': kernel_count, 'occurrences': per_step}
+            ORDER BY candidate
+        )
             FILTER (turn <= 3) AS largest_chains,
         bool_or(host_high_ns > kernel_high_ns + gap_ns) AS is_host_saving
     FROM chosen_candidates

@@ -164,8 +164,8 @@ SELECT
         END,
         CASE
             WHEN s.sync_points > 1
-                THEN counted_text(s.sync_points, 'synchronization') ||
-                    ' per step: each one inside the step splits the graph'
+                THEN counted_text(s.sync_points, 'synchronization')
+                    || ' per step, which split the graph'
         END
     ), '') AS obstacles,
     s.wall_ns,
