@@ -22,8 +22,8 @@ report = "classify"
 [cure]
 any = "Launch the step as a CUDA graph, or launch fewer kernels: fuse them, batch the work."
 pytorch = """
-torch.compile(model, mode="reduce-overhead") fuses kernels and launches a CUDA graph; or capture the step with
-torch.cuda.graph."""
+Compile the step: torch.compile(model, mode="reduce-overhead") fuses kernels and launches a CUDA graph; or capture it
+with torch.cuda.graph."""
 inductor = """
 Launch the compiled step as a CUDA graph: mode="reduce-overhead", or capture it with torch.cuda.graph."""
 jax = "Put the whole step under one jax.jit."
