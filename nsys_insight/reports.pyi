@@ -523,7 +523,8 @@ class Reports:
             candidate: Number of the candidate: those that can be fused come first, in order of what they
                 save
             pattern: The known pattern of the chain; unrecognized where none fits
-            verdict: YES, NO or UNKNOWN: whether the kernels can be fused and that pays
+            verdict: YES, NO or UNKNOWN: whether the kernels can be fused, and that saves time in the middle
+                of both bounds
             chosen: Whether it is one of the candidates that can all be fused together
             saved_low_ns: Wall time saved per step, at least; below 0 where the step may become slower
             saved_high_ns: Wall time saved per step, at most
@@ -951,7 +952,9 @@ class Reports:
         or a free), starved (everything else: CPU work outside of CUDA calls, other API calls, the launch
         call itself, and the time from its return to the start on the GPU; also managed memory, until pages
         of unified memory were moved because the host touched them). Time before the first operation and
-        after the last one of a GPU is edge. A scope cuts all of this to its own time.
+        after the last one of a GPU is edge. A scope cuts all of this to its own time. diagnose, classify
+        and per-token group these causes by what removes them: starved and launch calls in progress are
+        launch, except the starved time that a wait before it caused, which is sync (or copy).
 
         starved: launch-bound. CPU work is the program's own (Python, sampling): do it later, on another
         thread, or capture the step in a CUDA graph, which also removes launch calls and most launch
@@ -1548,7 +1551,8 @@ class Reports:
         The budget of per-token for each phase separately, as means over its steps: what they contain, where
         their time goes, and why the GPU was idle. The steps are those of the report phases, which says how
         phases are found. gpu_busy_ns + gpu_idle_ns is wall_ns, and the idle_ rows add up to gpu_idle_ns.
-        For other phases, or for each batch size, see phases.
+        Unlike in per-token, idle_sync_ns is the time inside waits only; the late launches after a wait are
+        in idle_launch_ns. For other phases, or for each batch size, see phases.
 
         Prefill works on many tokens at once, so the GPU should be its limit; decode is bound by memory or
         by launches. This table and diff show a change that helps one and slows the other. More launch calls
@@ -1584,10 +1588,10 @@ class Reports:
         steps) say otherwise. Where no steps were found, the whole scope is divided by --tokens.
         launch_calls are the calls that put kernels on the GPU, including graph launches: one graph launch
         runs many kernels. Calls inside other calls are not counted, and their time is not added to api_ns.
-        gpu_busy_ns + gpu_idle_ns is wall_ns, and the idle_ rows, named after the causes of the report idle,
-        add up to gpu_idle_ns. tokens_per_s is that of the mean wall time, under the profiler. With --model-
-        bytes, memory_floor_ns is how long the GPU's memory takes to deliver them; the bandwidth is that of
-        the GPU in the trace, or --bandwidth.
+        gpu_busy_ns + gpu_idle_ns is wall_ns, and the idle_ rows, which are the parts of classify and
+        diagnose, add up to gpu_idle_ns. tokens_per_s is that of the mean wall time, under the profiler.
+        With --model-bytes, memory_floor_ns is how long the GPU's memory takes to deliver them; the
+        bandwidth is that of the GPU in the trace, or --bandwidth.
 
         gpu_idle_ns is what can be saved without making a kernel faster: see gaps and syncs. Hundreds of
         launch calls per token at a kernel_avg_ns of a few microseconds are launch-bound: use a CUDA graph

@@ -212,7 +212,7 @@ def test_at_most_one_in_twenty_random_pairs_raises_an_alarm():
     # The times of consecutive steps are correlated, kernels follow the clock, and counts are constant.
     def run(draw):
         steps, slow = 24, 0.0
-        columns = {name: [] for name in ("wall_ns", "gpu_busy_ns", "idle_starved_ns", "api_ns", "gemm", "norm", "head")}
+        columns = {name: [] for name in ("wall_ns", "gpu_busy_ns", "idle_launch_ns", "api_ns", "gemm", "norm", "head")}
         for _ in range(steps):
             slow = 0.4 * slow + 0.92 * draw.gauss()
             kernels = [1e5 * (1 + 0.01 * draw.gauss()) for _ in range(3)]

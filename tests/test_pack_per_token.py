@@ -47,6 +47,17 @@ def test_statistics_are_those_of_the_steady_steps(name, method):
     assert rows["tokens_per_s"]["mean"] == pytest.approx(1e9 / rows["wall_ns"]["mean"])
 
 
+@pytest.mark.parametrize("name", ["churn", "decode_eager"])
+def test_idle_time_has_the_parts_of_classify(name):
+    with open_trace(SAMPLES / f"{name}.sqlite") as trace:
+        rows = {row["metric"]: row["per_token"] for row in trace.answer("per-token").frame().to_dicts()}
+        parts = {row["part"]: row["time_ns"] for row in trace.answer("classify").frame().to_dicts()}
+    for part in ("launch", "sync", "allocation", "dependency"):
+        assert rows[f"idle_{part}_ns"] == pytest.approx(parts.get(part, 0))
+    idle_ns = sum(value for metric, value in rows.items() if metric.startswith("idle_"))
+    assert idle_ns == pytest.approx(rows["gpu_idle_ns"])
+
+
 @pytest.mark.parametrize("name", planted.ALL)
 def test_the_counts_and_times_of_a_planted_step(name):
     truth = planted.ALL[name]()

@@ -169,11 +169,9 @@ def test_a_row_is_one_line_with_the_most_important_columns_that_fit(answer, widt
 
 
 def test_a_table_has_important_columns_first_and_other_formats_keep_the_order_of_the_query(answer):
-    assert render_table(answer_with_positions(answer), width=200).splitlines()[4].split()[:3] == [
-        "name",
-        "(ms)",
-        "time",
-    ]
+    header = render_table(answer_with_positions(answer), width=200).splitlines()[4].split()
+    assert header[:2] == ["(ms)", "time"]
+    assert header[-1] == "name"  # it takes the width that is left
     assert render(answer_with_positions(answer), "csv").startswith("name,calls,total_ns,avg_ns,med_ns")
 
 
@@ -190,7 +188,51 @@ def test_a_single_row_that_does_not_fit_is_a_list_of_names_and_values(answer):
     assert "kernel time  2.5% of kernel time" in lines
     assert "stddev       -" in lines
     assert "hidden" not in "".join(lines)
-    assert render_table(one_row, width=300).splitlines()[2].startswith("name ")
+    assert render_table(one_row, width=300).splitlines()[2].endswith("  name")
+
+
+def test_a_single_row_has_one_line_for_a_value_and_its_share(answer):
+    columns = "1970000 AS saving_low_ns, 73.5 AS saving_low_wall_pct, " + ", ".join(
+        f"'x' AS a_long_word_{i}" for i in range(9)
+    )
+    lines = render_table(
+        answer(f"SELECT {columns}".replace("saving_low_wall_pct", "saving_low_pct")), width=80
+    ).splitlines()
+    assert "saving low     1.97 ms (73.5%)" in lines
+
+
+def test_metrics_that_are_zero_are_folded_and_counted(answer):
+    values = "('wall_ns', 2680000, 1.5), ('idle_copy_ns', 0, NULL), ('idle_sync_ns', 13300, 2), ('frees', 0, 0)"
+    metrics = answer(f"SELECT * FROM (VALUES {values}) t(metric, per_token, share)")
+    lines = render_table(metrics).splitlines()
+    assert [line.split("  ")[0] for line in lines[4:6]] == ["wall", "idle sync"]
+    assert lines[-1] == "4 rows; 2 of them, all zeros, are hidden (--wide)"
+    assert "frees" in render_table(metrics, wide=True)
+    assert "frees" in render(metrics, "markdown")
+
+
+def test_all_times_of_metrics_are_in_one_unit(answer):
+    values = "('wall_ns', 2680000), ('busy_ns', 366000), ('sync_ns', 13300), ('edge_ns', 253), ('h2d_bytes', 8)"
+    lines = render_table(answer(f"SELECT * FROM (VALUES {values}) t(metric, per_token)")).splitlines()
+    assert [line.split()[-2:] for line in lines[4:9]] == [
+        ["2,680", "µs"],
+        ["366", "µs"],
+        ["13.3", "µs"],
+        ["0.253", "µs"],
+        ["8", "B"],
+    ]
+
+
+def test_names_and_places_shrink_before_one_of_them_is_hidden(answer):
+    select = f"SELECT 240200 AS idle_ns, 32 AS calls, {literal('decode_step/layer_# ' * 2)} AS nvtx_path,"
+    select += f" {literal(NAME)} AS name, 7.2 AS share_pct, 3 AS gaps UNION ALL SELECT 1, 1, 'a', 'b', 1, 1"
+    positions = {"idle_ns": 0, "calls": 1, "nvtx_path": 2, "name": 3, "share_pct": 4, "gaps": 5}
+    plain = answer(select)
+    with_positions = replace(plain, columns=tuple(replace(c, position=positions[c.name]) for c in plain.columns))
+    header = render_table(with_positions, width=60).split("─")[0]
+    assert "nvtx path" in header
+    assert "name" in header
+    assert "gaps" not in header
 
 
 def test_columns_are_chosen_by_name_in_every_format(answer):
@@ -249,10 +291,10 @@ def test_sentences_are_wrapped_and_never_shortened(answer):
 
 
 def test_the_footer_counts_the_shown_rows(answer):
-    assert render_table(answer(ROWS), limit=20).endswith("\n20 of 214 rows\n")
+    assert render_table(answer(ROWS), limit=20).endswith("\n20 of 214 rows (--limit 0 for all)\n")
     assert render_table(answer(ROWS), limit=214).endswith("\n214 rows\n")
     assert render_table(answer("SELECT 1 AS calls"), limit=20).endswith("\n1 row\n")
-    assert render(answer(ROWS), "markdown", limit=20).endswith("\n20 of 214 rows\n")
+    assert render(answer(ROWS), "markdown", limit=20).endswith("\n20 of 214 rows (--limit 0 for all)\n")
 
 
 def test_an_empty_answer_explains_why(answer):

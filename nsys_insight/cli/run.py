@@ -212,7 +212,7 @@ def show(
         return
     for text in answer.notes:
         terminal.note(text)
-    if limit and limit < answer.row_count:
+    if limit and limit < answer.row_count and fmt not in HUMAN_FORMATS:  # those have a footer
         terminal.note(f"{limit} of {answer.row_count:,} rows shown; --limit 0 shows all")
 
 

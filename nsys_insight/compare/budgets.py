@@ -39,7 +39,7 @@ REPORTS_BY_METRIC = (
     (f"^({'|'.join(SPEED_METRICS)})$", "speed-of-light"),
     ("^(prefill|decode|mixed|forward|backward|optimizer)", "phases"),
     ("launch|api_other", "launches"),
-    ("sync|blocked", "syncs"),
+    ("sync", "syncs"),
     ("malloc|free|alloc|memory", "mallocs"),
     ("copies|copy|h2d|d2h", "copies"),
     ("kernel", "top"),

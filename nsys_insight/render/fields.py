@@ -154,6 +154,18 @@ def drop_unknown_details(fields: list[Field]) -> list[Field]:
     return [field for field in fields if not field.is_detail or set(field.cells) - {units.UNKNOWN}]
 
 
+def fold_zero_rows(fields: Sequence[Field]) -> tuple[list[Field], int]:
+    """Leave out the rows of metrics whose values are all 0 or unknown, if others remain. Return how many they are."""
+    values = [field.cells for field in fields if field.kind == "value"]
+    if METRIC not in (field.label for field in fields) or not values:
+        return list(fields), 0
+    shown_rows = [index for index, row in enumerate(zip(*values, strict=True)) if set(row) - {"0", units.UNKNOWN}]
+    zero_count = len(values[0]) - len(shown_rows)
+    if not shown_rows or not zero_count:
+        return list(fields), 0
+    return [replace(field, cells=[field.cells[index] for index in shown_rows]) for field in fields], zero_count
+
+
 def sort_by_position(fields: Sequence[Field]) -> list[Field]:
     """Put the columns with a position first, sorted by it. The others keep their order."""
     return sorted(fields, key=lambda field: (field.position is None, field.position or 0))
@@ -164,7 +176,7 @@ def write_footer(answer: Answer, limit: int | None) -> str:
     if not answer.row_count:
         return printable(" ".join(answer.empty.split())) or "no rows"
     rows = f"{answer.row_count:,} row" + ("s" if answer.row_count != 1 else "")
-    return rows if limit is None or limit >= answer.row_count else f"{limit:,} of {rows}"
+    return rows if limit is None or limit >= answer.row_count else f"{limit:,} of {rows} (--limit 0 for all)"
 
 
 def _has_metric_unit(column: Column) -> bool:
@@ -172,12 +184,9 @@ def _has_metric_unit(column: Column) -> bool:
 
 
 def _format_metric_rows(metrics: list[str], columns: list[Sequence[Any]]) -> list[list[str]]:
-    """Format the values of each row in the unit of its metric, so that they can be compared within the row."""
-    texts: list[list[str]] = [[] for _ in columns]
-    for metric, *row in zip(metrics, *columns, strict=True):
-        for cells, text in zip(texts, units.values(metric, [make_plain(cell) for cell in row]), strict=True):
-            cells.append(text)
-    return texts
+    """Format the values of each row in the unit of its metric, and all times in one unit."""
+    rows = [(metric, [make_plain(cell) for cell in row]) for metric, *row in zip(metrics, *columns, strict=True)]
+    return [list(cells) for cells in zip(*units.metric_values(rows), strict=True)]
 
 
 def _format_names(values: Sequence[Any], *, full_names: bool) -> list[str]:

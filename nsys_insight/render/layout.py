@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from nsys_insight.text.cells import width_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from nsys_insight.render.fields import Field
 
@@ -16,6 +16,8 @@ GAP = 2
 INDENT = 4
 # Cells in which a shortened name still shows its functor, and a wrapped sentence is readable.
 _READABLE_WIDTH = {"name": 32, "text": 24}
+# Cells to which names and texts shrink if a name or text column would be hidden otherwise.
+_MIN_WIDTH = {"name": 20, "text": 16}
 _MIN_COLUMNS = 3  # the minimum number of columns of a table with hidden columns
 _COMFORTABLE_WIDTH = 40  # cells of a name on a line without numbers
 
@@ -46,32 +48,38 @@ def fit_columns(fields: Sequence[Field], width: int | None) -> tuple[Sequence[Fi
     """Return the columns that fit on one line, and their layout.
 
     Details without a position are hidden first. Then, if some columns have a position, others are hidden from the last
-    on. If fewer than three columns fit, a row of all columns except the details takes several lines.
+    on. Names and texts with a position say what a row is about and where: before one of them is hidden, all of them
+    shrink. If fewer than three columns fit, a row of all columns except the details takes several lines.
     """
     layout = lay_out(fields, width)
     if len(layout) == 1:
         return fields, layout
     visible_fields = [field for field in fields if not field.is_detail or field.position is not None]
     if any(field.position is not None for field in visible_fields):
-        for count in range(len(visible_fields), _MIN_COLUMNS - 1, -1):
-            layout = lay_out(visible_fields[:count], width)
-            if len(layout) == 1:
-                return visible_fields[:count], layout
+        place_indexes = [
+            index
+            for index, field in enumerate(visible_fields, 1)
+            if field.position is not None and not field.is_right_aligned
+        ]
+        for widths, fewest in ((_READABLE_WIDTH, max(place_indexes, default=0)), (_MIN_WIDTH, 0)):
+            for count in range(len(visible_fields), max(fewest, _MIN_COLUMNS) - 1, -1):
+                layout = lay_out(visible_fields[:count], width, widths)
+                if len(layout) == 1:
+                    return visible_fields[:count], layout
     return visible_fields, lay_out(visible_fields, width)
 
 
-def lay_out(fields: Sequence[Field], width: int | None) -> list[Line]:
+def lay_out(fields: Sequence[Field], width: int | None, min_widths: Mapping[str, int] = _READABLE_WIDTH) -> list[Line]:
     """Place columns into lines of at most `width` cells, or all on one line if there is no limit.
 
-    Numbers are never cut. If space is short, headers break into two lines, then names and texts shrink to a readable
-    minimum, then a row takes several lines. A line exceeds `width` only for a number or a full name that is wider.
+    Numbers are never cut. If space is short, headers break into two lines, then names and texts shrink to the minimum
+    width of their kind, then a row takes several lines. A line exceeds `width` only for a number or a full name that is
+    wider.
     """
     flat = Line(tuple(_make_slot(field) for field in fields))
     if width is None or flat.width <= width:
         return [flat]
-    stacked = Line(
-        tuple(_make_slot(field, stacked=True, max_width=_READABLE_WIDTH.get(field.kind)) for field in fields)
-    )
+    stacked = Line(tuple(_make_slot(field, stacked=True, max_width=min_widths.get(field.kind)) for field in fields))
     return [_widen(stacked, width)] if stacked.width <= width else _lay_out_records(fields, width)
 
 

@@ -9,6 +9,7 @@ from nsys_insight.render.fields import (
     build_fields,
     describe_shares,
     drop_unknown_details,
+    fold_zero_rows,
     sort_by_position,
     write_footer,
 )
@@ -34,20 +35,30 @@ def build_lines(
     """Return the table's lines: the title, the headers, the rows, and the number of rows.
 
     If a row does not fit on one line, columns are hidden and listed below. With `wide` a row takes several lines.
+    Metrics that are 0 everywhere are hidden unless `wide`. A report's names come last:
+    they get the width that is left.
     """
     title = (
         [[(line, "bold")] for line in _wrap_paragraph(printable(answer.heading), width)] + [[]]
         if answer.heading
         else []
     )
-    footer_lines = [[(line, "dim")] for line in _wrap_paragraph(write_footer(answer, limit), width)]
+    footer = write_footer(answer, limit)
     if not answer.row_count:
-        return [*title, *footer_lines]
+        return [*title, *_dim_lines(footer, width)]
     all_fields = sort_by_position(drop_unknown_details(build_fields(answer, answer.rows(limit), full_names=full_names)))
+    if not wide:
+        all_fields, zero_count = fold_zero_rows(all_fields)
+        footer += f"; {zero_count} of them, all zeros, are hidden (--wide)" if zero_count else ""
+    footer_lines = _dim_lines(footer, width)
     if answer.row_count == 1 and len(lay_out(all_fields, width)) > 1:
         return [*title, *_write_single_row(all_fields, width), [], *footer_lines]
     all_fields = [_align_numbers(field) for field in all_fields]
     fields, layout = (all_fields, lay_out(all_fields, width)) if wide else fit_columns(all_fields, width)
+    if len(layout) == 1:
+        fields = sorted(fields, key=_is_long_name)
+        slots = sorted(layout[0].slots, key=lambda slot: _is_long_name(slot.field))
+        layout = [replace(layout[0], slots=tuple(slots))]
     if hidden_titles := [field.title for field in all_fields if field not in fields]:
         names = (
             ", ".join(hidden_titles)
@@ -55,9 +66,9 @@ def build_lines(
             else f"{', '.join(hidden_titles[:_MAX_LISTED])} and {len(hidden_titles) - _MAX_LISTED} more"
         )
         hint = f"More columns: {names} (--wide)"
-        footer_lines += [[(line, "dim")] for line in _wrap_paragraph(hint, width)]
+        footer_lines += _dim_lines(hint, width)
     if share_text := describe_shares(fields):
-        footer_lines += [[(line, "dim")] for line in _wrap_paragraph(share_text, width)]
+        footer_lines += _dim_lines(share_text, width)
     subject = next((field for field in fields if not field.is_right_aligned), None)
     header = [segments for line in layout for segments in _write_header(line)]
     widest = max(line.width for line in layout)
@@ -73,15 +84,20 @@ def build_lines(
 
 
 def _write_single_row(fields: Sequence[Field], width: int | None) -> Iterator[Segments]:
-    """Yield a single row as one line per column: its name and its value."""
-    widest = max(width_of(field.label) for field in fields)
+    """Yield a single row as one line per label: its name and its value. A share follows the value that it is of."""
+    values: dict[str, list[str]] = {}
     for field in fields:
         unit = f"{field.unit} of {field.share_of}" if field.share_of else field.unit
         value = add_unit(field.cells[0], unit) if field.cells[0] != UNKNOWN else UNKNOWN
-        max_width = None if width is None else max(width - widest - GAP, 1)
-        for number, line in enumerate(_wrap_paragraph(value, max_width)):
-            label = field.label if number == 0 else ""
-            yield [(label + " " * (widest - width_of(label) + GAP), "bold"), (line, "")]
+        values.setdefault(field.label, []).append(value)
+    widest = max(map(width_of, values))
+    max_width = None if width is None else max(width - widest - GAP, 1)
+    for label, texts in values.items():
+        main_text, *shares = sorted(texts, key=lambda text: "%" in text)
+        text = f"{main_text} ({', '.join(shares)})" if shares else main_text
+        for number, line in enumerate(_wrap_paragraph(text, max_width)):
+            shown_label = label if number == 0 else ""
+            yield [(shown_label + " " * (widest - width_of(shown_label) + GAP), "bold"), (line, "")]
 
 
 def write(lines: Sequence[Segments], stream: TextIO, *, color: bool) -> None:
@@ -164,6 +180,15 @@ def _align_numbers(field: Field) -> Field:
     return replace(
         field, cells=[cell + " " * (max_decimals - count) for cell, count in zip(field.cells, decimals, strict=True)]
     )
+
+
+def _is_long_name(field: Field) -> bool:
+    """Return whether a report's column is displayed last. Columns that a user chose keep their order."""
+    return field.kind == "name" and field.position is not None
+
+
+def _dim_lines(text: str, width: int | None) -> list[Segments]:
+    return [[(line, "dim")] for line in _wrap_paragraph(text, width)]
 
 
 def _wrap_paragraph(text: str, width: int | None) -> list[str]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 Number = int | float
 
@@ -161,6 +161,33 @@ def value(column: str, raw: Any) -> str:
     scale = scale_for(column, [raw])
     text = scale.text(raw)
     return add_unit(text, scale.unit)
+
+
+def metric_values(rows: Iterable[tuple[str, Sequence[Number | None]]]) -> list[list[str]]:
+    """Format the values of metrics, a row each: all times in one unit, everything else in the unit of its row.
+
+    The unit of the times is the largest one in which their median is 1 or more.
+    """
+    metric_rows = list(rows)
+    times = sorted(
+        abs(number)
+        for metric, numbers in metric_rows
+        for number in numbers
+        if number and math.isfinite(number) and metric.endswith("_ns")
+    )
+    median = times[len(times) // 2] if times else 0
+    unit, divisor = next((step for step in reversed(_STEPS["ns"]) if median >= step[1]), _STEPS["ns"][0])
+    texts = []
+    for metric, numbers in metric_rows:
+        row = scale_for(metric, numbers)
+        sizes = sorted(abs(number) for number in numbers if number and math.isfinite(number))
+        if metric.endswith("_ns") and sizes:
+            size = sizes[(len(sizes) - 1) // 2] / divisor
+            decimals = 0 if divisor == 1 else min(3, max(0, 2 - math.floor(math.log10(size))))
+            row = Scale(unit, divisor, decimals)
+        cells = [row.text(number) for number in numbers]
+        texts.append([add_unit(cell, row.unit) if cell not in (UNKNOWN, "0") else cell for cell in cells])
+    return texts
 
 
 def value_or_unknown(column: str, raw: Any) -> str:

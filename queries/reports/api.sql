@@ -5,7 +5,7 @@ place = 3
 question = "Which CUDA API calls take the host's time?"
 examples = ["", "--group-by caller"]
 aliases = ["cuda_api_sum"]
-main = ["name", "total_ns", "api_time_pct", "calls", "avg_ns", "med_ns", "max_ns", "wall_pct"]
+main = ["api_time_pct", "total_ns", "calls", "avg_ns", "name", "med_ns", "max_ns", "wall_pct"]
 description = """
 Adds up the time that the host spent in CUDA API calls, runtime and driver, by function name. A call made inside
 another call is left out, so that no time counts twice. A call that begins between --from and --to counts with its

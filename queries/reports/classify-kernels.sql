@@ -4,7 +4,7 @@ topic = "kernels"
 place = 3
 question = "Is a kernel bound by compute, memory or latency, and how sure is that?"
 examples = ["", "--steady --limit 0"]
-main = ["name", "total_ns", "kernel_time_pct", "calls", "bound", "confidence", "evidence"]
+main = ["kernel_time_pct", "total_ns", "calls", "bound", "evidence", "name", "confidence"]
 details = ["memory_level", "sms_active_pct"]
 description = """
 Says for each kernel and launch configuration whether compute, memory or latency bounds it, by the best evidence

@@ -6,7 +6,7 @@ question = """\
 What does the CPU do outside of CUDA calls while the GPU waits for it: which functions, which operating system \
 calls?"""
 examples = ["", "--group-by function --steady"]
-main = ["nvtx_path", "what", "time_ns", "wall_pct", "samples", "function_name"]
+main = ["wall_pct", "time_ns", "what", "nvtx_path", "function_name", "samples"]
 details = ["work_pct", "off_cpu_ns"]
 description = """
 Splits the CPU work of idle: time in which a GPU was idle and the thread that launched the next operation was

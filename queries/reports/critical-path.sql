@@ -4,7 +4,7 @@ topic = "steps"
 place = 10
 question = "Which parts of a step would shorten it if they were faster, and by how much?"
 examples = ["", "--step-range train_step"]
-main = ["kind", "name", "path_ns", "path_pct", "saved_ns", "takes_over", "nvtx_path"]
+main = ["path_pct", "path_ns", "saved_ns", "kind", "name", "nvtx_path", "takes_over"]
 details = ["half_saved_ns", "total_ns"]
 description = """
 Walks back from the first GPU operation of a step to that of the previous step, always along what was waited for

@@ -5,8 +5,8 @@ place = 2
 question = "Which chains of kernels are worth fusing, and what would that save?"
 examples = ["", "--steady --limit 5"]
 main = [
-    "candidate", "pattern", "saved_low_ns", "saved_high_ns", "saved_pct", "per_step", "kernel_count", "verdict",
-    "complexity", "chosen", "chain",
+    "candidate", "chosen", "saved_low_ns", "saved_high_ns", "per_step", "pattern", "chain", "kernel_count", "verdict",
+    "complexity", "saved_pct",
 ]
 description = """
 Finds chains of kernels that repeat in order in the typical step (the mean of up to 32 steady steps with the same
@@ -44,7 +44,7 @@ saved_pct = "the step"
 [columns]
 candidate = "Number of the candidate: those that can be fused come first, in order of what they save"
 pattern = "The known pattern of the chain; unrecognized where none fits"
-verdict = "YES, NO or UNKNOWN: whether the kernels can be fused and that pays"
+verdict = "YES, NO or UNKNOWN: whether the kernels can be fused, and that saves time in the middle of both bounds"
 chosen = "Whether it is one of the candidates that can all be fused together"
 saved_low_ns = "Wall time saved per step, at least; below 0 where the step may become slower"
 saved_high_ns = "Wall time saved per step, at most"

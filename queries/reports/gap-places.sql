@@ -4,7 +4,7 @@ topic = "idle"
 place = 3
 question = "Where in the program does the GPU stall: before which operation, in which range, after which call?"
 examples = ["", "--group-by caller --min-gap 10us"]
-main = ["after_name", "total_ns", "wall_pct", "gaps", "med_ns", "host", "nvtx_path"]
+main = ["wall_pct", "total_ns", "after_name", "nvtx_path", "host", "gaps", "med_ns"]
 details = ["idle_pct", "steps"]
 description = """
 Groups the gaps of the report gaps by the operation after them, the NVTX ranges that hold most of them (numbers as

@@ -5,7 +5,7 @@ place = 3
 question = "When is the GPU idle, and what was the host doing?"
 examples = ["", "--step 5 --min-gap 20us"]
 aliases = ["gpu_gaps"]
-main = ["start_ns", "duration_ns", "wall_pct", "cause", "host", "after_name", "nvtx_path"]
+main = ["duration_ns", "start_ns", "after_name", "nvtx_path", "host", "cause", "wall_pct"]
 details = ["idle_pct", "host_ns", "gpu_id", "process_id", "thread_id", "end_ns", "gaps"]
 description = """
 A gap is the time on one GPU from the end of all operations so far (kernels, copies, memsets, whole graphs, on any

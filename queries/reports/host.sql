@@ -4,7 +4,7 @@ topic = "idle"
 place = 2
 question = "What does the host do that keeps the GPU waiting, and how much time can removing it save?"
 examples = ["", "--steady --limit 10"]
-main = ["bottleneck", "caller", "recoverable_ns", "wall_pct", "count", "host_ns", "see"]
+main = ["wall_pct", "recoverable_ns", "count", "bottleneck", "caller", "host_ns", "see"]
 details = ["code", "caller"]
 description = """
 Ranks what the host does in a steady step (see steps; in the whole scope where no steps were found) by what removing

@@ -16,7 +16,8 @@ copy into pageable host memory blocks even if its name says Async), allocation (
 (everything else: CPU work outside of CUDA calls, other API calls, the launch call itself, and the time from its
 return to the start on the GPU; also managed memory, until pages of unified memory were moved because the host
 touched them). Time before the first operation and after the last one of a GPU is edge. A scope cuts all of this to
-its own time."""
+its own time. diagnose, classify and per-token group these causes by what removes them: starved and launch calls in
+progress are launch, except the starved time that a wait before it caused, which is sync (or copy)."""
 reading = """
 starved: launch-bound. CPU work is the program's own (Python, sampling): do it later, on another thread, or capture
 the step in a CUDA graph, which also removes launch calls and most launch latency; or fuse kernels. blocked: the

@@ -4,7 +4,7 @@ topic = "steps"
 place = 8
 question = "How many launch calls does a step make for each kernel family, kernel, or caller?"
 examples = ["--group-by caller", "--step 5"]
-main = ["name", "launch_calls", "launch_pct", "host_ns", "gpu_ns", "kernels", "gpu_pct"]
+main = ["launch_pct", "launch_calls", "host_ns", "name", "gpu_ns", "kernels", "gpu_pct"]
 details = ["kernels", "gpu_pct"]
 description = """
 Counts the launch calls that begin in a steady step (see steps; in the whole scope where no steps were found), per

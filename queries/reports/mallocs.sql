@@ -5,7 +5,7 @@ place = 3
 question = "What is allocated and freed in the loop, and what does it stall?"
 examples = ["", "--steady"]
 aliases = ["allocations"]
-main = ["name", "total_ns", "calls", "steady_count", "avg_ns", "gpu_idle_ns", "size_bytes", "memory"]
+main = ["total_ns", "calls", "steady_count", "gpu_idle_ns", "name", "avg_ns", "size_bytes", "memory"]
 description = """
 Adds up the runtime and driver calls that allocate and free memory, by function; calls inside other calls are not
 counted. steady_count is the number of calls that began in a steady step (see steps), startup_count that of calls

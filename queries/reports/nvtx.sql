@@ -5,7 +5,7 @@ place = 1
 question = "How much host and GPU time does each NVTX range take, with and without nested ranges?"
 examples = ["", "--by path"]
 aliases = ["nvtx_sum", "nvtx-sum"]
-main = ["name", "host_ns", "gpu_idle_during_ns", "wall_pct", "calls", "gpu_ns", "own_host_ns", "kernels"]
+main = ["wall_pct", "host_ns", "gpu_idle_during_ns", "calls", "name", "gpu_ns", "own_host_ns", "kernels"]
 description = """
 Host time is the time from opening to closing a range on its thread, own_host_ns the part of it outside nested
 ranges. GPU work belongs to the ranges that are open on the launching thread when its launch call begins, no matter

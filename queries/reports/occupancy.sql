@@ -4,7 +4,7 @@ topic = "kernels"
 place = 5
 question = "How many warps fit on an SM, what limits them, and what would one more block need?"
 examples = ["", "--block 256 --registers 64 --arch 9.0"]
-main = ["name", "total_ns", "kernel_time_pct", "grid", "block", "occupancy_pct", "limited_by", "waves_per_sm"]
+main = ["kernel_time_pct", "total_ns", "occupancy_pct", "limited_by", "name", "grid", "block", "waves_per_sm"]
 details = ["ncu_occupancy_pct"]
 description = """
 For each kernel and launch configuration, how many of its blocks an SM can hold at once: the minimum of what its

@@ -7,8 +7,9 @@ examples = ["", "--format markdown -o phases.md"]
 description = """
 The budget of per-token for each phase separately, as means over its steps: what they contain, where their time
 goes, and why the GPU was idle. The steps are those of the report phases, which says how phases are found.
-gpu_busy_ns + gpu_idle_ns is wall_ns, and the idle_ rows add up to gpu_idle_ns. For other phases, or for each batch
-size, see phases."""
+gpu_busy_ns + gpu_idle_ns is wall_ns, and the idle_ rows add up to gpu_idle_ns. Unlike in per-token, idle_sync_ns is
+the time inside waits only; the late launches after a wait are in idle_launch_ns. For other phases, or for each
+batch size, see phases."""
 reading = """
 Prefill works on many tokens at once, so the GPU should be its limit; decode is bound by memory or by launches. This
 table and diff show a change that helps one and slows the other. More launch calls in mixed than in decode: the

@@ -13,8 +13,8 @@ warm-up, prefill and the last step, whose end is not recorded, are left out. A s
 --tokens-per-step, --batch or --tokens (all tokens, divided by the steps) say otherwise. Where no steps were found,
 the whole scope is divided by --tokens. launch_calls are the calls that put kernels on the GPU, including graph
 launches: one graph launch runs many kernels. Calls inside other calls are not counted, and their time is not added
-to api_ns. gpu_busy_ns + gpu_idle_ns is wall_ns, and the idle_ rows, named after the causes of the report idle, add
-up to gpu_idle_ns. tokens_per_s is that of the mean wall time, under the profiler. With --model-bytes,
+to api_ns. gpu_busy_ns + gpu_idle_ns is wall_ns, and the idle_ rows, which are the parts of classify and diagnose,
+add up to gpu_idle_ns. tokens_per_s is that of the mean wall time, under the profiler. With --model-bytes,
 memory_floor_ns is how long the GPU's memory takes to deliver them; the bandwidth is that of the GPU in the trace,
 or --bandwidth."""
 reading = """

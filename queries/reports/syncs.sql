@@ -5,7 +5,7 @@ place = 2
 question = "Where does the host wait for the GPU, and how much idle time does that cause?"
 examples = ["", "--group-by caller"]
 aliases = ["cuda_api_sync"]
-main = ["kind", "gpu_idle_ns", "steady_idle_ns", "calls", "host_wait_ns", "avg_ns", "name", "nvtx_path"]
+main = ["gpu_idle_ns", "calls", "kind", "name", "nvtx_path", "host_wait_ns", "avg_ns", "steady_idle_ns"]
 details = ["copy_kind", "is_copy"]
 description = """
 Counts the calls in which the host waits, by place: what it waits for, the NVTX path on the waiting thread, the

@@ -5,7 +5,7 @@ place = 1
 question = "Which kernels take the time? By name, family, provenance, device, stream or NVTX range."
 examples = ["", "--steady --group-by family"]
 aliases = ["cuda_gpu_kern_sum"]
-main = ["name", "total_ns", "kernel_time_pct", "calls", "avg_ns", "med_ns", "max_ns", "family"]
+main = ["kernel_time_pct", "total_ns", "calls", "avg_ns", "family", "name", "p95_ns", "max_ns"]
 description = """
 Adds up the GPU time of every kernel execution by name. kernel_time_pct is the share of all kernel time in scope,
 wall_pct the share of the wall time. That may be more than 100%: kernels overlap on several streams, and a scope

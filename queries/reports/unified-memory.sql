@@ -5,7 +5,7 @@ place = 4
 question = "Which pages of unified memory move, because of which kernel or range, and what does that cost?"
 examples = ["", "--from 1s --to 2s"]
 aliases = ["um_sum", "um_total_sum", "um_cpu_page_faults_sum"]
-main = ["event", "total_ns", "wall_pct", "calls", "size_bytes", "faults", "name", "nvtx_path"]
+main = ["wall_pct", "total_ns", "calls", "event", "name", "nvtx_path", "size_bytes", "faults"]
 description = """
 Adds up the copies that moved unified memory (cudaMallocManaged) and the page faults, by what ran meanwhile: the
 kernel that had started last and was still running when the event began, and the innermost NVTX range of the call

@@ -2,10 +2,14 @@ CREATE VIEW phase_metrics AS
 WITH phase_steps_as_steps AS (
     SELECT *, phase_step AS step FROM phase_steps
 ),
-causes AS (
-    SELECT unnest(['starved', 'blocked', 'allocation', 'dependency', 'profiler']) AS cause
+-- Every budget has six parts; others only if they occur.
+parts AS (
+    SELECT unnest(['launch', 'sync', 'copy', 'allocation', 'dependency', 'profiler']) AS part
     UNION
-    SELECT cause FROM phase_idle
+    SELECT part FROM phase_idle
+),
+idle AS (
+    SELECT phase_step, part, sum(idle_ns) AS idle_ns FROM phase_idle GROUP BY ALL
 )
 SELECT s.phase_step, s.phase, s.batch_size, b.place, b.metric, b.kind, b.value
 FROM _budget_of('phase_steps_as_steps') AS b
@@ -13,11 +17,10 @@ JOIN phase_steps_as_steps AS s USING (step)
 UNION ALL
 SELECT
     s.phase_step, s.phase, s.batch_size,
-    3 + list_position(['starved', 'blocked', 'allocation', 'dependency', 'profiler', 'edge', 'unknown'], c.cause),
-    'idle_' || c.cause || '_ns', 'time', coalesce(i.idle_ns, 0)
+    _idle_place(p.part), 'idle_' || p.part || '_ns', 'time', coalesce(i.idle_ns, 0)
 FROM phase_steps_as_steps AS s
-CROSS JOIN causes AS c
-LEFT JOIN phase_idle AS i ON i.phase_step = s.phase_step AND i.cause = c.cause;
+CROSS JOIN parts AS p
+LEFT JOIN idle AS i ON i.phase_step = s.phase_step AND i.part = p.part;
 
 COMMENT ON VIEW phase_metrics IS
     'The budget of each step of a phase, as `step_metrics` has it: one row per step and metric.';

@@ -2,28 +2,29 @@ CREATE VIEW step_metrics AS
 WITH steady_steps AS (
     SELECT * FROM steps WHERE phase = 'steady'
 ),
-causes AS MATERIALIZED (
-    FROM step_idle
+-- The parts of `step_budget` without busy time, which has no `host`.
+parts AS MATERIALIZED (
+    SELECT step, part, sum(time_ns) AS idle_ns
+    FROM step_budget
+    WHERE part NOT IN ('gpu', 'communication') AND (part <> 'copy' OR host IS NOT NULL)
+    GROUP BY ALL
 ),
--- A mean over the GPUs, as gpu_idle_ns is. Every budget has five causes; others only if they occur.
+-- A mean over the GPUs, as gpu_idle_ns is. Every budget has six parts; others only if they occur.
 idle AS (
-    SELECT s.step, c.cause, coalesce(sum(i.idle_ns), 0) / any_value(g.gpus) AS idle_ns
+    SELECT s.step, p.part, coalesce(sum(i.idle_ns), 0) / any_value(g.gpus) AS idle_ns
     FROM steady_steps AS s
     JOIN (SELECT step, count(*) AS gpus FROM step_gpus GROUP BY step) AS g USING (step)
     CROSS JOIN (
-        SELECT unnest(['starved', 'blocked', 'allocation', 'dependency', 'profiler']) AS cause
+        SELECT unnest(['launch', 'sync', 'copy', 'allocation', 'dependency', 'profiler']) AS part
         UNION
-        SELECT cause FROM causes
-    ) AS c
-    LEFT JOIN causes AS i ON i.step = s.step AND i.cause = c.cause
-    GROUP BY s.step, c.cause
+        SELECT part FROM parts
+    ) AS p
+    LEFT JOIN parts AS i ON i.step = s.step AND i.part = p.part
+    GROUP BY s.step, p.part
 )
 FROM _budget_of('steady_steps')
 UNION ALL
-SELECT
-    step,
-    3 + list_position(['starved', 'blocked', 'allocation', 'dependency', 'profiler', 'edge', 'unknown'], cause),
-    'idle_' || cause || '_ns', 'time', idle_ns
+SELECT step, _idle_place(part), 'idle_' || part || '_ns', 'time', idle_ns
 FROM idle;
 
 COMMENT ON VIEW step_metrics IS

@@ -1,0 +1,4 @@
+-- The position of a part of the idle time in a budget, after gpu_idle_ns.
+CREATE MACRO _idle_place(part) AS 3 + list_position(
+    ['launch', 'sync', 'copy', 'allocation', 'dependency', 'profiler', 'edge', 'unknown'], part
+);
