@@ -16,11 +16,15 @@ import planted
 from oracle import is_permanent
 
 import nsys_insight
+from nsys_insight.diagnose.diagnosis import diagnose
+from nsys_insight.diagnose.rule_choice import RuleChoice
 from nsys_insight.ingest.scope import FULL_TRACE
+from nsys_insight.packs.step_options import StepOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from nsys_insight.diagnose.diagnosis import Diagnosis
     from nsys_insight.ingest.scope import Scope
     from nsys_insight.trace import Trace
 
@@ -34,6 +38,11 @@ def open_trace(path: Path | str, **scope: Any) -> Iterator[Trace]:
         return
     with nsys_insight.open(path, scope=selected_scope) as trace:
         yield trace
+
+
+def diagnose_with(trace: Trace, rules: Iterable[str]) -> Diagnosis:
+    """Diagnose a trace with some of the rules; all others take most of the time of a diagnosis."""
+    return diagnose(trace, StepOptions(), choice=RuleChoice(tuple(rules)))
 
 
 @cache

@@ -174,9 +174,8 @@ class TestRoofline:
 class TestSizesFromNvtx:
     """PyTorch's emit_nvtx(record_shapes=True) writes the sizes of an operation's tensors into its range."""
 
-    @pytest.mark.parametrize(
-        ("text", "flop", "elements"),
-        [
+    def test_matrix_products(self, trace, path):
+        products = [
             ("mm, seq = 12, sizes = [[8, 4096], [4096, 512]]", 2 * 8 * 4096 * 512, 8 * 4096 + 4096 * 512 + 8 * 512),
             ("mm, op_id = 3, sizes = [[1, 2], [2, 3]], input_op_ids = [(1, 0), (2, 0)]", 12, 2 + 6 + 3),
             ("addmm, seq = 1, sizes = [[512], [8, 64], [64, 512], [], []]", 2 * 8 * 64 * 512, 512 + 64 * 512 + 8 * 512),
@@ -186,17 +185,20 @@ class TestSizesFromNvtx:
             ("linear, sizes = [[64], [128, 64], []]", 2 * 64 * 128, 64 + 128 * 64 + 128),
             ("matmul, sizes = [[2, 1, 3, 4], [5, 4, 6]]", 2 * 2 * 5 * 3 * 4 * 6, 24 + 120 + 2 * 5 * 3 * 6),
             ("matmul, seq = 4, sizes = [[3, 4], [4]]", 2 * 3 * 4, 12 + 4 + 3),
-        ],
-    )
-    @pytest.mark.parametrize("prefix", ["aten::", ""])
-    def test_matrix_products(self, trace, path, *, prefix, text, flop, elements):
+        ]
         host = trace.thread()
-        with host.nvtx(prefix + text):
-            host.launch("hgemm_nn", runs=1_000_000)
-        (row,) = ask(trace.write(path))
-        assert (row["flop_count"], row["flop_from"]) == (flop, "nvtx")
-        assert (row["bytes"], row["bytes_from"]) == (2 * elements, "nvtx")
-        assert row["tflop_per_s"] == pytest.approx(flop / 1e-3 / 1e12)
+        for number, (text, *_) in enumerate(products):
+            for prefix in ("aten::", ""):
+                with host.nvtx(prefix + text):
+                    host.launch(f"hgemm{number}{prefix.strip(':')}_nn", runs=1_000_000)
+        rows = {row["name"]: row for row in ask(trace.write(path))}
+        assert len(rows) == 2 * len(products)
+        for number, (_, flop, elements) in enumerate(products):
+            for prefix in ("aten", ""):
+                row = rows[f"hgemm{number}{prefix}_nn"]
+                assert (row["flop_count"], row["flop_from"]) == (flop, "nvtx")
+                assert (row["bytes"], row["bytes_from"]) == (2 * elements, "nvtx")
+                assert row["tflop_per_s"] == pytest.approx(flop / 1e-3 / 1e12)
 
     @pytest.mark.slow
     @pytest.mark.parametrize("op", ["scaled_dot_product_attention", "_scaled_dot_product_flash_attention"])

@@ -8,7 +8,7 @@ import ailments
 import planted
 import pytest
 from ailments import BF16, LARGE, MS, list_findings, run_steps
-from opening import open_trace
+from opening import diagnose_with, open_trace
 from synthetic import Trace
 
 SHARED = Path(__file__).parents[2] / "shared"
@@ -30,7 +30,7 @@ def findings_of(tmp_path_factory):
 def diagnose(truth, folder):
     """Give the findings about a planted program by name, with those below others."""
     with open_trace(truth.write(folder / "trace.sqlite")) as trace:
-        return list_findings(trace.diagnose().findings)
+        return list_findings(diagnose_with(trace, {*HOST_RULES, "graph-node-updates", "backtrace-overhead"}).findings)
 
 
 def step_ns(truth):

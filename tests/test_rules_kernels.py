@@ -9,13 +9,9 @@ from pathlib import Path
 import ailments
 import pytest
 from ailments import BF16, CONVERSION, FP32, FP64, LARGE, MS, NATIVE, TF32, run_steps
-from opening import open_trace
+from opening import diagnose_with, open_trace
 from planted import Loop, planted
 from synthetic import Trace
-
-from nsys_insight.diagnose.diagnosis import diagnose
-from nsys_insight.diagnose.rule_choice import RuleChoice
-from nsys_insight.packs.step_options import StepOptions
 
 CLINIC = Path(__file__).parents[2] / "shared" / "clinic"
 T4 = {"name": "Tesla T4", "computeMajor": 7, "computeMinor": 5, "smMajor": 7, "smMinor": 5}
@@ -29,7 +25,7 @@ def find(tmp_path):
     def find_in(name, make):
         trace_path = make().write(tmp_path / "trace.sqlite")
         with open_trace(trace_path) as trace:
-            findings = diagnose(trace, StepOptions(), choice=RuleChoice((name,))).findings
+            findings = diagnose_with(trace, [name]).findings
         return next((finding for finding in findings if finding.name == name), None)
 
     return find_in

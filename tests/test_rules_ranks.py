@@ -7,7 +7,7 @@ from functools import partial
 import ailments
 import pytest
 from ailments import MS, list_findings
-from opening import open_trace
+from opening import diagnose_with, open_trace
 from rank_traces import Run
 
 NAMES = (
@@ -22,7 +22,7 @@ def diagnose(tmp_path):
 
     def find(trace):
         with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened_trace:
-            return list_findings(opened_trace.diagnose().findings, NAMES)
+            return list_findings(diagnose_with(opened_trace, NAMES).findings)
 
     return find
 

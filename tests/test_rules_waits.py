@@ -9,7 +9,7 @@ from pathlib import Path
 import ailments
 import pytest
 from ailments import BF16, LARGE, MS, list_findings, run_steps
-from opening import open_trace
+from opening import diagnose_with, open_trace
 from synthetic import Trace
 
 CLINIC = Path(__file__).parents[2] / "shared" / "clinic"
@@ -35,7 +35,7 @@ def findings_of(tmp_path_factory):
 
 def diagnose(program, folder):
     with open_trace(program.write(folder / "trace.sqlite")) as trace:
-        return list_findings(trace.diagnose().findings, NAMES)
+        return list_findings(diagnose_with(trace, NAMES).findings)
 
 
 def mean_step_ns(program):
@@ -128,7 +128,7 @@ class TestWaitAfterEachLaunch:
                 host.launch(f"{name}(float *)", api=40_000, queue=queue, runs=30_000, **LARGE)
             host.idle(10_000).copy("D2H", 8).sync("stream")
         with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
-            findings = list_findings(session.diagnose().findings, NAMES)
+            findings = list_findings(diagnose_with(session, NAMES).findings)
         assert ("sync-each-launch" in findings) == blocks_launch
         if blocks_launch:
             finding = findings["sync-each-launch"]
@@ -262,7 +262,7 @@ def unpack(name, folder):
 @pytest.mark.parametrize("name", ["after_rank0", "after_rank1"])
 def test_late_reductions_of_a_real_run(name, tmp_path):
     with open_trace(unpack(name, tmp_path)) as trace:
-        finding = list_findings(trace.diagnose().findings, NAMES)["gradient-reduction-late"]
+        finding = list_findings(diagnose_with(trace, NAMES).findings)["gradient-reduction-late"]
     assert finding.values["collectives"] == 72
     assert finding.saving_low_ns <= 3.9 * MS <= finding.recoverable_ns
 
@@ -271,4 +271,4 @@ def test_late_reductions_of_a_real_run(name, tmp_path):
 @pytest.mark.parametrize("name", ["fp32", "adam", "attention", "breaks", "checkpoint", "jaxloop", "late_rank1"])
 def test_other_programs_have_none_of_these(name, tmp_path):
     with open_trace(unpack(name, tmp_path)) as trace:
-        assert list_findings(trace.diagnose().findings, NAMES) == {}
+        assert list_findings(diagnose_with(trace, NAMES).findings) == {}
