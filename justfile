@@ -28,7 +28,7 @@ golden:
 
 # Break traces for some minutes and see what they break; see docs/reliability.md
 fuzz minutes="10" seed="0":
-    python tests/fuzz/run.py --minutes {{minutes}} --seed {{seed}}
+    python tests/fuzz/run.py --minutes {{minutes}} --seed {{seed}} --jobs {{num_cpus()}}
 
 # Run commands on a machine that fails them: many at once, killed, no room, a trace that changes
 faults times="50":

@@ -21,7 +21,7 @@ import edits
 import folders
 from server import LIMIT_S
 
-CODES = (0, 1, 3)
+CODES = (0, 3)
 # The views with a row for each row of a table, the column of sizes in both.
 _TABLES = {
     "kernels": ("CUPTI_ACTIVITY_KIND_KERNEL", "", ""),
@@ -101,23 +101,23 @@ class Commands:
 
 def judge_edits(
     commands: Commands, base: Path, edit_list: list[edits.Edit], command: tuple[str, ...]
-) -> tuple[str, int]:
-    """Break a trace and run a command on it; return the fault of the outcome, and its exit code."""
+) -> tuple[str, Outcome]:
+    """Break a trace and run a command on it; return the fault of the outcome, and the outcome."""
     path = commands.folder / "broken.sqlite"
     shutil.copyfile(base, path)
     edits.apply(path, edit_list)
     words = 2 if command[0] == "ncu" else 1
     outcome = commands.run(*command[:words], str(path), *command[words:])
-    return outcome.fault(path), outcome.code
+    return outcome.fault(path), outcome
 
 
 def judge_folder(
     commands: Commands, base: Path, folder: Path, edit_list: list[list[Any]], command: tuple[str, ...]
-) -> tuple[str, int]:
+) -> tuple[str, Outcome]:
     """Break a folder of Parquet files and run a command on it; the sums are those of its trace."""
     path = folders.write_broken_folder(folder, commands.folder / "place", edit_list)
     outcome = commands.run(command[0], str(path), *command[1:])
-    return outcome.fault(base), outcome.code
+    return outcome.fault(base), outcome
 
 
 def minimize_edits(

@@ -1,20 +1,24 @@
 """A fuzz run: thousands of broken traces, and a few commands on each.
 
-    python tests/fuzz/run.py --minutes 10 --seed 1 --keep /tmp/found      (just fuzz)
+    python tests/fuzz/run.py --minutes 10 --seed 1 --jobs 4 --keep /tmp/found      (just fuzz)
 
-Failing edits are minimized, and written to the folder as JSON for tests/fuzz/corpus.
+A seed is a file: a run has the same files with any number of jobs. Failing edits are minimized, and written to the
+folder as JSON for tests/fuzz/corpus.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
+import os
 import random
 import sys
 import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any, NamedTuple
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
@@ -28,61 +32,105 @@ FIRST = (("top", "--format", "json", "--limit", "0"), ("sql", SUMS_QUERY, "--for
 MORE_COMMANDS = ("diagnose", "diagnose", "ncu plan")
 
 
+class Tried(NamedTuple):
+    """Exit code, CPU seconds and peak memory of each command on a file, and the faults: a text and a corpus entry."""
+
+    seed: int
+    commands: list[tuple[int, float, float]]
+    faults: list[tuple[str, dict[str, Any]]]
+
+
+class Worker:
+    """Breaks files in a folder of its own, and runs commands on them."""
+
+    def __init__(self, folder: Path, command_count: int) -> None:
+        from nsys_insight.packs.library import all_packs
+
+        self._command_count = command_count
+        self._other_commands = [*sorted({*all_packs()} - {"fusion-candidate"}), *MORE_COMMANDS]
+        self._bases = {base: write_base(base, folder / f"{base}.sqlite") for base in BASES}
+        self._commands = Commands(folder, NSYS_INSIGHT_CACHE_DIR=str(folder / "cache"))
+        self._facts = folder / "facts" / "everything.facts"
+        self._commands.run("fleet", str(self._bases["everything"]), "-o", str(folder / "facts"), "--workers", "1")
+
+    def try_seed(self, seed: int) -> Tried:
+        """Break a file, run commands on it, and reduce the edits of those that fail. Every fourth seed is a folder."""
+        chance = random.Random(seed)  # noqa: S311 - not for secrets
+        base = chance.choice(list(BASES))
+        others = [(*command.split(),) for command in chance.sample(self._other_commands, self._command_count)]
+        tried = Tried(seed, [], [])
+        if seed % 4 == 3:
+            edit_list = folders.draw_folder_edits(chance)
+            for command in (*FIRST, *(("host",) if other[0] == "ncu" else other for other in others)):
+                fault, outcome = judge_folder(
+                    self._commands, self._bases["everything"], self._facts, edit_list, command
+                )
+                tried.commands.append((outcome.code, outcome.seconds, outcome.peak_mb))
+                if fault:
+                    tried.faults.append((fault, {"folder": True, "edits": edit_list, "command": [*command]}))
+            return tried
+        edit_list = edits.draw_edits(self._bases[base], chance)
+        for command in (*FIRST, *others):
+            fault, outcome = judge_edits(self._commands, self._bases[base], edit_list, command)
+            tried.commands.append((outcome.code, outcome.seconds, outcome.peak_mb))
+            if fault:
+                fewer = minimize_edits(self._commands, self._bases[base], edit_list, command)
+                fault, _ = judge_edits(self._commands, self._bases[base], fewer, command)
+                tried.faults.append((fault, {"base": base, "edits": fewer, "command": [*command]}))
+        return tried
+
+
+_worker: Worker
+
+
+def _start_worker(folder: str, command_count: int) -> None:
+    global _worker  # noqa: PLW0603 - one for each process
+    own_folder = Path(folder) / str(os.getpid())
+    own_folder.mkdir()
+    _worker = Worker(own_folder, command_count)
+
+
+def _try_seed(seed: int) -> Tried:
+    return _worker.try_seed(seed)
+
+
 def main() -> None:
     """Run until the time is over, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=5)
-    parser.add_argument("--files", type=int, default=10**9, help="at most this many files")
+    parser.add_argument("--files", type=int, default=100_000, help="at most this many files")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1, help="files at once")
     parser.add_argument("--keep", type=Path, default=Path("fuzz-found"))
-    parser.add_argument("--commands", type=int, default=4, help="how many more commands each file is asked")
+    parser.add_argument("--commands", type=int, default=4, help="how many more commands run on each file")
     arguments = parser.parse_args()
-    deadline, files, exit_codes, findings = time.monotonic() + 60 * arguments.minutes, 0, Counter[int](), list[str]()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        bases = {base: write_base(base, folder / f"{base}.sqlite") for base in BASES}
-        from nsys_insight.packs.library import all_packs
-
-        other_commands = [*sorted({*all_packs()} - {"fusion-candidate"}), *MORE_COMMANDS]
-        with Commands(folder, NSYS_INSIGHT_CACHE_DIR=str(folder / "cache")) as commands:
-            seed, facts = arguments.seed, folder / "facts" / "everything.facts"
-            commands.run("fleet", str(bases["everything"]), "-o", str(folder / "facts"), "--workers", "1")
-            while time.monotonic() < deadline and files < arguments.files:
-                chance = random.Random(seed)  # noqa: S311 - not for secrets
-                base = chance.choice(list(BASES))
-                commands_to_run = [
-                    *FIRST,
-                    *((*report.split(),) for report in chance.sample(other_commands, arguments.commands)),
-                ]
-                if files % 4 == 3:
-                    edit_list = folders.draw_folder_edits(chance)
-                    for command in commands_to_run:
-                        if command[0] != "ncu":
-                            fault, code = judge_folder(commands, bases["everything"], facts, edit_list, command)
-                            exit_codes[code] += 1
-                            if fault:
-                                findings.append(
-                                    f"{seed} {command[0]} of a folder: {json.dumps(edit_list)}\n    {fault}"
-                                )
-                                print(findings[-1], flush=True)
-                    files, seed = files + 1, seed + 1
-                    continue
-                edit_list = edits.draw_edits(bases[base], chance)
-                for command in commands_to_run:
-                    fault, code = judge_edits(commands, bases[base], edit_list, command)
-                    exit_codes[code] += 1
-                    if fault:
-                        minimal_edits = minimize_edits(commands, bases[base], edit_list, command)
-                        fault, _ = judge_edits(commands, bases[base], minimal_edits, command)
-                        entry = {"base": base, "edits": minimal_edits, "command": list(command)}
-                        arguments.keep.mkdir(exist_ok=True)
-                        (arguments.keep / f"{seed}-{command[0]}.json").write_text(json.dumps(entry), encoding="utf-8")
-                        findings.append(f"{seed} {' '.join(command)}: {json.dumps(minimal_edits)[:300]}\n    {fault}")
-                        print(findings[-1], flush=True)
-                files, seed = files + 1, seed + 1
-    codes = ", ".join(f"{count} ended with {code}" for code, count in sorted(exit_codes.items()))
-    print(f"{files} files, {sum(exit_codes.values())} commands: {codes}; {len(findings)} findings")
-    sys.exit(bool(findings))
+    deadline = time.monotonic() + 60 * arguments.minutes
+    seeds = range(arguments.seed, arguments.seed + arguments.files)
+    files, commands, fault_count = 0, list[tuple[int, float, float]](), 0
+    context = multiprocessing.get_context("spawn")
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        context.Pool(arguments.jobs, _start_worker, (folder, arguments.commands)) as pool,
+    ):
+        for tried in pool.imap_unordered(_try_seed, seeds):
+            files += 1
+            commands += tried.commands
+            fault_count += len(tried.faults)
+            for fault, entry in tried.faults:
+                arguments.keep.mkdir(exist_ok=True)
+                name = f"{tried.seed}-{entry['command'][0]}.json"
+                (arguments.keep / name).write_text(json.dumps(entry), encoding="utf-8")
+                print(f"{name}: {json.dumps(entry['edits'])[:300]}\n    {fault}", flush=True)
+            if files % 100 == 0:
+                print(f"{files} files, {fault_count} faults", file=sys.stderr, flush=True)
+            if time.monotonic() > deadline:
+                break
+    codes = ", ".join(f"{count} ended with {code}" for code, count in sorted(Counter(c for c, *_ in commands).items()))
+    seconds, peak_mb = (max(column) for column in [*zip(*commands, strict=True)][1:])
+    print(
+        f"{files} files, {len(commands)} commands: {codes}; {fault_count} faults; max {seconds:.1f} s, {peak_mb:.0f} MB"
+    )
+    sys.exit(bool(fault_count))
 
 
 if __name__ == "__main__":

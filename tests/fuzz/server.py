@@ -35,7 +35,10 @@ def serve() -> None:
             _run_as_child(request["arguments"], Path(request["folder"]))
         code, memory = _wait_for_end(child, started + 10 * LIMIT_S)
         seconds = time.monotonic() - started
-        print(json.dumps({"code": code, "seconds": seconds, "peak_mb": memory}), flush=True)
+        try:
+            print(json.dumps({"code": code, "seconds": seconds, "peak_mb": memory}), flush=True)
+        except BrokenPipeError:  # the run is over
+            os._exit(0)
 
 
 def _run_as_child(arguments: list[str], folder: Path) -> None:
