@@ -8,6 +8,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from grid_traces import GridRun
 from opening import open_trace
 from rank_traces import ALL_REDUCE, Run, describe_payloads, payload
 from synthetic import Trace
@@ -331,6 +332,41 @@ def test_ranks_are_matched_without_the_payloads(tmp_path):
     run.communicators, run.slower = [None] * 4, {3: 1.4}
     for merged in (True, False):
         assert late_ranks(answer_by_rank(run, tmp_path, merged=merged)[0]) == {3}
+
+
+class TestGroups:
+    """Replicas of a model on several ranks each: ranks of a replica share a communicator, and replicas another one."""
+
+    def test_a_late_rank_is_found_in_any_group(self, tmp_path):
+        run = GridRun(4, 2)
+        run.python[5] = dict.fromkeys(range(2, 12, 2), 6 * MS)
+        rows, notes = answer_by_rank(run, tmp_path)
+        assert late_ranks(rows) == {5}
+        assert (rows[5]["late_steps"], rows[5]["because"]) == (5, "CPU work in data")
+        assert rows[5]["late_ns"] == pytest.approx(6 * MS, rel=0.01)
+        assert any(
+            note == "2 groups of 4 ranks do the same side by side: ranks 0, 1, 2, 3; ranks 4, 5, 6, 7" for note in notes
+        )
+
+    def test_captures_that_begin_at_different_steps(self, tmp_path):
+        run = GridRun(2, 2)
+        run.slower, run.begins, run.clock = {3: 1.5}, {2: 2, 3: 1}, {3: (2 * MS, 1e-5)}
+        rows, _ = answer_by_rank(run, tmp_path, merged=False)
+        assert late_ranks(rows) == {3}
+        # Four layers of 0.8 ms, half as long again.
+        assert rows[3]["late_ns"] == pytest.approx(1.6 * MS, rel=0.05)
+        assert {row["step_ns"] for row in rows.values()} - {None}
+
+    @pytest.mark.slow
+    def test_even_groups(self, tmp_path):
+        assert late_ranks(answer_by_rank(GridRun(2, 4), tmp_path)[0]) == set()
+
+    def test_replicas_that_share_nothing_are_not_compared(self, tmp_path):
+        run = GridRun(2, 2, shares_gradients=False)
+        run.slower = {3: 1.5}
+        rows, notes = answer_by_rank(run, tmp_path)
+        assert [rank for rank, row in rows.items() if row["step_ns"] is not None] == [0, 1]
+        assert any("lateness is judged among ranks 0, 1" in note for note in notes)
 
 
 def test_a_program_without_nccl_has_no_ranks(sample):

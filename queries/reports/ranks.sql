@@ -128,6 +128,7 @@ SELECT
         || format('{:.3g}', avg(mfu_pct) * avg(step_ns) / max(step_ns - waiting_ns - transfer_ns)) || '% at most'
 FROM answer WHERE mfu_pct IS NOT NULL HAVING count(*) > 0"""
 clock = "SELECT clock FROM rank_run WHERE clock IS NOT NULL"
+groups = "SELECT groups FROM rank_run WHERE groups IS NOT NULL"
 pipeline = "SELECT pipeline FROM rank_run WHERE pipeline IS NOT NULL"
 doubled = "SELECT doubled FROM rank_run WHERE doubled IS NOT NULL"
 missing = "SELECT missing FROM rank_run WHERE missing IS NOT NULL"

@@ -15,6 +15,7 @@ from nsys_insight.facts.ranks.run import align_run
 from nsys_insight.facts.ranks.sentences import (
     describe_clocks,
     describe_duplicates,
+    describe_groups,
     describe_missing,
     describe_pipeline,
     describe_unaligned,
@@ -105,7 +106,7 @@ def fill(context: Context) -> None:
             run, numbering, windows.counted_by, has_messages=is_compared_with_itself and not messages.matches
         ),
         pipeline=describe_pipeline(stages, numbering, members, (wall, busy, waiting, verdict.late_ns)),
-        doubled=describe_duplicates(numbering, copies),
+        doubled=describe_duplicates(numbering, copies), groups=describe_groups(run, numbering),
     )  # fmt: skip
 
 

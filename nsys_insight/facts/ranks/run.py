@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.facts.ranks.clocks import ERROR_QUANTILE, Clock, align_clocks
 from nsys_insight.facts.ranks.matching import match_groups
+from nsys_insight.facts.ranks.parallel_groups import merge_parallel_groups
 from nsys_insight.facts.ranks.rank import SYNCHRONIZING
 
 if TYPE_CHECKING:
@@ -46,31 +47,35 @@ class Collectives:
 class Run:
     """Ranks that communicate.
 
-    `clocks` convert the time of each trace to that of the first trace of the main group. `error` is how far apart the
-    ends of a collective are that all ranks leave together, in ns: the order of closer times is unknown.
+    `main` has the collectives that divide the run into steps: those of the largest group that communicates throughout
+    the run, merged with groups that do the same side by side. `main_rows` has for each of these groups, by name, the
+    row of `main` that is each of its collectives, or -1. `clocks` convert the time of each trace to that of the first
+    trace of the main group. `error` is how far apart the ends of a collective are that all ranks leave together, in ns:
+    the order of closer times is unknown.
     """
 
     ranks: Sequence[Rank]
     clocks: dict[int, Clock]
     collectives: list[Collectives]
+    main: Collectives
+    main_rows: dict[str, Ints]
     error: float
-
-    @property
-    def main(self) -> Collectives:
-        """Return the collectives of the main group: the largest group that communicates throughout the run."""
-        return self.collectives[0]
 
 
 def align_run(ranks: Sequence[Rank], trace_starts: Sequence[int | None]) -> Run | None:
     """Match the collectives of ranks and put them on one clock; None if no two ranks share a collective."""
+    import numpy as np
+
     groups = match_groups(ranks, trace_starts)
     spans = {group.name: _measure_span(ranks, group) for group in groups}
     longest = max(spans.values(), default=0)
 
-    def sort_key(group: Group) -> tuple[Any, ...]:
+    def is_used(group: Group) -> bool:
         # A communicator with a few calls at the start, such as barriers, does not divide the run into steps.
-        is_used = len(group.complete_rows) >= _MIN_COLLECTIVES and spans[group.name] >= _MIN_SPAN_SHARE * longest
-        return not is_used, -len(group.ranks), -len(group.complete_rows), group.name
+        return len(group.complete_rows) >= _MIN_COLLECTIVES and spans[group.name] >= _MIN_SPAN_SHARE * longest
+
+    def sort_key(group: Group) -> tuple[Any, ...]:
+        return not is_used(group), -len(group.ranks), -len(group.complete_rows), group.name
 
     groups.sort(key=sort_key)
     if not groups or not len(groups[0].complete_rows):
@@ -79,7 +84,12 @@ def align_run(ranks: Sequence[Rank], trace_starts: Sequence[int | None]) -> Run 
     # Leave out a group if the clock of one of its ranks is not aligned.
     groups = [group for group in groups if all(ranks[number].trace in clocks for number in group.ranks)]
     collectives = [_apply_clocks(ranks, group, clocks) for group in groups]
-    return Run(ranks, clocks, collectives, _measure_error(ranks, collectives[0])) if collectives else None
+    if not collectives:
+        return None
+    merged = merge_parallel_groups(ranks, [groups[0], *filter(is_used, groups[1:])])
+    main = _apply_clocks(ranks, merged.group, clocks) if merged else collectives[0]
+    rows = merged.rows if merged else {groups[0].name: np.arange(len(groups[0].kernels))}
+    return Run(ranks, clocks, collectives, main, rows, _measure_error(ranks, collectives[0]))
 
 
 def _measure_span(ranks: Sequence[Rank], group: Group) -> int:

@@ -124,7 +124,7 @@ def describe_unmatched(
     main = run.main.group.ranks
     if len(main) < len(members):
         main_ranks = _list_ranks([numbers[index] for index in main])
-        sentences.append(f"lateness is judged in the largest communicator, that of {main_ranks}")
+        sentences.append(f"lateness is judged among {main_ranks}")
     if partial:
         sentences.append(
             f"{partial:,} of {total:,} collectives are not in the capture of every rank, and are not counted"
@@ -134,6 +134,21 @@ def describe_unmatched(
     if has_messages:
         sentences.append("messages from rank to rank (SendRecv) are not matched, and count as transfer")
     return "; ".join(sentences) or None
+
+
+def describe_groups(run: Run, numbering: RankNumbering) -> str | None:
+    """Return which groups of ranks do the same side by side; None if one communicator has all ranks."""
+    groups = [
+        sorted(numbering.numbers[index] for index in collectives.group.ranks)
+        for collectives in run.collectives
+        if collectives.group.name in run.main_rows
+        and len(collectives.group.ranks) == len(run.collectives[0].group.ranks)
+    ]
+    if len(groups) < 2:
+        return None
+    names = "; ".join(map(_list_ranks, sorted(groups)[:_MAX_LISTED]))
+    suffix = f"; {len(groups) - _MAX_LISTED} more" if len(groups) > _MAX_LISTED else ""
+    return f"{len(groups)} groups of {len(groups[0])} ranks do the same side by side: {names}{suffix}"
 
 
 def describe_pipeline(

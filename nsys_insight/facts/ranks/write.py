@@ -103,10 +103,13 @@ class Writer:
 
     def write_collectives(self, run: Run, windows: Windows) -> None:
         """Write the collectives of all groups, and when each rank arrived."""
+        import numpy as np
+
         first = 0
         for collectives in run.collectives:
-            has_steps = collectives is run.main and windows.unit == "step"
-            self._write_group(run, collectives, windows.step_of if has_steps else None, first)
+            rows = run.main_rows.get(collectives.group.name) if windows.unit == "step" else None
+            steps = None if rows is None else np.where(rows < 0, -1, windows.step_of[rows])
+            self._write_group(run, collectives, steps, first)
             first += len(collectives.is_complete)
 
     def write_messages(self, run: Run, messages: Messages) -> None:

@@ -42,7 +42,7 @@ CREATE TABLE IF NOT EXISTS facts.rank_delays (
 CREATE TABLE IF NOT EXISTS facts.rank_run (
     verdict VARCHAR, unit VARCHAR, steps BIGINT, ranks BIGINT, error_ns BIGINT, numbered_by VARCHAR, clock VARCHAR,
     missing VARCHAR,
-    unmatched VARCHAR, doubled VARCHAR, pipeline VARCHAR,
+    unmatched VARCHAR, doubled VARCHAR, groups VARCHAR, pipeline VARCHAR,
     compared_with VARCHAR, stages BIGINT, stage_messages BIGINT, bubble_pct DOUBLE
 );
 
@@ -69,7 +69,7 @@ COMMENT ON COLUMN collectives.bytes IS 'Size of the message, as in `nccl_kernels
 COMMENT ON COLUMN collectives.ranks IS 'Ranks of the communicator whose traces are given';
 COMMENT ON COLUMN collectives.seen_ranks IS 'How many of them have this collective in their capture';
 COMMENT ON COLUMN collectives.step IS
-    'The step that it is in, for ranks of the largest communicator; NULL outside of steps';
+    'The step that it is in, for the communicators that divide the run into steps; NULL outside of steps';
 COMMENT ON COLUMN collectives.start_ns IS 'When the first rank arrived';
 COMMENT ON COLUMN collectives.arrived_ns IS 'When the last rank arrived; NULL where not all ranks were seen';
 COMMENT ON COLUMN collectives.end_ns IS 'When the first rank left';
@@ -87,7 +87,8 @@ COMMENT ON COLUMN rank_run.verdict IS
     'where ranks are not matched';
 COMMENT ON COLUMN rank_run.unit IS 'What `rank_steps` are: step, or collective where no steps were found';
 COMMENT ON COLUMN rank_run.steps IS 'Number of them';
-COMMENT ON COLUMN rank_run.ranks IS 'Ranks of the largest communicator; all ranks where none are matched';
+COMMENT ON COLUMN rank_run.ranks IS 'Ranks of the largest communicator and of those that do the same side by side; all ranks where none are '
+    'matched';
 COMMENT ON COLUMN rank_run.error_ns IS
     'How far apart the ends of collectives are that ranks leave together, without the largest 5% of them';
 COMMENT ON COLUMN rank_run.numbered_by IS
@@ -98,6 +99,9 @@ COMMENT ON COLUMN rank_run.missing IS
 COMMENT ON COLUMN rank_run.unmatched IS 'Which ranks and collectives could not be matched, as a sentence';
 COMMENT ON COLUMN rank_run.doubled IS
     'Which traces have the same content as others, or claim the same rank, as a sentence';
+COMMENT ON COLUMN rank_run.groups IS
+    'Which ranks communicate in groups side by side, each doing the same, as a sentence; NULL where one communicator '
+    'has all ranks';
 COMMENT ON COLUMN rank_run.pipeline IS
     'For ranks that are the stages of a pipeline: how long they usually wait for each other, as a sentence; '
     'lateness is then judged against what a rank usually does, and not against the others';
@@ -112,8 +116,8 @@ COMMENT ON COLUMN rank_run.bubble_pct IS
     'Share of the usual step in which a rank of a pipeline waits for the others; a mean over ranks';
 
 COMMENT ON VIEW rank_steps IS
-    'One row per step and rank of the largest communicator: where its time goes, from the end of the last '
-    'collective before the step to the end of the step''s own last one, so that all ranks begin and end together. '
+    'One row per step and rank, of the largest communicator and those that do the same side by side: where the '
+    'rank''s time goes, from the end of the last collective before the step to the end of the step''s own last one, so that all ranks begin and end together. '
     'Where no steps were found, each collective is one.';
 COMMENT ON COLUMN rank_steps.step IS 'Number of the step, or of the collective';
 COMMENT ON COLUMN rank_steps.rank IS 'The rank';

@@ -45,6 +45,6 @@ SELECT
         ELSE CASE WHEN r.stages IS NULL THEN 'none makes the others wait long enough to report'
             ELSE 'stages of a pipeline, none of which is later than usual by enough to report' END
     END AS sentence,
-    [note FOR note IN [r.pipeline, r.clock, r.doubled, r.missing, r.unmatched] IF note IS NOT NULL] AS notes
+    [note FOR note IN [r.groups, r.pipeline, r.clock, r.doubled, r.missing, r.unmatched] IF note IS NOT NULL] AS notes
 FROM rank_run AS r, diagnosed_rank AS c, late_ranks AS l, mean_wait AS o
 WHERE r.verdict IS NOT NULL
