@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # The smallest offset and drift of clocks worth reporting.
 _MIN_OFFSET_NS, _MIN_DRIFT = 1_000_000, 1e-6
-_MAX_LISTED = 8
+_MAX_LISTED, _MAX_GROUPS_LISTED = 8, 3
 ONLY_MESSAGES = (
     "these ranks only exchange messages (SendRecv): which rank waits for which can be determined only where "
     "they also reduce or gather"
@@ -146,8 +146,8 @@ def describe_groups(run: Run, numbering: RankNumbering) -> str | None:
     ]
     if len(groups) < 2:
         return None
-    names = "; ".join(map(_list_ranks, sorted(groups)[:_MAX_LISTED]))
-    suffix = f"; {len(groups) - _MAX_LISTED} more" if len(groups) > _MAX_LISTED else ""
+    names = "; ".join(map(_list_ranks, sorted(groups)[:_MAX_GROUPS_LISTED]))
+    suffix = f"; {len(groups) - _MAX_GROUPS_LISTED} more" if len(groups) > _MAX_GROUPS_LISTED else ""
     return f"{len(groups)} groups of {len(groups[0])} ranks do the same side by side: {names}{suffix}"
 
 
