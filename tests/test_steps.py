@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import oracle
 import planted
@@ -14,6 +15,7 @@ from opening import open_trace, planted_path
 from synthetic import Trace
 
 from nsys_insight.errors import UsageError
+from nsys_insight.facts.steps.choice import describe_rejection
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
 NAMES = sorted(path.stem for path in SAMPLES.glob("*.sqlite"))
@@ -42,6 +44,23 @@ def planted_rows(request):
     path = planted_path(request.param)
     has_several = len(truth.loops) > 1
     return [(loop, ask(path, {"process": loop.host.pid} if has_several else None)[0]) for loop in truth.loops]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"gpu_share": 0.3}, "hold 30.0% of the GPU time, less than 40%"),
+        ({"launches": 0}, "hold 90.0% of the GPU time, but they launch nothing"),
+        ({"regular_share": 0.2}, "but less than 50% of them have about the same number of operations"),
+        ({}, "but steps that are cut at them have no duration"),
+    ],
+)
+def test_a_loop_that_is_not_the_step_is_named_with_the_reason(changes, reason):
+    loop = SimpleNamespace(iterations=6, operations=4.0, gpu_share=0.9, launches=2, regular_share=1.0)
+    vars(loop).update(changes)
+    text = describe_rejection(loop)
+    assert text.startswith("6 iterations of 4 operations")
+    assert text.endswith(reason)
 
 
 class TestPlanted:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight.errors import UsageError
 from nsys_insight.facts import operations
-from nsys_insight.facts.steps.choice import choose_loop, describe_loop, judge_loop
+from nsys_insight.facts.steps.choice import choose_loop, describe_loop, describe_rejection, judge_loop
 
 if TYPE_CHECKING:
     from nsys_insight.facts.context import Context, Run
@@ -147,7 +147,7 @@ def _choose_method(run: Run, process: int, options: StepOptions) -> Method:
                 f"no NVTX range of process {process} is named {options.step_range!r}",
                 "nsys-insight nvtx lists them; * matches anything",
             )
-    rejected = ""
+    reason = "no repetition was found"
     if "sequence" in methods or "graph" in methods:
         loops = run("loops")
         loop = choose_loop(loops, options.step_method)
@@ -155,7 +155,8 @@ def _choose_method(run: Run, process: int, options: StepOptions) -> Method:
             method = _cut_at_loop(run, process, loop)
             if _covered_share(run):
                 return method
-        rejected = f"; loop {loops[0].loop}: {describe_loop(loops[0])}" if loops else ""
+        if loops:
+            reason = f"no loop is the step: loop {loops[0].loop}, {describe_rejection(loops[0])}"
     if options.tokens and options.step_method in ("auto", "count"):
         run("whole", process=process)
         return Method(
@@ -163,7 +164,7 @@ def _choose_method(run: Run, process: int, options: StepOptions) -> Method:
             None,
             "the whole scope is divided by the number of tokens, including warm-up and prefill",
         )
-    return Method(None, None, f"no repetition was found that holds half of the GPU time{rejected}")
+    return Method(None, None, reason)
 
 
 def _cut_at_loop(run: Run, process: int, loop: Any, *, is_named: bool = False) -> Method:

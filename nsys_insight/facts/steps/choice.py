@@ -47,6 +47,19 @@ def judge_loop(loop: Any) -> str:
     return "low"
 
 
+def describe_rejection(loop: Any) -> str:
+    """Describe a loop that is not the step, and why it is not."""
+    if loop.gpu_share < MIN_GPU_SHARE:
+        return f"{describe_loop(loop)}, less than {MIN_GPU_SHARE:.0%}"
+    if not loop.launches:
+        reason = "they launch nothing"
+    elif loop.regular_share < MIN_REGULAR:
+        reason = f"less than {MIN_REGULAR:.0%} of them have about the same number of operations"
+    else:
+        reason = "steps that are cut at them have no duration"
+    return f"{describe_loop(loop)}, but {reason}"
+
+
 def describe_loop(loop: Any) -> str:
     """Describe a loop: its iterations, and its share of the GPU time."""
     share = 100 * loop.gpu_share
