@@ -1312,6 +1312,49 @@ class Reports:
         """
         ...
 
+    def mpi(
+        self,
+        *,
+        group_by: Literal['rank', 'peer', 'communicator', 'none'] = 'rank',
+    ) -> pl.DataFrame:
+        """MPI calls: How long are ranks in MPI calls, with whom, how many bytes, and how much of it is
+        waiting?
+
+        Adds up the MPI calls on the host by function, and by what --group-by selects. A call with several
+        requests, such as a Waitall, counts once. Times of different threads and ranks add up. waiting_ns is
+        the time until the ranks that a call needs have arrived: all ranks of a communicator in an
+        Allreduce, the root in a Bcast, the sender in a Recv. transfer_ns is the rest. Calls are matched by
+        communicator and order, messages by ranks and tag as well. A Wait is matched through its requests.
+        Bytes are those that nsys records: for a collective, what the rank gives and gets, for a Sendrecv
+        what it sends. Both are unknown for calls that nsys records by name alone.
+
+        Much waiting_ns: the ranks do not arrive together. See the rank that waits least: --group-by rank.
+        Much transfer_ns: fewer and larger messages, a nonblocking call that overlaps with work, or device
+        buffers with a CUDA-aware MPI instead of copies through the host.
+
+        Args:
+            group_by: What the calls of a function are split by: the rank, the rank and the other rank of a
+                message, the communicator
+
+        Columns:
+            name: The MPI function
+            group: What --group-by selects; for peer, from a rank to the other, or from the other where it
+                receives
+            total_ns: Sum of the durations of the calls
+            calls: Number of calls
+            waiting_ns: Time in which the calls wait for other ranks; NULL where none of them could be
+                matched
+            transfer_ns: Time of the matched calls without waiting_ns
+            matched_calls: Calls for which waiting_ns is known
+            sent_bytes: Sum of what the ranks send; NULL where not recorded
+            received_bytes: Sum of what the ranks receive; NULL where not recorded
+            avg_bytes: Mean size of a call that sends or receives: the larger of the two
+            avg_ns: Mean duration
+            min_ns: Shortest
+            max_ns: Longest
+        """
+        ...
+
     def nvtx(
         self,
         *,

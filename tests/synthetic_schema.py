@@ -80,6 +80,14 @@ TABLES = {
         "domainId! schemaId! idx! flags type name:TEXT description:TEXT arrayOrUnionDetail offset"
     ),
     "OSRT_API": "start! end! eventClass! globalTid nameId! returnValue! nestingLevel callchainId!",
+    "MPI_P2P_EVENTS": "start! end globalTid textId commHandle tag remoteRank size requestHandle",
+    "MPI_COLLECTIVES_EVENTS": "start! end globalTid textId commHandle rootRank size recvSize requestHandle",
+    "MPI_START_WAIT_EVENTS": "start! end globalTid textId requestHandle",
+    "MPI_OTHER_EVENTS": "start! end globalTid textId",
+    "MPI_RANKS": "globalTid! rank!",
+    "MPI_COMMUNICATORS": (
+        "rank timestamp commHandle parentHandle localRank size groupRoot groupRootUid members:TEXT"
+    ),
     "CUDA_CALLCHAINS": "id:KEY symbol! module! unresolved originalIP stackDepth:KEY",
     "OSRT_CALLCHAINS": (
         "id:KEY symbol! module! kernelMode thumbCode unresolved specialEntry originalIP unwindMethod stackDepth:KEY"

@@ -83,6 +83,20 @@ CREATE MACRO is_sleep_or_poll(name) AS regexp_matches(
     name, '^((clock_)?nanosleep|u?sleep|p?poll|p?select|epoll_p?wait)$'
 );
 
+-- Whether an MPI function only receives. MPI_Sendrecv is recorded with what it sends.
+CREATE MACRO is_mpi_receive(name) AS regexp_matches(name, '^MPI_I?m?recv', 'i');
+
+-- The kind of an MPI function, as in `mpi_calls`, where nsys records names alone.
+CREATE MACRO mpi_kind(name) AS CASE
+    WHEN regexp_matches(name, '_(init|create|free|split|dup|rank|size|Init|Finalize|Init_thread)$') THEN 'other'
+    WHEN regexp_matches(name, '^MPI_(Wait|Test|Start)') THEN 'wait'
+    WHEN regexp_matches(name, '^MPI_(I?[bsr]?send|I?m?recv|I?sendrecv|I?m?probe)', 'i') THEN 'message'
+    WHEN regexp_matches(
+        name, '^MPI_(I?(barrier|bcast|gather|scatter|allgather|alltoall|allreduce|reduce|scan|exscan|neighbor_))', 'i'
+    ) THEN 'collective'
+    ELSE 'other'
+END;
+
 -- Whether the name of an NVTX range says warm-up.
 CREATE MACRO is_warm_up_name(name) AS regexp_matches(name, '(?i)(^|[^a-z])warm(ing)?[ _-]?up');
 

@@ -77,6 +77,31 @@ CREATE TABLE OSRT_API (
     start BIGINT, "end" BIGINT, globalTid BIGINT, nameId BIGINT, returnValue BIGINT, callchainId BIGINT
 );
 
+-- Calls of MPI, and which rank a process is. A handle of a communicator means something else on each rank, so rows of
+-- MPI_COMMUNICATORS say which communicator it is: groupRoot is a rank of MPI_COMM_WORLD, groupRootUid a number there.
+CREATE TABLE MPI_P2P_EVENTS (
+    start BIGINT, "end" BIGINT, globalTid BIGINT, textId BIGINT, commHandle BIGINT, tag BIGINT, remoteRank BIGINT,
+    size BIGINT, requestHandle BIGINT
+);
+
+CREATE TABLE MPI_COLLECTIVES_EVENTS (
+    start BIGINT, "end" BIGINT, globalTid BIGINT, textId BIGINT, commHandle BIGINT, rootRank BIGINT, size BIGINT,
+    recvSize BIGINT, requestHandle BIGINT
+);
+
+CREATE TABLE MPI_START_WAIT_EVENTS (
+    start BIGINT, "end" BIGINT, globalTid BIGINT, textId BIGINT, requestHandle BIGINT
+);
+
+CREATE TABLE MPI_OTHER_EVENTS (start BIGINT, "end" BIGINT, globalTid BIGINT, textId BIGINT);
+
+CREATE TABLE MPI_RANKS (globalTid BIGINT, rank BIGINT);
+
+CREATE TABLE MPI_COMMUNICATORS (
+    rank BIGINT, timestamp BIGINT, commHandle BIGINT, parentHandle BIGINT, localRank BIGINT, size BIGINT,
+    groupRoot BIGINT, groupRootUid BIGINT
+);
+
 -- Call chains, frame by frame: of CUDA calls, of operating system calls, and of CPU samples. Two of these tables have
 -- the same columns in an export, so no query may read both: see "Common subplans" in docs/decisions.md.
 CREATE TABLE CUDA_CALLCHAINS (id BIGINT, symbol BIGINT, module BIGINT, unresolved BIGINT, stackDepth BIGINT);

@@ -1,0 +1,76 @@
+-- nsys writes a row for each request of a Waitall or Startall: these rows are one call. A _init call only prepares a
+-- message, so it moves no bytes. Older versions have MPI calls as ranges of the NVTX domain MPI, without arguments.
+CREATE VIEW mpi_calls AS
+WITH event_rows AS (
+    SELECT 'message' AS kind, start, "end", globalTid, textId, commHandle, remoteRank, NULL AS rootRank, tag,
+        size AS sent, size AS received,
+        requestHandle AS request
+    FROM raw.MPI_P2P_EVENTS
+    UNION ALL
+    SELECT 'collective', start, "end", globalTid, textId, commHandle, NULL, rootRank, NULL, size, recvSize,
+        requestHandle
+    FROM raw.MPI_COLLECTIVES_EVENTS
+    UNION ALL
+    SELECT DISTINCT 'wait', start, "end", globalTid, textId, NULL::BIGINT, NULL::BIGINT, NULL::BIGINT, NULL::BIGINT,
+        NULL::BIGINT, NULL::BIGINT, NULL::BIGINT
+    FROM raw.MPI_START_WAIT_EVENTS
+    UNION ALL
+    SELECT 'other', start, "end", globalTid, textId, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+    FROM raw.MPI_OTHER_EVENTS
+),
+communicators AS (
+    SELECT rank, commHandle, timestamp, size, localRank,
+        CASE WHEN coalesce(parentHandle, 0) = 0 THEN 'world' ELSE concat(groupRoot, '.', groupRootUid) END AS name
+    FROM raw.MPI_COMMUNICATORS
+),
+process_ranks AS (
+    SELECT pid_of(globalTid) AS process_id, min(rank) AS rank FROM raw.MPI_RANKS GROUP BY ALL
+),
+named_events AS (
+    SELECT e.*, coalesce(s.value, '') AS name FROM event_rows AS e LEFT JOIN raw.StringIds AS s ON s.id = e.textId
+),
+calls AS (
+    SELECT
+        e.start AS start_ns, e."end" AS end_ns, duration(e.start, e."end") AS duration_ns, e.name,
+        CASE WHEN ends_with(e.name, '_init') THEN 'other' ELSE e.kind END AS kind, r.rank,
+        pid_of(e.globalTid) AS process_id, tid_of(e.globalTid) AS thread_id, e.commHandle, e.remoteRank AS peer_rank,
+        e.rootRank AS root_rank, e.tag, e.request,
+        CASE WHEN NOT (ends_with(e.name, '_init') OR is_mpi_receive(e.name)) THEN e.sent END AS sent_bytes,
+        CASE WHEN e.kind = 'collective' OR NOT ends_with(e.name, '_init') AND is_mpi_receive(e.name)
+            THEN e.received END AS received_bytes
+    FROM named_events AS e
+    LEFT JOIN process_ranks AS r ON r.process_id = pid_of(e.globalTid)
+)
+SELECT n.* EXCLUDE (commHandle), c.name AS communicator, c.size AS communicator_ranks, c.localRank AS communicator_rank
+FROM calls AS n
+ASOF LEFT JOIN communicators AS c
+    ON c.rank = n.rank AND c.commHandle = n.commHandle AND c.timestamp <= n.end_ns
+UNION ALL BY NAME
+SELECT start_ns, end_ns, duration_ns, name, mpi_kind(name) AS kind, process_id, thread_id
+FROM nvtx_ranges
+WHERE domain = 'MPI' AND name LIKE 'MPI\_%' ESCAPE '\'
+    AND NOT EXISTS (FROM event_rows);
+
+COMMENT ON VIEW mpi_calls IS 'One row per MPI call; only with -t mpi.';
+COMMENT ON COLUMN mpi_calls.start_ns IS 'When the call began';
+COMMENT ON COLUMN mpi_calls.end_ns IS 'When it returned';
+COMMENT ON COLUMN mpi_calls.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';
+COMMENT ON COLUMN mpi_calls.name IS 'The function';
+COMMENT ON COLUMN mpi_calls.kind IS
+    'message (a send or receive), collective, wait (Wait, Test and Start of requests), or other';
+COMMENT ON COLUMN mpi_calls.rank IS 'Rank of the process in MPI_COMM_WORLD; NULL where nsys does not record it';
+COMMENT ON COLUMN mpi_calls.process_id IS 'Operating system''s process id';
+COMMENT ON COLUMN mpi_calls.thread_id IS 'Operating system''s thread id';
+COMMENT ON COLUMN mpi_calls.peer_rank IS
+    'The other rank of a message, numbered in its communicator; for a Sendrecv, the one that it sends to';
+COMMENT ON COLUMN mpi_calls.root_rank IS 'Root of the collective, numbered in its communicator';
+COMMENT ON COLUMN mpi_calls.tag IS 'Tag of the message';
+COMMENT ON COLUMN mpi_calls.request IS 'MPI''s handle of the request that a nonblocking call starts';
+COMMENT ON COLUMN mpi_calls.sent_bytes IS
+    'What the rank sends; for a Sendrecv too, whose receive is not recorded; NULL where unknown';
+COMMENT ON COLUMN mpi_calls.received_bytes IS 'What the rank receives; NULL where unknown';
+COMMENT ON COLUMN mpi_calls.communicator IS
+    'world, or the rank and number that nsys identifies a communicator by; the same on all of its ranks; NULL where '
+    'unknown';
+COMMENT ON COLUMN mpi_calls.communicator_ranks IS 'Number of ranks in the communicator';
+COMMENT ON COLUMN mpi_calls.communicator_rank IS 'Rank of the process in the communicator';
