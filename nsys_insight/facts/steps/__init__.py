@@ -147,16 +147,12 @@ def _choose_method(run: Run, process: int, options: StepOptions) -> Method:
                 f"no NVTX range of process {process} is named {options.step_range!r}",
                 "nsys-insight nvtx lists them; * matches anything",
             )
-    reason = "no repetition was found"
-    if "sequence" in methods or "graph" in methods:
-        loops = run("loops")
-        loop = choose_loop(loops, options.step_method)
-        if loop:
-            method = _cut_at_loop(run, process, loop)
-            if _covered_share(run):
-                return method
-        if loops:
-            reason = f"no loop is the step: loop {loops[0].loop}, {describe_rejection(loops[0])}"
+    loops = run("loops") if "sequence" in methods or "graph" in methods else []
+    loop = choose_loop(loops, options.step_method)
+    if loop:
+        method = _cut_at_loop(run, process, loop)
+        if _covered_share(run):
+            return method
     if options.tokens and options.step_method in ("auto", "count"):
         run("whole", process=process)
         return Method(
@@ -164,7 +160,9 @@ def _choose_method(run: Run, process: int, options: StepOptions) -> Method:
             None,
             "the whole scope is divided by the number of tokens, including warm-up and prefill",
         )
-    return Method(None, None, reason)
+    if loops:
+        return Method(None, None, f"no loop is the step: loop {loops[0].loop}, {describe_rejection(loops[0])}")
+    return Method(None, None, "no repetition was found")
 
 
 def _cut_at_loop(run: Run, process: int, loop: Any, *, is_named: bool = False) -> Method:
