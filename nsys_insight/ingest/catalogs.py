@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from nsys_insight.sql.quoting import identifier
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -18,6 +20,14 @@ _catalog_stacks: WeakKeyDictionary[duckdb.DuckDBPyConnection, list[str]] = WeakK
 def name_catalogs(count: int) -> list[str]:
     """Name the catalogs of `count` traces; that of a single trace is the connection's own, ""."""
     return [""] if count == 1 else [f"model_{number}" for number in range(count)]
+
+
+def open_cursor(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    """Open a cursor with the connection's default catalog: DuckDB's own begins with that of the database."""
+    ((catalog,),) = connection.execute("SELECT current_database()").fetchall()
+    cursor = connection.cursor()
+    cursor.execute(f"USE {identifier(catalog)}")
+    return cursor
 
 
 @contextmanager

@@ -61,6 +61,8 @@ def select_time_bounds(
 ) -> str:
     """Write the SQL for the first start and the last end (start_ns, end_ns) of all events.
 
+    An event that ends before its start counts as 0 ns: it ends at its start.
+
     Args:
         known_bounds: The bounds of tables that need no query.
         schema: The schema of the other tables.
@@ -69,7 +71,8 @@ def select_time_bounds(
     selects = [
         f"SELECT {known_bounds[table][0]}::BIGINT, {known_bounds[table][1]}::BIGINT"
         if table in known_bounds and None not in known_bounds[table]
-        else f'SELECT min(start), max("end") FROM {schema}.{identifier(table)} WHERE {EVENT_CONDITIONS[table]}'
+        else 'SELECT min(start), greatest(max("end"), max(start))'
+        f" FROM {schema}.{identifier(table)} WHERE {EVENT_CONDITIONS[table]}"
         for table in tables
     ]
     union = " UNION ALL ".join(selects)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight import progress
 from nsys_insight.errors import UsageError
+from nsys_insight.ingest.catalogs import open_cursor
 from nsys_insight.ingest.scope import write_flags
 from nsys_insight.session.sandbox import open_writable_path
 from nsys_insight.sql.quoting import identifier, literal
@@ -111,7 +112,7 @@ class Answer:
 
     def batches(self, size: int = 50_000, limit: int | None = None) -> Iterator[list[tuple[Any, ...]]]:
         """Fetch the rows in batches of `size`."""
-        cursor = self.connection.cursor()
+        cursor = open_cursor(self.connection)
         cursor.execute(self._select(limit))
         while batch := cursor.fetchmany(size):
             yield batch

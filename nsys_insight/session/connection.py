@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nsys_insight.errors import InsightError, QueryError, UnreadableRowError
 from nsys_insight.facts.context import DEFAULT_OPTIONS
+from nsys_insight.ingest.catalogs import open_cursor
 from nsys_insight.ingest.waiting import left_running
 from nsys_insight.model import views
 from nsys_insight.packs.step_options import AUTO
@@ -341,7 +342,7 @@ class Connection:
             return QueryError(f"this cannot be answered: {reason}", "nsys-insight info shows what the trace contains")
         in_model = "schema_name = 'main' AND database_name = current_database()"
         column_query = f"SELECT DISTINCT column_name FROM duckdb_columns() WHERE {in_model} ORDER BY ALL"
-        columns = [name for (name,) in self.duckdb.cursor().execute(column_query).fetchall()]
+        columns = [name for (name,) in open_cursor(self.duckdb).execute(column_query).fetchall()]
         return explain_failure(
             error, line=line, names=(*views.documented_views(internal=False), *self._files.tables), columns=columns
         )

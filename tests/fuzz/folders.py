@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 NAMES = ("streamId=99", "end=7", "a*b", "a[1]", "{x}", "start=1", "x y'z", "%s", "é")
 VALUES = (None, 0, -1, 1 << 63, 1 << 200, 0.5, "", "x", [], {}, [1], {"a": 1}, True, "deep")
-DEPTH = 50_000
+DEEP = "[" * 50_000 + "]" * 50_000
 
 
 def draw_folder_edits(chance: random.Random) -> list[list[Any]]:
@@ -60,7 +60,7 @@ def write_broken_folder(base: Path, place: Path, edits: list[list[Any]]) -> Path
 
 
 def _edit_json(path: Path, numbers: list[int], value: Any) -> None:
-    record = json.loads(path.read_text(encoding="utf-8"))
+    record = json.loads(path.read_text(encoding="utf-8").replace(DEEP, '"deep"'))
     node = record
     for number in numbers[:-1]:
         values = node.values() if isinstance(node, dict) else node
@@ -72,4 +72,4 @@ def _edit_json(path: Path, numbers: list[int], value: Any) -> None:
     if keys:
         node[keys[numbers[-1] % len(keys)]] = value
     text = json.dumps(record)
-    path.write_text(text.replace('"deep"', "[" * DEPTH + "]" * DEPTH), encoding="utf-8")
+    path.write_text(text.replace('"deep"', DEEP), encoding="utf-8")

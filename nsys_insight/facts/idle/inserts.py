@@ -6,7 +6,7 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Self
 
-from nsys_insight.sql.quoting import identifier
+from nsys_insight.ingest.catalogs import open_cursor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,9 +27,7 @@ class Inserts:
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Insert into the tables that the connection sees. The connection's macros are not available."""
-        self._cursor = connection.cursor()
-        ((catalog,),) = connection.execute("SELECT current_database()").fetchall()
-        self._cursor.execute(f"USE {identifier(catalog)}")
+        self._cursor = open_cursor(connection)
         self._pool = ThreadPoolExecutor(1)
         self._waiting: deque[Future[None]] = deque()
         self._batches: dict[tuple[str, str], list[Columns]] = {}
