@@ -32,7 +32,7 @@ FIRST = (("top", "--format", "json", "--limit", "0"), ("sql", SUMS_QUERY, "--for
 MORE_COMMANDS = ("diagnose", "diagnose", "ncu plan")
 
 
-class Tried(NamedTuple):
+class Trial(NamedTuple):
     """Exit code, CPU seconds and peak memory of each command on a file, and the faults: a text and a corpus entry."""
 
     seed: int
@@ -53,31 +53,31 @@ class Worker:
         self._facts = folder / "facts" / "everything.facts"
         self._commands.run("fleet", str(self._bases["everything"]), "-o", str(folder / "facts"), "--workers", "1")
 
-    def try_seed(self, seed: int) -> Tried:
+    def try_seed(self, seed: int) -> Trial:
         """Break a file, run commands on it, and reduce the edits of those that fail. Every fourth seed is a folder."""
         chance = random.Random(seed)  # noqa: S311 - not for secrets
         base = chance.choice(list(BASES))
         others = [(*command.split(),) for command in chance.sample(self._other_commands, self._command_count)]
-        tried = Tried(seed, [], [])
+        trial = Trial(seed, [], [])
         if seed % 4 == 3:
             edit_list = folders.draw_folder_edits(chance)
             for command in (*FIRST, *(("host",) if other[0] == "ncu" else other for other in others)):
                 fault, outcome = judge_folder(
                     self._commands, self._bases["everything"], self._facts, edit_list, command
                 )
-                tried.commands.append((outcome.code, outcome.seconds, outcome.peak_mb))
+                trial.commands.append((outcome.code, outcome.seconds, outcome.peak_mb))
                 if fault:
-                    tried.faults.append((fault, {"folder": True, "edits": edit_list, "command": [*command]}))
-            return tried
+                    trial.faults.append((fault, {"folder": True, "edits": edit_list, "command": [*command]}))
+            return trial
         edit_list = edits.draw_edits(self._bases[base], chance)
         for command in (*FIRST, *others):
             fault, outcome = judge_edits(self._commands, self._bases[base], edit_list, command)
-            tried.commands.append((outcome.code, outcome.seconds, outcome.peak_mb))
+            trial.commands.append((outcome.code, outcome.seconds, outcome.peak_mb))
             if fault:
                 fewer = minimize_edits(self._commands, self._bases[base], edit_list, command)
                 fault, _ = judge_edits(self._commands, self._bases[base], fewer, command)
-                tried.faults.append((fault, {"base": base, "edits": fewer, "command": [*command]}))
-        return tried
+                trial.faults.append((fault, {"base": base, "edits": fewer, "command": [*command]}))
+        return trial
 
 
 _worker: Worker
@@ -90,8 +90,11 @@ def _start_worker(folder: str, command_count: int) -> None:
     _worker = Worker(own_folder, command_count)
 
 
-def _try_seed(seed: int) -> Tried:
-    return _worker.try_seed(seed)
+def _try_seed(seed: int) -> Trial:
+    try:
+        return _worker.try_seed(seed)
+    except Exception as error:  # noqa: BLE001 - one file must not end a run of thousands
+        return Trial(seed, [], [(f"the fuzzer fails: {error!r:.500}", {"edits": [], "command": ["fuzzer"]})])
 
 
 def main() -> None:
@@ -112,13 +115,13 @@ def main() -> None:
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
         context.Pool(arguments.jobs, _start_worker, (folder, arguments.commands)) as pool,
     ):
-        for tried in pool.imap_unordered(_try_seed, seeds):
+        for trial in pool.imap_unordered(_try_seed, seeds):
             files += 1
-            commands += tried.commands
-            fault_count += len(tried.faults)
-            for fault, entry in tried.faults:
+            commands += trial.commands
+            fault_count += len(trial.faults)
+            for fault, entry in trial.faults:
                 arguments.keep.mkdir(exist_ok=True)
-                name = f"{tried.seed}-{entry['command'][0]}.json"
+                name = f"{trial.seed}-{entry['command'][0]}.json"
                 (arguments.keep / name).write_text(json.dumps(entry), encoding="utf-8")
                 print(f"{name}: {json.dumps(entry['edits'])[:300]}\n    {fault}", flush=True)
             if files % 100 == 0:
