@@ -268,15 +268,15 @@ class Reports:
     ) -> pl.DataFrame:
         """Collectives by operation and size: What do collectives cost: waiting for the last rank, or transfer?
 
-        Groups NCCL collectives by communicator, operation and message size. Collectives of several ranks
-        are matched by communicator and order where the traces of those ranks are given. transfer_ns is the
-        time in which all ranks are in the collective, waiting_ns the time that a rank waits in it for the
-        last one. Sizes and communicators are those of NCCL's NVTX payloads. Bandwidths are those of nccl-
-        tests, over transfer_ns: size / time, and the same times 2(n-1)/n for AllReduce, (n-1)/n for
-        AllGather, ReduceScatter and AlltoAll, the first two with the size of all ranks together, and 1 for
-        Broadcast, Reduce and SendRecv. Sends and receives of all ranks in one call are an AlltoAll. What
-        the NVLinks carry is in queries/catalog/links.toml. From one rank alone, waiting cannot be separated
-        from transfer.
+        Groups NCCL collectives by communicator, operation and message size; in a program without NCCL, MPI
+        collectives. Collectives of several ranks are matched by communicator and order where the traces of
+        those ranks are given. transfer_ns is the time in which all ranks are in the collective, waiting_ns
+        the time that a rank waits in it for the last one. Sizes and communicators are those of NCCL's NVTX
+        payloads. Bandwidths are those of nccl-tests, over transfer_ns: size / time, and the same times
+        2(n-1)/n for AllReduce, (n-1)/n for AllGather, ReduceScatter and AlltoAll, the first two with the
+        size of all ranks together, and 1 for Broadcast, Reduce and SendRecv. Sends and receives of all
+        ranks in one call are an AlltoAll. What the NVLinks carry is in queries/catalog/links.toml. From one
+        rank alone, waiting cannot be separated from transfer.
 
         Much waiting and little transfer: see ranks for which rank is late; a faster link or overlap would
         not help. Much transfer at a low bus_bytes_per_s or nvlink_pct: compare it with what nccl-tests
@@ -1785,7 +1785,7 @@ class Reports:
             busy_mfu_pct: The same in the time in which it is busy with work other than NCCL kernels
             because: What it does longer than the others in those steps; NULL where the numbers do not show
                 it
-            nccl_kernels: NCCL kernels that it ran
+            nccl_kernels: NCCL kernels that it ran; in a program without them, its MPI collectives
             process_id: Operating system's process id
             gpu_id: The machine's GPU where the trace says which, else the CUDA device number
             trace: The trace, if there are several

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from mpi_traces import WORLD, collective, join_mpi, message, wait
 from opening import open_trace
 from synthetic import Trace
@@ -95,3 +96,41 @@ def test_names_alone_are_recorded_as_ranges(tmp_path):
     rows, notes = ask(trace.write(tmp_path / "trace.sqlite"))
     assert {key: row["total_ns"] for key, row in rows.items()} == {("MPI_Allreduce", "process 100"): 2_000}
     assert any("names of MPI calls alone" in note for note in notes)
+
+
+def four_ranks(*, late=2, has_tables=True):
+    """An MPI program in which one rank computes longer; all leave each Allreduce together."""
+    trace = Trace()
+    for rank in range(4):
+        host = trace.thread(pid=100 + rank)
+        join_mpi(host, rank, 4) if has_tables else None
+        for step in range(12):
+            host.now = 1_000_000 * step
+            with host.nvtx("timestep"):
+                host.launch("stencil", runs=700_000 if rank == late else 400_000, device=rank)
+                host.sync("device", device=rank)
+                times = host.now, 1_000_000 * step + 800_000
+                if has_tables:
+                    collective(host, "MPI_Allreduce", times, 64)
+                else:
+                    host.range("MPI_Allreduce", *times, domain="MPI")
+                host.now = times[1]
+    return trace
+
+
+@pytest.mark.parametrize("has_tables", [True, False])
+def test_the_late_rank_of_an_mpi_program_is_found(tmp_path, has_tables):
+    with open_trace(four_ranks(has_tables=has_tables).write(tmp_path / "trace.sqlite")) as session:
+        ranks = {row["rank"]: row for row in session.ranks().to_dicts()}
+        (run,) = session.sql("SELECT verdict, ranks, numbered_by FROM rank_run").to_dicts()
+    assert run == {"verdict": "late", "ranks": 4, "numbered_by": "MPI" if has_tables else "order"}
+    assert {rank for rank, row in ranks.items() if row["late_steps"]} == {2}
+    assert ranks[2]["late_ns"] == pytest.approx(300_000, rel=0.01)
+    assert ranks[0]["waiting_ns"] == pytest.approx(300_000, rel=0.01)
+    assert "its GPU is busy" in ranks[2]["because"]
+
+
+def test_even_ranks_of_an_mpi_program_are_not_late(tmp_path):
+    with open_trace(four_ranks(late=None).write(tmp_path / "trace.sqlite")) as session:
+        assert session.sql("SELECT verdict FROM rank_run").item() == "even"
+        assert not any(row["late_steps"] for row in session.ranks().to_dicts())

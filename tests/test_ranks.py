@@ -573,17 +573,17 @@ def make_rank(trace, process=1, gpu=0):
 
 
 @pytest.mark.parametrize(
-    ("labels", "by_nccl", "environments", "numbers", "source"),
+    ("labels", "by_library", "environments", "numbers", "source"),
     [
-        (["b", "a"], {(0, 1): (1, 2), (1, 1): (0, 2)}, [{}, {}], [1, 0], "NCCL"),
+        (["b", "a"], {(0, 1): (1, 2, "NCCL"), (1, 1): (0, 2, "NCCL")}, [{}, {}], [1, 0], "NCCL"),
         (["b", "a"], {}, [{"RANK": 5, "WORLD_SIZE": 8}, {"RANK": 4}], [5, 4], "the launcher"),
         (["b", "a"], {}, [{"RANK": 0}, {"RANK": 0}], [0, 1], "order"),
         (["run_rank3.x", "run_rank12.x"], {}, [{}, {}], [3, 12], "the files' names"),
         (["rank3", "rank3"], {}, [{}, {}], [0, 1], "order"),
     ],
 )
-def test_ranks_are_numbered_by_the_best_available_source(labels, by_nccl, environments, numbers, source):
-    numbering = number_ranks([make_rank(0), make_rank(1)], labels, by_nccl, environments)
+def test_ranks_are_numbered_by_the_best_available_source(labels, by_library, environments, numbers, source):
+    numbering = number_ranks([make_rank(0), make_rank(1)], labels, by_library, environments)
     assert (numbering.numbers, numbering.source) == (numbers, source)
 
 

@@ -26,11 +26,10 @@ class DelayingRank(NamedTuple):
 def find_delaying_rank(trace: Session, steps: StepOptions) -> DelayingRank | None:
     """Find the rank that delays the others. None if the trace has no ranks, or they share no collectives."""
     if len(trace.paths) == 1:
-        # Cheap checks first, on the raw names: most programs have no NCCL kernels.
-        if not trace.dicts("SELECT 1 FROM strings WHERE contains(name, 'nccl') LIMIT 1"):
+        # A cheap check first, on the raw names: most programs have neither NCCL kernels nor MPI calls.
+        if not trace.dicts("SELECT 1 FROM strings WHERE contains(name, 'nccl') OR starts_with(name, 'MPI_') LIMIT 1"):
             return None
-        (nccl_kernels,) = trace.dicts("SELECT count(*) AS names FROM kernel_names WHERE provenance = 'NCCL'")
-        if not nccl_kernels["names"] or not trace.dicts(read_query("internal/diagnose/several_ranks"))[0]["has_ranks"]:
+        if not trace.dicts(read_query("internal/diagnose/several_ranks"))[0]["has_ranks"]:
             return None
     run_rows = trace.dicts(read_query("internal/diagnose/run"), steps)
     if not run_rows:
@@ -53,11 +52,11 @@ def explain_no_run(trace: Session, steps: StepOptions) -> str:
     """Say why several traces are not diagnosed as the ranks of a run."""
     rows = trace.dicts("SELECT ranks, unmatched FROM rank_run", steps)
     if not rows:
-        return "no NCCL kernels are in these traces"
+        return "no NCCL kernels are in these traces, and no MPI collectives (-t mpi) of processes that use a GPU"
     if rows[0]["unmatched"]:
         return str(rows[0]["unmatched"])
     if rows[0]["ranks"] == 1:
-        return "only one of these traces has NCCL kernels"
+        return "only one of these traces has NCCL kernels or MPI collectives"
     return "too few collectives are in these traces: no step begins and ends with one that all ranks have"
 
 

@@ -1,4 +1,4 @@
-"""The rank of each process: from NCCL, the launcher or the names of the files, or else numbered in order.
+"""The rank of each process: from NCCL, MPI, the launcher or the names of the files, or else numbered in order.
 
 The ranks of each trace are read here, before any are compared across traces.
 """
@@ -30,7 +30,7 @@ class RankNumbering(NamedTuple):
 
     Args:
         numbers: The number of each rank.
-        source: NCCL, the launcher, the files' names, or order.
+        source: NCCL, MPI, the launcher, the files' names, or order.
         world_size: The number of ranks in the run; None if it is unknown.
         ranks_without_nccl: The numbers of ranks that ran no NCCL kernels, by trace.
         duplicate: A number that several traces claim, with the labels of these. Then all ranks are numbered in order.
@@ -87,19 +87,19 @@ def read_ranks(context: Context) -> RanksOfTraces:
     statements = context.statements("rank_numbers", "kernels", "began", "numbers", "environment")
     ranks: list[Rank] = []
     trace_starts: list[int | None] = []
-    by_nccl: dict[tuple[int, int], tuple[int, int]] = {}
+    by_library: dict[tuple[int, int], tuple[int, int, str]] = {}
     environments = []
     for trace, catalog in enumerate(context.catalogs):
         with use_catalog(connection, catalog):
             ranks += build_ranks(trace, fetch_rows(connection, statements["kernels"]))
             trace_starts.append(connection.execute(statements["began"]).fetchall()[0][0])
             for row in fetch_rows(connection, statements["numbers"]):
-                by_nccl[trace, row.process_id] = row.rank, row.ranks
+                by_library[trace, row.process_id] = row.rank, row.ranks, row.source
             environments.append(dict(connection.execute(statements["environment"]).fetchall()))
     originals = _find_copies(ranks)
     ranks = [rank for rank in ranks if rank.trace not in originals]
     copies = [(labels[copy], labels[original]) for copy, original in originals.items()]
-    numbering = number_ranks(ranks, labels, by_nccl, environments, set(originals))
+    numbering = number_ranks(ranks, labels, by_library, environments, set(originals))
     return RanksOfTraces(ranks, trace_starts, numbering, copies)
 
 
@@ -120,7 +120,7 @@ def _find_copies(ranks: Sequence[Rank]) -> dict[int, int]:
 def number_ranks(
     ranks: Sequence[Rank],
     labels: Sequence[str],
-    by_nccl: Mapping[tuple[int, int], tuple[int, int]],
+    by_library: Mapping[tuple[int, int], tuple[int, int, str]],
     environments: Sequence[Mapping[str, int]],
     ignored_traces: AbstractSet[int] = frozenset(),
 ) -> RankNumbering:
@@ -129,7 +129,7 @@ def number_ranks(
     Args:
         ranks: The ranks, trace by trace.
         labels: The labels of the traces.
-        by_nccl: Rank and number of ranks, by trace and process.
+        by_library: Rank, number of ranks, and the library that states them, by trace and process.
         environments: The launcher's environment variables in each trace.
         ignored_traces: Traces that do not count.
     """
@@ -145,11 +145,12 @@ def number_ranks(
     # A number for a trace identifies a rank only if each trace has one rank. The name of a single trace does not count.
     has_single_ranks = len(labels) > 1 and _is_distinct([rank.trace for rank in ranks])
     sources = (("the launcher", by_launcher), ("the files' names", by_file_name)) if has_single_ranks else ()
-    nccl_ranks = [by_nccl.get((rank.trace, rank.process_id)) for rank in ranks]
-    if ranks and all(nccl_ranks) and _is_distinct(numbers := [entry[0] for entry in nccl_ranks if entry]):
+    stated_ranks = [by_library.get((rank.trace, rank.process_id)) for rank in ranks]
+    if ranks and all(stated_ranks) and _is_distinct(numbers := [entry[0] for entry in stated_ranks if entry]):
         without_nccl = (number_traces_without_nccl(by_trace, numbers) for _, by_trace in sources)
-        world_size = max(entry[1] for entry in nccl_ranks if entry)
-        return RankNumbering(numbers, "NCCL", world_size, next(filter(None, without_nccl), {}))
+        world_size = max(entry[1] for entry in stated_ranks if entry)
+        source = min(entry[2] for entry in stated_ranks if entry)
+        return RankNumbering(numbers, source, world_size, next(filter(None, without_nccl), {}))
     for source, by_trace in sources:
         if by_trace.keys() >= with_ranks and (ranks or by_trace.keys() == set(traces)):
             numbers = [by_trace[rank.trace] for rank in ranks]

@@ -7,7 +7,7 @@ SELECT process_id, gpu_id, start_ns, end_ns
 FROM _gpu_work
 WHERE end_ns > start_ns
     AND (name_id IS NULL OR name_id NOT IN (SELECT name_id FROM kernel_names WHERE provenance = 'NCCL'))
-    AND (process_id, gpu_id) IN (SELECT process_id, gpu_id FROM nccl_kernels)
+    AND (process_id, gpu_id) IN (SELECT process_id, gpu_id FROM _rank_collectives)
 
 COMMENT ON VIEW _rank_work IS 'What a process that communicates ran on its GPU other than NCCL kernels.';
 COMMENT ON COLUMN _rank_work.process_id IS 'Operating system''s process id';

@@ -10,7 +10,7 @@ main = [
 ]
 details = ["communicator", "total_ns", "max_skew_ns"]
 description = """
-Groups NCCL collectives by communicator, operation and message size. Collectives of several ranks are matched by
+Groups NCCL collectives by communicator, operation and message size; in a program without NCCL, MPI collectives. Collectives of several ranks are matched by
 communicator and order where the traces of those ranks are given. transfer_ns is the time in which all ranks are in
 the collective, waiting_ns the time that a rank waits in it for the last one. Sizes and communicators are those of
 NCCL's NVTX payloads. Bandwidths are those of nccl-tests, over transfer_ns: size / time, and the same times 2(n-1)/n
@@ -22,7 +22,7 @@ Much waiting and little transfer: see ranks for which rank is late; a faster lin
 transfer at a low bus_bytes_per_s or nvlink_pct: compare it with what nccl-tests measures for that size between
 these GPUs. Small messages always have a low bandwidth: send fewer, larger ones. More than 100% of the NVLinks
 means NVLink SHARP, whose switches do the reduction."""
-empty = "No NCCL kernels are recorded in this scope."
+empty = "No NCCL kernels and no MPI collectives are recorded in this scope."
 
 [columns]
 operation = "AllReduce, AllGather, SendRecv …; NULL where the kernel's name does not say"
@@ -50,7 +50,7 @@ bytes = """
 SELECT
     'sizes come from NCCL''s NVTX payloads, which this trace does not have, or not for all kernels: capture with -t '
     'cuda,nvtx, and export with nsys export --include-blobs=true'
-FROM answer WHERE bytes IS NULL HAVING count(*) > 0"""
+FROM answer WHERE bytes IS NULL HAVING count(*) > 0 AND EXISTS (FROM nccl_kernels)"""
 unmatched = "SELECT unmatched FROM rank_run WHERE unmatched IS NOT NULL"
 alone = """
 SELECT 'the collectives are not matched with those of another rank: how much of their time is waiting is unknown'
@@ -118,6 +118,7 @@ nvlink_communicators AS (
     HAVING count(l.nvlink_bytes_per_s) = count(*) AND count(r.host_number) = count(*)
         AND count(DISTINCT r.host_number) = 1
         AND count(DISTINCT r.gpu_id) = count(*)
+        AND EXISTS (FROM nccl_kernels)
 ),
 groups_with_size AS (
     SELECT *, CASE WHEN operation IN ('AllGather', 'ReduceScatter') THEN bytes * ranks ELSE bytes END AS size_bytes

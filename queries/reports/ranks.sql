@@ -28,7 +28,9 @@ of the work, or a slower clock: compare top on both ranks. Waiting that affects 
 that is distributed unevenly from step to step. Where host_ns is about step_ns on all ranks, each launches too slowly:
 the cure is the same on all, such as a CUDA graph. Overlapping communication with work can hide transfer, but not
 waiting."""
-empty = "No NCCL kernels are recorded in this scope."
+empty = """\
+No NCCL kernels are recorded in this scope, and no MPI collectives of a process that uses a GPU (nsys profile -t \
+cuda,nvtx,mpi)"""
 
 [params.flops_per_step]
 type = "number"
@@ -71,7 +73,7 @@ peak_tflop_per_s = "Peak of its GPU, in 10^12 operations per second"
 mfu_pct = "Model FLOPs utilization of the rank, if all ranks do the same share; NULL if the operations are unknown"
 busy_mfu_pct = "The same in the time in which it is busy with work other than NCCL kernels"
 because = "What it does longer than the others in those steps; NULL where the numbers do not show it"
-nccl_kernels = "NCCL kernels that it ran"
+nccl_kernels = "NCCL kernels that it ran; in a program without them, its MPI collectives"
 process_id = "Operating system's process id"
 gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 trace = "The trace, if there are several"

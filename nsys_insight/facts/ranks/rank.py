@@ -1,4 +1,4 @@
-"""A rank: a process on a GPU, with the NCCL kernels that it ran, and its host."""
+"""A rank: a process on a GPU, with the NCCL kernels that it ran, or the MPI collectives of its host."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 # Collectives that all ranks leave together: no rank has the result before every rank has sent its share.
-SYNCHRONIZING = frozenset({"AllReduce", "AllGather", "ReduceScatter", "AlltoAll", "AllToAll"})
+SYNCHRONIZING = frozenset({"AllReduce", "AllGather", "ReduceScatter", "AlltoAll", "AllToAll", "MPI_Barrier"})
 # Operations of two or of some ranks. The others do not take part, so ranks cannot be matched by order.
 POINT_TO_POINT = frozenset({"SendRecv", "Send", "Recv"})
 
 
 @dataclass(frozen=True)
 class Rank:
-    """The NCCL kernels of a process on a GPU, in order of start. Times are in ns of the trace.
+    """The NCCL kernels of a process on a GPU, or its MPI collectives, in order of start. Times are in ns of the trace.
 
     `trace` is the number of the trace. `group` names the communicator of each kernel, if it is known: its id, or
     the number of the stream among those that ran collectives. `size` is -1 where it is unknown.
@@ -58,7 +58,7 @@ class Rank:
 
 
 def build_ranks(trace: int, rows: list[Any]) -> list[Rank]:
-    """Build the ranks of a trace from rows of `facts.nccl_kernels`."""
+    """Build the ranks of a trace from rows of `_rank_collectives`."""
     import numpy as np
 
     kernels_by_gpu: dict[tuple[int, int, int], list[Any]] = {}

@@ -80,7 +80,8 @@ COMMENT ON COLUMN collectives.waiting_ns IS
 COMMENT ON COLUMN collectives.last_rank IS
     'The rank that arrived last; NULL where the difference is smaller than the clock error';
 
-COMMENT ON VIEW rank_run IS 'One row about the ranks as a whole; no row where no NCCL kernels ran.';
+COMMENT ON VIEW rank_run IS 'One row about the ranks as a whole; no row where no NCCL kernels ran, nor '
+    'MPI collectives of a process with a GPU.';
 COMMENT ON COLUMN rank_run.verdict IS
     'late: the same ranks make the others wait; moving: a different rank from step to step; host: the host of each '
     'rank works for most of the step, so no rank could be much earlier; even: none, or not by enough to detect; NULL '
@@ -92,7 +93,7 @@ COMMENT ON COLUMN rank_run.ranks IS 'Ranks of the largest communicator and of th
 COMMENT ON COLUMN rank_run.error_ns IS
     'How far apart the ends of collectives are that ranks leave together, without the largest 5% of them';
 COMMENT ON COLUMN rank_run.numbered_by IS
-    'Where the rank numbers come from: NCCL, the launcher, the file names, or order';
+    'Where the rank numbers come from: NCCL, MPI, the launcher, the file names, or order';
 COMMENT ON COLUMN rank_run.clock IS 'How well times of several ranks can be compared, as a sentence';
 COMMENT ON COLUMN rank_run.missing IS
     'Which ranks are not in the traces, as a sentence; NULL where none is known to be missing';

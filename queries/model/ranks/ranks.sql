@@ -6,15 +6,16 @@ FROM facts.ranks AS r
 LEFT JOIN facts.rank_delays AS d USING (rank);
 
 COMMENT ON VIEW ranks IS
-    'One row per rank: a process on a GPU that runs NCCL kernels, in one trace or in several. For late ranks, it '
+    'One row per rank: a process on a GPU that runs NCCL kernels, or else calls MPI collectives, in one trace '
+    'or in several. For late ranks, it '
     'says what makes the others wait.';
 COMMENT ON COLUMN ranks.rank IS
-    'Its number: from NCCL, from the launcher, from the file name, or else in order; the report `ranks` says which';
+    'Its number: from NCCL, MPI, from the launcher, from the file name, or else in order; the report `ranks` says which';
 COMMENT ON COLUMN ranks.trace IS 'The trace, where there are several';
 COMMENT ON COLUMN ranks.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN ranks.device_id IS 'CUDA device number within the process';
 COMMENT ON COLUMN ranks.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
-COMMENT ON COLUMN ranks.nccl_kernels IS 'NCCL kernels that it ran';
+COMMENT ON COLUMN ranks.nccl_kernels IS 'NCCL kernels that it ran; without them, its MPI collectives';
 COMMENT ON COLUMN ranks.nccl_ns IS 'Sum of their durations';
 COMMENT ON COLUMN ranks.clock_offset_ns IS
     'How far its clock was ahead of that of the first trace, by the ends of collectives; NULL where traces do not '
