@@ -1373,8 +1373,9 @@ class Reports:
         gpu_idle_during_ns are what the GPU does while a range is open, no matter who launched it: they add
         up to the time in which ranges of the name are open, where threads of a process overlap once. A
         range that was still open at the end of the capture is counted, with its GPU work; its host time is
-        unknown. start/end ranges do not nest, so they have no own time. Names that differ only in their
-        numbers count as one: step #.
+        unknown. start/end ranges do not nest, so they have no own time; a mark is an instant and has a
+        count only. Names that differ only in their numbers count as one: step #. Numbers within words stay:
+        conv2d, gemm_fp8.
 
         Start with the ranges that have the most gpu_idle_during_ns: the GPU is idle while they are open, so
         see idle and gaps with --nvtx NAME. A range can launch little (gpu_ns) although the GPU is busy
@@ -1392,8 +1393,8 @@ class Reports:
         Columns:
             name: The range's text, after its domain if it has one; or the names from the outermost range
                 down to it
-            style: push/pop: nested on one thread; start/end: free
-            calls: How many ranges
+            style: push/pop: nested on one thread; start/end: free; mark: an instant
+            calls: How many ranges or marks
             host_ns: Sum of their host times
             wall_pct: host_ns as a share of the wall time; threads and nested ranges of one name may add up
                 to more than 100%

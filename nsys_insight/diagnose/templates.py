@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.text.kernel_names import fit
+from nsys_insight.text.kernel_names import fit, make_readable
 from nsys_insight.text.units import label_of, time_text, value
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # A longer name, such as a kernel's, is shortened in the middle.
 MAX_NAME_CELLS = 56
+# The name of a C++ template, with its arguments.
+_TEMPLATE = re.compile(r"\w<.*>")
 _FIELD = re.compile(r"\{(\??)(\w+)(?::([^{}]+))?\}")
 
 
@@ -77,8 +79,8 @@ def format_value(column: str, raw: Any) -> str:
     """Format a value for a sentence: with its unit, times with three significant digits."""
     if column.endswith("_ns") and isinstance(raw, int | float):
         return time_text(raw)
-    if isinstance(raw, str) and " " not in raw:
-        return fit(raw, MAX_NAME_CELLS)
+    if isinstance(raw, str) and (" " not in raw or _TEMPLATE.search(raw)):
+        return fit(make_readable(raw), MAX_NAME_CELLS)
     return value(column, raw)
 
 

@@ -140,10 +140,16 @@ open_ranges AS MATERIALIZED (
     SELECT r.*
     FROM nvtx_ranges AS r
     ASOF JOIN instants AS i ON i.process_id = r.process_id AND i.thread_id = r.thread_id AND i.at_ns >= r.start_ns
-    WHERE r.style = 'push/pop' AND coalesce(r.end_ns > i.at_ns, true)
+    WHERE coalesce(r.end_ns > i.at_ns, true)
 ),
 paths AS (
-    SELECT i.gap_id, string_agg(r.name, '/' ORDER BY r.start_ns, r.end_ns DESC NULLS FIRST, r.name) AS path
+    SELECT
+        i.gap_id,
+        coalesce(
+            string_agg(r.name, '/' ORDER BY r.start_ns, r.end_ns DESC NULLS FIRST, r.name)
+                FILTER (r.style = 'push/pop'),
+            arg_max(r.name, (r.start_ns, r.name))
+        ) AS path
     FROM instants AS i
     JOIN open_ranges AS r ON r.process_id = i.process_id AND r.thread_id = i.thread_id
     WHERE r.start_ns <= i.at_ns AND coalesce(r.end_ns > i.at_ns, true)

@@ -4,8 +4,7 @@
 -- outwards as long as that range ends too early. Of ranges with equal times, the lower number is the outer range.
 CREATE TABLE IF NOT EXISTS facts.nvtx_nesting (
     range_id BIGINT, parent_id BIGINT, depth BIGINT, path VARCHAR, name VARCHAR, domain VARCHAR, process_id BIGINT,
-    thread_id BIGINT,
-    start_ns BIGINT, end_ns BIGINT, duration_ns BIGINT
+    thread_id BIGINT, start_ns BIGINT, end_ns BIGINT, duration_ns BIGINT, style VARCHAR
 );
 
 INSERT INTO facts.nvtx_nesting BY NAME
@@ -49,10 +48,16 @@ paths AS (
 )
 SELECT
     range_id, parent_id, depth, path, name, domain, process_id, thread_id, start_ns, end_ns,
-    duration(start_ns, end_ns) AS duration_ns
-FROM ranges_with_parent JOIN paths USING (range_id);
+    duration(start_ns, end_ns) AS duration_ns, 'push/pop' AS style
+FROM ranges_with_parent JOIN paths USING (range_id)
+UNION ALL
+SELECT
+    range_id, NULL, 1, name, name, domain, process_id, thread_id, start_ns, end_ns, duration(start_ns, end_ns),
+    'start/end'
+FROM _free_ranges;
 
-COMMENT ON VIEW nvtx_nesting IS 'Push/pop ranges with their place in the nesting of their thread, across NVTX domains.';
+COMMENT ON VIEW nvtx_nesting IS
+    'Ranges with their place in the nesting of their thread, across NVTX domains. Start/end ranges do not nest.';
 COMMENT ON COLUMN nvtx_nesting.range_id IS 'Number of the range within this trace and scope';
 COMMENT ON COLUMN nvtx_nesting.parent_id IS
     'The innermost range, of any domain, that is open from its start to its end; NULL at the top';
@@ -65,3 +70,4 @@ COMMENT ON COLUMN nvtx_nesting.thread_id IS 'Thread that opened it';
 COMMENT ON COLUMN nvtx_nesting.start_ns IS 'When it was opened';
 COMMENT ON COLUMN nvtx_nesting.end_ns IS 'When it was closed; NULL when the capture ended first';
 COMMENT ON COLUMN nvtx_nesting.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';
+COMMENT ON COLUMN nvtx_nesting.style IS 'push/pop (nested, one thread) or start/end (free)';

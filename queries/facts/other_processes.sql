@@ -6,7 +6,8 @@ CREATE TABLE IF NOT EXISTS facts.other_processes (
 INSERT INTO facts.other_processes BY NAME
 SELECT
     'other processes ran on the GPU too: --process chooses one of '
-        || string_agg(process_id::VARCHAR, ', ' ORDER BY process_id) AS sentence
+        || string_agg(process_id::VARCHAR, ', ' ORDER BY process_id)
+        || coalesce('; ' || (SELECT string_agg(sentence, '; ') FROM _shared_gpus), '') AS sentence
 FROM (SELECT DISTINCT process_id FROM gpu_ops)
 HAVING count(*) > 1;
 

@@ -1,45 +1,64 @@
 /*
 code = "NSI118"
-title = "Nodes of a CUDA graph are updated before each launch"
+title = "CUDA graphs are built or updated in each step"
 family = "graph-node-updates"
 explains = ["launch-bound", "many-launches", "slow-launches", "cpu-work"]
 meaning = """
-The parameters of single nodes are set again before a graph is launched: addresses or sizes change from step to step.
-Each update is a call on the host, as a launch would be."""
+Before a graph is launched, it is instantiated, updated as a whole, or its nodes get new parameters: addresses, sizes or
+operations change from step to step. Each of these calls takes the host time, as a launch would."""
 evidence = [
-    """{updates:update} of nodes for {graph_launches:graph launch|graph launches} {per}, which take the host
-    {update_ns}""",
+    "{builds:instantiation or update of a graph|instantiations and updates of graphs} {per}",
+    "{updates:update} of single nodes {per}",
+    "{graph_launches:graph launch|graph launches} {per}, and the host takes {update_ns} for these updates [{names}]",
 ]
 caveat = """
-The sizes really change."""
+The operations or sizes really change in each step."""
 effort = "function"
 estimate = """
-High: the time of the updates, where the GPU is idle for as long. Low: half of it."""
+High: the time of the calls, where the GPU is idle for as long. Low: half of it."""
 links = ["CUDA C++ Programming Guide, Updating Instantiated Graphs"]
 report = "steps"
-when = "SELECT 1 FROM _call_counts WHERE regexp_matches(name, 'GraphExec.*NodeSetParams')"
+when = """
+SELECT 1 FROM _call_counts
+WHERE regexp_matches(name, 'GraphExec.*SetParams|GraphKernelNodeSetParams|GraphExecUpdate|GraphInstantiate')"""
 
 [cure]
-any = "Keep inputs and outputs at the same addresses in each step, so that the graph needs no update."
+any = """
+Keep inputs and outputs at the same addresses in each step, and instantiate one graph for each shape before the loop."""
 jax = "Donate buffers (donate_argnums), so that each step has the same addresses."
 pytorch = "Copy new inputs into static buffers, as torch.cuda.graph and make_graphed_callables expect."
-cuda = "Keep buffers at the same addresses, or update the whole graph at once (cudaGraphExecUpdate)."
+cuda = """
+Keep buffers at the same addresses and launch the same graph again; instantiate one graph for each shape before the
+loop."""
 
 [params.least_updates]
 default = 10
-help = "Fewest updates for a graph launch (10: below, they cost less than the launch)"
+help = "Fewest updates of nodes for a graph launch (10: below, they cost less than the launch)"
+
+[params.least_builds]
+default = 0.5
+help = "Fewest instantiations and updates of whole graphs for a graph launch (0.5: every other launch needs one)"
 */
 WITH windows AS (
     SELECT process_id, host_start_ns, host_end_ns FROM steps WHERE phase = 'steady'
 ),
+graph_calls AS (
+    SELECT
+        process_id, start_ns, duration_ns, name, call_group = 'graph launch' AS is_launch,
+        regexp_matches(name, 'NodeSetParams') AS is_update,
+        regexp_matches(name, 'GraphExecUpdate|GraphInstantiate') AS is_build
+    FROM api_calls
+    WHERE call_group = 'graph launch'
+        OR regexp_matches(name, 'Graph\w*NodeSetParams|GraphExecUpdate|GraphInstantiate|GraphExecDestroy')
+),
 calls AS (
     SELECT
-        count(*) FILTER (c.call_group = 'graph launch')::DOUBLE AS graph_launches,
-        count(*) FILTER (c.call_group <> 'graph launch')::DOUBLE AS updates,
-        coalesce(sum(c.duration_ns) FILTER (c.call_group <> 'graph launch'), 0)::DOUBLE AS update_ns
-    FROM (
-        FROM api_calls WHERE call_group = 'graph launch' OR regexp_matches(name, 'GraphExec.*NodeSetParams')
-    ) AS c
+        count(*) FILTER (c.is_launch)::DOUBLE AS graph_launches,
+        nullif(count(*) FILTER (c.is_update), 0)::DOUBLE AS updates,
+        nullif(count(*) FILTER (c.is_build), 0)::DOUBLE AS builds,
+        coalesce(sum(c.duration_ns) FILTER (NOT c.is_launch), 0)::DOUBLE AS update_ns,
+        list(DISTINCT c.name ORDER BY c.name) FILTER (NOT c.is_launch) AS names
+    FROM graph_calls AS c
     ASOF JOIN windows AS s ON s.process_id = c.process_id AND s.host_start_ns <= c.start_ns
     WHERE c.start_ns < s.host_end_ns
 )
@@ -48,6 +67,8 @@ SELECT
     0.5 * recoverable_ns AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place,
-    c.updates / t.units AS updates, c.graph_launches / t.units AS graph_launches, c.update_ns / t.units AS update_ns
+    c.updates / t.units AS updates, c.builds / t.units AS builds, c.graph_launches / t.units AS graph_launches,
+    c.update_ns / t.units AS update_ns, c.names
 FROM calls AS c, _step_totals AS t
-WHERE t.has_steps AND c.graph_launches > 0 AND c.updates >= $least_updates * c.graph_launches
+WHERE t.has_steps AND c.graph_launches > 0
+    AND (c.updates >= $least_updates * c.graph_launches OR c.builds >= $least_builds * c.graph_launches)

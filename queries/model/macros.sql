@@ -66,10 +66,13 @@ CREATE MACRO api_group(name) AS CASE
     ELSE 'other'
 END;
 
--- A name with # for its numbers: step 1 and step 2 are both step #.
-CREATE MACRO folded_name(name) AS regexp_replace(
-    regexp_replace(name, ',? *seq *= *[0-9]+', '', 'g'), '[0-9]+', '#', 'g'
-);
+-- A name with # for its numbers: step 1 and step 2 are both step #. A number within a word is part of a name: conv2d,
+-- gemm_fp8. It counts after some words: layer12. Neighboring numbers share a separator, so there are two passes.
+CREATE MACRO _fold_numbers(name) AS regexp_replace(name, '(^|[^A-Za-z0-9])[0-9]+($|[^A-Za-z0-9])', '\1#\2', 'g');
+CREATE MACRO folded_name(name) AS _fold_numbers(_fold_numbers(regexp_replace(
+    regexp_replace(name, ',? *seq *= *[0-9]+', '', 'g'),
+    '(?i)(step|iter|iteration|layer|block|batch|epoch|frame|token|phase|level)[0-9]+', '\1#', 'g'
+)));
 
 -- The folded name, if several names differ only in their numbers; else the name itself: conv_fp16 stays unchanged.
 CREATE MACRO fold(name) AS CASE
@@ -323,12 +326,13 @@ CREATE MACRO ranks_text(numbers) AS CASE WHEN len(numbers) = 1 THEN 'rank ' ELSE
     || array_to_string(numbers[:8], ', ')
     || CASE WHEN len(numbers) > 8 THEN ' and ' || (len(numbers) - 8) || ' more' ELSE '' END;
 
--- A number of bytes with one digit, rounded; format_bytes cuts the others off.
+-- A number of bytes, rounded: two decimals below 10, else one. format_bytes cuts them off.
+CREATE MACRO _two_decimals(number) AS format(if(number < 9.995, '{:.2f}', '{:.1f}'), number);
 CREATE MACRO bytes_text(bytes) AS CASE
     WHEN bytes < 1024 THEN bytes || ' B'
-    WHEN bytes < 1048524 THEN format('{:.1f} KiB', bytes / 1024)
-    WHEN bytes < 1073689395 THEN format('{:.1f} MiB', bytes / 1048576)
-    ELSE format('{:.1f} GiB', bytes / 1073741824)
+    WHEN bytes < 1048524 THEN _two_decimals(bytes / 1024) || ' KiB'
+    WHEN bytes < 1073689395 THEN _two_decimals(bytes / 1048576) || ' MiB'
+    ELSE _two_decimals(bytes / 1073741824) || ' GiB'
 END;
 
 -- A time in a sentence, in the unit that leaves three digits: 2.24 ms. time_text in nsys_insight/text/units.py follows

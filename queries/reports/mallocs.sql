@@ -74,6 +74,29 @@ FROM (
     GROUP BY process_id, device_id
 )
 WHERE EXISTS (FROM scope WHERE nvtx IS NULL AND from_ns IS NULL AND stream_id IS NULL) HAVING count(*) > 0"""
+unfreed = """
+SELECT
+    'not freed in this capture: ' || string_agg(
+        bytes_text(size_bytes) || ' of ' || memory || ' memory in ' || blocks || if(blocks = 1, ' block', ' blocks')
+        || ', the largest of ' || bytes_text(largest_bytes)
+        || coalesce('; ' || nullif(steady_blocks, 0) || ' of them allocated in steady steps', ''),
+        '; ' ORDER BY size_bytes DESC, memory
+    )
+FROM (
+    SELECT
+        memory, count(*) AS blocks, sum(size_bytes)::BIGINT AS size_bytes, max(size_bytes) AS largest_bytes,
+        count(CASE WHEN b.start_ns < s.host_end_ns THEN 1 END) AS steady_blocks
+    FROM (
+        FROM memory_events WHERE memory IN ('device', 'managed', 'pinned') AND start_ns > 0
+        QUALIFY operation = 'allocation' AND lead(start_ns) OVER (
+            PARTITION BY process_id, device_id, memory, address ORDER BY start_ns
+        ) IS NULL
+    ) AS b
+    ASOF LEFT JOIN (FROM steps WHERE phase = 'steady') AS s
+        ON s.process_id = b.process_id AND s.host_start_ns <= b.start_ns
+    GROUP BY memory
+)
+WHERE EXISTS (FROM scope WHERE nvtx IS NULL AND from_ns IS NULL AND stream_id IS NULL) HAVING count(*) > 0"""
 device = """
 SELECT 'API calls belong to no device or stream: all calls of the scope are counted' FROM scope
 WHERE coalesce(device_id, stream_id) IS NOT NULL AND EXISTS (FROM answer)"""

@@ -15,7 +15,8 @@ from the start of its first GPU operation to the end of its last, idle time betw
 gpu_busy_during_ns and gpu_idle_during_ns are what the GPU does while a range is open, no matter who launched it: they
 add up to the time in which ranges of the name are open, where threads of a process overlap once. A range that was
 still open at the end of the capture is counted, with its GPU work; its host time is unknown. start/end ranges do
-not nest, so they have no own time. Names that differ only in their numbers count as one: step #."""
+not nest, so they have no own time; a mark is an instant and has a count only. Names that differ only in their numbers
+count as one: step #. Numbers within words stay: conv2d, gemm_fp8."""
 reading = """
 Start with the ranges that have the most gpu_idle_during_ns: the GPU is idle while they are open, so see idle and gaps
 with --nvtx NAME. A range can launch little (gpu_ns) although the GPU is busy during it: the host then waits for work
@@ -40,8 +41,8 @@ help = "Count ranges whose names differ only in their numbers as one, such as st
 
 [columns]
 name = "The range's text, after its domain if it has one; or the names from the outermost range down to it"
-style = "push/pop: nested on one thread; start/end: free"
-calls = "How many ranges"
+style = "push/pop: nested on one thread; start/end: free; mark: an instant"
+calls = "How many ranges or marks"
 host_ns = "Sum of their host times"
 wall_pct = "host_ns as a share of the wall time; threads and nested ranges of one name may add up to more than 100%"
 own_host_ns = "Host time outside nested ranges"
@@ -94,7 +95,7 @@ WITH range_texts AS MATERIALIZED (
         path AS name, 'push/pop' AS style, range_id, thread_of(thread_id, process_id) AS thread, start_ns, end_ns,
         duration_ns
     FROM nvtx_nesting
-    WHERE $by = 'path'
+    WHERE $by = 'path' AND style = 'push/pop'
     UNION ALL
     SELECT
         CASE WHEN domain = '' THEN name ELSE domain || ':' || name END,
@@ -163,4 +164,11 @@ LEFT JOIN _own_time('ranges') AS own USING (group_id)
 LEFT JOIN _gpu_work_in('ranges') AS g USING (group_id)
 LEFT JOIN _projected_time('ranges') AS j USING (group_id)
 LEFT JOIN _busy_during('ranges') AS d USING (group_id)
-ORDER BY h.host_ns DESC NULLS LAST, gpu_ns DESC, h.name, h.style
+UNION ALL BY NAME
+SELECT CASE WHEN $fold THEN folded_name ELSE name END AS name, 'mark' AS style, sum(calls)::BIGINT AS calls
+FROM (
+    SELECT name, fold(name) AS folded_name, calls
+    FROM (SELECT name, count(*) AS calls FROM nvtx_marks WHERE $by = 'name' GROUP BY name)
+)
+GROUP BY ALL
+ORDER BY host_ns DESC NULLS LAST, gpu_ns DESC NULLS LAST, name, style

@@ -179,7 +179,7 @@ steady AS (
 range_times AS (
     SELECT r.name, r.process_id, r.range_id, min(w.start_ns) AS start_ns, max(w.end_ns) AS end_ns
     FROM (
-        SELECT regexp_replace(name, '[0-9]+', '#', 'g') AS name, process_id, thread_id, range_id, start_ns, end_ns
+        SELECT folded_name(name) AS name, process_id, thread_id, range_id, start_ns, end_ns
         FROM nvtx_nesting WHERE $by = 'range' AND NOT starts_with(name, 'nccl')
     ) AS r
     JOIN (FROM gpu_ops_in_nvtx WHERE $by = 'range') AS w

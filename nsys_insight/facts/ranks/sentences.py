@@ -90,6 +90,21 @@ def describe_unaligned(ranks: Sequence[Rank]) -> str | None:
         return None
     if not any(collectives):
         return ONLY_MESSAGES
+    return _describe_one_process(ranks) or _describe_collectives(collectives)
+
+
+def _describe_one_process(ranks: Sequence[Rank]) -> str | None:
+    """Say that the traces are captures of one process. None if they are of several."""
+    if len({rank.process_id for rank in ranks}) > 1 or len({rank.trace for rank in ranks}) < len(ranks):
+        return None
+    return (
+        f"all traces are of process {ranks[0].process_id}: captures of one process, one after another, are not ranks "
+        "(compare two of them: nsys-insight diff)"
+    )
+
+
+def _describe_collectives(collectives: Sequence[Counter[str]]) -> str:
+    """Say why the collectives of several ranks are not matched."""
     sentence = "the collectives of these ranks cannot be matched with each other: "
     if sum(bool(groups) for groups in collectives) < 2:
         return f"{sentence}only one of them runs collectives"

@@ -133,8 +133,8 @@ def _choose_method(run: Run, process: int, options: StepOptions) -> Method:
         if not loop:
             raise UsageError(f"there is no loop {options.loop}", "nsys-insight loops lists the loops")
         return _cut_at_loop(run, process, loop, is_named=True)
-    methods = ("nvtx", "graph", "sequence") if options.step_method == "auto" else (options.step_method,)
     (scope,) = run("scope_name")
+    methods = _list_methods(run, process, options, is_scope_range=bool(scope.nvtx) and not options.step_range)
     if "nvtx" in methods:
         range_name = options.step_range or scope.nvtx
         is_scope_range = bool(scope.nvtx) and not options.step_range
@@ -163,6 +163,24 @@ def _choose_method(run: Run, process: int, options: StepOptions) -> Method:
     if loops:
         return Method(None, None, f"no loop is the step: loop {loops[0].loop}, {describe_rejection(loops[0])}")
     return Method(None, None, "no repetition was found")
+
+
+def _list_methods(run: Run, process: int, options: StepOptions, *, is_scope_range: bool) -> tuple[str, ...]:
+    """Return the methods to try, in their order."""
+    if options.step_method != "auto":
+        return (options.step_method,)
+    loop_methods = ("graph", "sequence")
+    return loop_methods if is_scope_range and _is_benchmark(run, process) else ("nvtx", *loop_methods)
+
+
+def _is_benchmark(run: Run, process: int) -> bool:
+    """Return whether the only range of the scope contains the steps, such as a benchmark's, and is not one itself.
+
+    A loop whose iterations end with a wait of the host consists of steps. Others may be the layers of a step.
+    """
+    (scope_ranges,) = run("scoped_count", process=process)
+    loop = choose_loop(run("loops"), "auto") if scope_ranges.count == 1 else None
+    return loop is not None and loop.has_waits and judge_loop(loop) != "low"
 
 
 def _cut_at_loop(run: Run, process: int, loop: Any, *, is_named: bool = False) -> Method:

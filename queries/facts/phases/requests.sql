@@ -67,7 +67,7 @@ arrivals AS (
         FROM nvtx_ranges AS r JOIN _phase_names AS n USING (name)
         WHERE n.is_request AND r.process_id = $process
         UNION ALL
-        SELECT unnest(_request_ids(name)), start_ns FROM _nvtx_marks WHERE process_id = $process
+        SELECT unnest(_request_ids(name)), start_ns FROM nvtx_marks WHERE process_id = $process
     )
     GROUP BY request
 ),

@@ -3,7 +3,7 @@
 -- latter (1.4826 is the ratio of the two for a normal distribution).
 -- A step is warm-up if it begins in a range with such a name. Steps before the first typical one are warm-up. So is a
 -- step, and all before it, that lasts more than twice as long as any later one, if it is among the first five and the
--- first quarter of at least six steps.
+-- first quarter of at least six steps. A step with less than half of the usual operations is not typical.
 INSERT INTO facts.steps BY NAME
 -- Ranges that are named warm-up, with the latest end so far.
 WITH warm_ups AS (
@@ -48,6 +48,7 @@ compared_steps AS (
         END AS step,
         is_step AND NOT is_open AND abs(t.duration_ns - u.duration_ns) > u.tolerance_ns AS is_unlike,
         is_step AND t.mallocs + t.frees > u.allocations AS allocates_more,
+        is_step AND t.ops < 0.5 * u.ops AS is_partial,
         is_step
             AND greatest(t.gpu_idle_ns - u.gpu_idle_ns, t.gpu_busy_ns - u.gpu_busy_ns)
                 > u.tolerance_ns / 2 AS takes_more,
@@ -79,7 +80,9 @@ steps_with_limits AS (
     SELECT
         *,
         -- The first typical step ends the warm-up, if it comes in the first half.
-        min(step) FILTER (is_step AND NOT (allocates_more OR (is_unlike AND duration_ns > 0 AND takes_more)))
+        min(step) FILTER (
+            is_step AND NOT (allocates_more OR is_partial OR (is_unlike AND duration_ns > 0 AND takes_more))
+        )
             OVER (ORDER BY piece ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS first_steady,
         max(step) FILTER (is_step AND duration_ns > 2 * longest_later_ns AND step < least(5, steps / 4) AND steps >= 6)
             OVER (ORDER BY piece ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS last_slow_step
@@ -113,7 +116,7 @@ SELECT
     CASE WHEN host_end_ns < 9223372036854775807 THEN host_end_ns ELSE (SELECT max(end_ns) FROM wall) END AS host_end_ns,
     * EXCLUDE (
         step, phase, host_start_ns, host_end_ns, piece, is_step, is_open, ops, gpu_ns, is_unlike, allocates_more,
-        takes_more, differs, is_like_prefill, steps, first_steady,
+        takes_more, is_partial, differs, is_like_prefill, steps, first_steady,
         is_called_warm_up, longest_later_ns, last_slow_step)
 FROM steps_with_phase;
 

@@ -3,7 +3,7 @@ WITH range_totals AS (
     SELECT r.path, p.path AS parent_path, r.depth, r.name, count(*) AS calls, sum(r.duration_ns)::BIGINT AS host_ns
     FROM nvtx_nesting AS r
     LEFT JOIN nvtx_nesting AS p ON p.range_id = r.parent_id
-    WHERE r.depth <= $max_depth AND r.path IS NOT NULL
+    WHERE r.depth <= $max_depth AND r.style = 'push/pop' AND r.path IS NOT NULL
     GROUP BY ALL
 ),
 folded_paths AS (

@@ -13,7 +13,7 @@ ASOF LEFT JOIN nvtx_places AS p
     ON p.process_id = a.process_id AND p.thread_id = a.thread_id AND p.start_ns <= a.start_ns;
 
 COMMENT ON VIEW gpu_ops_in_nvtx IS
-    'GPU operations with the innermost NVTX push/pop range that was open on the launching thread when the launch '
+    'GPU operations with the innermost NVTX range that was open on the launching thread when the launch '
     'call began: not what overlaps them on the GPU.';
 COMMENT ON COLUMN gpu_ops_in_nvtx.kind IS 'kernel, copy, memset or graph';
 COMMENT ON COLUMN gpu_ops_in_nvtx.start_ns IS 'When it started on the GPU';
