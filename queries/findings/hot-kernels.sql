@@ -107,8 +107,7 @@ kernel_totals AS (
 hot_kernels AS (
     SELECT
         *, row_number() OVER (ORDER BY total_ns DESC, name) AS turn, kernel_base_name(name) AS short_name,
-        count(*) OVER (PARTITION BY kernel_base_name(name)) > 1 AS is_ambiguous
-    FROM kernel_totals
+        if(count(*) OVER (PARTITION BY short_name) > 1, name, short_name) AS label FROM kernel_totals
     -- The first kernel is named in any case.
     QUALIFY wall_pct >= $least_pct
         OR (turn = 1 OR turn <= 3 AND wall_pct >= $little_pct)
@@ -133,8 +132,7 @@ SELECT
     least(coalesce(any_value(100 * s.saved_ns / (t.wall_ns * t.units)), sum(h.wall_pct)), 100) AS wall_pct,
     NULL AS place, any_value(f.cure_case) AS cure_case, any_value(f.short_name) AS first,
     list({
-        'name': if(h.is_ambiguous, h.name, h.short_name),
-        'kernel_wall_pct': h.wall_pct, 'kernel_time_pct': h.kernel_time_pct,
+        'name': h.label, 'kernel_wall_pct': h.wall_pct, 'kernel_time_pct': h.kernel_time_pct,
         'calls': h.calls / t.units, 'mean_ns': h.total_ns / h.calls, 'bound': nullif(h.bound, 'unknown'),
         'source': replace(h.evidence, 'gpu_metrics', 'GPU metrics'), 'reason': h.reason,
         'used_pct': h.used_pct, 'ceiling': replace(h.ceiling, 'SM', 'the SMs')
