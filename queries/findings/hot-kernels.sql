@@ -124,8 +124,7 @@ first_kernel AS (
 ),
 -- Kernels at their roof still take the time: a saving below 1% of the wall time is not given.
 saving AS (
-    SELECT sum(recoverable_ns) AS saved_ns FROM hot_kernels, _step_totals AS t
-    HAVING 100 * saved_ns >= any_value(t.wall_ns * t.units)
+    SELECT sum(recoverable_ns) AS saved_ns FROM hot_kernels, _step_totals AS t HAVING 100 * saved_ns >= any_value(t.wall_ns * t.units)
 )
 SELECT
     any_value(s.saved_ns / t.units) AS recoverable_ns,
