@@ -85,9 +85,7 @@ TABLES = {
     "MPI_START_WAIT_EVENTS": "start! end globalTid textId requestHandle",
     "MPI_OTHER_EVENTS": "start! end globalTid textId",
     "MPI_RANKS": "globalTid! rank!",
-    "MPI_COMMUNICATORS": (
-        "rank timestamp commHandle parentHandle localRank size groupRoot groupRootUid members:TEXT"
-    ),
+    "MPI_COMMUNICATORS": ("rank timestamp commHandle parentHandle localRank size groupRoot groupRootUid members:TEXT"),
     "CUDA_CALLCHAINS": "id:KEY symbol! module! unresolved originalIP stackDepth:KEY",
     "OSRT_CALLCHAINS": (
         "id:KEY symbol! module! kernelMode thumbCode unresolved specialEntry originalIP unwindMethod stackDepth:KEY"

@@ -12,13 +12,16 @@ from xml.etree import ElementTree as ET
 
 import command_line
 import pytest
+import typer
 import yaml
 from conftest import REPOSITORY
 from opening import open_trace
 from serving import serve
 
+from nsys_insight.cli.main import app
 from nsys_insight.compare import baselines
 from nsys_insight.compare.runs import measure
+from nsys_insight.errors import UsageError
 
 EARLIER, LATER = "2026-01-02T03:04:05+00:00", "2026-02-03T04:05:06+00:00"
 
@@ -87,6 +90,14 @@ def test_a_baseline_can_be_saved_listed_checked_and_removed(run, repository, tra
     assert run("baseline", "rm", "main").returncode == 0
     assert not baseline_file.exists()
     assert run("baseline", "rm", "main").returncode == 2
+
+
+def test_a_terminal_gets_no_json(monkeypatch, traces, capsys):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    command = typer.main.get_command(app)
+    with pytest.raises(UsageError, match="a baseline needs a name"):
+        command(["baseline", "save", str(traces.before)], standalone_mode=False)
+    assert capsys.readouterr().out == ""
 
 
 def test_baselines_of_the_repository_hide_those_of_the_user(repository, traces, monkeypatch, tmp_path):

@@ -48,7 +48,8 @@ def run(*arguments, **environment):
 def test_without_arguments_it_shows_the_reports(folder):
     result = run()
     assert result.returncode == 0
-    assert all(report in result.stdout for report in REPORTS)
+    assert all(f"  {report} " in result.stdout for report in ("diagnose", "top", "per-token", "sql"))
+    assert all(report in run("help", "--all").stdout for report in REPORTS)
 
 
 @pytest.mark.slow

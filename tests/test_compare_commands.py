@@ -27,9 +27,16 @@ def run(monkeypatch):
 def test_diff_decides_in_its_first_line(run):
     result = run("diff", EAGER, GRAPH)
     assert result.returncode == 0, result.stderr
-    assert result.stdout.startswith("Improved: wall 2.680 ms → 0.602 ms per step (-77.5%)\n")
+    assert result.stdout.startswith(f"Improved: wall 2.680 ms → 0.602 ms per step (-77.5%), {EAGER} → {GRAPH}\n")
     assert "note: " in result.stderr
     assert max(map(len, result.stdout.splitlines())) <= 120
+
+
+def test_unchanged_metrics_are_hidden_and_counted(run):
+    result = run("diff", EAGER, EAGER)
+    assert "30 unchanged metrics are hidden; --wide shows them" in result.stderr
+    assert "both sides are the same file" in result.stderr
+    assert "No significant change: wall" in result.stdout
 
 
 @pytest.mark.slow

@@ -372,8 +372,6 @@ def test_impossible_outputs_are_usage_errors(planted, tmp_path):
         with pytest.raises(UsageError, match=match):
             scrub(planted, output)
     assert (tmp_path / "there.sqlite").read_bytes() == b"mine"
-    code, _, err = run_scrub(planted)
-    assert (code, "scrub needs a file to write to" in err) == (2, True)
     assert run_scrub(planted, "-o", tmp_path / "a.sqlite", "--key", "x")[0] == 2
 
 
@@ -421,3 +419,8 @@ def test_data_of_ncu_next_to_the_trace_is_not_compared(sample, tmp_path):
     assert run("ncu", "import", pages, "-o", tmp_path / "trace.ncu.duckdb").returncode == 0
     outcome = run("scrub", path, "-o", tmp_path / "shared.sqlite")
     assert (outcome.returncode, (tmp_path / "shared.sqlite").is_file()) == (0, True), outcome.stderr
+
+
+def test_a_copy_without_a_name_is_named_after_the_trace(tmp_path, planted, skip_comparison):
+    assert run("scrub", planted, cwd=tmp_path).returncode == 0
+    assert list(tmp_path.glob("*.scrubbed.sqlite"))

@@ -47,10 +47,25 @@ def test_a_failed_entry_ends_the_pipe():
     assert (result.returncode, result.stdout) == (1, "")
 
 
+def test_a_report_is_run_as_on_the_command_line(capsys):
+    result = run("shell", EAGER, stdin="top --limit 1\n.ru top --limit 1\n.tables gpu_op\ndiagnose\n")
+    assert result.returncode == 0
+    assert result.stdout.count("Kernels by GPU time") == 2
+    assert "gpu_ops " in result.stdout
+    assert "kernels  " not in result.stdout
+    assert "launch-bound" in result.stdout
+
+
+def test_run_alone_asks_for_a_report(shell):
+    with pytest.raises(UsageError, match=r"\.run needs the name of a report"):
+        shell.execute(".run")
+
+
 def test_lines_become_entries():
-    assert list(split_entries(["SELECT\n", " 1;\n", "\n", ".help\n", "SELECT 2"])) == [
+    assert list(split_entries(["SELECT\n", " 1;\n", "\n", ".help\n", "top -n 3\n", "SELECT 2"])) == [
         "SELECT\n 1;\n",
         "\n.help\n",
+        "top -n 3\n",
         "SELECT 2",
     ]
     assert [is_complete(text) for text in ("SELECT 1", "SELECT 1;", ".help", "SELECT 1\n", "")] == [

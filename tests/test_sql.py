@@ -161,6 +161,33 @@ def test_show_tables_lists_the_documented_views_and_those_of_the_user(sample):
         assert all(row["description"] for row in rows if row["name"] != "mine")
 
 
+def test_catalogs_list_the_model_only(sample):
+    with open_trace(sample("decode_eager")) as trace:
+        names = sorted({*(row["view"] for row in describe_schema().dicts()), "mine"})
+        (statement,) = split_statements("CREATE OR REPLACE VIEW mine AS SELECT 1 AS one")
+        trace.define(statement)
+        for query in (
+            "SELECT table_name FROM information_schema.tables ORDER BY 1",
+            "SELECT DISTINCT c.table_name FROM Information_Schema . columns AS c ORDER BY 1",
+            "SELECT view_name FROM duckdb_views() ORDER BY 1",
+        ):
+            assert [name for (name,) in trace.query(query).rows()] == names
+        assert trace.query("SELECT 'duckdb_views()' -- duckdb_views()").rows() == [("duckdb_views()",)]
+
+
+def test_an_unknown_column_lists_the_columns_of_its_view(sample):
+    with open_trace(sample("decode_eager")) as trace, pytest.raises(QueryError) as error:
+        trace.query("SELECT nme FROM gpu_ops")
+    assert "gpu_ops has kind, start_ns, end_ns, duration_ns" in error.value.hint
+
+
+def test_operations_name_kernels_and_copies_alike(sample):
+    with open_trace(sample("decode_eager")) as trace:
+        kinds = dict(trace.query("SELECT kind, count(DISTINCT op) FROM operations GROUP BY ALL").rows())
+        assert kinds == {"kernel": 30, "copy": 2, "memset": 1}
+        assert trace.query("SELECT count(*) FROM operations WHERE op IS NULL").rows() == [(0,)]
+
+
 class TestSteps:
     @pytest.mark.slow
     def test_steps_are_found_on_demand(self):

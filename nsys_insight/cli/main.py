@@ -135,8 +135,19 @@ def _describe_error(error: Exception) -> InsightError | None:
     message, first = error.format_message(), "".join(sys.argv[1:2])
     if not message and context:  # the help has been printed
         message, hint = f"{context.command_path} needs a subcommand", f"choose one of those above: {hint}"
-    if message.startswith("No such command") and Path(first).exists():
-        message, hint = f"{first} is not a command", f"the command comes first: nsys-insight diagnose {first}"
+    if message.startswith("No such command"):
+        from nsys_insight.cli.commands.help import complete_commands
+        from nsys_insight.text.suggestions import did_you_mean
+
+        message = f"there is no command {first!r}"
+        hint = " ".join(filter(None, (did_you_mean(first, complete_commands("")), "nsys-insight help lists them")))
+        if Path(first).exists():
+            message, hint = f"{first} is not a command", f"the command comes first: nsys-insight diagnose {first}"
+    elif option := getattr(error, "option_name", None):
+        from nsys_insight.text.suggestions import did_you_mean
+
+        message = f"there is no option {option}"
+        hint = " ".join(filter(None, (did_you_mean(option, getattr(error, "possibilities", None) or ()), hint)))
     return UsageError(message, hint)
 
 

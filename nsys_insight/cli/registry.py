@@ -14,6 +14,7 @@ from nsys_insight.cli.commands import GROUPS, HELP_SETTINGS, HelpEntry, load_com
 from nsys_insight.cli.completion import plain_summary
 from nsys_insight.errors import Exit
 from nsys_insight.packs.library import built_in_packs, find_pack, packs_by_topic, topics, user_packs
+from nsys_insight.text.cells import printable, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,6 +60,22 @@ class Commands(TyperGroup):
         user_pack = user_packs().packs.get(cmd_name)
         return user_pack and _make_help_line(cmd_name, plain_summary(user_pack.title), "Your reports")
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - Click passes it
+        """Write the help of the program: the main commands by group, a line each."""
+        formatter.write(_write_overview(self._group_entries(all_commands=False)))
+
+    def _group_entries(self, *, all_commands: bool) -> dict[str, list[tuple[str, str]]]:
+        """Return names and summaries of commands by the title of their group, in the order of the help."""
+        groups: dict[str, list[tuple[str, str]]] = {GROUPS["first"]: []}
+        entries = read_help_entries()
+        for name in self.list_commands(None):
+            entry, pack = entries.get(name, HelpEntry()), built_in_packs().get(name)
+            is_of_user = not entry.group and pack is None
+            if all_commands or is_of_user or entry.in_help or (pack and pack.in_help and not entry.group):
+                command = self.get_command(None, name)
+                groups.setdefault(command.rich_help_panel, []).append((name, plain_summary(_summarize(name))))
+        return groups
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command. A reader such as head may close the pipe early; this is not an error."""
         try:
@@ -70,11 +87,14 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Make the command that was typed, with its flags."""
         name, *arguments = replace_old_flags(args)
-        if name == "help":
+        if name == "help" and not ctx.resilient_parsing:  # completion needs the command itself
             if not arguments:
                 print(ctx.get_help())
                 raise typer.Exit
             if arguments == ["--all"]:
+                print(_write_overview(self._group_entries(all_commands=True)), end="")
+                raise typer.Exit
+            if arguments == ["--full"]:
                 commands = {command_name: _make_command(command_name) for command_name in self.list_commands(ctx)}
                 _print_help(ctx, commands)
                 raise typer.Exit
@@ -83,6 +103,31 @@ class Commands(TyperGroup):
             return name, command, arguments
         self.commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
         return super().resolve_command(ctx, args)  # raises an error that suggests similar names
+
+
+def _summarize(name: str) -> str:
+    """Return the line of a command in the help."""
+    entry = read_help_entries().get(name, HelpEntry())
+    if entry.group:
+        return entry.help
+    pack = built_in_packs().get(name) or user_packs().packs[name]
+    return pack.title
+
+
+def _write_overview(groups: dict[str, list[tuple[str, str]]]) -> str:
+    """Write the help of the program, a line for each command of these groups."""
+    width = terminal.get_width() or 10_000
+    bold, plain = ("\x1b[1m", "\x1b[0m") if terminal.can_color(is_allowed=True) else ("", "")
+    name_width = max(len(name) for entries in groups.values() for name, _ in entries) + 2
+    lines = ["Usage: nsys-insight COMMAND [TRACE] [OPTIONS] (first: diagnose)"]
+    for title, entries in groups.items():
+        lines.append(f"{bold}{title}{plain}")
+        for name, summary in entries:
+            first_line, *other_lines = wrap(printable(summary), max(width - name_width - 2, 20))
+            lines += [f"  {name:{name_width}}{first_line}", *(" " * (name_width + 2) + line for line in other_lines)]
+    lines += ["", "help COMMAND explains one; help --all lists all. TRACE may be left out if the"]
+    lines.append("folder has one. Options: --version, --pack-dir FOLDER, --install-completion")
+    return "\n".join(lines) + "\n"
 
 
 def replace_old_flags(words: Sequence[str]) -> list[str]:

@@ -22,6 +22,7 @@ from nsys_insight.ingest.scope import write_flags
 from nsys_insight.packs import library
 from nsys_insight.paths import expand_home
 from nsys_insight.render import HUMAN_FORMATS, choose_format, write
+from nsys_insight.session.answer import build_answer
 from nsys_insight.session.schema import describe_schema
 from nsys_insight.sql.parameters import bind
 from nsys_insight.sql.statements import split_statements
@@ -61,11 +62,17 @@ class Shell:
         entry = entry.strip()
         if entry.rstrip(";") in _EXIT_WORDS:
             entry = ".exit"
+        if _is_report(entry):
+            entry = f".run {entry}"
         if entry.startswith("."):
             name, _, argument_text = entry[1:].partition(" ")
-            method = list_dot_commands().get(name)
-            if method is None:
+            commands = list_dot_commands()
+            matches = [command for command in commands if command == name] or [
+                command for command in commands if name and command.startswith(name)
+            ]
+            if len(matches) != 1:
                 raise UsageError(f"there is no command .{name}", ".help lists them; SQL needs no dot")
+            method = commands[matches[0]]
             method(self, argument_text.strip().rstrip(";").strip())
             return
         for statement in split_statements(entry):
@@ -75,9 +82,13 @@ class Shell:
             else:
                 self._show(partial(self.trace.execute, statement))
 
-    def do_tables(self, _: str) -> None:
-        """List the views."""
-        self._show(describe_schema)
+    def do_tables(self, part: str) -> None:
+        """[PART]: list the views; only those with PART in the name."""
+        views = describe_schema()
+        if part:
+            rows = [row for row in views.rows() if part.lower() in row[0].lower()]
+            views = build_answer(views.columns, rows, report="schema", title="Views", empty="No view has this name.")
+        self._show(lambda: views)
 
     def do_schema(self, view: str) -> None:
         """VIEW: describe the columns of a view."""
@@ -90,7 +101,12 @@ class Shell:
 
     def do_run(self, argument_text: str) -> None:
         """REPORT [FLAGS]: run a report, for example .run top --steady."""
-        name, *flag_words = replace_old_flags(_split_words(argument_text)) or [""]
+        name, *flag_words = replace_old_flags(_split_words(argument_text) or [""])
+        if not name:
+            raise UsageError(".run needs the name of a report", ".packs lists them")
+        if name == "diagnose":
+            print(self.trace.diagnose().text(terminal.get_width()), end="")
+            return
         command = make_report_command(library.get_pack(name))
         self._started_s = time.perf_counter()
         with use_host(Host(self._scope_for_entry, self._show_answer)):
@@ -204,11 +220,22 @@ def is_complete(text: str) -> bool:
     """Return whether an entry can be executed: a command, SQL that ends with a semicolon, or an empty last line."""
     return (
         not text.strip()
-        or text.lstrip().startswith(".")
         or text.strip() in _EXIT_WORDS
+        or is_command(text)
         or text.rstrip().endswith(";")
         or text.endswith("\n")
     )
+
+
+def is_command(text: str) -> bool:
+    """Return whether an entry is a command, which is a single line: .help, or a report as on the command line."""
+    return text.lstrip().startswith(".") or _is_report(text)
+
+
+def _is_report(text: str) -> bool:
+    """Return whether an entry begins with the name of a report. No SQL statement does."""
+    word = text.split(maxsplit=1)[0].rstrip(";") if text.strip() else ""
+    return word == "diagnose" or word in library.all_packs()
 
 
 def _print_entry(label: str, text: str) -> None:

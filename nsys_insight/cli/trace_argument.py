@@ -13,7 +13,7 @@ from nsys_insight.ingest import cache_folder
 from nsys_insight.ingest.attach import list_parquet_files
 from nsys_insight.ingest.files import is_within
 from nsys_insight.ingest.identify import REPORT_SUFFIXES, is_export, is_parquet_folder
-from nsys_insight.paths import expand_home
+from nsys_insight.paths import demo_trace, expand_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ def resolve_trace_path(argument: Path | None, folder: Path = Path()) -> tuple[Pa
         TraceError: A folder cannot be listed.
     """
     if argument:
-        return _resolve_folder(argument, f"the only trace in {argument}")
+        return _resolve_folder(_resolve_demo(argument), f"the only trace in {argument}")
     variable_value = os.environ.get(TRACE_VARIABLE)
     if variable_value:
         path, _ = _resolve_folder(expand_home(variable_value), "")
@@ -71,8 +71,13 @@ def resolve_trace_paths(arguments: Sequence[Path], *, is_name_enough: bool = Fal
                 raise _make_count_error(folder_traces, str(argument))
             traces += folder_traces
         else:
-            traces.append(argument)
+            traces.append(_resolve_demo(argument))
     return list(dict.fromkeys(traces))
+
+
+def _resolve_demo(argument: Path) -> Path:
+    """Return the sample trace for the name demo, if there is no such file."""
+    return demo_trace() if str(argument) == "demo" and not argument.exists() else argument
 
 
 def is_pattern(argument: Path) -> bool:

@@ -120,12 +120,13 @@ def answer(comparison: Comparison) -> Answer:
     )
 
 
-def tables(comparison: Comparison, *, brief: bool = False) -> list[Answer]:
+def tables(comparison: Comparison, *, brief: bool = False, has_all_rows: bool = False) -> list[Answer]:
     """Return the tables for people: the decision with the budget of a step, phases, families, kernels.
 
     Args:
         comparison: The comparison to show.
         brief: Leave out the details of families and kernels and shorten names, for a narrow page.
+        has_all_rows: Include metrics that did not change.
     """
     decision_title, unit = describe_decision(comparison), comparison.unit
     answers = []
@@ -139,6 +140,8 @@ def tables(comparison: Comparison, *, brief: bool = False) -> list[Answer]:
         ("kernel", f"Kernels, time per {unit}"),
     ):
         rows = [row for row in comparison.rows if row.part == part]
+        if part == "run" and not has_all_rows:
+            rows = [row for row in rows if row.is_headline or row.verdict != "noise"]
         columns = [column for column in COLUMNS if column.name in _COLUMNS_OF_PART[part]]
         if brief and part in ("family", "kernel"):
             columns = [column for column in columns if not column.is_detail]
@@ -320,7 +323,9 @@ def describe_decision(comparison: Comparison) -> str:
     subject = " ".join(filter(None, (row.name, label_of(row.metric))))
     change = f" ({row.delta_pct:+.1f}%)" if row.delta_pct is not None else ""
     per_unit = "" if comparison.unit == "run" else f" per {comparison.unit}"
-    return f"{decision_text}: {subject} {before} → {after}{per_unit}{change}"
+    labels = [runs[0].label for runs in (comparison.before, comparison.after) if len(runs) == 1]
+    files = f", {labels[0]} → {labels[1]}" if len(set(labels)) == 2 else ""
+    return f"{decision_text}: {subject} {before} → {after}{per_unit}{change}{files}"
 
 
 def describe_detectable_difference(comparison: Comparison) -> str | None:

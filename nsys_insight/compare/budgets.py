@@ -265,7 +265,9 @@ def _find_metric(name: str, run: Run) -> tuple[str, float]:
         if metric in known_names:
             is_of_a_step = name.endswith("_per_step") and not metric.endswith(("_pct", "_per_s"))
             return metric, run.tokens_per_step if is_of_a_step else 1
-    hint = did_you_mean(bare_name, [*known_names, *ALIASES]) or f"metrics: {', '.join(known_names)}"
+    hint = did_you_mean(bare_name, [*known_names, *ALIASES]) or (
+        "such as wall, launches_per_token, gpu_busy_pct; nsys-insight per-token lists all metrics"
+    )
     raise UsageError(f"there is no metric {name!r}", hint)
 
 

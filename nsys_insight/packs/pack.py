@@ -148,6 +148,7 @@ class _Header:
     question: str = ""
     examples: tuple[str, ...] = ()
     page: bool = True
+    in_help: bool = False
     agent: AgentTable | None = None
     ranks: dict[str, Any] = field(default_factory=dict)
 
@@ -202,6 +203,7 @@ class Pack:
     question: str = ""
     examples: tuple[str, ...] = ()
     page: bool = True
+    in_help: bool = False
     agent: AgentTable | None = None
     ranks: dict[str, Any] = field(default_factory=dict)
 
@@ -282,6 +284,7 @@ def parse_pack(path: Path) -> Pack:
             question=facts.question,
             examples=facts.examples,
             page=facts.page,
+            in_help=facts.in_help,
             agent=facts.agent,
             ranks=facts.ranks,
         )

@@ -302,7 +302,9 @@ class Connection:
                 self._files.check()
             except (duckdb.Error, sqlite3.Error, UnicodeDecodeError) as error:
                 if not self._files.prepare_retry(error, is_first_crash=is_first_crash):
-                    raise self._explain_failure(error, line, is_built_in=is_built_in or not self._is_prepared) from None
+                    raise self._explain_failure(
+                        error, line, question, is_built_in=is_built_in or not self._is_prepared
+                    ) from None
                 is_first_crash = is_first_crash and not isinstance(
                     error, (duckdb.InternalException, duckdb.FatalException)
                 )
@@ -333,7 +335,9 @@ class Connection:
                 ) from None
             raise self._explain_failure(error, 0) from None
 
-    def _explain_failure(self, error: Exception, line: int, *, is_built_in: bool = False) -> InsightError:
+    def _explain_failure(
+        self, error: Exception, line: int, question: Question | None = None, *, is_built_in: bool = False
+    ) -> InsightError:
         cause = self._files.find_cause(error)
         if cause:
             return cause
@@ -343,9 +347,21 @@ class Connection:
         in_model = "schema_name = 'main' AND database_name = current_database()"
         column_query = f"SELECT DISTINCT column_name FROM duckdb_columns() WHERE {in_model} ORDER BY ALL"
         columns = [name for (name,) in open_cursor(self.duckdb).execute(column_query).fetchall()]
-        return explain_failure(
-            error, line=line, names=(*views.documented_views(internal=False), *self._files.tables), columns=columns
-        )
+        view_names = (*views.documented_views(internal=False), *self._files.tables)
+        read_names = {name for names in question.names for name in names.model_relations} if question else set()
+        query_columns = {
+            view: [
+                name
+                for (name,) in open_cursor(self.duckdb)
+                .execute(
+                    f"SELECT column_name FROM duckdb_columns() WHERE {in_model} AND table_name = {literal(view)}"
+                    " ORDER BY column_index"
+                )
+                .fetchall()
+            ]
+            for view in sorted(read_names & set(view_names))
+        }
+        return explain_failure(error, line=line, names=view_names, columns=columns, query_columns=query_columns)
 
     def close(self) -> None:
         """Close the connection; facts about a big trace stay in the cache folder."""

@@ -12,7 +12,7 @@ from nsys_insight.sql.parser import get_locked_connection
 from nsys_insight.text.suggestions import did_you_mean, find_nearest, format_suggestion
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 _CREATE = re.compile(
     r"""CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP\s+|TEMPORARY\s+)?(TABLE|VIEW|MACRO|FUNCTION)\s+(?:IF\s+NOT\s+EXISTS\s+)?
@@ -29,6 +29,20 @@ SELECT table_name, comment
 FROM duckdb_tables()
 WHERE database_name = current_database() AND schema_name = 'main' AND table_name <> 'scope'
 ORDER BY name"""
+# Catalog functions and views that list all relations, and the columns with the names of database, schema and relation.
+_CATALOGS = {
+    "information_schema.tables": ("table_catalog", "table_schema", "table_name"),
+    "information_schema.views": ("table_catalog", "table_schema", "table_name"),
+    "information_schema.columns": ("table_catalog", "table_schema", "table_name"),
+    "duckdb_tables()": ("database_name", "schema_name", "table_name"),
+    "duckdb_views()": ("database_name", "schema_name", "view_name"),
+    "duckdb_columns()": ("database_name", "schema_name", "table_name"),
+}
+_CATALOG = re.compile(
+    r"""("[^"]*"|'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/)
+        |\b(information_schema\s*\.\s*(?:tables|views|columns)\b|duckdb_(?:tables|views|columns)\s*\(\s*\))(?!\s*\.)""",
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
 
 
 @dataclass(frozen=True)
@@ -80,11 +94,27 @@ def split_statements(text: str, values: dict[str, Any] | None = None) -> list[St
         start = max(text.find(statement.query.strip(), end), end)
         end = start + len(statement.query.strip())
         sql = _strip_semicolon(statement.query)
-        sql = _LIST_VIEWS if re.fullmatch(r"\s*SHOW\s+(ALL\s+)?TABLES\s*", sql, re.IGNORECASE) else sql
+        sql = _LIST_VIEWS if re.fullmatch(r"\s*SHOW\s+(ALL\s+)?TABLES\s*", sql, re.IGNORECASE) else _limit_catalogs(sql)
         line = text.count("\n", 0, start + len(statement.query.strip()) - len(statement.query.strip().lstrip()))
         kind, name = _read_definition(statement.type, sql)
         user_statements.append(Statement(sql, name, line, is_macro=kind in ("macro", "function")))
     return user_statements
+
+
+def _limit_catalogs(sql: str) -> str:
+    """Limit catalogs to the model: its documented views, and what the user defined."""
+
+    def limit(match: re.Match[str]) -> str:
+        if match[1]:  # a text, a quoted name or a comment
+            return match[0]
+        catalog = re.sub(r"\s", "", match[2]).lower()
+        database, schema, name = _CATALOGS[catalog]
+        return (
+            rf"(SELECT * FROM {catalog} WHERE {database} = current_database() AND {schema} = 'main'"
+            rf" AND {name} NOT LIKE '\_%' ESCAPE '\' AND {name} <> 'scope')"
+        )
+
+    return _CATALOG.sub(limit, sql)
 
 
 def read_one_query(text: str) -> str:
@@ -119,12 +149,17 @@ def parse_value(text: str) -> Any:
 
 
 def explain_failure(
-    error: Exception, *, line: int = 0, names: Sequence[str] = (), columns: Sequence[str] = ()
+    error: Exception,
+    *,
+    line: int = 0,
+    names: Sequence[str] = (),
+    columns: Sequence[str] = (),
+    query_columns: Mapping[str, Sequence[str]] | None = None,
 ) -> QueryError:
     """Explain what is wrong with a statement, and where, and suggest a similar name.
 
     DuckDB counts lines from the first one of the statement; `line` is added to that. `names` are the names of all
-    views, `columns` those of their columns.
+    views, `columns` those of their columns, `query_columns` the columns of the views that the statement reads.
     """
     message, _, location = str(error).partition("\n\nLINE ")
     location = _locate_error(location, line)
@@ -142,6 +177,8 @@ def explain_failure(
             format_suggestion(name.rpartition(".")[2] for name in likely[:3])
             or "nsys-insight schema VIEW lists the columns"
         )
+        for view, view_columns in (query_columns or {}).items():
+            hint += f"{'' if hint.endswith('?') else '.'} {view} has {', '.join(view_columns)}"
     elif missing := re.search(r"(?:Function|function) with name (\S+) does not exist", message):
         sentence = f"there is no function {missing[1]!r}"
         hint = format_suggestion(re.findall(r'"([^"]+)"', message[missing.end() :])[:3]) or hint

@@ -2,6 +2,7 @@
 title = "Copies and memsets on the GPU"
 topic = "memory"
 place = 2
+in_help = true
 question = "What is copied, in which direction, from which kind of memory, how fast?"
 examples = ["", "--group-by size"]
 aliases = ["cuda_gpu_mem_time_sum", "cuda_gpu_mem_size_sum", "cuda_memcpy_async", "cuda_memcpy_sync"]

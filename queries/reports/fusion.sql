@@ -2,6 +2,7 @@
 title = "Which chains of kernels to fuse, and what it would save"
 topic = "kernels"
 place = 2
+in_help = true
 question = "Which chains of kernels are worth fusing, and what would that save?"
 examples = ["", "--steady --limit 5"]
 main = [

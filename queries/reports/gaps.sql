@@ -2,6 +2,7 @@
 title = "Longest GPU idle gaps"
 topic = "idle"
 place = 3
+in_help = true
 question = "When is the GPU idle, and what was the host doing?"
 examples = ["", "--step 5 --min-gap 20us"]
 aliases = ["gpu_gaps"]

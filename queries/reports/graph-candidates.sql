@@ -2,6 +2,7 @@
 title = "What a CUDA graph of the step would save"
 topic = "idle"
 place = 6
+in_help = true
 question = "What would a CUDA graph of the step save, at least and at most?"
 examples = ["", "--nvtx decode_step"]
 description = """

@@ -2,6 +2,7 @@
 title = "GPU time: busy, and idle by cause"
 topic = "idle"
 place = 1
+in_help = true
 question = "Where does the wall time of each GPU go: busy, or idle for which cause? Adds up to 100%."
 examples = ["", "--nvtx decode_step"]
 main = ["gpu_id", "cause", "host", "time_ns", "wall_pct"]

@@ -2,6 +2,7 @@
 title = "What is in the trace"
 topic = "program"
 place = 4
+in_help = true
 question = "What is in the trace, what was not captured, and which nsys flag would capture it?"
 examples = ["", "--format json"]
 description = """

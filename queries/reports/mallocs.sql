@@ -2,6 +2,7 @@
 title = "Allocating and freeing memory"
 topic = "memory"
 place = 3
+in_help = true
 question = "What is allocated and freed in the loop, and what does it stall?"
 examples = ["", "--steady"]
 aliases = ["allocations"]

@@ -2,6 +2,7 @@
 title = "NVTX ranges: host time, and the GPU work launched inside"
 topic = "program"
 place = 1
+in_help = true
 question = "How much host and GPU time does each NVTX range take, with and without nested ranges?"
 examples = ["", "--by path"]
 aliases = ["nvtx_sum", "nvtx-sum"]

@@ -2,6 +2,7 @@
 title = "Cost per token or step"
 topic = "steps"
 place = 1
+in_help = true
 question = "What does one token (or training step) cost: launches, kernels, busy time, idle time, syncs, copies?"
 examples = ["", "--tokens 128"]
 aliases = ["per-step"]

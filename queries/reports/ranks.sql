@@ -2,6 +2,7 @@
 title = "Ranks: which one makes the others wait"
 topic = "ranks"
 place = 0
+in_help = true
 page = false
 question = "Which rank is late, by how much, and what does it do meanwhile?"
 examples = ["'run/rank*.nsys-rep'", "'run/rank*.nsys-rep' --parameters 8e9 --training --tokens-per-step 65536"]

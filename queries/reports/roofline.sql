@@ -2,6 +2,7 @@
 title = "How close kernels come to the roofline"
 topic = "kernels"
 place = 6
+in_help = true
 question = "How close does a kernel come to the peak of the GPU?"
 examples = ["--gemm 8192,8192,8192", "--ncu decode.ncu.duckdb --plot"]
 main = ["name", "total_ns", "calls", "precision", "tflop_per_s", "bytes_per_s", "roof_pct", "roof"]

@@ -2,11 +2,14 @@
 title = "Timing of each step"
 topic = "steps"
 place = 3
+in_help = true
 question = "Which steps are there, how long is each, and which differ from the others?"
 examples = ["", "--step-method sequence --limit 0"]
 main = [
-    "step", "duration_ns", "phase", "gpu_busy_ns", "gpu_idle_ns", "kernels", "launch_calls", "sync_points", "outlier",
+    "step", "duration_ns", "phase", "gpu_busy_ns", "gpu_idle_ns", "kernels", "outlier", "range_name", "launch_calls",
+    "sync_points",
 ]
+details = ["range_name"]
 description = """
 Finds the repetitions of the work (decoded tokens, training iterations) in the busiest process, and counts what each
 contains. They are detected from the first of these that is convincing: an NVTX range that repeats and holds the GPU
@@ -37,6 +40,7 @@ kernels = "Kernels launched in it; NULL where a CUDA graph ran as a whole and hi
 launch_calls = "Calls that put kernels on the GPU, including graph launches"
 sync_points = "Times that the host waited for the GPU: sync calls and blocking copies"
 outlier = "What differs, where the step is an outlier"
+range_name = "The NVTX range of the step, where the names of the ranges differ: Step 190 to 200"
 
 [notes]
 method = """
@@ -51,21 +55,33 @@ SELECT steady_count || ' steps are steady; left out: '
 FROM step_method WHERE prefill_count + warm_up_count + tail_count > 0"""
 outliers = """
 SELECT outlier_count || CASE outlier_count WHEN 1 THEN ' step differs' ELSE ' steps differ' END || ' from the others: '
-    || array_to_string(list(step || ' (' || outlier || ')' ORDER BY duration_ns DESC, step)[:3], '; ')
+    || array_to_string(
+        list(step || ' (' || concat_ws('; ', range_name, outlier) || ')' ORDER BY duration_ns DESC, step)[:3], '; '
+    )
     || CASE WHEN outlier_count > 3 THEN '; …' ELSE '' END
+    || '. nsys-insight gaps --step ' || arg_max(step, duration_ns) || ' shows where the GPU is idle in the longest one'
 FROM answer, step_method WHERE phase = 'steady' AND outlier IS NOT NULL GROUP BY outlier_count"""
 */
+WITH ranges_of_steps AS (
+    SELECT n.process_id, n.thread_id, n.start_ns AS host_start_ns, any_value(n.name) AS range_name
+    FROM nvtx_ranges AS n
+    JOIN step_method AS m ON m.method = 'nvtx' AND m.process_id = n.process_id AND folded_name(n.name) = m.pattern
+        AND n.name <> m.pattern
+    GROUP BY ALL
+)
 SELECT
-    step,
-    phase,
-    start_ns,
-    duration_ns,
-    gpu_busy_ns,
-    gpu_idle_ns,
-    kernels,
-    launch_calls,
-    sync_points,
-    CASE WHEN step IS NOT NULL THEN reason END AS outlier
-FROM steps
-WHERE phase <> 'other'
-ORDER BY start_ns, step
+    s.step,
+    s.phase,
+    s.start_ns,
+    s.duration_ns,
+    s.gpu_busy_ns,
+    s.gpu_idle_ns,
+    s.kernels,
+    s.launch_calls,
+    s.sync_points,
+    CASE WHEN s.step IS NOT NULL THEN s.reason END AS outlier,
+    r.range_name
+FROM steps AS s
+LEFT JOIN ranges_of_steps AS r USING (process_id, thread_id, host_start_ns)
+WHERE s.phase <> 'other'
+ORDER BY s.start_ns, s.step

@@ -2,6 +2,7 @@
 title = "Where the CPU waits for the GPU"
 topic = "idle"
 place = 2
+in_help = true
 question = "Where does the host wait for the GPU, and how much idle time does that cause?"
 examples = ["", "--group-by caller"]
 aliases = ["cuda_api_sync"]

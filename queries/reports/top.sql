@@ -2,9 +2,10 @@
 title = "Kernels by GPU time"
 topic = "kernels"
 place = 1
+in_help = true
 question = "Which kernels take the time? By name, family, provenance, device, stream or NVTX range."
 examples = ["", "--steady --group-by family"]
-aliases = ["cuda_gpu_kern_sum"]
+aliases = ["cuda_gpu_kern_sum", "kernels"]
 main = ["kernel_time_pct", "total_ns", "calls", "avg_ns", "family", "name", "p95_ns", "max_ns"]
 description = """
 Adds up the GPU time of every kernel execution by name. kernel_time_pct is the share of all kernel time in scope,

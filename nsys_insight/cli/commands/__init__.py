@@ -1,7 +1,7 @@
 """The commands that are not packs. Each module in this folder declares one or more commands.
 
 Declarations are read from a module's text: `--help` imports no command, and a command imports only its own module.
-Therefore the fields that the help needs must be literals: name, group, place, help, examples, subcommands.
+Therefore the fields that the help needs must be literals: name, group, place, in_help, help, examples, subcommands.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ GROUPS = {
     "share": "How do I share it? (export, sharing, agents)",
 }
 _DECLARATION = re.compile(r"^\w+ = (Command\((?:[^\n]*|\n.*?^)\))$", re.MULTILINE | re.DOTALL)
-_FIELDS = ("group", "place", "help", "examples", "subcommands")
+_FIELDS = ("group", "place", "in_help", "help", "examples", "subcommands")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +41,7 @@ class HelpEntry:
         group: A key of `GROUPS`, or the topic of reports that lists the command. Empty for a report with its own
             flags, which is listed as a report.
         place: Position in the help, among all commands.
+        in_help: Whether `--help` lists the command; `help --all` lists all of them.
         help: One line about what the command does.
         examples: Arguments of the program.
         subcommands: Examples of each subcommand.
@@ -48,6 +49,7 @@ class HelpEntry:
 
     group: str = ""
     place: int = 0
+    in_help: bool = False
     help: str = ""
     examples: tuple[str, ...] = ()
     subcommands: dict[str, tuple[str, ...]] = field(default_factory=dict)

@@ -27,7 +27,7 @@ SAVE_HELP = """Save the measurements of a run, under a name or as a file, to com
 With --name it is kept in .nsys-insight/baselines of the repository around this folder, to be committed; where there
 is none, or with --user, in the user's own folder ($NSYS_INSIGHT_BASELINE_DIR, else baselines in the configuration).
 The tags, the parameters of the workload, the GPU, the nsys version and the commit are saved with it. check --baseline
-NAME and diff NAME TRACE take it. Without --name it is a file (-o), or JSON on stdout.
+NAME and diff NAME TRACE take it. Without --name it is a file (-o), or JSON for a pipe.
 """
 NameArgument = Annotated[
     str,
@@ -83,6 +83,8 @@ def _make_save_command() -> Callable[..., None]:
             raise UsageError("--tag, --param and --user are for a baseline with a name", "add --name main")
         if name is not None and flags.output:
             raise UsageError("--name and -o exclude each other", "give one of them")
+        if name is None and not flags.output and sys.stdout.isatty():
+            raise UsageError("a baseline needs a name", "add --name main, or -o FILE")
         params = baselines.parse_params(param or [])
         if name is not None:
             baselines.check_name(name)

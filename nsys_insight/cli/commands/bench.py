@@ -334,7 +334,8 @@ BENCH = Command(
     lambda: bench,
     group="compare",
     place=70,
-    help="Benchmark a command, or two interleaved, without the profiler",
+    in_help=True,
+    help="Benchmark one command or two without the profiler",
     examples=(
         "bench -- python3 decode.py --tokens 128",
         "bench --before 'python3 old.py' --after 'python3 new.py' --min-runs 20",

@@ -155,7 +155,8 @@ CAPTURE = Command(
     lambda: capture,
     group="first",
     place=30,
-    help="Profile a program with the nsys flags that the reports need, and diagnose it",
+    in_help=True,
+    help="Profile a program with nsys, and diagnose it",
     examples=("capture -- python3 train.py", "capture --delay 20s --duration 5s -- ./decode --tokens 128"),
     settings=PROGRAM_SETTINGS,
 )

@@ -100,7 +100,13 @@ def make_diff_command() -> Callable[..., None]:
         directions: dict[str, Better] = {**dict.fromkeys(higher or (), "higher"), **dict.fromkeys(lower or (), "lower")}
         with progress.show_task("comparing"):
             comparison = compare(*([run.with_directions(directions) for run in side] for side in runs))
-        _write_tables(answer(comparison), tables(comparison, brief=fmt == "markdown"), fmt, flags)
+        shown_tables = tables(comparison, brief=fmt == "markdown", has_all_rows=flags.wide)
+        _write_tables(answer(comparison), shown_tables, fmt, flags)
+        unchanged_count = sum(row.part == "run" for row in comparison.rows) - len(shown_tables[0].rows())
+        if fmt in HUMAN_FORMATS and not flags.wide and unchanged_count > 0:
+            terminal.note(f"{unchanged_count} unchanged metrics are hidden; --wide shows them")
+        if len(sides[0]) == len(sides[1]) == 1 and sides[0][0].samefile(sides[1][0]):
+            terminal.note("both sides are the same file")
 
     several_runs = {"metavar": "FILE…", "help": "Several runs."}
     before_argument = make_argument(
@@ -430,9 +436,8 @@ def _read_json(path: Path) -> Any:
     try:
         return parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise UsageError(
-            f"{path} cannot be read as JSON: {error}", "give a trace, or the JSON file of a benchmark"
-        ) from None
+        reason = error.strerror if isinstance(error, OSError) else f"it is not JSON: {error}"
+        raise UsageError(f"{path} cannot be read: {reason}", "give a trace, or the JSON file of a benchmark") from None
 
 
 def _write_tables(machine_answer: Answer, tables: Sequence[Answer], fmt: str, flags: Flags) -> None:
@@ -466,6 +471,7 @@ def _write_tables(machine_answer: Answer, tables: Sequence[Answer], fmt: str, fl
                 width=None if output else terminal.get_width(),
                 color=terminal.can_color(is_allowed=not flags.no_color and not output),
                 full_names=flags.full_names,
+                wide=flags.wide,
             )  # fmt: skip
         if fmt == "markdown":
             stream.write(
@@ -503,6 +509,7 @@ DIFF = Command(
     make_diff_command,
     group="compare",
     place=40,
+    in_help=True,
     help="Compare two runs",
     examples=("diff before.nsys-rep after.nsys-rep", "diff --before a1.sqlite a2.sqlite --after b1.sqlite b2.sqlite"),
     settings={"cls": _SidesCommand},
@@ -514,7 +521,8 @@ CHECK = Command(
     make_check_command,
     group="compare",
     place=50,
-    help="Hold a run to a budget or a baseline; exit 1 if it is broken",
+    in_help=True,
+    help="Check a run against limits or a baseline; exit 1 on failure",
     examples=(
         "check trace.nsys-rep --max wall=2.5ms --min gpu_busy_pct=90",
         "check trace.nsys-rep --baseline main --junit check.xml",

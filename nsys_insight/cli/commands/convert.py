@@ -78,7 +78,9 @@ def export(
 def scrub(  # noqa: PLR0913 - flags
     trace: TraceArgument = None,
     *,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The SQLite file to write.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The SQLite file to write; by default NAME.scrubbed.sqlite.")
+    ] = None,
     names: Annotated[bool, typer.Option("--names", help="Hash the names of kernels.")] = False,
     key: Annotated[
         str | None,
@@ -110,11 +112,10 @@ def scrub(  # noqa: PLR0913 - flags
     from nsys_insight.scrub.scrub import scrub as scrub_trace
 
     check_format(fmt)
-    if output is None:
-        raise UsageError("scrub needs a file to write to", "nsys-insight scrub trace.sqlite -o shared.sqlite")
     if key and not names:
         raise UsageError("--key is the key that --names hashes with", "add --names")
     path = resolve_trace(trace)
+    output = output or Path(f"{path.stem}.scrubbed.sqlite")
     with progress.show_task(f"scrubbing {path.name}") as task:
         scrub_result = scrub_trace(
             path, output, names=names, key=key, shift_times=shift_times, force=force,
@@ -135,7 +136,8 @@ CONVERT = Command(
     make_convert_command,
     group="share",
     place=210,
-    help="Convert a trace to a DuckDB file, a Parquet folder, or a timeline for Perfetto",
+    in_help=True,
+    help="Write a DuckDB file, Parquet, or a timeline for Perfetto",
     examples=("convert trace.nsys-rep -o trace.duckdb", "convert trace.nsys-rep --as perfetto -o timeline.pftrace"),
 )
 
@@ -145,7 +147,8 @@ SCRUB = Command(
     lambda: scrub,
     group="share",
     place=230,
-    help="Write a copy to share: no environment, secrets or paths; the same numbers",
+    in_help=True,
+    help="Write a copy to share, without secrets and paths",
     examples=("scrub trace.nsys-rep -o shared.sqlite", "scrub trace.nsys-rep -o shared.sqlite --names --shift-times"),
 )
 

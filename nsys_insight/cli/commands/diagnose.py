@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nsys_insight import outputs
 from nsys_insight.cli import terminal
@@ -22,15 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _MAX_LISTED = 10
-# Reports of the demo: name, flags as printed, scope, parameters.
-_DEMO_REPORTS: tuple[tuple[str, str, dict[str, Any], dict[str, Any]], ...] = (
-    ("info", "", {}, {}),
-    ("top", " --limit 8", {}, {}),
-    ("launches", " --limit 8", {}, {}),
-    ("syncs", " --nvtx decode_step", {"nvtx": "decode_step"}, {}),
-    ("gap-sizes", "", {}, {}),
-    ("per-token", "", {}, {}),
-)
+# What the demo suggests next. `demo` is the name of the sample trace.
+_DEMO_COMMANDS = ("top demo", "per-token demo", "fusion demo", "report demo -o demo.html")
 
 HELP = """Show on one screen what bounds the run, what it costs, and what to do first.
 
@@ -130,22 +123,16 @@ def greet() -> bool:
 
 
 def demo() -> None:
-    """Run the main reports on a sample trace: a small decoder that PyTorch runs eagerly on an H200."""
+    """Diagnose a sample trace: a small decoder that PyTorch runs eagerly on an H200. Its name is demo."""
     from nsys_insight.paths import demo_trace
     from nsys_insight.text.severity import color_severities
     from nsys_insight.trace import Trace
 
-    path = demo_trace()
-    terminal.note(f"the trace is {path}; copy it to run these commands yourself")
-    with Trace(path) as trace:
-        diagnosis_text = trace.diagnose().text(terminal.get_width())
+    with Trace(demo_trace()) as trace:
+        diagnosis_text = trace.diagnose().text(terminal.get_width()).replace(str(trace.path), "demo")
         diagnosis_text = color_severities(diagnosis_text) if terminal.can_color(is_allowed=True) else diagnosis_text
-        print(f"$ nsys-insight diagnose {path.name}\n\n{diagnosis_text}\n", flush=True)
-        for report, flags, scope, params in _DEMO_REPORTS:
-            print(f"$ nsys-insight {report} {path.name}{flags}\n", flush=True)
-            with trace.scope(**scope) as scoped_trace:
-                show(scoped_trace.answer(report, **params), "table", Flags(limit=8 if "--limit" in flags else None))
-            print(flush=True)
+    print(f"$ nsys-insight diagnose demo\n\n{diagnosis_text}\nTry next, on this trace or on yours:")
+    print("\n".join(f"  nsys-insight {command}" for command in _DEMO_COMMANDS))
 
 
 DIAGNOSE = Command(
@@ -153,6 +140,7 @@ DIAGNOSE = Command(
     make_diagnose_command,
     group="first",
     place=10,
+    in_help=True,
     help="What bounds the run, what it costs, and what to do first",
     examples=("diagnose trace.nsys-rep", "diagnose 'run/rank*.nsys-rep' --steady"),
 )
@@ -163,6 +151,7 @@ DEMO = Command(
     lambda: demo,
     group="first",
     place=90,
-    help="Run the main reports on a sample trace",
+    in_help=True,
+    help="Diagnose a sample trace",
     examples=("demo",),
 )

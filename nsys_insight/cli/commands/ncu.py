@@ -285,7 +285,8 @@ NCU = Command(
     lambda: app,
     group="kernels",
     place=160,
-    help="Which launch to profile, what ncu measured, and what to change",
+    in_help=True,
+    help="Profile kernels with ncu, and read what it measured",
     examples=("ncu plan trace.nsys-rep --top 2", "ncu report kernels.ncu-rep --trace trace.nsys-rep"),
     subcommands={
         "plan": ("ncu plan trace.nsys-rep --top 2", "ncu plan trace.nsys-rep --kernel softmax --command-only"),

@@ -126,6 +126,7 @@ REPORT = Command(
     make_page_command,
     group="first",
     place=20,
+    in_help=True,
     help="The diagnosis and all reports in one HTML or Markdown file",
     examples=("report trace.nsys-rep -o report.html", "report after.nsys-rep --baseline before.nsys-rep -o diff.html"),
 )

@@ -12,8 +12,9 @@ from nsys_insight.cli.commands import Command
 from nsys_insight.cli.flags import Flags, make_argument, make_command
 from nsys_insight.cli.progress_line import progress_line
 from nsys_insight.cli.run import open_traces
-from nsys_insight.cli.shell_entries import Shell
+from nsys_insight.cli.shell_entries import Shell, is_command
 from nsys_insight.errors import InsightError
+from nsys_insight.text.cells import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -58,7 +59,7 @@ def interact(shell: Shell, *, is_history_saved: bool = True) -> None:
     from nsys_insight.cli.prompt import make_prompt_session
 
     session = make_prompt_session(shell, is_history_saved=is_history_saved)
-    print(WELCOME)
+    print(printable(f"{shell.trace.path.name}. {WELCOME}"))
     while True:
         try:
             with progress_line.pause():
@@ -89,7 +90,7 @@ def split_entries(lines: Iterable[str]) -> Iterator[str]:
     entry = ""
     for line in lines:
         entry += line
-        if entry.strip() and (entry.lstrip().startswith(".") or entry.rstrip().endswith(";")):
+        if entry.strip() and (is_command(entry) or entry.rstrip().endswith(";")):
             yield entry
             entry = ""
     if entry.strip():
@@ -101,6 +102,7 @@ SHELL = Command(
     make_shell_command,
     group="ask",
     place=110,
+    in_help=True,
     help="An SQL prompt with history, completion and the reports",
     examples=("shell trace.nsys-rep", "shell trace.nsys-rep --nvtx decode_step"),
 )

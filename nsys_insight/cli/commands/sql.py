@@ -186,6 +186,9 @@ def schema(
         return
     from nsys_insight.session.schema import describe_schema
 
+    if view is not None and Path(view).exists():
+        terminal.note("every trace has these views")
+        view = None
     show(describe_schema(view, internal=has_internal_views), check_format(fmt), Flags(limit=0))
 
 
@@ -194,6 +197,7 @@ SQL = Command(
     make_sql_command,
     group="ask",
     place=100,
+    in_help=True,
     help="Query the model's views in DuckDB's SQL",
     examples=(
         'sql trace.nsys-rep "SELECT name, count(*) FROM kernels GROUP BY ALL"',
