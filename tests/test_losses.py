@@ -78,3 +78,40 @@ def test_processes_that_may_be_unrecorded_ranks_are_named(tmp_path, name, is_nam
     text = diagnose(trace, tmp_path / "trace.sqlite").text(None)
     assert ("what process 300 did on a GPU" in text) == is_named
     assert ("--trace-fork-before-exec=true" in text) == is_named
+
+
+def make_trace_without_gpu_work(*, calls=(), traces_cuda=False, message=None):
+    trace = Trace()
+    for name in calls:
+        trace.thread().call(name)
+    if traces_cuda:
+        trace.row("META_DATA_CAPTURE", name="PROCESS_0:COLLECT_CUDA_TRACE", value="true")
+    if message:
+        trace.diagnostic(message)
+    return trace
+
+
+@pytest.mark.parametrize(
+    ("trace", "reason", "is_cuda_option_advised"),
+    [
+        ({}, "capture with: nsys profile -t cuda", True),
+        ({"calls": ["cudaFree_v3020"]}, "the program ran nothing on the GPU while it was captured", False),
+        ({"traces_cuda": True}, "CUDA was traced, but no traced process called it", False),
+        (
+            {"traces_cuda": True, "message": "Installed CUDA driver version (13.0) is not supported by this build."},
+            "a newer nsys: this one does not support the CUDA version of the driver",
+            False,
+        ),
+    ],
+)
+def test_a_trace_without_gpu_work_has_the_reason(trace, reason, is_cuda_option_advised, tmp_path):
+    diagnosis = diagnose(make_trace_without_gpu_work(**trace), tmp_path / "trace.sqlite")
+    assert reason in diagnosis.text(None)
+    assert ("nsys profile -t cuda" in diagnosis.text(None)) == is_cuda_option_advised
+
+
+def test_tracing_that_did_not_start_is_not_cured_by_a_smaller_capture(tmp_path):
+    trace = make_trace_without_gpu_work(message="CUDA profiling might have not been started correctly.")
+    (finding,) = diagnose(trace, tmp_path / "trace.sqlite").findings
+    assert "Capture less at a time" not in finding.action
+    assert "supports the CUDA version of the driver" in finding.action

@@ -68,6 +68,8 @@ _FIXED_TEXTS = ("severity", "fix", "skip")
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 # The verdict on a trace that has launch calls, but none of the work that they launched.
 LOST_KERNELS = "what ran on the GPU is not in the trace"
+# The subject in queries/internal/diagnose/unjudged.sql.
+_GPU_WORK = "what the GPU does"
 # The parts of the budget that verdicts are about, and what the GPU then does.
 _MIXED = "mixed: "
 _PART_OF_VERDICT = {
@@ -314,10 +316,7 @@ def describe_status(diagnosis: DiagnosisResult) -> str:
             " not record it (WSL2 without support for it, a driver newer than nsys, a kernel that failed)."
         )
     if diagnosis.status == "empty":
-        return (
-            "No kernel, copy or memset is in this scope; if the program used a GPU then, capture with: nsys profile"
-            " -t cuda"
-        )
+        return _explain_empty(diagnosis)
     if diagnosis.status == "unseen":
         return f"Cannot be determined: {busy}, but in CUDA graphs whose kernels are not in the trace."
     if diagnosis.status == "healthy":
@@ -336,6 +335,19 @@ def describe_status(diagnosis: DiagnosisResult) -> str:
             f" {time_text(diagnosis.queue_ns)} after its launch call has returned, on average."
         )
     return "" if diagnosis.findings else "No single cause accounts for 1% or more of the wall time."
+
+
+def _explain_empty(diagnosis: DiagnosisResult) -> str:
+    """Say why there is no GPU work, as far as the trace shows it."""
+    if diagnosis.trace["scope"]:
+        return "No kernel, copy or memset is in this scope."
+    remedy = next((question.remedy for question in diagnosis.unassessed if question.subject == _GPU_WORK), None)
+    if remedy is None:
+        return (
+            "CUDA calls are recorded, but no kernel, copy or memset: the program ran nothing on the GPU while it was "
+            "captured."
+        )
+    return f"No kernel, copy or memset is in this trace; if the program used a GPU, capture with: {remedy}"
 
 
 def describe_saving(finding: Finding, unit: str) -> str:

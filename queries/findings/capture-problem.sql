@@ -23,6 +23,11 @@ any = """
 Capture less at a time (--capture-range=cudaProfilerApi, --duration, fewer -t options), and let the program exit on
 its own."""
 
+[cure.start]
+any = """
+Run the program without nsys to see that it uses the GPU. Then use an nsys that supports the CUDA version of the driver,
+which nvidia-smi shows."""
+
 [cure.driver]
 any = "Update nsys: record with a version that supports the CUDA version of the driver."
 
@@ -91,7 +96,11 @@ sentences AS (
 )
 SELECT
     NULL AS recoverable_ns, NULL::DOUBLE AS wall_pct, NULL AS place,
-    CASE WHEN EXISTS (FROM messages WHERE NOT is_cuda_loss) THEN 'driver' ELSE 'less' END AS cure_case,
+    CASE
+        WHEN EXISTS (FROM messages WHERE NOT is_cuda_loss) THEN 'driver'
+        WHEN EXISTS (FROM messages WHERE text LIKE '%not been started correctly%') THEN 'start'
+        ELSE 'less'
+    END AS cure_case,
     message, NULL::DOUBLE AS unknown_pct, NULL::BIGINT AS lost_launches, NULL AS launch_calls, NULL AS cut_launches
 FROM sentences
 UNION ALL

@@ -3,8 +3,17 @@ SELECT place, metric, detail
 FROM scope, LATERAL (
     VALUES
         (
-            0, 'kernels', 'nsys profile -t cuda; or the program did not use the GPU',
-            NOT EXISTS (FROM _operation_counts) AND NOT EXISTS (FROM _unrecorded)
+            0, 'kernels',
+            CASE
+                WHEN EXISTS (FROM diagnostics WHERE message LIKE '%driver version%not supported%')
+                    THEN 'a newer nsys: this one does not support the CUDA version of the driver'
+                WHEN (SELECT traces_cuda FROM _capture_settings)
+                    THEN '--trace-fork-before-exec=true, for child processes: CUDA was traced, but no traced process '
+                        'called it'
+                ELSE 'nsys profile -t cuda'
+            END,
+            -- Calls without GPU work are a program that ran nothing on the GPU.
+            NOT EXISTS (FROM _operation_counts) AND NOT EXISTS (FROM _unrecorded) AND NOT EXISTS (FROM _call_counts)
         ),
         (
             0, 'kernels', 'a newer nsys or driver, or less at a time; and let the program end by itself',
