@@ -18,7 +18,8 @@ caveat = """
 The data must be safe before the program may go on."""
 effort = "function"
 estimate = """
-High: the time of the long steps above the median, over all steps. Low: 60% of it."""
+High: the time of the long steps above the median, and of a step as long right after one of them (the files are still
+being written), over all steps. Low: 60% of it."""
 links = ["PyTorch documentation, torch.distributed.checkpoint: async_save"]
 report = "steps"
 
@@ -66,12 +67,18 @@ file_calls AS (
         GROUP BY o.name
     )
 ),
+-- The step after may wait for what is still being written.
+steps_after AS (
+    SELECT coalesce(sum(s.duration_ns - m.step_ns), 0) AS excess_ns
+    FROM steady_steps AS s JOIN long_steps AS l ON s.step = l.step + 1, medians AS m
+    WHERE s.duration_ns >= $least_ratio * m.step_ns AND s.step NOT IN (SELECT step FROM long_steps)
+),
 long_totals AS (
     SELECT
-        count(*) AS long_steps, avg(duration_ns) AS long_ns, sum(duration_ns - step_ns) AS excess_ns,
+        count(*) AS long_steps, avg(duration_ns) AS long_ns, sum(duration_ns - step_ns) + any_value(a.excess_ns) AS excess_ns,
         avg(d2h_bytes) AS copied_bytes,
         CASE WHEN count(*) > 1 THEN round((max(step) - min(step)) / (count(*) - 1))::BIGINT END AS every
-    FROM long_steps
+    FROM long_steps, steps_after AS a
     HAVING count(*) BETWEEN 1 AND 0.3 * (SELECT steps FROM medians)
 )
 SELECT
