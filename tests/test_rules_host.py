@@ -119,6 +119,17 @@ class TestAlternating:
         assert values["host_ns"] == pytest.approx(2 * MS, rel=0.01)
         assert values["wait_ns"] == pytest.approx(2 * MS, rel=0.01)
 
+    def test_a_host_that_launches_while_the_gpu_works_and_then_waits_takes_turns(self, tmp_path):
+        def body(loop, _):
+            for _ in range(40):
+                loop.launch("solve(float *)", 100_000, **LARGE)
+                loop.python(20_000)
+            loop.sync()
+            loop.python(1_200_000)
+
+        finding = diagnose(run_steps(body, sync=False), tmp_path)["alternating"]
+        assert finding.recoverable_ns == pytest.approx(1_200_000, rel=0.1)
+
     def test_a_host_that_works_while_the_gpu_does_takes_no_turns(self, tmp_path):
         def body(loop, _):
             for _ in range(20):
@@ -232,6 +243,27 @@ class TestDefaultStream:
         finding = findings_of(ailments.streams)["default-stream"]
         assert finding.values["held"] == pytest.approx(2, rel=0.1)
         assert finding.values["overlap_ns"] == pytest.approx(300_000, rel=0.05)
+
+    def test_small_kernels_behind_the_default_stream_could_run_at_once(self, tmp_path):
+        def body(loop, _):
+            host = loop.host
+            begin = max(host.now + 20_000, *loop.streams.values(), 0)
+            for stream in (13, 14, 15, 16):
+                for name, runs, on in (("relax(float *)", 100_000, stream), ("note(float *)", 1_000, ailments.NULL)):
+                    call = loop._call("launch", 2_000)
+                    loop._operate(call, begin, runs, on)
+                    host.launch(
+                        name, start=call, api=2_000, queue=begin - call - 2_000, runs=runs, stream=on,
+                        grid=(16, 1, 1), block=(256, 1, 1),
+                    )  # fmt: skip
+                    host.now = max(host.now, call + 2_000)
+                    loop._count("kernels", "launch_calls", number=1)
+                    begin += runs + 1_000
+            loop.python(max(0, begin - 50_000 - host.now))
+
+        # The step that is found is a kernel of 100 µs and the note after it.
+        finding = diagnose(run_steps(body, sync=False), tmp_path)["default-stream"]
+        assert finding.values["overlap_ns"] == pytest.approx(100_000, rel=0.2)
 
     @pytest.mark.parametrize("case", [{"events": True}, {"copy_stream": 13}, {"copies": False}])
     def test_streams_in_order_for_another_reason_are_left_alone(self, case, tmp_path):

@@ -14,7 +14,8 @@ caveat = """
 The next step needs the result of this one; or the host does not work but waits for something outside."""
 effort = "function"
 estimate = """
-High: what the step takes longer than the longer one of the two times, at most the shorter one. Low: half of it."""
+High: what the step takes longer than the longer one of the two times, that of the host and that of the kernels (copies
+overlap with them), at most the shorter one. Low: half of it."""
 links = ["CUDA C++ Best Practices Guide, Asynchronous and Overlapping Transfers with Computation"]
 explains = ["other-wait", "d2h-sync", "cpu-work", "stall-place"]
 report = "steps"
@@ -43,8 +44,8 @@ default = 0.85
 help = "Smallest sum of the two, as a share of the step (0.85: little else happens)"
 
 [params.most_sum]
-default = 1.1
-help = "Largest sum of the two, as a share of the step (1.1: beyond, they overlap already)"
+default = 1.5
+help = "Largest sum of the two, as a share of the step (1.5: beyond, most of the shorter one overlaps already)"
 */
 WITH host_times AS (
     -- Without the waits for the GPU, and the part of it that is outside of CUDA calls.
@@ -54,7 +55,9 @@ WITH host_times AS (
     WHERE phase = 'steady' AND host_end_ns < 9223372036854775807
 )
 SELECT
-    least(t.host_floor_ns, t.busy_ns, t.wall_ns - greatest(t.host_floor_ns, t.busy_ns)) AS recoverable_ns,
+    -- Copies overlap with the kernels of the next step.
+    least(t.busy_ns, t.kernel_ns) AS kernels_ns,
+    least(t.host_floor_ns, kernels_ns, t.wall_ns - greatest(t.host_floor_ns, kernels_ns)) AS recoverable_ns,
     0.5 * recoverable_ns AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place,

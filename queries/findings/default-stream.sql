@@ -17,8 +17,8 @@ without an event becomes wrong without it."""
 effort = "flag"
 estimate = """
 High: the time in which such an operation waits, at most its duration. Only pairs count that can overlap: a copy and a
-kernel, copies in two directions, or a kernel with fewer blocks than the GPU has SMs. Low: a third of it, because the
-two share the GPU."""
+kernel, copies in two directions, or a kernel with fewer blocks than the GPU has SMs; and the time from the end of one to
+the start of the other. Low: a third of it, because the two share the GPU."""
 links = ["CUDA Runtime API, Stream synchronization behavior"]
 report = "streams"
 when = """
@@ -56,11 +56,9 @@ operations AS (
             grid_x::BIGINT * grid_y * grid_z < (SELECT max(sm_count) FROM gpus) AS is_small
         FROM kernel_events
         UNION ALL
-        SELECT process_id, device_id, stream_id, correlation_id, start_ns, end_ns, NULL, copy_kind, true
-        FROM memcpys
+        SELECT process_id, device_id, stream_id, correlation_id, start_ns, end_ns, NULL, copy_kind, true FROM memcpys
     ) AS o
-    JOIN blocking_streams AS s USING (process_id, stream_id)
-    JOIN outer_api_calls AS c USING (process_id, correlation_id)
+    JOIN blocking_streams AS s USING (process_id, stream_id) JOIN outer_api_calls AS c USING (process_id, correlation_id)
 ),
 -- The last end so far of the same stream, and the operation of the other side that ended last.
 orders AS (
@@ -75,8 +73,11 @@ orders AS (
     ), own_stream AS (PARTITION BY process_id, device_id, stream_id ORDER BY start_ns)
 ),
 held_operations AS (
-    SELECT *, other.stop - greatest(issued_ns, own_end_ns, other.start) AS wait_ns,
-        least(wait_ns, end_ns - start_ns) AS overlap_ns
+    SELECT *,
+        -- A small kernel behind the default stream could also overlap with what the default stream waited for.
+        CASE WHEN is_small AND NOT is_null THEN 0 ELSE other.start END AS earliest_ns,
+        least(other.stop - greatest(issued_ns, own_end_ns, earliest_ns), end_ns - start_ns) AS overlap_ns,
+        other.stop - greatest(issued_ns, own_end_ns, other.start) AS wait_ns, start_ns - other.stop AS gap_ns
     FROM orders
     WHERE start_ns BETWEEN other.stop AND other.stop + $most_delay_ns
         AND issued_ns < other.stop AND own_end_ns < other.stop
@@ -85,20 +86,20 @@ held_operations AS (
 ),
 held_totals AS (
     SELECT
-        count(*)::DOUBLE AS held, sum(h.wait_ns)::DOUBLE AS held_ns,
+        count(*)::DOUBLE AS held, sum(h.wait_ns)::DOUBLE AS held_ns, sum(h.gap_ns)::DOUBLE AS gap_ns,
         -- Both sides may be held in turn, but what overlaps counts once.
         greatest(sum(h.overlap_ns) FILTER (h.is_null), sum(h.overlap_ns) FILTER (NOT h.is_null))::DOUBLE AS overlap_ns,
         mode(coalesce(h.copy_kind || ' copy', kernel_base_name(n.name))) AS name
     FROM held_operations AS h
-    ASOF JOIN windows AS w ON w.start_ns <= h.start_ns
-    LEFT JOIN kernel_names AS n USING (name_id)
+    ASOF JOIN windows AS w ON w.start_ns <= h.start_ns LEFT JOIN kernel_names AS n USING (name_id)
     WHERE h.start_ns < w.end_ns HAVING count(*) > 0
 )
 SELECT
-    least(h.overlap_ns / t.units, CASE WHEN t.has_steps THEN t.high_limit_ns END) AS recoverable_ns,
+    (h.overlap_ns + h.gap_ns) / t.units AS saved_ns,
+    least(saved_ns, CASE WHEN t.has_steps THEN t.high_limit_ns END) AS recoverable_ns,
     recoverable_ns / 3 AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
-    CASE WHEN t.has_steps AND h.overlap_ns / t.units > t.high_limit_ns THEN 'the host' END AS bounded_by,
+    CASE WHEN t.has_steps AND saved_ns > t.high_limit_ns THEN 'the host' END AS bounded_by,
     NULL AS place,
     h.held / t.units AS held, h.held_ns / t.units AS held_ns, h.overlap_ns / t.units AS overlap_ns, h.name
 FROM held_totals AS h, _step_totals AS t

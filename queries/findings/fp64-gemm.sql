@@ -57,7 +57,7 @@ gemms AS (
         sum(total_ns * CASE WHEN is_vector THEN 0.3 ELSE p.low END)::DOUBLE AS low_ns,
         bool_and(is_vector) AS is_vector
     FROM (SELECT *, regexp_matches(name, '(?i)gemv|spmv|csr') AS is_vector FROM _steady_shapes), peaks AS p
-    WHERE (family IN ('gemm', 'conv') OR name LIKE '%gemvx::kernel%')
+    WHERE family IN ('gemm', 'conv')
         AND regexp_matches(name, '(?i)dgemm|d884|_f64|f64f64|<double|double,|\bdouble ?\*')
     HAVING sum(kernel_time_pct) >= $least_pct
 )

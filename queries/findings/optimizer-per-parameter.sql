@@ -21,7 +21,9 @@ links = ["PyTorch documentation, torch.optim: foreach and fused implementations"
 report = "loop-iteration"
 when = """
 SELECT 1 FROM _steady_shapes
-WHERE regexp_matches(name, 'addcdiv|addcmul|lerp') AND NOT regexp_matches(name, 'multi_tensor_apply')"""
+WHERE regexp_matches(name, 'addcdiv|addcmul|lerp|Functor_add') AND NOT regexp_matches(name, 'multi_tensor_apply')
+HAVING bool_or(name NOT LIKE '%Functor_add%')
+    OR EXISTS (FROM _steady_shapes WHERE regexp_matches(name, '(?i)backward|_bwd|dgrad|wgrad'))"""
 
 [cure]
 any = "Update all tensors in one kernel: a fused or multi-tensor optimizer."
@@ -37,13 +39,17 @@ WITH update_loops AS (
     SELECT
         o.loop, count(*) FILTER (o.kind = 'kernel') AS kernels_each,
         count(DISTINCT k.name) FILTER (regexp_matches(k.name, 'addcdiv|addcmul|lerp|sqrt')) AS marks,
-        string_agg(DISTINCT regexp_extract(k.name, 'addcdiv|addcmul|lerp|sqrt'), ', ')
-            FILTER (regexp_matches(k.name, 'addcdiv|addcmul|lerp|sqrt')) AS operations,
+        array_to_string(list_sort(list_distinct(list_filter(
+            list(regexp_extract(k.name, 'addcdiv|addcmul|lerp|sqrt|Functor_add|MulFunctor')), x -> x <> ''
+        ))), ', ') AS operations,
+        -- Momentum: the buffer is multiplied and added to, and added to the parameter.
+        count(DISTINCT regexp_extract(k.name, 'Functor_add|MulFunctor')) = 2
+            AND bool_and(regexp_matches(k.name, 'Functor_add|MulFunctor')) AS is_momentum,
         bool_and(k.family IN ('elementwise', 'memory', 'copy/cast') OR o.kind <> 'kernel') AS is_elementwise
     FROM loop_operations AS o
     LEFT JOIN kernel_names AS k USING (name_id)
     GROUP BY o.loop
-    HAVING marks >= 2 AND is_elementwise
+    HAVING (marks >= 2 OR is_momentum) AND is_elementwise
 ),
 per_step AS (
     SELECT

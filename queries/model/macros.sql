@@ -252,7 +252,7 @@ FROM whole_in(intervals, windows) UNION ALL FROM cut_in(intervals, windows);
 CREATE MACRO kernel_key(name) AS regexp_replace(regexp_replace(regexp_replace(name,
     '(?:[A-Za-z_]\w*|<unnamed>|\(anonymous namespace\))::', '', 'g'),
     '\((?:unsigned |signed )?(?:bool|char|short|int|long|long long)\)(-?\d)', '\1', 'g'),
-    '^void ', '');
+    '^(?:void |enable_if<.*?>::type )', '');
 
 -- The name of the function alone: nsys's short name, which ncu's --kernel-name matches.
 CREATE MACRO base_name_of_key(key) AS regexp_extract(key, '^(?:[^<(]* )?([^<( ]+)', 1);
