@@ -286,7 +286,6 @@ class TestLoss:
 
         assert find("cross-entropy-unfused", partial(run_steps, body)) is None
 
-
     def write_out(self, passes, *, rows=2_000):
         def body(loop, _):
             loop.launch(BF16, 2 * MS, **LARGE)
