@@ -780,7 +780,10 @@ def test_a_family_is_one_finding_and_a_problem_comes_before_its_remedy():
 
 
 def test_there_are_at_most_seven_findings():
-    assert len(rank_findings([make_finding(f"{number}", number, 10.0) for number in range(1, 20)])) == 7
+    findings = [make_finding(f"{number}", number, 10.0) for number in range(1, 20)]
+    assert len(rank_findings(findings)) == 7
+    # That data are missing is said in any case.
+    assert [finding.name for finding in rank_findings([*findings, make_finding("capture")])][5:] == ["14", "capture"]
 
 
 # Scope and steps, and the trace afterwards ----------------------------------------------------------------------------

@@ -326,7 +326,10 @@ def rank_findings(findings: list[Finding], first: str | None = None) -> tuple[Fi
             key=SEVERITIES.index,
         )
         leading_findings.append(replace(leader, severity=severity, also=(*leader.also, *other_members)))
-    return tuple(sorted(leading_findings, key=sort_key))[:MAX_FINDINGS]
+    ranked = sorted(leading_findings, key=sort_key)
+    # Whoever reads the other findings has to know that data are missing.
+    late_capture_findings = [finding for finding in ranked[MAX_FINDINGS:] if finding.family == "capture"]
+    return (*ranked[: MAX_FINDINGS - len(late_capture_findings)], *late_capture_findings)
 
 
 def _choose_status(
