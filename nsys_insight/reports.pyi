@@ -1368,8 +1368,9 @@ class Reports:
         outside nested ranges. GPU work belongs to the ranges that are open on the launching thread when its
         launch call begins, no matter when it runs: gpu_ns adds up the kernels, copies, memsets and whole
         graphs launched inside, nested ranges included, each once per name; own_gpu_ns counts only those
-        launched outside nested ranges. projected_ns is, for each range, from the start of its first GPU
-        operation to the end of its last, idle time between them included. gpu_busy_during_ns and
+        launched outside nested ranges. captured_gpu_ns is the work of nodes of CUDA graphs that were
+        captured inside, whenever they were launched. projected_ns is, for each range, from the start of its
+        first GPU operation to the end of its last, idle time between them included. gpu_busy_during_ns and
         gpu_idle_during_ns are what the GPU does while a range is open, no matter who launched it: they add
         up to the time in which ranges of the name are open, where threads of a process overlap once. A
         range that was still open at the end of the capture is counted, with its GPU work; its host time is
@@ -1415,6 +1416,9 @@ class Reports:
             min_ns: Shortest host time
             max_ns: Longest host time
             stddev_ns: Sample standard deviation of the host times; NULL for a single range
+            captured_gpu_ns: GPU time of the nodes of CUDA graphs that were captured in the range, over all
+                launches; NULL where no capture is recorded
+            captured_kernels: How many kernels ran in these nodes
         """
         ...
 
@@ -2020,6 +2024,7 @@ class Reports:
             launch_calls: Calls that put kernels on the GPU, including graph launches
             sync_points: Times that the host waited for the GPU: sync calls and blocking copies
             outlier: What differs, where the step is an outlier
+            range_name: The NVTX range of the step, where the names of the ranges differ: Step 190 to 200
         """
         ...
 

@@ -80,6 +80,7 @@ TABLES = {
         "domainId! schemaId! idx! flags type name:TEXT description:TEXT arrayOrUnionDetail offset"
     ),
     "OSRT_API": "start! end! eventClass! globalTid nameId! returnValue! nestingLevel callchainId!",
+    "CUDA_GRAPH_NODE_EVENTS": "start! end eventClass! globalTid nameId! graphNodeId! originalGraphNodeId",
     "MPI_P2P_EVENTS": "start! end globalTid textId commHandle tag remoteRank size requestHandle",
     "MPI_COLLECTIVES_EVENTS": "start! end globalTid textId commHandle rootRank size recvSize requestHandle",
     "MPI_START_WAIT_EVENTS": "start! end globalTid textId requestHandle",

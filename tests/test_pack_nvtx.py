@@ -372,3 +372,41 @@ def test_without_ranges_the_answer_is_empty_and_says_how_to_get_some(sample):
         answer = trace.answer("nvtx")
         assert answer.rows() == []
         assert "-t cuda,nvtx" in answer.empty
+
+
+def test_kernels_of_graphs_count_where_their_nodes_were_captured(tmp_path):
+    """The nodes that run are clones of the captured ones; the graph is launched from another range."""
+    trace = Trace()
+    host = trace.thread()
+    events = {"eventClass": 77, "globalTid": host.global_tid}
+    with host.nvtx("build"):
+        for node, name in enumerate(("attention", "mlp"), 1):
+            with host.nvtx(name):
+                trace.row("CUDA_GRAPH_NODE_EVENTS", start=host.now, graphNodeId=node, nameId="Creation", **events)
+                host.now += 1_000
+    for node in (1, 2):
+        values = {"start": host.now, "graphNodeId": 10 + node, "originalGraphNodeId": node, "nameId": "Cloning"}
+        trace.row("CUDA_GRAPH_NODE_EVENTS", **values, **events)
+    for _ in range(3):
+        with host.nvtx("decode"):
+            for node in (1, 2):
+                host.launch("gemm", runs=node * 100_000)
+                trace.rows["CUPTI_ACTIVITY_KIND_KERNEL"][-1]["graphNodeId"] = 10 + node
+    path = trace.write(tmp_path / "trace.sqlite")
+    rows = {name: row for (name, _), row in ask(path).items()}
+    assert {name: row["captured_gpu_ns"] for name, row in rows.items()} == {
+        "decode": 0, "build": 900_000, "attention": 300_000, "mlp": 600_000,
+    }  # fmt: skip
+    assert rows["build"]["captured_kernels"] == 6
+    assert (rows["decode"]["gpu_ns"], rows["build"]["gpu_ns"]) == (900_000, 0)
+    with open_trace(path) as session:
+        assert {row["name"]: row["total_ns"] for row in session.top(group_by="nvtx").to_dicts()} == {
+            "decode (captured in build/attention)": 300_000, "decode (captured in build/mlp)": 600_000,
+        }  # fmt: skip
+
+
+def test_without_a_recorded_capture_captured_work_is_unknown(tmp_path):
+    trace = Trace()
+    with trace.thread().nvtx("decode") as host:
+        host.launch("gemm")
+    assert ask_by_name(trace, tmp_path)["decode"]["captured_gpu_ns"] is None

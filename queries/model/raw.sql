@@ -77,6 +77,13 @@ CREATE TABLE OSRT_API (
     start BIGINT, "end" BIGINT, globalTid BIGINT, nameId BIGINT, returnValue BIGINT, callchainId BIGINT
 );
 
+-- Where nodes of CUDA graphs were captured, added or cloned.
+CREATE TABLE CUDA_GRAPH_NODE_EVENTS (
+    start BIGINT, globalTid BIGINT, graphNodeId BIGINT, originalGraphNodeId BIGINT
+);
+
+CREATE TABLE CUDA_GRAPH_EVENTS (start BIGINT, globalTid BIGINT, graphNodeId BIGINT, originalGraphNodeId BIGINT);
+
 -- Calls of MPI, and which rank a process is. A handle of a communicator means something else on each rank, so rows of
 -- MPI_COMMUNICATORS say which communicator it is: groupRoot is a rank of MPI_COMM_WORLD, groupRootUid a number there.
 CREATE TABLE MPI_P2P_EVENTS (

@@ -11,7 +11,8 @@ description = """
 Host time is the time from opening to closing a range on its thread, own_host_ns the part of it outside nested
 ranges. GPU work belongs to the ranges that are open on the launching thread when its launch call begins, no matter
 when it runs: gpu_ns adds up the kernels, copies, memsets and whole graphs launched inside, nested ranges included,
-each once per name; own_gpu_ns counts only those launched outside nested ranges. projected_ns is, for each range,
+each once per name; own_gpu_ns counts only those launched outside nested ranges. captured_gpu_ns is the work of nodes
+of CUDA graphs that were captured inside, whenever they were launched. projected_ns is, for each range,
 from the start of its first GPU operation to the end of its last, idle time between them included.
 gpu_busy_during_ns and gpu_idle_during_ns are what the GPU does while a range is open, no matter who launched it: they
 add up to the time in which ranges of the name are open, where threads of a process overlap once. A range that was
@@ -62,8 +63,15 @@ med_ns = "Median host time"
 min_ns = "Shortest host time"
 max_ns = "Longest host time"
 stddev_ns = "Sample standard deviation of the host times; NULL for a single range"
+captured_gpu_ns = """\
+GPU time of the nodes of CUDA graphs that were captured in the range, over all launches; NULL where no capture is \
+recorded"""
+captured_kernels = "How many kernels ran in these nodes"
 
 [notes]
+captured = """
+SELECT 'CUDA graphs: gpu_ns counts a kernel where its graph was launched, captured_gpu_ns where its node was captured'
+FROM answer WHERE captured_kernels > 0 HAVING count(*) > 0"""
 open = """
 SELECT CASE count(*) WHEN 1 THEN '1 range was' ELSE count(*) || ' ranges were' END
     || ' still open when the capture ended: counted, but without a host time'
@@ -124,6 +132,12 @@ ranges AS MATERIALIZED (
         dense_rank() OVER (ORDER BY name, style) AS group_id
     FROM (SELECT t.* REPLACE (f.folded_name AS name) FROM range_texts AS t JOIN folded_names AS f USING (name))
 ),
+launched_work AS (
+    FROM _nvtx_work
+),
+captured_work AS MATERIALIZED (
+    FROM _captured_work
+),
 host_times AS (
     SELECT
         group_id,
@@ -158,11 +172,14 @@ SELECT
     h.med_ns,
     h.min_ns,
     h.max_ns,
-    h.stddev_ns
+    h.stddev_ns,
+    CASE WHEN EXISTS (FROM captured_work) THEN coalesce(c.gpu_ns, 0) END AS captured_gpu_ns,
+    CASE WHEN EXISTS (FROM captured_work) THEN coalesce(c.kernels, 0) END AS captured_kernels
 FROM host_times AS h
 CROSS JOIN (SELECT sum(duration_ns) AS duration_ns FROM wall) AS wall
 LEFT JOIN _own_time('ranges') AS own USING (group_id)
-LEFT JOIN _gpu_work_in('ranges') AS g USING (group_id)
+LEFT JOIN _gpu_work_in('ranges', 'launched_work') AS g USING (group_id)
+LEFT JOIN _gpu_work_in('ranges', 'captured_work') AS c USING (group_id)
 LEFT JOIN _projected_time('ranges') AS j USING (group_id)
 LEFT JOIN _busy_during('ranges') AS d USING (group_id)
 UNION ALL BY NAME

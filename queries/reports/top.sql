@@ -87,7 +87,9 @@ WITH grouped_kernels AS (
     FROM kernel_events
     WHERE $group_by = 'stream'
     UNION ALL
-    SELECT NULL, coalesce(nvtx_path, '(outside NVTX ranges)'), duration_ns FROM kernels_in_nvtx
+    SELECT NULL, coalesce(nvtx_path, '(outside NVTX ranges)') || coalesce(' (captured in ' || captured_path || ')', ''),
+        duration_ns
+    FROM kernels_in_nvtx
     WHERE $group_by = 'nvtx'
 ),
 group_totals AS (

@@ -1,18 +1,18 @@
 CREATE VIEW gpu_ops AS
 SELECT 'kernel' AS kind, start_ns, end_ns, duration_ns, name_id, NULL::VARCHAR AS label, NULL::BIGINT AS size_bytes,
-    device_id, stream_id, process_id, correlation_id
+    device_id, stream_id, process_id, correlation_id, graph_node_id
 FROM kernel_events
 UNION ALL
 SELECT 'copy', start_ns, end_ns, duration_ns, NULL, copy_kind || ' copy', size_bytes,
-    device_id, stream_id, process_id, correlation_id
+    device_id, stream_id, process_id, correlation_id, graph_node_id
 FROM memcpys
 UNION ALL
 SELECT 'memset', start_ns, end_ns, duration_ns, NULL, 'memset', size_bytes,
-    device_id, stream_id, process_id, correlation_id
+    device_id, stream_id, process_id, correlation_id, graph_node_id
 FROM memsets
 UNION ALL
 SELECT 'graph', start_ns, end_ns, duration_ns, NULL, 'graph ' || graph_id, NULL,
-    device_id, stream_id, process_id, correlation_id
+    device_id, stream_id, process_id, correlation_id, NULL
 FROM graph_launches;
 
 COMMENT ON VIEW gpu_ops IS
@@ -28,3 +28,4 @@ COMMENT ON COLUMN gpu_ops.device_id IS 'CUDA device number within the process';
 COMMENT ON COLUMN gpu_ops.stream_id IS 'CUDA stream, numbered by CUPTI';
 COMMENT ON COLUMN gpu_ops.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN gpu_ops.correlation_id IS 'Joins with `api_calls`, together with process_id';
+COMMENT ON COLUMN gpu_ops.graph_node_id IS 'CUDA graph node that ran it; NULL or 0 outside graphs';

@@ -4,7 +4,8 @@ SELECT
     o.process_id, o.correlation_id,
     a.thread_id,
     a.start_ns AS api_start_ns,
-    p.range_id
+    p.range_id,
+    o.graph_node_id
 FROM gpu_ops AS o
 LEFT JOIN api_calls AS a
     ON a.process_id = o.process_id AND a.correlation_id = o.correlation_id
@@ -29,3 +30,4 @@ COMMENT ON COLUMN gpu_ops_in_nvtx.correlation_id IS 'Joins with `api_calls`, tog
 COMMENT ON COLUMN gpu_ops_in_nvtx.thread_id IS 'Thread that launched it';
 COMMENT ON COLUMN gpu_ops_in_nvtx.api_start_ns IS 'When the launch call began';
 COMMENT ON COLUMN gpu_ops_in_nvtx.range_id IS 'The innermost range, as in `nvtx_nesting`; NULL outside all ranges';
+COMMENT ON COLUMN gpu_ops_in_nvtx.graph_node_id IS 'CUDA graph node that ran it; NULL or 0 outside graphs';

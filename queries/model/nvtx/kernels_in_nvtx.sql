@@ -1,10 +1,12 @@
 CREATE VIEW kernels_in_nvtx AS
 SELECT
     o.start_ns, o.end_ns, o.duration_ns, s.name, o.name_id, o.device_id, o.stream_id, o.process_id, o.thread_id,
-    o.correlation_id, o.range_id, n.name AS range_name, n.path AS nvtx_path, n.depth
+    o.correlation_id, o.range_id, n.name AS range_name, n.path AS nvtx_path, n.depth,
+    g.nvtx_path AS captured_path
 FROM gpu_ops_in_nvtx AS o
 LEFT JOIN strings AS s ON s.name_id = o.name_id
 LEFT JOIN nvtx_nesting AS n ON n.range_id = o.range_id
+LEFT JOIN graph_nodes AS g ON g.process_id = o.process_id AND g.graph_node_id = o.graph_node_id
 WHERE o.kind = 'kernel';
 
 COMMENT ON VIEW kernels_in_nvtx IS 'Kernels with the innermost NVTX range that launched them, and its path.';
@@ -22,3 +24,5 @@ COMMENT ON COLUMN kernels_in_nvtx.range_id IS 'The innermost range, as in `nvtx_
 COMMENT ON COLUMN kernels_in_nvtx.range_name IS 'Its name';
 COMMENT ON COLUMN kernels_in_nvtx.nvtx_path IS 'The names of the ranges around it, from the top down, joined by /';
 COMMENT ON COLUMN kernels_in_nvtx.depth IS 'How many ranges are around the kernel';
+COMMENT ON COLUMN kernels_in_nvtx.captured_path IS
+    'For a kernel of a CUDA graph: the ranges around the capture of its node; NULL where that is not recorded';
