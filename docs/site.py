@@ -10,7 +10,7 @@ import re
 import runpy
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mkdocs.structure.files import File
 
@@ -49,11 +49,29 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     from nsys_insight.packs.library import packs_by_topic
 
     topics = [{topic.title: [f"reports/{pack.name}.md" for pack in packs]} for topic, packs in packs_by_topic().items()]
-    config.nav = [
-        {"Reports": ["reports/index.md", *topics]} if entry == {"Reports": "reports/index.md"} else entry
-        for entry in config.nav or []
-    ]
+    rules = [f"findings/{path.name}" for path in sorted((ROOT / "docs" / "findings").glob("NSI*.md"))]
+    lists = {
+        "Reports": ["reports/index.md", *topics],
+        "Findings": ["findings.md", *rules],
+        "Commands": ["commands/index.md", *(f"commands/{name}.md" for name in _list_commands())],
+    }
+    config.nav = [_fill_entry(entry, lists) for entry in config.nav or []]
     return config
+
+
+def _fill_entry(entry: Any, lists: dict[str, list[Any]]) -> Any:
+    """Replace an entry of the navigation by the list of its pages, also in a section."""
+    ((title, value),) = entry.items()
+    if isinstance(value, list):
+        return {title: [_fill_entry(inner_entry, lists) for inner_entry in value]}
+    return {title: lists.get(title, value)}
+
+
+def _list_commands() -> list[str]:
+    """List the commands that are not reports."""
+    from nsys_insight.cli.commands import read_help_entries
+
+    return [name for name, entry in read_help_entries().items() if entry.group]
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -66,17 +84,22 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, name, content=_from_root(text, Path(path).parent)))
     topics = packs_by_topic()
     files.append(File.generated(config, "reports/index.md", content=_index(topics)))
-    files.append(File.generated(config, "commands.md", content=_commands(console("nsys-insight help --all"))))
+    files.append(
+        File.generated(config, "commands/index.md", content=_commands("all", console("nsys-insight help --all")))
+    )
+    for name in _list_commands():
+        content = _commands(name, console(f"nsys-insight help {name}"))
+        files.append(File.generated(config, f"commands/{name}.md", content=content))
     for packs in topics.values():
         for pack in packs:
             files.append(File.generated(config, f"reports/{pack.name}.md", content=_report(pack, console)))
     return files
 
 
-def _commands(help_text: str) -> str:
-    """Return the page with the help of all commands. Search excludes it, because each report's page has its flags."""
+def _commands(name: str, help_text: str) -> str:
+    """Return the page with the help of a command, or the list of all commands."""
     lines = "".join(f"    {line}\n" for line in help_text.splitlines())
-    return f"---\nsearch: {{exclude: true}}\n---\n\n# Commands\n\nThe output of `nsys-insight help --all`.\n\n{lines}"
+    return f"# {'Commands' if name == 'all' else name}\n\n{lines}"
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:

@@ -44,7 +44,7 @@ def test_the_pictures_of_the_readme_exist():
 
 
 def test_python_in_the_readme_runs(monkeypatch):
-    monkeypatch.chdir(REPOSITORY)
+    monkeypatch.chdir(REPOSITORY / "sample_traces")
     (block,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     names: dict[str, object] = {}
     exec(block, names)  # noqa: S102 - our own document

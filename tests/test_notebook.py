@@ -260,3 +260,10 @@ def test_plain_python_shows_what_the_terminal_shows(sample):
     assert table.startswith("Kernels by GPU time\n")
     assert max(map(len, table.splitlines())) <= 100
     assert diagnosis.splitlines()[0].startswith("decode_eager.sqlite: launch-bound")
+
+
+def test_the_example_is_stored_with_outputs():
+    notebook = json.loads((REPOSITORY / "docs" / "notebook.ipynb").read_text(encoding="utf-8"))
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert all(cell["outputs"] for cell in cells)
+    assert not any("svg xmlns" in text for cell in cells for text in cell["outputs"][0]["data"]["text/plain"])

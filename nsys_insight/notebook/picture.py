@@ -31,6 +31,10 @@ class Picture:
 
     svg: str
 
+    def __repr__(self) -> str:
+        """Say how to keep it, instead of its text."""
+        return "<Picture; .save('picture.svg') or .save('picture.png') writes it>"
+
     def _repr_svg_(self) -> str:
         return self.svg
 

@@ -11,7 +11,7 @@ evidence = [
     "{?is_unmeasured}distance from the roofline not measured",
 ]
 caveat = """
-The kernel already runs at its roofline, and all of its work is needed."""
+All of its work is needed, and there is no faster implementation of it."""
 effort = "redesign"
 estimate = """
 With measurements of ncu, the time above that of the nearer roof; otherwise none is stated."""
