@@ -39,8 +39,8 @@ def test_the_first_finding_names_the_cure_and_is_silent_once_cured(name):
     assert not result.false_alarms
 
 
-# Much is left to save in these cured programs, and the rule says what: the host still makes a part of the input, chains
-# other than the one that was fused, one launch in each of many short steps.
+# These cured programs still have something of what the rule names: the host prepares a part of the input, other chains
+# than the fused one are left, and a short step has a launch of its own.
 LEFT = {"photos_train": ("NSI112",), "regularized": ("NSI402",), "membrane": ("NSI102",)}
 
 
