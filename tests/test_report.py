@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import lzma
 import math
 import re
 import shlex
@@ -120,6 +121,13 @@ def write_hostile_trace(path):
     return trace.write(path)
 
 
+def unpack_clinic(name, folder):
+    packed = REPOSITORY / "benchmarks" / "clinic" / "traces" / f"{name}.sqlite.xz"
+    path = folder / f"{name}.sqlite"
+    path.write_bytes(lzma.decompress(packed.read_bytes()))
+    return path
+
+
 @pytest.fixture(scope="module")
 def open_by_name(tmp_path_factory):
     """Return a function that opens a trace by its name, once."""
@@ -129,6 +137,7 @@ def open_by_name(tmp_path_factory):
         "nothing": lambda: Trace().write(folder / "nothing.sqlite"),
         "kernels only": lambda: many_traces.kernels_only().write(folder / "kernels.sqlite"),
         "everything": lambda: many_traces.make_full_trace().write(folder / "everything.sqlite"),
+        "lm_head": lambda: unpack_clinic("lm_head_ailing", folder),
     }
 
     def make(name):
@@ -707,6 +716,14 @@ class TestAgent:
         # An upper bound of the number of tokens: pieces of at most four letters, and punctuation marks.
         assert len(re.findall(r"\w{1,4}|[^\w\s]", render_by_name(name, "agent"))) < 6_000
         assert len(render_by_name(name, "agent")) < 14_000  # about 3.5 characters a token
+
+    @pytest.mark.parametrize("name", ["churn", pytest.param("lm_head", marks=pytest.mark.slow)])
+    def test_an_agent_reads_little_until_it_knows_what_to_edit(self, name, render_by_name):
+        text = render_by_name(name, "agent")
+        command = shlex.split(re.search(r"- more: `nsys-insight ([^`]+)`", text)[1])
+        # The folder is the user's.
+        text = text.replace(str(Path(command[1]).parent), "")
+        assert len(text) + len(command_line.run(*command).stdout) <= 12_000
 
     def test_its_columns_exist(self):
         agent_packs = [pack for pack in library.built_in_packs().values() if pack.agent]
