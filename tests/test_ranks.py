@@ -141,6 +141,7 @@ def test_a_delay_is_at_most_what_the_others_would_save(tmp_path):
     with open_trace(path) as trace:
         (late,) = [finding for finding in trace.diagnose().findings if finding.name == "late-rank"]
     assert late.recoverable_ns == pytest.approx(5 * MS, rel=0.02)
+    assert late.saving_low_ns == pytest.approx(5 * MS, rel=0.02)
     assert late.values["stretch_ns"] == pytest.approx(11.1 * MS, rel=0.02)
     assert "no CUDA call, then gemm" in late.evidence
 

@@ -244,6 +244,12 @@ class TestCollectives:
         values = findings_of(ailments.small_reductions)["small-buckets"].values
         assert (values["collectives"], values["median_ns"]) == (pytest.approx(20), 12_000)
 
+    def test_a_small_reduction_costs_what_the_host_does_for_it(self, findings_of):
+        finding = findings_of(partial(ailments.small_reductions, reductions=16))["small-buckets"]
+        host_ns = finding.values["collective_host_ns"]
+        assert 25_000 <= host_ns <= 35_000  # the Python after it, and its call
+        assert finding.recoverable_ns == pytest.approx(16 * host_ns, rel=0.05)
+
     def test_large_reductions_are_not_small(self, findings_of):
         assert "small-buckets" not in findings_of(partial(ailments.small_reductions, runs=300_000))
 

@@ -14,6 +14,7 @@ import json
 import lzma
 import os
 import re
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -118,13 +119,21 @@ class Session:
 
     def trace(self, pair: Pair, variant: str) -> None:
         name = f"{pair['name']}_{variant}"
+        program = [*self.command(pair, variant), "--profile", str(pair["steps"])]
+        profile = [self.nsys, "profile", *pair["capture"].split(), "-f", "true", "-o", "/srv/app/reports/NAME"]
+        command = shlex.join([*profile, *program])
+        names = [name] if pair["gpus"] == 1 else [f"{name}_rank{rank}" for rank in range(pair["gpus"])]
+        # Each rank has a profiler of its own. Sessions of nsys in different PID namespaces mix up the processes that
+        # their programs start.
+        with self.gpu_lock if pair["gpus"] > 1 else nullcontext():
+            runs = [f"{'RANK=' + one[-1] if len(names) > 1 else ''} {command.replace('NAME', one)} &" for one in names]
+            output = self.execute(f"trace {name}", pair, ["sh", "-c", " ".join([*runs, "wait"])])
+        for name in names:
+            self.export(name, pair, output)
+
+    def export(self, name: str, pair: Pair, output: str | None) -> None:
         label, start = f"trace {name}", time.monotonic()
         report, database = APP / "reports" / f"{name}.nsys-rep", APP / "reports" / f"{name}.sqlite"
-        program = [*self.command(pair, variant), "--profile", str(pair["steps"])]
-        profile = [self.nsys, "profile", *pair["capture"].split(), "-f", "true", "-o", str(report), *program]
-        # Sessions of nsys in different PID namespaces mix up the processes that their programs start.
-        with self.gpu_lock if pair["gpus"] > 1 else nullcontext():
-            output = self.execute(label, pair, profile)
         if not report.exists():
             self.failures.setdefault(label, f"no report\n{(output or '')[-1500:]}")
             return

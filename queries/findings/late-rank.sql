@@ -40,7 +40,8 @@ It does what only one rank can do, such as writing a checkpoint: then let the ot
 effort = "function"
 estimate = """
 How late the latest rank is in each step: how much longer the others wait than it does, at most what the step is longer
-than the host of another rank works."""
+than the host of another rank works. Where that is the limit, high: if that host takes 55% of its time without the
+profiler, except for its longest stretch outside CUDA calls; low: how much longer the late rank is outside CUDA calls at a stretch."""
 links = ["NCCL documentation, Collective Operations"]
 report = "ranks"
 
@@ -66,10 +67,25 @@ step on all ranks (gc.disable() in between). Overlapping communication with comp
 [params.least_ratio]
 default = 1.15
 help = "A CPU is slower if the same calls take it this many times as long (a choice; two ranks differ by 5% at random)"
+
+[params.least_excess_share]
+default = 0.9
+help = "The host of another rank limits the delay if it is this share of what the step is longer than that host works"
 */
+WITH limits AS (
+    SELECT
+        wall_ns / steps - others_host_ns AS excess_ns,
+        -- The profiler makes the host take up to 1.8 times as long, but not outside of calls.
+        least(excess_ns + 0.45 * (others_host_ns - coalesce(others_stretch_ns, 0)), waiting_ns) AS high_excess_ns,
+        late_ns / steps >= $least_excess_share * excess_ns AS is_limited
+    FROM _late_run
+)
 SELECT
-    late_ns / steps / $tokens AS recoverable_ns,
-    100 * late_ns / wall_ns AS wall_pct,
+    CASE WHEN is_limited THEN greatest(high_excess_ns, late_ns / steps) ELSE late_ns / steps END
+    / $tokens AS recoverable_ns,
+    CASE WHEN is_limited THEN least(coalesce(stretch_ns - others_stretch_ns, late_ns / steps), late_ns / steps) END
+    / $tokens AS saving_low_ns,
+    100 * recoverable_ns * $tokens / (wall_ns / steps) AS wall_pct,
     concat_ws(': ', names, place) AS place,
     rank::VARCHAR AS late_rank,
     main_steps AS late_steps,
@@ -94,5 +110,5 @@ SELECT
     others_stretch_ns,
     CASE WHEN stretch_ns IS NULL AND launch_call_ratio >= $least_ratio THEN launch_call_ratio END AS launch_call_ratio,
     waiting_ns AS others_wait_ns
-FROM _late_run
+FROM _late_run, limits
 WHERE cause IS DISTINCT FROM 'gpu'

@@ -9,6 +9,7 @@ or more."""
 evidence = [
     "{collectives:collective} {per}, of which half take less than {median_ns} where they wait least",
     "{launches:launch|launches} {per}",
+    "the host takes {collective_host_ns} for each",
     "the GPU is idle or only communicates for {lost_ns} of {wall_ns} {per}",
 ]
 caveat = """
@@ -16,8 +17,9 @@ They exchange activations, as in tensor parallelism, which must be complete befo
 effort = "flag"
 numerics = "rounding"
 estimate = """
-High: the time in which the GPU is idle or only communicates, times the share of these collectives among the launches of
-a step, a collective counted as two launches. Low: a third of it."""
+High: for each collective, the usual time from the launch call before it to the one after it, less the usual time between
+two others: what the host does for it. At most the time in which the GPU is idle or only communicates. Low: a third
+of it."""
 links = ["PyTorch documentation, DistributedDataParallel: bucket_cap_mb", "NCCL documentation, Group Calls"]
 report = "steps"
 when = """
@@ -69,15 +71,32 @@ sizes AS (
         (SELECT count(*)::DOUBLE FROM collectives) AS collectives,
         (SELECT median(run_ns) FROM shortest_runs) AS median_ns
 ),
+host_launches AS (
+    SELECT
+        n.family = 'comm' AS is_collective,
+        n.family <> 'comm' AND lag(n.family) OVER thread_calls <> 'comm' AS is_usual,
+        lead(l.api_start_ns) OVER thread_calls - lag(l.api_end_ns) OVER thread_calls AS around_ns,
+        l.api_start_ns - lag(l.api_end_ns) OVER thread_calls AS before_ns
+    FROM launches AS l
+    JOIN kernel_names AS n USING (name_id)
+    WHERE l.call_group = 'launch'
+    WINDOW thread_calls AS (PARTITION BY l.process_id, l.thread_id ORDER BY l.api_start_ns)
+),
+host_times AS (
+    SELECT
+        median(around_ns) FILTER (is_collective) - median(before_ns) FILTER (is_usual) AS collective_host_ns
+    FROM host_launches
+),
 communication AS (
     SELECT coalesce(sum(time_ns), 0)::DOUBLE AS exposed_ns FROM step_budget WHERE part = 'communication'
 )
 SELECT
     (t.idle_ns + c.exposed_ns / t.units) AS lost_ns,
-    lost_ns * 2 * s.collectives / (s.collectives + t.launch_calls * t.units) AS recoverable_ns,
+    least(greatest(h.collective_host_ns, 0) * s.collectives / t.units, lost_ns) AS recoverable_ns,
     recoverable_ns / 3 AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place,
-    s.collectives / t.units AS collectives, s.median_ns, t.launch_calls AS launches, t.wall_ns
-FROM sizes AS s, communication AS c, _step_totals AS t
+    s.collectives / t.units AS collectives, s.median_ns, t.launch_calls AS launches, t.wall_ns,
+    h.collective_host_ns
+FROM sizes AS s, host_times AS h, communication AS c, _step_totals AS t
 WHERE t.has_steps AND s.collectives >= $least_collectives * t.units AND s.median_ns <= $most_median_ns

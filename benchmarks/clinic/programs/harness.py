@@ -27,7 +27,8 @@ def arguments(text: str | None) -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=0, help="steps to measure; 0: about a second")
     parser.add_argument("--profile", type=int, default=0, metavar="STEPS", help="run this many steps for a profiler")
     args = parser.parse_args()
-    if turn := os.environ.get("TURN_FILE"):
+    # Rank 1 waits for rank 0 anyway.
+    if os.environ.get("RANK") != "1" and (turn := os.environ.get("TURN_FILE")):
         turns.append(Path(turn).open("a"))  # noqa: SIM115
         fcntl.flock(turns[0], fcntl.LOCK_EX)
     return args
