@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
 from pathlib import Path
 
@@ -167,3 +168,21 @@ def test_overlapping_kernels_get_two_tracks_and_times_start_at_zero(tmp_path):
 def test_an_empty_trace_is_an_empty_timeline(tmp_path):
     with nsys_insight.open(Trace().write(tmp_path / "trace.sqlite")) as trace:
         assert read_timeline(trace, tmp_path / "t.pftrace")[0] == []
+
+
+def test_a_part_has_the_counts_and_times_of_its_scope(tmp_path):
+    path = tmp_path / "part.sqlite"
+    questions = (
+        "SELECT name, count(*), sum(duration_ns) FROM kernels GROUP BY ALL ORDER BY ALL",
+        "SELECT name, count(*), sum(duration_ns) FROM api_calls GROUP BY ALL ORDER BY ALL",
+        "SELECT range_name, count(*), sum(duration_ns) FROM kernels_in_nvtx GROUP BY ALL ORDER BY ALL",
+        "SELECT * FROM memcpys ORDER BY start_ns",
+    )
+    with nsys_insight.open(SAMPLES / "decode_eager.sqlite") as trace, trace.scope(step=5) as scoped_trace:
+        convert(scoped_trace, path, "sqlite")
+        answers = [scoped_trace.sql(question).rows() for question in questions]
+    with nsys_insight.open(path) as part:
+        assert [part.sql(question).rows() for question in questions] == answers
+        assert part.sql("SELECT count(*) FROM kernels").rows() == [(196,)]
+    assert 10 * path.stat().st_size < 2 * (SAMPLES / "decode_eager.sqlite").stat().st_size
+    assert not {"HOSTNAME", "PATH"} & {name for (name,) in sqlite3.connect(path).execute("SELECT value FROM StringIds")}

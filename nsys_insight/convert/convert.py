@@ -1,4 +1,4 @@
-"""Convert a trace to a DuckDB file or a folder of Parquet files, which can be read back, or to a timeline."""
+"""Convert a trace to a DuckDB file, a folder of Parquet files or a SQLite file, or to a timeline."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 _BY_SUFFIX = {
     ".duckdb": "duckdb",
     ".parquet": "parquet",
+    ".sqlite": "sqlite",
     ".pftrace": "perfetto",
     ".perfetto-trace": "perfetto",
 }
-KINDS = ("duckdb", "parquet", "perfetto")
+KINDS = ("duckdb", "parquet", "sqlite", "perfetto")
+_KINDS_OF_PARTS = ("sqlite", "perfetto")
 
 
 def choose_kind(output: Path, requested_kind: str | None) -> str:
@@ -48,14 +50,14 @@ def choose_kind(output: Path, requested_kind: str | None) -> str:
 
 
 def convert(trace: Session, output: Path, kind: str, *, force: bool = False) -> None:
-    """Write a trace in another format; a timeline contains the part in scope.
+    """Write a trace in another format; a SQLite file and a timeline contain the part in scope.
 
     Raises:
         UsageError: The output exists already, or cannot be written.
     """
     trace.refuse_several("convert takes one trace at a time", "name one of them")
-    if kind != "perfetto" and trace.describe_trace()["scope"]:
-        raise UsageError("a part of a trace cannot be read back as a trace", "omit the scope, or add --as perfetto")
+    if kind not in _KINDS_OF_PARTS and trace.describe_trace()["scope"]:
+        raise UsageError(f"a part of a trace cannot be converted to {kind}", "omit the scope, or add --as sqlite")
     outputs.check_target(output, [*trace.paths, *([trace.ncu] if trace.ncu else [])])
     if output.exists() and not force:
         raise UsageError(f"{output} exists already", "choose another name, or add --force")
@@ -72,6 +74,11 @@ def _write(trace: Session, output: Path, kind: str) -> None:
 
         with outputs.open_output(output, trace.paths, force=True) as path, path.open("wb") as stream:
             write_timeline(trace, stream)
+    elif kind == "sqlite":
+        from nsys_insight.convert.sqlite import write_part
+
+        with outputs.open_output(output, trace.paths, force=True) as path:
+            write_part(trace, path)
     elif kind == "duckdb":
         write_database(trace, output)
     else:

@@ -19,13 +19,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _CONVERT_HELP = """Convert a trace: -o trace.duckdb (a DuckDB file with the views in it), -o FOLDER (each view a Parquet
-file), or -o trace.pftrace (a timeline that ui.perfetto.dev and trace_processor open; a scope makes it smaller).
+file), -o part.sqlite (with a scope such as --step 5, the rows of that part, to share), or -o trace.pftrace (a timeline
+that ui.perfetto.dev and trace_processor open; a scope makes it smaller).
 
-The first two are traces like any other: nsys-insight top trace.duckdb."""
+All but the timeline are traces like any other: nsys-insight top trace.duckdb. The wall time of a part is from its first
+to its last CUDA event: shares of it may differ a little, counts and times do not."""
 
 
 # The file in this folder that is written without -o, by kind: the name of the trace with this suffix.
-_SUFFIXES = {"duckdb": ".duckdb", "parquet": "_parquet", "perfetto": ".pftrace"}
+_SUFFIXES = {"duckdb": ".duckdb", "parquet": "_parquet", "sqlite": "_part.sqlite", "perfetto": ".pftrace"}
 
 
 def make_convert_command() -> Callable[..., None]:
@@ -52,7 +54,7 @@ def make_convert_command() -> Callable[..., None]:
             "kind",
             str | None,
             "--as",
-            help="duckdb, parquet or perfetto; by default as -o is named. Without -o, the trace names the file.",
+            help="duckdb, parquet, sqlite or perfetto; by default from -o. Without -o, the trace names the file.",
         ),
         make_flag("force", bool, "--force", help="Overwrite existing files."),
         omitted_fields=("csv_safe",),
