@@ -254,6 +254,35 @@ class TestCollectives:
         assert "small-buckets" not in findings_of(partial(ailments.small_reductions, runs=300_000))
 
 
+@pytest.mark.parametrize(("copy_ns", "is_cause"), [(10_000, True), (400_000, False)])
+def test_waits_after_copies_are_no_cause_of_long_copies(copy_ns, is_cause, tmp_path):
+    def body(loop, _):
+        for _ in range(8):
+            loop.copy("H2D", 1 << 18, copy_ns)
+            loop.sync(wakes=20_000)
+        for _ in range(8):
+            loop.launch(BF16, 10_000, **LARGE)
+            loop.python(20_000)
+
+    finding = diagnose(run_steps(body), tmp_path)["sync-after-copy"]
+    assert ("copy-bound" in finding.explains) == is_cause
+
+
+def test_all_of_the_time_of_allocations_shortens_the_idle_time(tmp_path):
+    def body(loop, _):
+        loop.launch(BF16, 60_000, **LARGE)
+        loop.malloc(1 << 20, 100_000)
+        loop.launch("update(float *)", 20_000, **LARGE)
+        loop.python(80_000)
+
+    with open_trace(run_steps(body, sync=False).write(tmp_path / "trace.sqlite")) as trace:
+        finding = list_findings(trace.diagnose().findings, ["allocation"])["allocation"]
+    assert finding.values["host_ns"] == pytest.approx(100_000, rel=0.05)
+    assert finding.values["idle_ns"] < 0.9 * finding.recoverable_ns
+    assert finding.recoverable_ns == pytest.approx(100_000, rel=0.05)
+    assert finding.saving_low_ns == pytest.approx(0.35 * finding.recoverable_ns)
+
+
 def unpack(name, folder):
     """Unpack a trace of the clinic."""
     archive = CLINIC / f"{name}.sqlite.xz"
