@@ -199,6 +199,23 @@ class TestCompileInLoop:
 
 
 class TestCheckpointStall:
+    @pytest.mark.parametrize(("after_ms", "saved_ms"), [(0, 56), (20, 76)])
+    def test_a_long_step_right_after_it_belongs_to_it(self, after_ms, saved_ms, tmp_path):
+        def body(loop, number):
+            for _ in range(6):
+                loop.launch(BF16, 500_000, **LARGE)
+            loop.copy("D2H", 8, 1_000, blocking=True)
+            if number in (8, 18):
+                for _ in range(4):
+                    loop.copy("D2H", 50 << 20, 4 * MS, blocking=True)
+                    loop.python(10 * MS)
+            if number in (9, 19):
+                loop.python(after_ms * MS)
+
+        finding = diagnose(run_steps(body, steps=24, sync=False), tmp_path)["checkpoint-stall"]
+        assert finding.recoverable_ns * 23 == pytest.approx(2 * saved_ms * MS, rel=0.1)
+        assert finding.values["long_steps"] == 2
+
     def test_the_long_steps_and_what_they_copy(self, findings_of):
         values = findings_of(ailments.checkpoints)["checkpoint-stall"].values
         assert (values["long_steps"], values["every"]) == (2, 10)
@@ -268,25 +285,6 @@ class TestDefaultStream:
     @pytest.mark.parametrize("case", [{"events": True}, {"copy_stream": 13}, {"copies": False}])
     def test_streams_in_order_for_another_reason_are_left_alone(self, case, tmp_path):
         assert "default-stream" not in diagnose(ailments.streams(**case), tmp_path)
-
-
-class TestCheckpointStall:
-    @pytest.mark.parametrize(("after_ms", "saved_ms"), [(0, 56), (20, 76)])
-    def test_a_long_step_right_after_it_belongs_to_it(self, after_ms, saved_ms, tmp_path):
-        def body(loop, number):
-            for _ in range(6):
-                loop.launch(BF16, 500_000, **LARGE)
-            loop.copy("D2H", 8, 1_000, blocking=True)
-            if number in (8, 18):
-                for _ in range(4):
-                    loop.copy("D2H", 50 << 20, 4 * MS, blocking=True)
-                    loop.python(10 * MS)
-            if number in (9, 19):
-                loop.python(after_ms * MS)
-
-        finding = diagnose(run_steps(body, steps=24, sync=False), tmp_path)["checkpoint-stall"]
-        assert finding.recoverable_ns * 23 == pytest.approx(2 * saved_ms * MS, rel=0.1)
-        assert finding.values["long_steps"] == 2
 
 
 class TestBacktraceOverhead:
