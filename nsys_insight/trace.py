@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from nsys_insight.packs import library, step_options
 from nsys_insight.session.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     import polars as pl
 
@@ -21,6 +22,18 @@ if TYPE_CHECKING:
     from nsys_insight.reports import Reports
 else:
     Reports = object  # type checkers use a stub; at run time, `__getattr__` makes the methods from the report headers
+
+
+@contextmanager
+def _naming_parameters(report: str | Pack) -> Iterator[None]:
+    """Name parameters in error messages as Python does, not as flags: group_by, not --group-by."""
+    try:
+        yield
+    except UsageError as error:
+        message = error.message
+        for name, param in (library.get_pack(report).params if isinstance(report, str) else {}).items():
+            message = message.replace(f"{param.flag} ", f"{name} ")
+        raise UsageError(message, error.hint) from None
 
 
 class Trace(Session, Reports):
@@ -38,7 +51,8 @@ class Trace(Session, Reports):
 
         The notes of the answer go to the trace's `note` callback.
         """
-        answer = super().answer(report, **params)
+        with _naming_parameters(report):
+            answer = super().answer(report, **params)
         for text in answer.notes:
             self._options["note"](text)
         return answer.frame()
@@ -51,7 +65,8 @@ class Trace(Session, Reports):
         """
         from nsys_insight.notebook import html
 
-        return html.make_html_answer(super().answer(report, steps=steps, **params))
+        with _naming_parameters(report):
+            return html.make_html_answer(super().answer(report, steps=steps, **params))
 
     def query(self, query: str) -> HtmlAnswer:
         """Answer an SQL query over the model's views; notebooks show it as a table."""

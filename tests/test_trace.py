@@ -291,3 +291,10 @@ def test_notes_are_passed_to_the_callback(sample):
         assert "--cuda-graph-trace=node" in notes[0]
         trace.scope(nvtx="decode_step").run("top")
         assert len(notes) == 2
+
+
+def test_an_error_names_the_parameter_as_python_does():
+    with nsys_insight.open(SAMPLES / "decode_eager.sqlite") as trace, pytest.raises(UsageError) as error:
+        trace.top(group_by="famly")
+    assert error.value.message == "group_by cannot be 'famly'"
+    assert "family" in error.value.hint
