@@ -192,3 +192,14 @@ def test_a_training_run_has_the_utilization_that_its_own_clock_gives(tmp_path):
     peak = 132 * 1.98e9 * 256  # FP32, without tensor cores
     assert row["precision"] == "fp32"
     assert row["mfu_pct"] == pytest.approx(100 * 6 * parameters * 32 * 256 / (measured_ms / 1e3) / peak, rel=0.02)
+
+
+@pytest.mark.slow
+def test_mfu_is_that_of_the_time_that_the_program_printed(tmp_path):
+    """`forms.py train --profile 5` printed 29.218 ms per step while nsys recorded, and the operations of its products."""
+    printed_ms, operations = 29.218, 10_926_396_801_024
+    path = tmp_path / "train.sqlite"
+    path.write_bytes(lzma.decompress((CLINIC / "traces" / "form_train.sqlite.xz").read_bytes()))
+    ((row,), _) = ask(path, flops_per_step=operations)
+    peak = 132 * 1.98e9 * 4096  # BF16 in tensor cores, at the maximum clock
+    assert row["mfu_pct"] == pytest.approx(100 * operations / (printed_ms / 1e3) / peak, rel=0.02)

@@ -126,7 +126,10 @@ class Session:
         # Each rank has a profiler of its own. Sessions of nsys in different PID namespaces mix up the processes that
         # their programs start.
         with self.gpu_lock if pair["gpus"] > 1 else nullcontext():
-            runs = [f"{'RANK=' + one[-1] if len(names) > 1 else ''} {command.replace('NAME', one)} &" for one in names]
+            runs = [
+                f"{'RANK=' + run_name[-1] if len(names) > 1 else ''} {command.replace('NAME', run_name)} &"
+                for run_name in names
+            ]
             output = self.execute(f"trace {name}", pair, ["sh", "-c", " ".join([*runs, "wait"])])
         for name in names:
             self.export(name, pair, output)

@@ -29,14 +29,14 @@ class Layer(nn.Module):
         parts = x.to(self.dtype).chunk(self.count)
         received = [torch.empty_like(part) for part in parts]
         works = [
-            distributed.all_to_all_single(there, part, async_op=True)
-            for there, part in zip(received, parts, strict=True)
+            distributed.all_to_all_single(target, part, async_op=True)
+            for target, part in zip(received, parts, strict=True)
         ]
         returned = [torch.empty_like(part) for part in parts]
         returning = []
-        for work, there, back in zip(works, received, returned, strict=True):
+        for work, target, back in zip(works, received, returned, strict=True):
             work.wait()
-            result = self.expert(there.bfloat16()).to(self.dtype)
+            result = self.expert(target.bfloat16()).to(self.dtype)
             returning.append(distributed.all_to_all_single(back, result, async_op=True))
         for work in returning:
             work.wait()

@@ -5,6 +5,9 @@
 eager: a module for each operation. compiled: torch.compile of the same module. fused: one product for query, key and
 value, one for gate and up, and Triton kernels for the residual with the norm and for the gated activation.
 train: the eager form in training, with FLOPs per step from the sizes of its matrix products.
+
+The traces form_*.sqlite.xz have five steps on an H100, captured as those of corpus.toml. A step of train took
+28.66 ms, and 29.22 ms while nsys recorded.
 """
 
 from __future__ import annotations
