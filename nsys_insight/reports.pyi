@@ -1471,6 +1471,41 @@ class Reports:
         """
         ...
 
+    def openacc(
+        self,
+    ) -> pl.DataFrame:
+        """OpenACC constructs by source line: Which OpenACC directives launch and copy what, at which source
+        line?
+
+        Adds up the events of the OpenACC runtime by event, source file and line. Kernels and copies are
+        those whose API call begins on the same thread while the event is open, whenever they run: a
+        construct contains the launches and copies nested in it, so rows of different events must not be
+        added.
+
+        One gang, or few: the loop runs on one or a few of the GPU's multiprocessors; parallelize the outer
+        loop (gang vector), and look for a dependence that the compiler reports (-Minfo=accel). Copies at
+        the line of a compute construct are implicit: a data region around the loop (data copyin, create,
+        present) copies once. Much host_ns in Wait: async clauses let the host continue.
+
+        Columns:
+            name: The event of the runtime
+            place: Source file and line of the directive; NULL where not recorded
+            host_ns: Sum of its durations on the host
+            calls: How often it happened
+            kernels: Kernels launched meanwhile on its thread
+            kernel_ns: Sum of their durations on the GPU
+            copies: Copies requested meanwhile on its thread
+            copy_ns: Sum of their durations on the GPU
+            copy_bytes: Sum of their sizes
+            min_gangs: The fewest gangs of its launches; NULL for other events
+            max_gangs: The most gangs
+            workers: The most workers per gang
+            vector_length: The largest vector length
+            variables: Variables whose data it handles
+            function_name: Function of the directive
+        """
+        ...
+
     def overlap(
         self,
     ) -> pl.DataFrame:

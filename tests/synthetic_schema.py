@@ -81,6 +81,18 @@ TABLES = {
     ),
     "OSRT_API": "start! end! eventClass! globalTid nameId! returnValue! nestingLevel callchainId!",
     "CUDA_GRAPH_NODE_EVENTS": "start! end eventClass! globalTid nameId! graphNodeId! originalGraphNodeId",
+    "CUPTI_ACTIVITY_KIND_OPENACC_DATA": (
+        "start! end! nameId! globalTid eventKind! DeviceType! lineNo! cuDeviceId! cuContextId! cuStreamId! srcFile "
+        "funcName bytes varName"
+    ),
+    "CUPTI_ACTIVITY_KIND_OPENACC_LAUNCH": (
+        "start! end! nameId! globalTid eventKind! DeviceType! lineNo! cuDeviceId! cuContextId! cuStreamId! srcFile "
+        "funcName numGangs numWorkers vectorLength kernelName"
+    ),
+    "CUPTI_ACTIVITY_KIND_OPENACC_OTHER": (
+        "start! end! nameId! globalTid eventKind! DeviceType! lineNo! cuDeviceId! cuContextId! cuStreamId! srcFile "
+        "funcName"
+    ),
     "MPI_P2P_EVENTS": "start! end globalTid textId commHandle tag remoteRank size requestHandle",
     "MPI_COLLECTIVES_EVENTS": "start! end globalTid textId commHandle rootRank size recvSize requestHandle",
     "MPI_START_WAIT_EVENTS": "start! end globalTid textId requestHandle",
@@ -163,7 +175,20 @@ ENUM_OF = {
     "severity": "ENUM_DIAGNOSTIC_SEVERITY_LEVEL",
     "source": "ENUM_DIAGNOSTIC_SOURCE_TYPE",
 }
-STRING_COLUMNS = {"nameId", "demangledName", "shortName", "mangledName", "textId", "jsonTextId", "symbol", "module"}
+STRING_COLUMNS = {
+    "nameId",
+    "demangledName",
+    "shortName",
+    "mangledName",
+    "textId",
+    "srcFile",
+    "funcName",
+    "varName",
+    "kernelName",
+    "jsonTextId",
+    "symbol",
+    "module",
+}
 TIME_COLUMNS = {"start", "end", "timestamp", "rawTimestamp"}
 
 

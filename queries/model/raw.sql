@@ -77,6 +77,21 @@ CREATE TABLE OSRT_API (
     start BIGINT, "end" BIGINT, globalTid BIGINT, nameId BIGINT, returnValue BIGINT, callchainId BIGINT
 );
 
+-- What the OpenACC runtime does for a directive.
+CREATE TABLE CUPTI_ACTIVITY_KIND_OPENACC_DATA (
+    start BIGINT, "end" BIGINT, nameId BIGINT, globalTid BIGINT, lineNo BIGINT, srcFile BIGINT, funcName BIGINT,
+    bytes BIGINT, varName BIGINT
+);
+
+CREATE TABLE CUPTI_ACTIVITY_KIND_OPENACC_LAUNCH (
+    start BIGINT, "end" BIGINT, nameId BIGINT, globalTid BIGINT, lineNo BIGINT, srcFile BIGINT, funcName BIGINT,
+    numGangs BIGINT, numWorkers BIGINT, vectorLength BIGINT, kernelName BIGINT
+);
+
+CREATE TABLE CUPTI_ACTIVITY_KIND_OPENACC_OTHER (
+    start BIGINT, "end" BIGINT, nameId BIGINT, globalTid BIGINT, lineNo BIGINT, srcFile BIGINT, funcName BIGINT
+);
+
 -- Where nodes of CUDA graphs were captured, added or cloned.
 CREATE TABLE CUDA_GRAPH_NODE_EVENTS (
     start BIGINT, globalTid BIGINT, graphNodeId BIGINT, originalGraphNodeId BIGINT

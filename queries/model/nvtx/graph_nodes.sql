@@ -42,7 +42,8 @@ COMMENT ON COLUMN graph_nodes.graph_node_id IS 'The node: joins with `kernels`, 
 COMMENT ON COLUMN graph_nodes.captured_ns IS 'When it was captured or added to its graph';
 COMMENT ON COLUMN graph_nodes.thread_id IS 'Thread that did it';
 COMMENT ON COLUMN graph_nodes.correlation_id IS
-    'The API call that was captured or that added it: joins with `api_calls` and `call_places`, where its call stack is';
+    'The API call that was captured or that added it: joins with `api_calls` and `call_places`, where its call '
+    'stack is';
 COMMENT ON COLUMN graph_nodes.range_id IS
     'The innermost NVTX range that was open then, as in `nvtx_nesting`; NULL outside all ranges';
 COMMENT ON COLUMN graph_nodes.range_name IS 'Its name';

@@ -6,7 +6,8 @@ CREATE VIEW _mpi_waits AS
 WITH ordered_calls AS MATERIALIZED (
     SELECT
         *,
-        CASE WHEN is_mpi_receive(name) THEN [peer_rank, communicator_rank] ELSE [communicator_rank, peer_rank] END AS way,
+        CASE WHEN is_mpi_receive(name) THEN [peer_rank, communicator_rank] ELSE [communicator_rank, peer_rank]
+        END AS way,
         row_number() OVER (PARTITION BY communicator, communicator_rank, kind ORDER BY start_ns) AS place
     FROM mpi_calls
     WHERE communicator IS NOT NULL AND kind IN ('collective', 'message')
