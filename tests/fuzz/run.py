@@ -57,11 +57,11 @@ class Worker:
         """Break a file, run commands on it, and reduce the edits of those that fail. Every fourth seed is a folder."""
         chance = random.Random(seed)  # noqa: S311 - not for secrets
         base = chance.choice(list(BASES))
-        others = [(*command.split(),) for command in chance.sample(self._other_commands, self._command_count)]
+        more_commands = [(*command.split(),) for command in chance.sample(self._other_commands, self._command_count)]
         trial = Trial(seed, [], [])
         if seed % 4 == 3:
             edit_list = folders.draw_folder_edits(chance)
-            for command in (*FIRST, *(("host",) if other[0] == "ncu" else other for other in others)):
+            for command in (*FIRST, *(("host",) if other[0] == "ncu" else other for other in more_commands)):
                 fault, outcome = judge_folder(
                     self._commands, self._bases["everything"], self._facts, edit_list, command
                 )
@@ -70,7 +70,7 @@ class Worker:
                     trial.faults.append((fault, {"folder": True, "edits": edit_list, "command": [*command]}))
             return trial
         edit_list = edits.draw_edits(self._bases[base], chance)
-        for command in (*FIRST, *others):
+        for command in (*FIRST, *more_commands):
             fault, outcome = judge_edits(self._commands, self._bases[base], edit_list, command)
             trial.commands.append((outcome.code, outcome.seconds, outcome.peak_mb))
             if fault:
