@@ -190,7 +190,7 @@ class TestMethods:
     def test_a_method_passes_its_arguments(self, eager):
         assert eager.top(group_by="family").equals(eager.run("top", group_by="family"))
         assert eager.per_token().height > 0
-        with pytest.raises(UsageError, match="group-by"):
+        with pytest.raises(UsageError, match="group_by"):
             eager.top(group_by="color")
 
     def test_no_report_hides_a_method(self):
