@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 from opening import open_trace
 from synthetic import Trace
+
+from nsys_insight.cli.nsys_reports import explain_report
+from nsys_insight.packs.library import find_pack
 
 LOOP = 40
 
@@ -148,3 +153,53 @@ def test_processes_that_share_a_gpu_stretch_each_others_kernels(tmp_path, shared
     assert [sentence.partition(":")[0] for (sentence,) in sentences] == (
         ["kernels of 2 processes run at the same time on GPU 0 (100.0% of its busy time)"] if shared else []
     )
+
+
+STATS_REPORTS = [
+    "cuda_api_gpu_sum",
+    "cuda_api_sum",
+    "cuda_api_trace",
+    "cuda_gpu_kern_gb_sum",
+    "cuda_gpu_kern_sum",
+    "cuda_gpu_mem_size_sum",
+    "cuda_gpu_mem_time_sum",
+    "cuda_gpu_sum",
+    "cuda_gpu_trace",
+    "cuda_kern_exec_sum",
+    "cuda_kern_exec_trace",
+    "mpi_event_sum",
+    "mpi_event_trace",
+    "mpi_msg_size_sum",
+    "nvtx_gpu_proj_sum",
+    "nvtx_gpu_proj_trace",
+    "nvtx_kern_sum",
+    "nvtx_pushpop_sum",
+    "nvtx_pushpop_trace",
+    "nvtx_startend_sum",
+    "nvtx_sum",
+    "openacc_sum",
+    "openmp_sum",
+    "osrt_sum",
+    "syscall_sum",
+    "um_cpu_page_faults_sum",
+    "um_sum",
+    "um_total_sum",
+    "vulkan_api_sum",
+    "wddm_queue_sum",
+    "network_congestion",
+    "nvvideo_api_sum",
+]
+
+
+def test_every_report_of_nsys_stats_works_or_names_a_command(tmp_path):
+    path = Trace().write(tmp_path / "trace.sqlite")
+    with open_trace(path) as session:
+        for name in STATS_REPORTS:
+            error = explain_report(name)
+            assert bool(error) != bool(find_pack(name)), name
+            for command in (error.hint or "").split(", and ") if error else ():
+                words = shlex.split(command)
+                if words[1] == "sql":
+                    session.sql(words[3])
+                else:
+                    assert words[0] == "nsys" or find_pack(words[1]), name

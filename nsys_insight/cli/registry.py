@@ -12,6 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import GROUPS, HELP_SETTINGS, HelpEntry, load_command, read_help_entries
 from nsys_insight.cli.completion import plain_summary
+from nsys_insight.cli.nsys_reports import explain_report
 from nsys_insight.errors import Exit
 from nsys_insight.packs.library import built_in_packs, find_pack, packs_by_topic, topics, user_packs
 from nsys_insight.text.cells import printable, wrap
@@ -101,6 +102,8 @@ class Commands(TyperGroup):
             return self.resolve_command(ctx, [arguments[0], "--help"])
         if command := _make_command(name):
             return name, command, arguments
+        if error := explain_report(name):
+            raise error
         self.commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
         return super().resolve_command(ctx, args)  # raises an error that suggests similar names
 

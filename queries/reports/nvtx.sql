@@ -5,7 +5,7 @@ place = 1
 in_help = true
 question = "How much host and GPU time does each NVTX range take, with and without nested ranges?"
 examples = ["", "--by path"]
-aliases = ["nvtx_sum", "nvtx-sum"]
+aliases = ["nvtx_sum", "nvtx-sum", "nvtx_pushpop_sum", "nvtx_startend_sum", "nvtx_gpu_proj_sum"]
 main = ["wall_pct", "host_ns", "gpu_idle_during_ns", "calls", "name", "gpu_ns", "own_host_ns", "kernels"]
 description = """
 Host time is the time from opening to closing a range on its thread, own_host_ns the part of it outside nested

@@ -1,0 +1,43 @@
+"""Reports of `nsys stats` that are no alias of a report here, and what answers the same question.
+
+The names are those of NVIDIA's Post-Collection Analysis Guide. The others are `aliases` in the headers of reports.
+"""
+
+from __future__ import annotations
+
+from nsys_insight.errors import UsageError
+
+_COMMANDS = {
+    "cuda_api_gpu_sum": "nsys-insight api TRACE, and nsys-insight top TRACE",
+    "cuda_gpu_sum": "nsys-insight top TRACE, and nsys-insight copies TRACE",
+    "cuda_api_trace": 'nsys-insight sql TRACE "FROM api_calls ORDER BY start_ns"',
+    "cuda_gpu_trace": 'nsys-insight sql TRACE "FROM gpu_ops ORDER BY start_ns"',
+    "cuda_kern_exec_trace": 'nsys-insight sql TRACE "FROM launches ORDER BY start_ns"',
+    "nvtx_kern_sum": "nsys-insight top TRACE --group-by nvtx",
+    "nvtx_gpu_proj_trace": 'nsys-insight sql TRACE "FROM gpu_ops_in_nvtx ORDER BY start_ns"',
+    "nvtx_pushpop_trace": 'nsys-insight sql TRACE "FROM nvtx_nesting ORDER BY start_ns"',
+    "mpi_event_sum": "nsys-insight mpi TRACE",
+    "mpi_msg_size_sum": "nsys-insight mpi TRACE",
+    "mpi_event_trace": 'nsys-insight sql TRACE "FROM mpi_calls ORDER BY start_ns"',
+    "osrt_sum": "nsys-insight cpu-work TRACE",
+}  # fmt: skip
+_NOT_READ = (
+    "dx11_pix_sum", "dx12_gpu_marker_sum", "dx12_pix_sum", "network_congestion", "nvvideo_api_sum", "openacc_sum",
+    "opengl_khr_gpu_range_sum", "opengl_khr_range_sum", "openmp_sum", "syscall_sum", "vulkan_api_sum",
+    "vulkan_api_trace", "vulkan_gpu_marker_sum", "vulkan_marker_sum", "wddm_queue_sum",
+)  # fmt: skip
+
+
+def explain_report(name: str) -> UsageError | None:
+    """Return an error whose hint is the command that answers what a report of `nsys stats` does; None for other names.
+
+    A suffix of nsys's own, as in `nvtx_kern_sum:base`, makes no difference.
+    """
+    report = name.partition(":")[0].replace("-", "_")
+    if command := _COMMANDS.get(report):
+        return UsageError(f"{report} is a report of nsys stats", command)
+    if report in _NOT_READ:
+        return UsageError(
+            f"{report} is a report of nsys stats without a counterpart here", f"nsys stats --report {report} TRACE"
+        )
+    return None
