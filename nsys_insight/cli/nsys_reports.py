@@ -1,4 +1,4 @@
-"""Reports of `nsys stats` that are no alias of a report here, and what answers the same question.
+"""Reports of `nsys stats` without an alias among the reports here, and the commands that replace them.
 
 The names are those of NVIDIA's Post-Collection Analysis Guide. The others are `aliases` in the headers of reports.
 """
