@@ -22,7 +22,7 @@ _COMMANDS = {
     "osrt_sum": "nsys-insight cpu-work TRACE",
 }  # fmt: skip
 _NOT_READ = (
-    "dx11_pix_sum", "dx12_gpu_marker_sum", "dx12_pix_sum", "network_congestion", "nvvideo_api_sum", "openacc_sum",
+    "dx11_pix_sum", "dx12_gpu_marker_sum", "dx12_pix_sum", "network_congestion", "nvvideo_api_sum",
     "opengl_khr_gpu_range_sum", "opengl_khr_range_sum", "openmp_sum", "syscall_sum", "vulkan_api_sum",
     "vulkan_api_trace", "vulkan_gpu_marker_sum", "vulkan_marker_sum", "wddm_queue_sum",
 )  # fmt: skip
