@@ -782,7 +782,7 @@ def test_a_family_is_one_finding_and_a_problem_comes_before_its_remedy():
 def test_there_are_at_most_seven_findings():
     findings = [make_finding(f"{number}", number, 10.0) for number in range(1, 20)]
     assert len(rank_findings(findings)) == 7
-    # That data are missing is said in any case.
+    # Missing data are reported even then.
     assert [finding.name for finding in rank_findings([*findings, make_finding("capture")])][5:] == ["14", "capture"]
 
 

@@ -326,10 +326,10 @@ def rank_findings(findings: list[Finding], first: str | None = None) -> tuple[Fi
             key=SEVERITIES.index,
         )
         leading_findings.append(replace(leader, severity=severity, also=(*leader.also, *other_members)))
-    ranked = sorted(leading_findings, key=sort_key)
-    # Whoever reads the other findings has to know that data are missing.
-    late_capture_findings = [finding for finding in ranked[MAX_FINDINGS:] if finding.family == "capture"]
-    return (*ranked[: MAX_FINDINGS - len(late_capture_findings)], *late_capture_findings)
+    leading_findings.sort(key=sort_key)
+    # Missing data can make the other findings wrong, so they are reported even after seven larger findings.
+    incomplete = [finding for finding in leading_findings[MAX_FINDINGS:] if finding.family == "capture"]
+    return (*leading_findings[: MAX_FINDINGS - len(incomplete)], *incomplete)
 
 
 def _choose_status(
