@@ -80,7 +80,7 @@ TABLES = {
         "domainId! schemaId! idx! flags type name:TEXT description:TEXT arrayOrUnionDetail offset"
     ),
     "OSRT_API": "start! end! eventClass! globalTid nameId! returnValue! nestingLevel callchainId!",
-    "CUDA_GRAPH_NODE_EVENTS": "start! end eventClass! globalTid nameId! graphNodeId! originalGraphNodeId",
+    "CUDA_GRAPH_NODE_EVENTS": "start! end! eventClass! globalTid nameId! graphNodeId! originalGraphNodeId",
     "CUPTI_ACTIVITY_KIND_OPENACC_DATA": (
         "start! end! nameId! globalTid eventKind! DeviceType! lineNo! cuDeviceId! cuContextId! cuStreamId! srcFile "
         "funcName bytes varName"

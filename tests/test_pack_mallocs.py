@@ -136,7 +136,7 @@ def test_the_peak_counts_memory_allocated_at_the_same_time(trace, path):
 
 def test_the_peak_is_rounded_and_not_cut(trace, path):
     trace.thread().malloc(1_690_304_512)
-    assert ask(trace.write(path))[1][0].endswith("allocated: 1.6 GiB on device 0")
+    assert ask(trace.write(path))[1][0].endswith("allocated: 1.57 GiB on device 0")
 
 
 def test_the_peak_counts_memory_allocated_before_the_capture(trace, path):
@@ -148,7 +148,7 @@ def test_the_peak_counts_memory_allocated_before_the_capture(trace, path):
     host.malloc(512)
     answer, notes = ask(trace.write(path))
     assert answer["cudaMalloc"]["size_bytes"] == 512
-    assert notes[:1] == ("peak device memory that nsys saw allocated: 1.0 MiB on device 0",)
+    assert notes[:1] == ("peak device memory that nsys saw allocated: 1.00 MiB on device 0",)
 
 
 def test_each_device_of_each_process_has_its_own_peak(trace, path):
@@ -156,7 +156,7 @@ def test_each_device_of_each_process_has_its_own_peak(trace, path):
     trace.thread(pid=200).malloc(4_096)
     _, (note, *_) = ask(trace.write(path))
     assert note.endswith(
-        "1.0 KiB on device 0 of process 100, 2.0 KiB on device 1 of process 100, 4.0 KiB on device 0 of process 200"
+        "1.00 KiB on device 0 of process 100, 2.00 KiB on device 1 of process 100, 4.00 KiB on device 0 of process 200"
     )
 
 

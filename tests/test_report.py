@@ -62,7 +62,17 @@ HOSTILE = [
     b"caf\xe9 \xff\xfe(float *)",
 ]
 # Reports that need flags of their own, or that are about one kernel.
-ELSEWHERE = {"peaks", "classify-steps", "loop-iteration", "fusion-candidate", "overlap", "ranks", "collectives"}
+ELSEWHERE = {
+    "peaks",
+    "classify-steps",
+    "loop-iteration",
+    "fusion-candidate",
+    "overlap",
+    "ranks",
+    "collectives",
+    "mpi",
+    "openacc",
+}
 
 
 class Page(HTMLParser):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,10 @@ def make_full_trace() -> Trace:
         host.call("cudaGetDevice")
     host.sample(host.now, ("main", "/app/main")).off_cpu(host.now, host.now + 10)
     trace.chain("OSRT_CALLCHAINS", 1, [("poll", "/lib/libc.so.6")])
+    for table in TABLES:
+        if table.startswith(("MPI_", "CUPTI_ACTIVITY_KIND_OPENACC", "CUDA_GRAPH_NODE")) and not trace.rows[table]:
+            required = re.findall(r"(\w+)!", TABLES[table])
+            trace.row(table, **{column: "f" if column.endswith("nameId") else 1 for column in required})
     return trace
 
 

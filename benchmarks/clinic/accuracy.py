@@ -135,29 +135,32 @@ def read_pairs() -> tuple[Pair, ...]:
             ms_cured=entry.get("ms_cured"),
         )
         for entry in entries
-        if find_packed(entry["name"], "ailing").exists()
+        if find_packed(entry["name"], "ailing")
     )
 
 
-def find_packed(name: str, variant: str) -> Path:
-    """Return the path of a packed trace."""
-    return TRACES / f"{name}_{variant}.sqlite.xz"
+def find_packed(name: str, variant: str) -> list[Path]:
+    """Return the paths of the packed traces of a program: one, or one for each rank."""
+    patterns = (f"{name}_{variant}.sqlite.xz", f"{name}_{variant}_rank*.sqlite.xz")
+    return [path for pattern in patterns for path in sorted(TRACES.glob(pattern))]
 
 
-def diagnose_packed(packed: Path) -> tuple[DiagnosisResult, int, float | None]:
-    """Diagnose a packed trace; return its wall time in ns and the number of steps that its kernels make."""
+def diagnose_packed(packed: Sequence[Path]) -> tuple[DiagnosisResult, int, float | None]:
+    """Diagnose packed traces; return the wall time of the first in ns and the number of steps that its kernels make."""
     import nsys_insight
 
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / packed.name.removesuffix(".xz")
-        path.write_bytes(lzma.decompress(packed.read_bytes()))
-        with nsys_insight.open(path) as trace:
+        paths = [Path(folder) / path.name.removesuffix(".xz") for path in packed]
+        for path, packed_path in zip(paths, packed, strict=True):
+            path.write_bytes(lzma.decompress(packed_path.read_bytes()))
+        with nsys_insight.open(paths[0]) as trace:
             span_ns = trace.sql("SELECT end_ns - start_ns FROM wall").item()
             # Kernels before and after the loop that was found are of the same program.
             count = trace.sql(
                 "SELECT (SELECT count(*) FROM kernels) / nullif(median(kernels), 0) FROM steps WHERE phase = 'steady'"
             ).item()
-            return trace.diagnose(), span_ns, count
+        with nsys_insight.open(paths) as traces:
+            return traces.diagnose(), span_ns, count
 
 
 def count_repeats(pair: Pair, result: DiagnosisResult, span_ns: int, count: float | None) -> float:
@@ -194,7 +197,7 @@ def compare_pair(pair: Pair) -> Result:
     """Diagnose both variants of a pair."""
     first, lower_hints = diagnose_variant(pair, "ailing")
     on_cured: tuple[Hint, ...] = ()
-    if find_packed(pair.name, "cured").exists():
+    if find_packed(pair.name, "cured"):
         on_cured = sum(diagnose_variant(pair, "cured"), ())
     return Result(pair, first, lower_hints, on_cured)
 

@@ -155,9 +155,13 @@ def drop_unknown_details(fields: list[Field]) -> list[Field]:
 
 
 def fold_zero_rows(fields: Sequence[Field]) -> tuple[list[Field], int]:
-    """Leave out the rows of metrics whose values are all 0 or unknown, if others remain. Return how many they are."""
+    """Leave out the rows of metrics whose values are all 0 or unknown, if others remain. Return how many they are.
+
+    In a table that has texts as well as values all rows remain: a row without a value may have a text.
+    """
     values = [field.cells for field in fields if field.kind == "value"]
-    if METRIC not in (field.label for field in fields) or not values:
+    texts = [field.label for field in fields if field.kind != "value"]
+    if texts != [METRIC] or not values:
         return list(fields), 0
     shown_rows = [index for index, row in enumerate(zip(*values, strict=True)) if set(row) - {"0", units.UNKNOWN}]
     zero_count = len(values[0]) - len(shown_rows)

@@ -76,7 +76,10 @@ chains AS (
         o.position BETWEEN s.product AND s.next_product
         AND (
             o.family = 'sort/topk'
-            OR regexp_matches(o.name, '(?i)nll_loss|log_?softmax|cross_?entropy|argmax|multinomial|fused_\w*_(?:log|gather|nll)_')
+            OR regexp_matches(
+                o.name,
+                '(?i)nll_loss|log_?softmax|cross_?entropy|argmax|multinomial|fused_\w*_(?:log|gather|nll)_'
+            )
         )
     )
 ),

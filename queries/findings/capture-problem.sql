@@ -76,15 +76,13 @@ losses AS (
     HAVING 100 * lost >= $least_pct * calls AND calls > 0
 ),
 messages AS (
-    SELECT left(regexp_replace(trim(message), '\s+', ' ', 'g'), 300) AS text, is_cuda_loss, process_id
+    SELECT left(regexp_replace(trim(message), '\s+', ' ', 'g'), 300) AS text,
+        CASE WHEN NOT is_cuda_loss THEN 'driver' WHEN message LIKE '%been started correctly%' THEN 'start' END AS cure
     FROM diagnostics
     WHERE is_cuda_loss
         -- nsys reports each process that does not use CUDA, such as a data loader's.
-        AND NOT coalesce(
-            message LIKE '%not been started correctly%' AND EXISTS (FROM _call_counts)
-                AND process_id NOT IN (SELECT process_id FROM _call_counts),
-            false
-        )
+        AND NOT coalesce(message LIKE '%not been started correctly%' AND EXISTS (FROM _call_counts)
+            AND process_id NOT IN (SELECT process_id FROM _call_counts), false)
         -- A driver newer than nsys is a problem only if something is missing.
         OR message LIKE '%driver version%not supported%'
             AND (EXISTS (FROM losses) OR EXISTS (FROM _unrecorded WHERE what = 'kernels'))
@@ -96,11 +94,7 @@ sentences AS (
 )
 SELECT
     NULL AS recoverable_ns, NULL::DOUBLE AS wall_pct, NULL AS place,
-    CASE
-        WHEN EXISTS (FROM messages WHERE NOT is_cuda_loss) THEN 'driver'
-        WHEN EXISTS (FROM messages WHERE text LIKE '%not been started correctly%') THEN 'start'
-        ELSE 'less'
-    END AS cure_case,
+    coalesce((SELECT min(cure) FROM messages), 'less') AS cure_case,
     message, NULL::DOUBLE AS unknown_pct, NULL::BIGINT AS lost_launches, NULL AS launch_calls, NULL AS cut_launches
 FROM sentences
 UNION ALL

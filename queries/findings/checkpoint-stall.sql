@@ -75,7 +75,8 @@ steps_after AS (
 ),
 long_totals AS (
     SELECT
-        count(*) AS long_steps, avg(duration_ns) AS long_ns, sum(duration_ns - step_ns) + any_value(a.excess_ns) AS excess_ns,
+        count(*) AS long_steps, avg(duration_ns) AS long_ns,
+        sum(duration_ns - step_ns) + any_value(a.excess_ns) AS excess_ns,
         avg(d2h_bytes) AS copied_bytes,
         CASE WHEN count(*) > 1 THEN round((max(step) - min(step)) / (count(*) - 1))::BIGINT END AS every
     FROM long_steps, steps_after AS a

@@ -17,8 +17,8 @@ without an event becomes wrong without it."""
 effort = "flag"
 estimate = """
 High: the time in which such an operation waits, at most its duration. Only pairs count that can overlap: a copy and a
-kernel, copies in two directions, or a kernel with fewer blocks than the GPU has SMs; and the time from the end of one to
-the start of the other. Low: a third of it, because the two share the GPU."""
+kernel, copies in two directions, or a kernel with fewer blocks than the GPU has SMs; and the time from the end of one
+to the start of the other. Low: a third of it, because the two share the GPU."""
 links = ["CUDA Runtime API, Stream synchronization behavior"]
 report = "streams"
 when = """
@@ -57,8 +57,8 @@ operations AS (
         FROM kernel_events
         UNION ALL
         SELECT process_id, device_id, stream_id, correlation_id, start_ns, end_ns, NULL, copy_kind, true FROM memcpys
-    ) AS o
-    JOIN blocking_streams AS s USING (process_id, stream_id) JOIN outer_api_calls AS c USING (process_id, correlation_id)
+    ) AS o JOIN blocking_streams AS s USING (process_id, stream_id)
+    JOIN outer_api_calls AS c USING (process_id, correlation_id)
 ),
 -- The last end so far of the same stream, and the operation of the other side that ended last.
 orders AS (

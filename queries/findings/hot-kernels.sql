@@ -101,8 +101,7 @@ kernel_totals AS (
         sum(s.kernel_time_pct) AS kernel_time_pct,
         unnest(max_by({bound: bound, evidence: evidence, reason: reason, ceiling: ceiling, used_pct: used_pct,
             near_pct: near_pct}, (s.total_ns, s.grid, s.block)))
-    FROM shapes AS s, _step_totals AS t
-    GROUP BY s.name
+    FROM shapes AS s, _step_totals AS t GROUP BY s.name
 ),
 hot_kernels AS (
     SELECT
@@ -124,7 +123,8 @@ first_kernel AS (
 ),
 -- Kernels at their roof still take the time: a saving below 1% of the wall time is not given.
 saving AS (
-    SELECT sum(recoverable_ns) AS saved_ns FROM hot_kernels, _step_totals AS t HAVING 100 * saved_ns >= any_value(t.wall_ns * t.units)
+    SELECT sum(recoverable_ns) AS saved_ns FROM hot_kernels, _step_totals AS t
+    HAVING 100 * saved_ns >= any_value(t.wall_ns * t.units)
 )
 SELECT
     any_value(s.saved_ns / t.units) AS recoverable_ns,

@@ -41,7 +41,8 @@ effort = "function"
 estimate = """
 How late the latest rank is in each step: how much longer the others wait than it does, at most what the step is longer
 than the host of another rank works. Where that is the limit, high: if that host takes 55% of its time without the
-profiler, except for its longest stretch outside CUDA calls; low: how much longer the late rank is outside CUDA calls at a stretch."""
+profiler, except for its longest stretch outside CUDA calls; low: how much longer the late rank is outside CUDA calls at
+a stretch."""
 links = ["NCCL documentation, Collective Operations"]
 report = "ranks"
 

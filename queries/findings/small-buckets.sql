@@ -17,9 +17,9 @@ They exchange activations, as in tensor parallelism, which must be complete befo
 effort = "flag"
 numerics = "rounding"
 estimate = """
-High: for each collective, the usual time from the launch call before it to the one after it, less the usual time between
-two others: what the host does for it. At most the time in which the GPU is idle or only communicates. Low: a third
-of it."""
+High: for each collective, the usual time from the launch call before it to the one after it, less the usual time
+between two others: what the host does for it. At most the time in which the GPU is idle or only communicates. Low: a
+third of it."""
 links = ["PyTorch documentation, DistributedDataParallel: bucket_cap_mb", "NCCL documentation, Group Calls"]
 report = "steps"
 when = """

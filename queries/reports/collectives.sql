@@ -10,13 +10,14 @@ main = [
 ]
 details = ["communicator", "total_ns", "max_skew_ns"]
 description = """
-Groups NCCL collectives by communicator, operation and message size; in a program without NCCL, MPI collectives. Collectives of several ranks are matched by
-communicator and order where the traces of those ranks are given. transfer_ns is the time in which all ranks are in
-the collective, waiting_ns the time that a rank waits in it for the last one. Sizes and communicators are those of
-NCCL's NVTX payloads. Bandwidths are those of nccl-tests, over transfer_ns: size / time, and the same times 2(n-1)/n
-for AllReduce, (n-1)/n for AllGather, ReduceScatter and AlltoAll, the first two with the size of all ranks together,
-and 1 for Broadcast, Reduce and SendRecv. Sends and receives of all ranks in one call are an AlltoAll. What the
-NVLinks carry is in queries/catalog/links.toml. From one rank alone, waiting cannot be separated from transfer."""
+Groups NCCL collectives by communicator, operation and message size; in a program without NCCL, MPI collectives.
+Collectives of several ranks are matched by communicator and order where the traces of those ranks are given.
+transfer_ns is the time in which all ranks are in the collective, waiting_ns the time that a rank waits in it for the
+last one. Sizes and communicators are those of NCCL's NVTX payloads. Bandwidths are those of nccl-tests, over
+transfer_ns: size / time, and the same times 2(n-1)/n for AllReduce, (n-1)/n for AllGather, ReduceScatter and AlltoAll,
+the first two with the size of all ranks together, and 1 for Broadcast, Reduce and SendRecv. Sends and receives of all
+ranks in one call are an AlltoAll. What the NVLinks carry is in queries/catalog/links.toml. From one rank alone, waiting
+cannot be separated from transfer."""
 reading = """
 Much waiting and little transfer: see ranks for which rank is late; a faster link or overlap would not help. Much
 transfer at a low bus_bytes_per_s or nvlink_pct: compare it with what nccl-tests measures for that size between

@@ -102,7 +102,8 @@ def make_diff_command() -> Callable[..., None]:
             comparison = compare(*([run.with_directions(directions) for run in side] for side in runs))
         shown_tables = tables(comparison, brief=fmt == "markdown", has_all_rows=flags.wide)
         _write_tables(answer(comparison), shown_tables, fmt, flags)
-        unchanged_count = sum(row.part == "run" for row in comparison.rows) - len(shown_tables[0].rows())
+        shown_count = len(shown_tables[0].rows()) if shown_tables else 0
+        unchanged_count = sum(row.part == "run" for row in comparison.rows) - shown_count
         if fmt in HUMAN_FORMATS and not flags.wide and unchanged_count > 0:
             terminal.note(f"{unchanged_count} unchanged metrics are hidden; --wide shows them")
         if len(sides[0]) == len(sides[1]) == 1 and sides[0][0].samefile(sides[1][0]):

@@ -247,8 +247,9 @@ def _has_plausible_times(reference: _Sequence, other: _Sequence, shift: int, *, 
     clock = fit(first.end[is_fitted], second.end[is_fitted])
     is_one_clock = reference.trace == other.trace
     start, end = (second.start, second.end) if is_one_clock else (clock.apply(second.start), clock.apply(second.end))
-    overlapping = np.maximum(first.start, start) <= np.minimum(first.end, end)
-    if np.count_nonzero(overlapping) < _MIN_OVERLAP * len(first):
+    # The root of a broadcast may leave before the others arrive.
+    overlapping = (np.maximum(first.start, start) <= np.minimum(first.end, end))[is_fitted]
+    if np.count_nonzero(overlapping) < _MIN_OVERLAP * len(overlapping):
         return False
     longest = np.maximum(first.end - first.start, end - start)
     return is_named or clock.error <= max(_ENDS_NS, _ENDS_SHARE * float(np.median(longest)))

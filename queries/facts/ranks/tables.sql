@@ -88,8 +88,8 @@ COMMENT ON COLUMN rank_run.verdict IS
     'where ranks are not matched';
 COMMENT ON COLUMN rank_run.unit IS 'What `rank_steps` are: step, or collective where no steps were found';
 COMMENT ON COLUMN rank_run.steps IS 'Number of them';
-COMMENT ON COLUMN rank_run.ranks IS 'Ranks of the largest communicator and of those that do the same side by side; all ranks where none are '
-    'matched';
+COMMENT ON COLUMN rank_run.ranks IS
+    'Ranks of the largest communicator and of those that do the same side by side; all ranks where none are matched';
 COMMENT ON COLUMN rank_run.error_ns IS
     'How far apart the ends of collectives are that ranks leave together, without the largest 5% of them';
 COMMENT ON COLUMN rank_run.numbered_by IS
@@ -118,7 +118,8 @@ COMMENT ON COLUMN rank_run.bubble_pct IS
 
 COMMENT ON VIEW rank_steps IS
     'One row per step and rank, of the largest communicator and those that do the same side by side: where the '
-    'rank''s time goes, from the end of the last collective before the step to the end of the step''s own last one, so that all ranks begin and end together. '
+    'rank''s time goes, from the end of the last collective before the step to the end of the step''s own last one, '
+    'so that all ranks begin and end together. '
     'Where no steps were found, each collective is one.';
 COMMENT ON COLUMN rank_steps.step IS 'Number of the step, or of the collective';
 COMMENT ON COLUMN rank_steps.rank IS 'The rank';

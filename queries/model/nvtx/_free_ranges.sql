@@ -2,7 +2,8 @@
 CREATE VIEW _free_ranges AS
 SELECT
     (SELECT count(*) FROM _nvtx_stacks)
-        + row_number() OVER (ORDER BY process_id, thread_id, start_ns, end_ns DESC NULLS FIRST, name, domain) AS range_id,
+        + row_number() OVER (ORDER BY process_id, thread_id, start_ns, end_ns DESC NULLS FIRST, name, domain)
+        AS range_id,
     process_id, thread_id, start_ns, end_ns, greatest(start_ns, coalesce(end_ns, 9223372036854775807)) AS close_ns,
     name, domain
 FROM nvtx_ranges

@@ -7,10 +7,9 @@ LEFT JOIN facts.rank_delays AS d USING (rank);
 
 COMMENT ON VIEW ranks IS
     'One row per rank: a process on a GPU that runs NCCL kernels, or else calls MPI collectives, in one trace '
-    'or in several. For late ranks, it '
-    'says what makes the others wait.';
+    'or in several. For late ranks, it says what makes the others wait.';
 COMMENT ON COLUMN ranks.rank IS
-    'Its number: from NCCL, MPI, from the launcher, from the file name, or else in order; the report `ranks` says which';
+    'Its number: from NCCL, MPI, the launcher, the file name, or else in order; the report `ranks` says which';
 COMMENT ON COLUMN ranks.trace IS 'The trace, where there are several';
 COMMENT ON COLUMN ranks.process_id IS 'Operating system''s process id';
 COMMENT ON COLUMN ranks.device_id IS 'CUDA device number within the process';
