@@ -19,6 +19,7 @@ from nsys_insight.facts.nccl import Payload, Schemas
 from nsys_insight.facts.rank_numbers import number_ranks
 from nsys_insight.facts.ranks import clocks, judge
 from nsys_insight.facts.ranks.budget import IntervalUnion
+from nsys_insight.facts.ranks.matching import match_groups
 from nsys_insight.facts.ranks.rank import Rank
 from nsys_insight.facts.ranks.run import align_run
 from nsys_insight.packs.step_options import AUTO
@@ -333,6 +334,20 @@ def test_ranks_are_matched_without_the_payloads(tmp_path):
     run.communicators, run.slower = [None] * 4, {3: 1.4}
     for merged in (True, False):
         assert late_ranks(answer_by_rank(run, tmp_path, merged=merged)[0]) == {3}
+
+
+def test_broadcasts_that_the_root_leaves_early_are_matched():
+    def make_rank(number):
+        operations = ["Broadcast" if index % 3 == 0 else "AllReduce" for index in range(15)]
+        ends = np.arange(1, 16) * 100_000
+        # All ranks are in an AllReduce together; a Broadcast of 10 ns is over on the root when the other rank begins.
+        is_broadcast = np.array([operation == "Broadcast" for operation in operations])
+        ends[is_broadcast] += 50_000 * number
+        starts = ends - np.where(is_broadcast, 10, 5_000)
+        return Rank(number, 100 + number, 0, number, operations, ["1"] * 15, np.full(15, 1024), starts, ends)
+
+    (group,) = match_groups([make_rank(0), make_rank(1)], [0, 0])
+    assert len(group.complete_rows) == 15
 
 
 class TestGroups:
