@@ -122,7 +122,7 @@ def _write_sqlite_select(table: str, types: dict[str, str]) -> str:
 
     The driver infers the type of a column from the first batch and fails if a later cell differs. So the first row has
     the right types (is_row = 0), and text is encoded as hexadecimal digits, which are always ASCII. A cell that should
-    be a number and is neither one nor the text of one becomes NULL. Where `bad_rows` checks the column, it becomes an
+    be a whole number and is neither one nor the text of one becomes NULL. Where `bad_rows` checks the column, it becomes an
     invalid number instead.
     """
     typed_row = ["0 AS is_row"]
@@ -137,7 +137,8 @@ def _write_sqlite_select(table: str, types: dict[str, str]) -> str:
             invalid = str(_INVALID_NUMBER) if name in bad_rows.BOUNDED_COLUMNS else "NULL"
             integer = f"CAST({column} AS INTEGER)"
             rows.append(
-                f"CASE typeof({column}) WHEN 'integer' THEN {column} WHEN 'real' THEN {integer} WHEN 'null' THEN NULL"
+                f"CASE typeof({column}) WHEN 'integer' THEN {column} WHEN 'null' THEN NULL"
+                f" WHEN 'real' THEN CASE WHEN {integer} = {column} THEN {integer} ELSE {invalid} END"
                 f" WHEN 'text' THEN CASE WHEN CAST({integer} AS TEXT) = {column} THEN {integer} ELSE {invalid} END"
                 f" ELSE {invalid} END"
             )
