@@ -132,6 +132,14 @@ def test_an_unreadable_file_is_listed_and_the_others_answer(facts):
     assert f"1 trace is not in {folder}: fleet could not read part-c.sqlite" in process.stderr
 
 
+def test_facts_that_lost_a_table_are_refused_with_its_name(facts, tmp_path):
+    damaged = shutil.copytree(list_folders(facts[0])[0], tmp_path / "part-a.facts")
+    (damaged / "raw" / "StringIds.parquet").unlink()
+    process = run("top", damaged)
+    assert process.returncode == TraceError.exit_code
+    assert "raw/StringIds.parquet was lost" in process.stderr
+
+
 def test_finished_facts_stay_until_the_file_changes(traces, facts, tmp_path):
     run_folder, folder = tmp_path / "run", tmp_path / "facts"
     shutil.copytree(facts[0], folder)

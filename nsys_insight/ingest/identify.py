@@ -85,9 +85,15 @@ def identify(path: Path) -> Kind:
 
 
 def is_parquet_folder(path: Path) -> bool:
-    """Return whether `path` is a folder that `nsys export --type parquetdir` or our own ``convert`` wrote."""
+    """Return whether `path` is a folder that `nsys export --type parquetdir` or our own ``convert`` wrote.
+
+    A folder of facts has a manifest, and stays one if it lost a table: then it is refused with the name of that table.
+    """
+    files = [path / "StringIds.parquet", path / "raw" / "StringIds.parquet"]
+    if path.suffix == ".facts":
+        files.append(path / "about.json")
     try:
-        return any((folder / "StringIds.parquet").is_file() for folder in (path, path / "raw"))
+        return any(file.is_file() for file in files)
     except OSError:
         return False
 
