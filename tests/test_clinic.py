@@ -40,8 +40,12 @@ def test_the_first_finding_names_the_cure_and_is_silent_once_cured(name):
 
 
 # These cured programs still have something of what the rule names: the host prepares a part of the input, other chains
-# than the fused one are left, and a short step has a launch of its own.
-LEFT = {"photos_train": ("NSI112",), "regularized": ("NSI402",), "membrane": ("NSI102",)}
+# than the fused one are left, and a short step has a launch of its own. On two GPUs a part of the exchange is left, and
+# under the profiler one of two equal hosts is slower.
+LEFT = {
+    "photos_train": ("NSI112",), "regularized": ("NSI402",), "membrane": ("NSI102",),
+    "capacity_experts": ("NSI501",), "sampled_decode": ("NSI502",),
+}  # fmt: skip
 
 
 @pytest.mark.slow
