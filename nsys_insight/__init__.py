@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight.version import __version__
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from nsys_insight.trace import Trace
@@ -23,8 +24,11 @@ if TYPE_CHECKING:
 __all__ = ["__version__", "open"]
 
 
-def open(path: str | Path, **options: Any) -> Trace:  # noqa: A001 - nsys_insight.open reads as gzip.open does
-    """Open a trace: a `.nsys-rep`, its SQLite export, or a parquetdir. Takes the `options` of `Trace`."""
+def open(path: str | Path | Sequence[str | Path], **options: Any) -> Trace:  # noqa: A001 - nsys_insight.open reads as gzip.open does
+    """Open a trace, or several of one run: a `.nsys-rep`, its SQLite export, or a parquetdir.
+
+    Takes the `options` of `Trace`.
+    """
     from nsys_insight.trace import Trace
 
     return Trace(path, **options)
