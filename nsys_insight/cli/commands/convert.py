@@ -23,7 +23,7 @@ file), -o part.sqlite (with a scope such as --step 5, the rows of that part, to 
 that ui.perfetto.dev and trace_processor open; a scope makes it smaller).
 
 All but the timeline are traces like any other: nsys-insight top trace.duckdb. The wall time of a part is from its first
-to its last CUDA event: shares of it may differ a little, counts and times do not."""
+to its last CUDA event: shares of it and idle times at its edges may differ a little, counts and other times do not."""
 
 
 # The file in this folder that is written without -o, by kind: the name of the trace with this suffix.
