@@ -122,8 +122,8 @@ def _write_sqlite_select(table: str, types: dict[str, str]) -> str:
 
     The driver infers the type of a column from the first batch and fails if a later cell differs. So the first row has
     the right types (is_row = 0), and text is encoded as hexadecimal digits, which are always ASCII. A cell that should
-    be a whole number and is neither one nor the text of one becomes NULL. Where `bad_rows` checks the column, it
-    becomes an invalid number instead.
+    be an integer and is neither one nor the text of one becomes NULL. Where `bad_rows` checks the column, it becomes an
+    invalid number instead.
     """
     typed_row = ["0 AS is_row"]
     rows = ["1"]
