@@ -92,6 +92,12 @@ def test_a_baseline_can_be_saved_listed_checked_and_removed(run, repository, tra
     assert run("baseline", "rm", "main").returncode == 2
 
 
+def test_a_saved_run_is_compared_by_its_name(run, traces):
+    assert run("baseline", "save", traces.before, "--name", "main").returncode == 0
+    result = run("diff", "main", traces.before)
+    assert (result.returncode, "same file" in result.stderr) == (0, False), result.stderr
+
+
 def test_a_terminal_gets_no_json(monkeypatch, traces, capsys):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     command = typer.main.get_command(app)

@@ -106,7 +106,7 @@ def make_diff_command() -> Callable[..., None]:
         unchanged_count = sum(row.part == "run" for row in comparison.rows) - shown_count
         if fmt in HUMAN_FORMATS and not flags.wide and unchanged_count > 0:
             terminal.note(f"{unchanged_count} unchanged metrics are hidden; --wide shows them")
-        if len(sides[0]) == len(sides[1]) == 1 and sides[0][0].samefile(sides[1][0]):
+        if len(sides[0]) == len(sides[1]) == 1 and sides[0][0].resolve() == sides[1][0].resolve():
             terminal.note("both sides are the same file")
 
     several_runs = {"metavar": "FILE…", "help": "Several runs."}
