@@ -67,16 +67,15 @@ def merge_parallel_groups(ranks: Sequence[Rank], groups: Sequence[Group]) -> Mer
         row_of = np.full(len(table.kernels), -1)
         row_of[table.complete_rows] = position[begin : begin + len(table.complete_rows)]
         begin += len(table.complete_rows)
-        lowest = min(first_rows.values())
         for group in groups:
             if group.name in first_rows:
-                first = first_rows[group.name] - lowest
+                first = first_rows[group.name]
                 rows[group.name] = row_of[first : first + len(group.kernels)]
     return MergedGroups(Group(groups[0].name, tables[0].ranks, kernels[order]), rows)
 
 
 def _find_parallel(ranks: Sequence[Rank], groups: Sequence[Group], first: Group) -> dict[str, int]:
-    """Return the groups that do the same as one of them, by name, each with the row of that one at which it begins."""
+    """Return the groups that do the same as one of them, by name, each with the common row at which it begins."""
     first_rows = {first.name: 0}
     members = set(first.ranks)
     todo = deque([first])
@@ -90,7 +89,8 @@ def _find_parallel(ranks: Sequence[Rank], groups: Sequence[Group], first: Group)
                 first_rows[other.name] = first_rows[group.name] + distance
                 members.update(other.ranks)
                 todo.append(other)
-    return first_rows
+    lowest = min(first_rows.values())
+    return {name: row - lowest for name, row in first_rows.items()}
 
 
 def _find_distance(groups: Sequence[Group], group: Group, other: Group) -> int | None:
@@ -146,11 +146,10 @@ def _merge(groups: Sequence[Group], first_rows: dict[str, int]) -> Group:
     import numpy as np
 
     merged = [group for group in groups if group.name in first_rows]
-    low = min(first_rows.values())
-    length = max(first_rows[group.name] + len(group.kernels) for group in merged) - low
+    length = max(first_rows[group.name] + len(group.kernels) for group in merged)
     columns = []
     for group in merged:
-        begin = first_rows[group.name] - low
+        begin = first_rows[group.name]
         table = np.full((length, len(group.ranks)), -1, dtype=np.int64)
         table[begin : begin + len(group.kernels)] = group.kernels
         columns.append(table)
