@@ -15,7 +15,7 @@ The optimizer has no fused variant: then write it as one, or compile it."""
 effort = "flag"
 numerics = "rounding"
 estimate = """
-The time of these kernels and of their launches on the host, of which a fused update takes a tenth. High: nine tenths.
+The time of these kernels and of their launches on the host. A fused update takes a tenth of it. High: nine tenths.
 Low: half of that, because the profiler makes a launch take up to twice as long."""
 links = ["PyTorch documentation, torch.optim: foreach and fused implementations"]
 report = "loop-iteration"

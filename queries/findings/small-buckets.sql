@@ -7,7 +7,7 @@ meaning = """
 A collective of a few KB takes about as long as one of a MB: its time is latency. Each also takes the host two launches
 or more."""
 evidence = [
-    "{collectives:collective} {per}, of which half take less than {median_ns} where they wait least",
+    "{collectives:collective} {per}; half of them take less than {median_ns} where they wait least",
     "{launches:launch|launches} {per}",
     "the host takes {collective_host_ns} for each",
     "the GPU is idle or only communicates for {lost_ns} of {wall_ns} {per}",

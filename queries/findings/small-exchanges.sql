@@ -8,7 +8,7 @@ meaning = """
 The parts of a layer on several GPUs (tensor parallel) add their results before the next layer begins. For a few tokens
 these are some KB: the time is the latency of the collective."""
 evidence = [
-    "{collectives:collective} {per}, of which half take less than {median_ns} where they wait least",
+    "{collectives:collective} {per}; half of them take less than {median_ns} where they wait least",
     "the GPU runs nothing else for {exposed_ns} of {wall_ns} {per}",
     "{waiting_pct} of the time that it only communicates is waiting for other ranks",
 ]
