@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # The folder name is the trace's, with its suffix replaced by this one. So folder and trace have the same label.
 SUFFIX = ".facts"
-_MANIFEST = "about.json"
+MANIFEST = "about.json"
 _SCHEMA = "nsys-insight-facts/1"
 _FLEET, _FLEET_SCHEMA = "fleet.json", "nsys-insight-fleet/1"
 # Next to such folders: the facts about all traces of a run.
@@ -59,7 +59,7 @@ class Manifest:
     def write(self, folder: Path) -> None:
         """Write the manifest to the folder."""
         text = json.dumps({"schema": _SCHEMA, **asdict(self)}, indent=1)
-        (folder / _MANIFEST).write_text(text + "\n", encoding="utf-8")
+        (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def check_files(folder: Path, manifest: Manifest | None) -> None:
         TraceError: A file was lost, added or edited.
     """
     if manifest is None and folder.suffix == SUFFIX:
-        problem = f"{_MANIFEST} is missing, was edited, or is of another version"
+        problem = f"{MANIFEST} is missing, was edited, or is of another version"
     elif manifest is not None and manifest.files and (file := _find_changed(folder, manifest.files)):
         problem = f"{file} was lost, added or edited after it was written"
     else:
@@ -105,7 +105,7 @@ def _find_changed(folder: Path, files: dict[str, str]) -> str:
 def read_manifest(folder: Path) -> Manifest | None:
     """Read the manifest of a folder; None where it is missing or malformed."""
     with suppress(OSError, ValueError):
-        record = check(parse_json((folder / _MANIFEST).read_text(encoding="utf-8")), dict[str, Any])
+        record = check(parse_json((folder / MANIFEST).read_text(encoding="utf-8")), dict[str, Any])
         if record.pop("schema", None) == _SCHEMA:
             return make_record(Manifest, record)
     return None
@@ -113,7 +113,7 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 def list_fact_files(folder: Path) -> list[Path]:
     """List the files of facts in a folder."""
-    return list_files(folder.absolute(), "facts/*.parquet") if (folder / _MANIFEST).is_file() else []
+    return list_files(folder.absolute(), "facts/*.parquet") if (folder / MANIFEST).is_file() else []
 
 
 def locate_facts(folder: Path, manifest: Manifest) -> StoredFacts:
@@ -130,7 +130,7 @@ def write_run_manifest(folder: Path, folders: Sequence[Path], definitions: str) 
     """Write the manifest next to the facts about all traces of a run: which folders they are about."""
     manifest = _RunManifest(_RUN_SCHEMA, _digest_folders(folders), definitions, hash_files(folder))
     text = json.dumps(asdict(manifest), indent=1)
-    (folder / _MANIFEST).write_text(text + "\n", encoding="utf-8")
+    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 
 def locate_run_facts(folders: Sequence[Path]) -> StoredFacts | None:
@@ -138,7 +138,7 @@ def locate_run_facts(folders: Sequence[Path]) -> StoredFacts | None:
     fact_files = list_run_files(folders)
     with suppress(OSError, ValueError):
         run_folder = folders[0].parent / RUN_FOLDER if folders else Path()
-        run = make_record(_RunManifest, parse_json((run_folder / _MANIFEST).read_text(encoding="utf-8")))
+        run = make_record(_RunManifest, parse_json((run_folder / MANIFEST).read_text(encoding="utf-8")))
         is_current = run.schema == _RUN_SCHEMA and run.identity == _digest_folders(folders)
         if is_current and not _find_changed(run_folder, run.files):
             return StoredFacts(run.definitions, {file.stem: read_parquet(file) for file in fact_files})
@@ -153,7 +153,7 @@ def list_run_files(folders: Sequence[Path]) -> list[Path]:
 
 def _digest_folders(folders: Sequence[Path]) -> str:
     """Return a digest that shows that folders are the same ones, in the same order, made from the same files."""
-    values = (value for folder in folders for value in (folder.name, (folder / _MANIFEST).read_bytes()))
+    values = (value for folder in folders for value in (folder.name, (folder / MANIFEST).read_bytes()))
     return cache_folder.digest(*values)
 
 

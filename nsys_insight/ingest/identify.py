@@ -10,7 +10,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import TraceError
-from nsys_insight.ingest import cache_entries, cache_folder, private, tables_only
+from nsys_insight.ingest import cache_entries, cache_folder, facts_folder, private, tables_only
 from nsys_insight.ingest.files import Kind
 from nsys_insight.ingest.sqlite_file import open_read_only
 from nsys_insight.ingest.waiting import copy_file
@@ -90,8 +90,8 @@ def is_parquet_folder(path: Path) -> bool:
     A folder of facts has a manifest, and stays one if it lost a table: then it is refused with the name of that table.
     """
     files = [path / "StringIds.parquet", path / "raw" / "StringIds.parquet"]
-    if path.suffix == ".facts":
-        files.append(path / "about.json")
+    if path.suffix == facts_folder.SUFFIX:
+        files.append(path / facts_folder.MANIFEST)
     try:
         return any(file.is_file() for file in files)
     except OSError:
