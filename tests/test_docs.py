@@ -37,6 +37,13 @@ def test_the_readme_is_short_and_has_commands():
     assert max(map(len, prose)) <= 140
 
 
+def test_ci_runs_the_commands_of_the_readme_that_install_and_test():
+    ci = (REPOSITORY / ".ci" / "run").read_text(encoding="utf-8")
+    (pattern,) = re.findall(r"sed -n 's/(.*)/\\1/p' README.md", ci)
+    commands = re.findall(pattern.replace(r"\(", "(").replace(r"\)", ")"), README, re.MULTILINE)
+    assert [("pytest" in command, "install" in command) for command in commands] == [(False, True), (True, True)]
+
+
 def test_the_pictures_of_the_readme_exist():
     pictures = re.findall(r'(?:src|srcset)="(docs/[^"]+)"', README)
     assert len(pictures) == 2
