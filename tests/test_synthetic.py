@@ -88,8 +88,8 @@ class TestFile:
         common = synthetic.keys() & exported.keys()
         assert {name: synthetic[name] for name in common} == {name: exported[name] for name in common}
         assert common >= {"StringIds", "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "TARGET_INFO_GPU"}
-        if version == "2022.2":  # this real export also has empty tables, so it must have all of our tables
-            assert common == synthetic.keys()
+        if version == "2022.2":  # this real export also has empty tables, but none of MPI, which was not traced
+            assert common == {name for name in synthetic if not name.startswith("MPI_")}
 
     @pytest.mark.parametrize("real", REAL, ids=lambda real: real.name)
     def test_its_enums_are_those_of_the_real_export(self, real: Path) -> None:
