@@ -226,7 +226,8 @@ BEFORE_2025 = (
 )
 BEFORE_2023 = BEFORE_2025 + (
     " META_DATA_CAPTURE TARGET_INFO_CUDA_CONTEXT_INFO CUDA_GRAPH_NODE_EVENTS greenContextId "
-    "localMemoryPoolAddress localMemoryPoolSize localMemoryPoolReleaseThreshold localMemoryPoolUtilizedSize importedMemoryPoolAddress importedMemoryPoolProcessId"
+    "localMemoryPoolAddress localMemoryPoolSize "
+    "localMemoryPoolReleaseThreshold localMemoryPoolUtilizedSize importedMemoryPoolAddress importedMemoryPoolProcessId"
 )
 VERSIONS = {
     "2025.3": Version("2025.3.2.0", "3.20.3", NEW_SYNC_TYPES),
