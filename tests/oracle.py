@@ -493,6 +493,42 @@ def d2h_sync_points(tables: Tables) -> list[dict[str, Any]]:
     return points
 
 
+def operations_of_calls(tables: Tables) -> list[dict[str, Any]]:
+    """Return the kernels and copies with the thread and the start of their API call."""
+    calls = calls_by_id(tables)
+    return [
+        {"kind": kind, "thread": call["globalTid"], "start": call["start"], "duration": duration(row), "row": row}
+        for table, kind in ((KERNEL, "kernels"), (MEMCPY, "copies"))
+        for row in tables[table]
+        if (call := calls.get((pid_of(row), row["correlationId"]))) is not None
+    ]
+
+
+def add_up_events(events: Iterable[tuple[Any, Row]], operations: Sequence[dict[str, Any]]) -> dict[Any, dict[str, Any]]:
+    """Add up (key, row) events by key, with the operations whose call begins on the thread while one is open."""
+    keyed = defaultdict(list)
+    for key, row in events:
+        keyed[key].append(row)
+    totals = {}
+    for key, rows in keyed.items():
+        inside = [
+            operation
+            for operation in operations
+            if any(r["globalTid"] == operation["thread"] and r["start"] <= operation["start"] < r["end"] for r in rows)
+        ]
+        totals[key] = {
+            "calls": len(rows),
+            "sum_ns": sum(duration(row) for row in rows),
+            "threads": len({row["globalTid"] for row in rows}),
+            "kernels": sum(o["kind"] == "kernels" for o in inside),
+            "kernel_ns": sum(o["duration"] for o in inside if o["kind"] == "kernels"),
+            "copies": sum(o["kind"] == "copies" for o in inside),
+            "copy_ns": sum(o["duration"] for o in inside if o["kind"] == "copies"),
+            "copy_bytes": sum(o["row"]["bytes"] for o in inside if o["kind"] == "copies"),
+        }
+    return totals
+
+
 def _by_call(rows: Iterable[Row]) -> dict[tuple[int, int], list[Row]]:
     groups: dict[tuple[int, int], list[Row]] = defaultdict(list)
     for row in rows:

@@ -93,6 +93,44 @@ TABLES = {
         "start! end! nameId! globalTid eventKind! DeviceType! lineNo! cuDeviceId! cuContextId! cuStreamId! srcFile "
         "funcName"
     ),
+    "OPENMP_EVENT_KIND_THREAD": "start! end! eventClass! globalTid correlationId nameId! eventKind threadId threadType",
+    "OPENMP_EVENT_KIND_PARALLEL": (
+        "start! end! eventClass! globalTid correlationId nameId! eventKind parallelId parentTaskId"
+    ),
+    "OPENMP_EVENT_KIND_SYNC_REGION_WAIT": (
+        "start! end! eventClass! globalTid correlationId nameId! eventKind parallelId taskId kind"
+    ),
+    "OPENMP_EVENT_KIND_SYNC_REGION": (
+        "start! end! eventClass! globalTid correlationId nameId! eventKind parallelId taskId kind"
+    ),
+    "OPENMP_EVENT_KIND_TASK": (
+        "start! end! eventClass! globalTid correlationId nameId! eventKind parallelId taskId kind"
+    ),
+    "OPENMP_EVENT_KIND_MASTER": "start! end! eventClass! globalTid correlationId nameId! eventKind parallelId taskId",
+    "OPENMP_EVENT_KIND_REDUCTION": (
+        "start! end! eventClass! globalTid correlationId nameId! eventKind parallelId taskId"
+    ),
+    "OPENMP_EVENT_KIND_MUTEX_WAIT": (
+        "start! end! eventClass! globalTid correlationId nameId! eventKind kind waitId taskId"
+    ),
+    "OPENMP_EVENT_KIND_CRITICAL_SECTION": (
+        "start! end! eventClass! globalTid correlationId nameId! eventKind kind waitId"
+    ),
+    "OPENMP_EVENT_KIND_WORKSHARE": (
+        "start! end! eventClass! globalTid correlationId nameId! eventKind kind parallelId taskId count"
+    ),
+    "CUDNN_EVENTS": "start! end! eventClass! globalTid nameId!",
+    "CUBLAS_EVENTS": "start! end! eventClass! globalTid nameId!",
+    "NET_NIC_METRIC": "start! end! globalId! metricsListId! metricsIdx! value!",
+    "TARGET_INFO_NETWORK_METRICS": "metricsListId! metricsIdx! name:TEXT! description:TEXT! unit:TEXT!",
+    "NIC_ID_MAP": "nicId! globalId!",
+    "TARGET_INFO_NIC_INFO": "GUID! stateName:TEXT! nicId! name:TEXT! deviceId! vendorId! linkLayer!",
+    "GPU_CONTEXT_SWITCH_EVENTS": "tag! vmId! seqNo! contextId! timestamp! globalPid gpuId",
+    "OSRT_FILE_ACCESS_EVENTS": (
+        "fileAccessId! threadId! startedAt! endedAt! eventType! apiCallId! bytesProcessed! context:TEXT!"
+    ),
+    "OSRT_FILE_ACCESS_DESCRIPTORS": "fileAccessId! processId! openedAt! closedAt! filePath:TEXT!",
+    "ENUM_OSRT_FILE_ACCESS_EVENT_TYPE": "id:KEY name:TEXT label:TEXT",
     "MPI_P2P_EVENTS": "start! end globalTid textId commHandle tag remoteRank size requestHandle",
     "MPI_COLLECTIVES_EVENTS": "start! end globalTid textId commHandle rootRank size recvSize requestHandle",
     "MPI_START_WAIT_EVENTS": "start! end globalTid textId requestHandle",
@@ -189,7 +227,7 @@ STRING_COLUMNS = {
     "symbol",
     "module",
 }
-TIME_COLUMNS = {"start", "end", "timestamp", "rawTimestamp"}
+TIME_COLUMNS = {"start", "end", "timestamp", "rawTimestamp", "startedAt", "endedAt", "openedAt", "closedAt"}
 
 
 @dataclass(frozen=True)

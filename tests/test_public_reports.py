@@ -8,6 +8,7 @@ import pytest
 from opening import open_trace
 from synthetic import Trace
 
+from nsys_insight.cli import nsys_reports
 from nsys_insight.cli.nsys_reports import explain_report
 from nsys_insight.packs.library import find_pack
 
@@ -203,3 +204,11 @@ def test_every_report_of_nsys_stats_works_or_names_a_command(tmp_path):
                     session.sql(words[3])
                 else:
                     assert words[0] == "nsys" or find_pack(words[1]), name
+
+
+def test_old_names_of_reports_lead_to_the_current_ones():
+    for old, name in nsys_reports._OLD_NAMES.items():
+        error = explain_report(old)
+        assert error
+        assert name in error.hint
+        assert find_pack(name) or explain_report(name), name

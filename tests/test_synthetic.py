@@ -24,6 +24,12 @@ REAL = [
     *(real for name in SHARED_NAMES.split() if (real := SHARED / f"{name}.sqlite").exists()),
 ]
 
+# Tables that only some programs have.
+_SPARSE_TABLES = (
+    "MPI_", "OPENMP_", "CUDNN_", "CUBLAS_", "CUPTI_ACTIVITY_KIND_OPENACC", "CUDA_GRAPH_NODE", "NET_", "NIC_",
+    "TARGET_INFO_N", "GPU_CONTEXT", "OSRT_FILE", "ENUM_OSRT_FILE",
+)  # fmt: skip
+
 
 def make_full_trace() -> Trace:
     """Make a trace with a row in every table."""
@@ -41,7 +47,7 @@ def make_full_trace() -> Trace:
     host.sample(host.now, ("main", "/app/main")).off_cpu(host.now, host.now + 10)
     trace.chain("OSRT_CALLCHAINS", 1, [("poll", "/lib/libc.so.6")])
     for table in TABLES:
-        if table.startswith(("MPI_", "CUPTI_ACTIVITY_KIND_OPENACC", "CUDA_GRAPH_NODE")) and not trace.rows[table]:
+        if table.startswith(_SPARSE_TABLES) and not trace.rows[table]:
             required = re.findall(r"(\w+)!", TABLES[table])
             trace.row(table, **{column: "f" if column.endswith("nameId") else 1 for column in required})
     return trace

@@ -23,9 +23,20 @@ _COMMANDS = {
 }  # fmt: skip
 _NOT_READ = (
     "dx11_pix_sum", "dx12_gpu_marker_sum", "dx12_pix_sum", "network_congestion", "nvvideo_api_sum",
-    "opengl_khr_gpu_range_sum", "opengl_khr_range_sum", "openmp_sum", "syscall_sum", "vulkan_api_sum",
+    "opengl_khr_gpu_range_sum", "opengl_khr_range_sum", "syscall_sum", "vulkan_api_sum",
     "vulkan_api_trace", "vulkan_gpu_marker_sum", "vulkan_marker_sum", "wddm_queue_sum",
 )  # fmt: skip
+# Names before nsys 2022.4.
+_OLD_NAMES = {
+    "apigpusum": "cuda_api_gpu_sum", "cudaapisum": "cuda_api_sum", "cudaapitrace": "cuda_api_trace",
+    "gpukerngbsum": "cuda_gpu_kern_gb_sum", "gpukernsum": "cuda_gpu_kern_sum",
+    "gpumemsizesum": "cuda_gpu_mem_size_sum", "gpumemtimesum": "cuda_gpu_mem_time_sum", "gpusum": "cuda_gpu_sum",
+    "gputrace": "cuda_gpu_trace", "kernexecsum": "cuda_kern_exec_sum", "kernexectrace": "cuda_kern_exec_trace",
+    "nvtxgpuproj": "nvtx_gpu_proj_trace", "nvtxkernsum": "nvtx_kern_sum", "nvtxppsum": "nvtx_pushpop_sum",
+    "nvtxpptrace": "nvtx_pushpop_trace", "nvtxsesum": "nvtx_startend_sum", "nvtxsum": "nvtx_sum",
+    "openaccsum": "openacc_sum", "openmpevtsum": "openmp_sum", "osrtsum": "osrt_sum",
+    "umcpupagefaults": "um_cpu_page_faults_sum", "unifiedmemory": "um_sum", "unifiedmemorytotals": "um_total_sum",
+}  # fmt: skip
 
 
 def explain_report(name: str) -> UsageError | None:
@@ -34,6 +45,8 @@ def explain_report(name: str) -> UsageError | None:
     A suffix of nsys's own, as in `nvtx_kern_sum:base`, makes no difference.
     """
     report = name.partition(":")[0].replace("-", "_")
+    if current_name := _OLD_NAMES.get(report):
+        return UsageError(f"{report} is an old name of a report of nsys stats", f"nsys-insight {current_name} TRACE")
     if command := _COMMANDS.get(report):
         return UsageError(f"{report} is a report of nsys stats", command)
     if report in _NOT_READ:

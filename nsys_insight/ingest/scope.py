@@ -138,7 +138,7 @@ def write_condition(scope: Scope, table: str, columns: set[str]) -> str:
     if table.startswith(UNSCOPED_PREFIXES):
         return ""
     pid = next((f"pid_of({name})" for name in ("globalPid", "globalTid") if name in columns), "")
-    time = next((identifier(name) for name in ("start", "timestamp") if name in columns), "")
+    time = next((identifier(name) for name in ("start", "timestamp", "startedAt") if name in columns), "")
     equal_filters = (("deviceId", scope.device), ("streamId", scope.stream), (pid, scope.process))
     tests = [
         f"{column} = {value}"

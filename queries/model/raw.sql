@@ -73,6 +73,35 @@ CREATE TABLE GPU_METRICS (timestamp BIGINT, typeId BIGINT, metricId BIGINT, valu
 
 CREATE TABLE TARGET_INFO_GPU_METRICS (typeId BIGINT, metricId BIGINT, metricName VARCHAR);
 
+-- Samples of network cards.
+CREATE TABLE NET_NIC_METRIC (
+    start BIGINT, "end" BIGINT, globalId BIGINT, metricsListId BIGINT, metricsIdx BIGINT, value BIGINT
+);
+
+CREATE TABLE TARGET_INFO_NETWORK_METRICS (metricsListId BIGINT, metricsIdx BIGINT, name VARCHAR, unit VARCHAR);
+
+CREATE TABLE NIC_ID_MAP (nicId BIGINT, globalId BIGINT);
+
+CREATE TABLE TARGET_INFO_NIC_INFO (nicId BIGINT, name VARCHAR);
+
+-- When contexts took turns on a GPU. nsys 2022 called the table FECS_EVENTS.
+CREATE TABLE GPU_CONTEXT_SWITCH_EVENTS (
+    tag BIGINT, vmId BIGINT, seqNo BIGINT, contextId BIGINT, timestamp BIGINT, globalPid BIGINT, gpuId BIGINT
+);
+
+CREATE TABLE FECS_EVENTS (
+    tag BIGINT, vmId BIGINT, seqNo BIGINT, contextId BIGINT, timestamp BIGINT, globalPid BIGINT, gpuId BIGINT
+);
+
+-- Accesses to files.
+CREATE TABLE OSRT_FILE_ACCESS_EVENTS (
+    fileAccessId BIGINT, startedAt BIGINT, endedAt BIGINT, eventType BIGINT, bytesProcessed BIGINT
+);
+
+CREATE TABLE OSRT_FILE_ACCESS_DESCRIPTORS (fileAccessId BIGINT, filePath VARCHAR);
+
+CREATE TABLE ENUM_OSRT_FILE_ACCESS_EVENT_TYPE (id BIGINT, label VARCHAR);
+
 CREATE TABLE OSRT_API (
     start BIGINT, "end" BIGINT, globalTid BIGINT, nameId BIGINT, returnValue BIGINT, callchainId BIGINT
 );
@@ -91,6 +120,32 @@ CREATE TABLE CUPTI_ACTIVITY_KIND_OPENACC_LAUNCH (
 CREATE TABLE CUPTI_ACTIVITY_KIND_OPENACC_OTHER (
     start BIGINT, "end" BIGINT, nameId BIGINT, globalTid BIGINT, lineNo BIGINT, srcFile BIGINT, funcName BIGINT
 );
+
+-- What the OpenMP runtime does on the host. Each construct has a table; those of events without a duration are not read.
+CREATE TABLE OPENMP_EVENT_KIND_THREAD (start BIGINT, "end" BIGINT, nameId BIGINT, globalTid BIGINT);
+
+CREATE TABLE OPENMP_EVENT_KIND_PARALLEL (start BIGINT, "end" BIGINT, nameId BIGINT, globalTid BIGINT);
+
+CREATE TABLE OPENMP_EVENT_KIND_SYNC_REGION (start BIGINT, "end" BIGINT, nameId BIGINT, globalTid BIGINT);
+
+CREATE TABLE OPENMP_EVENT_KIND_SYNC_REGION_WAIT (start BIGINT, "end" BIGINT, nameId BIGINT, globalTid BIGINT);
+
+CREATE TABLE OPENMP_EVENT_KIND_TASK (start BIGINT, "end" BIGINT, nameId BIGINT, globalTid BIGINT);
+
+CREATE TABLE OPENMP_EVENT_KIND_MASTER (start BIGINT, "end" BIGINT, nameId BIGINT, globalTid BIGINT);
+
+CREATE TABLE OPENMP_EVENT_KIND_REDUCTION (start BIGINT, "end" BIGINT, nameId BIGINT, globalTid BIGINT);
+
+CREATE TABLE OPENMP_EVENT_KIND_MUTEX_WAIT (start BIGINT, "end" BIGINT, nameId BIGINT, globalTid BIGINT);
+
+CREATE TABLE OPENMP_EVENT_KIND_CRITICAL_SECTION (start BIGINT, "end" BIGINT, nameId BIGINT, globalTid BIGINT);
+
+CREATE TABLE OPENMP_EVENT_KIND_WORKSHARE (start BIGINT, "end" BIGINT, nameId BIGINT, globalTid BIGINT);
+
+-- Calls of libraries.
+CREATE TABLE CUDNN_EVENTS (start BIGINT, "end" BIGINT, nameId BIGINT, globalTid BIGINT);
+
+CREATE TABLE CUBLAS_EVENTS (start BIGINT, "end" BIGINT, nameId BIGINT, globalTid BIGINT);
 
 -- Where nodes of CUDA graphs were captured, added or cloned.
 CREATE TABLE CUDA_GRAPH_NODE_EVENTS (

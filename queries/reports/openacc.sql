@@ -37,40 +37,23 @@ vector_length = "The largest vector length"
 variables = "Variables whose data it handles"
 function_name = "Function of the directive"
 */
-WITH events AS MATERIALIZED (
-    SELECT *, source_file || coalesce(':' || line, '') AS place FROM openacc_events
-),
-operations AS (
-    SELECT a.process_id, a.thread_id, a.start_ns, o.kind, o.duration_ns, o.size_bytes
-    FROM gpu_ops AS o JOIN api_calls AS a USING (process_id, correlation_id)
-    WHERE o.kind IN ('kernel', 'copy') AND a.call_group IN ('launch', 'graph launch', 'copy')
-        AND EXISTS (FROM events)
-),
-work_totals AS (
+WITH ranges AS MATERIALIZED (
     SELECT
-        e.name, e.place, e.function_name,
-        count(*) FILTER (o.kind = 'kernel') AS kernels, sum(o.duration_ns) FILTER (o.kind = 'kernel') AS kernel_ns,
-        count(*) FILTER (o.kind = 'copy') AS copies, sum(o.duration_ns) FILTER (o.kind = 'copy') AS copy_ns,
-        sum(o.size_bytes) FILTER (o.kind = 'copy') AS copy_bytes
-    FROM events AS e
-    JOIN operations AS o ON o.process_id = e.process_id AND o.thread_id = e.thread_id
-        AND o.start_ns >= e.start_ns AND o.start_ns < e.end_ns
-    GROUP BY ALL
+        *, end_ns AS close_ns, thread_of(thread_id, process_id) AS thread,
+        dense_rank() OVER (ORDER BY name, place, function_name) AS group_id
+    FROM (SELECT *, source_file || coalesce(':' || line, '') AS place FROM openacc_events)
 ),
 event_totals AS (
     SELECT
-        name, place, function_name, sum(duration_ns)::BIGINT AS host_ns, count(*) AS calls,
+        group_id, name, place, function_name, sum(duration_ns)::BIGINT AS host_ns, count(*) AS calls,
         min(gangs) AS min_gangs, max(gangs) AS max_gangs, max(workers) AS workers, max(vector_length) AS vector_length,
         string_agg(DISTINCT variable, ', ' ORDER BY variable) AS variables
-    FROM events
+    FROM ranges
     GROUP BY ALL
 )
 SELECT
-    e.name, e.place, e.host_ns, e.calls, coalesce(w.kernels, 0) AS kernels,
-    coalesce(w.kernel_ns, 0)::BIGINT AS kernel_ns, coalesce(w.copies, 0) AS copies,
-    coalesce(w.copy_ns, 0)::BIGINT AS copy_ns, coalesce(w.copy_bytes, 0)::BIGINT AS copy_bytes,
+    e.name, e.place, e.host_ns, e.calls, coalesce(w.kernels, 0) AS kernels, coalesce(w.kernel_ns, 0) AS kernel_ns,
+    coalesce(w.copies, 0) AS copies, coalesce(w.copy_ns, 0) AS copy_ns, coalesce(w.copy_bytes, 0) AS copy_bytes,
     e.min_gangs, e.max_gangs, e.workers, e.vector_length, e.variables, e.function_name
-FROM event_totals AS e
-LEFT JOIN work_totals AS w ON w.name IS NOT DISTINCT FROM e.name AND w.place IS NOT DISTINCT FROM e.place
-    AND w.function_name IS NOT DISTINCT FROM e.function_name
+FROM event_totals AS e LEFT JOIN _operations_in('ranges') AS w USING (group_id)
 ORDER BY e.host_ns DESC, e.name, e.place, e.function_name

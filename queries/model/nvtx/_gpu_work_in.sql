@@ -7,29 +7,11 @@ WITH running_sums AS (
     SELECT thread, start_ns, sum(gpu_ns) OVER by_start AS gpu_ns, sum(kernels) OVER by_start AS kernels
     FROM query_table(work)
     WINDOW by_start AS (PARTITION BY thread ORDER BY start_ns ROWS UNBOUNDED PRECEDING)
-),
--- Ranges of one group may overlap: work in two of them counts once.
-stretches AS (
-    SELECT group_id, thread, min(start_ns) AS start_ns, max(close_ns) AS close_ns
-    FROM (
-        SELECT
-            *,
-            sum(begins) OVER (
-                PARTITION BY group_id, thread ORDER BY start_ns, close_ns ROWS UNBOUNDED PRECEDING
-            ) AS stretch
-        FROM (
-            SELECT
-                group_id, thread, start_ns, close_ns,
-                CASE WHEN start_ns <= max(close_ns) OVER (
-                    PARTITION BY group_id, thread
-                ORDER BY start_ns, close_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-                ) THEN 0 ELSE 1 END AS begins
-            FROM query_table(ranges)
-        )
-    )
-    GROUP BY group_id, thread, stretch
 )
 SELECT i.group_id, sum(i.sign * r.gpu_ns)::BIGINT AS gpu_ns, sum(i.sign * r.kernels)::BIGINT AS kernels
-FROM (SELECT group_id, thread, unnest([start_ns, close_ns]) AS at_ns, unnest([-1, 1]) AS sign FROM stretches) AS i
+FROM (
+    SELECT group_id, thread, unnest([start_ns, close_ns]) AS at_ns, unnest([-1, 1]) AS sign
+    FROM _stretches_of(ranges)
+) AS i
 ASOF JOIN running_sums AS r ON r.thread = i.thread AND r.start_ns < i.at_ns
 GROUP BY i.group_id;
