@@ -472,6 +472,33 @@ class Reports:
         """
         ...
 
+    def files(
+        self,
+    ) -> pl.DataFrame:
+        """Files that the program reads and writes: Which files does the program read and write, how many
+        bytes, and how long does it take?
+
+        Adds up the accesses to files by path and operation: opening, reading, writing, closing. Times of
+        different threads add up. Data that a page fault reads from a file mapped into memory (mmap) are in
+        no access, and whether the data came from a disk or from the page cache is not recorded. The numbers
+        of processes and threads in this table are not those of the other tables, so --process does not
+        narrow this report.
+
+        Many small reads of one file: read larger blocks. Long reads while the GPU is idle: read the next
+        batch in other threads or processes (prefetch), or copy the files to a local disk.
+
+        Columns:
+            name: Path of the file
+            operation: What was done, in nsys's words
+            host_ns: Sum of the durations
+            calls: How many accesses
+            size_bytes: Sum of the bytes read or written
+            bytes_per_s: size_bytes / host_ns
+            avg_bytes: Mean size of an access
+            max_ns: Longest access
+        """
+        ...
+
     def fusion(
         self,
         *,
@@ -743,6 +770,36 @@ class Reports:
             thread_id: Thread that launched it
             end_ns: When the next operation started; for several gaps, the last time
             gaps: Number of gaps in the row
+        """
+        ...
+
+    def gpu_contexts(
+        self,
+    ) -> pl.DataFrame:
+        """Contexts that share a GPU: How long does each process or context hold the GPU, and how often do they
+        take turns?
+
+        Adds up the turns of each context on the GPU. A turn lasts from the context's begin event to its end
+        event. Turns of compute and graphics contexts count alike; a process outside the profiled program
+        has no name. Kernels of a context run only during its turns: a kernel that lasts longer than a turn
+        is interrupted, and its duration in the trace includes the turns of the others. Not read: the events
+        in between (requests by the host, save, restore).
+
+        Several processes with long turns: they share the GPU by time slices. Durations of kernels are
+        stretched then; measure without the other process, or let them run at the same time with NVIDIA's
+        Multi-Process Service (MPS).
+
+        Columns:
+            process: Name of the process; NULL where not recorded
+            process_id: Operating system's process id; NULL where not recorded
+            gpu_id: The machine's GPU
+            context_id: Number of the context in the table of context switches
+            running_ns: Sum of its turns
+            running_pct: running_ns as a share of the time from the GPU's first recorded turn to its last
+            turns: How many turns
+            avg_turn_ns: Mean length of a turn
+            max_turn_ns: Longest turn
+            max_absence_ns: Longest time between two of its turns
         """
         ...
 
@@ -1178,6 +1235,44 @@ class Reports:
         """
         ...
 
+    def libraries(
+        self,
+        *,
+        group_by: Literal['call', 'library'] = 'call',
+    ) -> pl.DataFrame:
+        """Calls of libraries: How much time do calls of cuBLAS, cuDNN, NCCL and other libraries take, and what
+        do they run on the GPU?
+
+        Adds up the recorded calls of libraries. nsys records cuBLAS and cuDNN with -t cublas,cudnn. Other
+        libraries (NCCL, CCCL, cuSPARSE, cuSOLVER, cuDF, …) mark their calls with NVTX ranges of a domain of
+        their own, which -t nvtx records. Kernels and copies are those whose API call begins on the same
+        thread while the library's call is open, whenever they run. A call inside a call of the same row
+        counts once in times and kernels. Calls inside others have rows of their own, so rows must not be
+        added.
+
+        Much host_ns for few kernels: the library's set-up costs time (handles, plans, heuristics); do it
+        once, before the loop. Many calls with a short kernel each: use the batched form of the function.
+
+        Args:
+            group_by: Add up by function, or by library
+
+        Columns:
+            name: The function; NULL with --group-by library
+            library: The library, or its NVTX domain
+            host_ns: Time of the host in its calls; threads add up
+            calls: How many calls
+            kernels: Kernels launched inside
+            kernel_ns: Sum of their durations on the GPU
+            kernel_pct: kernel_ns as a share of the time of all kernels
+            copies: Copies requested inside
+            copy_ns: Sum of their durations on the GPU
+            copy_bytes: Sum of their sizes
+            avg_ns: Mean duration of a call on the host
+            min_ns: Shortest
+            max_ns: Longest
+        """
+        ...
+
     def loop_iteration(
         self,
         *,
@@ -1309,6 +1404,58 @@ class Reports:
             synchronizes: Whether it makes host and GPU wait for each other: yes, may, no; NULL where CUDA
                 does not say
             call_group: alloc or free
+        """
+        ...
+
+    def metrics(
+        self,
+        *,
+        during: Literal['all', 'busy'] = 'all',
+        group_by: Literal['none', 'step'] = 'none',
+        step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
+        step_range: str | None = None,
+        loop: str | None = None,
+        tokens: int | None = None,
+        tokens_per_step: int | None = None,
+        batch: int | None = None,
+    ) -> pl.DataFrame:
+        """Sampled metrics: How high were the sampled metrics of GPUs (SMs, tensor cores, memory, links,
+        clocks) and network cards?
+
+        Mean, extremes and percentiles of every sampled metric. Metrics of GPUs in [Throughput %] have only
+        samples from 0 to 100: the first sample of a capture is often invalid. Clocks stand in Hz, as the
+        export has them, although their names say MHz. --during busy keeps the samples of a GPU that begin
+        while an operation in scope runs on it; with --nvtx, these are the operations launched inside the
+        range, so this is how a range uses the GPU. --group-by step splits by the steps of the program.
+        Values of network cards stand as recorded: the export does not say whether a value is a rate or a
+        count, so none is added up. Power is not read: exports have no table for it that we know. Not read
+        either: metrics of InfiniBand switches, SoCs and CPUs.
+
+        High SMs Active with low SM Issue: kernels wait for memory. High DRAM bandwidth: the memory is the
+        limit. A clock that falls in the course of the run: the GPU is limited by power or heat. See
+        classify-kernels for the kernels.
+
+        Args:
+            during: Which samples of GPUs: all, or those that begin while an operation in scope runs
+            group_by: Split the samples by the steps of the program
+            step_method: How to find steps
+            step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            loop: Steps are the iterations of this loop, by its number in loops: 1.2
+            tokens: Number of tokens (steps, frames) in the trace or scope
+            tokens_per_step: Tokens that a step makes for each sequence, if not one
+            batch: Sequences that a step works on, if not one
+
+        Columns:
+            name: The metric, with its unit in brackets where nsys writes it there
+            source: GPU and its number, or the network card
+            step: Number of the step; NULL without --group-by step
+            avg: Mean of the samples
+            min: Smallest
+            med: Median
+            p99: 99th percentile
+            max: Largest
+            samples: How many samples
+            unit: Unit of a network card's metric, in nsys's words
         """
         ...
 
@@ -1503,6 +1650,43 @@ class Reports:
             vector_length: The largest vector length
             variables: Variables whose data it handles
             function_name: Function of the directive
+        """
+        ...
+
+    def openmp(
+        self,
+    ) -> pl.DataFrame:
+        """OpenMP constructs: How long are threads in OpenMP constructs and their waits, and what do target
+        regions run on the GPU?
+
+        Adds up the events of the OpenMP runtime on the host by name. Times of different threads add up.
+        Constructs contain others (a worksharing loop lies in a parallel region, a wait in a
+        synchronization), so rows of different kinds must not be added. Kernels and copies are those whose
+        API call begins on the same thread while the event is open. nsys records no source lines for OpenMP,
+        and no events of target constructs. Those are rows of their own, of kind target: the compiler writes
+        function and line into the names of their kernels (NVHPC and LLVM do). Not read: events without a
+        duration (task creation and scheduling, cancellation, creation and release of locks, dispatch,
+        flush).
+
+        Much time in waits: the threads of a region do not arrive together; try schedule(dynamic), or nowait
+        where the next loop does not need the result. Many short target regions: join them, or keep data on
+        the GPU with target data. Copies in a loop over target regions: map(to:) and map(from:) once around
+        the loop.
+
+        Columns:
+            name: The event in nsys's words; for a target region, its function and line
+            kind: What it is: parallel, worksharing, wait, …; target for a target region
+            host_ns: Sum of its durations on the host; NULL for a target region
+            calls: How often it happened; for a target region, its kernels
+            threads: Threads on which it happened
+            kernels: Kernels launched meanwhile on its thread
+            kernel_ns: Sum of their durations on the GPU
+            copies: Copies requested meanwhile on its thread; NULL for a target region
+            copy_ns: Sum of their durations on the GPU
+            copy_bytes: Sum of their sizes
+            avg_ns: Mean duration on the host; for a target region, of its kernels
+            min_ns: Shortest
+            max_ns: Longest
         """
         ...
 

@@ -511,7 +511,7 @@ def add_up_events(events: Iterable[tuple[Any, Row]], operations: Sequence[dict[s
         keyed[key].append(row)
     totals = {}
     for key, rows in keyed.items():
-        inside = [
+        contained = [
             operation
             for operation in operations
             if any(r["globalTid"] == operation["thread"] and r["start"] <= operation["start"] < r["end"] for r in rows)
@@ -520,11 +520,11 @@ def add_up_events(events: Iterable[tuple[Any, Row]], operations: Sequence[dict[s
             "calls": len(rows),
             "sum_ns": sum(duration(row) for row in rows),
             "threads": len({row["globalTid"] for row in rows}),
-            "kernels": sum(o["kind"] == "kernels" for o in inside),
-            "kernel_ns": sum(o["duration"] for o in inside if o["kind"] == "kernels"),
-            "copies": sum(o["kind"] == "copies" for o in inside),
-            "copy_ns": sum(o["duration"] for o in inside if o["kind"] == "copies"),
-            "copy_bytes": sum(o["row"]["bytes"] for o in inside if o["kind"] == "copies"),
+            "kernels": sum(o["kind"] == "kernels" for o in contained),
+            "kernel_ns": sum(o["duration"] for o in contained if o["kind"] == "kernels"),
+            "copies": sum(o["kind"] == "copies" for o in contained),
+            "copy_ns": sum(o["duration"] for o in contained if o["kind"] == "copies"),
+            "copy_bytes": sum(o["row"]["bytes"] for o in contained if o["kind"] == "copies"),
         }
     return totals
 

@@ -8,7 +8,7 @@ from synthetic import Trace
 
 
 def write_program(path):
-    """A convolution that multiplies matrices inside, a matrix product of its own, a collective, and a kernel outside."""
+    """A convolution that multiplies matrices inside, a collective, and a kernel outside of libraries."""
     trace = Trace()
     host = trace.thread()
     for _ in range(3):

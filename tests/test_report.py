@@ -72,6 +72,11 @@ ELSEWHERE = {
     "collectives",
     "mpi",
     "openacc",
+    "openmp",
+    "libraries",
+    "files",
+    "gpu-contexts",
+    "metrics",
 }
 
 

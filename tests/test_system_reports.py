@@ -30,25 +30,25 @@ def write_files(path):
     return trace.write(path)
 
 
-def add_up_files(tables, until):
+def add_up_files(tables, last_ns):
     names = {row["fileAccessId"]: row["filePath"] for row in tables["OSRT_FILE_ACCESS_DESCRIPTORS"]}
     labels = {row["id"]: row["label"] for row in tables["ENUM_OSRT_FILE_ACCESS_EVENT_TYPE"]}
     totals = defaultdict(lambda: [0, 0, 0])
     for row in tables["OSRT_FILE_ACCESS_EVENTS"]:
-        if row["startedAt"] < until:
+        if row["startedAt"] < last_ns:
             total = totals[names[row["fileAccessId"]], labels[row["eventType"]]]
             for place, value in enumerate((1, row["endedAt"] - row["startedAt"], row["bytesProcessed"])):
                 total[place] += value
     return dict(totals)
 
 
-@pytest.mark.parametrize("until", [10**9, 80_000])
-def test_files_equal_a_plain_loop(tmp_path, until):
+@pytest.mark.parametrize("last_ns", [10**9, 80_000])
+def test_files_equal_a_plain_loop(tmp_path, last_ns):
     path = write_files(tmp_path / "trace.sqlite")
-    with open_trace(path, to_ns=until) as session:
+    with open_trace(path, to_ns=last_ns) as session:
         rows = session.files().to_dicts()
     totals = {(row["name"], row["operation"]): [row["calls"], row["host_ns"], row["size_bytes"]] for row in rows}
-    assert totals == add_up_files(read(path), until)
+    assert totals == add_up_files(read(path), last_ns)
     reads = next(row for row in rows if row["operation"] == "Read")
     assert reads["bytes_per_s"] == pytest.approx(5_096 / 4_500 * 1e9)
 
@@ -59,8 +59,10 @@ def write_contexts(path, table="GPU_CONTEXT_SWITCH_EVENTS"):
     first, second = trace.thread(pid=100, process="server"), trace.thread(pid=200, process="trainer")
     first.launch("kernel", runs=9_000)
     second.launch("kernel", runs=9_000)
-    events = [(8, first, 0), (3, first, 950), (7, first, 1_000), (4, second, 1_010), (8, second, 1_050),
-              (7, second, 4_050), (8, first, 4_100), (8, first, 4_120), (7, first, 4_400), (8, second, 4_500)]  # fmt: skip
+    events = [
+        (8, first, 0), (3, first, 950), (7, first, 1_000), (4, second, 1_010), (8, second, 1_050), (7, second, 4_050),
+        (8, first, 4_100), (8, first, 4_120), (7, first, 4_400), (8, second, 4_500),
+    ]  # fmt: skip
     for number, (tag, host, time) in enumerate(events):
         trace.row(table, tag=tag, vmId=1, seqNo=number, contextId=host.pid // 100, timestamp=time,
                   globalPid=host.global_pid, gpuId=0)  # fmt: skip
@@ -69,14 +71,14 @@ def write_contexts(path, table="GPU_CONTEXT_SWITCH_EVENTS"):
 
 def test_turns_of_contexts_equal_a_plain_loop(tmp_path):
     path = write_contexts(tmp_path / "trace.sqlite")
-    begun, turns = {}, defaultdict(list)
+    start_of, turns = {}, defaultdict(list)
     for row in sorted(read(path)["GPU_CONTEXT_SWITCH_EVENTS"], key=lambda row: (row["timestamp"], row["seqNo"])):
         key = row["globalPid"] >> 24 & 0xFFFFFF, row["contextId"]
         if row["tag"] == 8:
-            begun.setdefault(key, row["timestamp"])
+            start_of.setdefault(key, row["timestamp"])
         elif row["tag"] == 7:
-            turns[key].append((begun.pop(key), row["timestamp"]))
-    expected = {key: (len(own), sum(end - start for start, end in own)) for key, own in turns.items()}
+            turns[key].append((start_of.pop(key), row["timestamp"]))
+    expected = {key: (len(pairs), sum(end - start for start, end in pairs)) for key, pairs in turns.items()}
     with open_trace(path) as session:
         rows = {(row["process_id"], row["context_id"]): row for row in session.gpu_contexts().to_dicts()}
     assert {key: (row["turns"], row["running_ns"]) for key, row in rows.items()} == expected

@@ -10,8 +10,8 @@ details = ["avg_bytes", "max_ns"]
 description = """
 Adds up the accesses to files by path and operation: opening, reading, writing, closing. Times of different threads
 add up. Data that a page fault reads from a file mapped into memory (mmap) are in no access, and whether the data came
-from a disk or from the page cache is not recorded. A process or a thread is not told: nsys's numbers for them here
-are not those of the other tables, so --process does not narrow this report."""
+from a disk or from the page cache is not recorded. The numbers of processes and
+threads in this table are not those of the other tables, so --process does not narrow this report."""
 reading = """
 Many small reads of one file: read larger blocks. Long reads while the GPU is idle: read the next batch in other
 threads or processes (prefetch), or copy the files to a local disk."""

@@ -6,7 +6,7 @@ WITH switches AS (
     UNION ALL
     SELECT * FROM raw.FECS_EVENTS WHERE tag IN (7, 8)
 ),
-numbered AS (
+rows_with_turns AS (
     SELECT
         *,
         coalesce(sum((tag = 7)::BIGINT) OVER (
@@ -18,7 +18,7 @@ numbered AS (
 SELECT
     min(timestamp) FILTER (tag = 8) AS start_ns, max(timestamp) FILTER (tag = 7) AS end_ns,
     end_ns - start_ns AS duration_ns, gpuId AS gpu_id, pid_of(globalPid) AS process_id, contextId AS context_id
-FROM numbered
+FROM rows_with_turns
 GROUP BY gpuId, vmId, globalPid, contextId, turn
 HAVING start_ns IS NOT NULL AND end_ns IS NOT NULL;
 
