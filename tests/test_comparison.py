@@ -330,6 +330,15 @@ def test_a_step_that_is_a_layer_is_not_compared_with_a_token(plain):
         compare([plain], [replace(plain, kernels=calls)])
 
 
+def test_work_that_is_divided_into_chunks_is_the_same_step(plain):
+    names = sorted(plain.kernels)
+    chunked = {
+        name: Kernel(kernel.family, kernel.calls * (2 if name in names[: len(names) * 2 // 3] else 1))
+        for name, kernel in plain.kernels.items()
+    }
+    assert explain_different_work([plain], [replace(plain, kernels=chunked)]) is None
+
+
 def test_steps_without_common_kernels_are_not_compared(plain):
     with pytest.raises(UsageError, match="no kernel is in both"):
         compare([plain], [replace(plain, kernels={"solve": Kernel("other", 2.0)}, kernel_ns={})])

@@ -77,6 +77,21 @@ def test_a_change_below_a_standard_deviation_is_noise_for_any_number_of_steps():
     assert count_runs_needed(difference) >= 3
 
 
+def test_five_steps_show_that_a_program_became_seven_times_as_fast():
+    before, after = Samples((38.1, 37.9, 36.8, 35.2, 34.6)), Samples((5.0, 5.1, 5.2, 5.9, 5.3))
+    (difference,) = compute_differences([(before, after)])
+    assert difference.is_real
+    assert -before.mean <= difference.low < difference.delta < difference.high < -25
+
+
+def test_a_quantity_that_is_never_negative_cannot_fall_by_more_than_it_is():
+    (positive, signed) = compute_differences(
+        [(Samples((9.0, 1.0)), Samples((0.5, 0.6))), (Samples((9.0, -1.0)), Samples((0.5, 0.6)))]
+    )
+    assert positive.low == -5
+    assert signed.low < -4
+
+
 def test_counts_that_never_vary_differ_by_one():
     (equal_counts, larger_counts) = compute_differences(
         [(Samples((2,) * 9), Samples((2,) * 7)), (Samples((2,) * 9), Samples((3,) * 7))]

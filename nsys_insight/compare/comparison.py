@@ -37,8 +37,11 @@ MIN_CLOCK_PCT = 2.0
 THROUGHPUT = "tokens_per_s"
 SIGNIFICANT_VERDICTS = ("improved", "regressed", "new", "gone", "changed")
 # Most kernels that a change does not touch run equally often in a step before and after. If their calls per step differ
-# by this factor, the steps are different units of work, such as a layer and a token.
+# by this factor, the steps are different units of work, such as a layer and a token. Then it is the same factor, within
+# MAX_RATIO_DEVIATION, for most kernels. A change that divides some work into chunks leaves other kernels as they were.
 MIN_CALLS_RATIO = 1.5
+MAX_RATIO_DEVIATION = 0.1
+MIN_SAME_RATIO_SHARE = 0.75
 # If the runs have no kernel in common, the steps are different work if their kernel counts differ by this factor.
 MIN_KERNELS_RATIO = 4.0
 
@@ -385,7 +388,8 @@ def _explain_pair(old: Run, new: Run) -> str | None:
         ratio = median(ratios)
         run_with_longer_steps, run_with_shorter_steps = (new, old) if ratio > 1 else (old, new)
         factor = max(ratio, 1 / ratio)
-        if factor < MIN_CALLS_RATIO:
+        same = [value for value in ratios if abs(value / ratio - 1) <= MAX_RATIO_DEVIATION]
+        if factor < MIN_CALLS_RATIO or len(same) < MIN_SAME_RATIO_SHARE * len(ratios):
             return None
         return (
             f"the same kernels run {factor:.3g} times as often in a step of {run_with_longer_steps.label}"

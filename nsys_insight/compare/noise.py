@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import operator
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist, fmean, stdev
 from typing import TYPE_CHECKING
@@ -28,11 +28,12 @@ RESAMPLES, SEED = 1000, 1
 CONFIDENCE = 0.975
 # Allowed numbers of blocks: more than 40 do not improve the interval, and rows with equal numbers share weights.
 BLOCK_COUNTS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 40)
-# Minimum number of blocks, of at least two steps each, for any correlation of the steps. With two blocks, a change of
-# ten standard deviations counted as noise. The price is more false alarms. The table gives their rate in %, by the
+# Minimum number of blocks for any correlation of the steps. With two blocks, a change of ten standard deviations
+# counted as noise. The price is more false alarms. The table gives their rate in %, by the
 # correlation of neighboring steps, in 200 comparisons of pure noise, with five rows that share most of their deviation:
 #
 #            0.0  0.3  0.5  0.7  0.9
+#  5 steps     3   11   14   28   74
 #  8 steps     0    4   12   26   74
 # 12 steps     2    3    8   20   60
 # 20 steps     1    4    8    9   34
@@ -86,7 +87,7 @@ class Samples:
             autocorrelation = _dot_product(deviations, deviations[1:]) / (_dot_product(deviations, deviations) or 1)
             autocorrelation = min(0.95, max(0.0, (n * autocorrelation + 1) / (n - 3)))
             length = max(length, (math.sqrt(6) * autocorrelation / (1 - autocorrelation**2)) ** (2 / 3) * n ** (1 / 3))
-        max_blocks = max(n / length, min(n / 2, MIN_BLOCKS))
+        max_blocks = max(n / length, min(n, MIN_BLOCKS))
         count = max((size for size in BLOCK_COUNTS if size <= max_blocks), default=min(n, 2))
         return tuple(fmean(self.values[n * block // count : n * (block + 1) // count]) for block in range(count))
 
@@ -104,7 +105,8 @@ class Difference:
     Attributes:
         before: Samples before; None if missing.
         after: Samples after; None if missing.
-        low: Lower end of the interval of the difference; None for a single measurement.
+        low: Lower end of the interval of the difference, not below -before for quantities that are never negative; None
+            for a single measurement.
         high: Upper end of the interval.
     """
 
@@ -142,17 +144,20 @@ def compute_differences(pairs: Sequence[tuple[Samples | None, Samples | None]]) 
     ]
     tail = _tail_probability([difference for difference, _ in testable])
     return [
-        difference
-        if error is None or difference.delta is None
-        else Difference(
-            difference.before,
-            difference.after,
-            difference.delta
-            - (half_width := error * student_quantile(tail, _degrees_of_freedom(difference)) if error else 0.0),
-            difference.delta + half_width,
-        )
+        _bound(difference, error, tail) if error is not None else difference
         for difference, error in zip(unbounded, errors, strict=True)
     ]
+
+
+def _bound(difference: Difference, error: float, tail: float) -> Difference:
+    """Add the interval. Quantities that are never negative cannot fall by more than their mean."""
+    if difference.before is None or difference.after is None or difference.delta is None:
+        return difference
+    half_width = error * student_quantile(tail, _degrees_of_freedom(difference)) if error else 0.0
+    low = difference.delta - half_width
+    if min(*difference.before.values, *difference.after.values) >= 0:
+        low = max(low, -difference.before.mean)
+    return replace(difference, low=low, high=difference.delta + half_width)
 
 
 def student_quantile(tail: float, freedom: float) -> float:
