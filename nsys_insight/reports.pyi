@@ -1407,6 +1407,57 @@ class Reports:
         """
         ...
 
+    def memory(
+        self,
+        *,
+        by: Literal['call', 'range', 'step', 'caller'] = 'call',
+        step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
+        step_range: str | None = None,
+        loop: str | None = None,
+        tokens: int | None = None,
+        tokens_per_step: int | None = None,
+        batch: int | None = None,
+    ) -> pl.DataFrame:
+        """Memory: the most held at once, and who holds it: How much memory is in use at most, what holds it
+        then, and what is never freed?
+
+        Groups the blocks of memory that were allocated, by kind of memory, GPU and process. The peak of a
+        group is the largest sum of the sizes of its blocks that existed at the same time. at_peak_bytes is
+        what a row's blocks held when all blocks of this kind, GPU and process together held most. The rows
+        of one kind, GPU and process add up to that peak. With --by range, the name is the NVTX range that
+        is open on the allocating thread, innermost first; # stands for numbers. With --by step, blocks
+        belong to the step in which they were allocated.
+
+        The first row holds most of the peak: make its blocks smaller or free them earlier. unfreed_bytes
+        that grow with the number of steps are a leak (--by step: each step leaves some). A framework's own
+        pool allocates in large blocks: what it holds is not what its tensors use.
+
+        Args:
+            by: What one row stands for: the function, NVTX range, step or place in the backtrace that
+                allocates
+            step_method: How to find steps
+            step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            loop: Steps are the iterations of this loop, by its number in loops: 1.2
+            tokens: Number of tokens (steps, frames) in the trace or scope
+            tokens_per_step: Tokens that a step makes for each sequence, if not one
+            batch: Sequences that a step works on, if not one
+
+        Columns:
+            name: The function that allocates, or what --by selects
+            memory: device, managed, or pinned memory of the host
+            at_peak_bytes: What its blocks held when all blocks of this kind, GPU and process held most
+            peak_bytes: The most that its own blocks held at once
+            allocated_bytes: Sum of the sizes of its blocks
+            unfreed_bytes: Sizes of its blocks whose end is not recorded
+            unfreed: How many these are
+            blocks: How many were allocated
+            largest_bytes: The largest
+            peak_start_ns: When all blocks of this kind, GPU and process first held most
+            device_id: CUDA device number within the process
+            process_id: Operating system's process id
+        """
+        ...
+
     def metrics(
         self,
         *,

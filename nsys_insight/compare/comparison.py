@@ -388,8 +388,8 @@ def _explain_pair(old: Run, new: Run) -> str | None:
         ratio = median(ratios)
         run_with_longer_steps, run_with_shorter_steps = (new, old) if ratio > 1 else (old, new)
         factor = max(ratio, 1 / ratio)
-        same = [value for value in ratios if abs(value / ratio - 1) <= MAX_RATIO_DEVIATION]
-        if factor < MIN_CALLS_RATIO or len(same) < MIN_SAME_RATIO_SHARE * len(ratios):
+        similar_ratios = [value for value in ratios if abs(value / ratio - 1) <= MAX_RATIO_DEVIATION]
+        if factor < MIN_CALLS_RATIO or len(similar_ratios) < MIN_SAME_RATIO_SHARE * len(ratios):
             return None
         return (
             f"the same kernels run {factor:.3g} times as often in a step of {run_with_longer_steps.label}"

@@ -88,10 +88,7 @@ FROM (
         memory, count(*) AS blocks, sum(size_bytes)::BIGINT AS size_bytes, max(size_bytes) AS largest_bytes,
         count(CASE WHEN b.start_ns < s.host_end_ns THEN 1 END) AS steady_blocks
     FROM (
-        FROM memory_events WHERE memory IN ('device', 'managed', 'pinned') AND start_ns > 0
-        QUALIFY operation = 'allocation' AND lead(start_ns) OVER (
-            PARTITION BY process_id, device_id, memory, address ORDER BY start_ns
-        ) IS NULL
+        FROM memory_blocks WHERE end_ns IS NULL AND start_ns > 0
     ) AS b
     ASOF LEFT JOIN (FROM steps WHERE phase = 'steady') AS s
         ON s.process_id = b.process_id AND s.host_start_ns <= b.start_ns
