@@ -133,7 +133,7 @@ class TestOneCommand:
         assert (result.returncode, answer["summary"]["tests_passed"]) == (0, None)
 
     def test_it_repeats_until_the_interval_is_narrow_or_the_budget_is_spent(self, run, program):
-        run("bench", "--precision", 0.01, "--most", 17, "--warmup", 0, "--", "8", "1.0")
+        run("bench", "--precision", 0.01, "--max-runs", 17, "--warmup", 0, "--", "8", "1.0")
         assert len(program) == 17
         program.clear()
         messages = run("bench", "--precision", 0.01, "--budget", "0s", "--warmup", 0, "--", "8", "1.0").stderr
@@ -142,16 +142,16 @@ class TestOneCommand:
 
     def test_a_command_without_measurements_is_timed(self, run):
         result = run(
-            "bench", "--warmup", 0, "--least", 1, "--most", 1, "-f", "json", "--", sys.executable, "-c", "pass"
+            "bench", "--warmup", 0, "--min-runs", 1, "--max-runs", 1, "-f", "json", "--", sys.executable, "-c", "pass"
         )
         (row,) = json.loads(result.stdout)["rows"]
         assert (row["metric"], row["better"], row["low"]) == ("wall [s]", "lower", None)
 
     def test_a_results_file_is_read_instead_of_stdout(self, run):
         code = "import json; json.dump([{'gflops': 9.5}], open('out.json', 'w'))"
-        flags = ["--warmup", 0, "--least", 1, "--most", 1, "--results", "out.json", "-f", "json"]
+        flags = ["--warmup", 0, "--min-runs", 1, "--max-runs", 1, "--results", "out.json", "-f", "json"]
         answer = json.loads(run("bench", *flags, "--", sys.executable, "-c", code).stdout)
-        assert (answer["rows"][0]["metric"], answer["rows"][0]["middle"]) == ("gflops", 9.5)
+        assert (answer["rows"][0]["metric"], answer["rows"][0]["estimate"]) == ("gflops", 9.5)
 
     @pytest.mark.usefixtures("program")
     @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ class TestTwoSides:
     def test_a_log_file_is_read(self, run, tmp_path):
         (tmp_path / "log.txt").write_text("".join(f"RESULT gemm {900 + index} GFLOP/s\n" for index in range(8)))
         answer = json.loads(run("bench", "--read", "log.txt", "-f", "json").stdout)
-        assert (answer["rows"][0]["count"], answer["rows"][0]["middle"]) == (8, 903.5)
+        assert (answer["rows"][0]["count"], answer["rows"][0]["estimate"]) == (8, 903.5)
 
 
 class TestGpus:

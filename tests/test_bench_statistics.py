@@ -24,7 +24,7 @@ class TestRanks:
         values = [draw.gauss(3) for _ in range(count)]
         interval = statistics.estimate_center(values)
         means = sorted((first + second) / 2 for index, first in enumerate(values) for second in values[index:])
-        assert interval.middle == pytest.approx(median(means))
+        assert interval.estimate == pytest.approx(median(means))
 
         def p_value(middle):
             """Return the probability of a rank sum at least as extreme as the observed one, for this middle."""
@@ -54,7 +54,7 @@ class TestRanks:
             )
 
         assert p_value(interval.low - 1e-9) <= 0.05 < p_value(interval.low + 1e-9)
-        assert interval.middle == pytest.approx(median(later - earlier for later in new for earlier in old))
+        assert interval.estimate == pytest.approx(median(later - earlier for later in new for earlier in old))
 
     def test_five_values_have_no_interval_and_six_have_one(self):
         assert math.isinf(statistics.estimate_center([1, 2, 3, 4, 5]).half_width)
@@ -148,7 +148,7 @@ class TestVerdicts:
         assert judge_metric(*short_series, turns=True).word == "unknown"
 
     def test_negative_values_and_zeros_have_a_change_too(self):
-        assert estimate_change([-10.0] * 6, [-5.0] * 6, turns=True).middle == 0.5
+        assert estimate_change([-10.0] * 6, [-5.0] * 6, turns=True).estimate == 0.5
         assert estimate_change([0.0] * 6, [0.0] * 6, turns=True) is None
 
 

@@ -211,6 +211,15 @@ def late_start():
     return truth
 
 
+def read_in_the_middle():
+    """Run eight steps, read a file for 30 ms, and run one more kernel."""
+    truth = planted.deep_queue(8)
+    host = truth.loops[0].host
+    host.idle(5_000_000).osrt("read", takes=30_000_000)
+    host.launch("summary(float *)", runs=100_000)
+    return truth
+
+
 def graphs_without_kernels():
     """Launch CUDA graphs far ahead of the GPU, traced without their kernels."""
     trace = Trace()
@@ -625,6 +634,24 @@ def test_start_up_is_a_share_of_the_trace_and_not_a_saving_per_step(diagnose):
     for name in ("idle-at-start", "outside-steps"):
         assert (findings[name].recoverable_ns, findings[name].share_of) == (None, "trace")
         assert findings[name].wall_pct == pytest.approx(100 * 50 / 53.3, abs=1)
+
+
+def test_the_headline_says_what_most_of_the_trace_is_if_the_steps_are_a_small_part(diagnose):
+    outside = diagnose(late_start).steps["outside"]
+    assert [(idle["host"], idle["gaps"]) for idle in outside["longest_idle"]] == [("cudaFree", 1)]
+    assert outside["longest_idle"][0]["idle_ns"] == pytest.approx(50_000_000, rel=1e-3)
+    text = diagnose(late_start).text(None)
+    assert re.search(
+        r"Only \d\.\d% of the trace is in steady steps; outside them, .* and idle for 50 ms \(cudaFree\)", text
+    )
+    text = diagnose(read_in_the_middle).text(None)
+    assert re.search(r"outside them, the GPU is busy for .* of .*, and idle for 35 ms \(read\)\.", text)
+
+
+def test_the_headline_is_silent_about_the_rest_if_the_steps_are_most_of_the_trace(diagnose):
+    for make in (planted.launch_bound, healthy_run):
+        assert "outside" not in diagnose(make).steps
+        assert "outside them" not in diagnose(make).text(None)
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def run(monkeypatch, tmp_path):
     return call
 
 
-START = ["start", "--goal", "Decode faster", "--bench", "lean 1.0", "--test", "test 1", "--warmup", 0, "--least", 8]
+START = ["start", "--goal", "Decode faster", "--bench", "lean 1.0", "--test", "test 1", "--warmup", 0, "--min-runs", 8]
 
 
 def test_a_loop_of_a_gain_a_loss_and_a_break(run, tmp_path):
@@ -117,7 +117,7 @@ def test_an_edited_program_is_compared_with_its_earlier_measurement(run, tmp_pat
 
 
 def test_without_tests_nothing_is_accepted(run):
-    run("start", "--bench", "lean 1.0", "--warmup", 0, "--least", 8)
+    run("start", "--bench", "lean 1.0", "--warmup", 0, "--min-runs", 8)
     result = run("try", "Faster", "--bench", "lean 1.2", "-f", "json")
     assert json.loads(result.stdout)["rows"][0]["decision"] == "unchecked"
     assert result.code == 0

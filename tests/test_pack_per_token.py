@@ -107,6 +107,15 @@ def test_the_kernels_of_graphs_traced_as_a_unit_are_unknown_and_not_0(sample):
     assert any("--cuda-graph-trace=node" in note for note in notes)
 
 
+def test_the_excluded_prefill_has_the_figures_of_phases(sample):
+    path = sample("decode_eager")
+    _, notes, _ = ask(path)
+    with open_trace(path) as trace:
+        (prefill,) = trace.dicts("SELECT gpu_busy_ns, kernels FROM phase_steps WHERE phase = 'prefill'")
+    assert prefill["kernels"] == 196
+    assert any(note.startswith("Excluded: prefill (3.3 ms, GPU busy 433 µs, 196 kernels)") for note in notes)
+
+
 class TestTokens:
     def test_tokens_are_divided_by_the_steps(self, sample):
         rows, notes, _ = ask(sample("decode_eager"), tokens=64)

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 _SINGLE_DESCRIPTIONS = {
     "metric": "What was measured, with its unit in brackets",
     "better": "Whether higher or lower values are better, by unit and name, or as the user says; NULL if unknown",
-    "middle": "Center: the Hodges-Lehmann estimate, the median of the means of all pairs",
+    "estimate": "Center: the Hodges-Lehmann estimate, the median of the means of all pairs",
     "low": "Lower end of its 95% confidence interval; NULL for fewer than 6 repetitions",
-    "high": "Where it ends",
+    "high": "Upper end of it",
     "count": "Repetitions",
     "cv_pct": "Coefficient of variation: sample standard deviation as a percentage of the mean",
-    "mean": "Their mean",
-    "least": "The smallest",
-    "most": "The largest",
+    "mean": "Mean of the repetitions",
+    "min": "Smallest value",
+    "max": "Largest value",
 }
 _PAIR_DESCRIPTIONS = {
     "metric": "What was measured, with its unit in brackets; the metric that decides is the first",
@@ -48,7 +48,7 @@ _PAIR_DESCRIPTIONS = {
     " apart differ by less than 2%), refused (too much scatter or drift), unknown (too few repetitions)",
 }
 _TYPES_BY_COLUMN = {"count": "BIGINT", **dict.fromkeys(("metric", "better", "verdict"), "VARCHAR")}
-_DETAIL_COLUMNS = {"mean", "least", "most", "before_cv_pct", "after_cv_pct", "count"}
+_DETAIL_COLUMNS = {"mean", "min", "max", "before_cv_pct", "after_cv_pct", "count"}
 SINGLE_COLUMNS, PAIR_COLUMNS = (
     tuple(
         Column(name, _TYPES_BY_COLUMN.get(name, "DOUBLE"), text, name in _DETAIL_COLUMNS)
@@ -122,7 +122,7 @@ def _describe_decision(
 
 
 def _describe_change(old: Series, new: Series, metric_verdict: Verdict) -> str:
-    centers = [estimate_center(side.values).middle for side in (old, new)]
+    centers = [estimate_center(side.values).estimate for side in (old, new)]
     scale = scale_for(old.unit, centers)
     before_text, after_text = (Scale("", 1, scale.decimals).text(center) for center in centers)
     unit = f" {new.unit}" if new.unit else ""
@@ -209,7 +209,7 @@ def notes(bench: Bench, checks: Sequence[Check], *, brief: bool = False) -> Iter
 def _make_row(series: Series) -> tuple[Any, ...]:
     scatter, center = describe_spread(series.values), estimate_center(series.values)
     return (
-        series.label, series.better, center.middle, *_finite_ends(center), len(series.values), scatter.cv_pct,
+        series.label, series.better, center.estimate, *_finite_ends(center), len(series.values), scatter.cv_pct,
         scatter.mean, min(series.values), max(series.values),
     )  # fmt: skip
 
@@ -218,7 +218,7 @@ def _make_pair_row(old: Series | None, new: Series | None, metric_verdict: Verdi
     assert old is not None and new is not None  # noqa: S101, PT018 - a verdict needs both
     low, high = _finite_ends(metric_verdict.change)
     return (
-        new.label, new.better, estimate_center(old.values).middle, estimate_center(new.values).middle,
+        new.label, new.better, estimate_center(old.values).estimate, estimate_center(new.values).estimate,
         metric_verdict.change_pct, None if low is None else 100 * low, None if high is None else 100 * high,
         describe_spread(old.values).cv_pct, describe_spread(new.values).cv_pct, min(len(old.values), len(new.values)),
         metric_verdict.word,

@@ -228,7 +228,7 @@ def _is_narrow(measurements: Sequence[_Measurements], plan: Plan) -> bool:
         change = estimate_change(deciding_values[0], deciding_values[1], turns=True)
         return change is not None and change.half_width <= plan.precision
     center = estimate_center(deciding_values[0])
-    return center.half_width <= plan.precision * abs(center.middle)
+    return center.half_width <= plan.precision * abs(center.estimate)
 
 
 def find_deciding_metric(names: Sequence[str], units: dict[str, str], plan: Plan) -> str | None:

@@ -49,7 +49,7 @@ _MIN_CLOCK_RANGE_PCT, _MIN_CLOCK_CORRELATION = 2.0, 0.7
 class Interval:
     """An estimate and its confidence interval. The interval is infinite with too few values."""
 
-    middle: float
+    estimate: float
     low: float
     high: float
 
@@ -81,12 +81,12 @@ def estimate_shift(before: Sequence[float], after: Sequence[float], confidence: 
 
 def _make_interval(sorted_values: NDArray[np.float64], cumulative: Sequence[float], tail: float) -> Interval:
     """Return the interval that excludes as many of the sorted values on each side as the tail probability allows."""
-    middle = float(np.median(sorted_values))
+    estimate = float(np.median(sorted_values))
     excluded_count = next((count for count, share in enumerate(cumulative) if share > tail), len(cumulative))
     if not excluded_count:
-        return Interval(middle, -math.inf, math.inf)
+        return Interval(estimate, -math.inf, math.inf)
     return Interval(
-        middle, float(sorted_values[excluded_count - 1]), float(sorted_values[len(sorted_values) - excluded_count])
+        estimate, float(sorted_values[excluded_count - 1]), float(sorted_values[len(sorted_values) - excluded_count])
     )
 
 
@@ -217,13 +217,13 @@ def _detect_drift(values: Sequence[float]) -> float | None:
 
 
 def _find_outliers(values: Sequence[float]) -> tuple[int, ...]:
-    middle = median(values)
-    typical_deviation = 1.4826 * median(abs(value - middle) for value in values)
+    estimate = median(values)
+    typical_deviation = 1.4826 * median(abs(value - estimate) for value in values)
     # Timers are coarse: a value that differs slightly from otherwise equal values is not an outlier.
-    limit = _OUTLIER_DEVIATIONS * max(typical_deviation, 1e-3 * abs(middle))
+    limit = _OUTLIER_DEVIATIONS * max(typical_deviation, 1e-3 * abs(estimate))
     if len(values) < 6:
         return ()
-    outliers = [number for number, value in enumerate(values, 1) if abs(value - middle) > limit]
+    outliers = [number for number, value in enumerate(values, 1) if abs(value - estimate) > limit]
     return tuple(outliers) if 0 < len(outliers) <= max(1, _MAX_OUTLIER_SHARE * len(values)) else ()
 
 

@@ -47,7 +47,7 @@ class Verdict:
     @property
     def change_pct(self) -> float | None:
         """Return the change in percent of before."""
-        return None if self.change is None else 100 * self.change.middle
+        return None if self.change is None else 100 * self.change.estimate
 
 
 def judge_metric(before: Series, after: Series, *, turns: bool, confidence: float = CONFIDENCE) -> Verdict:
@@ -74,12 +74,12 @@ def judge_metric(before: Series, after: Series, *, turns: bool, confidence: floa
         return Verdict(name, "unknown", change, f"there are too few repetitions of {name}: {MIN_REPETITIONS} at least")
     # Between two separate measurements, the machine may have drifted as much as within each of them.
     hidden_drift_pct = sum(abs(estimate_drift_pct(series.values)) for series in (before, after))
-    is_too_small = not turns and 100 * abs(change.middle) < max(MIN_CHANGE_PCT, hidden_drift_pct)
+    is_too_small = not turns and 100 * abs(change.estimate) < max(MIN_CHANGE_PCT, hidden_drift_pct)
     if not change.excludes_zero or is_too_small:
         return Verdict(name, "noise", change)
     if after.better is None:
         return Verdict(name, "changed", change, f"neither unit nor name says whether higher or lower {name} is better")
-    return Verdict(name, "better" if (change.middle > 0) == (after.better == "higher") else "worse", change)
+    return Verdict(name, "better" if (change.estimate > 0) == (after.better == "higher") else "worse", change)
 
 
 def _is_clear(before: Sequence[float], after: Sequence[float], change: Interval | None) -> bool:
@@ -90,7 +90,7 @@ def _is_clear(before: Sequence[float], after: Sequence[float], change: Interval 
         return False
     max_cv_pct = max(describe_spread(side).cv_pct or 0 for side in (before, after))
     # Compare factors: +100% is as far as -50%.
-    return change.middle > -1 and abs(math.log1p(change.middle)) > math.log1p(_CLEAR_FACTOR * max_cv_pct / 100)
+    return change.estimate > -1 and abs(math.log1p(change.estimate)) > math.log1p(_CLEAR_FACTOR * max_cv_pct / 100)
 
 
 def estimate_change(
@@ -103,13 +103,13 @@ def estimate_change(
         old, new = [math.log(value) for value in before], [math.log(value) for value in after]
         shift = _estimate_shift(old, new, turns=turns, confidence=confidence)
         if math.isinf(shift.half_width):
-            return Interval(math.expm1(shift.middle), shift.low, shift.high)
-        return Interval(*map(math.expm1, (shift.middle, shift.low, shift.high)))
-    middle = abs(estimate_center(before).middle)
-    if not middle:
+            return Interval(math.expm1(shift.estimate), shift.low, shift.high)
+        return Interval(*map(math.expm1, (shift.estimate, shift.low, shift.high)))
+    center = abs(estimate_center(before).estimate)
+    if not center:
         return None
     shift = _estimate_shift(before, after, turns=turns, confidence=confidence)
-    return Interval(shift.middle / middle, shift.low / middle, shift.high / middle)
+    return Interval(shift.estimate / center, shift.low / center, shift.high / center)
 
 
 def _estimate_shift(before: Sequence[float], after: Sequence[float], *, turns: bool, confidence: float) -> Interval:

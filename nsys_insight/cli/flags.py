@@ -16,7 +16,7 @@ from nsys_insight.packs.step_options import AUTO, PARAMS, StepOptions, parse_opt
 from nsys_insight.render import FORMATS, choose_format
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Mapping
 
     from nsys_insight.packs.pack import Param
 
@@ -225,6 +225,31 @@ def make_param_flag(param: Param) -> inspect.Parameter:
     )
 
 
+def make_view_flags(views: Mapping[str, str]) -> list[inspect.Parameter]:
+    """Make the options that select the views of a report. The value is a word that `replace_view` does not know."""
+    reports_by_flag: dict[str, dict[str, str]] = {}
+    for option, report in views.items():
+        flag, _, value = option.partition(" ")
+        reports_by_flag.setdefault(flag, {})[value] = report
+
+    def make_view_flag(flag: str, reports: Mapping[str, str]) -> inspect.Parameter:
+        def refuse(value: str | None) -> None:
+            if value:
+                raise UsageError(f"{flag} cannot be {value!r}", f"one of: {', '.join(reports)}")
+
+        names = ", ".join(f"{value} ({report})" if value else report for value, report in reports.items())
+        return make_flag(
+            flag.removeprefix("--"),
+            bool if "" in reports else str | None,
+            flag,
+            help=f"Another view of it: {names}",
+            callback=refuse,
+            autocompletion=lambda incomplete: [value for value in reports if value.startswith(incomplete)],
+        )
+
+    return [make_view_flag(flag, reports) for flag, reports in reports_by_flag.items()]
+
+
 def _choose_completer(param: Param) -> Callable[..., list[str]] | None:
     """Choose the completer of a parameter: its choices, or names in the trace."""
     if param.choices:
@@ -298,7 +323,7 @@ def _make_output_flags() -> list[inspect.Parameter]:
     csv_safe = "In CSV, prefix cells that look like formulas (= + - @ …) with '."
     formats = f"One of {', '.join(FORMATS)}; by default from the suffix of -o, else table."
     limit = (
-        f"Show this many rows; 0 is all. Tables show {DEFAULT_LIMIT} by default, files and machine formats show all."
+        f"Show this many rows; 0 is all. Longer tables show {DEFAULT_LIMIT} by default, files and machine formats all."
     )
     return [
         make_flag("fmt", str | None, "--format", "-f", help=formats, autocompletion=complete_formats, **panel),

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _EXAMPLE_TRACE = "trace.nsys-rep"
 _MARKUP = re.compile(r"(\\*)(\[[a-z#/@][^\[]*?\])")  # a tag of rich markup, and the backslashes before it
 _NO_BOUND = 10**15
+# A paragraph that begins with this line keeps its lines, as in Click.
+_VERBATIM = "\b"
 # Flags that became commands, accepted for one release: (report, flag) and the words that replace them.
 _REPLACED_FLAGS = {
     ("classify", "--kernels"): ["classify-kernels"],
@@ -133,6 +135,20 @@ def _write_overview(groups: dict[str, list[tuple[str, str]]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def replace_view(words: Sequence[str]) -> list[str]:
+    """Replace a report and the option that selects a view of it by the view: `idle --by length` is `gap-sizes`."""
+    name, *arguments = words
+    pack = find_pack(name) if any(word.startswith("--") for word in arguments) else None
+    for option, view in pack.views.items() if pack else ():
+        flag, *value = option.split()
+        for index, word in enumerate(arguments):
+            if word == flag and arguments[index + 1 : index + 1 + len(value)] == value:
+                return [view, *arguments[:index], *arguments[index + 1 + len(value) :]]
+            if value and word == f"{flag}={value[0]}":
+                return [view, *arguments[:index], *arguments[index + 1 :]]
+    return list(words)
+
+
 def replace_old_flags(words: Sequence[str]) -> list[str]:
     """Replace a flag that became a command, and print a note that names the new command."""
     for (name, flag), (command, *parameter) in _REPLACED_FLAGS.items():
@@ -142,7 +158,7 @@ def replace_old_flags(words: Sequence[str]) -> list[str]:
             new_form = " ".join([command, *parameter])
             terminal.note(f"{name} {flag} is now {new_form}; the next release does not have the flag")
             return [command, *words[1:index], *parameter, *([value] if equals else []), *words[index + 1 :]]
-    return list(words)
+    return replace_view(words)
 
 
 def make_report_command(pack: Pack, name: str = "") -> Any:
@@ -153,7 +169,8 @@ def make_report_command(pack: Pack, name: str = "") -> Any:
     command = make_click_command(
         name or pack.name, module_command.make() if module_command else make_pack_command(pack), {}
     )
-    command.epilog = _format_epilog(list_examples(pack))
+    columns = "\n".join(f"{column}: {' '.join(text.split())}" for column, text in pack.columns.items())
+    command.epilog = f"{_VERBATIM}\nColumns:\n{columns}\n\n{_format_epilog(list_examples(pack))}"
     return escape_help(command)
 
 
@@ -222,7 +239,8 @@ def _make_command(name: str) -> Any:
 
 def _format_epilog(examples: Sequence[str]) -> str:
     """Format the examples at the end of a command's help."""
-    return "\n\n".join(["Examples:", *(f"$ nsys-insight {example}" for example in examples)]) if examples else ""
+    lines = "\n".join(f"$ nsys-insight {example}" for example in examples)
+    return f"{_VERBATIM}\nExamples:\n{lines}" if examples else ""
 
 
 def _has_own_input(arguments: str) -> bool:
@@ -231,6 +249,8 @@ def _has_own_input(arguments: str) -> bool:
 
 
 def _join_lines(text: str) -> str:
-    """Join the lines of each paragraph. The help wraps them to the width of the terminal."""
+    """Join the lines of each paragraph, except of verbatim ones. The help wraps them to the width of the terminal."""
     paragraphs = re.split(r"\n[ \t]*\n", inspect.cleandoc(text))
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    return "\n\n".join(
+        paragraph if paragraph.startswith(_VERBATIM) else " ".join(paragraph.split()) for paragraph in paragraphs
+    )

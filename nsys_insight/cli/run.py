@@ -19,6 +19,7 @@ from nsys_insight.cli.flags import (
     make_command,
     make_param_flag,
     make_traces_argument,
+    make_view_flags,
 )
 from nsys_insight.cli.progress_line import progress_line
 from nsys_insight.errors import UsageError
@@ -72,13 +73,15 @@ def use_host(host: Host | None) -> Iterator[None]:
 
 def make_pack_command(pack: Pack) -> Callable[..., None]:
     """Make the command of a pack."""
+    view_flags = make_view_flags(pack.views)
+    view_names = {flag.name for flag in view_flags}
 
     def run(traces: list[Path] | None, flags: Flags, **params: Any) -> None:
-        answer_pack(pack, traces, flags, params)
+        answer_pack(pack, traces, flags, {name: params[name] for name in params.keys() - view_names})
 
     rank_params = [] if is_cross_rank(pack) else [rank_sums.PARAM]
     pack_flags = map(make_param_flag, [*pack.params.values(), *step_params_of(pack.sql).values(), *rank_params])
-    return make_command(run, format_pack_help(pack), *pack_flags, argument=make_traces_argument())
+    return make_command(run, format_pack_help(pack), *view_flags, *pack_flags, argument=make_traces_argument())
 
 
 def answer_pack(pack: Pack, traces: Sequence[Path] | None, flags: Flags, params: dict[str, Any]) -> None:
@@ -99,9 +102,8 @@ def answer_pack(pack: Pack, traces: Sequence[Path] | None, flags: Flags, params:
 
 
 def format_pack_help(pack: Pack) -> str:
-    """Format the help of a pack's command from the pack's header."""
-    columns = "\n".join(f"{name}: {text}.\n" for name, text in pack.columns.items())
-    return f"{pack.title}.\n\n{pack.description}\n\nReading: {pack.reading}\n\nColumns:\n\n{columns}"
+    """Format the help of a pack's command from the pack's header: what comes before the options."""
+    return f"{pack.title}.\n\n{pack.description}\n\nReading: {pack.reading}"
 
 
 def open_traces(traces: Sequence[Path], flags: Flags, *, can_expand_folders: bool = False) -> Trace:

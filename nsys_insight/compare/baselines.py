@@ -144,7 +144,9 @@ def read(path: Path) -> Baseline:
     """
     try:
         data = parse_json(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}", "nsys-insight baseline list") from None
+    except ValueError as error:
         raise UsageError(f"{path} cannot be read as JSON: {error}", "save it again, or remove it") from None
     if not is_run(data):
         raise UsageError(f"{path} is not a baseline", "nsys-insight baseline save TRACE --name main writes one")

@@ -133,7 +133,9 @@ def from_toml(path: Path) -> list[Budget]:
         budgets = [
             Budget(bound, name, str(value)) for bound in ("max", "min") for name, value in tables.get(bound, {}).items()
         ]
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}", "name a TOML file of limits") from None
+    except ValueError as error:
         raise UsageError(f"{path} cannot be read as TOML: {error}", "[max]\nlaunches_per_token = 15") from None
     if not budgets:
         raise UsageError(f"{path} holds no budgets", "[max] launches_per_token = 15")

@@ -49,6 +49,8 @@ MAX_FINDINGS = 7
 FAILED_FAMILY = "failed"
 # A run whose GPU is busy less than this share of the wall time is not healthy, for any cause of idle time.
 HEALTHY_PCT = 80.0
+# If the steady steps take less than this share of the wall time, the headline says what the rest is.
+MOST_OF_TRACE = 0.5
 NO_GPU_WORK, LOST_KERNELS = "no GPU work is in the trace", text.LOST_KERNELS
 # The families of findings about a trace whose kernels are lost. All others would treat the GPU as idle.
 _FAMILIES_WITHOUT_KERNELS = (FAILED_FAMILY, "capture")
@@ -164,6 +166,8 @@ def _diagnose_trace(
     is_kernel_data_lost = bool(trace.dicts("FROM _unrecorded WHERE what = 'kernels'"))
     (step_summary,) = read_rows(headline["steps"])
     step_source, queue_ns = step_summary.pop("source"), step_summary.pop("queue_ns")
+    if step_summary["steps_ns"] and step_summary["steps_ns"] < MOST_OF_TRACE * step_summary["wall_ns"]:
+        step_summary["outside"] = next(iter(read_rows(read_query("internal/diagnose/outside"))), None)
     unit = "trace" if not step_summary["steady_count"] else "step" if step_summary["tokens_per_step"] == 1 else "token"
     rules = [rule for rule in rules if rule.name not in conditions or read_rows(conditions[rule.name])]
     answers |= _answer_reports(

@@ -223,8 +223,8 @@ def write_headline(diagnosis: DiagnosisResult) -> list[str]:
 def describe_run(diagnosis: DiagnosisResult) -> list[str]:
     """Describe the run: first its time, perhaps empty, then what the verdict means, then the other costs."""
     wall, *other_lines = describe_costs(diagnosis) or [""]
-    meaning = explain_verdict(diagnosis)
-    return [wall, *([meaning] if meaning else []), *other_lines]
+    sentences = (explain_verdict(diagnosis), _describe_outside(diagnosis))
+    return [wall, *(sentence for sentence in sentences if sentence), *other_lines]
 
 
 def name_verdict(diagnosis: DiagnosisResult) -> str:
@@ -443,10 +443,30 @@ def _describe_steps(diagnosis: DiagnosisResult) -> str:
     if not steps["steady_count"]:
         reason = f" ({steps['reason']})" if not steps["method"] and steps["reason"] else ""
         return f"No repeating steps were found{reason}; results cover the whole scope, including startup"
-    scope_name = "scope" if diagnosis.trace["scope"] else "trace"
-    share = f", {100 * steps['steps_ns'] / steps['wall_ns']:.1f}% of the {scope_name}" if steps["wall_ns"] else ""
+    share = f", {_write_coverage(diagnosis)}" if steps["wall_ns"] else ""
     count = "1 steady step" if steps["steady_count"] == 1 else f"{steps['steady_count']:,} steady steps"
     return f"{count} ({diagnosis.step_source}, {steps['confidence']} confidence){share}"
+
+
+def _describe_outside(diagnosis: DiagnosisResult) -> str:
+    """Say what the time outside the steady steps is, where that is most of the trace; "" elsewhere."""
+    outside = diagnosis.steps.get("outside")
+    if not outside:
+        return ""
+    idle_times = " and ".join(
+        f"{time_text(idle['idle_ns'])} ({idle['host']})" for idle in outside["longest_idle"] or ()
+    )
+    return (
+        f"Only {_write_coverage(diagnosis)} is in steady steps; outside them, the GPU is busy for "
+        f"{time_text(outside['busy_ns'])} of {time_text(outside['outside_ns'])}"
+        f"{', and idle for ' + idle_times if idle_times else ''}."
+    )
+
+
+def _write_coverage(diagnosis: DiagnosisResult) -> str:
+    """Write the share of the trace or scope that the steady steps take."""
+    share_pct = 100 * diagnosis.steps["steps_ns"] / diagnosis.steps["wall_ns"]
+    return f"{share_pct:.1f}% of the {'scope' if diagnosis.trace['scope'] else 'trace'}"
 
 
 def _name_file(diagnosis: DiagnosisResult) -> str:

@@ -47,7 +47,7 @@ def start(folder: Path, setup: Setup, plan: Plan, trace_fields: dict[str, object
     bench = measure([("before", setup.command)], plan)
     side = bench.side
     series = side.series[0]
-    center = estimate_center(series.values).middle
+    center = estimate_center(series.values).estimate
     baseline = _make_try(
         0, "baseline", setup.command, log.KEEP_STATUS, "baseline", checks, bench,
         sentence=f"{series.label} {center:,.4g}", metric=series.label, after=center, **trace_fields,
@@ -172,7 +172,7 @@ def _make_measured_try(  # noqa: PLR0913, PLR0917 - the facts of a change
     return _make_try(
         number, change, command, log.OPEN_STATUS, decision.name, checks, bench,
         sentence=decision.sentence, metric=series.label,
-        before=estimate_center(old.values).middle, after=estimate_center(series.values).middle,
+        before=estimate_center(old.values).estimate, after=estimate_center(series.values).estimate,
         change_pct=deciding_verdict.change_pct,
         low_pct=100 * deciding_verdict.change.low if deciding_verdict.change and has_interval else None,
         high_pct=100 * deciding_verdict.change.high if deciding_verdict.change and has_interval else None,
@@ -184,7 +184,7 @@ def _make_measured_try(  # noqa: PLR0913, PLR0917 - the facts of a change
 def _describe_change(name: str, before: Side, after: Side) -> str:
     old, new = before.metric(name), after.metric(name)
     assert old is not None and new is not None  # noqa: S101, PT018 - a verdict needs both
-    return f"{new.label} {estimate_center(old.values).middle:,.4g} → {estimate_center(new.values).middle:,.4g}"
+    return f"{new.label} {estimate_center(old.values).estimate:,.4g} → {estimate_center(new.values).estimate:,.4g}"
 
 
 def _make_try(  # noqa: PLR0913, PLR0917 - fields

@@ -151,6 +151,7 @@ class _Header:
     in_help: bool = False
     agent: AgentTable | None = None
     ranks: dict[str, Any] = field(default_factory=dict)
+    views: dict[str, str] = field(default_factory=dict)
 
 
 def _check_characters(header: _Header) -> None:
@@ -182,6 +183,7 @@ class Pack:
         details: The columns that a terminal hides first, except those in `main`. Terminals and pages also hide them if
             all their values are unknown.
         shares: The denominators of columns in percent whose names do not contain it.
+        views: Reports on the same subject by the option that selects them: "--by length" is gap-sizes.
     """
 
     name: str
@@ -206,6 +208,7 @@ class Pack:
     in_help: bool = False
     agent: AgentTable | None = None
     ranks: dict[str, Any] = field(default_factory=dict)
+    views: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_built_in(self) -> bool:
@@ -287,6 +290,7 @@ def parse_pack(path: Path) -> Pack:
             in_help=facts.in_help,
             agent=facts.agent,
             ranks=facts.ranks,
+            views=facts.views,
         )
     except RecordError as error:
         raise UsageError(f"the header of {path.name} is not valid: {error}", HINT) from None

@@ -348,7 +348,7 @@ class Session:
             return text
         if self._scope.range_pattern is not None and not self.rows("SELECT 1 AS found FROM gpu_ops LIMIT 1"):
             return f"{text}: no GPU work was launched in it."
-        return f"{text}{self.describe_gpu_time()}. If the whole trace has nothing either: {pack.empty}"
+        return f"{text}{self.describe_gpu_time()}. Without this scope, an empty answer means: {pack.empty}"
 
     def describe_gpu_time(self) -> str:
         """Say when the GPU works in the full trace, after a semicolon; "" if the scope has no time window."""

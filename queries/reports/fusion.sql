@@ -40,7 +40,7 @@ details = [
 ]
 
 [shares]
-saved_pct = "the step"
+saved_pct = "the step, the mean of low and high"
 
 [columns]
 candidate = "Number of the candidate: those that can be fused come first, in order of what they save"

@@ -63,12 +63,20 @@ SELECT steady_count || ' of ' || step_count || ' steps are steady' || CASE WHEN 
         CASE WHEN tail_count > 0 THEN tail_count || ' at the end' END), ''), '') || ' (see steps)'
 FROM step_method WHERE method <> 'count'"""
 prefill = """
+WITH pieces AS (SELECT duration_ns, gpu_busy_ns, kernels FROM steps WHERE phase = 'prefill'),
+-- Where ranges are named prefill, the figures are those of phases: a piece also has what runs next to its range.
+ranges AS (SELECT duration_ns, gpu_busy_ns, kernels FROM phase_steps WHERE phase = 'prefill'),
+prefills AS (
+    FROM ranges WHERE (SELECT count(*) FROM ranges) = (SELECT count(*) FROM pieces)
+    UNION ALL
+    FROM pieces WHERE (SELECT count(*) FROM ranges) <> (SELECT count(*) FROM pieces)
+)
 SELECT
     'Excluded: prefill (' || CASE count(*) WHEN 1 THEN '' ELSE count(*) || ' of a mean ' END
         || time_text(avg(duration_ns))
     || ', GPU busy ' || time_text(avg(gpu_busy_ns))
     || coalesce(', ' || round(avg(kernels))::BIGINT || ' kernels', '') || ')'
-FROM steps WHERE phase = 'prefill' HAVING count(*) > 0"""
+FROM prefills HAVING count(*) > 0"""
 phases = """
 SELECT
     'Phases: ' || string_agg(step_phase, ', ' ORDER BY step_phase)

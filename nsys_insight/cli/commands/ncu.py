@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from nsys_insight.ncu.data import NcuData
 
 app = typer.Typer(
-    help="Nsight Compute: which launch to profile, what ncu measured, and what to change.", invoke_without_command=True
+    help="Nsight Compute: which launch to profile, what ncu measured, and what to change.", no_args_is_help=True
 )
 
 _FORMATS = ("table", "markdown", "json")
@@ -43,12 +43,6 @@ Against = Annotated[
 AgainstKernel = Annotated[
     str | None, typer.Option("--against-kernel", help="The baseline's name, in --against or else in the same files.")
 ]
-
-
-@app.callback()
-def _print_help_without_command(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        print(context.get_help())
 
 
 app.command("plan")(plan)
