@@ -313,6 +313,38 @@ class Reports:
         """
         ...
 
+    def conversions(
+        self,
+    ) -> pl.DataFrame:
+        """Conversions: casts, layout changes and copies, and what asks for them: How much time goes to casts,
+        layout conversions and copies, or to products without tensor cores?
+
+        Kernels that compute nothing new, by their names: casts to another type, layout conversions (NCHW
+        and NHWC, transpositions), copies within the memory of the GPU made by kernels (contiguous, clone,
+        cat), and matrix products and convolutions that run in FP32 on CUDA cores. Fused kernels that also
+        convert are not counted. next_name is the next kernel on the same stream that is no cast, layout
+        change or copy itself, in most cases: usually the one that asks for the conversion. range_name is
+        the innermost NVTX range that launched most of them; # stands for numbers.
+
+        cast: keep weights and activations in the type in which the next kernel reads them (autocast casts
+        weights in each step: model.to(torch.bfloat16)). layout: channels_last for the model and its input.
+        copy: write directly into the result instead of cat, and look for .contiguous() after a
+        transposition. cuda cores: TF32 or BF16, where the numerics allow it.
+
+        Columns:
+            work: cast, layout, copy, or cuda cores
+            name: The kernel
+            calls: How often it ran
+            total_ns: Sum of its durations
+            avg_ns: Mean duration
+            kernel_time_pct: total_ns as a share of all kernel time
+            next_name: The kernel for which it converts: the next one on its stream that computes, in most
+                cases
+            prior_name: The last kernel before it on its stream that computes, in most cases
+            range_name: The innermost NVTX range that launched most of them; NULL outside all ranges
+        """
+        ...
+
     def copies(
         self,
         *,
@@ -2284,7 +2316,8 @@ class Reports:
         Columns:
             step: Number of the step, from 0; NULL for a prefill
             phase: steady; warm-up: unlike the others, at the start; tail: the last one, whose end is not
-                recorded; prefill
+                recorded; prefill: all work before a run of steps, if there is about as much as in a step
+                (phases has the NVTX range alone)
             start_ns: When its wall time begins
             duration_ns: Step time (wall time): not the time that its NVTX range was open, where its work
                 ran at another time (see nvtx)
