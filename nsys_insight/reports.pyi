@@ -322,9 +322,9 @@ class Reports:
         Kernels that compute nothing new, by their names: casts to another type, layout conversions (NCHW
         and NHWC, transpositions), copies within the memory of the GPU made by kernels (contiguous, clone,
         cat), and matrix products and convolutions that run in FP32 on CUDA cores. Fused kernels that also
-        convert are not counted. next_name is the next kernel on the same stream that is no cast, layout
-        change or copy itself, in most cases: usually the one that asks for the conversion. range_name is
-        the innermost NVTX range that launched most of them; # stands for numbers.
+        convert are not counted. next_name is the next kernel on the same stream that computes, in most
+        cases: usually the one that asks for the conversion. range_name is the innermost NVTX range that
+        launched most of them; # stands for numbers.
 
         cast: keep weights and activations in the type in which the next kernel reads them (autocast casts
         weights in each step: model.to(torch.bfloat16)). layout: channels_last for the model and its input.
@@ -2221,7 +2221,8 @@ class Reports:
         Args:
             by: One row for the steady steps, or one for each step, phase, NVTX range or loop
             flops_per_step: Operations of a step, such as 1.2e15, by your own count
-            parameters: Parameters of the model that each token uses, such as 8e9
+            parameters: Parameters of the model that each token uses, such as 8e9 or 8B; on the command line
+                also its config.json
             training: A step has a backward pass: 6 operations per parameter and token instead of 2
             precision: The precision whose peak to compare with; auto takes the one with most time in matrix
                 products and attention

@@ -12,6 +12,7 @@ import typer
 from nsys_insight.cli import completion
 from nsys_insight.errors import UsageError
 from nsys_insight.ingest.scope import Scope
+from nsys_insight.packs.model_config import count_parameters
 from nsys_insight.packs.step_options import AUTO, PARAMS, StepOptions, parse_options
 from nsys_insight.render import FORMATS, choose_format
 
@@ -214,6 +215,9 @@ def make_param_flag(param: Param) -> inspect.Parameter:
     kind = str if param.has_unit else param.kind
     text = param.help + (f"; one of: {', '.join(param.choices)}" if param.choices else "")
     default = None if param.default is None else kind(param.default)
+    settings: dict[str, Any] = {}
+    if param.is_parameter_count:
+        settings = {"parser": count_parameters, "metavar": "COUNT|FILE"}
     return make_flag(
         param.name,
         kind | None,
@@ -222,6 +226,7 @@ def make_param_flag(param: Param) -> inspect.Parameter:
         help=text,
         show_default=default is not None,
         autocompletion=_choose_completer(param),
+        **settings,
     )
 
 

@@ -68,6 +68,11 @@ class Param:
         """Return whether the value is written with a unit: a duration, a size, a bandwidth."""
         return self.kind is int and self.name.endswith(("_ns", "_bytes", "_bytes_per_s"))
 
+    @property
+    def is_parameter_count(self) -> bool:
+        """Return whether the value is the number of a model's parameters: the command line also takes its config."""
+        return self.kind is float and self.name == "parameters"
+
     def value(self, raw: object) -> Any:
         """Check a value of this parameter, and convert it to the parameter's type.
 

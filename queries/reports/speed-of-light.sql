@@ -45,7 +45,7 @@ help = "Operations of a step, such as 1.2e15, by your own count"
 
 [params.parameters]
 type = "number"
-help = "Parameters of the model that each token uses, such as 8e9"
+help = "Parameters of the model that each token uses, such as 8e9 or 8B; on the command line also its config.json"
 
 [params.training]
 default = false
