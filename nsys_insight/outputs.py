@@ -48,6 +48,19 @@ def check_target(target: Path | None, inputs: Iterable[Path] = ()) -> None:
             raise UsageError(f"{target} is the trace itself, or part of the input", "name another file with -o")
 
 
+def refuse_existing(target: Path, *, force: bool) -> None:
+    """Refuse a target that exists, unless `force` is set. A link to nothing exists: a file would be written elsewhere.
+
+    Raises:
+        UsageError: The target exists, or its name is impossible.
+    """
+    try:
+        if not force and (target.exists() or target.is_symlink()):
+            raise UsageError(f"{target} exists already", "choose another name with -o, or overwrite it with --force")
+    except OSError as error:
+        raise cannot_write_error(target, error) from None
+
+
 @contextmanager
 def open_output(target: Path, inputs: Iterable[Path] = (), *, force: bool = False) -> Iterator[Path]:
     """Yield a temporary path in the folder of `target`. It replaces `target` if the block succeeds; else it is removed.

@@ -141,6 +141,13 @@ def test_ncu_import_replaces_other_files_only_with_force(tmp_path):
     assert run_command("ncu", "import", NCU, "-o", target).returncode == 0, "its own file"
 
 
+def test_a_name_that_no_file_can_have_is_a_usage_error(trace, tmp_path):
+    name = tmp_path / f"{'n' * 300}.csv"
+    for command in (["top", trace, "-o", name], ["convert", trace, "-o", name.with_suffix(".sqlite")]):
+        result = run_command(*command)
+        assert (result.returncode, "File name too long" in result.stderr) == (2, True), result.stderr
+
+
 def test_a_link_stays_a_link(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     link, real = tmp_path / "link.json", tmp_path / "elsewhere" / "real.json"
@@ -149,6 +156,20 @@ def test_a_link_stays_a_link(tmp_path):
         outputs.write_output(link, text)
         assert (link.is_symlink(), real.read_text()) == (True, text)
     assert read_folder(tmp_path / "elsewhere").keys() == {"real.json"}
+
+
+@pytest.mark.parametrize("command", [["convert", "--as", "sqlite"], ["scrub"], ["export"]])
+def test_a_name_that_the_user_did_not_choose_leads_nowhere_else(trace, tmp_path, command):
+    """A folder from somebody else may have a link where the output goes: to nothing, which the output would create."""
+    (report := tmp_path / "t.nsys-rep").write_bytes(b"NVIDIA Tegra Profiler Report")
+    for name in ("t_part.sqlite", "t.scrubbed.sqlite"):
+        (tmp_path / name).symlink_to(tmp_path / "elsewhere")
+    if command == ["export"]:
+        trace.unlink()
+        trace.symlink_to(tmp_path / "elsewhere")
+    result = run(*command, report if command == ["export"] else trace, cwd=tmp_path)
+    assert (result.returncode, "exists already" in result.stderr) == (2, True), result.stderr
+    assert not (tmp_path / "elsewhere").exists()
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from sweeps import sweep
 
 import nsys_insight
 from nsys_insight.errors import InsightError, QueryError
@@ -27,101 +26,109 @@ from nsys_insight.sql.statements import Statement, split_statements
 REPOSITORY = Path(__file__).parents[1]
 
 # HERE is the folder with the trace, TRACE the trace, SECRET a file that must not be read.
-HOSTILE = [
-    # reading files
-    "SELECT * FROM read_csv('SECRET')",
-    "SELECT * FROM READ_TEXT/* */('SECRET')",
-    'SELECT * FROM "read_blob" (\'SECRET\')',
-    "SELECT * FROM system.main.read_text('SECRET')",
-    "SELECT * FROM read_json_auto('SECRET')",
-    "FROM 'SECRET'",
-    'FROM "HERE/secret.csv"',
-    "FROM 'HERE/*.csv'",
-    "SELECT * FROM glob('HERE/*')",
-    "SELECT * FROM sniff_csv('SECRET')",
-    "SELECT * FROM parquet_scan('HERE/x.parquet')",
-    "SELECT * FROM sqlite_scan('TRACE', 'StringIds')",
-    "SELECT * FROM sqlite_scan('HERE/other.sqlite', 'people')",
-    "SELECT * FROM sqlite_query('trace', 'SELECT 1')",
-    "SELECT * FROM query('SELECT * FROM sqlite_scan(''HERE/other.sqlite'', ''people'')')",
-    "SELECT * FROM query_table('SECRET')",
-    # the model's own macros take names of tables
-    "FROM cut_to('SECRET', 'wall')",
-    "FROM cut_to('HERE/other.sqlite', 'wall')",
-    "FROM in_scope('SECRET')",
-    "FROM _idle_of('HERE/secret.csv')",
-    "CREATE TEMP MACRO _idle_of(w) AS TABLE SELECT 1 AS x; FROM _idle_of(1)",
-    "SELECT * FROM json_execute_serialized_sql(json_serialize_sql('FROM sqlite_scan(''TRACE'', ''StringIds'')'))",
-    "SELECT json_serialize_plan('FROM sqlite_scan(''HERE/other.sqlite'', ''people'')')",
-    "SELECT ('FROM sqlite_scan(''HERE/other.sqlite'', ''people'')').json_serialize_plan()",
-    "CREATE TEMP MACRO peek(q) AS json_serialize_plan(q); SELECT peek('FROM sqlite_scan(''TRACE'', ''StringIds'')')",
-    "FROM sqlite_attach('HERE/other.sqlite')",
-    "FROM read_duckdb('HERE/x.duckdb', table_name := 't')",
-    "FROM kernels, LATERAL (FROM read_text('SECRET'))",
-    "CREATE TEMP MACRO peek(f) AS TABLE FROM read_text(f); FROM peek('SECRET')",
-    "CREATE TEMP VIEW peek AS FROM read_text('SECRET'); FROM peek",
-    "CREATE TEMP TABLE peek AS FROM read_text('SECRET'); FROM peek",
-    "PREPARE peek AS FROM read_text('SECRET'); EXECUTE peek",
-    "PIVOT read_csv('SECRET') ON x USING count(*)",
-    "DESCRIBE FROM read_csv('SECRET')",
-    "SUMMARIZE FROM read_csv('SECRET')",
-    "IMPORT DATABASE 'HERE'",
-    # writing files
-    "COPY kernels TO 'HERE/out.csv'",
-    "COPY (SELECT 1) TO 'TRACE' (FORMAT csv, USE_TMP_FILE false)",
-    "EXPORT DATABASE 'HERE/out'",
-    "ATTACH 'HERE/new.duckdb'",
-    "ATTACH 'HERE/new.sqlite' (TYPE sqlite)",
-    "ATTACH 'TRACE' AS again (TYPE sqlite)",
-    "CALL enable_logging(storage = 'file', storage_path = 'HERE/logs')",
-    "FROM enable_logging(storage = 'file', storage_path = 'HERE/logs')",
-    "FROM enable_profiling(save_location = 'HERE/profile.json')",
-    "PRAGMA enable_profiling = 'json'",
-    "FROM sqlite_query('trace', 'VACUUM INTO ''HERE/copy.sqlite''')",
-    # network, extensions, secrets, settings
-    "FROM read_csv('https://example.com/x.csv')",
-    "FROM 'https://example.com/x.parquet'",
-    "INSTALL httpfs",
-    "LOAD httpfs",
-    "LOAD 'HERE/x.duckdb_extension'",
-    "CREATE SECRET (TYPE s3)",
-    "CREATE PERSISTENT SECRET (TYPE http)",
-    "FROM duckdb_secrets()",
-    "SET memory_limit = '1TB'",
-    "SET enable_external_access = true",
-    "RESET lock_configuration",
-    "PRAGMA threads = 64",
-    "SET VARIABLE x = 1",
-    "UPDATE EXTENSIONS",
-    # changing the trace
-    "DELETE FROM trace.StringIds",
-    "UPDATE trace.StringIds SET value = ''",
-    "INSERT INTO trace.StringIds VALUES (1, 'x')",
-    "DROP TABLE trace.StringIds",
-    "CREATE TABLE trace.mine AS SELECT 1 AS x; SELECT 1",
-    "ALTER TABLE trace.StringIds ADD COLUMN x INTEGER",
-    "TRUNCATE trace.StringIds",
-    "DROP VIEW kernels",
-    "CREATE OR REPLACE VIEW kernels AS SELECT 1 AS x; FROM kernels",
-    # functions and tables that views use
-    "CREATE TEMP MACRO sum(x) AS 3; SELECT 1",
-    "CREATE TEMP TABLE sum AS SELECT 1 AS x; CREATE TEMP MACRO sum(x) AS 3; SELECT 1",
-    'CREATE FUNCTION "Regexp_Matches"(a, b) AS true; SELECT 1',
-    "CREATE OR REPLACE TEMP MACRO duration(a, b) AS 7; SELECT 1",
-    "CREATE OR REPLACE MACRO memory.main.duration(a, b) AS 7; SELECT 1",
-    "CREATE TEMP TABLE facts.steps AS SELECT 1 AS step; FROM steps",
-    "CREATE OR REPLACE TABLE scope AS SELECT 1 AS x; FROM kernels",
-    "CREATE OR REPLACE VIEW raw.StringIds AS SELECT 1 AS id, 'x' AS value; FROM strings",
-    "DETACH trace",
-    "USE trace",
-    "VACUUM",
-    "CHECKPOINT trace",
-    "FROM force_checkpoint('trace')",
-    "BEGIN",
-    # Python's own variables
-    "FROM secret_frame",
-    "FROM python_map_function()",
-]  # fmt: skip
+HOSTILE = {
+    "reading files": [
+        "SELECT * FROM read_csv('SECRET')",
+        "SELECT * FROM READ_TEXT/* */('SECRET')",
+        'SELECT * FROM "read_blob" (\'SECRET\')',
+        "SELECT * FROM system.main.read_text('SECRET')",
+        "SELECT * FROM read_json_auto('SECRET')",
+        "FROM 'SECRET'",
+        'FROM "HERE/secret.csv"',
+        "FROM 'HERE/*.csv'",
+        "SELECT * FROM glob('HERE/*')",
+        "SELECT * FROM sniff_csv('SECRET')",
+        "SELECT * FROM parquet_scan('HERE/x.parquet')",
+        "SELECT * FROM sqlite_scan('TRACE', 'StringIds')",
+        "SELECT * FROM sqlite_scan('HERE/other.sqlite', 'people')",
+        "SELECT * FROM sqlite_query('trace', 'SELECT 1')",
+        "SELECT * FROM query('SELECT * FROM sqlite_scan(''HERE/other.sqlite'', ''people'')')",
+        "SELECT * FROM query_table('SECRET')",
+    ],
+    # The model's own macros take names of tables.
+    "names of tables": [
+        "FROM cut_to('SECRET', 'wall')",
+        "FROM cut_to('HERE/other.sqlite', 'wall')",
+        "FROM in_scope('SECRET')",
+        "FROM _idle_of('HERE/secret.csv')",
+        "CREATE TEMP MACRO _idle_of(w) AS TABLE SELECT 1 AS x; FROM _idle_of(1)",
+        "SELECT * FROM json_execute_serialized_sql(json_serialize_sql('FROM sqlite_scan(''TRACE'', ''StringIds'')'))",
+        "SELECT json_serialize_plan('FROM sqlite_scan(''HERE/other.sqlite'', ''people'')')",
+        "SELECT ('FROM sqlite_scan(''HERE/other.sqlite'', ''people'')').json_serialize_plan()",
+        "CREATE TEMP MACRO p(q) AS json_serialize_plan(q); SELECT p('FROM sqlite_scan(''TRACE'', ''StringIds'')')",
+        "FROM sqlite_attach('HERE/other.sqlite')",
+        "FROM read_duckdb('HERE/x.duckdb', table_name := 't')",
+        "FROM kernels, LATERAL (FROM read_text('SECRET'))",
+        "CREATE TEMP MACRO peek(f) AS TABLE FROM read_text(f); FROM peek('SECRET')",
+        "CREATE TEMP VIEW peek AS FROM read_text('SECRET'); FROM peek",
+        "CREATE TEMP TABLE peek AS FROM read_text('SECRET'); FROM peek",
+        "PREPARE peek AS FROM read_text('SECRET'); EXECUTE peek",
+        "PIVOT read_csv('SECRET') ON x USING count(*)",
+        "DESCRIBE FROM read_csv('SECRET')",
+        "SUMMARIZE FROM read_csv('SECRET')",
+        "IMPORT DATABASE 'HERE'",
+    ],
+    "writing files": [
+        "COPY kernels TO 'HERE/out.csv'",
+        "COPY (SELECT 1) TO 'TRACE' (FORMAT csv, USE_TMP_FILE false)",
+        "EXPORT DATABASE 'HERE/out'",
+        "ATTACH 'HERE/new.duckdb'",
+        "ATTACH 'HERE/new.sqlite' (TYPE sqlite)",
+        "ATTACH 'TRACE' AS again (TYPE sqlite)",
+        "CALL enable_logging(storage = 'file', storage_path = 'HERE/logs')",
+        "FROM enable_logging(storage = 'file', storage_path = 'HERE/logs')",
+        "FROM enable_profiling(save_location = 'HERE/profile.json')",
+        "PRAGMA enable_profiling = 'json'",
+        "FROM sqlite_query('trace', 'VACUUM INTO ''HERE/copy.sqlite''')",
+    ],
+    "network, extensions and settings": [
+        "FROM read_csv('https://example.com/x.csv')",
+        "FROM 'https://example.com/x.parquet'",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "LOAD 'HERE/x.duckdb_extension'",
+        "CREATE SECRET (TYPE s3)",
+        "CREATE PERSISTENT SECRET (TYPE http)",
+        "FROM duckdb_secrets()",
+        "SET memory_limit = '1TB'",
+        "SET enable_external_access = true",
+        "RESET lock_configuration",
+        "PRAGMA threads = 64",
+        "SET VARIABLE x = 1",
+        "UPDATE EXTENSIONS",
+    ],
+    "changing the trace": [
+        "DELETE FROM trace.StringIds",
+        "UPDATE trace.StringIds SET value = ''",
+        "INSERT INTO trace.StringIds VALUES (1, 'x')",
+        "DROP TABLE trace.StringIds",
+        "CREATE TABLE trace.mine AS SELECT 1 AS x; SELECT 1",
+        "ALTER TABLE trace.StringIds ADD COLUMN x INTEGER",
+        "TRUNCATE trace.StringIds",
+        "DROP VIEW kernels",
+        "CREATE OR REPLACE VIEW kernels AS SELECT 1 AS x; FROM kernels",
+    ],
+    "functions and tables that views use": [
+        "CREATE TEMP MACRO sum(x) AS 3; SELECT 1",
+        "CREATE TEMP TABLE sum AS SELECT 1 AS x; CREATE TEMP MACRO sum(x) AS 3; SELECT 1",
+        'CREATE FUNCTION "Regexp_Matches"(a, b) AS true; SELECT 1',
+        "CREATE OR REPLACE TEMP MACRO duration(a, b) AS 7; SELECT 1",
+        "CREATE OR REPLACE MACRO memory.main.duration(a, b) AS 7; SELECT 1",
+        "CREATE TEMP TABLE facts.steps AS SELECT 1 AS step; FROM steps",
+        "CREATE OR REPLACE TABLE scope AS SELECT 1 AS x; FROM kernels",
+        "CREATE OR REPLACE VIEW raw.StringIds AS SELECT 1 AS id, 'x' AS value; FROM strings",
+        "DETACH trace",
+        "USE trace",
+        "VACUUM",
+        "CHECKPOINT trace",
+        "FROM force_checkpoint('trace')",
+        "BEGIN",
+    ],
+    "variables of Python": [
+        "FROM secret_frame",
+        "FROM python_map_function()",
+    ],
+}  # fmt: skip
 ENDLESS = [
     "WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM r) SELECT count(*) FROM r",
     "SELECT count(*) FROM range(1000000000) AS a, range(1000000000) AS b",
@@ -130,7 +137,7 @@ ENDLESS = [
     "SELECT pg_sleep(600)",
 ]
 # All queries run on one trace and, with --all, on several. The other ways of opening run a sample: one query for each
-# kind of barrier (statements, functions, files by name, settings, attached databases).
+# kind of barrier (statements, functions, files by name, settings, attached databases). One session runs all of a kind.
 OPENINGS = ["in place", "several", "cached", "copied", "folder"]
 HOSTILE_SAMPLE = [
     "SELECT * FROM read_csv('SECRET')",
@@ -187,30 +194,41 @@ def run_statements(trace, text):
             trace.execute(statement).rows()
 
 
-@pytest.mark.parametrize(
-    ("opened_trace", "query"),
-    [
-        *((OPENINGS[0], query) for query in HOSTILE),
-        *((opening, query) for opening in OPENINGS[1:] for query in HOSTILE_SAMPLE),
-        *sweep((OPENINGS[1], query) for query in HOSTILE if query not in HOSTILE_SAMPLE),
-    ],
-    indirect=["opened_trace"],
-)
-def test_a_hostile_query_is_refused_and_changes_nothing(opened_trace, query):
+def list_accepted(opened_trace, queries):
+    """Return the queries that are not refused with a hint, or that change a file."""
     trace, folder = opened_trace
-    # A changed trace has other kernels. On several traces this query takes longer than the rest of the test.
-    check_kernels = len(trace.paths) == 1 or query in HOSTILE_SAMPLE
-    before = file_status(folder)
-    secret_frame = trace.sql("SELECT 'hunter2' AS x")
-    text = query.replace("HERE", str(folder)).replace("TRACE", str(trace.path))
-    with pytest.raises(InsightError) as caught:
-        run_statements(trace, text.replace("SECRET", str(folder / "secret.csv")))
-    assert caught.value.exit_code == 1
-    assert caught.value.hint
-    assert file_status(folder) == before
+    accepted, before = [], file_status(folder)
+    for query in queries:
+        text = query.replace("HERE", str(folder)).replace("TRACE", str(trace.path))
+        try:
+            run_statements(trace, text.replace("SECRET", str(folder / "secret.csv")))
+            is_refused = False
+        except InsightError as error:
+            is_refused = error.exit_code == 1 and bool(error.hint)
+        if not is_refused or file_status(folder) != before:
+            accepted.append(query)
+    # A changed trace has other kernels.
+    assert trace.sql("SELECT count(*) AS n FROM kernels")["n"].item() % 500 == 0
+    return accepted
+
+
+@pytest.mark.parametrize("opened_trace", OPENINGS[:1], indirect=True)
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_hostile_query_is_refused_and_changes_nothing(opened_trace, kind):
+    secret_frame = opened_trace[0].sql("SELECT 'hunter2' AS x")
+    assert list_accepted(opened_trace, HOSTILE[kind]) == []
     assert secret_frame.height == 1
-    if check_kernels:
-        assert trace.sql("SELECT count(*) AS n FROM kernels")["n"].item() % 500 == 0
+
+
+@pytest.mark.parametrize("opened_trace", OPENINGS[1:], indirect=True)
+def test_hostile_queries_are_refused_however_the_trace_is_opened(opened_trace):
+    assert list_accepted(opened_trace, HOSTILE_SAMPLE) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("opened_trace", ["several"], indirect=True)
+def test_hostile_queries_on_several_traces_are_refused(opened_trace):
+    assert list_accepted(opened_trace, [query for queries in HOSTILE.values() for query in queries]) == []
 
 
 @pytest.mark.parametrize("query", ENDLESS)
@@ -331,37 +349,38 @@ def churn():
 
 
 @pytest.mark.parametrize("entry", ["report", "note", "rows", "dicts", "query", "stream", "parquet", "define", "check"])
-@pytest.mark.parametrize("query", BREAKING_OUT)
-def test_a_query_cannot_end_the_statement_that_contains_it(churn, tmp_path, entry, query):
-    with contextlib.closing(sqlite3.connect(tmp_path / "other.sqlite")) as database, database:
+def test_a_query_cannot_end_the_statement_that_contains_it(churn, tmp_path, entry):
+    (folder := tmp_path / "here").mkdir()
+    with contextlib.closing(sqlite3.connect(folder / "other.sqlite")) as database, database:
         database.execute("CREATE TABLE people AS SELECT 'hunter2' AS name")
-    query = query.replace("HERE", str(tmp_path))
-    pack = tmp_path / "peek.sql"
-    note = query.replace("\0", "\\u0000").replace("\u0085", "\\u0085") if entry == "note" else "SELECT NULL"
-    header = f'title="a"\ndescription="b"\nreading="c"\nempty="d"\n[columns]\nx="e"\n[notes]\nn="""{note}"""\n'
-    pack.write_text(f"/*\n{header}*/\n{query if entry in ('report', 'check') else 'SELECT 1 AS x ORDER BY 1'}")
-    before = file_status(tmp_path)
-    if entry == "check":
-        assert pack_check.find_problems(pack)
-    else:
-        calls = {
-            "report": lambda: churn.answer(parse_pack(pack)),
-            "note": lambda: churn.answer(parse_pack(pack)),
-            "rows": lambda: churn.rows(query),
-            "dicts": lambda: churn.dicts(query),
-            "query": lambda: churn.query(query),
-            "stream": lambda: list(churn.stream(Statement(query)).batches()),
-            "parquet": lambda: churn.stream(Statement(query)).write_parquet(tmp_path / "answer.parquet"),
-            "define": lambda: churn.define(Statement(query, "pwned")),
-        }
+    pack, is_text_of_pack = tmp_path / "peek.sql", entry in ("report", "check")
+    before = file_status(folder)
+    calls = {
+        "report": lambda _: churn.answer(parse_pack(pack)),
+        "note": lambda _: churn.answer(parse_pack(pack)),
+        "rows": churn.rows,
+        "dicts": churn.dicts,
+        "query": churn.query,
+        "stream": lambda query: list(churn.stream(Statement(query)).batches()),
+        "parquet": lambda query: churn.stream(Statement(query)).write_parquet(folder / "answer.parquet"),
+        "define": lambda query: churn.define(Statement(query, "pwned")),
+    }
+    for text in BREAKING_OUT[:-8] if entry == "check" else BREAKING_OUT:  # the check opens a trace for each pack
+        query = text.replace("HERE", str(folder))
         if entry == "define" and query == "CREATE TABLE pwned AS SELECT 1":
-            return
-        with pytest.raises(QueryError):
-            calls[entry]()
-    tables = {name for (name,) in churn._connection.duckdb.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
-    assert "pwned" not in tables
-    assert "scope" in tables
-    assert file_status(tmp_path) == before
+            continue
+        note = query.replace("\0", "\\u0000").replace("\u0085", "\\u0085") if entry == "note" else "SELECT NULL"
+        header = f'title="a"\ndescription="b"\nreading="c"\nempty="d"\n[columns]\nx="e"\n[notes]\nn="""{note}"""\n'
+        pack.write_text(f"/*\n{header}*/\n{query if is_text_of_pack else 'SELECT 1 AS x ORDER BY 1'}")
+        if entry == "check":
+            assert pack_check.find_problems(pack), text
+        else:
+            with pytest.raises(QueryError):
+                print(text, calls[entry](query))
+        tables = churn._connection.duckdb.execute("SELECT table_name FROM duckdb_tables()").fetchall()
+        assert ("pwned",) not in tables, text
+        assert ("scope",) in tables, text
+    assert file_status(folder) == before
 
 
 def test_tables_of_the_expected_schema_differ_in_their_columns(sample):

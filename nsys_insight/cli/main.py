@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import signal
 import sys
 import time
@@ -28,6 +30,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings=HELP_SETTINGS,
 )
+# The system's errors for names that no file can have: too long, or links in a circle.
+_IMPOSSIBLE_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)
 # Times of Ctrl-C, and the time after it during which another one is ignored.
 _interrupt_times_s = [0.0]
 _INTERRUPT_PAUSE_S = 1.0
@@ -123,6 +127,8 @@ def _describe_error(error: Exception) -> InsightError | None:
     if isinstance(error, InsightError):
         return error
     if isinstance(error, OSError):
+        if error.errno in _IMPOSSIBLE_NAMES:
+            return UsageError(f"{str(error.filename)[:80]}: {error.strerror}", "name another file")
         if error.filename is not None:
             return InsightError(f"{error.filename}: {error.strerror or error}", f"ls -ld {error.filename}; df")
         terminal.discard_stdout()
@@ -141,7 +147,7 @@ def _describe_error(error: Exception) -> InsightError | None:
 
         message = f"there is no command {first!r}"
         hint = " ".join(filter(None, (did_you_mean(first, complete_commands("")), "nsys-insight help lists them")))
-        if Path(first).exists():
+        if os.path.exists(first):  # noqa: PTH110 - false for a name that no file can have
             message, hint = f"{first} is not a command", f"the command comes first: nsys-insight diagnose {first}"
     elif option := getattr(error, "option_name", None):
         from nsys_insight.text.suggestions import did_you_mean

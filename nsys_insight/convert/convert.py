@@ -59,8 +59,7 @@ def convert(trace: Session, output: Path, kind: str, *, force: bool = False) -> 
     if kind not in _KINDS_OF_PARTS and trace.describe_trace()["scope"]:
         raise UsageError(f"a part of a trace cannot be converted to {kind}", "omit the scope, or add --as sqlite")
     outputs.check_target(output, [*trace.paths, *([trace.ncu] if trace.ncu else [])])
-    if output.exists() and not force:
-        raise UsageError(f"{output} exists already", "choose another name, or add --force")
+    outputs.refuse_existing(output, force=force)
     try:
         with progress.show_task(f"writing {output.name}"):
             _write(trace, output, kind)

@@ -34,7 +34,7 @@ _FIELDS = {
     "Peer rank": ("peer", struct.Struct("<i")),
 }
 # No message is larger. A field with a larger value is invalid.
-_MAX_BYTES = 1 << 50
+_MAX_BYTES = 1 << 44
 # The id of a communicator is a hash. 0 means no communicator.
 _NO_COMMUNICATOR = 0
 
@@ -81,7 +81,7 @@ class Schemas:
         fields: dict[str, int] = {}
         for name, (field, c_type) in _FIELDS.items():
             offset = self._offsets.get((schema, name))
-            if offset is not None and offset + c_type.size <= size:
+            if offset is not None and 0 <= offset <= size - c_type.size:
                 (fields[field],) = c_type.unpack_from(data, _HEADER.size + offset)
         if fields.get("bytes", 0) > _MAX_BYTES:
             del fields["bytes"]

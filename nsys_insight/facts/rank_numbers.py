@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _RANK_IN_NAME = re.compile(r"(?:rank|proc|pe)[-_.]?(\d{1,6})", re.IGNORECASE)
 _RANK_VARIABLES = ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK")
+# More than the largest machines have GPUs.
+_MAX_RANKS = 1 << 17
 _WORLD_SIZE_VARIABLES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "PMI_SIZE")
 
 
@@ -44,10 +46,14 @@ class RankNumbering(NamedTuple):
 
     @property
     def missing(self) -> list[int]:
-        """Return the ranks without a trace, as far as is known. If the world size is unknown, only lower numbers."""
+        """Return the ranks without a trace, as far as is known. If the world size is unknown, only lower numbers.
+
+        A trace may state any number of ranks. If it is more than a run can have, nothing is known.
+        """
         present = {*self.numbers, *self.ranks_without_nccl.values()}
         world_size = self.world_size if self.world_size is not None else max(present, default=-1) + 1
-        return [] if self.source == "order" else sorted(set(range(world_size)) - present)
+        is_known = self.source != "order" and world_size <= _MAX_RANKS
+        return [number for number in range(world_size) if number not in present] if is_known else []
 
 
 class RanksOfTraces(NamedTuple):

@@ -36,12 +36,13 @@ _MAX_DISTANCE_NS = 1 << 52
 _TIME_COLUMNS = ("start", "end", "timestamp")
 _OPEN_ENDED_TABLES = ("NVTX_EVENTS",)
 
-_COUNT_BOUNDS, _SIZE_BOUNDS, _DEVICE_BOUNDS = (0, (1 << 31) - 1), (0, 1 << 53), (0, (1 << 16) - 1)
+# 16 TiB: no copy, allocation or message is larger, and half a million of them still add up to less than 2^63.
+_COUNT_BOUNDS, _SIZE_BOUNDS, _DEVICE_BOUNDS = (0, (1 << 31) - 1), (0, 1 << 44), (0, (1 << 16) - 1)
+_SIZE_COLUMNS = ("bytes", "size", "recvSize")
 # Bounds of the other numbers that are summed or packed into one integer.
 _COLUMN_BOUNDS: dict[str, Window] = {
     "correlationId": (0, (1 << 38) - 1),
-    "bytes": _SIZE_BOUNDS,
-    "localMemoryTotal": _SIZE_BOUNDS,
+    **dict.fromkeys((*_SIZE_COLUMNS, "localMemoryTotal"), _SIZE_BOUNDS),
     "value": (-(1 << 53), 1 << 53),
     "copyCount": _COUNT_BOUNDS,
     **dict.fromkeys(("gpuId", "cudaId"), _DEVICE_BOUNDS),
@@ -50,6 +51,7 @@ _COLUMN_BOUNDS: dict[str, Window] = {
     **{f"{kind}SharedMemory": _COUNT_BOUNDS for kind in ("static", "dynamic")},
     "sharedMemoryExecuted": _COUNT_BOUNDS,
     "localMemoryPerThread": _COUNT_BOUNDS,
+    **dict.fromkeys(("numGangs", "numWorkers", "vectorLength"), _COUNT_BOUNDS),
 }
 BOUNDED_COLUMNS = frozenset({*_COLUMN_BOUNDS, *_TIME_COLUMNS, "deviceId"})
 # The columns that identify a row of the tables that others are joined with: a repeated one would multiply their rows.
@@ -60,7 +62,10 @@ _KEYS = {
     "TARGET_INFO_GPU_METRICS": ("typeId", "metricId"),
 }
 _GPU_TABLES = tuple(f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE"))
-_COLUMN_TEXTS = {"correlationId": "correlation id", "bytes": "size", "deviceId": "device number", "gpuId": "GPU number"}
+_COLUMN_TEXTS = {
+    "correlationId": "correlation id", "deviceId": "device number", "gpuId": "GPU number",
+    **dict.fromkeys(_SIZE_COLUMNS, "size"), "recvSize": "received size",
+}  # fmt: skip
 
 
 def guard_rows(connection: duckdb.DuckDBPyConnection, source: Source) -> Source:
@@ -108,12 +113,13 @@ def drop_invalid_rows(
         )
         relations[table] = f"(SELECT * REPLACE ({checked_columns}) FROM {relations[table]} WHERE {time_test})"
     repeat_count = _count_repeated_calls(connection, source)
+    unknown_verbs = "is impossible and counts" if len(unknown_values) == 1 else "are impossible and count"
     messages = [
         *([f"{repeat_count:,} API calls are in the trace twice and are counted once"] if repeat_count else []),
         *([f"{_join_texts(repeats)} are left out: their ids are taken"] if repeats else []),
         *([f"{_join_texts(left_out)} are left out: their times are impossible"] if left_out else []),
         *([f"{_join_texts(backwards)} end before they start and count as 0 ns"] if backwards else []),
-        *([f"{_join_texts(unknown_values)} is impossible and counts as unknown"] if unknown_values else []),
+        *([f"{_join_texts(unknown_values)} {unknown_verbs} as unknown"] if unknown_values else []),
     ]
     # Lookups in the file itself would still meet the invalid rows, so the new source has no export.
     return replace(source, row_checks=row_checks, relations=relations, find_time_bounds=dict, export=None), messages
@@ -135,7 +141,7 @@ def guard_column(row_checks: RowChecks, table: str, name: str, column_type: str,
             test = f'{test} OR ("end" IS NULL AND {start} BETWEEN {low} AND {high})'
     elif name == _time_column(columns) and "end" not in columns:
         test = f"{column}::{column_type} >= {low} AND {column}::{column_type} <= {high}"
-    elif name == "bytes":
+    elif name in _SIZE_COLUMNS:
         test = f"{column} IS NULL OR {column}::{column_type} BETWEEN {_SIZE_BOUNDS[0]} AND {_SIZE_BOUNDS[1]}"
     else:
         return column
@@ -153,6 +159,14 @@ def can_be_row_error(error: Exception) -> bool:
 
     error_types = (duckdb.InvalidInputException, duckdb.OutOfRangeException, duckdb.ConversionException)
     return isinstance(error, error_types)
+
+
+def is_too_large(error: Exception) -> bool:
+    """Return whether a query failed because a sum does not fit into 64 bits. DuckDB adds integers up as INT128."""
+    import duckdb
+
+    is_range_error = isinstance(error, (duckdb.OutOfRangeException, duckdb.ConversionException))
+    return is_range_error and any(text in str(error) for text in ("INT128", "Overflow"))
 
 
 def _find_window(connection: duckdb.DuckDBPyConnection, source: Source) -> Window:

@@ -139,8 +139,7 @@ def export(
         target /= f"{report.stem}.sqlite"
     if target.exists() and target.samefile(report):
         raise UsageError(f"{target} is the report itself", "choose another name with -o")
-    if target.exists() and not force:
-        raise UsageError(f"{target} exists already", "overwrite it with --force, or choose another name with -o")
+    outputs.refuse_existing(target, force=force)
     if not target.parent.is_dir():
         raise UsageError(f"{target.parent} is not a folder", f"make it first: mkdir -p {quote(str(target.parent))}")
 

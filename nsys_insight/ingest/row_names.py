@@ -16,6 +16,8 @@ _ROWS = {
     "NVTX_EVENTS": "NVTX ranges",
     "GPU_METRICS": "GPU metrics",
     "OSRT_API": "operating system calls",
+    "MPI_P2P_EVENTS": "MPI messages",
+    "MPI_COLLECTIVES_EVENTS": "MPI collectives",
     "PROFILER_OVERHEAD": "profiler overhead",
     "DIAGNOSTIC_EVENT": "messages of nsys",
 }

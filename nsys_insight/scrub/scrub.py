@@ -75,8 +75,7 @@ def scrub(  # noqa: PLR0913 - options, by keyword
             "write a .sqlite, which is also a trace: -o shared.sqlite",
         )
     outputs.check_target(output, [trace])
-    if output.exists() and not force:
-        raise UsageError(f"{output} exists already", "choose another name, or add --force")
+    outputs.refuse_existing(output, force=force)
     with tempfile.TemporaryDirectory(prefix="nsys-insight-") as folder:
         source = trace
         if kind is Kind.REPORT:

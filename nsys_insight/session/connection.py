@@ -342,6 +342,8 @@ class Connection:
         if cause:
             return cause
         if is_built_in:
+            if too_large := self._files.too_large_numbers(error):
+                return too_large
             reason = str(error).partition("\n")[0]
             return QueryError(f"this cannot be answered: {reason}", "nsys-insight info shows what the trace contains")
         in_model = "schema_name = 'main' AND database_name = current_database()"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from nsys_insight.errors import InsightError, QueryError
+    from nsys_insight.errors import InsightError, QueryError, TraceError
     from nsys_insight.facts.context import FactOptions
     from nsys_insight.ingest.files import File
     from nsys_insight.ingest.limits import Limits
@@ -280,6 +280,10 @@ class Database:
     def find_cause(self, error: Exception) -> InsightError | None:
         """Return the cause of a failure that is due to neither the query nor the rows; None for other failures."""
         return self._recovery.file_change_error() or database.explain_spill_error(error)
+
+    def too_large_numbers(self, error: Exception) -> TraceError | None:
+        """Return an error if numbers of the files do not fit into 64 bits together."""
+        return self._recovery.too_large_numbers(error)
 
     @property
     def tables(self) -> list[str]:

@@ -109,11 +109,23 @@ class Recovery:
         limit, _ = self._strategies.limits.effective
         return QueryError(f"this needs more memory than the limit of {limit}", "raise the limit: --memory 4GB")
 
+    def too_large_numbers(self, error: Exception) -> TraceError | None:
+        """Return an error if numbers of the files, each of them possible, do not fit into 64 bits together."""
+        if not (self.validates_rows and bad_rows.is_too_large(error)):
+            return None
+        return TraceError(
+            f"the times or sizes in {self._names} are too large: together they do not fit into 64 bits",
+            "choose a part with --from and --to, or export it again: nsys export --type sqlite",
+        )
+
+    @property
+    def _names(self) -> str:
+        return ", ".join(str(file.path) for file in self._files[:3])
+
     def _unreadable(self, cause: Exception) -> InsightError:
         if change_error := self.file_change_error():
             return change_error
-        paths = ", ".join(str(file.path) for file in self._files[:3])
         return TraceError(
-            f"{paths} cannot be read: {str(cause).partition(chr(10))[0]}",
+            f"{self._names} cannot be read: {str(cause).partition(chr(10))[0]}",
             "export it again: nsys export --type sqlite -o trace.sqlite trace.nsys-rep",
         )

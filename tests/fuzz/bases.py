@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import mpi_traces
 import planted
+from grid_traces import GridRun
+from pipeline_traces import PipelineRun
 from synthetic import Trace
 
 if TYPE_CHECKING:
@@ -35,10 +38,50 @@ def _make_full_trace() -> Trace:
     return trace
 
 
+def _make_mpi_trace() -> Trace:
+    """Return a trace of three MPI processes whose GPU work is that of OpenACC constructs."""
+    trace = Trace()
+    hosts = [trace.thread(pid=100 + rank, gpus=(rank,)) for rank in range(3)]
+    for rank, host in enumerate(hosts):
+        mpi_traces.join_mpi(host, rank, len(hosts))
+    for step in range(10):
+        step_ns = 10_000 + step * 200_000
+        for rank, host in enumerate(hosts):
+            place = {"globalTid": host.global_tid, "lineNo": 40, "srcFile": "solve.c", "funcName": "relax"}
+            host.idle(max(step_ns - host.now, 0))
+            with host.nvtx("step"):
+                begin = host.now
+                host.copy("H2D", 4_096, runs=2_000, blocking=True)
+                trace.row("CUPTI_ACTIVITY_KIND_OPENACC_DATA", start=begin, end=host.now, nameId="Enqueue Upload",
+                          bytes=4_096, varName="grid", **place)  # fmt: skip
+                launch_ns = host.now
+                host.launch("relax_40_gpu", runs=50_000)
+                trace.row("CUPTI_ACTIVITY_KIND_OPENACC_LAUNCH", start=launch_ns, end=host.now, nameId="Enqueue Launch",
+                          numGangs=80, numWorkers=4, vectorLength=32, kernelName="relax_40_gpu", **place)  # fmt: skip
+                trace.row(
+                    "CUPTI_ACTIVITY_KIND_OPENACC_OTHER", start=begin, end=host.now, nameId="Compute construct", **place
+                )
+                host.sync("stream")
+            after, partner = step_ns + 100_000, (rank + 1) % len(hosts)
+            mpi_traces.message(host, "MPI_Isend", (after, after + 1_000), peer=partner, size=4_096, request=7)
+            mpi_traces.message(
+                host, "MPI_Recv", (after + 2_000, after + 9_000), peer=(rank - 1) % len(hosts), size=4_096
+            )
+            mpi_traces.wait(host, "MPI_Wait", (after + 9_000, after + 10_000), 7)
+            mpi_traces.collective(host, "MPI_Allreduce", (after + 20_000 + 1_000 * rank, after + 30_000), 1 << 20)
+            mpi_traces.collective(host, "MPI_Bcast", (after + 40_000, after + 45_000), 64, root=0)
+    return trace
+
+
 BASES = {
     "everything": (_make_full_trace, "2025.3"),
     "older": (_make_full_trace, "2023.4"),
     "sync_bound": (lambda: planted.sync_bound(steps=8), "2025.3"),
+    "mpi": (_make_mpi_trace, "2025.3"),
+    # The ranks of four tensor-parallel and data-parallel groups, and of a pipeline; and one rank of several files.
+    "groups": (lambda: GridRun(2, 2).merged(), "2025.3"),
+    "pipeline": (lambda: PipelineRun(3).merged(), "2025.3"),
+    "rank": (lambda: GridRun(2, 2).traces()[0], "2025.3"),
 }
 
 
@@ -46,4 +89,13 @@ def write_base(base: str, path: Path) -> Path:
     """Write one of the base traces."""
     make, version = BASES[base]
     missing_tables = ("DIAGNOSTIC_EVENT", "GPU_METRICS", "TARGET_INFO_GPU_METRICS") if version == "2023.4" else ()
+    if base == "rank":
+        (path.parent / "others").mkdir(exist_ok=True)
+        for number, trace in enumerate(GridRun(2, 2).traces()[1:], 1):
+            trace.write(path.parent / "others" / f"rank{number}.sqlite", version=version)
     return make().write(path, version=version, without_tables=missing_tables)
+
+
+def other_ranks(base: Path) -> list[Path]:
+    """Return the traces of the other ranks of the run that a base trace is of."""
+    return sorted((base.parent / "others").glob("*.sqlite")) if base.stem == "rank" else []

@@ -19,9 +19,11 @@ from typing import Any, Self
 
 import edits
 import folders
+from bases import other_ranks
 from server import LIMIT_S
 
 CODES = (0, 3)
+OF_SEVERAL_TRACES = ("ranks", "collectives", "diagnose", "idle", "top")
 # The views with a row for each row of a table, the column of sizes in both.
 _TABLES = {
     "kernels": ("CUPTI_ACTIVITY_KIND_KERNEL", "", ""),
@@ -107,7 +109,8 @@ def judge_edits(
     shutil.copyfile(base, path)
     edits.apply(path, edit_list)
     words = 2 if command[0] == "ncu" else 1
-    outcome = commands.run(*command[:words], str(path), *command[words:])
+    other_traces = other_ranks(base) if command[0] in OF_SEVERAL_TRACES and "--format" not in command else []
+    outcome = commands.run(*command[:words], str(path), *map(str, other_traces), *command[words:])
     return outcome.fault(path), outcome
 
 

@@ -29,7 +29,10 @@ from judge import SUMS_QUERY, Commands, judge_edits, judge_folder, minimize_edit
 
 # These run on each file: SQLite can calculate their sums. Some of the other commands run too.
 FIRST = (("top", "--format", "json", "--limit", "0"), ("sql", SUMS_QUERY, "--format", "json"))
-MORE_COMMANDS = ("diagnose", "diagnose", "ncu plan")
+MORE_COMMANDS = ("diagnose", "diagnose", "ncu plan", "convert --as sqlite --force")
+# These read tables that only these bases have.
+COMMANDS_OF_BASE = {"mpi": ("mpi", "openacc", "ranks", "collectives"), "groups": ("ranks", "collectives"),
+                    "pipeline": ("ranks", "collectives"), "rank": ("ranks", "collectives", "diagnose")}  # fmt: skip
 
 
 class Trial(NamedTuple):
@@ -57,7 +60,8 @@ class Worker:
         """Break a file, run commands on it, and reduce the edits of those that fail. Every fourth seed is a folder."""
         chance = random.Random(seed)  # noqa: S311 - not for secrets
         base = chance.choice(list(BASES))
-        more_commands = [(*command.split(),) for command in chance.sample(self._other_commands, self._command_count)]
+        names = [*COMMANDS_OF_BASE.get(base, ()), *chance.sample(self._other_commands, self._command_count)]
+        more_commands = [(*command.split(),) for command in names[: self._command_count]]
         trial = Trial(seed, [], [])
         if seed % 4 == 3:
             edit_list = folders.draw_folder_edits(chance)

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from nsys_insight import outputs
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import PROGRAM_SETTINGS, Command
 from nsys_insight.cli.run import open_trace
@@ -135,8 +136,7 @@ def _check_report_path(output: Path, *, force: bool) -> Path:
     path = output if output.suffix == ".nsys-rep" else output.with_name(f"{output.name}.nsys-rep")
     if not path.parent.is_dir():
         raise UsageError(f"{path.parent} is not a folder", f"make it first: mkdir -p {shlex.quote(str(path.parent))}")
-    if path.exists() and not force:
-        raise UsageError(f"{path} exists already", "overwrite it with --force, or choose another name with -o")
+    outputs.refuse_existing(path, force=force)
     return path
 
 

@@ -7,5 +7,6 @@ HAVING min(rank) = max(rank)
 UNION ALL
 SELECT process_id, any_value(rank), any_value(communicator_ranks), 'MPI'
 FROM mpi_calls
-WHERE communicator = 'world' AND NOT EXISTS (FROM facts.nccl_ranks)
+WHERE communicator = 'world' AND rank IS NOT NULL AND communicator_ranks IS NOT NULL
+    AND NOT EXISTS (FROM facts.nccl_ranks)
 GROUP BY process_id
