@@ -13,6 +13,7 @@ import nsys_insight
 from nsys_insight.errors import TraceError
 from nsys_insight.ingest import cache_entries, cache_folder, copy, sqlite_file, store
 from nsys_insight.session import open_strategies
+from nsys_insight.sql.statements import Statement
 
 CHANGE_MESSAGE = r"trace\.sqlite was replaced or written to while it was being read"
 
@@ -52,6 +53,70 @@ def test_a_changed_trace_gives_no_more_answers(path, other, change, report):
     if change != append:
         with nsys_insight.open(path) as trace:
             assert trace.top()["calls"].sum() == count_calls(other)
+
+
+def put_pipe(path, _):
+    path.unlink()
+    os.mkfifo(path)
+
+
+def put_folder(path, _):
+    path.unlink()
+    path.mkdir()
+
+
+def put_link(path, other):
+    path.unlink()
+    path.symlink_to(other)
+
+
+@pytest.mark.parametrize("change", [put_pipe, put_folder, put_link])
+def test_something_else_in_its_place_gives_no_answer(path, other, change):
+    with nsys_insight.open(path, use_cache=False) as trace:
+        trace.answer("info")
+        change(path, other)
+        with pytest.raises(TraceError, match=r"was (replaced|removed)"):
+            trace.answer("top")
+
+
+def test_a_part_of_a_changed_trace_is_not_opened(path, other):
+    """The part would be of the new file, next to answers about the old one."""
+    with nsys_insight.open(path, use_cache=False) as trace:
+        trace.answer("info")
+        replace(path, other)
+        for open_part in (lambda: trace.scope(device=0), lambda: trace.select_trace(path)):
+            with pytest.raises(TraceError, match=CHANGE_MESSAGE):
+                open_part()
+
+
+def test_the_changed_one_of_several_traces_is_named(path, other, tmp_path):
+    second = shutil.copyfile(path, tmp_path / "second.sqlite")
+    with nsys_insight.open([path, second], use_cache=False) as traces:
+        traces.answer("top")
+        replace(second, other)
+        with pytest.raises(TraceError, match=r"second\.sqlite was replaced"):
+            traces.answer("top")
+
+
+@pytest.mark.parametrize("use_cache", [False, True])
+def test_a_conversion_of_a_changed_trace_is_not_written(path, other, tmp_path, use_cache):
+    from nsys_insight.convert.convert import convert
+
+    with nsys_insight.open(path, use_cache=use_cache) as trace:
+        trace.answer("info")
+        replace(path, other)
+        with pytest.raises(TraceError, match=CHANGE_MESSAGE):
+            convert(trace, tmp_path / "part.sqlite", "sqlite")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["other.sqlite", "trace.sqlite"]
+
+
+def test_a_stream_ends_when_its_trace_is_replaced(path, other):
+    with nsys_insight.open(path, use_cache=False) as trace:
+        batches = trace.stream(Statement("SELECT * FROM kernels")).batches()
+        next(batches)
+        replace(path, other)
+        with pytest.raises(TraceError, match=CHANGE_MESSAGE):
+            list(batches)
 
 
 def count_calls(path):

@@ -272,6 +272,14 @@ class Connection:
         self._run(run, statement.line, Question(statement.sql), check=sandbox.check_definition)
         self._files.definitions[definition] = statement.sql
 
+    def check_files(self) -> None:
+        """Raise if a file has changed since it was opened.
+
+        Raises:
+            TraceError: It was replaced, written to or removed.
+        """
+        self._files.check()
+
     def _prepare(self, question: Question, *, per_trace: bool = False, is_built_in: bool = False) -> None:
         for statement, names in zip(question.statements, question.names, strict=True):
             self._files.prepare(statement, names, question.options, per_trace=per_trace, is_built_in=is_built_in)
@@ -294,6 +302,7 @@ class Connection:
         if not question.is_built_in:  # tests/test_names.py checks built-in statements
             for statement in question.statements:
                 check(statement)
+        self._files.check()  # a pipe in the place of a file would be waited for
         is_first_crash = True
         while True:
             self._is_prepared = False

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from nsys_insight import progress
-from nsys_insight.errors import InsightError, UsageError
+from nsys_insight.errors import InsightError, TraceError, UsageError
 from nsys_insight.facts.context import FactOptions
 from nsys_insight.ingest import cache_folder, time_bounds
 from nsys_insight.ingest.files import File, Kind, make_labels
@@ -150,11 +150,21 @@ class Session:
         if not scope_parts.keys().isdisjoint(("steady", "step")):  # one selection of steps replaces the other
             scope_parts = {"steady": None, "step": None} | scope_parts
         options = self._options | ({} if steps is None else {"steps": steps})
-        return type(self)(self.paths, scope=self._scope.narrowed(**scope_parts), **options)
+        return self._open_part(self.paths, self._scope.narrowed(**scope_parts), options)
 
     def select_trace(self, path: Path, **scope: int) -> Self:
         """Return a single one of the open traces, narrowed by this scope."""
-        return type(self)(path, scope=self._scope.narrowed(**scope), **self._options)
+        return self._open_part(path, self._scope.narrowed(**scope), self._options)
+
+    def _open_part(self, paths: Path | Sequence[Path], scope: Scope, options: dict[str, Any]) -> Self:
+        """Open these files once more, in a scope. Together with this session, a replaced file would be two files."""
+        part = type(self)(paths, scope=scope, **options)
+        try:
+            self._connection.check_files()
+        except TraceError:
+            part.close()
+            raise
+        return part
 
     @property
     def labels(self) -> list[str]:
@@ -257,7 +267,7 @@ class Session:
                     "name several traces, or omit --ranks",
                 )
             rank_scopes = list_rank_scopes(rank_rows, self._scope)
-            self._by_rank = type(self)(self.paths, scope=self._scope, parts=rank_scopes, **self._options)
+            self._by_rank = self._open_part(self.paths, self._scope, {**self._options, "parts": rank_scopes})
         return self._by_rank
 
     def _read_rank_numbers(self) -> RankNumbers:
