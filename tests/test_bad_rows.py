@@ -114,17 +114,24 @@ class TestTimes:
         assert rows == earlier
         assert not messages
 
-    @pytest.mark.parametrize("kind", ["TEXT", "REAL"])
+    @pytest.mark.parametrize("kind", ["TEXT", *sweep(["REAL", "BLOB"]), "DATE", ""])
     def test_a_column_may_have_another_type(self, path, kind):
+        """The answers are the same in place and from a copy."""
         earlier = ask(path)[0]
         with closing(sqlite3.connect(path)) as database, database:
-            database.execute(f"ALTER TABLE {KERNEL} ADD COLUMN other {kind}")
-            database.execute(f"UPDATE {KERNEL} SET other = start")
-            database.execute(f"ALTER TABLE {KERNEL} DROP COLUMN start")
-            database.execute(f"ALTER TABLE {KERNEL} RENAME COLUMN other TO start")
-        rows, messages = ask(path)
-        assert rows == earlier
-        assert not messages
+            for name in ("start", "gridX"):
+                database.execute(f"ALTER TABLE {KERNEL} ADD COLUMN other {kind}")
+                database.execute(f"UPDATE {KERNEL} SET other = {name}")
+                database.execute(f"ALTER TABLE {KERNEL} DROP COLUMN {name}")
+                database.execute(f"ALTER TABLE {KERNEL} RENAME COLUMN other TO {name}")
+        for use_cache in (False, True):
+            messages = []
+            with nsys_insight.open(path, note=messages.append, use_cache=use_cache) as trace:
+                assert trace.answer("top").dicts() == earlier
+                assert trace.sql("SELECT count(grid_x) AS n FROM kernels")["n"].item() == sum(
+                    row["calls"] for row in earlier
+                )
+            assert not messages
 
     def test_json_reports_it(self, path, tmp_path):
         from nsys_insight.render import write

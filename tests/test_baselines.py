@@ -214,6 +214,16 @@ def test_the_action_checks_a_trace_and_reports(run, repository, traces, tmp_path
     assert not Path(values["steps.check.outputs.junit"]).exists()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("trace", ["--help", "--version", "-o"])
+def test_a_flag_in_the_place_of_the_trace_does_not_pass_the_gate(repository, tmp_path, trace):
+    budget = repository / "budget.toml"
+    budget.write_text("[max]\nlaunch_calls = 1\n")
+    codes, _, summary = run_action_steps(tmp_path, trace=trace, budget=budget)
+    assert codes["verdict"][0] in (2, 3), codes
+    assert summary.startswith("## The trace could not be checked")
+
+
 def test_the_action_puts_no_input_into_a_script():
     for step in ACTION["runs"]["steps"]:
         assert "${{" not in step["run"]

@@ -43,6 +43,12 @@ def test_the_required_versions_are_the_tested_ones():
     assert highest.lstrip("<=") == parser._NEWEST
 
 
+@pytest.mark.skipif(not PROJECT.is_file(), reason="the project's files are not beside the tests")
+def test_no_later_major_version_of_a_dependency_is_installed():
+    dependencies = tomllib.loads(PROJECT.read_text())["project"]["dependencies"]
+    assert [text for text in dependencies if "<" not in text.partition(";")[0]] == []
+
+
 def test_editors_see_the_types():
     assert files(nsys_insight).joinpath("py.typed").is_file()
 
