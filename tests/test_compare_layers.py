@@ -108,7 +108,10 @@ def test_modules_are_aligned_as_the_source_says(rows):
         row = by_times[sum_modules(EAGER, name), sum_modules(FUSED, name)]
         assert (row["change"], row["aligned_by"]) == ("fused", "place")
         assert row["before_launches"] == LAYERS * len(EAGER[name])
-    # One of q, k, v is aligned with the product that replaces all three; the rest is grouped with attention.
+    # One product replaces those of query, key and value.
+    row = by_times[sum_modules(EAGER, "q", "k", "v"), sum_modules(FUSED, "qkv")]
+    assert (row["module"], row["change"], row["before_launches"]) == ("gemm", "fused", 3 * LAYERS)
+    # Attention is one kernel in one of the programs, and its products are no such kernel.
     attention = next(row for row in layer if "flash_fwd_kernel" in (row["after_kernels"] or ""))
     assert "softmax_warp_forward" in attention["before_kernels"]
     assert attention["change"] == "fused"
@@ -141,6 +144,54 @@ def test_work_that_only_one_side_has_is_listed():
     (row,) = [row for row in answer.dicts() if row["change"] == "only before"]
     assert (row["before_ns"], row["after_ns"], row["aligned_by"]) == (2.0, 0.0, None)
     assert any("2 ns per step have no counterpart" in note for note in answer.notes)
+
+
+LAYER = (
+    ("qkv_gemm", "gemm", 30.0),
+    ("flash_fwd", "attention", 20.0),
+    ("out_gemm", "gemm", 10.0),
+    ("add", "elementwise", 1.0),
+)
+
+
+def test_steps_that_begin_at_another_kernel_are_turned():
+    rows = compare_layers(make_program(*LAYER), make_program(*LAYER[2:], *LAYER[:2])).dicts()
+    # What runs after the last product of one step is before the first one of the other.
+    assert {row["change"] for row in rows if row["module"] != "elementwise"} == {"same"}
+    assert [row["module"] for row in rows if row["before_ns"] and row["after_ns"]][-3:] == ["gemm", "attention", "gemm"]
+
+
+def test_a_trace_whose_steps_are_layers_is_compared_with_one_whose_steps_have_layers():
+    layers = tuple(Operation(*operation, layer=(0, layer)) for layer in range(4) for operation in LAYER)
+    whole = Program("whole", (Operation("embed", "embedding", 5.0), *layers), 1, 1, (4,))
+    answer = compare_layers(make_program(*LAYER[1:], *LAYER[:1]), whole)
+    rows = answer.dicts()
+    assert sum(row["before_ns"] for row in rows) == sum(row["after_ns"] for row in rows) - 5 == 4 * 61
+    assert {row["change"] for row in rows if row["part"] == "layer" and row["module"] != "elementwise"} == {"same"}
+    assert any("4 of them are one step here" in note for note in answer.notes)
+
+
+def test_a_step_of_another_length_is_not_repeated():
+    # As many products as the whole step of the other program, which has layers.
+    layers = tuple(Operation(*operation, layer=(0, layer)) for layer in range(4) for operation in LAYER)
+    answer = compare_layers(make_program(*4 * LAYER), Program("whole", layers, 1, 1, (4,)))
+    assert not any("one step here" in note for note in answer.notes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("pair", "products"), [(("eager", "compiled"), 7), (("eager", "fused"), 4)])
+def test_forms_of_one_model_are_aligned_in_full(tmp_path, pair, products):
+    programs = []
+    for form in pair:
+        path = tmp_path / f"{form}.sqlite"
+        path.write_bytes(lzma.decompress((CLINIC / f"form_{form}.sqlite.xz").read_bytes()))
+        with open_trace(path) as trace:
+            programs.append(read_program(trace))
+    answer = compare_layers(*programs)
+    assert answer.notes[0].count("100%") == 2
+    rows = [row for row in answer.dicts() if row["module"] in ("gemm", "attention")]
+    assert len(rows) == products + 1
+    assert all(row["before_ns"] and row["after_ns"] for row in rows)
 
 
 @pytest.mark.slow

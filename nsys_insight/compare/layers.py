@@ -1,17 +1,20 @@
 """Compare two implementations of one program layer by layer: align their steps although kernels and names differ.
 
 Matrix products, attention and communication are the anchors: each implementation runs them in the same order. Anchors
-are aligned first. What runs between the same two anchors belongs together: a chain on one side and the kernel that
-replaces it on the other. Layers are the iterations of the loops inside the step, such as one of the forward pass and
-one of the backward pass.
+are aligned first; one product can replace several, such as those of query, key and value. What runs between the same
+two anchors belongs together: a chain on one side and the kernel that replaces it on the other. Layers are the
+iterations of the loops inside the step, such as one of the forward pass and one of the backward pass.
+
+Two traces may have found other steps in the same program: one begins its steps at another kernel, or took a layer for
+a step because nothing runs between the last layer and the next first one. `match_steps` makes them alike.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, field
-from itertools import groupby
+from dataclasses import dataclass, field, replace
+from itertools import groupby, zip_longest
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -39,8 +42,16 @@ MIN_LAYERS = 2
 # Below this share of the anchors' time on either side that is aligned, the alignment is not trusted.
 MIN_ALIGNED_SHARE = 0.5
 # Score of two anchors with the same name, and of two of one family. Both lose the logarithm of the ratio of their
-# shares of the anchors' time. Anchors are not aligned below 0.
+# shares of the anchors' time. Anchors are not aligned below 0. cuBLAS runs products of different sizes in kernels of
+# the same name, so a name counts only if the shares are similar.
 NAME_SCORE, FAMILY_SCORE = 4.0, 2.0
+MAX_NAME_RATIO = 1.5
+# What it costs to align one matrix product with several, and of how many at most; and to leave an anchor alone.
+MERGE_COST, MAX_MERGED, ALONE_COST = 0.5, 3, 0.5
+# Matrix products that one replaces have at most this distance: an activation and a memset can be between them.
+MAX_JOINED_DISTANCE = 3
+# Beginnings of a step are tried if the alignments of all of them compare at most this number of anchors.
+MAX_COMPARISONS = 300_000
 _MAX_NAMES, _NAME_WIDTH = 4, 40
 
 COLUMNS = (
@@ -105,6 +116,7 @@ class Program:
         steps: Number of steps that the durations are means over.
         all_steps: Number of steps that were read.
         layers: Number of layers of each loop in a step.
+        repeats: How many steps of the trace this step is; see `match_steps`.
     """
 
     label: str
@@ -112,6 +124,7 @@ class Program:
     steps: int
     all_steps: int
     layers: tuple[int, ...] = ()
+    repeats: int = 1
 
     @property
     def total_ns(self) -> float:
@@ -211,7 +224,7 @@ def align(before: Program, after: Program) -> list[Group]:
         UsageError: The programs have too little in common, or too many anchors.
     """
     sides = (before.operations, after.operations)
-    anchors = [[index for index, operation in enumerate(side) if operation.is_anchor] for side in sides]
+    anchors = [_find_anchors(side) for side in sides]
     if not all(anchors):
         raise UsageError(
             "one of the programs has no matrix products, attention or communication to align",
@@ -219,16 +232,98 @@ def align(before: Program, after: Program) -> list[Group]:
         )
     if max(map(len, anchors)) > MAX_ANCHORS:
         raise UsageError(f"a step has more than {MAX_ANCHORS} matrix products", "name a shorter step with --step-range")
-    pairs = _align_anchors(*([side[index] for index in indices] for side, indices in zip(sides, anchors, strict=True)))
+    pairs, _ = _align_anchors(*anchors)
     groups: list[Group] = []
     position = [0, 0]
-    for old, new in [*((anchors[0][i], anchors[1][j]) for i, j in pairs), (len(sides[0]), len(sides[1]))]:
-        groups += _make_segment(sides[0][position[0] : old], sides[1][position[1] : new])
-        if old < len(sides[0]):
-            is_same = normalize_name(sides[0][old].name) == normalize_name(sides[1][new].name)
-            groups.append(Group([sides[0][old]], [sides[1][new]], "name" if is_same else "family"))
-        position = [old + 1, new + 1]
-    return groups
+    for pair in pairs:
+        first = [side[0].index for side in pair]
+        groups += _make_segment(sides[0][position[0] : first[0]], sides[1][position[1] : first[1]])
+        position = [side[-1].index + 1 for side in pair]
+        old, new = (list(side[begin:end]) for side, begin, end in zip(sides, first, position, strict=True))
+        is_same = len(old) == len(new) == 1 and normalize_name(old[0].name) == normalize_name(new[0].name)
+        groups.append(Group(old, new, "name" if is_same else "family"))
+    return groups + _make_segment(sides[0][position[0] :], sides[1][position[1] :])
+
+
+def match_steps(before: Program, after: Program) -> tuple[Program, Program]:
+    """Return the programs with steps of the same length and beginning.
+
+    If a step of one has layers and one of the other has none, but as many anchors as a layer, the second is repeated.
+    A step without layers begins where it can be aligned best with the other one.
+    """
+    programs = [before, after]
+    for one, other in ((0, 1), (1, 0)):
+        layers, repeats = programs[one].layers, sum(programs[other].layers)
+        if layers or len(programs[other].layers) != 1:
+            continue
+        own, whole = (sum(operation.is_anchor for operation in programs[i].operations) for i in (one, other))
+        if 2 * whole > own * repeats and whole < 2 * own * repeats:
+            programs[one] = _repeat(programs[one], repeats)
+    if not programs[1].layers or programs[1].repeats > 1:
+        programs[1] = _begin_as(programs[1], programs[0])
+    elif not programs[0].layers or programs[0].repeats > 1:
+        programs[0] = _begin_as(programs[0], programs[1])
+    return programs[0], programs[1]
+
+
+def _repeat(program: Program, repeats: int) -> Program:
+    """Return a program whose step is several steps of another one: its layers."""
+    operations = tuple(
+        replace(operation, layer=(0, layer)) for layer in range(repeats) for operation in program.operations
+    )
+    return replace(program, operations=operations, layers=(repeats,), repeats=repeats)
+
+
+def _begin_as(program: Program, other: Program) -> Program:
+    """Return the program with the beginning of its step at which it is aligned best with the other one.
+
+    A step can begin after any anchor, because what runs between two steps belongs to the first anchor after it.
+    """
+    anchors, other_anchors = _find_anchors(program.operations), _find_anchors(other.operations)
+    period = len(anchors) // program.repeats
+    if not anchors or not other_anchors or len(anchors) * len(other_anchors) * period > MAX_COMPARISONS:
+        return program
+
+    def turn(count: int) -> tuple[Operation, ...]:
+        begin = anchors[count - 1].index + 1 if count else 0
+        operations = [*program.operations[begin:], *program.operations[:begin]]
+        if program.repeats > 1:  # the layers begin there, too
+            length = len(operations) // program.repeats
+            operations = [replace(operation, layer=(0, index // length)) for index, operation in enumerate(operations)]
+        return tuple(operations)
+
+    def find_score(count: int) -> float:
+        return _align_anchors(_find_anchors(turn(count)), other_anchors)[1]
+
+    return replace(program, operations=turn(max(range(period), key=lambda count: (find_score(count), -count))))
+
+
+@dataclass(frozen=True)
+class _Anchor:
+    """An anchor, its index among the operations, and whether one product can replace it and the next one."""
+
+    operation: Operation
+    index: int
+    is_joinable: bool
+
+
+def _find_anchors(operations: Sequence[Operation]) -> list[_Anchor]:
+    """Return the anchors of a step.
+
+    Matrix products that one can replace are neighbors in a layer: those of query, key and value, of gate and up.
+    """
+    indices = [index for index, operation in enumerate(operations) if operation.is_anchor]
+    return [
+        _Anchor(
+            operations[index],
+            index,
+            next_index is not None
+            and operations[index].family == operations[next_index].family == "gemm"
+            and operations[index].layer == operations[next_index].layer
+            and next_index - index <= MAX_JOINED_DISTANCE,
+        )
+        for index, next_index in zip_longest(indices, indices[1:])
+    ]
 
 
 def _make_segment(before: Sequence[Operation], after: Sequence[Operation]) -> list[Group]:
@@ -240,35 +335,77 @@ def _make_segment(before: Sequence[Operation], after: Sequence[Operation]) -> li
     return [Group(list(before), list(after), "place" if before and after else None)]
 
 
-def _align_anchors(before: Sequence[Operation], after: Sequence[Operation]) -> list[tuple[int, int]]:
-    """Return the pairs of anchors with the largest total score that keep the order on both sides."""
-    totals = [math.fsum(operation.duration_ns for operation in side) or 1.0 for side in (before, after)]
-    width = len(after) + 1
-    best = [[0.0] * width for _ in range(len(before) + 1)]
+def _align_anchors(
+    before: Sequence[_Anchor], after: Sequence[_Anchor]
+) -> tuple[list[tuple[Sequence[_Anchor], Sequence[_Anchor]]], float]:
+    """Return the pairs of anchors with the largest total score that keep the order on both sides, and that score.
+
+    A pair has one anchor of each side, or one matrix product that replaces several.
+    """
+    totals = [math.fsum(anchor.operation.duration_ns for anchor in side) or 1.0 for side in (before, after)]
+    joined = [_find_joined(side) for side in (before, after)]
+
+    def find_pairs(i: int, j: int) -> Iterator[tuple[float, int, int]]:
+        """Yield the score of each pair that begins at two anchors, and where the next pair can begin."""
+        for old_size, new_size in (
+            (1, 1),
+            *((size, 1) for size in joined[0][i]),
+            *((1, size) for size in joined[1][j]),
+        ):
+            score = _score(before[i : i + old_size], after[j : j + new_size], totals)
+            if score > 0:
+                yield score, i + old_size, j + new_size
+
+    best = [
+        [-ALONE_COST * (len(before) - i + len(after) - j) for j in range(len(after) + 1)]
+        for i in range(len(before) + 1)
+    ]
     for i in range(len(before) - 1, -1, -1):
-        row, next_row = best[i], best[i + 1]
         for j in range(len(after) - 1, -1, -1):
-            score = _score(before[i], after[j], totals)
-            row[j] = max(next_row[j], row[j + 1], next_row[j + 1] + score if score > 0 else 0.0)
+            scores = (score + best[next_i][next_j] for score, next_i, next_j in find_pairs(i, j))
+            best[i][j] = max(best[i + 1][j] - ALONE_COST, best[i][j + 1] - ALONE_COST, *scores)
     pairs, i, j = [], 0, 0
     while i < len(before) and j < len(after):
-        score = _score(before[i], after[j], totals)
-        if score > 0 and best[i][j] == best[i + 1][j + 1] + score:
-            pairs.append((i, j))
-            i, j = i + 1, j + 1
-        elif best[i][j] == best[i + 1][j]:
-            i += 1
+        for score, next_i, next_j in find_pairs(i, j):
+            if best[i][j] == score + best[next_i][next_j]:
+                pairs.append((before[i:next_i], after[j:next_j]))
+                i, j = next_i, next_j
+                break
         else:
-            j += 1
-    return pairs
+            i, j = (i + 1, j) if best[i][j] == best[i + 1][j] - ALONE_COST else (i, j + 1)
+    return pairs, best[0][0]
 
 
-def _score(old: Operation, new: Operation, totals: Sequence[float]) -> float:
-    if old.family != new.family:
+def _find_joined(anchors: Sequence[_Anchor]) -> list[list[int]]:
+    """Return how many anchors from each one on a single matrix product can replace.
+
+    The last two of them have one name, as products of one size do: those of key and value, of gate and up.
+    """
+    return [
+        [
+            size
+            for size in range(2, MAX_MERGED + 1)
+            if index + size <= len(anchors)
+            and all(anchor.is_joinable for anchor in anchors[index : index + size - 1])
+            and anchors[index + size - 2].operation.name == anchors[index + size - 1].operation.name
+        ]
+        for index in range(len(anchors))
+    ]
+
+
+def _score(old: Sequence[_Anchor], new: Sequence[_Anchor], totals: Sequence[float]) -> float:
+    first, other = old[0].operation, new[0].operation
+    if first.family != other.family:
         return 0.0
-    ratio = (old.duration_ns / totals[0] or 1e-9) / (new.duration_ns / totals[1] or 1e-9)
-    is_same = normalize_name(old.name) == normalize_name(new.name)
-    return (NAME_SCORE if is_same else FAMILY_SCORE) - min(abs(math.log(ratio)), NAME_SCORE)
+    shares = [
+        math.fsum(anchor.operation.duration_ns for anchor in side) / total
+        for side, total in zip((old, new), totals, strict=True)
+    ]
+    distance = abs(math.log((shares[0] or 1e-9) / (shares[1] or 1e-9)))
+    if len(old) + len(new) > 2:
+        return FAMILY_SCORE - MERGE_COST - distance
+    is_same = normalize_name(first.name) == normalize_name(other.name) and distance < math.log(MAX_NAME_RATIO)
+    return (NAME_SCORE if is_same else FAMILY_SCORE) - distance
 
 
 def compare_layers(before: Program, after: Program) -> Answer:
@@ -277,6 +414,7 @@ def compare_layers(before: Program, after: Program) -> Answer:
     Raises:
         UsageError: The programs cannot be aligned.
     """
+    before, after = match_steps(before, after)
     groups = align(before, after)
     rows = [_make_row(*entry) for entry in _sum_layers(groups, before, after)]
     shares = _aligned_shares(groups)
@@ -414,13 +552,15 @@ def _notes(groups: Sequence[Group], shares: tuple[float, float], before: Program
     by_name = sum(group.is_anchor_pair for group in groups) - by_family
     yield (
         f"layers in a step: {layers}; {100 * shares[0]:.0f}% before and {100 * shares[1]:.0f}% after of the time of"
-        f" matrix products, attention and communication are aligned one to one: {by_name} by name, {by_family} by"
+        f" matrix products, attention and communication are aligned: {by_name} by name, {by_family} by"
         " family and share of the time; the rest by place"
     )
     for side, program in programs.items():
         unaligned_ns = math.fsum(
             operation.duration_ns for group in groups if not group.aligned_by for operation in getattr(group, side)
         )
+        if program.repeats > 1:
+            yield f"{side}: its steps are the layers of the other one, so {program.repeats} of them are one step here"
         text = f"{side}: means over {program.steps} of {program.all_steps} steps, which run the same operations"
         if unaligned_ns:
             text += f"; {time_text(unaligned_ns)} per step have no counterpart"
