@@ -163,8 +163,8 @@ def test_steps_that_begin_at_another_kernel_are_turned():
 
 def test_a_trace_whose_steps_are_layers_is_compared_with_one_whose_steps_have_layers():
     layers = tuple(Operation(*operation, layer=(0, layer)) for layer in range(4) for operation in LAYER)
-    whole = Program("whole", (Operation("embed", "embedding", 5.0), *layers), 1, 1, (4,))
-    answer = compare_layers(make_program(*LAYER[1:], *LAYER[:1]), whole)
+    full_program = Program("full", (Operation("embed", "embedding", 5.0), *layers), 1, 1, (4,))
+    answer = compare_layers(make_program(*LAYER[1:], *LAYER[:1]), full_program)
     rows = answer.dicts()
     assert sum(row["before_ns"] for row in rows) == sum(row["after_ns"] for row in rows) - 5 == 4 * 61
     assert {row["change"] for row in rows if row["part"] == "layer" and row["module"] != "elementwise"} == {"same"}
@@ -172,9 +172,9 @@ def test_a_trace_whose_steps_are_layers_is_compared_with_one_whose_steps_have_la
 
 
 def test_a_step_of_another_length_is_not_repeated():
-    # As many products as the whole step of the other program, which has layers.
+    # As many products as the complete step of the other program, which has layers.
     layers = tuple(Operation(*operation, layer=(0, layer)) for layer in range(4) for operation in LAYER)
-    answer = compare_layers(make_program(*4 * LAYER), Program("whole", layers, 1, 1, (4,)))
+    answer = compare_layers(make_program(*4 * LAYER), Program("full", layers, 1, 1, (4,)))
     assert not any("one step here" in note for note in answer.notes)
 
 

@@ -251,19 +251,22 @@ def match_steps(before: Program, after: Program) -> tuple[Program, Program]:
     If a step of one has layers and one of the other has none, but as many anchors as a layer, the second is repeated.
     A step without layers begins where it can be aligned best with the other one.
     """
-    programs = [before, after]
-    for one, other in ((0, 1), (1, 0)):
-        layers, repeats = programs[one].layers, sum(programs[other].layers)
-        if layers or len(programs[other].layers) != 1:
-            continue
-        own, whole = (sum(operation.is_anchor for operation in programs[i].operations) for i in (one, other))
-        if 2 * whole > own * repeats and whole < 2 * own * repeats:
-            programs[one] = _repeat(programs[one], repeats)
-    if not programs[1].layers or programs[1].repeats > 1:
-        programs[1] = _begin_as(programs[1], programs[0])
-    elif not programs[0].layers or programs[0].repeats > 1:
-        programs[0] = _begin_as(programs[0], programs[1])
-    return programs[0], programs[1]
+    before, after = _repeat_to_match(before, after), _repeat_to_match(after, before)
+    if not after.layers or after.repeats > 1:
+        return before, _begin_as(after, before)
+    if not before.layers or before.repeats > 1:
+        return _begin_as(before, after), after
+    return before, after
+
+
+def _repeat_to_match(program: Program, other: Program) -> Program:
+    """Return the program with as many steps in one as the other has layers, if its step has the anchors of a layer."""
+    if program.layers or len(other.layers) != 1:
+        return program
+    anchors, other_anchors = (sum(operation.is_anchor for operation in side.operations) for side in (program, other))
+    (repeats,) = other.layers
+    is_layer = other_anchors / 2 < anchors * repeats < 2 * other_anchors
+    return _repeat(program, repeats) if is_layer else program
 
 
 def _repeat(program: Program, repeats: int) -> Program:
