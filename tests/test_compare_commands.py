@@ -94,7 +94,7 @@ class TestCheck:
         assert {name: row["verdict"] for name, row in rows.items()} == {
             "launch_calls": "broken", "sync_points": "ok", "mallocs": "ok", "gpu_busy_pct": "broken",
         }  # fmt: skip
-        assert (rows["launch_calls"]["asked"], rows["launch_calls"]["found"]) == (15, 196)
+        assert (rows["launch_calls"]["limit"], rows["launch_calls"]["actual"]) == (15, 196)
         assert rows["launch_calls"]["where"] == "nsys-insight launches"
 
     def test_a_budget_may_be_a_file(self, run, tmp_path):
@@ -116,7 +116,7 @@ class TestCheck:
     def test_a_budget_per_step_counts_all_its_tokens(self, run):
         flags = ["--tokens-per-step", 4, "-f", "json"]
         result = run("check", EAGER, *flags, "--max", "launches_per_step=196", "--max", "launches_per_token=49")
-        assert [row["found"] for row in json.loads(result.stdout)["rows"]] == [196, 49]
+        assert [row["actual"] for row in json.loads(result.stdout)["rows"]] == [196, 49]
         assert result.returncode == 0
 
     @pytest.mark.slow

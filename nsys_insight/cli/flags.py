@@ -29,15 +29,15 @@ TraceArgument = Annotated[
     Path | None,
     typer.Argument(
         metavar="[TRACE]",
-        help="A .nsys-rep, .qdrep or .sqlite file, or a parquetdir. By default $NSYS_INSIGHT_TRACE, else the only trace"
-        " in this folder, else the one used last here.",
+        help="A .nsys-rep, .qdrep or .sqlite file, or a parquetdir. Default: $NSYS_INSIGHT_TRACE, the only trace in"
+        " this folder, or the last one used here.",
         show_default=False,
     ),
 ]
 _TRACES_HELP = (
     "A .nsys-rep, .qdrep or .sqlite file, or a parquetdir; several are the ranks of a run: "
-    "'run/rank*.nsys-rep'. By default $NSYS_INSIGHT_TRACE, else the only trace in this folder, else the one "
-    "used last here."
+    "'run/rank*.nsys-rep'. Default: $NSYS_INSIGHT_TRACE, the only trace in this folder, or the last one used "
+    "here."
 )
 
 

@@ -170,7 +170,7 @@ class Tools:
         after: Annotated[str, Field(description="The trace after it")],
         limit: Limit = _DEFAULT_ROWS,
     ) -> str:
-        """Compare two traces per step: what moved, and whether to keep the change (the row of part decision)."""
+        """Compare two traces per step: what changed, and whether to keep the change (the row of part decision)."""
         from nsys_insight.compare.answer import answer
         from nsys_insight.compare.comparison import compare, explain_different_work
         from nsys_insight.compare.processes import measure_run

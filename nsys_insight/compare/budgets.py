@@ -53,8 +53,8 @@ COLUMNS = (
     Column(
         "bound", "VARCHAR", "max, min, or baseline: no worse than the baseline by more than noise and the tolerance"
     ),
-    Column("asked", "DOUBLE", "The limit"),
-    Column("found", "DOUBLE", "What was measured"),
+    Column("limit", "DOUBLE", "The limit"),
+    Column("actual", "DOUBLE", "What was measured"),
     Column("where", "VARCHAR", "The report with the details, for budgets that are not ok"),
     Column("evidence", "VARCHAR", "Of a finding that must not occur: its numbers"),
 )
@@ -198,7 +198,7 @@ def check_findings(findings: Iterable[Any], rules: Iterable[Any]) -> list[tuple[
 
 
 def _success_title(count: int) -> str:
-    return "The budget is kept" if count == 1 else f"All {count} budgets kept"
+    return "The limit is met" if count == 1 else f"All {count} limits met"
 
 
 def measure_speed(trace: Session, run: Run, steps: StepOptions, params: dict[str, Any]) -> Run:

@@ -88,10 +88,10 @@ def describe_budget(row: dict[str, Any]) -> str:
     """Return a sentence on a broken or unknown budget: the measured value and the limit, or the evidence."""
     if row["bound"] == FINDING:
         return f"{row['metric']}: {row['evidence']}; see {row['where']}"
-    limit_value, measured_value = format_values(row["metric"], row["asked"], row["found"])
+    limit_value, measured_value = format_values(row["metric"], row["limit"], row["actual"])
     bound_words = {"max": "at most", "min": "at least"}.get(row["bound"], "as in the baseline, at most")
-    state_text = f"is {measured_value}" if row["found"] is not None else "is unknown in this trace"
-    limit_text = f"{bound_words} {limit_value}" if row["asked"] is not None else "the baseline does not have it"
+    state_text = f"is {measured_value}" if row["actual"] is not None else "is unknown in this trace"
+    limit_text = f"{bound_words} {limit_value}" if row["limit"] is not None else "the baseline does not have it"
     see_also = f"; see {row['where']}" if row["where"] else ""
     return f"{label_of(row['metric'])} {state_text}; allowed: {limit_text}{see_also}"
 

@@ -26,8 +26,7 @@ HAVING sum(time_ns) FILTER (part IN ('gpu', 'copy') AND host IS NULL) >= $least_
 
 [cure]
 any = """
-Make it faster as far as that goes; for more, the operation that takes over has to become faster, too: critical-path
-lists both."""
+Make it faster. Beyond this saving, the operation that takes over limits the step: critical-path lists both."""
 
 [params.least_pct]
 default = 3.0

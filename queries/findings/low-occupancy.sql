@@ -13,7 +13,7 @@ evidence = [
     "{more_shapes:more such launch shape}",
 ]
 caveat = """
-ncu shows it near its roof: eight active warps per SM often hide all latency."""
+ncu shows it near its roofline: eight active warps per SM often hide all latency."""
 effort = "function"
 links = ["CUDA C++ Best Practices Guide, Occupancy"]
 report = "occupancy"

@@ -1,5 +1,5 @@
 /*
-title = "The kernel ends before it fills the GPU"
+title = "Kernel too short to fill the GPU"
 severity = "warning"
 evidence = ["duration_ns", "sm_pct", "memory_pct"]
 

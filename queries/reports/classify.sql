@@ -92,8 +92,8 @@ tokens = """
 SELECT tokens_misfit FROM _step_sentences WHERE tokens_misfit IS NOT NULL"""
 method = """
 SELECT CASE WHEN (SELECT count(*) FROM steps WHERE phase = 'steady') = 0
-    THEN 'no steady steps were found: this is the whole scope, including start-up; name an NVTX range with '
-        '--step-range, or see steps'
+    THEN 'no steady steps were found; results cover the whole scope, including startup. Name an NVTX range '
+        'with --step-range, or see steps'
     ELSE 'per token of ' || m.steady_count || ' steady steps, from ' || s.source || s.of_process
     END
 FROM step_method AS m, _step_sentences AS s WHERE EXISTS (FROM answer)"""

@@ -10,11 +10,11 @@ description = """
 Walks back from the first GPU operation of a step to that of the previous step, always along what was waited for
 last: an operation waits for its launch call or for the previous operation on its stream; the host waits for its own
 work or, in calls that wait, for operations. Everything on this path adds up to the step time; the rest is hidden
-behind it. The steps are then replayed without each part of the path: saved_ns is what that saves until another path
-takes over, which takes_over names. The replay covers some consecutive steady steps (see steps), with one host
-thread and streams that run in order; what an operation waits for on another stream is inferred from its start.
-There is no answer where calls of several threads overlap, or where the replayed steps do not take as long as
-recorded."""
+behind it. The steps are then replayed without each part of the path: saved_ns is what that saves until a parallel
+operation becomes the bottleneck, which takes_over names. The replay covers some consecutive steady steps (see
+steps), with one host thread and streams that run in order; what an operation waits for on another stream is
+inferred from its start. There is no answer where calls of several threads overlap, or where the replayed steps do
+not take as long as recorded."""
 reading = """
 Start with the first rows that have a saved_ns; a kernel with a large total_ns and a small path_ns is not worth
 making faster, and neither is host time hidden behind the GPU. saved_ns much smaller than path_ns: work on what

@@ -85,7 +85,8 @@ together = """
 SELECT
     'recommended set of ' || (SELECT count(*) FROM answer WHERE chosen) || ': saves ' || time_text(together_low_ns)
         || ' to ' || time_text(together_high_ns)
-    || ' per step (' || round(100 * together_low_ns / wall_ns) || ' to ' || round(100 * together_high_ns / wall_ns)
+    || ' per step (' || round(100 * together_low_ns / wall_ns)::BIGINT || ' to '
+    || round(100 * together_high_ns / wall_ns)::BIGINT
     || '%); savings of candidates that share kernels do not add up'
 FROM fusion_step WHERE EXISTS (FROM answer WHERE chosen)"""
 replay = """

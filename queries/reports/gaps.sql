@@ -23,11 +23,11 @@ them; and 'profiler: …' if the profiler itself blocked the thread for half of 
 is all gaps before operations that one caller launched while the host did the same thing; columns in which they
 differ are empty. gap-places adds up gaps by operation and NVTX range."""
 reading = """
-CPU work: the program does something else before it launches (sampling, tokenizing, Python): do it later, on another
-thread, or with a CUDA graph. sync: the host waited and launched nothing meanwhile, see syncs. alloc or free: use a
-memory pool, see mallocs. launch: launch-bound, see gap-sizes and top. launched before the gap: a dependency between
-streams or graph nodes. module: loading code at first use, so warm up before measuring. profiler: not caused by the
-program."""
+CPU work: the program does something else before it launches (sampling, tokenizing, Python): move it off the
+launching thread, or use a CUDA graph. sync: the host waited and launched nothing meanwhile, see syncs. alloc or
+free: use a memory pool, see mallocs. launch: launch-bound, see gap-sizes and top. launched before the gap: a
+dependency between streams or graph nodes. module: loading code at first use, so warm up before measuring. profiler:
+not caused by the program."""
 empty = "No gaps: fewer than two GPU operations in this scope, or no gap as long as --min-gap"
 
 [params.min_gap_ns]

@@ -19,7 +19,7 @@ launched: what its code, or code before it, kept the GPU waiting for. Rows of on
 report without callers."""
 reading = """
 From the top, one at a time. D2H sync points: keep the value on the GPU, or read it back later (see syncs).
-Allocations: a pool (see mallocs). CPU work (see cpu-work, gaps): do it later, on another thread, or take it out of
+Allocations: a pool (see mallocs). CPU work (see cpu-work, gaps): move it off the launching thread, or take it out of
 the step with a CUDA graph. Launch calls: a CUDA graph or fusion (see graph-candidates). Pageable copies: pin the
 memory (see copies). Blocking memsets: cudaMemsetAsync. Rows with host_ns but nothing recoverable are hidden behind
 the GPU's work: leave them."""

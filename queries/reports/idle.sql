@@ -20,7 +20,7 @@ touched them). Time before the first operation and after the last one of a GPU i
 its own time. diagnose, classify and per-token group these causes by what removes them: starved and launch calls in
 progress are launch, except the starved time that a wait before it caused, which is sync (or copy)."""
 reading = """
-starved: launch-bound. CPU work is the program's own (Python, sampling): do it later, on another thread, or capture
+starved: launch-bound. CPU work is the program's own (Python, sampling): move it off the launching thread, or capture
 the step in a CUDA graph, which also removes launch calls and most launch latency; or fuse kernels. blocked: the
 host waited for the GPU before it launched more work: see syncs. allocation: use a memory pool, see mallocs.
 dependency: the next node of a graph, another stream, an event: see streams and gaps. profiler: not caused by the

@@ -20,7 +20,7 @@ memory_floor_ns is how long the GPU's memory takes to deliver them; the bandwidt
 or --bandwidth."""
 reading = """
 gpu_idle_ns is what can be saved without making a kernel faster: see gaps and syncs. Hundreds of launch calls per
-token at a kernel_avg_ns of a few microseconds are launch-bound: use a CUDA graph (torch.compile mode
+token at a kernel_avg_ns of a few microseconds indicate launch-bound code: use a CUDA graph (torch.compile mode
 reduce-overhead) or fuse. Allocations per token should be 0: see mallocs. More than one sync point or D2H copy per
 token: the host reads back more than the sampled token, see syncs. A p95 far above the median: see the outliers in
 steps. Decoding one sequence is memory-bound: bandwidth_pct says how close it is to that limit, headroom_ns how much
@@ -171,4 +171,5 @@ SELECT
     s.stddev,
     s.total
 FROM metric_statistics AS s CROSS JOIN tokens AS t
-ORDER BY s.place
+-- What no step has comes last: a table may be cut there.
+ORDER BY coalesce(s.mean, 1) = 0, s.place

@@ -214,7 +214,7 @@ def _list_programs(
     input_kinds = [bool(command), bool(before or after), bool(read)]
     if sum(input_kinds) != 1 or bool(before) != bool(after) or (before and baseline):
         raise UsageError(
-            "one command is measured, or two that take turns, or files are read",
+            "bench takes one command, two commands to interleave, or files to read",
             "nsys-insight bench -- ./app --tokens 128, or --before './old' --after './new', or --read log.txt",
         )
     if before and after:

@@ -153,7 +153,7 @@ def analyze(  # noqa: PLR0913 - flags
     top: Annotated[int, typer.Option("--top", min=1, max=100, help="Number of the hottest kernels.")] = 3,
     trace: Annotated[
         Path | None,
-        typer.Option("--trace", help="A trace of the program: it says which kernels are hot, and saves a run."),
+        typer.Option("--trace", help="A trace of the program, to choose the hottest kernels without another run."),
     ] = None,
     collectives: Annotated[
         bool, typer.Option("--collectives", help="Profile collectives too: the whole program runs again for each pass.")

@@ -140,7 +140,7 @@ def _choose_method(run: Run, process: int, options: StepOptions) -> Method:
         is_scope_range = bool(scope.nvtx) and not options.step_range
         ranges = _find_step_ranges(run, process, range_name=range_name, is_scope_range=is_scope_range)
         if ranges and (ranges.covered or range_name) and _covered_share(run):
-            reason = f"{100 * ranges.covered:.1f}% of the GPU time between the first and the last is launched in them"
+            reason = f"they contain {100 * ranges.covered:.1f}% of the GPU time from the first to the last"
             return Method("nvtx", ranges.pattern, reason, ranges.covered, is_named=range_name is not None)
         if options.step_range:
             raise UsageError(

@@ -13,7 +13,7 @@ SELECT
     END AS steps_are,
     CASE method WHEN 'nvtx' THEN 'NVTX ranges ' || pattern WHEN 'count' THEN 'by --tokens' ELSE 'loop ' || loop END
         AS in_brief,
-    ', of process ' || process_id || '; confidence ' || confidence AS of_process,
+    ', of process ' || process_id || '; ' || confidence || ' confidence' AS of_process,
     of_process || ': ' || reason AS of_process_because,
     CASE WHEN method <> 'count' AND (tokens_per_step < 1 OR tokens_per_step <> round(tokens_per_step))
         THEN 'a step would make ' || round(tokens_per_step, 2) || ' tokens: --tokens does not match the '

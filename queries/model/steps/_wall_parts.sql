@@ -4,7 +4,7 @@ WITH hosts AS (
         part,
         CASE
             WHEN host IS NOT NULL THEN host
-            WHEN part = 'copy' THEN 'copies alone'
+            WHEN part = 'copy' THEN 'non-overlapped copies'
             WHEN part = 'communication' THEN 'communication alone'
         END AS host,
         sum(time_ns)::DOUBLE AS time_ns
