@@ -470,11 +470,11 @@ class Reports:
         was waited for last: an operation waits for its launch call or for the previous operation on its
         stream; the host waits for its own work or, in calls that wait, for operations. Everything on this
         path adds up to the step time; the rest is hidden behind it. The steps are then replayed without
-        each part of the path: saved_ns is what that saves until another path takes over, which takes_over
-        names. The replay covers some consecutive steady steps (see steps), with one host thread and streams
-        that run in order; what an operation waits for on another stream is inferred from its start. There
-        is no answer where calls of several threads overlap, or where the replayed steps do not take as long
-        as recorded.
+        each part of the path: saved_ns is what that saves until a parallel operation becomes the
+        bottleneck, which takes_over names. The replay covers some consecutive steady steps (see steps),
+        with one host thread and streams that run in order; what an operation waits for on another stream is
+        inferred from its start. There is no answer where calls of several threads overlap, or where the
+        replayed steps do not take as long as recorded.
 
         Start with the first rows that have a saved_ns; a kernel with a large total_ns and a small path_ns
         is not worth making faster, and neither is host time hidden behind the GPU. saved_ns much smaller
@@ -771,11 +771,11 @@ class Reports:
         gaps before operations that one caller launched while the host did the same thing; columns in which
         they differ are empty. gap-places adds up gaps by operation and NVTX range.
 
-        CPU work: the program does something else before it launches (sampling, tokenizing, Python): do it
-        later, on another thread, or with a CUDA graph. sync: the host waited and launched nothing
-        meanwhile, see syncs. alloc or free: use a memory pool, see mallocs. launch: launch-bound, see gap-
-        sizes and top. launched before the gap: a dependency between streams or graph nodes. module: loading
-        code at first use, so warm up before measuring. profiler: not caused by the program.
+        CPU work: the program does something else before it launches (sampling, tokenizing, Python): move it
+        off the launching thread, or use a CUDA graph. sync: the host waited and launched nothing meanwhile,
+        see syncs. alloc or free: use a memory pool, see mallocs. launch: launch-bound, see gap-sizes and
+        top. launched before the gap: a dependency between streams or graph nodes. module: loading code at
+        first use, so warm up before measuring. profiler: not caused by the program.
 
         Args:
             min_gap_ns: List all gaps at least this long, such as 5us; by default the 1,000 longest
@@ -991,7 +991,7 @@ class Reports:
         Rows of one bottleneck add up to that of the report without callers.
 
         From the top, one at a time. D2H sync points: keep the value on the GPU, or read it back later (see
-        syncs). Allocations: a pool (see mallocs). CPU work (see cpu-work, gaps): do it later, on another
+        syncs). Allocations: a pool (see mallocs). CPU work (see cpu-work, gaps): move it off the launching
         thread, or take it out of the step with a CUDA graph. Launch calls: a CUDA graph or fusion (see
         graph-candidates). Pageable copies: pin the memory (see copies). Blocking memsets: cudaMemsetAsync.
         Rows with host_ns but nothing recoverable are hidden behind the GPU's work: leave them.
@@ -1045,7 +1045,7 @@ class Reports:
         and per-token group these causes by what removes them: starved and launch calls in progress are
         launch, except the starved time that a wait before it caused, which is sync (or copy).
 
-        starved: launch-bound. CPU work is the program's own (Python, sampling): do it later, on another
+        starved: launch-bound. CPU work is the program's own (Python, sampling): move it off the launching
         thread, or capture the step in a CUDA graph, which also removes launch calls and most launch
         latency; or fuse kernels. blocked: the host waited for the GPU before it launched more work: see
         syncs. allocation: use a memory pool, see mallocs. dependency: the next node of a graph, another
@@ -1944,11 +1944,12 @@ class Reports:
         bandwidth is that of the GPU in the trace, or --bandwidth.
 
         gpu_idle_ns is what can be saved without making a kernel faster: see gaps and syncs. Hundreds of
-        launch calls per token at a kernel_avg_ns of a few microseconds are launch-bound: use a CUDA graph
-        (torch.compile mode reduce-overhead) or fuse. Allocations per token should be 0: see mallocs. More
-        than one sync point or D2H copy per token: the host reads back more than the sampled token, see
-        syncs. A p95 far above the median: see the outliers in steps. Decoding one sequence is memory-bound:
-        bandwidth_pct says how close it is to that limit, headroom_ns how much time it could still save.
+        launch calls per token at a kernel_avg_ns of a few microseconds indicate launch-bound code: use a
+        CUDA graph (torch.compile mode reduce-overhead) or fuse. Allocations per token should be 0: see
+        mallocs. More than one sync point or D2H copy per token: the host reads back more than the sampled
+        token, see syncs. A p95 far above the median: see the outliers in steps. Decoding one sequence is
+        memory-bound: bandwidth_pct says how close it is to that limit, headroom_ns how much time it could
+        still save.
 
         Args:
             model_bytes: What a step must read at least (weights, KV cache, activations), such as 5.1GB

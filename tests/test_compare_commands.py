@@ -7,6 +7,7 @@ from pathlib import Path
 
 import command_line
 import pytest
+from opening import planted_path
 
 from nsys_insight.compare import benchmark_formats
 from nsys_insight.errors import UsageError
@@ -37,6 +38,16 @@ def test_unchanged_metrics_are_hidden_and_counted(run):
     assert "30 unchanged metrics are hidden; --wide shows them" in result.stderr
     assert "both sides are the same file" in result.stderr
     assert "No significant change: wall" in result.stdout
+
+
+def test_diff_of_two_steps_of_a_trace_shows_what_makes_one_of_them_slow(run):
+    result = run("diff", planted_path("straggling"), "--steps", "6,7", "-f", "json", "-n", "0")
+    rows = {row["metric"]: row for row in json.loads(result.stdout)["rows"] if row["part"] == "run"}
+    assert rows["wall_ns"]["delta"] == pytest.approx(500_000, rel=0.02)
+    assert rows["gpu_idle_ns"]["delta"] == pytest.approx(500_000, rel=0.02)
+    assert rows["kernels"]["delta"] == 0
+    assert run("diff", EAGER, "--steps", "6,7").stdout.splitlines()[0].endswith(", step 6 → step 7")
+    assert run("diff", EAGER, "--steps", "6").stderr.startswith("error: --steps takes two numbers, not '6'")
 
 
 @pytest.mark.slow

@@ -203,9 +203,21 @@ class TestContent:
             page_content = content.gather(trace, StepOptions(tokens=64))
             figures = {figure.label: figure.text for figure in page_content.figures}
             (wall,) = (row[1] for row in trace.answer("per-token", tokens=64).rows() if row[0] == "wall_ns")
-        assert figures["wall per step"] == f"{wall / 1e6:.2f} ms"
+        assert figures["step time"] == f"{wall / 1e6:.2f} ms"
         assert page_content.build_command("per-token").endswith("--tokens 64")
         assert page_content.build_command("top").endswith("decode_eager.sqlite")
+
+    def test_the_timeline_is_before_the_findings_whose_evidence_is_folded(self, render_by_name):
+        page = render_by_name("churn")
+        assert 0 < page.index('<section id="timeline">') < page.index('<section id="findings">')
+        finding = page.partition('<li class="finding')[2].partition("</li>")[0]
+        assert finding.index("<b>Fix</b>") < finding.index("<details>") < finding.index("<b>Skip if</b>")
+
+    @pytest.mark.parametrize("kind", ["html", "markdown"])
+    def test_commands_name_the_file_without_the_folders_of_the_author(self, kind, render_by_name):
+        report = render_by_name("churn", kind)
+        assert "nsys-insight copies churn.sqlite" in report
+        assert str(REPOSITORY) not in report
 
     @pytest.mark.parametrize("verdict", ["GPU-bound", "host-bound"])
     def test_the_headline_is_that_of_the_terminal(self, verdict, gather_by_name):

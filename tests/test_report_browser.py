@@ -149,7 +149,7 @@ def test_a_section_folds_and_a_link_to_it_unfolds_it(page):
 
 def test_a_finding_leads_to_its_table(page):
     assert not page.locator("#fusion table").is_visible()
-    page.locator('#diagnosis a[href="#fusion"]').click()
+    page.locator('#findings a[href="#fusion"]').click()
     page.locator("#fusion table").wait_for(state="visible")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight.diagnose.diagnosis import LaterQueries, diagnose
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from nsys_insight.diagnose.diagnosis import Diagnosis
+    from nsys_insight.diagnose.findings import Finding
     from nsys_insight.ncu.report import Priority
     from nsys_insight.packs.library import Topic
     from nsys_insight.packs.pack import Pack
@@ -91,18 +92,28 @@ class Content:
     ncu_answer: Answer | None = None
     ranks: Ranks | None = None
 
-    def build_command(self, report: str) -> str:
-        """Return the command that prints the full report."""
+    def build_command(self, report: str, path: str = "") -> str:
+        """Return the command that prints the full report, of the file in the folder it is run in or of this path."""
         return command_line.write_command(
-            report, self.path, self.scope, self.steps.explicit_for(built_in_packs()[report])
+            report, path or self.file, self.scope, self.steps.explicit_for(built_in_packs()[report])
         )
+
+    @property
+    def diagnosis_to_share(self) -> Diagnosis:
+        """Return the diagnosis with the file's name in its commands: other readers do not have the author's folders."""
+
+        def shorten(finding: Finding) -> Finding:
+            command = finding.command.replace(shlex.quote(self.path), shlex.quote(self.file))
+            return replace(finding, command=command, also=tuple(map(shorten, finding.also)))
+
+        return replace(self.diagnosis, findings=tuple(map(shorten, self.diagnosis.findings)))
 
     @property
     def window_command(self) -> str:
         """Return the command for a page of one window of the run, without the window. "" if the scope has a window."""
         if {"from_ns", "to_ns"} & self.scope.keys():
             return ""
-        return printable(command_line.write_command("report", self.path, self.scope, self.steps.explicit))
+        return printable(command_line.write_command("report", self.file, self.scope, self.steps.explicit))
 
     @property
     def scope_flags(self) -> str:
@@ -227,12 +238,12 @@ def _make_step_figures(per_token: Report) -> list[Figure]:
         return value("share_pct", rows[metric]["wall_pct"]) if metric in rows else "-"
 
     return [
-        Figure(format_per_step("wall_ns"), "wall per step", f"{format_per_step('tokens_per_s')} per second"),
+        Figure(format_per_step("wall_ns"), "step time", f"{format_per_step('tokens_per_s')} steps/s"),
         Figure(format_share("gpu_busy_ns"), "GPU busy", format_per_step("gpu_busy_ns")),
         Figure(format_share("gpu_idle_ns"), "GPU idle", format_per_step("gpu_idle_ns")),
         Figure(format_per_step("kernels"), "kernels per step", f"{format_per_step('kernel_avg_ns')} on average"),
         Figure(format_per_step("launch_calls"), "launch calls per step", format_per_step("api_launch_ns")),
-        Figure(format_per_step("sync_points"), "waits per step", format_per_step("api_sync_ns")),
+        Figure(format_per_step("sync_points"), "sync points per step", format_per_step("api_sync_ns")),
     ]
 
 

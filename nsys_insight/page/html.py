@@ -120,7 +120,7 @@ def render_page(content: Content, drawings: Drawings, limit: int | None = MAX_RO
         drawings.collect_script_data(content.window_command),
         content=content,
         file=printable(content.file),
-        diagnosis=describe_diagnosis(content.diagnosis, content),
+        diagnosis=describe_diagnosis(content.diagnosis_to_share, content),
         drawings=drawings,
         cards={card["key"]: index for index, card in enumerate(drawings.cards.values())},
         budget=pictures.draw_budget(answers["classify"]) if "classify" in answers else [],

@@ -47,7 +47,7 @@ def _write_lines(content: Content, limit: int | None) -> Iterator[str]:
         yield f"- narrowed: {format_code(printable(content.scope_flags))}"
     yield ""
     yield from _write_figures(content)
-    yield diagnosis_text.write_markdown(content.diagnosis)
+    yield diagnosis_text.write_markdown(content.diagnosis_to_share)
     for topic, reports in content.topics.items():
         yield f"## {topic.title}"
         yield ""
@@ -129,7 +129,8 @@ def _write_agent_lines(content: Content) -> Iterator[str]:
     yield diagnosis_text.write_markdown(content.diagnosis, quote=format_code)
     for entry in content.reports.values():
         if entry.pack.agent and not entry.is_empty:
-            yield from _write_agent_table(entry, entry.pack.agent, content.build_command(entry.pack.name))
+            command = content.build_command(entry.pack.name, content.path)
+            yield from _write_agent_table(entry, entry.pack.agent, command)
 
 
 def _write_agent_table(entry: Report, agent_table: AgentTable, command: str) -> Iterator[str]:

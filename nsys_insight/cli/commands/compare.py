@@ -86,17 +86,27 @@ def make_diff_command() -> Callable[..., None]:
         higher: list[str] | None,
         lower: list[str] | None,
         level: str | None,
+        step_pair: str | None,
     ) -> None:
         from nsys_insight.compare.answer import answer, tables
         from nsys_insight.compare.comparison import compare
 
-        sides = _split_sides([path for path in (trace, other) if path], before or [], after or [])
+        files = [path for path in (trace, other) if path]
+        steps = _parse_step_pair(step_pair) if step_pair is not None else ()
+        if steps and len(files) == 1:
+            files *= 2
+        sides = _split_sides(files, before or [], after or [])
         fmt = flags.format
         if level is not None:
             layers = _compare_layers(sides, level, flags)
             _write_tables(layers, [layers], fmt, flags)
             return
-        runs = measure_runs(sides, flags)
+        runs = measure_runs(sides, flags, steps)
+        if steps:
+            runs = [
+                [replace(run, label=f"step {step}" + (f" of {run.label}" if other else "")) for run in side]
+                for step, side in zip(steps, runs, strict=True)
+            ]
         directions: dict[str, Better] = {**dict.fromkeys(higher or (), "higher"), **dict.fromkeys(lower or (), "lower")}
         with progress.show_task("comparing"):
             comparison = compare(*([run.with_directions(directions) for run in side] for side in runs))
@@ -106,7 +116,7 @@ def make_diff_command() -> Callable[..., None]:
         unchanged_count = sum(row.part == "run" for row in comparison.rows) - shown_count
         if fmt in HUMAN_FORMATS and not flags.wide and unchanged_count > 0:
             terminal.note(f"{unchanged_count} unchanged metrics are hidden; --wide shows them")
-        if len(sides[0]) == len(sides[1]) == 1 and sides[0][0].resolve() == sides[1][0].resolve():
+        if not steps and len(sides[0]) == len(sides[1]) == 1 and sides[0][0].resolve() == sides[1][0].resolve():
             terminal.note("both sides are the same file")
 
     several_runs = {"metavar": "FILE…", "help": "Several runs."}
@@ -132,10 +142,25 @@ def make_diff_command() -> Callable[..., None]:
             metavar="layer",
             help="Two implementations of one model, layer by layer: kernels and their names may differ.",
         ),
+        make_flag(
+            "step_pair", str | None, "--steps", metavar="A,B", help="Two steps, by number: of BEFORE alone or of both."
+        ),
         *make_step_flags(),
         argument=before_argument,
         omitted_fields=("explain",),
     )
+
+
+def _parse_step_pair(text: str) -> tuple[int, int]:
+    """Read the numbers of two steps.
+
+    Raises:
+        UsageError: These are not two numbers.
+    """
+    numbers = text.split(",")
+    if len(numbers) != 2 or not all(number.strip().isdecimal() for number in numbers):
+        raise UsageError(f"--steps takes two numbers, not {text!r}", "nsys-insight diff TRACE --steps 16,17")
+    return int(numbers[0]), int(numbers[1])
 
 
 def _compare_layers(sides: tuple[list[Path], list[Path]], level: str, flags: Flags) -> Answer:
@@ -307,8 +332,12 @@ def _check_rules(trace: Path | None, codes: list[str], flags: Flags) -> list[tup
     return check_findings(members, choice.filter(read_finding_rules()))
 
 
-def measure_runs(sides: Sequence[Sequence[Path | None]], flags: Flags) -> list[list[Run]]:
+def measure_runs(
+    sides: Sequence[Sequence[Path | None]], flags: Flags, step_by_side: Sequence[int] = ()
+) -> list[list[Run]]:
     """Measure all runs per step. If a run has no steps, or the steps do different work, measure each full scope.
+
+    With `step_by_side`, each side is a single step.
 
     The traces of a side that are the ranks of one run are one run. All processes of a trace are measured, or the
     process of `--process`. In the other traces, this is the process that is paired with it.
@@ -318,7 +347,12 @@ def measure_runs(sides: Sequence[Sequence[Path | None]], flags: Flags) -> list[l
     from nsys_insight.compare.runs import Run, measure_full_scope
 
     with ExitStack() as stack, progress.show_task("measuring the runs"):
-        sources = _select_process([[_open_source(path, flags, stack) for path in side] for side in sides], flags, stack)
+        flags_by_side = [replace(flags, scope_step=step) for step in step_by_side] or [flags] * len(sides)
+        sources = [
+            [_open_source(path, side_flags, stack) for path in side]
+            for side, side_flags in zip(sides, flags_by_side, strict=True)
+        ]
+        sources = _select_process(sources, flags, stack)
         ranks_by_side = [_open_ranks(*side, flags, stack) for side in zip(sides, sources, strict=True)]
 
         def measure_side(

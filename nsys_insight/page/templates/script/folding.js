@@ -6,5 +6,5 @@ function unfold() {
 addEventListener("hashchange", unfold);
 unfold();
 let folded = [];
-addEventListener("beforeprint", () => { folded = all("details.report:not([open])"); folded.forEach(report => { report.open = true; }); });
+addEventListener("beforeprint", () => { folded = all("details.report:not([open]), .finding details:not([open])"); folded.forEach(report => { report.open = true; }); });
 addEventListener("afterprint", () => { folded.forEach(report => { report.open = false; }); folded = []; });
