@@ -7,6 +7,7 @@ from functools import partial
 import ailments
 import pytest
 from ailments import MS, list_findings
+from decode_ranks import DecodeRun
 from opening import diagnose_with, open_trace
 from rank_traces import Run
 
@@ -128,3 +129,18 @@ def test_the_shares_of_exposed_time_agree_with_a_loop(tmp_path):
 )
 def test_overlapped_communication_is_no_ailment(diagnose, make):
     assert not diagnose(make())
+
+
+@pytest.mark.parametrize(
+    ("launch_ns", "codes"),
+    [
+        # Both hosts launch slowly, one even more slowly: one CUDA graph on both saves most of the step.
+        ((30_000, 46_000), ["NSI101", "NSI502"]),
+        # One host launches about as fast as its GPU runs, the other does not: most of the step is lateness.
+        ((6_000, 20_000), ["NSI502", "NSI101"]),
+    ],
+)
+def test_launch_overhead_of_all_ranks_comes_before_the_late_one(tmp_path, launch_ns, codes):
+    with open_trace(DecodeRun(launch_ns).merged().write(tmp_path / "run.sqlite")) as opened_trace:
+        findings = diagnose_with(opened_trace, ("launch-bound", "late-rank")).findings
+    assert [finding.code for finding in findings] == codes

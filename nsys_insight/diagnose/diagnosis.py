@@ -47,6 +47,7 @@ MIN_PCT = 1.0
 CRITICAL_PCT, WARNING_PCT = 10.0, 3.0
 MAX_FINDINGS = 7
 FAILED_FAMILY = "failed"
+LAUNCH_FAMILY = "launch"
 # A run whose GPU is busy less than this share of the wall time is not healthy, for any cause of idle time.
 HEALTHY_PCT = 80.0
 # If the steady steps take less than this share of the wall time, the headline says what the rest is.
@@ -116,7 +117,11 @@ def diagnose(
 def _add_run_findings(
     rank: Diagnosis, run: RunOfRanks, trace: Session, steps: StepOptions, choice: RuleChoice
 ) -> Diagnosis:
-    """Put the findings about the run before the findings about one of its ranks."""
+    """Put the findings about the run before the findings about one of its ranks.
+
+    An exception is launch overhead that costs more than the lateness. All ranks run the same program, so its cure makes
+    the hosts of all ranks faster.
+    """
     paths, scope = ranks.write_trace_arguments(trace), trace.describe_trace()["scope"]
     run_findings = []
     program = _Program(rank.framework, rank.unit)
@@ -124,7 +129,14 @@ def _add_run_findings(
         command = command_line.write_command(rule.report, paths, scope, steps.explicit)
         rows = trace.dicts(rule.statement(tokens=rank.steps["tokens_per_step"]), steps)
         run_findings += [_make_finding(rule, row, command, program) for row in rows]
-    findings = (*rank_findings(run_findings), *rank.findings)[:MAX_FINDINGS]
+    run_saving_ns = max((finding.recoverable_ns or 0 for finding in run_findings), default=0)
+    common = tuple(
+        finding
+        for finding in rank.findings
+        if finding.family == LAUNCH_FAMILY and (finding.saving_low_ns or 0) > run_saving_ns
+    )
+    others = tuple(finding for finding in rank.findings if finding not in common)
+    findings = (*common, *rank_findings(run_findings), *others)[:MAX_FINDINGS]
     verdict = ranks.rename_verdict(rank.verdict, run)
     status = "findings" if run_findings and rank.status == "healthy" else rank.status
     notes = (*run.notes, *rank.notes)

@@ -359,11 +359,15 @@ def describe_saving(finding: Finding, unit: str) -> str:
     if finding.saving_low_ns and finding.wall_pct is not None:
         low_pct = finding.wall_pct * finding.saving_low_ns / finding.recoverable_ns
         overlap_text = "; overlaps others" if finding.overlaps else ""
-        times = f"{time_text(finding.saving_low_ns)} to {time_text(finding.recoverable_ns)}{unit_text}"
-        return f"{times} ({low_pct:.0f} to {finding.wall_pct:.0f}%{overlap_text})"
+        times = _write_range(time_text(finding.saving_low_ns), time_text(finding.recoverable_ns))
+        return f"{times}{unit_text} ({_write_range(f'{low_pct:.0f}', f'{finding.wall_pct:.0f}')}%{overlap_text})"
     overlap_text = "; overlaps others" if finding.overlaps else ""
     share_text = f" ({finding.wall_pct:.1f}%{overlap_text})" if finding.wall_pct is not None else ""
     return f"up to {time_text(finding.recoverable_ns)}{unit_text}{share_text}"
+
+
+def _write_range(low: str, high: str) -> str:
+    return high if low == high else f"{low} to {high}"
 
 
 def _write_lines(diagnosis: DiagnosisResult, width: int, limit: int) -> Iterator[str]:
