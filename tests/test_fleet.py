@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import shutil
@@ -12,6 +13,7 @@ import threading
 import time
 from contextlib import suppress
 
+import duckdb
 import pytest
 from command_line import run
 from many_traces import make_full_trace
@@ -138,6 +140,17 @@ def test_facts_that_lost_a_table_are_refused_with_its_name(facts, tmp_path):
     process = run("top", damaged)
     assert process.returncode == TraceError.exit_code
     assert "raw/StringIds.parquet was lost" in process.stderr
+
+
+def test_facts_of_a_stranger_with_other_columns_are_refused(facts, tmp_path):
+    """The hashes in the manifest are right: somebody has written the folder like this."""
+    damaged = shutil.copytree(list_folders(facts[0])[0], tmp_path / "part-a.facts")
+    duckdb.sql("SELECT 1 AS x").write_parquet(str(damaged / "facts" / "steps.parquet"))
+    manifest = json.loads((damaged / "about.json").read_text())
+    (damaged / "about.json").write_text(json.dumps({**manifest, "files": facts_folder.hash_files(damaged)}))
+    process = run("per-token", damaged)
+    assert process.returncode == TraceError.exit_code, process.stderr
+    assert "facts/steps.parquet has other columns or types" in process.stderr
 
 
 def test_finished_facts_stay_until_the_file_changes(traces, facts, tmp_path):

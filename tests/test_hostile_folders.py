@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -59,6 +60,20 @@ def test_a_link_out_of_a_folder_is_not_followed(converted, tmp_path, place):
     if place.startswith("raw"):
         with pytest.raises(UsageError):
             Traces([tmp_path / "inside"]).find("trace")
+
+
+@pytest.mark.parametrize("place", ["raw/OSRT_API.parquet", "facts/steps.parquet"])
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "folder"])
+def test_a_pipe_in_a_folder_is_not_waited_for(converted, tmp_path, place, make):
+    folder = tmp_path / "trace"
+    shutil.copytree(converted, folder)
+    (folder / "about.json").write_text("{}")
+    file = folder / place
+    file.parent.mkdir(exist_ok=True)
+    file.unlink(missing_ok=True)
+    make(file)
+    with pytest.raises(TraceError, match="is not a regular file"):
+        ask_sums(folder)
 
 
 def test_a_link_inside_of_a_folder_is_followed(converted, sample, tmp_path):

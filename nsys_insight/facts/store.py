@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight import progress
 from nsys_insight.facts.context import DEFAULT_OPTIONS, Context, fill
 from nsys_insight.facts.definitions import digest_definitions
+from nsys_insight.ingest import facts_folder
 from nsys_insight.ingest.catalogs import name_catalogs, use_catalog
 from nsys_insight.ingest.scope import FULL_TRACE
 from nsys_insight.model.producers import all_producers, create_tables, facts_read, options_of, producer_of
@@ -156,7 +157,13 @@ class Facts:
             self._thread.tables_in_progress -= tables
 
     def _load_stored(self, producer: Producer, options: FactOptions, catalog: str) -> bool:
-        """Fill the tables from the facts that are stored next to the trace. Return False if no stored facts match."""
+        """Fill the tables from the facts that are stored next to the trace. Return False if no stored facts match.
+
+        Raises:
+            TraceError: A stored table has other columns or types than the fact.
+        """
+        import duckdb
+
         is_cross_rank = producer.is_cross_rank
         sources = self._sources if is_cross_rank else [self._sources[self._catalogs.index(catalog)]]
         stored_facts = self._run_facts if is_cross_rank else sources[0].facts
@@ -169,7 +176,12 @@ class Facts:
             return False
         with use_catalog(self._connection, catalog):
             for table in producer.tables & stored_facts.tables.keys():
-                self._connection.execute(f"INSERT INTO facts.{table} BY NAME FROM {stored_facts.tables[table]}")
+                try:
+                    self._connection.execute(f"INSERT INTO facts.{table} BY NAME FROM {stored_facts.tables[table]}")
+                except (duckdb.BinderException, duckdb.ConversionException):
+                    folder = self._labels[self._catalogs.index(catalog)]
+                    problem = f"facts/{table}.parquet has other columns or types than a table of this version"
+                    raise facts_folder.damaged_folder_error(folder, problem) from None
         return True
 
     def _fill(self, name: str, options: FactOptions, catalogs: Sequence[str]) -> None:

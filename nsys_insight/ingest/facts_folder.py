@@ -78,7 +78,8 @@ class _FleetManifest:
 
 def hash_files(folder: Path) -> dict[str, str]:
     """Return the hash of each Parquet file in a folder and its subfolders, by its path in the folder."""
-    return {path.relative_to(folder).as_posix(): cache_folder.hash_content(path) for path in folder.rglob("*.parquet")}
+    files = (path for path in folder.rglob("*.parquet") if path.is_file())
+    return {path.relative_to(folder).as_posix(): cache_folder.hash_content(path) for path in files}
 
 
 def check_files(folder: Path, manifest: Manifest | None) -> None:
@@ -93,7 +94,12 @@ def check_files(folder: Path, manifest: Manifest | None) -> None:
         problem = f"{file} was lost, added or edited after it was written"
     else:
         return
-    raise TraceError(f"{folder} is damaged: {problem}", "write it again: nsys-insight fleet TRACES -o FOLDER")
+    raise damaged_folder_error(folder, problem)
+
+
+def damaged_folder_error(folder: object, problem: str) -> TraceError:
+    """Return the error for a folder that is not as it was written."""
+    return TraceError(f"{folder} is damaged: {problem}", "write it again: nsys-insight fleet TRACES -o FOLDER")
 
 
 def _find_changed(folder: Path, files: dict[str, str]) -> str:

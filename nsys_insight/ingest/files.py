@@ -40,7 +40,8 @@ def list_files(folder: Path, pattern: str) -> list[Path]:
     """List the files in a folder that is a trace, or part of one.
 
     Raises:
-        TraceError: A file is a link that leads out of the folder: a trace from a stranger must not name other files.
+        TraceError: A file is a link that leads out of the folder: a trace from a stranger must not name other files. Or
+            it is none, such as a pipe, which would be waited for.
     """
     files = sorted(folder.glob(pattern))
     for file in files:
@@ -49,6 +50,8 @@ def list_files(folder: Path, pattern: str) -> list[Path]:
                 f"{file} leads out of the folder: it is a link to {file.resolve()}",
                 f"copy the files into one folder: cp -rL {quote(str(folder))} COPY",
             )
+        if not file.is_file():
+            raise TraceError(f"{file} is not a regular file", f"remove it: rm -r {quote(str(file))}")
     return files
 
 
