@@ -1,4 +1,4 @@
-"""Ranks, MPI and OpenACC in files that were not written by nsys: impossible numbers cost no memory and no answer."""
+"""Ranks, MPI, OpenACC and file accesses that nsys has not written: impossible numbers cost no memory and no answer."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from command_line import run
 from mpi_traces import collective, join_mpi
 from rank_traces import payload
 from synthetic import Trace
+from test_system_reports import write_files
 
 import nsys_insight
 from nsys_insight.facts.nccl import Payload, Schemas
@@ -78,6 +79,26 @@ def test_impossible_sizes_of_messages_are_unknown(path):
         assert trace.openacc()["max_gangs"].to_list() == [None]
     assert "the size of 20 of 20 MPI collectives" in messages[0]
     assert "the numGangs of 2 of 2 rows of CUPTI_ACTIVITY_KIND_OPENACC_LAUNCH" in messages[0]
+
+
+def test_impossible_accesses_to_files_are_unknown(tmp_path):
+    path = write_files(tmp_path / "trace.sqlite")
+    change(
+        path,
+        f"UPDATE OSRT_FILE_ACCESS_EVENTS SET startedAt = {-INT64_MAX} WHERE rowid = 1",
+        f"UPDATE OSRT_FILE_ACCESS_EVENTS SET bytesProcessed = {INT64_MAX} WHERE rowid = 3",
+        "CREATE TABLE twice AS SELECT * FROM OSRT_FILE_ACCESS_DESCRIPTORS UNION ALL "
+        "SELECT fileAccessId, processId, openedAt, closedAt, filePath || 'x' FROM OSRT_FILE_ACCESS_DESCRIPTORS",
+        "DROP TABLE OSRT_FILE_ACCESS_DESCRIPTORS",
+        "ALTER TABLE twice RENAME TO OSRT_FILE_ACCESS_DESCRIPTORS",
+    )
+    messages = []
+    with nsys_insight.open(path, note=messages.append) as trace:
+        rows = trace.sql("SELECT count(*), count(start_ns), sum(size_bytes)::BIGINT FROM file_accesses").rows()
+    assert rows == [(5, 4, 4_096 + 64 + 65)]
+    assert "2 of 4 rows of OSRT_FILE_ACCESS_DESCRIPTORS are left out: their ids are taken" in messages[0]
+    assert "the startedAt of 1 of 5 rows of OSRT_FILE_ACCESS_EVENTS" in messages[0]
+    assert "the size of 1 of 5 rows of OSRT_FILE_ACCESS_EVENTS" in messages[0]
 
 
 def test_possible_times_whose_sum_is_too_large_are_the_fault_of_the_file(path):

@@ -38,7 +38,9 @@ _OPEN_ENDED_TABLES = ("NVTX_EVENTS",)
 
 # 16 TiB: no copy, allocation or message is larger, and half a million of them still add up to less than 2^63.
 _COUNT_BOUNDS, _SIZE_BOUNDS, _DEVICE_BOUNDS = (0, (1 << 31) - 1), (0, 1 << 44), (0, (1 << 16) - 1)
-_SIZE_COLUMNS = ("bytes", "size", "recvSize")
+_SIZE_COLUMNS = ("bytes", "size", "recvSize", "bytesProcessed")
+# Times in the rows of a table that has no start: an impossible one is unknown.
+_OTHER_TIME_COLUMNS = ("startedAt", "endedAt")
 # Bounds of the other numbers that are summed or packed into one integer.
 _COLUMN_BOUNDS: dict[str, Window] = {
     "correlationId": (0, (1 << 38) - 1),
@@ -53,13 +55,18 @@ _COLUMN_BOUNDS: dict[str, Window] = {
     "localMemoryPerThread": _COUNT_BOUNDS,
     **dict.fromkeys(("numGangs", "numWorkers", "vectorLength"), _COUNT_BOUNDS),
 }
-BOUNDED_COLUMNS = frozenset({*_COLUMN_BOUNDS, *_TIME_COLUMNS, "deviceId"})
+BOUNDED_COLUMNS = frozenset({*_COLUMN_BOUNDS, *_TIME_COLUMNS, *_OTHER_TIME_COLUMNS, "deviceId"})
 # The columns that identify a row of the tables that others are joined with: a repeated one would multiply their rows.
 _KEYS = {
     "StringIds": ("id",),
     "PROCESSES": ("globalPid",),
     "TARGET_INFO_GPU": ("id",),
     "TARGET_INFO_GPU_METRICS": ("typeId", "metricId"),
+    "TARGET_INFO_NETWORK_METRICS": ("metricsListId", "metricsIdx"),
+    "NIC_ID_MAP": ("globalId",),
+    "TARGET_INFO_NIC_INFO": ("nicId",),
+    "OSRT_FILE_ACCESS_DESCRIPTORS": ("fileAccessId",),
+    "ENUM_OSRT_FILE_ACCESS_EVENT_TYPE": ("id",),
 }
 _GPU_TABLES = tuple(f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE"))
 _COLUMN_TEXTS = {
@@ -141,8 +148,9 @@ def guard_column(row_checks: RowChecks, table: str, name: str, column_type: str,
             test = f'{test} OR ("end" IS NULL AND {start} BETWEEN {low} AND {high})'
     elif name == _time_column(columns) and "end" not in columns:
         test = f"{column}::{column_type} >= {low} AND {column}::{column_type} <= {high}"
-    elif name in _SIZE_COLUMNS:
-        test = f"{column} IS NULL OR {column}::{column_type} BETWEEN {_SIZE_BOUNDS[0]} AND {_SIZE_BOUNDS[1]}"
+    elif name in (*_SIZE_COLUMNS, *_OTHER_TIME_COLUMNS):
+        low, high = _SIZE_BOUNDS if name in _SIZE_COLUMNS else (low, high)
+        test = f"{column} IS NULL OR {column}::{column_type} BETWEEN {low} AND {high}"
     else:
         return column
     return raise_unless(test, column)
@@ -297,7 +305,7 @@ def _time_column(columns: set[str]) -> str:
 
 
 def _column_bounds(row_checks: RowChecks, table: str, name: str) -> Window | None:
-    if name in _TIME_COLUMNS:
+    if name in (*_TIME_COLUMNS, *_OTHER_TIME_COLUMNS):
         return row_checks.window
     if name == "deviceId":
         return _DEVICE_BOUNDS if table in _GPU_TABLES else None

@@ -41,7 +41,7 @@ def list_files(folder: Path, pattern: str) -> list[Path]:
 
     Raises:
         TraceError: A file is a link that leads out of the folder: a trace from a stranger must not name other files. Or
-            it is none, such as a pipe, which would be waited for.
+            a file is a pipe or a folder. Opening a pipe waits for somebody who writes to it.
     """
     files = sorted(folder.glob(pattern))
     for file in files:

@@ -5,9 +5,9 @@ CREATE MACRO _operations_in(ranges) AS TABLE
 WITH running_sums AS (
     SELECT
         thread_of(a.thread_id, a.process_id) AS thread, a.start_ns,
-        count(*) FILTER (o.kind = 'kernel') OVER by_start AS kernels,
+        count(CASE WHEN o.kind = 'kernel' THEN 1 END) OVER by_start AS kernels,
         sum(o.duration_ns) FILTER (o.kind = 'kernel') OVER by_start AS kernel_ns,
-        count(*) FILTER (o.kind = 'copy') OVER by_start AS copies,
+        count(CASE WHEN o.kind = 'copy' THEN 1 END) OVER by_start AS copies,
         sum(o.duration_ns) FILTER (o.kind = 'copy') OVER by_start AS copy_ns,
         sum(o.size_bytes) FILTER (o.kind = 'copy') OVER by_start AS copy_bytes
     FROM gpu_ops AS o JOIN api_calls AS a USING (process_id, correlation_id)
