@@ -141,7 +141,7 @@ def tables(comparison: Comparison, *, brief: bool = False, has_all_rows: bool = 
     ):
         rows = [row for row in comparison.rows if row.part == part]
         if part == "run" and not has_all_rows:
-            rows = [row for row in rows if row.is_headline or row.verdict != "noise"]
+            rows = [row for row in rows if row.is_headline or (row.verdict != "noise" and row.before != row.after)]
         columns = [column for column in COLUMNS if column.name in _COLUMNS_OF_PART[part]]
         if brief and part in ("family", "kernel"):
             columns = [column for column in columns if not column.is_detail]
@@ -273,7 +273,7 @@ def _run_notes(comparison: Comparison) -> Iterator[str]:
         )
     if comparison.by_run:
         yield f"{sizes[0]} against {sizes[1]}: a standard deviation is that of the runs' means"
-    elif comparison.unit != "trace":
+    elif comparison.unit != "trace" and not _has_single_steps(comparison):
         yield (
             (
                 f"{sizes[0]} of one run against {sizes[1]} of another. Run-to-run variation is unknown. "
@@ -325,7 +325,15 @@ def describe_decision(comparison: Comparison) -> str:
     per_unit = "" if comparison.unit == "run" else f" per {comparison.unit}"
     labels = [runs[0].label for runs in (comparison.before, comparison.after) if len(runs) == 1]
     files = f", {labels[0]} → {labels[1]}" if len(set(labels)) == 2 else ""
+    if comparison.decision == "unknown" and _has_single_steps(comparison):
+        decision_text = "One step each"
     return f"{decision_text}: {subject} {before} → {after}{per_unit}{change}{files}"
+
+
+def _has_single_steps(comparison: Comparison) -> bool:
+    """Return whether each side is one step of one run."""
+    runs = [*comparison.before, *comparison.after]
+    return len(runs) == 2 and all(run.count == 1 and run.unit in ("step", "token") for run in runs)
 
 
 def describe_detectable_difference(comparison: Comparison) -> str | None:
@@ -350,10 +358,9 @@ def describe_detectable_difference(comparison: Comparison) -> str | None:
     row = comparison.headline[0]
     difference = row.difference
     if comparison.decision == "unknown" or difference.low is None or difference.high is None or not row.before:
-        return (
-            "one measurement of each side cannot distinguish a difference from noise: give several runs of "
-            "each, --before a1 a2 a3 --after b1 b2 b3, or define a step (see nsys-insight steps)"
-        )
+        reason = "one measurement of each side cannot distinguish a difference from noise"
+        remedy = "give several runs of each, --before a1 a2 a3 --after b1 b2 b3, or define a step (see steps)"
+        return reason if _has_single_steps(comparison) else f"{reason}: {remedy}"
     detectable_pct = row.pct(max(difference.spread, (difference.high - difference.low) / 2)) or 0
     if detectable_pct > 100:
         return "there are too few steps, or they vary too much, for a decision"
