@@ -135,8 +135,8 @@ def _add_run_findings(
         for finding in rank.findings
         if finding.family == LAUNCH_FAMILY and (finding.saving_low_ns or 0) > run_saving_ns
     )
-    others = tuple(finding for finding in rank.findings if finding not in common)
-    findings = (*common, *rank_findings(run_findings), *others)[:MAX_FINDINGS]
+    other_findings = tuple(finding for finding in rank.findings if finding not in common)
+    findings = (*common, *rank_findings(run_findings), *other_findings)[:MAX_FINDINGS]
     verdict = ranks.rename_verdict(rank.verdict, run)
     status = "findings" if run_findings and rank.status == "healthy" else rank.status
     notes = (*run.notes, *rank.notes)
