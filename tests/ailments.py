@@ -469,6 +469,35 @@ def large_reductions(*, kind="f32", count=1, runs=1_500_000, is_late=True, round
     return run_steps(body)
 
 
+def directives(*, gangs=1, copies=True, region_line=None, runs=600_000):
+    """Run one OpenACC construct in line 40, which copies an array to the GPU and back, in each step.
+
+    With `region_line`, a data region of another line copies it.
+    """
+
+    def body(loop, _):
+        place = {"globalTid": loop.host.global_tid, "srcFile": "solve.c", "funcName": "relax"}
+
+        def copy(kind, name):
+            begin = loop.host.now
+            loop.copy(kind, 1 << 20, 80_000, blocking=True)
+            loop.trace.row("CUPTI_ACTIVITY_KIND_OPENACC_DATA", start=begin, end=loop.host.now, nameId=name,
+                           lineNo=region_line or 40, bytes=1 << 20, varName="grid", **place)  # fmt: skip
+
+        if copies:
+            copy("H2D", "Enqueue Upload")
+        begin = loop.host.now
+        shape = {"grid": (1, 1, 1), "block": (256, 1, 1)} if gangs == 1 else LARGE
+        loop.launch("relax_40_gpu", runs, **shape)
+        loop.trace.row("CUPTI_ACTIVITY_KIND_OPENACC_LAUNCH", start=begin, end=loop.host.now, nameId="Enqueue Launch",
+                       lineNo=40, numGangs=gangs, numWorkers=4, vectorLength=64, kernelName="relax_40_gpu",
+                       **place)  # fmt: skip
+        if copies:
+            copy("D2H", "Enqueue Download")
+
+    return run_steps(body)
+
+
 AILING = {
     "fp32-gemm": partial(gemms, FP32),
     "fp64-gemm": partial(gemms, FP64),
@@ -498,6 +527,8 @@ AILING = {
     "sync-after-copy": synced_copies,
     "tiny-d2d": tiny_copies,
     "small-buckets": small_reductions,
+    "one-gang": directives,
+    "implicit-copies": directives,
     "exposed-gathers": shards,
     "small-units": small_shards,
     "small-exchanges": tensor_parallel,
@@ -537,6 +568,8 @@ CURED = {
     "backtrace-overhead": [partial(backtraces, extra_ns=0, after_wait_ns=MS)],
     "small-copies": [partial(small_copies, copies=2), synced_copies],
     "sync-after-copy": [partial(synced_copies, has_waits=False), small_copies],
+    "one-gang": [partial(directives, gangs=4096), partial(directives, runs=15_000)],
+    "implicit-copies": [partial(directives, copies=False), partial(directives, region_line=30)],
     "tiny-d2d": [partial(tiny_copies, copies=1), partial(tiny_copies, size=1 << 20)],
     "small-buckets": [partial(small_reductions, reductions=2), partial(small_reductions, kernel="")],
     "exposed-gathers": [partial(shards, units=8, prefetches=True), small_shards, large_reductions],

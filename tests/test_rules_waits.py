@@ -15,7 +15,7 @@ from synthetic import Trace
 CLINIC = Path(__file__).parents[2] / "shared" / "clinic"
 NAMES = (
     "scalar-read-backs", "sync-each-launch", "sync-after-copy", "small-copies", "tiny-d2d", "one-block", "small-blocks",
-    "gradient-reduction-late", "small-buckets",
+    "gradient-reduction-late", "small-buckets", "one-gang", "implicit-copies",
 )  # fmt: skip
 
 
@@ -51,6 +51,8 @@ def mean_step_ns(program):
         ("sync-each-launch", ailments.waits, partial(ailments.waits, waits_each=False)),
         ("sync-after-copy", ailments.synced_copies, partial(ailments.synced_copies, has_waits=False)),
         ("small-copies", ailments.small_copies, partial(ailments.small_copies, copies=0)),
+        ("one-gang", ailments.directives, partial(ailments.directives, gangs=4096, runs=5_000)),
+        ("implicit-copies", ailments.directives, partial(ailments.directives, copies=False)),
         ("tiny-d2d", ailments.tiny_copies, partial(ailments.tiny_copies, copies=1)),
         (
             "one-block",
@@ -64,6 +66,27 @@ def test_what_the_cure_saves_is_within_the_estimate(name, make, make_cured, find
     saved_ns = mean_step_ns(make()) - mean_step_ns(make_cured())
     assert 0.95 * finding.saving_low_ns <= saved_ns <= 1.1 * finding.recoverable_ns
     assert finding.recoverable_ns <= 3.01 * finding.saving_low_ns
+
+
+class TestDirectives:
+    def test_the_construct_is_named_by_its_line(self, findings_of):
+        findings = findings_of(ailments.directives)
+        assert findings["one-gang"].evidence.startswith("solve.c:40 starts 1 gang on a GPU of 132 SMs")
+        copies = findings["implicit-copies"]
+        assert copies.evidence.startswith("solve.c:40: 2 copies per step, 2.00 MiB together, at the line of the construct itself")
+        assert "[grid]" in copies.evidence
+
+    @pytest.mark.parametrize(
+        ("name", "changes"),
+        [
+            ("one-gang", {"gangs": 4096}),
+            ("one-gang", {"runs": 15_000}),
+            ("implicit-copies", {"copies": False}),
+            ("implicit-copies", {"region_line": 30}),
+        ],
+    )
+    def test_other_constructs_have_no_finding(self, name, changes, findings_of):
+        assert name not in findings_of(partial(ailments.directives, **changes))
 
 
 class TestReadBacks:

@@ -323,12 +323,18 @@ def rank_findings(findings: list[Finding], first: str | None = None) -> tuple[Fi
         # A finding without a share of wall time is about the capture.
         if (finding.wall_pct >= MIN_PCT if finding.wall_pct is not None else finding.recoverable_ns is None)
     ]
-    families: dict[str, list[Finding]] = {}
-    for finding in relevant_findings:
-        causes = [
+
+    def list_causes(finding: Finding) -> list[Finding]:
+        return [
             cause for cause in relevant_findings if finding.name in cause.explains and cause.family != finding.family
         ]
-        families.setdefault(causes[0].family if causes else finding.family, []).append(finding)
+
+    families: dict[str, list[Finding]] = {}
+    for finding in relevant_findings:
+        causes = list_causes(finding)
+        # A cause that is itself a symptom is listed below its own cause, and so are its symptoms.
+        roots = [cause for cause in causes if not list_causes(cause)] or causes
+        families.setdefault(roots[0].family if roots else finding.family, []).append(finding)
     leading_findings = []
     for family, members in families.items():
         # A cause comes before its symptoms, and a problem before its remedy.
