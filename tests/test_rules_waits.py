@@ -73,7 +73,9 @@ class TestDirectives:
         findings = findings_of(ailments.directives)
         assert findings["one-gang"].evidence.startswith("solve.c:40 starts 1 gang on a GPU of 132 SMs")
         copies = findings["implicit-copies"]
-        assert copies.evidence.startswith("solve.c:40: 2 copies per step, 2.00 MiB together, at the line of the construct itself")
+        assert copies.evidence.startswith(
+            "solve.c:40: 2 copies per step, 2.00 MiB together, at the line of the construct itself"
+        )
         assert "[grid]" in copies.evidence
 
     @pytest.mark.parametrize(

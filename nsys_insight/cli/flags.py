@@ -303,7 +303,7 @@ def _make_scope_flags() -> list[inspect.Parameter]:
         "phase": (str, "Only this phase, as NVTX ranges name it: prefill, decode, mixed, forward, or a range's name."),
         "steady": (bool, "Only the steady steps: without warm-up, prefill and the time between steps."),
         "step": (int, "Only this step, by its number in nsys-insight steps."),
-        "from": (str, "Start of the time window, such as 120ms (a plain number is ns)."),
+        "from": (str, "Start of the time window, such as 120ms (a plain number is ns) or 10% of the wall time."),
         "to": (str, "End of the time window; events that begin before it count."),
         "device": (int, "Only this CUDA device."),
         "process": (int, "Only this process id."),

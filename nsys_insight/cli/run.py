@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -118,23 +119,19 @@ def open_traces(traces: Sequence[Path], flags: Flags, *, can_expand_folders: boo
         if traces or any(getattr(flags, name) is not None for name in LOADING_FLAGS):
             raise UsageError("the trace is open already", "omit its name, and the options for opening it")
         return cast("Trace", nullcontext(host.get_trace(flags)))
-    scope, timeout_s = flags.scope, flags.timeout_s
     fleets = {trace: failures for trace in traces if (failures := read_failures(trace)) is not None}
     if len(traces) > 1 or (traces and (can_expand_folders or fleets or is_pattern(traces[0]))):
         paths = resolve_trace_paths(traces)
     else:
         paths = [resolve_trace(traces[0] if traces else None)]
+    options: dict[str, Any] = {
+        "memory": flags.memory, "threads": flags.threads, "timeout_s": flags.timeout_s, "use_cache": flags.cache,
+        "ncu": flags.ncu,
+    }  # fmt: skip
+    flags = _resolve_time_shares(paths, flags, options)
+    scope = flags.scope
     outputs.check_target(flags.output, [*paths, *([flags.ncu] if flags.ncu else [])])
-    opened_trace = open_trace(
-        *paths,
-        scope=scope,
-        steps=flags.steps,
-        memory=flags.memory,
-        threads=flags.threads,
-        timeout_s=timeout_s,
-        use_cache=flags.cache,
-        ncu=flags.ncu,
-    )
+    opened_trace = open_trace(*paths, scope=scope, steps=flags.steps, **options)
     outputs.check_target(flags.output, [opened_trace.ncu] if opened_trace.ncu else [])
     if flags.cache is not False and (refusal := cache_folder.refusal_reason()):
         terminal.note(f"{describe_unused_cache(refusal)}; name one of your own in ${cache_folder.FOLDER_VARIABLE}")
@@ -146,6 +143,25 @@ def open_traces(traces: Sequence[Path], flags: Flags, *, can_expand_folders: boo
             subject = "1 trace is" if len(failures) == 1 else f"{len(failures):,} traces are"
             terminal.note(f"{subject} not in {folder}: fleet could not read {names}")
     return opened_trace
+
+
+def _resolve_time_shares(paths: Sequence[Path], flags: Flags, options: dict[str, Any]) -> Flags:
+    """Return the flags with times instead of shares of the trace's wall time: `--from 10%`.
+
+    Raises:
+        UsageError: A share is not a number from 0 to 100.
+    """
+    shares = {name: text for name in ("scope_from", "scope_to") if (text := getattr(flags, name) or "").endswith("%")}
+    for text in shares.values():
+        if not re.fullmatch(r"\d+(\.\d*)?%", text) or float(text[:-1]) > 100:  # noqa: PLR2004 - per cent
+            raise UsageError(f"{text} is not a share of the trace", "write a number from 0 to 100: --from 10% --to 90%")
+    if not shares:
+        return flags
+    with open_trace(*paths, **options) as trace:
+        ((start_ns, end_ns),) = trace.sql("SELECT min(start_ns), max(end_ns) FROM wall").rows() or [(None, None)]
+    start_ns, wall_ns = start_ns or 0, (end_ns or 0) - (start_ns or 0)
+    times = {name: round(start_ns + wall_ns * float(text[:-1]) / 100) for name, text in shares.items()}
+    return replace(flags, **{name: str(time) for name, time in times.items()})
 
 
 def describe_unused_cache(reason: str) -> str:
