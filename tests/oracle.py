@@ -112,7 +112,7 @@ def duration(row: Row) -> int:
 
 
 def statistics(values: Sequence[float]) -> Statistics:
-    """Describe numbers as nsys does, with a 95th percentile by linear interpolation.
+    """Describe numbers as nsys does, with percentiles by linear interpolation.
 
     The median is the mean of the two middle values, the deviation that of a sample: unknown for a single value (there
     nsys prints 0).
@@ -130,6 +130,7 @@ def statistics(values: Sequence[float]) -> Statistics:
         "max": ordered[-1],
         "stddev": None if variance is None else math.sqrt(variance),
         "p95": quantile(ordered, 0.95),
+        "p99": quantile(ordered, 0.99),
     }
 
 

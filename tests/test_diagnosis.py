@@ -6,12 +6,13 @@ import re
 import shlex
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 
 import many_traces
 import oracle
 import planted
 import pytest
-from ailments import AILING, CURED
+from ailments import AILING, BF16, CURED, LARGE, run_steps
 from hypothesis import HealthCheck, given, settings
 from opening import diagnose_with, open_trace, planted_path
 from pipeline_traces import PipelineRun
@@ -627,6 +628,31 @@ def test_an_outlier_costs_what_it_takes_longer_shared_by_all_steps(diagnose):
     assert (finding.values["outliers"], finding.values["steady_steps"]) == (1, 11)
     assert finding.values["more_idle_ns"] == pytest.approx(500_000, rel=0.02)
     assert finding.evidence.startswith("1 of 11 steps takes ")
+
+
+def server(*, pauses=20, pause=50_000_000, think=20_000):
+    """Serve requests of 1 ms; after every `pauses` of them there is none for `pause` ns."""
+
+    def body(loop, number):
+        loop.python(think)
+        if number % pauses == pauses - 1:
+            loop.python(pause)
+        for _ in range(2):
+            loop.launch(BF16, 500_000, **LARGE)
+
+    return run_steps(body, steps=60)
+
+
+def test_pauses_in_a_few_steps_are_not_cpu_work_of_each_step(diagnose):
+    (leader,) = [finding for finding in diagnose(server).findings if finding.name in {"outlier-steps", "cpu-work"}]
+    assert leader.name == "outlier-steps"
+    assert {"cpu-work"} <= {member.name for member in leader.also}
+    assert "a server without requests" in leader.caveat
+
+
+def test_cpu_work_of_each_step_is_no_symptom_of_outliers(diagnose):
+    findings = diagnose(partial(server, think=8_000_000)).findings
+    assert "cpu-work" in {finding.name for finding in findings}
 
 
 def test_start_up_is_a_share_of_the_trace_and_not_a_saving_per_step(diagnose):

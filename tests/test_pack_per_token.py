@@ -40,9 +40,10 @@ def test_statistics_are_those_of_the_steady_steps(name, method):
         assert row["mean"] == row["per_token"] == pytest.approx(statistics.mean(values))
         assert row["median"] == statistics.median(values)
         assert row["stddev"] == pytest.approx(statistics.stdev(values), abs=1e-6)
-        assert [row["p5"], row["p95"]] == pytest.approx(
-            [oracle.quantile(sorted(values), 0.05), oracle.quantile(sorted(values), 0.95)]
+        assert [row["p5"], row["p95"], row["p99"]] == pytest.approx(
+            [oracle.quantile(sorted(values), share) for share in (0.05, 0.95, 0.99)]
         )
+        assert [row["min"], row["max"]] == [min(values), max(values)]
     assert rows["gpu_busy_ns"]["wall_pct"] + rows["gpu_idle_ns"]["wall_pct"] == pytest.approx(100)
     assert rows["tokens_per_s"]["mean"] == pytest.approx(1e9 / rows["wall_ns"]["mean"])
 

@@ -16,7 +16,7 @@ NSYS_FOLDER = REPOSITORY / "tests" / "data" / "nsys_stats"
 NAMES = sorted(path.stem for path in SAMPLES.glob("*.sqlite"))
 # The names of a statistic in the oracle and in the report.
 COLUMNS = {"count": "calls", "total": "total_ns", "avg": "avg_ns", "median": "med_ns", "min": "min_ns", "max": "max_ns"}
-COLUMNS |= {"stddev": "stddev_ns", "p95": "p95_ns"}
+COLUMNS |= {"stddev": "stddev_ns", "p95": "p95_ns", "p99": "p99_ns"}
 
 
 def top(path, **params):

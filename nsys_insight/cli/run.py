@@ -153,15 +153,17 @@ def _resolve_time_shares(paths: Sequence[Path], flags: Flags, options: dict[str,
     """
     shares = {name: text for name in ("scope_from", "scope_to") if (text := getattr(flags, name) or "").endswith("%")}
     for text in shares.values():
-        if not re.fullmatch(r"\d+(\.\d*)?%", text) or float(text[:-1]) > 100:  # noqa: PLR2004 - per cent
+        if not re.fullmatch(r"\d+(\.\d*)?%", text) or float(text[:-1]) > 100:
             raise UsageError(f"{text} is not a share of the trace", "write a number from 0 to 100: --from 10% --to 90%")
     if not shares:
         return flags
     with open_trace(*paths, **options) as trace:
         ((start_ns, end_ns),) = trace.sql("SELECT min(start_ns), max(end_ns) FROM wall").rows() or [(None, None)]
     start_ns, wall_ns = start_ns or 0, (end_ns or 0) - (start_ns or 0)
-    times = {name: round(start_ns + wall_ns * float(text[:-1]) / 100) for name, text in shares.items()}
-    return replace(flags, **{name: str(time) for name, time in times.items()})
+    times = {name: str(round(start_ns + wall_ns * float(text[:-1]) / 100)) for name, text in shares.items()}
+    return replace(
+        flags, scope_from=times.get("scope_from", flags.scope_from), scope_to=times.get("scope_to", flags.scope_to)
+    )
 
 
 def describe_unused_cache(reason: str) -> str:

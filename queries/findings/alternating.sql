@@ -50,14 +50,18 @@ help = "Largest sum of the two, as a share of the step (1.5: beyond, most of the
 WITH host_times AS (
     -- Without the waits for the GPU, and the part of it that is outside of CUDA calls.
     SELECT
-        avg(host_end_ns - host_start_ns - api_ns) / any_value(m.tokens_per_step) AS outside_ns
+        avg(host_end_ns - host_start_ns - api_ns) / any_value(m.tokens_per_step) AS outside_ns,
+        -- In a step, no more than the shorter of both can overlap: a pause of the host in a few steps hides nothing.
+        avg(least(host_end_ns - host_start_ns - api_sync_ns, gpu_busy_ns)) / any_value(m.tokens_per_step) AS overlap_ns
     FROM steps, step_method AS m
     WHERE phase = 'steady' AND host_end_ns < 9223372036854775807
 )
 SELECT
     -- Copies overlap with the kernels of the next step.
     least(t.busy_ns, t.kernel_ns) AS kernels_ns,
-    least(t.host_floor_ns, kernels_ns, t.wall_ns - greatest(t.host_floor_ns, kernels_ns)) AS recoverable_ns,
+    least(
+        t.host_floor_ns, kernels_ns, t.wall_ns - greatest(t.host_floor_ns, kernels_ns), h.overlap_ns
+    ) AS recoverable_ns,
     0.5 * recoverable_ns AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place,

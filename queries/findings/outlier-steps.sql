@@ -24,7 +24,8 @@ evidence = [
     "the longest waits for the GPU {longest_waits:time}, the median step {median_waits}",
 ]
 caveat = """
-They do different work, such as a prefill among decode steps."""
+They do different work, such as a prefill among decode steps; or there is no work in them: a server without
+requests."""
 effort = "function"
 estimate = """
 What the outliers take longer than the median step, divided by the number of all steady steps."""
@@ -65,6 +66,10 @@ GPU."""
 [params.least_part_pct]
 default = 10.0
 help = "Idle and busy time are stated from this share of the time that outliers take longer"
+
+[params.least_idle_share]
+default = 0.8
+help = "Share of the idle time of all steps from which outliers are the cause of it"
 */
 WITH steady_steps AS (
     SELECT *, mallocs + frees AS allocations FROM steps WHERE phase = 'steady'
@@ -72,7 +77,7 @@ WITH steady_steps AS (
 step_medians AS (
     SELECT
         count(*) AS steady_steps, sum(duration_ns) AS all_ns, median(duration_ns) AS median_ns,
-        median(gpu_idle_ns) AS idle_ns, median(gpu_busy_ns) AS busy_ns,
+        median(gpu_idle_ns) AS idle_ns, median(gpu_busy_ns) AS busy_ns, sum(gpu_idle_ns) AS all_idle_ns,
         quantile_disc(kernels, 0.5) AS median_kernels, quantile_disc(allocations, 0.5) AS median_allocations,
         quantile_disc(sync_points, 0.5) AS median_waits
     FROM steady_steps
@@ -95,6 +100,10 @@ SELECT
     100 * o.outliers * o.more_ns / u.all_ns AS wall_pct,
     format('step {}, at {:.3f} ms', l.step, l.start_ns / 1e6) AS place,
     CASE WHEN o.more_busy_ns > o.more_idle_ns THEN 'busy' ELSE 'idle' END AS cure_case,
+    CASE
+        WHEN o.outliers * o.more_idle_ns >= $least_idle_share * u.all_idle_ns THEN ['cpu-work', 'stall-place']
+        ELSE []
+    END AS explains,
     o.outliers,
     o.outliers > 1 AS has_several,
     u.steady_steps,

@@ -51,6 +51,9 @@ p95 = "95th percentile over the steps; NULL for a single step"
 mean = "Mean over the steps"
 stddev = "Sample standard deviation; NULL for a single step"
 total = "Sum over the steps; NULL for times of one kernel, rates and shares"
+min = "Smallest value of a step; NULL for rates"
+p99 = "99th percentile over the steps; NULL for a single step, and for rates"
+max = "Largest value of a step; NULL for rates"
 
 [notes]
 method = """
@@ -145,6 +148,9 @@ metric_statistics AS (
         avg(value) AS mean,
         CASE WHEN count(*) > 1 THEN quantile_cont(value, 0.05) END AS p5,
         CASE WHEN count(*) > 1 THEN quantile_cont(value, 0.95) END AS p95,
+        min(value) AS min,
+        CASE WHEN count(*) > 1 THEN quantile_cont(value, 0.99) END AS p99,
+        max(value) AS max,
         stddev_samp(value) AS stddev,
         CASE WHEN kind IN ('time', 'count') THEN sum(value)::BIGINT END AS total
     FROM step_values
@@ -154,7 +160,7 @@ metric_statistics AS (
         35, 'tokens_per_s', 'rate',
         1e9 * t.tokens_per_step / nullif(quantile_cont(s.duration_ns, 0.5), 0),
         1e9 * t.tokens_per_step / nullif(avg(s.duration_ns), 0),
-        NULL, NULL, NULL, NULL
+        NULL, NULL, NULL, NULL, NULL, NULL, NULL
     FROM steady_steps AS s CROSS JOIN tokens AS t
     GROUP BY t.tokens_per_step
 )
@@ -169,7 +175,10 @@ SELECT
     s.p95,
     s.mean,
     s.stddev,
-    s.total
+    s.total,
+    s.min,
+    s.p99,
+    s.max
 FROM metric_statistics AS s CROSS JOIN tokens AS t
 -- What no step has comes last: a table may be cut there.
 ORDER BY coalesce(s.mean, 1) = 0, s.place

@@ -41,6 +41,7 @@ min_ns = "Shortest"
 max_ns = "Longest"
 stddev_ns = "Sample standard deviation of the durations; NULL for a single call"
 p95_ns = "95th percentile of the durations"
+p99_ns = "99th percentile of the durations"
 kernel_time_pct = "Share of all kernel time in scope"
 wall_pct = "total_ns as a share of the wall time; not cut to the scope"
 family = "What the kernel does, by its name"
@@ -107,7 +108,7 @@ group_totals AS (
         min(duration_ns) AS min_ns,
         max(duration_ns) AS max_ns,
         stddev_samp(duration_ns) AS stddev_ns,
-        quantile_cont(duration_ns, [0.5, 0.95]) AS quantiles_ns
+        quantile_cont(duration_ns, [0.5, 0.95, 0.99]) AS quantiles_ns
     FROM grouped_kernels
     GROUP BY ALL
 )
@@ -121,6 +122,7 @@ SELECT
     m.max_ns,
     m.stddev_ns,
     m.quantiles_ns[2] AS p95_ns,
+    m.quantiles_ns[3] AS p99_ns,
     100.0 * m.total_ns / nullif((SELECT sum(total_ns) FROM group_totals), 0) AS kernel_time_pct,
     100.0 * m.total_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
     CASE WHEN $group_by = 'family' THEN m.label ELSE kernel_family(s.name) END AS family,
