@@ -631,7 +631,7 @@ def test_an_outlier_costs_what_it_takes_longer_shared_by_all_steps(diagnose):
 
 
 def server(*, pauses=20, pause=50_000_000, think=20_000):
-    """Serve requests of 1 ms; after every `pauses` of them there is none for `pause` ns."""
+    """Serve requests of 1 ms. Once in `pauses` of them, the next one comes `pause` ns later."""
 
     def body(loop, number):
         loop.python(think)
