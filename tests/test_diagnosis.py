@@ -674,6 +674,26 @@ def test_the_headline_says_what_most_of_the_trace_is_if_the_steps_are_a_small_pa
     assert re.search(r"outside them, the GPU is busy for .* of .*, and idle for 35 ms \(read\)\.", text)
 
 
+def two_benchmarks(*, second=8):
+    """Run one benchmark 14 times, and then another one."""
+
+    def body(loop, number):
+        is_first = number < 14
+        for name in ("forward", "scale") if is_first else ("sort", "reduce", "gather"):
+            loop.launch(f"{name}(float *)", 800_000 if is_first else 1_000_000, **LARGE)
+        loop.copy("D2H", 4_096, 2_000, blocking=True)
+
+    return run_steps(body, steps=14 + second, sync=False)
+
+
+def test_the_headline_names_the_other_loops_of_the_program(diagnose):
+    text = re.sub(r"\s+", " ", diagnose(two_benchmarks).text(None))
+    # 14 iterations of two kernels of 0.8 ms, and 8 of three of 1 ms.
+    kernel_ns = 14 * 1_600_000 + 8 * 3_000_000
+    assert re.search(rf"Loop 1, 14 iterations of 1\.6\d ms each, holds {100 * 14 * 1_600_000 / kernel_ns:.0f}\.\d%", text)
+    assert diagnose(late_start).steps.get("other_loops") in (None, [])
+
+
 def test_the_headline_is_silent_about_the_rest_if_the_steps_are_most_of_the_trace(diagnose):
     for make in (planted.launch_bound, healthy_run):
         assert "outside" not in diagnose(make).steps

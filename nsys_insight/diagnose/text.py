@@ -454,17 +454,24 @@ def _describe_steps(diagnosis: DiagnosisResult) -> str:
 
 def _describe_outside(diagnosis: DiagnosisResult) -> str:
     """Say what the time outside the steady steps is, where that is most of the trace; "" elsewhere."""
-    outside = diagnosis.steps.get("outside")
-    if not outside:
+    outside, loops = diagnosis.steps.get("outside"), diagnosis.steps.get("other_loops")
+    if not outside and not loops:
         return ""
-    idle_times = " and ".join(
-        f"{time_text(idle['idle_ns'])} ({idle['host']})" for idle in outside["longest_idle"] or ()
-    )
-    return (
-        f"Only {_write_coverage(diagnosis)} is in steady steps; outside them, the GPU is busy for "
-        f"{time_text(outside['busy_ns'])} of {time_text(outside['outside_ns'])}"
-        f"{', and idle for ' + idle_times if idle_times else ''}."
-    )
+    text = f"Only {_write_coverage(diagnosis)} is in steady steps"
+    if outside:
+        idle_times = " and ".join(
+            f"{time_text(idle['idle_ns'])} ({idle['host']})" for idle in outside["longest_idle"] or ()
+        )
+        text += (
+            f"; outside them, the GPU is busy for {time_text(outside['busy_ns'])} of {time_text(outside['outside_ns'])}"
+            f"{', and idle for ' + idle_times if idle_times else ''}"
+        )
+    for loop in loops or ():
+        text += (
+            f". Loop {loop['loop']}, {loop['iterations']:,} iterations of {time_text(loop['period_ns'])} each, holds "
+            f"{loop['gpu_pct']:.1f}% of the GPU time"
+        )
+    return f"{text}{' (see loops)' if loops else ''}."
 
 
 def _write_coverage(diagnosis: DiagnosisResult) -> str:
