@@ -79,7 +79,7 @@ _PART_OF_VERDICT = {
 _REASONS = {
     "GPU-bound": "is busy {}; faster or fewer kernels shorten it",
     "launch-bound": "is idle {} because the CPU launches kernels too slowly",
-    "host-bound": "is idle {} because the CPU launches late, mostly for work outside CUDA calls",
+    "host-bound": "is idle {} because the CPU launches late, mostly for time outside CUDA calls",
     "sync-bound": "is idle {} because the CPU waits for it before it launches more work",
     "copy-bound": "only copies, or is idle for a blocking copy, {}",
     "allocation-bound": "is idle {} while the CPU allocates or frees memory",

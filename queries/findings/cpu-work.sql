@@ -6,8 +6,8 @@ meaning = """
 The host does something other than calling CUDA for longer than launches take, and the GPU has nothing queued."""
 evidence = [
     [
-        "the GPU is idle for {idle_ns} while the CPU runs code outside CUDA calls: {known_work}",
-        "the GPU is idle for {idle_ns} while the CPU runs code outside CUDA calls",
+        "the GPU is idle for {idle_ns} while the CPU is outside CUDA calls: {known_work}",
+        "the GPU is idle for {idle_ns} while the CPU is outside CUDA calls",
     ],
     "{managed_ns} of it while the host touches managed memory, whose pages migrate",
     [

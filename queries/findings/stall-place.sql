@@ -17,7 +17,7 @@ evidence = [
     ],
     [
         "the CPU is in {call} for most of each",
-        "{?is_cpu_work}the CPU runs code outside CUDA calls for most of each",
+        "{?is_cpu_work}the CPU is outside CUDA calls for most of each",
         "{?is_launch_latency}most of each comes after the launch call has returned",
         "{?is_managed_memory}the host touches managed memory, whose pages migrate",
         "{?is_launch_begun}the launch call had begun before",
