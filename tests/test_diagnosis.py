@@ -690,7 +690,9 @@ def test_the_headline_names_the_other_loops_of_the_program(diagnose):
     text = re.sub(r"\s+", " ", diagnose(two_benchmarks).text(None))
     # 14 iterations of two kernels of 0.8 ms, and 8 of three of 1 ms.
     kernel_ns = 14 * 1_600_000 + 8 * 3_000_000
-    assert re.search(rf"Loop 1, 14 iterations of 1\.6\d ms each, holds {100 * 14 * 1_600_000 / kernel_ns:.0f}\.\d%", text)
+    assert re.search(
+        rf"Loop 1, 14 iterations of 1\.6\d ms each, holds {100 * 14 * 1_600_000 / kernel_ns:.0f}\.\d%", text
+    )
     assert diagnose(late_start).steps.get("other_loops") in (None, [])
 
 

@@ -256,9 +256,7 @@ def test_host_work_on_managed_memory_is_not_reported_as_logging(tmp_path):
     for _ in range(40):
         host.migrate("UM D2H", 64 << 10, start=host.now, runs=10_000, cause="Page fault").idle(500_000)
     text = diagnose_text(trace, tmp_path)
-    assert re.search(
-        r"idle for 19\.\d ms while the CPU is outside CUDA calls; 19\.\d ms of it .* managed memory", text
-    )
+    assert re.search(r"idle for 19\.\d ms while the CPU is outside CUDA calls; 19\.\d ms of it .* managed memory", text)
     assert "Let a kernel set up what the GPU works on" in text
     assert "logging" not in text
     assert "another thread" not in text
