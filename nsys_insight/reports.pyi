@@ -1973,6 +1973,9 @@ class Reports:
             mean: Mean over the steps
             stddev: Sample standard deviation; NULL for a single step
             total: Sum over the steps; NULL for times of one kernel, rates and shares
+            min: Smallest value of a step; NULL for rates
+            p99: 99th percentile over the steps; NULL for a single step, and for rates
+            max: Largest value of a step; NULL for rates
         """
         ...
 
@@ -2474,6 +2477,7 @@ class Reports:
             max_ns: Longest
             stddev_ns: Sample standard deviation of the durations; NULL for a single call
             p95_ns: 95th percentile of the durations
+            p99_ns: 99th percentile of the durations
             kernel_time_pct: Share of all kernel time in scope
             wall_pct: total_ns as a share of the wall time; not cut to the scope
             family: What the kernel does, by its name

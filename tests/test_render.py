@@ -503,19 +503,22 @@ def test_a_file_has_the_same_content_as_the_stream(answer, tmp_path, fmt):
     write(answer(TOP), path, fmt)
     if fmt == "parquet":
         assert pl.read_parquet(path)["total_ns"].to_list() == [2122333, 512000]
+    elif fmt == "arrow":
+        assert pl.read_ipc(path).equals(answer(TOP).frame())
     else:
         assert path.read_bytes().decode() == render(answer(TOP), fmt)
 
 
-def test_parquet_goes_to_a_pipe_but_not_to_a_terminal(answer):
+@pytest.mark.parametrize(("fmt", "read"), [("parquet", pl.read_parquet), ("arrow", pl.read_ipc)])
+def test_binary_formats_go_to_a_pipe_but_not_to_a_terminal(answer, fmt, read):
     pipe = io.TextIOWrapper(io.BytesIO())
-    write(answer(ROWS), pipe, "parquet", limit=2)
-    assert pl.read_parquet(pipe.buffer.getvalue())["device_id"].to_list() == [213, 212]
+    write(answer(ROWS), pipe, fmt, limit=2)
+    assert read(pipe.buffer.getvalue())["device_id"].to_list() == [213, 212]
     terminal = io.StringIO()
     terminal.isatty = lambda: True
     with pytest.raises(UsageError) as caught:
-        write(answer(ROWS), terminal, "parquet")
-    assert "-o answer.parquet" in caught.value.hint
+        write(answer(ROWS), terminal, fmt)
+    assert f"-o answer.{fmt}" in caught.value.hint
 
 
 @pytest.mark.parametrize("fmt", ["csv", "parquet"])
@@ -532,6 +535,7 @@ def test_a_file_that_cannot_be_written_is_a_usage_error_naming_it(answer, tmp_pa
         ("a.JSON", "json"),
         ("a.jsonl", "jsonl"),
         ("a.parquet", "parquet"),
+        ("a.arrow", "arrow"),
         ("a.b.md", "markdown"),
         ("a.txt", "table"),
     ],

@@ -21,7 +21,7 @@ from nsys_insight.errors import InsightError, UsageError
 from nsys_insight.ingest.scope import write_flags
 from nsys_insight.packs import library
 from nsys_insight.paths import expand_home
-from nsys_insight.render import HUMAN_FORMATS, choose_format, write
+from nsys_insight.render import BINARY_FORMATS, HUMAN_FORMATS, choose_format, write
 from nsys_insight.session.answer import build_answer
 from nsys_insight.session.schema import describe_schema
 from nsys_insight.sql.parameters import bind
@@ -124,8 +124,10 @@ class Shell:
 
     def do_format(self, name: str) -> None:
         """FORMAT: show answers as table, markdown, csv, json or jsonl."""
-        if check_format(name) == "parquet":
-            raise UsageError("Parquet is binary and cannot be shown in a terminal", "write it: .save answer.parquet")
+        if check_format(name) in BINARY_FORMATS:
+            raise UsageError(
+                f"{name.capitalize()} is binary and cannot be shown in a terminal", f"write it: .save answer.{name}"
+            )
         self.format = name
 
     def do_save(self, file_name: str) -> None:
@@ -192,7 +194,7 @@ class Shell:
         max_rows = MAX_SHOWN_ROWS if fmt in HUMAN_FORMATS and answer.row_count > MAX_SHOWN_ROWS else None
         limit = max_rows if flags.limit is None else flags.limit or None
         flags = replace(flags, full_names=full_names, limit=limit or 0)
-        if not sys.stdout.isatty() or fmt == "parquet":
+        if not sys.stdout.isatty() or fmt in BINARY_FORMATS:
             show(answer, fmt, replace(flags, no_color=True, columns=None))
             return
         text = io.StringIO()

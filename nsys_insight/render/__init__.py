@@ -1,4 +1,4 @@
-"""Answers written out: for people as a table or Markdown, for machines as CSV, JSON, JSON lines or Parquet."""
+"""Answers written out: for people as a table or Markdown, for machines as CSV, JSON, JSON lines, Parquet or Arrow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from nsys_insight.session.answer import Answer
 
 HUMAN_FORMATS = ("table", "markdown")
-FORMATS = (*HUMAN_FORMATS, "csv", "json", "jsonl", "parquet")
+BINARY_FORMATS = ("parquet", "arrow")
+FORMATS = (*HUMAN_FORMATS, "csv", "json", "jsonl", *BINARY_FORMATS)
 
 _FORMAT_OF_SUFFIX = {
     ".txt": "table",
@@ -22,6 +23,8 @@ _FORMAT_OF_SUFFIX = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
 }
 
 
@@ -56,7 +59,7 @@ def write(  # noqa: PLR0913 - the entry point of all formats, with keyword-only 
 
     Args:
         answer: The answer to write.
-        target: The stream or file. Parquet is written to the binary buffer of a stream.
+        target: The stream or file. Binary formats are written to the buffer of a stream.
         fmt: One of `FORMATS`.
         limit: Write only the first rows. The footer of a table or Markdown has the total.
         width: Cells in a line of a table. None means no limit, and then nothing is shortened.
@@ -66,13 +69,13 @@ def write(  # noqa: PLR0913 - the entry point of all formats, with keyword-only 
         csv_safe: In CSV, put an apostrophe before texts that a spreadsheet would read as a formula.
 
     Raises:
-        UsageError: The file cannot be written, or Parquet would go to a terminal.
+        UsageError: The file cannot be written, or a binary format would go to a terminal.
     """
     try:
         if isinstance(target, Path):
             with outputs.open_output(target) as temporary_file:
-                if fmt == "parquet":
-                    answer.write_parquet(temporary_file, limit)
+                if fmt in BINARY_FORMATS:
+                    _write_binary_file(answer, temporary_file, fmt, limit)
                     return
                 # The formats write their own line ends, on every platform.
                 with temporary_file.open("w", encoding="utf-8", newline="") as stream:
@@ -80,8 +83,8 @@ def write(  # noqa: PLR0913 - the entry point of all formats, with keyword-only 
                         answer, stream, fmt,
                         limit=limit, width=width, color=color, full_names=full_names, wide=wide, csv_safe=csv_safe,
                     )  # fmt: skip
-        elif fmt == "parquet":
-            _write_parquet(answer, target, limit)
+        elif fmt in BINARY_FORMATS:
+            _write_binary(answer, target, fmt, limit)
         elif fmt == "table":
             from nsys_insight.render import table
 
@@ -104,19 +107,34 @@ def write(  # noqa: PLR0913 - the entry point of all formats, with keyword-only 
         raise cannot_write_error(target, error) from None
 
 
-def _write_parquet(answer: Answer, target: TextIO, limit: int | None) -> None:
-    """Write a Parquet file to a stream. DuckDB writes it to a temporary file in constant memory.
+def _write_binary(answer: Answer, target: TextIO, fmt: str, limit: int | None) -> None:
+    """Write a binary format to a stream, by way of a temporary file.
 
     Raises:
         UsageError: The stream is a terminal.
     """
     if target.isatty():
-        raise UsageError("Parquet is binary and cannot be shown in a terminal", "add -o answer.parquet")
+        raise UsageError(f"{fmt.capitalize()} is binary and cannot be shown in a terminal", f"add -o answer.{fmt}")
     import shutil
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "answer.parquet"
-        answer.write_parquet(path, limit)
+        path = Path(folder) / f"answer.{fmt}"
+        _write_binary_file(answer, path, fmt, limit)
         with path.open("rb") as file:
             shutil.copyfileobj(file, target.buffer)
+
+
+def _write_binary_file(answer: Answer, path: Path, fmt: str, limit: int | None) -> None:
+    """Write a Parquet file with DuckDB, or an Arrow IPC file (Feather version 2), which Polars makes of the former."""
+    if fmt == "parquet":
+        answer.write_parquet(path, limit)
+        return
+    import tempfile
+
+    import polars as pl
+
+    with tempfile.TemporaryDirectory() as folder:
+        parquet_file = Path(folder) / "answer.parquet"
+        answer.write_parquet(parquet_file, limit)
+        pl.scan_parquet(parquet_file, glob=False).sink_ipc(path)

@@ -17,7 +17,7 @@ from nsys_insight.cli.commands import Command
 from nsys_insight.cli.flags import Flags, FormatOption, check_format, make_argument, make_command, make_flag
 from nsys_insight.cli.run import explain, open_traces, show
 from nsys_insight.errors import UnreadableRowError, UsageError
-from nsys_insight.render import HUMAN_FORMATS
+from nsys_insight.render import BINARY_FORMATS, HUMAN_FORMATS
 from nsys_insight.sql.statements import parse_value, split_statements
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ or MACRO for those after it. The tables as nsys exported them are in the schema 
 _EXAMPLE = 'nsys-insight sql trace.sqlite "SELECT name, count(*) FROM kernels GROUP BY ALL"'
 _TRACE_SUFFIXES = (".sqlite", ".nsys-rep", ".qdrep", ".duckdb")
 # Formats that write rows while the query still runs.
-_STREAMED_FORMATS = ("csv", "jsonl", "parquet")
+_STREAMED_FORMATS = ("csv", "jsonl", *BINARY_FORMATS)
 
 
 def make_sql_command() -> Callable[..., None]:
@@ -101,7 +101,7 @@ def _show_query(trace: Trace, statement: Statement, flags: Flags) -> int:
     """Show the answer of a query; return its number of rows."""
     is_streamed = flags.format in _STREAMED_FORMATS and not flags.limit
     answer = trace.stream(statement) if is_streamed else trace.execute(statement)
-    if flags.format != "parquet":
+    if flags.format not in BINARY_FORMATS:
         _ = answer.columns  # raises before writing if the query cannot run, so the file stays unchanged
     show(answer, flags.format, flags)
     return answer.row_count
