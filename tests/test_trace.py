@@ -298,3 +298,9 @@ def test_an_error_names_the_parameter_as_python_does():
         trace.top(group_by="famly")
     assert error.value.message == "group_by cannot be 'famly'"
     assert "family" in error.value.hint
+
+
+def test_no_trace_at_all_is_a_usage_error():
+    with pytest.raises(UsageError, match="no trace is named") as raised:
+        nsys_insight.open([])
+    assert "nsys_insight.open(" in raised.value.hint

@@ -86,6 +86,8 @@ class Session:
     ) -> None:
         """Open the trace and create the model over it."""
         self.paths = [Path(path)] if isinstance(path, str | Path) else list(map(Path, path))
+        if not self.paths:
+            raise UsageError("no trace is named", 'name a file: nsys_insight.open("trace.nsys-rep")')
         self.path = self.paths[0]
         self._scope = scope
         self._part_scopes = parts

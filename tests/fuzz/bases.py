@@ -39,7 +39,7 @@ def _make_full_trace() -> Trace:
 
 
 def _make_mpi_trace() -> Trace:
-    """Return a trace of three MPI processes whose GPU work is that of OpenACC constructs."""
+    """Return a trace of three MPI processes with OpenACC constructs, which call libraries from OpenMP."""
     trace = Trace()
     hosts = [trace.thread(pid=100 + rank, gpus=(rank,)) for rank in range(3)]
     for rank, host in enumerate(hosts):
@@ -62,6 +62,9 @@ def _make_mpi_trace() -> Trace:
                     "CUPTI_ACTIVITY_KIND_OPENACC_OTHER", start=begin, end=host.now, nameId="Compute construct", **place
                 )
                 host.sync("stream")
+                call = {"start": launch_ns, "end": host.now, "globalTid": host.global_tid}
+                trace.row("CUBLAS_EVENTS", nameId="cublasSgemm_v2", **call)
+                trace.row("OPENMP_EVENT_KIND_PARALLEL", nameId="Parallel", **call)
             after, partner = step_ns + 100_000, (rank + 1) % len(hosts)
             mpi_traces.message(host, "MPI_Isend", (after, after + 1_000), peer=partner, size=4_096, request=7)
             mpi_traces.message(

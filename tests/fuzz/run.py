@@ -31,7 +31,7 @@ from judge import SUMS_QUERY, Commands, judge_edits, judge_folder, minimize_edit
 FIRST = (("top", "--format", "json", "--limit", "0"), ("sql", SUMS_QUERY, "--format", "json"))
 MORE_COMMANDS = ("diagnose", "diagnose", "ncu plan", "convert --as sqlite --force")
 # These read tables that only these bases have.
-COMMANDS_OF_BASE = {"mpi": ("mpi", "openacc", "ranks", "collectives"), "groups": ("ranks", "collectives"),
+COMMANDS_OF_BASE = {"mpi": ("mpi", "openacc", "openmp", "libraries"), "groups": ("ranks", "collectives"),
                     "pipeline": ("ranks", "collectives"), "rank": ("ranks", "collectives", "diagnose")}  # fmt: skip
 
 
