@@ -205,6 +205,18 @@ def test_arrow_keys_move_through_the_timeline(page):
     page.locator("#tip").wait_for(state="visible")
 
 
+def test_letters_zoom_and_pan_as_in_perfetto(page):
+    page.locator(".canvas").focus()
+    before = read_ticks(page)
+    for first_key, second_key in ("ws", "da"):
+        page.keyboard.press(first_key)
+        wait_until_drawn(page)
+        assert read_ticks(page) != before
+        page.keyboard.press(second_key)
+        wait_until_drawn(page)
+        assert read_ticks(page) == before
+
+
 def test_the_timeline_is_zoomed_and_moved_and_names_appear_where_there_is_room(page):
     step_ticks, kernel_labels = read_ticks(page), page.locator(".timeline .gpu text")
     before = kernel_labels.count()

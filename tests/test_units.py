@@ -36,6 +36,7 @@ def scale_texts(name, *values):
         ("wall_pct", "%"),
         ("bytes_per_s", "bytes/s"),
         ("h2d_bytes_per_s", "bytes/s"),
+        ("clock_hz", "Hz"),
         ("decoded_tokens_per_s", "tokens/s"),
         ("hit_ratio", "ratio"),
         ("kernel_count", "count"),

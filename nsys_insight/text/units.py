@@ -21,7 +21,7 @@ Number = int | float
 
 UNKNOWN = "-"
 
-_SUFFIXES = (("_bytes_per_s", "bytes/s"), ("_ns", "ns"), ("_bytes", "bytes"), ("_pct", "%"))
+_SUFFIXES = (("_bytes_per_s", "bytes/s"), ("_ns", "ns"), ("_bytes", "bytes"), ("_pct", "%"), ("_hz", "Hz"))
 _WORDS = (("_ratio", "ratio"), ("_count", "count"))
 
 # Memory sizes are binary, as in allocators. Bandwidths are decimal, as in the data sheets they are compared with.
@@ -30,6 +30,7 @@ _STEPS: dict[str, tuple[tuple[str, float], ...]] = {
     "bytes": (("B", 1), ("KiB", 2**10), ("MiB", 2**20), ("GiB", 2**30), ("TiB", 2**40)),
     "bytes/s": (("B/s", 1), ("kB/s", 1e3), ("MB/s", 1e6), ("GB/s", 1e9), ("TB/s", 1e12)),
     "%": (("%", 1),),
+    "Hz": (("Hz", 1), ("kHz", 1e3), ("MHz", 1e6), ("GHz", 1e9)),
 }
 # Points in time are close together and far from zero: with three significant digits they would all look the same.
 _POINT_IN_TIME = re.compile(r"(^|_)(start|end)_ns$")
@@ -49,7 +50,7 @@ _LARGEST = 2**63 - 1
 
 
 def unit_of(name: str) -> str:
-    """Return the unit at the end of a column name: ns, bytes, %, bytes/s, ratio, count, X/s, or "" for none."""
+    """Return the unit at the end of a column name: ns, bytes, %, Hz, bytes/s, ratio, count, X/s, or "" for none."""
     for suffix, unit in _SUFFIXES + _WORDS:
         if f"_{name}".endswith(suffix):
             return unit

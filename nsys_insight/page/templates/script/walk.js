@@ -35,6 +35,7 @@ function walk(line) {
     Home: () => go(lane, Math.min(visibleRange()[0], lanes[lane].from.length - 1)), End: () => go(lane, visibleRange()[1]),
     ArrowDown: () => moveAcross(1), ArrowUp: () => moveAcross(-1),
     "+": () => line.zoom(0.5), "=": () => line.zoom(0.5), "-": () => line.zoom(2), "0": () => line.look(...line.home),
+    w: () => line.zoom(0.5), s: () => line.zoom(2), a: () => line.pan(-line.span / 4), d: () => line.pan(line.span / 4),
     Enter: () => line.svg.querySelector(".here")?.dispatchEvent(new MouseEvent("click", { bubbles: true })),
   };
   line.canvas.addEventListener("keydown", event => {
