@@ -212,3 +212,11 @@ def test_old_names_of_reports_lead_to_the_current_ones():
         assert error
         assert name in error.hint
         assert find_pack(name) or explain_report(name), name
+
+
+def test_stats_itself_is_answered_with_the_commands_to_start_with():
+    error = explain_report("stats")
+    assert (str(error), error.hint) == (
+        "stats is a command of nsys",
+        "nsys-insight diagnose TRACE, or nsys-insight top TRACE",
+    )

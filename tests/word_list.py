@@ -95,6 +95,15 @@ PHRASES = {
     r" an? (step|token|second|launch)\b": "per step",
     r"\bcharged to\b": "attributed to, or a part in brackets: 86.3% (launch 85.8%)",
     r"\b(scatters?|scattered) by\b": "varies by",
+    # Wordings that readers stumbled over.
+    r"\bunder way\b": "in progress",
+    r"\bnothing but\b": "only",
+    r"\bthree quarters or less\b": "75% or less",
+    r"\bcopies alone\b": "non-overlapped copies",
+    r"\b(near|from) (its|their) roofs?\b": "roofline",
+    r"\bbudgets? ((is|are) )?(kept|broken)\b": "the limit is met, the limit is exceeded",
+    r"\bshow(s)? (itself|themselves)\b": "renders",
+    r"\bhow good it is\b": "validation",
     # American spelling; quantise is the name of a family.
     r"\b\w*(optimis|synchronis|serialis|summaris|specialis|tokenis|initialis|neighbour|colour|behaviour)": "-ize, -or",
 }

@@ -45,6 +45,8 @@ def explain_report(name: str) -> UsageError | None:
     A suffix of nsys's own, as in `nvtx_kern_sum:base`, makes no difference.
     """
     report = name.partition(":")[0].replace("-", "_")
+    if report == "stats":
+        return UsageError("stats is a command of nsys", "nsys-insight diagnose TRACE, or nsys-insight top TRACE")
     if current_name := _OLD_NAMES.get(report):
         return UsageError(f"{report} is an old name of a report of nsys stats", f"nsys-insight {current_name} TRACE")
     if command := _COMMANDS.get(report):

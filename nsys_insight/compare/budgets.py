@@ -112,7 +112,7 @@ class BudgetReport:
 
     @property
     def is_broken(self) -> bool:
-        """Return whether any budget is broken or unknown."""
+        """Return whether a limit is exceeded or cannot be checked."""
         return any(row[0] != OK for row in self.answer.rows())
 
 

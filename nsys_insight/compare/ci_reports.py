@@ -25,7 +25,7 @@ _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def format_junit(answer: Answer) -> str:
-    """Format each budget as a test case, which fails if the budget is broken or unknown."""
+    """Format each budget as a test case, which fails if the limit is exceeded or cannot be checked."""
     rows = answer.dicts()
     failure_count = sum(row["verdict"] != OK for row in rows)
     cases = []

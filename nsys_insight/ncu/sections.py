@@ -10,7 +10,7 @@ from nsys_insight.text.units import value, value_or_unknown
 if TYPE_CHECKING:
     from nsys_insight.ncu.strategies import Strategy
 
-# SM or DRAM throughput above which a kernel is near its roof, in %. Further optimization gains little.
+# SM or DRAM throughput above which a kernel is near its roofline, in %. Further optimization gains little.
 _NEAR_PCT = 80.0
 # SM and memory throughput below which neither is busy, in %.
 _BUSY_PCT = 40.0

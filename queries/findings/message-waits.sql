@@ -7,7 +7,7 @@ meaning = """
 A stage of a pipeline has nothing to do until a microbatch reaches it. With few microbatches, each stage waits while the
 others work. Such waits look like communication, but a faster link would not help."""
 evidence = [
-    "for {exposed_ns} of {wall_ns} {per} the GPU runs nothing but {messages:kernel} that send or receive",
+    "for {exposed_ns} of {wall_ns} {per} the GPU runs only {messages:kernel} that send or receive",
     "they run for {message_ns} on average, the longest for {longest_ns}",
 ]
 caveat = """
