@@ -469,6 +469,24 @@ def large_reductions(*, kind="f32", count=1, runs=1_500_000, is_late=True, round
     return run_steps(body)
 
 
+def micro_batches(*, count=4, is_reduced_once=False):
+    """Train in micro-batches: the optimizer runs after every fourth, and then the loss is reduced."""
+
+    def body(loop, step):
+        is_last = step % 4 == 3
+        for _ in range(8):
+            loop.launch(BF16, 200_000, **LARGE)
+        for number in range(16):
+            loop.launch(BF16, 200_000, **LARGE)
+            if number % (16 // count) == 0 and (is_last or not is_reduced_once):
+                loop.launch("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(int)", 1_500_000 // count, stream=7)
+        if is_last:
+            loop.launch("void multi_tensor_apply_kernel<adam>(T1)", 30_000, **LARGE)
+            loop.launch("ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)", 20_000)
+
+    return run_steps(body, steps=16)
+
+
 def directives(*, gangs=1, copies=True, region_line=None, runs=600_000):
     """Run one OpenACC construct in line 40, which copies an array to the GPU and back, in each step.
 

@@ -77,6 +77,15 @@ def test_rounds_of_reductions(diagnose):
     assert finding.recoverable_ns == pytest.approx(4 * 1.5 * MS * 3 / 4, rel=0.01)
 
 
+@pytest.mark.slow
+def test_rounds_of_reductions_beside_a_reduction_of_the_loss(diagnose):
+    finding = diagnose(ailments.micro_batches())["accumulated-reductions"]
+    assert (finding.values["rounds"], finding.values["round_collectives"]) == (4, 4)
+    # Three of four rounds of 1.5 ms are too many; the first step that is found lacks a round.
+    assert finding.recoverable_ns == pytest.approx(4 * 1.5 * MS * 3 / 4, rel=0.1)
+    assert "accumulated-reductions" not in diagnose(ailments.micro_batches(is_reduced_once=True))
+
+
 @pytest.mark.parametrize(
     ("transfer", "share", "word"),
     [(1_000_000, 5.83, "NCCL_P2P_DISABLE"), (300_000, 19.4, "NCCL_PROTO"), (100_000, None, "")],

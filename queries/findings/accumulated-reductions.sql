@@ -7,8 +7,8 @@ meaning = """
 Gradients that are accumulated over several micro-batches have to be reduced once, before the optimizer. Here they are
 reduced after each of them."""
 evidence = [
-    "{rounds:round} of {round_collectives:reduction} a step, in {found_steps} of {steps:step}, and then the optimizer",
-    "they run for {collective_ns} a step, for {exposed_ns} of which the GPU runs nothing else",
+    "{rounds:round} of {round_collectives:reduction} and then the optimizer, {found_updates} of {updates:time}",
+    "they run for {collective_ns} {per}, for {exposed_ns} of which the GPU runs nothing else",
 ]
 caveat = """
 The rounds reduce different gradients, as of two models that are trained in turn."""
@@ -39,59 +39,62 @@ help = "Fewest matrix products between rounds: a forward pass (a choice)"
 */
 WITH events AS (
     SELECT
-        s.step, k.start_ns, k.end_ns, n.family = 'gemm' AS is_product,
+        k.process_id, k.start_ns, k.end_ns, n.family = 'gemm' AS is_product,
         n.family = 'comm' AND regexp_matches(n.name, '(AllReduce|ReduceScatter)_') AS is_reduction,
         regexp_matches(n.name, '(?i)multi_tensor|adam|sgd|lamb([^d]|$)|addcdiv|optimizer') AS is_optimizer
     FROM (SELECT process_id, start_ns, end_ns, name_id FROM kernel_events) AS k
-    ASOF JOIN (FROM steps WHERE phase = 'steady') AS s ON s.process_id = k.process_id AND s.start_ns <= k.start_ns
+    JOIN (SELECT process_id, min(start_ns) AS from_ns, max(end_ns) AS to_ns FROM steps WHERE phase = 'steady' GROUP BY 1)
+        AS t ON t.process_id = k.process_id AND k.start_ns >= t.from_ns AND k.start_ns < t.to_ns
     JOIN kernel_names AS n USING (name_id)
-    WHERE k.start_ns < s.end_ns
+    WHERE is_product OR is_reduction OR is_optimizer
+),
+-- A step may be a micro-batch, so an update is what runs up to the first kernel of the optimizer.
+bounded_events AS (
+    SELECT *, is_optimizer AND NOT coalesce(lag(is_optimizer) OVER along, false) AS ends_update
+    FROM events
+    WINDOW along AS (PARTITION BY process_id ORDER BY start_ns)
 ),
 counted_events AS (
-    SELECT *, count(CASE WHEN is_product THEN 1 END) OVER (PARTITION BY step ORDER BY start_ns) AS products FROM events
+    SELECT
+        *, count(CASE WHEN is_product THEN 1 END) OVER along AS products,
+        count(CASE WHEN ends_update THEN 1 END) OVER along AS update
+    FROM bounded_events
+    WINDOW along AS (PARTITION BY process_id ORDER BY start_ns)
 ),
+-- A reduction before the first product of an update is of something else: the loss, the norm of the gradients.
 reductions AS (
     SELECT
-        step, start_ns, end_ns, products - lag(products) OVER (PARTITION BY step ORDER BY start_ns) AS products_before
-    FROM counted_events
-    WHERE is_reduction
+        process_id, update,
+        products - lag(products) OVER (PARTITION BY process_id, update ORDER BY start_ns) AS distance
+    FROM (SELECT *, min(products) OVER (PARTITION BY process_id, update) AS first_products FROM counted_events)
+    WHERE is_reduction AND products > first_products
 ),
-usual_products AS (
-    SELECT step, median(products_before) AS products FROM reductions GROUP BY step
-),
-optimizers AS (
-    SELECT step, min(start_ns) AS start_ns FROM events WHERE is_optimizer GROUP BY step
-),
-rounds AS (
+updates AS (
     SELECT
-        r.step, count(*) AS collectives, sum(r.end_ns - r.start_ns) AS collective_ns,
-        1 + count(*) FILTER (
-            r.products_before >= $least_products AND r.products_before >= $least_factor * u.products
-        ) AS rounds
+        r.process_id, r.update, count(*) AS collectives,
+        1 + count(*) FILTER (r.distance >= $least_products AND r.distance >= $least_factor * u.distance) AS rounds
     FROM reductions AS r
-    JOIN usual_products AS u USING (step)
-    JOIN optimizers AS o USING (step)
-    GROUP BY r.step, o.start_ns
-    HAVING max(r.start_ns) < o.start_ns
+    JOIN (SELECT process_id, update, median(distance) AS distance FROM reductions GROUP BY ALL) AS u
+        USING (process_id, update)
+    SEMI JOIN counted_events AS o ON o.ends_update AND o.process_id = r.process_id AND o.update = r.update + 1
+    GROUP BY ALL
 ),
 found_rounds AS (
     SELECT
-        median(rounds) AS rounds, count(*) AS found_steps, avg(collectives) AS collectives,
-        avg(collective_ns) AS collective_ns
-    FROM rounds
-    WHERE rounds > 1 AND collectives % rounds = 0 AND collectives > rounds
-    HAVING count(*) > 0
+        median(rounds) AS rounds, count(*) AS found_updates, median(collectives) // median(rounds) AS round_collectives
+    FROM updates
+    WHERE rounds > 1 AND collectives > rounds AND collectives % rounds = 0
 )
 SELECT
-    f.collective_ns * (1 - 1 / f.rounds) AS recoverable_ns,
+    c.collective_ns / t.units * (1 - 1 / f.rounds) AS recoverable_ns,
     e.exposed_ns / t.units * (1 - 1 / f.rounds) AS saving_low_ns,
-    100 * recoverable_ns / t.wall_ns AS wall_pct,
-    NULL AS place,
-    f.rounds, f.collectives / f.rounds AS round_collectives, f.found_steps, (SELECT count(*) FROM optimizers) AS steps,
-    f.collective_ns, e.exposed_ns / t.units AS exposed_ns
-FROM found_rounds AS f, _step_totals AS t,
+    100 * recoverable_ns / t.wall_ns AS wall_pct, NULL AS place,
+    f.rounds, f.round_collectives, f.found_updates, u.updates,
+    c.collective_ns / t.units AS collective_ns, e.exposed_ns / t.units AS exposed_ns
+FROM found_rounds AS f, _step_totals AS t, (SELECT count(*) AS updates FROM updates) AS u,
+    (SELECT sum(end_ns - start_ns)::DOUBLE AS collective_ns FROM events WHERE is_reduction) AS c,
     (
         SELECT sum(exposed_ns)::DOUBLE AS exposed_ns FROM _exposed_collectives
         WHERE operation IN ('AllReduce', 'ReduceScatter')
     ) AS e
-WHERE t.has_steps AND f.found_steps >= 0.75 * (SELECT count(*) FROM optimizers)
+WHERE t.has_steps AND f.found_updates >= 0.75 * u.updates AND f.rounds > 1
