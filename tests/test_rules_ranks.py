@@ -78,7 +78,7 @@ def test_rounds_of_reductions(diagnose):
 
 
 @pytest.mark.slow
-def test_rounds_of_reductions_beside_a_reduction_of_the_loss(diagnose):
+def test_a_reduction_of_the_loss_is_no_round_of_gradients(diagnose):
     finding = diagnose(ailments.micro_batches())["accumulated-reductions"]
     assert (finding.values["rounds"], finding.values["round_collectives"]) == (4, 4)
     # Three of four rounds of 1.5 ms are too many; the first step that is found lacks a round.
