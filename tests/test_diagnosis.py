@@ -694,6 +694,13 @@ def test_the_headline_names_the_other_loops_of_the_program(diagnose):
         rf"Loop 1, 14 iterations of 1\.6\d ms each, holds {100 * 14 * 1_600_000 / kernel_ns:.0f}\.\d%", text
     )
     assert diagnose(late_start).steps.get("other_loops") in (None, [])
+    assert diagnose(healthy_run).steps.get("other_loops") in (None, [])
+
+
+def test_another_loop_is_named_next_to_steps_of_half_of_the_trace(diagnose):
+    text = re.sub(r"\s+", " ", diagnose(partial(two_benchmarks, second=20)).text(None))
+    assert re.search(r"\. Loop 1, 14 iterations of 1\.6\d ms each, holds 27\.\d% of the GPU time \(see loops\)", text)
+    assert "Only" not in text
 
 
 def test_the_headline_is_silent_about_the_rest_if_the_steps_are_most_of_the_trace(diagnose):

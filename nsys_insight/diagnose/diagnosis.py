@@ -180,9 +180,9 @@ def _diagnose_trace(
     step_source, queue_ns = step_summary.pop("source"), step_summary.pop("queue_ns")
     if step_summary["steps_ns"] and step_summary["steps_ns"] < MOST_OF_TRACE * step_summary["wall_ns"]:
         step_summary["outside"] = next(iter(read_rows(read_query("internal/diagnose/outside"))), None)
-        # Steps that NVTX ranges give need no search for loops.
-        if step_summary["method"] == "sequence":
-            step_summary["other_loops"] = read_rows(read_query("internal/diagnose/other_loops"))
+    # Steps that NVTX ranges give need no search for loops.
+    if step_summary["steps_ns"] and step_summary["method"] == "sequence":
+        step_summary["other_loops"] = read_rows(read_query("internal/diagnose/other_loops"))
     unit = "trace" if not step_summary["steady_count"] else "step" if step_summary["tokens_per_step"] == 1 else "token"
     rules = [rule for rule in rules if rule.name not in conditions or read_rows(conditions[rule.name])]
     answers |= _answer_reports(

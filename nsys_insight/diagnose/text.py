@@ -457,7 +457,7 @@ def _describe_outside(diagnosis: DiagnosisResult) -> str:
     outside, loops = diagnosis.steps.get("outside"), diagnosis.steps.get("other_loops")
     if not outside and not loops:
         return ""
-    text = f"Only {_write_coverage(diagnosis)} is in steady steps"
+    text = f"{'Only ' if 'outside' in diagnosis.steps else ''}{_write_coverage(diagnosis)} is in steady steps"
     if outside:
         idle_times = " and ".join(
             f"{time_text(idle['idle_ns'])} ({idle['host']})" for idle in outside["longest_idle"] or ()
