@@ -9,13 +9,14 @@ import oracle
 import planted
 import polars as pl
 import pytest
+from ailments import run_steps
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from opening import open_trace, planted_path
 from synthetic import Trace
 
 from nsys_insight.errors import UsageError
-from nsys_insight.facts.steps.choice import describe_rejection
+from nsys_insight.facts.steps.choice import choose_loop, describe_rejection
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
 NAMES = sorted(path.stem for path in SAMPLES.glob("*.sqlite"))
@@ -338,3 +339,38 @@ def test_a_trace_without_gpu_work_has_no_steps(tmp_path):
         answer = session.answer("steps")
         assert (answer.row_count, answer.notes) == (0, ())
         assert "--step-range" in answer.empty
+
+
+class TestLoopsOfVaryingLength:
+    """A solver: each step has 3 to 12 iterations of an inner loop."""
+
+    @staticmethod
+    def solver(steps):
+        lengths = [3, 12, 7, 5, 10, 4, 11, 8, 3, 9, 6, 12, 4, 10] * 3
+
+        def body(loop, number):
+            loop.launch("assemble(double *)", 60_000)
+            for _ in range(lengths[number]):
+                loop.launch("spmv(double *)", 20_000)
+                loop.launch("dot(double *)", 6_000)
+                loop.copy("D2H", 8, 1_500, blocking=True)
+            loop.launch("update(double *)", 40_000)
+
+        return run_steps(body, steps=steps)
+
+    @pytest.mark.parametrize(("steps", "found"), [(40, 40), (8, 0)])
+    def test_the_outer_loop_is_the_step_if_it_has_many_iterations(self, tmp_path, steps, found):
+        program = self.solver(steps)
+        with open_trace(program.write(tmp_path / "trace.sqlite")) as session:
+            rows = [row for row in session.steps().to_dicts() if row["step"] is not None]
+        assert len(rows) == found
+        assert [row["start_ns"] for row in rows] == [step.start_ns for step in program.steps[:found]]
+
+    def test_a_regular_loop_comes_first(self):
+        row = {"depth": 0, "iterations": 20, "gpu_share": 0.6, "launches": 5, "graph_share": 0.0}
+        varying = SimpleNamespace(**row, regular_share=0.2, structure_share=1.0)
+        regular = SimpleNamespace(**{**row, "gpu_share": 0.4}, regular_share=1.0, structure_share=1.0)
+        other = SimpleNamespace(**row, regular_share=0.2, structure_share=0.5)
+        assert choose_loop([varying, regular], "auto") is regular
+        assert choose_loop([other, varying], "auto") is varying
+        assert choose_loop([other], "auto") is None

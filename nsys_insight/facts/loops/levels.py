@@ -206,10 +206,20 @@ def _summarize(
         "launches": float(launches),
         "gpu_share": float(iterations["gpu_ns"].sum() / max(sequence["gpu_ns"].sum(), 1)),
         "graph_share": float(_sum(graph_ns, *bounds).sum() / max(iterations["gpu_ns"].sum(), 1)),
+        "structure_share": _share_structure(level),
         "regular_share": float(np.mean(np.abs(counts - np.median(counts)) <= SIMILAR_LENGTH * np.median(counts))),
         "start_ns": int(host.min()),
         "end_ns": int(iterations["done_ns"].max()),
     }
+
+
+def _share_structure(level: Level) -> float:
+    """Return the share of iterations that have the most frequent terms; an inner loop is one term at any length."""
+    structures: Counter[bytes] = Counter()
+    for run in level.runs:
+        numbers = range(0, len(run.iterations), max(1, len(run.iterations) // 250))
+        structures.update(run.iteration(number).symbol.tobytes() for number in numbers)
+    return max(structures.values()) / structures.total()
 
 
 def _bounds(level: Level) -> tuple[Column, Column]:

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
 # The step is a loop with this share of the GPU time, most of whose iterations have about as many operations.
 MIN_GPU_SHARE, MIN_REGULAR = 0.4, 0.5
+# Without such a loop, it is a long one with most of the GPU time, in which only the lengths of inner loops vary.
+MIN_VARYING_ITERATIONS, MIN_VARYING_GPU_SHARE, MIN_SAME_STRUCTURE = 10, 0.6, 0.9
 # A loop of CUDA graphs has this share of its GPU time in them.
 MIN_GRAPH_SHARE = 0.5
 # High and medium confidence: the minimum number of iterations, and the minimum shares of the GPU time and of regular
@@ -25,12 +27,19 @@ def choose_loop(loops: Sequence[Any], method: str) -> Any | None:
         loops: Rows of `queries/facts/steps/loops.sql`.
         method: auto; or graph or sequence if the user requested it: then the loop need not hold much GPU time.
     """
-    for loop in loops:
-        is_large = loop.gpu_share >= MIN_GPU_SHARE and loop.regular_share >= MIN_REGULAR and loop.launches > 0
-        is_requested = method == "sequence" or (method == "graph" and loop.graph_share > 0)
-        if loop.depth == 0 and (is_requested if method != "auto" else is_large):
-            return loop
-    return None
+    outermost = [loop for loop in loops if loop.depth == 0]
+    if method != "auto":
+        return next((loop for loop in outermost if method == "sequence" or loop.graph_share > 0), None)
+    large = [loop for loop in outermost if loop.gpu_share >= MIN_GPU_SHARE and loop.launches > 0]
+    regular = (loop for loop in large if loop.regular_share >= MIN_REGULAR)
+    varying = (
+        loop
+        for loop in large
+        if loop.iterations >= MIN_VARYING_ITERATIONS
+        and loop.gpu_share >= MIN_VARYING_GPU_SHARE
+        and loop.structure_share >= MIN_SAME_STRUCTURE
+    )
+    return next(regular, None) or next(varying, None)
 
 
 def judge_loop(loop: Any) -> str:

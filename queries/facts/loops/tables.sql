@@ -8,7 +8,7 @@ CREATE TABLE IF NOT EXISTS facts.loops (
     loop VARCHAR, parent VARCHAR, depth BIGINT, iterations BIGINT, per_parent DOUBLE, period_ns DOUBLE,
     period_low_ns DOUBLE, period_high_ns DOUBLE, gpu_busy_ns DOUBLE, gpu_idle_ns DOUBLE, communication_ns DOUBLE,
     operations DOUBLE,
-    launches DOUBLE, gpu_share DOUBLE, graph_share DOUBLE, regular_share DOUBLE, start_ns BIGINT, end_ns BIGINT,
+    launches DOUBLE, gpu_share DOUBLE, graph_share DOUBLE, regular_share DOUBLE, structure_share DOUBLE, start_ns BIGINT, end_ns BIGINT,
     process_id BIGINT
 );
 
@@ -46,6 +46,8 @@ COMMENT ON COLUMN loops.gpu_share IS 'Share of the GPU time of the process that 
 COMMENT ON COLUMN loops.graph_share IS 'Share of that time in CUDA graphs';
 COMMENT ON COLUMN loops.regular_share IS
     'Share of the iterations whose number of operations is within a quarter of the median';
+COMMENT ON COLUMN loops.structure_share IS
+    'Share of the iterations with the same operations, where an inner loop counts as one at any number of iterations';
 COMMENT ON COLUMN loops.start_ns IS 'When the first iteration starts on the host';
 COMMENT ON COLUMN loops.end_ns IS 'When the operations of the last iteration end on the GPU';
 COMMENT ON COLUMN loops.process_id IS 'Operating system''s process id';
