@@ -358,13 +358,13 @@ class TestLoopsOfVaryingLength:
 
         return run_steps(body, steps=steps)
 
-    @pytest.mark.parametrize(("steps", "found"), [(40, 40), (8, 0)])
-    def test_the_outer_loop_is_the_step_if_it_has_many_iterations(self, tmp_path, steps, found):
+    @pytest.mark.parametrize(("steps", "count"), [(40, 40), (8, 0)])
+    def test_the_outer_loop_is_the_step_if_it_has_many_iterations(self, tmp_path, steps, count):
         program = self.solver(steps)
         with open_trace(program.write(tmp_path / "trace.sqlite")) as session:
             rows = [row for row in session.steps().to_dicts() if row["step"] is not None]
-        assert len(rows) == found
-        assert [row["start_ns"] for row in rows] == [step.start_ns for step in program.steps[:found]]
+        assert len(rows) == count
+        assert [row["start_ns"] for row in rows] == [step.start_ns for step in program.steps[:count]]
 
     def test_a_regular_loop_comes_first(self):
         row = {"depth": 0, "iterations": 20, "gpu_share": 0.6, "launches": 5, "graph_share": 0.0}
