@@ -36,7 +36,10 @@ def render_comparison(before: Session, after: Session, steps: StepOptions, limit
     timelines = [build_timeline(side, steps) for side in sides]
     names = [printable(side.path.name) for side in sides]
     scope = before.describe_trace()["scope"]
-    command = command_line.write_command("diff", [str(side.path) for side in sides], scope, steps.explicit)
+    # Readers of a page do not have the author's folders.
+    has_two_names = before.path.name != after.path.name
+    paths = [side.path.name if has_two_names else str(side.path) for side in sides]
+    command = command_line.write_command("diff", paths, scope, steps.explicit)
     return html.fill_template(
         "compare.html.j2",
         {"lines": _align_scales(timelines)},

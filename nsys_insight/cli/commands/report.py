@@ -78,6 +78,7 @@ def make_page_command() -> Callable[..., None]:
         bool,
         "--compare",
         help="A page of two traces, BEFORE and AFTER in this order: what changed, and a step of each on one scale.",
+        hidden=True,
     )
     baseline_flag = make_flag(
         "baseline",
