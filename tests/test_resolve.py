@@ -155,6 +155,14 @@ class TestFolderArgument:
             "using run/a.nsys-rep (the only trace in run)",
         )
 
+    def test_a_folder_of_arrow_files_is_an_error_that_names_the_export_to_read(self):
+        Path("arrows").mkdir()
+        Path("arrows/StringIds.arrow").write_bytes(b"ARROW1")
+        with pytest.raises(UsageError) as caught:
+            resolve_trace_path(Path("arrows"))
+        assert "arrowdir, which is not read" in caught.value.message
+        assert "nsys export --type parquetdir" in caught.value.hint
+
     def test_a_folder_of_parquet_files_is_a_trace(self):
         assert resolve_trace_path(write_parquet_folder("run")) == (Path("run"), "")
 

@@ -207,6 +207,11 @@ def _resolve_folder(path: Path, reason: str) -> tuple[Path, str]:
     if not os.path.isdir(path) or is_parquet_folder(path):  # noqa: PTH112 - a name may be too long for a file system
         return path, ""
     traces = list_traces(path)
+    if not traces and any(path.glob("*.arrow")):
+        raise UsageError(
+            f"{path} is an export of type arrowdir, which is not read",
+            "export the report again: nsys export --type parquetdir -o trace_parquet trace.nsys-rep",
+        )
     if len(traces) != 1:
         raise _make_count_error(traces, str(path))
     return traces[0], f"using {traces[0]} ({reason})"
