@@ -414,8 +414,9 @@ def test_a_text_of_any_length_takes_bounded_time():
 
 @pytest.mark.slow
 def test_data_of_ncu_next_to_the_trace_is_not_compared(sample, tmp_path):
+    """It is of kernels of this trace: with it, reports have more columns than those of the copy."""
     path = Path(shutil.copy(sample("churn"), tmp_path / "trace.sqlite"))
-    pages = REPOSITORY / "tests/data/ncu/zoo_a.ncu.raw.csv"
+    pages = REPOSITORY / "tests/data/ncu/churn.ncu.raw.csv"
     assert run("ncu", "import", pages, "-o", tmp_path / "trace.ncu.duckdb").returncode == 0
     outcome = run("scrub", path, "-o", tmp_path / "shared.sqlite")
     assert (outcome.returncode, (tmp_path / "shared.sqlite").is_file()) == (0, True), outcome.stderr
