@@ -116,6 +116,11 @@ def test_possible_times_whose_sum_is_too_large_are_the_fault_of_the_file(path):
     ]
 
 
+@pytest.mark.parametrize("words", [["zoo"], ["help", "zoo"], ["skill", "zoo"]])
+def test_the_command_that_is_missing_is_named(words):
+    assert "error: there is no command 'zoo'\n" in run(*words).stderr
+
+
 @pytest.mark.parametrize("command", ["x" * 5000, "cuda_gpu_kern_sum\0", "\ud800"])
 def test_a_name_that_no_file_can_have_is_no_command(command):
     outcome = run(command, "trace.sqlite")

@@ -145,8 +145,12 @@ def _describe_error(error: Exception) -> InsightError | None:
         from nsys_insight.cli.commands.help import complete_commands
         from nsys_insight.text.suggestions import did_you_mean
 
-        message = f"there is no command {first!r}"
-        hint = " ".join(filter(None, (did_you_mean(first, complete_commands("")), "nsys-insight help lists them")))
+        # The name of a subcommand follows that of its command, and the name that `help` is asked about follows `help`.
+        is_inner = bool(context and context.parent)
+        name = "".join(sys.argv[2:3]) if is_inner or first == "help" else first
+        message = f"there is no command {name!r}"
+        if not is_inner:
+            hint = " ".join(filter(None, (did_you_mean(name, complete_commands("")), "nsys-insight help lists them")))
         if os.path.exists(first):  # noqa: PTH110 - false for a name that no file can have
             message, hint = f"{first} is not a command", f"the command comes first: nsys-insight diagnose {first}"
     elif option := getattr(error, "option_name", None):
