@@ -127,12 +127,7 @@ def _describe_error(error: Exception) -> InsightError | None:
     if isinstance(error, InsightError):
         return error
     if isinstance(error, OSError):
-        if error.errno in _IMPOSSIBLE_NAMES:
-            return UsageError(f"{str(error.filename)[:80]}: {error.strerror}", "name another file")
-        if error.filename is not None:
-            return InsightError(f"{error.filename}: {error.strerror or error}", f"ls -ld {error.filename}; df")
-        terminal.discard_stdout()
-        return InsightError(f"the answer cannot be written: {error.strerror or error}", "make room for it")
+        return _describe_system_error(error)
     # Typer's usage errors: their class is not public.
     if getattr(error, "exit_code", None) != Exit.USAGE or not hasattr(error, "format_message"):
         return None
@@ -145,7 +140,7 @@ def _describe_error(error: Exception) -> InsightError | None:
         from nsys_insight.cli.commands.help import complete_commands
         from nsys_insight.text.suggestions import did_you_mean
 
-        # The name of a subcommand follows that of its command, and the name that `help` is asked about follows `help`.
+        # The name of a subcommand follows that of its command, and `help` explains the command after it.
         is_inner = bool(context and context.parent)
         name = "".join(sys.argv[2:3]) if is_inner or first == "help" else first
         message = f"there is no command {name!r}"
@@ -159,6 +154,16 @@ def _describe_error(error: Exception) -> InsightError | None:
         message = f"there is no option {option}"
         hint = " ".join(filter(None, (did_you_mean(option, getattr(error, "possibilities", None) or ()), hint)))
     return UsageError(message, hint)
+
+
+def _describe_system_error(error: OSError) -> InsightError:
+    """Describe an error of the operating system: about a file, or about stdout."""
+    if error.errno in _IMPOSSIBLE_NAMES:
+        return UsageError(f"{str(error.filename)[:80]}: {error.strerror}", "name another file")
+    if error.filename is not None:
+        return InsightError(f"{error.filename}: {error.strerror or error}", f"ls -ld {error.filename}; df")
+    terminal.discard_stdout()
+    return InsightError(f"the answer cannot be written: {error.strerror or error}", "make room for it")
 
 
 def _is_json_requested(arguments: list[str]) -> bool:
