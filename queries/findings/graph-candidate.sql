@@ -6,8 +6,11 @@ overlaps = true
 meaning = """
 One graph launch would replace one launch call per kernel."""
 evidence = [
-    "a CUDA graph saves {saving_low_ns} to {saving_high_ns} {per}",
-        "remove first: {blockers}",
+    [
+        "{?has_low_bound}a CUDA graph saves {saving_low_ns} to {saving_high_ns} {per}",
+        "a CUDA graph saves up to {saving_high_ns} {per}",
+    ],
+    "remove first: {blockers}",
 ]
 caveat = """
 Shapes or control flow change from step to step, or the host has to read values inside the step."""
@@ -40,6 +43,7 @@ SELECT
     NULL AS place,
     saving_low_ns,
     saving_high_ns,
+    saving_low_ns > 0 AS has_low_bound,
     obstacles AS blockers
 FROM graph_candidates_report
 -- If CPU work takes most of the time, fewer launches would not help.
