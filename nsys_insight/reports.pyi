@@ -61,7 +61,6 @@ class Reports:
         queue_pct: float = 80.0,
         long_gap_ns: int | str = 100000,
         launch_apart_ns: int | str = 50000,
-        edge_pct: float = 50.0,
         step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
         step_range: str | None = None,
         loop: str | None = None,
@@ -81,12 +80,13 @@ class Reports:
         after them, up to the time that the wait had blocked the host (without it, the host would have been
         that far ahead). Verdict: GPU-bound where gpu has --busy-pct of the wall time, or half of it,
         dependencies included, while the named causes have less than the rest. Otherwise the causes of at
-        least --least-pct: the largest alone if it has --main-pct of them, else mixed, in the order in which
-        to remove them: waits of the host come first, because nothing can be queued or captured in a graph
-        while the host waits. TKLQT is the time from the start of each launch call to the start of its
-        kernel (Vellaisamy et al., arXiv 2504.11750): while the CPU is behind, it is the cost of launching;
-        once the CPU is ahead, kernels queue. CPU-bound here: less than half of it is spent in the queue,
-        launch latency included; GPU-bound: --queue-pct or more. Both limits are this tool's own.
+        least --least-pct, start-up and end among them: mixed with gpu where it has half of the wall time;
+        else the largest alone if it has --main-pct of them; else mixed, in the order in which to remove
+        them: waits of the host come first, because nothing can be queued or captured in a graph while the
+        host waits. TKLQT is the time from the start of each launch call to the start of its kernel
+        (Vellaisamy et al., arXiv 2504.11750): while the CPU is behind, it is the cost of launching; once
+        the CPU is ahead, kernels queue. CPU-bound here: less than half of it is spent in the queue, launch
+        latency included; GPU-bound: --queue-pct or more. Both limits are this tool's own.
 
         launch-bound: see graph-candidates; fuse kernels. host-bound: see gaps and host. sync-bound: see
         syncs and host. allocation-bound: see mallocs. copy-bound: pin memory, copy asynchronously on
@@ -109,8 +109,6 @@ class Reports:
                 candidates)
             launch_apart_ns: The longest CPU work between two launches that counts as launching (as in
                 graph-candidates)
-            edge_pct: Start-up and end, if at least this share of the wall time is before the first
-                operation or after the last one (50: most of it)
             step_method: How to find steps
             step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
             loop: Steps are the iterations of this loop, by its number in loops: 1.2

@@ -445,14 +445,14 @@ VERDICTS = {
     "straggling": "launch-bound",
     "tokens in batches": "launch-bound",
     "deep queue": "GPU-bound",
-    "sync bound": "sync-bound",
+    "sync bound": "mixed: sync-bound, GPU-bound",  # the GPU is busy for 91 µs of 126
     "copy bound": "copy-bound",
     "allocating": "mixed: allocation-bound, launch-bound",  # 60 µs of allocations, 69 µs of late launches
     "profiled": "launch-bound",
     "dependent": "GPU-bound",
-    "two streams": "launch-bound",  # the GPU always waits for the host, a third of the time
+    "two streams": "mixed: launch-bound, GPU-bound",  # the GPU waits for the host, a third of the time
     "two processes": "launch-bound",
     "prefill and decode": "launch-bound",
-    "graphs": "sync-bound",  # the host would be a step ahead if it did not wait for the token
+    "graphs": "mixed: sync-bound, GPU-bound",  # the host would be a step ahead if it did not wait for the token
     "communicating": "communication-bound",
 }

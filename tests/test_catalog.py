@@ -16,7 +16,7 @@ FAMILIES = {
 }  # fmt: skip
 PROVENANCES = {
     "cuBLAS", "cuDNN", "CUTLASS", "CuTe", "Triton", "Inductor", "FlashAttention", "NCCL", "CUB/Thrust",
-    "PyTorch native", "XLA", "CuPy", "Numba", "OpenACC", "OpenMP", "Kokkos", "SYCL", "TensorRT", "Julia",
+    "PyTorch native", "XLA", "CuPy", "Numba", "OpenACC", "OpenMP", "Kokkos", "RAJA", "SYCL", "TensorRT", "Julia",
     "hand-written",
 }  # fmt: skip
 

@@ -43,7 +43,7 @@ def test_planted_loops_are_bound_by_what_was_planted(name):
 @pytest.mark.slow
 def test_graphs_traced_as_a_unit_are_gpu_work(tmp_path):
     path = planted.graphs(graph_level=True).write(tmp_path / "trace.sqlite")
-    assert rows_by_part(path)["wall"]["verdict"] == "sync-bound"
+    assert rows_by_part(path)["wall"]["verdict"] == "mixed: sync-bound, GPU-bound"
     with open_trace(path) as trace:
         assert any("ran as a whole" in note for note in trace.answer("classify").notes)
 
@@ -60,6 +60,27 @@ def test_the_same_decoder_as_a_graph_is_gpu_bound(name, sample):
 
 def test_churn_is_mainly_allocation_and_sync_bound(sample):
     assert rows_by_part(sample("churn"))["wall"]["verdict"].startswith("mixed: allocation-bound, sync-bound")
+
+
+@pytest.mark.parametrize(
+    ("shares", "verdict"),
+    [
+        ({"gpu": 77, "launch": 21}, "mixed: host-bound, GPU-bound"),
+        ({"gpu": 81, "launch": 19}, "GPU-bound"),
+        ({"gpu": 49, "launch": 40}, "host-bound"),
+        ({"gpu": 70, "dependency": 24, "sync": 6}, "GPU-bound"),
+        ({"gpu": 65, "edge": 35}, "mixed: start-up and end, GPU-bound"),
+        ({"gpu": 5, "launch": 51, "edge": 43}, "mixed: host-bound, start-up and end"),
+        ({"launch": 15, "edge": 85}, "start-up and end"),
+        ({"gpu": 45}, "unknown"),
+    ],
+)
+def test_a_busy_gpu_and_the_edges_of_the_trace_are_named(shares, verdict, sample):
+    parts = ("gpu", "launch", "sync", "copy", "allocation", "communication", "dependency", "edge")
+    values = ", ".join(str(shares.get(part, 0)) for part in parts)
+    with open_trace(sample("decode_eager")) as trace:
+        (row,) = trace.dicts(f"SELECT _verdict_text(_verdict_of({values}, 'host-bound', 10, 80, 66)) AS verdict")
+    assert row["verdict"] == verdict
 
 
 @pytest.mark.slow

@@ -75,6 +75,15 @@ class TestGraphBreak:
 
         assert "graph-break" not in diagnose(run_steps(body, steps=16, sync=False), tmp_path)
 
+    def test_long_work_in_few_steps_is_not_saved_with_the_flag(self, tmp_path):
+        def body(loop, number):
+            loop.launch("insert(int *)", 400_000, **LARGE)
+            loop.copy("D2H", 1, 1_000, blocking=True)
+            loop.python(50 * MS if number in (5, 10) else 80_000)
+
+        finding = diagnose(run_steps(body, steps=16, sync=False), tmp_path)["graph-break"]
+        assert finding.recoverable_ns < 200_000
+
 
 class TestHostInput:
     def test_the_gaps_are_those_before_the_copies(self, findings_of):

@@ -57,6 +57,10 @@ NO_GPU_WORK, LOST_KERNELS = "no GPU work is in the trace", text.LOST_KERNELS
 _FAMILIES_WITHOUT_KERNELS = (FAILED_FAMILY, "capture")
 
 
+# The family of what bounds the run, for verdicts that name it. A mixed one names a GPU that is busy half of the time.
+_FIRST_FAMILIES = {"GPU-bound": "kernels", "start-up and end": "outside"}
+
+
 class _Program(NamedTuple):
     """What the texts of a finding depend on: the framework of the program, and the unit of its times."""
 
@@ -208,7 +212,8 @@ def _diagnose_trace(
     if is_kernel_data_lost:
         wall, shares = {"verdict": None, "time_ns": None}, ()
         all_findings = [finding for finding in all_findings if finding.family in _FAMILIES_WITHOUT_KERNELS]
-    findings = rank_findings(all_findings, first="kernels" if wall["verdict"] == "GPU-bound" else None)
+    verdict_words = (wall["verdict"] or "").split(", ")
+    findings = rank_findings(all_findings, first=_FIRST_FAMILIES.get(verdict_words[-1]))
     return Diagnosis(
         status=_choose_status(
             wall["verdict"], sum(share.wall_pct for share in shares if share.is_busy), answers, findings, queue_ns
@@ -275,7 +280,7 @@ def _answer_reports(
 
 
 def _make_finding(rule: FindingRule, row: dict[str, Any], command: str, program: _Program) -> Finding:
-    severity, share = rule.severity, row["wall_pct"]
+    severity, share = row.get("severity") or rule.severity, row["wall_pct"]
     if row["recoverable_ns"] is not None and share is not None:
         severity = "critical" if share >= CRITICAL_PCT else "warning" if share >= WARNING_PCT else "info"
     columns = {**row, "per": write_unit(program.unit)}
@@ -312,10 +317,12 @@ def rank_findings(findings: list[Finding], first: str | None = None) -> tuple[Fi
             # If the run failed, no other finding is reliable.
             finding.family != FAILED_FAMILY,
             SEVERITIES.index(finding.severity),
-            finding.family != first and finding.severity != "critical",
+            # Of the critical ones, only start-up has no saving that it can be sorted by.
+            finding.family != first and (finding.severity != "critical" or first == "outside"),
             find_time(finding) is None,
             finding.overlaps,
             -(find_time(finding) or 0),
+            -(finding.saving_low_ns or 0),
             -(finding.wall_pct or 0),
             finding.name,
         )

@@ -10,6 +10,7 @@ named `host_report` or `graph_candidates_report`: so its numbers equal those of 
 - `saving_low_ns` (optional): the least time that the cure saves, and `bounded_by`: what limits the saving.
 - `cure_case` (optional): which of the cures in the header applies.
 - `family` (optional): the family of this finding, if it is not that of the rule.
+- `severity` (optional): the severity of this finding without recoverable time, if it is not that of the rule.
 - the columns that the templates name.
 """
 
@@ -50,6 +51,7 @@ RESERVED_COLUMNS = (
     "bounded_by",
     "cure_case",
     "family",
+    "severity",
     "explains",
 )
 EFFORTS = ("flag", "line", "function", "redesign")

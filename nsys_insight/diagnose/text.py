@@ -74,16 +74,17 @@ _GPU_WORK = "what the GPU does"
 _MIXED = "mixed: "
 _PART_OF_VERDICT = {
     "GPU-bound": "busy", "launch-bound": "launch", "host-bound": "launch", "sync-bound": "sync", "copy-bound": "copy",
-    "allocation-bound": "allocation", "communication-bound": "communication",
+    "allocation-bound": "allocation", "communication-bound": "communication", "start-up and end": "edge",
 }  # fmt: skip
 _REASONS = {
     "GPU-bound": "is busy {}; faster or fewer kernels shorten it",
     "launch-bound": "is idle {} because the CPU launches kernels too slowly",
-    "host-bound": "is idle {} because the CPU launches late, mostly for time outside CUDA calls",
+    "host-bound": "is idle {} because the next operation is issued late, while the CPU is mostly outside CUDA calls",
     "sync-bound": "is idle {} because the CPU waits for it before it launches more work",
     "copy-bound": "only copies, or is idle for a blocking copy, {}",
     "allocation-bound": "is idle {} while the CPU allocates or frees memory",
     "communication-bound": "only communicates {}",
+    "start-up and end": "is idle {} before its first operation and after its last one",
 }
 # Words that keep their capital letter inside a sentence.
 _NAMES = ("Python",)
@@ -247,6 +248,8 @@ def explain_verdict(diagnosis: DiagnosisResult) -> str:
     unit = "the wall time" if diagnosis.unit == "trace" else f"each {diagnosis.unit}"
     shares = [f"{_sum_share(diagnosis, _PART_OF_VERDICT[word]):.1f}% of {unit}" for word in causes]
     reasons = [_REASONS[word].format(share) for word, share in zip(causes, shares, strict=True)]
+    if len(reasons) > 1:
+        reasons = [reason.partition(";")[0] for reason in reasons]
     return f"The GPU {', and '.join(reasons)}."
 
 
@@ -329,6 +332,7 @@ def describe_status(diagnosis: DiagnosisResult) -> str:
     if (
         diagnosis.verdict == "GPU-bound" and not any(finding.severity != "info" for finding in diagnosis.findings)
         and diagnosis.queue_ns is not None and diagnosis.queue_ns < MIN_QUEUE_NS
+        and 2 * (_sum_share(diagnosis, "launch") + _sum_share(diagnosis, "sync")) >= 100 - diagnosis.busy_pct
     ):  # fmt: skip
         return (
             f"{busy[0].upper()}{busy[1:]}, but the CPU does not launch ahead: an operation starts"
@@ -360,7 +364,9 @@ def describe_saving(finding: Finding, unit: str) -> str:
         low_pct = finding.wall_pct * finding.saving_low_ns / finding.recoverable_ns
         overlap_text = "; overlaps others" if finding.overlaps else ""
         times = _write_range(time_text(finding.saving_low_ns), time_text(finding.recoverable_ns))
-        return f"{times}{unit_text} ({_write_range(f'{low_pct:.0f}', f'{finding.wall_pct:.0f}')}%{overlap_text})"
+        digits = 0 if low_pct >= 1 and finding.wall_pct - low_pct >= 1 else 1
+        shares = _write_range(f"{low_pct:.{digits}f}", f"{finding.wall_pct:.{digits}f}")
+        return f"{times}{unit_text} ({shares}%{overlap_text})"
     overlap_text = "; overlaps others" if finding.overlaps else ""
     share_text = f" ({finding.wall_pct:.1f}%{overlap_text})" if finding.wall_pct is not None else ""
     return f"up to {time_text(finding.recoverable_ns)}{unit_text}{share_text}"

@@ -52,14 +52,37 @@ pytorch = """
 Let the allocator keep its memory: remove torch.cuda.empty_cache() from the loop, and use the native caching allocator
 (PYTORCH_CUDA_ALLOC_CONF=backend:native)."""
 
-[cure.no_loop]
+[cure.kept]
 any = """
-Allocate ahead of the work that needs the memory, in few calls, and reuse it; pinning host memory takes long."""
+The memory is not freed in the loop: allocate one block for all of it before the loop, and use parts of it."""
+openacc = """
+The memory is not freed in the loop, so it has its data region: make one contiguous array of the parts, which one
+directive (enter data) allocates and copies."""
+openmp = """
+The memory is not freed in the loop, so it has its data region: make one contiguous array of the parts, which one
+target enter data allocates and copies."""
+
+[cure.no_loop]
+any = "Allocate ahead of the work that needs the memory, in few calls, and reuse it."
+
+[cure.pinned]
+any = "Pin host memory ahead of the work that needs it, in few calls, and reuse it: pinning takes time for each page."
+
+[params.most_freed]
+default = 0.1
+help = "Frees per allocation in the steps up to which memory is kept (0.1: a loop that reuses memory frees all of it)"
 */
 WITH calls AS (
-    SELECT name, total_ns, row_number() OVER (ORDER BY total_ns DESC, name) AS turn
+    SELECT name, memory, call_group, steady_count, row_number() OVER (ORDER BY total_ns DESC, name) AS turn
     FROM mallocs_report
     WHERE steady_count > 0 OR steady_count IS NULL
+),
+-- Without steps: the calls after the first operation. Those before it create the context, and delay no operation.
+later_calls AS (
+    SELECT count(*) AS calls, sum(duration_ns) AS host_ns
+    FROM outer_api_calls
+    WHERE call_group IN ('alloc', 'free') AND start_ns >= (SELECT min(start_ns) FROM _gpu_busy_parts)
+        AND NOT EXISTS (FROM steps WHERE phase = 'steady')
 )
 SELECT
     -- Without other waits, all of the time that the host saves shortens the idle time.
@@ -73,12 +96,15 @@ SELECT
     (SELECT string_agg(name, ', ' ORDER BY turn) FROM calls WHERE turn <= 2) AS place,
     -- Without steps, it is unknown whether there is a loop.
     CASE
-        WHEN NOT EXISTS (FROM steps WHERE phase = 'steady') THEN 'no_loop'
+        WHEN NOT t.has_steps AND EXISTS (FROM calls WHERE turn = 1 AND memory = 'pinned host') THEN 'pinned'
+        WHEN NOT t.has_steps THEN 'no_loop'
+        WHEN (SELECT coalesce(sum(steady_count) FILTER (call_group = 'free'), 0) FROM calls)
+            <= $most_freed * (SELECT sum(steady_count) FILTER (call_group = 'alloc') FROM calls) THEN 'kept'
         WHEN EXISTS (FROM calls WHERE turn = 1 AND name LIKE '%Async') THEN 'pool'
         ELSE 'loop'
     END AS cure_case,
-    h.count AS calls,
-    h.host_ns,
+    CASE WHEN l.calls > 0 THEN l.calls ELSE h.count END AS calls,
+    CASE WHEN l.calls > 0 THEN l.host_ns ELSE h.host_ns END AS host_ns,
     h.recoverable_ns AS idle_ns
-FROM host_report AS h, _step_totals AS t
+FROM host_report AS h, _step_totals AS t, later_calls AS l
 WHERE h.code = 'allocation'

@@ -13,8 +13,10 @@ caveat = """
 The kernels need all of the data first, and nothing else can run."""
 effort = "function"
 estimate = """
-High: the time in which only copies run, and the idle time during blocking copies. Low, for pageable memory: what is
-left of it if pinned copies take 20 GB/s and do not overlap. Unknown where pinned copies run all the time."""
+High: the time in which only copies run, and the idle time during blocking copies. Low, for pageable memory: what
+is left of it if pinned copies do not overlap, at the rate of those in the trace or, without any, at 20 GB/s (12
+GB/s before compute capability 8.0). Unknown for small copies, for copies that do not repeat, and where pinned
+copies run all the time."""
 links = ["CUDA C++ Best Practices Guide, Asynchronous and Overlapping Transfers with Computation"]
 example = "sample_traces/churn.sqlite"
 report = "classify"
@@ -43,6 +45,26 @@ Keep the data in views on the GPU; otherwise copy from Kokkos::SharedHostPinnedS
 space instance of its own."""
 sycl = "Keep the data on the GPU; otherwise copy from malloc_host memory on a queue of its own while kernels run."
 julia = "Keep data in CuArrays between steps; otherwise pin host arrays (CUDA.pin) and copy on another task's stream."
+
+[cure.small]
+any = """
+The copies are small, so each costs its latency, whatever the memory: gather the values in one copy, copy less often, or
+keep them on the GPU."""
+
+[cure.pinned]
+any = "Keep the data on the GPU; otherwise copy it earlier, on a stream of its own while kernels run."
+pytorch = """
+Keep the data on the GPU; otherwise prefetch the next batch on another stream while kernels run (non_blocking=True)."""
+
+[cure.once]
+any = """
+Copy in parts, so that kernels work on the first part while the next one is copied; pinning memory for one copy takes
+about as long as the copy."""
+
+[cure.once_to_host]
+any = """
+Copy back only what the host needs, in parts while kernels still compute the rest; pinning memory for one copy takes
+about as long as the copy."""
 
 [cure.less]
 any = "Copy less: only what is needed, in a smaller type; or keep the data on the GPU."
@@ -75,9 +97,13 @@ sycl = """
 Copy back only what the host needs, and less often; otherwise copy to malloc_host memory on a queue of its own."""
 julia = "Copy back only what the host needs (reduce on the GPU first); otherwise copy to arrays pinned with CUDA.pin."
 
-[params.pinned_bytes_per_s]
-default = 20000000000
-help = "Rate of a pinned copy (20 GB/s: PCIe 4; PCIe 5 has twice as much)"
+[params.small_bytes]
+default = 65536
+help = "Smaller copies take their latency, not the time of their bytes (64 KiB: some microseconds at 20 GB/s)"
+
+[params.once_copies]
+default = 4
+help = "Without steps, most copies that count as not repeated (4: one for each of a few arrays)"
 
 [params.most_share]
 default = 0.8
@@ -102,14 +128,24 @@ idle_times AS (
 )
 SELECT
     p.are_pinned AND p.copy_ns >= $most_share * t.wall_ns * t.units AS is_saturated,
-    c.recoverable_ns + CASE WHEN l.is_pageable AND l.copy_kind = 'D2H' THEN i.idle_ns ELSE 0 END AS high_ns,
+    -- The wait for a small copy has a finding of its own.
+    c.recoverable_ns + CASE WHEN l.is_pageable AND l.copy_kind = 'D2H' AND l.avg_bytes >= $small_bytes
+        THEN i.idle_ns ELSE 0 END AS high_ns,
     CASE WHEN is_saturated THEN NULL ELSE high_ns END AS recoverable_ns,
-    CASE WHEN l.is_pageable AND l.bandwidth_bytes_per_s < $pinned_bytes_per_s
-        THEN c.recoverable_ns * (1 - l.bandwidth_bytes_per_s / $pinned_bytes_per_s)
-    END AS saving_low_ns,
+    l.bandwidth_bytes_per_s / r.bytes_per_s AS rate_share,
+    NOT t.has_steps AND l.is_pageable AND l.calls <= $once_copies AS is_once,
+    CASE WHEN l.is_pageable AND l.avg_bytes >= $small_bytes AND rate_share < 1 AND NOT is_once
+        THEN c.recoverable_ns * (1 - rate_share) END AS saving_low_ns,
     100 * high_ns / t.wall_ns AS wall_pct,
     l.name AS place,
-    CASE WHEN is_saturated THEN 'less' WHEN l.copy_kind LIKE '%2H' THEN 'to_host' ELSE 'to_gpu' END AS cure_case,
+    CASE
+        WHEN is_saturated THEN 'less'
+        WHEN l.avg_bytes < $small_bytes THEN 'small'
+        WHEN is_once THEN CASE WHEN l.copy_kind LIKE '%2H' THEN 'once_to_host' ELSE 'once' END
+        WHEN l.copy_kind LIKE '%2H' THEN 'to_host'
+        WHEN NOT l.is_pageable THEN 'pinned'
+        ELSE 'to_gpu'
+    END AS cure_case,
     c.time_ns AS copy_ns,
     c.evidence AS copy_parts,
     l.copy_kind,
@@ -122,6 +158,7 @@ FROM classify_report AS c
 LEFT JOIN longest_copies AS l ON true
 CROSS JOIN pinned_copies AS p
 CROSS JOIN idle_times AS i
+CROSS JOIN _pinned_rate AS r
 CROSS JOIN _step_totals AS t
 -- Unified memory has its own finding.
 WHERE c.part = 'copy' AND NOT EXISTS (

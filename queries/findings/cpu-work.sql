@@ -16,7 +16,7 @@ evidence = [
     ],
 ]
 caveat = """
-The next step needs its result; then optimize the CPU work itself."""
+The GPU's next work needs its result; then optimize the CPU work itself."""
 effort = "function"
 estimate = """
 The idle time of the GPU in which no thread of the process is in a CUDA call."""
@@ -45,6 +45,24 @@ openacc = "Launch the next step asynchronously (async clause) before the host do
 openmp = "Launch the next step asynchronously (target nowait) before the host does that work."
 jax = """
 Dispatch the next step before the host handles the results of this one, and prepare input in another thread."""
+
+[cure.no_steps]
+any = """
+See what the host does in the longest gaps; start it earlier or in another thread if the GPU's next work can begin
+without its result."""
+
+[cure.sleep]
+any = "Remove the sleep, or wait for the event itself instead of for a time."
+
+[cure.threads]
+any = """
+The host waits for other threads: give them less to do, or let them work while the GPU has work, on what it needs
+later."""
+
+[cure.off]
+any = """
+The thread that launches is off the CPU: it sleeps, or waits for a device, a file or another thread (-t osrt records the
+call). Wait for it while the GPU has work; if it is the rate of the input, nothing is to be gained."""
 
 [cure.managed]
 any = """
@@ -98,7 +116,16 @@ SELECT
     h.recoverable_ns,
     h.wall_pct,
     g.nvtx_path AS place,
-    CASE WHEN 2 * w.managed_share > 1 THEN 'managed' ELSE 'cpu' END AS cure_case,
+    CASE
+        WHEN 2 * w.managed_share > 1 THEN 'managed'
+        WHEN 2 * k.parts[1].work_ns > h.recoverable_ns
+            AND regexp_matches(k.parts[1].activity, '^(OS call: ((clock_)?nano|u)?sleep|sleeping)$') THEN 'sleep'
+        WHEN 2 * k.parts[1].work_ns > h.recoverable_ns
+            AND regexp_matches(k.parts[1].os_call, '^(pthread_(join|cond_\w*wait)|sem_\w*wait|futex)$') THEN 'threads'
+        WHEN 2 * k.parts[1].work_ns > h.recoverable_ns AND k.parts[1].activity = 'off the CPU' THEN 'off'
+        WHEN NOT EXISTS (FROM steps WHERE phase = 'steady') THEN 'no_steps'
+        ELSE 'cpu'
+    END AS cure_case,
     h.recoverable_ns AS idle_ns,
     CASE WHEN 2 * w.managed_share <= 1 AND k.known_ns <= 1.05 * h.recoverable_ns THEN k.parts END AS known_work,
     CASE WHEN 2 * w.managed_share > 1 THEN w.managed_share * h.recoverable_ns END AS managed_ns,

@@ -13,7 +13,7 @@ evidence = [
     "the CPU waits {host_wait_ns} for them, and the GPU is idle for {idle_ns} during or right after the wait",
 ]
 caveat = """
-The next step cannot begin before the host has the value."""
+The GPU's next work depends on what the host does with the value."""
 effort = "line"
 estimate = """
 High: the idle time of the GPU while the host waits for the data, and until the next launch. Low: 35% of it, because
@@ -23,7 +23,14 @@ example = "sample_traces/churn.sqlite"
 report = "host"
 when = "SELECT 1 FROM host_report WHERE code = 'd2h_sync' AND wall_pct >= $shown_pct"
 
-[cure]
+[cure.no_steps]
+any = """
+Keep the value on the GPU, read several values at once, or copy it to pinned memory and read it after more work is
+launched."""
+openacc = "Keep the data in a data region, and update self only what the host needs."
+openmp = "Keep the data in a target data region, and target update from only what the host needs."
+
+[cure.steps]
 any = """
 Keep the value on the GPU, read it back every N steps, or copy it to pinned memory and read it one step later."""
 pytorch = """
@@ -56,6 +63,7 @@ SELECT
     0.35 * h.recoverable_ns AS saving_low_ns,
     h.wall_pct,
     (SELECT concat_ws(' in ', name, nvtx_path) FROM costliest_sync) AS place,
+    CASE WHEN EXISTS (FROM steady_steps) THEN 'steps' ELSE 'no_steps' END AS cure_case,
     h.count AS reads,
     h.host_ns AS host_wait_ns,
     h.recoverable_ns AS idle_ns,

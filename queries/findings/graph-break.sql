@@ -20,7 +20,7 @@ caveat = """
 The branch avoids more work than the wait costs."""
 effort = "function"
 estimate = """
-High: the idle time of the GPU around the read-backs. Low: 40% of it."""
+High: the idle time of the GPU around the read-backs, at most that of the median step. Low: 40% of it."""
 links = ["PyTorch documentation, torch.compile: Graph breaks"]
 report = "syncs"
 when = "SELECT 1 FROM memcpys WHERE copy_kind = 'D2H' AND size_bytes = 1 LIMIT 1"
@@ -75,9 +75,13 @@ compiled_kernels AS (
 ),
 read_totals AS (
     SELECT count(*)::DOUBLE AS reads FROM reads
+),
+-- The read-backs are in every step, so what only some steps have is not theirs.
+typical_step AS (
+    SELECT median(gpu_idle_ns) / any_value(tokens_per_step) AS idle_ns FROM steps, step_method WHERE phase = 'steady'
 )
 SELECT
-    t.idle_ns * least(1, $dense * r.reads / t.units / t.launch_calls) AS recoverable_ns,
+    least(t.idle_ns, m.idle_ns) * least(1, $dense * r.reads / t.units / t.launch_calls) AS recoverable_ns,
     0.4 * recoverable_ns AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place,
@@ -85,5 +89,5 @@ SELECT
     t.launch_calls * t.units / r.reads AS launches_each,
     t.busy_ns, t.wall_ns, k.kernel,
     CASE WHEN c.compiled_pct >= 10 THEN c.compiled_pct END AS compiled_pct
-FROM read_totals AS r, kernels_before AS k, compiled_kernels AS c, _step_totals AS t
+FROM read_totals AS r, kernels_before AS k, compiled_kernels AS c, typical_step AS m, _step_totals AS t
 WHERE t.has_steps AND r.reads >= 0.5 * t.units AND t.launch_calls > 0

@@ -21,7 +21,12 @@ when = "SELECT 1 FROM idle_report WHERE host = 'after the last operation' HAVING
 [items]
 longest_calls = ["{call_ns} in {call_name}"]
 
-[cure]
+[cure.calls]
+any = """
+See what the program does after its last GPU operation: memory and contexts that the process holds at its end are
+released with it."""
+
+[cure.steps]
 any = """
 Capture only the steady state: nsys profile --duration, or --capture-range=nvtx --nvtx-capture=RANGE."""
 pytorch = """
@@ -58,6 +63,7 @@ SELECT
     NULL AS recoverable_ns,
     i.wall_pct,
     NULL AS place,
+    CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN 'steps' ELSE 'calls' END AS cure_case,
     i.idle_ns,
     c.longest_calls,  -- call_name, call_ns
     -- Less than a tenth is not stated.

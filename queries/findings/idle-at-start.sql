@@ -21,7 +21,23 @@ when = "SELECT 1 FROM idle_report WHERE host = 'before the first operation' HAVI
 [items]
 longest_calls = ["{call_ns} in {call_name}"]
 
-[cure]
+[cure.context]
+any = """
+{first_ns} of it is in {first_call}, the first long call, which includes the creation of the context, once per
+process. Do more work in one process, keep the driver loaded (nvidia-smi -pm 1), and of several GPUs make only
+one visible (CUDA_VISIBLE_DEVICES)."""
+
+[cure.calls]
+any = """
+See which of these calls the first GPU work needs (nsys-insight api); make the others later, or once per
+process."""
+
+[cure.outside]
+any = """
+See what the program does before its first GPU operation (--sample=process-tree): do it in parallel, once per
+process, or after the first GPU work."""
+
+[cure.steps]
 any = """
 Capture only the steady state: nsys profile --delay, or --capture-range=nvtx --nvtx-capture=RANGE."""
 pytorch = """
@@ -43,6 +59,14 @@ Capture only the steady state: CUDA.@profile external=true around the steps, and
 [params.least_pct]
 default = 5.0
 help = "Share of the trace's wall time from which this is reported (5: what is common with a capture range)"
+
+[params.main_pct]
+default = 50.0
+help = "Share of the wall time from which start-up is what bounds a trace without steps (50: most of it)"
+
+[params.context_ns]
+default = 10000000
+help = "Shortest first call that creates a context (10 ms: a context takes longer, other calls hardly ever do)"
 */
 WITH idle AS MATERIALIZED (
     SELECT min(time_ns) AS idle_ns, min(wall_pct) AS wall_pct
@@ -53,13 +77,32 @@ WITH idle AS MATERIALIZED (
 ),
 idle_times AS MATERIALIZED (
     SELECT NULL AS from_ns, min(start_ns) AS until_ns FROM _gpu_busy_parts WHERE EXISTS (FROM idle) HAVING count(*) > 0
+),
+-- The call that creates the context: the first one that takes long.
+first_work AS (
+    SELECT name, duration_ns::DOUBLE AS duration_ns FROM outer_api_calls, idle_times
+    WHERE duration_ns >= $context_ns AND start_ns < until_ns
+    ORDER BY start_ns LIMIT 1
 )
 SELECT
     NULL AS recoverable_ns,
     i.wall_pct,
     NULL AS place,
+    -- Without steps, nothing shows a steady state that the capture could be narrowed to.
+    CASE
+        WHEN t.has_steps THEN 'steps'
+        -- Calls of the driver do not create contexts, except those whose names say so.
+        WHEN 2 * f.duration_ns >= i.idle_ns AND regexp_matches(f.name, '^cuda|^cu(CtxCreate|DevicePrimaryCtxRetain)')
+            THEN 'context'
+        WHEN 2 * c.covered_ns >= i.idle_ns THEN 'calls'
+        ELSE 'outside'
+    END AS cure_case,
+    CASE WHEN NOT t.has_steps AND i.wall_pct >= $main_pct THEN 'critical' END AS severity,
+    f.name AS first_call,
+    f.duration_ns AS first_ns,
     i.idle_ns,
     c.longest_calls,  -- call_name, call_ns
     -- Less than a tenth is not stated.
     CASE WHEN 10 * (i.idle_ns - c.covered_ns) >= i.idle_ns THEN i.idle_ns - c.covered_ns END AS outside_calls_ns
-FROM idle AS i, _calls_in('idle_times') AS c
+FROM idle AS i, _calls_in('idle_times') AS c, _step_totals AS t
+LEFT JOIN first_work AS f ON true

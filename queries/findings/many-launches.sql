@@ -21,13 +21,22 @@ SELECT 1 FROM classify_report
 WHERE part = 'launch' AND see = 'graph-candidates'
     AND NOT EXISTS (FROM graph_candidates_report WHERE verdict <> 'no')"""
 
-[cure]
+[cure.waits]
+any = """
+The host waits about as often as it launches, so each launch shows its latency: remove waits and read-backs, so that the
+host launches ahead."""
+
+[cure.launches]
 any = "Launch fewer, larger kernels: batch, fuse, or use one library call for all of it."
 pytorch = "Compile the model (torch.compile), batch the work, or use the foreach and fused variants of operations."
 jax = "Put the whole step under one jax.jit."
 cupy = "Fuse operations: cupy.fuse, ElementwiseKernel or RawKernel."
 openacc = "Merge small parallel regions, and launch them with async."
 openmp = "Merge small target regions, and launch them with nowait."
+
+[params.least_waits]
+default = 0.8
+help = "Waits per launch from which the waits are why launches are late (0.8, as in sync-each-launch)"
 
 [params.slow_launch_ns]
 default = 100000
@@ -49,12 +58,16 @@ SELECT
     nullif(greatest(least(l.time_ns - 0.45 * w.time_ns, l.recoverable_ns), 0), 0) AS saving_low_ns,
     100 * l.recoverable_ns / w.time_ns AS wall_pct,
     NULL AS place,
+    CASE
+        WHEN s.has_steps AND s.sync_calls >= $least_waits * s.launch_calls THEN 'waits' ELSE 'launches'
+    END AS cure_case,
     l.time_ns AS idle_ns,
     nullif(l.evidence, '') AS idle_parts,
     t.calls AS launch_calls,
     t.call_ns AS launch_call_ns
 FROM (FROM classify_report WHERE part = 'launch') AS l
 CROSS JOIN (FROM classify_report WHERE part = 'wall') AS w
+CROSS JOIN _step_totals AS s
 LEFT JOIN (FROM launch_totals WHERE calls > 0) AS t ON true
 WHERE l.see = 'graph-candidates' AND NOT EXISTS (FROM graph_candidates_report WHERE verdict <> 'no')
     AND NOT EXISTS (FROM launch_totals WHERE calls > 0 AND calls * $slow_launch_ns <= l.time_ns)

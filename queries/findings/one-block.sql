@@ -14,7 +14,8 @@ caveat = """
 Other kernels run on the other SMs at the same time, or the algorithm is sequential."""
 effort = "function"
 estimate = """
-High: the time of the kernel without the share of the SMs that it uses. Low: half of it."""
+High: the time of the kernel without migrations of unified memory, and without the share of the SMs that it uses. Low:
+half of it."""
 links = [
     "CUDA C++ Best Practices Guide, Execution Configuration Optimizations",
     "CUB documentation, device-wide primitives",
@@ -51,20 +52,25 @@ WITH shapes AS (
     FROM launch_shapes
     GROUP BY ALL
 ),
+-- While a kernel waits for pages of unified memory, more blocks do not help.
+migrations AS (
+    SELECT name, sum(in_kernel_ns) AS in_kernel_ns FROM _unified_memory_events GROUP BY name
+),
 few_blocks AS (
-    SELECT s.*, h.blocks, h.sm_count
+    SELECT s.*, h.blocks, h.sm_count, greatest(s.total_ns - coalesce(m.in_kernel_ns, 0), 0) AS own_ns
     FROM _steady_shapes AS s
     JOIN kernel_names AS k ON k.name = s.name
     JOIN shapes AS h ON h.name_id = k.name_id AND h.grid = s.grid AND h.block = s.block
+    LEFT JOIN migrations AS m ON m.name = s.name
     WHERE h.blocks <= $most_sm_share * h.sm_count AND s.avg_ns >= $least_avg_ns AND s.family IS DISTINCT FROM 'comm'
         -- Kernels that only let time pass.
         AND NOT regexp_matches(s.name, '(?i)spin_kernel|nanosleep|delay')
-    ORDER BY s.total_ns DESC, s.name
+    ORDER BY own_ns DESC, s.name
     LIMIT 1
 )
 SELECT
     -- Kernels that run at the same time share what is saved.
-    f.total_ns / t.units * (1 - f.blocks / f.sm_count) * least(1, t.busy_ns / t.kernel_ns) AS saved_ns,
+    f.own_ns / t.units * (1 - f.blocks / f.sm_count) * least(1, t.busy_ns / t.kernel_ns) AS saved_ns,
     least(saved_ns, t.high_limit_ns) AS recoverable_ns,
     least(0.5 * saved_ns, t.low_limit_ns) AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,

@@ -18,7 +18,15 @@ example = "sample_traces/churn.sqlite"
 report = "host"
 when = "SELECT 1 FROM host_report WHERE code = 'other_wait' AND wall_pct >= $shown_pct"
 
-[cure]
+[cure.no_steps]
+any = """
+Remove the waits that nothing needs: the operations of a stream run in order without them, and a copy to pageable
+memory waits by itself."""
+openacc = "Add async to the compute and update directives, and one wait where the host needs the result."
+openmp = """
+With OpenMP, add nowait and depend to the target constructs, and one taskwait where the host needs the result."""
+
+[cure.steps]
 any = "Remove the wait, or wait for one event: the operations of a stream run in order without it."
 pytorch = """
 Remove torch.cuda.synchronize() from the loop, or wait for one event: the operations of a stream run in order without
@@ -30,7 +38,8 @@ cuda = """
 Remove cudaDeviceSynchronize or cudaStreamSynchronize from the loop, or wait for one event: the operations of a stream
 run in order without them."""
 openacc = "Add async to the compute and update directives, and one wait where the host needs the result."
-openmp = "Add nowait and depend to the target constructs, and one taskwait where the host needs the result."
+openmp = """
+With OpenMP, add nowait and depend to the target constructs, and one taskwait where the host needs the result."""
 kokkos = "Remove Kokkos::fence() where the next kernel runs in the same execution space instance."
 sycl = "Use an in-order queue or events between kernels, and wait() only where the host needs the result."
 julia = "Remove CUDA.synchronize() and CUDA.@sync from the loop."
@@ -44,6 +53,7 @@ SELECT
     h.recoverable_ns,
     h.wall_pct,
     (SELECT concat_ws(' in ', name, nvtx_path) FROM costliest_sync) AS place,
+    CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN 'steps' ELSE 'no_steps' END AS cure_case,
     h.count AS waits,
     h.host_ns AS host_wait_ns,
     h.recoverable_ns AS idle_ns

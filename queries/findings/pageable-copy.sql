@@ -11,7 +11,7 @@ evidence = [
     "the GPU is idle for {idle_ns} during these calls ({idle_pct} of the wall time)",
 ]
 caveat = """
-The copies are only a few bytes: then the wait is what costs."""
+The memory is used for one copy only: pinning it takes longer than the copy."""
 effort = "line"
 estimate = """
 The idle time of the GPU during these calls."""
@@ -38,9 +38,13 @@ openmp = "Compile with -gpu=pinned (nvc, nvfortran), or use an allocator with th
 kokkos = "Keep the host view in Kokkos::SharedHostPinnedSpace, and pass an execution space instance to deep_copy."
 sycl = "Allocate the host buffer once with malloc_host, and copy with queue::memcpy."
 julia = "Pin the array once with CUDA.pin(array)."
+
+[params.small_bytes]
+default = 65536
+help = "Smaller copies cost their latency in any memory (64 KiB: the driver stages such copies to the GPU at once)"
 */
 WITH longest_copies AS (
-    SELECT name FROM _steady_copies WHERE 'pageable' IN (source_memory, target_memory)
+    SELECT name, avg_bytes FROM _steady_copies WHERE 'pageable' IN (source_memory, target_memory)
     ORDER BY total_ns DESC, copy_kind, source_memory, target_memory, name LIMIT 1
 )
 SELECT
@@ -51,4 +55,4 @@ SELECT
     h.recoverable_ns AS idle_ns,
     h.wall_pct AS idle_pct
 FROM host_report AS h
-WHERE h.code = 'pageable_copy'
+WHERE h.code = 'pageable_copy' AND (SELECT avg_bytes FROM longest_copies) >= $small_bytes

@@ -1,6 +1,6 @@
 /*
 code = "NSI311"
-title = "Single values are copied to the GPU one by one"
+title = "Small values are copied to the GPU one by one"
 family = "small-copies"
 explains = [
     "sync-each-launch", "other-wait", "pageable-copy", "copy-bound", "launch-bound", "many-launches", "graph-candidate",

@@ -26,7 +26,14 @@ when = "SELECT 1 FROM memcpys WHERE migration_cause IS NOT NULL UNION ALL SELECT
 directions = ["{migrations:migration} {direction} ({moved_bytes})"]
 page_faults = ["{faults:page fault} of the {side}"]
 
-[cure]
+[cure.host]
+any = """
+Kernels wait for few of these pages: let a kernel do what the host does with them, or copy them explicitly between
+device memory and the host."""
+openacc = "Do in a parallel loop what the host does with these pages."
+openmp = "Do in a target region what the host does with these pages."
+
+[cure.kernels]
 any = "Prefetch the data to the GPU before the kernels, and back before the host reads it; or use device memory."
 cuda = """
 Call cudaMemPrefetchAsync to the GPU before the kernels, and back before the host reads; cudaMemAdvise for data that
@@ -42,6 +49,10 @@ julia = "Use device memory (the default of CuArray) instead of unified memory."
 [params.launch_ns]
 default = 5000
 help = "Less than this in total is not reported (5 µs: a launch)"
+
+[params.least_kernel_share]
+default = 0.1
+help = "Share of the migrations during kernels, or GPU page faults, from which kernels wait for pages (a tenth)"
 */
 WITH windows AS (
     SELECT start_ns, end_ns FROM steps WHERE phase = 'steady'
@@ -86,6 +97,9 @@ SELECT
     c.cost_ns / t.units AS recoverable_ns,
     least(100 * c.cost_ns / (t.wall_ns * t.units), 100) AS wall_pct,
     (SELECT concat_ws(' in ', operation_text(name), nvtx_path) FROM costliest_place) AS place,
+    CASE
+        WHEN c.fault_ns > 0 OR c.in_kernel_ns >= $least_kernel_share * c.moving_ns THEN 'kernels' ELSE 'host'
+    END AS cure_case,
     (
         SELECT list({
             'migrations': migrations / t.units, 'direction': direction, 'moved_bytes': moved_bytes / t.units

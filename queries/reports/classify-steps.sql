@@ -109,8 +109,7 @@ SELECT
     p.step,
     _verdict_text(_verdict_of(
         p.gpu_pct, p.launch_pct, p.sync_pct, p.copy_pct, p.allocation_pct, p.communication_pct, p.dependency_pct,
-        h.late_bound,
-        $least_pct, $busy_pct, $main_pct
+        0, h.late_bound, $least_pct, $busy_pct, $main_pct
     )) AS verdict,
     s.duration_ns,
     p.gpu_pct, p.launch_pct, p.sync_pct, p.copy_pct, p.allocation_pct, p.communication_pct, p.dependency_pct,

@@ -14,12 +14,13 @@ the GPU was starved, or waited for a launch call in progress (launch-bound; host
 other than launching, see graph-candidates). sync: idle time during waits for the GPU and reads of its data, and the
 starved time after them, up to the time that the wait had blocked the host (without it, the host would have been
 that far ahead). Verdict: GPU-bound where gpu has --busy-pct of the wall time, or half of it, dependencies included,
-while the named causes have less than the rest. Otherwise the causes of at least --least-pct: the largest alone if
-it has --main-pct of them, else mixed, in the order in which to remove them: waits of the host come first, because
-nothing can be queued or captured in a graph while the host waits. TKLQT is the time from the start of each launch
-call to the start of its kernel (Vellaisamy et al., arXiv 2504.11750): while the CPU is behind, it is the cost of
-launching; once the CPU is ahead, kernels queue. CPU-bound here: less than half of it is spent in the queue, launch
-latency included; GPU-bound: --queue-pct or more. Both limits are this tool's own."""
+while the named causes have less than the rest. Otherwise the causes of at least --least-pct, start-up and end among
+them: mixed with gpu where it has half of the wall time; else the largest alone if it has --main-pct of them; else
+mixed, in the order in which to remove them: waits of the host come first, because nothing can be queued or captured
+in a graph while the host waits. TKLQT is the time from the start of each launch call to the start of its kernel
+(Vellaisamy et al., arXiv 2504.11750): while the CPU is behind, it is the cost of launching; once the CPU is ahead,
+kernels queue. CPU-bound here: less than half of it is spent in the queue, launch latency included; GPU-bound:
+--queue-pct or more. Both limits are this tool's own."""
 reading = """
 launch-bound: see graph-candidates; fuse kernels. host-bound: see gaps and host. sync-bound: see syncs and host.
 allocation-bound: see mallocs. copy-bound: pin memory, copy asynchronously on another stream, see copies.
@@ -70,13 +71,6 @@ type = "integer"
 default = 50_000
 least = 0
 help = "The longest CPU work between two launches that counts as launching (as in graph-candidates)"
-
-[params.edge_pct]
-default = 50.0
-least = 0
-help = """\
-Start-up and end, if at least this share of the wall time is before the first operation or after the last one (50: \
-most of it)"""
 
 [columns]
 part = "wall, or one of the parts that add up to it"
@@ -129,39 +123,13 @@ WITH late_host AS (
         CASE WHEN is_apart THEN 'gaps' ELSE 'graph-candidates' END AS see
     FROM (SELECT apart_ns > 0.5 * waiting_ns AS is_apart FROM _cpu_work_apart($long_gap_ns, $launch_apart_ns))
 ),
--- Time before the first operation and after the last one belongs to no step, so the shares are without it.
 verdict_words AS (
-    SELECT
-        CASE
-            WHEN coalesce((SELECT wall_pct FROM _wall_parts WHERE part = 'edge'), 0) >= $edge_pct
-                THEN ['start-up and end']
-            ELSE _verdict_of(
-                p['gpu'], p['launch'], p['sync'], p['copy'], p['allocation'], p['communication'], p['dependency'],
-                (SELECT bound FROM late_host), $least_pct, $busy_pct, $main_pct
-            )
-        END AS words
-    FROM (
-        SELECT
-            map_from_entries(
-                list(
-                    (
-                        n.part,
-                        coalesce(
-                            100 * p.time_ns
-                                / nullif(
-                                    w.all_ns - coalesce((SELECT time_ns FROM _wall_parts WHERE part = 'edge'), 0), 0
-                                ),
-                            0
-                        )
-                    )
-                )
-            ) AS p
-        FROM (
-            SELECT unnest(['gpu', 'launch', 'sync', 'copy', 'allocation', 'communication', 'dependency']) AS part
-        ) AS n
-        CROSS JOIN _step_walls AS w
-        LEFT JOIN _wall_parts AS p USING (part)
-    )
+    SELECT _verdict_of(
+        coalesce(p['gpu'], 0), coalesce(p['launch'], 0), coalesce(p['sync'], 0), coalesce(p['copy'], 0),
+        coalesce(p['allocation'], 0), coalesce(p['communication'], 0), coalesce(p['dependency'], 0),
+        coalesce(p['edge'], 0), (SELECT bound FROM late_host), $least_pct, $busy_pct, $main_pct
+    ) AS words
+    FROM (SELECT map_from_entries(list((part, wall_pct))) AS p FROM _wall_parts)
 ),
 recoverable_parts AS (
     SELECT
@@ -199,7 +167,8 @@ report_rows AS (
         ('gpu', 'GPU-bound', 'top'), ('launch', (SELECT bound FROM late_host), (SELECT see FROM late_host)),
         ('sync', 'sync-bound', 'syncs'),
         ('copy', 'copy-bound', 'copies'), ('allocation', 'allocation-bound', 'mallocs'),
-        ('communication', 'communication-bound', 'streams'), ('dependency', NULL, 'streams'), ('unknown', NULL, 'info')
+        ('communication', 'communication-bound', 'streams'), ('dependency', NULL, 'streams'), ('unknown', NULL, 'info'),
+        ('edge', 'start-up and end', 'idle')
     ) AS b(part, bound, see) USING (part)
 )
 SELECT

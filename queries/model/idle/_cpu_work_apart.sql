@@ -1,7 +1,8 @@
 -- How much of the idle time that the host causes is CPU work other than launching (apart_ns). It is the larger of the
 -- idle time in long gaps, unless half of all operations follow a long gap, and the idle time beyond launch_apart_ns for
--- each launch; at most all CPU work. Sums over the steady steps and their GPUs. Without steps: all CPU work of the
--- scope if it exceeds launch_apart_ns for each launch; else the part in long gaps, under the same condition.
+-- each launch, and the idle time in which the host touches managed memory; at most all CPU work. Sums over the steady
+-- steps and their GPUs. Without steps: all CPU work of the scope if it exceeds launch_apart_ns for each launch; else
+-- the part in long gaps, under the same condition.
 CREATE MACRO _cpu_work_apart(long_gap_ns, launch_apart_ns) AS TABLE
 WITH steady_steps AS (
     FROM steps WHERE phase = 'steady'
@@ -9,7 +10,8 @@ WITH steady_steps AS (
 step_waiting_time AS (
     SELECT
         sum(idle_ns) FILTER (cause = 'starved' OR host = 'launch call in progress') AS all_ns,
-        sum(idle_ns) FILTER (host IN ('CPU work', 'API calls', 'managed memory')) AS cpu_ns
+        sum(idle_ns) FILTER (host IN ('CPU work', 'API calls', 'managed memory')) AS cpu_ns,
+        coalesce(sum(idle_ns) FILTER (host = 'managed memory'), 0) AS managed_ns
     FROM step_idle
 ),
 -- The gaps of at least long_gap_ns. DuckDB takes the rows of a list to be few; otherwise it would hash all idle time,
@@ -56,6 +58,7 @@ scope_long_gap_time AS (
     HAVING count(*) < (SELECT 0.5 * count(*) FROM gpu_ops)
 )
 SELECT coalesce(w.all_ns, 0) AS waiting_ns, coalesce(least(w.cpu_ns, greatest(
+    w.managed_ns,
     coalesce((SELECT all_ns FROM steady_long_gap_time), 0),
     w.all_ns - l.gpus * l.calls * (coalesce(l.call_ns, 0) + launch_apart_ns)
 )), 0) AS apart_ns

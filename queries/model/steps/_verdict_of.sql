@@ -1,14 +1,16 @@
 -- What bounds a step or a trace, from the shares of its wall time: one word, or mixed and several words in the order in
 -- which to remove the causes. What makes the host wait comes first: while the host waits, nothing can be queued or
--- captured in a graph. `late_bound` is the word for late launches: launch-bound or host-bound.
+-- captured in a graph. A GPU that is busy for half of the time is named along with the causes of its idle time.
+-- `late_bound` is the word for late launches: launch-bound or host-bound.
 CREATE MACRO _verdict_of(
-    gpu_pct, launch_pct, sync_pct, copy_pct, allocation_pct, communication_pct, dependency_pct, late_bound, least_pct,
-    busy_pct, main_pct
+    gpu_pct, launch_pct, sync_pct, copy_pct, allocation_pct, communication_pct, dependency_pct, edge_pct, late_bound,
+    least_pct, busy_pct, main_pct
 ) AS (
     SELECT CASE
         WHEN gpu_pct >= busy_pct THEN ['GPU-bound']
         WHEN gpu_pct + dependency_pct >= 50 AND coalesce(total, 0) < 100 - busy_pct THEN ['GPU-bound']
         WHEN len(causes) = 0 THEN ['unknown']
+        WHEN gpu_pct >= 50 THEN ['mixed'] || list_transform(causes, lambda n: n.bound) || ['GPU-bound']
         WHEN 100 * largest_pct >= main_pct * total THEN [list_filter(causes, lambda n: n.pct = largest_pct)[1].bound]
         ELSE ['mixed'] || list_transform(causes, lambda n: n.bound)
     END
@@ -20,8 +22,8 @@ CREATE MACRO _verdict_of(
             SELECT list_filter([
                 {'bound': 'allocation-bound', 'pct': allocation_pct}, {'bound': 'sync-bound', 'pct': sync_pct},
                 {'bound': 'copy-bound', 'pct': copy_pct}, {'bound': 'communication-bound', 'pct': communication_pct},
-                {'bound': late_bound, 'pct': launch_pct}
-            ], lambda n: n.pct >= least_pct) AS causes
+                {'bound': late_bound, 'pct': launch_pct}, {'bound': 'start-up and end', 'pct': edge_pct}
+            ], lambda n: n.pct > 0 AND n.pct >= least_pct) AS causes
         )
     )
 );

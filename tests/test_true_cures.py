@@ -1,0 +1,284 @@
+"""Cures fit the program: none that it has already, and none for what the trace does not show."""
+
+from __future__ import annotations
+
+import pytest
+from opening import diagnose_with, open_trace
+from synthetic import Trace
+
+MS = 1_000_000
+LARGE = {"grid": (4096, 1, 1), "block": (256, 1, 1)}
+
+
+def diagnose_rule(trace, folder, *rules):
+    """Diagnose a trace with these rules, and return the findings by name, with those below others."""
+    with open_trace(trace.write(folder / "trace.sqlite")) as opened_trace:
+        leading_findings = diagnose_with(opened_trace, rules).findings
+    return {finding.name: finding for leader in leading_findings for finding in (leader, *leader.also)}
+
+
+def make_loop(body, steps=12):
+    """Make steps of two kernels, with `body` before each."""
+    trace = Trace().gpu()
+    host = trace.thread()
+    for _ in range(steps):
+        body(host)
+        for name in ("load", "solve"):
+            host.launch(f"{name}(float *)", runs=MS, **LARGE)
+        host.sync("device")
+    return trace
+
+
+# Start-up -------------------------------------------------------------------------------------------------------------
+
+
+def make_start_up(*calls, outside=0):
+    """Make a program of one kernel of 10 ms. `calls` (name, time) and other host work come before it."""
+    trace = Trace().gpu()
+    host = trace.thread()
+    for name, takes in calls:
+        host.call(name, takes=takes)
+    host.idle(outside).launch("work(float *)", runs=10 * MS, **LARGE).sync("device")
+    return trace
+
+
+def test_the_call_that_creates_the_context_is_named(tmp_path):
+    trace = make_start_up(("cudaGetDeviceCount_v3020", 100), ("cudaHostAlloc_v3020", 308 * MS))
+    finding = diagnose_rule(trace, tmp_path, "idle-at-start")["idle-at-start"]
+    assert finding.severity == "critical"
+    assert finding.action.startswith("308 ms of it is in cudaHostAlloc, the first long call, which includes the ")
+    assert "steady state" not in finding.action
+
+
+def test_start_up_outside_of_calls_is_not_the_context(tmp_path):
+    trace = make_start_up(("cudaMalloc_v3020", 20 * MS), outside=300 * MS)
+    action = diagnose_rule(trace, tmp_path, "idle-at-start")["idle-at-start"].action
+    assert "before its first GPU operation" in action
+    assert "context" not in action
+
+
+def test_calls_of_the_driver_do_not_create_the_context(tmp_path):
+    trace = make_start_up(("cuMemHostAlloc", 200 * MS))
+    action = diagnose_rule(trace, tmp_path, "idle-at-start")["idle-at-start"].action
+    assert action.startswith("See which of these calls the first GPU work needs")
+
+
+def test_a_short_start_is_not_critical(tmp_path):
+    trace = make_start_up(("cudaMalloc_v3020", 2 * MS))
+    assert diagnose_rule(trace, tmp_path, "idle-at-start")["idle-at-start"].severity == "info"
+
+
+def test_a_trace_with_steps_can_be_captured_without_its_start(tmp_path):
+    trace = Trace().gpu()
+    host = trace.thread()
+    host.call("cudaMalloc_v3020", takes=200 * MS)
+    for _ in range(12):
+        for name in ("load", "solve"):
+            host.launch(f"{name}(float *)", runs=MS, **LARGE)
+        host.sync("device")
+    finding = diagnose_rule(trace, tmp_path, "idle-at-start")["idle-at-start"]
+    assert finding.action.startswith("Capture only the steady state")
+    assert finding.severity == "info"
+
+
+# Memory ---------------------------------------------------------------------------------------------------------------
+
+
+def test_the_context_is_no_cost_of_allocations(tmp_path):
+    trace = Trace().gpu()
+    host = trace.thread()
+    host.call("cudaFree_v3020", takes=120 * MS)
+    host.launch("first(float *)", runs=MS, **LARGE).sync("device")
+    host.call("cudaMalloc_v3020", takes=5 * MS)
+    host.launch("second(float *)", runs=MS, **LARGE).sync("device")
+    finding = diagnose_rule(trace, tmp_path, "allocation")["allocation"]
+    assert "the CPU spends 5 ms in 1 call in total" in finding.evidence
+    assert "pinning" not in finding.action
+
+
+def test_pinning_is_named_only_with_pinned_memory(tmp_path):
+    trace = Trace().gpu()
+    host = trace.thread()
+    host.launch("first(float *)", runs=MS, **LARGE).sync("device")
+    host.call("cudaHostAlloc_v3020", takes=5 * MS)
+    host.launch("second(float *)", runs=MS, **LARGE).sync("device")
+    assert "Pin host memory ahead" in diagnose_rule(trace, tmp_path, "allocation")["allocation"].action
+
+
+@pytest.mark.parametrize("is_freed", [True, False])
+def test_memory_that_the_loop_keeps_is_not_to_be_reused(is_freed, tmp_path):
+    def allocate(host):
+        host.call("cuMemAlloc_v2", takes=500_000)
+        if is_freed:
+            host.call("cuMemFree_v2", takes=100_000)
+
+    trace = make_loop(allocate)
+    for row in trace.rows["CUPTI_ACTIVITY_KIND_KERNEL"]:
+        row["demangledName"] = row["shortName"] = "main_24_gpu"
+    action = diagnose_rule(trace, tmp_path, "allocation")["allocation"].action
+    assert ("Put a data region" in action) is is_freed
+    assert ("one contiguous array" in action) is not is_freed
+
+
+# Copies ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("size", "is_named"), [(4, False), (4 << 20, True)])
+def test_pinned_memory_is_not_advised_for_a_few_bytes(size, is_named, tmp_path):
+    def read(host):
+        host.copy("D2H", size, api=100_000, queue=400_000, runs=600_000, blocking=True, target="pageable")
+
+    findings = diagnose_rule(make_loop(read), tmp_path, "pageable-copy", "copy-bound")
+    assert ("pageable-copy" in findings) is is_named
+    assert ("pinned memory" in findings["copy-bound"].action) is is_named
+    assert (findings["copy-bound"].saving_low_ns is not None) is is_named
+
+
+def test_pinned_memory_is_not_advised_where_it_is_pinned(tmp_path):
+    trace = make_loop(lambda host: host.copy("H2D", 16 << 20, runs=2 * MS, blocking=True, source="pinned"))
+    assert "pinned" not in diagnose_rule(trace, tmp_path, "copy-bound")["copy-bound"].action
+
+
+def test_a_single_copy_is_hardly_worth_pinning(tmp_path):
+    trace = Trace().gpu()
+    host = trace.thread()
+    host.copy("H2D", 64 << 20, runs=10 * MS, blocking=True, source="pageable")
+    host.launch("work(float *)", runs=10 * MS, **LARGE).sync("device")
+    finding = diagnose_rule(trace, tmp_path, "copy-bound")["copy-bound"]
+    assert "pinning memory for one copy takes about as long" in finding.action
+    assert finding.saving_low_ns is None
+
+
+def test_the_rate_of_pinned_memory_is_that_of_the_trace(tmp_path):
+    """Pageable copies of 8 GB/s, and one pinned copy of 10 GB/s: a fifth is saved, not three fifths."""
+
+    def copy(host):
+        host.copy("H2D", 16 << 20, runs=(16 << 20) // 8, blocking=True, source="pageable")
+
+    trace = make_loop(copy)
+    trace.thread().copy("H2D", 16 << 20, start=100, runs=(16 << 20) // 10, source="pinned")
+    finding = diagnose_rule(trace, tmp_path, "copy-bound")["copy-bound"]
+    assert finding.saving_low_ns == pytest.approx(0.2 * finding.recoverable_ns, rel=0.05)
+
+
+# The host -------------------------------------------------------------------------------------------------------------
+
+
+def make_pause(call=None, takes=40 * MS):
+    """Make two kernels, with an operating system call or other work of the host between them."""
+    trace = Trace().gpu()
+    host = trace.thread()
+    host.launch("first(float *)", runs=MS, **LARGE).sync("device")
+    if call:
+        host.osrt(call, takes=takes)
+    else:
+        host.idle(takes)
+    host.launch("second(float *)", runs=MS, **LARGE).sync("device")
+    return trace
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (None, "See what the host does in the longest gaps"),
+        ("nanosleep", "Remove the sleep"),
+        ("pthread_join", "The host waits for other threads"),
+    ],
+)
+def test_cpu_work_without_steps_has_no_next_step(call, expected, tmp_path):
+    finding = diagnose_rule(make_pause(call), tmp_path, "cpu-work")["cpu-work"]
+    assert finding.action.startswith(expected)
+    assert "next step" not in finding.action + finding.caveat
+
+
+def test_a_thread_off_the_cpu_does_no_work(tmp_path):
+    trace = Trace().gpu()
+    host = trace.thread()
+    host.launch("first(float *)", runs=MS, **LARGE).sync("device")
+    host.off_cpu(host.now + MS, host.now + 39 * MS).idle(40 * MS)
+    host.launch("second(float *)", runs=MS, **LARGE).sync("device")
+    action = diagnose_rule(trace, tmp_path, "cpu-work")["cpu-work"].action
+    assert action.startswith("The thread that launches is off the CPU")
+
+
+def test_waits_without_steps_are_in_no_loop(tmp_path):
+    trace = Trace().gpu()
+    host = trace.thread()
+    for name in ("first", "second", "third"):
+        host.launch(f"{name}(float *)", runs=MS, **LARGE).sync("device", waits=4 * MS)
+    action = diagnose_rule(trace, tmp_path, "other-wait")["other-wait"].action
+    assert "loop" not in action
+
+
+# Unified memory -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_in_kernel", [True, False])
+def test_a_prefetch_is_advised_only_if_kernels_wait_for_pages(is_in_kernel, tmp_path):
+    trace = Trace().gpu()
+    host = trace.thread()
+    for _ in range(8):
+        start = host.now
+        host.launch("solve(float *)", runs=10 * MS, **LARGE)
+        if is_in_kernel:
+            host.migrate("UM H2D", 2 << 20, start=start + 2 * MS, runs=3 * MS)
+        host.sync("device")
+        host.migrate("UM D2H", 2 << 20, start=host.now, runs=2 * MS, cause="Page fault").idle(3 * MS)
+    action = diagnose_rule(trace, tmp_path, "unified-memory")["unified-memory"].action
+    assert ("refetch" in action) is is_in_kernel
+
+
+@pytest.mark.parametrize("migration_ms", [0, 8])
+def test_the_time_of_migrations_is_not_saved_by_more_blocks(migration_ms, tmp_path):
+    trace = Trace().gpu()
+    host = trace.thread()
+    start = host.now
+    host.launch("add(float *)", runs=10 * MS, grid=(1, 1, 1), block=(256, 1, 1)).sync("device")
+    if migration_ms:
+        host.migrate("UM H2D", 2 << 20, start=start + MS, runs=migration_ms * MS)
+    saved_ns = diagnose_rule(trace, tmp_path, "one-block")["one-block"].recoverable_ns
+    assert saved_ns == pytest.approx((10 - migration_ms) * MS, rel=0.02)
+
+
+def test_a_host_that_touches_managed_memory_does_not_launch_slowly(tmp_path):
+    trace = Trace().gpu()
+    host = trace.thread()
+    for _ in range(10):
+        for number in range(8):
+            host.launch(f"pivot{number}(float *)", runs=60_000, **LARGE).sync("device")
+        host.migrate("UM D2H", 64 << 10, start=host.now + 400_000, runs=10_000).idle(420_000)
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened_trace:
+        verdict = opened_trace.answer("classify").dicts()[0]["verdict"]
+    assert "host-bound" in verdict
+    assert "launch-bound" not in verdict
+
+
+def test_a_read_back_without_steps_is_not_in_every_step(tmp_path):
+    trace = Trace().gpu()
+    host = trace.thread()
+    for name in ("first", "second", "third"):
+        host.launch(f"{name}(float *)", runs=MS, **LARGE).copy("D2H", 8, runs=2_000, blocking=True).idle(MS)
+    finding = diagnose_rule(trace, tmp_path, "d2h-sync")["d2h-sync"]
+    assert "step" not in finding.action + finding.caveat
+
+
+# Fusion ---------------------------------------------------------------------------------------------------------------
+
+RANDOM = "void at::native::distribution_elementwise_grid_stride_kernel<float, 4>(long)"
+
+
+@pytest.mark.parametrize("is_used", [False, True])
+def test_random_numbers_alone_are_the_input_of_a_benchmark(is_used, tmp_path):
+    trace = Trace().gpu()
+    host = trace.thread()
+    names = [RANDOM, "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>(int)"]
+    if is_used:
+        names[1] = "void at::native::vectorized_elementwise_kernel<4, at::native::MulFunctor<float>>(int)"
+    for _ in range(10):
+        for _ in range(4):
+            for name in names:
+                host.launch(name, runs=10_000, grid=(512, 1, 1), block=(256, 1, 1)).idle(10_000)
+            host.launch("nvjet_sm90_tst_128x256_64x4_1x2_h_bz_coopA_NNT", runs=30_000, **LARGE)
+        host.sync("device")
+    findings = diagnose_rule(trace, tmp_path, "fusion")
+    assert ("fusion" in findings) is is_used
