@@ -19,7 +19,7 @@ CROSS JOIN (
 ) AS s
 LEFT JOIN step_method AS m ON true
 LEFT JOIN _step_sentences AS f ON true
--- The mean time from the return of a launch call to the start of its operation. Fewer than 10 calls have no queue.
+-- The mean time from the return of a launch call to the start of its operation. Fewer than 5 calls have no queue.
 LEFT JOIN (
-    SELECT sum(queue_ns) / sum(launch_calls) AS queue_ns FROM step_launches HAVING sum(launch_calls) >= 10
+    SELECT sum(queue_ns) / sum(launch_calls) AS queue_ns FROM step_launches HAVING sum(launch_calls) >= 5
 ) AS q ON true
