@@ -110,7 +110,10 @@ def diagnose(
         if delaying_rank is None:
             if len(trace.paths) > 1:
                 reason = ranks.explain_no_run(trace, steps)
-                raise UsageError(f"a diagnosis is of one trace, or of the ranks of a run: {reason}", "name one of them")
+                raise UsageError(
+                    f"diagnose takes one trace, or the ranks of one run: {reason}",
+                    "name one of them; to compare two: nsys-insight diff BEFORE AFTER",
+                )
             return _diagnose_trace(trace, steps, choice, later=later)
         with delaying_rank.session as session:
             return _add_run_findings(

@@ -5,7 +5,6 @@ place = 8
 question = "How much time goes to casts, layout conversions and copies, or to products without tensor cores?"
 examples = ["", "--nvtx step"]
 aliases = ["tax"]
-page = false
 main = ["kernel_time_pct", "total_ns", "calls", "work", "name", "next_name", "range_name"]
 description = """
 Kernels that compute nothing new, by their names: casts to another type, layout conversions (NCHW and NHWC,
