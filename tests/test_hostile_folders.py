@@ -76,6 +76,21 @@ def test_a_pipe_in_a_folder_is_not_waited_for(converted, tmp_path, place, make):
         ask_sums(folder)
 
 
+@pytest.mark.parametrize("place", ["raw/CUPTI_ACTIVITY_KIND_KERNEL.parquet", "../outside"])
+def test_links_in_a_circle_lead_nowhere(converted, tmp_path, place):
+    folder = tmp_path / "inside" / "trace"
+    shutil.copytree(converted, folder)
+    first, second = folder / "raw/CUPTI_ACTIVITY_KIND_KERNEL.parquet", folder / place
+    first.unlink()
+    first.symlink_to(second)
+    if second != first:
+        second.symlink_to(first)
+    with pytest.raises(TraceError, match=r"leads out of the folder|is not a regular file"):
+        ask_sums(folder)
+    outcome = run("top", first)
+    assert (outcome.returncode, "Traceback" in outcome.stderr) in ((2, False), (3, False)), outcome.stderr
+
+
 def test_a_link_inside_of_a_folder_is_followed(converted, sample, tmp_path):
     folder = tmp_path / "trace"
     shutil.copytree(converted, folder)

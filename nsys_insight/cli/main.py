@@ -110,6 +110,9 @@ def _run() -> int | None:
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except RuntimeError as error:
+        if str(error).startswith("Symlink loop"):  # pathlib, before Python 3.13
+            terminal.complain(UsageError(f"{error}", "name a file"), as_json=_is_json_requested(sys.argv[1:]))
+            return Exit.USAGE
         if str(error) != "Query interrupted":  # DuckDB raises this for a signal while the main thread waits for it
             raise
         return ending.get_signal_exit_code(Exit.INTERRUPTED)

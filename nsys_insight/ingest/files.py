@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
@@ -32,8 +33,13 @@ class File(NamedTuple):
 
 def is_within(path: Path, *folders: Path) -> bool:
     """Return whether a path is in one of the folders when its links, and theirs, are followed."""
-    real_path = path.resolve()
-    return any(real_path.is_relative_to(folder.resolve()) for folder in folders)
+    real_path = _follow_links(path)
+    return any(real_path.is_relative_to(_follow_links(folder)) for folder in folders)
+
+
+def _follow_links(path: Path) -> Path:
+    """Return where a path leads. Of links in a circle, it is one of them; `Path.resolve` raises an error there."""
+    return type(path)(os.path.realpath(path))
 
 
 def list_files(folder: Path, pattern: str) -> list[Path]:
@@ -47,7 +53,7 @@ def list_files(folder: Path, pattern: str) -> list[Path]:
     for file in files:
         if not is_within(file, folder):
             raise TraceError(
-                f"{file} leads out of the folder: it is a link to {file.resolve()}",
+                f"{file} leads out of the folder: it is a link to {_follow_links(file)}",
                 f"copy the files into one folder: cp -rL {quote(str(folder))} COPY",
             )
         if not file.is_file():
