@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 from nsys_insight.errors import ToolError
+from nsys_insight.extras import write_install_command
+from nsys_insight.ingest.ncu import report_reader
 from nsys_insight.ingest.ncu.pages import Launch, merge_launches, parse
 from nsys_insight.paths import expand_home
 
@@ -51,20 +53,25 @@ def find_newest_ncu() -> Path:
     if not runnable:
         raise ToolError(
             "ncu not found on the PATH or in the usual install folders",
-            "where it is: ncu --import FILE.ncu-rep --csv --page raw > FILE.raw.csv (and --page details), and import "
-            f"these; or set ${NCU_VARIABLE}",
+            f"a .ncu-rep is read without it after: {write_install_command('ncu')}; or where ncu is: ncu --import "
+            f"FILE.ncu-rep --csv --page raw > FILE.raw.csv (and --page details); or set ${NCU_VARIABLE}",
         )
     return max(runnable, key=lambda path: [int(number) for number in re.findall(r"\d+", str(path))])
 
 
 def read_pages(report: Path) -> list[Launch]:
-    """Read both pages of a report.
+    """Read both pages of a report. Where ncu is missing, read the report with NVIDIA's package, if that is installed.
 
     Raises:
-        ToolError: ncu is missing, or cannot read the report.
+        ToolError: Both are missing, or one cannot read the report.
     """
     launches: dict[tuple[object, ...], Launch] = {}
-    ncu = find_newest_ncu()
+    try:
+        ncu = find_newest_ncu()
+    except ToolError:
+        if not report_reader.is_installed():
+            raise
+        return report_reader.read_report(report)
     for page in ("raw", "details"):
         merge_launches(launches, parse(print_page(ncu, report, page), report.name))
     return list(launches.values())

@@ -1,0 +1,104 @@
+"""Read a report of ncu without ncu, by NVIDIA's Python package ncu-report (the extra `ncu`).
+
+The package parses the file in C++, so it runs in a process of its own, which prints what it read as JSON. A damaged
+report ends that process only. The remarks of ncu's own rules are not read: only ncu itself estimates their savings.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from nsys_insight.errors import ToolError
+from nsys_insight.ingest.ncu.pages import Launch, Metric, convert_unit, report_name
+from nsys_insight.records import RecordError, parse_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_SECONDS = 300
+_AXES = ("x", "y", "z")
+
+
+def is_installed() -> bool:
+    """Return whether the package is installed."""
+    return find_spec("ncu_report") is not None
+
+
+def read_report(report: Path) -> list[Launch]:
+    """Read the launches of a report, with all metrics in their base units.
+
+    Raises:
+        ToolError: The package cannot read the report.
+    """
+    import subprocess
+
+    command = [sys.executable, "-P", "-m", __name__, str(report)]  # -P: no module of the current folder
+    try:
+        result = subprocess.run(command, capture_output=True, check=True, timeout=_SECONDS)  # noqa: S603 - our own module
+        launches = parse_json(result.stdout)
+    except (subprocess.SubprocessError, OSError, RecordError):
+        raise ToolError(
+            f"{report} cannot be read with the package ncu-report: it is damaged, or of a newer ncu",
+            "update the package, or install Nsight Compute",
+        ) from None
+    return [_make_launch(launch, number, report_name(report.name)) for number, launch in enumerate(launches)]
+
+
+def _make_launch(launch: dict[str, Any], number: int, name: str) -> Launch:
+    metrics = {}
+    for metric, (value, unit) in launch["metrics"].items():
+        base_unit, factor = convert_unit(unit)
+        is_number = isinstance(value, int | float)
+        metrics[metric] = Metric(value * factor if is_number else None, base_unit or None, None if is_number else value)
+
+    def read_number(metric: str) -> int | None:
+        value = launch["metrics"].get(metric, (None,))[0]
+        return int(value) if isinstance(value, int | float) else None
+
+    capability = [read_number(f"device__attribute_compute_capability_{part}") for part in ("major", "minor")]
+    x, y, z = (read_number(f"launch__grid_dim_{axis}") for axis in _AXES)
+    block_x, block_y, block_z = (read_number(f"launch__block_dim_{axis}") for axis in _AXES)
+    return Launch(
+        report=name,
+        ncu_id=number,
+        process_id=None,
+        process_name=None,
+        kernel=launch["kernel"],
+        context_id=read_number("launch__context_id"),
+        stream_id=read_number("launch__stream_id"),
+        device_id=read_number("launch__device_id"),
+        compute_capability=None if None in capability else ".".join(map(str, capability)),
+        grid=(x, y, z),
+        block=(block_x, block_y, block_z),
+        metrics=metrics,
+    )
+
+
+def _list_launches(path: str) -> Iterator[dict[str, Any]]:
+    """Yield the kernel and the metrics of each launch: the value, if it is a number or a text, and the unit."""
+    import ncu_report  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
+    report = ncu_report.load_report(path)
+    if not report.num_ranges():
+        raise ValueError("no launches")
+    for range_index in range(report.num_ranges()):
+        of_range = report.range_by_idx(range_index)
+        for index in range(of_range.num_actions()):
+            action = of_range.action_by_idx(index)
+            metrics = {name: action.metric_by_name(name) for name in action.metric_names()}
+            yield {
+                "kernel": action.name(action.NameBase_DEMANGLED),
+                "metrics": {
+                    name: (metric.value(), metric.unit())
+                    for name, metric in metrics.items()
+                    if metric is not None and metric.has_value() and isinstance(metric.value(), int | float | str)
+                },
+            }
+
+
+if __name__ == "__main__":
+    json.dump(list(_list_launches(sys.argv[1])), sys.stdout)
