@@ -157,8 +157,8 @@ class TestOneCommand:
     @pytest.mark.parametrize(
         ("arguments", "code", "message"),
         [
-            ([], 2, "one command is measured"),
-            (["--before", "a"], 2, "one command is measured"),
+            ([], 2, "bench takes one command"),
+            (["--before", "a"], 2, "bench takes one command"),
             (["--read", "nowhere.txt"], 2, "nowhere.txt cannot be read"),
             (["--metric", "x[y=(", "--", "8", "1"], 2, "--metric cannot be"),
             (["--metric", "x=(", "--", "8", "1"], 2, "is no regular expression"),

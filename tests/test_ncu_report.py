@@ -510,10 +510,11 @@ class TestCommands:
         assert result.stderr.startswith("error: ")
         assert "\nhint: " in result.stderr
 
-    def test_ncu_alone_prints_its_help(self, run):
+    def test_ncu_alone_is_an_error_with_its_help(self, run):
         result = run("ncu")
-        assert result.returncode == 0
+        assert result.returncode == 2
         assert "plan" in result.stdout
+        assert "needs a subcommand" in result.stderr
 
 
 def fake_ncu(folder, script):

@@ -7,6 +7,7 @@ import shlex
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight.diagnose.ranks import WAITING
 from nsys_insight.diagnose.templates import MAX_NAME_CELLS
 from nsys_insight.ingest.scope import write_flags
 from nsys_insight.render.markdown import escape_prose, format_code
@@ -74,7 +75,8 @@ _GPU_WORK = "what the GPU does"
 _MIXED = "mixed: "
 _PART_OF_VERDICT = {
     "GPU-bound": "busy", "launch-bound": "launch", "host-bound": "launch", "sync-bound": "sync", "copy-bound": "copy",
-    "allocation-bound": "allocation", "communication-bound": "communication", "start-up and end": "edge",
+    "allocation-bound": "allocation", "communication-bound": "communication", WAITING: "communication",
+    "start-up and end": "edge",
 }  # fmt: skip
 _REASONS = {
     "GPU-bound": "is busy {}; faster or fewer kernels shorten it",
@@ -84,6 +86,7 @@ _REASONS = {
     "copy-bound": "only copies, or is idle for a blocking copy, {}",
     "allocation-bound": "is idle {} while the CPU allocates or frees memory",
     "communication-bound": "only communicates {}",
+    WAITING: "only communicates {}, most of it waiting for other ranks",
     "start-up and end": "is idle {} before its first operation and after its last one",
 }
 # Words that keep their capital letter inside a sentence.
@@ -234,7 +237,7 @@ def name_verdict(diagnosis: DiagnosisResult) -> str:
     if words == diagnosis.verdict:
         return diagnosis.verdict
     causes = sorted(
-        ((_sum_share(diagnosis, _PART_OF_VERDICT.get(word, "")), word) for word in words.split(", ")),
+        ((_find_share(diagnosis, word), word) for word in words.split(", ")),
         key=lambda cause: -cause[0],
     )
     return ", then ".join(f"{word} ({share:.1f}%)" for share, word in causes[:2])
@@ -246,11 +249,23 @@ def explain_verdict(diagnosis: DiagnosisResult) -> str:
     if diagnosis.wall_ns is None or not set(causes) <= _REASONS.keys():
         return ""
     unit = "the wall time" if diagnosis.unit == "trace" else f"each {diagnosis.unit}"
-    shares = [f"{_sum_share(diagnosis, _PART_OF_VERDICT[word]):.1f}% of {unit}" for word in causes]
+    shares = [f"{_find_share(diagnosis, word):.1f}% of {unit}" for word in causes]
     reasons = [_REASONS[word].format(share) for word, share in zip(causes, shares, strict=True)]
-    if len(reasons) > 1:
+    if len(reasons) > 1:  # "computes", as the share of communication and copies is not in it
+        reasons = [reason.replace("is busy", "computes") for reason in reasons]
         reasons = [reason.partition(";")[0] for reason in reasons]
     return f"The GPU {', and '.join(reasons)}."
+
+
+def _find_share(diagnosis: DiagnosisResult, word: str) -> float:
+    """Return the share of the wall time that a word of the verdict stands for, in %.
+
+    Next to other causes, a busy GPU is one that does more than to communicate or to copy, which can be such a cause.
+    """
+    if word == "GPU-bound" and diagnosis.verdict.startswith(_MIXED):
+        alone_pct = sum(share.wall_pct for share in diagnosis.shares if share.is_busy and share.part in _NAME_ALONE)
+        return diagnosis.busy_pct - alone_pct
+    return _sum_share(diagnosis, _PART_OF_VERDICT.get(word, ""))
 
 
 def _sum_share(diagnosis: DiagnosisResult, part: str) -> float:

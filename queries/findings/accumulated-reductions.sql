@@ -43,10 +43,9 @@ WITH events AS (
         n.family = 'comm' AND regexp_matches(n.name, '(AllReduce|ReduceScatter)_') AS is_reduction,
         regexp_matches(n.name, '(?i)multi_tensor|adam|sgd|lamb([^d]|$)|addcdiv|optimizer') AS is_optimizer
     FROM (SELECT process_id, start_ns, end_ns, name_id FROM kernel_events) AS k
-    JOIN (SELECT process_id, min(start_ns) AS from_ns, max(end_ns) AS to_ns FROM steps WHERE phase = 'steady' GROUP BY 1)
-        AS t ON t.process_id = k.process_id AND k.start_ns >= t.from_ns AND k.start_ns < t.to_ns
+    ASOF JOIN (FROM steps WHERE phase = 'steady') AS s ON s.process_id = k.process_id AND s.start_ns <= k.start_ns
     JOIN kernel_names AS n USING (name_id)
-    WHERE is_product OR is_reduction OR is_optimizer
+    WHERE k.start_ns < s.end_ns AND (is_product OR is_reduction OR is_optimizer)
 ),
 -- A step may be a micro-batch, so an update is what runs up to the first kernel of the optimizer.
 bounded_events AS (
@@ -72,9 +71,9 @@ reductions AS (
 updates AS (
     SELECT
         r.process_id, r.update, count(*) AS collectives,
-        1 + count(*) FILTER (r.distance >= $least_products AND r.distance >= $least_factor * u.distance) AS rounds
+        1 + count(*) FILTER (r.distance >= $least_products AND r.distance >= $least_factor * u.usual) AS rounds
     FROM reductions AS r
-    JOIN (SELECT process_id, update, median(distance) AS distance FROM reductions GROUP BY ALL) AS u
+    JOIN (SELECT process_id, update, median(distance) AS usual FROM reductions GROUP BY ALL) AS u
         USING (process_id, update)
     SEMI JOIN counted_events AS o ON o.ends_update AND o.process_id = r.process_id AND o.update = r.update + 1
     GROUP BY ALL

@@ -121,7 +121,8 @@ CREATE TABLE CUPTI_ACTIVITY_KIND_OPENACC_OTHER (
     start BIGINT, "end" BIGINT, nameId BIGINT, globalTid BIGINT, lineNo BIGINT, srcFile BIGINT, funcName BIGINT
 );
 
--- What the OpenMP runtime does on the host. Each construct has a table; those of events without a duration are not read.
+-- What the OpenMP runtime does on the host. Each construct has a table; those of events without a duration are not
+-- read.
 CREATE TABLE OPENMP_EVENT_KIND_THREAD (start BIGINT, "end" BIGINT, nameId BIGINT, globalTid BIGINT);
 
 CREATE TABLE OPENMP_EVENT_KIND_PARALLEL (start BIGINT, "end" BIGINT, nameId BIGINT, globalTid BIGINT);

@@ -10,7 +10,8 @@ description = """
 Kernels that compute nothing new, by their names: casts to another type, layout conversions (NCHW and NHWC,
 transpositions), copies within the memory of the GPU made by kernels (contiguous, clone, cat), and matrix products and
 convolutions that run in FP32 on CUDA cores. Fused kernels that also convert are not counted. next_name is the next
-kernel on the same stream that computes, in most cases: usually the one that asks for the conversion. range_name is the innermost NVTX range that launched most of them; # stands for numbers."""
+kernel on the same stream that computes, in most cases: usually the one that asks for the conversion. range_name is the
+innermost NVTX range that launched most of them; # stands for numbers."""
 reading = """
 cast: keep weights and activations in the type in which the next kernel reads them (autocast casts weights in each
 step: model.to(torch.bfloat16)). layout: channels_last for the model and its input. copy: write directly into the

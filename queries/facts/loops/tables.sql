@@ -8,7 +8,8 @@ CREATE TABLE IF NOT EXISTS facts.loops (
     loop VARCHAR, parent VARCHAR, depth BIGINT, iterations BIGINT, per_parent DOUBLE, period_ns DOUBLE,
     period_low_ns DOUBLE, period_high_ns DOUBLE, gpu_busy_ns DOUBLE, gpu_idle_ns DOUBLE, communication_ns DOUBLE,
     operations DOUBLE,
-    launches DOUBLE, gpu_share DOUBLE, graph_share DOUBLE, regular_share DOUBLE, structure_share DOUBLE, start_ns BIGINT, end_ns BIGINT,
+    launches DOUBLE, gpu_share DOUBLE, graph_share DOUBLE, regular_share DOUBLE, structure_share DOUBLE,
+    start_ns BIGINT, end_ns BIGINT,
     process_id BIGINT
 );
 

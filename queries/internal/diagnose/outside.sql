@@ -21,7 +21,9 @@ first_operation AS MATERIALIZED (
 ),
 idle_times AS (
     SELECT
-        CASE WHEN 2 * c.longest_calls[1].call_ns >= f.until_ns - t.start_ns THEN c.longest_calls[1].call_name END AS host,
+        CASE
+            WHEN 2 * c.longest_calls[1].call_ns >= f.until_ns - t.start_ns THEN c.longest_calls[1].call_name
+        END AS host,
         f.until_ns - t.start_ns AS idle_ns
     FROM trace_time AS t, first_operation AS f, _calls_in('first_operation') AS c
     UNION ALL

@@ -1,6 +1,6 @@
--- The rate of large pinned copies in the trace: from 1 MiB, their latency is a tenth of their time or less. Without any,
--- what the bus of such GPUs reaches: 12 GB/s with PCIe 3 (before compute capability 8.0), 20 GB/s with PCIe 4. PCIe 5
--- has twice as much.
+-- The rate of large pinned copies in the trace: from 1 MiB, their latency is a tenth of their time or less. Without
+-- any, what the bus of such GPUs reaches: 12 GB/s with PCIe 3 (before compute capability 8.0), 20 GB/s with PCIe 4.
+-- PCIe 5 has twice as much.
 CREATE VIEW _pinned_rate AS
 SELECT
     coalesce(

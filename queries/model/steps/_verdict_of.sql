@@ -10,6 +10,7 @@ CREATE MACRO _verdict_of(
         WHEN gpu_pct >= busy_pct THEN ['GPU-bound']
         WHEN gpu_pct + dependency_pct >= 50 AND coalesce(total, 0) < 100 - busy_pct THEN ['GPU-bound']
         WHEN len(causes) = 0 THEN ['unknown']
+        WHEN communication_pct = largest_pct AND 100 * largest_pct >= main_pct * total THEN ['communication-bound']
         WHEN gpu_pct >= 50 THEN ['mixed'] || list_transform(causes, lambda n: n.bound) || ['GPU-bound']
         WHEN 100 * largest_pct >= main_pct * total THEN [list_filter(causes, lambda n: n.pct = largest_pct)[1].bound]
         ELSE ['mixed'] || list_transform(causes, lambda n: n.bound)
