@@ -539,8 +539,8 @@ class Reports:
         tokens_per_step: int | None = None,
         batch: int | None = None,
     ) -> pl.DataFrame:
-        """Which chains of kernels to fuse, and what it would save: Which chains of kernels are worth fusing,
-        and what would that save?
+        """Which chains of kernels to fuse, and what it would save per step: Which chains of kernels are worth
+        fusing, and what would that save?
 
         Finds chains of kernels that repeat in order in the typical step (the mean of up to 32 steady steps
         with the same sequence of operations, from the middle), on one stream and with no wait, copy or
@@ -1600,11 +1600,11 @@ class Reports:
         captured inside, whenever they were launched. projected_ns is, for each range, from the start of its
         first GPU operation to the end of its last, idle time between them included. gpu_busy_during_ns and
         gpu_idle_during_ns are what the GPU does while a range is open, no matter who launched it: they add
-        up to the time in which ranges of the name are open, where threads of a process overlap once. A
-        range that was still open at the end of the capture is counted, with its GPU work; its host time is
-        unknown. start/end ranges do not nest, so they have no own time; a mark is an instant and has a
-        count only. Names that differ only in their numbers count as one: step #. Numbers within words stay:
-        conv2d, gemm_fp8.
+        up to the time in which ranges of the name are open, where threads of a process overlap once. They
+        are unknown with --step. A range that was still open at the end of the capture is counted, with its
+        GPU work; its host time is unknown. start/end ranges do not nest, so they have no own time; a mark
+        is an instant and has a count only. Names that differ only in their numbers count as one: step #.
+        Numbers within words stay: conv2d, gemm_fp8.
 
         Start with the ranges that have the most gpu_idle_during_ns: the GPU is idle while they are open, so
         see idle and gaps with --nvtx NAME. A range can launch little (gpu_ns) although the GPU is busy
@@ -2304,9 +2304,9 @@ class Reports:
         deviation).
 
         Steps of the steady state should be similar: the outlier column says what differs. More idle time
-        with the same kernels: the host was late, see gaps with --from and --to. More busy time with the
-        same kernels: the GPU ran slower, or shared its time. For the cost of a typical step, see per-token;
-        for one kernel over the steps, see pace.
+        with the same kernels: the host was late, see gaps with --step. More busy time with the same
+        kernels: the GPU ran slower, or shared its time. For the cost of a typical step, see per-token; for
+        one kernel over the steps, see pace.
 
         Args:
             step_method: How to find steps

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -213,6 +214,19 @@ def test_a_range_that_waits_for_a_busy_gpu_is_not_idle(tmp_path):
         assert (wait["gpu_ns"], file["gpu_ns"], file["gpu_busy_during_ns"]) == (0, 0, 0)
         assert wait["gpu_busy_during_ns"] > 0.95 * wait["host_ns"]
         assert file["gpu_idle_during_ns"] == file["host_ns"]
+
+
+def test_what_the_gpu_does_during_a_step_is_known_in_its_time_window_only(sample):
+    with open_trace(sample("decode_eager"), step=17) as trace:
+        answer = trace.answer("nvtx")
+        rows = answer.frame().to_dicts()
+        assert rows
+        assert {row["gpu_idle_during_ns"] for row in rows} == {row["gpu_busy_during_ns"] for row in rows} == {None}
+        (note,) = [note for note in answer.notes if "work of earlier steps" in note]
+        window = re.search(r"--from (\S+)ms --to (\S+)ms", note).groups()
+    start_ns, end_ns = (round(float(text) * 1e6) for text in window)
+    with open_trace(sample("decode_eager"), from_ns=start_ns, to_ns=end_ns) as trace:
+        assert all(row["gpu_idle_during_ns"] is not None for row in trace.nvtx().to_dicts() if row["host_ns"])
 
 
 def test_the_scope_of_ranges_that_launch_nothing_has_their_idle_time(tmp_path):

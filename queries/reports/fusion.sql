@@ -1,5 +1,5 @@
 /*
-title = "Which chains of kernels to fuse, and what it would save"
+title = "Which chains of kernels to fuse, and what it would save per step"
 topic = "kernels"
 place = 2
 in_help = true

@@ -15,7 +15,8 @@ each once per name; own_gpu_ns counts only those launched outside nested ranges.
 of CUDA graphs that were captured inside, whenever they were launched. projected_ns is, for each range,
 from the start of its first GPU operation to the end of its last, idle time between them included.
 gpu_busy_during_ns and gpu_idle_during_ns are what the GPU does while a range is open, no matter who launched it: they
-add up to the time in which ranges of the name are open, where threads of a process overlap once. A range that was
+add up to the time in which ranges of the name are open, where threads of a process overlap once. They are unknown
+with --step. A range that was
 still open at the end of the capture is counted, with its GPU work; its host time is unknown. start/end ranges do
 not nest, so they have no own time; a mark is an instant and has a count only. Names that differ only in their numbers
 count as one: step #. Numbers within words stay: conv2d, gemm_fp8."""
@@ -69,6 +70,13 @@ recorded"""
 captured_kernels = "How many kernels ran in these nodes"
 
 [notes]
+step = """
+SELECT
+    'the GPU also runs work of earlier steps during these ranges, which is not in this scope, so busy and idle times '
+        'during them are unknown; for the time window: --from ' || round(start_ns / 1e6, 3) || 'ms --to '
+        || round(end_ns / 1e6, 3) || 'ms'
+FROM wall, scope
+WHERE scope.steps <> 'steady' AND EXISTS (FROM answer)"""
 captured = """
 SELECT 'CUDA graphs: gpu_ns counts a kernel where its graph was launched, captured_gpu_ns where its node was captured'
 FROM answer WHERE captured_kernels > 0 HAVING count(*) > 0"""
@@ -138,6 +146,10 @@ launched_work AS (
 captured_work AS MATERIALIZED (
     FROM _captured_work
 ),
+-- While the host is in a step, the GPU also runs what earlier steps launched, which is not in the scope of that step.
+scope_flags AS (
+    SELECT coalesce(steps <> 'steady', false) AS is_single_step FROM scope
+),
 host_times AS (
     SELECT
         group_id,
@@ -164,8 +176,8 @@ SELECT
     100.0 * coalesce(g.gpu_ns, 0) / wall.duration_ns AS gpu_wall_pct,
     CASE WHEN h.style = 'push/pop' THEN coalesce(own.gpu_ns, 0) END AS own_gpu_ns,
     coalesce(j.projected_ns, 0) AS projected_ns,
-    d.busy_ns AS gpu_busy_during_ns,
-    d.open_ns - d.busy_ns AS gpu_idle_during_ns,
+    CASE WHEN NOT (SELECT is_single_step FROM scope_flags) THEN d.busy_ns END AS gpu_busy_during_ns,
+    CASE WHEN NOT (SELECT is_single_step FROM scope_flags) THEN d.open_ns - d.busy_ns END AS gpu_idle_during_ns,
     coalesce(g.kernels, 0) AS kernels,
     coalesce(g.kernels, 0) / h.calls AS kernels_per_call,
     h.avg_ns,

@@ -22,7 +22,7 @@ is the step time. A step is an outlier if its step time differs from the median 
 than five standard deviations (estimated from the median absolute deviation)."""
 reading = """
 Steps of the steady state should be similar: the outlier column says what differs. More idle time with the same
-kernels: the host was late, see gaps with --from and --to. More busy time with the same kernels: the GPU ran slower,
+kernels: the host was late, see gaps with --step. More busy time with the same kernels: the GPU ran slower,
 or shared its time. For the cost of a typical step, see per-token; for one kernel over the steps, see pace."""
 empty = """\
 No steps found: no repetition holds most of the GPU time. Name an NVTX range with --step-range, or give the number \
