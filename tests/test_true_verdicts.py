@@ -94,11 +94,11 @@ def make_read_backs(launches):
 @pytest.mark.slow
 def test_no_graph_is_advised_for_one_launch_a_step(tmp_path):
     text = diagnose_text(make_read_backs(1), tmp_path)
-    assert "1 launch call a step, of 4 µs on average" in text
+    assert "1 launch call per step at 4 µs" in text
     assert "Launch fewer, larger kernels" in text
     assert "as a CUDA graph" not in text
     # A count of one has a singular noun.
-    assert "1 read a step" in text
+    assert "1 copy to the host per step" in text
     for wrong in ("1 launch calls", "1 reads", "1 calls", "1 copies", "1 waits"):
         assert wrong not in text.replace("21 ", "")
 
@@ -171,7 +171,7 @@ def test_launches_without_gpu_activity_are_reported(tmp_path):
 def test_a_program_without_launches_ran_nothing(tmp_path):
     trace = Trace()
     trace.thread().call("cudaGetDeviceCount_v3020")
-    assert "No kernel, copy or memset is in this scope" in diagnose_text(trace, tmp_path)
+    assert "CUDA calls are recorded, but no kernel, copy or memset" in diagnose_text(trace, tmp_path)
 
 
 @pytest.mark.slow
@@ -273,7 +273,7 @@ def test_migrations_are_reported_with_their_range_and_waiting_kernel(tmp_path):
     text = diagnose_text(make_unified_memory(), tmp_path)
     assert "--cudabacktrace" not in text, "it tells who makes a call, and the diagnosis does not"
     assert "Unified memory migrates while the program runs: up to 440 µs per step" in text
-    assert "4 migrations to the GPU (8.00 MiB), 4 migrations to the host (8.00 MiB) a step; moving the pages" in text
+    assert "4 migrations to the GPU (8.00 MiB), 4 migrations to the host (8.00 MiB) per step; moving the pages" in text
     assert "moving the pages takes 440 µs per step" in text
     assert "[add in step]" in text
     assert "cudaMemPrefetchAsync" in text
@@ -289,7 +289,7 @@ def test_page_faults_are_counted_and_take_longer_than_the_copies(tmp_path):
         candidate.name: candidate for candidate in diagnose_trace(make_unified_memory(faults=True), tmp_path).findings
     }["unified-memory"]
     assert finding.recoverable_ns == pytest.approx(4 * 150_000)
-    assert "2,048 page faults of the GPU, 4 page faults of the CPU a step" in finding.evidence
+    assert "2,048 page faults of the GPU, 4 page faults of the CPU per step" in finding.evidence
     assert "; those of the GPU last 600 µs per step" in finding.evidence
     assert finding.values["fault_ns"] == pytest.approx(4 * 150_000)
 
@@ -337,9 +337,9 @@ def make_power_iteration():
 def test_a_kernel_with_most_of_the_time_is_reported_even_if_the_run_is_host_bound(tmp_path):
     text = diagnose_text(make_power_iteration(), tmp_path)
     assert "host-bound" in text.partition(";")[0]
-    assert "gemv2T_kernel_val: 59.9% of the wall time, 100.0% of kernel time, 1 call a step of 6 ms on average" in text
+    assert "gemv2T_kernel_val: 59.9% of the wall time, 100.0% of kernel time, 1 call per step of 6 ms on average" in text
     assert "memory-bound by name" in text
-    assert "how far they are from the GPU's peak was not measured" in text
+    assert "distance from the roofline not measured" in text
     assert "batch vectors into one matrix product" in text
     assert "Unified memory" not in text
 
@@ -489,7 +489,7 @@ def test_a_stall_is_reported_with_steps_operation_call_and_range(tmp_path):
         row = opened_trace.answer("gap-places").dicts()[0]
         longest = opened_trace.answer("gaps").dicts()[:20]
     assert "20 of 24 steps stall before attention; 20 stalls of 25 ms (median)" in text
-    assert "for the largest part of each, the host is in cuLibraryLoadData" in text
+    assert "the CPU is in cuLibraryLoadData for most of each" in text
     assert "--cudabacktrace" not in text, "it tells who makes a call, and the diagnosis does not"
     assert (row["after_name"], row["host"]) == ("attention(float *)", "module: cuLibraryLoadData")
     assert (row["nvtx_path"], row["gaps"]) == ("step #/layer #", 20)

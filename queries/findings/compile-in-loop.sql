@@ -15,7 +15,7 @@ evidence = [
         "such a step takes {load_step_ns} on average, the others {ordinary_ns} (median)",
         "such a step takes {load_step_ns} on average",
     ],
-    "before the loads, the host is outside of CUDA calls for {build_ns} {per}",
+    "the loads, each with the time since the CUDA call before it, take {build_ns} {per}",
     "the first kernel after a load is mostly {kernel}",
 ]
 caveat = """
@@ -23,7 +23,7 @@ The new shapes end: then let the program warm up with all of them before it is m
 effort = "function"
 estimate = """
 High: the time of these steps above the median of the others, over all steps; the idle time of the GPU, if all steps
-load code. Low: 60% of it; of the time that the host is outside of CUDA calls before the loads, if all steps load."""
+load code. Low: 60% of it; of the loads and the time since the CUDA call before each, if all steps load."""
 links = ["PyTorch documentation, torch.compile: Dynamic shapes", "CUDA C++ Programming Guide, Lazy Loading"]
 report = "steps"
 when = "SELECT 1 FROM _call_counts WHERE regexp_matches(name, '^cu(da)?(Library|Module)Load')"
