@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 from functools import partial
 
 import ailments
@@ -10,6 +11,8 @@ from ailments import MS, list_findings
 from decode_ranks import DecodeRun
 from opening import diagnose_with, open_trace
 from rank_traces import Run
+
+import nsys_insight
 
 NAMES = (
     "exposed-gathers", "small-units", "small-exchanges", "fp32-gradients", "one-reduction", "accumulated-reductions",
@@ -153,3 +156,13 @@ def test_launch_overhead_of_all_ranks_comes_before_the_late_one(tmp_path, launch
     with open_trace(DecodeRun(launch_ns).merged().write(tmp_path / "run.sqlite")) as opened_trace:
         findings = diagnose_with(opened_trace, ("launch-bound", "late-rank")).findings
     assert [finding.code for finding in findings] == codes
+
+
+@pytest.mark.slow
+def test_without_a_late_rank_launch_overhead_is_not_moved_to_the_front(shared, tmp_path):
+    paths = [tmp_path / f"after_rank{rank}.sqlite" for rank in (0, 1)]
+    for path in paths:
+        path.write_bytes(lzma.decompress((shared / "clinic" / f"{path.name}.xz").read_bytes()))
+    with nsys_insight.open(paths) as trace:
+        findings = diagnose_with(trace, ("gradient-reduction-late", "graph-candidate")).findings
+    assert [finding.code for finding in findings] == ["NSI511", "NSI103"]

@@ -337,7 +337,9 @@ def make_power_iteration():
 def test_a_kernel_with_most_of_the_time_is_reported_even_if_the_run_is_host_bound(tmp_path):
     text = diagnose_text(make_power_iteration(), tmp_path)
     assert "host-bound" in text.partition(";")[0]
-    assert "gemv2T_kernel_val: 59.9% of the wall time, 100.0% of kernel time, 1 call per step of 6 ms on average" in text
+    assert (
+        "gemv2T_kernel_val: 59.9% of the wall time, 100.0% of kernel time, 1 call per step of 6 ms on average" in text
+    )
     assert "memory-bound by name" in text
     assert "distance from the roofline not measured" in text
     assert "batch vectors into one matrix product" in text
