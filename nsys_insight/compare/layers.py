@@ -251,22 +251,20 @@ def match_steps(before: Program, after: Program) -> tuple[Program, Program]:
     If a step of one has layers and one of the other has none, but as many anchors as a layer, the second is repeated.
     A step without layers begins where it can be aligned best with the other one.
     """
-    before, after = _repeat_to_match(before, after), _repeat_to_match(after, before)
-    if not after.layers or after.repeats > 1:
+    if not after.layers:
         return before, _begin_as(after, before)
-    if not before.layers or before.repeats > 1:
+    if not before.layers:
         return _begin_as(before, after), after
     return before, after
 
 
-def _repeat_to_match(program: Program, other: Program) -> Program:
-    """Return the program with as many steps in one as the other has layers, if its step has the anchors of a layer."""
-    if program.layers or len(other.layers) != 1:
-        return program
+def _count_repeats(program: Program, other: Program) -> int:
+    """Return how many steps of a program are one of the other: its layers, if each has the anchors of a layer."""
+    if len(other.layers) != 1:
+        return 1
     anchors, other_anchors = (sum(operation.is_anchor for operation in side.operations) for side in (program, other))
-    (repeats,) = other.layers
-    is_layer = other_anchors / 2 < anchors * repeats < 2 * other_anchors
-    return _repeat(program, repeats) if is_layer else program
+    (layers,) = other.layers
+    return layers if other_anchors / 2 < anchors * layers < 2 * other_anchors else 1
 
 
 def _repeat(program: Program, repeats: int) -> Program:
@@ -278,27 +276,25 @@ def _repeat(program: Program, repeats: int) -> Program:
 
 
 def _begin_as(program: Program, other: Program) -> Program:
-    """Return the program with the beginning of its step at which it is aligned best with the other one.
+    """Return a program without layers, repeated if need be, with the step that is aligned best with the other one.
 
     A step can begin after any anchor, because what runs between two steps belongs to the first anchor after it.
     """
     anchors, other_anchors = _find_anchors(program.operations), _find_anchors(other.operations)
-    period = len(anchors) // program.repeats
-    if not anchors or not other_anchors or len(anchors) * len(other_anchors) * period > MAX_COMPARISONS:
-        return program
+    repeats = _count_repeats(program, other)
 
-    def turn(count: int) -> tuple[Operation, ...]:
+    def turn(count: int) -> Program:
         begin = anchors[count - 1].index + 1 if count else 0
-        operations = [*program.operations[begin:], *program.operations[:begin]]
-        if program.repeats > 1:  # the layers begin there, too
-            length = len(operations) // program.repeats
-            operations = [replace(operation, layer=(0, index // length)) for index, operation in enumerate(operations)]
-        return tuple(operations)
+        turned_program = replace(program, operations=(*program.operations[begin:], *program.operations[:begin]))
+        return _repeat(turned_program, repeats) if repeats > 1 else turned_program
 
-    def find_score(count: int) -> float:
-        return _align_anchors(_find_anchors(turn(count)), other_anchors)[1]
-
-    return replace(program, operations=turn(max(range(period), key=lambda count: (find_score(count), -count))))
+    comparisons = len(anchors) ** 2 * repeats * len(other_anchors)
+    if not 0 < comparisons <= MAX_COMPARISONS:
+        return turn(0)
+    return max(
+        map(turn, range(len(anchors))),
+        key=lambda candidate: _align_anchors(_find_anchors(candidate.operations), other_anchors)[1],
+    )
 
 
 @dataclass(frozen=True)
