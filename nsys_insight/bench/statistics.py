@@ -217,13 +217,13 @@ def _detect_drift(values: Sequence[float]) -> float | None:
 
 
 def _find_outliers(values: Sequence[float]) -> tuple[int, ...]:
-    estimate = median(values)
-    typical_deviation = 1.4826 * median(abs(value - estimate) for value in values)
+    center = median(values)
+    typical_deviation = 1.4826 * median(abs(value - center) for value in values)
     # Timers are coarse: a value that differs slightly from otherwise equal values is not an outlier.
-    limit = _OUTLIER_DEVIATIONS * max(typical_deviation, 1e-3 * abs(estimate))
+    limit = _OUTLIER_DEVIATIONS * max(typical_deviation, 1e-3 * abs(center))
     if len(values) < 6:
         return ()
-    outliers = [number for number, value in enumerate(values, 1) if abs(value - estimate) > limit]
+    outliers = [number for number, value in enumerate(values, 1) if abs(value - center) > limit]
     return tuple(outliers) if 0 < len(outliers) <= max(1, _MAX_OUTLIER_SHARE * len(values)) else ()
 
 

@@ -89,7 +89,7 @@ class Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Make the command that was typed, with its flags."""
-        name, *arguments = replace_old_flags(args)
+        name, *arguments = replace_view(replace_old_flags(args))
         if name == "help" and not ctx.resilient_parsing:  # completion needs the command itself
             if not arguments:
                 print(ctx.get_help())
@@ -158,7 +158,7 @@ def replace_old_flags(words: Sequence[str]) -> list[str]:
             new_form = " ".join([command, *parameter])
             terminal.note(f"{name} {flag} is now {new_form}; the next release does not have the flag")
             return [command, *words[1:index], *parameter, *([value] if equals else []), *words[index + 1 :]]
-    return replace_view(words)
+    return list(words)
 
 
 def make_report_command(pack: Pack, name: str = "") -> Any:

@@ -5,6 +5,7 @@ Each report runs once. The findings (`diagnose.findings`) and the headline are q
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -136,13 +137,11 @@ def _add_run_findings(
         command = command_line.write_command(rule.report, paths, scope, steps.explicit)
         rows = trace.dicts(rule.statement(tokens=rank.steps["tokens_per_step"]), steps)
         run_findings += [_make_finding(rule, row, command, program) for row in rows]
-    run_saving_ns = max((finding.recoverable_ns or 0 for finding in run_findings), default=None)
+    run_saving_ns = max((finding.recoverable_ns or 0 for finding in run_findings), default=math.inf)
     common = tuple(
         finding
         for finding in rank.findings
-        if finding.family == LAUNCH_FAMILY
-        and run_saving_ns is not None
-        and (finding.saving_low_ns or 0) > run_saving_ns
+        if finding.family == LAUNCH_FAMILY and (finding.saving_low_ns or 0) > run_saving_ns
     )
     other_findings = tuple(finding for finding in rank.findings if finding not in common)
     findings = (*common, *rank_findings(run_findings), *other_findings)[:MAX_FINDINGS]

@@ -89,6 +89,8 @@ _REASONS = {
     WAITING: "only communicates {}, most of it waiting for other ranks",
     "start-up and end": "is idle {} before its first operation and after its last one",
 }
+# Its share is without communication and copies; see `_find_share`.
+_BUSY_NEXT_TO_OTHERS = "computes {}"
 # Words that keep their capital letter inside a sentence.
 _NAMES = ("Python",)
 _NAME_ALONE = {"copy": "copies", "communication": "communication"}
@@ -250,10 +252,8 @@ def explain_verdict(diagnosis: DiagnosisResult) -> str:
         return ""
     unit = "the wall time" if diagnosis.unit == "trace" else f"each {diagnosis.unit}"
     shares = [f"{_find_share(diagnosis, word):.1f}% of {unit}" for word in causes]
-    reasons = [_REASONS[word].format(share) for word, share in zip(causes, shares, strict=True)]
-    if len(reasons) > 1:  # "computes", as the share of communication and copies is not in it
-        reasons = [reason.replace("is busy", "computes") for reason in reasons]
-        reasons = [reason.partition(";")[0] for reason in reasons]
+    texts = _REASONS if len(causes) == 1 else {**_REASONS, "GPU-bound": _BUSY_NEXT_TO_OTHERS}
+    reasons = [texts[word].format(share) for word, share in zip(causes, shares, strict=True)]
     return f"The GPU {', and '.join(reasons)}."
 
 
@@ -375,14 +375,13 @@ def describe_saving(finding: Finding, unit: str) -> str:
         share_base = "trace" if unit == "trace" else finding.share_of
         return "" if finding.wall_pct is None else f"{finding.wall_pct:.1f}% of the {share_base}"
     unit_text = "" if unit == "trace" else f" per {unit}"
+    overlap_text = "; overlaps others" if finding.overlaps else ""
     if finding.saving_low_ns and finding.wall_pct is not None:
         low_pct = finding.wall_pct * finding.saving_low_ns / finding.recoverable_ns
-        overlap_text = "; overlaps others" if finding.overlaps else ""
         times = _write_range(time_text(finding.saving_low_ns), time_text(finding.recoverable_ns))
         digits = 0 if low_pct >= 1 and finding.wall_pct - low_pct >= 1 else 1
         shares = _write_range(f"{low_pct:.{digits}f}", f"{finding.wall_pct:.{digits}f}")
         return f"{times}{unit_text} ({shares}%{overlap_text})"
-    overlap_text = "; overlaps others" if finding.overlaps else ""
     share_text = f" ({finding.wall_pct:.1f}%{overlap_text})" if finding.wall_pct is not None else ""
     return f"up to {time_text(finding.recoverable_ns)}{unit_text}{share_text}"
 
