@@ -7,8 +7,8 @@ meaning = """
 Gradients that are accumulated over several micro-batches have to be reduced once, before the optimizer. Here they are
 reduced after each of them."""
 evidence = [
-    "{rounds:round} of {round_collectives:reduction} and then the optimizer, {found_updates} of {updates:time}",
-    "they run for {collective_ns} {per}, for {exposed_ns} of which the GPU runs nothing else",
+    "in {found_updates} of {updates:update}, {rounds:round} of {round_collectives:reduction} come before the optimizer",
+    "the reductions run for {collective_ns} {per}, and the GPU runs nothing else for {exposed_ns} of that",
 ]
 caveat = """
 The rounds reduce different gradients, as of two models that are trained in turn."""

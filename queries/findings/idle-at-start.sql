@@ -66,7 +66,7 @@ help = "Share of the wall time from which start-up is what bounds a trace withou
 
 [params.context_ns]
 default = 10000000
-help = "Shortest first call that creates a context (10 ms: a context takes longer, other calls hardly ever do)"
+help = "Shortest first call that creates a context (10 ms: a context takes longer, nearly all other calls take less)"
 */
 WITH idle AS MATERIALIZED (
     SELECT min(time_ns) AS idle_ns, min(wall_pct) AS wall_pct

@@ -63,15 +63,9 @@ SELECT
     || CASE WHEN process_count > 1 THEN ' of process ' || process_id ELSE '' END, ', ' ORDER BY process_id, device_id)
 FROM (
     SELECT
-        process_id, device_id, max(live_bytes) AS peak_bytes,
-        (SELECT count(DISTINCT process_id) FROM memory_events) AS process_count
-    FROM (
-        SELECT
-            process_id, device_id,
-            (sum(sum(CASE operation WHEN 'allocation' THEN size_bytes WHEN 'deallocation' THEN -size_bytes END))
-            OVER (PARTITION BY process_id, device_id ORDER BY start_ns))::BIGINT AS live_bytes
-        FROM memory_events WHERE memory = 'device' GROUP BY process_id, device_id, start_ns
-    )
+        process_id, device_id, max(held_bytes) AS peak_bytes,
+        (SELECT count(DISTINCT process_id) FROM memory_blocks WHERE memory = 'device') AS process_count
+    FROM _held_memory WHERE memory = 'device'
     GROUP BY process_id, device_id
 )
 WHERE EXISTS (FROM scope WHERE nvtx IS NULL AND from_ns IS NULL AND stream_id IS NULL) HAVING count(*) > 0"""

@@ -66,29 +66,26 @@ names AS (
     WHERE $by = 'caller'
 ),
 blocks AS MATERIALIZED (FROM all_blocks JOIN names USING (block)),
--- What is held after each allocation and each free. At one instant, frees come first.
+-- What the blocks of a row hold after each allocation and each free. At one instant, frees come first.
 changes AS (
     SELECT process_id, device_id, memory, name, start_ns AS at_ns, size_bytes AS change_bytes FROM blocks
     UNION ALL
     SELECT process_id, device_id, memory, name, end_ns, -size_bytes FROM blocks WHERE end_ns IS NOT NULL
 ),
-held_bytes AS MATERIALIZED (
+own_bytes AS (
     SELECT
-        process_id, device_id, memory, name, at_ns,
+        process_id, device_id, memory, name,
         sum(change_bytes) OVER (
             PARTITION BY process_id, device_id, memory, name ORDER BY at_ns, change_bytes ROWS UNBOUNDED PRECEDING
-        ) AS own_bytes,
-        sum(change_bytes) OVER (
-            PARTITION BY process_id, device_id, memory ORDER BY at_ns, change_bytes ROWS UNBOUNDED PRECEDING
-        ) AS all_bytes
+        ) AS held_bytes
     FROM changes
 ),
 peaks AS (
-    SELECT process_id, device_id, memory, arg_max(at_ns, (all_bytes, -at_ns)) AS peak_start_ns
-    FROM held_bytes GROUP BY ALL
+    SELECT process_id, device_id, memory, arg_max(at_ns, (held_bytes, -at_ns)) AS peak_start_ns
+    FROM _held_memory GROUP BY ALL
 ),
 own_peaks AS (
-    SELECT process_id, device_id, memory, name, max(own_bytes)::BIGINT AS peak_bytes FROM held_bytes GROUP BY ALL
+    SELECT process_id, device_id, memory, name, max(held_bytes)::BIGINT AS peak_bytes FROM own_bytes GROUP BY ALL
 )
 SELECT
     b.name, b.memory,
