@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 
 import duckdb
 import pytest
@@ -142,12 +143,39 @@ def test_facts_that_lost_a_table_are_refused_with_its_name(facts, tmp_path):
     assert "raw/StringIds.parquet was lost" in process.stderr
 
 
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda manifest: manifest["columns"]["CUPTI_ACTIVITY_KIND_KERNEL"].remove("end"),
+        lambda manifest: manifest.update(left_out="1 of 3 kernels is left out"),
+        lambda manifest: manifest.update(files={}),
+    ],
+)
+def test_facts_with_an_edited_manifest_are_refused(facts, tmp_path, edit):
+    """Without their ends, kernels would take 0 ns."""
+    damaged = shutil.copytree(list_folders(facts[0])[0], tmp_path / "part-a.facts")
+    manifest = json.loads((damaged / "about.json").read_text())
+    edit(manifest)
+    (damaged / "about.json").write_text(json.dumps(manifest))
+    process = run("top", damaged)
+    assert process.returncode == TraceError.exit_code
+    assert "about.json is missing, was edited, or is of another version" in process.stderr
+
+
+def test_facts_of_an_earlier_version_are_read(facts, tmp_path):
+    """They wrote no digests."""
+    folder = shutil.copytree(list_folders(facts[0])[0], tmp_path / "part-a.facts")
+    manifest = json.loads((folder / "about.json").read_text())
+    del manifest["files"], manifest["digest"]
+    (folder / "about.json").write_text(json.dumps(manifest))
+    assert run("top", folder).returncode == 0
+
+
 def test_facts_of_a_stranger_with_other_columns_are_refused(facts, tmp_path):
     """The hashes in the manifest are right: somebody has written the folder like this."""
     damaged = shutil.copytree(list_folders(facts[0])[0], tmp_path / "part-a.facts")
     duckdb.sql("SELECT 1 AS x").write_parquet(str(damaged / "facts" / "steps.parquet"))
-    manifest = json.loads((damaged / "about.json").read_text())
-    (damaged / "about.json").write_text(json.dumps({**manifest, "files": facts_folder.hash_files(damaged)}))
+    replace(facts_folder.read_manifest(damaged), files=facts_folder.hash_files(damaged)).write(damaged)
     process = run("per-token", damaged)
     assert process.returncode == TraceError.exit_code, process.stderr
     assert "facts/steps.parquet has other columns or types" in process.stderr

@@ -46,6 +46,7 @@ class Manifest:
         columns: The columns of each raw table.
         left_out: The sentence about invalid rows that were left out.
         files: The tables and facts in it, with their hashes (`hash_files`); empty for folders of earlier versions.
+        digest: The digest of all other entries (`compute_digest`); empty for folders of earlier versions.
     """
 
     file: str
@@ -55,10 +56,15 @@ class Manifest:
     columns: dict[str, list[str]] = field(default_factory=dict)
     left_out: str = ""
     files: dict[str, str] = field(default_factory=dict)
+    digest: str = ""
+
+    def compute_digest(self) -> str:
+        """Return a digest that shows that no entry was edited: a lost column would make sums different."""
+        return cache_folder.digest(json.dumps({**asdict(self), "digest": ""}))
 
     def write(self, folder: Path) -> None:
         """Write the manifest to the folder."""
-        text = json.dumps({"schema": _SCHEMA, **asdict(self)}, indent=1)
+        text = json.dumps({"schema": _SCHEMA, **asdict(self), "digest": self.compute_digest()}, indent=1)
         (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 
@@ -109,11 +115,12 @@ def _find_changed(folder: Path, files: dict[str, str]) -> str:
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Read the manifest of a folder; None where it is missing or malformed."""
+    """Read the manifest of a folder; None where it is missing, malformed or edited."""
     with suppress(OSError, ValueError):
         record = check(parse_json((folder / MANIFEST).read_text(encoding="utf-8")), dict[str, Any])
         if record.pop("schema", None) == _SCHEMA:
-            return make_record(Manifest, record)
+            manifest = make_record(Manifest, record)
+            return manifest if manifest.digest in ("", manifest.compute_digest()) else None
     return None
 
 

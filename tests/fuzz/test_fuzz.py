@@ -37,6 +37,7 @@ def base(commands):
     [
         pytest.param(entry, id=name, marks=pytest.mark.slow if entry["command"][0] in SLOW_COMMANDS else ())
         for name, entry in CORPUS.items()
+        if "base" in entry
     ],
 )
 def test_edits_of_the_corpus_find_no_fault(commands, base, broken):
@@ -63,6 +64,14 @@ def facts(commands, base):
     target = commands.folder / "facts"
     assert commands.run("fleet", str(base["everything"]), "-o", str(target), "--workers", "1").code == 0
     return target / "everything.facts"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name, entry in CORPUS.items() if "folder" in entry])
+def test_edits_of_a_folder_of_the_corpus_find_no_fault(commands, base, facts, name):
+    edit_list, command = CORPUS[name]["edits"], (*CORPUS[name]["command"],)
+    fault, _ = judge_folder(commands, base["everything"], facts, edit_list, command)
+    assert not fault
 
 
 @pytest.mark.slow
