@@ -51,10 +51,14 @@ def check_target(target: Path | None, inputs: Iterable[Path] = ()) -> None:
 def refuse_existing(target: Path, *, force: bool) -> None:
     """Refuse a target that exists, unless `force` is set. A link to nothing exists: a file would be written elsewhere.
 
+    A pipe or a device is refused with `force`, too: a pipe without a reader would wait for ever.
+
     Raises:
         UsageError: The target exists, or its name is impossible.
     """
     try:
+        if target.exists() and not target.is_file() and not target.is_dir():
+            raise UsageError(f"{target} is not a regular file", "choose another name with -o")
         if not force and (target.exists() or target.is_symlink()):
             raise UsageError(f"{target} exists already", "choose another name with -o, or overwrite it with --force")
     except OSError as error:

@@ -189,6 +189,26 @@ def test_a_pipe_stays_a_pipe_and_gets_the_complete_output(trace, tmp_path, comma
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("command", ["convert --as sqlite", "convert --as duckdb", "convert --as perfetto", "scrub"])
+def test_a_pipe_without_a_reader_is_not_waited_for(trace, tmp_path, command):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    arguments = [*PROCESS, *command.split(), str(trace), "-o", str(pipe), "--force"]
+    result = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
+    assert (result.returncode, f"{pipe} is not a regular file" in result.stderr) == (2, True), result.stderr
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_device_is_not_overwritten(tmp_path):
+    (tmp_path / "link").symlink_to("/dev/null")
+    for target in (Path("/dev/null"), tmp_path / "link"):
+        with pytest.raises(UsageError, match="is not a regular file"):
+            outputs.refuse_existing(target, force=True)
+    outputs.refuse_existing(tmp_path, force=True)
+    outputs.refuse_existing(tmp_path / "new", force=False)
+
+
+@pytest.mark.slow
 def test_a_device_stays_a_device(trace):
     for command in (["top", trace, "--format", "json"], ["ncu", "import", NCU], ["top", trace, "--format", "parquet"]):
         assert run_command(*command, "-o", "/dev/null").returncode == 0

@@ -33,6 +33,14 @@ def test_an_untested_version_is_refused_with_a_hint(version, monkeypatch):
 
 
 @pytest.mark.skipif(not PROJECT.is_file(), reason="the project's files are not beside the tests")
+def test_extras_have_upper_bounds():
+    """cryptography has a new major version every few months, and keeps what is used of it."""
+    extras = tomllib.loads(PROJECT.read_text())["project"]["optional-dependencies"]
+    requirements = {text for name, texts in extras.items() if name != "dev" for text in texts}
+    assert {text for text in requirements if "<" not in text} == {"cryptography>=44"}
+
+
+@pytest.mark.skipif(not PROJECT.is_file(), reason="the project's files are not beside the tests")
 def test_the_required_versions_are_the_tested_ones():
     dependencies = {text.partition(";")[0] for text in tomllib.loads(PROJECT.read_text())["project"]["dependencies"]}
     # DuckDB and its extension have the same version range: the extension fits exactly one DuckDB.
