@@ -149,6 +149,15 @@ class TestCommand:
         assert peak_mib < 250
 
 
+def test_a_division_by_zero_is_unknown(sample):
+    """Infinity and NaN cannot be cast to BIGINT. Any duration can be 0 in a damaged trace."""
+    with open_trace(sample("decode_eager")) as trace:
+        query = "SELECT 1 / 0, 0 / 0, 1 % 0.0, round(100 / (0 * duration_ns))::BIGINT FROM kernels LIMIT 1"
+        assert trace.query(query).rows() == [(None,) * 4]
+    with nsys_insight.open([sample("decode_eager"), sample("churn")]) as traces:
+        assert traces.sql("SELECT max(1 / (0 * duration_ns)) AS most FROM kernels").rows() == [(None,)]
+
+
 def test_show_tables_lists_the_documented_views_and_those_of_the_user(sample):
     with open_trace(sample("decode_eager")) as trace:
         names = [row["name"] for row in trace.query("SHOW TABLES").dicts()]

@@ -87,6 +87,8 @@ def connect(limits: Limits = DEFAULT_LIMITS) -> duckdb.DuckDBPyConnection:
                 -- For an ASOF join with a left side that it estimates to be small, DuckDB compares all pairs. Its
                 -- estimates are bad.
                 SET GLOBAL asof_loop_join_threshold = 0;
+                -- x / 0 is NULL, as unknown values are everywhere else, instead of infinity, which no BIGINT can hold.
+                SET GLOBAL ieee_floating_point_ops = false;
                 -- Two databases with one spill folder use the same file names and would read each other's files.
                 SET temp_directory = {literal(f"{spill_folder()}/spill-{next(_connection_numbers)}")}"""
         )

@@ -93,7 +93,7 @@ replay = """
 SELECT
     'replayed unchanged, the step takes ' || time_text(replayed_ns) || ' instead of ' || time_text(wall_ns)
         || ': these savings are less certain'
-FROM fusion_step WHERE abs(replayed_ns / nullif(wall_ns, 0) - 1) > 0.1"""
+FROM fusion_step WHERE abs(replayed_ns - wall_ns) > 0.1 * wall_ns"""
 profiler = """
 SELECT 'savings are of the profiled run: ' || profiler_share_text()
 FROM answer WHERE chosen AND host_high_ns > kernel_high_ns + gap_ns LIMIT 1"""

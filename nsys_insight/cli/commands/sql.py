@@ -30,8 +30,8 @@ _SQL_HELP = """Query the model's views in DuckDB's SQL (nsys-insight schema list
 
 The last argument is the SQL, unless --file or a pipe provides it; those before it are traces. With several traces (a
 folder stands for all traces in it), every view has a column trace. SQL may be several statements: queries, and CREATE
-TEMP TABLE, VIEW
-or MACRO for those after it. The tables as nsys exported them are in the schema raw."""
+TEMP TABLE, VIEW or MACRO for those after it. The tables as nsys exported them are in the schema raw. A division by 0
+is NULL."""
 _EXAMPLE = 'nsys-insight sql trace.sqlite "SELECT name, count(*) FROM kernels GROUP BY ALL"'
 _TRACE_SUFFIXES = (".sqlite", ".nsys-rep", ".qdrep", ".duckdb")
 # Formats that write rows while the query still runs.
