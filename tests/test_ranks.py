@@ -17,7 +17,7 @@ import nsys_insight
 from nsys_insight.errors import UsageError
 from nsys_insight.facts.nccl import Payload, Schemas
 from nsys_insight.facts.rank_numbers import number_ranks
-from nsys_insight.facts.ranks import clocks, judge
+from nsys_insight.facts.ranks import clocks, judge, pipeline
 from nsys_insight.facts.ranks.budget import IntervalUnion
 from nsys_insight.facts.ranks.matching import match_groups
 from nsys_insight.facts.ranks.rank import Rank
@@ -581,6 +581,12 @@ def test_a_rank_that_is_late_once_by_little_is_not_reported():
     waiting[::10, [0, 2]] = 5 * MS
     verdict = judge.judge(wall, waiting, np.zeros_like(waiting), 0.0)
     assert (verdict.kind, verdict.late_columns) == ("late", [1])
+
+
+@pytest.mark.parametrize("judge_ranks", [judge.judge, pipeline.judge_against_other_steps])
+def test_no_rank_is_late_in_steps_of_no_time(judge_ranks):
+    no_times = np.zeros((4, 3), dtype=np.int64)
+    assert judge_ranks(no_times, no_times, no_times, 0.0).kind == "even"
 
 
 def make_rank(trace, process=1, gpu=0):

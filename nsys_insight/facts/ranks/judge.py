@@ -77,9 +77,9 @@ def judge(wall: Table, waiting: Table, transfer: Table, error_ns: float) -> Verd
     margins = shortest_of_others - longest_of_first
     totals = np.where(margins >= floor[:, None], margins, 0).sum(axis=0)
     best = float(totals.max())
-    late = order[: int(totals.argmax()) + 1] if best > 0 else order[:0]
+    late = order[: int(totals.argmax()) + 1]
     spread = float((waiting.max(axis=1) - waiting.min(axis=1)).sum())
-    if best >= FLOOR_SHARE * wall_ns and best >= EXPLAINED_SHARE * spread:
+    if best > FLOOR_SHARE * wall_ns and best >= EXPLAINED_SHARE * spread:
         is_late = np.isin(np.arange(ranks), late)[None, :] & (_shortfall(waiting, late) >= floor[:, None])
         delays = np.maximum(_shortfall(waiting + transfer, late), _shortfall(waiting, late))
         return Verdict("late", sorted(int(rank) for rank in late), np.where(is_late, delays, 0))

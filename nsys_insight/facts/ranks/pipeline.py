@@ -191,7 +191,7 @@ def judge_against_other_steps(wall: Table, waiting: Table, transfer: Table, erro
     late = np.where(is_alone & (delays >= floor), delays, 0).astype(np.int64)
     # The delays have to explain at least half of the extra step time.
     total = float(late.sum())
-    if total < FLOOR_SHARE * float(length.sum()) or total < EXPLAINED_SHARE * float(longer[longer >= floor].sum()):
+    if total <= FLOOR_SHARE * float(length.sum()) or total < EXPLAINED_SHARE * float(longer[longer >= floor].sum()):
         return even
     rank_totals = late.sum(axis=0)
     if rank_totals.max() >= MAIN_SHARE * total:
