@@ -140,6 +140,7 @@ def draw_edits(path: Path, chance: random.Random) -> list[Edit]:
             draw_byte_edit,
             draw_byte_edit,
             "repeat",
+            "one time",
         ]
     )
     count = chance.choice((1, 1, 2, 5, 20))
@@ -152,6 +153,14 @@ def draw_edits(path: Path, chance: random.Random) -> list[Edit]:
         name, _ = chance.choice(columns[table])
         value = chance.choice(NUMBERS + OTHER_VALUES)
         return [["set", table, "all", name, value]]
+    if kind == "one time":
+        value = chance.choice(NUMBERS)
+        return [
+            ["set", table, "all", name, value]
+            for table in events
+            for name, _ in columns[table]
+            if name in ("start", "end")
+        ]
     if kind == "repeat":
         return [["repeat", chance.choice(events), chance.randrange(1000)] for _ in range(count)]
     return [kind() for _ in range(count)]
