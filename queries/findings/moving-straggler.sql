@@ -10,10 +10,9 @@ ranks takes varies."""
 evidence = [
     "in {late_steps} of {steps} {units} one rank is late, by {late_ns} on average",
     [
-        "{late_ranks} of {ranks} ranks are late at least once, most often rank {top_rank}: {top_steps:time}",
+        "{late_ranks} of {ranks} ranks are late at least once; {top_pct} of the time is lost to rank {top_rank}",
         "{late_ranks} of {ranks} ranks are late at least once",
     ],
-    "a rank waits {rank_wait_ns} per {unit} on average",
 ]
 caveat = """
 The work is inherently uneven, as in mixture-of-experts layers; then redistribute it."""
@@ -39,18 +38,15 @@ Make the steps of all ranks alike: partition the work evenly, read files ahead i
 to CPU cores (mpirun --bind-to, srun --cpu-bind). With fewer collectives per step, short delays cancel out."""
 */
 WITH late_ranks AS (
-    SELECT rank, count(*) AS steps FROM rank_steps WHERE late_ns > 0 GROUP BY rank
+    SELECT rank, sum(late_ns)::DOUBLE AS late_ns FROM rank_steps WHERE late_ns > 0 GROUP BY rank
 ),
-top_ranks AS (
-    SELECT rank, steps FROM late_ranks QUALIFY rank() OVER (ORDER BY steps DESC) = 1
-),
--- NULL if several ranks are late equally often.
-top_rank AS (
-    SELECT any_value(rank)::VARCHAR AS top_rank, any_value(steps) AS top_steps FROM top_ranks HAVING count(*) = 1
+latest AS (
+    SELECT any_value(rank ORDER BY late_ns DESC, rank) AS rank, max(late_ns) / sum(late_ns) AS share, count(*) AS ranks
+    FROM late_ranks
 ),
 means AS (
     SELECT
-        count(DISTINCT step) AS steps, avg(wall_ns) AS wall_ns, avg(waiting_ns) AS rank_wait_ns,
+        count(DISTINCT step) AS steps, avg(wall_ns) AS wall_ns,
         sum(late_ns)::DOUBLE AS late_ns, count(DISTINCT step) FILTER (late_ns > 0) AS late_steps
     FROM rank_steps
 )
@@ -61,14 +57,14 @@ SELECT
     m.late_steps,
     m.steps,
     m.late_ns / m.late_steps AS late_ns,
-    (SELECT count(*) FROM late_ranks) AS late_ranks,
+    l.ranks AS late_ranks,
     r.ranks,
-    t.top_rank,
-    t.top_steps,
-    m.rank_wait_ns,
+    -- Named where it is late for twice as long as it would be if all ranks were late alike.
+    CASE WHEN l.share >= 2.0 / l.ranks THEN l.rank::VARCHAR END AS top_rank,
+    CASE WHEN l.share >= 2.0 / l.ranks THEN 100 * l.share END AS top_pct,
     r.unit,
     r.unit || CASE WHEN m.steps > 1 THEN 's' ELSE '' END AS units
 FROM rank_run AS r
 CROSS JOIN means AS m
-LEFT JOIN top_rank AS t ON true
+CROSS JOIN latest AS l
 WHERE r.verdict = 'moving'

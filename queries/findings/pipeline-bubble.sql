@@ -6,22 +6,37 @@ is_cross_rank = true
 overlaps = true
 meaning = """
 In each step, a stage has nothing to do until the first microbatch reaches it and after the last one has left it. No
-rank has to be late for that."""
+rank has to be late for that. If one stage works longer than the others, they also wait for it in between, with each
+microbatch."""
 evidence = [
     "in the usual step a rank waits {bubble_pct} of the time for the others, on average over the ranks",
     "{stage_messages:message} per step from one rank to the next",
-    "rank {pace_rank} is busy {pace_ratio} times as long as the median of the others",
+    [
+        "rank {pace_rank} is busy {pace_ratio} times as long as the median of the others, for {busy_ns} of {step_ns}",
+        "rank {pace_rank} is busy {pace_ratio} times as long as the median of the others",
+    ],
 ]
 caveat = """
 The microbatches would become too small to fill a GPU."""
 effort = "line"
 numerics = "rounding"
 estimate = """
-No saving is estimated: it depends on how small the microbatches can be."""
+Where one stage works longer: of m microbatches, all but the first pass at the pace of the longest stage, so high is
+(m - 1) / m of what it is busy longer than the mean of all stages, and low is half of that, because the messages then
+no longer hide behind the wait. Otherwise no saving is estimated: it depends on how small the microbatches can be."""
 links = ["PyTorch documentation, Pipeline Parallelism"]
 report = "ranks"
 
-[cure]
+[cure.balance]
+any = """
+Give that rank fewer layers, and the others more: stages that take equally long, by their measured time and not by
+their number of layers. An embedding or a loss counts as well."""
+pytorch = """
+Give that rank fewer layers, and the others more: stages that take equally long, by their measured time and not by
+their number of layers (the split points of torch.distributed.pipelining.pipeline). An embedding or a loss counts as
+well."""
+
+[cure.microbatches]
 any = """
 Use more microbatches a step, or several smaller stages on each rank (interleaved): filling and draining then take a
 smaller part of the step. Balance the stages."""
@@ -38,30 +53,22 @@ help = "Smallest share of the usual step that a rank waits (a choice)"
 default = 5.0
 help = "A stage sets the pace if it is busy longer than the others by this share of a step (as in the report ranks)"
 */
-WITH usual_times AS (
-    SELECT rank, median(busy_ns) AS busy_ns, median(wall_ns) AS wall_ns
-    FROM rank_steps
-    WHERE step NOT IN (SELECT step FROM rank_steps WHERE late_ns > 0)
-    GROUP BY rank
-),
-busiest_rank AS (
-    FROM usual_times ORDER BY busy_ns DESC, rank LIMIT 1
-),
-pace AS (
-    SELECT any_value(b.rank)::VARCHAR AS pace_rank, any_value(b.busy_ns) / median(u.busy_ns) AS pace_ratio
-    FROM busiest_rank AS b JOIN usual_times AS u ON u.rank <> b.rank
-    HAVING any_value(b.busy_ns) - median(u.busy_ns) >= $pace_pct / 100 * any_value(b.wall_ns)
-        AND median(u.busy_ns) > 0
-)
 SELECT
-    NULL::DOUBLE AS recoverable_ns,
-    r.bubble_pct AS wall_pct,
+    p.high_ns / $tokens AS recoverable_ns,
+    p.high_ns / 2 / $tokens AS saving_low_ns,
+    coalesce(100 * p.high_ns / p.step_ns, r.bubble_pct) AS wall_pct,
+    CASE WHEN p.high_ns IS NULL THEN 'microbatches' ELSE 'balance' END AS cure_case,
     -- Messages between two ranks do not show whether each rank has several stages.
-    CASE r.stages WHEN 2 THEN '2 ranks' ELSE r.stages || ' stages' END AS place,
+    concat_ws(
+        ': ', CASE r.stages WHEN 2 THEN '2 ranks' ELSE r.stages || ' stages' END,
+        CASE WHEN p.high_ns IS NOT NULL THEN 'rank ' || p.rank END
+    ) AS place,
     r.bubble_pct,
     r.stage_messages,
-    p.pace_rank,
-    round(p.pace_ratio, 1) AS pace_ratio
+    CASE WHEN p.more_ns >= $pace_pct / 100 * p.step_ns THEN p.rank::VARCHAR END AS pace_rank,
+    round(p.ratio, 1) AS pace_ratio,
+    CASE WHEN p.high_ns IS NOT NULL THEN p.busy_ns / $tokens END AS busy_ns,
+    CASE WHEN p.high_ns IS NOT NULL THEN p.step_ns / $tokens END AS step_ns
 FROM rank_run AS r
-LEFT JOIN pace AS p ON true
+LEFT JOIN _stage_pace AS p ON true
 WHERE r.bubble_pct >= $least_pct

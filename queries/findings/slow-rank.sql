@@ -29,7 +29,8 @@ The work has to be on one rank, as the loss is on the last stage of a pipeline."
 effort = "function"
 estimate = """
 High: how late the latest rank is in each step: how much longer the others wait than it does. Low: what is left of that
-if its additional work is divided among all ranks. The same for both if an exchange shows that its work is more."""
+if its additional work is divided among all ranks; the same for both if an exchange shows that its work is more. At
+most, for low, what the step is longer than the host of another rank works."""
 links = ["NCCL documentation, Collective Operations"]
 report = "ranks"
 
@@ -78,8 +79,9 @@ late_ranks AS (
 SELECT
     CASE WHEN s.sent_ratio >= $least_sent_ratio THEN s.sent_ratio END AS sent_ratio,
     CASE WHEN has_exchanges THEN 'experts' ELSE 'work' END AS cure_case,
-    late_ns / steps / $tokens * (1 - late_ranks / ranks) AS saving_low_ns,
-    CASE WHEN sent_ratio IS NULL THEN late_ns / steps / $tokens ELSE saving_low_ns END AS recoverable_ns,
+    late_ns / steps / $tokens * (1 - late_ranks / ranks) AS divided_ns,
+    least(divided_ns, greatest(wall_ns / steps - others_host_ns, 0) / $tokens) AS saving_low_ns,
+    CASE WHEN sent_ratio IS NULL THEN late_ns / steps / $tokens ELSE divided_ns END AS recoverable_ns,
     100 * recoverable_ns * $tokens / (wall_ns / steps) AS wall_pct,
     names AS place,
     rank::VARCHAR AS late_rank,

@@ -15,7 +15,7 @@ Collectives of several ranks are matched by communicator and order where the tra
 transfer_ns is the time in which all ranks are in the collective, waiting_ns the time that a rank waits in it for the
 last one. Sizes and communicators are those of NCCL's NVTX payloads. Bandwidths are those of nccl-tests, over
 transfer_ns: size / time, and the same times 2(n-1)/n for AllReduce, (n-1)/n for AllGather, ReduceScatter and AlltoAll,
-the first two with the size of all ranks together, and 1 for Broadcast, Reduce and SendRecv. Sends and receives of all
+with the size of all ranks together, and 1 for Broadcast, Reduce and SendRecv. Sends and receives of all
 ranks in one call are an AlltoAll. What the NVLinks carry is in queries/catalog/links.toml. From one rank alone, waiting
 cannot be separated from transfer."""
 reading = """
@@ -28,8 +28,8 @@ empty = "No NCCL kernels and no MPI collectives are recorded in this scope."
 [columns]
 operation = "AllReduce, AllGather, SendRecv …; NULL where the kernel's name does not say"
 bytes = """\
-Message size as NCCL states it: what a rank sends, in an AlltoAll the most that a rank sends, for a ReduceScatter what \
-it receives; NULL without NCCL's NVTX payloads"""
+Message size as NCCL states it: what a rank sends, for a ReduceScatter what it receives, for an AlltoAll what it sends \
+to each rank, on average, by the rank that sends most; NULL without NCCL's NVTX payloads"""
 calls = "Number of collectives; for SendRecv, of messages; where ranks are not matched, kernels of all ranks"
 ranks = "Ranks that took part, among those whose traces are given; NULL where they are not matched"
 kernel_ns = "Mean duration of the kernel on a rank"
@@ -122,7 +122,14 @@ nvlink_communicators AS (
         AND EXISTS (FROM nccl_kernels)
 ),
 groups_with_size AS (
-    SELECT *, CASE WHEN operation IN ('AllGather', 'ReduceScatter') THEN bytes * ranks ELSE bytes END AS size_bytes
+    SELECT
+        *,
+        CASE
+            WHEN operation IN ('AllGather', 'ReduceScatter') THEN bytes * ranks
+            -- MPI states the size of all messages.
+            WHEN operation = 'AlltoAll' AND EXISTS (FROM nccl_kernels) THEN bytes * ranks
+            ELSE bytes
+        END AS size_bytes
     FROM (FROM matched_collectives UNION ALL FROM message_totals UNION ALL FROM unmatched_kernels)
 )
 SELECT

@@ -75,14 +75,13 @@ def fill(context: Context) -> None:
     explain_delay = pipeline.explain_delay_against_other_steps if is_compared_with_itself else judge.explain_delay
     verdict = judge_ranks(wall, waiting, transfer, run.error)
     hosts: list[HostTime | None] = [None] * len(members)
-    if not is_compared_with_itself and any(
-        explain_delay(busy, idle, verdict, column).cause != "gpu" for column in verdict.late_columns
-    ):
+    if not is_compared_with_itself and verdict.late_columns:
         for column in _choose_hosts(verdict, waiting):
             kernels = run.main.group.kernels[:, column]
             bounds = kernels[windows.first], kernels[windows.last]
             hosts[column] = measure_host(context, ranks[members[column]], budgets[column].occupied, bounds)
-        verdict = judge.limit_to_hosts(verdict, wall, [host.working if host else None for host in hosts])
+        if any(explain_delay(busy, idle, verdict, column).cause != "gpu" for column in verdict.late_columns):
+            verdict = judge.limit_to_hosts(verdict, wall, [host.working if host else None for host in hosts])
     writer.write_collectives(run, windows)
     writer.write_messages(run, messages)
     writer.write_steps(run, windows, budgets, verdict, hosts)

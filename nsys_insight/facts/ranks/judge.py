@@ -120,7 +120,9 @@ def limit_to_hosts(verdict: Verdict, wall: Table, hosts: Sequence[Ints | None]) 
     full_total = float(verdict.late_ns.max(axis=1).sum())
     if total >= CUT_SHARE * full_total:
         return verdict
-    if total < EXPLAINED_SHARE * full_total and max(other_hosts) >= HOST_SHARE * float(length.mean()):
+    is_moving = verdict.kind == "moving" and total >= MOVING_SHARE * float(length.sum())
+    hosts_set_pace = max(other_hosts) >= HOST_SHARE * float(length.mean())
+    if total < EXPLAINED_SHARE * full_total and hosts_set_pace and not is_moving:
         return Verdict("host", [], np.zeros_like(late_ns))
     if total < (MOVING_SHARE if verdict.kind == "moving" else FLOOR_SHARE) * float(length.sum()):
         return Verdict("even", [], np.zeros_like(late_ns))

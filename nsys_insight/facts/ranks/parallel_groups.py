@@ -17,18 +17,20 @@ if TYPE_CHECKING:
     from nsys_insight.facts.ranks.rank import Ints, Rank
 
 # This share of the shared collectives has to show the same distance between two groups, and this share of the matched
-# collectives has to have the same operation and size.
+# collectives has to have the same operation.
 _MIN_AGREEMENT = 0.9
 
 
 class MergedGroups(NamedTuple):
     """The collectives that all ranks of several groups have, in order: the ranks begin and end a step with them.
 
-    `rows` has for each merged group, by name, the row of each of its collectives; -1 where a rank lacks it.
+    `rows` has for each merged group, by name, the row of each of its collectives; -1 where a rank lacks it. `divisions`
+    are the ways in which the ranks are divided into groups, each a list of groups.
     """
 
     group: Group
     rows: dict[str, Ints]
+    divisions: list[list[Group]]
 
 
 def merge_parallel_groups(ranks: Sequence[Rank], groups: Sequence[Group]) -> MergedGroups | None:
@@ -71,7 +73,8 @@ def merge_parallel_groups(ranks: Sequence[Rank], groups: Sequence[Group]) -> Mer
             if group.name in first_rows:
                 first = first_rows[group.name]
                 rows[group.name] = row_of[first : first + len(group.kernels)]
-    return MergedGroups(Group(groups[0].name, tables[0].ranks, kernels[order]), rows)
+    divisions = [[group for group in groups if group.name in first_rows] for first_rows in names]
+    return MergedGroups(Group(groups[0].name, tables[0].ranks, kernels[order]), rows, divisions)
 
 
 def _find_parallel(ranks: Sequence[Rank], groups: Sequence[Group], first: Group) -> dict[str, int]:
@@ -126,19 +129,21 @@ def _find_rows_after(link: Group, group: Group) -> Ints | None:
 
 
 def _does_the_same(ranks: Sequence[Rank], group: Group, other: Group, distance: int) -> bool:
-    """Return whether the collectives of two groups have the same operations and sizes, row by row."""
+    """Return whether the collectives of two groups have the same operations, row by row.
+
+    The sizes may differ: one group can have a larger batch.
+    """
     rows = range(max(distance, 0), min(len(group.kernels), len(other.kernels) + distance))
     calls = [
-        (_describe_call(ranks, group, row), _describe_call(ranks, other, row - distance))
+        (_read_operation(ranks, group, row), _read_operation(ranks, other, row - distance))
         for row in rows
         if group.kernels[row, 0] >= 0 and other.kernels[row - distance, 0] >= 0
     ]
     return bool(calls) and sum(first == second for first, second in calls) >= _MIN_AGREEMENT * len(calls)
 
 
-def _describe_call(ranks: Sequence[Rank], group: Group, row: int) -> tuple[str, int]:
-    rank, kernel = ranks[group.ranks[0]], group.kernels[row, 0]
-    return rank.operation[kernel], int(rank.size[kernel])
+def _read_operation(ranks: Sequence[Rank], group: Group, row: int) -> str:
+    return ranks[group.ranks[0]].operation[group.kernels[row, 0]]
 
 
 def _merge(groups: Sequence[Group], first_rows: dict[str, int]) -> Group:

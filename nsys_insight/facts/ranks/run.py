@@ -49,7 +49,8 @@ class Run:
 
     `main` has the collectives that divide the run into steps: those of the largest group that communicates throughout
     the run, merged with groups that do the same side by side. `main_rows` has for each of these groups, by name, the
-    row of `main` that is each of its collectives, or -1. `clocks` convert the time of each trace to that of the first
+    row of `main` that is each of its collectives, or -1. `divisions` are the ways in which the ranks are divided into
+    groups that do the same side by side. `clocks` convert the time of each trace to that of the first
     trace of the main group. `error` is how far apart the ends of a collective are that all ranks leave together, in ns:
     the order of closer times is unknown.
     """
@@ -59,6 +60,7 @@ class Run:
     collectives: list[Collectives]
     main: Collectives
     main_rows: dict[str, Ints]
+    divisions: list[list[Group]]
     error: float
 
 
@@ -89,7 +91,8 @@ def align_run(ranks: Sequence[Rank], trace_starts: Sequence[int | None]) -> Run 
     merged = merge_parallel_groups(ranks, [groups[0], *filter(is_used, groups[1:])])
     main = _apply_clocks(ranks, merged.group, clocks) if merged else collectives[0]
     rows = merged.rows if merged else {groups[0].name: np.arange(len(groups[0].kernels))}
-    return Run(ranks, clocks, collectives, main, rows, _measure_error(ranks, collectives[0]))
+    divisions = merged.divisions if merged else []
+    return Run(ranks, clocks, collectives, main, rows, divisions, _measure_error(ranks, collectives[0]))
 
 
 def _measure_span(ranks: Sequence[Rank], group: Group) -> int:

@@ -153,17 +153,15 @@ def describe_unmatched(
 
 def describe_groups(run: Run, numbering: RankNumbering) -> str | None:
     """Return which groups of ranks do the same side by side; None if one communicator has all ranks."""
-    groups = [
-        sorted(numbering.numbers[index] for index in collectives.group.ranks)
-        for collectives in run.collectives
-        if collectives.group.name in run.main_rows
-        and len(collectives.group.ranks) == len(run.collectives[0].group.ranks)
-    ]
-    if len(groups) < 2:
-        return None
-    names = "; ".join(map(_list_ranks, sorted(groups)[:_MAX_GROUPS_LISTED]))
-    suffix = f"; {len(groups) - _MAX_GROUPS_LISTED} more" if len(groups) > _MAX_GROUPS_LISTED else ""
-    return f"{len(groups)} groups of {len(groups[0])} ranks do the same side by side: {names}{suffix}"
+    sentences = []
+    for division in run.divisions:
+        groups = sorted(sorted(numbering.numbers[index] for index in group.ranks) for group in division)
+        names = "; ".join(map(_list_ranks, groups[:_MAX_GROUPS_LISTED]))
+        more = f"; {len(groups) - _MAX_GROUPS_LISTED} more" if len(groups) > _MAX_GROUPS_LISTED else ""
+        of_ranks = f"{len(groups)} groups of {len(groups[0])} ranks"
+        subject = f"so do {of_ranks}" if sentences else f"{of_ranks} do the same side by side"
+        sentences.append(f"{subject}: {names}{more}")
+    return "; ".join(sentences) or None
 
 
 def describe_pipeline(

@@ -37,4 +37,5 @@ COMMENT ON COLUMN nccl_kernels.communicator IS
     'NCCL''s id of the communicator, the same on all of its ranks; NULL without NCCL''s NVTX payloads (-t nvtx), '
     'and in graphs';
 COMMENT ON COLUMN nccl_kernels.bytes IS
-    'Message size as NCCL states it: what each rank sends, for a ReduceScatter what it receives; NULL where unknown';
+    'Message size as NCCL states it: what each rank sends, for a ReduceScatter what it receives, for an AlltoAll what '
+    'it sends to each rank, on average; NULL where unknown';

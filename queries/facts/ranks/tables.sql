@@ -55,7 +55,7 @@ COMMENT ON COLUMN collective_ranks.waiting_ns IS
     'How long it waited for the last rank; NULL where not all ranks were seen';
 
 COMMENT ON COLUMN collective_ranks.bytes IS
-    'The size that the rank states: in an AlltoAll, what it sends; NULL where unknown';
+    'The size that the rank states: in an AlltoAll, what it sends to each rank on average; NULL where unknown';
 
 COMMENT ON VIEW collectives IS
     'One row per collective of several ranks, matched by communicator and order. Times are on the clock of the '
