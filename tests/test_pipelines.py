@@ -125,6 +125,22 @@ def test_a_stage_with_more_work_sets_the_pace_and_is_not_late(tmp_path):
     assert answers.run["bubble_pct"] > 100 * 3 / 11 + 10
 
 
+def test_a_stage_with_more_work_costs_what_equal_stages_save(tmp_path):
+    def measure(factors):
+        run = PipelineRun(4)
+        run.slower = factors
+        with nsys_insight.open(run.merged().write(tmp_path / "run.sqlite"), use_cache=False) as trace:
+            (step_ns,) = trace.sql("SELECT median(wall_ns) FROM rank_steps").rows()[0]
+            (pace,) = trace.rows("FROM _stage_pace")
+            return step_ns, pace
+
+    uneven_ns, pace = measure({1: 2.0})
+    even_ns, even_pace = measure(dict.fromkeys(range(4), 1.25))
+    # The messages that no longer hide behind the wait are short here.
+    assert pace.high_ns == pytest.approx(uneven_ns - even_ns, rel=0.1)
+    assert (pace.rank, even_pace.high_ns) == (1, None)
+
+
 @pytest.mark.slow
 def test_a_delay_that_fits_into_the_bubble_makes_no_rank_late(tmp_path):
     # The last stage has 1.2 ms to itself in each step: it computes for 0.2 ms where the first one takes twice as long.

@@ -133,6 +133,23 @@ def test_hosts_that_set_the_pace_on_all_ranks(tmp_path, merged):
     assert any(note.startswith("no rank is late by itself: the hosts of all ranks work 10.") for note in notes)
 
 
+def test_delays_that_busy_hosts_leave_are_not_lost():
+    # Each GPU waits 6 ms for another in turn, but 19 of 20 ms are the hosts' own; two steps are 10 ms longer.
+    late_ns = np.zeros((10, 2), dtype=np.int64)
+    late_ns[range(10), [0, 1] * 5] = 6 * MS
+    late_ns[[3, 7], 1] = 16 * MS
+    wall = np.full((10, 2), 20 * MS)
+    wall[[3, 7]] = 30 * MS
+    hosts = [np.full(10, 19 * MS)] * 2
+    limited = judge.limit_to_hosts(judge.Verdict("moving", [0, 1], late_ns), wall, hosts)
+    assert limited.kind == "moving"
+    assert limited.late_ns[[3, 7], 1].tolist() == [11 * MS, 11 * MS]
+    even = judge.limit_to_hosts(
+        judge.Verdict("moving", [0, 1], np.where(late_ns > 6 * MS, 6 * MS, late_ns)), wall * 0 + 19 * MS, hosts
+    )
+    assert even.kind == "host"
+
+
 def test_a_delay_is_at_most_what_the_others_would_save(tmp_path):
     path = make_run_ahead(6 * MS, 11 * MS).merged().write(tmp_path / "run.sqlite")
     rows, _ = answer_report(path)
@@ -360,9 +377,16 @@ class TestGroups:
         assert late_ranks(rows) == {5}
         assert (rows[5]["late_steps"], rows[5]["because"]) == (5, "CPU work in data")
         assert rows[5]["late_ns"] == pytest.approx(6 * MS, rel=0.01)
-        assert any(
-            note == "2 groups of 4 ranks do the same side by side: ranks 0, 1, 2, 3; ranks 4, 5, 6, 7" for note in notes
-        )
+        groups = "2 groups of 4 ranks do the same side by side: ranks 0, 1, 2, 3; ranks 4, 5, 6, 7"
+        assert f"{groups}; so do 4 groups of 2 ranks: ranks 0, 4; ranks 1, 5; ranks 2, 6; 1 more" in notes
+
+    def test_a_group_with_a_larger_batch_is_late(self, tmp_path):
+        run = GridRun(2, 2)
+        run.slower, run.larger_groups = {2: 2, 3: 2}, {1}  # each collective of the second group has twice the size
+        rows, _ = answer_by_rank(run, tmp_path)
+        assert late_ranks(rows) == {2, 3}
+        for rank in (2, 3):  # four layers of 0.8 ms, twice as long
+            assert rows[rank]["late_ns"] == pytest.approx(3.2 * MS, rel=0.02)
 
     def test_captures_that_begin_at_different_steps(self, tmp_path):
         run = GridRun(2, 2)

@@ -84,7 +84,7 @@ def fsdp(variant: str, rows: int = 24576) -> Step:
 
 
 def fsdp_small(variant: str) -> Step:
-    """With a batch so small that each host takes longer than its GPU."""
+    """Train with a batch so small that each host takes longer than its GPU."""
     return fsdp(variant, 8192)
 
 
@@ -107,17 +107,17 @@ class AddUpRanks(torch.autograd.Function):
     """The output of a tensor parallel block: the parts of its ranks are added up."""
 
     @staticmethod
-    def forward(ctx, values, group):
+    def forward(ctx, values, group):  # noqa: ARG004
         distributed.all_reduce(values, group=group)
         return values
 
     @staticmethod
-    def backward(ctx, gradient):
+    def backward(ctx, gradient):  # noqa: ARG004
         return gradient, None
 
 
 def tensor(variant: str) -> Step:
-    """Tensor parallelism in groups of two; data parallelism between the groups."""
+    """Divide each weight in groups of two ranks, and the batch between the groups."""
     tensor_group = data_group = None
     for first in range(0, world, TENSOR_RANKS):
         members = list(range(first, first + TENSOR_RANKS))
@@ -157,7 +157,7 @@ def tensor(variant: str) -> Step:
 
 
 def pipeline(variant: str) -> Step:
-    """One stage on each rank, all forward passes before the backward ones, as in GPipe.
+    """Run a stage on each rank, all forward passes before the backward ones, as in GPipe.
 
     `even` has as many layers as `larger`, but no stage with twice as many as the others.
     """
@@ -206,20 +206,22 @@ def pipeline(variant: str) -> Step:
 
 
 def experts(variant: str) -> Step:
-    """An expert on each rank. Its tokens come from all ranks, and go back to them."""
+    """Send the tokens of each rank to the experts, one on each rank, and their results back."""
     rows = 8192
     shares = [2 if variant == "larger" and expert == LARGER_RANK else 1 for expert in range(world)]
-    sent = [rows * share // sum(shares) for share in shares]
-    sent[0] += rows - sum(sent)
-    received = [sent[rank]] * world
+    tokens_to = [rows * share // sum(shares) for share in shares]
+    tokens_to[0] += rows - sum(tokens_to)
+    tokens_from = [tokens_to[rank]] * world
     layers = [network(2).to(torch.bfloat16) for _ in range(2)]
     gate = nn.Linear(WIDTH, WIDTH, device="cuda", dtype=torch.bfloat16)
     parameters = [p for layer in layers for p in layer.parameters()] + list(gate.parameters())
     optimizer = torch.optim.SGD(parameters, lr=1e-4)
     source = torch.randn(rows, WIDTH, dtype=torch.bfloat16).pin_memory()
 
-    def exchange(values: Tensor, to: list[int], at: list[int]) -> Tensor:
-        return distributed_nn.all_to_all_single(values.new_empty(sum(to), WIDTH), values.contiguous(), to, at)
+    def exchange(values: Tensor, sizes: list[int], own_sizes: list[int]) -> Tensor:
+        return distributed_nn.all_to_all_single(
+            values.new_empty(sum(sizes), WIDTH), values.contiguous(), sizes, own_sizes
+        )
 
     def step(number: int) -> None:
         with mark("data"):
@@ -227,8 +229,8 @@ def experts(variant: str) -> Step:
             wait_when_late(variant, number)
         with mark("forward"):
             for layer in layers:
-                tokens = exchange(gate(batch), received, sent)
-                batch = batch + exchange(layer(tokens), sent, received)
+                tokens = exchange(gate(batch), tokens_from, tokens_to)
+                batch = batch + exchange(layer(tokens), tokens_to, tokens_from)
             loss = batch.float().square().mean()
         with mark("backward"):
             loss.backward()
@@ -296,7 +298,7 @@ def run(name: str, *, profile: bool) -> None:
     if profile:
         api.cudaProfilerStart()
     if name == "sizes":
-        measured: dict[str, object] = {"us": time_sizes()}
+        times: dict[str, object] = {"us": time_sizes()}
     else:
         steps_ms = []
         for number in range(STEPS):
@@ -305,12 +307,12 @@ def run(name: str, *, profile: bool) -> None:
                 step(number)
                 torch.cuda.synchronize()
             steps_ms.append(round(1e3 * (time.perf_counter() - start), 3))
-        measured = {"step_ms": steps_ms}
+        times = {"step_ms": steps_ms}
     torch.cuda.synchronize()
     if profile:
         api.cudaProfilerStop()
     distributed.barrier()
-    print(json.dumps({"name": name, "rank": rank, "profiled": profile, **measured}), flush=True)
+    print(json.dumps({"name": name, "rank": rank, "profiled": profile, **times}), flush=True)
 
 
 def main() -> None:

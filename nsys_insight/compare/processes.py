@@ -111,7 +111,8 @@ def measure_ranks(
         (member, _), *_ = list_members(session) or [(Member(0), 0.0)]
         run = measure_full_scope(session) if is_full_scope else measure(session, steps)
         processes.append(_Process(replace(member, rank=rank_by_label[label]), run))
-    return _combine(traces, processes, ", ".join(session.path.name for session in sessions), [])
+    first, *other_names = (session.path.name for session in sessions)
+    return _combine(traces, processes, f"{first} and {len(other_names)} more" if other_names else first, [])
 
 
 def are_ranks(traces: Session) -> bool:

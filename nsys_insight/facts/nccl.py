@@ -206,14 +206,15 @@ def _describe(kernel: Any, calls: Sequence[Call]) -> dict[str, Any] | None:
     """Return the communicator, size and operation of a kernel that runs these calls; None if they are ambiguous.
 
     Within ncclGroupStart and ncclGroupEnd, several calls become one kernel per communicator. With one communicator,
-    their sizes are summed; of an AlltoAll, the mean over the ranks is taken. With several, the trace does not show which kernel belongs to which communicator.
+    their sizes are summed; of an AlltoAll, the mean over the ranks is taken. With several, the trace does not show
+    which kernel belongs to which communicator.
     """
     communicators = {payload.communicator for _, _, payload in calls}
     if len(communicators) != 1 or None in communicators:
         return None
     operation = kernel.operation or _operation_of({name for _, name, _ in calls})
     is_to_all = operation == "SendRecv" and _is_to_all(calls)
-    sent_calls = [payload for _, name, payload in calls if not is_to_all or name != _RECEIVE]
+    sent_calls = [payload for _, name, payload in calls if not is_to_all or name in (_SEND, "ncclAlltoAll")]
     size = sum(payload.bytes or 0 for payload in sent_calls)
     return {
         "communicator": _format_id(*communicators),

@@ -52,6 +52,14 @@ SELECT
     'sizes come from NCCL''s NVTX payloads, which this trace does not have, or not for all kernels: capture with -t '
     'cuda,nvtx, and export with nsys export --include-blobs=true'
 FROM answer WHERE bytes IS NULL HAVING count(*) > 0 AND EXISTS (FROM nccl_kernels)"""
+missing = """
+SELECT missing || ', so how many ranks a communicator has is unknown, and with it the bandwidths that depend on it'
+FROM rank_run WHERE missing IS NOT NULL AND EXISTS (FROM answer WHERE ranks IS NOT NULL)"""
+others = """
+SELECT 'the bandwidths count the ranks whose traces are given: if the communicator has more, they are too low'
+FROM rank_run
+WHERE missing IS NULL AND numbered_by IN ('the files'' names', 'order')
+    AND EXISTS (FROM answer WHERE bus_bytes_per_s IS NOT NULL AND operation <> 'SendRecv')"""
 unmatched = "SELECT unmatched FROM rank_run WHERE unmatched IS NOT NULL"
 alone = """
 SELECT 'the collectives are not matched with those of another rank: how much of their time is waiting is unknown'
@@ -121,16 +129,21 @@ nvlink_communicators AS (
         AND count(DISTINCT r.gpu_id) = count(*)
         AND EXISTS (FROM nccl_kernels)
 ),
+-- How many ranks a communicator has is known only where none is missing.
+groups_with_ranks AS (
+    SELECT *, CASE WHEN NOT EXISTS (FROM rank_run WHERE missing IS NOT NULL) THEN ranks END AS all_ranks
+    FROM (FROM matched_collectives UNION ALL FROM message_totals UNION ALL FROM unmatched_kernels)
+),
 groups_with_size AS (
     SELECT
         *,
+        -- MPI states the size of all messages of an AlltoAll.
         CASE
-            WHEN operation IN ('AllGather', 'ReduceScatter') THEN bytes * ranks
-            -- MPI states the size of all messages.
-            WHEN operation = 'AlltoAll' AND EXISTS (FROM nccl_kernels) THEN bytes * ranks
+            WHEN operation IN ('AllGather', 'ReduceScatter')
+                OR operation = 'AlltoAll' AND EXISTS (FROM nccl_kernels) THEN bytes * all_ranks
             ELSE bytes
         END AS size_bytes
-    FROM (FROM matched_collectives UNION ALL FROM message_totals UNION ALL FROM unmatched_kernels)
+    FROM groups_with_ranks
 )
 SELECT
     s.operation, s.bytes, s.calls, s.ranks, s.kernel_ns, s.transfer_ns, s.waiting_ns, s.skew_ns, s.max_skew_ns,
@@ -140,8 +153,8 @@ FROM (
     SELECT
         *, 1e9 * size_bytes / nullif(transfer_ns, 0) AS algorithm_bytes_per_s,
         CASE
-            WHEN operation = 'AllReduce' THEN 2.0 * (ranks - 1) / ranks
-            WHEN operation IN ('AllGather', 'ReduceScatter', 'AlltoAll') THEN 1.0 * (ranks - 1) / ranks
+            WHEN operation = 'AllReduce' THEN 2.0 * (all_ranks - 1) / all_ranks
+            WHEN operation IN ('AllGather', 'ReduceScatter', 'AlltoAll') THEN 1.0 * (all_ranks - 1) / all_ranks
             WHEN operation IN ('Broadcast', 'Reduce', 'SendRecv') THEN 1.0
         END AS bus_factor
     FROM groups_with_size

@@ -143,7 +143,7 @@ def _does_the_same(ranks: Sequence[Rank], group: Group, other: Group, distance: 
 
 
 def _read_operation(ranks: Sequence[Rank], group: Group, row: int) -> str:
-    return ranks[group.ranks[0]].operation[group.kernels[row, 0]]
+    return str(ranks[group.ranks[0]].operation[group.kernels[row, 0]])
 
 
 def _merge(groups: Sequence[Group], first_rows: dict[str, int]) -> Group:

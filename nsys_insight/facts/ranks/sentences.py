@@ -153,14 +153,14 @@ def describe_unmatched(
 
 def describe_groups(run: Run, numbering: RankNumbering) -> str | None:
     """Return which groups of ranks do the same side by side; None if one communicator has all ranks."""
-    sentences = []
+    sentences: list[str] = []
     for division in run.divisions:
         groups = sorted(sorted(numbering.numbers[index] for index in group.ranks) for group in division)
         names = "; ".join(map(_list_ranks, groups[:_MAX_GROUPS_LISTED]))
-        more = f"; {len(groups) - _MAX_GROUPS_LISTED} more" if len(groups) > _MAX_GROUPS_LISTED else ""
+        ending = f"; {len(groups) - _MAX_GROUPS_LISTED} more" if len(groups) > _MAX_GROUPS_LISTED else ""
         of_ranks = f"{len(groups)} groups of {len(groups[0])} ranks"
         subject = f"so do {of_ranks}" if sentences else f"{of_ranks} do the same side by side"
-        sentences.append(f"{subject}: {names}{more}")
+        sentences.append(f"{subject}: {names}{ending}")
     return "; ".join(sentences) or None
 
 
