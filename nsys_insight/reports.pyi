@@ -271,10 +271,10 @@ class Reports:
         those ranks are given. transfer_ns is the time in which all ranks are in the collective, waiting_ns
         the time that a rank waits in it for the last one. Sizes and communicators are those of NCCL's NVTX
         payloads. Bandwidths are those of nccl-tests, over transfer_ns: size / time, and the same times
-        2(n-1)/n for AllReduce, (n-1)/n for AllGather, ReduceScatter and AlltoAll, the first two with the
-        size of all ranks together, and 1 for Broadcast, Reduce and SendRecv. Sends and receives of all
-        ranks in one call are an AlltoAll. What the NVLinks carry is in queries/catalog/links.toml. From one
-        rank alone, waiting cannot be separated from transfer.
+        2(n-1)/n for AllReduce, (n-1)/n for AllGather, ReduceScatter and AlltoAll, with the size of all
+        ranks together, and 1 for Broadcast, Reduce and SendRecv. Sends and receives of all ranks in one
+        call are an AlltoAll. What the NVLinks carry is in queries/catalog/links.toml. From one rank alone,
+        waiting cannot be separated from transfer.
 
         Much waiting and little transfer: see ranks for which rank is late; a faster link or overlap would
         not help. Much transfer at a low bus_bytes_per_s or nvlink_pct: compare it with what nccl-tests
@@ -291,8 +291,9 @@ class Reports:
 
         Columns:
             operation: AllReduce, AllGather, SendRecv …; NULL where the kernel's name does not say
-            bytes: Message size as NCCL states it: what a rank sends, in an AlltoAll the most that a rank
-                sends, for a ReduceScatter what it receives; NULL without NCCL's NVTX payloads
+            bytes: Message size as NCCL states it: what a rank sends, for a ReduceScatter what it receives,
+                for an AlltoAll what it sends to each rank, on average, by the rank that sends most; NULL
+                without NCCL's NVTX payloads
             calls: Number of collectives; for SendRecv, of messages; where ranks are not matched, kernels of
                 all ranks
             ranks: Ranks that took part, among those whose traces are given; NULL where they are not matched
