@@ -139,6 +139,26 @@ class TestAlternating:
         finding = diagnose(run_steps(body, sync=False), tmp_path)["alternating"]
         assert finding.recoverable_ns == pytest.approx(1_200_000, rel=0.1)
 
+    def test_a_host_that_works_while_the_gpu_copies_takes_no_turns(self, tmp_path):
+        assert "alternating" not in diagnose(self.uploads(works_first=False), tmp_path)
+
+    def test_the_copy_of_the_next_input_is_not_saved(self, tmp_path):
+        finding = diagnose(self.uploads(works_first=True), tmp_path)["alternating"]
+        assert finding.recoverable_ns == pytest.approx(2 * MS, rel=0.1)
+
+    @staticmethod
+    def uploads(*, works_first):
+        """Copy the input for 2 ms and compute for 6 ms; the host works for 2 ms, before the copy or during it."""
+
+        def body(loop, _):
+            loop.python(2 * MS if works_first else 0)
+            loop.copy("H2D", 64 << 20, 2 * MS)
+            loop.python(0 if works_first else 2 * MS)
+            loop.launch("solve(float *)", 6 * MS, **LARGE)
+            loop.sync()
+
+        return run_steps(body, sync=False)
+
     def test_a_host_that_works_while_the_gpu_does_takes_no_turns(self, tmp_path):
         def body(loop, _):
             for _ in range(20):

@@ -14,8 +14,9 @@ caveat = """
 The next step needs the result of this one; or the host does not work but waits for something outside."""
 effort = "function"
 estimate = """
-High: what the step takes longer than the longer one of the two times, that of the host and that of the kernels (copies
-overlap with them), at most the shorter one. Low: half of it."""
+High: the time in which the GPU is idle or only copies to the host, at most what the step takes longer than the host,
+and at most the shorter one of the two times, that of the host and that of the other work of the GPU. Low: half of
+it."""
 links = ["CUDA C++ Best Practices Guide, Asynchronous and Overlapping Transfers with Computation"]
 explains = ["other-wait", "d2h-sync", "cpu-work", "stall-place"]
 report = "steps"
@@ -33,7 +34,9 @@ each."""
 
 [params.least_pct]
 default = 10.0
-help = "Share of a step that each of the two must take (10: what a cause needs to bound a step)"
+help = """\
+Share of a step that the host must take, that the GPU must work, and that it must be idle (10: what a cause needs to \
+bound a step)"""
 
 [params.least_wait]
 default = 0.7
@@ -55,20 +58,26 @@ WITH host_times AS (
         avg(least(host_end_ns - host_start_ns - api_sync_ns, gpu_busy_ns)) / any_value(m.tokens_per_step) AS overlap_ns
     FROM steps, step_method AS m
     WHERE phase = 'steady' AND host_end_ns < 9223372036854775807
+),
+copy_times AS (
+    SELECT
+        coalesce(sum(time_ns) FILTER (part = 'copy' AND host IS NULL), 0)::DOUBLE AS alone_ns,
+        -- Copies of results overlap with the next step. Its input may be needed before it computes.
+        least(alone_ns, (SELECT coalesce(sum(total_ns), 0) FROM _steady_copies WHERE copy_kind = 'D2H')) AS result_ns
+    FROM step_budget
 )
 SELECT
-    -- Copies overlap with the kernels of the next step.
-    least(t.busy_ns, t.kernel_ns) AS kernels_ns,
+    t.busy_ns - c.alone_ns / t.units AS work_ns,
     least(
-        t.host_floor_ns, kernels_ns, t.wall_ns - greatest(t.host_floor_ns, kernels_ns), h.overlap_ns
+        t.host_floor_ns, work_ns, t.wall_ns - t.host_floor_ns, t.idle_ns + c.result_ns / t.units, h.overlap_ns
     ) AS recoverable_ns,
     0.5 * recoverable_ns AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place,
     CASE WHEN t.host_floor_ns >= t.busy_ns THEN 'the host' ELSE 'the GPU' END AS bounded_by,
     t.wall_ns AS step_ns, t.busy_ns, t.wall_ns - t.host_floor_ns AS wait_ns, t.host_floor_ns AS host_ns, h.outside_ns
-FROM host_times AS h, _step_totals AS t
+FROM host_times AS h, copy_times AS c, _step_totals AS t
 WHERE t.has_steps AND t.sync_calls > 0
     AND t.busy_ns + t.host_floor_ns BETWEEN $least_sum * t.wall_ns AND $most_sum * t.wall_ns
-    AND 100 * t.host_floor_ns >= $least_pct * t.wall_ns AND 100 * t.busy_ns >= $least_pct * t.wall_ns
+    AND 100 * least(t.host_floor_ns, t.busy_ns, t.idle_ns) >= $least_pct * t.wall_ns
     AND wait_ns >= $least_wait * t.busy_ns AND h.outside_ns >= 0.5 * t.host_floor_ns
