@@ -125,6 +125,8 @@ class TestWaitAfterEachLaunch:
         assert finding.values["launches"] == pytest.approx(6)
         assert finding.values["waits"] == pytest.approx(7)  # one at the end of the step
         assert "most of the waits in cudaStreamSynchronize" in finding.evidence
+        # The variable makes launch calls wait, and calls no synchronization.
+        assert "CUDA_LAUNCH_BLOCKING" not in finding.action
 
     def test_a_wait_for_data_is_no_such_wait(self, tmp_path):
         def body(loop, _):
@@ -158,6 +160,7 @@ class TestWaitAfterEachLaunch:
         if blocks_launch:
             finding = findings["sync-each-launch"]
             assert finding.values["blocking_calls"] == pytest.approx(4)
+            assert finding.action.startswith("Unset CUDA_LAUNCH_BLOCKING if it is set.")
             assert "waits" not in finding.values or finding.values["waits"] is None
             # Of 40 µs a kernel, the GPU is idle for 10.
             assert finding.recoverable_ns <= 4 * 10_000 + 25_000

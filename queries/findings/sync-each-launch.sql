@@ -23,21 +23,25 @@ host needs all of that time; at least a third of the high estimate."""
 links = ["CUDA C++ Programming Guide, Asynchronous Concurrent Execution"]
 report = "syncs"
 
-[cure]
+[cure.waits]
 any = "Remove the waits: operations of a stream run in order. Use events for dependencies between streams."
-pytorch = """
-Remove torch.cuda.synchronize() from the loop, and unset CUDA_LAUNCH_BLOCKING."""
-cupy = "Remove synchronize() from the loop, and unset CUDA_LAUNCH_BLOCKING."
-numba = "Remove cuda.synchronize() from the loop, and unset CUDA_LAUNCH_BLOCKING."
-jax = "Remove block_until_ready() from the loop, and unset CUDA_LAUNCH_BLOCKING."
+pytorch = "Remove torch.cuda.synchronize() from the loop: operations of a stream run in order without it."
+cupy = "Remove synchronize() from the loop: operations of a stream run in order without it."
+numba = "Remove cuda.synchronize() from the loop: operations of a stream run in order without it."
+jax = "Remove block_until_ready() from the loop: operations run in order without it."
 cuda = """
-Remove cudaDeviceSynchronize and cudaStreamSynchronize from the loop, and unset CUDA_LAUNCH_BLOCKING; use events for
-dependencies between streams."""
+Remove cudaDeviceSynchronize and cudaStreamSynchronize from the loop; use events for dependencies between streams."""
 openacc = """
-Add async to the compute constructs, and one wait at the end of the step; unset NVCOMPILER_ACC_SYNCHRONOUS."""
+Add async to the compute constructs, and one wait at the end of the step (async has no effect while
+NVCOMPILER_ACC_SYNCHRONOUS is set)."""
 openmp = "Add nowait to the target constructs, and one taskwait at the end of the step."
 kokkos = "Remove Kokkos::fence() between kernels of one execution space instance."
 julia = "Remove CUDA.@sync and CUDA.synchronize() from the loop."
+
+[cure.launches]
+any = """
+Unset CUDA_LAUNCH_BLOCKING if it is set. A debugger, or another tool that runs one kernel at a time, has the same
+effect."""
 
 [params.least_ratio]
 default = 0.6
@@ -96,6 +100,7 @@ SELECT
     greatest(least(gap_ns / 2, wall_ns - floor_ns), recoverable_ns / 3) AS saving_low_ns,
     100 * recoverable_ns / wall_ns AS wall_pct,
     NULL AS place,
+    CASE WHEN calls IS NULL THEN 'waits' ELSE 'launches' END AS cure_case,
     CASE WHEN calls IS NULL THEN waits / units END AS waits, launch_calls AS launches, call,
     calls / units AS blocking_calls, idle_ns, wall_ns
 FROM costs
