@@ -141,7 +141,8 @@ def test_a_run_that_is_mostly_start_up_is_reported_as_such(tmp_path):
 def test_only_calls_during_start_up_are_reported_for_it(tmp_path):
     trace = make_start_up()
     trace.rows["CUPTI_ACTIVITY_KIND_RUNTIME"][-1]["end"] += 900_000_000
-    assert "until then: 400 ms in cudaMallocManaged, 5 µs in cudaLaunchKernel" in diagnose_text(trace, tmp_path)
+    # The launch call takes 5 µs of it, too little to be named.
+    assert "until then: 400 ms in cudaMallocManaged (see idle)" in diagnose_text(trace, tmp_path)
 
 
 @pytest.mark.slow

@@ -480,7 +480,7 @@ def _describe_outside(diagnosis: DiagnosisResult) -> str:
     text = f"{'Only ' if 'outside' in diagnosis.steps else ''}{_write_coverage(diagnosis)} is in steady steps"
     if outside:
         idle_times = " and ".join(
-            f"{time_text(idle['idle_ns'])} ({idle['host']})" for idle in outside["longest_idle"] or ()
+            f"{time_text(idle['idle_ns'])} (mostly {idle['host']})" for idle in outside["longest_idle"] or ()
         )
         text += (
             f"; outside them, the GPU is busy for {time_text(outside['busy_ns'])} of {time_text(outside['outside_ns'])}"
