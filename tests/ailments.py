@@ -573,7 +573,12 @@ CURED = {
     "sync-each-launch": [partial(waits, waits_each=False), turns],
     "scalar-read-backs": [partial(norms, reads=1), branches],
     "one-block": [partial(single_kernel, **LARGE), partial(gemms, BF16)],
-    "small-blocks": [partial(single_kernel, **LARGE), partial(single_kernel, grid=(1, 1, 1), block=(1, 1, 1))],
+    "small-blocks": [
+        partial(single_kernel, **LARGE),
+        partial(single_kernel, grid=(1, 1, 1), block=(1, 1, 1)),
+        # As full blocks, these threads would leave SMs empty.
+        partial(single_kernel, grid=(200, 1, 1), block=(16, 1, 1)),
+    ],
     "compile-in-loop": [partial(loads, steps_with_loads=())],
     "layout-conversion": [partial(convolutions, converts=False)],
     "op-by-op": [partial(modules, count=1)],

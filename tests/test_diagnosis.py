@@ -749,6 +749,14 @@ def test_a_run_that_waits_for_each_kernel_is_not_healthy(diagnose):
     assert re.search(r"% of a step, but the CPU does not launch ahead: an operation starts", diagnosis.text(500))
 
 
+def test_a_host_in_other_calls_is_not_said_to_be_outside_of_calls(diagnose):
+    # The host sets the parameters of graph nodes: 20 calls of 10 µs.
+    diagnosis = diagnose(AILING["graph-node-updates"])
+    assert diagnosis.verdict == "host-bound"
+    assert "it mostly does something other than launching" in diagnosis.text(None)
+    assert "outside CUDA calls" not in diagnosis.text(None)
+
+
 def test_graphs_without_their_kernels_are_not_healthy(diagnose):
     diagnosis = diagnose(graphs_without_kernels)
     assert diagnosis.status == "unseen"

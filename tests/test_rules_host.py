@@ -110,6 +110,16 @@ class TestHostInput:
         values = diagnose(run_steps(body, steps=1_200, sync=False), tmp_path)["host-input"].values
         assert values["input_steps"] == values["steps"] >= 1_190
 
+    @pytest.mark.parametrize(("size", "is_named"), [(4, False), (1 << 10, True)])
+    def test_a_single_value_is_no_input(self, size, is_named, tmp_path):
+        def body(loop, _):
+            loop.python(2 * MS)
+            loop.copy("H2D", size, 1_000)
+            loop.launch(BF16, MS, **LARGE)
+            loop.sync()
+
+        assert ("host-input" in diagnose(run_steps(body, sync=False), tmp_path)) is is_named
+
     def test_a_cuda_call_before_the_copy_is_no_preparation(self, tmp_path):
         def body(loop, _):
             loop.malloc(1 << 20, 2 * MS)

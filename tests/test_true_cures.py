@@ -63,6 +63,18 @@ def test_calls_of_the_driver_do_not_create_the_context(tmp_path):
     assert action.startswith("See which of these calls the first GPU work needs")
 
 
+def test_a_wait_for_lost_kernels_is_no_idle_end(tmp_path):
+    def diagnose_end(*, waits, idle):
+        trace = Trace().gpu()
+        host = trace.thread()
+        host.launch("work(float *)", runs=10 * MS, **LARGE).sync("device")
+        host.sync("device", waits=waits).idle(idle).call("cudaFree_v3020", takes=MS)
+        return diagnose_rule(trace, tmp_path, "idle-at-end")
+
+    assert "idle-at-end" not in diagnose_end(waits=90 * MS, idle=MS)
+    assert "idle-at-end" in diagnose_end(waits=MS, idle=90 * MS)
+
+
 def test_a_short_start_is_not_critical(tmp_path):
     trace = make_start_up(("cudaMalloc_v3020", 2 * MS))
     assert diagnose_rule(trace, tmp_path, "idle-at-start")["idle-at-start"].severity == "info"
@@ -210,6 +222,32 @@ def test_waits_without_steps_are_in_no_loop(tmp_path):
     assert "loop" not in action
 
 
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("device", "Remove cudaDeviceSynchronize from the loop"), ("event", "Wait for fewer events")],
+)
+def test_the_synchronization_that_costs_most_is_the_one_to_remove(kind, expected, tmp_path):
+    trace = Trace().gpu()
+    host = trace.thread()
+    for _ in range(12):
+        for name in ("load", "solve"):
+            host.launch(f"{name}(float *)", runs=MS, **LARGE)
+        host.sync(kind, waits=3 * MS)
+    assert diagnose_rule(trace, tmp_path, "other-wait")["other-wait"].action.startswith(expected)
+
+
+def test_loops_of_do_concurrent_have_no_directives(tmp_path):
+    trace = Trace().gpu()
+    host = trace.thread()
+    for _ in range(12):
+        for name in ("relax_40_gpu", "norm_52_gpu"):
+            host.launch(name, runs=MS, **LARGE).sync("stream").idle(MS)
+    action = diagnose_rule(trace, tmp_path, "other-wait")["other-wait"].action
+    assert "async" in action
+    assert "do concurrent" in action
+    assert "OpenMP" not in action
+
+
 # Unified memory -------------------------------------------------------------------------------------------------------
 
 
@@ -282,3 +320,60 @@ def test_random_numbers_alone_are_the_input_of_a_benchmark(is_used, tmp_path):
         host.sync("device")
     findings = diagnose_rule(trace, tmp_path, "fusion")
     assert ("fusion" in findings) is is_used
+
+
+def make_chains(*names):
+    """Make steps of a matrix product and, after each chain, another one."""
+    trace = Trace().gpu()
+    host = trace.thread()
+    for _ in range(10):
+        for chain in names:
+            host.launch("nvjet_sm90_tst_128x256_64x4_1x2_h_bz_coopA_NNT", runs=30_000, **LARGE)
+            for name in chain:
+                host.launch(name, runs=10_000, grid=(512, 1, 1), block=(256, 1, 1)).idle(5_000)
+        host.sync("device")
+    return trace
+
+
+def native(operation):
+    return f"void at::native::vectorized_elementwise_kernel<4, at::native::{operation}<float>>(int)"
+
+
+def test_chains_of_one_kind_are_counted_together(tmp_path):
+    first, second = [native("MulFunctor"), native("sqrt_kernel")], [native("CUDAFunctor_add"), native("sqrt_kernel")]
+    finding = diagnose_rule(make_chains(first, second, first), tmp_path, "fusion")["fusion"]
+    assert finding.evidence.startswith("fusing 2 chains saves ")
+    assert finding.evidence.endswith(": 2 kernels in a row 3×")
+
+
+def test_an_optimizer_with_foreach_has_a_fused_variant(tmp_path):
+    update = "void at::native::multi_tensor_apply_kernel<TensorListMetadata<2>, {}<float>>(T1)"
+    chain = [update.format(name) for name in ("BinaryOpScalarFunctor", "LerpFunctor", "PointwiseOpScalarFunctor")]
+    finding = diagnose_rule(make_chains(chain), tmp_path, "fusion")["fusion"]
+    assert "optimizer, foreach" in finding.evidence
+    assert finding.action.startswith("Create the optimizer with fused=True")
+
+
+# Kernels --------------------------------------------------------------------------------------------------------------
+
+
+def test_kernels_of_the_program_itself_are_in_no_library(tmp_path):
+    trace = make_loop(lambda host: None)
+    action = diagnose_rule(trace, tmp_path, "hot-kernels")["hot-kernels"].action
+    assert action.startswith("Profile ")
+    assert "library" not in action
+
+
+@pytest.mark.parametrize(("threads", "is_named"), [(1, False), (31, False), (32, True)])
+def test_empty_lanes_are_no_question_of_occupancy(threads, is_named, tmp_path):
+    # An SM of this GPU holds 16 blocks, a third of its warps.
+    trace = Trace().gpu(computeMajor=8, computeMinor=6, smCount=68, maxWarpsPerSm=48, maxBlocksPerSm=16)
+    host = trace.thread()
+    for _ in range(12):
+        host.launch("walk(float *)", runs=MS, grid=(100_000, 1, 1), block=(threads, 1, 1))
+        host.launch("walk(float *)", runs=MS, grid=(100_000, 1, 1), block=(threads, 1, 1))
+        host.sync("device")
+    findings = diagnose_rule(trace, tmp_path, "low-occupancy")
+    assert ("low-occupancy" in findings) is is_named
+    if is_named:
+        assert "limited by blocks, 2 calls per step of 1 ms on average" in findings["low-occupancy"].evidence

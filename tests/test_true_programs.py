@@ -407,7 +407,7 @@ def test_the_size_of_a_read_back_is_that_of_the_steps(tmp_path):
             host.launch(f"{name}(float *)", runs=30_000)
         host.copy("D2H", 8, blocking=True)
     assert (
-        " of 8 B each; " in diagnose_text(trace, tmp_path).split("Blocking device-to-host copies")[1].split("Fix ")[0]
+        "1 copy of 8 B to the host per step; " in diagnose_text(trace, tmp_path).split("Blocking device-to-host copies")[1].split("Fix ")[0]
     )
 
 

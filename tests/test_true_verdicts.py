@@ -98,7 +98,7 @@ def test_no_graph_is_advised_for_one_launch_a_step(tmp_path):
     assert "Launch fewer, larger kernels" in text
     assert "as a CUDA graph" not in text
     # A count of one has a singular noun.
-    assert "1 copy to the host per step" in text
+    assert "1 copy of 8 B to the host per step; the CPU waits" in text
     for wrong in ("1 launch calls", "1 reads", "1 calls", "1 copies", "1 waits"):
         assert wrong not in text.replace("21 ", "")
 

@@ -81,7 +81,7 @@ _PART_OF_VERDICT = {
 _REASONS = {
     "GPU-bound": "is busy {}; faster or fewer kernels shorten it",
     "launch-bound": "is idle {} because the CPU launches kernels too slowly",
-    "host-bound": "is idle {} because the next operation is issued late, while the CPU is mostly outside CUDA calls",
+    "host-bound": "is idle {} because the CPU issues the next operation late: it mostly does something other than launching",
     "sync-bound": "is idle {} because the CPU waits for it before it launches more work",
     "copy-bound": "only copies, or is idle for a blocking copy, {}",
     "allocation-bound": "is idle {} while the CPU allocates or frees memory",
@@ -349,9 +349,10 @@ def describe_status(diagnosis: DiagnosisResult) -> str:
         and diagnosis.queue_ns is not None and diagnosis.queue_ns < MIN_QUEUE_NS
         and 2 * (_sum_share(diagnosis, "launch") + _sum_share(diagnosis, "sync")) >= 100 - diagnosis.busy_pct
     ):  # fmt: skip
+        start = f"{time_text(diagnosis.queue_ns)} after" if diagnosis.queue_ns >= 1 else "as soon as"
         return (
             f"{busy[0].upper()}{busy[1:]}, but the CPU does not launch ahead: an operation starts"
-            f" {time_text(diagnosis.queue_ns)} after its launch call has returned, on average."
+            f" {start} its launch call has returned, on average."
         )
     return "" if diagnosis.findings else "No single cause accounts for 1% or more of the wall time."
 

@@ -35,8 +35,8 @@ each."""
 [params.least_pct]
 default = 10.0
 help = """\
-Share of a step that the host must take, that the GPU must work, and that it must be idle (10: what a cause needs to \
-bound a step)"""
+Share of a step that the GPU must be idle, and that the finding must save at most (10: what a cause needs to bound a \
+step)"""
 
 [params.least_wait]
 default = 0.7
@@ -79,5 +79,5 @@ SELECT
 FROM host_times AS h, copy_times AS c, _step_totals AS t
 WHERE t.has_steps AND t.sync_calls > 0
     AND t.busy_ns + t.host_floor_ns BETWEEN $least_sum * t.wall_ns AND $most_sum * t.wall_ns
-    AND 100 * least(t.host_floor_ns, t.busy_ns, t.idle_ns) >= $least_pct * t.wall_ns
+    AND 100 * least(recoverable_ns, t.idle_ns) >= $least_pct * t.wall_ns
     AND wait_ns >= $least_wait * t.busy_ns AND h.outside_ns >= 0.5 * t.host_floor_ns

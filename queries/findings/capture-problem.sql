@@ -10,7 +10,7 @@ evidence = [
     "for {unknown_pct} of the wall time, the launch call that ended the gap is not in the trace",
     """{lost_launches} of {launch_calls:launch call} ran no kernel that is in the trace: kernels are missing, and the
     GPU appears idle while they ran""",
-    "{cut_launches:launch call} at the end ran no kernel that is in the trace: the capture ended before they ran",
+    "{cut_launches:launch call} at the end ran no kernel that is in the trace: the capture ended first",
 ]
 caveat = """
 What was lost is outside the part that you look at."""

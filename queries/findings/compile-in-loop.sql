@@ -31,7 +31,8 @@ when = "SELECT 1 FROM _call_counts WHERE regexp_matches(name, '^cu(da)?(Library|
 [cure]
 any = "Pad or bucket the sizes, so that few shapes occur, and run each of them once before the loop."
 pytorch = """
-Pad or bucket the sequence lengths, and run each once before the loop. If cuDNN builds its plans again, call
+Pad or bucket the sizes, such as sequence lengths, and run each once before the loop. Compile kernels of your own once,
+and pass what changes as arguments. If cuDNN builds its plans again, call
 torch.backends.cuda.enable_cudnn_sdp(False)."""
 inductor = "Compile with torch.compile(dynamic=True), or pad or bucket the sizes."
 jax = "Pad or bucket the sizes: jax.jit compiles again for each new shape."

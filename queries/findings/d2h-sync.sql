@@ -7,10 +7,10 @@ The host blocks until the GPU has delivered the data and launches nothing meanwh
 evidence = [
     [
         "{?sizes_differ}{reads:copy|copies} to the host {per} of {least_bytes} to {most_bytes}",
-        "{reads:copy|copies} to the host {per} of {most_bytes} each",
+        "{reads:copy|copies} of {most_bytes} to the host {per}",
         "{reads:copy|copies} to the host {per}",
     ],
-    "the CPU waits {host_wait_ns} for them, and the GPU is idle for {idle_ns} during or right after the wait",
+    "the CPU waits {host_wait_ns} for the data, and the GPU is idle for {idle_ns} during or right after the wait",
 ]
 caveat = """
 The GPU's next work depends on what the host does with the value."""

@@ -28,7 +28,7 @@ report = "fusion"
 [items]
 largest_chains = [["{pattern} {occurrences}×", "{kernels:kernel} in a row {occurrences}×"]]
 
-[cure]
+[cure.chains]
 any = "Write each chain as one kernel, or use a library's fused kernel; start with the first chain."
 pytorch = """
 Use torch.compile for the module that has the chain, a library's fused kernel, or one in Triton; start with the first
@@ -36,7 +36,9 @@ chain."""
 inductor = """
 See why the compiler does not fuse the chain: a graph break (TORCH_LOGS=graph_breaks), a custom operator, a layout;
 start with the first chain."""
-jax = "Put the operations under one jax.jit, so that XLA fuses them; start with the first chain."
+jax = """
+Put the operations under one jax.jit. Where XLA leaves them apart in one, write the chain as one Pallas kernel; start
+with the first chain."""
 cupy = "Write each chain as one kernel: cupy.fuse, ElementwiseKernel or RawKernel; start with the first chain."
 numba = "Write each chain as one cuda.jit kernel; start with the first chain."
 cuda = """
@@ -44,14 +46,31 @@ Write each chain as one kernel, or use cuBLASLt epilogues, cuDNN graphs or CUTLA
 openacc = "Merge the loops into one parallel region; start with the first chain."
 openmp = "Merge the loops into one target region; start with the first chain."
 julia = "Fuse the operations into one broadcast expression (@.); start with the first chain."
+
+[cure.optimizer]
+any = "Update the parameters with the optimizer's fused kernel. For other chains, use a compiler or a fused kernel."
+pytorch = """
+Create the optimizer with fused=True: torch.optim.AdamW(params, fused=True). For other chains, use torch.compile."""
+inductor = """
+Create the optimizer with fused=True: torch.optim.AdamW(params, fused=True). For other chains, see why the compiler does
+not fuse them (TORCH_LOGS=graph_breaks)."""
+
 */
 -- A chain that only makes random numbers makes the input of a benchmark.
 WITH chosen_candidates AS (
     SELECT
         *,
         chain LIKE '%random%' AND regexp_full_match(chain, '((random|fill|copy)( → )?)+') AS is_input,
-        row_number() OVER (PARTITION BY verdict, is_input ORDER BY candidate) AS turn
+        -- Chains of one kind are counted together.
+        coalesce(nullif(pattern, 'unrecognized'), kernel_count::VARCHAR) AS kind
     FROM fusion_report WHERE chosen
+),
+kinds AS (
+    SELECT
+        any_value(nullif(pattern, 'unrecognized')) AS pattern, any_value(kernel_count) AS kernels,
+        sum(per_step) AS occurrences, count(*) AS chains, row_number() OVER (ORDER BY min(candidate)) AS turn
+    FROM chosen_candidates WHERE NOT is_input
+    GROUP BY kind
 ),
 random_chains AS (
     SELECT coalesce(sum(saved_high_ns), 0) AS high_ns, coalesce(sum(greatest(saved_low_ns, 0)), 0) AS low_ns
@@ -65,14 +84,11 @@ saving AS (
 ),
 chains AS (
     SELECT
-        count(*) AS chains, nullif(count(*) FILTER (turn > 3), 0) AS more_chains,
-        list(
-            {'pattern': nullif(pattern, 'unrecognized'), 'kernels': kernel_count, 'occurrences': per_step}
-            ORDER BY candidate
-        )
+        sum(chains) AS chains, nullif(sum(chains) FILTER (turn > 3), 0) AS more_chains,
+        list({'pattern': pattern, 'kernels': kernels, 'occurrences': occurrences} ORDER BY turn)
             FILTER (turn <= 3) AS largest_chains,
-        bool_or(host_high_ns > kernel_high_ns + gap_ns) AS is_host_saving
-    FROM chosen_candidates WHERE NOT is_input
+        CASE WHEN bool_or(turn = 1 AND pattern LIKE 'optimizer%') THEN 'optimizer' ELSE 'chains' END AS cure_case
+    FROM kinds
 )
 SELECT
     s.together_high_ns / m.tokens_per_step AS recoverable_ns,

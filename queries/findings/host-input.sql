@@ -9,7 +9,7 @@ to the GPU. In that time the host prepares this data, or handles the data before
 evidence = [
     """in {input_steps} of {steps:step}, the GPU is idle until a copy to it begins ({copy_bytes}, median), and the
     thread that copies is outside of CUDA calls for most of that time""",
-    "these gaps take {gap_ns} of a step of {step_ns} on average; the GPU is busy for {busy_ns} of it",
+    "these gaps take {gap_ns} of a step of {step_ns} on average; the GPU is busy for {busy_ns} of the step",
 ]
 caveat = """
 The input comes from outside at this rate, such as from a sensor or a user."""
@@ -45,6 +45,10 @@ help = "Share of a step that these gaps take (10: what a cause needs to bound a 
 [params.least_gap_ns]
 default = 100000
 help = "Shortest gap that counts (a stall, as in stall-place)"
+
+[params.value_bytes]
+default = 256
+help = "Median size of the copies up to which they are single values, not data (256: as in small-copies)"
 */
 WITH steady_steps AS (
     SELECT step, start_ns, end_ns FROM steps WHERE phase = 'steady'
@@ -68,7 +72,7 @@ input_totals AS (
     SELECT
         count(DISTINCT step) AS input_steps, sum(late_ns)::DOUBLE AS total_ns, median(size_bytes) AS copy_bytes
     FROM input_gaps
-    HAVING count(*) > 0
+    HAVING median(size_bytes) > $value_bytes
 )
 SELECT
     -- Where these gaps are most of the CPU work, the cure removes the rest of it, too.

@@ -57,8 +57,7 @@ any = "Give {first} more parallel work: more blocks, several inputs in one launc
 
 [cure.other]
 any = """
-Profile {first} with ncu (nsys-insight ncu plan writes the command): its metrics show what limits the kernel; a library
-may have a faster version."""
+Profile {first} with ncu (nsys-insight ncu plan writes the command): its metrics show what limits the kernel."""
 
 [params.least_pct]
 default = 10.0

@@ -7,9 +7,9 @@ meaning = """
 Registers, shared memory or the block size limit how many warps an SM holds, so it may have none to run while others
 wait for memory."""
 evidence = [
-    """occupancy {occupancy_pct}, limited by {limited_by}, {calls:call} of {mean_ns} on average, {kernel_time_pct} of
-    kernel time""",
-    "for {next_step}",
+    """occupancy {occupancy_pct}, limited by {limited_by}, {calls:call} {per} of {mean_ns} on average, {kernel_time_pct}
+    of kernel time""",
+    "one more block on each SM needs {next_step}",
     "{more_shapes:more such launch shape}",
 ]
 caveat = """
@@ -49,9 +49,11 @@ WITH low_shapes AS (
     JOIN (
         FROM occupancy_report QUALIFY row_number() OVER (PARTITION BY name, grid, block ORDER BY total_ns DESC) = 1
     ) AS o USING (name, grid, block)
-    -- Matrix products and attention run best with few warps and many registers; communication waits.
+    -- Matrix products and attention run best with few warps and many registers; communication waits. Blocks of less than
+    -- a warp have a finding of their own: their warps are mostly empty, however many an SM holds.
     WHERE s.family NOT IN ('gemm', 'attention', 'comm')
         AND o.occupancy_pct < $below_pct AND s.avg_ns >= $least_avg_ns AND o.waves_per_sm >= 1
+        AND list_product(list_transform(string_split(s.block, 'x'), part -> part::DOUBLE)) >= 32
 ),
 kernel_gpu_time AS (
     SELECT time_ns * (1 - coalesce((SELECT value FROM info_report WHERE metric = 'whole_graph_pct'), 0) / 100) AS gpu_ns
@@ -64,8 +66,10 @@ SELECT
     NULL AS recoverable_ns,
     k.gpu_ns * s.kernel_time_pct / w.time_ns AS wall_pct,
     kernel_base_name(l.name) AS place,
-    l.occupancy_pct, l.limited_by, l.calls, l.avg_ns AS mean_ns, l.kernel_time_pct, l.next_step,
+    l.occupancy_pct, l.limited_by, l.calls / t.units AS calls, l.avg_ns AS mean_ns, l.kernel_time_pct,
+    -- Without the number of blocks.
+    split_part(l.next_step, ': ', 2) AS next_step,
     nullif(s.shapes - 1, 0) AS more_shapes
 FROM kernel_gpu_time AS k, (FROM classify_report WHERE part = 'wall') AS w,
     (SELECT sum(kernel_time_pct) AS kernel_time_pct, count(*) AS shapes FROM low_shapes HAVING count(*) > 0) AS s,
-    largest_shape AS l
+    largest_shape AS l, _step_totals AS t

@@ -38,13 +38,17 @@ help = "Share of the kernel time from which a kernel is named (5: a clear part)"
 default = 10000
 help = "Shorter kernels are latency-bound, whatever their blocks (twice a launch)"
 
+[params.full_threads]
+default = 128
+help = "Threads for each SM from which full blocks keep all SMs busy (128: a block)"
+
 [params.blocks_per_cycle]
 default = 0.6
 help = "Blocks per cycle of the maximum clock from which their start is the limit (0.6: an H100 reaches 0.6 to 0.84)"
 */
 WITH shapes AS (
     SELECT
-        s.*, g.clock_hz,
+        s.*, g.clock_hz, g.sm_count,
         list_product(list_transform(string_split(s.block, 'x'), lambda part: part::DOUBLE)) AS threads,
         list_product(list_transform(string_split(s.grid, 'x'), lambda part: part::DOUBLE)) AS blocks,
         threads / (32 * ceil(threads / 32)) AS lane_share,
@@ -52,7 +56,7 @@ WITH shapes AS (
         1 - CASE WHEN is_start_bound THEN least(lane_share, threads / 256) ELSE lane_share END AS saved_share
     FROM _steady_shapes AS s
     LEFT JOIN kernel_names AS n USING (name)
-    CROSS JOIN (SELECT max(clock_hz) AS clock_hz FROM gpus) AS g
+    CROSS JOIN (SELECT max(clock_hz) AS clock_hz, max(sm_count) AS sm_count FROM gpus) AS g
     WHERE s.family IS DISTINCT FROM 'comm' AND s.kernel_time_pct >= $least_pct AND s.avg_ns >= $least_avg_ns
         -- Libraries and compilers choose the blocks of other kernels.
         AND coalesce(n.provenance, 'hand-written')
@@ -61,7 +65,9 @@ WITH shapes AS (
 ),
 odd_shapes AS (
     FROM shapes
-    WHERE (threads < 32 OR threads % 32 <> 0 OR is_start_bound AND threads < 128) AND blocks > 1
+    WHERE (threads < 32 OR threads % 32 <> 0 OR is_start_bound AND threads < 128)
+        -- The same threads in full blocks still give each SM one.
+        AND blocks > 1 AND threads * blocks >= $full_threads * coalesce(sm_count, 0)
     ORDER BY total_ns * saved_share DESC, name
     LIMIT 1
 )
