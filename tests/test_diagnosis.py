@@ -181,6 +181,13 @@ def late_rank():
     return run.merged()
 
 
+def slightly_late_rank():
+    """Give two ranks; the second one gets its data 150 µs later in every third step."""
+    run = Run(2, steps=9)
+    run.python[1] = dict.fromkeys(range(2, 9, 3), 150_000)
+    return run.merged()
+
+
 def alternating_late_ranks():
     """Give four ranks; a different one gets its data late in each step."""
     run = Run(4, steps=9)
@@ -643,6 +650,13 @@ def server(*, pauses=20, pause=50_000_000, think=20_000):
     return run_steps(body, steps=60)
 
 
+def test_a_small_delay_of_a_rank_comes_after_larger_problems(diagnose):
+    findings = diagnose(slightly_late_rank).findings
+    severities = [SEVERITIES.index(finding.severity) for finding in findings]
+    assert severities == sorted(severities)
+    assert (findings[0].name, findings[-1].name) == ("one-block", "late-rank")
+
+
 def test_pauses_in_a_few_steps_are_not_cpu_work_of_each_step(diagnose):
     (leader,) = [finding for finding in diagnose(server).findings if finding.name in {"outlier-steps", "cpu-work"}]
     assert leader.name == "outlier-steps"
@@ -749,7 +763,7 @@ def test_a_run_that_waits_for_each_kernel_is_not_healthy(diagnose):
     assert re.search(r"% of a step, but the CPU does not launch ahead: an operation starts", diagnosis.text(500))
 
 
-def test_a_host_in_other_calls_is_not_said_to_be_outside_of_calls(diagnose):
+def test_time_in_other_calls_is_not_outside_of_calls(diagnose):
     # The host sets the parameters of graph nodes: 20 calls of 10 µs.
     diagnosis = diagnose(AILING["graph-node-updates"])
     assert diagnosis.verdict == "host-bound"

@@ -343,7 +343,8 @@ def test_chains_of_one_kind_are_counted_together(tmp_path):
     first, second = [native("MulFunctor"), native("sqrt_kernel")], [native("CUDAFunctor_add"), native("sqrt_kernel")]
     finding = diagnose_rule(make_chains(first, second, first), tmp_path, "fusion")["fusion"]
     assert finding.evidence.startswith("fusing 2 chains saves ")
-    assert finding.evidence.endswith(": 2 kernels in a row 3×")
+    assert ": 2 kernels in a row 3" in finding.evidence
+    assert finding.evidence.count("in a row") == 1
 
 
 def test_an_optimizer_with_foreach_has_a_fused_variant(tmp_path):
@@ -358,7 +359,7 @@ def test_an_optimizer_with_foreach_has_a_fused_variant(tmp_path):
 
 
 def test_kernels_of_the_program_itself_are_in_no_library(tmp_path):
-    trace = make_loop(lambda host: None)
+    trace = make_loop(lambda _: None)
     action = diagnose_rule(trace, tmp_path, "hot-kernels")["hot-kernels"].action
     assert action.startswith("Profile ")
     assert "library" not in action

@@ -407,9 +407,7 @@ def test_the_size_of_a_read_back_is_that_of_the_steps(tmp_path):
         for name in ("load", "solve", "store"):
             host.launch(f"{name}(float *)", runs=30_000)
         host.copy("D2H", 8, blocking=True)
-    assert (
-        "1 copy of 8 B to the host per step; " in diagnose_text(trace, tmp_path).split("Blocking device-to-host copies")[1].split("Fix ")[0]
-    )
+    assert "1 copy of 8 B to the host per step; " in diagnose_text(trace, tmp_path)
 
 
 @pytest.mark.parametrize("recorded_device", [2, 0])

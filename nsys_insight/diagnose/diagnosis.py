@@ -125,7 +125,7 @@ def diagnose(
 def _add_run_findings(
     rank: Diagnosis, run: RunOfRanks, trace: Session, steps: StepOptions, choice: RuleChoice
 ) -> Diagnosis:
-    """Put the findings about the run before the findings about one of its ranks.
+    """Put the findings about the run before those of the same severity about one of its ranks.
 
     An exception is launch overhead that costs more than the lateness. All ranks run the same program, so its cure makes
     the hosts of all ranks faster.
@@ -144,7 +144,12 @@ def _add_run_findings(
         if finding.family == LAUNCH_FAMILY and (finding.saving_low_ns or 0) > run_saving_ns
     )
     other_findings = tuple(finding for finding in rank.findings if finding not in common)
-    findings = (*common, *rank_findings(run_findings), *other_findings)[:MAX_FINDINGS]
+    findings = tuple(
+        sorted(
+            (*common, *rank_findings(run_findings), *other_findings),
+            key=lambda finding: (finding.family != FAILED_FAMILY, SEVERITIES.index(finding.severity)),
+        )[:MAX_FINDINGS]
+    )
     verdict = ranks.rename_verdict(rank.verdict, run)
     status = "findings" if run_findings and rank.status == "healthy" else rank.status
     notes = (*run.notes, *rank.notes)

@@ -81,7 +81,9 @@ _PART_OF_VERDICT = {
 _REASONS = {
     "GPU-bound": "is busy {}; faster or fewer kernels shorten it",
     "launch-bound": "is idle {} because the CPU launches kernels too slowly",
-    "host-bound": "is idle {} because the CPU issues the next operation late: it mostly does something other than launching",
+    "host-bound": (
+        "is idle {} because the CPU issues the next operation late: it mostly does something other than launching"
+    ),
     "sync-bound": "is idle {} because the CPU waits for it before it launches more work",
     "copy-bound": "only copies, or is idle for a blocking copy, {}",
     "allocation-bound": "is idle {} while the CPU allocates or frees memory",

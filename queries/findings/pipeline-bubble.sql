@@ -49,6 +49,10 @@ Balance the stages."""
 default = 5.0
 help = "Smallest share of the usual step that a rank waits (a choice)"
 
+[params.critical_pct]
+default = 10.0
+help = "Share of the usual step from which it is critical (10: as of findings with a saving)"
+
 [params.pace_pct]
 default = 5.0
 help = "A stage sets the pace if it is busy longer than the others by this share of a step (as in the report ranks)"
@@ -58,6 +62,7 @@ SELECT
     p.high_ns / 2 / $tokens AS saving_low_ns,
     coalesce(100 * p.high_ns / p.step_ns, r.bubble_pct) AS wall_pct,
     CASE WHEN p.high_ns IS NULL THEN 'microbatches' ELSE 'balance' END AS cure_case,
+    CASE WHEN r.bubble_pct >= $critical_pct THEN 'critical' ELSE 'warning' END AS severity,
     -- Messages between two ranks do not show whether each rank has several stages.
     concat_ws(
         ': ', CASE r.stages WHEN 2 THEN '2 ranks' ELSE r.stages || ' stages' END,
