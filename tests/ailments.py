@@ -200,12 +200,12 @@ def convolutions(*, converts=True):
     return run_steps(body)
 
 
-def modules(*, count=30):
+def modules(*, count=30, pause=10_000):
     def body(loop, _):
         for number in range(count):
             with loop.host.nvtx(f"XlaModule:#hlo_module=jit_op{number},program_id={number}#"):
                 loop.launch(f"loop_add_fusion_{number}", 2_000)
-                loop.python(10_000)
+                loop.python(pause)
         loop.launch("loop_multiply_fusion", 50_000)
 
     return run_steps(body, sync=False)

@@ -131,6 +131,13 @@ class TestHostInput:
         assert "host-input" not in diagnose(run_steps(body, sync=False), tmp_path)
 
 
+def test_stalls_between_modules_belong_to_them(tmp_path):
+    with open_trace(ailments.modules(pause=200_000).write(tmp_path / "trace.sqlite")) as trace:
+        findings = diagnose_with(trace, {"op-by-op", "stall-place"}).findings
+    assert [finding.name for finding in findings] == ["op-by-op"]
+    assert "stall-place" in list_findings(findings)
+
+
 class TestAlternating:
     def test_both_times_are_those_that_were_planted(self, findings_of):
         values = findings_of(ailments.turns)["alternating"].values

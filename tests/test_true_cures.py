@@ -378,3 +378,12 @@ def test_empty_lanes_are_no_question_of_occupancy(threads, is_named, tmp_path):
     assert ("low-occupancy" in findings) is is_named
     if is_named:
         assert "limited by blocks, 2 calls per step of 1 ms on average" in findings["low-occupancy"].evidence
+
+
+@pytest.mark.parametrize(
+    ("name", "is_named"),
+    [("void at::native::softmax_warp_forward<float, float, float, 11>(float *)", False), ("smooth(float *)", True)],
+)
+def test_the_occupancy_of_a_library_kernel_is_not_the_user_s(name, is_named, tmp_path):
+    trace = make_loop(lambda host: host.launch(name, runs=MS, registers=255, **LARGE))
+    assert ("low-occupancy" in diagnose_rule(trace, tmp_path, "low-occupancy")) is is_named
