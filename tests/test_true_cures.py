@@ -248,6 +248,16 @@ def test_loops_of_do_concurrent_have_no_directives(tmp_path):
     assert "OpenMP" not in action
 
 
+@pytest.mark.parametrize(("queue", "is_late"), [(5 * MS, False), (2_000, True)])
+def test_launches_that_have_returned_are_not_the_host_s_fault(queue, is_late, tmp_path):
+    trace = Trace().gpu()
+    host = trace.thread()
+    for _ in range(12):
+        host.launch("infer(float *)", queue=queue, api=MS if is_late else 5_000, runs=20_000).idle(queue + 30_000)
+    action = diagnose_rule(trace, tmp_path, "slow-launches")["slow-launches"].action
+    assert action.startswith("See what the host does before" if is_late else "The launch calls have returned before.")
+
+
 # Unified memory -------------------------------------------------------------------------------------------------------
 
 

@@ -45,6 +45,11 @@ julia = "Call each function once before the part that is measured: the first cal
 any = """
 See what the host does before these launches: nsys-insight gaps. The time is that of steady steps, not of start-up."""
 
+[cure.latency]
+any = """
+The launch calls have returned before. Look for another process that uses the GPU at the same time (nvidia-smi). On
+Windows, WDDM submits launches in batches; TCC and MCDM do not."""
+
 [params.slow_launch_ns]
 default = 100000
 help = """
@@ -66,9 +71,12 @@ longest_calls AS (
     ORDER BY call_ns DESC, name
     LIMIT 2
 ),
--- Whether most of the time in which the host is late is in calls other than the launch that the GPU waits for.
-other_call_share AS (
-    SELECT coalesce(sum(time_ns) FILTER (host = 'API calls'), 0) > 0.5 * sum(time_ns) AS is_most
+-- Whether most of the time in which the host is late is in calls other than the launch that the GPU waits for, and
+-- whether most of it comes after this launch.
+shares AS (
+    SELECT
+        coalesce(sum(time_ns) FILTER (host = 'API calls'), 0) > 0.5 * sum(time_ns) AS is_other_calls,
+        coalesce(sum(time_ns) FILTER (host = 'launch latency'), 0) > 0.5 * sum(time_ns) AS is_latency
     FROM step_budget
     WHERE part = 'launch'
 )
@@ -76,18 +84,22 @@ SELECT
     l.recoverable_ns,
     100 * l.recoverable_ns / w.time_ns AS wall_pct,
     NULL AS place,
-    CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN 'step' ELSE 'start' END AS cure_case,
+    CASE
+        WHEN o.is_latency THEN 'latency'
+        WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN 'step'
+        ELSE 'start'
+    END AS cure_case,
     l.time_ns AS idle_ns,
     nullif(l.evidence, '') AS idle_parts,
     t.calls AS launch_calls,
     CASE
-        WHEN o.is_most
+        WHEN o.is_other_calls
             THEN (
                 SELECT list({'call_name': call_name, 'call_ns': call_ns} ORDER BY call_ns DESC, call_name)
                 FROM longest_calls
             )
     END AS longest_calls
 FROM (FROM classify_report WHERE part = 'launch') AS l, (FROM classify_report WHERE part = 'wall') AS w,
-    launch_totals AS t, other_call_share AS o
+    launch_totals AS t, shares AS o
 WHERE l.see = 'graph-candidates' AND NOT EXISTS (FROM graph_candidates_report WHERE verdict <> 'no')
     AND t.calls > 0 AND t.calls * $slow_launch_ns <= l.time_ns
