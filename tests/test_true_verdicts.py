@@ -491,7 +491,7 @@ def test_a_stall_is_reported_with_steps_operation_call_and_range(tmp_path):
         text = " ".join(opened_trace.diagnose().text(None).split())
         row = opened_trace.answer("gap-places").dicts()[0]
         longest = opened_trace.answer("gaps").dicts()[:20]
-    assert "20 of 24 steps stall before attention; 20 stalls of 25 ms (median)" in text
+    assert "in 20 of 24 steps, the GPU stalls before attention; 20 stalls of 25 ms (median)" in text
     assert "the CPU is in cuLibraryLoadData for most of each" in text
     assert "--cudabacktrace" not in text, "it tells who makes a call, and the diagnosis does not"
     assert (row["after_name"], row["host"]) == ("attention(float *)", "module: cuLibraryLoadData")

@@ -7,8 +7,8 @@ meaning = """
 The GPU has long gaps before one operation, and the host does the same in each of them."""
 evidence = [
     [
-        "{stalled_steps} of {steps:step} stall before {after}",
-        "at least {least_stalled_steps} of {steps:step} stall before {after}",
+        "in {stalled_steps} of {steps:step}, the GPU stalls before {after}",
+        "in at least {least_stalled_steps} of {steps:step}, the GPU stalls before {after}",
         "the GPU stalls before {after}",
     ],
     [
