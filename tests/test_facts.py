@@ -52,6 +52,14 @@ def test_only_facts_that_are_read_are_computed(sample, computed_facts):
     assert set(computed_facts) == {"api_names", "unrecorded"}
 
 
+@pytest.mark.slow
+def test_rules_that_do_not_apply_compute_no_facts(sample, computed_facts):
+    """The trace has one stream, no long kernels of few blocks, and single conversions to 16 bits."""
+    with nsys_insight.open(sample("decode_eager")) as trace:
+        trace.diagnose()
+    assert not {"loops", "stream_times", "nvtx_places"} & set(computed_facts)
+
+
 def test_a_fact_that_failed_is_computed_later(sample, monkeypatch):
     from nsys_insight.facts import steps
 

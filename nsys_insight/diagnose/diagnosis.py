@@ -174,7 +174,7 @@ def _diagnose_trace(
         return bind_reports(sql, {report: answer.table for report, answer in answers.items()})
 
     def query_rows(sql: str) -> list[dict[str, Any]]:
-        return trace.dicts(bind_stored(sql), steps)
+        return trace.dicts(bind_stored(sql), steps, is_built_in=True)
 
     def read_rows(sql: str) -> list[dict[str, Any]]:
         try:
@@ -187,7 +187,7 @@ def _diagnose_trace(
             answers.update(new_answers)
             return query_rows(sql)
 
-    trace.prefetch((), map(bind_stored, [*headline.values(), *conditions.values()]), steps)
+    trace.prefetch((), map(bind_stored, dict.fromkeys([*headline.values(), *conditions.values()])), steps)
     is_kernel_data_lost = bool(trace.dicts("FROM _unrecorded WHERE what = 'kernels'"))
     (step_summary,) = read_rows(headline["steps"])
     step_source, queue_ns = step_summary.pop("source"), step_summary.pop("queue_ns")
@@ -197,7 +197,8 @@ def _diagnose_trace(
     if step_summary["steps_ns"] and step_summary["method"] == "sequence":
         step_summary["other_loops"] = read_rows(read_query("internal/diagnose/other_loops"))
     unit = "trace" if not step_summary["steady_count"] else "step" if step_summary["tokens_per_step"] == 1 else "token"
-    rules = [rule for rule in rules if rule.name not in conditions or read_rows(conditions[rule.name])]
+    is_met = {sql: bool(read_rows(sql)) for sql in dict.fromkeys(conditions.values())}
+    rules = [rule for rule in rules if rule.name not in conditions or is_met[conditions[rule.name]]]
     answers |= _answer_reports(
         trace, {report for rule in rules for report in list_reports(rule.sql)} - answers.keys(), steps
     )

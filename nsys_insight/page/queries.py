@@ -25,7 +25,7 @@ def ask_each(trace: Session, steps: StepOptions, values_by_query: Mapping[str, d
     statements = bind_queries(values_by_query)
     if len(statements) > 1:
         trace.prefetch((), statements, steps)
-    return [trace.rows(statement, steps) for statement in statements]
+    return [trace.rows(statement, steps, is_built_in=True) for statement in statements]
 
 
 def bind_queries(values_by_query: Mapping[str, dict[str, Any]]) -> list[str]:

@@ -115,14 +115,17 @@ class Connection:
         answer, _ = self._store_answer(Question(query, (), options), line - 1, is_built_in=is_built_in)
         return answer
 
-    def rows(self, query: str, options: FactOptions) -> Rows:
-        """Run a built-in query as `table` does, and return its rows."""
-        question = Question(query, (), options, for_rows=True)
+    def rows(self, query: str, options: FactOptions, *, is_built_in: bool) -> Rows:
+        """Run a query of this program as `table` does, and return its rows.
+
+        `is_built_in`: it is a file of the package, whose names and functions need no check (`Question`).
+        """
+        question = Question(query, (), options, for_rows=True, is_built_in=is_built_in)
         rows: Rows | None = self._take_prefetched(question)
         if rows is not None:
             return rows
         if self._choose_store(is_built_in=True):
-            table, columns = self.table(query, options, is_built_in=True)
+            (table, columns), _ = self._store_answer(question._replace(for_rows=False), -1, is_built_in=True)
             query = f"SELECT {', '.join(identifier(name) for name, _ in columns)} FROM {table} ORDER BY row_"
             return read_rows(self.duckdb, query)
 

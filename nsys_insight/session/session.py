@@ -237,12 +237,13 @@ class Session:
 
         Args:
             reports: Built-in reports, with their parameters.
-            rows: Queries that will be passed to `rows` or `dicts`.
+            rows: Built-in queries that will be passed to `rows` or `dicts` as such.
             steps: Options about steps, for all questions.
         """
         if self._options["threads"] == 1:
             return
-        row_questions = (Question(query, (), FactOptions(steps or AUTO), for_rows=True) for query in rows)
+        options = FactOptions(steps or AUTO)
+        row_questions = (Question(query, (), options, for_rows=True, is_built_in=True) for query in rows)
         self._connection.prefetch(chain(self._questions(reports, steps), row_questions))
 
     def _questions(
@@ -301,13 +302,16 @@ class Session:
         self._note_ncu_source(statement.sql)
         return RunningAnswer(self._connection, statement)
 
-    def rows(self, query: str, steps: StepOptions = AUTO) -> list[Any]:
-        """Answer an SQL query as rows with cells as attributes; `steps` are options about steps."""
-        return name_cells(*self._connection.rows(query, FactOptions(steps)))
+    def rows(self, query: str, steps: StepOptions = AUTO, *, is_built_in: bool = False) -> list[Any]:
+        """Answer an SQL query as rows with cells as attributes; `steps` are options about steps.
 
-    def dicts(self, query: str, steps: StepOptions = AUTO) -> list[dict[str, Any]]:
-        """Answer an SQL query as rows, each a dictionary of cells by column."""
-        names, rows = self._connection.rows(query, FactOptions(steps))
+        `is_built_in`: the query is a file of the package. The sandbox does not parse and check it again.
+        """
+        return name_cells(*self._connection.rows(query, FactOptions(steps), is_built_in=is_built_in))
+
+    def dicts(self, query: str, steps: StepOptions = AUTO, *, is_built_in: bool = False) -> list[dict[str, Any]]:
+        """Answer an SQL query as `rows` does, with each row as a dictionary of cells by column."""
+        names, rows = self._connection.rows(query, FactOptions(steps), is_built_in=is_built_in)
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def drop_invalid_rows(self) -> bool:

@@ -22,6 +22,7 @@ High: the time of the long steps above the median, and of a step as long right a
 being written), over all steps. Low: 60% of it."""
 links = ["PyTorch documentation, torch.distributed.checkpoint: async_save"]
 report = "steps"
+when = "SELECT 1 FROM steps WHERE phase = 'steady' AND d2h_bytes >= $least_bytes LIMIT 1"
 
 [cure]
 any = "Copy the data to pinned memory, let the loop go on, and write it in another thread."

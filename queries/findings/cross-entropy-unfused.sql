@@ -23,6 +23,7 @@ out: the time of these kernels without six passes (low; at least a third) or one
 long as the exponential."""
 links = ["PyTorch documentation, torch.compile"]
 report = "top"
+when = "SELECT 1 FROM _step_totals WHERE busy_ns > 0.5 * wall_ns"
 
 [cure]
 any = "Fuse the last matrix product, the softmax and the loss, or compute the loss in chunks of tokens."
@@ -82,6 +83,6 @@ SELECT
     l.is_written_out, l.total_ns / t.units AS loss_ns, l.loss_pct, l.calls / t.units AS calls, l.kernel,
     CASE WHEN l.is_written_out THEN ['hot-kernels', 'fusion'] ELSE ['hot-kernels'] END AS explains
 FROM losses AS l, _step_totals AS t
-WHERE l.loss_pct >= $least_pct AND t.busy_ns > 0.5 * t.wall_ns AND saving_low_ns > 0
+WHERE l.loss_pct >= $least_pct AND saving_low_ns > 0
 ORDER BY recoverable_ns DESC
 LIMIT 1

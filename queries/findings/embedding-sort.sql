@@ -20,6 +20,7 @@ estimate = """
 40 to 75% of the time of these kernels. Measured on an H100 with random indices: 59 to 69%."""
 links = ["PyTorch documentation, torch.nn.Embedding"]
 report = "top"
+when = "SELECT 1 FROM _step_totals WHERE busy_ns > 0.5 * wall_ns"
 
 [cure]
 any = "Add the gradients of the rows with atomic additions instead of sorting the indices."
@@ -66,4 +67,4 @@ SELECT
     b.total_ns / t.units AS backward_ns, b.backward_pct, b.calls / t.units AS calls,
     b.sort_ns / t.units AS sort_ns, b.sorts / t.units AS sorts
 FROM backward AS b, _step_totals AS t
-WHERE t.busy_ns > 0.5 * t.wall_ns AND saving_low_ns > 0
+WHERE saving_low_ns > 0

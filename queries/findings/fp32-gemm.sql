@@ -24,6 +24,7 @@ with 16 bits is below ten times that of FP32; without a faster TF32, low is half
 with its time in the trace (low), and with half of it (high)."""
 links = ["NVIDIA A100 Tensor Core GPU Architecture, TF32", "PyTorch documentation, CUDA semantics: TensorFloat-32"]
 report = "top"
+when = "SELECT 1 FROM _step_totals WHERE busy_ns > 0.5 * wall_ns"
 
 [cure.tf32]
 any = "Let the matrix products use tensor cores: TF32, or BF16 with FP32 accumulation."
@@ -93,4 +94,4 @@ SELECT
     p.half_ratio,
     CASE WHEN p.has_tf32 THEN 'tf32' ELSE 'half' END AS cure_case
 FROM fp32_gemms AS g, peaks AS p, _step_totals AS t
-WHERE p.half_ratio >= 2 AND t.busy_ns > 0.5 * t.wall_ns AND saving_low_ns > 0
+WHERE p.half_ratio >= 2 AND saving_low_ns > 0

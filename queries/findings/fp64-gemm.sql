@@ -22,6 +22,7 @@ From the GPU's peaks. Low: FP32 without tensor cores, at two thirds of the gain 
 TF32, otherwise the gain in peak. Where the matrix is read for one vector (gemv), 30 to 50%: half of the bytes."""
 links = ["CUDA C++ Programming Guide, Arithmetic Instructions: throughput by compute capability"]
 report = "top"
+when = "SELECT 1 FROM _step_totals WHERE busy_ns > 0.5 * wall_ns"
 
 [cure]
 any = "Use single precision where the accuracy allows it, or solve in single precision with iterative refinement."
@@ -71,4 +72,4 @@ SELECT
     g.gemm_pct, g.calls / t.units AS calls, g.kernel,
     p.peak_ratio, p.tf32_ratio, p.is_slow AND NOT g.is_vector AS is_slow, p.has_tf32 AND NOT g.is_vector AS has_tf32
 FROM gemms AS g, peaks AS p, _step_totals AS t
-WHERE t.busy_ns > 0.5 * t.wall_ns AND saving_low_ns > 0
+WHERE saving_low_ns > 0

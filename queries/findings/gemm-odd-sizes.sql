@@ -20,6 +20,7 @@ The time of these products. With loads of one 16-bit element: 50 to 88%; with tw
 an H100 with 4096 against 4094 and 4095: 80%, 66% and 62%."""
 links = ["NVIDIA Deep Learning Performance Documentation, Matrix Multiplication Background User's Guide"]
 report = "top"
+when = "SELECT 1 FROM _step_totals WHERE busy_ns > 0.5 * wall_ns"
 
 [cure]
 any = "Pad the sizes of the matrices to a multiple of 8 elements, better 64, and ignore the padding."
@@ -66,4 +67,4 @@ SELECT
     CASE WHEN p.high_ns / t.units > t.high_limit_ns THEN 'the host' END AS bounded_by,
     p.total_ns / t.units AS gemm_ns, p.gemm_pct, p.calls / t.units AS calls, p.kernel
 FROM slow_products AS p, _step_totals AS t
-WHERE t.busy_ns > 0.5 * t.wall_ns AND saving_low_ns > 0
+WHERE saving_low_ns > 0

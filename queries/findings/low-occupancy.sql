@@ -75,6 +75,5 @@ SELECT
     -- Without the number of blocks.
     split_part(l.next_step, ': ', 2) AS next_step,
     nullif(s.shapes - 1, 0) AS more_shapes
-FROM kernel_gpu_time AS k, (FROM classify_report WHERE part = 'wall') AS w,
-    (SELECT sum(kernel_time_pct) AS kernel_time_pct, count(*) AS shapes FROM low_shapes HAVING count(*) > 0) AS s,
-    largest_shape AS l, _step_totals AS t
+FROM kernel_gpu_time AS k, largest_shape AS l, _step_totals AS t, (FROM classify_report WHERE part = 'wall') AS w,
+    (SELECT sum(kernel_time_pct) AS kernel_time_pct, count(*) AS shapes FROM low_shapes HAVING count(*) > 0) AS s

@@ -21,6 +21,10 @@ links = [
     "CUB documentation, device-wide primitives",
 ]
 report = "launch-configs"
+when = """
+SELECT 1 FROM launch_shapes
+WHERE max_ns >= $least_avg_ns AND blocks_count <= $most_sm_share * (SELECT max(sm_count) FROM launch_shapes)
+LIMIT 1"""
 
 [cure]
 any = """

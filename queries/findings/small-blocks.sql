@@ -20,6 +20,10 @@ of the blocks that blocks of 256 threads save. Low: half of that. An H100 was me
 nanosecond."""
 links = ["CUDA C++ Best Practices Guide, Thread and Block Heuristics"]
 report = "launch-configs"
+when = """
+SELECT 1 FROM launch_shapes
+WHERE max_ns >= $least_avg_ns AND (threads_per_block < 128 OR threads_per_block % 32 <> 0)
+LIMIT 1"""
 
 [cure]
 any = "Use blocks of 128 to 256 threads, a multiple of 32."

@@ -59,6 +59,5 @@ SELECT
     kernel_base_name(l.name) AS place,
     l.grid, l.sm_count, l.calls / t.units AS calls, l.avg_ns AS mean_ns, l.kernel_time_pct,
     nullif(s.shapes - 1, 0) AS more_shapes
-FROM kernel_gpu_time AS k, (FROM classify_report WHERE part = 'wall') AS w,
-    (SELECT sum(saved_pct) AS saved_pct, count(*) AS shapes FROM small_shapes HAVING count(*) > 0) AS s,
-    largest_saving AS l, _step_totals AS t
+FROM kernel_gpu_time AS k, largest_saving AS l, _step_totals AS t, (FROM classify_report WHERE part = 'wall') AS w,
+    (SELECT sum(saved_pct) AS saved_pct, count(*) AS shapes FROM small_shapes HAVING count(*) > 0) AS s

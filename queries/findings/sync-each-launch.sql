@@ -22,6 +22,16 @@ High: nine tenths of the idle time, while the host needs half of its time withou
 host needs all of that time; at least a third of the high estimate."""
 links = ["CUDA C++ Programming Guide, Asynchronous Concurrent Execution"]
 report = "syncs"
+when = """
+SELECT 1 FROM _step_totals AS t
+WHERE t.has_steps AND (
+    (SELECT count(*) FROM waits WHERE NOT is_copy AND copy_kind IS NULL) >= $least_ratio * t.launch_calls * t.units
+    OR (
+        SELECT sum(c.time_ns) - $launch_ns * sum(c.calls)
+        FROM step_calls AS c JOIN (FROM steps WHERE phase = 'steady') AS s USING (step, process_id)
+        WHERE c.call_group = 'launch'
+    ) > t.kernel_ns * t.units
+)"""
 
 [cure.waits]
 any = "Remove the waits: operations of a stream run in order. Use events for dependencies between streams."

@@ -20,11 +20,19 @@ which it is busy, and 25 to 75% of their share of the launches in its idle time:
 twice as long."""
 links = ["PyTorch documentation, Automatic Mixed Precision package: torch.amp"]
 report = "loop-iteration"
+# The operands of a product are converted in a row: one step shows this without a search for loops.
 when = """
 SELECT 1 FROM _steady_shapes WHERE name LIKE '%float16_copy_kernel_cuda%'
 HAVING count(*) > 0 AND NOT EXISTS (
     FROM _steady_shapes WHERE regexp_matches(name, '(?i)backward|_bwd|bprop|dgrad|wgrad|addcdiv|multi_tensor_apply')
-) AND (SELECT busy_ns > 0.1 * wall_ns FROM _step_totals)"""
+) AND (SELECT busy_ns > 0.1 * wall_ns FROM _step_totals) AND EXISTS (
+    SELECT k.name_id, lead(k.name_id) OVER (ORDER BY k.correlation_id, k.start_ns) AS next_name_id
+    FROM kernel_events AS k
+    JOIN (FROM steps WHERE phase = 'steady' ORDER BY step LIMIT 1) AS s
+        ON s.process_id = k.process_id AND k.start_ns >= s.start_ns AND k.start_ns < s.end_ns
+    QUALIFY k.name_id = next_name_id
+        AND k.name_id IN (SELECT name_id FROM kernel_names WHERE name LIKE '%float16_copy_kernel_cuda%')
+)"""
 
 [cure]
 any = "Convert the weights to 16 bits once, before the loop."
