@@ -50,8 +50,8 @@ WITH low_shapes AS (
         FROM occupancy_report QUALIFY row_number() OVER (PARTITION BY name, grid, block ORDER BY total_ns DESC) = 1
     ) AS o USING (name, grid, block)
     LEFT JOIN kernel_names AS n USING (name)
-    -- Matrix products and attention run best with few warps and many registers; communication waits. Blocks of less than
-    -- a warp have a finding of their own: their warps are mostly empty, however many an SM holds.
+    -- Matrix products and attention run best with few warps and many registers; communication waits. Blocks of less
+    -- than a warp have a finding of their own: their warps are mostly empty, however many an SM holds.
     WHERE s.family NOT IN ('gemm', 'attention', 'comm')
         AND o.occupancy_pct < $below_pct AND s.avg_ns >= $least_avg_ns AND o.waves_per_sm >= 1
         -- Those who run kernels of libraries cannot change their registers and blocks.
