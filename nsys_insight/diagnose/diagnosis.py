@@ -144,12 +144,8 @@ def _add_run_findings(
         if finding.family == LAUNCH_FAMILY and (finding.saving_low_ns or 0) > run_saving_ns
     )
     other_findings = tuple(finding for finding in rank.findings if finding not in common)
-    findings = tuple(
-        sorted(
-            (*common, *rank_findings(run_findings), *other_findings),
-            key=lambda finding: (finding.family != FAILED_FAMILY, SEVERITIES.index(finding.severity)),
-        )[:MAX_FINDINGS]
-    )
+    all_findings = (*common, *rank_findings(run_findings), *other_findings)
+    findings = tuple(sorted(all_findings, key=_find_severity)[:MAX_FINDINGS])
     verdict = ranks.rename_verdict(rank.verdict, run)
     status = "findings" if run_findings and rank.status == "healthy" else rank.status
     notes = (*run.notes, *rank.notes)
@@ -310,6 +306,11 @@ def _make_finding(rule: FindingRule, row: dict[str, Any], command: str, program:
     )  # fmt: skip
 
 
+def _find_severity(finding: Finding) -> tuple[bool, int]:
+    """Return what findings are sorted by first. If the run failed, no other finding is reliable."""
+    return finding.family != FAILED_FAMILY, SEVERITIES.index(finding.severity)
+
+
 def rank_findings(findings: list[Finding], first: str | None = None) -> tuple[Finding, ...]:
     """Drop small findings, put each family and its symptoms under one finding, and sort by severity and saving.
 
@@ -324,9 +325,7 @@ def rank_findings(findings: list[Finding], first: str | None = None) -> tuple[Fi
 
     def sort_key(finding: Finding) -> tuple[Any, ...]:
         return (
-            # If the run failed, no other finding is reliable.
-            finding.family != FAILED_FAMILY,
-            SEVERITIES.index(finding.severity),
+            *_find_severity(finding),
             # Of the critical ones, only start-up has no saving that it can be sorted by.
             finding.family != first and (finding.severity != "critical" or first == "outside"),
             find_time(finding) is None,

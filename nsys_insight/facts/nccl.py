@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Call = tuple[int, str, "Payload"]  # the start, the name, the payload
 
-_SEND, _RECEIVE = "ncclSend", "ncclRecv"
+_SEND, _RECEIVE, _ALL_TO_ALL = "ncclSend", "ncclRecv", "ncclAlltoAll"
 _COLUMNS = ("process_id", "device_id", "gpu_id", "stream_id", "start_ns", "end_ns", "name_id")
 _HEADER = struct.Struct("<QQQQ")
 # The fields to read by NCCL's names, each with our name and its C type.
@@ -171,7 +171,7 @@ def _find_exchanges(context: Context, kernels: Sequence[Any]) -> dict[int, dict[
         names = [name for _, name, _ in calls]
         if kernels[index].operation != "SendRecv":
             continue
-        if set(names) == {"ncclAlltoAll"}:
+        if set(names) == {_ALL_TO_ALL}:
             exchanges[index] = {"operation": "AlltoAll"}
         elif names.count(_SEND) == names.count(_RECEIVE) > 1:
             exchanges[index] = {"operation": "Exchange"}
@@ -214,7 +214,7 @@ def _describe(kernel: Any, calls: Sequence[Call]) -> dict[str, Any] | None:
         return None
     operation = kernel.operation or _operation_of({name for _, name, _ in calls})
     is_to_all = operation == "SendRecv" and _is_to_all(calls)
-    sent_calls = [payload for _, name, payload in calls if not is_to_all or name in (_SEND, "ncclAlltoAll")]
+    sent_calls = [payload for _, name, payload in calls if not is_to_all or name in (_SEND, _ALL_TO_ALL)]
     size = sum(payload.bytes or 0 for payload in sent_calls)
     return {
         "communicator": _format_id(*communicators),
@@ -226,7 +226,7 @@ def _describe(kernel: Any, calls: Sequence[Call]) -> dict[str, Any] | None:
 
 def _is_to_all(calls: Sequence[Call]) -> bool:
     """Return whether calls are an exchange of all ranks: messages to and from each of them, this one included."""
-    if {name for _, name, _ in calls} == {"ncclAlltoAll"}:
+    if {name for _, name, _ in calls} == {_ALL_TO_ALL}:
         return True
     peers = {kind: {payload.peer for _, name, payload in calls if name == kind} for kind in (_SEND, _RECEIVE)}
     return len(peers[_SEND]) > 1 and peers[_SEND] == peers[_RECEIVE] == set(range(len(peers[_SEND])))

@@ -69,7 +69,7 @@ SELECT
     nullif(list_filter(c.longest_calls, call -> 100 * call.call_ns >= i.idle_ns), []) AS longest_calls,
     CASE WHEN 10 * (i.idle_ns - c.covered_ns) >= i.idle_ns THEN i.idle_ns - c.covered_ns END AS outside_calls_ns
 FROM idle AS i, _calls_in('idle_times') AS c
--- While the host waits for the GPU, it works on what is not in the trace.
+-- While the host waits for the GPU, the GPU runs something that is not in the trace.
 WHERE NOT coalesce(
     api_group(c.longest_calls[1].call_name) = 'sync' AND 2 * c.longest_calls[1].call_ns >= i.idle_ns, false
 )

@@ -38,24 +38,23 @@ SELECT
             THEN 'the stages of a pipeline are uneven: rank ' || p.rank || ' is busy for ' || time_text(p.busy_ns)
                 || ' of a ' || r.unit || ' of ' || time_text(p.step_ns) || ', ' || format('{:.2g}', p.ratio)
                 || ' times as long as the others, which wait for it'
-        ELSE CASE r.verdict
-        WHEN 'late' THEN l.names || CASE l.ranks WHEN 1 THEN ' is' ELSE ' are' END
-            || ' late in ' || c.text
-            || CASE c.cause
-                WHEN 'host' THEN ': ' || coalesce(c.host, 'its host')
-                    || coalesce(' in ' || c.place, ' before ' || c.stretch_before, '')
-                WHEN 'gpu' THEN CASE l.ranks WHEN 1 THEN ': its GPU is' ELSE ': their GPUs are' END
-                    || ' busy ' || format('{:.2g}', c.busy_ratio) || ' times as long'
-                ELSE ''
-            END || '; ' || (SELECT text FROM _others_wait)
-        WHEN 'moving'
+        WHEN r.verdict = 'late'
+            THEN l.names || CASE l.ranks WHEN 1 THEN ' is' ELSE ' are' END || ' late in ' || c.text
+                || CASE c.cause
+                    WHEN 'host' THEN ': ' || coalesce(c.host, 'its host')
+                        || coalesce(' in ' || c.place, ' before ' || c.stretch_before, '')
+                    WHEN 'gpu' THEN CASE l.ranks WHEN 1 THEN ': its GPU is' ELSE ': their GPUs are' END
+                        || ' busy ' || format('{:.2g}', c.busy_ratio) || ' times as long'
+                    ELSE ''
+                END || '; ' || (SELECT text FROM _others_wait)
+        WHEN r.verdict = 'moving'
             THEN 'a different rank is late from step to step: in ' || d.late_steps || ' of ' || d.steps || ' '
                 || r.unit || 's one is late, by ' || time_text(d.late_ns / d.late_steps) || ' on average'
-        WHEN 'host'
+        WHEN r.verdict = 'host'
             THEN 'no rank is late by itself: ' || (SELECT text FROM _host_pace) || ', so the cure is the same on all'
-        ELSE CASE WHEN r.stages IS NULL THEN 'none makes the others wait long enough to report'
-            ELSE 'stages of a pipeline, none of which is later than usual by enough to report' END
-    END END AS sentence,
+        WHEN r.stages IS NULL THEN 'none makes the others wait long enough to report'
+        ELSE 'stages of a pipeline, none of which is later than usual by enough to report'
+    END AS sentence,
     [note FOR note IN [r.groups, r.pipeline, r.clock, r.doubled, r.missing, r.unmatched] IF note IS NOT NULL] AS notes
 FROM rank_run AS r
 CROSS JOIN diagnosed_rank AS c

@@ -14,16 +14,17 @@ savings AS (
     SELECT
         any_value(l.rank) AS rank, any_value(l.busy_ns) AS busy_ns, any_value(l.wall_ns) AS step_ns,
         median(u.busy_ns) FILTER (u.rank <> l.rank) AS others_ns,
-        any_value(l.busy_ns) - avg(u.busy_ns) AS more_than_mean_ns
-    FROM usual_times AS u CROSS JOIN longest AS l
+        any_value(r.stage_messages - 1) / any_value(r.stage_messages) * (any_value(l.busy_ns) - avg(u.busy_ns))
+            AS saving_ns
+    FROM usual_times AS u CROSS JOIN longest AS l CROSS JOIN rank_run AS r
+    WHERE r.stages IS NOT NULL
+    HAVING count(*) > 0
 )
 SELECT
-    s.rank, s.busy_ns, s.step_ns, s.busy_ns - s.others_ns AS more_ns, s.busy_ns / nullif(s.others_ns, 0) AS ratio,
-    (r.stage_messages - 1) / r.stage_messages * s.more_than_mean_ns AS saving_ns,
+    rank, busy_ns, step_ns, busy_ns - others_ns AS more_ns, busy_ns / nullif(others_ns, 0) AS ratio,
     -- A last stage with a loss is usually a little longer.
-    CASE WHEN saving_ns >= 0.1 * s.step_ns THEN saving_ns END AS high_ns
-FROM savings AS s CROSS JOIN rank_run AS r
-WHERE r.stages IS NOT NULL;
+    CASE WHEN saving_ns >= 0.1 * step_ns THEN saving_ns END AS high_ns
+FROM savings;
 
 COMMENT ON VIEW _stage_pace IS 'One row for a pipeline: the stage that is busy longest in the usual step.';
 COMMENT ON COLUMN _stage_pace.rank IS 'Its rank';
@@ -31,5 +32,5 @@ COMMENT ON COLUMN _stage_pace.busy_ns IS 'How long its GPU is busy in the usual 
 COMMENT ON COLUMN _stage_pace.step_ns IS 'The length of the usual step';
 COMMENT ON COLUMN _stage_pace.more_ns IS 'How much longer it is busy than the median of the others';
 COMMENT ON COLUMN _stage_pace.ratio IS 'How many times as long as these';
-COMMENT ON COLUMN _stage_pace.saving_ns IS 'How much shorter a step is with stages of equal length';
-COMMENT ON COLUMN _stage_pace.high_ns IS 'The same where it is a tenth of the step or more; NULL otherwise';
+COMMENT ON COLUMN _stage_pace.high_ns IS
+    'How much shorter a step is with stages of equal length; NULL where that is less than a tenth of it';
