@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import stat
-import tempfile
-import time
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
+from nsys_insight import cache_folder, own_files
 from nsys_insight.errors import UsageError, cannot_write_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-# The first bytes of files that are not text. A file never replaces one of another kind, which another program wrote.
-_KINDS = {
-    b"SQLite format 3\0": "a SQLite file", b"PAR1": "a Parquet file", b"\x89PNG": "a picture",
-    b"NVIDIA Tegra": "a report of nsys", b"NVR\0": "a report of ncu",
-}  # fmt: skip
-_TEXT_SUFFIXES = {
-    "", ".txt", ".log", ".md", ".markdown", ".csv", ".json", ".jsonl", ".ndjson", ".html", ".htm", ".svg",
-    ".xml", ".sarif",
-}  # fmt: skip
-# Temporary files that were not modified for this long belong to killed processes.
-_STALE_S = 60 * 60
+# Whether outputs are recorded in the cache folder: not with --no-cache.
+uses_cache = ContextVar("uses_cache", default=True)
 _SIDE_SUFFIXES = ("-wal", "-journal", "-shm", ".wal")
 
 
@@ -67,40 +58,36 @@ def refuse_existing(target: Path, *, force: bool) -> None:
 
 @contextmanager
 def open_output(target: Path, inputs: Iterable[Path] = (), *, force: bool = False) -> Iterator[Path]:
-    """Yield a temporary path in the folder of `target`. It replaces `target` if the block succeeds; else it is removed.
+    """Yield a path in a temporary folder next to `target`. The file replaces `target` if the block succeeds.
 
     A symbolic link stays, and its target is written. A target that is not a regular file, such as a pipe, receives the
     bytes.
 
     Raises:
-        UsageError: The target is one of the inputs, exists with another kind of content, or cannot be written.
+        UsageError: The target is one of the inputs, cannot be written, or is a file that this program did not write.
     """
     check_target(target, inputs)
     try:
         real = target.resolve()
-        folder = real.parent if _is_replaced(real) else None
-        prefix, suffix = f".nsys-insight-{real.stem[:40]}-", real.suffix[-20:]
-        if folder:
-            _remove_stale_files(folder, prefix, suffix)
-        handle, name = tempfile.mkstemp(dir=folder, prefix=prefix, suffix=suffix)
-        os.close(handle)
+        refuse_foreign(target, force=force)
+        with cache_folder.make_work_path(real) if _is_replaced(real) else _make_temporary_path(real) as temporary:
+            yield temporary
+            move_to_target(temporary, target, force=force)
     except OSError as error:
         raise cannot_write_error(target, error) from None
-    temporary = Path(name)
-    try:
-        yield temporary
-        move_to_target(temporary, target, force=force)
-    except OSError as error:
-        raise cannot_write_error(target, error) from None
-    finally:
-        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _make_temporary_path(real: Path) -> Iterator[Path]:
+    with cache_folder.use_temporary_folder() as folder:
+        yield folder.claim(real.name)
 
 
 def move_to_target(finished: Path, target: Path, *, force: bool = False) -> None:
     """Move a finished file to its target.
 
     Raises:
-        UsageError: The target has another kind of content, and `force` is not set.
+        UsageError: The target is a file that this program did not write, and `force` is not set.
         OSError: The target cannot be written.
     """
     real = target.resolve()
@@ -108,34 +95,76 @@ def move_to_target(finished: Path, target: Path, *, force: bool = False) -> None
         with finished.open("rb") as source, real.open("wb") as stream:
             shutil.copyfileobj(source, stream)
         return
-    if real.exists() and not force and real.stat().st_size and _detect_kind(real, real) != _detect_kind(finished, real):
-        kind = _detect_kind(real, real) or "a file that nsys-insight did not write"
-        raise UsageError(
-            f"{target} already exists, and is {kind}", "name another file with -o, or remove this one first"
-        )
+    refuse_foreign(target, force=force)
     finished.chmod(_read_mode(real))
-    finished.replace(real)
+    own_files.overwrite(finished, real)
+    remember(real)
 
 
-def write_output(target: Path, content: str | bytes, inputs: Iterable[Path] = ()) -> None:
+def refuse_foreign(target: Path, *, force: bool = False) -> None:
+    """Refuse to replace a file that this program cannot prove to be its own.
+
+    It is, if a manifest lists it (`own_files`), or if it has the content that this program wrote there last. An empty
+    file holds nothing.
+
+    Raises:
+        UsageError: The file is another's, or was changed since, and `force` is not set.
+        OSError: It cannot be read, or is a folder.
+    """
+    real = target.resolve()
+    if force or not real.exists() or not _is_replaced(real) or not real.stat().st_size or own_files.is_own(real):
+        return
+    record = _find_record(real)
+    with suppress(OSError):
+        if record and record.read_text(encoding="utf-8") == cache_folder.hash_content(real):
+            return
+    raise UsageError(
+        f"{target} exists already, and nsys-insight did not write it, or it was changed since",
+        f"name another file with -o, or remove it first: rm {quote(str(target))}",
+    )
+
+
+def remember(output: Path) -> None:
+    """Record the content of an output in the cache folder: the next output of this name may replace it."""
+    record = _find_record(output)
+    with suppress(OSError):
+        if record:
+            with cache_folder.write_atomically(record) as path:
+                path.touch(mode=0o600)
+                path.write_text(cache_folder.hash_content(output), encoding="utf-8")
+
+
+def _find_record(output: Path) -> Path | None:
+    """Return the file with the record of an output; None where the cache folder is not used."""
+    if not uses_cache.get():
+        return None
+    with suppress(OSError):
+        return cache_folder.folder() / f"{cache_folder.digest('output', str(output))}.last"
+    return None
+
+
+def write_output(target: Path, content: str | bytes, inputs: Iterable[Path] = (), *, force: bool = False) -> None:
     """Write a text or bytes to a target.
 
     Raises:
         UsageError: See `open_output`.
     """
-    with open_output(target, inputs) as temporary:
+    with open_output(target, inputs, force=force) as temporary:
         temporary.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
-def _remove_stale_files(folder: Path, prefix: str, suffix: str) -> None:
-    """Remove the temporary files of processes that were killed while they wrote this target."""
-    names = re.compile(f"{re.escape(prefix)}[a-z0-9_]{{8}}{re.escape(suffix)}")
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if names.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
-                with suppress(OSError):
-                    if abs(time.time() - entry.stat().st_mtime) > _STALE_S:
-                        Path(entry.path).unlink()
+def write_listed(target: Path, content: str) -> None:
+    """Write a file of a folder that has a manifest of its own (`own_files.adopt`), which then lists it.
+
+    Raises:
+        UsageError: See `open_output`.
+    """
+    try:
+        if not os.path.lexists(target):
+            own_files.claim(target.absolute())
+    except OSError as error:
+        raise cannot_write_error(target, error) from None
+    write_output(target, content)
 
 
 def _is_replaced(real: Path) -> bool:
@@ -150,20 +179,6 @@ def _is_replaced(real: Path) -> bool:
             raise IsADirectoryError(21, "Is a directory", str(real))
         return stat.S_ISREG(mode)
     return True
-
-
-def _detect_kind(file: Path, target: Path) -> str:
-    """Detect the kind of a file from its first bytes; text also needs a suffix of text. "" for an unknown kind."""
-    with file.open("rb") as stream:
-        head = stream.read(4096)
-    if head[8:12] == b"DUCK":
-        return "a DuckDB file"
-    for magic, kind in _KINDS.items():
-        if head.startswith(magic):
-            return kind
-    if b"\0" in head or target.suffix.lower() not in _TEXT_SUFFIXES:
-        return "" if file == target else "new"
-    return "text"
 
 
 def _read_mode(real: Path) -> int:

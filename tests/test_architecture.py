@@ -24,6 +24,8 @@ QUERIES = PACKAGE.parent / "queries"
 # From the bottom to the top. Parts in one line do not import each other.
 LAYERS = """
     errors extras paths progress records version
+    own_files
+    cache_folder
     outputs text
     sql
     ingest

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 import nsys_insight
+from nsys_insight import cache_folder, own_files
 from nsys_insight.errors import UsageError
-from nsys_insight.ingest import cache_entries, cache_folder, store
+from nsys_insight.ingest import cache_entries, store
 
 HOUR_S = 60 * 60
 DAY_S = 24 * HOUR_S
@@ -64,6 +65,11 @@ def age(path, seconds):
     os.utime(path, (time.time() - seconds,) * 2)
 
 
+def list_files(folder):
+    """Return what a folder holds besides the list of the program's own files."""
+    return sorted(path for path in folder.iterdir() if path.name != own_files.MARKER)
+
+
 def list_contents(folder):
     """Return the contents of the entries in the folder, the most recently used first."""
     return [entry.manifest.holds if entry.manifest else "" for entry in cache_entries.list_entries(folder)]
@@ -75,7 +81,7 @@ def start_python(code, *arguments):
         [
             sys.executable,
             "-c",
-            f"import sys, time\nfrom nsys_insight.ingest import cache_entries, cache_folder\n{code}",
+            f"import sys, time\nfrom nsys_insight import cache_folder\nfrom nsys_insight.ingest import cache_entries\n{code}",
             *arguments,
         ],
         stdout=subprocess.PIPE,
@@ -89,8 +95,8 @@ class TestMakeEntry:
     def test_an_entry_is_private_and_names_its_trace(self, folder, trace):
         target = make_entry("facts", trace)
 
-        assert sorted(path.name for path in folder.iterdir()) == [target.name, f"{target.name}.json"]
-        assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+        assert [path.name for path in list_files(folder)] == [target.name, f"{target.name}.json"]
+        assert {path.stat().st_mode & 0o777 for path in list_files(folder)} == {0o600}
         manifest = cache_entries.list_entries(folder)[0].manifest
         assert (manifest.holds, list(manifest.files), manifest.state) == ("facts", [str(trace)], "unchanged")
 
@@ -123,7 +129,7 @@ class TestMakeEntry:
         with pytest.raises(ZeroDivisionError):
             fail_while_making(folder)
         assert list_contents(folder) == ["old"]
-        assert len(list(folder.iterdir())) == 2
+        assert len(list_files(folder)) == 2
 
     @unix_only
     @pytest.mark.parametrize("published", [False, True])
@@ -145,14 +151,14 @@ class TestMakeEntry:
         ) as process:
             process.kill()
         assert list_contents(folder) == []
-        assert len(list(folder.iterdir())) == 1 + published
-        for path in folder.iterdir():
+        assert len(list_files(folder)) == 1 + published
+        for path in list_files(folder):
             age(path, 120)
 
         make_entry("next")
 
         assert list_contents(folder) == ["next"]
-        assert len(list(folder.iterdir())) == 2
+        assert len(list_files(folder)) == 2
 
     def test_an_entry_that_another_process_made_first_stays(self, folder):
         target = folder / f"{cache_folder.digest('same')}.duckdb"
@@ -222,7 +228,7 @@ class TestChangedEntry:
     def test_a_new_time_is_detected(self, folder):
         target = self.make_changed_entry(self.write_bytes_at(4097))
         assert not cache_entries.use(target)
-        assert not list(folder.iterdir())
+        assert not list_files(folder)
 
     @pytest.mark.parametrize("offset", [0, (1 << 20) - 1, 1 << 20])
     def test_a_change_at_the_start_or_end_or_of_the_size_is_detected(self, offset):
@@ -304,14 +310,18 @@ class TestSizeLimit:
         make_entry("new")
         assert list_contents(folder) == ["new"]
 
-    def test_an_entry_of_an_earlier_version_counts_and_is_removed(self, folder, set_size_limit):
+    def test_an_entry_of_an_earlier_version_counts_and_stays(self, folder, set_size_limit):
+        """Nothing proves that it is the program's: earlier versions left no list of their files."""
         old = folder / f"{cache_folder.digest('old')}-2023.4.4.sqlite"
         old.write_bytes(bytes(SIZE))
         assert list_contents(folder) == [""]
         age(old, HOUR_S)
         set_size_limit(SIZE)
         make_entry("new")
-        assert list_contents(folder) == ["new"]
+        assert list_contents(folder) == ["new", ""]
+        cache_entries.discard(old)
+        assert cache_entries.remove(cache_entries.list_entries(folder), folder)[1][0].path == old
+        assert old.stat().st_size == SIZE
 
     def test_other_files_are_left_alone(self, folder, set_size_limit, tmp_path):
         digest, outside = cache_folder.digest("x"), tmp_path / "outside.sqlite"
@@ -330,7 +340,7 @@ class TestSizeLimit:
         cache_entries.remove(cache_entries.list_entries(folder), folder)
 
         assert not target.exists()
-        assert sorted(folder.iterdir()) == foreign
+        assert list_files(folder) == foreign
         assert outside.read_text() == "mine"
 
     @pytest.mark.parametrize(
@@ -343,7 +353,7 @@ class TestSizeLimit:
         set_size_limit(SIZE)
         make_entry("two")
         assert list_contents(folder) == ["two"]
-        assert len(list(folder.iterdir())) == 2
+        assert len(list_files(folder)) == 2
 
     def test_the_default_limit_is_a_tenth_of_the_disk_up_to_20_gib(self, folder, monkeypatch):
         class Disk:
@@ -358,7 +368,7 @@ class TestSizeLimit:
         set_size_limit("much")
         with pytest.raises(UsageError, match=r"\$NSYS_INSIGHT_CACHE_SIZE takes a size in bytes, not 'much'"):
             make_entry("one")
-        assert not list(folder.iterdir())
+        assert not list_files(folder)
 
 
 class TestClockJumps:
@@ -427,12 +437,12 @@ class TestInUse:
     def test_an_entry_under_removal_cannot_be_used(self):
         target = make_entry("one")
         with target.open("rb+") as stream:
-            cache_folder.lock(stream.fileno())
+            own_files.lock(stream.fileno())
             assert not cache_entries.use(target)
         assert cache_entries.use(target)
 
     def test_without_locks_entries_used_in_the_last_hour_stay(self, folder, set_size_limit, monkeypatch):
-        monkeypatch.setattr(cache_folder, "lock", lambda *_, **__: None)
+        monkeypatch.setattr(own_files, "lock", lambda *_, **__: None)
         make_entry("before", used_before_s=2 * HOUR_S)
         make_entry("just now", used_before_s=HOUR_S / 2)
         set_size_limit(SIZE)
@@ -447,7 +457,8 @@ class TestInUse:
         """
         code = """
 import random, sys, time
-from nsys_insight.ingest import cache_entries, cache_folder
+from nsys_insight import cache_folder, own_files
+from nsys_insight.ingest import cache_entries
 for turn in range(60):
     name = random.choice("abcdef")
     target = cache_folder.folder() / f"{cache_folder.digest(name)}.duckdb"

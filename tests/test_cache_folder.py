@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from nsys_insight.ingest import cache_folder
+from nsys_insight import cache_folder, own_files
 
 
 @pytest.fixture
@@ -21,6 +21,11 @@ def file(tmp_path):
 
 def age(path, seconds):
     os.utime(path, (time.time() - seconds,) * 2)
+
+
+def list_files(folder):
+    """Return what a folder holds besides the list of the program's own files."""
+    return sorted(path for path in folder.iterdir() if path.name != own_files.MARKER)
 
 
 def entry(suffix=".sqlite"):
@@ -76,7 +81,7 @@ class TestTemporaryFolders:
 
     CODE = """
 import sys, time
-from nsys_insight.ingest import cache_folder
+from nsys_insight import cache_folder, own_files
 print(cache_folder.temporary_folder(), flush=True)
 sys.stdin.read()
 """
@@ -99,7 +104,8 @@ sys.stdin.read()
         leftover_folder, live_folder = (
             cache_folder.Path(process.stdout.readline().strip()) for process in (killed, alive)
         )
-        (leftover_folder / "spill").write_bytes(bytes(1000))
+        (leftover_folder / "spill-1").mkdir()
+        (leftover_folder / "spill-1" / "duckdb_temp_block-1.block").write_bytes(bytes(1000))
         killed.kill()
         killed.communicate()
         assert leftover_folder.is_dir()
@@ -108,13 +114,16 @@ sys.stdin.read()
         alive.communicate()
         assert not list(tmp_path.glob("nsys-insight-*"))
 
-    def test_a_folder_without_a_lock_is_removed_by_age(self, tmp_path):
-        for name, seconds in (("new", 0), ("old", 120), ("to-come", -(10**7))):
+    def test_a_folder_without_a_manifest_stays_at_any_age(self, tmp_path):
+        """The name of a folder proves nothing: nsys-insight-main is a clone."""
+        for name, seconds in (("main", 0), ("old", 120), ("older", 10**7), ("to-come", -(10**7))):
             folder = tmp_path / f"nsys-insight-{name}"
             folder.mkdir()
+            (folder / ".lock").touch()
+            (folder / "thesis.tex").touch()
             age(folder, seconds)
         self.start_process(tmp_path).communicate()
-        assert [path.name for path in tmp_path.glob("nsys-insight-*")] == ["nsys-insight-new"]
+        assert len(list(tmp_path.glob("nsys-insight-*/thesis.tex"))) == 4
 
     @root_only
     def test_a_folder_of_another_user_is_left_alone(self, tmp_path):
@@ -137,9 +146,8 @@ sys.stdin.read()
 
     def test_concurrent_processes_keep_their_own_folders(self, tmp_path):
         code = """
-from nsys_insight.ingest import cache_folder
-folder = cache_folder.temporary_folder()
-(folder / "spill").touch()
+from nsys_insight import cache_folder, own_files
+cache_folder.claim_temporary("answer.parquet").touch()
 """
         processes = [self.start_process(tmp_path, code) for _ in range(16)]
         assert [(process.communicate(), process.returncode)[1] for process in processes] == [0] * 16
@@ -147,9 +155,7 @@ folder = cache_folder.temporary_folder()
 
 
 def test_without_a_cache_a_temporary_folder_lasts_as_long_as_the_process(cache, tmp_path):
-    code = (
-        "from nsys_insight.ingest.cache_folder import folder\nassert folder(use_cache=False) == folder(use_cache=False)"
-    )
+    code = "from nsys_insight.cache_folder import folder\nassert folder(use_cache=False) == folder(use_cache=False)"
     command = [sys.executable, "-c", f"{code}\nprint(folder(use_cache=False), folder(use_cache=False).is_dir())"]
     temporary_folder, existed = subprocess.run(
         command, capture_output=True, text=True, check=True, env={**os.environ, "TMPDIR": str(tmp_path)}
@@ -218,11 +224,12 @@ class TestWriteAtomically:
     def test_the_target_appears_complete_at_the_end_and_nothing_else_remains(self, cache):
         with cache_folder.write_atomically(entry()) as path:
             path.write_text("whole")
-            (path.parent / "scratch").write_text("")
+            own_files.claim(path.with_name("scratch"))
+            path.with_name("scratch").write_text("")
             assert not entry().exists()
 
         assert entry().read_text() == "whole"
-        assert list(cache.iterdir()) == [entry()]
+        assert list_files(cache) == [entry()]
 
     @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
     def test_an_error_keeps_the_previous_file(self, cache, error):
@@ -239,12 +246,12 @@ class TestWriteAtomically:
             second.write_text("second")
 
         assert entry().read_text() == "first"  # it ended last
-        assert list(cache.iterdir()) == [entry()]
+        assert list_files(cache) == [entry()]
 
     @pytest.mark.skipif(sys.platform == "win32", reason="locks are told by age alone")
     def test_work_files_of_killed_processes_are_removed_and_those_of_live_ones_stay(self, cache):
         code = (
-            "import sys, time; from nsys_insight.ingest.cache_folder import folder, write_atomically\n"
+            "import sys, time; from nsys_insight.cache_folder import folder, write_atomically\n"
             "with write_atomically(folder() / 'x') as path: print(path.parent, flush=True); time.sleep(60)"
         )
         with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
@@ -259,7 +266,7 @@ class TestWriteAtomically:
             process.wait()
             with cache_folder.write_atomically(entry()) as path:
                 path.write_text("")
-        assert sorted(cache.iterdir()) == [entry(".duckdb"), entry()]
+        assert list_files(cache) == [entry(".duckdb"), entry()]
 
 
 def write_and_fail(path, error):

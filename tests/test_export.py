@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from nsys_insight import cache_folder
 from nsys_insight.errors import Exit, ToolError, UsageError
-from nsys_insight.ingest import cache_entries, cache_folder, nsys
+from nsys_insight.ingest import cache_entries, nsys
 from nsys_insight.ingest.export import export, get_export
 from nsys_insight.ingest.identify import is_export
 

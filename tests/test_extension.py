@@ -7,8 +7,9 @@ import shutil
 import duckdb
 import pytest
 
+from nsys_insight import cache_folder
 from nsys_insight.errors import ToolError
-from nsys_insight.ingest import cache_folder, database, extension
+from nsys_insight.ingest import database, extension
 
 pytestmark = pytest.mark.skipif(extension.find_scanner() is None, reason="there is no extension for this platform")
 

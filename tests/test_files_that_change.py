@@ -10,8 +10,9 @@ import planted
 import pytest
 
 import nsys_insight
+from nsys_insight import cache_folder
 from nsys_insight.errors import TraceError
-from nsys_insight.ingest import cache_entries, cache_folder, copy, sqlite_file, store
+from nsys_insight.ingest import cache_entries, copy, sqlite_file, store
 from nsys_insight.session import open_strategies
 from nsys_insight.sql.statements import Statement
 

@@ -256,7 +256,7 @@ def kill_first_worker(folder, killed_processes):
     deadline = time.monotonic() + 60
     while not killed_processes and time.monotonic() < deadline:
         with suppress(OSError):
-            for unfinished_facts in folder.glob(".work/.nsys-insight-*/*/facts"):
+            for unfinished_facts in folder.glob(".nsys-insight-*/*/facts"):
                 process = int(unfinished_facts.parent.parent.name.removeprefix(".nsys-insight-").partition("-")[0])
                 assert process != os.getpid()
                 os.kill(process, signal.SIGKILL)
@@ -276,7 +276,13 @@ def test_a_worker_that_is_killed_is_replaced(traces, tmp_path):
     killer.join()
     assert killed_processes
     assert read_states(answer) == {"all": "written", "part-b": "written", "part-c": "failed"}
-    assert sorted(path.name for path in folder.iterdir()) == ["all.facts", "fleet.json", "part-b.facts", "run"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        ".nsys-insight-files",
+        "all.facts",
+        "fleet.json",
+        "part-b.facts",
+        "run",
+    ]
     # The facts of a trace with all tables contain all of them.
     with nsys_insight.open(paths[0]) as trace, nsys_insight.open(folder / "all.facts") as copy:
         for view in VIEWS:

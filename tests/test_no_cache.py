@@ -55,7 +55,7 @@ RUN_COMMANDS = """
 import contextlib, io, json, os, sys
 from nsys_insight.cli.main import app
 from nsys_insight.errors import InsightError
-from nsys_insight.ingest import cache_folder
+from nsys_insight import cache_folder
 from nsys_insight.session import open_strategies
 
 open_strategies._BIG_BYTES = 0

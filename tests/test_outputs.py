@@ -115,8 +115,9 @@ def test_nothing_is_written_into_a_trace_that_is_a_folder(sample, tmp_path):
 
 @pytest.mark.slow
 def test_files_of_other_programs_are_not_replaced(trace, tmp_path):
-    """The target is a file of another kind than the output: another trace, a program, a picture."""
+    """Nothing proves that a file is the program's, whatever its kind and name."""
     for name, content_before in (
+        ("results.csv", b"mine,1\n"), ("notes.md", b"# Notes\n"), ("results.json", b"{}\n"), ("log.txt", b"mine\n"),
         ("other.sqlite", trace.read_bytes()), ("a.csv", b"\0\1\2"), ("train.py", b"import torch\n"),
         ("b.json", b"PAR1"), ("c.txt", b"\x89PNG\r\n"),
     ):  # fmt: skip
@@ -256,19 +257,45 @@ def test_a_folder_as_output_is_an_error(tmp_path):
     assert read_folder(tmp_path) == {}
 
 
-def test_old_temporary_files_of_a_killed_process_are_removed_by_the_next_write(tmp_path):
-    leftover, fresh, other = (
-        tmp_path / f".nsys-insight-{name}.csv" for name in ("x-abcd1234", "x-abcd5678", "y-abcd1234")
-    )
-    thesis = tmp_path / ".nsys-insight-x-thesis-final.csv"
-    for path in (leftover, fresh, other, thesis):
-        path.write_text("half")
-        os.utime(path, (0, 0))
-    fresh.touch()
+class TestReplacement:
+    """A file is replaced only if its content is what this program wrote there."""
+
+    def write_twice(self, path, change=lambda _: None):
+        outputs.write_output(path, "first")
+        change(path)
+        outputs.write_output(path, "second")
+
+    def test_an_output_replaces_an_output(self, tmp_path):
+        self.write_twice(tmp_path / "x.csv")
+        assert (tmp_path / "x.csv").read_text() == "second"
+
+    @pytest.mark.parametrize("content", ["first\nand mine", "mine"])
+    def test_a_changed_output_stays(self, tmp_path, content):
+        with pytest.raises(UsageError, match="did not write it, or it was changed since"):
+            self.write_twice(tmp_path / "x.csv", lambda path: path.write_text(content))
+        assert (tmp_path / "x.csv").read_text() == content
+        assert os.listdir(tmp_path) == ["x.csv"]
+
+    def test_an_empty_file_holds_nothing(self, tmp_path):
+        self.write_twice(tmp_path / "x.csv", lambda path: path.write_text(""))
+        assert (tmp_path / "x.csv").read_text() == "second"
+
+    def test_without_a_cache_there_is_no_proof(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", "/dev/null/none")
+        with pytest.raises(UsageError, match="exists already"):
+            self.write_twice(tmp_path / "x.csv")
+        outputs.write_output(tmp_path / "x.csv", "third", force=True)
+        assert (tmp_path / "x.csv").read_text() == "third"
+
+
+def test_files_with_the_name_of_a_temporary_one_stay(tmp_path):
+    names = [".nsys-insight-x-abcd1234.csv", ".nsys-insight-1-ab/thesis.tex", "nsys-insight-main/thesis.tex"]
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("mine")
+        for path in (tmp_path / name, (tmp_path / name).parent):
+            os.utime(path, (0, 0))
     with outputs.open_output(tmp_path / "x.csv") as temporary_file:
         temporary_file.write_text("whole")
-    assert not leftover.exists()
-    assert fresh.exists()
-    assert other.exists()
-    assert thesis.exists()
     assert (tmp_path / "x.csv").read_text() == "whole"
+    assert [(tmp_path / name).read_text() for name in names] == ["mine"] * 3

@@ -12,8 +12,9 @@ import planted
 import pytest
 
 import nsys_insight
+from nsys_insight import cache_folder
 from nsys_insight.errors import InsightError
-from nsys_insight.ingest import cache_folder, database
+from nsys_insight.ingest import database
 from nsys_insight.session import sandbox
 from nsys_insight.sql.statements import Statement
 

@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 import nsys_insight
-from nsys_insight.ingest import cache_folder
+from nsys_insight import cache_folder
 from nsys_insight.model import template, views
 from nsys_insight.model.producers import fact_tables
 

@@ -18,8 +18,9 @@ from strategies import RANGES, traces
 from synthetic import Trace
 
 import nsys_insight
+from nsys_insight import cache_folder
 from nsys_insight.errors import UsageError
-from nsys_insight.ingest import cache_entries, cache_folder
+from nsys_insight.ingest import cache_entries
 
 REPOSITORY = Path(__file__).parents[1]
 SAMPLES = REPOSITORY / "sample_traces"

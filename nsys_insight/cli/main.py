@@ -13,6 +13,7 @@ from typing import Annotated, cast
 
 import typer
 
+from nsys_insight import outputs, own_files
 from nsys_insight.cli import ending, terminal
 from nsys_insight.cli.commands import HELP_SETTINGS
 from nsys_insight.cli.progress_line import progress_line
@@ -94,6 +95,7 @@ def main() -> None:
         raise
     finally:
         progress_line.end()
+        _report_kept_folders()
     if code == Exit.INTERRUPTED:
         print("interrupted", file=sys.stderr)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the answer is complete
@@ -101,9 +103,17 @@ def main() -> None:
     sys.exit(code or Exit.OK)
 
 
+def _report_kept_folders() -> None:
+    """Name the folders of killed commands that stay, because somebody put other files into them."""
+    while own_files.kept_folders:
+        folder, name = own_files.kept_folders.popitem()
+        terminal.note(f"{folder} is left by a command that was killed, and stays: {name} in it is not nsys-insight's")
+
+
 def _run() -> int | None:
     """Run the command and return its exit code."""
     try:
+        outputs.uses_cache.set(True)
         _use_pack_folder(sys.argv)
         code = cast("int | None", app(standalone_mode=False, prog_name="nsys-insight"))
         sys.stdout.flush()

@@ -11,10 +11,10 @@ from prompt_toolkit.completion import Completer, Completion
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 
+from nsys_insight import cache_folder
 from nsys_insight.cli.flags import LOADING_FLAGS
 from nsys_insight.cli.registry import make_report_command
 from nsys_insight.cli.shell_entries import Shell, is_complete, list_dot_commands, make_dot_scope_command
-from nsys_insight.ingest import cache_folder
 from nsys_insight.model import views
 from nsys_insight.packs import library
 from nsys_insight.render import FORMATS
@@ -168,7 +168,7 @@ def _resolve_view(name: str, text: str) -> str:
 
 def _open_history() -> History:
     try:
-        path = cache_folder.folder() / "shell-history"
+        path = cache_folder.claim("shell-history")
         path.touch(mode=0o600)
         return FileHistory(str(path))
     except OSError:

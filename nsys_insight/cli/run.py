@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from nsys_insight import outputs, progress
+from nsys_insight import cache_folder, outputs, progress
 from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import (
     DEFAULT_FLAGS,
@@ -24,7 +24,6 @@ from nsys_insight.cli.flags import (
 )
 from nsys_insight.cli.progress_line import progress_line
 from nsys_insight.errors import UsageError
-from nsys_insight.ingest import cache_folder
 from nsys_insight.ingest.facts_folder import read_failures
 from nsys_insight.packs import rank_sums
 from nsys_insight.packs.step_options import step_params_of
@@ -119,6 +118,7 @@ def open_traces(traces: Sequence[Path], flags: Flags, *, can_expand_folders: boo
         if traces or any(getattr(flags, name) is not None for name in LOADING_FLAGS):
             raise UsageError("the trace is open already", "omit its name, and the options for opening it")
         return cast("Trace", nullcontext(host.get_trace(flags)))
+    outputs.uses_cache.set(flags.cache is not False)
     fleets = {trace: failures for trace in traces if (failures := read_failures(trace)) is not None}
     if len(traces) > 1 or (traces and (can_expand_folders or fleets or is_pattern(traces[0]))):
         paths = resolve_trace_paths(traces)

@@ -8,8 +8,8 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nsys_insight import cache_folder
 from nsys_insight.errors import TraceError, UsageError
-from nsys_insight.ingest import cache_folder
 from nsys_insight.ingest.attach import list_parquet_files
 from nsys_insight.ingest.files import is_within
 from nsys_insight.ingest.identify import REPORT_SUFFIXES, is_export, is_parquet_folder

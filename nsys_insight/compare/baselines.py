@@ -81,7 +81,9 @@ def save(run: Run, name: str, info: BaselineInfo, *, in_users_folder: bool = Fal
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise cannot_write_error(path, error) from None
-    outputs.write_output(path, json.dumps(json.loads(to_json(run)) | {"about": asdict(info)}, allow_nan=False) + "\n")
+    is_baseline = path.is_file() and bool(read(path))
+    text = json.dumps(json.loads(to_json(run)) | {"about": asdict(info)}, allow_nan=False)
+    outputs.write_output(path, f"{text}\n", force=is_baseline)
     return path
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import errno
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_insight import outputs, progress
+from nsys_insight import cache_folder, outputs, own_files, progress
 from nsys_insight.errors import QueryError, UsageError, cannot_write_error
-from nsys_insight.ingest import bad_rows, cache_folder, private
+from nsys_insight.ingest import bad_rows, private
 from nsys_insight.ingest.expected_schema import read_expected_schema
 from nsys_insight.ingest.limits import Limits
 from nsys_insight.model import template, views
@@ -109,24 +108,33 @@ def _write_database(trace: Session, output: Path) -> None:
 
     with cache_folder.make_work_path(output.resolve()) as work_path:
         database_file = work_path.with_name("trace.duckdb")  # its views refer to the catalog by the name of the file
+        own_files.claim(database_file)
         with duckdb.connect(database_file, config={"memory_limit": Limits().effective[0]}) as connection:
             template.copy_into(connection, database_file.stem)
             for table, file in _write_raw_tables(trace, database_file.parent).items():
                 name = f"raw.{identifier(table)}"
                 rows = f"FROM {read_parquet(file)}"
                 connection.execute(f"DROP VIEW {name}; CREATE TABLE {name} AS {rows}")
-                file.unlink()
+                own_files.remove(file)
             finish_stored_model(connection)
         outputs.move_to_target(database_file, output, force=True)
 
 
 def _write_folder(trace: Session, output: Path) -> None:
-    """Write each view of the model to a file, for any reader, and the raw tables to a subfolder, to read them back."""
+    """Write each view of the model to a file, for any reader, and the raw tables to a subfolder, to read them back.
+
+    Raises:
+        UsageError: The folder holds files that this program did not write.
+    """
+    refuse_foreign_folder(output)
     output.parent.mkdir(parents=True, exist_ok=True)
     # A folder with only some of the tables could be read as a trace, so it gets its name when it is complete.
     with cache_folder.make_work_path(output.resolve()) as work_path:
         folder = work_path.with_name("trace")
-        (folder / "raw").mkdir(parents=True)
+        own_files.make_subfolder(folder)
+        own_files.claim(folder / own_files.MARKER)
+        own_files.adopt(folder)
+        own_files.make_subfolder(folder / "raw")
         _write_raw_tables(trace, folder / "raw")
         for view in views.documented_views(internal=False):
             row_filter = (
@@ -134,15 +142,27 @@ def _write_folder(trace: Session, output: Path) -> None:
                 if view == "strings"
                 else ""
             )
+            own_files.claim(folder / f"{view}.parquet")
             trace.stream(Statement(f"SELECT * FROM {view}{row_filter}")).write_parquet(folder / f"{view}.parquet")
-        if output.exists():
-            shutil.copytree(folder, output, dirs_exist_ok=True)
-        else:
-            folder.replace(output)
+        own_files.replace_folder(folder, output.resolve())
+
+
+def refuse_foreign_folder(output: Path) -> None:
+    """Refuse to replace a folder that holds anything that this program did not write; an empty one holds nothing.
+
+    Raises:
+        UsageError: The folder is another's, or of a version that left no list of its files.
+    """
+    if output.is_dir() and any(output.iterdir()) and (unlisted := own_files.list_unlisted(output.resolve())):
+        raise UsageError(
+            f"{output} is not replaced: no list of nsys-insight's own files has {unlisted[0].name}",
+            "name another folder with -o, or remove this one first",
+        )
 
 
 def _write_raw_tables(trace: Session, folder: Path) -> dict[str, Path]:
     files = {table: folder / f"{table}.parquet" for table in read_expected_schema()}
     for table, file in files.items():
+        own_files.claim(file)
         trace.stream(Statement(select_exported_rows(table))).write_parquet(file)
     return files

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight import outputs
+from nsys_insight import outputs, own_files
 from nsys_insight.bench.result import Bench, from_json, to_json
 from nsys_insight.errors import UsageError
 from nsys_insight.records import RecordError, make_record, parse_toml
@@ -182,17 +182,19 @@ def has_experiment(folder: Path) -> bool:
 def write_setup(folder: Path, setup: Setup) -> None:
     """Write the setup of an experiment."""
     folder.mkdir(parents=True, exist_ok=True)
+    own_files.adopt(folder)
     _write_toml(folder / _SETUP, {_TOML_KEYS.get(name, name): value for name, value in asdict(setup).items()})
 
 
 def write_try(folder: Path, trial: Try, bench: Bench | None = None, patch: str = "") -> None:
     """Write a try. The TOML file comes last: with it, the try is complete."""
+    own_files.adopt(folder)
     try_folder = folder / trial.folder
     try_folder.mkdir(parents=True, exist_ok=True)
     if bench:
-        outputs.write_output(try_folder / BENCH, to_json(bench))
+        outputs.write_listed(try_folder / BENCH, to_json(bench))
     if patch:
-        (try_folder / PATCH).write_text(patch[:MAX_PATCH_LENGTH], encoding="utf-8")
+        outputs.write_listed(try_folder / PATCH, patch[:MAX_PATCH_LENGTH])
     _write_toml(try_folder / _TRY, asdict(trial))
 
 
@@ -201,9 +203,7 @@ def _write_toml(path: Path, settings: dict[str, Any]) -> None:
 
     plain_values = {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
     text = tomli_w.dumps({name: value for name, value in plain_values.items() if value not in (None, "", [], {})})
-    new_file = path.with_suffix(".new")
-    new_file.write_text(text, encoding="utf-8")
-    new_file.replace(path)
+    outputs.write_listed(path, text)
 
 
 def _read_toml(path: Path) -> dict[str, Any] | None:

@@ -211,5 +211,5 @@ def _make_check_options(setup: Setup, command: str, plan: Plan) -> CheckOptions:
 
 def _write_page(folder: Path) -> Log:
     experiment_log = log.read(folder)
-    outputs.write_output(folder / log.PAGE, log.format_log(experiment_log))
+    outputs.write_listed(folder / log.PAGE, log.format_log(experiment_log))
     return experiment_log

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from nsys_insight.ingest import cache_folder
+from nsys_insight import cache_folder
 from nsys_insight.model.views import macro_statements
 from nsys_insight.paths import package_folder, queries_folder
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight import outputs, progress
+from nsys_insight import cache_folder, outputs, own_files, progress
 from nsys_insight.errors import TraceError, UsageError, cannot_write_error
 from nsys_insight.facts.definitions import digest_definitions
 from nsys_insight.fleet import pool
-from nsys_insight.fleet.task import WORK_FOLDER, Outcome, Task, remove_facts, write_run_facts
-from nsys_insight.ingest import cache_folder, facts_folder
+from nsys_insight.fleet.task import Outcome, Task, remove_facts, write_run_facts
+from nsys_insight.ingest import facts_folder
 from nsys_insight.ingest.files import make_labels
 from nsys_insight.session.answer import Answer, Column, build_answer
 from nsys_insight.text.units import value
@@ -66,6 +65,7 @@ def build_fleet(
     tasks = _make_tasks(paths, output, workers)
     outcomes = {number: finished for number, task in enumerate(tasks) if (finished := _find_finished(task))}
     pending = [number for number in range(len(tasks)) if number not in outcomes]
+    _refuse_foreign_files(output, [tasks[number].folder for number in pending])
     with progress.show_task(_describe_progress(len(outcomes), tasks, 0)) as task_line:
         for index, outcome in _run_tasks([tasks[number] for number in pending], workers, note):
             outcomes[pending[index]] = outcome
@@ -78,7 +78,6 @@ def build_fleet(
     }
     facts_folder.write_failures(output, reasons)
     write_run_facts(output, tasks[0])
-    shutil.rmtree(output / WORK_FOLDER, ignore_errors=True)
     if len(reasons) == len(tasks):
         first_file, reason = next(iter(reasons.items()))
         prefix = f"none of {len(tasks):,} traces can be read; " if len(tasks) > 1 else ""
@@ -93,6 +92,7 @@ def _make_tasks(paths: Sequence[Path], output: Path, workers: Workers) -> list[T
         outputs.check_target(output, [path])
     try:
         output.mkdir(parents=True, exist_ok=True)
+        own_files.adopt(output)
     except OSError as error:
         raise cannot_write_error(output, error) from None
     names = [label.replace("/", "-") for label in make_labels(paths)]
@@ -107,6 +107,19 @@ def _make_tasks(paths: Sequence[Path], output: Path, workers: Workers) -> list[T
         )
         for number, (path, name) in enumerate(zip(paths, names, strict=True))
     ]  # fmt: skip
+
+
+def _refuse_foreign_files(output: Path, folders: Sequence[Path]) -> None:
+    """Refuse to replace files that this program cannot prove to be its own, before anything is written."""
+    if not folders:
+        return
+    for path in (*folders, output / facts_folder.RUN_FOLDER, output / facts_folder.FLEET):
+        if unlisted := own_files.list_unlisted(path.absolute()):
+            raise UsageError(
+                f"{path} is not replaced: the list of nsys-insight's own files in {output} does not have "
+                f"{unlisted[0].name}",
+                "name another folder: -o facts",
+            )
 
 
 def _read_identity(path: Path) -> str:

@@ -8,10 +8,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight import cache_folder
 from nsys_insight.errors import ToolError
 from nsys_insight.extras import write_install_command
 from nsys_insight.fleet.task import Outcome, run_task
-from nsys_insight.ingest import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -84,6 +84,7 @@ def start_local_cluster(workers: int, memory_bytes: int) -> Iterator[Any]:
     dask = _import_dask()
     # No status pages of the cluster: any user of the machine could read them.
     disabled_routes: dict[str, list[str]] = {f"distributed.{role}.http.routes": [] for role in ("scheduler", "worker")}
+    cache_folder.claim_temporary_tree("dask-scratch-space")
     with (
         import_module("dask").config.set(disabled_routes),
         dask.LocalCluster(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import time
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from nsys_insight import cache_folder, own_files
 from nsys_insight.errors import InsightError
 from nsys_insight.facts.definitions import digest_definitions
-from nsys_insight.ingest import cache_folder, facts_folder, nsys
+from nsys_insight.ingest import facts_folder, nsys
 from nsys_insight.ingest.expected_schema import read_expected_schema
 from nsys_insight.ingest.facts_folder import Manifest
 from nsys_insight.model.producers import cross_rank_tables, per_trace_tables
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 # A folder is a trace only if it has this table, so it is written even without rows.
 _REQUIRED_TABLE = "StringIds"
 _LAUNCHER_TABLE = "META_DATA_CAPTURE"
-WORK_FOLDER = ".work"
 
 
 @dataclass(frozen=True)
@@ -62,23 +61,19 @@ class Outcome:
 
 
 def run_task(task: Task) -> Outcome:
-    """Write the folder of a trace atomically, and replace the old one.
+    """Write the folder of a trace, and replace the old one.
 
     An error becomes part of the outcome, so that the other tasks continue. The old folder is then removed: it describes
-    an earlier version of the file.
+    an earlier version of the file. A folder that holds files of others stays, and is an error.
     """
     start_ns = time.perf_counter_ns()
     try:
         _check_version(task)
-        with (
-            cache_folder.make_work_path(_make_temporary_path(task.folder)) as new_folder,
-            cache_folder.remove_leftovers(),
-        ):
-            new_folder.mkdir()
+        with cache_folder.make_work_path(task.folder) as new_folder, cache_folder.remove_leftovers():
+            own_files.make_subfolder(new_folder)
             _write_folder(task, new_folder)
             size = facts_folder.total_bytes(new_folder)
-            _move_away(task.folder, new_folder.with_name("before"))
-            new_folder.rename(task.folder)
+            own_files.replace_folder(new_folder, task.folder)
     except nsys.MissingError:
         reason = f"nsys, which exports it, is not installed on {platform.node() or 'the worker'}"
     except InsightError as error:
@@ -103,34 +98,23 @@ def write_run_facts(output: Path, task: Task) -> None:
     target = output / facts_folder.RUN_FOLDER
     with (
         suppress(InsightError, OSError),
-        cache_folder.make_work_path(_make_temporary_path(target)) as new_folder,
+        cache_folder.make_work_path(target) as new_folder,
         cache_folder.remove_leftovers(),
     ):
-        _move_away(target, new_folder.with_name("before"))
-        new_folder.mkdir()
+        own_files.remove(target)
+        own_files.make_subfolder(new_folder)
         with Session(folders, memory=task.memory, threads=task.threads, use_cache=False) as traces:
             for table in sorted(cross_rank_tables()):
                 _write_table(traces, f"FROM facts.{table}", new_folder / f"{table}.parquet")
+        own_files.claim(new_folder / facts_folder.MANIFEST)
         facts_folder.write_run_manifest(new_folder, folders, task.definitions)
-        new_folder.rename(target)
+        own_files.replace_folder(new_folder, target)
 
 
 def remove_facts(folder: Path) -> None:
-    """Remove the folder of an earlier run."""
-    with suppress(OSError), cache_folder.make_work_path(_make_temporary_path(folder)) as path:
-        _move_away(folder, path)
-
-
-def _make_temporary_path(folder: Path) -> Path:
-    """Return where a folder is written before it is moved: outside the folder of finished traces, which is listed."""
-    work_folder = folder.parent / WORK_FOLDER
-    work_folder.mkdir(exist_ok=True)
-    return work_folder / folder.name
-
-
-def _move_away(folder: Path, target: Path) -> None:
-    if os.path.lexists(folder):
-        folder.rename(target)
+    """Remove the folder of an earlier run, unless it holds files of others."""
+    with suppress(OSError):
+        own_files.remove(folder)
 
 
 def _check_version(task: Task) -> None:
@@ -140,7 +124,7 @@ def _check_version(task: Task) -> None:
 
 def _write_folder(task: Task, folder: Path) -> None:
     for name in ("raw", "facts"):
-        (folder / name).mkdir()
+        own_files.make_subfolder(folder / name)
     with Session(task.file, memory=task.memory, threads=task.threads, use_cache=False) as trace:
         # Facts first: they detect invalid rows, which are then left out of the raw tables too.
         for table in sorted(per_trace_tables()):
@@ -159,6 +143,7 @@ def _write_folder(task: Task, folder: Path) -> None:
             trace.describe_trace().get("left_out", ""),
             facts_folder.hash_files(folder),
         )
+    own_files.claim(folder / facts_folder.MANIFEST)
     manifest.write(folder)
 
 
@@ -171,7 +156,8 @@ def _select_rows(table: str) -> str:
 def _write_table(trace: Session, sql: str, file: Path, *, is_required: bool = False) -> bool:
     """Write the rows of a query to a file, if there are any. Return whether the file exists."""
     answer = trace.stream(Statement(sql))
+    own_files.claim(file)
     answer.write_parquet(file, is_compact=True)
     if not answer.row_count and not is_required:
-        file.unlink()
+        own_files.remove(file)
     return file.is_file()

@@ -1,8 +1,9 @@
 """The entries of the cache folder: how one is written, who uses it, and which are removed when space runs out.
 
 An entry is a file that `make_entry` wrote for a trace. A small JSON file next to it is its manifest: what it holds and
-what it was made from. Other files in the folder are left alone, because the user may have pointed the variable to a
-folder with other files in it.
+what it was made from. Only entries that the folder's own manifest lists are replaced or removed (`own_files`), because
+the user may have pointed the variable to a folder with other files in it. Entries of versions without that manifest are
+read, and stay.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nsys_insight import cache_folder, own_files
 from nsys_insight.errors import file_changed_error
-from nsys_insight.ingest import cache_folder
 from nsys_insight.records import make_record, parse_json
 from nsys_insight.text.units import parse_bytes
 
@@ -135,6 +136,8 @@ def make_entry(target: Path, holds: str, *files: Path) -> Iterator[Path]:
         make_manifest(holds, files),
         _read_identity(target),
     )
+    if os.path.lexists(target):
+        own_files.claim(target)
     with cache_folder.make_work_path(target) as path:
         yield path
         if make_manifest(holds, files) != manifest:
@@ -142,26 +145,28 @@ def make_entry(target: Path, holds: str, *files: Path) -> Iterator[Path]:
         path.chmod(0o600)
         _make_room(target, path.stat().st_size, limit_bytes)
         manifest_file = manifest_path(path)
+        own_files.claim(manifest_file)
         write_manifest(replace(manifest, fingerprint=cache_folder.fingerprint(path)), manifest_file)
         # Two processes may write the same entry. The lock stops one from replacing a file that the other has opened.
         with cache_folder.hold_exclusive_lock(target.parent):
             if _read_identity(target) == identity_before or not (_lock_entry(target, target) and _is_intact(target)):
                 _lock_entry(target, path)
-                manifest_file.replace(manifest_path(target))
-                path.replace(target)
+                own_files.replace(manifest_file, manifest_path(target))
+                own_files.replace(path, target)
 
 
 def use(entry: Path) -> bool:
     """Mark an entry as used now and lock it against removal until the process ends. Return False if there is no entry.
 
-    An entry that changed since it was written is removed, and counts as missing.
+    An entry that changed since it was written is removed, and counts as missing. One of an earlier version stays.
     """
     if not entry.is_file() or not _lock_entry(entry, entry):
         return False
     if not _is_intact(entry):
         with cache_folder.hold_exclusive_lock(entry.parent):  # it may be replaced right now
             if not _is_intact(entry):
-                discard(entry)
+                with suppress(OSError):
+                    discard(entry)
                 return False
     cache_folder.touch(entry)
     _use_counts[entry] += 1
@@ -180,11 +185,16 @@ def release(entry: Path) -> None:
 def change_entry(target: Path, holds: str, *files: Path) -> Iterator[Path | None]:
     """Yield the path of an entry to change in place, or to write. Yield None while another session uses the entry.
 
+    An entry of an earlier version is not changed either.
+
     If a change is interrupted, the fingerprint no longer matches and `use` removes the entry.
 
     Raises:
         As `make_entry`.
     """
+    if target.exists() and not own_files.is_own(target):
+        yield None
+        return
     if not target.is_file() or not _is_intact(target):
         discard(target)
         with make_entry(target, holds, *files) as path:
@@ -194,7 +204,7 @@ def change_entry(target: Path, holds: str, *files: Path) -> Iterator[Path | None
         _unlock_entry(target)
     with ExitStack() as stack:
         stream = stack.enter_context(target.open("rb"))
-        if _use_counts[target] or (sys.platform != "win32" and cache_folder.lock(stream.fileno()) is False):
+        if _use_counts[target] or (sys.platform != "win32" and own_files.lock(stream.fileno()) is False):
             yield None
             return
         limit_bytes, manifest = read_size_limit(target.parent), make_manifest(holds, files)
@@ -235,10 +245,13 @@ def remove(selected: Iterable[Entry], folder: Path) -> tuple[list[Entry], list[E
 
 
 def discard(entry: Path) -> None:
-    """Remove a damaged entry, even if it is in use, so that it is written again when it is next needed."""
+    """Remove a damaged entry, even if it is in use, so that it is written again when it is next needed.
+
+    An entry that the folder's manifest does not list stays.
+    """
     _unlock_entry(entry)
     for file in (entry, manifest_path(entry), entry.with_name(f"{entry.name}.wal")):
-        file.unlink(missing_ok=True)
+        own_files.remove(file)
 
 
 def remove_old_markers(folder: Path, unused_s: float) -> None:
@@ -247,7 +260,7 @@ def remove_old_markers(folder: Path, unused_s: float) -> None:
         if _MARKER.fullmatch(path.name):
             with suppress(OSError):
                 if time.time() - _read_last_used_s(path.lstat()) >= unused_s:
-                    path.unlink()
+                    own_files.remove(path)
 
 
 def _make_room(target: Path, size: int, limit_bytes: int) -> None:
@@ -272,7 +285,7 @@ def _remove_orphaned_manifests(folder: Path) -> None:
         if path != entry and not entry.exists() and read_manifest(entry):
             with suppress(OSError):
                 if time.time() - path.stat().st_mtime > _GRACE_S:
-                    path.unlink()
+                    own_files.remove(path)
 
 
 def _list_files(folder: Path) -> list[Path]:
@@ -312,7 +325,7 @@ def _lock_entry(entry: Path, file: Path) -> bool:
         descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return file.exists()
-    locked, status = cache_folder.lock(descriptor, shared=True), os.fstat(descriptor)
+    locked, status = own_files.lock(descriptor, shared=True), os.fstat(descriptor)
     if locked is False or _read_identity(file) != (status.st_dev, status.st_ino):
         os.close(descriptor)
         return False
@@ -329,15 +342,17 @@ def _unlock_entry(entry: Path) -> None:
 
 def _unlink_unused(entry: Entry) -> bool:
     """Remove an entry that no process uses. Return whether it was removed."""
+    if entry.path.exists() and not own_files.is_own(entry.path):
+        return False
     try:
         with ExitStack() as stack:
             stack.enter_context(cache_folder.hold_exclusive_lock(entry.path.parent))
             if sys.platform != "win32":
-                locked = cache_folder.lock(stack.enter_context(entry.path.open("rb+")).fileno())
+                locked = own_files.lock(stack.enter_context(entry.path.open("rb+")).fileno())
                 if locked is False or (locked is None and time.time() - entry.last_used_s < _MAX_USE_S):
                     return False
-            entry.path.unlink()
-            manifest_path(entry.path).unlink(missing_ok=True)
+            own_files.remove(entry.path)
+            own_files.remove(manifest_path(entry.path))
     except FileNotFoundError:
         pass
     except OSError:

@@ -6,7 +6,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.ingest import cache_folder, private
+from nsys_insight import cache_folder
+from nsys_insight.ingest import private
 from nsys_insight.ingest.files import find_neighbor
 from nsys_insight.ingest.identify import REPORT_SUFFIXES
 from nsys_insight.ingest.sqlite_file import open_read_only

@@ -7,8 +7,8 @@ from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING
 
+from nsys_insight import cache_folder
 from nsys_insight.errors import InsightError, UsageError
-from nsys_insight.ingest import cache_folder
 from nsys_insight.ingest.limits import Limits
 from nsys_insight.sql.parser import take_connection
 from nsys_insight.sql.quoting import literal

@@ -12,9 +12,9 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
-from nsys_insight import outputs
+from nsys_insight import cache_folder, outputs
 from nsys_insight.errors import ToolError, UsageError
-from nsys_insight.ingest import cache_entries, cache_folder, nsys, private
+from nsys_insight.ingest import cache_entries, nsys, private
 from nsys_insight.ingest.files import Kind, find_neighbor
 from nsys_insight.ingest.identify import identify, is_export, make_scannable
 from nsys_insight.ingest.waiting import copy_file, wait_for

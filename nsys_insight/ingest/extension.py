@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from nsys_insight import cache_folder
 from nsys_insight.errors import ToolError
-from nsys_insight.ingest import cache_folder
 from nsys_insight.sql.quoting import literal
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def load(connection: duckdb.DuckDBPyConnection, extension: Path, *, use_cache: b
     _checked.add(extension)
     if marker:
         with suppress(OSError):
-            marker.touch(mode=0o600)
+            cache_folder.claim(marker.name).touch(mode=0o600)
 
 
 def _marker_file(extension: Path) -> Path:

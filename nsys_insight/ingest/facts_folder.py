@@ -14,9 +14,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight import outputs
+from nsys_insight import cache_folder, outputs, own_files
 from nsys_insight.errors import TraceError
-from nsys_insight.ingest import cache_folder
 from nsys_insight.ingest.files import list_files
 from nsys_insight.ingest.source import StoredFacts
 from nsys_insight.records import check, make_record, parse_json
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 SUFFIX = ".facts"
 MANIFEST = "about.json"
 _SCHEMA = "nsys-insight-facts/1"
-_FLEET, _FLEET_SCHEMA = "fleet.json", "nsys-insight-fleet/1"
+FLEET, _FLEET_SCHEMA = "fleet.json", "nsys-insight-fleet/1"
 # Next to such folders: the facts about all traces of a run.
 RUN_FOLDER, _RUN_SCHEMA = "run", "nsys-insight-run/1"
 
@@ -172,13 +171,16 @@ def _digest_folders(folders: Sequence[Path]) -> str:
 
 def write_failures(fleet: Path, failures: dict[str, str | None]) -> None:
     """Write down, next to the folders of a fleet, which files could not be read, and why."""
-    outputs.write_output(fleet / _FLEET, json.dumps({"schema": _FLEET_SCHEMA, "failed": failures}, indent=1) + "\n")
+    path = fleet / FLEET
+    text = json.dumps({"schema": _FLEET_SCHEMA, "failed": failures}, indent=1) + "\n"
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        outputs.write_listed(path, text)
 
 
 def read_failures(fleet: Path) -> dict[str, str] | None:
     """Return the files of a fleet that could not be read, with the reasons; None where the folder is not a fleet's."""
     with suppress(OSError, ValueError):
-        record = make_record(_FleetManifest, parse_json((fleet / _FLEET).read_text(encoding="utf-8")))
+        record = make_record(_FleetManifest, parse_json((fleet / FLEET).read_text(encoding="utf-8")))
         if record.schema == _FLEET_SCHEMA:
             return {file: reason or "" for file, reason in record.failed.items()}
     return None

@@ -9,8 +9,9 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from nsys_insight import cache_folder
 from nsys_insight.errors import TraceError
-from nsys_insight.ingest import cache_entries, cache_folder, facts_folder, private, tables_only
+from nsys_insight.ingest import cache_entries, facts_folder, private, tables_only
 from nsys_insight.ingest.files import Kind
 from nsys_insight.ingest.sqlite_file import open_read_only
 from nsys_insight.ingest.waiting import copy_file

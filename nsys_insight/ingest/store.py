@@ -11,7 +11,8 @@ import errno
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from nsys_insight.ingest import cache_entries, cache_folder, database, private
+from nsys_insight import cache_folder
+from nsys_insight.ingest import cache_entries, database, private
 from nsys_insight.ingest.attach import attach_sqlite
 from nsys_insight.ingest.copy import copy_export
 from nsys_insight.ingest.database import DEFAULT_LIMITS

@@ -12,7 +12,8 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING
 
-from nsys_insight.ingest import cache_folder, raw
+from nsys_insight import cache_folder, own_files
+from nsys_insight.ingest import raw
 from nsys_insight.ingest.scope import write_scope_table
 from nsys_insight.model import views
 from nsys_insight.model.producers import all_producers
@@ -127,7 +128,7 @@ def _build(path: Path) -> None:
 def _discard() -> None:
     for path in _in_use.values():
         with suppress(OSError):
-            path.unlink(missing_ok=True)
+            own_files.remove(path)
     _in_use.clear()
 
 
@@ -136,7 +137,7 @@ def _remove_unused(folder: Path, path: Path) -> None:
         with suppress(OSError):
             status = other.stat()
             if other != path and time.time() - max(status.st_atime, status.st_mtime) > _UNUSED_S:
-                other.unlink()
+                own_files.remove(other)
 
 
 def _digest() -> str:

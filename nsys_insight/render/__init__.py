@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from nsys_insight import outputs
+from nsys_insight import cache_folder, outputs
 from nsys_insight.errors import UsageError, cannot_write_error
 
 if TYPE_CHECKING:
@@ -116,10 +116,9 @@ def _write_binary(answer: Answer, target: TextIO, fmt: str, limit: int | None) -
     if target.isatty():
         raise UsageError(f"{fmt.capitalize()} is binary and cannot be shown in a terminal", f"add -o answer.{fmt}")
     import shutil
-    import tempfile
 
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"answer.{fmt}"
+    with cache_folder.use_temporary_folder() as folder:
+        path = folder.claim(f"answer.{fmt}")
         _write_binary_file(answer, path, fmt, limit)
         with path.open("rb") as file:
             shutil.copyfileobj(file, target.buffer)
@@ -130,11 +129,9 @@ def _write_binary_file(answer: Answer, path: Path, fmt: str, limit: int | None) 
     if fmt == "parquet":
         answer.write_parquet(path, limit)
         return
-    import tempfile
-
     import polars as pl
 
-    with tempfile.TemporaryDirectory() as folder:
-        parquet_file = Path(folder) / "answer.parquet"
+    with cache_folder.use_temporary_folder() as folder:
+        parquet_file = folder.claim("answer.parquet")
         answer.write_parquet(parquet_file, limit)
         pl.scan_parquet(parquet_file, glob=False).sink_ipc(path)

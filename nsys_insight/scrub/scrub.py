@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from nsys_insight import outputs
+from nsys_insight import cache_folder, outputs
 from nsys_insight.errors import QueryError, UsageError
 from nsys_insight.ingest.export import export
 from nsys_insight.ingest.files import Kind
@@ -76,11 +75,11 @@ def scrub(  # noqa: PLR0913 - options, by keyword
         )
     outputs.check_target(output, [trace])
     outputs.refuse_existing(output, force=force)
-    with tempfile.TemporaryDirectory(prefix="nsys-insight-") as folder:
+    with cache_folder.use_temporary_folder() as folder:
         source = trace
         if kind is Kind.REPORT:
             note("only nsys can write a report (.nsys-rep), so this writes a .sqlite, which is also a trace")
-            source = export(trace, Path(folder) / "trace.sqlite", note=note, progress=progress)
+            source = export(trace, folder.claim("trace.sqlite"), note=note, progress=progress)
         source = make_scannable(source, note, use_cache=False, keep_private=True)
         with outputs.open_output(output, [trace, source], force=force) as temporary_file:
             return _scrub_export(source, temporary_file, names=names, key=key, shift_times=shift_times)

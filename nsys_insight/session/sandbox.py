@@ -8,10 +8,12 @@ from their arguments or describe the session.
 
 from __future__ import annotations
 
-from contextlib import ExitStack, contextmanager
+import os
+from contextlib import contextmanager
 from contextvars import copy_context
 from typing import TYPE_CHECKING, TypeVar
 
+from nsys_insight import cache_folder, own_files
 from nsys_insight.errors import QueryError
 from nsys_insight.ingest.waiting import StopSignal, wait_for
 from nsys_insight.model import views
@@ -144,24 +146,21 @@ def open_writable_path(target: Path) -> Iterator[Path]:
     """
     import errno
     import shutil
-    import tempfile
-    from pathlib import Path
 
     import duckdb
 
     from nsys_insight.ingest.database import missing_spill_folder_error, spill_folder
 
-    with ExitStack() as stack:
-        try:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(dir=spill_folder()))
-        except FileNotFoundError as error:
-            raise missing_spill_folder_error() from error
-        inner_path = Path(folder) / "handover"
-        try:
-            yield inner_path
-        except duckdb.IOException as error:  # the message is "Could not write file …: No space left on device"
-            raise OSError(errno.EIO, str(error).rpartition(": ")[2]) from None
+    if not os.path.isdir(spill_folder()):  # noqa: PTH112 - it is a text, for SQL
+        raise missing_spill_folder_error()
+    inner_path = cache_folder.claim_temporary("handover")
+    try:
+        yield inner_path
         shutil.copyfile(inner_path, target)
+    except duckdb.IOException as error:  # the message is "Could not write file …: No space left on device"
+        raise OSError(errno.EIO, str(error).rpartition(": ")[2]) from None
+    finally:
+        own_files.remove(inner_path)
 
 
 class Runner:

@@ -7,10 +7,10 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from nsys_insight import progress
+from nsys_insight import cache_folder, progress
 from nsys_insight.errors import InsightError, TraceError, UsageError
 from nsys_insight.facts.context import FactOptions
-from nsys_insight.ingest import cache_folder, time_bounds
+from nsys_insight.ingest import time_bounds
 from nsys_insight.ingest.files import File, Kind, make_labels
 from nsys_insight.ingest.identify import identify, make_scannable
 from nsys_insight.ingest.limits import choose_limits

@@ -6,9 +6,10 @@ import re
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from nsys_insight import cache_folder
 from nsys_insight.errors import TraceError
 from nsys_insight.facts.definitions import digest_definitions
-from nsys_insight.ingest import cache_folder, store
+from nsys_insight.ingest import store
 from nsys_insight.ingest.attach import CACHE_CATALOG
 from nsys_insight.ingest.database import STORAGE_OPTION
 from nsys_insight.ingest.store import Result

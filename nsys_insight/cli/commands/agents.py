@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from nsys_insight import outputs
+from nsys_insight import outputs, own_files
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import Command
 from nsys_insight.errors import UsageError, cannot_write_error
@@ -74,15 +74,16 @@ def install(
     try:
         for name, content in shipped_files.items():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
-            outputs.write_output(target / name, content)
+            outputs.write_output(target / name, content, force=True)
         for name in written_hashes.keys() - shipped_files.keys():
             if _is_below(target, name) and _hash_file(target / name) == written_hashes[name]:
-                (target / name).unlink()
+                own_files.remove(target / name, is_proven=True)
     except OSError as error:
         raise cannot_write_error(target, error) from None
     outputs.write_output(
         target / MANIFEST,
         json.dumps({name: _hash_content(content) for name, content in shipped_files.items()}, indent=1),
+        force=force or bool(written_hashes),
     )
     print(target / "SKILL.md")
     terminal.note("restart your agent to load the skill")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nsys_insight import outputs
+from nsys_insight import outputs, own_files
 from nsys_insight.cli import completion, terminal
 from nsys_insight.cli.commands import Command
 from nsys_insight.cli.flags import Flags, FormatOption, check_format, make_command, make_flag, make_step_flags
@@ -204,7 +204,7 @@ def _remove_baseline(
     path = (named_baseline or baselines.get_baseline(name)).path
     if named_baseline is None:
         raise UsageError(f"{name} is a tag, of {path.stem}", f"nsys-insight baseline rm {path.stem}")
-    path.unlink()
+    own_files.remove(path, is_proven=True)  # it was read as a baseline
     terminal.note(f"{path} is removed")
 
 

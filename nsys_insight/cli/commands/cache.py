@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nsys_insight import cache_folder, own_files
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import HELP_SETTINGS, Command
 from nsys_insight.cli.flags import Flags, FormatOption, check_format
 from nsys_insight.cli.run import describe_unused_cache, show
 from nsys_insight.errors import UsageError
-from nsys_insight.ingest import cache_entries, cache_folder
+from nsys_insight.ingest import cache_entries
 from nsys_insight.session.answer import Column, build_answer
 from nsys_insight.text.units import value
 
@@ -79,8 +80,11 @@ def clear(
         str | None,
         typer.Option("--older-than", metavar="AGE", help="Only entries not used for this long: 7d, 12h."),
     ] = None,
+    dry_run: Annotated[  # noqa: FBT002
+        bool, typer.Option("--dry-run", help="Show what would be removed, and remove nothing.")
+    ] = False,
 ) -> None:
-    """Remove entries of the cache, except those that another process is using."""
+    """Remove entries of the cache, except those that another process is using, or that an earlier version made."""
     folder, unused_s = _find_folder(), _parse_age(older_than) if older_than else 0
     selected_entries = [
         entry
@@ -88,7 +92,19 @@ def clear(
         if (trace is None or (entry.manifest and entry.manifest.is_made_from(trace)))
         and time.time() - entry.last_used_s >= unused_s
     ]
-    removed_entries, remaining_entries = cache_entries.remove(selected_entries, folder)
+    old_entries = [entry for entry in selected_entries if not own_files.is_own(entry.path)]
+    own_entries = [entry for entry in selected_entries if entry not in old_entries]
+    if old_entries:
+        terminal.note(
+            f"{_describe_entries(old_entries)}, kept: no list in {folder} shows that nsys-insight made them;"
+            " remove them yourself if nothing else needs them"
+        )
+    if dry_run:
+        for entry in own_entries:
+            print(_format_path(entry.path))
+        print(f"would remove {_describe_entries(own_entries)}, from {folder}")
+        return
+    removed_entries, remaining_entries = cache_entries.remove(own_entries, folder)
     if trace is None:
         cache_entries.remove_old_markers(folder, unused_s)
     if removed_entries:
@@ -158,6 +174,6 @@ CACHE = Command(
     help="Show or clear the cache",
     examples=("cache", "cache clear --older-than 7d"),
     subcommands={
-        "clear": ("cache clear", "cache clear --older-than 7d"),
+        "clear": ("cache clear", "cache clear --older-than 7d", "cache clear --dry-run"),
     },
 )

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from nsys_insight import cache_folder
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import Command
 from nsys_insight.cli.flags import TraceArgument  # noqa: TC001 - Typer reads annotations at run time
 from nsys_insight.cli.run import open_trace, resolve_trace
 from nsys_insight.errors import ToolError, UsageError
 from nsys_insight.extras import write_install_command
-from nsys_insight.ingest import cache_entries, cache_folder
+from nsys_insight.ingest import cache_entries
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from nsys_insight import outputs
+from nsys_insight import cache_folder, outputs
 from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import FormatOption, check_format
 from nsys_insight.cli.run import open_trace, resolve_trace, show
@@ -181,6 +180,7 @@ def analyze(  # noqa: PLR0913 - flags
     files = {kind: Path(f"{name}{end}") for kind, end in _FILE_SUFFIXES.items()}
     for file in files.values():
         outputs.check_target(file, [trace] if trace else [])
+        outputs.refuse_foreign(file, force=force)
     request = _Request(tuple(program), name, tuple(kernel or ()), top, collectives)
     options = _plan_from_trace(request, trace) if trace else _survey_launches(request, ncu)
     command = [str(ncu), *options, *program]
@@ -189,6 +189,7 @@ def analyze(  # noqa: PLR0913 - flags
     report = files["report"]
     if not report.is_file():
         raise ToolError(f"ncu wrote no {report}", "see its output above")
+    outputs.remember(report.resolve())
     with outputs.open_output(files["raw"], [report], force=force) as temporary_path:
         temporary_path.write_text(tool.print_page(ncu, report, "raw"), encoding="utf-8")
     with NcuData(store.make_cached_store([report], implementation)) as ncu_data:
@@ -230,11 +231,11 @@ def _survey_launches(request: _Request, ncu: Path) -> list[str]:
         else "NCCL kernels and other collectives are left out: replayed alone, they wait for their peers forever"
     )
     terminal.note("first run: every launch is timed once")
-    with tempfile.TemporaryDirectory() as folder:
-        survey_report = Path(folder) / "survey.ncu-rep"
+    with cache_folder.use_temporary_folder() as folder:
+        survey_report = folder.claim("survey.ncu-rep")
         options = survey.build_survey_options(str(survey_report.with_suffix("")), collectives=request.collectives)
         tool.run([str(ncu), *options, *request.program])
-        data = store.write(store.read_all([survey_report]), Path(folder) / "survey.ncu.duckdb")
+        data = store.write(store.read_all([survey_report]), folder.claim("survey.ncu.duckdb"))
         with NcuData(data) as ncu_data:
             choice = survey.choose_launches(ncu_data, request.kernels, request.top)
     terminal.note(f"second run: {choice.count} launches of {', '.join(choice.names)}")
@@ -259,8 +260,8 @@ def _read_report_code(ncu: Path, report: Path) -> dict[str, CodeSummary]:
 
     for options in (("--print-source", "cuda,sass"), ()):
         try:
-            with tempfile.TemporaryDirectory() as folder:
-                page = Path(folder) / "source.csv"
+            with cache_folder.use_temporary_folder() as folder:
+                page = folder.claim("source.csv")
                 page.write_text(tool.print_page(ncu, report, "source", *options), encoding="utf-8")
                 return read_code(page)
         except InsightError:

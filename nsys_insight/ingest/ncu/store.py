@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_insight import outputs
+from nsys_insight import cache_folder, outputs
 from nsys_insight.errors import TraceError, UsageError, cannot_write_error
-from nsys_insight.ingest import cache_entries, cache_folder, database
+from nsys_insight.ingest import cache_entries, database
 from nsys_insight.ingest.expected_schema import read_expected_schema
 from nsys_insight.ingest.files import find_neighbor
 from nsys_insight.ingest.ncu.pages import Launch, merge_launches, read_file
@@ -77,7 +77,6 @@ def write(
     """
     _check_implementation(implementation)
     with outputs.open_output(target, inputs, force=force) as path:
-        path.unlink()  # DuckDB creates the file itself
         _write(launches, path, implementation)
     return target
 
@@ -171,8 +170,6 @@ def _write(launches: list[Launch], path: Path, implementation: str | None) -> No
 
 def _create_tables(connection: duckdb.DuckDBPyConnection, launches: list[Launch], implementation: str | None) -> None:
     """Create the three tables through Parquet: to insert a hundred thousand metrics row by row takes a minute."""
-    import tempfile
-
     import polars as pl
 
     rows: dict[str, list[tuple[object, ...]]] = {
@@ -190,9 +187,9 @@ def _create_tables(connection: duckdb.DuckDBPyConnection, launches: list[Launch]
         "ncu_rules": [(number, *rule) for number, launch in enumerate(launches) for rule in launch.rules],
     }  # fmt: skip
     kinds = {"BIGINT": pl.Int64, "DOUBLE": pl.Float64, "VARCHAR": pl.String}
-    with tempfile.TemporaryDirectory(dir=cache_folder.temporary_folder()) as folder:
+    with cache_folder.use_temporary_folder() as folder:
         for table in TABLES:
-            file = Path(folder) / f"{table}.parquet"
+            file = folder.claim(f"{table}.parquet")
             schema = {name: kinds[kind] for name, kind in read_expected_schema()[table].items()}
             pl.DataFrame(rows[table], schema=schema, orient="row").write_parquet(file)
             connection.execute(f"CREATE TABLE target.{identifier(table)} AS FROM {read_parquet(file)} ORDER BY launch")

@@ -4,33 +4,33 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
+from nsys_insight import own_files
 from nsys_insight.paths import expand_home
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import BinaryIO
+
+    from nsys_insight.own_files import OwnFolder
 
 FOLDER_VARIABLE = "NSYS_INSIGHT_CACHE_DIR"
 
 _SAMPLE_BYTES = 1 << 16
 _PAGE_BYTES, _SAMPLED_PAGES = 4096, 32
 _MAX_HASHED_BYTES = 1 << 26
-_WORK_PREFIX = ".nsys-insight-"
-_TEMPORARY_PREFIX = "nsys-insight-"
-_LOCK = ".lock"
-_DAY_S = 24 * 60 * 60
-# A process needs a moment between making its folder and locking the file in it.
-_GRACE_S = 60
+WORK_PREFIX = ".nsys-insight-"
+TEMPORARY_PREFIX = "nsys-insight-"
 _MAX_WAIT_S = 2
+# DuckDB chooses the names of the files that queries spill to.
+_SPILL_FILES = "spill-*/duckdb_temp_*"
 # The blocks that clean up the temporary folder, and the paths in it before the first of them began.
 _cleanup_lock, _cleanup_blocks = threading.Lock(), list[None]()
 _paths_before_cleanup = set[Path]()
@@ -54,8 +54,7 @@ def folder(*, use_cache: bool = True) -> Path:
 
     Raises:
         OSError: It cannot be created, or other users have access to it (`refusal_reason`). Callers that do not need
-            the
-        cache go on without it.
+            the cache go on without it.
     """
     path = location() if use_cache else temporary_folder()
     if not path.is_absolute():
@@ -66,7 +65,19 @@ def folder(*, use_cache: bool = True) -> Path:
     if use_cache:
         if reason := refusal_reason():
             raise PermissionError(errno.EPERM, reason, str(path))
-        _remove_abandoned(path, _WORK_PREFIX)
+        own_files.remove_abandoned(path, WORK_PREFIX)
+    return path
+
+
+def claim(name: str) -> Path:
+    """List a file of the cache folder that is about to be made, and return its path.
+
+    Raises:
+        OSError: As `folder`, or a file is there that this program did not make.
+    """
+    path = folder() / name
+    own_files.adopt(path.parent)
+    own_files.claim(path)
     return path
 
 
@@ -84,24 +95,56 @@ def refusal_reason() -> str:
     return "other users may write to it" if status.st_mode & 0o022 else ""
 
 
-@cache
 def temporary_folder() -> Path:
     """Return this process's own folder among the temporary files. It is removed when the process ends.
 
     It is private to the user and its name cannot be guessed. Folders that killed processes left behind are removed
-    first.
+    first. Files in it are listed before they are made (`claim_temporary`).
 
     Raises:
         OSError: It cannot be created.
     """
+    return _open_temporary_folder().path
+
+
+def claim_temporary(name: str) -> Path:
+    """List a file of the temporary folder that is about to be made, and return its path. The name is made unique.
+
+    Raises:
+        OSError: The folder cannot be created.
+    """
+    stem, dot, suffix = name.partition(".")
+    return _open_temporary_folder().claim(f"{stem}-{os.urandom(4).hex()}{dot}{suffix}")
+
+
+def claim_temporary_tree(name: str) -> None:
+    """List a folder in the temporary folder, with all that another program will write there."""
+    _open_temporary_folder().claim_pattern(f"{name}/")
+
+
+@contextmanager
+def use_temporary_folder() -> Iterator[OwnFolder]:
+    """Make another temporary folder for a block, and remove it afterwards. Its files are listed by `claim`.
+
+    Raises:
+        OSError: It cannot be created.
+    """
+    import tempfile
+
+    with own_files.use_folder(Path(tempfile.gettempdir()), TEMPORARY_PREFIX) as temporary:
+        yield temporary
+
+
+@cache
+def _open_temporary_folder() -> OwnFolder:
     import atexit
     import tempfile
 
-    _remove_abandoned(Path(tempfile.gettempdir()), _TEMPORARY_PREFIX)
-    path, lock_file = _make_locked_folder(lambda: Path(tempfile.mkdtemp(prefix=_TEMPORARY_PREFIX)))
-    atexit.register(shutil.rmtree, path, ignore_errors=True)
-    atexit.register(lock_file.close)
-    return path
+    own_files.remove_abandoned(Path(tempfile.gettempdir()), TEMPORARY_PREFIX)
+    temporary = own_files.make_folder(Path(tempfile.gettempdir()), TEMPORARY_PREFIX)
+    temporary.claim_pattern(_SPILL_FILES)
+    atexit.register(temporary.close)
+    return temporary
 
 
 @contextmanager
@@ -121,10 +164,8 @@ def remove_leftovers() -> Iterator[None]:
         with _cleanup_lock:
             _cleanup_blocks.pop()
             for leftover in set(temporary_folder().iterdir()) - _paths_before_cleanup if not _cleanup_blocks else ():
-                if leftover.is_dir() and not leftover.is_symlink():
-                    shutil.rmtree(leftover, ignore_errors=True)
-                else:
-                    leftover.unlink(missing_ok=True)
+                with suppress(OSError):
+                    own_files.remove(leftover)
 
 
 def digest(*values: str | bytes) -> str:
@@ -198,34 +239,25 @@ def _read_sample(stream: BinaryIO, size: int) -> list[bytes]:
 def write_atomically(target: Path) -> Iterator[Path]:
     """Yield a path to write to. It becomes `target` when the block succeeds, and is removed when it fails.
 
-    The path lies in a folder of its own (`path.parent`) next to `target`, where the block may put other temporary
-    files. Folders that killed processes left there are removed first. Two processes that write the same target do not
-    disturb each other; the later file stays. Entries of the cache are written by `cache_entries.make_entry`.
+    The path lies in a folder of its own (`path.parent`) next to `target`. Other files there must be listed first
+    (`own_files.claim`). Folders that killed processes left there are removed first. Two processes that write the same
+    target do not disturb each other; the later file stays. Entries of the cache are written by
+    `cache_entries.make_entry`.
 
     Raises:
-        OSError: The folder of `target` cannot be written to, or the disk is full.
+        OSError: The folder of `target` cannot be written to, the disk is full, or `target` is not this program's.
     """
     with make_work_path(target) as path:
         yield path
-        path.replace(target)
+        own_files.replace(path, target)
 
 
 @contextmanager
 def make_work_path(target: Path) -> Iterator[Path]:
     """Yield a path as `write_atomically` does, but leave the last step to the block: it must move the file itself."""
-    _remove_abandoned(target.parent, _WORK_PREFIX)
-
-    def make() -> Path:
-        work = target.parent / f"{_WORK_PREFIX}{os.getpid()}-{os.urandom(8).hex()}"
-        work.mkdir(mode=0o700)
-        return work
-
-    work_folder, lock_file = _make_locked_folder(make)
-    try:
-        with lock_file:
-            yield work_folder / target.name
-    finally:
-        shutil.rmtree(work_folder, ignore_errors=True)
+    own_files.remove_abandoned(target.parent, WORK_PREFIX)
+    with own_files.use_folder(target.parent, WORK_PREFIX) as work:
+        yield work.claim(target.name)
 
 
 def touch(entry: Path) -> None:
@@ -235,21 +267,6 @@ def touch(entry: Path) -> None:
     """
     with suppress(OSError):
         os.utime(entry, ns=(time.time_ns(), entry.stat().st_mtime_ns))
-
-
-def lock(descriptor: int, *, shared: bool = False) -> bool | None:
-    """Lock a file until it is closed. Return False if another process holds it, None where locks do not work."""
-    if sys.platform == "win32":
-        return None
-    import fcntl
-
-    try:
-        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return None
-    return True
 
 
 @contextmanager
@@ -264,50 +281,9 @@ def hold_exclusive_lock(folder: Path) -> Iterator[None]:
             with suppress(OSError):
                 descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
                 deadline_s = time.monotonic() + _MAX_WAIT_S
-                while lock(descriptor) is False and time.monotonic() < deadline_s:
+                while own_files.lock(descriptor) is False and time.monotonic() < deadline_s:
                     time.sleep(0.001)
         yield
     finally:
         if descriptor is not None:
             os.close(descriptor)
-
-
-def _make_locked_folder(make: Callable[[], Path]) -> tuple[Path, BinaryIO]:
-    """Create a folder with a lock file. Return both; the folder is in use as long as the file is open."""
-    while True:
-        folder = make()
-        with suppress(FileNotFoundError):  # another process removed it before it was locked
-            lock_file = (folder / _LOCK).open("wb")
-            if lock(lock_file.fileno()) is not False and (folder / _LOCK).exists():
-                return folder, lock_file
-            lock_file.close()
-
-
-def _remove_abandoned(parent: Path, prefix: str) -> None:
-    """Remove the folders with this prefix that killed processes left behind."""
-    with suppress(OSError), os.scandir(parent) as entries:
-        for entry in entries:
-            if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False):
-                with suppress(OSError):
-                    _remove_if_abandoned(Path(entry.path))
-
-
-def _remove_if_abandoned(work_folder: Path) -> None:
-    """Remove a folder of this user that no process uses.
-
-    The lock shows that, not a process id: containers and machines that share the folder each count their own ids. Where
-    locks do not work, a day without change counts as abandoned. The clock may have been set back meanwhile.
-    """
-    status = work_folder.stat()
-    if sys.platform != "win32" and status.st_uid != os.geteuid():
-        return
-    min_age_s = _GRACE_S
-    with suppress(FileNotFoundError), (work_folder / _LOCK).open("rb+") as stream:
-        locked = lock(stream.fileno())
-        if locked:
-            shutil.rmtree(work_folder, ignore_errors=True)
-        if locked is not None:
-            return
-        min_age_s = _DAY_S
-    if abs(time.time() - status.st_mtime) > min_age_s:
-        shutil.rmtree(work_folder, ignore_errors=True)
