@@ -75,13 +75,16 @@ def list_contents(folder):
     return [entry.manifest.holds if entry.manifest else "" for entry in cache_entries.list_entries(folder)]
 
 
+IMPORT_ENTRIES = "from nsys_insight.ingest import cache_entries"
+
+
 def start_python(code, *arguments):
     """Start a Python process, and wait until it prints a line."""
     process = subprocess.Popen(
         [
             sys.executable,
             "-c",
-            f"import sys, time\nfrom nsys_insight import cache_folder\nfrom nsys_insight.ingest import cache_entries\n{code}",
+            f"import sys, time; from nsys_insight import cache_folder\n{IMPORT_ENTRIES}\n{code}",
             *arguments,
         ],
         stdout=subprocess.PIPE,

@@ -274,7 +274,7 @@ class TestReplacement:
         with pytest.raises(UsageError, match="did not write it, or it was changed since"):
             self.write_twice(tmp_path / "x.csv", lambda path: path.write_text(content))
         assert (tmp_path / "x.csv").read_text() == content
-        assert os.listdir(tmp_path) == ["x.csv"]
+        assert list(tmp_path.iterdir()) == [tmp_path / "x.csv"]
 
     def test_an_empty_file_holds_nothing(self, tmp_path):
         self.write_twice(tmp_path / "x.csv", lambda path: path.write_text(""))

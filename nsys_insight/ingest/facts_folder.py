@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight import cache_folder, outputs, own_files
+from nsys_insight import cache_folder, outputs
 from nsys_insight.errors import TraceError
 from nsys_insight.ingest.files import list_files
 from nsys_insight.ingest.source import StoredFacts

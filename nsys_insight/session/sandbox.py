@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from typing import TYPE_CHECKING, TypeVar
 
-from nsys_insight import cache_folder, own_files
+from nsys_insight import cache_folder, outputs, own_files
 from nsys_insight.errors import QueryError
 from nsys_insight.ingest.waiting import StopSignal, wait_for
 from nsys_insight.model import views
@@ -142,6 +142,7 @@ def open_writable_path(target: Path) -> Iterator[Path]:
     """Yield a path that a locked connection can write to; if the block succeeds, the file is copied to `target`.
 
     Raises:
+        UsageError: The target is a file that this program did not write.
         OSError: The target cannot be written.
     """
     import errno
@@ -155,8 +156,11 @@ def open_writable_path(target: Path) -> Iterator[Path]:
         raise missing_spill_folder_error()
     inner_path = cache_folder.claim_temporary("handover")
     try:
+        outputs.refuse_foreign(target)
         yield inner_path
         shutil.copyfile(inner_path, target)
+        if not own_files.is_own(target):
+            outputs.remember(target.resolve())
     except duckdb.IOException as error:  # the message is "Could not write file …: No space left on device"
         raise OSError(errno.EIO, str(error).rpartition(": ")[2]) from None
     finally:
