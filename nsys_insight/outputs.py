@@ -98,7 +98,8 @@ def move_to_target(finished: Path, target: Path, *, force: bool = False) -> None
     refuse_foreign(target, force=force)
     finished.chmod(_read_mode(real))
     own_files.overwrite(finished, real)
-    remember(real)
+    if not force:
+        remember(real)
 
 
 def refuse_foreign(target: Path, *, force: bool = False) -> None:

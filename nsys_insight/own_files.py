@@ -35,8 +35,8 @@ _SIDE_SUFFIXES = (".wal", "-wal", "-journal", "-shm")
 _SPILL_FOLDER, _SPILL_FILES = ".tmp", "duckdb_temp_"
 _DAY_S = 24 * 60 * 60
 
-# Folders of this program, left behind by killed processes, that stay because they hold files of others.
-kept_folders: dict[Path, str] = {}
+# Temporary folders that stay because they hold files of others, with the name of one of these.
+foreign_files: dict[Path, str] = {}
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class OwnFolder:
             self._stream.close()  # an open file cannot be removed there
         with suppress(OSError):
             if unlisted := remove(self.path):
-                kept_folders[self.path] = unlisted[0].name
+                foreign_files[self.path] = unlisted[0].name
         self._stream.close()
 
 
@@ -186,8 +186,10 @@ def claim(*paths: Path) -> None:
             _write_line(stream, name)
 
 
-def make_subfolder(path: Path) -> None:
+def make_subfolder(path: Path, *, is_for_others: bool = False) -> None:
     """List a new folder in the manifest of the nearest folder above that has one, and make it.
+
+    With `is_for_others`, each file that another program writes there counts as listed, since its name is not known.
 
     Raises:
         OSError: As `claim`, or the folder exists.
@@ -195,8 +197,9 @@ def make_subfolder(path: Path) -> None:
     owner = find_owner(path)
     if owner is None:
         raise FileNotFoundError(errno.ENOENT, "there is no manifest of nsys-insight", str(path.parent))
+    name = f"{path.relative_to(owner[0]).as_posix()}/"
     with (owner[0] / MARKER).open("ab", buffering=0) as stream:
-        _write_line(stream, f"{path.relative_to(owner[0]).as_posix()}/")
+        _write_line(stream, [name] if is_for_others else name)
     path.mkdir()
 
 
@@ -281,9 +284,9 @@ def remove(path: Path, *, is_proven: bool = False) -> list[Path]:
 def remove_abandoned(parent: Path, prefix: str) -> None:
     """Remove the temporary folders with this prefix that killed processes left behind.
 
-    A folder with a file that is not listed stays, and is added to `kept_folders`. A lock shows whether a process uses a
-    folder, not a process id: containers and machines that share the folder each count their own ids. Where locks do not
-    work, a day without change counts as abandoned. The clock may have been set back meanwhile.
+    A folder with a file that is not listed stays, and is added to `foreign_files`. A lock shows whether a process uses
+    a folder, not a process id: containers and machines that share the folder each count their own ids. Where locks do
+    not work, a day without change counts as abandoned. The clock may have been set back meanwhile.
     """
     with suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
@@ -351,6 +354,15 @@ def _is_about(header: _Header, folder: Path) -> bool:
     return (header.folder, header.inode) == (folder.name, folder.lstat().st_ino)
 
 
+def _is_inner(folder: Path) -> bool:
+    """Return whether a folder is a temporary one with a manifest of its own, inside another one."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        with (folder / MARKER).open(encoding="utf-8") as stream:
+            header = make_record(_Header, parse_json(stream.readline()))
+        return bool(header.folder) and _is_about(header, folder)
+    return False
+
+
 def _list_files(folder: Path) -> Iterator[Path]:
     for entry in _scan(folder):
         if entry.is_dir(follow_symlinks=False):
@@ -366,6 +378,8 @@ def _list_unlisted(path: Path, folder: Path, names: _Names) -> list[Path]:
         name = entry_path.relative_to(folder).as_posix()
         if not entry.is_dir(follow_symlinks=False):
             unlisted += [] if names.has_file(name) else [entry_path]
+        elif _is_inner(entry_path):
+            unlisted += list_unlisted(entry_path)
         elif not names.has_folder(name) or (
             os.path.lexists(entry_path / MARKER) and not names.has_file(f"{name}/{MARKER}")
         ):
@@ -390,7 +404,7 @@ def _remove_listed(path: Path) -> None:
         entry_path = Path(entry.path)
         name = entry_path.relative_to(folder).as_posix()
         if entry.is_dir(follow_symlinks=False):
-            if names.has_folder(name):
+            if names.has_folder(name) or _is_inner(entry_path):
                 _remove_listed(entry_path)
         elif entry_path != folder / MARKER and names.has_file(name):
             entry_path.unlink(missing_ok=True)
@@ -407,4 +421,4 @@ def _remove_if_abandoned(folder: Path) -> None:
         if locked is False or (locked is None and abs(time.time() - folder.stat().st_mtime) < _DAY_S):
             return
         if unlisted := remove(folder):
-            kept_folders[folder] = unlisted[0].name
+            foreign_files[folder] = unlisted[0].name

@@ -66,7 +66,7 @@ def age(path, seconds):
 
 
 def list_files(folder):
-    """Return what a folder holds besides the list of the program's own files."""
+    """List the files in a folder, except the manifest."""
     return sorted(path for path in folder.iterdir() if path.name != own_files.MARKER)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from nsys_insight import cache_folder
+from nsys_insight import cache_folder, own_files
 from nsys_insight.errors import Exit, ToolError, UsageError
 from nsys_insight.ingest import cache_entries, nsys
 from nsys_insight.ingest.export import export, get_export
@@ -102,6 +102,11 @@ def count_kernels(path):
         return connection.execute("SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL").fetchone()[0]
 
 
+def list_files(folder):
+    """List the files in a folder, except the manifest."""
+    return sorted(path for path in folder.iterdir() if path.name != own_files.MARKER)
+
+
 def read_folder(folder):
     return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_file()}
 
@@ -155,7 +160,7 @@ class TestWithTheRealNsys:
 
         assert count_kernels(path) == KERNELS
         assert read_folder(real_report.parent) == before
-        assert sorted(cache.iterdir()) == [path, cache_entries.manifest_path(path)]
+        assert list_files(cache) == [path, cache_entries.manifest_path(path)]
         assert notes == [f"exported {real_report} with nsys {nsys.find_newest_nsys().version}"]
 
     def test_progress_is_reported_in_rising_percents(self, real_report):
@@ -178,7 +183,7 @@ class TestWithTheRealNsys:
         error = expect_refusal(real_report)
         assert f"cannot export {real_report}: " in error.message
         assert "looks incomplete" in error.hint
-        assert list(cache.iterdir()) == []
+        assert list_files(cache) == []
 
     def test_a_report_of_a_newer_nsys_is_named_as_the_cause(self, installed_nsys, tmp_path, cache):
         later = ROOT.parent / "shared" / "traces" / "churn.25.nsys-rep"
@@ -190,7 +195,7 @@ class TestWithTheRealNsys:
             f"nsys {installed_nsys.version} cannot export {later}, which a newer nsys made: ProtobufParseException"
         )
         assert f"point $NSYS_INSIGHT_NSYS to a newer nsys than {installed_nsys.path}" in error.hint
-        assert list(cache.iterdir()) == []
+        assert list_files(cache) == []
 
 
 class TestTheCache:
@@ -275,7 +280,7 @@ class TestFailures:
         assert reason in error.message
         assert "\n" not in error.message
         assert "NSYS_INSIGHT_NSYS" in error.hint
-        assert list(cache.iterdir()) == []
+        assert list_files(cache) == []
 
     def test_a_newer_report_is_detected_by_its_build_number(self, report, stand_in):
         stand_in("exit 1", build="33681189")
@@ -324,7 +329,7 @@ class TestHowNsysIsRun:
         stand_in(f'echo junk >> "$IN"; touch "$IN.log" x "$TMPDIR/y" "$OUT-journal"; cp {good_export} "$OUT"')
         path = get_export(report)
         assert read_folder(report.parent) == before
-        assert sorted(cache.iterdir()) == [path, cache_entries.manifest_path(path)]
+        assert list_files(cache) == [path, cache_entries.manifest_path(path)]
 
     def test_it_waits_for_no_answer(self, report, stand_in, good_export):
         stand_in(f'read answer; cp {good_export} "$OUT"')
@@ -360,7 +365,7 @@ class TestHowNsysIsRun:
                 time.sleep(0.01)
             process.send_signal(number)
             process.communicate()
-        remaining_paths = list(cache.iterdir())
+        remaining_paths = list_files(cache)
 
         pids = [int(pid) for pid in pid_file.read_text().split()]
         if number == signal.SIGINT:
@@ -377,7 +382,7 @@ class TestHowNsysIsRun:
         tool.write_text(tool.read_text().replace("sleep 60", "true"))
         path = get_export(report)
         assert is_export(path)
-        assert sorted(cache.iterdir()) == [path, cache_entries.manifest_path(path)]
+        assert list_files(cache) == [path, cache_entries.manifest_path(path)]
 
 
 def is_alive(pid):

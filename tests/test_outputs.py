@@ -115,7 +115,7 @@ def test_nothing_is_written_into_a_trace_that_is_a_folder(sample, tmp_path):
 
 @pytest.mark.slow
 def test_files_of_other_programs_are_not_replaced(trace, tmp_path):
-    """Nothing proves that a file is the program's, whatever its kind and name."""
+    """No manifest and no record has them, so their kinds and names do not matter."""
     for name, content_before in (
         ("results.csv", b"mine,1\n"), ("notes.md", b"# Notes\n"), ("results.json", b"{}\n"), ("log.txt", b"mine\n"),
         ("other.sqlite", trace.read_bytes()), ("a.csv", b"\0\1\2"), ("train.py", b"import torch\n"),

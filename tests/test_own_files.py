@@ -93,10 +93,10 @@ class TestOwnFolder:
         folder.close()
         assert (folder.path / name).exists()
         assert (folder.path / "a.duckdb").exists()
-        own_files.kept_folders.clear()
+        own_files.foreign_files.clear()
         own_files.remove_abandoned(tmp_path, "nsys-insight-")
-        assert list(own_files.kept_folders) == [folder.path]
-        own_files.kept_folders.clear()
+        assert list(own_files.foreign_files) == [folder.path]
+        own_files.foreign_files.clear()
 
     def test_a_copy_and_a_renamed_folder_are_not_temporary(self, tmp_path):
         folder = own_files.make_folder(tmp_path, "nsys-insight-")
@@ -110,7 +110,22 @@ class TestOwnFolder:
         assert not folder.path.exists()
         assert (tmp_path / "copies" / folder.path.name / "a").exists()
         assert (tmp_path / "nsys-insight-copy" / "a").read_text() == "mine"
-        assert not own_files.kept_folders
+        assert not own_files.foreign_files
+
+    def test_a_temporary_folder_inside_another_is_removed_with_it(self, tmp_path):
+        outer = own_files.make_folder(tmp_path, "nsys-insight-")
+        inner = own_files.make_folder(outer.path, ".nsys-insight-")
+        inner.claim("a").touch()
+        inner._stream.close()
+        (outer.path / "data").mkdir()
+        own_files.adopt(outer.path / "data")  # an output of several files is not temporary
+        outer.close()
+        assert list(own_files.foreign_files.values()) == ["data"]
+        shutil.rmtree(outer.path / "data")
+        own_files.foreign_files.clear()
+        own_files.remove_abandoned(tmp_path, "nsys-insight-")
+        assert not outer.path.exists()
+        assert not own_files.foreign_files
 
     def test_a_folder_in_use_stays(self, tmp_path):
         folder = own_files.make_folder(tmp_path, "nsys-insight-")
@@ -191,28 +206,33 @@ IN_DEFAULT_RUN = ("top TRACE -o OUT/top.csv", "convert TRACE -o OUT/c", "fleet T
 )
 def test_no_command_touches_the_files_of_a_user(command, sample, tmp_path):
     """A user's files lie in every temporary, cache and output place, with the names that the program itself uses."""
-    places = {name: tmp_path / name for name in ("tmp", "cache", "out", "work", "home")}
-    for place in places.values():
-        place.mkdir(mode=0o700)
-        write_files(place, *FILES_OF_A_USER)
-    trace = Path(shutil.copy(sample("decode_eager"), places["work"] / "trace.sqlite"))
-    before = {name: read_tree(place) for name, place in places.items()}
-    text = command.replace("TRACE", str(trace)).replace("OUT", str(places["out"])).replace("REPORT", str(trace))
+    folders = {name: tmp_path / name for name in ("tmp", "cache", "out", "work", "home")}
+    for folder in folders.values():
+        folder.mkdir(mode=0o700)
+        write_files(folder, *FILES_OF_A_USER)
+    trace = Path(shutil.copy(sample("decode_eager"), folders["work"] / "trace.sqlite"))
+    before = {name: read_tree(folder) for name, folder in folders.items()}
+    text = command.replace("TRACE", str(trace)).replace("OUT", str(folders["out"])).replace("REPORT", str(trace))
     environment = {
-        **os.environ, "TMPDIR": str(places["tmp"]), "NSYS_INSIGHT_CACHE_DIR": str(places["cache"]),
-        "HOME": str(places["home"]), "XDG_CONFIG_HOME": str(places["home"]),
+        **os.environ, "TMPDIR": str(folders["tmp"]), "NSYS_INSIGHT_CACHE_DIR": str(folders["cache"]),
+        "HOME": str(folders["home"]), "XDG_CONFIG_HOME": str(folders["home"]),
     }  # fmt: skip
     process = subprocess.run(
-        [*PROCESS, *shlex.split(text)], cwd=places["work"], env=environment, capture_output=True, text=True, check=False
+        [*PROCESS, *shlex.split(text)],
+        cwd=folders["work"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert "Traceback" not in process.stderr
-    for name, place in places.items():
-        after = read_tree(place)
+    for name, folder in folders.items():
+        after = read_tree(folder)
         assert before[name].items() <= after.items(), (name, process.stderr)
-    assert read_tree(places["tmp"]) == before["tmp"]
+    assert read_tree(folders["tmp"]) == before["tmp"]
     # In the cache there is nothing new but what the list has.
-    new_names = set(read_tree(places["cache"])) - set(before["cache"])
-    assert all(own_files.is_own(places["cache"] / name) for name in new_names)
+    new_names = set(read_tree(folders["cache"])) - set(before["cache"])
+    assert all(own_files.is_own(folders["cache"] / name) for name in new_names)
     if command.startswith("fleet") and command.endswith("OUT"):
         assert "is not replaced" in process.stderr
 

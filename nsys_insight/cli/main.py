@@ -95,7 +95,7 @@ def main() -> None:
         raise
     finally:
         progress_line.end()
-        _report_kept_folders()
+        _note_foreign_files()
     if code == Exit.INTERRUPTED:
         print("interrupted", file=sys.stderr)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the answer is complete
@@ -103,10 +103,10 @@ def main() -> None:
     sys.exit(code or Exit.OK)
 
 
-def _report_kept_folders() -> None:
+def _note_foreign_files() -> None:
     """Name the folders of killed commands that stay, because somebody put other files into them."""
-    while own_files.kept_folders:
-        folder, name = own_files.kept_folders.popitem()
+    while own_files.foreign_files:
+        folder, name = own_files.foreign_files.popitem()
         terminal.note(f"{folder} is left by a command that was killed, and stays: {name} in it is not nsys-insight's")
 
 

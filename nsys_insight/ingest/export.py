@@ -12,7 +12,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
-from nsys_insight import cache_folder, outputs
+from nsys_insight import cache_folder, outputs, own_files
 from nsys_insight.errors import ToolError, UsageError
 from nsys_insight.ingest import cache_entries, nsys, private
 from nsys_insight.ingest.files import Kind, find_neighbor
@@ -209,8 +209,8 @@ def _run_export(tool: nsys.Nsys, report: Path, path: Path, progress: Progress) -
     """Export `report` to `path` with one nsys. The folder of `path` is for temporary files."""
     # nsys opens its input for writing, and the report must not change: nsys gets a copy.
     inputs, temporary = path.parent / "input", path.parent / "tmp"
-    inputs.mkdir()
-    temporary.mkdir()
+    own_files.make_subfolder(inputs, is_for_others=True)
+    own_files.make_subfolder(temporary, is_for_others=True)
     copy = inputs / report.name
     copy_file(report, copy)
     command = [str(tool.path), "export", "-t", "sqlite", "-f", "true", "-o", str(path)]
