@@ -253,5 +253,5 @@ def _select_rows(view: _View, columns: set[str]) -> str:
 
 
 def _read_number(name: str) -> str:
-    """Write the SQL for a number of any type; text that is none is NULL."""
-    return f"iif(typeof({name}) = 'text' AND {name} GLOB '*[^-0-9]*', NULL, CAST({name} AS INTEGER))"
+    """Write the SQL for a whole number, also as text or as a float. Anything else is NULL."""
+    return f"iif(CAST({name} AS INTEGER) = {name}, CAST({name} AS INTEGER), NULL)"
