@@ -78,9 +78,8 @@ def make_pack_schema(pack: Pack) -> Schema:
 
 def _describe_file_checks() -> Schema:
     """Describe the summary of `info`: whether each trace holds what its file holds."""
-    from nsys_insight.session.self_check import Sums
-
-    sums = json_schema.describe_object({name: {"type": "integer"} for name in Sums._fields})
+    integer, integer_or_null = {"type": "integer"}, {"type": ["integer", "null"]}
+    sums = json_schema.describe_object({"rows": integer, "time_ns": integer_or_null, "size_bytes": integer_or_null})
     table = {
         "table": _TEXT,
         "view": {**sums, "description": "Events of the view, and the sums of their durations and sizes"},

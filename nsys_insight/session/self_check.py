@@ -1,4 +1,4 @@
-"""The check of a trace against its file: rows and sums of the views beside those of the tables, as SQLite adds them up.
+"""The check of a trace against its file: rows and sums of the views, and those of the tables as SQLite adds them up.
 
 The numbers of the file come from Python's own module sqlite3, without DuckDB, the model or the cache. The two sides
 share only the rules for rows that are left out.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from nsys_insight.ingest.bad_rows import SIZE_BOUNDS
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from nsys_insight.ingest.files import File
     from nsys_insight.ingest.source import Window
 
-# Both sides together read two million rows per second. Planning takes half of the tenth of a second that a check takes
-# without being asked for.
+# A check of more rows runs on request. The two sides together read two million rows per second (`decode_eager`, tiled);
+# planning takes half a tenth of a second.
 MAX_ROWS, _ROWS_PER_S = 100_000, 2_000_000
 _SINGULARS = {"copies": "copy", "graph launches": "graph launch"}
 
@@ -56,18 +56,18 @@ _CALL_KEY = 'globalTid, correlationId, eventClass, start, "end", iif(correlation
 
 
 class Sums(NamedTuple):
-    """The number of events, and the sums of their durations and sizes. A sum over nothing is 0."""
+    """The number of events, and the sums of their durations and sizes; None where no event has one."""
 
     rows: int = 0
-    time_ns: int = 0
-    size_bytes: int = 0
+    time_ns: int | None = None
+    size_bytes: int | None = None
 
 
 @dataclass(frozen=True)
 class TableCheck:
-    """The sums of a view beside those of its table.
+    """The sums of a view and of its table.
 
-    `file_rows` are all events of the table, and `remarks` say which of them do not count in its sums.
+    `file_rows` are all events of the table. `remarks` name those that do not count in its sums, and missing columns.
     """
 
     table: str
@@ -81,15 +81,16 @@ class TableCheck:
         total = f"{self.view.rows:,} of " if self.view.rows != self.file_rows else ""
         name = name_rows(self.table)
         name = name if self.file_rows != 1 else _SINGULARS.get(name, name.removesuffix("s"))
-        size = f"{value('size_bytes', self.view.size_bytes)}, " if self.view.size_bytes else ""
-        return f"{total}{self.file_rows:,} {name} ({size}{time_text(self.view.time_ns)})"
+        sums = [value("size_bytes", self.view.size_bytes)] if self.view.size_bytes is not None else []
+        sums += [time_text(self.view.time_ns)] if self.view.time_ns is not None else []
+        return f"{total}{self.file_rows:,} {name}" + (f" ({', '.join(sums)})" if sums else "")
 
     @property
     def differences(self) -> list[str]:
         """Describe the sums that differ, with both values."""
         units = ("rows", "ns", "bytes")
         return [
-            f"{self.table} has {in_file:,} {unit} in the file and {in_view:,} here"
+            f"{self.table} has {_count(in_file)} {unit} in the file and {_count(in_view)} here"
             for unit, in_file, in_view in zip(units, self.file, self.view, strict=True)
             if in_file != in_view
         ]
@@ -120,8 +121,8 @@ def write_sum_query(labels: Sequence[str]) -> str:
     """Write the SQL that adds up the views of traces: a row for each trace and table."""
     label, grouping = ("trace", " GROUP BY trace") if len(labels) > 1 else (literal(labels[0]), "")
     return " UNION ALL ".join(
-        f"SELECT {label} AS label, '{view.table}' AS table_name, count(*) AS rows, sum(duration_ns) AS time_ns,"
-        f" sum({view.size_column}) AS size_bytes FROM {view.name}{grouping}"
+        f"SELECT {label} AS label, '{view.table}' AS table_name, count(*) AS rows, sum(duration_ns)::BIGINT AS time_ns,"
+        f" sum({view.size_column})::BIGINT AS size_bytes FROM {view.name}{grouping}"
         for view in _VIEWS
     )
 
@@ -130,7 +131,7 @@ def collect_sums(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Sums]
     """Collect the rows of that query by trace and table."""
     sums: dict[str, dict[str, Sums]] = {}
     for row in rows:
-        sums.setdefault(row["label"], {})[row["table_name"]] = Sums(*(int(row[name] or 0) for name in Sums._fields))
+        sums.setdefault(row["label"], {})[row["table_name"]] = Sums(*(row[name] for name in Sums._fields))
     return sums
 
 
@@ -148,8 +149,8 @@ def count_rows(file: File) -> int:
 
 
 def describe_unchecked(path: Path, file: File, row_count: int) -> FileCheck:
-    """Say that a trace is not checked, and how long the check of all traces takes: they have so many rows."""
-    text = "Not compared: this is no SQLite export"
+    """Say that a trace is not checked, and how long the check of all traces takes, from the number of their rows."""
+    text = "Not compared: there is no SQLite export to compare with"
     if file.kind is Kind.SQLITE:
         seconds = math.ceil(row_count / _ROWS_PER_S)
         text = f"Not checked: --check compares rows and sums with {_name_file(path, file)} (about {seconds:,} s)"
@@ -195,17 +196,21 @@ def _check_tables(export: Path, view_sums: Mapping[str, Sums], window: Window) -
                 check = TableCheck(view.table, sums, Sums(), 0)
             else:
                 check = _add_up(database, view, columns, sums) or _judge_rows(database, view, columns, sums, window)
-            if check.file_rows or check.view.rows:
+                missing = sorted(_list_columns(view) - {"eventClass"} - columns)  # without it, each row is a call
+                remarks = (f"{view.table} has no column {name}" for name in missing)
+                check = replace(check, remarks=(*check.remarks, *remarks))
+            if check.file_rows or check.view.rows or check.remarks:
                 yield check
 
 
 def _add_up(database: sqlite3.Connection, view: _View, columns: set[str], sums: Sums) -> TableCheck | None:
-    """Add up all events of a table as they are; return None if the view has other sums."""
+    """Add up all events of a table unchanged; return None if the view has other sums."""
     import sqlite3
 
-    query = f'SELECT count(*), sum("end" - start), sum(bytes) FROM {_select_rows(view, columns)}'
+    query = f'SELECT count(*), sum("end" - start), sum(size) FROM {_select_rows(view, columns)}'
     with suppress(sqlite3.Error):  # an impossible time does not fit into 64 bits
-        file_sums = Sums(*(round(number or 0) for number in database.execute(query).fetchone()))
+        rows, *sums_of_rows = database.execute(query).fetchone()
+        file_sums = Sums(rows, *(None if number is None else round(number) for number in sums_of_rows))
         if file_sums == sums:
             return TableCheck(view.table, sums, file_sums, sums.rows)
     return None
@@ -216,19 +221,19 @@ def _judge_rows(database: sqlite3.Connection, view: _View, columns: set[str], su
     rows = all_rows = _select_rows(view, columns)
     if view.name == "api_calls" and {"globalTid", "correlationId", "start", "end"} <= columns:
         rows = f"(SELECT * FROM {rows} GROUP BY {_CALL_KEY})"
-    start, end, size = (_read_number(name) for name in ("start", '"end"', "bytes"))
+    start, end, size = (_read_integer(name) for name in ("start", '"end"', "size"))
     times = f"BETWEEN {window[0]} AND {window[1]}"
     is_possible = f'({start} {times} AND ("end" IS NULL OR {end} {times})) IS TRUE' if "start" in columns else "1"
     is_size = f"({size} BETWEEN {SIZE_BOUNDS[0]} AND {SIZE_BOUNDS[1]}) IS TRUE"
     events, all_events, time_ns, size_bytes, *counts = database.execute(
         f"""WITH events AS (
-            SELECT {start} AS start_ns, {end} AS end_ns, {size} AS size, {is_possible} AS is_possible,
-                {is_size} AS is_size, bytes IS NOT NULL AS has_size
+            SELECT {start} AS start_ns, {end} AS end_ns, {size} AS read_size, {is_possible} AS is_possible,
+                {is_size} AS is_size, size IS NOT NULL AS has_size
             FROM {rows}
         )
-        SELECT count(*), (SELECT count(*) FROM {all_rows}), sum(iif(is_possible, max(end_ns - start_ns, 0), 0)),
-            sum(iif(is_possible AND is_size, size, 0)), sum(is_possible), sum(is_possible AND end_ns < start_ns),
-            sum(has_size AND NOT is_size)
+        SELECT count(*), (SELECT count(*) FROM {all_rows}), sum(iif(is_possible, max(end_ns - start_ns, 0), NULL)),
+            sum(iif(is_possible AND is_size, read_size, NULL)),
+            sum(is_possible), sum(is_possible AND end_ns < start_ns), sum(has_size AND NOT is_size)
         FROM events"""
     ).fetchone()
     count, reversed_count, unsized_count = (number or 0 for number in counts)
@@ -239,19 +244,29 @@ def _judge_rows(database: sqlite3.Connection, view: _View, columns: set[str], su
         f"{reversed_count:,} {total} end before they start and count as 0 ns": reversed_count,
         f"the size of {unsized_count:,} {total} is impossible and counts as unknown": unsized_count,
     }
-    file_sums = Sums(count, time_ns or 0, size_bytes or 0)
+    file_sums = Sums(count, time_ns, size_bytes)
     return TableCheck(
         view.table, sums, file_sums, all_events, tuple(text for text, number in remarks.items() if number)
     )
 
 
+def _list_columns(view: _View) -> set[str]:
+    """List the columns of a table that the check reads."""
+    names = {"start", "end", *(["bytes"] if view.size_column != "NULL" else [])}
+    return names | {name for name in ("eventType", "eventClass") if name in view.test}
+
+
 def _select_rows(view: _View, columns: set[str]) -> str:
-    """Write the SQL for the events of a table. A column that it lacks is NULL."""
-    missing = sorted({"start", "end", "bytes", "eventType", "eventClass"} - columns)
-    nulls = "".join(f', NULL AS "{name}"' for name in missing)
-    return f"(SELECT * FROM (SELECT rowid, *{nulls} FROM {view.table}) WHERE {view.test})"
+    """Write the SQL for the events of a table, with their sizes. A column that it lacks is NULL."""
+    size = "bytes" if "bytes" in _list_columns(view) & columns else "NULL"
+    nulls = "".join(f', NULL AS "{name}"' for name in sorted(_list_columns(view) - columns))
+    return f"(SELECT * FROM (SELECT rowid, {size} AS size, *{nulls} FROM {view.table}) WHERE {view.test})"
 
 
-def _read_number(name: str) -> str:
-    """Write the SQL for a whole number, also as text or as a float. Anything else is NULL."""
+def _count(number: int | None) -> str:
+    return "no" if number is None else f"{number:,}"
+
+
+def _read_integer(name: str) -> str:
+    """Write the SQL for an integer, also as text or as a float. Anything else is NULL."""
     return f"iif(CAST({name} AS INTEGER) = {name}, CAST({name} AS INTEGER), NULL)"
