@@ -136,16 +136,20 @@ def collect_sums(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Sums]
 
 
 def count_rows(file: File) -> int:
-    """Return about how many rows the check of a file reads, without reading them.
+    """Return about how many rows the check of a file reads, without reading them; damage is left to the check.
 
     Raises:
         TraceError: The file is damaged.
     """
-    if file.kind is not Kind.SQLITE:
-        return 0
-    tables = {view.table for view in _VIEWS} & read_sqlite_columns(file.path).keys()
-    with open_read_only(file.path) as database:
-        return sum(database.execute(f"SELECT max(rowid) FROM {table}").fetchone()[0] or 0 for table in tables)
+    import sqlite3
+
+    row_count = 0
+    if file.kind is Kind.SQLITE:
+        tables = {view.table for view in _VIEWS} & read_sqlite_columns(file.path).keys()
+        with suppress(sqlite3.Error), open_read_only(file.path) as database:
+            for table in tables:
+                row_count += database.execute(f"SELECT max(rowid) FROM {table}").fetchone()[0] or 0
+    return row_count
 
 
 def describe_unchecked(path: Path, file: File, row_count: int) -> FileCheck:
@@ -176,7 +180,12 @@ def check_file(path: Path, file: File, view_sums: Mapping[str, Sums], window: Wi
         return FileCheck(file.label, "different", f"Different from {name}: {'; '.join(differences)}", tables)
     texts = (", ".join(map(str, tables)), *(remark for table in tables for remark in table.remarks))
     text = f"Equal to {name}, as SQLite adds it up: {'; '.join(texts)}"
-    return FileCheck(file.label, "equal", text if tables else f"Nothing to compare: {name} has no such rows", tables)
+    return FileCheck(
+        file.label,
+        "equal",
+        text if tables else f"Nothing to compare: {name} has no CUDA events and no NVTX ranges",
+        tables,
+    )
 
 
 def _name_file(path: Path, file: File) -> str:
