@@ -70,7 +70,34 @@ def make_pack_schema(pack: Pack) -> Schema:
     with empty_model() as connection:
         column_rows = connection.execute(f"DESCRIBE {pack.statement({})[0]}").fetchall()
     columns = [Column(name, kind, pack.columns.get(name, "")) for name, kind, *_ in column_rows]
-    return json_schema.describe_answer(pack.name, pack.title, columns, pack.params | step_params_of(pack.names))
+    schema = json_schema.describe_answer(pack.name, pack.title, columns, pack.params | step_params_of(pack.names))
+    if pack.name == "info":
+        schema["properties"]["summary"] = _describe_file_checks()  # only of the command
+    return schema
+
+
+def _describe_file_checks() -> Schema:
+    """Describe the summary of `info`: whether each trace holds what its file holds."""
+    integer, integer_or_null = {"type": "integer"}, {"type": ["integer", "null"]}
+    sums = json_schema.describe_object({"rows": integer, "time_ns": integer_or_null, "size_bytes": integer_or_null})
+    table = {
+        "table": _TEXT,
+        "view": {**sums, "description": "Events of the view, and the sums of their durations and sizes"},
+        "file": {**sums, "description": "The same, as SQLite adds up the rows of the table that count"},
+        "file_rows": {"type": "integer", "description": "Events of the table, also those that do not count"},
+        "remarks": {**_TEXTS, "description": "Which rows do not count, and why"},
+    }
+    check = {
+        "trace": _TEXT,
+        "status": {"enum": ["equal", "different", "unchecked"]},
+        "text": _TEXT,
+        "tables": _make_array(json_schema.describe_object(table)),
+    }
+    checks = {
+        **_make_array(json_schema.describe_object(check)),
+        "description": "A check of each trace; none in a scope",
+    }
+    return json_schema.describe_object({"checks": checks})
 
 
 def _make_diagnose_schema() -> Schema:

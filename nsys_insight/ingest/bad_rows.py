@@ -37,14 +37,14 @@ _TIME_COLUMNS = ("start", "end", "timestamp")
 _OPEN_ENDED_TABLES = ("NVTX_EVENTS",)
 
 # 16 TiB: no copy, allocation or message is larger, and half a million of them still add up to less than 2^63.
-_COUNT_BOUNDS, _SIZE_BOUNDS, _DEVICE_BOUNDS = (0, (1 << 31) - 1), (0, 1 << 44), (0, (1 << 16) - 1)
+_COUNT_BOUNDS, SIZE_BOUNDS, _DEVICE_BOUNDS = (0, (1 << 31) - 1), (0, 1 << 44), (0, (1 << 16) - 1)
 _SIZE_COLUMNS = ("bytes", "size", "recvSize", "bytesProcessed")
 # Times in the rows of a table that has no start: an impossible one is unknown.
 _OTHER_TIME_COLUMNS = ("startedAt", "endedAt")
 # Bounds of the other numbers that are summed or packed into one integer.
 _COLUMN_BOUNDS: dict[str, Window] = {
     "correlationId": (0, (1 << 38) - 1),
-    **dict.fromkeys((*_SIZE_COLUMNS, "localMemoryTotal"), _SIZE_BOUNDS),
+    **dict.fromkeys((*_SIZE_COLUMNS, "localMemoryTotal"), SIZE_BOUNDS),
     "value": (-(1 << 53), 1 << 53),
     "copyCount": _COUNT_BOUNDS,
     **dict.fromkeys(("gpuId", "cudaId"), _DEVICE_BOUNDS),
@@ -149,7 +149,7 @@ def guard_column(row_checks: RowChecks, table: str, name: str, column_type: str,
     elif name == _time_column(columns) and "end" not in columns:
         test = f"{column}::{column_type} >= {low} AND {column}::{column_type} <= {high}"
     elif name in (*_SIZE_COLUMNS, *_OTHER_TIME_COLUMNS):
-        low, high = _SIZE_BOUNDS if name in _SIZE_COLUMNS else (low, high)
+        low, high = SIZE_BOUNDS if name in _SIZE_COLUMNS else (low, high)
         test = f"{column} IS NULL OR {column}::{column_type} BETWEEN {low} AND {high}"
     else:
         return column

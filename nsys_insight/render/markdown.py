@@ -29,7 +29,7 @@ def write(answer: Answer, stream: TextIO, limit: int | None, *, full_names: bool
         )
         stream.write("\n")
     stream.write(escape_prose(write_footer(answer, limit)) + "\n")
-    stream.writelines(f"\n- {escape_prose(printable(text))}\n" for text in answer.left_out)
+    stream.writelines(f"\n- {escape_prose(printable(text))}\n" for text in (*answer.file_checks, *answer.left_out))
 
 
 def format_table(fields: Sequence[Field]) -> Iterator[str]:

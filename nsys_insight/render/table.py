@@ -44,13 +44,14 @@ def build_lines(
         else []
     )
     footer = write_footer(answer, limit)
+    check_lines = [line for text in answer.file_checks for line in _dim_lines(printable(text), width)]
     if not answer.row_count:
-        return [*title, *_dim_lines(footer, width)]
+        return [*title, *_dim_lines(footer, width), *check_lines]
     all_fields = sort_by_position(drop_unknown_details(build_fields(answer, answer.rows(limit), full_names=full_names)))
     if not wide:
         all_fields, zero_count = fold_zero_rows(all_fields)
         footer += f"; {zero_count} of them, all zeros, are hidden (--wide)" if zero_count else ""
-    footer_lines = _dim_lines(footer, width)
+    footer_lines = [*_dim_lines(footer, width), *check_lines]
     if answer.row_count == 1 and len(lay_out(all_fields, width)) > 1:
         return [*title, *_write_single_row(all_fields, width), [], *footer_lines]
     all_fields = [_align_numbers(field) for field in all_fields]

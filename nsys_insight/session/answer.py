@@ -78,6 +78,17 @@ class Answer:
         return tuple(filter(None, [self.trace.get("left_out")]))
 
     @property
+    def file_checks(self) -> tuple[str, ...]:
+        """Return whether the traces hold what their files hold (`self_check.FileCheck`): each sentence once."""
+        traces_by_text: dict[str, list[str]] = {}
+        for check in self.summary.get("checks", ()):
+            traces_by_text.setdefault(check["text"], []).append(check["trace"])
+        return tuple(
+            text if len(traces_by_text) == 1 else f"{', '.join(traces)}: {text}"
+            for text, traces in traces_by_text.items()
+        )
+
+    @property
     def heading(self) -> str:
         """Return the title, with the scope of the answer if it has one."""
         scope = f"scope: {shlex.join(write_flags(self.trace['scope']))}" if self.trace.get("scope") else ""

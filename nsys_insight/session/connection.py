@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from nsys_insight.ingest.files import File
     from nsys_insight.ingest.limits import Limits
     from nsys_insight.ingest.scope import Scope
+    from nsys_insight.ingest.source import Window
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.answer import Batch, Columns
     from nsys_insight.session.store import Store
@@ -76,6 +77,11 @@ class Connection:
     def labels(self) -> list[str]:
         """Return the labels of the traces, or of the parts of a trace."""
         return self._files.labels
+
+    @property
+    def files(self) -> list[tuple[File, Window]]:
+        """Return the files that are read, each with the period in which its times are possible."""
+        return list(zip(self._files.files, self._files.windows, strict=True))
 
     @property
     def left_out(self) -> str:

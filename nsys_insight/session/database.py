@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from nsys_insight.ingest.files import File
     from nsys_insight.ingest.limits import Limits
     from nsys_insight.ingest.scope import Scope
-    from nsys_insight.ingest.source import Source
+    from nsys_insight.ingest.source import Source, Window
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.prefetch import Question
     from nsys_insight.session.united_traces import RankNumber
@@ -289,6 +289,11 @@ class Database:
     def tables(self) -> list[str]:
         """Return the names of all raw tables of the files."""
         return [f"raw.{table}" for source in self._sources for table in source.columns]
+
+    @property
+    def windows(self) -> list[Window]:
+        """Return, for each file, the period in which its times are possible."""
+        return [source.row_checks.window for source in self._sources]
 
     @property
     def _sources(self) -> list[Source]:

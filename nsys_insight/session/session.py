@@ -20,6 +20,7 @@ from nsys_insight.ingest.scope import FULL_TRACE, Scope
 from nsys_insight.ingest.waiting import StopSignal
 from nsys_insight.packs import library, rank_sums
 from nsys_insight.packs.step_options import AUTO, StepOptions
+from nsys_insight.session import self_check
 from nsys_insight.session.answer import Answer, Column
 from nsys_insight.session.connection import Connection
 from nsys_insight.session.prefetch import Question
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from nsys_insight.packs.pack import Pack
+    from nsys_insight.session.self_check import FileCheck
 
 _TRACE_COLUMNS = {"trace": "The trace of the row", "rank": "The rank of the trace, where known"}
 _SUMMED_NOTE = "{} ranks are summed; --ranks each has the rows of each rank"
@@ -331,6 +333,33 @@ class Session:
         if self._connection.left_out:
             description["left_out"] = self._connection.left_out
         return description
+
+    def check_files(self, *, is_complete: bool = True) -> list[FileCheck]:
+        """Compare rows and sums of the views with those that SQLite reads in the files; return a check of each trace.
+
+        Without `is_complete`, files with more than `self_check.MAX_ROWS` rows are not checked. A scope has no checks.
+
+        Raises:
+            TraceError: A file cannot be read.
+        """
+        if self._scope != FULL_TRACE or self._part_scopes:
+            return []
+        runner = Runner(self._options["timeout_s"], "the check")
+        files = [(path, file) for path, (file, _) in zip(self.paths, self._connection.files, strict=True)]
+        row_count = runner(StopSignal(), lambda: sum(self_check.count_rows(file) for _, file in files))
+        can_compare = any(file.kind is Kind.SQLITE for _, file in files)
+        if not can_compare or (row_count > self_check.MAX_ROWS and not is_complete):
+            return [self_check.describe_unchecked(path, file, row_count) for path, file in files]
+        # Not `rows`, which can return what an earlier session stored.
+        sums = self_check.collect_sums(self.execute(Statement(self_check.write_sum_query(self.labels))).dicts())
+        windows = [window for _, window in self._connection.files]  # the query may have opened the files again
+        return runner(
+            StopSignal(),
+            lambda: [
+                self_check.check_file(path, file, sums.get(file.label, {}), window)
+                for (path, file), window in zip(files, windows, strict=True)
+            ],
+        )
 
     def refuse_several(self, message: str, hint: str) -> None:
         """Refuse an operation that supports one trace only.
