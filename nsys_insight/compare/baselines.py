@@ -36,7 +36,8 @@ class BaselineInfo:
         tags: Tags that the user gave it.
         params: Parameters of the workload that the user gave: batch, sequence length, model.
         machine: The GPUs that the run used, and the version of nsys.
-        commit: Commit of the repository, with +changes if files differ from it; empty if unknown.
+        commit: Commit of the repository, with +changes if files differ from it, +unchecked if that is unknown; empty
+            if the commit is unknown.
     """
 
     saved_at: str
