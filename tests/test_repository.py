@@ -102,7 +102,7 @@ def marker(tmp_path):
 
 @pytest.fixture
 def hostile_folder(tmp_path, marker, monkeypatch):
-    """Make a repository with a submodule, both of which name programs and have changed files."""
+    """Make a repository with a submodule. Each names programs and has changed files."""
     inner = make_repository(tmp_path / "inner")
     folder = make_repository(tmp_path / "outer")
     git(folder, "submodule", "--quiet", "add", str(inner), "inner")

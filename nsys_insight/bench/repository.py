@@ -139,7 +139,7 @@ class _Repository:
         return b"".join(patches).decode(errors="replace")
 
     def _ask_repository(self, *words: str) -> str:
-        """Run a git command that reads the repository as it is. Only commands that run no program are allowed."""
+        """Run a git command in the repository. Only commands that run no program are allowed."""
         return os.fsdecode(self._run(words, self._folder, dict(os.environ), b""))
 
     def _compare(self, *words: str | bytes, stdin: bytes = b"") -> bytes:
@@ -166,9 +166,9 @@ def _find_git() -> str:
         FileNotFoundError: There is no git.
     """
     for entry in filter(os.path.isabs, os.get_exec_path()):
-        found = shutil.which("git", path=entry)
-        if found and Path(found).parent == Path(entry):
-            return found
+        git = shutil.which("git", path=entry)
+        if git and Path(git).parent == Path(entry):
+            return git
     raise FileNotFoundError("git")
 
 

@@ -37,7 +37,11 @@ _LIST_COLUMNS = (
     Column("name", "VARCHAR", "The baseline"),
     Column("tags", "VARCHAR", "Its tags"),
     Column("saved_at", "VARCHAR", "When it was saved, UTC"),
-    Column("commit", "VARCHAR", "The commit of the repository; +changes if files differed from it, +unchecked if that is unknown"),
+    Column(
+        "commit",
+        "VARCHAR",
+        "The commit of the repository; +changes if files differed from it, +unchecked if that is unknown",
+    ),
     Column("gpu", "VARCHAR", "The GPUs that were used"),
     Column("params", "VARCHAR", "The parameters of the workload"),
     Column("unit", "VARCHAR", "What the figures are per: step or token"),
