@@ -50,7 +50,7 @@ def expand_home(path: str | Path) -> Path:
 def list_project_folders(start: Path | None = None) -> list[Path]:
     """Return the folders of the project around `start`, the working folder by default, from the inside to the outside.
 
-    The last one is the root of the repository (it has `.git`) or the home folder, whichever comes first. Outside of
+    The last one is the root of the repository (it has `.git`) or the home folder, the nearer of the two. Outside of
     both, only `start` belongs to the project: a folder above it, such as `/tmp`, may belong to others.
     """
     first = (start or Path.cwd()).resolve()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import planted
 import pytest
+import rank_traces
 from command_line import run as run_cli
 from jsonschema import validate
 
@@ -69,6 +70,21 @@ class TestAnswers:
         assert (finding["code"], finding["severity"]) == (HIDDEN, "critical")
         assert HIDDEN not in {row["code"] for row in answer["rows"]}
         assert str(project / "nsys-insight.toml") in answer["notes"][0]
+
+    @pytest.mark.slow
+    def test_of_a_run_of_ranks_the_late_one_is_hidden_and_named(self, project, tmp_path):
+        run = rank_traces.Run(2, steps=15)
+        run.python[1] = dict.fromkeys(range(2, 15, 5), 12_000_000)
+        paths = run.write(tmp_path)
+        (project / "nsys-insight.toml").write_text('[diagnose]\nignore = ["NSI5"]\n')
+        answers = [
+            json.loads(run_cli("diagnose", *paths, *flags, "--format", "json").stdout)
+            for flags in ([], ["--select", "NSI"])
+        ]
+        late = {row["code"] for row in answers[1]["rows"] if row["code"].startswith("NSI5")}
+        assert late
+        assert late <= {finding["code"] for finding in answers[0]["summary"]["left_out"]["findings"]}
+        assert not late & {row["code"] for row in answers[0]["rows"]}
 
     @pytest.mark.usefixtures("project")
     def test_other_formats_have_a_note(self, trace):
