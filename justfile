@@ -26,6 +26,10 @@ site:
 golden:
     pytest -n 0 tests/test_goldens.py --golden
 
+# Resolve the packages that CI installs, with their hashes; needs uv. `just lock --upgrade` takes newer versions
+lock *flags:
+    requirements/lock {{flags}}
+
 # Break traces for some minutes and see what they break; see docs/reliability.md
 fuzz minutes="10" seed="0":
     python tests/fuzz/run.py --minutes {{minutes}} --seed {{seed}} --jobs {{num_cpus()}}

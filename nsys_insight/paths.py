@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,30 @@ def demo_trace() -> Path:
 def expand_home(path: str | Path) -> Path:
     """Expand ``~`` in a user's path to the home folder; for an unknown user, ``~`` stays part of the name."""
     return Path(os.path.expanduser(path))  # noqa: PTH111 - pathlib raises a RuntimeError for a user without a home
+
+
+def list_project_folders(start: Path | None = None) -> list[Path]:
+    """Return the folders of the project around `start`, the working folder by default, from the inside to the outside.
+
+    The last one is the root of the repository (it has `.git`) or the home folder, the nearer of the two. Outside of
+    both, only `start` belongs to the project: a folder above it, such as `/tmp`, may belong to others.
+    """
+    first = (start or Path.cwd()).resolve()
+    home = expand_home("~").resolve()
+    folders = [first, *first.parents]
+    ends = (number for number, folder in enumerate(folders, 1) if folder == home or (folder / ".git").exists())
+    return folders[: next(ends, 1)]
+
+
+def is_of_another_user(path: Path, file: int | None = None) -> bool:
+    """Return whether a file, or the link in its place, belongs to a user other than this one and root.
+
+    `file` is the descriptor of the open file. Without owners of Unix, nothing belongs to another user.
+    """
+    if sys.platform == "win32":
+        return False
+    owners = {path.lstat().st_uid, (path.stat() if file is None else os.fstat(file)).st_uid}
+    return not owners <= {os.geteuid(), 0}
 
 
 def user_folder(name: str) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -25,7 +26,7 @@ needs_ci_script = pytest.mark.skipif(
 def audit(tmp_path):
     """Return a function that runs CI's script with a stand-in for pip-audit, which writes a report and exits."""
 
-    def run(report, code=0, message=""):
+    def run(report, code=0, message="", *, is_release=False):
         tool = tmp_path / "pip-audit"
         report_file = tmp_path / "found.json"
         report_file.write_text(json.dumps(report) if report is not None else "")
@@ -35,7 +36,8 @@ def audit(tmp_path):
             f"{copy_command}\necho '{message}' >&2\nexit {code}\n"
         )
         tool.chmod(0o755)
-        return subprocess.run([AUDIT, tmp_path, tool], capture_output=True, text=True, check=False)
+        environment = os.environ | {"IS_RELEASE": str(is_release).lower()}
+        return subprocess.run([AUDIT, tmp_path, tool], capture_output=True, text=True, check=False, env=environment)
 
     return run
 
@@ -62,6 +64,15 @@ class TestTheAudit:
         result = audit(None, code=1, message="ConnectionError: index.example")
         assert result.returncode == 0
         assert result.stdout == "audit: NOT DONE, the advisories cannot be reached: ConnectionError: index.example\n"
+
+    @pytest.mark.parametrize("report", [None, {"dependencies": [{"name": "duckdb", "skip_reason": "not found"}]}])
+    def test_fails_for_a_release_if_nothing_was_looked_at(self, audit, report):
+        result = audit(report, is_release=True)
+        assert (result.returncode, "NOT DONE" in result.stdout) == (1, True)
+        assert audit(report).returncode == 0
+
+    def test_passes_for_a_release_without_a_known_hole(self, audit):
+        assert audit({"dependencies": [package("duckdb")]}, is_release=True).returncode == 0
 
 
 @needs_ci_script

@@ -168,10 +168,12 @@ class TestChoice:
             assert all(code.startswith(first) for code in codes)
 
     def test_a_file_of_the_project_chooses_rules(self, tmp_path):
-        (tmp_path / "nsys-insight.toml").write_text('[diagnose]\nignore = ["NSI4"]\n', encoding="utf-8")
+        file = tmp_path / "nsys-insight.toml"
+        file.write_text('[diagnose]\nignore = ["NSI4"]\n', encoding="utf-8")
+        (tmp_path / ".git").mkdir()
         inner = tmp_path / "runs"
         inner.mkdir()
-        assert read_project_choice(inner) == RuleChoice((), ("NSI4",))
+        assert read_project_choice(inner) == RuleChoice((), ("NSI4",), file)
 
     @pytest.mark.parametrize(
         "text",

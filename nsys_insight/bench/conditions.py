@@ -1,13 +1,12 @@
-"""Record the conditions of a measurement: clocks, temperature, throttling and processes of the GPUs, and the commit.
+"""Record the conditions of a measurement: clocks, temperature, throttling and processes of the GPUs.
 
 NVML is called through NVIDIA's `nvidia-ml-py`, which the extra `bench` installs. Without it or the driver, the GPUs are
-unknown, and a note says so. The user's repository is only read: not even git's index is refreshed.
+unknown, and a note says so.
 """
 
 from __future__ import annotations
 
 import importlib
-import subprocess
 import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from nsys_insight.extras import write_install_command
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
 _SAMPLE_INTERVAL_S = 0.1
 # Bits of NVML's nvmlClocksEventReason… that mean throttling. The others mean an idle GPU, or clocks set by a user.
@@ -161,28 +159,3 @@ def describe_gpu_changes(before: tuple[dict[str, Any], ...], after: tuple[dict[s
 
 def _decode(value: Any) -> Any:
     return value.decode(errors="replace") if isinstance(value, bytes) else value
-
-
-def read_git_commit(folder: Path | None = None) -> dict[str, str]:
-    """Return the commit of the folder, with +changes if files differ from it; empty outside of a repository."""
-    commit = _run_git(["rev-parse", "--short=12", "HEAD"], folder)
-    if commit is None:
-        return {}
-    changed_files = _run_git(["status", "--porcelain", "--untracked-files=no"], folder)
-    return {"commit": commit.strip() + ("+changes" if changed_files else "")}
-
-
-def read_git_diff(folder: Path | None = None) -> str:
-    """Return the changes since the commit as a patch; empty without changes, or outside of a repository."""
-    return _run_git(["diff", "HEAD", "--no-color", "--no-ext-diff", "--no-textconv"], folder) or ""
-
-
-def _run_git(arguments: Sequence[str], folder: Path | None) -> str | None:
-    try:
-        completed = subprocess.run(  # noqa: S603 - it only reads
-            ["git", "--no-optional-locks", *arguments],  # noqa: S607 - the user's own git
-            cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=30, check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return completed.stdout.decode(errors="replace") if completed.returncode == 0 else None

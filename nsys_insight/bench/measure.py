@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from nsys_insight import progress
 from nsys_insight.bench import programs
-from nsys_insight.bench.conditions import Machine, describe_gpu_changes, read_git_commit
+from nsys_insight.bench.conditions import Machine, describe_gpu_changes
+from nsys_insight.bench.repository import read_git_commit
 from nsys_insight.bench.result import Bench, Series, Side
 from nsys_insight.bench.statistics import MIN_REPETITIONS, estimate_center
 from nsys_insight.bench.verdict import estimate_change

@@ -113,6 +113,7 @@ def _make_diagnose_schema() -> Schema:
     summary = {
         "status": {"enum": ["findings", "healthy", "unseen", "empty"]},
         "verdict": {**text, "description": "What bounds the run"},
+        "framework": {**text, "description": "The framework of the program; any if nothing shows it"},
         "per": {"enum": ["step", "token", "trace"], "description": "What times are given for"},
         "wall_ns": number_or_null,
         "tokens_per_s": number_or_null,
@@ -127,7 +128,24 @@ def _make_diagnose_schema() -> Schema:
         "not_judged": {"type": "array", "items": json_schema.describe_object({"what": text, "how": text})},
         "run": {"type": "object", "description": "For the ranks of a run: which one the others wait for"},
     }
-    required = [name for name in summary if name != "run"]
+    hidden_finding = dict.fromkeys(("code", "finding", "title", "severity", "of"), text) | {
+        "recoverable_ns": number_or_null, "wall_pct": number_or_null,
+    }  # fmt: skip
+    left_out = {
+        "file": {"type": ["string", "null"], "description": "The settings file; null for flags"},
+        "select": {**_TEXTS, "description": "The rules that it uses, all if this is empty"},
+        "ignore": {**_TEXTS, "description": "The rules that it leaves out"},
+        "rules": {**_TEXTS, "description": "The codes of all rules that are off"},
+        "findings": {
+            "type": ["array", "null"], "items": json_schema.describe_object(hidden_finding),
+            "description": "What these rules find: it is hidden; null if they were not evaluated",
+        },
+    }  # fmt: skip
+    summary["left_out"] = {
+        **json_schema.describe_object(left_out),
+        "description": "If a settings file or flags choose rules: what that leaves out",
+    }
+    required = [name for name in summary if name not in ("run", "left_out")]
     headline = json_schema.describe_object(summary, required)
     return json_schema.describe_answer("diagnose", "What bounds the run, and what to do first", COLUMNS, None, headline)
 

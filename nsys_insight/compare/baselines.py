@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.compare.runs import Run, from_json, is_run, to_json
 from nsys_insight.errors import UsageError, cannot_write_error
-from nsys_insight.paths import user_folder
+from nsys_insight.paths import is_of_another_user, list_project_folders, user_folder
 from nsys_insight.records import RecordError, make_record, parse_json
 from nsys_insight.text.suggestions import did_you_mean
 
@@ -36,7 +36,8 @@ class BaselineInfo:
         tags: Tags that the user gave it.
         params: Parameters of the workload that the user gave: batch, sequence length, model.
         machine: The GPUs that the run used, and the version of nsys.
-        commit: Commit of the repository, with +changes if files differ from it; empty if unknown.
+        commit: Commit of the repository, with +changes if files differ from it, +unchecked if that is unknown; empty
+            if the commit is unknown.
     """
 
     saved_at: str
@@ -57,10 +58,12 @@ class Baseline:
 
 
 def list_folders(start: Path | None = None) -> list[Path]:
-    """Return the folders to search: that of the repository around `start`, if there is one, then the user's own."""
-    start_folder = (start or Path.cwd()).resolve()
-    root = next((folder for folder in (start_folder, *start_folder.parents) if (folder / ".git").exists()), None)
-    return [*([root / _IN_REPOSITORY] if root else []), user_folder("baselines")]
+    """Return the folders to search: that of the repository around `start`, if there is one, then the user's own.
+
+    A repository around the home folder is not searched.
+    """
+    root = list_project_folders(start)[-1]
+    return [*([root / _IN_REPOSITORY] if (root / ".git").exists() else []), user_folder("baselines")]
 
 
 def save(run: Run, name: str, info: BaselineInfo, *, in_users_folder: bool = False) -> Path:
@@ -120,6 +123,14 @@ def find_baseline(name: str) -> Baseline | None:
             return read(path)
     tagged_baselines = [baseline for baseline in list_baselines() if name in baseline.info.tags]
     return max(tagged_baselines, key=lambda baseline: baseline.info.saved_at, default=None)
+
+
+def describe_origin(baseline: Baseline) -> str:
+    """Say which file was found for the name or tag of a baseline, whose it is, and which others it hides."""
+    hidden = [path for folder in list_folders() if (path := folder / baseline.path.name) != baseline.path]
+    hiding = "".join(f"; it hides {path}" for path in hidden if path.is_file())
+    owner = ", which belongs to another user" if is_of_another_user(baseline.path) else ""
+    return f"the baseline {baseline.name} is the file {baseline.path}{owner}{hiding}"
 
 
 def get_baseline(name: str) -> Baseline:

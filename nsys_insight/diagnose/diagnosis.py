@@ -17,6 +17,7 @@ from nsys_insight.diagnose.findings import (
     Cure,
     DiagnosisResult,
     Finding,
+    LeftOut,
     Share,
     UnassessedQuestion,
     bind_reports,
@@ -133,10 +134,14 @@ def _add_run_findings(
     paths, scope = ranks.write_trace_arguments(trace), trace.describe_trace()["scope"]
     run_findings = []
     program = _Program(rank.framework, rank.unit)
-    for rule in (rule for rule in choice.filter(read_finding_rules()) if rule.is_cross_rank):
+    for rule in (rule for rule in _list_evaluated_rules(choice) if rule.is_cross_rank):
         command = command_line.write_command(rule.report, paths, scope, steps.explicit)
         rows = trace.dicts(rule.statement(tokens=rank.steps["tokens_per_step"]), steps)
         run_findings += [_make_finding(rule, row, command, program) for row in rows]
+    run_findings, hidden_findings = _split_chosen(run_findings, choice)
+    left_out = rank.left_out
+    if left_out and left_out.findings is not None:
+        left_out = replace(left_out, findings=(*hidden_findings, *left_out.findings))
     run_saving_ns = max((finding.recoverable_ns or 0 for finding in run_findings), default=math.inf)
     common = tuple(
         finding
@@ -147,10 +152,41 @@ def _add_run_findings(
     all_findings = (*common, *rank_findings(run_findings), *other_findings)
     findings = tuple(sorted(all_findings, key=_find_severity)[:MAX_FINDINGS])
     verdict = ranks.rename_verdict(rank.verdict, run)
-    status = "findings" if run_findings and rank.status == "healthy" else rank.status
+    status = "findings" if (run_findings or hidden_findings) and rank.status == "healthy" else rank.status
     notes = (*run.notes, *rank.notes)
     # The answers are about one rank, and their connection is closed.
-    return replace(rank, findings=findings, verdict=verdict, status=status, notes=notes, answers={})
+    return replace(
+        rank, findings=findings, verdict=verdict, status=status, notes=notes, answers={}, left_out=left_out
+    )  # fmt: skip
+
+
+def _list_evaluated_rules(choice: RuleChoice) -> list[FindingRule]:
+    """Return the rules to evaluate: all if a settings file chooses, so that the answer says what the file hides."""
+    rules = read_finding_rules()
+    return list(rules) if choice.file else choice.filter(rules)
+
+
+def _split_chosen(findings: Sequence[Finding], choice: RuleChoice) -> tuple[list[Finding], list[Finding]]:
+    """Split findings into those of the chosen rules, and those of other rules that would be shown."""
+    codes = {rule.code for rule in choice.filter(read_finding_rules())}
+    visible = [finding for finding in findings if finding.code in codes]
+    hidden = [finding for finding in findings if finding.code not in codes and is_relevant(finding)]
+    return visible, sorted(hidden, key=lambda finding: (_find_severity(finding), -(finding.wall_pct or 0)))
+
+
+def _describe_left_out(choice: RuleChoice, hidden_findings: Sequence[Finding]) -> LeftOut | None:
+    """Return what a choice of rules leaves out; None without a choice."""
+    if not (choice.file or choice.select or choice.ignore):
+        return None
+    rules = read_finding_rules()
+    used_codes = {rule.code for rule in choice.filter(rules)}
+    return LeftOut(
+        file=str(choice.file or ""),
+        select=choice.select,
+        ignore=choice.ignore,
+        rules=tuple(sorted(rule.code for rule in rules if rule.code not in used_codes)),
+        findings=tuple(hidden_findings) if choice.file else None,
+    )
 
 
 def _diagnose_trace(
@@ -160,7 +196,7 @@ def _diagnose_trace(
     run: RunOfRanks | None = None,
     later: LaterQueries = NO_LATER_QUERIES,
 ) -> Diagnosis:
-    rules = [rule for rule in choice.filter(read_finding_rules()) if not rule.is_cross_rank]
+    rules = [rule for rule in _list_evaluated_rules(choice) if not rule.is_cross_rank]
     headline = {name: read_query(f"internal/diagnose/{name}") for name in ("shares", "steps", "unjudged")}
     conditions = {rule.name: bind(rule.when, {"shown_pct": MIN_PCT, **rule.params}) for rule in rules if rule.when}
     first_queries = [*(rule.sql for rule in rules if not rule.when), *headline.values(), *conditions.values()]
@@ -218,11 +254,16 @@ def _diagnose_trace(
     if is_kernel_data_lost:
         wall, shares = {"verdict": None, "time_ns": None}, ()
         all_findings = [finding for finding in all_findings if finding.family in _FAMILIES_WITHOUT_KERNELS]
+    all_findings, hidden_findings = _split_chosen(all_findings, choice)
     verdict_words = (wall["verdict"] or "").split(", ")
     findings = rank_findings(all_findings, first=_FIRST_FAMILIES.get(verdict_words[-1]))
     return Diagnosis(
         status=_choose_status(
-            wall["verdict"], sum(share.wall_pct for share in shares if share.is_busy), answers, findings, queue_ns
+            wall["verdict"],
+            sum(share.wall_pct for share in shares if share.is_busy),
+            answers,
+            (*findings, *hidden_findings),
+            queue_ns,
         ),
         queue_ns=queue_ns,
         framework=program.framework,
@@ -236,11 +277,12 @@ def _diagnose_trace(
         findings=findings,
         unassessed=unassessed,
         top_kernel=(top_kernel["name"], top_kernel["pct"]) if top_kernel and top_kernel["pct"] is not None else None,
-        notes=_collect_notes(trace, answers, is_empty=wall["time_ns"] is None),
+        notes=(*choice.notes, *_collect_notes(trace, answers, is_empty=wall["time_ns"] is None)),
         trace=trace.describe_trace(),
         params=steps.explicit,
         answers=answers,
         run=run,
+        left_out=_describe_left_out(choice, hidden_findings),
     )
 
 
@@ -311,6 +353,11 @@ def _find_severity(finding: Finding) -> tuple[bool, int]:
     return finding.family != FAILED_FAMILY, SEVERITIES.index(finding.severity)
 
 
+def is_relevant(finding: Finding) -> bool:
+    """Return whether a finding is large enough. One without a share of wall time or a saving is about the capture."""
+    return finding.wall_pct >= MIN_PCT if finding.wall_pct is not None else finding.recoverable_ns is None
+
+
 def rank_findings(findings: list[Finding], first: str | None = None) -> tuple[Finding, ...]:
     """Drop small findings, put each family and its symptoms under one finding, and sort by severity and saving.
 
@@ -336,12 +383,7 @@ def rank_findings(findings: list[Finding], first: str | None = None) -> tuple[Fi
             finding.name,
         )
 
-    relevant_findings = [
-        finding
-        for finding in sorted(findings, key=sort_key)
-        # A finding without a share of wall time is about the capture.
-        if (finding.wall_pct >= MIN_PCT if finding.wall_pct is not None else finding.recoverable_ns is None)
-    ]
+    relevant_findings = [finding for finding in sorted(findings, key=sort_key) if is_relevant(finding)]
 
     def list_causes(finding: Finding) -> list[Finding]:
         return [

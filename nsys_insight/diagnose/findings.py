@@ -201,6 +201,22 @@ class RunOfRanks:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """What a choice of rules left out of a diagnosis.
+
+    `file` is the settings file that chooses, "" for the flags --select and --ignore, and `select` and `ignore` are the
+    names in it. `rules` are the codes of the rules that are off. `findings` are what these rules find in the trace;
+    None if they were not evaluated, as with flags.
+    """
+
+    file: str
+    select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    rules: tuple[str, ...]
+    findings: tuple[Finding, ...] | None = None
+
+
+@dataclass(frozen=True)
 class DiagnosisResult:
     """The results of a diagnosis.
 
@@ -215,7 +231,8 @@ class DiagnosisResult:
     `framework` is that of the program, as in the view `frameworks`. `unit` is the unit that times refer to: step, token
     or trace. `step_source` says in brief how the steps were found. `answers` are the answers of the reports that ran.
     `queue_ns` is the mean time from the return of a launch call to the start of its operation, in steady steps.
-    `run` is about the ranks of a run. Everything else is then about one of these ranks.
+    `run` is about the ranks of a run. Everything else is then about one of these ranks. `left_out` is what a choice of
+    rules left out; None if all rules were used.
     """
 
     status: str
@@ -236,6 +253,7 @@ class DiagnosisResult:
     answers: dict[str, Answer] = field(repr=False, default_factory=dict)
     run: RunOfRanks | None = None
     queue_ns: float | None = None
+    left_out: LeftOut | None = None
 
     @property
     def busy_pct(self) -> float:

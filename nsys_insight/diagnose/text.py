@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from nsys_insight.text.units import time_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from nsys_insight.diagnose.findings import DiagnosisResult, Finding, Share
+    from nsys_insight.diagnose.findings import DiagnosisResult, Finding, LeftOut, Share
 
 COLUMNS = (
     Column("rank", "INTEGER", "Rank of the finding, the largest possible saving first"),
@@ -137,7 +138,7 @@ def make_answer(diagnosis: DiagnosisResult) -> Answer:
         report="diagnose",
         title=f"Diagnosis: {diagnosis.verdict}",
         params={name: value for name, value in diagnosis.params.items() if value is not None},
-        notes=diagnosis.notes,
+        notes=tuple(filter(None, (describe_left_out(diagnosis), *diagnosis.notes))),
         empty=describe_status(diagnosis),
         trace=diagnosis.trace,
         summary=summarize(diagnosis),
@@ -159,7 +160,51 @@ def summarize(diagnosis: DiagnosisResult) -> dict[str, Any]:
         "steps": diagnosis.steps,
         "not_judged": [{"what": question.subject, "how": question.remedy} for question in diagnosis.unassessed],
         **({"run": asdict(diagnosis.run)} if diagnosis.run else {}),
+        **({"left_out": _summarize_left_out(diagnosis.left_out)} if diagnosis.left_out else {}),
     }
+
+
+def _summarize_left_out(left_out: LeftOut) -> dict[str, Any]:
+    """Return what a choice of rules left out as plain data."""
+    return {
+        "file": left_out.file or None,
+        "select": left_out.select,
+        "ignore": left_out.ignore,
+        "rules": left_out.rules,
+        "findings": None if left_out.findings is None else [
+            {
+                "code": finding.code, "finding": finding.name, "title": finding.title, "severity": finding.severity,
+                "recoverable_ns": finding.recoverable_ns, "wall_pct": finding.wall_pct, "of": finding.share_of,
+            }
+            for finding in left_out.findings
+        ],
+    }  # fmt: skip
+
+
+def describe_left_out(diagnosis: DiagnosisResult) -> str:
+    """Say which rules a settings file or flags left out, and which findings that hides; "" if all rules were used."""
+    left_out = diagnosis.left_out
+    if left_out is None:
+        return ""
+    source = f"The settings in {left_out.file}" if left_out.file else "The flags"
+    if not left_out.rules:
+        return f"{source} leave out no rule."
+    choices = [("use only", left_out.select), ("leave out", left_out.ignore)]
+    choice = " and ".join(f"{verb} {', '.join(names)}" for verb, names in choices if names)
+    off = "1 rule is off" if len(left_out.rules) == 1 else f"{len(left_out.rules)} rules are off"
+    return f"{source} {choice}: {off}{_describe_hidden(left_out.findings)}"
+
+
+def _describe_hidden(findings: Sequence[Finding] | None) -> str:
+    """Write the end of the sentence about rules that are off: what they find."""
+    if findings is None:
+        return ", and not evaluated."
+    if not findings:
+        return ". They find nothing of 1% or more."
+    titles = Counter(f"{finding.code} {finding.title}" for finding in findings)
+    title_list = "; ".join(f"{title} ({number})" if number > 1 else title for title, number in titles.items())
+    hidden = "1 finding is hidden" if len(findings) == 1 else f"{len(findings)} findings are hidden"
+    return f", and {hidden}: {title_list}. Use --select NSI to show everything."
 
 
 def write_text(diagnosis: DiagnosisResult, width: int | None, limit: int | None = None) -> str:
@@ -208,6 +253,8 @@ def write_markdown(
             for also in finding.also
         ]
         lines += [f"- more: {format_code(printable(finding.command))}", ""]
+    if left_out := describe_left_out(diagnosis):
+        lines += [quote(printable(left_out)), ""]
     if diagnosis.unassessed:
         lines += ["Not recorded in this trace:", ""]
         lines += [
@@ -356,7 +403,14 @@ def describe_status(diagnosis: DiagnosisResult) -> str:
             f"{busy[0].upper()}{busy[1:]}, but the CPU does not launch ahead: an operation starts"
             f" {start} its launch call has returned, on average."
         )
-    return "" if diagnosis.findings else "No single cause accounts for 1% or more of the wall time."
+    return "" if diagnosis.findings else _describe_no_finding(diagnosis)
+
+
+def _describe_no_finding(diagnosis: DiagnosisResult) -> str:
+    """Say that there is no finding; of rules that are off, this is not said."""
+    if diagnosis.left_out and diagnosis.left_out.rules:
+        return "None of the rules in use finds a cause of 1% or more of the wall time."
+    return "No single cause accounts for 1% or more of the wall time."
 
 
 def _explain_empty(diagnosis: DiagnosisResult) -> str:
@@ -404,7 +458,7 @@ def _write_lines(diagnosis: DiagnosisResult, width: int, limit: int) -> Iterator
         yield ""
     for rank, finding in enumerate(diagnosis.findings[:limit], 1):
         yield from _write_finding(rank, finding, diagnosis.unit, width)
-    if diagnosis.findings or diagnosis.unassessed:
+    if diagnosis.findings or diagnosis.unassessed or diagnosis.left_out:
         yield ""
     yield from _write_footer(diagnosis, width, limit)
 
@@ -417,6 +471,8 @@ def _write_footer(diagnosis: DiagnosisResult, width: int, limit: int) -> Iterato
         yield from _wrap_hanging(f"Details: {diagnosis.findings[0].command}{hint}", width, 2)
         if _sum_share(diagnosis, "launch") >= _MIN_ALONE_PCT and any(map(_saves_launches, diagnosis.findings[:limit])):
             yield from _wrap_hanging(_PROFILER_NOTE, width, 2)
+    if left_out := describe_left_out(diagnosis):
+        yield from _wrap_hanging(left_out, width, 2)
     if diagnosis.unassessed:
         questions = "; ".join(f"{question.subject} ({question.remedy})" for question in diagnosis.unassessed)
         yield from _wrap_hanging(f"Not recorded: {questions}", width, 2)

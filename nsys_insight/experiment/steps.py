@@ -11,8 +11,8 @@ from nsys_insight import outputs
 from nsys_insight.bench.answer import decide_bench
 from nsys_insight.bench.answer import notes as bench_notes
 from nsys_insight.bench.checks import Check, CheckOptions, have_passed, run_checks
-from nsys_insight.bench.conditions import read_git_commit, read_git_diff
 from nsys_insight.bench.measure import Plan, measure
+from nsys_insight.bench.repository import read_git_commit, read_git_diff
 from nsys_insight.bench.statistics import estimate_center
 from nsys_insight.errors import InsightError, UsageError
 from nsys_insight.experiment import log

@@ -37,7 +37,11 @@ _LIST_COLUMNS = (
     Column("name", "VARCHAR", "The baseline"),
     Column("tags", "VARCHAR", "Its tags"),
     Column("saved_at", "VARCHAR", "When it was saved, UTC"),
-    Column("commit", "VARCHAR", "The commit of the repository; +changes if files differed from it"),
+    Column(
+        "commit",
+        "VARCHAR",
+        "The commit of the repository; +changes if files differed from it, +unchecked if that is unknown",
+    ),
     Column("gpu", "VARCHAR", "The GPUs that were used"),
     Column("params", "VARCHAR", "The parameters of the workload"),
     Column("unit", "VARCHAR", "What the figures are per: step or token"),
@@ -74,7 +78,7 @@ def _make_save_command() -> Callable[..., None]:
         param: list[str] | None,
         user: bool,
     ) -> None:
-        from nsys_insight.bench.conditions import read_git_commit
+        from nsys_insight.bench.repository import read_git_commit
         from nsys_insight.cli.commands.compare import measure_runs
         from nsys_insight.compare import baselines
         from nsys_insight.compare.runs import to_json

@@ -229,8 +229,10 @@ def make_check_command() -> Callable[..., None]:
                 "nsys-insight check TRACE --max launches_per_token=9, --budget FILE, --baseline NAME, --fail-on CODE",
             )
         fmt = flags.format
+        origin_notes = []
         if baseline and not baseline.exists() and not baseline.suffix:
-            baseline = baselines.get_baseline(str(baseline)).path
+            named_baseline = baselines.get_baseline(str(baseline))
+            baseline, origin_notes = named_baseline.path, [baselines.describe_origin(named_baseline)]
         for path in (junit, sarif, markdown):
             outputs.check_target(path, [file for file in (trace, budget, baseline) if file])
         ((current_run,),) = measure_runs([[trace]], flags)
@@ -240,7 +242,7 @@ def make_check_command() -> Callable[..., None]:
             _list_condition_differences(trace, flags, baseline, baselines.parse_params(param or [])) if baseline else []
         )
         check_result = check_budgets(
-            current_run, budgets, baseline_run, tolerance, condition_differences,
+            current_run, budgets, baseline_run, tolerance, [*origin_notes, *condition_differences],
             finding_rows=_check_rules(trace, fail_on, flags) if fail_on else (),
         )  # fmt: skip
         if junit:
@@ -399,7 +401,7 @@ def _open_source(path: Path | None, flags: Flags, stack: ExitStack) -> Run | Ses
     from nsys_insight.compare.benchmark_formats import make_run_from_json, read_run_from_text
     from nsys_insight.compare.runs import from_json, is_run
 
-    path = _resolve_baseline(path)
+    path = _resolve_baseline(path, can_note=True)
     if path:
         outputs.check_target(flags.output, [path])
     if path and path.suffix.lower() in _BENCHMARK_OUTPUT_SUFFIXES:
@@ -443,13 +445,18 @@ def _select_process(sources: list[list[Run | Session]], flags: Flags, stack: Exi
     return [[narrow(source) for source in side] for side in sources]
 
 
-def _resolve_baseline(path: Path | None) -> Path | None:
-    """Return the file of a baseline if the path is a baseline's name and not a file; otherwise return the path."""
+def _resolve_baseline(path: Path | None, *, can_note: bool = False) -> Path | None:
+    """Return the file of a baseline if the path is a baseline's name and not a file; otherwise return the path.
+
+    With `can_note`, a note says which file a name stands for.
+    """
     from nsys_insight.compare import baselines
 
     if path is None or path.exists() or path.parent != Path():
         return path
     baseline = baselines.find_baseline(path.name)
+    if baseline and can_note:
+        terminal.note(baselines.describe_origin(baseline))
     return baseline.path if baseline else path
 
 

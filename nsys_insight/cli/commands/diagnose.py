@@ -37,7 +37,9 @@ Several traces, a folder of them, or a trace of several processes may be the ran
 which rank the others wait for, how long and why; everything else is about that rank.
 
 Each finding has the code of its rule: nsys-insight rule CODE explains it. --select and --ignore choose rules, and so
-does a file nsys-insight.toml of the project: lists select and ignore in its table [diagnose].
+does a file nsys-insight.toml of the project: lists select and ignore in its table [diagnose]. The file is searched in
+this folder and in those above it, up to the root of the repository or your home folder; a file of another user is not
+read. The answer names the file and the findings that it hides; --select NSI shows everything. Only diagnose reads it.
 
 Machine formats have one finding per row, with findings that belong to another one below it; JSON has the headline as
 its summary.

@@ -37,7 +37,8 @@ def print_rule(
     """Explain a rule of diagnose: what it looks for, what to do in each framework, how the saving is estimated.
 
     diagnose --select NSI2 uses only the rules whose code starts like this, --ignore NSI402 leaves one out. A file
-    nsys-insight.toml in the project makes that permanent: a table [diagnose] with lists select and ignore.
+    nsys-insight.toml in the project makes that permanent: a table [diagnose] with lists select and ignore. diagnose
+    then names the file and the findings that it hides. check and report do not read it.
     """
     from nsys_insight.diagnose.findings import read_finding_rules
     from nsys_insight.diagnose.rule_choice import matches_any, split_names
