@@ -63,7 +63,7 @@ _ROUTE = re.compile(r"(?:v\d+|api)\Z")
 
 _END = r"\s\"'`<>|:;,()\[\]{}=&?*#\0"
 _START = re.compile(
-    r"(?:(?<![\w./~\\-])|(?<=file://)|(?<=file://localhost))/(?![/\s])"
+    r"(?:(?<![\w./~\\-])|(?<=file://)|(?<=file://localhost)|(?<=:///))/(?![/\s])"
     r"|(?<=(?<![\w-])-[A-Za-z])/(?![/\s])"  # -I/usr/include
     r"|(?<![\w:/.\\])//(?=[\w.$-]+/[^\s/])"  # //server/share
     r"|(?<![\w/.$%\\}-])(?:~[\w.-]{0,64}|\.\.|\$\w{1,64}|\$\{\w{1,64}\}|%\w{1,64}%)[\\/](?!\s)"
@@ -75,7 +75,7 @@ _BODY = re.compile(rf"(?:\\ |[^{_END}])*")
 _GROUP = r"\([^()/\\\r\n]{0,64}\)|\[[^\[\]/\\\r\n]{0,64}\]|\{[^{}/\\\r\n]{0,64}\}"
 # What may stand between two separators of a path although it also ends paths; a separator must follow.
 _SPACED = re.compile(
-    rf"(?: +(?:(?!-[\w-])[^{_END}/\\]{{1,64}}(?:'\w{{1,20}})?(?:{_GROUP})?|&|{_GROUP})){{1,3}}(?=[/\\]+[^\s/\\])"
+    rf"(?: +(?:(?!-[\w-])#?[^{_END}/\\]{{1,64}}(?:'\w{{1,20}})?(?:{_GROUP})?|&|{_GROUP})){{1,3}}(?=[/\\]+[^\s/\\])"
 )
 _GLUED = re.compile(
     rf"(?:[=,&#?*';](?=[\w.])[^{_END}/\\]{{0,64}}|{_GROUP}|(?<=[)\]}}])[^{_END}/\\]{{1,64}})"
@@ -208,7 +208,7 @@ def _find_value_end(text: str, start: int, end: int, before: str) -> int | None:
         or "bin" in parts[-2:]
         or not all(re.fullmatch(r"[\w.+&/\\()\[\]{}-]+", word) for word in words)
         or any(_is_word_pair(word) for word in words)
-        or not _SENTENCE_WORDS.isdisjoint(map(str.lower, words))
+        or _has_sentence_word(words)
     ):
         return None
     if is_enclosed and "bin" in parts[-2:]:
@@ -222,7 +222,11 @@ def _is_sentence(text: str, match: re.Match[str], *, is_value: bool) -> bool:
     start = match.end() - len(words[-1])
     if _is_word_pair(text[start : start + 100]):
         return True
-    return not is_value and not _SENTENCE_WORDS.isdisjoint(map(str.lower, words))
+    return not is_value and _has_sentence_word(words)
+
+
+def _has_sentence_word(words: Sequence[str]) -> bool:
+    return any(word.strip("()[]{}").lower() in _SENTENCE_WORDS for word in words)
 
 
 def _is_word_pair(text: str) -> bool:

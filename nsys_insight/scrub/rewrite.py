@@ -32,7 +32,7 @@ _FILE_SCHEMES = frozenset(
 _EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}\b")
 # A user and a host without a domain. Symbols have versions (memcpy@GLIBC_2.2.5) and suffixes (memcpy@plt) in this form.
 _ACCOUNT = re.compile(
-    r"(?<![\w.+@?%-])(?P<user>[A-Za-z_][\w.+-]{0,63})@(?P<host>(?:\d{1,3}\.){3}\d{1,3}|[A-Za-z][\w-]*(?:\.[\w-]+)*)(?![\w@])"
+    r"(?<![\w.+@?%-])(?P<user>[A-Za-z_][\w.+-]{0,63})@(?P<host>(?:\d{1,3}\.){3}\d{1,3}|[A-Za-z][A-Za-z0-9-]*(?:\.[A-Za-z0-9-]+)*)(?![\w@])"
 )
 _NO_HOST = re.compile(
     r"(?:[A-Z]+_[\d.]+\w*|(?:CXXABI|GCC|GLIBC|GLIBCXX|LIB\w+|NVIDIA|OPENSSL)(?:_\w+)?(?:\.\d+)*|plt|got\w*|latest|HEAD|main|master"
@@ -51,6 +51,7 @@ _UUID = re.compile(r"(?<![0-9a-fA-F])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-
 _SHORT_UUID = re.compile(r"(?i)\b(?P<prefix>(?:GPU|MIG)-)(?P<number>[0-9a-f]{8}(?:[0-9a-f-]{0,24}[0-9a-f])?)(?![\w-])")
 # Build ids of libraries, also as names of debug symbol files of nsys.
 _HASH = re.compile(r"[0-9a-fA-F]{30,}(?:\.debug)?")
+_HASH_WORD = re.compile(r"(?<![0-9A-Za-z_])(?=[a-fA-F]*\d)[0-9a-fA-F]{32,}(?![0-9A-Za-z_])")
 _VERSION = re.compile(r"(?i)(?:version|\bv|driver|release|\.so\.|-)\s*:?\s*\Z")
 # Maximum length of a text whose result is cached: NVTX texts repeat in many rows.
 _MAX_CACHED_LENGTH = 1_000
@@ -132,6 +133,8 @@ class Rewriter:
         if text.count("-") >= 4:
             text = _MAC.sub(lambda match: self._stand_in("address", match[0]), text)
             text = _UUID.sub(self._replace_uuid, text)
+        if len(text) >= 32:
+            text = _HASH_WORD.sub(lambda match: self._stand_in("identifier", match[0].lower()), text)
         if "GPU-" in text or "MIG-" in text:
             text = _SHORT_UUID.sub(self._replace_short_uuid, text)
         return text
