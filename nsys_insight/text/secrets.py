@@ -51,22 +51,24 @@ FORMATS = {
     "password of sqlcmd": rf"\b(?:sqlcmd|bcp|(?:un)?zip)\s(?:[^|;&\r\n]*?\s)?-P[\s=]*{_ONE_WORD}",
     "password of ldapsearch": rf"\bldap(?:search|modify|add)\s(?:[^|;&\r\n]*?\s)?-w[\s=]+{_ONE_WORD}",
     "password of openssl": r"(?<![\w-])-pass(?:in|out)?[\s=]+['\"]?pass:(?P<secret>[^\s'\"]+)",
-    "user and password": (
+    "password of a user": (
         rf"(?<![\w-])(?:-[uU]|--user(?:name)?|--login)[\s=]+['\"]?[^\s'\"-][^\s'\"]*['\"]?\s+-[pP][\s=]+{_NO_PORT}{_ONE_WORD}"
     ),
-    "password and user": rf"(?<![\w-])-[pP][\s=]+{_NO_PORT}{_ONE_WORD}['\"]?\s+-[uU]\s+[^\s'\"-]",
+    "password before its user": rf"(?<![\w-])-[pP][\s=]+{_NO_PORT}{_ONE_WORD}['\"]?\s+-[uU]\s+[^\s'\"-]",
 }  # fmt: skip
 _FORMATS = {kind: re.compile(pattern) for kind, pattern in FORMATS.items()}
 # Texts without any of these have no key in a known format. Most texts are like this.
 _FORMAT_HINT = re.compile(
     r"PRIVATE KEY|eyJ|A(?:KIA|SIA|BIA|CCA|Iza)|gh[pousr]_|github_pat_|gl(?:pat|dt|rt|ptt)-|hf_|sk-|nvapi-|xox|[rs]k_"
-    r"|[Cc]ookie|COOKIE|curl|sshpass|mysql|mariadb|-[pPaw](?:ass(?:in|out)?)?[\s=]|login|sqlcmd|bcp|zip|npm_|pypi-|dckr_|dapi|@|[Aa](?:uthorization|UTHORIZATION)|[Bb](?:earer|EARER)"
+    r"|[Cc]ookie|COOKIE|npm_|pypi-|dckr_|dapi|@|[Aa](?:uthorization|UTHORIZATION)|[Bb](?:earer|EARER)"
 )
+# The same for passwords in the arguments of a program.
+_ARGUMENT_HINT = re.compile(r"-(?:[pPaw][\s=]|pass|U)|login|curl|sshpass|mysql|mariadb|sqlcmd|bcp|zip")
 # Names of secrets. Values with a word name (`_WORD_NAME`) are secrets; values with a key name (`_KEY_NAME`) are secrets
 # unless they are numbers. A token can be a word of a text: only "token" alone, or with a prefix, names a secret.
 _WORD_NAME = (
-    r"[\w.-]*(?:passw(?:or)?ds?|passphrase|passcode|credentials?|secret)(?:[_-]?(?:key|value|access[_-]?key))?"
-    r"|(?:[\w.-]*[_.-])?(?:creds|pswd|psw)|[\w.-]*pwd"
+    r"[\w.-]*(?:passw(?:or)?ds?|passphrase|passcode|pwd|credentials?|secret)(?:[_-]?(?:key|value|access[_-]?key))?"
+    r"|(?:[\w.-]*[_.-])?(?:creds|pswd|psw)"
     r"|(?:[\w.-]*[_.-])?(?:admin|auth|db|database|ftp|http|https|login|mail|mongo|mysql|pg"
     r"|postgres|proxy|redis|root|smtp|sql|ssh|user|vault)[_.-]?pass"
 )
@@ -76,7 +78,7 @@ _KEY_NAME = (
     r"|storage|subscription|tls|webhook|anthropic|azure|comet|datadog|google|hf|ngc|openai|stripe|wandb)[_-]?key(?:[_-]?id)?"
     r"|(?:[\w.-]*[_.-])?(?:pass|pw|passkey|otp|jwt|(?:basic|rediscli)[_-]?auth)|_auth|(?:http[_-]?|session[_-]?)?cookies?(?:[_-]jar)?"
     r"|(?:[\w.-]*(?:access|api|auth|bearer|bot|client|deploy|gh|github|gitlab|hf|hub|huggingface|id|jwt|login|oauth|refresh"
-    r"|security|session|slack|user|vault|wandb)[_.-]?|[\w.-]*[_.-](?:registry|npm|pypi)[_.-])?token"
+    r"|npm|pypi|registry|security|session|slack|user|vault|wandb)[_.-]?)?token"
     r"|(?:x[_-])?amz[_-]signature|sig"
 )
 # Also with quotes that are escaped. A comma or an ampersand ends a value before another name.
@@ -86,20 +88,22 @@ _VALUE = (
 )
 _BEFORE = r"(?i)(?<![\w.-])"
 # XML: <password>VALUE</password>, <add key="password" value="VALUE"/>.
-_ELEMENT = r"(?i)<(?:[\w.-]{0,64}:)?(?:NAME)(?:\s[^<>]{0,200})?>\s*(?:<!\[CDATA\[)?(?P<secret>[^<\]]+)"
-_ATTRIBUTE = r"(?i)\b(?:key|name|id)\s*=\s*[\"'](?:NAME)[\"']\s+value\s*=\s*(?P<secret>\"[^\"]+|'[^']+)"
-_NAMED_VALUES = [
-    re.compile(rf"{_BEFORE}-{{0,2}}(?:{_WORD_NAME})[\"']?\]?\s*[=:]\s*{_VALUE}"),
-    re.compile(rf"{_BEFORE}-{{1,2}}(?:{_WORD_NAME})\s+(?!-){_VALUE}"),
-    re.compile(_ELEMENT.replace("NAME", _WORD_NAME)),
-    re.compile(_ATTRIBUTE.replace("NAME", _WORD_NAME)),
-]
-_NAMED_KEY_VALUES = [
-    re.compile(rf"{_BEFORE}-{{0,2}}(?:{_KEY_NAME})[\"']?\]?\s*[=:]\s*{_VALUE}"),
-    re.compile(rf"{_BEFORE}-{{1,2}}(?:{_KEY_NAME})\s+(?!-){_VALUE}"),
-    re.compile(_ELEMENT.replace("NAME", _KEY_NAME)),
-    re.compile(_ATTRIBUTE.replace("NAME", _KEY_NAME)),
-]
+_ELEMENT = r"<(?i:(?:[\w.-]{0,64}:)?(?:NAME)(?:\s[^<>]{0,200})?>\s*(?:<!\[CDATA\[)?(?P<secret>[^<\]]+))"
+_ATTRIBUTE = r"<(?i:[^<>]{0,200}\s(?:key|name|id)\s*=\s*[\"'](?:NAME)[\"']\s+value\s*=\s*(?P<secret>\"[^\"]+|'[^']+))"
+
+
+def _compile_named(name: str) -> tuple[list[re.Pattern[str]], list[re.Pattern[str]]]:
+    """Compile the patterns of values with a name: those of any text, and those of XML."""
+    of_any_text = [
+        rf"{_BEFORE}-{{0,2}}(?:{name})[\"']?\]?\s*[=:]\s*{_VALUE}",
+        rf"{_BEFORE}-{{1,2}}(?:{name})\s+(?!-){_VALUE}",
+    ]
+    of_xml = [_ELEMENT.replace("NAME", name), _ATTRIBUTE.replace("NAME", name)]
+    return list(map(re.compile, of_any_text)), list(map(re.compile, of_xml))
+
+
+# With whether a number can be a secret.
+_NAMED_VALUES = [(*_compile_named(_WORD_NAME), True), (*_compile_named(_KEY_NAME), False)]
 _WORD_FLAG, _KEY_FLAG = (re.compile(rf"(?i)-{{1,2}}(?:{name})") for name in (_WORD_NAME, _KEY_NAME))
 _SECRET_FLAG = re.compile(rf"(?i)-{{1,2}}(?:(?P<word>{_WORD_NAME})|{_KEY_NAME})=")
 _NAME_HINT = re.compile(r"(?i)key|pass|pwd|psw|cred|secret|token|sig|cookie|otp|jwt|auth|pw\b")
@@ -146,21 +150,23 @@ class SecretSpan(NamedTuple):
 
 def find_known_formats(text: str) -> Iterator[SecretSpan]:
     """Find the keys with a known format in a text."""
-    if _FORMAT_HINT.search(text):
-        for kind, pattern in _FORMATS.items():
-            group = "secret" if "secret" in pattern.groupindex else 0
-            for match in pattern.finditer(text):
-                if not _HARMLESS.fullmatch(match[group]) and not (
-                    kind == "user and password" and _SELECTS_USER.search(text[: match.start()])
-                ):
-                    yield SecretSpan(kind, *match.span(group))
+    has_key, has_argument = _FORMAT_HINT.search(text), _ARGUMENT_HINT.search(text)
+    for kind, pattern in _FORMATS.items() if has_key or has_argument else ():
+        if not (has_argument if kind.startswith("password ") else has_key):
+            continue
+        group = "secret" if "secret" in pattern.groupindex else 0
+        for match in pattern.finditer(text):
+            is_selection = kind == "password of a user" and _SELECTS_USER.search(text[: match.start()])
+            if not is_selection and not _HARMLESS.fullmatch(match[group]):
+                yield SecretSpan(kind, *match.span(group))
 
 
 def find_named_secrets(text: str) -> Iterator[SecretSpan]:
     """Find the values in a text whose name is that of a secret: `--api-key=VALUE`, `TOKEN=VALUE`."""
     if not _NAME_HINT.search(text):
         return
-    for patterns, can_be_number in ((_NAMED_VALUES, True), (_NAMED_KEY_VALUES, False)):
+    for of_any_text, of_xml, can_be_number in _NAMED_VALUES:
+        patterns = [*of_any_text, *of_xml] if "<" in text else of_any_text
         for match in (match for pattern in patterns for match in pattern.finditer(text)):
             value = match["secret"]
             start, end = match.span("secret")
