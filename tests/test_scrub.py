@@ -504,7 +504,7 @@ def test_wide_text_in_cells_that_are_not_text_is_rewritten(planted, tmp_path, co
     assert data[1:] == [b"", cells[2]]
 
 
-def test_what_looks_private_and_stays_is_listed_without_the_stand_ins(planted, tmp_path, skip_comparison):
+def test_remaining_private_texts_are_listed_without_stand_ins(planted, tmp_path, skip_comparison):
     """Names of tables and columns are copied: they stay, and are listed. Stand-ins are not."""
     path = Path(shutil.copy(planted, tmp_path / "trace.sqlite"))
     random = "aGVsbG8gd29ybGQgMTIzNDU2Nzg5"
@@ -515,18 +515,18 @@ def test_what_looks_private_and_stays_is_listed_without_the_stand_ins(planted, t
                 "INSERT INTO NVTX_EVENTS (text, start, eventType, globalTid) VALUES (?, 1, 34, 1)", (text,)
             )
         database.execute('CREATE TABLE "jroe@gpu07" (a TEXT)')
-    listed = scrub(path, tmp_path / "shared.sqlite").remaining.rows()
-    assert [row for row in listed if row[0] != "definitions of tables"] == [
+    remaining_rows = scrub(path, tmp_path / "shared.sqlite").remaining.rows()
+    assert [row for row in remaining_rows if row[0] != "definitions of tables"] == [
         ("NVTX_EVENTS.text", "looks random", "aGV*** a", 2)
     ]
-    (row,) = (row for row in listed if row[0] == "definitions of tables")
+    (row,) = (row for row in remaining_rows if row[0] == "definitions of tables")
     assert row[1] == "user and host"
     assert 'CREATE TABLE "jr***" (' in row[2]
 
 
 @pytest.mark.parametrize("target_name", ["part.sqlite", *sweep(["part.duckdb"]), "part.pftrace"])
 def test_a_part_is_converted_and_scrubbed(planted, tmp_path, target_name):
-    """The words to look for are those of the whole trace: the part has no environment."""
+    """The words to look for are those of the full trace: the part has no environment."""
     path = Path(shutil.copy(planted, tmp_path / "trace.sqlite"))
     scope = [] if target_name.endswith("duckdb") else ["--nvtx", f"user is {SECRETS['user']}"]
     for flags, is_scrubbed in (([], False), (["--scrub"], True)):

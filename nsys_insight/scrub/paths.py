@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
 
-# The first folders of paths on any machine: what begins with one is a path, whatever follows.
+# The first folders of paths on any machine: a text that begins with one is a path.
 ROOTS = frozenset(
     """Applications Library System Users Volumes afs apps bin boot cluster common data dev etc global gpfs home lib
     lib32 lib64 lustre media mnt net nfs opt p private proc project projects pscratch root run sbin scratch snap
@@ -53,7 +53,7 @@ _MEMBER = re.compile(r"\w*(?:blocks?|convs?|experts?|h|heads?|layers?|stages?)\.
 # Words of sentences: what follows them belongs to no path.
 _SENTENCE_WORDS = frozenset(
     """after and are as at batch before by can cannot does done epoch exists failed for found from has in into is
-    iteration loaded not of on or out per rank read reading step stream than the then to took took using via was were
+    iteration loaded not of on or out per rank read reading step stream than the then to took using via was were
     while with without writing written""".split()  # noqa: SIM905
 )
 # A slash that separates two words or numbers.

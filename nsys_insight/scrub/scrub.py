@@ -86,11 +86,11 @@ def scrub(  # noqa: PLR0913 - options, by keyword
             source = export(trace, Path(folder) / "trace.sqlite", note=note, progress=progress)
         source = make_scannable(source, note, use_cache=False, keep_private=True)
         with outputs.open_output(output, [trace, source], force=force) as temporary_file:
-            # A part has no environment, so the words to look for are those of the whole trace.
+            # A part has no environment, so the words to look for are those of the full trace.
             sensitive = find_sensitive(source)
             if write_part:
-                whole, source = source, Path(folder) / "part.sqlite"
-                write_part(whole, source)
+                export_file, source = source, Path(folder) / "part.sqlite"
+                write_part(export_file, source)
             return _scrub_export(source, temporary_file, sensitive, names=names, key=key, shift_times=shift_times)
 
 

@@ -124,27 +124,29 @@ def find_remaining_secrets(file: Path, sensitive: Sensitive, rewriter: Rewriter)
     ):
         database.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
         for place, text, cells in _read_texts(database):
-            found = sorted(
+            spans = sorted(
                 (start, end, kind)
                 for kind, start, end in _find_private(text, sensitive)
                 if not rewriter.is_stand_in(text[start:end])
             )
-            for start, end, kind in found:
-                example = _mask_example(text, start, end, [span[:2] for span in found])
+            for start, end, kind in spans:
+                example = _mask_example(text, start, end, [span[:2] for span in spans])
                 cell_counts[place, kind, example.encode("utf-8", "replace").decode()] += cells
     rows = [[*key, cells] for key, cells in sorted(cell_counts.items())]
     return build_answer(_COLUMNS, rows, report="scrub", title="What looks private and stays", empty=_NOTHING_PRIVATE)
 
 
-def _mask_example(text: str, start: int, end: int, found: list[tuple[int, int]]) -> str:
+def _mask_example(text: str, start: int, end: int, spans: list[tuple[int, int]]) -> str:
     """Write a text of up to 120 characters around a span, with the first characters of the span: to find it by."""
     first, last = max(start - _CONTEXT // 2, 0), end + _CONTEXT // 2
     pieces, position = [], first
-    for span_start, span_end in found:
+    for span_start, span_end in spans:
         if span_end > position and span_start < last:
             visible = min(3, (span_end - span_start) // 4)
-            shown = text[max(span_start, position) : max(span_start, position) + visible] if span_start >= first else ""
-            pieces += [text[position : max(span_start, position)], shown, MASK]
+            beginning = (
+                text[max(span_start, position) : max(span_start, position) + visible] if span_start >= first else ""
+            )
+            pieces += [text[position : max(span_start, position)], beginning, MASK]
             position = span_end
     return "".join([*pieces, text[position:last]])[: 2 * _CONTEXT]
 
