@@ -162,8 +162,8 @@ def _extend(text: str, start: int, end: int) -> int:
     """Return the end of a path that has spaces, or other characters that usually end one."""
     before = text[start - 1 : start]
     is_value = start == 0 or before in "=,;:\"'`([{<>"
-    if is_value and (whole_end := _find_value_end(text, start, end, before)) is not None:
-        return whole_end
+    if is_value and (value_end := _find_value_end(text, start, end, before)) is not None:
+        return value_end
     while end < len(text):
         if match := _GLUED.match(text, end):
             end = _find_end(text, match.end())
@@ -195,12 +195,12 @@ def _find_value_end(text: str, start: int, end: int, before: str) -> int | None:
         value_end = match.end() if match else end
         if closer is not None and text[value_end : value_end + 1] not in (closer, ","):
             return None
-    rest = text[end:value_end]
-    if not rest.startswith((" ", "(", "[", "{", ",", "&", "#", "=", "'")) or re.search(
-        r" -[\w-]|(?:^|[ ,=])[/~]|[:|;\n\r\0]|\w=|\\\\| [A-Za-z]:[\\/]", rest
+    remainder = text[end:value_end]
+    if not remainder.startswith((" ", "(", "[", "{", ",", "&", "#", "=", "'")) or re.search(
+        r" -[\w-]|(?:^|[ ,=])[/~]|[:|;\n\r\0]|\w=|\\\\| [A-Za-z]:[\\/]", remainder
     ):
         return None
-    words = rest.split()
+    words = remainder.split()
     is_enclosed = closer is not None and closer in "\"'`<>)]}"
     parts = _SEPARATORS.split(text[start:end])
     if not is_enclosed and (
@@ -213,7 +213,7 @@ def _find_value_end(text: str, start: int, end: int, before: str) -> int | None:
         return None
     if is_enclosed and "bin" in parts[-2:]:
         return None
-    return end + len(rest.rstrip(" "))
+    return end + len(remainder.rstrip(" "))
 
 
 def _is_sentence(text: str, match: re.Match[str], *, is_value: bool) -> bool:
