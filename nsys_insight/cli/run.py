@@ -71,6 +71,16 @@ def use_host(host: Host | None) -> Iterator[None]:
         _host.reset(token)
 
 
+def refuse_host(problem: str, hint: str) -> None:
+    """Refuse what needs the file of a trace while a host has it open.
+
+    Raises:
+        UsageError: A host runs the command.
+    """
+    if _host.get():
+        raise UsageError(problem, hint)
+
+
 def make_pack_command(pack: Pack) -> Callable[..., None]:
     """Make the command of a pack."""
     view_flags = make_view_flags(pack.views)

@@ -15,6 +15,7 @@ from nsys_insight.ingest import private
 from nsys_insight.ingest.row_names import name_rows
 from nsys_insight.ingest.sqlite_file import read_only_uri
 from nsys_insight.ingest.waiting import wait_for
+from nsys_insight.scrub.wide_text import find_wide, rewrite_wide
 from nsys_insight.sql.quoting import identifier
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ def _copy_tables(  # noqa: C901 - a function for each kind of cell
     codec = encoding.lower()
 
     def rewrite_text(cell: bytes) -> bytes:
+        if codec == "utf-8" and b"\0" in cell and (wide_cell := rewrite_wide(cell, rewriter.rewrite)) is not None:
+            return wide_cell
         return rewriter.rewrite(cell.decode(codec, "surrogateescape")).encode(codec, "surrogateescape")
 
     def rewrite_undated(cell: bytes) -> bytes:
@@ -90,6 +93,8 @@ def _copy_tables(  # noqa: C901 - a function for each kind of cell
         )
 
     def rewrite_blob(cell: bytes) -> bytes:
+        if (wide_cell := rewrite_wide(cell, rewriter.rewrite)) is not None:
+            return wide_cell
         try:
             return rewriter.rewrite(cell.decode()).encode()
         except UnicodeError:
@@ -97,8 +102,8 @@ def _copy_tables(  # noqa: C901 - a function for each kind of cell
 
     def filter_payload(cell: bytes) -> bytes:
         """Keep a payload of numbers, such as NCCL's communicator and size. Drop a payload with text to rewrite."""
-        text = cell.decode(codec, "surrogateescape")
-        return cell if rewriter.rewrite(text) == text else b""
+        texts = [cell.decode(codec, "surrogateescape"), *find_wide(cell)]
+        return cell if all(rewriter.rewrite(text) == text for text in texts) else b""
 
     functions = {
         "rewrite_text": rewrite_text,

@@ -20,11 +20,12 @@ from nsys_insight.session.session import Session
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from nsys_insight.scrub.sensitive import Sensitive
     from nsys_insight.session.answer import Answer
 
 
 class ScrubResult(NamedTuple):
-    """The result. `remaining` lists texts that still look like a secret, `counts_text` has the replacements by kind.
+    """The result. `remaining` lists texts that still look private, `counts_text` has the replacements by kind.
 
     `differing_reports` are the reports whose numbers changed because they read kernel names, which are hashed.
     """
@@ -42,6 +43,7 @@ def scrub(  # noqa: PLR0913 - options, by keyword
     key: str | None = None,
     shift_times: bool = False,
     force: bool = False,
+    write_part: Callable[[Path, Path], None] | None = None,
     note: Callable[[str], None] = lambda _: None,
     progress: Callable[[int], None] | None = None,
 ) -> ScrubResult:
@@ -54,6 +56,7 @@ def scrub(  # noqa: PLR0913 - options, by keyword
         key: The key of the hash. None means a random key that is not stored, so names in two files do not match.
         shift_times: Let the trace begin at 0, on the first day of 1970.
         force: Overwrite an existing file.
+        write_part: Called with the export and an empty path: writes the part of the export to scrub there.
         note: Called with messages for the user.
         progress: Called with the percentage while nsys exports a report.
 
@@ -82,11 +85,17 @@ def scrub(  # noqa: PLR0913 - options, by keyword
             source = export(trace, folder.claim("trace.sqlite"), note=note, progress=progress)
         source = make_scannable(source, note, use_cache=False, keep_private=True)
         with outputs.open_output(output, [trace, source], force=force) as temporary_file:
-            return _scrub_export(source, temporary_file, names=names, key=key, shift_times=shift_times)
+            # A part has no environment, so the words to look for are those of the full trace.
+            sensitive = find_sensitive(source)
+            if write_part:
+                export_file, source = source, Path(folder) / "part.sqlite"
+                write_part(export_file, source)
+            return _scrub_export(source, temporary_file, sensitive, names=names, key=key, shift_times=shift_times)
 
 
-def _scrub_export(source: Path, target: Path, *, names: bool, key: str | None, shift_times: bool) -> ScrubResult:
-    sensitive = find_sensitive(source)
+def _scrub_export(  # noqa: PLR0913 - options, by keyword
+    source: Path, target: Path, sensitive: Sensitive, *, names: bool, key: str | None, shift_times: bool
+) -> ScrubResult:
     # The copy has no data of ncu next to it.
     with Session(source, use_cache=False, ncu=False) as before:
         shift_ns = int(before.rows("SELECT coalesce(min(start_ns), 0)::BIGINT AS ns FROM wall")[0].ns)
@@ -99,4 +108,4 @@ def _scrub_export(source: Path, target: Path, *, names: bool, key: str | None, s
             f"the scrubbed trace gives different numbers in {', '.join(differing)}: nothing is written",
             "please report this with how the trace was captured: nsys-insight info",
         )
-    return ScrubResult(find_remaining_secrets(target, sensitive), describe_counts(rewriter.counts), differing)
+    return ScrubResult(find_remaining_secrets(target, sensitive, rewriter), describe_counts(rewriter.counts), differing)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Generic names of users and hosts, which do not identify anyone.
-_GENERIC_NAMES = frozenset(
+GENERIC_NAMES = frozenset(
     """admin anonymous container default docker guest home host linux local localhost nobody none null root system
     ubuntu unknown user username users vm windows""".split()  # noqa: SIM905 - easier to read than a list
 )
@@ -111,8 +111,8 @@ def _read_sensitive(database: sqlite3.Connection) -> Sensitive:
         mask_arguments([settings[index][1] for index in line], replace=collect)
     sensitive.values |= {secret for secret in secrets if len(secret) >= _MIN_SECRET_LENGTH}
     for names in (sensitive.users, sensitive.hosts):
-        names -= {name for name in names if len(name) < 3 or name.lower() in _GENERIC_NAMES or name.isdecimal()}
-    sensitive.hosts |= {host.partition(".")[0] for host in sensitive.hosts if not host[0].isdecimal()} - _GENERIC_NAMES
+        names -= {name for name in names if len(name) < 3 or name.lower() in GENERIC_NAMES or name.isdecimal()}
+    sensitive.hosts |= {host.partition(".")[0] for host in sensitive.hosts if not host[0].isdecimal()} - GENERIC_NAMES
     sensitive.roots.discard("")
     _read_processes(database, sensitive)
     return sensitive

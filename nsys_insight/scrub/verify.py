@@ -1,4 +1,4 @@
-"""Checks of a scrubbed file: its reports give the same numbers, and no text in it looks like a secret."""
+"""Checks of a scrubbed file: its reports give the same numbers, and what in it still looks private is listed."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from nsys_insight.errors import InsightError
 from nsys_insight.ingest.sqlite_file import read_only_uri
 from nsys_insight.packs.library import built_in_packs
 from nsys_insight.render.json_ import make_plain
+from nsys_insight.scrub.paths import ROOTS, find_paths
 from nsys_insight.scrub.rewrite import find_addresses
+from nsys_insight.scrub.wide_text import decode_wide, find_wide
 from nsys_insight.session.answer import Column, build_answer
 from nsys_insight.sql.quoting import identifier
-from nsys_insight.text.secrets import find_known_formats, find_named_secrets, find_random_words
+from nsys_insight.text.secrets import MASK, find_known_formats, find_named_secrets, find_random_words
 
 if TYPE_CHECKING:
     import sqlite3
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from nsys_insight.packs.pack import Pack
+    from nsys_insight.scrub.rewrite import Rewriter
     from nsys_insight.scrub.sensitive import Sensitive
     from nsys_insight.session.answer import Answer
     from nsys_insight.session.session import Session
@@ -34,13 +37,13 @@ _TOLERANCE = 1e-6
 _COLUMNS = (
     Column("place", "VARCHAR", "The table and the column"),
     Column("looks_like", "VARCHAR", "What it looks like"),
-    Column("text", "VARCHAR", "The text, up to 120 characters around it"),
-    Column("cells", "BIGINT", "Cells with this text"),
+    Column("text", "VARCHAR", "The text around it, up to 120 characters, with the private part masked"),
+    Column("cells", "BIGINT", "Cells with such a text"),
 )
 _CONTEXT = 60
 # Public symbols that look random: of C++, Cython, and CUDA's static runtime.
 _SYMBOL = re.compile(r"_Z|__pyx_|libcudart_static_[0-9a-f]{40}\Z")
-_NO_SECRETS = "Possible secrets remaining: none"
+_NOTHING_PRIVATE = "What looks private and stays: nothing"
 
 
 def find_differing_reports(before: Session, after: Session, shift_ns: int) -> list[str]:
@@ -107,22 +110,45 @@ def _are_equal(first: _ReportNumbers, second: _ReportNumbers) -> bool:
     )
 
 
-def find_remaining_secrets(file: Path, sensitive: Sensitive) -> Answer:
-    """List the texts of a SQLite file that look like a secret, or contain a known private word."""
+def find_remaining_secrets(file: Path, sensitive: Sensitive, rewriter: Rewriter) -> Answer:
+    """List the texts of a SQLite file that look private, or contain a known private word, without showing what is.
+
+    The stand-ins that `rewriter` wrote are not listed.
+    """
     import sqlite3
 
     cell_counts: Counter[tuple[str, str, str]] = Counter()
     with (
         closing(sqlite3.connect(read_only_uri(file), uri=True)) as database,
-        progress.show_task("looking for secrets that are left"),
+        progress.show_task("looking for private data that is left"),
     ):
         database.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
         for place, text, cells in _read_texts(database):
-            for kind, start, end in _find_secrets(text, sensitive):
-                excerpt = text[max(start - _CONTEXT // 2, 0) : min(end, start + _CONTEXT) + _CONTEXT // 2]
-                cell_counts[place, kind, excerpt.encode("utf-8", "replace").decode()] += cells
+            spans = sorted(
+                (start, end, kind)
+                for kind, start, end in _find_private(text, sensitive)
+                if not rewriter.is_stand_in(text[start:end])
+            )
+            for start, end, kind in spans:
+                example = _mask_example(text, start, end, [span[:2] for span in spans])
+                cell_counts[place, kind, example.encode("utf-8", "replace").decode()] += cells
     rows = [[*key, cells] for key, cells in sorted(cell_counts.items())]
-    return build_answer(_COLUMNS, rows, report="scrub", title="Possible secrets remaining", empty=_NO_SECRETS)
+    return build_answer(_COLUMNS, rows, report="scrub", title="What looks private and stays", empty=_NOTHING_PRIVATE)
+
+
+def _mask_example(text: str, start: int, end: int, spans: list[tuple[int, int]]) -> str:
+    """Write a text of up to 120 characters around a span, with the first characters of the span: to find it by."""
+    first, last = max(start - _CONTEXT // 2, 0), end + _CONTEXT // 2
+    pieces, position = [], first
+    for span_start, span_end in spans:
+        if span_end > position and span_start < last:
+            visible = min(3, (span_end - span_start) // 4)
+            beginning = (
+                text[max(span_start, position) : max(span_start, position) + visible] if span_start >= first else ""
+            )
+            pieces += [text[position : max(span_start, position)], beginning, MASK]
+            position = span_end
+    return "".join([*pieces, text[position:last]])[: 2 * _CONTEXT]
 
 
 def _read_texts(database: sqlite3.Connection) -> Iterator[tuple[str, str, int]]:
@@ -137,15 +163,30 @@ def _read_texts(database: sqlite3.Connection) -> Iterator[tuple[str, str, int]]:
                 f"""SELECT {name}, count(*) FROM {identifier(table)}
                     WHERE typeof({name}) IN ('text', 'blob') GROUP BY {name}"""
             ):
-                yield f"{table}.{column}", cell if isinstance(cell, str) else cell.decode("utf-8", "replace"), cells
+                for text in _read_cell(cell):
+                    yield f"{table}.{column}", text, cells
 
 
-def _find_secrets(text: str, sensitive: Sensitive) -> Iterator[tuple[str, int, int]]:
+def _read_cell(cell: str | bytes) -> Iterator[str]:
+    if isinstance(cell, bytes):
+        if wide := decode_wide(cell):
+            yield wide[0]
+            return
+        yield cell.decode("utf-8", "replace")
+    else:
+        yield cell
+    if "\0" in cell if isinstance(cell, str) else b"\0" in cell:
+        yield from find_wide(cell.encode("utf-8", "surrogateescape") if isinstance(cell, str) else cell)
+
+
+def _find_private(text: str, sensitive: Sensitive) -> Iterator[tuple[str, int, int]]:
     yield from find_known_formats(text)
     yield from find_named_secrets(text)
     if text not in sensitive.kernels and not _SYMBOL.match(text):
         yield from find_random_words(text)
     yield from find_addresses(text)
+    if "/" in text or "\\" in text:
+        yield from (("path", *span) for span in find_paths(text, ROOTS | sensitive.roots))
     for word in (*sensitive.users, *sensitive.hosts, *sensitive.values):
         # A shorter word may be a part of other words.
         if len(word) > 5 and (start := text.find(word)) >= 0:
