@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from nsys_insight.ingest import gpus, time_bounds
+from nsys_insight.ingest import gpus, processes, time_bounds
 from nsys_insight.ingest.bad_rows import check_keys, guard_column, raise_unless
 from nsys_insight.ingest.expected_schema import cast_column, read_expected_schema
 from nsys_insight.ingest.scope import FULL_TRACE, Scope, cut_column, write_condition
@@ -92,12 +92,15 @@ def create_empty(connection: duckdb.DuckDBPyConnection) -> None:
             columns, name = ", ".join(map(identifier, types)), identifier(table)
             connection.execute(f"CREATE VIEW unscoped.{name} AS SELECT {columns} FROM raw.{name}")
     connection.execute(f"CREATE VIEW raw.wall AS {time_bounds.select_time_bounds({})}")
+    processes.create_macros(connection)
     gpus.create_gpu_macro(connection)
     gpus.create_timeline_macros(connection, {})
 
 
-def create_device_relation(connection: duckdb.DuckDBPyConnection, source: Source) -> None:
-    """Create the relation that distinguishes the GPUs, and the macro `gpu_of` on it."""
+def create_id_relations(connection: duckdb.DuckDBPyConnection, source: Source) -> None:
+    """Create the relation that distinguishes the GPUs, the macro `gpu_of` on it, and those that name processes."""
+    if source.shared_pids:
+        processes.create_macros(connection, source.shared_pids)
     create_relations(connection, source, FULL_TRACE, [_DEVICE_TABLE])
     gpus.create_gpu_macro(connection)
 

@@ -1,6 +1,5 @@
--- A global id of nsys packs 8 bits of host, 8 of VM, 24 of process and 24 of thread.
-CREATE MACRO pid_of(global_id) AS (global_id >> 24) & 16777215;
-
+-- A global id of nsys packs 8 bits of host, 8 of VM, 24 of process and 24 of thread. The loader makes `pid_of`, which
+-- gives the process (nsys_insight/ingest/processes.py).
 CREATE MACRO tid_of(global_id) AS global_id & 16777215;
 
 -- One key for a call of a process: a join on it takes half as long as a join on two columns. The id is multiplied, not
