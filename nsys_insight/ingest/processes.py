@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _LAST_NUMBER = (1 << 24) - 1  # Linux and Windows give pids from the lowest on
 # A table of an export with more rows is searched in its first and last rows, and in single rows between them.
-_EDGE_ROWS, _PROBES = 10_000, 500
+_EDGE_ROWS, _PROBES = 2_000, 200
 # Messages of nsys itself have ids without a pid.
 _TABLES_WITHOUT_PIDS = ("DIAGNOSTIC_EVENT",)
 _NAME_TABLES = ("PROCESSES", "ThreadNames")
