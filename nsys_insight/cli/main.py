@@ -127,7 +127,7 @@ def _run() -> int | None:
 
 def _is_working_folder_gone() -> bool:
     try:
-        os.getcwd()
+        Path.cwd()
     except FileNotFoundError:
         return True
     return False

@@ -58,8 +58,10 @@ def has_repeated_ids(connection: duckdb.DuckDBPyConnection, source: Source) -> b
 def _locate_rows(connection: duckdb.DuckDBPyConnection, source: Source, table: str) -> str:
     """Write the SQL for the rows of a table, with at most one API call per correlation id.
 
-    If calls share an id, GPU work belongs to the outermost one. The id of the others becomes NULL, which joins with
-    nothing. A call that was recorded twice is read once.
+    If a call and the calls inside it share an id, GPU work belongs to the outermost one. The id of the others becomes
+    NULL, which joins with nothing. If a call has the id of an earlier one that had returned, the ids were counted up to
+    their end and used again: which of them launched what is unknown, and both ids become NULL. A call that was
+    recorded twice is read once.
     """
     rows = source.relations[table]
     check_keys(connection, source, table)
@@ -69,9 +71,12 @@ def _locate_rows(connection: duckdb.DuckDBPyConnection, source: Source, table: s
     call_key = 'globalTid, correlationId, eventClass, start, "end"'
     is_first = f"correlationId IS NULL OR row_number() OVER (PARTITION BY {call_key}) = 1"
     checked_rows = is_first if source.row_checks.is_filtered else raise_unless(is_first)
-    return f"""(SELECT * REPLACE (CASE WHEN
-        row_number() OVER (PARTITION BY {call_id} ORDER BY start, "end" DESC, eventClass) = 1 THEN correlationId
-        END AS correlationId) FROM {rows} QUALIFY {checked_rows})"""
+    return f"""(SELECT * REPLACE (CASE WHEN row_number() OVER outermost_first = 1
+            AND max(start) OVER (PARTITION BY {call_id}) < greatest("end", start + 1)
+            THEN correlationId END AS correlationId)
+        FROM {rows}
+        WINDOW outermost_first AS (PARTITION BY {call_id} ORDER BY start, "end" DESC, eventClass)
+        QUALIFY {checked_rows})"""
 
 
 def can_read_some_rows(connection: duckdb.DuckDBPyConnection, source: Source, table: str) -> bool:

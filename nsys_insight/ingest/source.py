@@ -67,6 +67,7 @@ class Source:
     `find_time_bounds` returns the time bounds of big tables. `export` is where rows can be looked up: rows of all
     tables if it is scanned in place, or of those that a copy left there. `row_checks` detects invalid rows. `facts` are
     stored next to the rows. `shared_pids` are the processes whose pid another process of the trace has too.
+    `time_shift_ns` was subtracted from all times.
     """
 
     relations: dict[str, str]
@@ -76,6 +77,7 @@ class Source:
     row_checks: RowChecks = field(default_factory=RowChecks)
     facts: StoredFacts | None = None
     shared_pids: tuple[SharedPid, ...] = ()
+    time_shift_ns: int = 0
 
     @cached_property
     def time_bounds(self) -> TimeBounds:

@@ -239,6 +239,9 @@ class Database:
         sources = processes.number_processes(self.duckdb, sources)
         self._note_shared_pids(sources)
         sources = [bad_rows.guard_rows(self.duckdb, source) for source in sources]
+        for source in sources:
+            if source.time_shift_ns and not self._connections[1:]:
+                self._note(f"all times are shifted by {-source.time_shift_ns:,} ns, to begin at 0")
         if self._recovery.validates_rows:
             sources = self._drop_invalid_rows(sources)
         scopes = [scope for _, scope in self._part_scopes]
