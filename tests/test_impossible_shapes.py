@@ -59,5 +59,5 @@ def test_the_most_that_cuda_allows_is_known(tmp_path):
 def test_no_command_fails_on_a_product_beyond_64_bits(tmp_path, command):
     path = write(tmp_path / "t.sqlite", grid=GRIDS[2], block=BLOCKS[-1])
     output = ("-o", tmp_path / "t.duckdb") if command == "convert" else ()
-    done = run(command, path, *output)
-    assert (done.returncode, "64 bits" in done.stderr) == (0, False)
+    result = run(command, path, *output)
+    assert (result.returncode, "64 bits" in result.stderr) == (0, False)

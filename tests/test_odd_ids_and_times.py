@@ -60,6 +60,6 @@ def test_times_near_the_limit_are_shifted(tmp_path, offset_ns):
 
 def test_a_command_reads_a_trace_with_times_near_the_limit(tmp_path):
     path = launch_ten(Trace()).shifted(FAR_NS).write(tmp_path / "t.sqlite")
-    done = run("top", path, "--format", "csv")
-    assert done.returncode == 0
-    assert done.stdout.count("\nkernel_") == 10
+    result = run("top", path, "--format", "csv")
+    assert result.returncode == 0
+    assert result.stdout.count("\nkernel_") == 10

@@ -20,16 +20,16 @@ def test_the_reason_is_the_folder(tmp_path, arguments):
     folder = tmp_path / "removed"
     folder.mkdir()
     command = shlex.join([*PROCESS, *map(str, arguments)])
-    done = subprocess.run(
+    result = subprocess.run(
         ["sh", "-c", f"rmdir {shlex.quote(str(folder))} && exec {command}"],
         cwd=folder, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}, capture_output=True, text=True,
         check=False,
     )  # fmt: skip
-    if done.returncode:
-        assert done.returncode == 2
-        assert done.stderr.splitlines() == [
+    if result.returncode:
+        assert result.returncode == 2
+        assert result.stderr.splitlines() == [
             "error: the folder in which the command was started was removed",
             "hint: cd to a folder that exists: cd ~",
         ]
     else:
-        assert done.stdout
+        assert result.stdout

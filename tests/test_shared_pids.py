@@ -96,23 +96,23 @@ def test_the_answers_about_a_process_do_not_change(doubled):
     for report in ("top", "nvtx", "launches"):
         expected = json.loads(run(report, SAMPLE, "--format", "json").stdout)["rows"]
         for number in numbers:
-            done = run(report, doubled, "--process", number, "--format", "json")
-            assert json.loads(done.stdout)["rows"] == expected
+            result = run(report, doubled, "--process", number, "--format", "json")
+            assert json.loads(result.stdout)["rows"] == expected
 
 
 def test_the_pid_of_several_processes_is_ambiguous(doubled):
-    done = run("top", doubled, "--process", 358)
-    assert done.returncode == 2
-    assert "2 processes of the trace have the process id 358" in done.stderr
-    flags = [word for word in done.stderr.split() if word.isdigit() and int(word) > 1 << 23]
+    result = run("top", doubled, "--process", 358)
+    assert result.returncode == 2
+    assert "2 processes of the trace have the process id 358" in result.stderr
+    flags = [word for word in result.stderr.split() if word.isdigit() and int(word) > 1 << 23]
     assert len(set(flags)) == 2
     assert all(run("top", doubled, "--process", flag).returncode == 0 for flag in flags)
 
 
 def test_an_answer_shows_the_pid(doubled):
-    done = run("sql", doubled, "SELECT process_id, count(*) AS n FROM kernels GROUP BY process_id", "--format", "csv")
-    assert done.stdout.split() == ["process_id,n", "358,6469", "358,6469"]
-    assert "358 is " in done.stderr
+    result = run("sql", doubled, "SELECT process_id, count(*) AS n FROM kernels GROUP BY process_id", "--format", "csv")
+    assert result.stdout.split() == ["process_id,n", "358,6469", "358,6469"]
+    assert "358 is " in result.stderr
 
 
 @pytest.mark.parametrize("suffix", ["duckdb", "parquet"])

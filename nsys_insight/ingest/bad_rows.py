@@ -31,7 +31,7 @@ _ERROR_TEXT = "a row of the trace is impossible"
 # epoch.
 _WINDOW_TABLES = ("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS", "OSRT_API", "GPU_METRICS")
 _FIRST_ROWS = 101
-# So many rows with times near the limit of 64 bits are no accident.
+# Fewer rows with times near the limit of 64 bits may be invalid ones.
 _LEAST_ROWS = 4
 # 52 days before or after. No nsys session is that long, and the sum of a thousand such times still fits.
 _MAX_DISTANCE_NS = 1 << 52
