@@ -24,11 +24,11 @@ def test_an_id_that_is_used_again_gives_no_queue_time(tmp_path):
     for table in ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL"):
         for row in trace.rows[table][6:]:  # the last four begin again with the ids of the first four
             row["correlationId"] = trace.rows[table][trace.rows[table].index(row) - 6]["correlationId"]
-    with nsys_insight.open(trace.write(tmp_path / "t.sqlite")) as opened:
-        rows = opened.sql("SELECT name_id IS NOT NULL, queue_ns, api_start_ns IS NULL FROM launches").rows()
+    with nsys_insight.open(trace.write(tmp_path / "t.sqlite")) as reader:
+        rows = reader.sql("SELECT name_id IS NOT NULL, queue_ns, api_start_ns IS NULL FROM launches").rows()
         assert sorted(rows, key=str) == [(True, 200, False)] * 2 + [(True, None, True)] * 8
-        assert opened.sql("SELECT count(*) FROM api_calls").item() == 10
-        (note,) = opened.answer("launches").notes
+        assert reader.sql("SELECT count(*) FROM api_calls").item() == 10
+        (note,) = reader.answer("launches").notes
     assert note == "2 of 10 kernels have a known launch call in the trace; for the others, only the kernel is measured"
 
 
@@ -37,8 +37,8 @@ def test_a_call_inside_another_with_its_id_changes_nothing(tmp_path):
     trace.thread().launch("k", api=8_000, queue=300, driver="cuLaunchKernel")
     first, inner = trace.rows["CUPTI_ACTIVITY_KIND_RUNTIME"]
     inner["correlationId"] = first["correlationId"]
-    with nsys_insight.open(trace.write(tmp_path / "t.sqlite")) as opened:
-        assert opened.sql("SELECT queue_ns FROM launches").rows() == [(300,)]
+    with nsys_insight.open(trace.write(tmp_path / "t.sqlite")) as reader:
+        assert reader.sql("SELECT queue_ns FROM launches").rows() == [(300,)]
 
 
 @pytest.mark.parametrize("offset_ns", [FAR_NS, -FAR_NS, 1 << 62], ids=str)
@@ -47,10 +47,10 @@ def test_times_near_the_limit_are_shifted(tmp_path, offset_ns):
     answers, notes = [], []
     for number, shift_ns in enumerate((0, offset_ns)):
         path = launch_ten(Trace()).shifted(shift_ns).write(tmp_path / f"{number}.sqlite")
-        with nsys_insight.open(path, note=notes.append) as opened:
-            answers.append(opened.sql(query).rows()[0])
-            answers[-1] += opened.sql("SELECT count(*), sum(duration_ns) FROM nvtx_ranges").rows()[0]
-            answers[-1] += opened.sql("SELECT end_ns - start_ns FROM wall").rows()[0]
+        with nsys_insight.open(path, note=notes.append) as reader:
+            answers.append(reader.sql(query).rows()[0])
+            answers[-1] += reader.sql("SELECT count(*), sum(duration_ns) FROM nvtx_ranges").rows()[0]
+            answers[-1] += reader.sql("SELECT end_ns - start_ns FROM wall").rows()[0]
     first, shifted = answers
     assert shifted[2:] == first[2:]
     assert shifted[1] - shifted[0] == first[1] - first[0]

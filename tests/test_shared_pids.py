@@ -49,23 +49,23 @@ def doubled(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def both(doubled):
+def pair_of_traces(doubled):
     with nsys_insight.open(SAMPLE) as single_trace, nsys_insight.open(doubled) as doubled_trace:
         yield single_trace, doubled_trace
 
 
 @pytest.mark.parametrize("view", EVENT_VIEWS)
-def test_a_view_has_each_event_once(both, view):
-    single, twice = (trace.sql(f"SELECT count(*) FROM {view}").item() for trace in both)
+def test_a_view_has_each_event_once(pair_of_traces, view):
+    single, twice = (trace.sql(f"SELECT count(*) FROM {view}").item() for trace in pair_of_traces)
     assert twice == 2 * single
 
 
 @pytest.mark.slow
-def test_no_view_has_more_rows_than_twice_those_of_one_process(both):
+def test_no_view_has_more_rows_than_twice_those_of_one_process(pair_of_traces):
     for view, definition in views.definitions().items():
         if not definition.create.startswith("CREATE VIEW"):
             continue
-        single, twice = (trace.sql(f"SELECT count(*) FROM {view}").item() for trace in both)
+        single, twice = (trace.sql(f"SELECT count(*) FROM {view}").item() for trace in pair_of_traces)
         allowed = {"_other_processes"}  # there is another process
         assert twice <= 2 * single or view in allowed, view
 
@@ -82,8 +82,8 @@ def test_joined_rows_are_those_that_a_loop_counts(doubled):
     assert row.with_call == sum(calls[key] for key in kernels)
 
 
-def test_the_gpu_time_in_ranges_is_twice_that_of_one_process(both):
-    single, twice = (dict(trace.answer("nvtx").frame().select("name", "gpu_ns").rows()) for trace in both)
+def test_the_gpu_time_in_ranges_is_twice_that_of_one_process(pair_of_traces):
+    single, twice = (dict(trace.answer("nvtx").frame().select("name", "gpu_ns").rows()) for trace in pair_of_traces)
     assert twice == {name: 2 * gpu_ns for name, gpu_ns in single.items()}
 
 
@@ -136,8 +136,8 @@ def test_rows_in_the_middle_of_a_big_table_name_the_machine(tmp_path, monkeypatc
         host.launch("k", runs=100)
     trace.rows["ThreadNames"].clear()
     monkeypatch.setattr(processes, "_EDGE_ROWS", 5)
-    with nsys_insight.open(trace.write(tmp_path / "t.sqlite")) as opened:
-        assert opened.sql("SELECT count(DISTINCT process_id) FROM launches").item() == 2
+    with nsys_insight.open(trace.write(tmp_path / "t.sqlite")) as reader:
+        assert reader.sql("SELECT count(DISTINCT process_id) FROM launches").item() == 2
 
 
 def test_processes_of_one_machine_keep_their_pids(tmp_path):
@@ -145,6 +145,6 @@ def test_processes_of_one_machine_keep_their_pids(tmp_path):
     trace.thread(pid=100).launch("k")
     trace.thread(pid=101).launch("k")
     notes: list[str] = []
-    with nsys_insight.open(trace.write(tmp_path / "t.sqlite"), note=notes.append) as opened:
-        assert opened.sql("SELECT process_id FROM launches ORDER BY ALL").rows() == [(100,), (101,)]
+    with nsys_insight.open(trace.write(tmp_path / "t.sqlite"), note=notes.append) as reader:
+        assert reader.sql("SELECT process_id FROM launches ORDER BY ALL").rows() == [(100,), (101,)]
     assert notes == []

@@ -42,7 +42,7 @@ def number_processes(connection: duckdb.DuckDBPyConnection, sources: Sequence[So
 
     Two sources have no number in common. A pid without events needs none: a machine has a thousand such processes.
     """
-    next_number, numbered = _LAST_NUMBER, []
+    next_number, new_sources = _LAST_NUMBER, []
     for source in sources:
         shared_pids = []
         processes, idle_pids = _read_processes(connection, source)
@@ -52,8 +52,8 @@ def number_processes(connection: duckdb.DuckDBPyConnection, sources: Sequence[So
                     next_number -= 1
                 shared_pids.append(SharedPid(next_number, pid, full_id, _read_name(connection, source, full_id)))
                 next_number -= 1
-        numbered.append(replace(source, shared_pids=tuple(shared_pids)))
-    return numbered
+        new_sources.append(replace(source, shared_pids=tuple(shared_pids)))
+    return new_sources
 
 
 def create_macros(connection: duckdb.DuckDBPyConnection, shared_pids: Sequence[SharedPid] = ()) -> None:
@@ -94,10 +94,8 @@ def describe_shared_pids(shared_pids: Sequence[SharedPid]) -> str:
     ]
     if not texts:
         return ""
-    named = ", ".join(texts[:_MAX_NAMED]) + (", …" if len(texts) > _MAX_NAMED else "")
-    return (
-        f"several processes have one process id: {named}; --process and conditions in SQL take the number in brackets"
-    )
+    text = ", ".join(texts[:_MAX_NAMED]) + (", …" if len(texts) > _MAX_NAMED else "")
+    return f"several processes have one process id: {text}; --process and conditions in SQL take the number in brackets"
 
 
 def describe(process: SharedPid) -> str:

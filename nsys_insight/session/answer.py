@@ -52,8 +52,8 @@ class Answer:
 
     `report` is the name of the command, `title` its heading, and `params` its parameters. `notes` are sentences that
     the reader needs to understand the numbers; `note_names` are their names in the pack. `trace` has a few facts about
-    the trace, `summary` the overall statements of the answer. `shared_pids` are the pids that are shown for a
-    `process_id` that is none (`ingest.processes`). Rows are fetched when they are read, so an answer of
+    the trace, `summary` the overall statements of the answer. `shared_pids` are the pids that are shown instead of
+    the numbers of `ingest.processes`. Rows are fetched when they are read, so an answer of
     millions of rows can be written to a file in batches.
     """
 
@@ -166,7 +166,7 @@ def select_readable(columns: Columns, shared_pids: Mapping[int, int] = _NO_PIDS)
 
 
 def show_pid(column: str, shared_pids: Mapping[int, int]) -> str:
-    """Write the SQL for a column of an answer: the pid for a `process_id` that is none (`ingest.processes`)."""
+    """Write the SQL for a column of an answer: the pid instead of the numbers of `ingest.processes`."""
     name = identifier(column)
     if column != "process_id" or not shared_pids:
         return name

@@ -84,7 +84,7 @@ class Connection:
 
     @property
     def shared_pids(self) -> dict[int, int]:
-        """Return the pids of the processes whose `process_id` is none (see `ingest.processes`)."""
+        """Return the pids of the processes that have a number of `ingest.processes`."""
         return self._files.shared_pids
 
     def load(self) -> None:

@@ -50,7 +50,7 @@ class Database:
     `duckdb` is the connection. `open` replaces it when the files must be read in another way, and runs the user's
     `definitions` again. `store` stores facts about a big trace, and answers to built-in queries. `left_out` is a
     sentence about impossible rows of the files; it is "" until a query has read one. `shared_pids` are the pids of
-    the processes whose `process_id` is none (see `ingest.processes`).
+    the processes that have a number of `ingest.processes`.
     """
 
     def __init__(  # noqa: PLR0913 - options by keyword
