@@ -163,14 +163,16 @@ def test_missing_calls_have_a_note(trace, path):
     host.launch("k").kernel("k", start=50_000).kernel("l", start=60_000)
     answer, notes = ask(trace.write(path))
     assert (answer["k", None]["calls"], answer["k", None]["api_total_ns"]) == (1, None)
-    assert notes == ("1 of 3 kernels have their launch call in the trace; for the others, only the kernel is measured",)
+    assert notes == (
+        "1 of 3 kernels have a known launch call in the trace; for the others, only the kernel is measured",
+    )
 
 
 def test_a_window_may_cut_a_kernel_off_its_call(trace, path):
     trace.thread().launch("k", start=0, api=1_000, queue=5_000).launch("k", start=8_000)
     answer, (note,) = ask(trace.write(path), from_ns=3_000)
     assert {key: row["calls"] for key, row in answer.items()} == {("k", None): 1, ("k", "cudaLaunchKernel"): 1}
-    assert note.startswith("1 of 2 kernels have their launch call in the scope")
+    assert note.startswith("1 of 2 kernels have a known launch call in the scope")
 
 
 def test_a_range_has_the_kernels_launched_in_it_even_if_they_run_later(trace, path):

@@ -135,8 +135,18 @@ def _run() -> int | None:
     return code
 
 
+def _is_working_folder_gone() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
+
+
 def _describe_error(error: Exception) -> InsightError | None:
     """Describe an error in a sentence and a hint. Return None for an unexpected error, which is a bug."""
+    if _is_working_folder_gone():  # libraries fail for this reason with other words
+        return UsageError("the folder in which the command was started was removed", "cd to a folder that exists: cd ~")
     if isinstance(error, InsightError):
         return error
     if isinstance(error, OSError):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _BEGIN, _END, _COUNTER = 1, 2, 4
 _SEQUENCE = b"\x50\x01"  # trusted_packet_sequence_id: all packets share one sequence, and its interned names
 
-# Columns of the queries: track (process_id and two numbers), category, name, detail, start_ns, end_ns, and flow, which
+# Columns of the queries: track (process and two numbers), category, name, detail, start_ns, end_ns, and flow, which
 # links a call and what it launched.
 _GPU = """
     WITH graph_starts AS (
@@ -53,13 +53,16 @@ _GPU = """
         SELECT process_id, device_id, stream_id, 'graph', 'graph ' || graph_id, NULL, start_ns, end_ns, correlation_id
         FROM graph_launches
     )
-    SELECT * FROM operations ORDER BY process_id, device_id, stream_id, start_ns, end_ns DESC, name"""
+    SELECT * RENAME (process_id AS process) FROM operations
+    ORDER BY process_id, device_id, stream_id, start_ns, end_ns DESC, name"""
 _API = """
-    SELECT process_id, thread_id, 0 AS track_number, 'api' AS category, name, NULL AS detail, start_ns, end_ns,
+    SELECT process_id AS process, thread_id, 0 AS track_number, 'api' AS category, name, NULL AS detail,
+        start_ns, end_ns,
         CASE WHEN call_group IN ('launch', 'graph launch', 'copy', 'memset') THEN correlation_id END AS flow
     FROM api_calls ORDER BY process_id, thread_id, start_ns, end_ns DESC, name"""
 _NVTX = """
-    SELECT process_id, thread_id, 0 AS track_number, 'nvtx' AS category, name, nullif(domain, '') AS detail, start_ns,
+    SELECT process_id AS process, thread_id, 0 AS track_number, 'nvtx' AS category, name,
+        nullif(domain, '') AS detail, start_ns,
         coalesce(end_ns, (SELECT max(end_ns) FROM wall), start_ns) AS end_ns, NULL AS flow
     FROM nvtx_ranges ORDER BY process_id, thread_id, start_ns, end_ns DESC, name"""
 _METRICS = "SELECT gpu_id, name, start_ns, value FROM gpu_metrics ORDER BY gpu_id, name, start_ns"
@@ -91,9 +94,8 @@ class _Timeline:
         # These queries come first, because a query ends the stream that is being read.
         processes = self.trace.rows("SELECT process_id, min(name) AS name FROM processes GROUP BY ALL")
         self.process_names = {row.process_id: row.name for row in processes}
-        self.thread_names = {
-            row[:2]: row[2] for row in self.trace.query("SELECT process_id, thread_id, name FROM threads").rows()
-        }
+        threads = self.trace.rows("SELECT process_id, thread_id, name FROM threads")
+        self.thread_names = {(row.process_id, row.thread_id): row.name for row in threads}
         self._write_packet(b"\x68\x01")  # sequence_flags: interned names begin here
         self._write_slices(
             _API, lambda process, thread, _: self._add_track("CUDA API", self._get_thread_track(process, thread))

@@ -31,6 +31,8 @@ _ERROR_TEXT = "a row of the trace is impossible"
 # epoch.
 _WINDOW_TABLES = ("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS", "OSRT_API", "GPU_METRICS")
 _FIRST_ROWS = 101
+# Fewer rows with times near the limit of 64 bits may be invalid ones.
+_LEAST_ROWS = 4
 # 52 days before or after. No nsys session is that long, and the sum of a thousand such times still fits.
 _MAX_DISTANCE_NS = 1 << 52
 _TIME_COLUMNS = ("start", "end", "timestamp")
@@ -76,8 +78,42 @@ _COLUMN_TEXTS = {
 
 
 def guard_rows(connection: duckdb.DuckDBPyConnection, source: Source) -> Source:
-    """Return a source whose relations raise an error when a query meets an invalid row."""
-    return replace(source, row_checks=RowChecks(_find_window(connection, source)))
+    """Return a source whose relations raise an error when a query meets an invalid row.
+
+    Times that are too high to be added up are shifted to begin at 0: `time_shift_ns` is what they were before.
+    """
+    window = _find_window(connection, source)
+    if window is None and (shift_ns := _find_shift(connection, source)):
+        source = _shift_times(source, shift_ns)
+        window = _find_window(connection, source)
+    return replace(source, row_checks=RowChecks(window or ANY_TIME))
+
+
+def _find_shift(connection: duckdb.DuckDBPyConnection, source: Source) -> int:
+    """Return the first time of a trace whose times are all near the limit of 64 bits; 0 for other traces."""
+    first_times = []
+    for table in _WINDOW_TABLES:
+        if time_column := _time_column(source.columns.get(table, set())):
+            times = _read_first_times(connection, source, table, time_column)
+            first_times += [time for time in times if isinstance(time, int) and abs(time) > ANY_TIME[1]]
+    has_one_time = len(first_times) >= _LEAST_ROWS and max(first_times) - min(first_times) < _MAX_DISTANCE_NS
+    return min(first_times) if has_one_time else 0
+
+
+def _shift_times(source: Source, shift_ns: int) -> Source:
+    """Subtract a time from all times near it. Rows are then no longer looked up in the export itself."""
+    relations = dict(source.relations)
+    for table, columns in source.columns.items():
+        shifted_columns = ", ".join(
+            f"""try_cast(CASE WHEN abs(try_cast({identifier(name)} AS HUGEINT)) > {ANY_TIME[1]}
+                THEN try_cast({identifier(name)} AS HUGEINT) - ({shift_ns})::HUGEINT ELSE {identifier(name)} END
+                AS BIGINT) AS {identifier(name)}"""
+            for name in (*_TIME_COLUMNS, *_OTHER_TIME_COLUMNS)
+            if name in columns and not table.startswith(("TARGET_", "META_"))
+        )
+        if shifted_columns:
+            relations[table] = f"(SELECT * REPLACE ({shifted_columns}) FROM {relations[table]})"
+    return replace(source, relations=relations, find_time_bounds=dict, export=None, time_shift_ns=shift_ns)
 
 
 def drop_invalid_rows(
@@ -177,8 +213,8 @@ def is_too_large(error: Exception) -> bool:
     return is_range_error and any(text in str(error) for text in ("INT128", "Overflow"))
 
 
-def _find_window(connection: duckdb.DuckDBPyConnection, source: Source) -> Window:
-    """Return the period in which the times of a trace are valid, derived from its first rows."""
+def _find_window(connection: duckdb.DuckDBPyConnection, source: Source) -> Window | None:
+    """Return the period in which the times of a trace are valid, derived from its first rows; None if it has none."""
     for table in _WINDOW_TABLES:
         if time_column := _time_column(source.columns.get(table, set())):
             times = sorted(
@@ -186,7 +222,7 @@ def _find_window(connection: duckdb.DuckDBPyConnection, source: Source) -> Windo
             )
             if times and ANY_TIME[0] <= times[len(times) // 2] <= ANY_TIME[1]:
                 return times[len(times) // 2] - _MAX_DISTANCE_NS, times[len(times) // 2] + _MAX_DISTANCE_NS
-    return ANY_TIME
+    return None
 
 
 def _read_first_times(connection: duckdb.DuckDBPyConnection, source: Source, table: str, column: str) -> list[object]:

@@ -53,10 +53,11 @@ def _write_gpu_case(connection: duckdb.DuckDBPyConnection) -> str:
     """
     renumbered_devices = fetch_rows(
         connection,
-        """SELECT pid, cudaId AS device_id, min(gpuId) AS gpu_id FROM raw.TARGET_INFO_CUDA_DEVICE
-           GROUP BY ALL HAVING min(gpuId) <> cudaId ORDER BY ALL""",
+        """SELECT unnest(process_ids_of(pid)) AS process_id, cudaId AS device_id, min(gpuId) AS gpu_id
+           FROM raw.TARGET_INFO_CUDA_DEVICE GROUP BY pid, cudaId HAVING min(gpuId) <> cudaId ORDER BY ALL""",
     )
     cases = " ".join(
-        f"WHEN process_id = {row.pid} AND device_id = {row.device_id} THEN {row.gpu_id}" for row in renumbered_devices
+        f"WHEN process_id = {row.process_id} AND device_id = {row.device_id} THEN {row.gpu_id}"
+        for row in renumbered_devices
     )
     return f"(CASE {cases} ELSE device_id END)::BIGINT" if cases else "device_id::BIGINT"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from nsys_insight.ingest import gpus, time_bounds
+from nsys_insight.ingest import gpus, processes, time_bounds
 from nsys_insight.ingest.bad_rows import check_keys, guard_column, raise_unless
 from nsys_insight.ingest.expected_schema import cast_column, read_expected_schema
 from nsys_insight.ingest.scope import FULL_TRACE, Scope, cut_column, write_condition
@@ -58,8 +58,10 @@ def has_repeated_ids(connection: duckdb.DuckDBPyConnection, source: Source) -> b
 def _locate_rows(connection: duckdb.DuckDBPyConnection, source: Source, table: str) -> str:
     """Write the SQL for the rows of a table, with at most one API call per correlation id.
 
-    If calls share an id, GPU work belongs to the outermost one. The id of the others becomes NULL, which joins with
-    nothing. A call that was recorded twice is read once.
+    If a call and the calls inside it share an id, GPU work belongs to the outermost one. The id of the others becomes
+    NULL, which joins with nothing. If a call has the id of an earlier one that had returned, the ids were counted up to
+    their end and used again: which of them launched what is unknown, and both ids become NULL. A call that was
+    recorded twice is read once.
     """
     rows = source.relations[table]
     check_keys(connection, source, table)
@@ -69,9 +71,12 @@ def _locate_rows(connection: duckdb.DuckDBPyConnection, source: Source, table: s
     call_key = 'globalTid, correlationId, eventClass, start, "end"'
     is_first = f"correlationId IS NULL OR row_number() OVER (PARTITION BY {call_key}) = 1"
     checked_rows = is_first if source.row_checks.is_filtered else raise_unless(is_first)
-    return f"""(SELECT * REPLACE (CASE WHEN
-        row_number() OVER (PARTITION BY {call_id} ORDER BY start, "end" DESC, eventClass) = 1 THEN correlationId
-        END AS correlationId) FROM {rows} QUALIFY {checked_rows})"""
+    return f"""(SELECT * REPLACE (CASE WHEN row_number() OVER outermost_first = 1
+            AND max(start) OVER (PARTITION BY {call_id}) < greatest("end", start + 1)
+            THEN correlationId END AS correlationId)
+        FROM {rows}
+        WINDOW outermost_first AS (PARTITION BY {call_id} ORDER BY start, "end" DESC, eventClass)
+        QUALIFY {checked_rows})"""
 
 
 def can_read_some_rows(connection: duckdb.DuckDBPyConnection, source: Source, table: str) -> bool:
@@ -92,12 +97,15 @@ def create_empty(connection: duckdb.DuckDBPyConnection) -> None:
             columns, name = ", ".join(map(identifier, types)), identifier(table)
             connection.execute(f"CREATE VIEW unscoped.{name} AS SELECT {columns} FROM raw.{name}")
     connection.execute(f"CREATE VIEW raw.wall AS {time_bounds.select_time_bounds({})}")
+    processes.create_macros(connection)
     gpus.create_gpu_macro(connection)
     gpus.create_timeline_macros(connection, {})
 
 
-def create_device_relation(connection: duckdb.DuckDBPyConnection, source: Source) -> None:
-    """Create the relation that distinguishes the GPUs, and the macro `gpu_of` on it."""
+def create_id_relations(connection: duckdb.DuckDBPyConnection, source: Source) -> None:
+    """Create the relation that distinguishes the GPUs, the macro `gpu_of` on it, and those that name processes."""
+    if source.shared_pids:
+        processes.create_macros(connection, source.shared_pids)
     create_relations(connection, source, FULL_TRACE, [_DEVICE_TABLE])
     gpus.create_gpu_macro(connection)
 

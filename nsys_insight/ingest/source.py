@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +26,18 @@ class RowChecks:
 
     window: Window = ANY_TIME
     is_filtered: bool = False
+
+
+class SharedPid(NamedTuple):
+    """One of several processes with the same pid: its `process_id` in the model, its pid, its id as nsys packs it.
+
+    `full_id` is `globalPid >> 24`. `name` is the name of the executable, "" if it is not recorded.
+    """
+
+    process_id: int
+    pid: int
+    full_id: int
+    name: str
 
 
 @dataclass(frozen=True)
@@ -54,7 +66,8 @@ class Source:
 
     `find_time_bounds` returns the time bounds of big tables. `export` is where rows can be looked up: rows of all
     tables if it is scanned in place, or of those that a copy left there. `row_checks` detects invalid rows. `facts` are
-    stored next to the rows.
+    stored next to the rows. `shared_pids` are the processes whose pid another process of the trace has too.
+    `time_shift_ns` was subtracted from all times.
     """
 
     relations: dict[str, str]
@@ -63,6 +76,8 @@ class Source:
     export: Export | None = None
     row_checks: RowChecks = field(default_factory=RowChecks)
     facts: StoredFacts | None = None
+    shared_pids: tuple[SharedPid, ...] = ()
+    time_shift_ns: int = 0
 
     @cached_property
     def time_bounds(self) -> TimeBounds:

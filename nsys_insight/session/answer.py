@@ -17,7 +17,7 @@ from nsys_insight.sql.rows import insert_rows
 from nsys_insight.text.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     import duckdb
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Columns = list[tuple[str, str]]  # names and DuckDB types
 ZONE_SUFFIX = "WITH TIME ZONE"  # in the names of DuckDB's types
+_NO_PIDS: Mapping[int, int] = {}
 Batch = list[tuple[Any, ...]]
 
 
@@ -51,7 +52,8 @@ class Answer:
 
     `report` is the name of the command, `title` its heading, and `params` its parameters. `notes` are sentences that
     the reader needs to understand the numbers; `note_names` are their names in the pack. `trace` has a few facts about
-    the trace, `summary` the overall statements of the answer. Rows are fetched when they are read, so an answer of
+    the trace, `summary` the overall statements of the answer. `shared_pids` are the pids that are shown instead of
+    the numbers of `ingest.processes`. Rows are fetched when they are read, so an answer of
     millions of rows can be written to a file in batches.
     """
 
@@ -66,6 +68,7 @@ class Answer:
     empty: str = ""
     trace: dict[str, Any] = field(default_factory=dict)
     summary: dict[str, Any] = field(default_factory=dict)
+    shared_pids: Mapping[int, int] = field(default_factory=dict, repr=False)
 
     @cached_property
     def row_count(self) -> int:
@@ -140,7 +143,9 @@ class Answer:
             self.connection.execute(f"COPY ({self._select(limit)}) TO {literal(str(inner))} (FORMAT parquet)")
 
     def _select(self, limit: int | None) -> str:
-        names = ", ".join(identifier(column.name) for column in self.columns)
+        names = ", ".join(
+            f"{show_pid(column.name, self.shared_pids)} AS {identifier(column.name)}" for column in self.columns
+        )
         limit_clause = "" if limit is None else f" LIMIT {limit}"
         return f"SELECT {names} FROM {self.table} ORDER BY row_{limit_clause}"
 
@@ -159,10 +164,25 @@ def store_result(connection: duckdb.DuckDBPyConnection, table: str, select: str)
     return [(name, readable_type(kind)) for name, kind, *_ in description[1:]]
 
 
-def select_readable(columns: Columns) -> str:
-    """Write the select list for all of these columns, with the types of `readable_type`."""
-    zoned = [identifier(name) for name, kind in columns if ZONE_SUFFIX in kind]
-    return f"* REPLACE ({', '.join(f'{name}::VARCHAR AS {name}' for name in zoned)})" if zoned else "*"
+def select_readable(columns: Columns, shared_pids: Mapping[int, int] = _NO_PIDS) -> str:
+    """Write the select list for all of these columns, with the types of `readable_type`, and pids (`show_pid`)."""
+    replaced = [
+        f"{identifier(name)}::VARCHAR AS {identifier(name)}"
+        if ZONE_SUFFIX in kind
+        else f"{show_pid(name, shared_pids)} AS {identifier(name)}"
+        for name, kind in columns
+        if ZONE_SUFFIX in kind or (shared_pids and name == "process_id")
+    ]
+    return f"* REPLACE ({', '.join(replaced)})" if replaced else "*"
+
+
+def show_pid(column: str, shared_pids: Mapping[int, int]) -> str:
+    """Write the SQL for a column of an answer: the pid instead of the numbers of `ingest.processes`."""
+    name = identifier(column)
+    if column != "process_id" or not shared_pids:
+        return name
+    cases = " ".join(f"WHEN {process_id} THEN {pid}" for process_id, pid in shared_pids.items())
+    return f"(CASE {name} {cases} ELSE {name} END)"
 
 
 def readable_type(kind: str) -> str:

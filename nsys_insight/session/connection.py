@@ -88,6 +88,11 @@ class Connection:
         """Return a sentence about impossible rows of the files; "" until a query has read one."""
         return self._files.left_out
 
+    @property
+    def shared_pids(self) -> dict[int, int]:
+        """Return the pids of the processes that have a number of `ingest.processes`."""
+        return self._files.shared_pids
+
     def load(self) -> None:
         """Copy big exports into DuckDB first; worth it for many questions about all rows."""
         self._files.load()
@@ -245,7 +250,7 @@ class Connection:
             # A cursor would not see the temporary tables and macros of the connection.
             select = as_select(query)
             columns = [(name, kind) for name, kind, *_ in self.duckdb.execute(f"DESCRIBE {select}").fetchall()]
-            if (readable := select_readable(columns)) != "*":
+            if (readable := select_readable(columns, self.shared_pids)) != "*":
                 select = f"SELECT {readable} FROM (\n{select}\n)"
             return [(name, readable_type(kind)) for name, kind in columns], self.duckdb.execute(select).fetchmany(size)
 
@@ -263,7 +268,11 @@ class Connection:
 
         def run() -> int:
             self._prepare(Question(query), is_built_in=is_built_in)
-            copy = f"COPY (\n{as_select(query)}\n) TO {literal(str(path))} (FORMAT parquet{options})"
+            select = as_select(query)
+            if self.shared_pids:
+                columns = [(name, kind) for name, kind, *_ in self.duckdb.execute(f"DESCRIBE {select}").fetchall()]
+                select = f"SELECT {select_readable(columns, self.shared_pids)} FROM (\n{select}\n)"
+            copy = f"COPY (\n{select}\n) TO {literal(str(path))} (FORMAT parquet{options})"
             return int(self.duckdb.execute(copy).fetchall()[0][0])
 
         return self._run(run, line - 1, Question(query), is_built_in=is_built_in)

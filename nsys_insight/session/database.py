@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.facts.context import DEFAULT_OPTIONS
 from nsys_insight.facts.store import Facts
-from nsys_insight.ingest import bad_rows, database, facts_folder
+from nsys_insight.ingest import bad_rows, database, facts_folder, processes
 from nsys_insight.ingest.attach import list_parquet_files
 from nsys_insight.ingest.catalogs import name_catalogs
 from nsys_insight.ingest.expected_schema import read_expected_schema
@@ -49,7 +49,8 @@ class Database:
 
     `duckdb` is the connection. `open` replaces it when the files must be read in another way, and runs the user's
     `definitions` again. `store` stores facts about a big trace, and answers to built-in queries. `left_out` is a
-    sentence about impossible rows of the files; it is "" until a query has read one.
+    sentence about impossible rows of the files; it is "" until a query has read one. `shared_pids` are the pids of
+    the processes that have a number of `ingest.processes`.
     """
 
     def __init__(  # noqa: PLR0913 - options by keyword
@@ -85,6 +86,7 @@ class Database:
         self._as_exported = False
         self._note = note
         self.left_out = ""
+        self.shared_pids: dict[int, int] = {}
         self._watch = FileGuard(files)
         self._recovery = Recovery(files, self._strategies, self._watch)
 
@@ -234,7 +236,12 @@ class Database:
 
     def _build(self, sources: Sequence[Source]) -> None:
         """Create the model over each source; a single one is in the connection's own catalog."""
+        sources = processes.number_processes(self.duckdb, sources)
+        self._note_shared_pids(sources)
         sources = [bad_rows.guard_rows(self.duckdb, source) for source in sources]
+        for source in sources:
+            if source.time_shift_ns and not self._connections[1:]:
+                self._note(f"all times are shifted by {-source.time_shift_ns:,} ns, to begin at 0")
         if self._recovery.validates_rows:
             sources = self._drop_invalid_rows(sources)
         scopes = [scope for _, scope in self._part_scopes]
@@ -246,6 +253,17 @@ class Database:
         stored_tables = self.store.stored_tables if self.store else frozenset[str]()
         run_facts = facts_folder.locate_run_facts([file.path for file in self.files])
         self._facts = Facts(self.duckdb, sources, scopes, self._show, stored_tables, self.labels, run_facts)
+
+    def _note_shared_pids(self, sources: Sequence[Source]) -> None:
+        """Note which processes share a pid, once, and refuse such a pid as the process of a scope."""
+        shared_pids = [process for source in sources for process in source.shared_pids]
+        if {process.process_id: process.pid for process in shared_pids} == self.shared_pids:
+            return
+        self.shared_pids = {process.process_id: process.pid for process in shared_pids}
+        for _, scope in self._part_scopes:
+            processes.refuse_shared_pid(scope.process, shared_pids)
+        if all(scope.process is None for _, scope in self._part_scopes):
+            self._note(processes.describe_shared_pids(shared_pids))
 
     def _drop_invalid_rows(self, sources: Sequence[Source]) -> list[Source]:
         validated = [bad_rows.drop_invalid_rows(self.duckdb, source, read_expected_schema()) for source in sources]

@@ -10,12 +10,14 @@ from nsys_insight.facts.context import DEFAULT_OPTIONS, FactOptions
 from nsys_insight.facts.store import Facts
 from nsys_insight.ingest import gpus, raw, step_scope
 from nsys_insight.ingest.catalogs import use_catalog
-from nsys_insight.ingest.database import connect
+from nsys_insight.ingest.database import connect, list_tables
+from nsys_insight.ingest.processes import create_macros, number_processes
 from nsys_insight.ingest.scope import FULL_TRACE, finalize, prepare, write_scope_table
 from nsys_insight.ingest.source import Source
 from nsys_insight.model import template, views
 from nsys_insight.model.producers import all_producers
 from nsys_insight.packs.step_options import AUTO, StepOptions
+from nsys_insight.sql.quoting import identifier
 
 if TYPE_CHECKING:
     import duckdb
@@ -53,7 +55,7 @@ class Model:
         self._in_memory = False
         with use_catalog(connection, catalog):
             write_scope_table(connection)
-            raw.create_device_relation(connection, source)
+            raw.create_id_relations(connection, source)
             if scope != FULL_TRACE or as_exported:
                 self._relations.update(raw.list_relations())
                 raw.create_relations(connection, source, FULL_TRACE, self._relations, is_temporary=scope != FULL_TRACE)
@@ -127,6 +129,10 @@ def empty_model() -> duckdb.DuckDBPyConnection:
 def finish_stored_model(connection: duckdb.DuckDBPyConnection) -> None:
     """Finish the model in a DuckDB file that has a copy of the template, and tables in the schema `raw`."""
     write_scope_table(connection)
+    columns = list_tables(connection, connection.execute("SELECT current_database()").fetchall()[0][0], "raw")
+    source = Source({table: f"raw.{identifier(table)}" for table in columns}, columns)
+    (source,) = number_processes(connection, [source])
+    create_macros(connection, source.shared_pids)
     gpus.create_gpu_macro(connection)
     gpus.create_timeline_macros(connection, {})
     facts = Facts(connection, [Source({}, {})], [FULL_TRACE], lambda *_: None)

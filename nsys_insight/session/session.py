@@ -227,6 +227,7 @@ class Session:
             note_names=tuple(name for name, _ in notes),
             empty=self._explain_empty(pack, table),
             trace=self.describe_trace(),
+            shared_pids=self._connection.shared_pids,
         )
 
     def prefetch(
@@ -372,6 +373,7 @@ class Session:
 
     def _answer(self, table: str, columns: list[tuple[str, str]], **facts: Any) -> Answer:
         answer_columns = tuple(Column(name, kind) for name, kind in columns)
+        facts["shared_pids"] = self._connection.shared_pids
         return Answer(self._connection.duckdb, table, answer_columns, report="sql", title="", **facts)
 
     def _note_ncu_source(self, statement: str) -> None:

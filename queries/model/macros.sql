@@ -1,6 +1,5 @@
--- A global id of nsys packs 8 bits of host, 8 of VM, 24 of process and 24 of thread.
-CREATE MACRO pid_of(global_id) AS (global_id >> 24) & 16777215;
-
+-- A global id of nsys packs 8 bits of host, 8 of VM, 24 of process and 24 of thread. The loader makes `pid_of`, which
+-- gives the process (nsys_insight/ingest/processes.py).
 CREATE MACRO tid_of(global_id) AS global_id & 16777215;
 
 -- One key for a call of a process: a join on it takes half as long as a join on two columns. The id is multiplied, not
@@ -9,6 +8,14 @@ CREATE MACRO call_of(correlation_id, process_id) AS correlation_id * 16777216 + 
 
 -- One key for a thread of a process.
 CREATE MACRO thread_of(thread_id, process_id) AS process_id << 24 | thread_id;
+
+-- Whether CUDA allows a grid, a block, and a size of shared memory (CUDA C++ Programming Guide, "Compute Capabilities").
+-- The product of an allowed grid fits into 64 bits. No SM has 16 MiB of shared memory.
+CREATE MACRO is_grid(x, y, z) AS
+    x BETWEEN 1 AND 2147483647 AND y BETWEEN 1 AND 65535 AND z BETWEEN 1 AND 65535;
+CREATE MACRO is_block(x, y, z) AS
+    x BETWEEN 1 AND 1024 AND y BETWEEN 1 AND 1024 AND z BETWEEN 1 AND 64 AND x::DOUBLE * y * z <= 1024;
+CREATE MACRO shared_bytes_of(bytes) AS CASE WHEN bytes BETWEEN 0 AND 16777216 THEN bytes END;
 
 -- One number for the three dimensions of a grid or a block, and the dimensions of such a number: for millions of
 -- kernels, two columns are written instead of six. Dimensions that CUDA does not allow give NULL (CUDA C++ Programming

@@ -46,7 +46,7 @@ api_name = "The launching function; NULL where the trace does not have the call"
 coverage = """
 SELECT
     coalesce(sum(calls) FILTER (WHERE api_name IS NOT NULL), 0) || ' of ' || sum(calls)
-        || ' kernels have their launch call in the '
+        || ' kernels have a known launch call in the '
     || CASE WHEN any_value(scope.from_ns) IS NULL THEN 'trace' ELSE 'scope' END
     || '; for the others, only the kernel is measured'
 FROM answer, scope HAVING count(*) > count(api_name)"""

@@ -1,3 +1,4 @@
+-- A grid, a block, a number of registers or a size of shared memory that CUDA does not allow is unknown.
 CREATE VIEW kernel_events AS
 SELECT
     start AS start_ns,
@@ -12,24 +13,31 @@ SELECT
     nullif(greenContextId, 0) AS green_context_id,
     pid_of(globalPid) AS process_id,
     correlationId AS correlation_id,
-    gridX AS grid_x, gridY AS grid_y, gridZ AS grid_z,
-    blockX AS block_x, blockY AS block_y, blockZ AS block_z,
+    CASE WHEN has_grid THEN gridX END AS grid_x,
+    CASE WHEN has_grid THEN gridY END AS grid_y,
+    CASE WHEN has_grid THEN gridZ END AS grid_z,
+    CASE WHEN has_block THEN blockX END AS block_x,
+    CASE WHEN has_block THEN blockY END AS block_y,
+    CASE WHEN has_block THEN blockZ END AS block_z,
     clusterX AS cluster_x, clusterY AS cluster_y, clusterZ AS cluster_z,
-    registersPerThread AS registers_per_thread,
-    staticSharedMemory AS static_shared_bytes,
-    dynamicSharedMemory AS dynamic_shared_bytes,
-    sharedMemoryExecuted AS shared_executed_bytes,
-    localMemoryPerThread AS local_per_thread_bytes,
-    localMemoryTotal AS local_total_bytes,
+    CASE WHEN registersPerThread BETWEEN 0 AND 255 THEN registersPerThread END AS registers_per_thread,
+    shared_bytes_of(staticSharedMemory) AS static_shared_bytes,
+    shared_bytes_of(dynamicSharedMemory) AS dynamic_shared_bytes,
+    shared_bytes_of(sharedMemoryExecuted) AS shared_executed_bytes,
+    CASE WHEN localMemoryPerThread >= 0 THEN localMemoryPerThread END AS local_per_thread_bytes,
+    CASE WHEN localMemoryTotal >= 0 THEN localMemoryTotal END AS local_total_bytes,
     launchType AS launch_type_id,
     gridId AS grid_id,
     graphNodeId AS graph_node_id,
     graphId AS graph_id,
     shape_id_of(
-        demangledName, gridX, gridY, gridZ, blockX, blockY, blockZ, clusterX, clusterY, clusterZ, registersPerThread,
-        staticSharedMemory, dynamicSharedMemory, localMemoryPerThread
+        demangledName, grid_x, grid_y, grid_z, block_x, block_y, block_z, clusterX, clusterY, clusterZ,
+        registers_per_thread, static_shared_bytes, dynamic_shared_bytes, local_per_thread_bytes
     ) AS shape_id
-FROM raw.CUPTI_ACTIVITY_KIND_KERNEL;
+FROM (
+    SELECT *, is_grid(gridX, gridY, gridZ) AS has_grid, is_block(blockX, blockY, blockZ) AS has_block
+    FROM raw.CUPTI_ACTIVITY_KIND_KERNEL
+);
 
 COMMENT ON VIEW kernel_events IS
     'One row per kernel execution, with names as ids: for queries that group millions of kernels before they join '

@@ -1,5 +1,5 @@
 CREATE VIEW processes AS
-SELECT DISTINCT coalesce(pid, pid_of(globalPid)) AS process_id, name
+SELECT DISTINCT coalesce(pid_of(globalPid), pid) AS process_id, name
 FROM raw.PROCESSES;
 
 COMMENT ON VIEW processes IS 'Processes that nsys saw, including those that did not use CUDA.';

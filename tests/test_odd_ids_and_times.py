@@ -1,0 +1,65 @@
+"""Correlation ids that are used again, and times near the limit of 64 bits, give no false numbers."""
+
+from __future__ import annotations
+
+import pytest
+from command_line import run
+from synthetic import Trace
+
+import nsys_insight
+
+FAR_NS = (1 << 63) - 10**9
+
+
+def launch_ten(trace):
+    host = trace.thread()
+    with host.nvtx("step"):
+        for number in range(10):
+            host.launch(f"kernel_{number}", api=5_000, queue=200, runs=1_000).idle(10_000)
+    return trace
+
+
+def test_an_id_that_is_used_again_gives_no_queue_time(tmp_path):
+    trace = launch_ten(Trace())
+    for table in ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL"):
+        for row in trace.rows[table][6:]:  # the last four begin again with the ids of the first four
+            row["correlationId"] = trace.rows[table][trace.rows[table].index(row) - 6]["correlationId"]
+    with nsys_insight.open(trace.write(tmp_path / "t.sqlite")) as reader:
+        rows = reader.sql("SELECT name_id IS NOT NULL, queue_ns, api_start_ns IS NULL FROM launches").rows()
+        assert sorted(rows, key=str) == [(True, 200, False)] * 2 + [(True, None, True)] * 8
+        assert reader.sql("SELECT count(*) FROM api_calls").item() == 10
+        (note,) = reader.answer("launches").notes
+    assert note == "2 of 10 kernels have a known launch call in the trace; for the others, only the kernel is measured"
+
+
+def test_a_call_inside_another_with_its_id_changes_nothing(tmp_path):
+    trace = Trace()
+    trace.thread().launch("k", api=8_000, queue=300, driver="cuLaunchKernel")
+    first, inner = trace.rows["CUPTI_ACTIVITY_KIND_RUNTIME"]
+    inner["correlationId"] = first["correlationId"]
+    with nsys_insight.open(trace.write(tmp_path / "t.sqlite")) as reader:
+        assert reader.sql("SELECT queue_ns FROM launches").rows() == [(300,)]
+
+
+@pytest.mark.parametrize("offset_ns", [FAR_NS, -FAR_NS, 1 << 62], ids=str)
+def test_times_near_the_limit_are_shifted(tmp_path, offset_ns):
+    query = "SELECT min(start_ns), max(end_ns), count(queue_ns), sum(queue_ns), sum(duration_ns) FROM launches"
+    answers, notes = [], []
+    for number, shift_ns in enumerate((0, offset_ns)):
+        path = launch_ten(Trace()).shifted(shift_ns).write(tmp_path / f"{number}.sqlite")
+        with nsys_insight.open(path, note=notes.append) as reader:
+            answers.append(reader.sql(query).rows()[0])
+            answers[-1] += reader.sql("SELECT count(*), sum(duration_ns) FROM nvtx_ranges").rows()[0]
+            answers[-1] += reader.sql("SELECT end_ns - start_ns FROM wall").rows()[0]
+    first, shifted = answers
+    assert shifted[2:] == first[2:]
+    assert shifted[1] - shifted[0] == first[1] - first[0]
+    assert 0 <= shifted[0] < 10**9
+    assert [note.partition(" are ")[0] for note in notes] == ["all times"]
+
+
+def test_a_command_reads_a_trace_with_times_near_the_limit(tmp_path):
+    path = launch_ten(Trace()).shifted(FAR_NS).write(tmp_path / "t.sqlite")
+    result = run("top", path, "--format", "csv")
+    assert result.returncode == 0
+    assert result.stdout.count("\nkernel_") == 10
