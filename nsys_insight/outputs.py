@@ -78,7 +78,7 @@ def open_output(target: Path, inputs: Iterable[Path] = (), *, force: bool = Fals
     check_target(target, inputs)
     try:
         real = target.resolve()
-        folder = real.parent if _is_replaced(real) else None
+        folder = real.parent if _is_replaced(target) else None
         prefix, suffix = f".nsys-insight-{real.stem[:40]}-", real.suffix[-20:]
         if folder:
             _remove_stale_files(folder, prefix, suffix)
@@ -104,8 +104,9 @@ def move_to_target(finished: Path, target: Path, *, force: bool = False) -> None
         OSError: The target cannot be written.
     """
     real = target.resolve()
-    if not _is_replaced(real):
-        with finished.open("rb") as source, real.open("wb") as stream:
+    if not _is_replaced(target):
+        # A file that the shell opened as stdout keeps what is in it.
+        with finished.open("rb") as source, target.open("ab") as stream:
             shutil.copyfileobj(source, stream)
         return
     if real.exists() and not force and real.stat().st_size and _detect_kind(real, real) != _detect_kind(finished, real):
@@ -138,17 +139,29 @@ def _remove_stale_files(folder: Path, prefix: str, suffix: str) -> None:
                         Path(entry.path).unlink()
 
 
-def _is_replaced(real: Path) -> bool:
-    """Check whether a path is replaced by a new file: it is a regular file, or does not exist.
+def _is_replaced(target: Path) -> bool:
+    """Check whether a target is replaced by a new file: it is a regular file, or does not exist.
+
+    An open file of this process (/dev/stdout, /dev/fd/3) is not: another program reads it, or wrote to it before.
 
     Raises:
         OSError: It is a folder.
     """
     with suppress(FileNotFoundError):
-        mode = real.stat().st_mode
+        mode = target.stat().st_mode
         if stat.S_ISDIR(mode):
-            raise IsADirectoryError(21, "Is a directory", str(real))
-        return stat.S_ISREG(mode)
+            raise IsADirectoryError(21, "Is a directory", str(target))
+        return stat.S_ISREG(mode) and not _is_open_file(target)
+    return True
+
+
+def _is_open_file(path: Path) -> bool:
+    """Check whether a path, or what it links to, is the name of an open file of this process."""
+    folders = {Path("/dev/fd"), Path("/proc/self/fd").resolve()}
+    while path.parent.resolve() not in folders:
+        if not path.is_symlink():
+            return False
+        path = path.parent / path.readlink()
     return True
 
 

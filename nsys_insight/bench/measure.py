@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from nsys_insight.compare.direction import infer_direction
 from nsys_insight.errors import InsightError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from nsys_insight.bench.conditions import GpuWatch
@@ -181,9 +182,30 @@ def read(paths: Sequence[Path], plan: Plan) -> Bench:
 
 def _run_once(command: Command, plan: Plan, machine: Machine) -> tuple[BenchmarkOutput, GpuWatch]:
     """Run a command once and read its measurements."""
-    if plan.output:
+    with _put_aside(plan.output):  # results of an earlier run must not count
+        return _run_and_read(command, plan, machine)
+
+
+@contextmanager
+def _put_aside(file: Path | None) -> Iterator[None]:
+    """Run a block without a file that exists. If the block fails, the file comes back; else it is removed."""
+    aside = None
+    if file and file.is_file():
         with suppress(OSError):
-            plan.output.unlink()  # results of an earlier run must not count
+            aside = file.replace(file.with_name(f".nsys-insight-{os.getpid()}-{file.name[:40]}"))
+    try:
+        yield
+    except BaseException:
+        if file and aside:
+            with suppress(OSError):
+                aside.replace(file)
+        raise
+    if aside:
+        with suppress(OSError):
+            aside.unlink()
+
+
+def _run_and_read(command: Command, plan: Plan, machine: Machine) -> tuple[BenchmarkOutput, GpuWatch]:
     with machine.watch() as watch:
         result = programs.run(command, plan.timeout_s)
     if result.code != 0:

@@ -138,12 +138,12 @@ def attach(connection: duckdb.DuckDBPyConnection, store: Path, source: Source) -
     """Return a trace's source with the tables of a store added.
 
     Raises:
-        TraceError: The file is damaged, or another version of this program wrote it.
+        TraceError: The file is damaged, open in another process, or another version of this program wrote it.
     """
     import duckdb
 
     try:
-        connection.execute(f"ATTACH IF NOT EXISTS {literal(str(store.absolute()))} AS ncu (TYPE duckdb, READ_ONLY)")
+        database.attach_file(connection, store, "ncu", once=True)
         columns_by_table = database.list_tables(connection, "ncu", "main")
     except duckdb.Error as error:
         raise TraceError(
