@@ -220,7 +220,7 @@ class TestCutReports:
     @pytest.mark.parametrize(
         "content", [b"", b"NVR", b"NVR\0\x02\0\0\0\x08\x07\x02\0\0\0\xff\xff", b"NVR\0\0\0\0\0\x01\0\0\0\x07"]
     )
-    def test_nothing_is_said_of_blocks_that_cannot_be_read(self, package, content):
+    def test_unreadable_blocks_are_not_called_cut(self, package, content):
         assert not report_blocks.is_cut(self.write(package, content))
 
     def test_a_missing_report_is_not_called_cut(self, package):

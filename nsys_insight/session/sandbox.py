@@ -102,7 +102,7 @@ def _check_calls(sql: str) -> None:
 def find_refused_functions(names: Iterable[str]) -> list[str]:
     """Return those of the names that are functions of DuckDB or its SQLite extension and are not in the list.
 
-    Macros, and words that are no function, are not returned: DuckDB knows what they are.
+    Macros and words of other kinds are left out: DuckDB resolves them.
     """
     unlisted = {*names} - _read_listed_functions() - _WORDS
     return sorted(name for name in unlisted if name.startswith("sqlite_") or name in _read_functions())

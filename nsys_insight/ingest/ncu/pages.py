@@ -114,8 +114,8 @@ def make_kernel_name(name: str | None) -> str:
 def make_dimensions(sizes: Iterable[int | None]) -> tuple[int | None, int | None, int | None]:
     """Return the three dimensions of a grid or block. One that CUDA does not allow, or that is missing, is unknown."""
     x, y, z = (
-        size if size is not None and 0 < size <= most else None
-        for size, most in zip([*sizes, None, None, None], _MAX_DIMENSIONS, strict=False)
+        size if size is not None and 0 < size <= limit else None
+        for size, limit in zip([*sizes, None, None, None], _MAX_DIMENSIONS, strict=False)
     )
     return x, y, z
 

@@ -103,7 +103,7 @@ def _escape(text: str) -> str:
 def _list_launches(path: str) -> Iterator[dict[str, Any]]:
     """Yield the kernel and the metrics of each launch: the value, if it is a number or a text, and the unit.
 
-    A name or unit that is not a text is None. A metric without a name is left out.
+    A name or unit of another type than text becomes None. A metric without a name is left out.
     """
     import ncu_report  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
