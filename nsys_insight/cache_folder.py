@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import sys
 import threading
 import time
@@ -84,7 +85,8 @@ def claim(name: str) -> Path:
 def refusal_reason() -> str:
     """Return why the existing cache folder is not used; empty if it is private to the user, or missing.
 
-    Other users could put files into a folder that they own or may write to, and those files would be trusted.
+    Other users could put files into a folder that they own or may write to, and those files would be trusted. In a
+    folder above it, they could replace the cache folder by their own, unless the sticky bit forbids it.
     """
     path = location()
     if sys.platform == "win32" or not path.is_dir():
@@ -92,7 +94,15 @@ def refusal_reason() -> str:
     status, user_id = path.stat(), os.geteuid()
     if status.st_uid != user_id or path.lstat().st_uid not in (user_id, 0):
         return "it belongs to another user"
-    return "other users may write to it" if status.st_mode & 0o022 else ""
+    if status.st_mode & 0o022:
+        return "other users may write to it"
+    for parent in dict.fromkeys([*path.resolve().parents, *path.parents]):
+        status = parent.stat()
+        if status.st_uid not in (user_id, 0):
+            return f"{parent} above it belongs to another user"
+        if status.st_mode & 0o022 and not status.st_mode & stat.S_ISVTX:
+            return f"other users may write to {parent} above it"
+    return ""
 
 
 def temporary_folder() -> Path:

@@ -70,7 +70,7 @@ def open_output(target: Path, inputs: Iterable[Path] = (), *, force: bool = Fals
     try:
         real = target.resolve()
         refuse_foreign(target, force=force)
-        with cache_folder.make_work_path(real) if _is_replaced(real) else _make_temporary_path(real) as temporary:
+        with cache_folder.make_work_path(real) if _is_replaced(target) else _make_temporary_path(real) as temporary:
             yield temporary
             move_to_target(temporary, target, force=force)
     except OSError as error:
@@ -91,8 +91,9 @@ def move_to_target(finished: Path, target: Path, *, force: bool = False) -> None
         OSError: The target cannot be written.
     """
     real = target.resolve()
-    if not _is_replaced(real):
-        with finished.open("rb") as source, real.open("wb") as stream:
+    if not _is_replaced(target):
+        # A file that the shell opened as stdout keeps what is in it.
+        with finished.open("rb") as source, target.open("ab") as stream:
             shutil.copyfileobj(source, stream)
         return
     refuse_foreign(target, force=force)
@@ -113,7 +114,7 @@ def refuse_foreign(target: Path, *, force: bool = False) -> None:
         OSError: It cannot be read, or is a folder.
     """
     real = target.resolve()
-    if force or not real.exists() or not _is_replaced(real) or not real.stat().st_size or own_files.is_own(real):
+    if force or not real.exists() or not _is_replaced(target) or not real.stat().st_size or own_files.is_own(real):
         return
     record = _find_record(real)
     with suppress(OSError):
@@ -168,17 +169,29 @@ def write_listed(target: Path, content: str) -> None:
     write_output(target, content)
 
 
-def _is_replaced(real: Path) -> bool:
-    """Check whether a path is replaced by a new file: it is a regular file, or does not exist.
+def _is_replaced(target: Path) -> bool:
+    """Check whether a target is replaced by a new file: it is a regular file, or does not exist.
+
+    An open file of this process (/dev/stdout, /dev/fd/3) is not: another program reads it, or wrote to it before.
 
     Raises:
         OSError: It is a folder.
     """
     with suppress(FileNotFoundError):
-        mode = real.stat().st_mode
+        mode = target.stat().st_mode
         if stat.S_ISDIR(mode):
-            raise IsADirectoryError(21, "Is a directory", str(real))
-        return stat.S_ISREG(mode)
+            raise IsADirectoryError(21, "Is a directory", str(target))
+        return stat.S_ISREG(mode) and not _is_open_file(target)
+    return True
+
+
+def _is_open_file(path: Path) -> bool:
+    """Check whether a path, or what it links to, is the name of an open file of this process."""
+    folders = {Path("/dev/fd"), Path("/proc/self/fd").resolve()}
+    while path.parent.resolve() not in folders:
+        if not path.is_symlink():
+            return False
+        path = path.parent / path.readlink()
     return True
 
 

@@ -153,6 +153,33 @@ class TestOneCommand:
         answer = json.loads(run("bench", *flags, "--", sys.executable, "-c", code).stdout)
         assert (answer["rows"][0]["metric"], answer["rows"][0]["estimate"]) == ("gflops", 9.5)
 
+    @pytest.mark.parametrize(
+        "code",
+        [
+            "raise SystemExit(1)",
+            "pass",
+            "open('out.json', 'w').write('[{'); raise SystemExit(1)",
+            "open('out.json', 'w').write('nothing')",
+        ],
+    )
+    def test_the_old_results_stay_if_the_command_writes_no_new_ones(self, run, tmp_path, code):
+        (tmp_path / "out.json").write_text("old")
+        before = sorted(tmp_path.iterdir())
+        result = run("bench", "--warmup", 0, "--results", "out.json", "--", sys.executable, "-c", code)
+        assert result.returncode == 1
+        assert (tmp_path / "out.json").read_text() == "old"
+        assert sorted(tmp_path.iterdir()) == before
+
+    def test_old_results_do_not_count(self, run, tmp_path):
+        """The command appends to the file."""
+        (tmp_path / "out.json").write_text("old")
+        before = sorted(tmp_path.iterdir())
+        code = "open('out.json', 'a').write('''[{\"gflops\": 9.5}]''')"
+        flags = ["--warmup", 1, "--min-runs", 2, "--max-runs", 2, "--results", "out.json"]
+        assert run("bench", *flags, "--", sys.executable, "-c", code).returncode == 0
+        assert (tmp_path / "out.json").read_text() == "old" + 3 * '[{"gflops": 9.5}]'
+        assert sorted(tmp_path.iterdir()) == before
+
     @pytest.mark.usefixtures("program")
     @pytest.mark.parametrize(
         ("arguments", "code", "message"),

@@ -69,6 +69,38 @@ class TestUnsafeFolders:
         cache.chmod(mode)
         self.check_refused(cache, "other users may write to it")
 
+    @pytest.mark.parametrize("mode", [0o770, 0o707])
+    @pytest.mark.parametrize("depth", [1, 2])
+    def test_a_folder_below_one_that_others_may_write_to_is_refused(self, tmp_path, monkeypatch, mode, depth):
+        cache = tmp_path / "a" / "b" / "cache"
+        cache.mkdir(parents=True, mode=0o700)
+        monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(cache))
+        assert cache_folder.folder() == cache
+        cache.parents[depth - 1].chmod(mode)
+        self.check_refused(cache, f"other users may write to {cache.parents[depth - 1]} above it")
+        cache.parents[depth - 1].chmod(mode | 0o1000)
+        assert cache_folder.folder() == cache
+
+    def test_a_link_below_such_a_folder_or_to_one_is_refused(self, tmp_path, monkeypatch):
+        for link, target in (("open/link", "closed/cache"), ("closed/link", "open/cache")):
+            cache = tmp_path / link
+            cache.parent.mkdir(exist_ok=True)
+            (tmp_path / target).mkdir(parents=True, mode=0o700)
+            cache.symlink_to(tmp_path / target)
+            monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(cache))
+            (tmp_path / "open").chmod(0o777)
+            self.check_refused(cache, f"other users may write to {tmp_path / 'open'} above it")
+
+    @root_only
+    @pytest.mark.parametrize("mode", [0o755, 0o1777])
+    def test_a_folder_below_one_of_another_user_is_refused(self, tmp_path, monkeypatch, mode):
+        cache = tmp_path / "theirs" / "cache"
+        cache.mkdir(parents=True, mode=0o700)
+        monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(cache))
+        os.chown(cache.parent, 12345, 12345)
+        cache.parent.chmod(mode)
+        self.check_refused(cache, f"{cache.parent} above it belongs to another user")
+
     def test_a_folder_that_others_may_read_is_used(self, cache):
         cache.mkdir()
         cache.chmod(0o755)

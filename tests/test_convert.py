@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -186,3 +188,23 @@ def test_a_part_has_the_counts_and_times_of_its_scope(tmp_path):
         assert part.sql("SELECT count(*) FROM kernels").rows() == [(196,)]
     assert 10 * path.stat().st_size < 2 * (SAMPLES / "decode_eager.sqlite").stat().st_size
     assert not {"HOSTNAME", "PATH"} & {name for (name,) in sqlite3.connect(path).execute("SELECT value FROM StringIds")}
+
+
+@pytest.mark.parametrize("as_ncu_data", [False, True])
+def test_a_file_that_another_process_has_open_is_not_called_damaged(tmp_path, as_ncu_data):
+    file = tmp_path / "open.duckdb"
+    with nsys_insight.open(SAMPLES / "churn.sqlite") as trace:
+        convert(trace, file, "duckdb")
+    code = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print(1, flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", code, str(file)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        paths, ncu = (SAMPLES / "churn.sqlite", file) if as_ncu_data else (file, None)
+        with pytest.raises(TraceError) as failure:
+            nsys_insight.open(paths, ncu=ncu)
+        process.stdin.close()
+    assert failure.value.message == f"{file} is open in another process (PID {process.pid}), which may write to it"
+    assert failure.value.hint == "close it there, and try again"
+    if not as_ncu_data:
+        with nsys_insight.open(file) as opened_trace:
+            assert opened_trace.sql("SELECT count(*) AS n FROM kernels")["n"].item() == 500

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import json
 
-from nsys_insight.errors import ToolError
-from nsys_insight.ingest.ncu import report_reader
+import pytest
+from command_line import run
+
+from nsys_insight.errors import ToolError, TraceError
+from nsys_insight.ingest.ncu import report_blocks, report_reader
 from nsys_insight.ingest.ncu.pages import Metric
 from nsys_insight.ingest.ncu.tool import read_pages
 
@@ -98,3 +101,127 @@ def test_without_ncu_and_package_the_hint_has_both(tmp_path, monkeypatch):
         read_pages(tmp_path / "axpy.ncu-rep")
     assert "nsys-insight[ncu]" in failure.value.hint
     assert "ncu --import" in failure.value.hint
+
+
+def write_metrics(package, *lines):
+    """Let the package read other metrics than usual."""
+    with (package / "packages" / "ncu_report.py").open("a") as module:
+        module.writelines(f"{line}\n" for line in lines)
+    report = package / "odd.ncu-rep"
+    report.write_bytes(b"NVR")
+    return report
+
+
+# By metric: the value, which is not a number of 64 bits in its base unit.
+UNUSABLE = ["float('nan')", "float('inf')", "-float('inf')", "1e300", "10**400", "2**64", "'nan'", "1.7e308"]
+
+
+@pytest.mark.parametrize("text", UNUSABLE)
+def test_a_value_that_cannot_be_used_is_unknown(package, text):
+    names = ["gpu__time_duration.sum", "launch__grid_dim_x"]
+    report = write_metrics(package, *(f"METRICS['{name}'] = ({text}, 's')" for name in names))
+    launch, _ = read_pages(report)
+    assert launch.metrics["gpu__time_duration.sum"] == Metric(None, "ns")
+    assert launch.grid == (None, 1, 1)
+
+
+@pytest.mark.parametrize("text", ["-1", "1.5", "2**63", "2**64 - 1", "float('nan')", "'seven'"])
+def test_an_id_or_size_that_is_no_such_integer_is_unknown(package, text):
+    names = ["launch__stream_id", "launch__block_dim_x", "device__attribute_compute_capability_major"]
+    launch, _ = read_pages(write_metrics(package, *(f"METRICS['{name}'] = ({text}, '')" for name in names)))
+    assert (launch.stream_id, launch.block, launch.compute_capability) == (None, (None, 1, 1), None)
+
+
+def test_missing_names_and_other_types_are_unknown(package):
+    report = write_metrics(
+        package, "METRICS |= {None: (1, ''), '': (2, ''), 'no_unit': (3, None), 'a list': ([4], '')}",
+        "Action.name = lambda *_: None",
+    )  # fmt: skip
+    launch, _ = read_pages(report)
+    assert launch.kernel == "(no name)"
+    assert launch.metrics["no_unit"] == Metric(3.0, None)
+    assert not {"", "null", "a list"} & launch.metrics.keys()
+
+
+def test_texts_that_are_not_utf_8_are_escaped(package):
+    metric = r"METRICS['clock\udcfe'] = ('\udcfd', '\udcfc')"
+    report = write_metrics(package, r"Action.name = lambda *_: 'k\udcff'", metric)
+    launch, _ = read_pages(report)
+    assert launch.kernel == r"k\udcff"
+    assert launch.metrics[r"clock\udcfe"] == Metric(None, r"\udcfc", r"\udcfd")
+
+
+@pytest.mark.parametrize("format_name", ["table", "json", "markdown"])
+def test_a_report_without_usable_values_prints_no_number_for_them(package, format_name):
+    report = write_metrics(
+        package, "for name in METRICS: METRICS[name] = (float('nan'), '')", r"Action.name = lambda *_: '\udcff'"
+    )
+    result = run("ncu", "report", str(report), "--format", format_name)
+    assert result.returncode == 0, result.stderr
+    assert "0 ns" not in result.stdout
+    assert "0%" not in result.stdout.partition("Targets")[0]
+    assert "None" not in result.stdout
+    if format_name == "json":
+        kernel = json.loads(result.stdout)["kernels"][0]
+        assert (kernel["duration_ns"], kernel["share_pct"]) == (None, None)
+
+
+def test_a_launch_without_name_and_metrics_is_an_error_of_the_file(package):
+    report = write_metrics(package, "METRICS.clear()", "Action.name = lambda *_: None")
+    with pytest.raises(TraceError, match="launch 1 of 2 has neither a name nor a metric") as failure:
+        read_pages(report)
+    assert failure.value.hint
+
+
+def number(value):
+    """Write a number as a varint."""
+    return bytes([value & 0x7F | 0x80]) + number(value >> 7) if value >> 7 else bytes([value])
+
+
+def block(payload, *fields):
+    """Write a block of a report: the size of its header, the header, and the payload."""
+    header = b"\x08\x00\x10\x01" + b"".join(fields) + b"\x28" + number(len(payload))
+    return len(header).to_bytes(4, "little") + header + payload
+
+
+class TestCutReports:
+    # A text, numbers of 4 and of 8 bytes, and a large number are skipped in the header.
+    CONTENT = (
+        b"NVR\0\x02\0\0\0\x08\x07" + block(b"a" * 300, b"\x22\x03\x28\x01\x01", b"\x3d\x28\x01\x01\x01")
+        + block(b"") + block(b"b" * 20, b"\x41" + bytes(8), b"\x48" + number(2**64 - 1))
+    )  # fmt: skip
+
+    def write(self, package, content):
+        report = package / "axpy.ncu-rep"
+        report.write_bytes(content)
+        return report
+
+    def test_a_complete_report_is_read(self, package):
+        assert len(read_pages(self.write(package, self.CONTENT))) == 2
+
+    def test_every_cut_but_one_between_blocks_is_an_error_of_the_file(self, package):
+        report, uncut_lengths = package / "axpy.ncu-rep", []
+        for length in range(4, len(self.CONTENT)):
+            report.write_bytes(self.CONTENT[:length])
+            if not report_blocks.is_cut(report):
+                uncut_lengths.append(length)
+        lengths = [10, 10 + len(block(b"a" * 300, bytes(10)))]
+        assert uncut_lengths == [*lengths, lengths[1] + len(block(b""))]
+
+    @pytest.mark.parametrize("page", ["package", "ncu"])
+    def test_the_error_says_what_is_missing(self, package, page):
+        if page == "ncu":
+            (package / "ncu").write_text("#!/bin/sh\nexit 1\n")
+            (package / "ncu").chmod(0o755)
+        with pytest.raises(TraceError, match="ends within a block, so launches or metrics are missing") as failure:
+            read_pages(self.write(package, self.CONTENT[:-1]))
+        assert failure.value.hint.startswith("copy it again")
+
+    @pytest.mark.parametrize(
+        "content", [b"", b"NVR", b"NVR\0\x02\0\0\0\x08\x07\x02\0\0\0\xff\xff", b"NVR\0\0\0\0\0\x01\0\0\0\x07"]
+    )
+    def test_unreadable_blocks_are_not_called_cut(self, package, content):
+        assert not report_blocks.is_cut(self.write(package, content))
+
+    def test_a_missing_report_is_not_called_cut(self, package):
+        assert not report_blocks.is_cut(package / "missing.ncu-rep")

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from command_line import run
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -297,3 +298,30 @@ class TestCells:
     )
     def test_the_files_of_a_report_have_one_name(self, file):
         assert report_name(file) == "d"
+
+
+class TestValuesOutOfRange:
+    """A value that cannot be used is unknown, and the report on the file is written."""
+
+    def test_names_and_sizes(self):
+        text = page(
+            ["ID", "Kernel Name", "Block Size", "Grid Size", "CC", "gpu__time_duration.sum"],
+            ["", "", "", "", "", "s"],
+            ["0", " ", "(0, 1025, 1)", "(99999999999, 65536, 65535)", "n/a", "1e300"],
+        )
+        (launch,) = parse(text, "a.csv")
+        assert (launch.kernel, launch.compute_capability) == ("(no name)", None)
+        assert (launch.block, launch.grid) == ((None, 1025, 1), (None, None, 65535))
+        assert launch.metrics["gpu__time_duration.sum"] == (None, "ns", None)
+
+    @pytest.mark.parametrize("pct", ["nan", "", "-1", "1e300", "inf"])
+    def test_an_estimate_without_a_percentage_is_none(self, tmp_path, pct):
+        header = [
+            "ID", "Kernel Name", "Block Size", "Grid Size", "CC", "Section Name", "Metric Name", "Metric Unit",
+            "Metric Value", "Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup",
+        ]  # fmt: skip
+        launch = ["0", "k", "(32, 1, 1)", "(1, 1, 1)", "9.0", "S"]
+        file = tmp_path / "a.ncu.details.csv"
+        file.write_text(page(header, [*launch, "", "", "", "Rule", "OPT", "Do it.", "global", pct]))
+        assert read_file(file)[0].rules[0][-2:] == (None, None)
+        assert run("ncu", "report", file).returncode == 0

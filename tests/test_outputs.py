@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shlex
 import shutil
 import stat
 import subprocess
@@ -299,3 +300,56 @@ def test_files_with_the_name_of_a_temporary_one_stay(tmp_path):
         temporary_file.write_text("whole")
     assert (tmp_path / "x.csv").read_text() == "whole"
     assert [(tmp_path / name).read_text() for name in names] == ["mine"] * 3
+
+
+unix_only = pytest.mark.skipif(os.name == "nt", reason="there are no such names of open files")
+
+
+def run_shell(script, cwd):
+    """Run a script of the shell, in which $RUN is the command and $TOP the report on the trace."""
+    script = script.replace("$TOP", "$RUN top t.sqlite").replace("$RUN", shlex.join(PROCESS))
+    return subprocess.run(["sh", "-c", script], cwd=cwd, capture_output=True, check=False)
+
+
+@unix_only
+class TestOpenFiles:
+    """Names of open files (/dev/stdout, /dev/fd/3) are written to, never replaced."""
+
+    @pytest.mark.parametrize("format_name", ["csv", "parquet", *sweep(["table", "markdown", "json", "jsonl", "arrow"])])
+    def test_every_format_is_written_into_a_pipe(self, trace, format_name):
+        result = run_shell(f"$TOP --format {format_name} -o /dev/stdout | cat", trace.parent)
+        run("top", "t.sqlite", "--format", format_name, "-o", "file", cwd=trace.parent)
+        assert result.stdout == (trace.parent / "file").read_bytes(), result.stderr
+
+    @pytest.mark.parametrize("redirection", ["-o /dev/stderr 2>&1 | cat", "-o /dev/fd/3 3>&1 | cat", "-o link | cat"])
+    def test_other_open_files_are_pipes_too(self, trace, redirection):
+        (trace.parent / "link").symlink_to("/dev/stdout")
+        lines = run_shell(f"$TOP --format csv {redirection}", trace.parent).stdout.splitlines()
+        assert lines[0].startswith(b"name,calls,")
+        assert (trace.parent / "link").is_symlink()
+
+    def test_a_file_that_stdout_appends_to_keeps_what_is_in_it(self, trace):
+        log = trace.parent / "log.csv"
+        log.write_text("before\n")
+        inode = log.stat().st_ino
+        run_shell("$TOP --format csv -o /dev/stdout >> log.csv", trace.parent)
+        assert log.read_text().startswith("before\nname,calls,")
+        assert log.stat().st_ino == inode
+
+    @pytest.mark.parametrize(
+        ("script", "message"),
+        [
+            ("$TOP --format csv -o /dev/fd/77", "cannot write /dev/fd/77: No such file or directory"),
+            ("$TOP --format csv -o /dev/stdout >> t.sqlite", "/dev/stdout is the trace itself"),
+        ],
+    )
+    def test_what_cannot_be_written_is_one_sentence(self, trace, script, message):
+        result = run_shell(script, trace.parent)
+        assert result.returncode == 2
+        assert message in result.stderr.decode()
+        assert "hint: " in result.stderr.decode()
+
+    @pytest.mark.parametrize("kind", ["duckdb", "parquet", "perfetto"])
+    def test_a_conversion_into_a_pipe_is_refused_in_one_sentence(self, trace, kind):
+        result = run_shell(f"$RUN convert t.sqlite -o /dev/stdout --as {kind} | cat", trace.parent)
+        assert result.stderr.decode().startswith("error: /dev/stdout is not a regular file\nhint: ")

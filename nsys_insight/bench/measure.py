@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from nsys_insight import progress
+from nsys_insight import outputs, progress
 from nsys_insight.bench import programs
 from nsys_insight.bench.conditions import Machine, describe_gpu_changes
 from nsys_insight.bench.repository import read_git_commit
@@ -182,20 +182,24 @@ def read(paths: Sequence[Path], plan: Plan) -> Bench:
 
 def _run_once(command: Command, plan: Plan, machine: Machine) -> tuple[BenchmarkOutput, GpuWatch]:
     """Run a command once and read its measurements."""
-    if plan.output:
-        with suppress(OSError):
-            plan.output.unlink()  # results of an earlier run must not count
+    old_results = _OldResults(plan.output) if plan.output else None
+    try:
+        return _run_and_read(command, plan, machine, old_results)
+    except BaseException:
+        if old_results:
+            old_results.restore()
+        raise
+
+
+def _run_and_read(
+    command: Command, plan: Plan, machine: Machine, old_results: _OldResults | None
+) -> tuple[BenchmarkOutput, GpuWatch]:
     with machine.watch() as watch:
         result = programs.run(command, plan.timeout_s)
     if result.code != 0:
         raise programs.make_command_error(command, result)
-    if plan.output:
-        try:
-            text = plan.output.read_text(encoding="utf-8", errors="replace")
-        except OSError as error:
-            raise InsightError(
-                f"{programs.format_command(command)} did not write {plan.output}: {error.strerror}", "check --results"
-            ) from None
+    if old_results:
+        text = old_results.read_new(programs.format_command(command))
         benchmark_output = parse_text(text, plan.patterns)
     else:
         benchmark_output = parse_text(result.output, plan.patterns)
@@ -216,6 +220,40 @@ def _run_once(command: Command, plan: Plan, machine: Machine) -> tuple[Benchmark
     if not benchmark_output.readings:
         benchmark_output = BenchmarkOutput((Reading(WALL, "s", (result.seconds,)),), benchmark_output.parameters)
     return benchmark_output, watch
+
+
+class _OldResults:
+    """The results of an earlier run, in a file that the next run replaces. They must not count, and must not be lost."""
+
+    def __init__(self, file: Path) -> None:
+        self._file, self._content, self._identity = file, b"", None
+        with suppress(OSError):
+            self._identity, self._content = self._identify(), file.read_bytes()
+
+    def read_new(self, command: str) -> str:
+        """Return what a command wrote to the file; of a file that it appended to, only the new part.
+
+        Raises:
+            InsightError: It did not write the file.
+        """
+        try:
+            content, is_new = self._file.read_bytes(), self._identify() != self._identity
+        except OSError as error:
+            raise InsightError(f"{command} did not write {self._file}: {error.strerror}", "check --results") from None
+        if not is_new:
+            raise InsightError(f"{command} did not write {self._file}: it is unchanged", "check --results")
+        new = content.removeprefix(self._content) if len(content) > len(self._content) else content
+        return new.decode("utf-8", errors="replace")
+
+    def restore(self) -> None:
+        """Write the old results again, if a command that failed has changed the file."""
+        with suppress(OSError, InsightError):
+            if self._identity and self._identify() != self._identity:
+                outputs.write_output(self._file, self._content, force=True)
+
+    def _identify(self) -> tuple[int, int, int]:
+        status = self._file.stat()
+        return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _is_narrow(measurements: Sequence[_Measurements], plan: Plan) -> bool:

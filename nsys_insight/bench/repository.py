@@ -16,10 +16,11 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
+
+from nsys_insight import cache_folder, own_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -89,16 +90,15 @@ class _Repository:
         )  # fmt: skip
         top, index, objects, attributes, self.commit = answer.splitlines()
         self._top, self._objects = Path(top), (self._folder / objects).absolute()
-        self._private_folder = tempfile.TemporaryDirectory(prefix="nsys-insight-git-", ignore_cleanup_errors=True)
-        try:
-            self._fill(Path(self._private_folder.name), self._folder / index, self._folder / attributes)
-        except BaseException:
-            self._private_folder.cleanup()
-            raise
+        with ExitStack() as stack:
+            self._private_folder = stack.enter_context(cache_folder.use_temporary_folder()).path / "git"
+            own_files.make_subfolder(self._private_folder, is_for_others=True)
+            self._fill(self._private_folder, self._folder / index, self._folder / attributes)
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._private_folder.cleanup()
+        self._stack.close()
 
     def _fill(self, private_folder: Path, index: Path, attributes: Path) -> None:
         (private_folder / "refs").mkdir()
@@ -144,7 +144,7 @@ class _Repository:
 
     def _compare(self, *words: str | bytes, stdin: bytes = b"") -> bytes:
         """Run a git command from the folder of ours."""
-        private_folder = self._private_folder.name
+        private_folder = str(self._private_folder)
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         environment |= {
             **_NO_CONFIGURATION, "HOME": private_folder, "XDG_CONFIG_HOME": private_folder,

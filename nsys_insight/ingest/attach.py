@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.errors import TraceError
 from nsys_insight.ingest import extension, facts_folder, time_bounds
-from nsys_insight.ingest.database import list_tables
+from nsys_insight.ingest.database import attach_file, list_tables
 from nsys_insight.ingest.expected_schema import has_expected_types
 from nsys_insight.ingest.files import Kind, list_files
 from nsys_insight.ingest.ncu.store import attach as attach_ncu
@@ -111,7 +111,7 @@ def attach_sqlite(
 
 def attach_database(connection: duckdb.DuckDBPyConnection, path: Path, name: str) -> Source:
     """Attach a converted trace: a DuckDB file with raw tables in the schema `raw`."""
-    connection.execute(f"ATTACH {literal(str(path.absolute()))} AS {name} (TYPE duckdb, READ_ONLY)")
+    attach_file(connection, path, name)
     columns = list_tables(connection, name, "raw")
     if "StringIds" not in columns:
         raise TraceError(

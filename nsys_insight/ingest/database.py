@@ -8,12 +8,14 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from nsys_insight import cache_folder
-from nsys_insight.errors import InsightError, UsageError
+from nsys_insight.errors import InsightError, TraceError, UsageError
 from nsys_insight.ingest.limits import Limits
 from nsys_insight.sql.parser import take_connection
 from nsys_insight.sql.quoting import literal
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import duckdb
 
 DEFAULT_LIMITS = Limits()
@@ -103,6 +105,29 @@ def connect(limits: Limits = DEFAULT_LIMITS) -> duckdb.DuckDBPyConnection:
 
 def _invalid_memory_error(memory: str, reason: str = "") -> UsageError:
     return UsageError(f"--memory cannot be {memory!r}{reason}", "give a size such as 512MB or 4GB")
+
+
+def attach_file(connection: duckdb.DuckDBPyConnection, path: Path, name: str, *, once: bool = False) -> None:
+    """Attach a DuckDB file that the user named, to read it; with `once`, only if the name is not attached yet.
+
+    Raises:
+        TraceError: Another process has it open for writing, so DuckDB does not read it.
+        duckdb.Error: It cannot be read for another reason.
+    """
+    import duckdb
+
+    try:
+        condition = "IF NOT EXISTS" if once else ""
+        connection.execute(f"ATTACH {condition} {literal(str(path.absolute()))} AS {name} (TYPE duckdb, READ_ONLY)")
+    except duckdb.IOException as error:
+        # The second message is that of Windows.
+        if not re.search(r"Conflicting lock is held|File is already open in", str(error)):
+            raise
+        process = re.search(r"\bPID \d+", str(error))
+        raise TraceError(
+            f"{path} is open in another process{f' ({process[0]})' if process else ''}, which may write to it",
+            "close it there, and try again",
+        ) from None
 
 
 def list_tables(connection: duckdb.DuckDBPyConnection, catalog: str, schema: str) -> dict[str, set[str]]:

@@ -31,6 +31,7 @@ class KernelReport:
 
     Attributes:
         row: The launch of median duration, a row of `ncu_kernels`. It represents all launches.
+        share_pct: Share of the durations of all profiled launches; None if no duration is known.
         missing_metrics: Metrics that were not collected, each with the rules that need it.
         remarks: What ncu's own rules report.
         next_steps: What to measure next.
@@ -41,7 +42,7 @@ class KernelReport:
     row: dict[str, Any]
     launches: tuple[int, ...]
     total_ns: float
-    share_pct: float
+    share_pct: float | None
     diagnostics: dict[str, str]
     findings: list[KernelFinding]
     missing_metrics: dict[str, list[str]]
@@ -151,7 +152,7 @@ def build(ncu_data: NcuData, name: str, context: Context | None = None) -> NcuRe
                 row=row,
                 launches=tuple(row["launch"] for row in group),
                 total_ns=kernel_ns,
-                share_pct=100 * kernel_ns / total_ns if total_ns else 0.0,
+                share_pct=100 * kernel_ns / total_ns if kernel_ns else None,
                 diagnostics=diagnose(row, details),
                 findings=[finding for finding in findings if finding.launch == launch],
                 missing_metrics=missing_metrics,
@@ -227,8 +228,9 @@ def _promote_remark(kernel: KernelReport, remark: dict[str, Any], total_ns: floa
 
 
 def format_dimensions(row: dict[str, Any], kind: str) -> str:
-    """Format a grid or block as 128x1x1."""
-    return "x".join(str(row[f"{kind}_{axis}"]) for axis in "xyz")
+    """Format a grid or block as 128x1x1; an unknown size is "?"."""
+    sizes = (row[f"{kind}_{axis}"] for axis in "xyz")
+    return "x".join("?" if size is None else str(size) for size in sizes)
 
 
 def _read_kernel_keys(ncu_data: NcuData, names: set[str]) -> dict[str, str]:

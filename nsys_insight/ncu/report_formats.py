@@ -13,7 +13,7 @@ from nsys_insight.render.json_ import SCHEMA, make_plain
 from nsys_insight.session.answer import Answer, Column, build_answer
 from nsys_insight.text.cells import printable, wrap
 from nsys_insight.text.kernel_names import fit, make_readable
-from nsys_insight.text.units import label, value
+from nsys_insight.text.units import label, value, value_or_unknown
 
 if TYPE_CHECKING:
     from nsys_insight.ncu.report import KernelReport, NcuReport, Priority
@@ -222,7 +222,8 @@ def _format_strategy(kernel: KernelReport, strategy: Strategy) -> list[str]:
 def _format_headline(report: NcuReport) -> str:
     """Format the headline: the number of launches and kernels, the GPU, and the total time."""
     launches = sum(len(kernel.launches) for kernel in report.kernels)
-    total_time = value("duration_ns", sum(kernel.total_ns for kernel in report.kernels))
+    total_ns = sum(kernel.total_ns for kernel in report.kernels)
+    total_time = value("duration_ns", total_ns) if total_ns else "unknown time"
     kernels = _format_count(len(report.kernels), "kernel", "kernels")
     return (
         f"{report.name}: {_format_count(launches, 'launch', 'launches')} of {kernels} on"
@@ -240,8 +241,10 @@ def _summarize_kernel(kernel: KernelReport) -> str:
     summary = (
         f"{kernel.conclusion['class']}; {kernel.conclusion['implementation']}; grid"
         f" {format_dimensions(row, 'grid')}, block {format_dimensions(row, 'block')}; {_format_launches(kernel)}"
-        f" {value('duration_ns', row['duration_ns'])}, {value('share_pct', kernel.share_pct)} of the time under ncu"
+        f" {value_or_unknown('duration_ns', row['duration_ns'])}"
     )
+    if kernel.share_pct is not None:
+        summary += f", {value('share_pct', kernel.share_pct)} of the time under ncu"
     if trace_row:
         summary += (
             f"; in the trace {trace_row['calls']:,} calls, {value('total_ns', trace_row['total_ns'])},"

@@ -88,7 +88,7 @@ def scrub(  # noqa: PLR0913 - options, by keyword
             # A part has no environment, so the words to look for are those of the full trace.
             sensitive = find_sensitive(source)
             if write_part:
-                export_file, source = source, Path(folder) / "part.sqlite"
+                export_file, source = source, folder.claim("part.sqlite")
                 write_part(export_file, source)
             return _scrub_export(source, temporary_file, sensitive, names=names, key=key, shift_times=shift_times)
 

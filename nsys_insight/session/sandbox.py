@@ -2,8 +2,9 @@
 
 DuckDB's settings restrict most access, but not all. Without external access, the SQLite extension still opens any file
 (`sqlite_scan`, `ATTACH … (TYPE sqlite)`), attached files can be overwritten, and logs can be directed to a file. So
-statements are checked too: only queries and definitions run, with only those table functions of DuckDB that make rows
-from their arguments or describe the session.
+statements are checked too: only queries and definitions run, and they call only functions of a list. The list has the
+functions of DuckDB 1.5 that compute, make rows from their arguments or describe the session. A function that a newer
+DuckDB adds is refused until somebody has reviewed it.
 """
 
 from __future__ import annotations
@@ -11,13 +12,16 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from contextvars import copy_context
+from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 from nsys_insight import cache_folder, outputs, own_files
 from nsys_insight.errors import QueryError
 from nsys_insight.ingest.waiting import StopSignal, wait_for
 from nsys_insight.model import views
+from nsys_insight.paths import queries_folder
 from nsys_insight.sql.names import find_called_functions, parse_names
+from nsys_insight.sql.parser import get_locked_connection
 from nsys_insight.sql.quoting import escape_glob, literal
 from nsys_insight.sql.statements import read_one_query, split_statements
 
@@ -32,28 +36,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# All other table functions of DuckDB are refused. tests/test_sandbox.py compares the two lists with DuckDB, and other
-# functions with tests/data/duckdb_functions.txt.
-TABLE_FUNCTIONS = frozenset(
-    """range generate_series unnest repeat repeat_row json_each json_tree histogram histogram_values summary
-    duckdb_columns duckdb_constraints duckdb_databases duckdb_dependencies duckdb_functions duckdb_indexes
-    duckdb_keywords duckdb_memory duckdb_optimizers duckdb_schemas duckdb_sequences duckdb_settings duckdb_tables
-    duckdb_temporary_files duckdb_types duckdb_variables duckdb_views pragma_collations pragma_database_size
-    pragma_platform pragma_show pragma_table_info pragma_user_agent pragma_version icu_calendar_names pg_timezone_names
-    test_all_types test_vector_types""".split()  # noqa: SIM905 - easier to read than a list
-)
-# `json_serialize_plan` looks up the tables of the query in its argument: it opens files.
-REFUSED_FUNCTIONS = frozenset(
-    """arrow_scan arrow_scan_dumb checkpoint disable_logging disable_profiling duckdb_approx_database_count
-    duckdb_connection_count duckdb_coordinate_systems duckdb_extensions duckdb_external_file_cache
-    duckdb_log_contexts duckdb_logs duckdb_logs_parsed duckdb_prepared_statements duckdb_profiling_settings
-    duckdb_secret_types duckdb_secrets duckdb_table_sample enable_logging enable_profiling force_checkpoint glob
-    json_execute_serialized_sql json_serialize_plan pandas_scan parquet_bloom_probe parquet_file_metadata
-    parquet_full_metadata parquet_kv_metadata parquet_metadata parquet_scan parquet_schema pragma_metadata_info
-    pragma_storage_info python_map_function query query_table read_blob read_csv read_csv_auto read_duckdb read_json
-    read_json_auto read_json_objects read_json_objects_auto read_ndjson read_ndjson_auto read_ndjson_objects
-    read_parquet read_text seq_scan sniff_csv sqlite_attach sqlite_query sqlite_scan truncate_duckdb_logs
-    which_secret write_log""".split()  # noqa: SIM905 - the same
+# Words before a parenthesis that are reserved in SQL, or only mean what they mean there: no functions.
+_WORDS = frozenset(
+    """all and any as by case distinct else except exclude exists from group having in intersect join lateral
+    limit materialized not on or order over partition select some then union using values when where with
+    within""".split()  # noqa: SIM905 - easier to read than a list
 )
 # The maximum that a query can spill to disk. DuckDB's default is nine tenths of the disk.
 MAX_SPILL = "32GB"
@@ -107,12 +94,39 @@ def check_definition(sql: str) -> None:
 
 
 def _check_calls(sql: str) -> None:
-    refused = sorted((find_called_functions(sql) | parse_names(sql).functions) & REFUSED_FUNCTIONS)
-    if refused:
+    if refused := find_refused_functions(find_called_functions(sql) | parse_names(sql).functions):
         raise QueryError(
             f"{refused[0]} is not available: SQL reads the trace, but no files, network or settings",
             "nsys-insight schema lists what can be queried",
         )
+
+
+def find_refused_functions(names: Iterable[str]) -> list[str]:
+    """Return those of the names that are functions of DuckDB or its SQLite extension and are not in the list.
+
+    Macros and words of other kinds are left out: DuckDB resolves them.
+    """
+    unlisted = {*names} - _read_listed_functions() - _WORDS
+    return sorted(name for name in unlisted if name.startswith("sqlite_") or name in _read_functions())
+
+
+@cache
+def _read_listed_functions() -> frozenset[str]:
+    return frozenset((queries_folder() / "catalog" / "duckdb_functions.txt").read_text(encoding="utf-8").split())
+
+
+@cache
+def _read_functions() -> frozenset[str]:
+    """Read the names of all functions of this DuckDB, which takes a dozen milliseconds."""
+    functions = (
+        get_locked_connection()
+        .cursor()
+        .execute(
+            """SELECT DISTINCT lower(function_name) FROM duckdb_functions()
+        WHERE function_type <> 'pragma' AND NOT starts_with(function_name, 'icu_collate_')"""
+        )
+    )
+    return frozenset(name for (name,) in functions.fetchall())
 
 
 def check_name(connection: duckdb.DuckDBPyConnection, statement: Statement) -> None:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nsys_insight import outputs, progress
+from nsys_insight import outputs, own_files, progress
+from nsys_insight.cache_folder import make_work_path
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import Command
 from nsys_insight.cli.flags import Flags, FormatOption, TraceArgument, check_format, make_command, make_flag
 from nsys_insight.cli.run import make_export_progress, open_traces, refuse_host, resolve_trace, show
 from nsys_insight.errors import UsageError
-from nsys_insight.ingest.cache_folder import make_work_path
 from nsys_insight.packs.library import built_in_packs
 
 if TYPE_CHECKING:
@@ -107,6 +107,7 @@ def _convert_scrubbed(trace: Path, output: Path, kind: str, flags: Flags, *, for
     else:
         with make_work_path(output.resolve()) as work_path:
             part = work_path.with_name("part.sqlite")
+            own_files.claim(part)
             scrub_result = write(part)
             with open_traces([part], Flags(cache=False)) as opened_trace:
                 convert(opened_trace, output, kind, force=force)

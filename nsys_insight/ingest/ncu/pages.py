@@ -42,6 +42,12 @@ _ONLY_COMMA = re.compile(r"-?\d+,(?!\d{3}$)\d+|-?0,\d+")
 _ONLY_POINT = re.compile(r"-?\d+\.(?!\d{3}$)\d+|-?0\.\d+")
 _SEPARATORS = re.compile("[\u0020\u00a0\u202f\u2009'\u2019](?=\\d{3})")
 _INSTANCES = re.compile(r"\s*\(.*\)$")
+_COMPUTE_CAPABILITY = re.compile(r"\d{1,3}\.\d{1,3}", re.ASCII)
+_NOT_MEASURED = {"", "n/a", "nan", "-nan", "inf", "-inf", "no data", "-"}
+# No counter of a GPU has more bits.
+_MAX_VALUE = 2.0**63
+# CUDA's limits of a grid: 2^31 - 1 blocks in x, 65,535 in y and z. So the number of blocks has at most 63 bits.
+_MAX_DIMENSIONS = (2**31 - 1, 2**16 - 1, 2**16 - 1)
 
 
 class Metric(NamedTuple):
@@ -85,6 +91,38 @@ class Launch:
     def key(self) -> tuple[object, ...]:
         """Return the values that identify a launch; both pages of a report have them."""
         return self.process_id, self.ncu_id, self.kernel, self.grid, self.block
+
+
+def make_metric(value: float | str, unit: str | None, factor: float = 1.0) -> Metric:
+    """Make a metric in its base unit, from the value that ncu gives.
+
+    The value is unknown if it was not measured (NaN, infinity, n/a) or has more than 64 bits.
+    """
+    if isinstance(value, str):
+        text = value.strip()
+        is_known = text.lower().removeprefix("(!)").strip() not in _NOT_MEASURED
+        return Metric(None, unit, text if is_known else None)
+    is_known = abs(value) < _MAX_VALUE and abs(value * factor) < _MAX_VALUE
+    return Metric(value * factor if is_known else None, unit)
+
+
+def make_kernel_name(name: str | None) -> str:
+    """Return the name of a kernel, or the words for a kernel without one."""
+    return (name or "").strip() or "(no name)"
+
+
+def make_dimensions(sizes: Iterable[int | None]) -> tuple[int | None, int | None, int | None]:
+    """Return the three dimensions of a grid or block. One that CUDA does not allow, or that is missing, is unknown."""
+    x, y, z = (
+        size if size is not None and 0 < size <= limit else None
+        for size, limit in zip([*sizes, None, None, None], _MAX_DIMENSIONS, strict=False)
+    )
+    return x, y, z
+
+
+def make_compute_capability(text: str) -> str | None:
+    """Return a compute capability such as 9.0, or None for another text."""
+    return text if _COMPUTE_CAPABILITY.fullmatch(text) else None
 
 
 def read_file(path: Path) -> list[Launch]:
@@ -221,8 +259,7 @@ def _read_details_page(header: list[str], rows: list[list[str]], report: str) ->
             launch.rules.append(
                 Remark(
                     section, cells["Rule Name"], cells.get("Rule Type", ""), cells.get("Rule Description", ""),
-                    cells.get("Estimated Speedup Type") or None,
-                    parse_number(cells.get("Estimated Speedup", ""), mark),
+                    *_read_speedup(cells, mark),
                 )
             )  # fmt: skip
     return list(launches.values())
@@ -237,11 +274,15 @@ def read_details_names() -> dict[tuple[str, str], str]:
 
 def _read_metric(cell: str, mark: str, unit: str | None, factor: float) -> Metric:
     value = parse_number(cell, mark)
-    if value is not None:
-        return Metric(value * factor, unit)
-    text = cell.strip()
-    unknown = text.lower().removeprefix("(!)").strip() in ("", "n/a", "nan", "-nan", "inf", "-inf", "no data", "-")
-    return Metric(None, unit, None if unknown else text)
+    return make_metric(cell if value is None else value, unit, factor)
+
+
+def _read_speedup(cells: dict[str, str], mark: str) -> tuple[str | None, float | None]:
+    """Read the type and percentage of an estimate. Without a percentage of 0 to 100, there is no estimate."""
+    speedup_pct = parse_number(cells.get("Estimated Speedup", ""), mark)
+    if speedup_pct is None or not 0 <= speedup_pct <= 100:
+        return None, None
+    return cells.get("Estimated Speedup Type") or None, speedup_pct
 
 
 def _read_launch(row: list[str], column_index: dict[str, int], report: str) -> Launch:
@@ -253,11 +294,11 @@ def _read_launch(row: list[str], column_index: dict[str, int], report: str) -> L
         ncu_id=_parse_integer(cell("ID")) or 0,
         process_id=_parse_integer(cell("Process ID")),
         process_name=cell("Process Name") or None,
-        kernel=cell("Kernel Name"),
+        kernel=make_kernel_name(cell("Kernel Name")),
         context_id=_parse_integer(cell("Context")),
         stream_id=_parse_integer(cell("Stream")),
         device_id=_parse_integer(cell("Device")),
-        compute_capability=cell("CC") or None,
+        compute_capability=make_compute_capability(cell("CC")),
         grid=_parse_dimensions(cell("Grid Size")),
         block=_parse_dimensions(cell("Block Size")),
     )
@@ -273,8 +314,7 @@ def _parse_integer(cell: str) -> int | None:
 
 
 def _parse_dimensions(cell: str) -> tuple[int | None, int | None, int | None]:
-    x, y, z, *_ = [*map(_parse_integer, re.findall(r"\d+", cell)), None, None, None]
-    return x, y, z
+    return make_dimensions(map(_parse_integer, re.findall(r"\d+", cell)))
 
 
 def find_decimal_mark(cells: Iterable[str]) -> str:

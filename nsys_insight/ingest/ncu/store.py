@@ -12,6 +12,7 @@ from nsys_insight.errors import TraceError, UsageError, cannot_write_error
 from nsys_insight.ingest import cache_entries, database
 from nsys_insight.ingest.expected_schema import read_expected_schema
 from nsys_insight.ingest.files import find_neighbor
+from nsys_insight.ingest.ncu import report_blocks
 from nsys_insight.ingest.ncu.pages import Launch, merge_launches, read_file
 from nsys_insight.paths import expand_home
 from nsys_insight.sql.quoting import identifier, literal, read_parquet
@@ -28,14 +29,15 @@ SUFFIX = ".ncu.duckdb"
 TABLES = ("ncu_launches", "ncu_metrics", "ncu_rules")
 IMPLEMENTATIONS = ("native", "cutlass", "cute", "triton", "inductor", "pytorch", "library")
 
-_REPORT_MAGIC = b"NVR\0"
+# Part of the names of cache entries: raise it when the readers read other values from the same file.
+_READERS_VERSION = "2"
 
 
 def read_all(files: list[Path]) -> list[Launch]:
     """Read CSV pages and reports of ncu; combine the pages of one report.
 
     Raises:
-        TraceError: A file has no launch.
+        TraceError: A file has no launch, or is damaged.
         ToolError: A report needs ncu, which is missing or failed.
     """
     launches_by_key: dict[tuple[object, ...], Launch] = {}
@@ -56,10 +58,10 @@ def is_report(file: Path) -> bool:
     """Return whether a file is ncu's own report, judged by its first bytes or its suffix."""
     try:
         with file.open("rb") as stream:
-            head = stream.read(len(_REPORT_MAGIC))
+            head = stream.read(len(report_blocks.MAGIC))
     except OSError:
         return False
-    return head == _REPORT_MAGIC or file.suffix == ".ncu-rep"
+    return head == report_blocks.MAGIC or file.suffix == ".ncu-rep"
 
 
 def write(
@@ -104,7 +106,7 @@ def make_cached_store(files: list[Path], implementation: str | None = None, *, u
     """Return a store of files that ncu wrote, from the cache folder; write it if it does not exist."""
     try:
         keys = [cache_folder.key(file) for file in files]
-        name = cache_folder.digest("ncu", *keys, implementation or "", repr(read_expected_schema()))
+        name = cache_folder.digest("ncu", _READERS_VERSION, *keys, implementation or "", repr(read_expected_schema()))
         target = cache_folder.folder(use_cache=use_cache) / f"{name}{SUFFIX}"
     except FileNotFoundError:
         missing = next((file for file in files if not file.exists()), None)
@@ -135,12 +137,12 @@ def attach(connection: duckdb.DuckDBPyConnection, store: Path, source: Source) -
     """Return a trace's source with the tables of a store added.
 
     Raises:
-        TraceError: The file is damaged, or another version of this program wrote it.
+        TraceError: The file is damaged, open in another process, or another version of this program wrote it.
     """
     import duckdb
 
     try:
-        connection.execute(f"ATTACH IF NOT EXISTS {literal(str(store.absolute()))} AS ncu (TYPE duckdb, READ_ONLY)")
+        database.attach_file(connection, store, "ncu", once=True)
         columns_by_table = database.list_tables(connection, "ncu", "main")
     except duckdb.Error as error:
         raise TraceError(

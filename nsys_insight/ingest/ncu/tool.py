@@ -7,9 +7,9 @@ import re
 import sys
 from pathlib import Path
 
-from nsys_insight.errors import ToolError
+from nsys_insight.errors import ToolError, TraceError
 from nsys_insight.extras import write_install_command
-from nsys_insight.ingest.ncu import report_reader
+from nsys_insight.ingest.ncu import report_blocks, report_reader
 from nsys_insight.ingest.ncu.pages import Launch, merge_launches, parse
 from nsys_insight.paths import expand_home
 
@@ -64,7 +64,13 @@ def read_pages(report: Path) -> list[Launch]:
 
     Raises:
         ToolError: Both are missing, or one cannot read the report.
+        TraceError: The file was cut, or is otherwise damaged.
     """
+    if report_blocks.is_cut(report):
+        raise TraceError(
+            f"{report} is cut or damaged: it ends within a block, so launches or metrics are missing",
+            "copy it again, or profile again with ncu",
+        )
     launches: dict[tuple[object, ...], Launch] = {}
     try:
         ncu = find_newest_ncu()
