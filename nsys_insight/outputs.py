@@ -73,6 +73,8 @@ def open_output(target: Path, inputs: Iterable[Path] = (), *, force: bool = Fals
         with cache_folder.make_work_path(real) if _is_replaced(target) else _make_temporary_path(real) as temporary:
             yield temporary
             move_to_target(temporary, target, force=force)
+        if _is_replaced(target):
+            remember(real)
     except OSError as error:
         raise cannot_write_error(target, error) from None
 
@@ -99,8 +101,6 @@ def move_to_target(finished: Path, target: Path, *, force: bool = False) -> None
     refuse_foreign(target, force=force)
     finished.chmod(_read_mode(real))
     own_files.overwrite(finished, real)
-    if not force:
-        remember(real)
 
 
 def refuse_foreign(target: Path, *, force: bool = False) -> None:

@@ -179,8 +179,8 @@ class TestCommand:
         assert sentence in texts["table"]
         assert sentence in texts["markdown"]
         validate(json.loads(texts["json"]), "info", "answer")
-        assert not get_validator("info").is_valid(json.loads(texts["json"]) | {"summary": {"checks": [{}]}})
-        ((file_check),) = json.loads(texts["json"])["summary"]["checks"]
+        assert not get_validator("info").is_valid(json.loads(texts["json"]) | {"summary": {"file_checks": [{}]}})
+        ((file_check),) = json.loads(texts["json"])["summary"]["file_checks"]
         assert file_check["status"] == "equal"
         (time_ns,) = read(sample("churn"), f'SELECT sum("end" - start) FROM {KERNEL}')
         sums = {"rows": 500, "time_ns": time_ns, "size_bytes": None}

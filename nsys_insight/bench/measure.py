@@ -223,7 +223,7 @@ def _run_and_read(
 
 
 class _OldResults:
-    """The results of an earlier run, in a file that the next run replaces. They must not count, and must not be lost."""
+    """The results of an earlier run, in a file that the next run replaces. They do not count, and are not lost."""
 
     def __init__(self, file: Path) -> None:
         self._file, self._content, self._identity = file, b"", None

@@ -97,7 +97,7 @@ def _describe_file_checks() -> Schema:
         **_make_array(json_schema.describe_object(check)),
         "description": "A check of each trace; none in a scope",
     }
-    return json_schema.describe_object({"checks": checks})
+    return json_schema.describe_object({"file_checks": checks})
 
 
 def _make_diagnose_schema() -> Schema:

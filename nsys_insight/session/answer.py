@@ -84,7 +84,7 @@ class Answer:
     def file_checks(self) -> tuple[str, ...]:
         """Return whether the traces hold what their files hold (`self_check.FileCheck`): each sentence once."""
         traces_by_text: dict[str, list[str]] = {}
-        for check in self.summary.get("checks", ()):
+        for check in self.summary.get("file_checks", ()):
             traces_by_text.setdefault(check["text"], []).append(check["trace"])
         return tuple(
             text if len(traces_by_text) == 1 else f"{', '.join(traces)}: {text}"
