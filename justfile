@@ -30,7 +30,7 @@ golden:
 lock *flags:
     requirements/lock {{flags}}
 
-# Break traces for some minutes and see what they break; see docs/reliability.md
+# Break traces for some minutes and see what they break; see docs/evidence/reliability.md
 fuzz minutes="10" seed="0":
     python tests/fuzz/run.py --minutes {{minutes}} --seed {{seed}} --jobs {{num_cpus()}}
 
@@ -38,6 +38,6 @@ fuzz minutes="10" seed="0":
 faults times="50":
     python tests/faults/run.py --times {{times}}
 
-# Measure against sqlite3 (and nsys, where it is) on a big tiled trace; see docs/performance.md
+# Measure against sqlite3 (and nsys, where it is) on a big tiled trace; see docs/evidence/performance.md
 bench:
     python benchmarks/measure.py

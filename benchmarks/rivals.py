@@ -4,7 +4,7 @@
 
 Prints a Markdown table: the answer of each tool, whether it is right, CPU seconds (median, with child processes) and
 peak memory. Each run has its own home and its own copy of the trace, so no cache is filled unless a line says so.
-Missing tools are left out. docs/comparison.md describes how its table was made.
+Missing tools are left out. docs/evidence/comparison.md describes how its table was made.
 """
 
 from __future__ import annotations

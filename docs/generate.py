@@ -1,9 +1,10 @@
-"""Write the generated documents: the outputs of console blocks in the README and some pages, and most pages of docs.
+"""Write what is generated in committed documents, and make the pages of the site (docs/site.py).
 
     python docs/generate.py
 
 Each command of a console block runs in sample_traces, without color, at the width of its page, with its own cache.
-The width of docs/examples is 80. tests/test_docs.py fails if a file differs from what this script writes.
+tests/test_docs.py fails if a file differs from what this script writes. Pages that have only generated text are not
+committed: the site has them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-MODEL = ROOT / "docs" / "model.md"
 STUB = ROOT / "nsys_insight" / "reports.pyi"
 SKILL_REPORTS = ROOT / "nsys_insight" / "skills" / "nsys-insight" / "references" / "reports.md"
 README_COLUMNS = 100
@@ -229,12 +229,6 @@ def finding_pages() -> dict[str, str]:
     return {rule.code: write_rule(rule) for rule in finding_rules()}
 
 
-def diagnosis_of(name: str) -> str:
-    """Return the diagnosis of a sample trace, as a terminal of 80 columns shows it."""
-    command = f"nsys-insight diagnose {name}.sqlite"
-    return f"$ {command}\n{console(command, 80)}"
-
-
 def ncu_report(name: str, *flags: str) -> str:
     """Return the output of `ncu report` on data of the tests."""
     data = ROOT / "tests" / "data" / "ncu"
@@ -252,12 +246,22 @@ NCU_REPORTS = {
 # Pages with console blocks, and the width of the terminal that the blocks show.
 PAGES = {"tutorial": 100, "guide": 132}
 
-DIAGNOSES = ("churn", "decode_eager", "decode_fresh", "decode_graph_node", "decode_graph_whole")
+
+def site_pages() -> dict[str, str]:
+    """Return the pages that only the site has, by path: views, facts, findings, and rules and reports for ncu."""
+    return {
+        "model.md": model_page(),
+        "facts.md": facts_page(),
+        "findings.md": findings_page(),
+        **{f"findings/{code}.md": page for code, page in finding_pages().items()},
+        "ncu/rules.md": rules_page(),
+        **{f"ncu/{name}.md": ncu_report(name, *flags) for name, flags in NCU_REPORTS.items()},
+    }
+
 
 if __name__ == "__main__":
     README.write_text(run_blocks(README.read_text(encoding="utf-8"), README_COLUMNS), encoding="utf-8")
     (ROOT / "docs" / "reports.md").write_text(reports_page(), encoding="utf-8")
-    MODEL.write_text(model_page(), encoding="utf-8")
     for name, columns in PAGES.items():
         page = ROOT / "docs" / f"{name}.md"
         page.write_text(run_blocks(page.read_text(encoding="utf-8"), columns), encoding="utf-8")
@@ -265,17 +269,3 @@ if __name__ == "__main__":
 
     STUB.write_text(methods.write_stub(), encoding="utf-8")
     SKILL_REPORTS.write_text(skill_reports(), encoding="utf-8")
-    (ROOT / "docs" / "facts.md").write_text(facts_page(), encoding="utf-8")
-    (ROOT / "docs" / "ncu").mkdir(exist_ok=True)
-    (ROOT / "docs" / "ncu" / "rules.md").write_text(rules_page(), encoding="utf-8")
-    for name, flags in NCU_REPORTS.items():
-        (ROOT / "docs" / "ncu" / f"{name}.md").write_text(ncu_report(name, *flags), encoding="utf-8")
-    (ROOT / "docs" / "findings.md").write_text(findings_page(), encoding="utf-8")
-    (ROOT / "docs" / "findings").mkdir(exist_ok=True)
-    for old_page in (ROOT / "docs" / "findings").glob("*.md"):
-        old_page.unlink()
-    for code, page_text in finding_pages().items():
-        (ROOT / "docs" / "findings" / f"{code}.md").write_text(page_text, encoding="utf-8")
-    (ROOT / "docs" / "examples").mkdir(exist_ok=True)
-    for name in DIAGNOSES:
-        (ROOT / "docs" / "examples" / f"diagnose_{name}.txt").write_text(diagnosis_of(name), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Add pages to the site: a page for each report, and the documents at the repository's root.
+"""Add pages to the site: generated pages, one for each report and finding, and the documents at the repository's root.
 
 MkDocs calls the functions whose names begin with `on_` (its hooks). In the repository, links between documents are
 paths in the repository. They are rewritten here for the site.
@@ -49,7 +49,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     from nsys_insight.packs.library import packs_by_topic
 
     topics = [{topic.title: [f"reports/{pack.name}.md" for pack in packs]} for topic, packs in packs_by_topic().items()]
-    rules = [f"findings/{path.name}" for path in sorted((ROOT / "docs" / "findings").glob("NSI*.md"))]
+    rules = [f"findings/{rule.code}.md" for rule in _generate("finding_rules")()]
     lists = {
         "Reports": ["reports/index.md", *topics],
         "Findings": ["findings.md", *rules],
@@ -57,6 +57,11 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     }
     config.nav = [_fill_entry(entry, lists) for entry in config.nav or []]
     return config
+
+
+def _generate(function: str) -> Any:
+    """Return a function of docs/generate.py."""
+    return runpy.run_path(str(ROOT / "docs" / "generate.py"))[function]
 
 
 def _fill_entry(entry: Any, lists: dict[str, list[Any]]) -> Any:
@@ -78,7 +83,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are not files in docs."""
     from nsys_insight.packs.library import packs_by_topic
 
-    console = partial(runpy.run_path(str(ROOT / "docs" / "generate.py"))["console"], columns=_COLUMNS)
+    console = partial(_generate("console"), columns=_COLUMNS)
+    for name, text in _generate("site_pages")().items():
+        files.append(File.generated(config, name, content=text))
     for path, name in _ROOT_PAGES.items():
         text = (ROOT / path).read_text(encoding="utf-8")
         files.append(File.generated(config, name, content=_from_root(text, Path(path).parent)))
@@ -121,8 +128,6 @@ def _from_root(text: str, folder: Path) -> str:
             return f"]({_ROOT_PAGES[path]}{anchor})"
         if path == "docs/reports.md":
             return f"](reports/index.md{anchor})"
-        if path == "docs/examples":
-            return "](findings.md)"
         return f"]({path.removeprefix('docs/')}{anchor})"
 
     text = text.replace('="docs/images/', '="images/')

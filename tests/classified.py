@@ -1,4 +1,4 @@
-"""Kernels of known character, classified by samples and by ncu; writes the tables of docs/classification.md.
+"""Kernels of known character, classified by samples and by ncu; writes the tables of docs/evidence/classification.md.
 
 python tests/classified.py
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from opening import open_trace
 from synthetic import Trace
 
-PAGE = Path(__file__).parents[1] / "docs" / "classification.md"
+PAGE = Path(__file__).parents[1] / "docs" / "evidence" / "classification.md"
 PERIOD = 10_000
 METRICS = {
     "sms_active_pct": "SMs Active [Throughput %]",

@@ -1,4 +1,4 @@
-"""The clinic: what diagnoses of its programs say, as docs/accuracy.md has it."""
+"""The clinic: what diagnoses of its programs say, as docs/evidence/accuracy.md has it."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ CLINIC = REPOSITORY / "benchmarks" / "clinic"
 sys.path.insert(0, str(CLINIC))
 import accuracy  # noqa: E402
 
-PAGE = (REPOSITORY / "docs" / "accuracy.md").read_text()
+PAGE = (REPOSITORY / "docs" / "evidence" / "accuracy.md").read_text()
 PAIRS = {pair.name: pair for pair in accuracy.read_pairs() if f"| {pair.name} |" in PAGE}
 FAST = ("column_sum", "lm_head")
 RESULTS = {}

@@ -228,7 +228,7 @@ def test_the_patterns_of_an_eager_decoder(sample, method):
     for pattern, (chain, per_step, per_layer) in DECODE.items():
         row = candidates[pattern]
         assert (row["chain"], row["per_step"], row["per_layer"]) == (chain, per_step, per_layer)
-        # Fused by Triton, two kernels cost more than they saved (docs/fusion-accuracy.md).
+        # Fused by Triton, two kernels cost more than they saved (docs/evidence/fusion-accuracy.md).
         assert row["verdict"] == ("UNKNOWN" if pattern == "SwiGLU" else "YES")
         assert row["launches_saved"] == per_step * (row["kernel_count"] - 1)
     assert any("4 layers of 45 operations" in note for note in notes)
@@ -330,7 +330,7 @@ def test_the_operation_of_a_kernel_follows_from_its_name(name, family, word):
 
 @pytest.fixture(scope="module")
 def fused_steps(tmp_path_factory):
-    """Give the traces and step times of the steps that were fused by hand on an H200 (docs/fusion-accuracy.md)."""
+    """Give the traces and step times of steps fused by hand on an H200 (docs/evidence/fusion-accuracy.md)."""
     data = Path(__file__).parent / "data" / "fusion"
     folder = tmp_path_factory.mktemp("fused_steps")
     for mode in ("eager", "graph"):

@@ -45,7 +45,7 @@ def ask_one(trace, path, **params):
 
 
 class TestAgainstNcu:
-    """docs/classification.md shows the same, kernel by kernel."""
+    """docs/evidence/classification.md shows the same, kernel by kernel."""
 
     def test_kernels_of_known_character_get_the_class_that_ncu_gives(self, path):
         comparisons = classify_replayed_samples(path)

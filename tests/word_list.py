@@ -131,7 +131,7 @@ CODE_PHRASES = {
 }
 
 # Documents that are made from texts which are read where they stand.
-GENERATED = frozenset({"facts.md", "findings.md", "model.md", "reports.md"})
+GENERATED = frozenset({"reports.md"})
 # It shows what not to write.
 _STYLE_SHEET = "style.md"
 _CTE = re.compile(

@@ -1,7 +1,7 @@
 """Diagnose the traces of the clinic, and compare the findings with what the cures saved.
 
 python3 benchmarks/clinic/accuracy.py [--half open|unseen] [NAME ...]    # print the table of these pairs
-python3 benchmarks/clinic/accuracy.py --page                             # write docs/accuracy.md
+python3 benchmarks/clinic/accuracy.py --page                             # write docs/evidence/accuracy.md
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).resolve().parent
 TRACES = FOLDER / "traces"
-PAGE = FOLDER.parents[1] / "docs" / "accuracy.md"
+PAGE = FOLDER.parents[1] / "docs" / "evidence" / "accuracy.md"
 INTRODUCTION = FOLDER / "accuracy_introduction.md"
 WARMUP_STEPS = 5  # of a program that is captured from its start (harness.py)
 WIDEST = 3.0  # times the lower bound, for the upper bound of a useful range
@@ -287,13 +287,13 @@ def write_rules(results: Sequence[Result]) -> Iterable[str]:
             f"{write_range(result.naming_hint)} → {write_ms(result.pair.saved_ms)}" for result in ranges.get(code, ())
         )
         yield (
-            f"| [{code}](findings/{code}.md) | {hits[code]} | {misses[code]} | {alarms[code]} | {other_alarms[code]} "
+            f"| {code} | {hits[code]} | {misses[code]} | {alarms[code]} | {other_alarms[code]} "
             f"| {pairs or NOTHING} |"
         )
 
 
 def write_page(results: Sequence[Result]) -> str:
-    """Write docs/accuracy.md."""
+    """Write docs/evidence/accuracy.md."""
     halves = {split: [r for r in results if r.pair.split == split] for split in ("open", "unseen")}
     lines = [INTRODUCTION.read_text().rstrip()]
     for split, title in (("open", "The open half"), ("unseen", "The unseen half")):

@@ -16,8 +16,8 @@ from nsys_insight.errors import UsageError
 from nsys_insight.extras import write_install_command
 from nsys_insight.render import FORMATS
 
-# Maximum memory of a worker in bytes: no report needs more (docs/performance.md). On a small machine, all workers
-# together share nine tenths of the memory.
+# Maximum memory of a worker in bytes: no report needs more (docs/evidence/performance.md). On a small machine, all
+# workers together share nine tenths of the memory.
 _MAX_WORKER_BYTES, _MEMORY_SHARE = 4 * 10**9, 0.9
 _MIN_WORKER_BYTES = 500 * 10**6
 
