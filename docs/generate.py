@@ -100,7 +100,7 @@ def skill_reports() -> str:
 
 
 def model_page() -> str:
-    """Return the page that describes the views, from the comments in queries/model."""
+    """Return the page that describes the views, from their headers."""
     from nsys_insight.model import views
     from nsys_insight.session.schema import describe_schema
 
@@ -143,32 +143,29 @@ def model_page() -> str:
 
 
 def facts_page() -> str:
-    """Return the page that lists the facts, from the tables of queries/facts and the views that show them."""
+    """Return the page that lists the facts, the views that show them, and what their queries read."""
     from nsys_insight.model import views
-    from nsys_insight.model.producers import all_producers, fact_tables
+    from nsys_insight.model.producers import fact_tables
+    from nsys_insight.sql.names import scan_names
 
-    views_by_fact = {
-        fact: [view.name for view in views.documented_views().values() if fact in view.mentions.relations_in("facts")]
-        for fact in sorted(fact_tables())
-    }
+    documented_views = views.documented_views()
     lines = [
         "# The facts",
         "",
         "A fact is a result that takes work to find and that several reports need. It is found once per session,",
         "when a query first reads it, and stored as a table of the schema `facts`. Views show these tables; query",
-        "the views. Generated from `queries/facts`.",
+        "the views. Generated from the views of `queries/model` with `stored = true`, and from `nsys_insight/facts`.",
         "",
         "| fact | shown by | found in |",
         "|---|---|---|",
     ]
-    for fact, fact_views in views_by_fact.items():
-        producer = all_producers().get(fact)
-        mentions = producer.mentions if producer and producer.is_statement else None
-        names = sorted(mentions.model_names & views.documented_views().keys()) if mentions else []
-        raw_tables = sorted(mentions.relations_in("raw")) if mentions else []
-        sources = [*(f"`{name}`" for name in names), *(["tables of the export"] if raw_tables else [])]
+    for fact, producer in sorted(fact_tables().items()):
+        shown_by = [name for name, view in documented_views.items() if fact in view.mentions.relations_in("facts")]
+        names = scan_names(producer.query)
+        sources = [f"`{name}`" for name in sorted(names.model_names & documented_views.keys())]
+        sources += ["tables of the export"] if names.relations_in("raw") else []
         lines.append(
-            f"| `{fact}` | {', '.join(f'`{name}`' for name in fact_views) or 'macros of the model'} "
+            f"| `{fact}` | {', '.join(f'`{name}`' for name in shown_by) or 'macros of the model'} "
             f"| {', '.join(sources) or 'several statements'} |"
         )
     return "\n".join([*lines, ""])

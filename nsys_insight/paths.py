@@ -24,8 +24,9 @@ def package_folder() -> Path:
 
 
 def read_query(name: str) -> str:
-    """Read the SQL of a file in the queries folder: ``read_query("facts/steps/totals")``."""
-    return (queries_folder() / f"{name}.sql").read_text(encoding="utf-8")
+    """Read the SQL of a file in the queries folder, "model/raw", or in the folder of a fact, "facts/steps/totals"."""
+    folder = package_folder() if name.startswith("facts/") else queries_folder()
+    return (folder / f"{name}.sql").read_text(encoding="utf-8")
 
 
 @cache

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
+import our_sql
+
 from nsys_insight.ingest import expected_schema
-from tests.conftest import REPOSITORY
 
 
 def test_each_column_is_read_by_a_query():
-    queries = [path for path in (REPOSITORY / "queries").rglob("*.sql") if path.name != "raw.sql"]
+    queries = [path for path in our_sql.list_files() if path.name != "raw.sql"]
     words = {word for path in queries for word in re.findall(r"\w+", path.read_text())}
     assert [
         (table, name)

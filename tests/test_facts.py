@@ -6,6 +6,7 @@ import re
 from importlib import import_module
 from itertools import pairwise
 
+import our_sql
 import pytest
 from opening import open_trace
 
@@ -13,12 +14,11 @@ import nsys_insight
 from nsys_insight.facts import idle, operations
 from nsys_insight.ingest import store
 from nsys_insight.model import views
-from nsys_insight.model.producers import all_producers, fact_tables, options_of
-from nsys_insight.paths import queries_folder
+from nsys_insight.model.producers import all_producers, fact_tables, get_producer, options_of
 from nsys_insight.session import open_strategies
 from nsys_insight.sql.statements import split_statements
 
-STATEMENTS = [producer.name for producer in all_producers().values() if producer.is_statement]
+STATEMENTS = [producer.name for producer in all_producers().values() if producer.query]
 MODULES = [name for name in all_producers() if name not in STATEMENTS]
 
 
@@ -105,26 +105,19 @@ def test_the_windows_hold_every_correlation_id_once(sample, monkeypatch):
 def test_no_window_counts_row_by_row():
     """DuckDB 1.5 evaluates count(*) FILTER over a growing window from its start, for each row."""
     count_pattern = re.compile(r"count\(\*\)\s*FILTER\s*\([^()]*\)\s*OVER", re.IGNORECASE)
-    assert [
-        path.name for path in queries_folder().rglob("*.sql") if count_pattern.search(path.read_text(encoding="utf-8"))
-    ] == []
+    assert [path for path in our_sql.list_files() if count_pattern.search(path.read_text(encoding="utf-8"))] == []
 
 
 @pytest.mark.parametrize("fact", STATEMENTS)
-def test_a_fact_table_has_the_columns_of_its_statement(fact, sample):
-    """`BY NAME` refuses an extra column; a missing column would silently be NULL."""
+def test_a_fact_has_the_columns_and_types_that_its_query_has_on_a_trace(fact, sample):
+    """The columns of its table come from the query on the empty model."""
     with open_trace(sample("churn")) as trace:
         trace.sql(f"SELECT count(*) FROM {next(name for name in list_documented_views(fact))}")
-        columns = [name for name, *_ in trace._connection.duckdb.execute(f"DESCRIBE facts.{fact}").fetchall()]
-        query = f"DESCRIBE {all_producers()[fact].query}"
-        statement = [name for name, *_ in trace._connection.duckdb.execute(query).fetchall()]
-    assert sorted(columns) == sorted(statement)
-
-
-@pytest.mark.parametrize("name", STATEMENTS)
-def test_a_producer_of_one_statement_fills_the_table_of_its_name(name):
-    assert all_producers()[name].tables == {name}
-    assert all_producers()[name].fill.startswith(f"INSERT INTO facts.{name} BY NAME")
+        table, query = (
+            [(name, kind) for name, kind, *_ in trace._connection.duckdb.execute(f"DESCRIBE {relation}").fetchall()]
+            for relation in (f"facts.{fact}", get_producer(fact).query)
+        )
+    assert table == query
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -150,7 +143,7 @@ def test_options_are_declared_by_producers_and_passed_on_to_their_readers():
 def test_every_fact_is_in_a_view_and_every_table_read_by_a_view_exists():
     assert all(list_documented_views(fact) for fact in STATEMENTS)
     tables_read = {name for view in views.definitions().values() for name in view.mentions.relations_in("facts")}
-    assert tables_read <= fact_tables()
+    assert tables_read <= fact_tables().keys()
 
 
 def list_documented_views(fact):

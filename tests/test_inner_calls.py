@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nsys_insight.model import views
-from nsys_insight.model.producers import all_producers
-from nsys_insight.paths import read_query
+from nsys_insight.model.producers import get_producer
 
 Call = tuple[int, int, int]  # thread, start, end
 TABLES = """
@@ -35,13 +34,13 @@ def read_inner_calls(calls: list[Call], *, repeat: bool = False) -> tuple[list[C
         if rows:
             connection.executemany("INSERT INTO raw.CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, ?, ?, ?)", rows)
         for name in ("overlapping_threads", "inner_calls"):
-            connection.execute(all_producers()[name].create + all_producers()[name].fill)
+            connection.execute(f"CREATE TABLE facts.{name} AS {get_producer(name).query}")
             connection.execute(f"CREATE VIEW _{name} AS FROM facts.{name}")
         inner_calls = connection.execute(
             "SELECT thread_id, start_ns, end_ns FROM facts.inner_calls ORDER BY ALL"
         ).fetchall()
         thread_query = (
-            read_query("facts/inner_calls").partition("WITH nesting_threads")[2].partition("SELECT process_id,")[0]
+            get_producer("inner_calls").query.partition("WITH nesting_threads")[2].partition("SELECT process_id,")[0]
         )
         threads = connection.execute(f"WITH nesting_threads{thread_query} FROM nesting_threads").fetchall()
     return inner_calls, bool(threads)

@@ -18,6 +18,7 @@ from synthetic_schema import ENUMS
 import nsys_insight
 from nsys_insight.ingest import gpus
 from nsys_insight.model import views
+from nsys_insight.session.model import empty_model
 from nsys_insight.sql.quoting import literal
 
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
@@ -385,17 +386,17 @@ class TestOneLineOfTime:
         assert sorted(ask(path, "SELECT gpu_id FROM _gpu_reach"), key=str) == [(0,), (None,)]
 
 
-@pytest.mark.slow
-def test_a_view_without_its_table_has_all_columns_and_no_rows(monkeypatch):
-    """Such a view is created without its query, which takes long to plan."""
+def test_a_header_has_only_the_keys_of_a_view_or_of_a_macro():
+    for view in views.definitions().values():
+        keys = view.header.keys()
+        assert keys == {"parameters"} or {"description"} <= keys <= {"description", "stored", "progress", "columns"}, (
+            view.name
+        )
+        assert bool(view.columns) == ("parameters" not in keys), view.name
 
-    def read_answers():
-        with nsys_insight.open(SAMPLES / "decode_eager.sqlite") as trace:
-            answers = {name: trace.sql(f"FROM {name}") for name in names}
-            return {name: (answer.columns, answer.rows()) for name, answer in answers.items()}
 
-    names = [view.name for view in views.documented_views().values() if view.topic in views.RAW_TABLE_BY_TOPIC]
-    quick_answers = read_answers()
-    monkeypatch.setattr(views, "RAW_TABLE_BY_TOPIC", {})
-    assert read_answers() == quick_answers
-    assert all(columns and not rows for columns, rows in quick_answers.values())
+def test_a_header_has_the_columns_of_its_query_in_their_order():
+    with empty_model() as connection:
+        for view in views.documented_views().values():
+            columns = [name for name, *_ in connection.execute(f"DESCRIBE {view.name}").fetchall()]
+            assert list(view.columns) == columns, view.name

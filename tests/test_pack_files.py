@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import duckdb
+import our_sql
 import pytest
 
 from nsys_insight.errors import UsageError
 from nsys_insight.model.views import views_read
 from nsys_insight.packs import library
 from nsys_insight.packs.pack import parse_pack
-from nsys_insight.paths import queries_folder
 from nsys_insight.sql import headers, names, parameters
 
 HEADER = '''/*
@@ -153,6 +153,5 @@ class TestBranches:
 
 
 def test_no_line_of_sql_is_longer_than_120_characters():
-    files = queries_folder().rglob("*.sql")
-    lines = [(file.name, line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
-    assert [(name, line) for name, line in lines if len(line) > 120] == []
+    lines = [line for file in our_sql.list_files() for line in file.read_text(encoding="utf-8").splitlines()]
+    assert [line for line in lines if len(line) > 120] == []

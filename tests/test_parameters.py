@@ -1,10 +1,10 @@
 """Where a statement has `$name` parameters: a pattern and DuckDB's tokenizer find the same ones."""
 
+import our_sql
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from nsys_insight.paths import queries_folder
 from nsys_insight.sql import parameters
 from nsys_insight.sql.headers import split_header
 
@@ -21,7 +21,7 @@ def test_the_pattern_finds_the_same_parameters_as_the_tokenizer_in_any_text(text
 
 
 def test_no_built_in_query_needs_the_tokenizer(monkeypatch):
-    statements = [split_header(path.read_text())[1] for path in queries_folder().rglob("*.sql")]
+    statements = [split_header(path.read_text())[1] for path in our_sql.list_files()]
     by_tokenizer = [list(parameters._tokenize_parameters(sql)) for sql in statements]
     tokenized_statements = []
     monkeypatch.setattr(parameters, "_tokenize_parameters", tokenized_statements.append)

@@ -151,11 +151,11 @@ class Hit(NamedTuple):
 
 
 def find_hits(paths: Iterable[Path]) -> Iterator[Hit]:
-    """Find the words of the list in files and folders: `.py`, `.sql`, `.md` and `.j2`."""
+    """Find the words of the list in files and folders: `.py`, `.sql`, `.md`, `.j2` and `tables.toml`."""
     for path in paths:
         files = sorted(path.rglob("*")) if path.is_dir() else [path]
         for file in files:
-            read = _READERS.get(file.suffix)
+            read = _READERS.get(file.suffix) or _READERS.get(file.name)
             if read and file.is_file() and file.name not in {*GENERATED, _STYLE_SHEET}:
                 yield from read(file, file.read_text(encoding="utf-8"))
 
@@ -258,7 +258,7 @@ def _read_page(path: Path, source: str) -> Iterator[Hit]:
         yield from _match(path, line, text, PHRASES)
 
 
-_READERS = {".py": _read_python, ".sql": _read_sql, ".md": _read_page, ".j2": _read_page}
+_READERS = {".py": _read_python, ".sql": _read_sql, ".md": _read_page, ".j2": _read_page, "tables.toml": _read_page}
 
 
 def _join_lines(comments: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:

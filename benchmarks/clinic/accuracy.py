@@ -287,8 +287,7 @@ def write_rules(results: Sequence[Result]) -> Iterable[str]:
             f"{write_range(result.naming_hint)} → {write_ms(result.pair.saved_ms)}" for result in ranges.get(code, ())
         )
         yield (
-            f"| {code} | {hits[code]} | {misses[code]} | {alarms[code]} | {other_alarms[code]} "
-            f"| {pairs or NOTHING} |"
+            f"| {code} | {hits[code]} | {misses[code]} | {alarms[code]} | {other_alarms[code]} | {pairs or NOTHING} |"
         )
 
 

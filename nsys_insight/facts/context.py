@@ -88,13 +88,13 @@ class Context:
             self.find(sql, self.catalogs)
 
     def statements(self, folder: str, *names: str) -> dict[str, str]:
-        """Read statements from a folder of `queries/facts`, and prepare them."""
+        """Read statements from a folder of `nsys_insight/facts`, and prepare them."""
         texts = {name: read_query(f"facts/{folder}/{name}") for name in names}
         self.prepare(*texts.values())
         return texts
 
     def runner(self, folder: str) -> Run:
-        """Return a function that prepares and runs statements of a folder of `queries/facts`."""
+        """Return a function that prepares and runs statements of a folder of `nsys_insight/facts`."""
 
         def run(name: str, **values: Any) -> list[Any]:
             (sql,) = self.statements(folder, name).values()
@@ -105,7 +105,7 @@ class Context:
 
 def fill(producer: Producer, context: Context) -> None:
     """Fill the empty tables of a producer. The producer's module is imported only here."""
-    if producer.is_statement:
+    if producer.query:
         context.prepare(producer.query)
         context.connection.execute(producer.fill)
     else:

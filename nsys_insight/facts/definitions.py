@@ -12,7 +12,6 @@ from nsys_insight.paths import package_folder, queries_folder
 @cache
 def digest_definitions() -> str:
     """Return the digest of all queries, macros and modules that define the facts."""
-    folders = [queries_folder() / name for name in ("catalog", "facts", "model")]
-    files = [file for folder in folders for file in folder.rglob("*.*")]
-    files += (package_folder() / "facts").rglob("*.py")
+    folders = [queries_folder() / "catalog", queries_folder() / "model", package_folder() / "facts"]
+    files = [file for folder in folders for suffix in ("sql", "toml", "py") for file in folder.rglob(f"*.{suffix}")]
     return cache_folder.digest(*(path.read_bytes() for path in sorted(files)), *macro_statements())

@@ -12,7 +12,7 @@ from nsys_insight.facts.definitions import digest_definitions
 from nsys_insight.ingest import facts_folder
 from nsys_insight.ingest.catalogs import name_catalogs, use_catalog
 from nsys_insight.ingest.scope import FULL_TRACE
-from nsys_insight.model.producers import all_producers, create_tables, facts_read, options_of, producer_of
+from nsys_insight.model.producers import create_table, facts_read, get_producer, options_of, producer_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -83,7 +83,7 @@ class Facts:
         """
         tables = _tables_read_by(queries) - self._thread.tables_in_progress
         missing = {
-            name: self._missing_catalogs(all_producers()[name], options, catalogs)
+            name: self._missing_catalogs(get_producer(name), options, catalogs)
             for name in sorted({producer_of(table).name for table in tables})
         }
         return {name: missing_catalogs for name, missing_catalogs in missing.items() if missing_catalogs}
@@ -121,7 +121,7 @@ class Facts:
             UsageError: The options select steps by an NVTX range that does not exist.
         """
         for name in self.list_missing(queries, options, catalogs):
-            producer = all_producers()[name]
+            producer = get_producer(name)
             with self._locks.setdefault(producer.scratch, RLock()):
                 # Another producer or another thread may have filled them meanwhile.
                 if missing_catalogs := self._missing_catalogs(producer, options, catalogs):
@@ -133,23 +133,22 @@ class Facts:
     def reusable_tables(self) -> AbstractSet[str]:
         """Return the tables that are filled with the default options: later sessions can use them."""
         names = [name for (name, _), options in self._fill_options.items() if options == DEFAULT_OPTIONS]
-        return frozenset[str]().union(*(all_producers()[name].tables for name in names))
+        return frozenset[str]().union(*(get_producer(name).tables for name in names))
 
     def _find(self, name: str, options: FactOptions, catalogs: Sequence[str]) -> None:
         """Fill the tables of a producer again, after the tables that it reads."""
-        producer = all_producers()[name]
+        producer = get_producer(name)
         tables = producer.tables
         self._thread.tables_in_progress |= tables
         try:
             for catalog in catalogs:
                 with use_catalog(self._connection, catalog):
-                    # A fact that is not found yet is a view: without rows, or of a stored table.
                     for table in tables:
-                        if (table, catalog) not in self._tables:
-                            self._connection.execute(f"DROP VIEW IF EXISTS facts.{table}")
+                        if (table, catalog) in self._tables:
+                            self._connection.execute(f"TRUNCATE facts.{table}")
+                        else:
+                            create_table(self._connection, table)
                             self._tables.add((table, catalog))
-                    create_tables(self._connection, tables)
-                    self._connection.execute("; ".join(f"TRUNCATE facts.{table}" for table in tables))
             with progress.show_task(f"finding {producer.progress}"):
                 if to_fill := [catalog for catalog in catalogs if not self._load_stored(producer, options, catalog)]:
                     self._fill(name, options, to_fill)
@@ -191,7 +190,7 @@ class Facts:
             self.find([sql], options, catalogs)
             self._show(sql, catalogs)
 
-        producer = all_producers()[name]
+        producer = get_producer(name)
         all_traces = Context(
             self._connection, options, self._catalogs, self._labels, self._sources, self._scopes, prepare
         )

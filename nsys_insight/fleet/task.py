@@ -14,7 +14,7 @@ from nsys_insight.facts.definitions import digest_definitions
 from nsys_insight.ingest import facts_folder, nsys
 from nsys_insight.ingest.expected_schema import read_expected_schema
 from nsys_insight.ingest.facts_folder import Manifest
-from nsys_insight.model.producers import cross_rank_tables, per_trace_tables
+from nsys_insight.model.producers import fact_tables
 from nsys_insight.paths import read_query
 from nsys_insight.session.exported_rows import select_exported_rows
 from nsys_insight.session.session import Session
@@ -104,7 +104,7 @@ def write_run_facts(output: Path, task: Task) -> None:
         own_files.remove(target)
         own_files.make_subfolder(new_folder)
         with Session(folders, memory=task.memory, threads=task.threads, use_cache=False) as traces:
-            for table in sorted(cross_rank_tables()):
+            for table in sorted(name for name, producer in fact_tables().items() if producer.is_cross_rank):
                 _write_table(traces, f"FROM facts.{table}", new_folder / f"{table}.parquet")
         own_files.claim(new_folder / facts_folder.MANIFEST)
         facts_folder.write_run_manifest(new_folder, folders, task.definitions)
@@ -127,7 +127,7 @@ def _write_folder(task: Task, folder: Path) -> None:
         own_files.make_subfolder(folder / name)
     with Session(task.file, memory=task.memory, threads=task.threads, use_cache=False) as trace:
         # Facts first: they detect invalid rows, which are then left out of the raw tables too.
-        for table in sorted(per_trace_tables()):
+        for table in sorted(name for name, producer in fact_tables().items() if not producer.is_cross_rank):
             _write_table(trace, f"FROM facts.{table}", folder / "facts" / f"{table}.parquet")
         columns = {}
         for table, column_types in read_expected_schema().items():

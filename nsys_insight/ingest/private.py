@@ -25,7 +25,7 @@ _PRIVATE_SETTINGS = ("ENVIRONMENT", "HOST", "USER", "DEVICE_DISPLAY_NAME")
 _PRIVATE_SYSTEM_SETTINGS = ("Environment", "Hostname", "UserName")
 # The columns with string ids.
 _STRING_ID_COLUMNS = {"demangledName", "shortName", "mangledName", "nameId", "textId", "symbol", "module"}
-# The payload of a Python backtrace of a CUDA call (facts/python_frames.py) has string ids, too: four bytes each for the
+# The payload of a Python backtrace of a CUDA call (facts/python_frames/) has string ids, too: four bytes each for the
 # function and the file of every frame. `hex_index` is the index of an id in the payload's hex digits.
 _PYTHON_FRAME_IDS = """
     SELECT ('0x' || substr(bytes, hex_index + 6, 2) || substr(bytes, hex_index + 4, 2)

@@ -1,56 +1,112 @@
-"""The model: the views and table macros of `queries/model`, and the relations that each of them reads."""
+"""The model: the views and macros of `queries/model`, and the relations that each of them reads.
+
+A file is a header in TOML and one SELECT. The folder is the topic, and the file's name is the view's name:
+
+    description = "One row per …"   what a row stands for
+    stored = true                   a fact: the rows are found once, and stored (`model.producers`)
+    progress = "idle time"          its name in progress messages, if not that of the table
+    [columns]                       a sentence for each column, in the order of the query
+    parameters = ["windows"]        a macro instead of a view; an expression instead of a SELECT makes it scalar
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import TYPE_CHECKING
+from graphlib import TopologicalSorter
+from typing import TYPE_CHECKING, Any
 
 from nsys_insight.model.catalog_tables import write_table_macros
 from nsys_insight.model.kernel_catalog import write_macros
-from nsys_insight.paths import queries_folder, read_query
+from nsys_insight.paths import package_folder, queries_folder, read_query
+from nsys_insight.records import parse_toml
+from nsys_insight.sql.headers import join_lines, split_header
 from nsys_insight.sql.names import Names, scan_names
+from nsys_insight.sql.quoting import identifier, literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     import duckdb
 
-
-# The raw table of each topic whose views show rows of one raw table; they are empty if a trace lacks it.
-RAW_TABLE_BY_TOPIC = {"ncu": "ncu_launches", "metrics": "GPU_METRICS"}
+_IS_QUERY = re.compile(r"(?:\s|--[^\n]*\n)*(?:SELECT|WITH|FROM)\b")
 
 
 @dataclass(frozen=True)
 class View:
-    """One file of the model: a view, or a table macro that views use.
+    """One relation of the model: a view, stored or not, or a macro that views use.
 
-    A name that begins with an underscore is internal to the model.
+    A name that begins with an underscore is internal to the model. `path` is its file, or the `tables.toml` with
+    `declared`, its table: then a Python module fills that.
     """
 
     name: str
     topic: str
     path: Path
+    declared: dict[str, Any] = field(default_factory=dict, hash=False)
 
     @cached_property
-    def _text(self) -> tuple[str, str, str]:
-        return self.path.read_text(encoding="utf-8").partition("COMMENT ON ")
+    def _texts(self) -> tuple[str, str]:
+        header, query = ("", "") if self.declared else split_header(self.path.read_text(encoding="utf-8"))
+        return header or "", query
+
+    @cached_property
+    def header(self) -> dict[str, Any]:
+        """Return the keys before `[columns]`. Parsing the columns takes longer, and few callers need them."""
+        return self.declared or parse_toml(self._texts[0].partition("[columns]\n")[0])
+
+    @property
+    def query(self) -> str:
+        """Return the query or expression that defines it; "" if a Python module fills its table."""
+        return self._texts[1]
+
+    @property
+    def description(self) -> str:
+        """Return what a row stands for; "" for a macro."""
+        return join_lines(self.header.get("description", ""))
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Return the meaning of each column."""
+        if self.declared:
+            return {name: meaning for name, _, meaning in split_columns(self.declared["columns"])}
+        columns = parse_toml(self._texts[0]).get("columns", {})
+        return {name: join_lines(text) for name, text in columns.items()}
+
+    @property
+    def is_stored(self) -> bool:
+        """Return whether it shows a table of the schema `facts`, which its query or a Python module fills."""
+        return bool(self.declared or self.header.get("stored"))
+
+    @property
+    def table(self) -> str:
+        """Return the name of this table."""
+        return self.name.removeprefix("_")
 
     @property
     def create(self) -> str:
         """Return the statement that creates it."""
-        return self._text[0]
+        if self.is_stored:
+            return f"CREATE VIEW {self.name} AS FROM facts.{self.table}"
+        if "parameters" not in self.header:
+            return f"CREATE VIEW {self.name} AS {self.query}"
+        kind = "TABLE " if _IS_QUERY.match(self.query) else ""
+        return f"CREATE MACRO {self.name}({', '.join(self.header['parameters'])}) AS {kind}{self.query}"
 
     @property
     def comments(self) -> str:
         """Return the statements that document it; "" for a macro."""
-        return self._text[1] + self._text[2]
+        if not self.description:
+            return ""
+        comments = {f"VIEW {self.name}": self.description}
+        comments |= {f"COLUMN {self.name}.{identifier(column)}": text for column, text in self.columns.items()}
+        return "; ".join(f"COMMENT ON {name} IS {literal(text)}" for name, text in comments.items())
 
     @cached_property
     def mentions(self) -> Names:
-        """Return the relations and functions in its text."""
+        """Return the relations and functions in the statement that creates it."""
         return scan_names(self.create)
 
     @property
@@ -64,42 +120,39 @@ class View:
         return self.topic == "ranks"
 
 
-@dataclass(frozen=True)
-class FactView(View):
-    """A view that shows a fact table unchanged; `path` is the file that defines the table and documents the view."""
-
-    @cached_property
-    def _text(self) -> tuple[str, str, str]:
-        statements = _COMMENT.split(self.path.read_text(encoding="utf-8"))
-        comments = "".join(statement for statement in statements if _commented_view(statement) == self.name)
-        return f"CREATE VIEW {self.name} AS FROM facts.{self.name.removeprefix('_')};", "", comments
+def split_columns(columns: list[str]) -> Iterator[tuple[str, str, str]]:
+    """Split the columns of a `tables.toml`, "NAME TYPE: MEANING", into the three; a meaning that is left out is ""."""
+    for column in columns:
+        definition, _, meaning = join_lines(column).partition(": ")
+        name, _, kind = definition.partition(" ")
+        yield name, kind, meaning
 
 
-_COMMENT = re.compile(r"^(?=COMMENT ON )", re.MULTILINE)
-
-
-def _commented_view(statement: str) -> str:
-    """Return the name of the view that a COMMENT statement documents, itself or a column of it."""
-    match = re.match(r"COMMENT ON (?:VIEW|COLUMN) (\w+)", statement)
-    return match[1] if match else ""
-
-
-def fact_views() -> dict[str, View]:
-    """Return the views that show a fact table unchanged. The comments of its file name them, the header their topic."""
-    views_by_name: dict[str, View] = {}
-    for path in [*(queries_folder() / "facts").glob("*.sql"), *(queries_folder() / "facts").glob("*/tables.sql")]:
-        definition, *comments = _COMMENT.split(path.read_text(encoding="utf-8"))
-        topic = re.search(r'^(?:/\* )?topic = "(\w+)"', definition, re.MULTILINE)
-        views_by_name |= {name: FactView(name, topic[1], path) for name in map(_commented_view, comments) if topic}
-    return views_by_name
+@cache
+def read_declarations() -> dict[str, dict[str, Any]]:
+    """Read what the folders of `nsys_insight/facts` declare in `tables.toml`; the key is the folder's name."""
+    paths = sorted((package_folder() / "facts").glob("*/tables.toml"))
+    return {path.parent.name: parse_toml(path.read_text(encoding="utf-8")) for path in paths}
 
 
 @cache
 def definitions() -> dict[str, View]:
-    """Return all views and table macros by name: the files in the topic folders of `queries/model`, and fact views."""
-    files = (queries_folder() / "model").glob("*/*.sql")
-    views = {path.stem: View(path.stem, path.parent.name, path) for path in files} | fact_views()
+    """Return all views and macros by name: the files in the topic folders of `queries/model`, and described tables."""
+    views = {
+        path.stem: View(path.stem, path.parent.name, path) for path in (queries_folder() / "model").glob("*/*.sql")
+    }
+    for producer, declared in read_declarations().items():
+        path = package_folder() / "facts" / producer / "tables.toml"
+        tables = {name: table for name, table in declared["tables"].items() if "description" in table}
+        views |= {name: View(name, declared["topic"], path, table) for name, table in tables.items()}
     return dict(sorted(views.items()))
+
+
+def list_in_creation_order() -> list[View]:
+    """Return all views and macros, each one after those that its query reads, also if it is stored."""
+    names = definitions().keys()
+    dependencies = {name: scan_names(view.query).model_names & names - {name} for name, view in definitions().items()}
+    return [definitions()[name] for name in TopologicalSorter(dependencies).static_order()]
 
 
 def documented_views(*, internal: bool = True) -> dict[str, View]:
@@ -107,7 +160,7 @@ def documented_views(*, internal: bool = True) -> dict[str, View]:
     return {
         view.name: view
         for view in with_dependencies(definitions())
-        if view.comments and (internal or not view.is_internal)
+        if view.description and (internal or not view.is_internal)
     }
 
 

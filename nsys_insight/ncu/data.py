@@ -62,9 +62,5 @@ class NcuData:
 @cache
 def read_column_metrics() -> dict[str, tuple[str, ...]]:
     """Read the metrics behind each column of `ncu_kernels` from the column's comment."""
-    return {
-        column: tuple(re.findall(r"`(\w+__[\w.]+)`", text))
-        for column, text in re.findall(
-            rf"COMMENT ON COLUMN {VIEW}\.(\w+) IS((?:\s+'(?:[^']|'')*')+)", views.definitions()[VIEW].comments
-        )
-    }
+    columns = views.definitions()[VIEW].columns
+    return {column: tuple(re.findall(r"`(\w+__[\w.]+)`", text)) for column, text in columns.items()}

@@ -15,7 +15,7 @@ from nsys_insight.ingest.processes import create_macros, number_processes
 from nsys_insight.ingest.scope import FULL_TRACE, finalize, prepare, write_scope_table
 from nsys_insight.ingest.source import Source
 from nsys_insight.model import template, views
-from nsys_insight.model.producers import all_producers
+from nsys_insight.model.producers import create_table, get_producer
 from nsys_insight.packs.step_options import AUTO, StepOptions
 from nsys_insight.sql.quoting import identifier
 
@@ -75,9 +75,8 @@ class Model:
     def _derive_facts(self, *facts: str) -> None:
         """Derive facts about all NVTX ranges of the trace, from which the scope is resolved."""
         for name in facts:
-            fact = all_producers()[name]
-            self._connection.execute(f"DROP VIEW facts.{name}; {fact.create}")
-            self._connection.execute(fact.fill)
+            create_table(self._connection, name)
+            self._connection.execute(get_producer(name).fill)
 
     def _derive_steps(self, outer_scope: Scope, options: StepOptions) -> None:
         """Find the steps of a trace, or of a process or device in it, so that the scope can select from them."""

@@ -1,25 +1,24 @@
-"""The model's documentation, from the comments in its files."""
+"""The model's documentation, from the headers of its files."""
 
 from __future__ import annotations
 
 from nsys_insight.errors import UsageError
 from nsys_insight.model import views
-from nsys_insight.session.answer import Answer, Column, store_result
+from nsys_insight.session.answer import Answer, Column, build_answer
 from nsys_insight.session.model import empty_model
-from nsys_insight.sql.quoting import literal
 from nsys_insight.text.suggestions import did_you_mean
 from nsys_insight.text.units import unit_of
 
-_VIEW_COLUMNS = {
-    "view": "The view or table to select from",
-    "description": "What a row stands for",
-}
-_COLUMN_COLUMNS = {
-    "column": "Its name",
-    "type": "DuckDB's type",
-    "unit": "From the suffix of the name",
-    "description": "What it means",
-}
+_VIEW_COLUMNS = (
+    Column("view", "VARCHAR", "The view or table to select from"),
+    Column("description", "VARCHAR", "What a row stands for"),
+)
+_COLUMN_COLUMNS = (
+    Column("column", "VARCHAR", "Its name"),
+    Column("type", "VARCHAR", "DuckDB's type"),
+    Column("unit", "VARCHAR", "From the suffix of the name"),
+    Column("description", "VARCHAR", "What it means"),
+)
 
 
 def describe_schema(view: str | None = None, *, internal: bool = False) -> Answer:
@@ -34,30 +33,12 @@ def describe_schema(view: str | None = None, *, internal: bool = False) -> Answe
     if view is not None and view not in views.documented_views():
         hint = did_you_mean(view, views.documented_views(internal=False)) or "nsys-insight schema lists them"
         raise UsageError(f"there is no view {view!r}", hint)
-    connection = empty_model()
     if view is None:
-        hidden = "" if internal else " AND NOT starts_with(view_name, '_')"
-        query = f"""
-            SELECT view_name AS view, comment AS description FROM duckdb_views()
-            WHERE comment IS NOT NULL{hidden} ORDER BY view"""
-        meanings, title = _VIEW_COLUMNS, "Views"
-    else:
-        units = ", ".join(
-            f"({literal(name)}, {literal(unit_of(name))})"
-            for (name,) in connection.execute(
-                f"SELECT column_name FROM duckdb_columns() WHERE table_name = {literal(view)} AND schema_name = 'main'"
-            ).fetchall()
-        )
-        query = f"""
-            SELECT column_name AS "column", data_type AS type, nullif(u.unit, '') AS unit, comment AS description
-            FROM duckdb_columns() JOIN (VALUES {units}) AS u(name, unit) ON u.name = column_name
-            WHERE table_name = {literal(view)} AND schema_name = 'main' ORDER BY column_index"""
-        meanings, title = _COLUMN_COLUMNS, f"Columns of {view}"
-    columns = store_result(connection, "described", query)
-    return Answer(
-        connection=connection,
-        table="described",
-        columns=tuple(Column(name, kind, meanings[name]) for name, kind in columns),
-        report="schema",
-        title=title,
-    )
+        shown_views = sorted(views.documented_views(internal=internal).values(), key=lambda view: view.name)
+        rows = [(view.name, view.description) for view in shown_views]
+        return build_answer(_VIEW_COLUMNS, rows, report="schema", title="Views")
+    with empty_model() as connection:
+        types = connection.execute(f"DESCRIBE {view}").fetchall()
+    meanings = views.definitions()[view].columns
+    described_columns = [(name, kind, unit_of(name) or None, meanings[name]) for name, kind, *_ in types]
+    return build_answer(_COLUMN_COLUMNS, described_columns, report="schema", title=f"Columns of {view}")

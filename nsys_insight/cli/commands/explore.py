@@ -53,18 +53,11 @@ def _make_database(trace: Trace) -> Path:
     import duckdb
 
     from nsys_insight.convert.convert import write_database
-    from nsys_insight.ingest.expected_schema import read_expected_schema
-    from nsys_insight.model import views
+    from nsys_insight.facts.definitions import digest_definitions
 
-    cache_key_parts = [
-        repr(read_expected_schema()),
-        *(view.create + view.comments for view in views.definitions().values()),
-        *views.macro_statements(),
-        duckdb.__version__,
-    ]
     try:
-        ncu_key = cache_folder.key(trace.ncu) if trace.ncu else ""
-        target = cache_folder.folder() / f"{cache_folder.key(trace.path, *cache_key_parts, ncu_key)}-model.duckdb"
+        key_parts = [digest_definitions(), duckdb.__version__, cache_folder.key(trace.ncu) if trace.ncu else ""]
+        target = cache_folder.folder() / f"{cache_folder.key(trace.path, *key_parts)}-model.duckdb"
         if cache_entries.use(target):
             return target
         terminal.note("making a DuckDB file of the trace, once")

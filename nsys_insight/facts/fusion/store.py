@@ -39,7 +39,7 @@ class TypicalStep:
 
 
 def store(connection: duckdb.DuckDBPyConnection, step: TypicalStep) -> None:
-    """Fill the tables of `queries/facts/fusion/tables.sql`."""
+    """Fill the tables of `tables.toml`."""
     candidates, timeline, streams = step.candidates, step.timeline, step.streams
     layers = {id(stream): find_layers([op.token for op in stream.ops]) for stream in streams}
     compatible = select_compatible(candidates)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 OPERATIONS_PER_WINDOW = 200_000
 # Longer calls are few. They are read separately.
 LONG_NS = 100_000_000
-# The kinds of API calls, in the order of their numbers in `queries/facts/idle/calls.sql`: the columns of
+# The kinds of API calls, in the order of their numbers in `calls.sql`: the columns of
 # `facts.idle_time`, and the words of `facts.idle_calls`.
 KINDS = {"sync_ns": "sync calls", "copy_ns": "blocking copies", "alloc_ns": "allocation", "api_ns": "API calls"}
 _NO_CALLS = "".join(f", 0 AS {name}" for name in KINDS)
@@ -44,7 +44,7 @@ IN_TIME = (
     "managed memory", "same launch call", "not in the trace", "launched before", "blocking copies",
     "launch call in progress",
 )  # fmt: skip
-# The bits of `queries/facts/idle/gaps.sql`.
+# The bits of `gaps.sql`.
 _SAME_CALL, _MIGRATION, _COPY, _READ_BACK = 1, 2, 4, 8
 
 

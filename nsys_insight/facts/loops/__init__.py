@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def fill(context: Context) -> None:
-    """Fill the tables of `queries/facts/loops/tables.sql` for the busiest process."""
+    """Fill the tables of `tables.toml` for the busiest process."""
     run, connection = context.runner("loops"), context.connection
     busiest = context.runner("steps")("busiest")
     if not busiest:

@@ -65,7 +65,7 @@ class Levels:
     outermost: list[Level]
 
     def tables(self, process: int) -> dict[str, dict[str, Column]]:
-        """Return the columns of the tables of `queries/facts/loops/tables.sql` that have rows."""
+        """Return the columns of the tables of `tables.toml` that have rows."""
         levels = list(_walk(self.outermost))
         if not levels:
             return {}

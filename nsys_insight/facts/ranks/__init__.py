@@ -46,7 +46,7 @@ _MAX_HOSTS = 32
 
 
 def fill(context: Context) -> None:
-    """Fill the tables of `queries/facts/ranks/tables.sql`."""
+    """Fill the tables of `tables.toml`."""
     ranks, trace_starts, numbering, copies = rank_numbers.read_ranks(context)
     if not ranks:
         return

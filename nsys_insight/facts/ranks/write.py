@@ -175,7 +175,7 @@ class Writer:
             })  # fmt: skip
 
     def _fill(self, name: str, columns: dict[str, Any], **values: Any) -> None:
-        """Add rows, given as an array for each column, by the statement `name` of `queries/facts/ranks`."""
+        """Add rows, given as an array for each column, by the statement `name` of this folder."""
         self._connection.register("new_rows", columns)
         self._connection.execute(bind(read_query(f"facts/ranks/{name}"), values))
         self._connection.unregister("new_rows")

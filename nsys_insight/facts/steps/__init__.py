@@ -73,7 +73,7 @@ class StepRanges(NamedTuple):
 
 
 def fill(context: Context) -> None:
-    """Fill the tables of `queries/facts/steps/tables.sql`.
+    """Fill the tables of `tables.toml`.
 
     Raises:
         UsageError: No NVTX range has the name that the user gave.
@@ -205,7 +205,7 @@ def _find_step_ranges(run: Run, process: int, *, range_name: str | None, is_scop
     """Fill `internal.step_pieces` from the ranges of one name on one thread.
 
     Args:
-        run: Runs a statement of `queries/facts/steps`.
+        run: Runs a statement of this folder.
         process: The process of the ranges.
         range_name: The name that the user gave (`*` and `?` match anything). Such ranges need not pass the checks.
         is_scope_range: Whether this is the range of the scope.

@@ -24,7 +24,7 @@ def choose_loop(loops: Sequence[Any], method: str) -> Any | None:
     A loop that launches nothing uploads data or weights before the first step.
 
     Args:
-        loops: Rows of `queries/facts/steps/loops.sql`.
+        loops: Rows of `loops.sql`.
         method: auto; or graph or sequence if the user requested it: then the loop need not hold much GPU time.
     """
     outermost = [loop for loop in loops if loop.depth == 0]

@@ -1,6 +1,6 @@
+/* parameters = ["most"] */
 -- `call_places` with the stack: at most `most` frames, from the place outwards. Each list of frames is turned into text
 -- once.
-CREATE MACRO _call_stacks(most) AS TABLE
 WITH callers AS (
     FROM facts.callers
 ),
@@ -8,7 +8,7 @@ chains AS (
     FROM _api_chains
 ),
 names AS (
-    FROM facts.api_frames
+    FROM _api_frames
 ),
 stack_texts AS MATERIALIZED (
     SELECT stack_id AS signature, _stack_text(frames, most) AS name FROM _stacks('callers', 'chains', 'names')

@@ -1,5 +1,5 @@
+/* parameters = ["chained"] */
 -- One chain for each call of `_chained_calls`: that of the call's own row, else the first one in a separate row.
-CREATE MACRO _chain_of_each(chained) AS TABLE
 SELECT process_id, correlation_id, chain_id FROM query_table(chained) WHERE is_apart IS NOT true
 UNION ALL
 SELECT process_id, correlation_id, min(chain_id) AS chain_id

@@ -1,5 +1,5 @@
+/* parameters = ["has_chains", "calls", "placed", "which"] */
 -- What an answer by caller says about how callers were found; no row if every call has a backtrace.
-CREATE MACRO _chains_told(has_chains, calls, placed, which) AS TABLE
 SELECT
     'this trace has no backtraces of CUDA calls: places are identified by NVTX ranges and by the calls before and '
     'after; for functions capture with '

@@ -1,6 +1,7 @@
+/* parameters = ["function", "module", "kind"] */
 -- What the CPU does in a function, by its name; NULL if the name says nothing in particular. The names are those of
 -- glibc, libstdc++, CPython, NumPy and fmt. The first match counts.
-CREATE MACRO _cpu_activity(function, module, kind) AS CASE
+CASE
     WHEN function IS NULL OR kind = 'profiler' THEN NULL
     WHEN regexp_matches(
         function,

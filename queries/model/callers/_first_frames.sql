@@ -1,9 +1,9 @@
+/* parameters = ["chains", "names"] */
 -- The frame that names a chain: the innermost Python frame; else the operator; else the innermost frame of the
 -- program's own code. In at::native and in a library that programs call, the outermost function counts: it is the
 -- entry. Frames of the profiler, the driver and the runtime never name a chain. Frames are ranked by one packed
 -- integer, so `min()` picks the best without a sort. Chains with one signature have the same frames. `chains`:
 -- chain_id, depth, frame_id; `names` has the frames.
-CREATE MACRO _first_frames(chains, names) AS TABLE
 WITH frame_turns AS (
     SELECT
         frame_id,

@@ -1,7 +1,8 @@
+/* parameters = ["function", "module"] */
 -- Whose code a frame is, by its module and its function. A program that links the CUDA runtime statically has the
 -- runtime's functions in its own module: their names identify them, the wrappers of CUDA's headers, and the stubs that
 -- nvcc writes for kernels.
-CREATE MACRO _frame_kind(function, module) AS CASE
+CASE
     WHEN regexp_matches(module, '\.pyx?$') OR regexp_matches(function, '\.py\b') THEN 'python'
     WHEN regexp_matches(function, '^P?MPI_[A-Z]\w+$') THEN 'entry'  -- also if nsys's wrapper replaces it
     WHEN regexp_matches(module, '(?i)^libToolsInjection|^libcupti|^libInterceptorInjection|^libnvperf|nsight|^libnsys')

@@ -1,5 +1,6 @@
+/* parameters = ["symbol"] */
 -- The short name of a function: without its parameters, its return type and its template's arguments.
-CREATE MACRO _function_text(symbol) AS CASE
+CASE
     WHEN symbol LIKE '%operator%' THEN symbol
     ELSE coalesce(nullif(regexp_extract(regexp_extract(
         regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(

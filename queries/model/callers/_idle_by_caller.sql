@@ -1,8 +1,8 @@
+/* parameters = ["places"] */
 -- The idle time of step_budget that the host may have caused, by bottleneck (code, as in the report host) and caller,
 -- from `places` (process_id, correlation_id, place). Waits and allocations have their own caller; all other idle time
 -- has that of the launch call that was late. The rules of `_idle_of` add up the parts of gaps, with the caller instead
 -- of a window.
-CREATE MACRO _idle_by_caller(places) AS TABLE
 WITH steady_steps AS MATERIALIZED (
     SELECT step, start_ns, end_ns FROM steps WHERE phase = 'steady'
 ),

@@ -1,6 +1,6 @@
+/* parameters = ["frames"] */
 -- The names and kinds of frames. `frames` has ids of symbols and modules, and is_unresolved: no row has the symbol
 -- resolved.
-CREATE MACRO _named_frames(frames) AS TABLE
 WITH frame_texts AS (
     SELECT
         c.symbol AS symbol_id, c.module AS module_id,

@@ -1,6 +1,6 @@
+/* parameters = ["chain_rows"] */
 -- The functions in rows of chains (symbol, module, unresolved), each once, with a number; after them the lines of
 -- Python code.
-CREATE MACRO _numbered_frames(chain_rows) AS TABLE
 WITH frames AS (
     SELECT symbol, module, bool_and(coalesce(unresolved, 0) <> 0) AS is_unresolved
     FROM query_table(chain_rows)

@@ -1,2 +1,3 @@
+/* parameters = ["frames", "most"] */
 -- A stack as text, from the caller outwards, at most `most` frames: run (model.py) < main (model.py).
-CREATE MACRO _stack_text(frames, most) AS array_to_string(frames[1:most], ' < ');
+array_to_string(frames[1:most], ' < ');

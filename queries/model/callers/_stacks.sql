@@ -1,6 +1,6 @@
+/* parameters = ["callers", "chains", "names"] */
 -- Each stack once: the frame that names it, and the names of its frames from there outwards. Only code of the program,
 -- of Python and of libraries counts. `callers`: rows of _first_frames('chains', 'names').
-CREATE MACRO _stacks(callers, chains, names) AS TABLE
 WITH code_frames AS (
     SELECT frame_id
     FROM query_table(names)

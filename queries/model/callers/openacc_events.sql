@@ -1,4 +1,23 @@
-CREATE VIEW openacc_events AS
+/*
+description = "One row per event of the OpenACC runtime on the host; only with -t openacc."
+[columns]
+start_ns = "When it began"
+end_ns = "When it ended"
+duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
+kind = "launch (of a kernel), data (copies and memory), or other (constructs, waits)"
+name = "The event, such as Compute construct or Enqueue Upload"
+source_file = "Source file of the directive; NULL where not recorded"
+line = "Its line there"
+function_name = "Function that it is in"
+process_id = "Operating system's process id"
+thread_id = "Operating system's thread id"
+kernel = "Kernel that a launch starts"
+gangs = "Gangs of a launch: blocks of the grid"
+workers = "Workers of each gang"
+vector_length = "Vector lanes of each worker"
+variable = "Variable that data are of"
+size_bytes = "Size of the data"
+*/
 WITH event_rows AS (
     SELECT 'launch' AS kind, *, NULL::BIGINT AS bytes, NULL::BIGINT AS varName
     FROM raw.CUPTI_ACTIVITY_KIND_OPENACC_LAUNCH
@@ -19,21 +38,3 @@ LEFT JOIN raw.StringIds AS f ON f.id = e.srcFile
 LEFT JOIN raw.StringIds AS u ON u.id = e.funcName
 LEFT JOIN raw.StringIds AS k ON k.id = e.kernelName
 LEFT JOIN raw.StringIds AS v ON v.id = e.varName;
-
-COMMENT ON VIEW openacc_events IS 'One row per event of the OpenACC runtime on the host; only with -t openacc.';
-COMMENT ON COLUMN openacc_events.start_ns IS 'When it began';
-COMMENT ON COLUMN openacc_events.end_ns IS 'When it ended';
-COMMENT ON COLUMN openacc_events.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';
-COMMENT ON COLUMN openacc_events.kind IS 'launch (of a kernel), data (copies and memory), or other (constructs, waits)';
-COMMENT ON COLUMN openacc_events.name IS 'The event, such as Compute construct or Enqueue Upload';
-COMMENT ON COLUMN openacc_events.source_file IS 'Source file of the directive; NULL where not recorded';
-COMMENT ON COLUMN openacc_events.line IS 'Its line there';
-COMMENT ON COLUMN openacc_events.function_name IS 'Function that it is in';
-COMMENT ON COLUMN openacc_events.process_id IS 'Operating system''s process id';
-COMMENT ON COLUMN openacc_events.thread_id IS 'Operating system''s thread id';
-COMMENT ON COLUMN openacc_events.kernel IS 'Kernel that a launch starts';
-COMMENT ON COLUMN openacc_events.gangs IS 'Gangs of a launch: blocks of the grid';
-COMMENT ON COLUMN openacc_events.workers IS 'Workers of each gang';
-COMMENT ON COLUMN openacc_events.vector_length IS 'Vector lanes of each worker';
-COMMENT ON COLUMN openacc_events.variable IS 'Variable that data are of';
-COMMENT ON COLUMN openacc_events.size_bytes IS 'Size of the data';

@@ -1,4 +1,14 @@
-CREATE VIEW openmp_events AS
+/*
+description = "One row per event with a duration of the OpenMP runtime on the host; only with -t openmp."
+[columns]
+start_ns = "When it began"
+end_ns = "When it ended"
+duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
+kind = "thread, parallel, synchronization, wait, task, master, reduction, wait for a lock, lock held or worksharing"
+name = "The event, in the words of nsys"
+process_id = "Operating system's process id"
+thread_id = "Operating system's thread id"
+*/
 WITH event_rows AS (
     SELECT 'thread' AS kind, * FROM raw.OPENMP_EVENT_KIND_THREAD
     UNION ALL
@@ -25,14 +35,3 @@ SELECT
     pid_of(e.globalTid) AS process_id, tid_of(e.globalTid) AS thread_id
 FROM event_rows AS e
 LEFT JOIN raw.StringIds AS n ON n.id = e.nameId;
-
-COMMENT ON VIEW openmp_events IS
-    'One row per event with a duration of the OpenMP runtime on the host; only with -t openmp.';
-COMMENT ON COLUMN openmp_events.start_ns IS 'When it began';
-COMMENT ON COLUMN openmp_events.end_ns IS 'When it ended';
-COMMENT ON COLUMN openmp_events.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';
-COMMENT ON COLUMN openmp_events.kind IS
-    'thread, parallel, synchronization, wait, task, master, reduction, wait for a lock, lock held or worksharing';
-COMMENT ON COLUMN openmp_events.name IS 'The event, in the words of nsys';
-COMMENT ON COLUMN openmp_events.process_id IS 'Operating system''s process id';
-COMMENT ON COLUMN openmp_events.thread_id IS 'Operating system''s thread id';

@@ -1,6 +1,12 @@
--- The CUDA contexts that the trace describes: the device of each, and its SMs if it is limited to some of the GPU's, as
--- green contexts and instances of MIG are.
-CREATE VIEW _contexts AS
+/*
+description = """The CUDA contexts that the trace describes: the device of each, and its SMs if it is limited to some of
+    the GPU's, as green contexts and instances of MIG are."""
+[columns]
+process_id = "Operating system's process id"
+context_id = "CUDA context"
+device_id = "CUDA device number within the process"
+sm_count = "Its streaming multiprocessors; NULL if unknown"
+*/
 SELECT
     unnest(process_ids_of(c.processId)) AS process_id, c.contextId AS context_id, min(c.deviceId) AS device_id,
     min(coalesce(c.numMultiprocessors, d.numMultiprocessors)) AS sm_count

@@ -1,4 +1,11 @@
-CREATE VIEW _gpu_inventory AS
+/*
+description = "The GPUs of the machine and those that were used, each once."
+[columns]
+gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
+busy_ns = "How long it was busy; NULL where it was not used"
+name = "Its name"
+facts = "Its name, size, bandwidth and compute capability, as a text"
+*/
 SELECT
     coalesce(u.gpu_id, g.gpu_id) AS gpu_id,
     u.busy_ns,
@@ -11,9 +18,3 @@ SELECT
     ) AS facts
 FROM used_gpus AS u
 FULL JOIN (FROM gpus QUALIFY row_number() OVER (PARTITION BY gpu_id ORDER BY name, pci_bus) = 1) AS g USING (gpu_id);
-
-COMMENT ON VIEW _gpu_inventory IS 'The GPUs of the machine and those that were used, each once.';
-COMMENT ON COLUMN _gpu_inventory.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
-COMMENT ON COLUMN _gpu_inventory.busy_ns IS 'How long it was busy; NULL where it was not used';
-COMMENT ON COLUMN _gpu_inventory.name IS 'Its name';
-COMMENT ON COLUMN _gpu_inventory.facts IS 'Its name, size, bandwidth and compute capability, as a text';

@@ -1,6 +1,18 @@
+/*
+description = """Everything that kept the GPUs in scope busy, including what a scope leaves out (other NVTX ranges,
+    processes, streams, times): when a GPU was idle follows from this."""
+[columns]
+gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
+start_ns = "When the operation started on the GPU"
+end_ns = "When it ended; never before its start"
+name_id = "A kernel's name, in `strings` and `kernel_names`; NULL for the others"
+label = "The name of other operations: H2D copy, memset, graph 4"
+process_id = "Operating system's process id"
+correlation_id = "Joins with `_host_activity`, together with process_id"
+copy_kind = "H2D, D2H, D2D, …: the direction of a copy; NULL for the others"
+*/
 -- Operations outside the scope keep a GPU busy all the same, so this view reads the unscoped trace: all work of the
 -- GPUs that are in scope.
-CREATE VIEW _gpu_work AS
 WITH ops AS (
     SELECT
         start, "end", deviceId, globalPid, correlationId, demangledName AS name_id, NULL::VARCHAR AS copy_kind,
@@ -30,15 +42,3 @@ SELECT
     copy_kind
 FROM ops
 WHERE is_gpu_in_scope(gpu_id);
-
-COMMENT ON VIEW _gpu_work IS
-    'Everything that kept the GPUs in scope busy, including what a scope leaves out (other NVTX ranges, processes, '
-    'streams, times): when a GPU was idle follows from this.';
-COMMENT ON COLUMN _gpu_work.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
-COMMENT ON COLUMN _gpu_work.start_ns IS 'When the operation started on the GPU';
-COMMENT ON COLUMN _gpu_work.end_ns IS 'When it ended; never before its start';
-COMMENT ON COLUMN _gpu_work.name_id IS 'A kernel''s name, in `strings` and `kernel_names`; NULL for the others';
-COMMENT ON COLUMN _gpu_work.label IS 'The name of other operations: H2D copy, memset, graph 4';
-COMMENT ON COLUMN _gpu_work.process_id IS 'Operating system''s process id';
-COMMENT ON COLUMN _gpu_work.correlation_id IS 'Joins with `_host_activity`, together with process_id';
-COMMENT ON COLUMN _gpu_work.copy_kind IS 'H2D, D2H, D2D, …: the direction of a copy; NULL for the others';

@@ -1,4 +1,11 @@
-CREATE VIEW _levelled_work AS
+/*
+description = "The operations of `_gpu_work` by what they are: time in which two kinds run counts as the lower one."
+[columns]
+gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
+start_ns = "When the operation started on the GPU"
+end_ns = "When it ended; never before its start"
+level = "0 kernels, memsets, whole graphs, and copies within a GPU's memory; 1 kernels that communicate; 2 other copies"
+*/
 SELECT
     gpu_id, start_ns, end_ns,
     CASE
@@ -7,11 +14,3 @@ SELECT
         ELSE 0
     END AS level
 FROM _gpu_work;
-
-COMMENT ON VIEW _levelled_work IS
-    'The operations of `_gpu_work` by what they are: time in which two kinds run counts as the lower one.';
-COMMENT ON COLUMN _levelled_work.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
-COMMENT ON COLUMN _levelled_work.start_ns IS 'When the operation started on the GPU';
-COMMENT ON COLUMN _levelled_work.end_ns IS 'When it ended; never before its start';
-COMMENT ON COLUMN _levelled_work.level IS
-    '0 kernels, memsets, whole graphs, and copies within a GPU''s memory; 1 kernels that communicate; 2 other copies';

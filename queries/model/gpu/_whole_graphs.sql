@@ -1,4 +1,10 @@
-CREATE VIEW _whole_graphs AS
+/*
+description = "What a report about kernels says if CUDA graphs hide some: one row; no row if they do not."
+[columns]
+sentence = "That they do, and how to capture them"
+of_idle = "What a report about idle time says instead"
+of_copies = "What a report about copies says instead"
+*/
 SELECT
     'CUDA graphs ran as a whole ' || count(*)
         || ' times: their kernels are not in this table; capture with --cuda-graph-trace=node to see them' AS sentence,
@@ -9,9 +15,3 @@ SELECT
             'see them' AS of_copies
 FROM graph_launches
 HAVING count(*) > 0;
-
-COMMENT ON VIEW _whole_graphs IS
-    'What a report about kernels says if CUDA graphs hide some: one row; no row if they do not.';
-COMMENT ON COLUMN _whole_graphs.sentence IS 'That they do, and how to capture them';
-COMMENT ON COLUMN _whole_graphs.of_idle IS 'What a report about idle time says instead';
-COMMENT ON COLUMN _whole_graphs.of_copies IS 'What a report about copies says instead';

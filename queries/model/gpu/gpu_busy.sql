@@ -1,6 +1,14 @@
+/*
+description = """When each GPU was busy: the union of its kernels, copies, memsets and whole-graph launches as disjoint
+    intervals, cut to the scope's own time."""
+[columns]
+gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
+start_ns = "When the GPU became busy"
+end_ns = "When it became idle"
+duration_ns = "end_ns - start_ns"
+*/
 -- An interval begins where an operation starts after the latest end so far (not after the end of the previous row:
 -- operations overlap). It ends at the latest end before the next interval begins.
-CREATE VIEW gpu_busy AS
 WITH starts AS (
     SELECT gpu_id, start_ns, running_end_ns FROM _gpu_reach WHERE running_end_ns IS NULL OR start_ns > running_end_ns
 ),
@@ -13,11 +21,3 @@ busy AS (
 )
 SELECT gpu_id, start_ns, end_ns, end_ns - start_ns AS duration_ns
 FROM in_scope('busy');
-
-COMMENT ON VIEW gpu_busy IS
-    'When each GPU was busy: the union of its kernels, copies, memsets and whole-graph launches as disjoint '
-    'intervals, cut to the scope''s own time.';
-COMMENT ON COLUMN gpu_busy.gpu_id IS 'The machine''s GPU where the trace says which, else the CUDA device number';
-COMMENT ON COLUMN gpu_busy.start_ns IS 'When the GPU became busy';
-COMMENT ON COLUMN gpu_busy.end_ns IS 'When it became idle';
-COMMENT ON COLUMN gpu_busy.duration_ns IS 'end_ns - start_ns';

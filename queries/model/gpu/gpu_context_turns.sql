@@ -1,6 +1,15 @@
+/*
+description = "When contexts held a GPU, one row per turn; only with --gpuctxsw=true."
+[columns]
+start_ns = "When the turn began"
+end_ns = "When it ended"
+duration_ns = "end_ns - start_ns"
+gpu_id = "The machine's GPU"
+process_id = "Operating system's process id"
+context_id = "Number of the context in the table of context switches"
+*/
 -- Tag 8 begins a turn, 7 ends it, as in NVIDIA's documentation of the export. A turn lasts from the first begin after
 -- the end before it; turns without an end or a begin are left out.
-CREATE VIEW gpu_context_turns AS
 WITH switches AS (
     SELECT * FROM raw.GPU_CONTEXT_SWITCH_EVENTS WHERE tag IN (7, 8)
     UNION ALL
@@ -21,11 +30,3 @@ SELECT
 FROM rows_with_turns
 GROUP BY gpuId, vmId, globalPid, contextId, turn
 HAVING start_ns IS NOT NULL AND end_ns IS NOT NULL;
-
-COMMENT ON VIEW gpu_context_turns IS 'When contexts held a GPU, one row per turn; only with --gpuctxsw=true.';
-COMMENT ON COLUMN gpu_context_turns.start_ns IS 'When the turn began';
-COMMENT ON COLUMN gpu_context_turns.end_ns IS 'When it ended';
-COMMENT ON COLUMN gpu_context_turns.duration_ns IS 'end_ns - start_ns';
-COMMENT ON COLUMN gpu_context_turns.gpu_id IS 'The machine''s GPU';
-COMMENT ON COLUMN gpu_context_turns.process_id IS 'Operating system''s process id';
-COMMENT ON COLUMN gpu_context_turns.context_id IS 'Number of the context in the table of context switches';

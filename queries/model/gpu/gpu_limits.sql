@@ -1,5 +1,22 @@
+/*
+description = """What an SM of each of the machine's GPUs can hold at once: from the trace, else from the catalog by
+    compute capability."""
+[columns]
+gpu_id = "The machine's number of the GPU"
+model_id = "The first GPU of the same model: GPUs of one model share it"
+gpu = "Product name"
+compute_capability = "Compute capability, major.minor"
+sm_count = "Streaming multiprocessors"
+warp_size = "Threads in a warp"
+warps_per_sm = "Most resident warps of an SM"
+blocks_per_sm = "Most resident blocks of an SM"
+registers_per_sm = "32-bit registers of an SM"
+shared_per_sm_bytes = "Shared memory of an SM"
+shared_per_block_bytes = "Most shared memory of a block that opts in"
+shared_unit_bytes = "A block's shared memory is rounded up to a multiple of this"
+shared_driver_bytes = "Shared memory that the driver takes of each block"
+*/
 -- The limits of the trace come first; the catalog fills in what the trace leaves out.
-CREATE VIEW gpu_limits AS
 WITH gpus_with_limits AS (
     SELECT DISTINCT ON (g.gpu_id)
         g.gpu_id,
@@ -26,20 +43,3 @@ SELECT
     ) AS model_id,
     * EXCLUDE (gpu_id)
 FROM gpus_with_limits;
-
-COMMENT ON VIEW gpu_limits IS
-    'What an SM of each of the machine''s GPUs can hold at once: from the trace, else from the catalog by compute '
-    'capability.';
-COMMENT ON COLUMN gpu_limits.gpu_id IS 'The machine''s number of the GPU';
-COMMENT ON COLUMN gpu_limits.model_id IS 'The first GPU of the same model: GPUs of one model share it';
-COMMENT ON COLUMN gpu_limits.gpu IS 'Product name';
-COMMENT ON COLUMN gpu_limits.compute_capability IS 'Compute capability, major.minor';
-COMMENT ON COLUMN gpu_limits.sm_count IS 'Streaming multiprocessors';
-COMMENT ON COLUMN gpu_limits.warp_size IS 'Threads in a warp';
-COMMENT ON COLUMN gpu_limits.warps_per_sm IS 'Most resident warps of an SM';
-COMMENT ON COLUMN gpu_limits.blocks_per_sm IS 'Most resident blocks of an SM';
-COMMENT ON COLUMN gpu_limits.registers_per_sm IS '32-bit registers of an SM';
-COMMENT ON COLUMN gpu_limits.shared_per_sm_bytes IS 'Shared memory of an SM';
-COMMENT ON COLUMN gpu_limits.shared_per_block_bytes IS 'Most shared memory of a block that opts in';
-COMMENT ON COLUMN gpu_limits.shared_unit_bytes IS 'A block''s shared memory is rounded up to a multiple of this';
-COMMENT ON COLUMN gpu_limits.shared_driver_bytes IS 'Shared memory that the driver takes of each block';

@@ -1,4 +1,26 @@
-CREATE VIEW gpus AS
+/*
+description = "The machine's GPUs, including those that the program did not use."
+[columns]
+gpu_id = "The machine's number of the GPU"
+name = "Product name"
+chip = "Chip name"
+pci_bus = "PCI location"
+sm_count = "Streaming multiprocessors"
+clock_hz = "Maximum SM clock"
+memory_bytes_per_s = "Peak bandwidth of the device memory"
+memory_bytes = "Device memory"
+l2_bytes = "L2 cache"
+warp_size = "Threads in a warp"
+warps_per_sm = "Most resident warps of an SM"
+blocks_per_sm = "Most resident blocks of an SM"
+registers_per_sm = "32-bit registers of an SM"
+registers_per_block = "Most 32-bit registers of a block"
+shared_per_sm_bytes = "Shared memory of an SM"
+shared_per_block_bytes = "Most shared memory of a block without opting in"
+shared_per_block_optin_bytes = "Most shared memory of a block that opts in"
+threads_per_block = "Most threads of a block"
+compute_capability = "Compute capability, major.minor"
+*/
 SELECT
     id AS gpu_id, name, chipName AS chip, busLocation AS pci_bus,
     smCount AS sm_count, clockRate AS clock_hz, memoryBandwidth AS memory_bytes_per_s, totalMemory AS memory_bytes,
@@ -18,24 +40,3 @@ SELECT DISTINCT
     maxSharedMemoryPerMultiprocessor, maxSharedMemoryPerBlock, NULL, maxThreadsPerBlock,
     computeCapabilityMajor || '.' || computeCapabilityMinor
 FROM raw.TARGET_INFO_CUDA_GPU;
-
-COMMENT ON VIEW gpus IS 'The machine''s GPUs, including those that the program did not use.';
-COMMENT ON COLUMN gpus.gpu_id IS 'The machine''s number of the GPU';
-COMMENT ON COLUMN gpus.name IS 'Product name';
-COMMENT ON COLUMN gpus.chip IS 'Chip name';
-COMMENT ON COLUMN gpus.pci_bus IS 'PCI location';
-COMMENT ON COLUMN gpus.sm_count IS 'Streaming multiprocessors';
-COMMENT ON COLUMN gpus.clock_hz IS 'Maximum SM clock';
-COMMENT ON COLUMN gpus.memory_bytes_per_s IS 'Peak bandwidth of the device memory';
-COMMENT ON COLUMN gpus.memory_bytes IS 'Device memory';
-COMMENT ON COLUMN gpus.l2_bytes IS 'L2 cache';
-COMMENT ON COLUMN gpus.warp_size IS 'Threads in a warp';
-COMMENT ON COLUMN gpus.warps_per_sm IS 'Most resident warps of an SM';
-COMMENT ON COLUMN gpus.blocks_per_sm IS 'Most resident blocks of an SM';
-COMMENT ON COLUMN gpus.registers_per_sm IS '32-bit registers of an SM';
-COMMENT ON COLUMN gpus.registers_per_block IS 'Most 32-bit registers of a block';
-COMMENT ON COLUMN gpus.shared_per_sm_bytes IS 'Shared memory of an SM';
-COMMENT ON COLUMN gpus.shared_per_block_bytes IS 'Most shared memory of a block without opting in';
-COMMENT ON COLUMN gpus.shared_per_block_optin_bytes IS 'Most shared memory of a block that opts in';
-COMMENT ON COLUMN gpus.threads_per_block IS 'Most threads of a block';
-COMMENT ON COLUMN gpus.compute_capability IS 'Compute capability, major.minor';

@@ -1,5 +1,6 @@
+/* parameters = ["part", "host"] */
 -- The row of the report host that a part of step_budget belongs to.
-CREATE MACRO _bottleneck_code(part, host) AS CASE
+CASE
     WHEN part = 'sync' AND host = 'D2H copy' THEN 'd2h_sync'
     WHEN part = 'sync' THEN 'other_wait'
     WHEN part = 'copy' AND host IS NOT NULL THEN 'blocking_copy'

@@ -1,7 +1,7 @@
+/* parameters = ["times"] */
 -- What the host called in one time (from_ns, until_ns; NULL is unbounded): the two calls with the most time, and the
 -- time in which any thread was in a call. Overlapping calls of several threads count once. If there is no such time, no
 -- call is read.
-CREATE MACRO _calls_in(times) AS TABLE
 WITH clipped_calls AS MATERIALIZED (
     SELECT name, greatest(start_ns, from_ns) AS start_ns, least(end_ns, until_ns) AS end_ns
     FROM outer_api_calls CROSS JOIN query_table(times)

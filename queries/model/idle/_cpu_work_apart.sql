@@ -1,9 +1,9 @@
+/* parameters = ["long_gap_ns", "launch_apart_ns"] */
 -- How much of the idle time that the host causes is CPU work other than launching (apart_ns). It is the larger of the
 -- idle time in long gaps, unless half of all operations follow a long gap, and the idle time beyond launch_apart_ns for
 -- each launch, and the idle time in which the host touches managed memory; at most all CPU work. Sums over the steady
 -- steps and their GPUs. Without steps: all CPU work of the scope if it exceeds launch_apart_ns for each launch; else
 -- the part in long gaps, under the same condition.
-CREATE MACRO _cpu_work_apart(long_gap_ns, launch_apart_ns) AS TABLE
 WITH steady_steps AS (
     FROM steps WHERE phase = 'steady'
 ),

@@ -1,4 +1,15 @@
-CREATE VIEW _host_activity AS
+/*
+description = """What threads did, as far as the trace shows, including what a scope leaves out: everything that may
+    explain why a GPU was idle. Names are ids; see `api_calls` and `os_calls` for what is in scope."""
+[columns]
+kind = "api: a CUDA API call; os: an operating system call; profiler: the profiler blocked the thread"
+start_ns = "When it began"
+end_ns = "When it was over"
+name_id = "What was called: in `_api_names` and `strings`"
+process_id = "Operating system's process id"
+thread_id = "Operating system's thread id"
+correlation_id = "Joins an API call with what it caused on the GPU, together with process_id"
+*/
 SELECT
     'api' AS kind,
     start AS start_ns,
@@ -15,16 +26,3 @@ UNION ALL
 SELECT 'profiler', start, "end", nameId, pid_of(globalTid), tid_of(globalTid), NULL
 FROM unscoped.PROFILER_OVERHEAD
 WHERE NOT EXISTS (FROM raw.StringIds AS s WHERE s.id = PROFILER_OVERHEAD.nameId AND is_program_overhead(s.value));
-
-COMMENT ON VIEW _host_activity IS
-    'What threads did, as far as the trace shows, including what a scope leaves out: everything that may explain '
-    'why a GPU was idle. Names are ids; see `api_calls` and `os_calls` for what is in scope.';
-COMMENT ON COLUMN _host_activity.kind IS
-    'api: a CUDA API call; os: an operating system call; profiler: the profiler blocked the thread';
-COMMENT ON COLUMN _host_activity.start_ns IS 'When it began';
-COMMENT ON COLUMN _host_activity.end_ns IS 'When it was over';
-COMMENT ON COLUMN _host_activity.name_id IS 'What was called: in `_api_names` and `strings`';
-COMMENT ON COLUMN _host_activity.process_id IS 'Operating system''s process id';
-COMMENT ON COLUMN _host_activity.thread_id IS 'Operating system''s thread id';
-COMMENT ON COLUMN _host_activity.correlation_id IS
-    'Joins an API call with what it caused on the GPU, together with process_id';

@@ -1,6 +1,6 @@
+/* parameters = ["calls"] */
 -- How long the GPUs were idle during `calls` (code, place, start_ns, end_ns), added up by code and place. Calls and
 -- gaps are joined by time bucket: there are few calls and millions of gaps.
-CREATE MACRO _idle_during(calls) AS TABLE
 WITH time_span AS MATERIALIZED (
     SELECT
         greatest(

@@ -1,4 +1,5 @@
+/* parameters = ["part"] */
 -- The position of a part of the idle time in a budget, after gpu_idle_ns.
-CREATE MACRO _idle_place(part) AS 3 + list_position(
+3 + list_position(
     ['launch', 'sync', 'copy', 'allocation', 'dependency', 'profiler', 'edge', 'unknown'], part
 );

@@ -1,5 +1,6 @@
+/* parameters = ["name", "family"] */
 -- The precision that a kernel computes in, by its name; NULL if the name does not tell.
-CREATE MACRO _precision_by_name(name, family) AS CASE
+CASE
     WHEN family NOT IN ('gemm', 'attention')
         THEN CASE WHEN regexp_matches(name, '\bdouble\b') THEN 'fp64' ELSE 'fp32' END
     WHEN regexp_matches(name, '(?i)tf32') THEN 'tf32'

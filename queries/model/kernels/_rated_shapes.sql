@@ -1,7 +1,19 @@
+/*
+description = "How close each launch shape comes to a roof, and the operations of a call."
+[columns]
+shape_id = "As in `launch_shapes`"
+model_id = "The model of the GPU, as in `gpu_limits`"
+avg_ns = "Mean duration"
+family = "What the kernel does, by its name"
+precision = "The precision that it computes in; NULL where the name does not say"
+flop_count = "Operations per call: by the sizes in NVTX, else as ncu counted them; NULL where unknown"
+dram_bytes = "Bytes of memory traffic per call, by ncu"
+roof_pct = "The busier of compute and memory, as a share of its peak; NULL where neither was measured"
+bound = "compute, memory, latency, balanced, as `bound_of` has it; memory also where only the name says so"
+*/
 -- How close each launch shape comes to a roof, by what was measured: ncu, samples of GPU metrics, or operations that
 -- are known from NVTX or ncu, and the duration. Without any of these, the name may say that memory is the limit, but
 -- not how close a kernel comes to it.
-CREATE VIEW _rated_shapes AS
 WITH figures AS (
     SELECT
         l.shape_id, l.model_id, l.avg_ns, n.family,
@@ -33,17 +45,3 @@ SELECT
         WHEN compute_pct IS NULL AND memory_pct IS NULL AND usual_bound = 'memory' THEN 'memory'
     END AS bound
 FROM figures;
-
-COMMENT ON VIEW _rated_shapes IS 'How close each launch shape comes to a roof, and the operations of a call.';
-COMMENT ON COLUMN _rated_shapes.shape_id IS 'As in `launch_shapes`';
-COMMENT ON COLUMN _rated_shapes.model_id IS 'The model of the GPU, as in `gpu_limits`';
-COMMENT ON COLUMN _rated_shapes.avg_ns IS 'Mean duration';
-COMMENT ON COLUMN _rated_shapes.family IS 'What the kernel does, by its name';
-COMMENT ON COLUMN _rated_shapes.precision IS 'The precision that it computes in; NULL where the name does not say';
-COMMENT ON COLUMN _rated_shapes.flop_count IS
-    'Operations per call: by the sizes in NVTX, else as ncu counted them; NULL where unknown';
-COMMENT ON COLUMN _rated_shapes.dram_bytes IS 'Bytes of memory traffic per call, by ncu';
-COMMENT ON COLUMN _rated_shapes.roof_pct IS
-    'The busier of compute and memory, as a share of its peak; NULL where neither was measured';
-COMMENT ON COLUMN _rated_shapes.bound IS
-    'compute, memory, latency, balanced, as `bound_of` has it; memory also where only the name says so';

@@ -1,4 +1,10 @@
-CREATE VIEW _sized_shapes AS
+/*
+description = "The mean size of the work of each launch shape, by NVTX ranges that state sizes."
+[columns]
+shape_id = "As in `launch_shapes`"
+flop_count = "Operations per launch"
+elements_count = "Elements read or written per launch"
+*/
 WITH ranges_with_size AS MATERIALIZED (
     FROM sized_ranges
 ),
@@ -22,8 +28,3 @@ FROM (
     QUALIFY count(*) OVER (PARTITION BY process_id, c.thread_id, c.start_ns) = 1
 )
 GROUP BY shape_id;
-
-COMMENT ON VIEW _sized_shapes IS 'The mean size of the work of each launch shape, by NVTX ranges that state sizes.';
-COMMENT ON COLUMN _sized_shapes.shape_id IS 'As in `launch_shapes`';
-COMMENT ON COLUMN _sized_shapes.flop_count IS 'Operations per launch';
-COMMENT ON COLUMN _sized_shapes.elements_count IS 'Elements read or written per launch';

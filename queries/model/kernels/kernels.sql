@@ -1,4 +1,38 @@
-CREATE VIEW kernels AS
+/*
+description = "One row per kernel execution on a GPU."
+[columns]
+start_ns = "When the kernel started on the GPU, in the trace's time"
+end_ns = "When the kernel ended on the GPU"
+duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
+name = "The demangled name, with templates and parameters"
+short_name = "The base name"
+mangled_name = "The linker's name; NULL before nsys 2022"
+device_id = "CUDA device number within the process"
+stream_id = "CUDA stream, numbered by CUPTI"
+context_id = "CUDA context"
+process_id = "Operating system's process id"
+correlation_id = "Joins with `api_calls`, together with process_id; shared by all kernels of one graph launch"
+grid_x = "Blocks in the grid, x"
+grid_y = "Blocks in the grid, y"
+grid_z = "Blocks in the grid, z"
+block_x = "Threads in a block, x"
+block_y = "Threads in a block, y"
+block_z = "Threads in a block, z"
+cluster_x = "Blocks in a cluster, x; NULL before nsys 2026"
+cluster_y = "Blocks in a cluster, y; NULL before nsys 2026"
+cluster_z = "Blocks in a cluster, z; NULL before nsys 2026"
+registers_per_thread = "Registers per thread"
+static_shared_bytes = "Static shared memory per block"
+dynamic_shared_bytes = "Dynamic shared memory per block"
+shared_executed_bytes = "Shared memory configuration that the driver chose for the SM"
+local_per_thread_bytes = "Local memory (spills, stack) per thread"
+local_total_bytes = "Local memory reserved for the whole kernel"
+launch_type = "regular, coop single device, coop multi device"
+grid_id = "Unique number of the launched grid"
+graph_node_id = "CUDA graph node that ran the kernel; NULL or 0 outside graphs"
+graph_id = "CUDA graph; NULL before nsys 2026"
+name_id = "Id of the name, in `kernel_names`"
+*/
 SELECT
     k.start_ns,
     k.end_ns,
@@ -36,37 +70,3 @@ LEFT JOIN strings AS n ON n.name_id = k.name_id
 LEFT JOIN strings AS s ON s.name_id = k.short_name_id
 LEFT JOIN strings AS m ON m.name_id = k.mangled_name_id
 LEFT JOIN _enum_words AS t ON t.enum = 'launch type' AND t.id = k.launch_type_id;
-
-COMMENT ON VIEW kernels IS 'One row per kernel execution on a GPU.';
-COMMENT ON COLUMN kernels.start_ns IS 'When the kernel started on the GPU, in the trace''s time';
-COMMENT ON COLUMN kernels.end_ns IS 'When the kernel ended on the GPU';
-COMMENT ON COLUMN kernels.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';
-COMMENT ON COLUMN kernels.name IS 'The demangled name, with templates and parameters';
-COMMENT ON COLUMN kernels.short_name IS 'The base name';
-COMMENT ON COLUMN kernels.mangled_name IS 'The linker''s name; NULL before nsys 2022';
-COMMENT ON COLUMN kernels.device_id IS 'CUDA device number within the process';
-COMMENT ON COLUMN kernels.stream_id IS 'CUDA stream, numbered by CUPTI';
-COMMENT ON COLUMN kernels.context_id IS 'CUDA context';
-COMMENT ON COLUMN kernels.process_id IS 'Operating system''s process id';
-COMMENT ON COLUMN kernels.correlation_id IS
-    'Joins with `api_calls`, together with process_id; shared by all kernels of one graph launch';
-COMMENT ON COLUMN kernels.grid_x IS 'Blocks in the grid, x';
-COMMENT ON COLUMN kernels.grid_y IS 'Blocks in the grid, y';
-COMMENT ON COLUMN kernels.grid_z IS 'Blocks in the grid, z';
-COMMENT ON COLUMN kernels.block_x IS 'Threads in a block, x';
-COMMENT ON COLUMN kernels.block_y IS 'Threads in a block, y';
-COMMENT ON COLUMN kernels.block_z IS 'Threads in a block, z';
-COMMENT ON COLUMN kernels.cluster_x IS 'Blocks in a cluster, x; NULL before nsys 2026';
-COMMENT ON COLUMN kernels.cluster_y IS 'Blocks in a cluster, y; NULL before nsys 2026';
-COMMENT ON COLUMN kernels.cluster_z IS 'Blocks in a cluster, z; NULL before nsys 2026';
-COMMENT ON COLUMN kernels.registers_per_thread IS 'Registers per thread';
-COMMENT ON COLUMN kernels.static_shared_bytes IS 'Static shared memory per block';
-COMMENT ON COLUMN kernels.dynamic_shared_bytes IS 'Dynamic shared memory per block';
-COMMENT ON COLUMN kernels.shared_executed_bytes IS 'Shared memory configuration that the driver chose for the SM';
-COMMENT ON COLUMN kernels.local_per_thread_bytes IS 'Local memory (spills, stack) per thread';
-COMMENT ON COLUMN kernels.local_total_bytes IS 'Local memory reserved for the whole kernel';
-COMMENT ON COLUMN kernels.launch_type IS 'regular, coop single device, coop multi device';
-COMMENT ON COLUMN kernels.grid_id IS 'Unique number of the launched grid';
-COMMENT ON COLUMN kernels.graph_node_id IS 'CUDA graph node that ran the kernel; NULL or 0 outside graphs';
-COMMENT ON COLUMN kernels.graph_id IS 'CUDA graph; NULL before nsys 2026';
-COMMENT ON COLUMN kernels.name_id IS 'Id of the name, in `kernel_names`';

@@ -1,5 +1,6 @@
+/* parameters = ["name"] */
 -- The kind of memory that a call allocates or frees, by the name of the call.
-CREATE MACRO _memory_kind(name) AS CASE
+CASE
     WHEN name LIKE '%Async' THEN 'stream-ordered'
     WHEN name LIKE '%Host%' THEN 'pinned host'
     WHEN name LIKE '%Managed' THEN 'managed'

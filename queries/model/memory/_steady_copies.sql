@@ -1,4 +1,16 @@
-CREATE VIEW _steady_copies AS
+/*
+description = """What was copied in the steady steps, one row per kind, memories and call; in the whole scope where
+    there are no steps."""
+[columns]
+copy_kind = "As in `memcpys`"
+source_memory = "Memory that was read"
+target_memory = "Memory that was written"
+name = "The API call; NULL where it is not in the trace"
+calls = "How many began in these steps"
+total_ns = "Sum of their durations"
+avg_bytes = "Mean size"
+bandwidth_bytes_per_s = "Their bytes over their durations"
+*/
 WITH windows AS (
     SELECT start_ns, end_ns FROM steps WHERE phase = 'steady'
     UNION ALL
@@ -22,15 +34,3 @@ SELECT
 FROM copies AS c
 LEFT JOIN calls AS a USING (process_id, correlation_id)
 GROUP BY ALL;
-
-COMMENT ON VIEW _steady_copies IS
-    'What was copied in the steady steps, one row per kind, memories and call; in the whole scope where there are '
-    'no steps.';
-COMMENT ON COLUMN _steady_copies.copy_kind IS 'As in `memcpys`';
-COMMENT ON COLUMN _steady_copies.source_memory IS 'Memory that was read';
-COMMENT ON COLUMN _steady_copies.target_memory IS 'Memory that was written';
-COMMENT ON COLUMN _steady_copies.name IS 'The API call; NULL where it is not in the trace';
-COMMENT ON COLUMN _steady_copies.calls IS 'How many began in these steps';
-COMMENT ON COLUMN _steady_copies.total_ns IS 'Sum of their durations';
-COMMENT ON COLUMN _steady_copies.avg_bytes IS 'Mean size';
-COMMENT ON COLUMN _steady_copies.bandwidth_bytes_per_s IS 'Their bytes over their durations';

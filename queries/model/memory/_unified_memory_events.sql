@@ -1,5 +1,17 @@
+/*
+description = "Migrations and page faults of unified memory, each with the kernel during which it began."
+[columns]
+event = "UM H2D, UM D2H, UM D2D, GPU page faults, CPU page faults"
+cause = "Why it moved; NULL for page faults"
+start_ns = "When it began"
+duration_ns = "How long it took"
+faults = "Page faults; NULL for migrations"
+size_bytes = "What moved; NULL for page faults"
+in_kernel_ns = "The part of it within that kernel"
+name = "The kernel that had started last and was still running; NULL for none"
+nvtx_path = "The innermost range of its launch call, or of the thread that makes the most launches"
+*/
 -- Without events, nothing is joined.
-CREATE VIEW _unified_memory_events AS
 WITH events AS (
     SELECT
         copy_kind AS event, migration_cause AS cause, start_ns, duration_ns, device_id, process_id, NULL AS faults,
@@ -38,17 +50,3 @@ FROM events_with_kernel AS u
 LEFT JOIN strings AS s USING (name_id)
 ASOF LEFT JOIN nvtx_places AS p ON p.process_id = u.process_id AND p.thread_id = u.thread_id AND p.start_ns <= u.at_ns
 LEFT JOIN nvtx_nesting AS r ON r.range_id = p.range_id;
-
-COMMENT ON VIEW _unified_memory_events IS
-    'Migrations and page faults of unified memory, each with the kernel during which it began.';
-COMMENT ON COLUMN _unified_memory_events.event IS 'UM H2D, UM D2H, UM D2D, GPU page faults, CPU page faults';
-COMMENT ON COLUMN _unified_memory_events.cause IS 'Why it moved; NULL for page faults';
-COMMENT ON COLUMN _unified_memory_events.start_ns IS 'When it began';
-COMMENT ON COLUMN _unified_memory_events.duration_ns IS 'How long it took';
-COMMENT ON COLUMN _unified_memory_events.faults IS 'Page faults; NULL for migrations';
-COMMENT ON COLUMN _unified_memory_events.size_bytes IS 'What moved; NULL for page faults';
-COMMENT ON COLUMN _unified_memory_events.in_kernel_ns IS 'The part of it within that kernel';
-COMMENT ON COLUMN _unified_memory_events.name IS
-    'The kernel that had started last and was still running; NULL for none';
-COMMENT ON COLUMN _unified_memory_events.nvtx_path IS
-    'The innermost range of its launch call, or of the thread that makes the most launches';

@@ -1,4 +1,21 @@
-CREATE VIEW memory_events AS
+/*
+description = "One row per allocation or deallocation that nsys saw; only with --cuda-memory-usage=true."
+[columns]
+start_ns = "When it happened; 0 for memory that existed before the capture"
+operation = "allocation or deallocation"
+size_bytes = "Bytes allocated or freed"
+address = "Its virtual address"
+memory = "device, pinned, managed, array, device static …"
+name = "Variable's name, for static memory"
+pool_address = "Memory pool that it came from"
+pool_bytes = "The pool's size after the event"
+pool_used_bytes = "The part of the pool in use"
+device_id = "CUDA device number within the process"
+stream_id = "CUDA stream, for stream-ordered allocation"
+context_id = "CUDA context"
+process_id = "Operating system's process id"
+correlation_id = "Joins with `api_calls`, together with process_id"
+*/
 SELECT
     m.start AS start_ns,
     coalesce(o.word, 'event ' || m.memoryOperationType) AS operation,
@@ -17,20 +34,3 @@ SELECT
 FROM raw.CUDA_GPU_MEMORY_USAGE_EVENTS AS m
 LEFT JOIN _enum_words AS o ON o.enum = 'memory event' AND o.id = m.memoryOperationType
 LEFT JOIN _enum_words AS k ON k.enum = 'memory' AND k.id = m.memKind;
-
-COMMENT ON VIEW memory_events IS
-    'One row per allocation or deallocation that nsys saw; only with --cuda-memory-usage=true.';
-COMMENT ON COLUMN memory_events.start_ns IS 'When it happened; 0 for memory that existed before the capture';
-COMMENT ON COLUMN memory_events.operation IS 'allocation or deallocation';
-COMMENT ON COLUMN memory_events.size_bytes IS 'Bytes allocated or freed';
-COMMENT ON COLUMN memory_events.address IS 'Its virtual address';
-COMMENT ON COLUMN memory_events.memory IS 'device, pinned, managed, array, device static …';
-COMMENT ON COLUMN memory_events.name IS 'Variable''s name, for static memory';
-COMMENT ON COLUMN memory_events.pool_address IS 'Memory pool that it came from';
-COMMENT ON COLUMN memory_events.pool_bytes IS 'The pool''s size after the event';
-COMMENT ON COLUMN memory_events.pool_used_bytes IS 'The part of the pool in use';
-COMMENT ON COLUMN memory_events.device_id IS 'CUDA device number within the process';
-COMMENT ON COLUMN memory_events.stream_id IS 'CUDA stream, for stream-ordered allocation';
-COMMENT ON COLUMN memory_events.context_id IS 'CUDA context';
-COMMENT ON COLUMN memory_events.process_id IS 'Operating system''s process id';
-COMMENT ON COLUMN memory_events.correlation_id IS 'Joins with `api_calls`, together with process_id';

@@ -1,4 +1,14 @@
-CREATE VIEW _sampled_shapes AS
+/*
+description = "What GPU metrics say about each launch shape, on each model of GPU."
+[columns]
+shape_id = "As in `launch_shapes`"
+model_id = "The model of the GPU, as in `gpu_limits`"
+samples = "Number of samples"
+issue_pct = "Mean share of issue slots in use"
+tensor_pct = "Mean activity of tensor cores"
+dram_pct = "Mean DRAM bandwidth, share of the peak"
+sms_active_pct = "Mean share of SMs with work"
+*/
 SELECT
     k.shape_id, g.model_id,
     count(*) AS samples,
@@ -7,12 +17,3 @@ SELECT
 FROM kernel_samples AS k
 LEFT JOIN gpu_limits AS g USING (gpu_id)
 GROUP BY ALL;
-
-COMMENT ON VIEW _sampled_shapes IS 'What GPU metrics say about each launch shape, on each model of GPU.';
-COMMENT ON COLUMN _sampled_shapes.shape_id IS 'As in `launch_shapes`';
-COMMENT ON COLUMN _sampled_shapes.model_id IS 'The model of the GPU, as in `gpu_limits`';
-COMMENT ON COLUMN _sampled_shapes.samples IS 'Number of samples';
-COMMENT ON COLUMN _sampled_shapes.issue_pct IS 'Mean share of issue slots in use';
-COMMENT ON COLUMN _sampled_shapes.tensor_pct IS 'Mean activity of tensor cores';
-COMMENT ON COLUMN _sampled_shapes.dram_pct IS 'Mean DRAM bandwidth, share of the peak';
-COMMENT ON COLUMN _sampled_shapes.sms_active_pct IS 'Mean share of SMs with work';

@@ -1,4 +1,11 @@
-CREATE VIEW gpu_metrics AS
+/*
+description = "Sampled hardware counters; only with --gpu-metrics-devices."
+[columns]
+start_ns = "When the sample was taken"
+name = "The metric, with its unit in brackets"
+value = "The sampled value"
+gpu_id = "The machine's GPU, as in `gpus`"
+*/
 SELECT
     g.timestamp AS start_ns,
     n.metricName AS name,
@@ -6,9 +13,3 @@ SELECT
     g.typeId & 255 AS gpu_id
 FROM raw.GPU_METRICS AS g
 LEFT JOIN raw.TARGET_INFO_GPU_METRICS AS n ON n.typeId = g.typeId AND n.metricId = g.metricId;
-
-COMMENT ON VIEW gpu_metrics IS 'Sampled hardware counters; only with --gpu-metrics-devices.';
-COMMENT ON COLUMN gpu_metrics.start_ns IS 'When the sample was taken';
-COMMENT ON COLUMN gpu_metrics.name IS 'The metric, with its unit in brackets';
-COMMENT ON COLUMN gpu_metrics.value IS 'The sampled value';
-COMMENT ON COLUMN gpu_metrics.gpu_id IS 'The machine''s GPU, as in `gpus`';

@@ -1,8 +1,22 @@
+/*
+description = """One row per GPU and sampling interval, with the metrics that show what a kernel waits for; only with
+    --gpu-metrics-devices."""
+[columns]
+gpu_id = "The machine's GPU, as in `gpus`"
+start_ns = "When the interval began"
+end_ns = "When it ended"
+sms_active_pct = "Share of SMs that had a warp, averaged over the interval"
+issue_pct = "Share of the cycles in which the SMs' schedulers issued an instruction"
+tensor_pct = "Share of the cycles in which tensor cores were active"
+dram_pct = "Bytes read from and written to the device's memory, as a share of its peak"
+pcie_in_pct = "Bytes received over PCIe, as a share of its peak"
+pcie_out_pct = "Bytes sent over PCIe, as a share of its peak"
+clock_hz = "Clock of the SMs"
+*/
 -- Names of metrics differ between GPUs. Values outside 0 to 100 are left out: the first sample of a capture is often
 -- invalid, and some counters overflow. A sample's timestamp is the start of its interval (checked on 2025.3 with
 -- intervals of 10 and 20 µs against kernels with known bounds). After a pause, an interval is not longer than the
 -- others.
-CREATE VIEW gpu_samples AS
 WITH metric_ids AS (
     SELECT typeId, metricId, typeId & 255 AS gpu_id,
         CASE
@@ -58,17 +72,3 @@ SELECT
 FROM timed_samples AS s
 JOIN periods AS p ON p.gpu_id = s.gpu_id
 WHERE s.step_ns > 0 AND p.period_ns > 0;
-
-COMMENT ON VIEW gpu_samples IS
-    'One row per GPU and sampling interval, with the metrics that show what a kernel waits for; only with '
-    '--gpu-metrics-devices.';
-COMMENT ON COLUMN gpu_samples.gpu_id IS 'The machine''s GPU, as in `gpus`';
-COMMENT ON COLUMN gpu_samples.start_ns IS 'When the interval began';
-COMMENT ON COLUMN gpu_samples.end_ns IS 'When it ended';
-COMMENT ON COLUMN gpu_samples.sms_active_pct IS 'Share of SMs that had a warp, averaged over the interval';
-COMMENT ON COLUMN gpu_samples.issue_pct IS 'Share of the cycles in which the SMs'' schedulers issued an instruction';
-COMMENT ON COLUMN gpu_samples.tensor_pct IS 'Share of the cycles in which tensor cores were active';
-COMMENT ON COLUMN gpu_samples.dram_pct IS 'Bytes read from and written to the device''s memory, as a share of its peak';
-COMMENT ON COLUMN gpu_samples.pcie_in_pct IS 'Bytes received over PCIe, as a share of its peak';
-COMMENT ON COLUMN gpu_samples.pcie_out_pct IS 'Bytes sent over PCIe, as a share of its peak';
-COMMENT ON COLUMN gpu_samples.clock_hz IS 'Clock of the SMs';

@@ -1,6 +1,17 @@
+/*
+description = """The samples of GPU metrics that belong to one kernel: executions of one launch shape fill their
+    interval."""
+[columns]
+shape_id = "The kernel and its launch, as in `launch_shapes`"
+gpu_id = "The machine's GPU, as in `gpus`"
+start_ns = "When the interval began"
+sms_active_pct = "Share of SMs that had a warp, averaged over the interval"
+issue_pct = "Share of the cycles in which the SMs' schedulers issued an instruction"
+tensor_pct = "Share of the cycles in which tensor cores were active"
+dram_pct = "Bytes read from and written to the device's memory, as a share of its peak"
+*/
 -- A sample belongs to a kernel if executions of one launch shape on one stream fill at least nine tenths of its
 -- interval, and all other GPU work, in scope or not, fills at most one tenth.
-CREATE VIEW kernel_samples AS
 WITH windows AS (
     SELECT *, row_number() OVER (PARTITION BY gpu_id ORDER BY start_ns) AS number FROM gpu_samples
 ),
@@ -62,14 +73,3 @@ SELECT
 FROM shape_times AS s
 JOIN windows AS w ON w.gpu_id = s.gpu_id AND w.number = s.number
 WHERE s.shape_id IS NOT NULL AND s.stream_ns >= 0.9 * s.duration_ns AND s.all_ns - s.shape_ns <= 0.1 * s.duration_ns;
-
-COMMENT ON VIEW kernel_samples IS
-    'The samples of GPU metrics that belong to one kernel: executions of one launch shape fill their interval.';
-COMMENT ON COLUMN kernel_samples.shape_id IS 'The kernel and its launch, as in `launch_shapes`';
-COMMENT ON COLUMN kernel_samples.gpu_id IS 'The machine''s GPU, as in `gpus`';
-COMMENT ON COLUMN kernel_samples.start_ns IS 'When the interval began';
-COMMENT ON COLUMN kernel_samples.sms_active_pct IS 'Share of SMs that had a warp, averaged over the interval';
-COMMENT ON COLUMN kernel_samples.issue_pct IS 'Share of the cycles in which the SMs'' schedulers issued an instruction';
-COMMENT ON COLUMN kernel_samples.tensor_pct IS 'Share of the cycles in which tensor cores were active';
-COMMENT ON COLUMN kernel_samples.dram_pct IS
-    'Bytes read from and written to the device''s memory, as a share of its peak';

@@ -1,4 +1,20 @@
-CREATE VIEW _counted_work AS
+/*
+description = "The operations and bytes that ncu counted, by name, grid and block of the kernel."
+[columns]
+name_id = "The kernel's name"
+grid_x = "Blocks in the grid"
+grid_y = "The same"
+grid_z = "The same"
+block_x = "Threads in a block"
+block_y = "The same"
+block_z = "The same"
+ncu_precision = "The precision of most launches"
+ncu_flop = "Operations per launch in it"
+other_flop_count = "Operations in other precisions"
+l2_bytes = "Bytes that L2 served"
+l1_bytes = "Bytes that L1 served"
+ncu_ns = "Duration under ncu"
+*/
 SELECT
     s.name_id, s.grid_x, s.grid_y, s.grid_z, s.block_x, s.block_y, s.block_z,
     mode(r.precision) AS ncu_precision,
@@ -10,18 +26,3 @@ SELECT
 FROM (SELECT * EXCLUDE (launches), unnest(launches) AS launch FROM _ncu_shapes) AS s
 JOIN ncu_roofline AS r USING (launch)
 GROUP BY ALL;
-
-COMMENT ON VIEW _counted_work IS 'The operations and bytes that ncu counted, by name, grid and block of the kernel.';
-COMMENT ON COLUMN _counted_work.name_id IS 'The kernel''s name';
-COMMENT ON COLUMN _counted_work.grid_x IS 'Blocks in the grid';
-COMMENT ON COLUMN _counted_work.grid_y IS 'The same';
-COMMENT ON COLUMN _counted_work.grid_z IS 'The same';
-COMMENT ON COLUMN _counted_work.block_x IS 'Threads in a block';
-COMMENT ON COLUMN _counted_work.block_y IS 'The same';
-COMMENT ON COLUMN _counted_work.block_z IS 'The same';
-COMMENT ON COLUMN _counted_work.ncu_precision IS 'The precision of most launches';
-COMMENT ON COLUMN _counted_work.ncu_flop IS 'Operations per launch in it';
-COMMENT ON COLUMN _counted_work.other_flop_count IS 'Operations in other precisions';
-COMMENT ON COLUMN _counted_work.l2_bytes IS 'Bytes that L2 served';
-COMMENT ON COLUMN _counted_work.l1_bytes IS 'Bytes that L1 served';
-COMMENT ON COLUMN _counted_work.ncu_ns IS 'Duration under ncu';

@@ -1,6 +1,6 @@
+/* parameters = [] */
 -- Metrics as columns. A column takes the first of its metrics that was collected. It is a macro, so that a query
 -- computes only the columns that it names.
-CREATE MACRO _ncu_columns() AS TABLE
 SELECT
     launch,
     max(value) FILTER (metric = 'gpu__time_duration.sum') AS duration_ns,

@@ -1,6 +1,6 @@
+/* parameters = [] */
 -- Inputs of the gains of strategies, by launch: how busy each unit is in % of its peak, what warps wait for, and which
 -- share of the traffic is unused. Values of metrics that were not collected are NULL; then there is no gain.
-CREATE MACRO _ncu_roofs() AS TABLE
 -- How many times faster tensor cores are in tf32 than ordinary arithmetic in fp32.
 WITH tensor_speedups AS (
     SELECT

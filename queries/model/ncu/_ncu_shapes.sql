@@ -1,7 +1,28 @@
+/*
+description = """One row per kernel, grid and block that ncu profiled, under the kernel's name in the trace: means over
+    the launches profiled."""
+[columns]
+name_id = "Id of the kernel's name in the trace, as in `kernel_names`"
+grid_x = "Blocks in the grid, x"
+grid_y = "Blocks in the grid, y"
+grid_z = "Blocks in the grid, z"
+block_x = "Threads in a block, x"
+block_y = "Threads in a block, y"
+block_z = "Threads in a block, z"
+sm_pct = "SM throughput, of its peak"
+memory_pct = "Memory throughput, of its peak"
+dram_pct = "DRAM throughput, of its peak"
+l2_pct = "L2 throughput, of its peak"
+l1_pct = "L1 throughput, of its peak"
+bound = "What bounds it, as in `ncu_kernels`"
+memory_level = "Which part of memory it uses most, as in `ncu_kernels`; meaningful for memory-bound kernels"
+dram_bytes = "Bytes read from DRAM and written to it, of one launch"
+theoretical_occupancy_pct = "Theoretical occupancy by ncu"
+launches = "The launches profiled, in `ncu_launches`"
+*/
 -- Kernels are the same if name, grid and block agree. nsys and ncu may spell a name differently, so keys of names are
 -- compared. If no name agrees, another instance of the function's template matches, if ncu profiled only one. Without
 -- ncu data, no string is read.
-CREATE VIEW _ncu_shapes AS
 WITH keyed_launches AS (
     SELECT
         launch, kernel_key(kernel) AS key, base_name_of_key(key) AS short_name, grid_x, grid_y, grid_z, block_x,
@@ -40,25 +61,3 @@ trace_names AS (
 SELECT n.name_id, p.* EXCLUDE (key, short_name, is_unique)
 FROM trace_names AS n
 JOIN profiled_shapes AS p ON p.short_name = n.short_name AND (p.key = n.key OR p.is_unique);
-
-COMMENT ON VIEW _ncu_shapes IS
-    'One row per kernel, grid and block that ncu profiled, under the kernel''s name in the trace: means over the '
-    'launches profiled.';
-COMMENT ON COLUMN _ncu_shapes.name_id IS 'Id of the kernel''s name in the trace, as in `kernel_names`';
-COMMENT ON COLUMN _ncu_shapes.grid_x IS 'Blocks in the grid, x';
-COMMENT ON COLUMN _ncu_shapes.grid_y IS 'Blocks in the grid, y';
-COMMENT ON COLUMN _ncu_shapes.grid_z IS 'Blocks in the grid, z';
-COMMENT ON COLUMN _ncu_shapes.block_x IS 'Threads in a block, x';
-COMMENT ON COLUMN _ncu_shapes.block_y IS 'Threads in a block, y';
-COMMENT ON COLUMN _ncu_shapes.block_z IS 'Threads in a block, z';
-COMMENT ON COLUMN _ncu_shapes.sm_pct IS 'SM throughput, of its peak';
-COMMENT ON COLUMN _ncu_shapes.memory_pct IS 'Memory throughput, of its peak';
-COMMENT ON COLUMN _ncu_shapes.dram_pct IS 'DRAM throughput, of its peak';
-COMMENT ON COLUMN _ncu_shapes.l2_pct IS 'L2 throughput, of its peak';
-COMMENT ON COLUMN _ncu_shapes.l1_pct IS 'L1 throughput, of its peak';
-COMMENT ON COLUMN _ncu_shapes.bound IS 'What bounds it, as in `ncu_kernels`';
-COMMENT ON COLUMN _ncu_shapes.memory_level IS
-    'Which part of memory it uses most, as in `ncu_kernels`; meaningful for memory-bound kernels';
-COMMENT ON COLUMN _ncu_shapes.dram_bytes IS 'Bytes read from DRAM and written to it, of one launch';
-COMMENT ON COLUMN _ncu_shapes.launches IS 'The launches profiled, in `ncu_launches`';
-COMMENT ON COLUMN _ncu_shapes.theoretical_occupancy_pct IS 'Theoretical occupancy by ncu';

@@ -1,6 +1,144 @@
+/*
+description = """One row per launch that ncu profiled, with the important metrics as columns and what they mean: what
+    bounds it, what limits occupancy, why warps wait."""
+[columns]
+launch = "The launch, in `ncu_launches`"
+report = "The file that it comes from"
+ncu_id = "ncu's number of it in that report"
+kernel = "The kernel's name as ncu prints it"
+short_name = "The function's name alone"
+implementation = "native, cutlass, cute, triton, inductor, pytorch, library"
+family = "What it does, as in `kernel_names`"
+process_id = "Operating system's process id when ncu ran"
+device_id = "CUDA device number"
+gpu = "Name of the GPU: `device__attribute_display_name`"
+compute_capability = "Compute capability of the GPU"
+compute_major = "Its major number"
+grid_x = "Blocks in the grid, x"
+grid_y = "Blocks in the grid, y"
+grid_z = "Blocks in the grid, z"
+block_x = "Threads in a block, x"
+block_y = "Threads in a block, y"
+block_z = "Threads in a block, z"
+blocks_count = "Blocks in the grid"
+threads_per_block = "Threads in a block"
+warps_per_block_ratio = "Warps in a block"
+duration_ns = "How long it ran under ncu, which serializes kernels and may set other clocks: `gpu__time_duration.sum`"
+bound = """For all launches of the kernel with this grid and block, by their means. compute: SM more than 20 points
+    above memory; memory: the reverse; latency: both below 40%; balanced: both above 60%, near the peak; else unknown:
+    `sm__throughput.avg.pct_of_peak_sustained_elapsed`,
+    `gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed`"""
+memory_level = """Which part of the memory system bounds a memory-bound kernel: DRAM (above 70%), L2 misses (hits below
+    50% and DRAM above 40%), L2 (L1 hits below 20%, L2 hits of 50% or more), L1"""
+sm_pct = "SM throughput, share of its peak: `sm__throughput.avg.pct_of_peak_sustained_elapsed`"
+memory_pct = """Throughput of the busiest part of the memory system, share of its peak:
+    `gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed`"""
+dram_pct = """DRAM throughput, share of its peak: `gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed` or
+    `dram__throughput.avg.pct_of_peak_sustained_elapsed`"""
+l1_pct = "L1 throughput, share of its peak: `l1tex__throughput.avg.pct_of_peak_sustained_active`"
+l2_pct = "L2 throughput, share of its peak: `lts__throughput.avg.pct_of_peak_sustained_elapsed`"
+l1_hit_pct = "Sectors that L1 had: `l1tex__t_sector_hit_rate.pct`"
+l2_hit_pct = "Sectors that L2 had: `lts__t_sector_hit_rate.pct`"
+dram_bytes = "Read from and written to DRAM: `dram__bytes_read.sum`, `dram__bytes_write.sum`"
+dram_bytes_per_s = "DRAM traffic: `dram__bytes.sum.per_second`"
+fp32_flop_per_s = """fp32 operations outside the tensor cores, a multiply-add as two:
+    `smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed`,
+    `smsp__sass_thread_inst_executed_op_fadd_pred_on.sum.per_cycle_elapsed`,
+    `smsp__sass_thread_inst_executed_op_fmul_pred_on.sum.per_cycle_elapsed`"""
+fp32_pct = """The same as a share of what the SMs can do in a cycle:
+    `smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed`"""
+fp32_flop_per_byte_ratio = "Arithmetic intensity: fp32 operations outside the tensor cores per byte of DRAM traffic"
+load_sectors_per_request_ratio = """Sectors of 32 bytes per request of a warp for global loads: 4 where 32 threads load
+    neighboring 4-byte values, 16 with 16-byte values: `l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum`,
+    `l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum`"""
+load_bytes_per_sector_ratio = """Bytes that threads use of the 32 of a loaded sector; NULL without loads:
+    `smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio`"""
+load_bytes_per_thread_ratio = "Bytes that a thread loads at once: 4 is a scalar float, 16 a 128-bit vector"
+store_sectors_per_request_ratio = """The same for global stores: `l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum`,
+    `l1tex__t_requests_pipe_lsu_mem_global_op_st.sum`"""
+store_bytes_per_sector_ratio = """Bytes that threads write of the 32 of a stored sector; NULL without stores:
+    `smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio`"""
+reread_ratio = """Bytes of the sectors that loads looked up in L1 as a multiple of what was read from DRAM:
+    `dram__bytes_read.sum`"""
+l1_passes_pct = """Passes of the data stage that L1 and shared memory share, share of its peak:
+    `l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed`"""
+bank_conflicts_count = "Bank conflicts in shared memory: `l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum`"
+shared_wavefronts_count = """Passes that shared memory needed for all its requests:
+    `l1tex__data_pipe_lsu_wavefronts_mem_shared.sum`"""
+spill_sectors_count = """Sectors of local memory traffic: `l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum`,
+    `l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum`"""
+registers_per_thread = "Registers per thread: `launch__registers_per_thread`"
+shared_per_block_bytes = """Shared memory per block, the driver's part included:
+    `launch__shared_mem_per_block_allocated` or `launch__shared_mem_per_block_dynamic`"""
+shared_per_sm_bytes = "Most shared memory of an SM: `device__attribute_max_shared_memory_per_multiprocessor`"
+sm_count = "Streaming multiprocessors: `launch__sm_count` or `device__attribute_multiprocessor_count`"
+waves_per_sm_ratio = "How often the grid fills the GPU: `launch__waves_per_multiprocessor`"
+theoretical_occupancy_pct = """Warps that fit on an SM at once, share of the most:
+    `sm__maximum_warps_per_active_cycle_pct`"""
+occupancy_pct = "Warps that were on an SM, share of the most: `sm__warps_active.avg.pct_of_peak_sustained_active`"
+occupancy_limit = """What limits blocks per SM: warps (no room for more), registers, shared memory, blocks:
+    `launch__occupancy_limit_registers`, `launch__occupancy_limit_shared_mem`, `launch__occupancy_limit_warps`,
+    `launch__occupancy_limit_blocks`"""
+blocks_per_sm = "Blocks that fit on an SM at once"
+active_warps_ratio = "Warps on an SM, on average: `sm__warps_active.avg.per_cycle_active`"
+eligible_warps_ratio = "Warps of a scheduler that could issue, on average: `smsp__warps_eligible.avg.per_cycle_active`"
+issue_pct = "Cycles in which a scheduler issued: `smsp__issue_active.avg.pct_of_peak_sustained_active`"
+ipc_ratio = "Instructions per cycle and SM: `sm__inst_executed.avg.per_cycle_active`"
+tensor_pct = """Tensor pipe, share of its peak: `sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active` or
+    `sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active` or
+    `sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active`"""
+tensor_half_pct = """Tensor pipe with fp16, bf16 or TF32, share of its peak:
+    `sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active` or
+    `sm__inst_executed_pipe_tensor_op_hmma.avg.pct_of_peak_sustained_active`"""
+tensor_int_pct = """Tensor pipe with integers, share of its peak:
+    `sm__pipe_tensor_op_imma_cycles_active.avg.pct_of_peak_sustained_active` or
+    `sm__inst_executed_pipe_tensor_op_imma.avg.pct_of_peak_sustained_active`"""
+fma_pct = """FMA pipe, share of its peak: `sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active` or
+    `sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active`"""
+fma_half_pct = """fp16 on the FMA pipe, share of its peak:
+    `sm__inst_executed_pipe_fma_type_fp16.avg.pct_of_peak_sustained_active` or
+    `sm__inst_executed_pipe_fp16.avg.pct_of_peak_sustained_active`"""
+alu_pct = """ALU pipe, share of its peak: `sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_active` or
+    `sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_active`"""
+xu_pct = """Pipe for transcendental functions and conversions, share of its peak:
+    `sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active`"""
+lsu_pct = "Load and store pipe, share of its peak: `sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_active`"
+fp64_pct = """fp64 pipe, share of its peak: `sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_active` or
+    `sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_active`"""
+stall_long_scoreboard_pct = """Share of a warp's time in which it waited for global, local or texture memory:
+    `smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio`"""
+stall_barrier_pct = """Share of a warp's time in which it waited at a barrier:
+    `smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio`"""
+stall_wait_pct = """Share of a warp's time in which it waited for a fixed latency:
+    `smsp__average_warps_issue_stalled_wait_per_issue_active.ratio`"""
+stall_math_pipe_pct = """Share of a warp's time in which it waited for a busy pipe:
+    `smsp__average_warps_issue_stalled_math_pipe_throttle_per_issue_active.ratio`"""
+stall_memory_pct = """Share of a warp's time in which it waited for global or local memory, or a place in its queue:
+    long_scoreboard, lg_throttle, drain, tex_throttle:
+    `smsp__average_warps_issue_stalled_lg_throttle_per_issue_active.ratio`"""
+stall_shared_pct = """The same for shared memory: short_scoreboard, mio_throttle:
+    `smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio`"""
+stall_exchange_pct = "The same for shared memory and barriers: the waits of threads that exchange values"
+top_stall = "The reason that warps waited for longest"
+top_stall_pct = "Its share of a warp's time"
+divergence_pct = """Threads of a warp that do not take part in an instruction, on average:
+    `smsp__thread_inst_executed_per_inst_executed.ratio`"""
+branch_uniform_pct = "Branches on which a warp agreed: `smsp__sass_average_branch_targets_threads_uniform.pct`"
+instructions_count = "Instructions of warps: `smsp__inst_executed.sum`"
+fma_per_load_ratio = """fp32 multiply-adds of warps per global load, asynchronous ones included:
+    `smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed`, `smsp__cycles_elapsed.avg`,
+    `smsp__sass_inst_executed_op_global_ld.sum` or `sass__inst_executed_global_loads`"""
+fma_per_shared_pass_ratio = """fp32 multiply-adds of warps per pass of shared memory:
+    `l1tex__data_pipe_lsu_wavefronts_mem_shared.sum`"""
+name_arch = "Architecture in the name of a library kernel: 80, 90"
+name_tile = "Tile in the name, M x N (x K)"
+name_stages = "Pipeline stages in the name"
+name_alignment = "Alignment in elements in the name"
+name_schedule = "cooperative, pingpong, warp-specialized, split-K, stream-K, if the name says so"
+name_math = "tensorop or simt, if the name says so"
+*/
 -- A column takes the first metric of its comment that was collected. Shares of stalls and the class are calculated
 -- here, so that a rule is one condition on one row.
-CREATE VIEW ncu_kernels AS
 WITH stall_shares AS (
     SELECT
         launch,
@@ -122,190 +260,3 @@ SELECT
 FROM launches_with_metrics
 -- All launches of the same kernel, grid and block have the same bound, by their means, as in `_ncu_shapes`.
 WINDOW same_shape AS (PARTITION BY kernel_key(kernel), grid_x, grid_y, grid_z, block_x, block_y, block_z);
-
-COMMENT ON VIEW ncu_kernels IS
-    'One row per launch that ncu profiled, with the important metrics as columns and what they mean: what bounds '
-    'it, what limits occupancy, why warps wait.';
-COMMENT ON COLUMN ncu_kernels.launch IS 'The launch, in `ncu_launches`';
-COMMENT ON COLUMN ncu_kernels.report IS 'The file that it comes from';
-COMMENT ON COLUMN ncu_kernels.ncu_id IS 'ncu''s number of it in that report';
-COMMENT ON COLUMN ncu_kernels.kernel IS 'The kernel''s name as ncu prints it';
-COMMENT ON COLUMN ncu_kernels.short_name IS 'The function''s name alone';
-COMMENT ON COLUMN ncu_kernels.implementation IS 'native, cutlass, cute, triton, inductor, pytorch, library';
-COMMENT ON COLUMN ncu_kernels.family IS 'What it does, as in `kernel_names`';
-COMMENT ON COLUMN ncu_kernels.process_id IS 'Operating system''s process id when ncu ran';
-COMMENT ON COLUMN ncu_kernels.device_id IS 'CUDA device number';
-COMMENT ON COLUMN ncu_kernels.gpu IS 'Name of the GPU: `device__attribute_display_name`';
-COMMENT ON COLUMN ncu_kernels.compute_capability IS 'Compute capability of the GPU';
-COMMENT ON COLUMN ncu_kernels.compute_major IS 'Its major number';
-COMMENT ON COLUMN ncu_kernels.grid_x IS 'Blocks in the grid, x';
-COMMENT ON COLUMN ncu_kernels.grid_y IS 'Blocks in the grid, y';
-COMMENT ON COLUMN ncu_kernels.grid_z IS 'Blocks in the grid, z';
-COMMENT ON COLUMN ncu_kernels.block_x IS 'Threads in a block, x';
-COMMENT ON COLUMN ncu_kernels.block_y IS 'Threads in a block, y';
-COMMENT ON COLUMN ncu_kernels.block_z IS 'Threads in a block, z';
-COMMENT ON COLUMN ncu_kernels.blocks_count IS 'Blocks in the grid';
-COMMENT ON COLUMN ncu_kernels.threads_per_block IS 'Threads in a block';
-COMMENT ON COLUMN ncu_kernels.warps_per_block_ratio IS 'Warps in a block';
-COMMENT ON COLUMN ncu_kernels.duration_ns IS
-    'How long it ran under ncu, which serializes kernels and may set other clocks: `gpu__time_duration.sum`';
-COMMENT ON COLUMN ncu_kernels.bound IS
-    'For all launches of the kernel with this grid and block, by their means. compute: SM more than 20 points above '
-    'memory; memory: the reverse; latency: both below 40%; balanced: both above 60%, near the peak; else unknown: '
-    '`sm__throughput.avg.pct_of_peak_sustained_elapsed`, '
-    '`gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed`';
-COMMENT ON COLUMN ncu_kernels.memory_level IS
-    'Which part of the memory system bounds a memory-bound kernel: DRAM (above 70%), L2 misses (hits below 50% '
-    'and DRAM above 40%), L2 (L1 hits below 20%, L2 hits of 50% or more), L1';
-COMMENT ON COLUMN ncu_kernels.sm_pct IS
-    'SM throughput, share of its peak: `sm__throughput.avg.pct_of_peak_sustained_elapsed`';
-COMMENT ON COLUMN ncu_kernels.memory_pct IS
-    'Throughput of the busiest part of the memory system, share of its peak: '
-    '`gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed`';
-COMMENT ON COLUMN ncu_kernels.dram_pct IS
-    'DRAM throughput, share of its peak: `gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed` or '
-    '`dram__throughput.avg.pct_of_peak_sustained_elapsed`';
-COMMENT ON COLUMN ncu_kernels.l1_pct IS
-    'L1 throughput, share of its peak: `l1tex__throughput.avg.pct_of_peak_sustained_active`';
-COMMENT ON COLUMN ncu_kernels.l2_pct IS
-    'L2 throughput, share of its peak: `lts__throughput.avg.pct_of_peak_sustained_elapsed`';
-COMMENT ON COLUMN ncu_kernels.l1_hit_pct IS 'Sectors that L1 had: `l1tex__t_sector_hit_rate.pct`';
-COMMENT ON COLUMN ncu_kernels.l2_hit_pct IS 'Sectors that L2 had: `lts__t_sector_hit_rate.pct`';
-COMMENT ON COLUMN ncu_kernels.dram_bytes IS
-    'Read from and written to DRAM: `dram__bytes_read.sum`, `dram__bytes_write.sum`';
-COMMENT ON COLUMN ncu_kernels.dram_bytes_per_s IS 'DRAM traffic: `dram__bytes.sum.per_second`';
-COMMENT ON COLUMN ncu_kernels.fp32_flop_per_s IS
-    'fp32 operations outside the tensor cores, a multiply-add as two: '
-    '`smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed`, '
-    '`smsp__sass_thread_inst_executed_op_fadd_pred_on.sum.per_cycle_elapsed`, '
-    '`smsp__sass_thread_inst_executed_op_fmul_pred_on.sum.per_cycle_elapsed`';
-COMMENT ON COLUMN ncu_kernels.fp32_pct IS
-    'The same as a share of what the SMs can do in a cycle: '
-    '`smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed`';
-COMMENT ON COLUMN ncu_kernels.fp32_flop_per_byte_ratio IS
-    'Arithmetic intensity: fp32 operations outside the tensor cores per byte of DRAM traffic';
-COMMENT ON COLUMN ncu_kernels.load_sectors_per_request_ratio IS
-    'Sectors of 32 bytes per request of a warp for global loads: 4 where 32 threads load neighboring 4-byte values, '
-    '16 with 16-byte values: `l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum`, '
-    '`l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum`';
-COMMENT ON COLUMN ncu_kernels.load_bytes_per_sector_ratio IS
-    'Bytes that threads use of the 32 of a loaded sector; NULL without loads: '
-    '`smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio`';
-COMMENT ON COLUMN ncu_kernels.load_bytes_per_thread_ratio IS
-    'Bytes that a thread loads at once: 4 is a scalar float, 16 a 128-bit vector';
-COMMENT ON COLUMN ncu_kernels.store_sectors_per_request_ratio IS
-    'The same for global stores: `l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum`, '
-    '`l1tex__t_requests_pipe_lsu_mem_global_op_st.sum`';
-COMMENT ON COLUMN ncu_kernels.store_bytes_per_sector_ratio IS
-    'Bytes that threads write of the 32 of a stored sector; NULL without stores: '
-    '`smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio`';
-COMMENT ON COLUMN ncu_kernels.reread_ratio IS
-    'Bytes of the sectors that loads looked up in L1 as a multiple of what was read from DRAM: `dram__bytes_read.sum`';
-COMMENT ON COLUMN ncu_kernels.l1_passes_pct IS
-    'Passes of the data stage that L1 and shared memory share, share of its peak: '
-    '`l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed`';
-COMMENT ON COLUMN ncu_kernels.bank_conflicts_count IS
-    'Bank conflicts in shared memory: `l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum`';
-COMMENT ON COLUMN ncu_kernels.shared_wavefronts_count IS
-    'Passes that shared memory needed for all its requests: `l1tex__data_pipe_lsu_wavefronts_mem_shared.sum`';
-COMMENT ON COLUMN ncu_kernels.spill_sectors_count IS
-    'Sectors of local memory traffic: `l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum`, '
-    '`l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum`';
-COMMENT ON COLUMN ncu_kernels.registers_per_thread IS 'Registers per thread: `launch__registers_per_thread`';
-COMMENT ON COLUMN ncu_kernels.shared_per_block_bytes IS
-    'Shared memory per block, the driver''s part included: `launch__shared_mem_per_block_allocated` or '
-    '`launch__shared_mem_per_block_dynamic`';
-COMMENT ON COLUMN ncu_kernels.shared_per_sm_bytes IS
-    'Most shared memory of an SM: `device__attribute_max_shared_memory_per_multiprocessor`';
-COMMENT ON COLUMN ncu_kernels.sm_count IS
-    'Streaming multiprocessors: `launch__sm_count` or `device__attribute_multiprocessor_count`';
-COMMENT ON COLUMN ncu_kernels.waves_per_sm_ratio IS
-    'How often the grid fills the GPU: `launch__waves_per_multiprocessor`';
-COMMENT ON COLUMN ncu_kernels.theoretical_occupancy_pct IS
-    'Warps that fit on an SM at once, share of the most: `sm__maximum_warps_per_active_cycle_pct`';
-COMMENT ON COLUMN ncu_kernels.occupancy_pct IS
-    'Warps that were on an SM, share of the most: `sm__warps_active.avg.pct_of_peak_sustained_active`';
-COMMENT ON COLUMN ncu_kernels.occupancy_limit IS
-    'What limits blocks per SM: warps (no room for more), registers, shared memory, blocks: '
-    '`launch__occupancy_limit_registers`, `launch__occupancy_limit_shared_mem`, `launch__occupancy_limit_warps`, '
-    '`launch__occupancy_limit_blocks`';
-COMMENT ON COLUMN ncu_kernels.blocks_per_sm IS 'Blocks that fit on an SM at once';
-COMMENT ON COLUMN ncu_kernels.active_warps_ratio IS
-    'Warps on an SM, on average: `sm__warps_active.avg.per_cycle_active`';
-COMMENT ON COLUMN ncu_kernels.eligible_warps_ratio IS
-    'Warps of a scheduler that could issue, on average: `smsp__warps_eligible.avg.per_cycle_active`';
-COMMENT ON COLUMN ncu_kernels.issue_pct IS
-    'Cycles in which a scheduler issued: `smsp__issue_active.avg.pct_of_peak_sustained_active`';
-COMMENT ON COLUMN ncu_kernels.ipc_ratio IS 'Instructions per cycle and SM: `sm__inst_executed.avg.per_cycle_active`';
-COMMENT ON COLUMN ncu_kernels.tensor_pct IS
-    'Tensor pipe, share of its peak: `sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active` or '
-    '`sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active` or '
-    '`sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active`';
-COMMENT ON COLUMN ncu_kernels.tensor_half_pct IS
-    'Tensor pipe with fp16, bf16 or TF32, share of its peak: '
-    '`sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active` or '
-    '`sm__inst_executed_pipe_tensor_op_hmma.avg.pct_of_peak_sustained_active`';
-COMMENT ON COLUMN ncu_kernels.tensor_int_pct IS
-    'Tensor pipe with integers, share of its peak: '
-    '`sm__pipe_tensor_op_imma_cycles_active.avg.pct_of_peak_sustained_active` or '
-    '`sm__inst_executed_pipe_tensor_op_imma.avg.pct_of_peak_sustained_active`';
-COMMENT ON COLUMN ncu_kernels.fma_pct IS
-    'FMA pipe, share of its peak: `sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active` or '
-    '`sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active`';
-COMMENT ON COLUMN ncu_kernels.fma_half_pct IS
-    'fp16 on the FMA pipe, share of its peak: '
-    '`sm__inst_executed_pipe_fma_type_fp16.avg.pct_of_peak_sustained_active` or '
-    '`sm__inst_executed_pipe_fp16.avg.pct_of_peak_sustained_active`';
-COMMENT ON COLUMN ncu_kernels.alu_pct IS
-    'ALU pipe, share of its peak: `sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_active` or '
-    '`sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_active`';
-COMMENT ON COLUMN ncu_kernels.xu_pct IS
-    'Pipe for transcendental functions and conversions, share of its peak: '
-    '`sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active`';
-COMMENT ON COLUMN ncu_kernels.lsu_pct IS
-    'Load and store pipe, share of its peak: `sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_active`';
-COMMENT ON COLUMN ncu_kernels.fp64_pct IS
-    'fp64 pipe, share of its peak: `sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_active` or '
-    '`sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_active`';
-COMMENT ON COLUMN ncu_kernels.stall_long_scoreboard_pct IS
-    'Share of a warp''s time in which it waited for global, local or texture memory: '
-    '`smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio`';
-COMMENT ON COLUMN ncu_kernels.stall_barrier_pct IS
-    'Share of a warp''s time in which it waited at a barrier: '
-    '`smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio`';
-COMMENT ON COLUMN ncu_kernels.stall_wait_pct IS
-    'Share of a warp''s time in which it waited for a fixed latency: '
-    '`smsp__average_warps_issue_stalled_wait_per_issue_active.ratio`';
-COMMENT ON COLUMN ncu_kernels.stall_math_pipe_pct IS
-    'Share of a warp''s time in which it waited for a busy pipe: '
-    '`smsp__average_warps_issue_stalled_math_pipe_throttle_per_issue_active.ratio`';
-COMMENT ON COLUMN ncu_kernels.stall_memory_pct IS
-    'Share of a warp''s time in which it waited for global or local memory, or a place in its queue: '
-    'long_scoreboard, lg_throttle, drain, tex_throttle: '
-    '`smsp__average_warps_issue_stalled_lg_throttle_per_issue_active.ratio`';
-COMMENT ON COLUMN ncu_kernels.stall_shared_pct IS
-    'The same for shared memory: short_scoreboard, mio_throttle: '
-    '`smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio`';
-COMMENT ON COLUMN ncu_kernels.stall_exchange_pct IS
-    'The same for shared memory and barriers: the waits of threads that exchange values';
-COMMENT ON COLUMN ncu_kernels.top_stall IS 'The reason that warps waited for longest';
-COMMENT ON COLUMN ncu_kernels.top_stall_pct IS 'Its share of a warp''s time';
-COMMENT ON COLUMN ncu_kernels.divergence_pct IS
-    'Threads of a warp that do not take part in an instruction, on average: '
-    '`smsp__thread_inst_executed_per_inst_executed.ratio`';
-COMMENT ON COLUMN ncu_kernels.branch_uniform_pct IS
-    'Branches on which a warp agreed: `smsp__sass_average_branch_targets_threads_uniform.pct`';
-COMMENT ON COLUMN ncu_kernels.instructions_count IS 'Instructions of warps: `smsp__inst_executed.sum`';
-COMMENT ON COLUMN ncu_kernels.fma_per_load_ratio IS
-    'fp32 multiply-adds of warps per global load, asynchronous ones included: '
-    '`smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed`, `smsp__cycles_elapsed.avg`, '
-    '`smsp__sass_inst_executed_op_global_ld.sum` or `sass__inst_executed_global_loads`';
-COMMENT ON COLUMN ncu_kernels.fma_per_shared_pass_ratio IS
-    'fp32 multiply-adds of warps per pass of shared memory: `l1tex__data_pipe_lsu_wavefronts_mem_shared.sum`';
-COMMENT ON COLUMN ncu_kernels.name_arch IS 'Architecture in the name of a library kernel: 80, 90';
-COMMENT ON COLUMN ncu_kernels.name_tile IS 'Tile in the name, M x N (x K)';
-COMMENT ON COLUMN ncu_kernels.name_stages IS 'Pipeline stages in the name';
-COMMENT ON COLUMN ncu_kernels.name_alignment IS 'Alignment in elements in the name';
-COMMENT ON COLUMN ncu_kernels.name_schedule IS
-    'cooperative, pingpong, warp-specialized, split-K, stream-K, if the name says so';
-COMMENT ON COLUMN ncu_kernels.name_math IS 'tensorop or simt, if the name says so';

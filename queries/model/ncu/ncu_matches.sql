@@ -1,9 +1,20 @@
+/*
+description = """One row per kernel and configuration of the trace and launch that ncu profiled of it; the best matches
+    only."""
+[columns]
+name_id = "The kernel in the trace, in `kernel_names`"
+grid = "Its grid in the trace, x × y × z"
+block = "Its block in the trace, x × y × z"
+launch = "The launch, in `ncu_kernels`"
+match = """What agrees, from best to worst: name, grid, block, order (the report's launches are in the trace in that
+    order); name, grid, block; function, grid, block (another template instance); name; function"""
+order_places = "At how many places of the trace the report's launches follow each other in that order; 0 means none"
+*/
 -- A kernel of the trace and one that ncu profiled are the same if name, grid and block agree. Otherwise, measurements
 -- of the same function or the same shape are still useful. Only the best matches are listed, with their quality.
 -- In addition, the order of launches is compared: the launches of a report, as a text of one character per kernel, are
 -- searched in the launches of the trace. This text ignores grids, because they vary with the length of a prompt or a
 -- cache.
-CREATE VIEW ncu_matches AS
 WITH profiled_launches AS (
     SELECT
         launch, report, ncu_id,
@@ -76,15 +87,3 @@ SELECT
 FROM (SELECT *, min(rank) OVER (PARTITION BY name_id, grid, block) AS best FROM pairs)
 LEFT JOIN report_occurrences USING (report)
 WHERE rank = best;
-
-COMMENT ON VIEW ncu_matches IS
-    'One row per kernel and configuration of the trace and launch that ncu profiled of it; the best matches only.';
-COMMENT ON COLUMN ncu_matches.name_id IS 'The kernel in the trace, in `kernel_names`';
-COMMENT ON COLUMN ncu_matches.grid IS 'Its grid in the trace, x × y × z';
-COMMENT ON COLUMN ncu_matches.block IS 'Its block in the trace, x × y × z';
-COMMENT ON COLUMN ncu_matches.launch IS 'The launch, in `ncu_kernels`';
-COMMENT ON COLUMN ncu_matches.match IS
-    'What agrees, from best to worst: name, grid, block, order (the report''s launches are in the trace in that '
-    'order); name, grid, block; function, grid, block (another template instance); name; function';
-COMMENT ON COLUMN ncu_matches.order_places IS
-    'At how many places of the trace the report''s launches follow each other in that order; 0 means none';

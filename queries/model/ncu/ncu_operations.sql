@@ -1,7 +1,15 @@
+/*
+description = "One row per launch and precision: the operations that ncu counted, a multiply-add as two."
+[columns]
+launch = "The launch, in `ncu_launches`"
+precision = "fp64, fp32, fp16_vector: ordinary arithmetic; fp64_tensor, tf32, fp16 (bf16 too), fp8, int8: tensor cores"
+may_be_moves = """Whether they may not be arithmetic: compilers fill registers by HFMA2 on zeros, which counts as a
+    multiply-add"""
+flop_count = "Operations that were executed, including those on tile padding"
+*/
 -- ncu counts multiply-adds of ordinary arithmetic by instruction (per cycle, in most sets), and operations of tensor
 -- cores by type. Instructions on pairs of halves count twice. If a count and its components were collected (src_fp16,
 -- src_fp16_dst_fp32), only the total count is used.
-CREATE VIEW ncu_operations AS
 WITH cycles AS (
     SELECT launch, max(value) AS cycles FROM raw.ncu_metrics WHERE metric = 'smsp__cycles_elapsed.avg' GROUP BY launch
 ),
@@ -50,12 +58,3 @@ SELECT
     false, sum(value)
 FROM tensor_totals
 GROUP BY ALL;
-
-COMMENT ON VIEW ncu_operations IS
-    'One row per launch and precision: the operations that ncu counted, a multiply-add as two.';
-COMMENT ON COLUMN ncu_operations.launch IS 'The launch, in `ncu_launches`';
-COMMENT ON COLUMN ncu_operations.precision IS
-    'fp64, fp32, fp16_vector: ordinary arithmetic; fp64_tensor, tf32, fp16 (bf16 too), fp8, int8: tensor cores';
-COMMENT ON COLUMN ncu_operations.may_be_moves IS
-    'Whether they may not be arithmetic: compilers fill registers by HFMA2 on zeros, which counts as a multiply-add';
-COMMENT ON COLUMN ncu_operations.flop_count IS 'Operations that were executed, including those on tile padding';

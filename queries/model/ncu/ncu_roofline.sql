@@ -1,6 +1,27 @@
+/*
+description = """One row per launch that ncu profiled: operations, bytes at each level of memory, and the peaks to
+    compare them with."""
+[columns]
+launch = "The launch, in `ncu_launches`"
+duration_ns = "Duration under ncu"
+is_known = "Whether its operations are known: tensor core operations were counted, and most operations are not moves"
+precision = "The precision of most of its operations; NULL if it did none, or they are unknown"
+flop_count = "Operations in this precision, as ncu counted them"
+other_flop_count = "Operations in all others"
+dram_bytes = "Bytes read from DRAM and written to it"
+l2_bytes = "Bytes between L1 and L2, else all that L2 looked up"
+l1_bytes = "Bytes of global and local access at L1; the tensor memory accelerator bypasses it"
+peak_flop_per_s = "Peak of that precision at the SM clock under ncu: SMs x clock x the catalog's operations per cycle"
+peak_bytes_per_s = "Peak of DRAM at its clock under ncu"
+l2_read_bytes_per_s = "What L2 sent to the SMs (ncu: lts2xbar)"
+l2_peak_bytes_per_s = "Its peak at the clock of L2 under ncu"
+l1_read_bytes_per_s = "What L1 sent to registers: of global and local memory (ncu: lsu_writeback of lgds)"
+l1_peak_bytes_per_s = "Its peak at the clock of L1 under ncu, else 128 B x SMs x their clock"
+l1_passes_pct = """Passes of the data stage that L1 and shared memory share, of their peak: access that is not coalesced
+    and bank conflicts need several"""
+*/
 -- A kernel has the precision of most of its operations. Operations are unknown if tensor core operations were not
 -- counted, or if most operations may be moves.
-CREATE VIEW ncu_roofline AS
 WITH operation_totals AS (
     SELECT
         launch,
@@ -32,31 +53,3 @@ FROM raw.ncu_launches AS l
 LEFT JOIN _ncu_columns() AS p USING (launch)
 LEFT JOIN operation_totals AS o USING (launch)
 LEFT JOIN peak_rates() AS r ON r.compute_capability = l.compute_capability AND r.precision = o.precision;
-
-COMMENT ON VIEW ncu_roofline IS
-    'One row per launch that ncu profiled: operations, bytes at each level of memory, and the peaks to compare them '
-    'with.';
-COMMENT ON COLUMN ncu_roofline.launch IS 'The launch, in `ncu_launches`';
-COMMENT ON COLUMN ncu_roofline.duration_ns IS 'Duration under ncu';
-COMMENT ON COLUMN ncu_roofline.is_known IS
-    'Whether its operations are known: tensor core operations were counted, and most operations are not moves';
-COMMENT ON COLUMN ncu_roofline.precision IS
-    'The precision of most of its operations; NULL if it did none, or they are unknown';
-COMMENT ON COLUMN ncu_roofline.flop_count IS 'Operations in this precision, as ncu counted them';
-COMMENT ON COLUMN ncu_roofline.other_flop_count IS 'Operations in all others';
-COMMENT ON COLUMN ncu_roofline.dram_bytes IS 'Bytes read from DRAM and written to it';
-COMMENT ON COLUMN ncu_roofline.l2_bytes IS 'Bytes between L1 and L2, else all that L2 looked up';
-COMMENT ON COLUMN ncu_roofline.l1_bytes IS
-    'Bytes of global and local access at L1; the tensor memory accelerator bypasses it';
-COMMENT ON COLUMN ncu_roofline.peak_flop_per_s IS
-    'Peak of that precision at the SM clock under ncu: SMs x clock x the catalog''s operations per cycle';
-COMMENT ON COLUMN ncu_roofline.peak_bytes_per_s IS 'Peak of DRAM at its clock under ncu';
-COMMENT ON COLUMN ncu_roofline.l2_read_bytes_per_s IS 'What L2 sent to the SMs (ncu: lts2xbar)';
-COMMENT ON COLUMN ncu_roofline.l2_peak_bytes_per_s IS 'Its peak at the clock of L2 under ncu';
-COMMENT ON COLUMN ncu_roofline.l1_read_bytes_per_s IS
-    'What L1 sent to registers: of global and local memory (ncu: lsu_writeback of lgds)';
-COMMENT ON COLUMN ncu_roofline.l1_peak_bytes_per_s IS
-    'Its peak at the clock of L1 under ncu, else 128 B x SMs x their clock';
-COMMENT ON COLUMN ncu_roofline.l1_passes_pct IS
-    'Passes of the data stage that L1 and shared memory share, of their peak: access that is not coalesced and bank '
-    'conflicts need several';

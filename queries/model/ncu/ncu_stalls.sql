@@ -1,7 +1,14 @@
+/*
+description = "One row per launch and reason for which its warps waited."
+[columns]
+launch = "The launch, in `ncu_launches`"
+reason = "long_scoreboard, barrier, wait … ; selected means issuing, not a stall"
+stall_pct = "Share of a warp's time"
+stall_cycles = "Cycles that a warp spent on it per issued instruction"
+*/
 -- ncu has three kinds of stall metrics: cycles per issued instruction, share of a warp's time, and samples of the
 -- program counter. The first kind that was collected is used. Shares relate to all reasons of this kind, issuing
 -- (selected) included.
-CREATE VIEW ncu_stalls AS
 WITH stall_metrics AS (
     SELECT
         launch,
@@ -40,9 +47,3 @@ SELECT
     CASE WHEN source = 1 THEN value END AS stall_cycles
 FROM stalls_with_totals
 WHERE source = best;
-
-COMMENT ON VIEW ncu_stalls IS 'One row per launch and reason for which its warps waited.';
-COMMENT ON COLUMN ncu_stalls.launch IS 'The launch, in `ncu_launches`';
-COMMENT ON COLUMN ncu_stalls.reason IS 'long_scoreboard, barrier, wait … ; selected means issuing, not a stall';
-COMMENT ON COLUMN ncu_stalls.stall_pct IS 'Share of a warp''s time';
-COMMENT ON COLUMN ncu_stalls.stall_cycles IS 'Cycles that a warp spent on it per issued instruction';

@@ -1,8 +1,8 @@
+/* parameters = ["ranges"] */
 -- How long the GPU was busy while a range of each group of `ranges` (group_id, thread, start_ns, close_ns, end_ns) was
 -- open, with work that any range or thread launched. Threads of a process that are in a group at the same time count
 -- once. GPUs are those that the process uses; of several, the mean counts. Time is cut into pieces at every start and
 -- end of a range, so the busy time in a range is the difference of two running sums.
-CREATE MACRO _busy_during(ranges) AS TABLE
 WITH process_ranges AS (
     SELECT
         group_id, thread >> 24 AS process_id, start_ns, close_ns,

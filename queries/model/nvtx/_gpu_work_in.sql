@@ -1,8 +1,8 @@
+/* parameters = ["ranges", "work"] */
 -- The GPU time and the kernels that each group of `ranges` (group_id, thread, start_ns, close_ns) launched, by the
 -- `work` (thread, start_ns, gpu_ns, kernels). The work of each thread is summed in pieces, each entirely inside or
 -- outside of every range. So the work in a range is the difference of two running sums, for any number of overlapping
 -- ranges.
-CREATE MACRO _gpu_work_in(ranges, work) AS TABLE
 WITH running_sums AS (
     SELECT thread, start_ns, sum(gpu_ns) OVER by_start AS gpu_ns, sum(kernels) OVER by_start AS kernels
     FROM query_table(work)

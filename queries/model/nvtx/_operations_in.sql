@@ -1,7 +1,7 @@
+/* parameters = ["ranges"] */
 -- The kernels and copies that each group of `ranges` (group_id, thread, start_ns, close_ns) requested: those whose API
 -- call begins on the same thread while a range of the group is open. As in `_gpu_work_in`, the sums
 -- in a range are differences of running sums.
-CREATE MACRO _operations_in(ranges) AS TABLE
 WITH running_sums AS (
     SELECT
         thread_of(a.thread_id, a.process_id) AS thread, a.start_ns,

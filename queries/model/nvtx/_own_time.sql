@@ -1,6 +1,6 @@
+/* parameters = ["ranges"] */
 -- The host time of each group of `ranges` (group_id, range_id, end_ns) outside their nested ranges, and the time of the
 -- GPU work launched there.
-CREATE MACRO _own_time(ranges) AS TABLE
 WITH range_changes AS MATERIALIZED (
     SELECT
         thread_of(thread_id, process_id) AS thread, start_ns, range_id,

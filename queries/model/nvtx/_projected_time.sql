@@ -1,7 +1,7 @@
+/* parameters = ["ranges"] */
 -- The time from the first to the last GPU operation of each of `ranges` (group_id, thread, start_ns, close_ns), added
 -- up by group. Ranges that do not overlap share no operation, so each stretch of time that ranges cover is processed
 -- separately.
-CREATE MACRO _projected_time(ranges) AS TABLE
 WITH timeline_events AS (
     SELECT group_id, thread, start_ns, close_ns - 1 - start_ns AS reach_ns, NULL AS first_ns, NULL AS last_ns
     FROM query_table(ranges) WHERE close_ns > start_ns

@@ -1,6 +1,6 @@
+/* parameters = ["ranges"] */
 -- Ranges (group_id, thread, start_ns, close_ns) with those of one group that overlap on a thread joined into one: work
 -- in two of them counts once.
-CREATE MACRO _stretches_of(ranges) AS TABLE
 SELECT group_id, thread, min(start_ns) AS start_ns, max(close_ns) AS close_ns
 FROM (
     SELECT

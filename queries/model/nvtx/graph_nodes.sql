@@ -1,6 +1,19 @@
+/*
+description = """One row per node of a CUDA graph: where it was captured or added; only with --cuda-graph-trace=node,
+    and if the capture of the graph is in the trace."""
+[columns]
+process_id = "Operating system's process id"
+graph_node_id = "The node: joins with `kernels`, `memcpys` and `memsets`"
+captured_ns = "When it was captured or added to its graph"
+thread_id = "Thread that did it"
+correlation_id = """The API call that was captured or that added it: joins with `api_calls` and `call_places`, where its
+    call stack is"""
+range_id = "The innermost NVTX range that was open then, as in `nvtx_nesting`; NULL outside all ranges"
+range_name = "Its name"
+nvtx_path = "The names of the ranges around it, from the top down, joined by /"
+*/
 -- Instantiating a graph clones its nodes, so a node's origin is found clone by clone. Up to 2023 its events are in
 -- CUDA_GRAPH_EVENTS.
-CREATE VIEW graph_nodes AS
 WITH RECURSIVE node_events AS (
     SELECT pid_of(globalTid) AS process_id, graphNodeId AS node_id, originalGraphNodeId AS original_id, start, globalTid
     FROM raw.CUDA_GRAPH_NODE_EVENTS
@@ -33,18 +46,3 @@ ASOF LEFT JOIN outer_api_calls AS a
 ASOF LEFT JOIN nvtx_places AS p
     ON p.process_id = n.process_id AND p.thread_id = n.thread_id AND p.start_ns <= n.captured_ns
 LEFT JOIN nvtx_nesting AS r ON r.range_id = p.range_id;
-
-COMMENT ON VIEW graph_nodes IS
-    'One row per node of a CUDA graph: where it was captured or added; only with --cuda-graph-trace=node, and if '
-    'the capture of the graph is in the trace.';
-COMMENT ON COLUMN graph_nodes.process_id IS 'Operating system''s process id';
-COMMENT ON COLUMN graph_nodes.graph_node_id IS 'The node: joins with `kernels`, `memcpys` and `memsets`';
-COMMENT ON COLUMN graph_nodes.captured_ns IS 'When it was captured or added to its graph';
-COMMENT ON COLUMN graph_nodes.thread_id IS 'Thread that did it';
-COMMENT ON COLUMN graph_nodes.correlation_id IS
-    'The API call that was captured or that added it: joins with `api_calls` and `call_places`, where its call '
-    'stack is';
-COMMENT ON COLUMN graph_nodes.range_id IS
-    'The innermost NVTX range that was open then, as in `nvtx_nesting`; NULL outside all ranges';
-COMMENT ON COLUMN graph_nodes.range_name IS 'Its name';
-COMMENT ON COLUMN graph_nodes.nvtx_path IS 'The names of the ranges around it, from the top down, joined by /';

@@ -1,5 +1,18 @@
+/*
+description = "One row per NVTX range of the host."
+[columns]
+start_ns = "When the range was opened"
+end_ns = "When it was closed; NULL when the capture ended first"
+duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
+name = "Its text"
+domain = "Its NVTX domain; empty for the default domain"
+domain_id = "Number of the domain in its process; 0 is the default domain"
+style = "push/pop (nested, one thread) or start/end (free)"
+process_id = "Operating system's process id"
+thread_id = "Thread that opened it"
+end_thread_id = "Thread that closed a start/end range"
+*/
 -- A range without an end lasts until the end of the capture. Its end_ns stays NULL, because the real end is unknown.
-CREATE VIEW nvtx_ranges AS
 SELECT
     n.start AS start_ns,
     n."end" AS end_ns,
@@ -20,15 +33,3 @@ LEFT JOIN (
     GROUP BY ALL
 ) AS d ON d.process_id = pid_of(n.globalTid) AND d.domainId = n.domainId
 WHERE n.eventType IN (59, 60, 70, 71);
-
-COMMENT ON VIEW nvtx_ranges IS 'One row per NVTX range of the host.';
-COMMENT ON COLUMN nvtx_ranges.start_ns IS 'When the range was opened';
-COMMENT ON COLUMN nvtx_ranges.end_ns IS 'When it was closed; NULL when the capture ended first';
-COMMENT ON COLUMN nvtx_ranges.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';
-COMMENT ON COLUMN nvtx_ranges.name IS 'Its text';
-COMMENT ON COLUMN nvtx_ranges.domain IS 'Its NVTX domain; empty for the default domain';
-COMMENT ON COLUMN nvtx_ranges.domain_id IS 'Number of the domain in its process; 0 is the default domain';
-COMMENT ON COLUMN nvtx_ranges.style IS 'push/pop (nested, one thread) or start/end (free)';
-COMMENT ON COLUMN nvtx_ranges.process_id IS 'Operating system''s process id';
-COMMENT ON COLUMN nvtx_ranges.thread_id IS 'Thread that opened it';
-COMMENT ON COLUMN nvtx_ranges.end_thread_id IS 'Thread that closed a start/end range';

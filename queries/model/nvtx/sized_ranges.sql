@@ -1,8 +1,19 @@
+/*
+description = """NVTX ranges of PyTorch whose text has the sizes of a matrix product or of attention, with the
+    operations and elements of these sizes."""
+[columns]
+process_id = "Operating system's process id"
+thread_id = "Operating system's thread id"
+start_ns = "When the range was opened"
+end_ns = "When it was closed; NULL when the capture ended first"
+family = "Family of the kernel that does it, as in `kernel_names`: gemm or attention"
+flop_count = "Operations: 2 M N K of a matrix product, 4 B H S S D of attention that is not causal"
+elements_count = "Elements of the operands and the result, each once"
+*/
 -- With emit_nvtx(record_shapes=True), PyTorch writes the sizes of an operation's tensors into its range:
 --     aten::addmm, seq = 12, sizes = [[4096], [8, 4096], [4096, 4096], [], []]
 -- Before PyTorch 1.6, without aten::. Scalars have an empty size. The range has nothing else about the call, not even
 -- whether attention is causal.
-CREATE VIEW sized_ranges AS
 WITH range_sizes AS (
     SELECT
         name,
@@ -56,15 +67,3 @@ SELECT r.process_id, r.thread_id, r.start_ns, r.end_ns, k.family, k.flop_count, 
 FROM nvtx_ranges AS r
 JOIN work_sizes AS k USING (name)
 WHERE r.style = 'push/pop' AND k.flop_count > 0;
-
-COMMENT ON VIEW sized_ranges IS
-    'NVTX ranges of PyTorch whose text has the sizes of a matrix product or of attention, with the operations and '
-    'elements of these sizes.';
-COMMENT ON COLUMN sized_ranges.process_id IS 'Operating system''s process id';
-COMMENT ON COLUMN sized_ranges.thread_id IS 'Operating system''s thread id';
-COMMENT ON COLUMN sized_ranges.start_ns IS 'When the range was opened';
-COMMENT ON COLUMN sized_ranges.end_ns IS 'When it was closed; NULL when the capture ended first';
-COMMENT ON COLUMN sized_ranges.family IS 'Family of the kernel that does it, as in `kernel_names`: gemm or attention';
-COMMENT ON COLUMN sized_ranges.flop_count IS
-    'Operations: 2 M N K of a matrix product, 4 B H S S D of attention that is not causal';
-COMMENT ON COLUMN sized_ranges.elements_count IS 'Elements of the operands and the result, each once';

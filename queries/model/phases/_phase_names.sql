@@ -1,3 +1,19 @@
+/*
+description = """What the names of NVTX ranges say about phases, steps and requests: one row per name that says any of
+    it."""
+[columns]
+name = "The text of the ranges"
+lead = "What it begins with, up to the first number: the same for ranges of one kind"
+phase = "prefill, decode, mixed (both in one), forward, backward, optimizer; NULL where it names none"
+is_serving = "Whether that is prefill, decode or both"
+is_step = "Whether it is named step, iteration and so on, and nothing else"
+is_request = "Whether it names requests, and no phase"
+is_exact = "Whether it names a step, a batch, a request or a number, and not only a phase"
+batch_size = "Sequences that it decodes, or prompts of a prefill; NULL where the name does not say"
+prompt_tokens = "Tokens of the prompts, where the name says"
+prefill_ids = "The requests that it prefills, or, without a phase, that it names"
+decode_ids = "The requests that it decodes"
+*/
 -- What the names of NVTX ranges tell about phases: by word (prefill, decode_step, forward), or in the format in which
 -- serving engines write their steps:
 --     execute_context_1(256)_generation_3(3)                                    vLLM
@@ -5,7 +21,6 @@
 --     step[EXTEND bs=1 toks=256], step[DECODE bs=3], step[MIXED bs=4]           SGLang
 -- req=3, request_ids=[a, b] or request 3 names a request. A bare number after batch is the number of the batch, not its
 -- size.
-CREATE VIEW _phase_names AS
 WITH engine_fields AS (
     SELECT
         name,
@@ -90,20 +105,3 @@ SELECT
     CASE WHEN phase = 'decode' THEN ids WHEN phase = 'mixed' THEN coalesce(decode_ids, []) ELSE [] END AS decode_ids
 FROM names_with_requests
 WHERE has_prefill OR has_decode OR says_step OR len(ids) > 0 OR training IS NOT NULL;
-
-COMMENT ON VIEW _phase_names IS
-    'What the names of NVTX ranges say about phases, steps and requests: one row per name that says any of it.';
-COMMENT ON COLUMN _phase_names.name IS 'The text of the ranges';
-COMMENT ON COLUMN _phase_names.lead IS 'What it begins with, up to the first number: the same for ranges of one kind';
-COMMENT ON COLUMN _phase_names.phase IS
-    'prefill, decode, mixed (both in one), forward, backward, optimizer; NULL where it names none';
-COMMENT ON COLUMN _phase_names.is_serving IS 'Whether that is prefill, decode or both';
-COMMENT ON COLUMN _phase_names.is_step IS 'Whether it is named step, iteration and so on, and nothing else';
-COMMENT ON COLUMN _phase_names.is_request IS 'Whether it names requests, and no phase';
-COMMENT ON COLUMN _phase_names.is_exact IS
-    'Whether it names a step, a batch, a request or a number, and not only a phase';
-COMMENT ON COLUMN _phase_names.batch_size IS
-    'Sequences that it decodes, or prompts of a prefill; NULL where the name does not say';
-COMMENT ON COLUMN _phase_names.prompt_tokens IS 'Tokens of the prompts, where the name says';
-COMMENT ON COLUMN _phase_names.prefill_ids IS 'The requests that it prefills, or, without a phase, that it names';
-COMMENT ON COLUMN _phase_names.decode_ids IS 'The requests that it decodes';

@@ -1,4 +1,14 @@
-CREATE VIEW phase_metrics AS
+/*
+description = "The budget of each step of a phase, as `step_metrics` has it: one row per step and metric."
+[columns]
+phase_step = "The step, as in `phase_steps`"
+phase = "Its phase"
+batch_size = "Its batch size, where the name of the range says"
+place = "Position of the metric in a budget"
+metric = "What was counted or measured"
+kind = "time or count, which can be divided by the tokens of a step; mean, which cannot"
+value = "In the unit that the metric's name ends in; NULL when unknown"
+*/
 WITH phase_steps_as_steps AS (
     SELECT *, phase_step AS step FROM phase_steps
 ),
@@ -21,14 +31,3 @@ SELECT
 FROM phase_steps_as_steps AS s
 CROSS JOIN parts AS p
 LEFT JOIN idle AS i ON i.phase_step = s.phase_step AND i.part = p.part;
-
-COMMENT ON VIEW phase_metrics IS
-    'The budget of each step of a phase, as `step_metrics` has it: one row per step and metric.';
-COMMENT ON COLUMN phase_metrics.phase_step IS 'The step, as in `phase_steps`';
-COMMENT ON COLUMN phase_metrics.phase IS 'Its phase';
-COMMENT ON COLUMN phase_metrics.batch_size IS 'Its batch size, where the name of the range says';
-COMMENT ON COLUMN phase_metrics.place IS 'Position of the metric in a budget';
-COMMENT ON COLUMN phase_metrics.metric IS 'What was counted or measured';
-COMMENT ON COLUMN phase_metrics.kind IS
-    'time or count, which can be divided by the tokens of a step; mean, which cannot';
-COMMENT ON COLUMN phase_metrics.value IS 'In the unit that the metric''s name ends in; NULL when unknown';

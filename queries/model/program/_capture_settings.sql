@@ -1,4 +1,13 @@
-CREATE VIEW _capture_settings AS
+/*
+description = "What the export says about the capture, one row."
+[columns]
+nsys_version = "Version of nsys"
+schema_version = "Version of the export's schema"
+capture_ns = "How long was captured"
+begun = "When, in UTC"
+skips_calls = "Whether nsys left calls out that it finds unimportant"
+traces_cuda = "Whether nsys says that it traced CUDA"
+*/
 SELECT
     max(value) FILTER (WHERE name = 'EXPORT_PRODUCT_VERSION') AS nsys_version,
     max(value) FILTER (WHERE name = 'EXPORT_SCHEMA_VERSION') AS schema_version,
@@ -7,11 +16,3 @@ SELECT
     count(*) FILTER (WHERE name LIKE '%:CUDA_SKIP_SOME_API_CALLS' AND value = 'true') > 0 AS skips_calls,
     count(*) FILTER (WHERE name LIKE '%COLLECT_CUDA_TRACE' AND value = 'true') > 0 AS traces_cuda
 FROM capture;
-
-COMMENT ON VIEW _capture_settings IS 'What the export says about the capture, one row.';
-COMMENT ON COLUMN _capture_settings.nsys_version IS 'Version of nsys';
-COMMENT ON COLUMN _capture_settings.schema_version IS 'Version of the export''s schema';
-COMMENT ON COLUMN _capture_settings.capture_ns IS 'How long was captured';
-COMMENT ON COLUMN _capture_settings.begun IS 'When, in UTC';
-COMMENT ON COLUMN _capture_settings.skips_calls IS 'Whether nsys left calls out that it finds unimportant';
-COMMENT ON COLUMN _capture_settings.traces_cuda IS 'Whether nsys says that it traced CUDA';

@@ -1,4 +1,13 @@
-CREATE VIEW _cuda_processes AS
+/*
+description = "The processes that called CUDA or ran something on a GPU."
+[columns]
+process_id = "Operating system's process id"
+calls = "Its API calls"
+threads = "Threads that made them"
+kernels = "Its kernels"
+streams = "Streams with operations"
+gpu_ns = "Sum of the durations of its operations"
+*/
 SELECT
     process_id, coalesce(calls, 0)::BIGINT AS calls, coalesce(threads, 0) AS threads,
     coalesce(kernels, 0)::BIGINT AS kernels, coalesce(streams, 0) AS streams, coalesce(gpu_ns, 0) AS gpu_ns
@@ -12,11 +21,3 @@ FULL JOIN (
     FROM _operation_counts
     GROUP BY process_id
 ) USING (process_id);
-
-COMMENT ON VIEW _cuda_processes IS 'The processes that called CUDA or ran something on a GPU.';
-COMMENT ON COLUMN _cuda_processes.process_id IS 'Operating system''s process id';
-COMMENT ON COLUMN _cuda_processes.calls IS 'Its API calls';
-COMMENT ON COLUMN _cuda_processes.threads IS 'Threads that made them';
-COMMENT ON COLUMN _cuda_processes.kernels IS 'Its kernels';
-COMMENT ON COLUMN _cuda_processes.streams IS 'Streams with operations';
-COMMENT ON COLUMN _cuda_processes.gpu_ns IS 'Sum of the durations of its operations';

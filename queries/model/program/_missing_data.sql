@@ -1,4 +1,10 @@
-CREATE VIEW _missing_data AS
+/*
+description = "What the trace does not have, and how to capture it."
+[columns]
+place = "Where it stands in the list"
+metric = "What is missing"
+detail = "The options of nsys that record it"
+*/
 SELECT place, metric, detail
 FROM scope, LATERAL (
     VALUES
@@ -27,8 +33,3 @@ FROM scope, LATERAL (
         (6, 'unimportant_api_calls', '--cuda-trace-all-apis=true', (SELECT skips_calls FROM _capture_settings))
 ) AS m (place, metric, detail, is_missing)
 WHERE is_missing;
-
-COMMENT ON VIEW _missing_data IS 'What the trace does not have, and how to capture it.';
-COMMENT ON COLUMN _missing_data.place IS 'Where it stands in the list';
-COMMENT ON COLUMN _missing_data.metric IS 'What is missing';
-COMMENT ON COLUMN _missing_data.detail IS 'The options of nsys that record it';

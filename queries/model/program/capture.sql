@@ -1,6 +1,12 @@
+/*
+description = """How the trace was captured and exported, as nsys recorded it, without the process's environment, host
+    and user; *** replaces what looks like a secret in a command line."""
+[columns]
+name = "nsys's name of the setting"
+value = "Its value"
+*/
 -- Reports contain the environment of the profiled process and the name of its machine. These belong in no answer, nor
 -- do keys that were passed as arguments.
-CREATE VIEW capture AS
 SELECT name, value FROM facts.captured
 UNION ALL
 SELECT 'CAPTURE_START_NS', startTime::VARCHAR FROM raw.ANALYSIS_DETAILS
@@ -10,9 +16,3 @@ UNION ALL
 SELECT 'CAPTURE_DURATION_NS', duration::VARCHAR FROM raw.ANALYSIS_DETAILS
 UNION ALL
 SELECT 'CAPTURE_START_UTC', utcTime FROM raw.TARGET_INFO_SESSION_START_TIME;
-
-COMMENT ON VIEW capture IS
-    'How the trace was captured and exported, as nsys recorded it, without the process''s environment, host and '
-    'user; *** replaces what looks like a secret in a command line.';
-COMMENT ON COLUMN capture.name IS 'nsys''s name of the setting';
-COMMENT ON COLUMN capture.value IS 'Its value';

@@ -1,4 +1,14 @@
-CREATE VIEW diagnostics AS
+/*
+description = "Messages of nsys about the capture: lost events, buffers, versions."
+[columns]
+start_ns = "When nsys wrote it"
+severity = "info, warning, error, verbose"
+source = "injection, daemon, analysis"
+message = "The message"
+process_id = "Operating system's process id"
+is_cuda_loss = """Whether, by the message, calls or GPU activity of CUDA were lost, so that counts and times are lower
+    bounds; false where only other data are incomplete"""
+*/
 SELECT
     d.timestamp AS start_ns, v.word AS severity, s.word AS source, d.text AS message, pid_of(d.globalPid) AS process_id,
     -- Missing CPU samples, context switches, counters, data of other APIs and of unified memory change no number about
@@ -15,13 +25,3 @@ SELECT
 FROM raw.DIAGNOSTIC_EVENT AS d
 LEFT JOIN _enum_words AS v ON v.enum = 'severity' AND v.id = d.severity
 LEFT JOIN _enum_words AS s ON s.enum = 'diagnostic source' AND s.id = d.source;
-
-COMMENT ON VIEW diagnostics IS 'Messages of nsys about the capture: lost events, buffers, versions.';
-COMMENT ON COLUMN diagnostics.start_ns IS 'When nsys wrote it';
-COMMENT ON COLUMN diagnostics.severity IS 'info, warning, error, verbose';
-COMMENT ON COLUMN diagnostics.source IS 'injection, daemon, analysis';
-COMMENT ON COLUMN diagnostics.message IS 'The message';
-COMMENT ON COLUMN diagnostics.is_cuda_loss IS
-    'Whether, by the message, calls or GPU activity of CUDA were lost, so that counts and times are lower bounds; '
-    'false where only other data are incomplete';
-COMMENT ON COLUMN diagnostics.process_id IS 'Operating system''s process id';

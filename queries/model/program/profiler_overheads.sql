@@ -1,4 +1,13 @@
-CREATE VIEW profiler_overheads AS
+/*
+description = "Time that the profiler itself took on the host: not caused by the application."
+[columns]
+start_ns = "When it began"
+end_ns = "When it ended"
+duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
+name = "What the profiler did"
+process_id = "Operating system's process id"
+thread_id = "Thread that was blocked"
+*/
 SELECT
     o.start AS start_ns,
     o."end" AS end_ns,
@@ -9,11 +18,3 @@ SELECT
 FROM raw.PROFILER_OVERHEAD AS o
 LEFT JOIN raw.StringIds AS s ON s.id = o.nameId
 WHERE is_program_overhead(s.value) IS NOT TRUE;
-
-COMMENT ON VIEW profiler_overheads IS 'Time that the profiler itself took on the host: not caused by the application.';
-COMMENT ON COLUMN profiler_overheads.start_ns IS 'When it began';
-COMMENT ON COLUMN profiler_overheads.end_ns IS 'When it ended';
-COMMENT ON COLUMN profiler_overheads.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';
-COMMENT ON COLUMN profiler_overheads.name IS 'What the profiler did';
-COMMENT ON COLUMN profiler_overheads.process_id IS 'Operating system''s process id';
-COMMENT ON COLUMN profiler_overheads.thread_id IS 'Thread that was blocked';

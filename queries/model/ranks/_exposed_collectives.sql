@@ -1,6 +1,16 @@
+/*
+description = "One row per NCCL kernel in a steady step: how long nothing else runs on its GPU meanwhile."
+[columns]
+step = "Number of the step"
+operation = "AllReduce, AllGather …, as in `nccl_kernels`"
+name = "The kernel"
+bytes = "Size of the message; NULL where unknown"
+start_ns = "When it started"
+end_ns = "When it ended"
+exposed_ns = "Part of this time in which its GPU runs no other work"
+*/
 -- What lies before a time of the other work of a GPU: what each interval adds to the union of those before it, without
 -- what the latest of them takes after that time.
-CREATE VIEW _exposed_collectives AS
 WITH work_intervals AS (
     SELECT
         process_id, gpu_id, start_ns, end_ns,
@@ -39,13 +49,3 @@ LEFT JOIN kernel_names AS n USING (name_id)
 ASOF LEFT JOIN covered_times AS a
     ON a.process_id = c.process_id AND a.gpu_id = c.gpu_id AND a.start_ns < c.start_ns
 ASOF LEFT JOIN covered_times AS b ON b.process_id = c.process_id AND b.gpu_id = c.gpu_id AND b.start_ns < c.end_ns;
-
-COMMENT ON VIEW _exposed_collectives IS
-    'One row per NCCL kernel in a steady step: how long nothing else runs on its GPU meanwhile.';
-COMMENT ON COLUMN _exposed_collectives.step IS 'Number of the step';
-COMMENT ON COLUMN _exposed_collectives.operation IS 'AllReduce, AllGather …, as in `nccl_kernels`';
-COMMENT ON COLUMN _exposed_collectives.name IS 'The kernel';
-COMMENT ON COLUMN _exposed_collectives.bytes IS 'Size of the message; NULL where unknown';
-COMMENT ON COLUMN _exposed_collectives.start_ns IS 'When it started';
-COMMENT ON COLUMN _exposed_collectives.end_ns IS 'When it ended';
-COMMENT ON COLUMN _exposed_collectives.exposed_ns IS 'Part of this time in which its GPU runs no other work';

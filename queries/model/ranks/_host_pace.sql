@@ -1,5 +1,13 @@
+/*
+description = "One row for a run whose hosts set the pace: how long they work."
+[columns]
+ranks = "Hosts that were measured"
+min_ns = "How long the host works in a step that works least; a mean over the steps"
+max_ns = "How long the host works that works most"
+wall_ns = "How long a step takes; a mean"
+text = "The same in words"
+*/
 -- The hosts that were measured. All steps of a rank are on its own clock, so only means are compared.
-CREATE VIEW _host_pace AS
 WITH hosts AS (
     SELECT rank, avg(host_ns) AS host_ns, avg(wall_ns) AS wall_ns
     FROM rank_steps
@@ -15,10 +23,3 @@ SELECT
 FROM hosts, rank_run AS r
 WHERE r.verdict = 'host'
 HAVING count(*) > 0;
-
-COMMENT ON VIEW _host_pace IS 'One row for a run whose hosts set the pace: how long they work.';
-COMMENT ON COLUMN _host_pace.ranks IS 'Hosts that were measured';
-COMMENT ON COLUMN _host_pace.min_ns IS 'How long the host works in a step that works least; a mean over the steps';
-COMMENT ON COLUMN _host_pace.max_ns IS 'How long the host works that works most';
-COMMENT ON COLUMN _host_pace.wall_ns IS 'How long a step takes; a mean';
-COMMENT ON COLUMN _host_pace.text IS 'The same in words';

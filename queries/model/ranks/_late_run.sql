@@ -1,5 +1,36 @@
+/*
+description = """One row for a run in which the same ranks are late: what that costs, and what is known about the rank
+    that costs most."""
+[columns]
+late_ns = "How late the latest rank of each step is, over all steps"
+wall_ns = "How long these are"
+steps = "How many they are"
+names = "The ranks that are late: ranks 1, 2"
+rank = "The rank that costs most"
+main_steps = "In how many steps it is late, as in `_lateness`"
+main_ns = "By how much, on average"
+minor_steps = "In how many others it is less late"
+minor_ns = "By how much, on average"
+step_numbers = "The first of the main steps, as in `_lateness`"
+cause = "What makes it late, as in `ranks`"
+more_busy_ns = "How much longer its GPU is busy in these steps, as in `ranks`"
+more_idle_ns = "How much longer its GPU is idle in these steps, as in `ranks`"
+busy_ratio = "How many times as long as the others' GPUs its GPU is busy"
+host = "What its host does meanwhile"
+place = "In which NVTX range"
+host_ns = "How long its host works in a step, as in `ranks`"
+others_host_ns = "How long the host of another rank works, as in `ranks`"
+stretch_ns = "How long it is in no CUDA call at a stretch, as in `ranks`"
+min_stretch_ns = "The shortest of these stretches"
+max_stretch_ns = "The longest of these stretches"
+others_stretch_ns = "The same of the other host, as in `ranks`"
+stretch_before = "What it launches next, as in `ranks`"
+launch_call_ratio = "How long its launch calls take, as in `ranks`"
+waiting_ns = "How long the others wait in a step, on average, as in `_others_wait`"
+compared_with = "What the busy and idle time are compared with, as in `rank_run`"
+unit = "step, or collective"
+*/
 -- Several ranks that are late in the same step cost as much as the latest of them.
-CREATE VIEW _late_run AS
 WITH step_delays AS (
     SELECT step, max(late_ns) AS late_ns, max(wall_ns) AS wall_ns FROM rank_steps GROUP BY step
 ),
@@ -31,34 +62,3 @@ CROSS JOIN _others_wait AS o
 CROSS JOIN late_ranks AS l
 CROSS JOIN costliest_rank AS w
 WHERE r.verdict = 'late';
-
-COMMENT ON VIEW _late_run IS
-    'One row for a run in which the same ranks are late: what that costs, and what is known about the rank that '
-    'costs most.';
-COMMENT ON COLUMN _late_run.late_ns IS 'How late the latest rank of each step is, over all steps';
-COMMENT ON COLUMN _late_run.wall_ns IS 'How long these are';
-COMMENT ON COLUMN _late_run.steps IS 'How many they are';
-COMMENT ON COLUMN _late_run.names IS 'The ranks that are late: ranks 1, 2';
-COMMENT ON COLUMN _late_run.rank IS 'The rank that costs most';
-COMMENT ON COLUMN _late_run.main_steps IS 'In how many steps it is late, as in `_lateness`';
-COMMENT ON COLUMN _late_run.main_ns IS 'By how much, on average';
-COMMENT ON COLUMN _late_run.minor_steps IS 'In how many others it is less late';
-COMMENT ON COLUMN _late_run.minor_ns IS 'By how much, on average';
-COMMENT ON COLUMN _late_run.step_numbers IS 'The first of the main steps, as in `_lateness`';
-COMMENT ON COLUMN _late_run.cause IS 'What makes it late, as in `ranks`';
-COMMENT ON COLUMN _late_run.more_busy_ns IS 'How much longer its GPU is busy in these steps, as in `ranks`';
-COMMENT ON COLUMN _late_run.more_idle_ns IS 'How much longer its GPU is idle in these steps, as in `ranks`';
-COMMENT ON COLUMN _late_run.busy_ratio IS 'How many times as long as the others'' GPUs its GPU is busy';
-COMMENT ON COLUMN _late_run.host IS 'What its host does meanwhile';
-COMMENT ON COLUMN _late_run.place IS 'In which NVTX range';
-COMMENT ON COLUMN _late_run.host_ns IS 'How long its host works in a step, as in `ranks`';
-COMMENT ON COLUMN _late_run.others_host_ns IS 'How long the host of another rank works, as in `ranks`';
-COMMENT ON COLUMN _late_run.stretch_ns IS 'How long it is in no CUDA call at a stretch, as in `ranks`';
-COMMENT ON COLUMN _late_run.min_stretch_ns IS 'The shortest of these stretches';
-COMMENT ON COLUMN _late_run.max_stretch_ns IS 'The longest of these stretches';
-COMMENT ON COLUMN _late_run.others_stretch_ns IS 'The same of the other host, as in `ranks`';
-COMMENT ON COLUMN _late_run.stretch_before IS 'What it launches next, as in `ranks`';
-COMMENT ON COLUMN _late_run.launch_call_ratio IS 'How long its launch calls take, as in `ranks`';
-COMMENT ON COLUMN _late_run.waiting_ns IS 'How long the others wait in a step, on average, as in `_others_wait`';
-COMMENT ON COLUMN _late_run.compared_with IS 'What the busy and idle time are compared with, as in `rank_run`';
-COMMENT ON COLUMN _late_run.unit IS 'step, or collective';

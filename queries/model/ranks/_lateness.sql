@@ -1,6 +1,18 @@
+/*
+description = "One row per rank that is late in a step: how often, and by how much."
+[columns]
+rank = "The rank"
+steps = "Steps in which it is late"
+late_ns = "How late it is, on average over these"
+main_steps = "The steps that cause most of it: all of them, or only those with long delays"
+main_ns = "How late it is in these, on average"
+minor_steps = "The other steps in which it is late; NULL if there are none"
+minor_ns = "How late it is in these, on average"
+step_numbers = "The first of the main steps, in brackets: (2, 5, 8); NULL if they are more than half of all steps"
+text = "The same in words: 3 of 8 steps (2, 5, 8) by 3 ms"
+*/
 -- A mean over a few long delays and much jitter describes neither. So the steps that are at least half as late as the
 -- latest are reported separately, if they are five times as late as the others.
-CREATE VIEW _lateness AS
 WITH late_rank_steps AS (
     SELECT rank, step, late_ns, 2 * late_ns >= max(late_ns) OVER (PARTITION BY rank) AS is_long
     FROM rank_steps
@@ -33,16 +45,3 @@ SELECT
 FROM lateness_by_rank AS l
 JOIN (SELECT rank, count(*) AS steps_in_all FROM rank_steps GROUP BY rank) AS a USING (rank)
 CROSS JOIN (SELECT unit FROM rank_run) AS r;
-
-COMMENT ON VIEW _lateness IS 'One row per rank that is late in a step: how often, and by how much.';
-COMMENT ON COLUMN _lateness.rank IS 'The rank';
-COMMENT ON COLUMN _lateness.steps IS 'Steps in which it is late';
-COMMENT ON COLUMN _lateness.late_ns IS 'How late it is, on average over these';
-COMMENT ON COLUMN _lateness.main_steps IS
-    'The steps that cause most of it: all of them, or only those with long delays';
-COMMENT ON COLUMN _lateness.main_ns IS 'How late it is in these, on average';
-COMMENT ON COLUMN _lateness.minor_steps IS 'The other steps in which it is late; NULL if there are none';
-COMMENT ON COLUMN _lateness.minor_ns IS 'How late it is in these, on average';
-COMMENT ON COLUMN _lateness.step_numbers IS
-    'The first of the main steps, in brackets: (2, 5, 8); NULL if they are more than half of all steps';
-COMMENT ON COLUMN _lateness.text IS 'The same in words: 3 of 8 steps (2, 5, 8) by 3 ms';

@@ -1,8 +1,16 @@
+/*
+description = "How long each blocking MPI call waits for another rank, where the trace shows it."
+[columns]
+process_id = "Operating system's process id"
+thread_id = "Thread that called"
+start_ns = "When the call began"
+end_ns = "When it returned"
+waiting_ns = "Time from then until the ranks that it needs had arrived; 0 where they were there before"
+*/
 -- A call is ready when the ranks that it needs have arrived: all of them in an Allreduce or a Barrier, the root in a
 -- Bcast, and at the root of a Reduce all others. Collectives are matched by communicator and order, messages by
 -- communicator, ranks, tag and order, if all ranks have the same number of them. A send that returns before its
 -- receive has begun was buffered: it did not wait. In a Scan, who waits for whom depends on the implementation.
-CREATE VIEW _mpi_waits AS
 WITH ordered_calls AS MATERIALIZED (
     SELECT
         *,
@@ -74,11 +82,3 @@ FROM (
     FROM request_waits
 )
 WHERE ready_ns IS NOT NULL;
-
-COMMENT ON VIEW _mpi_waits IS 'How long each blocking MPI call waits for another rank, where the trace shows it.';
-COMMENT ON COLUMN _mpi_waits.process_id IS 'Operating system''s process id';
-COMMENT ON COLUMN _mpi_waits.thread_id IS 'Thread that called';
-COMMENT ON COLUMN _mpi_waits.start_ns IS 'When the call began';
-COMMENT ON COLUMN _mpi_waits.end_ns IS 'When it returned';
-COMMENT ON COLUMN _mpi_waits.waiting_ns IS
-    'Time from then until the ranks that it needs had arrived; 0 where they were there before';

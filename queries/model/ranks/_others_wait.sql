@@ -1,6 +1,11 @@
+/*
+description = "One row for a run in which the same ranks are late: how long the others wait for them."
+[columns]
+waiting_ns = "In a step, on average over the steps and the others"
+text = "The same in words"
+*/
 -- The stages of a pipeline wait for each other in every step: then only the waiting time beyond the usual one is due to
 -- a late stage.
-CREATE VIEW _others_wait AS
 WITH usual_waits AS (
     SELECT rank, median(waiting_ns) AS waiting_ns FROM rank_steps
     WHERE step NOT IN (SELECT step FROM rank_steps WHERE late_ns > 0)
@@ -20,8 +25,3 @@ SELECT
 FROM extra_waits AS u, rank_run AS r
 WHERE r.verdict = 'late' AND u.rank NOT IN (SELECT rank FROM _lateness)
 HAVING count(*) > 0;
-
-COMMENT ON VIEW _others_wait IS
-    'One row for a run in which the same ranks are late: how long the others wait for them.';
-COMMENT ON COLUMN _others_wait.waiting_ns IS 'In a step, on average over the steps and the others';
-COMMENT ON COLUMN _others_wait.text IS 'The same in words';

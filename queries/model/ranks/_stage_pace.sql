@@ -1,6 +1,15 @@
+/*
+description = "One row for a pipeline: the stage that is busy longest in the usual step."
+[columns]
+rank = "Its rank"
+busy_ns = "How long its GPU is busy in the usual step, without communication"
+step_ns = "The length of the usual step"
+more_ns = "How much longer it is busy than the median of the others"
+ratio = "How many times as long as these"
+high_ns = "How much shorter a step is with stages of equal length; NULL where that is less than a tenth of it"
+*/
 -- All microbatches but the first pass a pipeline at the pace of its longest stage (Huang et al., GPipe, 2019: with
 -- m microbatches a step takes the sum of all stages and m - 1 times the longest one). Equal stages take the mean.
-CREATE VIEW _stage_pace AS
 WITH usual_times AS (
     SELECT rank, median(busy_ns) AS busy_ns, median(wall_ns) AS wall_ns
     FROM rank_steps
@@ -25,12 +34,3 @@ SELECT
     -- A last stage with a loss is usually a little longer.
     CASE WHEN saving_ns >= 0.1 * step_ns THEN saving_ns END AS high_ns
 FROM savings;
-
-COMMENT ON VIEW _stage_pace IS 'One row for a pipeline: the stage that is busy longest in the usual step.';
-COMMENT ON COLUMN _stage_pace.rank IS 'Its rank';
-COMMENT ON COLUMN _stage_pace.busy_ns IS 'How long its GPU is busy in the usual step, without communication';
-COMMENT ON COLUMN _stage_pace.step_ns IS 'The length of the usual step';
-COMMENT ON COLUMN _stage_pace.more_ns IS 'How much longer it is busy than the median of the others';
-COMMENT ON COLUMN _stage_pace.ratio IS 'How many times as long as these';
-COMMENT ON COLUMN _stage_pace.high_ns IS
-    'How much shorter a step is with stages of equal length; NULL where that is less than a tenth of it';

@@ -1,6 +1,25 @@
+/*
+description = """One row per message from one rank to another (ncclSend and ncclRecv) that is matched by communicator
+    and order. Times are on the clock of the first trace."""
+[columns]
+communicator = "NCCL's id of the communicator"
+sender = "The rank that sends"
+receiver = "The rank that receives"
+bytes = "Size of the message"
+sent_ns = "When the sender arrived: its kernel started"
+received_ns = "When the receiver arrived"
+start_ns = "When the first of the two arrived: its kernel started"
+arrived_ns = "When the other one arrived"
+end_ns = "When both had ended"
+send_ns = "How long the sender's kernel ran"
+receive_ns = "How long the receiver's kernel ran"
+send_waiting_ns = "How long the sender waited for the receiver; 0 where its kernel had ended by then"
+receive_waiting_ns = "How long the receiver waited for the sender"
+transfer_ns = """From the arrival of both to the end; NULL where the sender's kernel had ended before, or a kernel has
+    several messages in one direction"""
+*/
 -- A message that fits into NCCL's buffers is sent before the receiver arrives. Then the sender has not waited, and the
 -- duration of the transfer is unknown.
-CREATE VIEW messages AS
 SELECT
     communicator, sender, receiver, bytes, sent_ns, received_ns, least(sent_ns, received_ns) AS start_ns,
     greatest(sent_ns, received_ns) AS arrived_ns,
@@ -11,24 +30,3 @@ SELECT
     CASE WHEN is_alone AND least(sent_end_ns, received_end_ns) > greatest(sent_ns, received_ns)
         THEN greatest(sent_end_ns, received_end_ns) - greatest(sent_ns, received_ns) END AS transfer_ns
 FROM facts.messages;
-
-COMMENT ON VIEW messages IS
-    'One row per message from one rank to another (ncclSend and ncclRecv) that is matched by communicator and '
-    'order. Times are on the clock of the first trace.';
-COMMENT ON COLUMN messages.communicator IS 'NCCL''s id of the communicator';
-COMMENT ON COLUMN messages.sender IS 'The rank that sends';
-COMMENT ON COLUMN messages.receiver IS 'The rank that receives';
-COMMENT ON COLUMN messages.bytes IS 'Size of the message';
-COMMENT ON COLUMN messages.sent_ns IS 'When the sender arrived: its kernel started';
-COMMENT ON COLUMN messages.received_ns IS 'When the receiver arrived';
-COMMENT ON COLUMN messages.start_ns IS 'When the first of the two arrived: its kernel started';
-COMMENT ON COLUMN messages.arrived_ns IS 'When the other one arrived';
-COMMENT ON COLUMN messages.end_ns IS 'When both had ended';
-COMMENT ON COLUMN messages.send_ns IS 'How long the sender''s kernel ran';
-COMMENT ON COLUMN messages.receive_ns IS 'How long the receiver''s kernel ran';
-COMMENT ON COLUMN messages.send_waiting_ns IS
-    'How long the sender waited for the receiver; 0 where its kernel had ended by then';
-COMMENT ON COLUMN messages.receive_waiting_ns IS 'How long the receiver waited for the sender';
-COMMENT ON COLUMN messages.transfer_ns IS
-    'From the arrival of both to the end; NULL where the sender''s kernel had ended before, or a kernel has several '
-    'messages in one direction';

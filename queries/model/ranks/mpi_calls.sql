@@ -1,6 +1,27 @@
+/*
+description = "One row per MPI call; only with -t mpi."
+[columns]
+start_ns = "When the call began"
+end_ns = "When it returned"
+duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
+name = "The function"
+kind = "message (a send or receive), collective, wait (Wait, Test and Start of requests), or other"
+rank = "Rank of the process in MPI_COMM_WORLD; NULL where nsys does not record it"
+process_id = "Operating system's process id"
+thread_id = "Operating system's thread id"
+peer_rank = "The other rank of a message, numbered in its communicator; for a Sendrecv, the one that it sends to"
+root_rank = "Root of the collective, numbered in its communicator"
+tag = "Tag of the message"
+request = "MPI's handle of the request that a nonblocking call starts"
+sent_bytes = "What the rank sends; for a Sendrecv too, whose receive is not recorded; NULL where unknown"
+received_bytes = "What the rank receives; NULL where unknown"
+communicator = """world, or the rank and number that nsys identifies a communicator by; the same on all of its ranks;
+    NULL where unknown"""
+communicator_ranks = "Number of ranks in the communicator"
+communicator_rank = "Rank of the process in the communicator"
+*/
 -- nsys writes a row for each request of a Waitall or Startall: these rows are one call. A _init call only prepares a
 -- message, so it moves no bytes. Older versions have MPI calls as ranges of the NVTX domain MPI, without arguments.
-CREATE VIEW mpi_calls AS
 WITH event_rows AS (
     SELECT 'message' AS kind, start, "end", globalTid, textId, commHandle, remoteRank, NULL AS rootRank, tag,
         size AS sent, size AS received,
@@ -50,27 +71,3 @@ SELECT start_ns, end_ns, duration_ns, name, mpi_kind(name) AS kind, process_id, 
 FROM nvtx_ranges
 WHERE domain = 'MPI' AND name LIKE 'MPI\_%' ESCAPE '\'
     AND NOT EXISTS (FROM event_rows);
-
-COMMENT ON VIEW mpi_calls IS 'One row per MPI call; only with -t mpi.';
-COMMENT ON COLUMN mpi_calls.start_ns IS 'When the call began';
-COMMENT ON COLUMN mpi_calls.end_ns IS 'When it returned';
-COMMENT ON COLUMN mpi_calls.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';
-COMMENT ON COLUMN mpi_calls.name IS 'The function';
-COMMENT ON COLUMN mpi_calls.kind IS
-    'message (a send or receive), collective, wait (Wait, Test and Start of requests), or other';
-COMMENT ON COLUMN mpi_calls.rank IS 'Rank of the process in MPI_COMM_WORLD; NULL where nsys does not record it';
-COMMENT ON COLUMN mpi_calls.process_id IS 'Operating system''s process id';
-COMMENT ON COLUMN mpi_calls.thread_id IS 'Operating system''s thread id';
-COMMENT ON COLUMN mpi_calls.peer_rank IS
-    'The other rank of a message, numbered in its communicator; for a Sendrecv, the one that it sends to';
-COMMENT ON COLUMN mpi_calls.root_rank IS 'Root of the collective, numbered in its communicator';
-COMMENT ON COLUMN mpi_calls.tag IS 'Tag of the message';
-COMMENT ON COLUMN mpi_calls.request IS 'MPI''s handle of the request that a nonblocking call starts';
-COMMENT ON COLUMN mpi_calls.sent_bytes IS
-    'What the rank sends; for a Sendrecv too, whose receive is not recorded; NULL where unknown';
-COMMENT ON COLUMN mpi_calls.received_bytes IS 'What the rank receives; NULL where unknown';
-COMMENT ON COLUMN mpi_calls.communicator IS
-    'world, or the rank and number that nsys identifies a communicator by; the same on all of its ranks; NULL where '
-    'unknown';
-COMMENT ON COLUMN mpi_calls.communicator_ranks IS 'Number of ranks in the communicator';
-COMMENT ON COLUMN mpi_calls.communicator_rank IS 'Rank of the process in the communicator';

@@ -1,6 +1,6 @@
+/* parameters = ["steps"] */
 -- The budget of `steps` (step, and the columns of the view `steps`): one row per step and metric, without the causes of
 -- idle time.
-CREATE MACRO _budget_of(steps) AS TABLE
 SELECT s.step, m.place, m.metric, m.kind, m.value::DOUBLE AS value
 FROM query_table(steps) AS s, LATERAL (
     VALUES

@@ -1,4 +1,16 @@
-CREATE VIEW _steady_shapes AS
+/*
+description = """Which kernels ran in the steady steps, one row per name, grid and block; those of the whole scope where
+    there are no steps."""
+[columns]
+name = "The kernel"
+family = "Its family"
+grid = "Blocks in the grid, x × y × z"
+block = "Threads in a block, x × y × z"
+calls = "How many started in these steps"
+total_ns = "Sum of their durations"
+avg_ns = "Mean of their durations"
+kernel_time_pct = "Its share of all kernel time of these steps"
+*/
 WITH shapes AS (
     SELECT
         name_id, grid_x || 'x' || grid_y || 'x' || grid_z AS grid, block_x || 'x' || block_y || 'x' || block_z AS block,
@@ -15,15 +27,3 @@ SELECT
     100.0 * s.total_ns / nullif((SELECT sum(total_ns) FROM shapes), 0) AS kernel_time_pct
 FROM shapes AS s
 LEFT JOIN kernel_names AS n USING (name_id);
-
-COMMENT ON VIEW _steady_shapes IS
-    'Which kernels ran in the steady steps, one row per name, grid and block; those of the whole scope where there '
-    'are no steps.';
-COMMENT ON COLUMN _steady_shapes.name IS 'The kernel';
-COMMENT ON COLUMN _steady_shapes.family IS 'Its family';
-COMMENT ON COLUMN _steady_shapes.grid IS 'Blocks in the grid, x × y × z';
-COMMENT ON COLUMN _steady_shapes.block IS 'Threads in a block, x × y × z';
-COMMENT ON COLUMN _steady_shapes.calls IS 'How many started in these steps';
-COMMENT ON COLUMN _steady_shapes.total_ns IS 'Sum of their durations';
-COMMENT ON COLUMN _steady_shapes.avg_ns IS 'Mean of their durations';
-COMMENT ON COLUMN _steady_shapes.kernel_time_pct IS 'Its share of all kernel time of these steps';

@@ -1,5 +1,17 @@
+/*
+description = "One row: how the rows of `steps` were found, in words. No row when nothing ran on a GPU."
+[columns]
+method = "As in `step_method`"
+source = "What the steps were found from: the NVTX ranges decode_step; the iterations of loop 1; --tokens"
+marked_by = "The same, with the operation that begins or ends a step: the iterations of loop 1, from each CUDA graph"
+steps_are = """The same as a sentence: steps are the NVTX ranges decode_step; NULL where the whole scope is divided by a
+    count"""
+in_brief = "What the steps were found from, for brackets: NVTX ranges decode_step; loop 1"
+of_process = "Continuation of the sentence: which process, which confidence"
+of_process_because = "The same, and why"
+tokens_misfit = "That --tokens is not a multiple of the steps; NULL where it is"
+*/
 -- How the steps were found, in words: each sentence once, in the pieces that reports combine.
-CREATE VIEW _step_sentences AS
 SELECT
     method,
     CASE method
@@ -20,18 +32,3 @@ SELECT
             || step_count || ' steps, so figures per token may be wrong; see nsys-insight steps'
     END AS tokens_misfit
 FROM facts.step_method;
-
-COMMENT ON VIEW _step_sentences IS
-    'One row: how the rows of `steps` were found, in words. No row when nothing ran on a GPU.';
-COMMENT ON COLUMN _step_sentences.method IS 'As in `step_method`';
-COMMENT ON COLUMN _step_sentences.source IS
-    'What the steps were found from: the NVTX ranges decode_step; the iterations of loop 1; --tokens';
-COMMENT ON COLUMN _step_sentences.marked_by IS
-    'The same, with the operation that begins or ends a step: the iterations of loop 1, from each CUDA graph';
-COMMENT ON COLUMN _step_sentences.steps_are IS
-    'The same as a sentence: steps are the NVTX ranges decode_step; NULL where the whole scope is divided by a count';
-COMMENT ON COLUMN _step_sentences.in_brief IS
-    'What the steps were found from, for brackets: NVTX ranges decode_step; loop 1';
-COMMENT ON COLUMN _step_sentences.of_process IS 'Continuation of the sentence: which process, which confidence';
-COMMENT ON COLUMN _step_sentences.of_process_because IS 'The same, and why';
-COMMENT ON COLUMN _step_sentences.tokens_misfit IS 'That --tokens is not a multiple of the steps; NULL where it is';

@@ -1,11 +1,14 @@
+/*
+parameters = [
+    "gpu_pct", "launch_pct", "sync_pct", "copy_pct", "allocation_pct", "communication_pct", "dependency_pct",
+    "edge_pct", "late_bound", "least_pct", "busy_pct", "main_pct"
+]
+*/
 -- What bounds a step or a trace, from the shares of its wall time: one word, or mixed and several words in the order in
 -- which to remove the causes. What makes the host wait comes first: while the host waits, nothing can be queued or
 -- captured in a graph. A GPU that is busy for half of the time is named along with the causes of its idle time.
 -- `late_bound` is the word for late launches: launch-bound or host-bound.
-CREATE MACRO _verdict_of(
-    gpu_pct, launch_pct, sync_pct, copy_pct, allocation_pct, communication_pct, dependency_pct, edge_pct, late_bound,
-    least_pct, busy_pct, main_pct
-) AS (
+(
     SELECT CASE
         WHEN gpu_pct >= busy_pct THEN ['GPU-bound']
         WHEN gpu_pct + dependency_pct >= 50 AND coalesce(total, 0) < 100 - busy_pct THEN ['GPU-bound']

@@ -1,4 +1,11 @@
-CREATE VIEW _wall_parts AS
+/*
+description = "What the wall time of the steady steps consists of, one row per part of `step_budget`."
+[columns]
+part = "As in `step_budget`"
+time_ns = "Sum over steps and GPUs"
+wall_pct = "Its share of the wall time"
+evidence = "What the host did in it, with shares of the wall time; NULL if that adds nothing to the part"
+*/
 WITH hosts AS (
     SELECT
         part,
@@ -17,10 +24,3 @@ SELECT
         FILTER (h.host <> h.part AND 100 * h.time_ns / w.all_ns >= 0.05) AS evidence
 FROM hosts AS h, _step_walls AS w
 GROUP BY h.part;
-
-COMMENT ON VIEW _wall_parts IS 'What the wall time of the steady steps consists of, one row per part of `step_budget`.';
-COMMENT ON COLUMN _wall_parts.part IS 'As in `step_budget`';
-COMMENT ON COLUMN _wall_parts.time_ns IS 'Sum over steps and GPUs';
-COMMENT ON COLUMN _wall_parts.wall_pct IS 'Its share of the wall time';
-COMMENT ON COLUMN _wall_parts.evidence IS
-    'What the host did in it, with shares of the wall time; NULL if that adds nothing to the part';

@@ -1,4 +1,13 @@
-CREATE VIEW step_metrics AS
+/*
+description = """The budget of each steady step, one row per step and metric: what the report per-token summarizes, and
+    diff compares."""
+[columns]
+step = "Number of the step"
+place = "Position of the metric in a budget"
+metric = "What was counted or measured"
+kind = "time or count, which can be divided by the tokens of a step; mean, which cannot"
+value = "In the unit that the metric's name ends in; NULL when unknown"
+*/
 WITH steady_steps AS (
     SELECT * FROM steps WHERE phase = 'steady'
 ),
@@ -26,13 +35,3 @@ FROM _budget_of('steady_steps')
 UNION ALL
 SELECT step, _idle_place(part), 'idle_' || part || '_ns', 'time', idle_ns
 FROM idle;
-
-COMMENT ON VIEW step_metrics IS
-    'The budget of each steady step, one row per step and metric: what the report per-token summarizes, and diff '
-    'compares.';
-COMMENT ON COLUMN step_metrics.step IS 'Number of the step';
-COMMENT ON COLUMN step_metrics.place IS 'Position of the metric in a budget';
-COMMENT ON COLUMN step_metrics.metric IS 'What was counted or measured';
-COMMENT ON COLUMN step_metrics.kind IS
-    'time or count, which can be divided by the tokens of a step; mean, which cannot';
-COMMENT ON COLUMN step_metrics.value IS 'In the unit that the metric''s name ends in; NULL when unknown';

@@ -1,6 +1,19 @@
+/*
+description = "One row per wait that CUPTI recorded, without the call that waited: `syncs` has it."
+[columns]
+start_ns = "When the wait began"
+end_ns = "When it was over"
+duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
+sync_type_id = "The number in the trace; `syncs` says what it means"
+device_id = "CUDA device number within the process"
+stream_id = "The stream waited for; NULL when it is none in particular"
+context_id = "CUDA context"
+event_id = "The event waited for"
+process_id = "Operating system's process id"
+correlation_id = "Joins with `api_calls`, together with process_id"
+*/
 -- CUPTI writes 4294967295 for no stream and no event. nsys states device 0 for waits on any device, so the device is
 -- that of the context where the trace describes contexts.
-CREATE VIEW sync_events AS
 SELECT
     start AS start_ns,
     "end" AS end_ns,
@@ -14,15 +27,3 @@ SELECT
     correlationId AS correlation_id
 FROM raw.CUPTI_ACTIVITY_KIND_SYNCHRONIZATION AS s
 LEFT JOIN _contexts AS c ON c.process_id = pid_of(s.globalPid) AND c.context_id = s.contextId;
-
-COMMENT ON VIEW sync_events IS 'One row per wait that CUPTI recorded, without the call that waited: `syncs` has it.';
-COMMENT ON COLUMN sync_events.start_ns IS 'When the wait began';
-COMMENT ON COLUMN sync_events.end_ns IS 'When it was over';
-COMMENT ON COLUMN sync_events.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';
-COMMENT ON COLUMN sync_events.sync_type_id IS 'The number in the trace; `syncs` says what it means';
-COMMENT ON COLUMN sync_events.device_id IS 'CUDA device number within the process';
-COMMENT ON COLUMN sync_events.stream_id IS 'The stream waited for; NULL when it is none in particular';
-COMMENT ON COLUMN sync_events.context_id IS 'CUDA context';
-COMMENT ON COLUMN sync_events.event_id IS 'The event waited for';
-COMMENT ON COLUMN sync_events.process_id IS 'Operating system''s process id';
-COMMENT ON COLUMN sync_events.correlation_id IS 'Joins with `api_calls`, together with process_id';

@@ -1,7 +1,23 @@
+/*
+description = """One row per wait that CUPTI recorded. Not every waiting call has one (cudaDeviceSynchronize seldom
+    does): to count waits, use `api_calls` with call_group sync."""
+[columns]
+start_ns = "When the wait began"
+end_ns = "When it was over"
+duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
+sync_type = "What was waited for: stream, event, context, stream wait (on the GPU), unknown"
+api_name = "The call that waited"
+device_id = "CUDA device number within the process"
+stream_id = "The stream waited for; NULL when it is none in particular"
+context_id = "CUDA context"
+event_id = "The event waited for"
+process_id = "Operating system's process id"
+thread_id = "Thread that waited"
+correlation_id = "Joins with `api_calls`, together with process_id"
+*/
 -- The number in syncType is not reliable: nsys 2021 to 2024 counts 1 = context, 2 = event, 3 = stream, and 2025 counts
 -- 2 = stream, 4 = context, while the enum table in the same file disagrees. The call that waited is known for nearly
 -- every row, so its name decides, and the number is the last resort.
-CREATE VIEW syncs AS
 SELECT
     y.start_ns,
     y.end_ns,
@@ -36,19 +52,3 @@ CROSS JOIN (
         false) AS is_new
     FROM raw.META_DATA_EXPORT WHERE name LIKE 'EXPORT_SCHEMA_VERSION_M%OR'
 ) AS v;
-
-COMMENT ON VIEW syncs IS
-    'One row per wait that CUPTI recorded. Not every waiting call has one (cudaDeviceSynchronize seldom does): to '
-    'count waits, use `api_calls` with call_group sync.';
-COMMENT ON COLUMN syncs.start_ns IS 'When the wait began';
-COMMENT ON COLUMN syncs.end_ns IS 'When it was over';
-COMMENT ON COLUMN syncs.duration_ns IS 'end_ns - start_ns; 0 where it ends before it starts';
-COMMENT ON COLUMN syncs.sync_type IS 'What was waited for: stream, event, context, stream wait (on the GPU), unknown';
-COMMENT ON COLUMN syncs.api_name IS 'The call that waited';
-COMMENT ON COLUMN syncs.device_id IS 'CUDA device number within the process';
-COMMENT ON COLUMN syncs.stream_id IS 'The stream waited for; NULL when it is none in particular';
-COMMENT ON COLUMN syncs.context_id IS 'CUDA context';
-COMMENT ON COLUMN syncs.event_id IS 'The event waited for';
-COMMENT ON COLUMN syncs.process_id IS 'Operating system''s process id';
-COMMENT ON COLUMN syncs.thread_id IS 'Thread that waited';
-COMMENT ON COLUMN syncs.correlation_id IS 'Joins with `api_calls`, together with process_id';

@@ -1,7 +1,12 @@
+/*
+description = "How much CPU time a sample stands for; no row where there are too few samples."
+[columns]
+period_ns = "As it was recorded, else the lower quartile of the time between two samples of a thread"
+samples = "Samples of the trace"
+*/
 -- nsys samples a thread each time that it has used a fixed amount of CPU time or cycles. With the kernel's clock, the
 -- period is in ns and is recorded. With cycles, it is estimated from the time between samples of a thread: a quarter of
 -- them follow each other immediately, unless the thread hardly computes.
-CREATE VIEW _sample_period AS
 WITH recorded_period AS (
     SELECT max(value) FILTER (name = 'LINUX_PERF_OPTIONS:SAMPLING_PERIOD')::DOUBLE AS period_ns
     FROM raw.META_DATA_CAPTURE
@@ -17,8 +22,3 @@ FROM (
 )
 WHERE start_ns > last_ns
 HAVING count(*) >= 3;
-
-COMMENT ON VIEW _sample_period IS 'How much CPU time a sample stands for; no row where there are too few samples.';
-COMMENT ON COLUMN _sample_period.period_ns IS
-    'As it was recorded, else the lower quartile of the time between two samples of a thread';
-COMMENT ON COLUMN _sample_period.samples IS 'Samples of the trace';

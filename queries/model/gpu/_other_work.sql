@@ -1,0 +1,14 @@
+/*
+description = """The operations that do not compute, of which there are few: kernels that communicate, and copies but
+    those within a GPU's memory."""
+stored = true
+[columns]
+gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
+start_ns = "When the operation started on the GPU"
+end_ns = "When it ended; never before its start"
+level = "As in `_levelled_work`"
+*/
+-- A fact of its own, because DuckDB materializes what one statement reads twice.
+SELECT gpu_id, start_ns, end_ns, level
+FROM _levelled_work
+WHERE level > 0;

@@ -1,0 +1,43 @@
+/*
+description = "What reports about durations say of GPUs on which several processes ran at once: one row per GPU."
+stored = true
+[columns]
+sentence = "How much of the time, and what that means for durations"
+*/
+-- The time in which kernels of several processes run on one GPU: the sum of the busy times of the processes, less the
+-- time in which any of them is busy. GPUs of a single process are left out first. Older exports do not say which GPU a
+-- process means by its device number.
+WITH shared AS MATERIALIZED (
+    SELECT process_id, device_id, gpu_id FROM devices
+    QUALIFY count(DISTINCT process_id) OVER (PARTITION BY gpu_id) > 1
+),
+intervals AS (
+    SELECT s.gpu_id, k.process_id, k.start_ns, k.end_ns
+    FROM kernel_events AS k JOIN shared AS s USING (process_id, device_id)
+),
+intervals_with_reach AS (
+    SELECT
+        *,
+        max(end_ns) OVER (PARTITION BY gpu_id ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+            AS reach_ns,
+        max(end_ns) OVER (
+            PARTITION BY gpu_id, process_id ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ) AS own_reach_ns
+    FROM intervals
+),
+busy_times AS (
+    SELECT
+        gpu_id, count(DISTINCT process_id) AS processes,
+        sum(greatest(0, end_ns - greatest(start_ns, coalesce(reach_ns, start_ns))))::DOUBLE AS busy_ns,
+        sum(greatest(0, end_ns - greatest(start_ns, coalesce(own_reach_ns, start_ns))))::DOUBLE AS summed_ns
+    FROM intervals_with_reach
+    GROUP BY gpu_id
+)
+SELECT
+    'kernels of ' || processes || ' processes run at the same time on GPU ' || gpu_id || ' ('
+        || round(100 * least((summed_ns - busy_ns) / busy_ns, 1), 1) || '% of its busy time): without MPS the GPU '
+        'switches between them, and the duration of a kernel includes the time of the others; --gpuctxsw=true records '
+        'the switches' AS sentence
+FROM busy_times
+WHERE summed_ns >= 1.01 * busy_ns
+ORDER BY gpu_id;

@@ -1,0 +1,19 @@
+/*
+description = """One row per distinct kernel name, with what it does and where it comes from, by its name
+    (queries/catalog)."""
+stored = true
+[columns]
+name_id = "Id of the name, as in `kernels`"
+name = "The demangled name"
+family = """gemm, attention, norm, rope, activation, elementwise, reduction, copy/cast, gather/scatter, sort/topk,
+    softmax, embedding, comm, quantise, memory, other"""
+provenance = """cuBLAS, cuDNN, CUTLASS, CuTe, Triton, Inductor, FlashAttention, NCCL, CUB/Thrust, PyTorch native,
+    hand-written"""
+*/
+SELECT
+    s.name_id,
+    s.name,
+    kernel_family(s.name) AS family,
+    kernel_provenance(s.name) AS provenance
+FROM strings AS s
+WHERE s.name_id IN (SELECT DISTINCT name_id FROM kernel_events);
