@@ -10,15 +10,12 @@ import duckdb
 import pytest
 from command_line import run as run_cli
 
-from nsys_insight.diagnose.diagnosis import rank_findings
 from nsys_insight.diagnose.findings import (
     ANY,
     EFFORTS,
     FRAMEWORKS,
     NUMERICS,
     RESERVED_COLUMNS,
-    Cure,
-    Finding,
     read_finding_rules,
 )  # fmt: skip
 from nsys_insight.diagnose.rule_choice import RuleChoice, read_project_choice
@@ -63,7 +60,6 @@ class TestFiles:
         assert all(framework in FRAMEWORKS for framework, _ in cures(rule))
         tables = rule.cure.values() if any(isinstance(text, dict) for text in rule.cure.values()) else [rule.cure]
         assert all(ANY in table for table in tables)
-        assert set(rule.explains) <= {other.name for other in RULES}
 
     @for_each_rule
     def test_the_query_is_short_and_builds_no_sentence(self, rule):
@@ -128,26 +124,6 @@ class TestTemplates:
             name for name in named_columns - {"per"} if not re.search(rf"\b{name}\b|\.\*|\* EXCLUDE|unnest", rule.sql)
         ]
         assert missing == []
-
-
-def make_finding(name, ns, *, explains=(), family=None):
-    return Finding(
-        code="NSI000", name=name, title=name, severity="warning", family=family or name, recoverable_ns=ns,
-        saving_low_ns=None, bounded_by=None, wall_pct=ns / 10, share_of="step", overlaps=False, place=None, evidence="",
-        values={}, meaning="", cure=Cure(ANY, "", "line", "same"), caveat="", report="", command="", explains=explains,
-    )  # fmt: skip
-
-
-class TestOrder:
-    def test_symptoms_stand_under_their_cause(self):
-        findings = [make_finding("gap", 90), make_finding("input", 50, explains=("gap",)), make_finding("other", 60)]
-        ranked_findings = rank_findings(findings)
-        assert [finding.name for finding in ranked_findings] == ["other", "input"]
-        assert [finding.name for finding in ranked_findings[1].also] == ["gap"]
-
-    def test_a_cause_below_the_floor_explains_nothing(self):
-        ranked_findings = rank_findings([make_finding("gap", 90), make_finding("input", 5, explains=("gap",))])
-        assert [(finding.name, finding.also) for finding in ranked_findings] == [("gap", ())]
 
 
 class TestChoice:
