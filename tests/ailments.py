@@ -559,7 +559,7 @@ AILING = {
     "accumulated-reductions": partial(large_reductions, rounds=4, count=4, is_late=False, stream=7),
 }
 CURED = {
-    "fp32-gemm": [partial(gemms, TF32), partial(gemms, BF16), partial(gemms, FP32, other_names=[TF32, TF32, TF32])],
+    "fp32-gemm": [partial(gemms, TF32), partial(gemms, BF16), partial(gemms, FP32, other_names=(TF32, TF32, TF32))],
     "fp64-gemm": [partial(gemms, FP32), partial(gemms, TF32)],
     "attention-unfused": [partial(attention, is_fused=True), norms],
     "optimizer-per-parameter": [partial(optimizer, is_fused=True), partial(optimizer, tensors=4)],
@@ -655,3 +655,10 @@ def check_finding(finding):
     assert finding.severity in SEVERITIES
     assert re.search(r"\d", finding.evidence) or finding.name == "capture-problem"
     assert all(len(text) > 20 for text in (finding.meaning, finding.action, finding.caveat))
+
+
+def check_rule(name, findings_of):
+    """Check that a rule fires on the program with its ailment, and not on the cured ones."""
+    check_finding(findings_of(AILING[name])[name])
+    for make in CURED[name]:
+        assert name not in findings_of(make), make

@@ -135,8 +135,7 @@ def findings_of(
     findings: dict[Any, dict[str, Finding]] = {}
 
     def evaluate_once(make: Callable[[], Any]) -> dict[str, Finding]:
-        is_partial = isinstance(make, partial)
-        key = (make.func, make.args, tuple(sorted(make.keywords.items()))) if is_partial else (make, (), ())
+        key = (make.func, make.args, *sorted(make.keywords.items())) if isinstance(make, partial) else make
         if key not in findings:
             with open_trace(make().write(tmp_path_factory.mktemp("planted") / "trace.sqlite")) as trace:
                 findings[key] = evaluate_rules(trace, request.module.RULES)

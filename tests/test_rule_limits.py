@@ -64,7 +64,7 @@ def shape(name="total(float *)", *, blocks=4096, threads=256, avg_ns=600_000, **
 
 class TestSmallBlocks:
     @pytest.mark.parametrize(
-        ("given", "expected"),
+        ("changes", "expected"),
         [
             # Empty lanes of warps are lost.
             ({"threads": 16}, {"lane_pct": 50.0, "recoverable_ns": 300_000, "is_start_bound": False}),
@@ -82,14 +82,14 @@ class TestSmallBlocks:
             ({"threads": 16, "avg_ns": 9_999}, None),
             ({"threads": 16, "kernel_time_pct": 4.9}, None),
             ({"threads": 20, "name": "void gemv2T_kernel_val<int, int, float>(T1)"}, None),
-            # In full blocks, the threads would leave SMs empty: 128 threads are wanted for each of 132.
+            # In full blocks, fewer than 128 threads for each of 132 SMs would leave SMs empty.
             ({"threads": 16, "blocks": 1055}, None),
             ({"threads": 16, "blocks": 1056}, {"recoverable_ns": 300_000}),
         ],
     )
-    def test_a_shape(self, given, expected, run_rule):
+    def test_a_shape(self, changes, expected, run_rule):
         names = [{"name": "total(float *)", "provenance": "hand-written"}]
-        rows = run_rule("small-blocks", _steady_shapes=[shape(**given)], kernel_names=names, gpus=[H100],
+        rows = run_rule("small-blocks", _steady_shapes=[shape(**changes)], kernel_names=names, gpus=[H100],
                         _step_totals=[STEP])  # fmt: skip
         assert [{name: pytest.approx(row[name]) for name in expected} for row in rows] == (
             [expected] if expected else []
@@ -110,15 +110,15 @@ class TestSmallBlocks:
         ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)", False),
     ],
 )
-@pytest.mark.parametrize(("blocks", "few"), [(13, True), (14, False)])
-def test_a_kernel_in_few_blocks(name, is_named, blocks, few, run_rule):
-    """A tenth of 132 SMs is the limit. Kernels that wait need no more blocks."""
+@pytest.mark.parametrize(("blocks", "is_few"), [(13, True), (14, False)])
+def test_a_kernel_in_few_blocks(name, is_named, blocks, is_few, run_rule):
+    """The limit is a tenth of 132 SMs. Kernels that wait need not have more blocks."""
     launch = {"name_id": 1, "grid_x": blocks, "grid_y": 1, "grid_z": 1, "block_x": 256, "block_y": 1, "block_z": 1,
               "blocks_count": blocks, "sm_count": 132, "total_ns": 600_000}  # fmt: skip
     rows = run_rule("one-block", _steady_shapes=[shape(name, blocks=blocks)], launch_shapes=[launch],
                     kernel_names=[{"name": name, "name_id": 1}], _step_totals=[STEP],
                     _unified_memory_events=[{"name": "another", "in_kernel_ns": 1}])  # fmt: skip
-    assert [row["blocks"] for row in rows] == ([blocks] if is_named and few else [])
+    assert [row["blocks"] for row in rows] == ([blocks] if is_named and is_few else [])
 
 
 @pytest.mark.parametrize(

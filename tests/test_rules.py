@@ -9,19 +9,23 @@ from pathlib import Path
 import duckdb
 import pytest
 from command_line import run as run_cli
+from opening import open_trace
 
+from nsys_insight.diagnose.evaluate import AnsweredReports, evaluate_trace
 from nsys_insight.diagnose.findings import (
     ANY,
     EFFORTS,
     FRAMEWORKS,
     NUMERICS,
     RESERVED_COLUMNS,
+    list_reports,
     read_finding_rules,
 )  # fmt: skip
 from nsys_insight.diagnose.rule_choice import RuleChoice, read_project_choice
 from nsys_insight.diagnose.rule_text import GROUPS, write_rule
 from nsys_insight.diagnose.templates import fill_template, list_columns
 from nsys_insight.errors import UsageError
+from nsys_insight.packs.step_options import AUTO
 
 RULES = read_finding_rules()
 for_each_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
@@ -157,6 +161,14 @@ class TestChoice:
         (tmp_path / "nsys-insight.toml").write_text(text, encoding="utf-8")
         with pytest.raises(UsageError, match=r"nsys-insight\.toml"):
             read_project_choice(tmp_path)
+
+
+def test_a_rule_needs_only_the_reports_that_it_reads(sample):
+    (rule,) = RuleChoice(("idle-at-start",)).filter(RULES)
+    with open_trace(sample("churn")) as trace:
+        reports = AnsweredReports(trace, AUTO)
+        assert [finding.name for finding in evaluate_trace(reports, [rule])] == ["idle-at-start"]
+    assert reports.answers.keys() == {*list_reports(rule.sql), *list_reports(rule.when)}
 
 
 class TestCommands:

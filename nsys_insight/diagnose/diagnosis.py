@@ -1,7 +1,7 @@
 """A diagnosis: what bounds the run, what that costs, what to do first, and what cannot be determined from the trace.
 
 It is a headline (`diagnose.headline`) and ranked findings (`diagnose.evaluate`, `diagnose.ranking`). Both are queries
-over the answers of reports, each of which runs once.
+over the answers of reports. Each report runs once.
 """
 
 from __future__ import annotations

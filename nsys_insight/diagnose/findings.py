@@ -69,7 +69,7 @@ class FindingRule(Rule):
     `symptom`: of a rule without a specific cause, what its time is lost to. It is one of:
 
     - "late-host": the GPU is idle because the host launches late.
-    - "start": the same, because launches take long, as the first launch of a kernel does.
+    - "start": the GPU is idle long before single operations start.
     - "wait": the host waits for the GPU.
     - "copy": copies take the time.
     - "kernel-time": kernels take the time.

@@ -55,13 +55,13 @@ def read_headline(reports: AnsweredReports) -> Headline:
 
 def _describe_rest(reports: AnsweredReports, steps: dict[str, Any]) -> dict[str, Any]:
     """Describe the time outside the steps if it is most of the trace, and the other loops of the program."""
-    rest: dict[str, Any] = {}
+    description: dict[str, Any] = {}
     if steps["steps_ns"] and steps["steps_ns"] < MOST_OF_TRACE * steps["wall_ns"]:
-        rest["outside"] = next(iter(reports.read(read_query("internal/diagnose/outside"))), None)
+        description["outside"] = next(iter(reports.read(read_query("internal/diagnose/outside"))), None)
     # Steps that NVTX ranges give need no search for loops.
     if steps["steps_ns"] and steps["method"] == "sequence":
-        rest["other_loops"] = reports.read(read_query("internal/diagnose/other_loops"))
-    return rest
+        description["other_loops"] = reports.read(read_query("internal/diagnose/other_loops"))
+    return description
 
 
 def _collect_notes(reports: AnsweredReports, *, is_empty: bool) -> tuple[str, ...]:

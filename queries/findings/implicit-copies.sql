@@ -2,7 +2,7 @@
 code = "NSI313"
 title = "An OpenACC construct copies its data in each step"
 family = "implicit-copies"
-explains = ["late-host", "wait", "copy", "alternating", "small-copies", "sync-after-copy"]
+explains = ["late-host", "start", "wait", "copy", "alternating", "small-copies", "sync-after-copy"]
 meaning = """
 Data that no data region keeps on the GPU are copied when the construct begins, and back when it ends: each time that
 the loop around it runs."""

@@ -2,7 +2,7 @@
 code = "NSI311"
 title = "Small values are copied to the GPU one by one"
 family = "small-copies"
-explains = ["late-host", "wait", "copy", "sync-each-launch"]
+explains = ["late-host", "start", "wait", "copy", "sync-each-launch"]
 meaning = """
 Each value of a few bytes takes a copy of its own. A copy costs the host about as much as a launch, and more if it
 waits."""

@@ -2,7 +2,7 @@
 code = "NSI212"
 title = "The host waits after most launches"
 family = "sync-each-launch"
-explains = ["late-host", "wait", "alternating", "fusion"]
+explains = ["late-host", "start", "wait", "alternating", "fusion"]
 meaning = """
 With a wait after each launch nothing runs ahead: after each kernel the GPU is idle until the host has returned from
 the wait and launched the next one."""
