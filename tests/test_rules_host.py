@@ -334,9 +334,6 @@ class TestBacktraceOverhead:
         assert finding.values["backtrace_ns"] == pytest.approx(40 * 60_000)
         assert finding.recoverable_ns is None
 
-    def test_the_work_after_a_wait_is_no_overhead(self, findings_of):
-        assert "backtrace-overhead" not in findings_of(partial(ailments.backtraces, extra_ns=0, after_wait_ns=MS))
-
 
 # The real program, the rule that is to name its ailment, and what the cure saved per step as measured (in ms, without
 # the profiler; a step of `breaks` is one layer of twelve).

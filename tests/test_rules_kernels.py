@@ -15,8 +15,14 @@ from synthetic import Trace
 
 RULES = ailments.FAMILIES["kernels"]
 CLINIC = Path(__file__).parents[2] / "shared" / "clinic"
-T4 = {"name": "Tesla T4", "computeMajor": 7, "computeMinor": 5, "smMajor": 7, "smMinor": 5}
-GEFORCE = {"name": "NVIDIA GeForce RTX 3090", "computeMajor": 8, "computeMinor": 6, "smMajor": 8, "smMinor": 6}
+T4 = (("name", "Tesla T4"), ("computeMajor", 7), ("computeMinor", 5), ("smMajor", 7), ("smMinor", 5))
+GEFORCE = (
+    ("name", "NVIDIA GeForce RTX 3090"),
+    ("computeMajor", 8),
+    ("computeMinor", 6),
+    ("smMajor", 8),
+    ("smMinor", 6),
+)
 
 
 @pytest.fixture
@@ -36,7 +42,7 @@ def saving(finding):
 
 def run_on(gpu, *names):
     """Launch kernels of 1 ms on a GPU."""
-    loop = Loop(Trace().gpu(**gpu))
+    loop = Loop(Trace().gpu(**dict(gpu)))
     for _ in range(10):
         loop.step()
         for name in names:

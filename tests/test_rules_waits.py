@@ -61,18 +61,6 @@ class TestDirectives:
         )
         assert "[grid]" in copies.evidence
 
-    @pytest.mark.parametrize(
-        ("name", "changes"),
-        [
-            ("one-gang", {"gangs": 4096}),
-            ("one-gang", {"runs": 15_000}),
-            ("implicit-copies", {"copies": False}),
-            ("implicit-copies", {"region_line": 30}),
-        ],
-    )
-    def test_other_constructs_have_no_finding(self, name, changes, findings_of):
-        assert name not in findings_of(partial(ailments.directives, **changes))
-
 
 class TestReadBacks:
     def test_the_values_and_their_kernel_are_named(self, findings_of):
