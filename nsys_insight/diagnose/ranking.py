@@ -61,9 +61,9 @@ def _find_cause(finding: Finding, findings: Sequence[Finding]) -> Finding:
 def _lead(members: Sequence[Finding], family: str) -> Finding:
     """Return the finding that a family is shown as, with the other members below it.
 
-    A cause comes before its symptoms, and a problem before its remedy.
+    It is a cause, not one of the symptoms, and a problem rather than its remedy.
     """
-    causes = [member for member in members if member.family == family] or members
+    causes = [member for member in members if member.family == family]
     leader = next((member for member in causes if not member.overlaps), causes[0])
     other_members = tuple(member for member in members if member is not leader)
     severities = [leader.severity]
