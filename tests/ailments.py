@@ -1,12 +1,15 @@
-"""Programs with one planted ailment each, and the same programs is_cured: where a rule fires and where it is silent."""
+"""Programs with one planted ailment each, and the same programs, cured: where a rule fires and where it is silent."""
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 import planted
 from planted import Loop
 from synthetic import LATENCY, Trace
+
+from nsys_insight.packs.rules import SEVERITIES
 
 MS = 1_000_000
 NATIVE = "void at::native::vectorized_elementwise_kernel<4, at::native::{}<float>>(int)"
@@ -556,7 +559,7 @@ AILING = {
     "accumulated-reductions": partial(large_reductions, rounds=4, count=4, is_late=False, stream=7),
 }
 CURED = {
-    "fp32-gemm": [partial(gemms, TF32), partial(gemms, BF16), partial(gemms, FP32, other_names=[TF32, TF32, TF32])],
+    "fp32-gemm": [partial(gemms, TF32), partial(gemms, BF16), partial(gemms, FP32, other_names=(TF32, TF32, TF32))],
     "fp64-gemm": [partial(gemms, FP32), partial(gemms, TF32)],
     "attention-unfused": [partial(attention, is_fused=True), norms],
     "optimizer-per-parameter": [partial(optimizer, is_fused=True), partial(optimizer, tensors=4)],
@@ -626,11 +629,36 @@ CURED = {
         gradients,
     ],
 }
+# The rules by the file that tests them: tests/test_rules_FAMILY.py.
+FAMILIES = {
+    "host": (
+        "graph-break", "host-input", "alternating", "paced-outside", "compile-in-loop", "checkpoint-stall", "op-by-op",
+        "default-stream", "graph-node-updates", "backtrace-overhead",
+    ),
+    "kernels": (
+        "fp32-gemm", "fp64-gemm", "attention-unfused", "optimizer-per-parameter", "layout-conversion", "gemm-odd-sizes",
+        "weight-casts", "cross-entropy-unfused", "embedding-sort",
+    ),
+    "ranks": (
+        "exposed-gathers", "small-units", "small-exchanges", "fp32-gradients", "one-reduction",
+        "accumulated-reductions", "message-waits",
+    ),
+    "waits": (
+        "scalar-read-backs", "sync-each-launch", "sync-after-copy", "small-copies", "tiny-d2d", "one-block",
+        "small-blocks", "gradient-reduction-late", "small-buckets", "one-gang", "implicit-copies",
+    ),
+}  # fmt: skip
 
 
-def list_findings(findings, names=None):
-    """Give findings and those below them by name; with `names`, only those of these rules."""
-    by_name = {}
-    for finding in findings:
-        by_name |= {finding.name: finding} | list_findings(finding.also)
-    return {name: finding for name, finding in by_name.items() if names is None or name in names}
+def check_finding(finding):
+    """Check what each finding has: numbers as evidence, and sentences that say what to do."""
+    assert finding.severity in SEVERITIES
+    assert re.search(r"\d", finding.evidence) or finding.name == "capture-problem"
+    assert all(len(text) > 20 for text in (finding.meaning, finding.action, finding.caveat))
+
+
+def check_rule(name, findings_of):
+    """Check that a rule fires on the program with its ailment, and not on the cured ones."""
+    check_finding(findings_of(AILING[name])[name])
+    for make in CURED[name]:
+        assert name not in findings_of(make), make

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
+from opening import evaluate_rules, open_trace
 
 from nsys_insight.cli import ending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from nsys_insight.diagnose.findings import Finding
     from nsys_insight.facts.context import FactOptions
 
+# Without bytecode, each worker of each run would rewrite the assertions of all test modules.
+sys.dont_write_bytecode = False
 REPOSITORY = Path(__file__).parents[1]
 _NUMBERS = count()
 
@@ -119,6 +125,23 @@ def shared() -> Path:
     if not (folder / "traces").is_dir():
         pytest.skip("needs the traces in ../shared")
     return folder
+
+
+@pytest.fixture(scope="module")
+def findings_of(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[Callable[[], Any]], dict[str, Finding]]:
+    """Return a function that evaluates the `RULES` of the test's module on a program of `ailments`, once."""
+    findings: dict[Any, dict[str, Finding]] = {}
+
+    def evaluate_once(make: Callable[[], Any]) -> dict[str, Finding]:
+        key = (make.func, make.args, *sorted(make.keywords.items())) if isinstance(make, partial) else make
+        if key not in findings:
+            with open_trace(make().write(tmp_path_factory.mktemp("planted") / "trace.sqlite")) as trace:
+                findings[key] = evaluate_rules(trace, request.module.RULES)
+        return findings[key]
+
+    return evaluate_once
 
 
 @pytest.fixture

@@ -16,15 +16,16 @@ import planted
 from oracle import is_permanent
 
 import nsys_insight
-from nsys_insight.diagnose.diagnosis import diagnose
+from nsys_insight.diagnose.evaluate import evaluate
+from nsys_insight.diagnose.findings import read_finding_rules
 from nsys_insight.diagnose.rule_choice import RuleChoice
 from nsys_insight.ingest.scope import FULL_TRACE
-from nsys_insight.packs.step_options import StepOptions
+from nsys_insight.packs.step_options import AUTO
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from nsys_insight.diagnose.diagnosis import Diagnosis
+    from nsys_insight.diagnose.findings import Finding
     from nsys_insight.ingest.scope import Scope
     from nsys_insight.trace import Trace
 
@@ -40,9 +41,10 @@ def open_trace(path: Path | str, **scope: Any) -> Iterator[Trace]:
         yield trace
 
 
-def diagnose_with(trace: Trace, rules: Iterable[str]) -> Diagnosis:
-    """Diagnose a trace with some of the rules; all others take most of the time of a diagnosis."""
-    return diagnose(trace, StepOptions(), choice=RuleChoice(tuple(rules)))
+def evaluate_rules(trace: Trace, names: Iterable[str]) -> dict[str, Finding]:
+    """Evaluate some rules on a trace; return their findings by name."""
+    rules = RuleChoice(tuple(names)).filter(read_finding_rules())
+    return {finding.name: finding for finding in evaluate(trace, rules, AUTO)}
 
 
 @cache

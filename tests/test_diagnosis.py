@@ -6,15 +6,15 @@ import re
 import shlex
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import many_traces
 import oracle
 import planted
 import pytest
-from ailments import AILING, BF16, CURED, LARGE, run_steps
+from ailments import AILING, BF16, CURED, FAMILIES, LARGE, check_finding, run_steps
 from hypothesis import HealthCheck, given, settings
-from opening import diagnose_with, open_trace, planted_path
+from opening import evaluate_rules, open_trace, planted_path
 from pipeline_traces import PipelineRun
 from planted import Loop
 from rank_traces import Run
@@ -23,11 +23,11 @@ from sweeps import sweep
 from synthetic import Trace
 
 import nsys_insight
-from nsys_insight.diagnose.diagnosis import SEVERITIES, rank_findings
-from nsys_insight.diagnose.findings import Cure, Finding, list_reports, read_finding_rules
+from nsys_insight.diagnose.findings import list_reports, read_finding_rules
 from nsys_insight.diagnose.text import write_markdown
 from nsys_insight.model import views
 from nsys_insight.packs import library, step_options
+from nsys_insight.packs.rules import SEVERITIES
 from nsys_insight.sql import names, parameters
 
 SAMPLES = ("churn", "decode_eager", "decode_fresh", "decode_graph_node", "decode_graph_whole")
@@ -292,8 +292,8 @@ def two_threads():
     return parallel_kernels(150_000, threads=2)
 
 
-# The trace in which each finding must fire, and those in which it must not. In these tests a diagnosis uses the rules
-# that are tested: all rules take twice the time.
+# The trace in which each finding must fire, and those in which it must not. The rules of `ailments` are tested in
+# tests/test_rules_*.py.
 FIRES = {
     "launch-bound": planted.launch_bound,
     "many-launches": distinct_kernels,
@@ -326,7 +326,7 @@ FIRES = {
     "failed-calls": failed_launch,
     "slow-launches": slow_launches,
     "idle-at-end": slow_launches,
-} | AILING
+}
 SILENT = {
     "launch-bound": [healthy_run, planted.communicating, cpu_work_run, distinct_kernels],
     "many-launches": [healthy_run, planted.launch_bound, cpu_work_run],
@@ -365,25 +365,28 @@ SILENT = {
     "failed-calls": [healthy_run, planted.launch_bound],
     "slow-launches": [healthy_run, planted.launch_bound, cpu_work_run, distinct_kernels],
     "idle-at-end": [healthy_run, planted.launch_bound, late_start],
-} | CURED
+}
 
 
 # What must hold of every diagnosis is tested on these with all rules.
 _DIAGNOSED = (*SAMPLES, planted.launch_bound, planted.communicating, late_rank, page_migrations, slow_launches)
 every_case = pytest.mark.parametrize(
-    "case", [*_DIAGNOSED, *sweep(case for case in dict.fromkeys(FIRES.values()) if case not in _DIAGNOSED)]
+    "case",
+    [
+        *_DIAGNOSED,
+        *sweep(case for case in dict.fromkeys((FIRES | AILING).values()) if case not in _DIAGNOSED),
+    ],
 )
 
 
 @pytest.fixture(scope="module")
-def diagnose(tmp_path_factory):
-    """Give a function that diagnoses a planted trace or a sample once, with all rules or some. The trace stays open."""
-    diagnoses, traces = {}, {}
+def open_once(tmp_path_factory):
+    """Give a function that opens a planted trace or a sample once. The trace stays open."""
+    traces = {}
     names_of_loops = {make: name for name, make in planted.ALL.items()}
-
     with ExitStack() as open_traces:
 
-        def open_once(case):
+        def open_case(case):
             if case not in traces:
                 if case in names_of_loops:
                     path = planted_path(names_of_loops[case])
@@ -394,12 +397,23 @@ def diagnose(tmp_path_factory):
                 traces[case] = open_traces.enter_context(open_trace(path))
             return traces[case]
 
-        def diagnose_once(case, rules=()):
-            if (key := (case, tuple(rules))) not in diagnoses:
-                diagnoses[key] = diagnose_with(open_once(case), rules)
-            return diagnoses[key]
+        yield open_case
 
-        yield diagnose_once
+
+@pytest.fixture(scope="module")
+def diagnose(open_once):
+    """Give a function that diagnoses a planted trace or a sample once."""
+    return cache(lambda case: open_once(case).diagnose())
+
+
+@pytest.fixture(scope="module")
+def evaluate(open_once):
+    """Give a function that evaluates all rules that a planted trace or a sample is in `FIRES` or `SILENT` for, once."""
+    rules_by_case = {}
+    for name, case in FIRES.items():
+        for tested_case in (case, *SILENT[name]):
+            rules_by_case.setdefault(tested_case, []).append(name)
+    return cache(lambda case: evaluate_rules(open_once(case), rules_by_case[case]))
 
 
 def findings_by_name(diagnosis):
@@ -410,17 +424,6 @@ def findings_by_name(diagnosis):
 def sum_savings(diagnosis):
     """Return the time that the findings that do not overlap save together."""
     return sum(finding.recoverable_ns or 0 for finding in diagnosis.findings if not finding.overlaps)
-
-
-def rows(diagnosis, report):
-    answer = diagnosis.answers[report]
-    names = [column.name for column in answer.columns]
-    return [dict(zip(names, row, strict=True)) for row in answer.rows()]
-
-
-def row(diagnosis, report, **values):
-    (match,) = (row for row in rows(diagnosis, report) if all(row[name] == value for name, value in values.items()))
-    return match
 
 
 @pytest.mark.slow
@@ -447,22 +450,20 @@ def test_a_query_is_retried_when_duckdb_gives_up_on_its_connection(tmp_path, mon
 
 
 def test_every_finding_has_a_trace_on_which_it_fires_and_others_on_which_it_does_not():
-    assert set(FIRES) == set(SILENT) == set(RULES)
+    family_rules = [name for names_of_family in FAMILIES.values() for name in names_of_family]
+    assert sorted(family_rules) == sorted(AILING) == sorted(CURED)
+    assert sorted([*FIRES, *family_rules]) == sorted([*SILENT, *family_rules]) == list(RULES)
 
 
-@pytest.mark.parametrize("name", RULES)
-def test_a_finding_fires_on_what_was_planted_and_says_what_to_do(name, diagnose):
-    finding = findings_by_name(diagnose(FIRES[name], (name,)))[name]
-    assert finding.severity in SEVERITIES
-    assert re.search(r"\d", finding.evidence) or name == "capture-problem"
-    assert all(len(text) > 20 for text in (finding.meaning, finding.action, finding.caveat))
+@pytest.mark.parametrize("name", FIRES)
+def test_a_finding_fires_on_what_was_planted_and_says_what_to_do(name, evaluate):
+    check_finding(evaluate(FIRES[name])[name])
 
 
-@pytest.mark.parametrize("name", RULES)
-def test_a_finding_is_silent_where_there_is_nothing_to_find(name, diagnose):
-    for make in SILENT[name]:
-        silent_rules = [other for other, cases in SILENT.items() if make in cases]
-        assert name not in findings_by_name(diagnose(make, silent_rules)), make
+@pytest.mark.parametrize("name", SILENT)
+def test_a_finding_is_silent_where_there_is_nothing_to_find(name, evaluate):
+    for case in SILENT[name]:
+        assert name not in evaluate(case), case
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -522,14 +523,15 @@ CELLS = {
 
 
 @pytest.mark.parametrize("name", CELLS)
-def test_the_number_of_a_finding_is_the_one_that_its_report_shows(name, diagnose):
+def test_the_number_of_a_finding_is_the_one_that_its_report_shows(name, diagnose, evaluate, open_once):
     report, row_values, column = CELLS[name]
-    for diagnosis in (diagnose(FIRES[name], (name,)), *map(diagnose, SAMPLES)):
-        finding = findings_by_name(diagnosis).get(name)
+    for case in (FIRES[name], *SAMPLES):
+        finding = (evaluate(case) if case is FIRES[name] else findings_by_name(diagnose(case))).get(name)
         if finding is not None:
             assert finding.report == report
             number = finding.wall_pct if column == "wall_pct" else finding.recoverable_ns
-            assert number == row(diagnosis, report, **row_values)[column]
+            (row,) = (row for row in open_once(case).answer(report).dicts() if row.items() >= row_values.items())
+            assert number == row[column]
 
 
 @every_case
@@ -825,69 +827,6 @@ def test_the_headline_s_shares_are_those_of_classify(case, diagnose):
     assert printed_shares == {
         s.part: f"{s.wall_pct:.1f}" for s in diagnosis.shares if not s.is_busy and s.wall_pct >= 0.05
     }
-
-
-# Ranking -------------------------------------------------------------------------------------------------------------
-
-
-def make_finding(name, recoverable=None, share=None, *, family=None, overlaps=False, severity="info"):
-    texts = dict.fromkeys(("evidence", "meaning", "caveat", "report", "command"), "")
-    return Finding(
-        code="NSI000", name=name, title=name, severity=severity, family=family or name, recoverable_ns=recoverable,
-        saving_low_ns=None, bounded_by=None, wall_pct=share, share_of="step", overlaps=overlaps, place=None, values={},
-        cure=Cure("any", "", "line", "same"), **texts,
-    )  # fmt: skip
-
-
-def test_findings_are_ranked_by_saving_and_small_ones_are_dropped():
-    findings = [
-        make_finding("little", 9, 0.99), make_finding("some", 10, 1.0), make_finding("most", 90, 9.0),
-        make_finding("told", None, 30.0),
-        make_finding("capture", severity="warning"), make_finding("remedy", 80, 8.0, overlaps=True),
-        make_finding("more", 20, 2.0),
-    ]  # fmt: skip
-    assert [finding.name for finding in rank_findings(findings)] == [
-        "capture",
-        "most",
-        "more",
-        "some",
-        "remedy",
-        "told",
-    ]
-
-
-def test_the_finding_of_the_verdict_comes_first_among_those_of_its_severity():
-    findings = [
-        make_finding("little", 20, 4.0, severity="warning"), make_finding("kernels", None, 60.0),
-        make_finding("most", 90, 90.0, severity="critical"), make_finding("least", 5, 1.0),
-    ]  # fmt: skip
-    names = [finding.name for finding in rank_findings(findings, first="kernels")]
-    assert names == ["most", "little", "kernels", "least"]
-    assert [finding.name for finding in rank_findings(findings)] == ["most", "little", "least", "kernels"]
-
-
-def test_a_cause_without_a_saving_is_as_severe_as_its_symptom():
-    cause = replace(make_finding("cause"), explains=("symptom",))
-    (finding,) = rank_findings([cause, make_finding("symptom", 50, 50.0, severity="critical")])
-    assert (finding.name, finding.severity) == ("cause", "critical")
-
-
-def test_a_family_is_one_finding_and_a_problem_comes_before_its_remedy():
-    findings = [
-        make_finding("graph", 80, 80.0, family="launch", overlaps=True),
-        make_finding("launch", 70, 70.0, family="launch"),
-        make_finding("memset", 0.5, 0.5, family="launch", overlaps=True),
-        make_finding("sync", 20, 20.0),
-    ]  # fmt: skip
-    first, second = rank_findings(findings)
-    assert (first.name, [finding.name for finding in first.also], second.name) == ("launch", ["graph"], "sync")
-
-
-def test_there_are_at_most_seven_findings():
-    findings = [make_finding(f"{number}", number, 10.0) for number in range(1, 20)]
-    assert len(rank_findings(findings)) == 7
-    # Missing data are reported even then.
-    assert [finding.name for finding in rank_findings([*findings, make_finding("capture")])][5:] == ["14", "capture"]
 
 
 # Scope and steps, and the trace afterwards ----------------------------------------------------------------------------

@@ -9,22 +9,23 @@ from pathlib import Path
 import duckdb
 import pytest
 from command_line import run as run_cli
+from opening import open_trace
 
-from nsys_insight.diagnose.diagnosis import rank_findings
+from nsys_insight.diagnose.evaluate import AnsweredReports, evaluate_trace
 from nsys_insight.diagnose.findings import (
     ANY,
     EFFORTS,
     FRAMEWORKS,
     NUMERICS,
     RESERVED_COLUMNS,
-    Cure,
-    Finding,
+    list_reports,
     read_finding_rules,
 )  # fmt: skip
 from nsys_insight.diagnose.rule_choice import RuleChoice, read_project_choice
 from nsys_insight.diagnose.rule_text import GROUPS, write_rule
 from nsys_insight.diagnose.templates import fill_template, list_columns
 from nsys_insight.errors import UsageError
+from nsys_insight.packs.step_options import AUTO
 
 RULES = read_finding_rules()
 for_each_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
@@ -63,7 +64,6 @@ class TestFiles:
         assert all(framework in FRAMEWORKS for framework, _ in cures(rule))
         tables = rule.cure.values() if any(isinstance(text, dict) for text in rule.cure.values()) else [rule.cure]
         assert all(ANY in table for table in tables)
-        assert set(rule.explains) <= {other.name for other in RULES}
 
     @for_each_rule
     def test_the_query_is_short_and_builds_no_sentence(self, rule):
@@ -130,26 +130,6 @@ class TestTemplates:
         assert missing == []
 
 
-def make_finding(name, ns, *, explains=(), family=None):
-    return Finding(
-        code="NSI000", name=name, title=name, severity="warning", family=family or name, recoverable_ns=ns,
-        saving_low_ns=None, bounded_by=None, wall_pct=ns / 10, share_of="step", overlaps=False, place=None, evidence="",
-        values={}, meaning="", cure=Cure(ANY, "", "line", "same"), caveat="", report="", command="", explains=explains,
-    )  # fmt: skip
-
-
-class TestOrder:
-    def test_symptoms_stand_under_their_cause(self):
-        findings = [make_finding("gap", 90), make_finding("input", 50, explains=("gap",)), make_finding("other", 60)]
-        ranked_findings = rank_findings(findings)
-        assert [finding.name for finding in ranked_findings] == ["other", "input"]
-        assert [finding.name for finding in ranked_findings[1].also] == ["gap"]
-
-    def test_a_cause_below_the_floor_explains_nothing(self):
-        ranked_findings = rank_findings([make_finding("gap", 90), make_finding("input", 5, explains=("gap",))])
-        assert [(finding.name, finding.also) for finding in ranked_findings] == [("gap", ())]
-
-
 class TestChoice:
     @pytest.mark.parametrize(
         ("choice", "first", "has"),
@@ -183,6 +163,14 @@ class TestChoice:
         (tmp_path / "nsys-insight.toml").write_text(text, encoding="utf-8")
         with pytest.raises(UsageError, match=r"nsys-insight\.toml"):
             read_project_choice(tmp_path)
+
+
+def test_a_rule_needs_only_the_reports_that_it_reads(sample):
+    (rule,) = RuleChoice(("idle-at-start",)).filter(RULES)
+    with open_trace(sample("churn")) as trace:
+        reports = AnsweredReports(trace, AUTO)
+        assert [finding.name for finding in evaluate_trace(reports, [rule])] == ["idle-at-start"]
+    assert reports.answers.keys() == {*list_reports(rule.sql), *list_reports(rule.when)}
 
 
 class TestCommands:

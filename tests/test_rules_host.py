@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import ailments
 import planted
 import pytest
-from ailments import BF16, LARGE, MS, list_findings, run_steps
-from opening import diagnose_with, open_trace
+from ailments import BF16, LARGE, MS, run_steps
+from opening import evaluate_rules, open_trace
 from synthetic import Trace
 
+from nsys_insight.diagnose.ranking import rank
+
 SHARED = Path(__file__).parents[2] / "shared"
+RULES = ailments.FAMILIES["host"]
 
 
-@pytest.fixture(scope="module")
-def findings_of(tmp_path_factory):
-    """Give a function that diagnoses one of the programs with ailments, once."""
-    findings = {}
-
-    def diagnose_once(make):
-        if make not in findings:
-            findings[make] = diagnose(make(), tmp_path_factory.mktemp("planted"))
-        return findings[make]
-
-    return diagnose_once
-
-
-def diagnose(truth, folder):
-    """Give the findings about a planted program by name, with those below others."""
-    with open_trace(truth.write(folder / "trace.sqlite")) as trace:
-        return list_findings(diagnose_with(trace, {*HOST_RULES, "graph-node-updates", "backtrace-overhead"}).findings)
+@pytest.mark.parametrize("name", RULES)
+def test_a_rule_fires_on_its_program_and_not_on_cured_ones(name, findings_of):
+    ailments.check_rule(name, findings_of)
 
 
 def step_ns(truth):
@@ -66,22 +56,22 @@ class TestGraphBreak:
         assert finding.values["compiled_pct"] == pytest.approx(100 * 10 / 30)
         assert finding.cure.framework == "inductor"
 
-    def test_a_flag_in_few_steps_is_no_branch_of_the_step(self, tmp_path):
+    def test_a_flag_in_few_steps_is_no_branch_of_the_step(self, findings_of):
         def body(loop, number):
             for _ in range(4):
                 loop.launch(BF16, 20_000, **LARGE)
             loop.copy("D2H", 1 if number in (5, 6, 13) else 8, 1_000, blocking=True)
             loop.python(80_000)
 
-        assert "graph-break" not in diagnose(run_steps(body, steps=16, sync=False), tmp_path)
+        assert "graph-break" not in findings_of(partial(run_steps, body, steps=16, sync=False))
 
-    def test_long_work_in_few_steps_is_not_saved_with_the_flag(self, tmp_path):
+    def test_long_work_in_few_steps_is_not_saved_with_the_flag(self, findings_of):
         def body(loop, number):
             loop.launch("insert(int *)", 400_000, **LARGE)
             loop.copy("D2H", 1, 1_000, blocking=True)
             loop.python(50 * MS if number in (5, 10) else 80_000)
 
-        finding = diagnose(run_steps(body, steps=16, sync=False), tmp_path)["graph-break"]
+        finding = findings_of(partial(run_steps, body, steps=16, sync=False))["graph-break"]
         assert finding.recoverable_ns < 200_000
 
 
@@ -92,12 +82,12 @@ class TestHostInput:
         assert values["gap_ns"] == pytest.approx(2 * MS, rel=0.2)
         assert values["step_ns"] == pytest.approx(step_ns(ailments.batches()), rel=0.05)
 
-    def test_a_wait_for_the_gpu_before_the_work_does_not_hide_it(self, tmp_path):
-        finding = diagnose(ailments.batches(host_ms=2.0, kernel_ms=8.0), tmp_path)["host-input"]
+    def test_a_wait_for_the_gpu_before_the_work_does_not_hide_it(self, findings_of):
+        finding = findings_of(partial(ailments.batches, host_ms=2.0, kernel_ms=8.0))["host-input"]
         assert finding.values["gap_ns"] == pytest.approx(2 * MS, rel=0.2)
 
     @pytest.mark.slow
-    def test_all_gaps_of_a_long_run_count(self, tmp_path):
+    def test_all_gaps_of_a_long_run_count(self, findings_of):
         def body(loop, _):
             loop.python(300_000)
             loop.copy("H2D", 1 << 20, 50_000)
@@ -107,20 +97,20 @@ class TestHostInput:
             loop.launch("update(float *)", 50_000, **LARGE)
             loop.sync()
 
-        values = diagnose(run_steps(body, steps=1_200, sync=False), tmp_path)["host-input"].values
+        values = findings_of(partial(run_steps, body, steps=1_200, sync=False))["host-input"].values
         assert values["input_steps"] == values["steps"] >= 1_190
 
     @pytest.mark.parametrize(("size", "is_named"), [(4, False), (1 << 10, True)])
-    def test_a_single_value_is_no_input(self, size, is_named, tmp_path):
+    def test_a_single_value_is_no_input(self, size, is_named, findings_of):
         def body(loop, _):
             loop.python(2 * MS)
             loop.copy("H2D", size, 1_000)
             loop.launch(BF16, MS, **LARGE)
             loop.sync()
 
-        assert ("host-input" in diagnose(run_steps(body, sync=False), tmp_path)) is is_named
+        assert ("host-input" in findings_of(partial(run_steps, body, sync=False))) is is_named
 
-    def test_a_cuda_call_before_the_copy_is_no_preparation(self, tmp_path):
+    def test_a_cuda_call_before_the_copy_is_no_preparation(self, findings_of):
         def body(loop, _):
             loop.malloc(1 << 20, 2 * MS)
             loop.copy("H2D", 1 << 20, 50_000)
@@ -128,14 +118,13 @@ class TestHostInput:
             loop.copy("D2H", 8, 1_000, blocking=True)
             loop.free(1_000)
 
-        assert "host-input" not in diagnose(run_steps(body, sync=False), tmp_path)
+        assert "host-input" not in findings_of(partial(run_steps, body, sync=False))
 
 
 def test_stalls_between_modules_belong_to_them(tmp_path):
     with open_trace(ailments.modules(pause=200_000).write(tmp_path / "trace.sqlite")) as trace:
-        findings = diagnose_with(trace, {"op-by-op", "stall-place"}).findings
-    assert [finding.name for finding in findings] == ["op-by-op"]
-    assert "stall-place" in list_findings(findings)
+        (finding,) = rank(evaluate_rules(trace, {"op-by-op", "stall-place"}).values())
+    assert (finding.name, [member.name for member in finding.also]) == ("op-by-op", ["stall-place"])
 
 
 class TestAlternating:
@@ -145,7 +134,7 @@ class TestAlternating:
         assert values["host_ns"] == pytest.approx(2 * MS, rel=0.01)
         assert values["wait_ns"] == pytest.approx(2 * MS, rel=0.01)
 
-    def test_a_host_that_launches_while_the_gpu_works_and_then_waits_takes_turns(self, tmp_path):
+    def test_a_host_that_launches_while_the_gpu_works_and_then_waits_takes_turns(self, findings_of):
         def body(loop, _):
             for _ in range(40):
                 loop.launch("solve(float *)", 100_000, **LARGE)
@@ -153,14 +142,14 @@ class TestAlternating:
             loop.sync()
             loop.python(1_200_000)
 
-        finding = diagnose(run_steps(body, sync=False), tmp_path)["alternating"]
+        finding = findings_of(partial(run_steps, body, sync=False))["alternating"]
         assert finding.recoverable_ns == pytest.approx(1_200_000, rel=0.1)
 
-    def test_a_host_that_works_while_the_gpu_copies_takes_no_turns(self, tmp_path):
-        assert "alternating" not in diagnose(self.uploads(works_first=False), tmp_path)
+    def test_a_host_that_works_while_the_gpu_copies_takes_no_turns(self, findings_of):
+        assert "alternating" not in findings_of(partial(self.uploads, works_first=False))
 
-    def test_the_copy_of_the_next_input_is_not_saved(self, tmp_path):
-        finding = diagnose(self.uploads(works_first=True), tmp_path)["alternating"]
+    def test_the_copy_of_the_next_input_is_not_saved(self, findings_of):
+        finding = findings_of(partial(self.uploads, works_first=True))["alternating"]
         assert finding.recoverable_ns == pytest.approx(2 * MS, rel=0.1)
 
     @staticmethod
@@ -176,14 +165,14 @@ class TestAlternating:
 
         return run_steps(body, sync=False)
 
-    def test_a_host_that_works_while_the_gpu_does_takes_no_turns(self, tmp_path):
+    def test_a_host_that_works_while_the_gpu_does_takes_no_turns(self, findings_of):
         def body(loop, _):
             for _ in range(20):
                 loop.launch("solve(float *)", 20_000, **LARGE)
                 loop.python(100_000)
             loop.sync()
 
-        assert "alternating" not in diagnose(run_steps(body, sync=False), tmp_path)
+        assert "alternating" not in findings_of(partial(run_steps, body, sync=False))
 
 
 def sleeping(*, call="clock_nanosleep", on_main_thread=True, period_ms=37.0):
@@ -214,16 +203,20 @@ class TestPacedOutside:
         assert finding.recoverable_ns is None
         assert "()" not in finding.evidence
 
-    def test_a_thread_that_sleeps_has_any_rate(self, tmp_path):
-        finding = diagnose(sleeping(), tmp_path)["paced-outside"]
+    def test_a_thread_that_sleeps_has_any_rate(self, findings_of):
+        finding = findings_of(
+            partial(
+                sleeping,
+            )
+        )["paced-outside"]
         assert "a step takes 37 ms and varies by" in finding.evidence
         assert "in clock_nanosleep() for 33 ms" in finding.evidence
 
     @pytest.mark.parametrize("case", [{"on_main_thread": False}, {"call": "pthread_cond_wait"}])
-    def test_other_calls_and_other_threads_set_no_rate(self, case, tmp_path):
-        assert "paced-outside" not in diagnose(sleeping(**case), tmp_path)
+    def test_other_calls_and_other_threads_set_no_rate(self, case, findings_of):
+        assert "paced-outside" not in findings_of(partial(sleeping, **case))
 
-    def test_a_rate_by_chance_has_no_long_gap(self, tmp_path):
+    def test_a_rate_by_chance_has_no_long_gap(self, findings_of):
         def body(loop, _):
             for name in "abcdefghijklmnopqrst":
                 loop.launch(f"small_{name}(float *)", 10_000, **LARGE)
@@ -231,7 +224,7 @@ class TestPacedOutside:
 
         truth = run_steps(body, steps=24, sync=False)
         assert step_ns(truth) == 10 * MS
-        assert "paced-outside" not in diagnose(truth, tmp_path)
+        assert "paced-outside" not in findings_of(lambda: truth)
 
 
 class TestCompileInLoop:
@@ -240,13 +233,13 @@ class TestCompileInLoop:
         assert finding.values["load_steps"] == finding.values["loads"] == 5
         assert "5 calls of cuLibraryLoadData" in finding.evidence
 
-    def test_one_load_may_be_the_first_use_of_a_kernel(self, tmp_path):
-        assert "compile-in-loop" not in diagnose(ailments.loads(steps_with_loads=(5,)), tmp_path)
+    def test_one_load_may_be_the_first_use_of_a_kernel(self, findings_of):
+        assert "compile-in-loop" not in findings_of(partial(ailments.loads, steps_with_loads=(5,)))
 
 
 class TestCheckpointStall:
     @pytest.mark.parametrize(("after_ms", "saved_ms"), [(0, 56), (20, 76)])
-    def test_a_long_step_right_after_it_belongs_to_it(self, after_ms, saved_ms, tmp_path):
+    def test_a_long_step_right_after_it_belongs_to_it(self, after_ms, saved_ms, findings_of):
         def body(loop, number):
             for _ in range(6):
                 loop.launch(BF16, 500_000, **LARGE)
@@ -258,7 +251,7 @@ class TestCheckpointStall:
             if number in (9, 19):
                 loop.python(after_ms * MS)
 
-        finding = diagnose(run_steps(body, steps=24, sync=False), tmp_path)["checkpoint-stall"]
+        finding = findings_of(partial(run_steps, body, steps=24, sync=False))["checkpoint-stall"]
         assert finding.recoverable_ns * 23 == pytest.approx(2 * saved_ms * MS, rel=0.1)
         assert finding.values["long_steps"] == 2
 
@@ -270,7 +263,7 @@ class TestCheckpointStall:
         assert values["ordinary_ns"] == pytest.approx(3 * MS, rel=0.05)
         assert values["long_ns"] == pytest.approx(3 * MS + 4 * 14 * MS, rel=0.05)
 
-    def test_calls_that_write_are_named(self, tmp_path):
+    def test_calls_that_write_are_named(self, findings_of):
         def body(loop, number):
             loop.launch(BF16, 3 * MS, **LARGE)
             loop.copy("D2H", 8, 1_000, blocking=True)
@@ -280,17 +273,17 @@ class TestCheckpointStall:
                 loop.python(30 * MS)
                 loop.host.osrt("writev", start=start, takes=30 * MS)
 
-        finding = diagnose(run_steps(body, steps=24, sync=False), tmp_path)["checkpoint-stall"]
+        finding = findings_of(partial(run_steps, body, steps=24, sync=False))["checkpoint-stall"]
         assert finding.values["file_ns"] == 30 * MS
         assert "mostly in writev()" in finding.evidence
 
-    def test_long_steps_that_copy_no_more_than_others_are_no_checkpoint(self, tmp_path):
+    def test_long_steps_that_copy_no_more_than_others_are_no_checkpoint(self, findings_of):
         def body(loop, number):
             loop.launch(BF16, 3 * MS, **LARGE)
             loop.copy("D2H", 50 << 20, 4 * MS, blocking=True)
             loop.python(60 * MS if number % 8 == 4 else 0)
 
-        assert "checkpoint-stall" not in diagnose(run_steps(body, steps=24, sync=False), tmp_path)
+        assert "checkpoint-stall" not in findings_of(partial(run_steps, body, steps=24, sync=False))
 
 
 def test_modules_and_updates_are_counted(findings_of):
@@ -307,7 +300,7 @@ class TestDefaultStream:
         assert finding.values["held"] == pytest.approx(2, rel=0.1)
         assert finding.values["overlap_ns"] == pytest.approx(300_000, rel=0.05)
 
-    def test_small_kernels_behind_the_default_stream_could_run_at_once(self, tmp_path):
+    def test_small_kernels_behind_the_default_stream_could_run_at_once(self, findings_of):
         def body(loop, _):
             host = loop.host
             begin = max(host.now + 20_000, *loop.streams.values(), 0)
@@ -325,12 +318,12 @@ class TestDefaultStream:
             loop.python(max(0, begin - 50_000 - host.now))
 
         # The step that is found is a kernel of 100 µs and the note after it.
-        finding = diagnose(run_steps(body, sync=False), tmp_path)["default-stream"]
+        finding = findings_of(partial(run_steps, body, sync=False))["default-stream"]
         assert finding.values["overlap_ns"] == pytest.approx(100_000, rel=0.2)
 
     @pytest.mark.parametrize("case", [{"events": True}, {"copy_stream": 13}, {"copies": False}])
-    def test_streams_in_order_for_another_reason_are_left_alone(self, case, tmp_path):
-        assert "default-stream" not in diagnose(ailments.streams(**case), tmp_path)
+    def test_streams_in_order_for_another_reason_are_left_alone(self, case, findings_of):
+        assert "default-stream" not in findings_of(partial(ailments.streams, **case))
 
 
 class TestBacktraceOverhead:
@@ -341,9 +334,6 @@ class TestBacktraceOverhead:
         assert finding.values["backtrace_ns"] == pytest.approx(40 * 60_000)
         assert finding.recoverable_ns is None
 
-    def test_the_work_after_a_wait_is_no_overhead(self, tmp_path):
-        assert "backtrace-overhead" not in diagnose(ailments.backtraces(extra_ns=0, after_wait_ns=MS), tmp_path)
-
 
 # The real program, the rule that is to name its ailment, and what the cure saved per step as measured (in ms, without
 # the profiler; a step of `breaks` is one layer of twelve).
@@ -352,10 +342,7 @@ REAL = [
     ("jaxloop", "host-input", 11.6 - 0.34),
     ("checkpoint", "checkpoint-stall", 50.9 - 15.7),
 ]
-HOST_RULES = {
-    "graph-break", "host-input", "alternating", "paced-outside", "compile-in-loop", "checkpoint-stall", "op-by-op",
-    "default-stream",
-}  # fmt: skip
+HOST_RULES = {*RULES} - {"graph-node-updates", "backtrace-overhead"}
 
 
 @pytest.mark.slow
@@ -383,7 +370,7 @@ def test_real_ailments_are_named_first_with_what_the_cure_saved(trace, name, sav
 )
 def test_rules_about_the_host_on_real_programs(trace, names, unpacked):
     with open_trace(unpacked(trace)) as real_trace:
-        assert HOST_RULES & list_findings(real_trace.diagnose().findings).keys() == names
+        assert evaluate_rules(real_trace, HOST_RULES).keys() == names
 
 
 @pytest.fixture

@@ -7,96 +7,92 @@ from functools import partial
 
 import ailments
 import pytest
-from ailments import MS, list_findings
+from ailments import MS
 from decode_ranks import DecodeRun
-from opening import diagnose_with, open_trace
+from opening import open_trace
 from rank_traces import Run
 
 import nsys_insight
+from nsys_insight.diagnose.diagnosis import diagnose
+from nsys_insight.diagnose.rule_choice import RuleChoice
+from nsys_insight.packs.step_options import AUTO
 
-NAMES = (
-    "exposed-gathers", "small-units", "small-exchanges", "fp32-gradients", "one-reduction", "accumulated-reductions",
-    "slow-link", "message-waits",
-)  # fmt: skip
-
-
-@pytest.fixture
-def diagnose(tmp_path):
-    """Give a function that returns the findings of these rules about a trace, by name."""
-
-    def find(trace):
-        with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened_trace:
-            return list_findings(diagnose_with(opened_trace, NAMES).findings)
-
-    return find
+RULES = (*ailments.FAMILIES["ranks"], "slow-link")
 
 
-def test_gathers_in_one_unit(diagnose):
-    finding = diagnose(ailments.shards())["exposed-gathers"]
+@pytest.mark.parametrize("name", ailments.FAMILIES["ranks"])
+def test_a_rule_fires_on_its_program_and_not_on_cured_ones(name, findings_of):
+    ailments.check_rule(name, findings_of)
+
+
+def test_gathers_in_one_unit(findings_of):
+    finding = findings_of(ailments.shards)["exposed-gathers"]
     # Two gathers and a scatter of 800 µs each, which nothing hides.
     assert finding.recoverable_ns == pytest.approx(2.4 * MS, rel=0.01)
     assert (finding.values["gathers"], finding.values["scatters"]) == (2, 1)
     assert "fully_shard for blocks" in finding.cure.text or "several units" in finding.cure.text
 
 
-def test_gathers_in_units_that_are_not_prefetched(diagnose):
-    finding = diagnose(ailments.shards(units=8))["exposed-gathers"]
+def test_gathers_in_units_that_are_not_prefetched(findings_of):
+    finding = findings_of(partial(ailments.shards, units=8))["exposed-gathers"]
     assert finding.recoverable_ns == pytest.approx(2.4 * MS, rel=0.01)
     assert "refetch" in finding.cure.text or "next unit before" in finding.cure.text
 
 
 @pytest.mark.slow
-def test_small_units(diagnose):
-    finding = diagnose(ailments.small_shards())["small-units"]
+def test_small_units(findings_of):
+    finding = findings_of(ailments.small_shards)["small-units"]
     assert finding.values["gathers"] == 12
     # A unit computes for 100 µs; the host needs 300 µs and three launches for it.
     assert finding.values["compute_ns"] == pytest.approx(100_000, rel=0.05)
     assert finding.recoverable_ns == pytest.approx(12 * finding.values["idle_ns"], rel=0.01)
 
 
-def test_small_exchanges(diagnose):
-    findings = diagnose(ailments.tensor_parallel())
+def test_small_exchanges(findings_of):
+    findings = findings_of(ailments.tensor_parallel)
     assert findings["small-exchanges"].recoverable_ns == pytest.approx(20 * 8_000 / 2, rel=0.01)
     assert (findings["small-exchanges"].values["collectives"], len(findings)) == (20, 1)
 
 
-def test_a_stage_that_waits_for_messages(diagnose):
-    finding = diagnose(ailments.stage())["message-waits"]
+def test_a_stage_that_waits_for_messages(findings_of):
+    finding = findings_of(ailments.stage)["message-waits"]
     assert finding.values["exposed_ns"] == pytest.approx(4.1 * MS, rel=0.01)
     assert finding.recoverable_ns == pytest.approx(0.75 * 4.1 * MS, rel=0.01)
     assert finding.values["messages"] == 4
 
 
-def test_one_reduction_in_fp32(diagnose):
-    findings = diagnose(ailments.large_reductions())
+def test_one_reduction_in_fp32(findings_of):
+    findings = findings_of(ailments.large_reductions)
     assert findings["one-reduction"].recoverable_ns == pytest.approx(1.5 * MS, rel=0.01)
     assert findings["fp32-gradients"].recoverable_ns == pytest.approx(0.75 * MS, rel=0.01)
 
 
 @pytest.mark.slow
-def test_rounds_of_reductions(diagnose):
-    finding = diagnose(ailments.large_reductions(rounds=4, count=4, is_late=False, stream=7))["accumulated-reductions"]
+def test_rounds_of_reductions(findings_of):
+    finding = findings_of(partial(ailments.large_reductions, rounds=4, count=4, is_late=False, stream=7))[
+        "accumulated-reductions"
+    ]
     assert (finding.values["rounds"], finding.values["round_collectives"]) == (4, 4)
     assert finding.recoverable_ns == pytest.approx(4 * 1.5 * MS * 3 / 4, rel=0.01)
 
 
 @pytest.mark.slow
-def test_a_reduction_of_the_loss_is_no_round_of_gradients(diagnose):
-    finding = diagnose(ailments.micro_batches())["accumulated-reductions"]
+def test_a_reduction_of_the_loss_is_no_round_of_gradients(findings_of):
+    finding = findings_of(ailments.micro_batches)["accumulated-reductions"]
     assert (finding.values["rounds"], finding.values["round_collectives"]) == (4, 4)
     # Three of four rounds of 1.5 ms are too many; the first step that is found lacks a round.
     assert finding.recoverable_ns == pytest.approx(4 * 1.5 * MS * 3 / 4, rel=0.1)
-    assert "accumulated-reductions" not in diagnose(ailments.micro_batches(is_reduced_once=True))
+    assert "accumulated-reductions" not in findings_of(partial(ailments.micro_batches, is_reduced_once=True))
 
 
 @pytest.mark.parametrize(
     ("transfer", "share", "word"),
     [(1_000_000, 5.83, "NCCL_P2P_DISABLE"), (300_000, 19.4, "NCCL_PROTO"), (100_000, None, "")],
 )
-def test_a_link_that_is_slower_than_the_nvlinks(diagnose, transfer, share, word):
+def test_a_link_that_is_slower_than_the_nvlinks(transfer, share, word, findings_of):
     run = Run(2, steps=6, buckets=1)
     run.transfer, run.jitter, run.leaves = transfer, 0, 1
-    finding = diagnose(run.merged()).get("slow-link")
+    finding = findings_of(run.merged).get("slow-link")
     assert (finding and finding.values["nvlink_pct"]) == (share and pytest.approx(share, rel=0.01))
     if finding:
         # At half of 450 GB/s, 25 MiB take 117 µs.
@@ -105,13 +101,13 @@ def test_a_link_that_is_slower_than_the_nvlinks(diagnose, transfer, share, word)
 
 
 @pytest.mark.slow
-def test_gpus_without_nvlinks_are_not_compared_with_them(diagnose):
+def test_gpus_without_nvlinks_are_not_compared_with_them(findings_of):
     run = Run(2, steps=6)
     run.transfer = 1_000_000
     trace = run.merged()
     for gpu in range(2):
         trace.gpu(gpu, name="NVIDIA H100 PCIe")
-    assert "slow-link" not in diagnose(trace)
+    assert "slow-link" not in findings_of(lambda: trace)
 
 
 def test_the_shares_of_exposed_time_agree_with_a_loop(tmp_path):
@@ -139,8 +135,8 @@ def test_the_shares_of_exposed_time_agree_with_a_loop(tmp_path):
         partial(ailments.large_reductions, kind="bf16", count=4, is_late=False),
     ],
 )
-def test_overlapped_communication_is_no_ailment(diagnose, make):
-    assert not diagnose(make())
+def test_overlapped_communication_is_no_ailment(make, findings_of):
+    assert not findings_of(make)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +150,7 @@ def test_overlapped_communication_is_no_ailment(diagnose, make):
 )
 def test_launch_overhead_of_all_ranks_comes_before_the_late_one(tmp_path, launch_ns, codes):
     with open_trace(DecodeRun(launch_ns).merged().write(tmp_path / "run.sqlite")) as opened_trace:
-        findings = diagnose_with(opened_trace, ("launch-bound", "late-rank")).findings
+        findings = diagnose(opened_trace, AUTO, choice=RuleChoice(("launch-bound", "late-rank"))).findings
     assert [finding.code for finding in findings] == codes
 
 
@@ -164,5 +160,5 @@ def test_without_a_late_rank_launch_overhead_is_not_moved_to_the_front(shared, t
     for path in paths:
         path.write_bytes(lzma.decompress((shared / "clinic" / f"{path.name}.xz").read_bytes()))
     with nsys_insight.open(paths) as trace:
-        findings = diagnose_with(trace, ("gradient-reduction-late", "graph-candidate")).findings
+        findings = diagnose(trace, AUTO, choice=RuleChoice(("gradient-reduction-late", "graph-candidate"))).findings
     assert [finding.code for finding in findings] == ["NSI511", "NSI103"]

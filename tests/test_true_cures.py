@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from opening import diagnose_with, open_trace
+from opening import evaluate_rules, open_trace
 from synthetic import Trace
 
 MS = 1_000_000
 LARGE = {"grid": (4096, 1, 1), "block": (256, 1, 1)}
 
 
-def diagnose_rule(trace, folder, *rules):
-    """Diagnose a trace with these rules, and return the findings by name, with those below others."""
+def evaluate_on(trace, folder, *rules):
+    """Evaluate these rules on a trace; return the findings by name."""
     with open_trace(trace.write(folder / "trace.sqlite")) as opened_trace:
-        leading_findings = diagnose_with(opened_trace, rules).findings
-    return {finding.name: finding for leader in leading_findings for finding in (leader, *leader.also)}
+        return evaluate_rules(opened_trace, rules)
 
 
 def make_loop(body, steps=12):
@@ -44,7 +43,7 @@ def make_start_up(*calls, outside=0):
 
 def test_the_call_that_creates_the_context_is_named(tmp_path):
     trace = make_start_up(("cudaGetDeviceCount_v3020", 100), ("cudaHostAlloc_v3020", 308 * MS))
-    finding = diagnose_rule(trace, tmp_path, "idle-at-start")["idle-at-start"]
+    finding = evaluate_on(trace, tmp_path, "idle-at-start")["idle-at-start"]
     assert finding.severity == "critical"
     assert finding.action.startswith("308 ms of it is in cudaHostAlloc, the first long call, which includes the ")
     assert "steady state" not in finding.action
@@ -52,14 +51,14 @@ def test_the_call_that_creates_the_context_is_named(tmp_path):
 
 def test_start_up_outside_of_calls_is_not_the_context(tmp_path):
     trace = make_start_up(("cudaMalloc_v3020", 20 * MS), outside=300 * MS)
-    action = diagnose_rule(trace, tmp_path, "idle-at-start")["idle-at-start"].action
+    action = evaluate_on(trace, tmp_path, "idle-at-start")["idle-at-start"].action
     assert "before its first GPU operation" in action
     assert "context" not in action
 
 
 def test_calls_of_the_driver_do_not_create_the_context(tmp_path):
     trace = make_start_up(("cuMemHostAlloc", 200 * MS))
-    action = diagnose_rule(trace, tmp_path, "idle-at-start")["idle-at-start"].action
+    action = evaluate_on(trace, tmp_path, "idle-at-start")["idle-at-start"].action
     assert action.startswith("See which of these calls the first GPU work needs")
 
 
@@ -69,7 +68,7 @@ def test_a_wait_for_lost_kernels_is_no_idle_end(tmp_path):
         host = trace.thread()
         host.launch("work(float *)", runs=10 * MS, **LARGE).sync("device")
         host.sync("device", waits=waits).idle(idle).call("cudaFree_v3020", takes=MS)
-        return diagnose_rule(trace, tmp_path, "idle-at-end")
+        return evaluate_on(trace, tmp_path, "idle-at-end")
 
     assert "idle-at-end" not in diagnose_end(waits=90 * MS, idle=MS)
     assert "idle-at-end" in diagnose_end(waits=MS, idle=90 * MS)
@@ -77,7 +76,7 @@ def test_a_wait_for_lost_kernels_is_no_idle_end(tmp_path):
 
 def test_a_short_start_is_not_critical(tmp_path):
     trace = make_start_up(("cudaMalloc_v3020", 2 * MS))
-    assert diagnose_rule(trace, tmp_path, "idle-at-start")["idle-at-start"].severity == "info"
+    assert evaluate_on(trace, tmp_path, "idle-at-start")["idle-at-start"].severity == "info"
 
 
 def test_a_trace_with_steps_can_be_captured_without_its_start(tmp_path):
@@ -88,7 +87,7 @@ def test_a_trace_with_steps_can_be_captured_without_its_start(tmp_path):
         for name in ("load", "solve"):
             host.launch(f"{name}(float *)", runs=MS, **LARGE)
         host.sync("device")
-    finding = diagnose_rule(trace, tmp_path, "idle-at-start")["idle-at-start"]
+    finding = evaluate_on(trace, tmp_path, "idle-at-start")["idle-at-start"]
     assert finding.action.startswith("Capture only the steady state")
     assert finding.severity == "info"
 
@@ -103,7 +102,7 @@ def test_the_context_is_no_cost_of_allocations(tmp_path):
     host.launch("first(float *)", runs=MS, **LARGE).sync("device")
     host.call("cudaMalloc_v3020", takes=5 * MS)
     host.launch("second(float *)", runs=MS, **LARGE).sync("device")
-    finding = diagnose_rule(trace, tmp_path, "allocation")["allocation"]
+    finding = evaluate_on(trace, tmp_path, "allocation")["allocation"]
     assert "the CPU spends 5 ms in 1 call in total" in finding.evidence
     assert "pinning" not in finding.action
 
@@ -114,7 +113,7 @@ def test_pinning_is_named_only_with_pinned_memory(tmp_path):
     host.launch("first(float *)", runs=MS, **LARGE).sync("device")
     host.call("cudaHostAlloc_v3020", takes=5 * MS)
     host.launch("second(float *)", runs=MS, **LARGE).sync("device")
-    assert "Pin host memory ahead" in diagnose_rule(trace, tmp_path, "allocation")["allocation"].action
+    assert "Pin host memory ahead" in evaluate_on(trace, tmp_path, "allocation")["allocation"].action
 
 
 @pytest.mark.parametrize("is_freed", [True, False])
@@ -127,7 +126,7 @@ def test_memory_that_the_loop_keeps_is_not_to_be_reused(is_freed, tmp_path):
     trace = make_loop(allocate)
     for row in trace.rows["CUPTI_ACTIVITY_KIND_KERNEL"]:
         row["demangledName"] = row["shortName"] = "main_24_gpu"
-    action = diagnose_rule(trace, tmp_path, "allocation")["allocation"].action
+    action = evaluate_on(trace, tmp_path, "allocation")["allocation"].action
     assert ("Put a data region" in action) is is_freed
     assert ("one contiguous array" in action) is not is_freed
 
@@ -140,7 +139,7 @@ def test_pinned_memory_is_not_advised_for_a_few_bytes(size, is_named, tmp_path):
     def read(host):
         host.copy("D2H", size, api=100_000, queue=400_000, runs=600_000, blocking=True, target="pageable")
 
-    findings = diagnose_rule(make_loop(read), tmp_path, "pageable-copy", "copy-bound")
+    findings = evaluate_on(make_loop(read), tmp_path, "pageable-copy", "copy-bound")
     assert ("pageable-copy" in findings) is is_named
     assert ("pinned memory" in findings["copy-bound"].action) is is_named
     assert (findings["copy-bound"].saving_low_ns is not None) is is_named
@@ -148,7 +147,7 @@ def test_pinned_memory_is_not_advised_for_a_few_bytes(size, is_named, tmp_path):
 
 def test_pinned_memory_is_not_advised_where_it_is_pinned(tmp_path):
     trace = make_loop(lambda host: host.copy("H2D", 16 << 20, runs=2 * MS, blocking=True, source="pinned"))
-    assert "pinned" not in diagnose_rule(trace, tmp_path, "copy-bound")["copy-bound"].action
+    assert "pinned" not in evaluate_on(trace, tmp_path, "copy-bound")["copy-bound"].action
 
 
 def test_a_single_copy_is_hardly_worth_pinning(tmp_path):
@@ -156,7 +155,7 @@ def test_a_single_copy_is_hardly_worth_pinning(tmp_path):
     host = trace.thread()
     host.copy("H2D", 64 << 20, runs=10 * MS, blocking=True, source="pageable")
     host.launch("work(float *)", runs=10 * MS, **LARGE).sync("device")
-    finding = diagnose_rule(trace, tmp_path, "copy-bound")["copy-bound"]
+    finding = evaluate_on(trace, tmp_path, "copy-bound")["copy-bound"]
     assert "pinning memory for one copy takes about as long" in finding.action
     assert finding.saving_low_ns is None
 
@@ -169,7 +168,7 @@ def test_the_rate_of_pinned_memory_is_that_of_the_trace(tmp_path):
 
     trace = make_loop(copy)
     trace.thread().copy("H2D", 16 << 20, start=100, runs=(16 << 20) // 10, source="pinned")
-    finding = diagnose_rule(trace, tmp_path, "copy-bound")["copy-bound"]
+    finding = evaluate_on(trace, tmp_path, "copy-bound")["copy-bound"]
     assert finding.saving_low_ns == pytest.approx(0.2 * finding.recoverable_ns, rel=0.05)
 
 
@@ -198,7 +197,7 @@ def make_pause(call=None, takes=40 * MS):
     ],
 )
 def test_cpu_work_without_steps_has_no_next_step(call, expected, tmp_path):
-    finding = diagnose_rule(make_pause(call), tmp_path, "cpu-work")["cpu-work"]
+    finding = evaluate_on(make_pause(call), tmp_path, "cpu-work")["cpu-work"]
     assert finding.action.startswith(expected)
     assert "next step" not in finding.action + finding.caveat
 
@@ -209,7 +208,7 @@ def test_a_thread_off_the_cpu_does_no_work(tmp_path):
     host.launch("first(float *)", runs=MS, **LARGE).sync("device")
     host.off_cpu(host.now + MS, host.now + 39 * MS).idle(40 * MS)
     host.launch("second(float *)", runs=MS, **LARGE).sync("device")
-    action = diagnose_rule(trace, tmp_path, "cpu-work")["cpu-work"].action
+    action = evaluate_on(trace, tmp_path, "cpu-work")["cpu-work"].action
     assert action.startswith("The thread that launches is off the CPU")
 
 
@@ -218,7 +217,7 @@ def test_waits_without_steps_are_in_no_loop(tmp_path):
     host = trace.thread()
     for name in ("first", "second", "third"):
         host.launch(f"{name}(float *)", runs=MS, **LARGE).sync("device", waits=4 * MS)
-    action = diagnose_rule(trace, tmp_path, "other-wait")["other-wait"].action
+    action = evaluate_on(trace, tmp_path, "other-wait")["other-wait"].action
     assert "loop" not in action
 
 
@@ -233,7 +232,7 @@ def test_the_synchronization_that_costs_most_is_the_one_to_remove(kind, expected
         for name in ("load", "solve"):
             host.launch(f"{name}(float *)", runs=MS, **LARGE)
         host.sync(kind, waits=3 * MS)
-    assert diagnose_rule(trace, tmp_path, "other-wait")["other-wait"].action.startswith(expected)
+    assert evaluate_on(trace, tmp_path, "other-wait")["other-wait"].action.startswith(expected)
 
 
 def test_loops_of_do_concurrent_have_no_directives(tmp_path):
@@ -242,7 +241,7 @@ def test_loops_of_do_concurrent_have_no_directives(tmp_path):
     for _ in range(12):
         for name in ("relax_40_gpu", "norm_52_gpu"):
             host.launch(name, runs=MS, **LARGE).sync("stream").idle(MS)
-    action = diagnose_rule(trace, tmp_path, "other-wait")["other-wait"].action
+    action = evaluate_on(trace, tmp_path, "other-wait")["other-wait"].action
     assert "async" in action
     assert "do concurrent" in action
     assert "OpenMP" not in action
@@ -254,7 +253,7 @@ def test_launches_that_have_returned_are_not_the_host_s_fault(queue, is_late, tm
     host = trace.thread()
     for _ in range(12):
         host.launch("infer(float *)", queue=queue, api=MS if is_late else 5_000, runs=20_000).idle(queue + 30_000)
-    action = diagnose_rule(trace, tmp_path, "slow-launches")["slow-launches"].action
+    action = evaluate_on(trace, tmp_path, "slow-launches")["slow-launches"].action
     assert action.startswith("See what the host does before" if is_late else "The launch calls have returned before.")
 
 
@@ -272,7 +271,7 @@ def test_a_prefetch_is_advised_only_if_kernels_wait_for_pages(is_in_kernel, tmp_
             host.migrate("UM H2D", 2 << 20, start=start + 2 * MS, runs=3 * MS)
         host.sync("device")
         host.migrate("UM D2H", 2 << 20, start=host.now, runs=2 * MS, cause="Page fault").idle(3 * MS)
-    action = diagnose_rule(trace, tmp_path, "unified-memory")["unified-memory"].action
+    action = evaluate_on(trace, tmp_path, "unified-memory")["unified-memory"].action
     assert ("refetch" in action) is is_in_kernel
 
 
@@ -284,7 +283,7 @@ def test_the_time_of_migrations_is_not_saved_by_more_blocks(migration_ms, tmp_pa
     host.launch("add(float *)", runs=10 * MS, grid=(1, 1, 1), block=(256, 1, 1)).sync("device")
     if migration_ms:
         host.migrate("UM H2D", 2 << 20, start=start + MS, runs=migration_ms * MS)
-    saved_ns = diagnose_rule(trace, tmp_path, "one-block")["one-block"].recoverable_ns
+    saved_ns = evaluate_on(trace, tmp_path, "one-block")["one-block"].recoverable_ns
     assert saved_ns == pytest.approx((10 - migration_ms) * MS, rel=0.02)
 
 
@@ -306,7 +305,7 @@ def test_a_read_back_without_steps_is_not_in_every_step(tmp_path):
     host = trace.thread()
     for name in ("first", "second", "third"):
         host.launch(f"{name}(float *)", runs=MS, **LARGE).copy("D2H", 8, runs=2_000, blocking=True).idle(MS)
-    finding = diagnose_rule(trace, tmp_path, "d2h-sync")["d2h-sync"]
+    finding = evaluate_on(trace, tmp_path, "d2h-sync")["d2h-sync"]
     assert "step" not in finding.action + finding.caveat
 
 
@@ -328,7 +327,7 @@ def test_random_numbers_alone_are_the_input_of_a_benchmark(is_used, tmp_path):
                 host.launch(name, runs=10_000, grid=(512, 1, 1), block=(256, 1, 1)).idle(10_000)
             host.launch("nvjet_sm90_tst_128x256_64x4_1x2_h_bz_coopA_NNT", runs=30_000, **LARGE)
         host.sync("device")
-    findings = diagnose_rule(trace, tmp_path, "fusion")
+    findings = evaluate_on(trace, tmp_path, "fusion")
     assert ("fusion" in findings) is is_used
 
 
@@ -351,7 +350,7 @@ def native(operation):
 
 def test_chains_of_one_kind_are_counted_together(tmp_path):
     first, second = [native("MulFunctor"), native("sqrt_kernel")], [native("CUDAFunctor_add"), native("sqrt_kernel")]
-    finding = diagnose_rule(make_chains(first, second, first), tmp_path, "fusion")["fusion"]
+    finding = evaluate_on(make_chains(first, second, first), tmp_path, "fusion")["fusion"]
     assert finding.evidence.startswith("fusing 2 chains saves ")
     assert ": 2 kernels in a row 3" in finding.evidence
     assert finding.evidence.count("in a row") == 1
@@ -360,7 +359,7 @@ def test_chains_of_one_kind_are_counted_together(tmp_path):
 def test_an_optimizer_with_foreach_has_a_fused_variant(tmp_path):
     update = "void at::native::multi_tensor_apply_kernel<TensorListMetadata<2>, {}<float>>(T1)"
     chain = [update.format(name) for name in ("BinaryOpScalarFunctor", "LerpFunctor", "PointwiseOpScalarFunctor")]
-    finding = diagnose_rule(make_chains(chain), tmp_path, "fusion")["fusion"]
+    finding = evaluate_on(make_chains(chain), tmp_path, "fusion")["fusion"]
     assert "optimizer, foreach" in finding.evidence
     assert finding.action.startswith("Create the optimizer with fused=True")
 
@@ -370,7 +369,7 @@ def test_an_optimizer_with_foreach_has_a_fused_variant(tmp_path):
 
 def test_kernels_of_the_program_itself_are_in_no_library(tmp_path):
     trace = make_loop(lambda _: None)
-    action = diagnose_rule(trace, tmp_path, "hot-kernels")["hot-kernels"].action
+    action = evaluate_on(trace, tmp_path, "hot-kernels")["hot-kernels"].action
     assert action.startswith("Profile ")
     assert "library" not in action
 
@@ -384,7 +383,7 @@ def test_empty_lanes_are_no_question_of_occupancy(threads, is_named, tmp_path):
         host.launch("walk(float *)", runs=MS, grid=(100_000, 1, 1), block=(threads, 1, 1))
         host.launch("walk(float *)", runs=MS, grid=(100_000, 1, 1), block=(threads, 1, 1))
         host.sync("device")
-    findings = diagnose_rule(trace, tmp_path, "low-occupancy")
+    findings = evaluate_on(trace, tmp_path, "low-occupancy")
     assert ("low-occupancy" in findings) is is_named
     if is_named:
         assert "limited by blocks, 2 calls per step of 1 ms on average" in findings["low-occupancy"].evidence
@@ -396,4 +395,4 @@ def test_empty_lanes_are_no_question_of_occupancy(threads, is_named, tmp_path):
 )
 def test_the_occupancy_of_a_library_kernel_is_not_the_user_s(name, is_named, tmp_path):
     trace = make_loop(lambda host: host.launch(name, runs=MS, registers=255, **LARGE))
-    assert ("low-occupancy" in diagnose_rule(trace, tmp_path, "low-occupancy")) is is_named
+    assert ("low-occupancy" in evaluate_on(trace, tmp_path, "low-occupancy")) is is_named

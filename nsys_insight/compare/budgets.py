@@ -183,7 +183,7 @@ def check_findings(findings: Iterable[Any], rules: Iterable[Any]) -> list[tuple[
     """Return a row of `COLUMNS` for each rule that must not find anything, with a finding of this rule if there is one.
 
     Args:
-        findings: The findings of a diagnosis, with those below them: each has a code, a report and evidence.
+        findings: The findings of these rules: each has a code, a report and evidence.
         rules: The rules: each has a code and a name.
     """
     matches = {finding.code: finding for finding in findings}

@@ -11,6 +11,7 @@ named `host_report` or `graph_candidates_report`: so its numbers equal those of 
 - `cure_case` (optional): which of the cures in the header applies.
 - `family` (optional): the family of this finding, if it is not that of the rule.
 - `severity` (optional): the severity of this finding without recoverable time, if it is not that of the rule.
+- `explains` (optional): what this finding explains, if it is not what the rule does.
 - the columns that the templates name.
 """
 
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from nsys_insight.session.answer import Answer
 
 _REPORT_SUFFIX = "_report"
-
+# The family of failed calls: no other finding of such a run is reliable. And that of data that the trace lacks.
+FAILED_FAMILY, CAPTURE_FAMILY = "failed", "capture"
 
 # Texts for a program without a known framework, and which texts apply where a framework has none of its own.
 ANY = "any"
@@ -64,6 +66,15 @@ class FindingRule(Rule):
 
     `code`: NSI and three digits; the first one is the group (`GROUPS`).
     `family`: the diagnosis shows one finding of each family, with the others below it.
+    `symptom`: of a rule without a specific cause, what its time is lost to. It is one of:
+
+    - "late-host": the GPU is idle because the host launches late.
+    - "start": the GPU is idle long before single operations start.
+    - "wait": the host waits for the GPU.
+    - "copy": copies take the time.
+    - "kernel-time": kernels take the time.
+    - "communication": communication takes the time.
+
     `evidence`: the template of the evidence, and `items` the templates of its lists.
     `cure`: the text for each framework (`FRAMEWORKS`), or for each `cure_case` a table of such texts.
     `caveat`: when the cure is wrong.
@@ -72,7 +83,7 @@ class FindingRule(Rule):
     `estimate`: how the saving is estimated.
     `links`: pages of the vendor's documentation.
     `example`: a trace that has it, as a path in the project.
-    `explains`: the names of rules whose findings are symptoms of this one: they are shown below it.
+    `explains`: the symptoms, and the names of other rules, whose findings are shown below this one: it is their cause.
     `overlaps`: whether other findings can be about the same time. The times of all other findings add up to at most
     the wall time.
     `share_of`: `wall_pct` is a share of the wall time of a step, or of the trace.
@@ -98,6 +109,7 @@ class FindingRule(Rule):
     links: tuple[str, ...] = ()
     example: str = ""
     items: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    symptom: str | None = None
     explains: tuple[str, ...] = ()
     overlaps: bool = False
     share_of: str = "step"
@@ -145,7 +157,8 @@ class Finding:
     `saving_low_ns` the least. None if it is unknown. `bounded_by` is what limits the saving. `values` are the numbers
     of the row in base units. `wall_pct` is the share of the wall time (`share_of` a step or the trace) that this is, or
     that the finding is about. If it `overlaps`, the time is also in other findings. `report` shows details, `command`
-    prints it. `also` are the findings below it: its symptoms, and the others of its family.
+    prints it. `symptom` and `explains` are those of its rule. `also` are the findings below it: its symptoms, and the
+    others of its family.
     """
 
     code: str
@@ -167,6 +180,7 @@ class Finding:
     caveat: str
     report: str
     command: str
+    symptom: str | None = None
     explains: tuple[str, ...] = ()
     also: tuple[Finding, ...] = ()
 
@@ -174,6 +188,10 @@ class Finding:
     def action(self) -> str:
         """Return what to do, in the words of the program's framework."""
         return self.cure.text
+
+    def does_explain(self, finding: Finding) -> bool:
+        """Return whether this is a cause of another finding."""
+        return finding.name in self.explains or finding.symptom in self.explains
 
 
 @dataclass(frozen=True)
@@ -216,9 +234,38 @@ class LeftOut:
     findings: tuple[Finding, ...] | None = None
 
 
-@dataclass(frozen=True)
-class DiagnosisResult:
-    """The results of a diagnosis.
+@dataclass(frozen=True, kw_only=True)
+class Headline:
+    """What bounds a run, and what its time goes to.
+
+    `framework` is that of the program, as in the view `frameworks`. `unit` is the unit that times refer to: step, token
+    or trace. `step_source` says in brief how the steps were found. `queue_ns` is the mean time from the return of a
+    launch call to the start of its operation, in steady steps. `top_kernel` is the kernel with the most time, and its
+    share of the kernel time in percent.
+    """
+
+    framework: str
+    verdict: str
+    unit: str
+    wall_ns: float | None
+    tokens_per_s: float | None
+    shares: tuple[Share, ...]
+    steps: dict[str, Any]
+    step_source: str | None
+    queue_ns: float | None
+    unassessed: tuple[UnassessedQuestion, ...]
+    top_kernel: tuple[str, float] | None
+    notes: tuple[str, ...]
+
+    @property
+    def busy_pct(self) -> float:
+        """Return the share of the wall time in which the GPU was busy, in %: a mean over the GPUs."""
+        return sum(share.wall_pct for share in self.shares if share.is_busy)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiagnosisResult(Headline):
+    """The results of a diagnosis: its headline and its findings.
 
     `status` is one of:
 
@@ -228,37 +275,17 @@ class DiagnosisResult:
     - "unseen": the same, but the trace does not have the kernels that ran in that time.
     - "empty"
 
-    `framework` is that of the program, as in the view `frameworks`. `unit` is the unit that times refer to: step, token
-    or trace. `step_source` says in brief how the steps were found. `answers` are the answers of the reports that ran.
-    `queue_ns` is the mean time from the return of a launch call to the start of its operation, in steady steps.
-    `run` is about the ranks of a run. Everything else is then about one of these ranks. `left_out` is what a choice of
-    rules left out; None if all rules were used.
+    `answers` are the answers of the reports that ran. `run` is about the ranks of a run. Everything else is then about
+    one of these ranks. `left_out` is what a choice of rules left out; None if all rules were used.
     """
 
     status: str
-    framework: str
-    verdict: str
-    unit: str
-    wall_ns: float | None
-    tokens_per_s: float | None
-    shares: tuple[Share, ...]
-    steps: dict[str, Any]
-    step_source: str | None
     findings: tuple[Finding, ...]
-    unassessed: tuple[UnassessedQuestion, ...]
-    top_kernel: tuple[str, float] | None
-    notes: tuple[str, ...]
     trace: dict[str, Any]
     params: dict[str, Any]
     answers: dict[str, Answer] = field(repr=False, default_factory=dict)
     run: RunOfRanks | None = None
-    queue_ns: float | None = None
     left_out: LeftOut | None = None
-
-    @property
-    def busy_pct(self) -> float:
-        """Return the share of the wall time in which the GPU was busy, in %: a mean over the GPUs."""
-        return sum(share.wall_pct for share in self.shares if share.is_busy)
 
 
 def read_finding_rules() -> tuple[FindingRule, ...]:

@@ -6,6 +6,7 @@ from os.path import commonprefix
 from typing import TYPE_CHECKING, NamedTuple
 
 from nsys_insight.diagnose.findings import RunOfRanks
+from nsys_insight.errors import UsageError
 from nsys_insight.paths import read_query
 
 if TYPE_CHECKING:
@@ -24,7 +25,11 @@ class DelayingRank(NamedTuple):
 
 
 def find_delaying_rank(trace: Session, steps: StepOptions) -> DelayingRank | None:
-    """Find the rank that delays the others. None if the trace has no ranks, or they share no collectives."""
+    """Find the rank that delays the others. None if the trace has no ranks, or they share no collectives.
+
+    Raises:
+        UsageError: There are several traces, but they are not the ranks of one run.
+    """
     if len(trace.paths) == 1:
         # A cheap check first, on the raw names: most programs have neither NCCL kernels nor MPI calls.
         if not trace.dicts("SELECT 1 FROM strings WHERE contains(name, 'nccl') OR starts_with(name, 'MPI_') LIMIT 1"):
@@ -33,6 +38,11 @@ def find_delaying_rank(trace: Session, steps: StepOptions) -> DelayingRank | Non
             return None
     run_rows = trace.dicts(read_query("internal/diagnose/run"), steps)
     if not run_rows:
+        if len(trace.paths) > 1:
+            raise UsageError(
+                f"diagnose takes one trace, or the ranks of one run: {_explain_no_run(trace, steps)}",
+                "name one of them; to compare two: nsys-insight diff BEFORE AFTER",
+            )
         return None
     run_row = run_rows[0]
     run = RunOfRanks(
@@ -48,7 +58,7 @@ def find_delaying_rank(trace: Session, steps: StepOptions) -> DelayingRank | Non
     return DelayingRank(run, trace.select_trace(path, **scope))
 
 
-def explain_no_run(trace: Session, steps: StepOptions) -> str:
+def _explain_no_run(trace: Session, steps: StepOptions) -> str:
     """Say why several traces are not diagnosed as the ranks of a run."""
     rows = trace.dicts("SELECT ranks, unmatched FROM rank_run", steps)
     if not rows:

@@ -6,7 +6,8 @@ import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nsys_insight.diagnose.diagnosis import LaterQueries, diagnose
+from nsys_insight.diagnose.diagnosis import diagnose
+from nsys_insight.diagnose.evaluate import LaterQueries
 from nsys_insight.errors import InsightError
 from nsys_insight.packs import command_line
 from nsys_insight.packs.library import built_in_packs, packs_by_topic

@@ -2,7 +2,7 @@
 code = "NSI519"
 title = "Gradients are reduced after each micro-batch"
 family = "accumulated-reductions"
-explains = ["exposed-communication", "small-buckets"]
+explains = ["communication", "small-buckets"]
 meaning = """
 Gradients that are accumulated over several micro-batches have to be reduced once, before the optimizer. Here they are
 reduced after each of them."""

@@ -18,7 +18,7 @@ High: the time in which the GPU is idle or only copies to the host, at most what
 and at most the shorter one of the two times, that of the host and that of the other work of the GPU. Low: half of
 it."""
 links = ["CUDA C++ Best Practices Guide, Asynchronous and Overlapping Transfers with Computation"]
-explains = ["other-wait", "d2h-sync", "cpu-work", "stall-place"]
+explains = ["late-host", "start", "wait"]
 report = "steps"
 when = """
 SELECT 1 FROM _step_totals

@@ -2,7 +2,7 @@
 code = "NSI413"
 title = "Attention is written out as separate kernels"
 family = "attention"
-explains = ["fusion", "hot-kernels"]
+explains = ["kernel-time", "fusion"]
 meaning = """
 Two matrix products, with scale, mask and softmax between them, write and read the whole score matrix several times.
 Fused attention keeps it on the chip."""

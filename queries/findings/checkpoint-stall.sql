@@ -2,9 +2,7 @@
 code = "NSI116"
 title = "Some steps stop to copy data to the host"
 family = "checkpoint"
-explains = [
-    "outlier-steps", "d2h-sync", "other-wait", "cpu-work", "stall-place", "pageable-copy", "copy-bound", "allocation",
-]
+explains = ["late-host", "start", "wait", "copy", "outlier-steps", "allocation"]
 meaning = """
 A few steps take at least twice as long as the median step, and copy much more data to the host than it does: such as a
 checkpoint, an image or a log. The loop goes on when that is done."""

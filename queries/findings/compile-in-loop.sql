@@ -2,10 +2,7 @@
 code = "NSI115"
 title = "Code is loaded or built again inside the loop"
 family = "compile"
-explains = [
-    "outlier-steps", "cpu-work", "stall-place", "slow-launches", "launch-bound", "many-launches", "op-by-op",
-    "host-input",
-]
+explains = ["late-host", "start", "outlier-steps", "op-by-op", "host-input"]
 meaning = """
 Modules or libraries of kernels are loaded in several steps after the first one: kernels or plans are built again, as
 for each new shape, or used for the first time."""

@@ -2,6 +2,7 @@
 code = "NSI302"
 title = "The GPU only copies, or waits for a copy"
 family = "copy"
+symptom = "copy"
 meaning = """
 Only copies to or from the GPU are running, or the GPU is idle during a blocking copy to it."""
 evidence = [

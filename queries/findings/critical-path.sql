@@ -2,6 +2,7 @@
 code = "NSI405"
 title = "One operation limits the step"
 family = "kernels"
+symptom = "kernel-time"
 overlaps = true
 meaning = """
 Speeding this up shortens the step the most, until a parallel operation becomes the bottleneck."""

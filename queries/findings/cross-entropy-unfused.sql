@@ -81,7 +81,7 @@ SELECT
     kernel_base_name(l.place) AS place,
     CASE WHEN l.high_ns / t.units > t.high_limit_ns THEN 'the host' END AS bounded_by,
     l.is_written_out, l.total_ns / t.units AS loss_ns, l.loss_pct, l.calls / t.units AS calls, l.kernel,
-    CASE WHEN l.is_written_out THEN ['hot-kernels', 'fusion'] ELSE ['hot-kernels'] END AS explains
+    CASE WHEN l.is_written_out THEN ['kernel-time', 'fusion'] ELSE ['kernel-time'] END AS explains
 FROM losses AS l, _step_totals AS t
 WHERE l.loss_pct >= $least_pct AND saving_low_ns > 0
 ORDER BY recoverable_ns DESC

@@ -2,6 +2,7 @@
 code = "NSI201"
 title = "Blocking device-to-host copies"
 family = "sync"
+symptom = "wait"
 meaning = """
 The host blocks until the GPU has delivered the data and launches nothing meanwhile, so the GPU runs out of work."""
 evidence = [

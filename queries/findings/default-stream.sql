@@ -2,7 +2,7 @@
 code = "NSI119"
 title = "The default stream keeps other streams waiting"
 family = "default-stream"
-explains = ["stall-place"]
+explains = ["start"]
 meaning = """
 Work on the legacy default stream begins after all earlier work of blocking streams, and their later work begins after
 it. So work on streams that could overlap runs one after the other."""

@@ -2,7 +2,7 @@
 code = "NSI419"
 title = "The gradient of an embedding table is summed by sorting"
 family = "embedding"
-explains = ["hot-kernels"]
+explains = ["kernel-time"]
 meaning = """
 The backward pass sorts the indices and sums the gradients of equal ones in two passes. Where few indices are equal,
 atomic additions are faster."""

@@ -2,6 +2,7 @@
 code = "NSI501"
 title = "Communication does not overlap with computation"
 family = "communication"
+symptom = "communication"
 meaning = """
 For this time the GPU runs only communication kernels, so computation waits for them or for the ranks that they wait
 for."""

@@ -2,7 +2,7 @@
 code = "NSI515"
 title = "Sharded parameters are gathered while nothing computes"
 family = "exposed-gathers"
-explains = ["exposed-communication"]
+explains = ["communication"]
 meaning = """
 With sharded parameters (FSDP, ZeRO), a layer can compute only after its parameters are gathered. If those of the next
 layer are gathered meanwhile, this costs no time; if all are one unit, or nothing is prefetched, the GPU waits."""

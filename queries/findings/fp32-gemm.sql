@@ -2,7 +2,7 @@
 code = "NSI411"
 title = "Matrix products run in FP32 without tensor cores"
 family = "precision"
-explains = ["hot-kernels"]
+explains = ["kernel-time"]
 meaning = """
 FP32 matrix products run on the CUDA cores. In TF32 or 16 bits they run on the tensor cores, whose peak is
 higher."""

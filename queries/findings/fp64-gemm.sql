@@ -2,7 +2,7 @@
 code = "NSI412"
 title = "Matrix products run in FP64"
 family = "precision"
-explains = ["hot-kernels"]
+explains = ["kernel-time"]
 meaning = """
 FP64 matrix products move twice the bytes of FP32. On GPUs without FP64 tensor cores their peak is a half to a 64th of
 that of FP32."""

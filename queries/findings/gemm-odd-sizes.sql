@@ -2,7 +2,7 @@
 code = "NSI416"
 title = "Matrix products have sizes that tensor cores handle badly"
 family = "alignment"
-explains = ["hot-kernels"]
+explains = ["kernel-time"]
 meaning = """
 If a row of a matrix does not start at a multiple of 16 bytes, the library must load one or two elements at a time. The
 tensor cores then wait for data."""

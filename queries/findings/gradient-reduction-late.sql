@@ -2,7 +2,6 @@
 code = "NSI511"
 title = "Gradients are reduced one by one after the backward pass"
 family = "gradient-reduction-late"
-explains = ["exposed-communication", "small-buckets", "launch-bound"]
 meaning = """
 The collectives of a step begin only after its last matrix product, one after another. Reductions in buckets can run
 while the backward pass still computes."""
@@ -74,7 +73,7 @@ SELECT
     NULL AS place,
     -- The loop is the cause of a part of the waits for launches, and easier to remove than the rest.
     l.comm_ns < l.span_ns / 2 AS is_host_loop,
-    ['exposed-communication', 'small-buckets']
+    ['communication', 'small-buckets']
         || CASE WHEN is_host_loop AND l.span_ns >= $least_pct / 100 * t.wall_ns THEN ['launch-bound'] ELSE [] END
         AS explains,
     l.collectives, l.after_ns, l.late_steps, l.steps, l.span_ns, l.comm_ns

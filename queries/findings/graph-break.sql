@@ -2,10 +2,7 @@
 code = "NSI111"
 title = "The host reads a flag back before it goes on"
 family = "readback"
-explains = [
-    "d2h-sync", "cpu-work", "launch-bound", "many-launches", "graph-candidate", "stall-place", "fusion",
-    "pageable-copy", "host-input",
-]
+explains = ["late-host", "start", "wait", "copy", "fusion", "host-input"]
 meaning = """
 A copy of one byte to the host, with a wait, is a branch of the program that depends on data on the GPU. The GPU
 is idle until the host has decided and launched again. A CUDA graph cannot contain it."""

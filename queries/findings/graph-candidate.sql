@@ -2,6 +2,7 @@
 code = "NSI103"
 title = "The step could be launched as a CUDA graph"
 family = "launch"
+symptom = "late-host"
 overlaps = true
 meaning = """
 One graph launch would replace one launch call per kernel."""

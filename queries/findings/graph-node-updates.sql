@@ -2,7 +2,7 @@
 code = "NSI118"
 title = "CUDA graphs are built or updated in each step"
 family = "graph-node-updates"
-explains = ["launch-bound", "many-launches", "slow-launches", "cpu-work"]
+explains = ["late-host", "start"]
 meaning = """
 Before a graph is launched, it is instantiated, updated as a whole, or its nodes get new parameters: addresses, sizes or
 operations change from step to step. Each of these calls takes the host time, as a launch would."""

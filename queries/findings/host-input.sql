@@ -2,7 +2,7 @@
 code = "NSI112"
 title = "The GPU waits until the host copies new data to it"
 family = "input"
-explains = ["cpu-work", "stall-place", "launch-bound", "copy-bound", "outlier-steps", "d2h-sync", "pageable-copy"]
+explains = ["late-host", "start", "wait", "copy", "outlier-steps"]
 meaning = """
 In most steps the GPU is idle while the thread that launches is outside of CUDA calls, until a copy brings new data
 to the GPU. In that time the host prepares this data, or handles the data before."""

@@ -2,6 +2,7 @@
 code = "NSI401"
 title = "The kernels with the most GPU time"
 family = "kernels"
+symptom = "kernel-time"
 overlaps = true
 meaning = """
 The GPU is busy with these kernels whatever the host does; the run cannot become shorter than they are."""

@@ -2,10 +2,7 @@
 code = "NSI313"
 title = "An OpenACC construct copies its data in each step"
 family = "implicit-copies"
-explains = [
-    "copy-bound", "pageable-copy", "other-wait", "d2h-sync", "sync-after-copy", "small-copies", "launch-bound",
-    "cpu-work", "alternating", "stall-place",
-]
+explains = ["late-host", "start", "wait", "copy", "alternating", "small-copies", "sync-after-copy"]
 meaning = """
 Data that no data region keeps on the GPU are copied when the construct begins, and back when it ends: each time that
 the loop around it runs."""

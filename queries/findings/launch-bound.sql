@@ -2,6 +2,7 @@
 code = "NSI101"
 title = "Kernel launch overhead"
 family = "launch"
+symptom = "late-host"
 meaning = """
 The host launches kernels more slowly than the GPU runs them, so the GPU is idle in between."""
 evidence = [

@@ -2,7 +2,7 @@
 code = "NSI520"
 title = "The GPU waits for messages from other ranks"
 family = "pipeline"
-explains = ["exposed-communication"]
+explains = ["communication"]
 meaning = """
 A stage of a pipeline has nothing to do until a microbatch reaches it. With few microbatches, each stage waits while the
 others work. Such waits look like communication, but a faster link would not help."""

@@ -2,7 +2,7 @@
 code = "NSI423"
 title = "An OpenACC construct runs with one gang"
 family = "one-gang"
-explains = ["one-block", "small-blocks", "small-grid", "low-occupancy", "hot-kernels", "critical-path"]
+explains = ["kernel-time", "small-grid", "low-occupancy", "one-block", "small-blocks"]
 meaning = """
 A gang runs on one SM: the rest of the GPU does nothing while the construct runs."""
 evidence = [

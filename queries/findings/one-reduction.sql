@@ -2,7 +2,7 @@
 code = "NSI518"
 title = "All gradients are reduced at once after the backward pass"
 family = "gradient-reduction-late"
-explains = ["exposed-communication"]
+explains = ["communication"]
 meaning = """
 One large reduction can begin only when the last gradient is ready. In several buckets, most of it runs while the
 backward pass still computes."""

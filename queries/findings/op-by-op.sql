@@ -2,7 +2,7 @@
 code = "NSI117"
 title = "Operations are compiled and launched one by one"
 family = "op-by-op"
-explains = ["launch-bound", "many-launches", "cpu-work", "graph-candidate", "fusion", "slow-launches", "stall-place"]
+explains = ["late-host", "start", "fusion"]
 meaning = """
 Each operation is a module of its own, dispatched from Python. Compiled as one function, the step is one call, and its
 operations are fused."""

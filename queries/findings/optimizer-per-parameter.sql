@@ -2,7 +2,7 @@
 code = "NSI414"
 title = "The optimizer updates one parameter at a time"
 family = "optimizer"
-explains = ["fusion", "launch-bound", "many-launches", "graph-candidate", "cpu-work"]
+explains = ["late-host", "fusion"]
 meaning = """
 The update of each parameter tensor takes several small kernels. A fused optimizer updates all tensors in a few
 kernels."""

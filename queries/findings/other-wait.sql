@@ -2,6 +2,7 @@
 code = "NSI202"
 title = "Synchronizations without a read-back"
 family = "sync"
+symptom = "wait"
 meaning = """
 A synchronizing call blocks the host although no data is read back, and the GPU runs out of work."""
 evidence = [

@@ -101,7 +101,7 @@ SELECT
     format('step {}, at {:.3f} ms', l.step, l.start_ns / 1e6) AS place,
     CASE WHEN o.more_busy_ns > o.more_idle_ns THEN 'busy' ELSE 'idle' END AS cure_case,
     CASE
-        WHEN o.outliers * o.more_idle_ns >= $least_idle_share * u.all_idle_ns THEN ['cpu-work', 'stall-place']
+        WHEN o.outliers * o.more_idle_ns >= $least_idle_share * u.all_idle_ns THEN ['late-host', 'start']
         ELSE []
     END AS explains,
     o.outliers,

@@ -3,10 +3,7 @@ code = "NSI114"
 title = "The loop runs at a fixed rate"
 family = "paced"
 severity = "critical"
-explains = [
-    "cpu-work", "stall-place", "launch-bound", "many-launches", "slow-launches", "other-wait", "alternating",
-    "small-grid", "hot-kernels", "one-block", "host-input",
-]
+explains = ["late-host", "start", "wait", "kernel-time", "small-grid", "alternating", "host-input", "one-block"]
 meaning = """
 Every step takes the same time, and the GPU is idle for most of it. Either the thread that launches sleeps or polls
 meanwhile, or the rate is a usual one of cameras, displays and timers. Then a clock or something outside sets the rate,

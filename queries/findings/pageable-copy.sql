@@ -2,6 +2,7 @@
 code = "NSI303"
 title = "Copies use pageable memory"
 family = "copy"
+symptom = "copy"
 overlaps = true
 meaning = """
 The driver copies through a staging buffer of its own. This can be slower, and can block the host even if the name of

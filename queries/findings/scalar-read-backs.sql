@@ -2,10 +2,7 @@
 code = "NSI211"
 title = "Values are read back one by one"
 family = "readback"
-explains = [
-    "d2h-sync", "cpu-work", "launch-bound", "graph-candidate", "many-launches", "stall-place",
-    "pageable-copy", "alternating",
-]
+explains = ["late-host", "start", "wait", "copy", "alternating"]
 meaning = """
 Several values of a few bytes are copied to the host in each step, each with a wait of its own: the pattern of a loop
 over tensors that reads one number of each."""

@@ -2,7 +2,7 @@
 code = "NSI422"
 title = "Blocks have an odd or small number of threads"
 family = "small-blocks"
-explains = ["low-occupancy", "hot-kernels", "critical-path"]
+explains = ["kernel-time", "low-occupancy"]
 meaning = """
 A warp has 32 threads: a block whose size is no multiple of 32 leaves lanes of its last warp empty. The GPU also starts
 only about one block per cycle, so many blocks of few threads take as long as it takes to start them."""

@@ -2,7 +2,7 @@
 code = "NSI512"
 title = "Gradients are reduced in many small collectives"
 family = "small-buckets"
-explains = ["exposed-communication"]
+explains = ["communication"]
 meaning = """
 A collective of a few KB takes about as long as one of a MB: its time is latency. Each also takes the host two launches
 or more."""

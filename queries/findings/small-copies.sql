@@ -2,10 +2,7 @@
 code = "NSI311"
 title = "Small values are copied to the GPU one by one"
 family = "small-copies"
-explains = [
-    "sync-each-launch", "other-wait", "pageable-copy", "copy-bound", "launch-bound", "many-launches", "graph-candidate",
-    "cpu-work", "stall-place",
-]
+explains = ["late-host", "start", "wait", "copy", "sync-each-launch"]
 meaning = """
 Each value of a few bytes takes a copy of its own. A copy costs the host about as much as a launch, and more if it
 waits."""

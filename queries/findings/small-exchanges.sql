@@ -2,7 +2,7 @@
 code = "NSI517"
 title = "Layers wait for small collectives"
 family = "small-exchanges"
-explains = ["exposed-communication"]
+explains = ["communication"]
 overlaps = true
 meaning = """
 The parts of a layer on several GPUs (tensor parallel) add their results before the next layer begins. For a few tokens

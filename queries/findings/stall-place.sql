@@ -2,6 +2,7 @@
 code = "NSI106"
 title = "The GPU stalls at one place in the program"
 family = "launch"
+symptom = "start"
 overlaps = true
 meaning = """
 The GPU has long gaps before one operation, and the host does the same in each of them."""

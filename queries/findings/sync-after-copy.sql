@@ -74,8 +74,7 @@ SELECT
     NULL AS place,
     c.copies / t.units AS copies, c.mean_bytes, c.call, t.launch_calls AS launches, t.idle_ns, t.wall_ns,
     -- A copy that takes longer than the GPU is idle is a problem of its own.
-    ['other-wait', 'pageable-copy', 'launch-bound', 'many-launches', 'graph-candidate', 'cpu-work']
-        || CASE WHEN b.copy_ns > t.idle_ns THEN [] ELSE ['copy-bound'] END AS explains
+    ['late-host', 'wait'] || CASE WHEN b.copy_ns > t.idle_ns THEN ['pageable-copy'] ELSE ['copy'] END AS explains
 FROM copies_of_steps AS c, all_copies AS a, _step_totals AS t
 LEFT JOIN (SELECT time_ns AS copy_ns FROM classify_report WHERE part = 'copy') AS b ON true
 WHERE t.has_steps AND 2 * c.copies >= a.copies AND c.copies >= $least_copies * t.units AND call_share >= $least_share

@@ -2,10 +2,7 @@
 code = "NSI212"
 title = "The host waits after most launches"
 family = "sync-each-launch"
-explains = [
-    "other-wait", "launch-bound", "many-launches", "graph-candidate", "cpu-work", "fusion", "stall-place",
-    "alternating",
-]
+explains = ["late-host", "start", "wait", "alternating", "fusion"]
 meaning = """
 With a wait after each launch nothing runs ahead: after each kernel the GPU is idle until the host has returned from
 the wait and launched the next one."""

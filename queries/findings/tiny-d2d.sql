@@ -2,9 +2,7 @@
 code = "NSI312"
 title = "Many small copies within the GPU's memory"
 family = "tiny-d2d"
-explains = [
-    "launch-bound", "many-launches", "slow-launches", "graph-candidate", "cpu-work", "copy-bound", "stall-place",
-]
+explains = ["late-host", "start", "copy"]
 meaning = """
 Each copy moves a few KB from one place of the GPU's memory to another. It takes a call of the host and a few
 microseconds, whatever its size; one kernel could move them all."""

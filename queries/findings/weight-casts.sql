@@ -73,7 +73,6 @@ SELECT
     100 * c.cast_ns / t.kernel_ns AS cast_pct,
     100 * c.casts / t.launch_calls AS launch_pct,
     -- Where they are a large part of the launches, a line removes that part of the overhead.
-    CASE WHEN c.casts >= 0.4 * t.launch_calls THEN ['launch-bound', 'many-launches', 'graph-candidate', 'fusion']
-        ELSE [] END AS explains
+    CASE WHEN c.casts >= 0.4 * t.launch_calls THEN ['late-host', 'fusion'] ELSE [] END AS explains
 FROM per_step AS c, _step_totals AS t
 WHERE t.has_steps AND c.casts < t.launch_calls

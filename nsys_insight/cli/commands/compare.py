@@ -319,19 +319,17 @@ def _measure_speed(
 
 
 def _check_rules(trace: Path | None, codes: list[str], flags: Flags) -> list[tuple[Any, ...]]:
-    """Diagnose a trace with some rules, and return a row for each of them."""
+    """Evaluate rules on a trace, and return a row for each of them."""
     from nsys_insight.compare.budgets import check_findings
-    from nsys_insight.diagnose.diagnosis import diagnose
+    from nsys_insight.diagnose.evaluate import evaluate
     from nsys_insight.diagnose.findings import read_finding_rules
     from nsys_insight.diagnose.rule_choice import RuleChoice, split_names
 
     if trace and trace.suffix.lower() == ".json":
         raise UsageError("--fail-on needs a trace: a saved run has no findings", "nsys-insight check TRACE --fail-on")
-    choice = RuleChoice(split_names(codes, "--fail-on"))
+    rules = RuleChoice(split_names(codes, "--fail-on")).filter(read_finding_rules())
     with open_traces([trace] if trace else [], flags) as session:
-        findings = diagnose(session, flags.steps, choice=choice).findings
-    members = [member for finding in findings for member in (finding, *finding.also)]
-    return check_findings(members, choice.filter(read_finding_rules()))
+        return check_findings(evaluate(session, rules, flags.steps), rules)
 
 
 def measure_runs(

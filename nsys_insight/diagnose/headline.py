@@ -1,0 +1,72 @@
+"""The headline of a diagnosis: what bounds a run, what that costs, and what cannot be determined from the trace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nsys_insight.diagnose import text
+from nsys_insight.diagnose.findings import Headline, Share, UnassessedQuestion
+from nsys_insight.paths import read_query
+from nsys_insight.session.report_question import SCOPE_NOTE
+
+if TYPE_CHECKING:
+    from nsys_insight.diagnose.evaluate import AnsweredReports
+
+# If the steady steps take less than this share of the wall time, the headline says what the rest is.
+MOST_OF_TRACE = 0.5
+NO_GPU_WORK, LOST_KERNELS = "no GPU work is in the trace", text.LOST_KERNELS
+_TOP_KERNEL = """
+SELECT name, sum(kernel_time_pct) AS pct FROM _steady_shapes
+GROUP BY name HAVING pct IS NOT NULL ORDER BY pct DESC, name LIMIT 1"""
+
+
+def list_queries() -> list[str]:
+    """Return the queries whose reports a headline needs: of the shares, the steps and the unassessed questions."""
+    return [read_query(f"internal/diagnose/{name}") for name in ("shares", "steps", "unjudged")]
+
+
+def read_headline(reports: AnsweredReports) -> Headline:
+    """Read the headline of a trace from the answers of its reports."""
+    queries = list_queries()
+    reports.add(["FROM classify_report", *queries])
+    reports.prefetch(queries)
+    share_query, step_query, unassessed_query = queries
+    (steps,) = reports.read(step_query)
+    step_source, queue_ns = steps.pop("source"), steps.pop("queue_ns")
+    program = reports.program
+    classify = reports.answers["classify"]
+    wall = next((row for row in classify.dicts() if row["part"] == "wall"), {"verdict": None, "time_ns": None})
+    verdict, wall_ns = (None, None) if program.lacks_kernels else (wall["verdict"], wall["time_ns"])
+    return Headline(
+        framework=program.framework,
+        verdict=verdict or (LOST_KERNELS if program.lacks_kernels else NO_GPU_WORK),
+        unit=program.unit,
+        wall_ns=wall_ns,
+        tokens_per_s=1e9 / wall_ns if wall_ns and program.has_steps else None,
+        shares=() if program.lacks_kernels else tuple(Share(**row) for row in reports.read(share_query)),
+        steps={**steps, **_describe_rest(reports, steps)},
+        step_source=step_source,
+        queue_ns=queue_ns,
+        unassessed=tuple(UnassessedQuestion(**row) for row in reports.read(unassessed_query)),
+        top_kernel=next(((row["name"], row["pct"]) for row in reports.read(_TOP_KERNEL)), None),
+        notes=_collect_notes(reports, is_empty=wall_ns is None),
+    )
+
+
+def _describe_rest(reports: AnsweredReports, steps: dict[str, Any]) -> dict[str, Any]:
+    """Describe the time outside the steps if it is most of the trace, and the other loops of the program."""
+    description: dict[str, Any] = {}
+    if steps["steps_ns"] and steps["steps_ns"] < MOST_OF_TRACE * steps["wall_ns"]:
+        description["outside"] = next(iter(reports.read(read_query("internal/diagnose/outside"))), None)
+    # Steps that NVTX ranges give need no search for loops.
+    if steps["steps_ns"] and steps["method"] == "sequence":
+        description["other_loops"] = reports.read(read_query("internal/diagnose/other_loops"))
+    return description
+
+
+def _collect_notes(reports: AnsweredReports, *, is_empty: bool) -> tuple[str, ...]:
+    """Return notes on other processes and on tokens that do not fit. For an empty scope, say where the GPU work is."""
+    classify = reports.answers["classify"]
+    notes = tuple(note for name in ("processes", "tokens", SCOPE_NOTE) for note in classify.notes_named(name))
+    location_note = reports.trace.describe_gpu_time().removeprefix("; ") if is_empty else ""
+    return (*notes, location_note) if location_note else notes

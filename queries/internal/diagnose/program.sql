@@ -1,0 +1,6 @@
+-- What the texts and times of findings depend on. One row.
+SELECT
+    (SELECT framework FROM frameworks WHERE is_program LIMIT 1) AS framework,
+    EXISTS (FROM step_method WHERE steady_count > 0) AS has_steps,
+    coalesce((SELECT tokens_per_step FROM step_method), 1)::DOUBLE AS tokens_per_step,
+    EXISTS (FROM _unrecorded WHERE what = 'kernels') AS lacks_kernels
