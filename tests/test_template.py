@@ -95,3 +95,43 @@ def test_a_user_catalog_has_its_own_template(sample, tmp_path, monkeypatch):
     (tmp_path / "kernel_families.toml").write_text("[[kernels]]\nfamily = 'mine'\npatterns = ['.']\n")
     monkeypatch.setenv("NSYS_INSIGHT_CATALOG_DIR", str(tmp_path))
     assert families() == {"mine"} != before
+
+
+class TestPackagedTemplate:
+    """An installation brings the template, so the first command builds none."""
+
+    @pytest.fixture
+    def package(self, tmp_path, monkeypatch):
+        """Give an installation of links to the package's folders, with a template of its own."""
+        for name in ("facts", "ingest", "model"):
+            (tmp_path / name).symlink_to(template.package_folder() / name)
+        (tmp_path / "template").mkdir()
+        monkeypatch.setattr(template, "package_folder", lambda: tmp_path)
+        for function in (template._digest_package, template._is_packaged_current):
+            function.cache_clear()
+        template.write_template(tmp_path / template.PACKAGED_FILE)
+        yield tmp_path
+        for function in (template._digest_package, template._is_packaged_current):
+            function.cache_clear()
+
+    @pytest.mark.parametrize("has_times", [True, False])
+    def test_it_is_used_with_and_without_a_cache(self, package, has_times):
+        (package / template.PACKAGED_MANIFEST).write_text(template.describe_package(has_times=has_times))
+        for use_cache in (True, False):
+            assert template._find_template(use_cache=use_cache) == package / template.PACKAGED_FILE
+        with duckdb.connect() as copied:
+            template.copy_into(copied)
+            assert list_names(copied, "view") >= {("main", name) for name in views.documented_views()}
+        assert not list(cache_folder.folder().glob("model-*.duckdb"))
+
+    @pytest.mark.parametrize("text", ["", "{}", "[]", '{"digest": "0", "has_times": true}'])
+    def test_one_of_other_files_is_not_used(self, package, text):
+        (package / template.PACKAGED_MANIFEST).write_text(text)
+        assert template._find_template(use_cache=True).parent == cache_folder.folder()
+
+    def test_a_catalog_of_the_user_needs_a_template_of_its_own(self, package, tmp_path, monkeypatch):
+        (package / template.PACKAGED_MANIFEST).write_text(template.describe_package(has_times=False))
+        monkeypatch.setattr(template, "user_folder", lambda _: tmp_path / "mine")
+        (tmp_path / "mine").mkdir()
+        (tmp_path / "mine" / "kernel_families.toml").write_text("")
+        assert template._find_template(use_cache=True).parent == cache_folder.folder()

@@ -1,11 +1,13 @@
 """The model as a template: a DuckDB file with all views and macros, which is copied into each new connection.
 
-Creating the model takes half a second; copying it takes 20 ms. The file is built at first use in the cache folder, or
-in a temporary folder if the cache must not be used. It is built again when one of its source files has changed.
+Creating the model takes a second; copying it takes 20 ms. An installation brings the file (`build_hook.py`). If one of
+its source files has changed since, or with catalogs of the user, it is built at first use in the cache folder, or in a
+temporary folder if the cache must not be used.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from contextlib import suppress
@@ -17,6 +19,7 @@ from nsys_insight.ingest import raw
 from nsys_insight.ingest.scope import write_scope_table
 from nsys_insight.model import views
 from nsys_insight.paths import package_folder, queries_folder, user_folder
+from nsys_insight.records import parse_json
 from nsys_insight.sql.quoting import identifier, literal
 from nsys_insight.version import __version__
 
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 
     import duckdb
 
+# In the package's folder.
+PACKAGED_FILE, PACKAGED_MANIFEST = "template/model.duckdb", "template/about.json"
 _PREFIX = "model-"
 _UNUSED_S = 30 * 24 * 60 * 60
 # The template that this process used last, by the digest of its source files.
@@ -91,6 +96,9 @@ def _create_fact(connection: duckdb.DuckDBPyConnection, name: str, columns: dict
 
 def _find_template(*, use_cache: bool) -> Path:
     """Return the template of the current source files; build it if it does not exist."""
+    packaged = package_folder() / PACKAGED_FILE
+    if _is_packaged_current() and packaged.is_file() and not _list_user_catalogs():
+        return packaged
     digest = _digest()
     if path := _in_use.get(digest):
         if path.is_file():
@@ -110,6 +118,23 @@ def _find_template(*, use_cache: bool) -> Path:
     return path
 
 
+@cache
+def _is_packaged_current() -> bool:
+    """Return whether the template of the installation is made from its files as they are now."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        about = parse_json((package_folder() / PACKAGED_MANIFEST).read_text(encoding="utf-8"))
+        return bool(about["digest"] == _digest_package(has_times=about["has_times"]))
+    return False
+
+
+def describe_package(*, has_times: bool) -> str:
+    """Return the manifest of a template for an installation: the digest of the files that it is made from.
+
+    An editable installation uses the files of the checkout, so their times count. Other installations set new times.
+    """
+    return json.dumps({"digest": _digest_package(has_times=has_times), "has_times": has_times})
+
+
 def _build(path: Path) -> None:
     """Build the template. Two processes may do so at once: the file of the last one stays.
 
@@ -117,9 +142,19 @@ def _build(path: Path) -> None:
         OSError: The folder is not writable.
         duckdb.Error: The disk is full.
     """
+    with cache_folder.write_atomically(path) as temporary:
+        write_template(temporary)
+
+
+def write_template(path: Path) -> None:
+    """Write the template to a new file.
+
+    Raises:
+        duckdb.Error: The file cannot be written.
+    """
     import duckdb
 
-    with cache_folder.write_atomically(path) as temporary, duckdb.connect(temporary) as connection:
+    with duckdb.connect(path) as connection:
         # One transaction: each of these thousands of statements would be written to the disk.
         connection.execute("BEGIN")
         create_model(connection)
@@ -143,24 +178,33 @@ def _remove_unused(folder: Path, path: Path) -> None:
 
 def _digest() -> str:
     """Compute a digest of all source files of the template, from their sizes and modification times."""
-    return cache_folder.digest(*_package_identities(), *sorted(_identities(user_folder("catalog"))))
+    return cache_folder.digest(_digest_package(has_times=True), *_list_user_catalogs())
+
+
+def _list_user_catalogs() -> list[str]:
+    return sorted(_identities(user_folder("catalog"), "", has_times=True))
 
 
 @cache
-def _package_identities() -> list[str]:
+def _digest_package(*, has_times: bool) -> str:
+    """Compute a digest of the package's files, from their names, sizes and, if they count, modification times."""
     import duckdb
 
-    folders = [queries_folder() / name for name in ("catalog", "model")]
-    folders += [package_folder() / name for name in ("facts", "ingest", "model")]
-    identities = [identity for folder in folders for identity in sorted(_identities(folder))]
-    return [__version__, duckdb.__version__, *identities]
+    folders = [(queries_folder(), name) for name in ("catalog", "model")]
+    folders += [(package_folder(), name) for name in ("facts", "ingest", "model")]
+    identities = [
+        identity
+        for parent, name in folders
+        for identity in sorted(_identities(parent / name, f"{name}/", has_times=has_times))
+    ]
+    return cache_folder.digest(__version__, duckdb.__version__, *identities)
 
 
-def _identities(folder: Path | str) -> Iterator[str]:
+def _identities(folder: Path | str, prefix: str, *, has_times: bool) -> Iterator[str]:
     with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir():
-                yield from _identities(entry.path)
+                yield from _identities(entry.path, f"{prefix}{entry.name}/", has_times=has_times)
             elif entry.name.endswith((".sql", ".toml", ".py")):
                 status = entry.stat()
-                yield f"{entry.path} {status.st_size} {status.st_mtime_ns}"
+                yield f"{prefix}{entry.name} {status.st_size} {status.st_mtime_ns if has_times else ''}"
