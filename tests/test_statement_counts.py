@@ -16,8 +16,8 @@ from nsys_insight.ingest import database
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.session import model, open_strategies
 
-# Trace: most statements, tables that are filled, and rows in them.
-MOST = {
+# Trace: statements, tables that are filled, and rows in them.
+LIMITS = {
     "decode_eager": (451, 149, 73_716),
     "decode_graph_node": (525, 144, 50_303),
     "churn": (563, 149, 24_155),
@@ -27,18 +27,18 @@ MOST = {
 @pytest.fixture
 def connections(monkeypatch):
     """Log the statements of each database that a session opens, and return the connections."""
-    opened = []
+    connections = []
 
     def connect(*arguments, **options):
         connection = original(*arguments, **options)
         connection.execute("CALL enable_logging('QueryLog', storage = 'memory')")
-        opened.append(connection)
+        connections.append(connection)
         return connection
 
     original = database.connect
     for module in (database, model, open_strategies):
         monkeypatch.setattr(module, "connect", connect)
-    return opened
+    return connections
 
 
 def count_work(connection):
@@ -52,11 +52,11 @@ def count_work(connection):
     return statement_count, len(tables), sum(row_counts)
 
 
-@pytest.mark.parametrize("name", MOST)
+@pytest.mark.parametrize("name", LIMITS)
 def test_a_diagnosis_asks_no_more_than_before(name, sample, connections):
     with nsys_insight.open(sample(name)) as trace:
         diagnose(trace, AUTO)
         counts = tuple(map(sum, zip(*map(count_work, connections), strict=True)))
-    assert all(count <= most for count, most in zip(counts, MOST[name], strict=True)), counts
+    assert all(count <= limit for count, limit in zip(counts, LIMITS[name], strict=True)), counts
     # A count far below the figure means that the figure is out of date, and protects nothing.
-    assert all(count >= 0.9 * most for count, most in zip(counts, MOST[name], strict=True)), counts
+    assert all(count >= 0.9 * limit for count, limit in zip(counts, LIMITS[name], strict=True)), counts

@@ -120,10 +120,10 @@ def _find_template(*, use_cache: bool) -> Path:
 
 @cache
 def _is_packaged_current() -> bool:
-    """Return whether the template of the installation is made from its files as they are now."""
+    """Return whether the template of the installation is made from its current files."""
     with suppress(OSError, ValueError, KeyError, TypeError):
-        about = parse_json((package_folder() / PACKAGED_MANIFEST).read_text(encoding="utf-8"))
-        return bool(about["digest"] == _digest_package(has_times=about["has_times"]))
+        manifest = parse_json((package_folder() / PACKAGED_MANIFEST).read_text(encoding="utf-8"))
+        return bool(manifest["digest"] == _digest_package(has_times=manifest["has_times"]))
     return False
 
 
