@@ -27,7 +27,7 @@ if "--import" in words:
     sys.stdout.write(pathlib.Path("{data}", file).read_text())
 else:
     report = words[words.index("--export") + 1]
-    pathlib.Path(report + ".ncu-rep").write_bytes(b"NVR\\0")
+    pathlib.Path(report + ".ncu-rep").write_bytes(b"NVR\\0" + bytes(4))
     print("==PROF== Report: " + report)
 """
 

@@ -524,24 +524,28 @@ def fake_ncu(folder, script):
     return path
 
 
+# The text that a report begins with, and the size of an empty header.
+EMPTY_REPORT = b"NVR\0" + bytes(4)
+
+
 class TestTool:
     def test_a_report_is_read_through_the_users_ncu(self, tmp_path, monkeypatch):
         ncu = fake_ncu(tmp_path, f'case "$*" in *raw*) cat {CHURN_FILES[0]};; *) cat {CHURN_FILES[1]};; esac')
         monkeypatch.setenv("NSYS_INSIGHT_NCU", str(ncu))
-        (tmp_path / "churn.ncu-rep").write_bytes(b"NVR\0 and more")
+        (tmp_path / "churn.ncu-rep").write_bytes(EMPTY_REPORT)
         launches = store.read_all([tmp_path / "churn.ncu-rep"])
         assert [launch.report for launch in launches] == ["churn"] * 4
         assert sum(bool(launch.rules) for launch in launches) == 1
 
     def test_a_missing_ncu_is_an_error(self, tmp_path, monkeypatch):
         monkeypatch.setenv("NSYS_INSIGHT_NCU", str(tmp_path / "absent"))
-        (tmp_path / "a.ncu-rep").write_bytes(b"NVR\0")
+        (tmp_path / "a.ncu-rep").write_bytes(EMPTY_REPORT)
         with pytest.raises(ToolError, match="which is not an ncu"):
             store.read_all([tmp_path / "a.ncu-rep"])
 
     def test_a_report_that_ncu_cannot_read(self, tmp_path, monkeypatch):
         monkeypatch.setenv("NSYS_INSIGHT_NCU", str(fake_ncu(tmp_path, "echo '==ERROR== File is newer'; exit 1")))
-        (tmp_path / "a.ncu-rep").write_bytes(b"NVR\0")
+        (tmp_path / "a.ncu-rep").write_bytes(EMPTY_REPORT)
         with pytest.raises(ToolError, match="File is newer"):
             store.read_all([tmp_path / "a.ncu-rep"])
 

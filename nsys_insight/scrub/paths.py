@@ -106,7 +106,7 @@ def find_paths(text: str, roots: Container[str] = ROOTS, *, is_symbol: bool = Fa
         if not is_absolute or _is_path(text, start, end, roots, is_symbol=is_symbol):
             end = _extend(text, start, end)
             yield start, end
-        elif (
+        elif (is_symbol and FILE_SUFFIX.search(text[start : (longer := _extend(text, start, end))])) or (
             not is_symbol
             and "/" not in text[start + 1 : end]
             and (start == 0 or text[start - 1] in "\"'`(=")
