@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from nsys_insight.facts.loops.evidence import Amounts, count_marks, weigh, weigh_interruptions
+from nsys_insight.facts.loops.interruptions import join_runs
 from nsys_insight.facts.loops.repetitions import MIN_ITERATIONS
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ class Levels:
     Args:
         nest: The nest.
         sequence: Columns of the operations in their order: `host_ns`, `start_ns`, `end_ns`, `gpu_ns`, `is_launch`,
-            `is_operation`, `is_communication`.
+            `is_operation`, `is_communication`, `is_wait`, `is_result`, `is_input`, `ends_step`.
         outermost: The outermost levels.
     """
 
@@ -76,9 +78,23 @@ class Levels:
             _summarize(level, iterations, busy, computing, self.sequence) | {"process_id": process}
             for level, iterations in zip(levels, iterations_by_level, strict=True)
         ]
+        amounts = Amounts(self.sequence)
+        runs = {level.name: level.runs for level in levels}
+        columns = _columns(loops)
+        columns["marks"] = np.array([count_marks(level.runs, amounts) for level in levels])
+        columns["parent_weight"] = np.array(
+            [
+                weigh(runs[level.parent], level.runs, amounts)
+                if level.parent
+                else weigh_interruptions(level.runs, amounts)
+                if len(level.runs) > 1
+                else np.nan
+                for level in levels
+            ]
+        )
         operations = [row for level in levels for row in _list_typical(self.nest, level, busy, self.sequence)]
         return {
-            "loops": _columns(loops),
+            "loops": columns,
             "loop_iterations": {
                 "loop": np.concatenate(
                     [
@@ -97,6 +113,7 @@ class Levels:
 
 def measure_levels(nest: LoopNest, sequence: Mapping[str, Column]) -> Levels:
     """Return the levels of a nest, outermost loops first, each with the loops inside."""
+    amounts = Amounts(sequence)
     total_ns = max(int(sequence["gpu_ns"].sum()), 1)
     done_ns = np.concatenate([[0], np.cumsum(sequence["gpu_ns"])])
 
@@ -116,8 +133,8 @@ def measure_levels(nest: LoopNest, sequence: Mapping[str, Column]) -> Levels:
             inner = [make(f"{name}.{number}", name, depth + 1, loops) for number, loops in enumerate(listed_loops, 1)]
         return Level(name, parent, depth, runs, inner)
 
-    outermost = [loop for loop in nest.loops_of(nest.terms) if _is_loop([loop]) and is_relevant([loop])]
-    return Levels(nest, sequence, [make(str(number), None, 0, [loop]) for number, loop in enumerate(outermost, 1)])
+    groups = [runs for runs in join_runs(nest, amounts) if _is_loop(runs) and is_relevant(runs)]
+    return Levels(nest, sequence, [make(str(number), None, 0, runs) for number, runs in enumerate(groups, 1)])
 
 
 def _is_loop(runs: Sequence[Loop]) -> bool:

@@ -179,8 +179,9 @@ def _is_benchmark(run: Run, process: int) -> bool:
     A loop whose iterations end with a wait of the host consists of steps. Others may be the layers of a step.
     """
     (scope_ranges,) = run("scoped_count", process=process)
-    loop = choose_loop(run("loops"), "auto") if scope_ranges.count == 1 else None
-    return loop is not None and loop.has_waits and judge_loop(loop) != "low"
+    loops = run("loops")
+    loop = choose_loop(loops, "auto") if scope_ranges.count == 1 else None
+    return loop is not None and loop.has_waits and judge_loop(loop, loops) != "low"
 
 
 def _cut_at_loop(run: Run, process: int, loop: Any, *, is_named: bool = False) -> Method:
@@ -196,7 +197,7 @@ def _cut_at_loop(run: Run, process: int, loop: Any, *, is_named: bool = False) -
     name = "D2H copy" if mark.ends_with_copy else mark.first_name
     prefix = f"{repetitions} repetitions a step, " if repetitions > 1 else ""
     pattern = f"{prefix}{'after' if mark.ends_with_copy else 'from'} each {name}"
-    confidence = "high" if is_named else judge_loop(loop)
+    confidence = "high" if is_named else judge_loop(loop, run("loops"))
     method = "graph" if loop.graph_share >= MIN_GRAPH_SHARE else "sequence"
     return Method(method, pattern, loop=loop.loop, reason=describe_loop(loop), confidence=confidence, is_named=is_named)
 

@@ -10,7 +10,7 @@ CREATE TABLE IF NOT EXISTS facts.loops (
     operations DOUBLE,
     launches DOUBLE, gpu_share DOUBLE, graph_share DOUBLE, regular_share DOUBLE, structure_share DOUBLE,
     start_ns BIGINT, end_ns BIGINT,
-    process_id BIGINT
+    process_id BIGINT, marks BIGINT, parent_weight DOUBLE
 );
 
 CREATE TABLE IF NOT EXISTS facts.loop_iterations (
@@ -52,6 +52,13 @@ COMMENT ON COLUMN loops.structure_share IS
 COMMENT ON COLUMN loops.start_ns IS 'When the first iteration starts on the host';
 COMMENT ON COLUMN loops.end_ns IS 'When the operations of the last iteration end on the GPU';
 COMMENT ON COLUMN loops.process_id IS 'Operating system''s process id';
+COMMENT ON COLUMN loops.marks IS
+    'How many of these each iteration has: a result that is copied to the host, a token, loss or optimizer, an input '
+    'that is copied to the GPU, a wait of the host';
+COMMENT ON COLUMN loops.parent_weight IS
+    'How many hints more say that the loop around it is the step; negative: that this loop is the step, which the rest '
+    'of the loop around it interrupts. Of an outermost loop: the same for steps that end with each of its '
+    'interruptions; NULL if it has none';
 
 COMMENT ON VIEW loop_iterations IS 'The iterations of `loops`, one row each.';
 COMMENT ON COLUMN loop_iterations.loop IS 'The loop, as in `loops`';
