@@ -192,7 +192,12 @@ def _diagnose_trace(
     # Steps that NVTX ranges give need no search for loops.
     if step_summary["steps_ns"] and step_summary["method"] == "sequence":
         step_summary["other_loops"] = read_rows(read_query("internal/diagnose/other_loops"))
-    unit = "trace" if not step_summary["steady_count"] else "step" if step_summary["tokens_per_step"] == 1 else "token"
+    step_unit = step_summary.pop("unit") or "step"
+    unit = (
+        "trace" if not step_summary["steady_count"]
+        else step_unit if step_summary["tokens_per_step"] == 1
+        else "token"
+    )  # fmt: skip
     is_met = {sql: bool(read_rows(sql)) for sql in dict.fromkeys(conditions.values())}
     rules = [rule for rule in rules if rule.name not in conditions or is_met[conditions[rule.name]]]
     answers |= _answer_reports(
@@ -251,7 +256,7 @@ def _find_framework(trace: Session, steps: StepOptions) -> str:
 
 
 def write_unit(unit: str) -> str:
-    """Write the unit that times refer to: "per step", "per token", "in total"."""
+    """Write the unit that times refer to: "per step", "per token", "per call of attention", "in total"."""
     return "in total" if unit == "trace" else f"per {unit}"
 
 

@@ -45,6 +45,10 @@ SIMILAR_BODY = 0.9
 MAX_DIFFERENT = 6
 # An iteration may have this number of operations more than the others.
 MAX_MORE = 2
+# A kernel more after this number of iterations or fewer may be a variant of the operation next to it. Variants come back
+# with the alignment of a length, every second, fourth or eighth time. It breaks for a model of a few layers whose other
+# work is one kernel of the class that its layers end with.
+MAX_VARIANTS = 8
 # A different iteration next to a loop is recognized if the body has at least this number of terms.
 MIN_DIFFERENT_TERMS = 4
 # Terms after the same number of iterations, in this share of cases, are a part of an outer loop.
@@ -328,7 +332,10 @@ class LoopNest:
         counts = {
             between: self._different_iterations(symbol, between, iterations) for between, iterations in before.items()
         }
-        variants = {between: self._count_variants(symbol, between) for between in before}
+        variants = {
+            between: self._count_variants(symbol, between, _most_common(iterations))
+            for between, iterations in before.items()
+        }
         different = [left for left, _, between in pairs if counts[between] and variants[between] is None]
         if _is_regular([len(self.loop(int(terms.loop[left])).iterations) for left in different]):
             counts = {between: None if count else count for between, count in counts.items()}
@@ -344,11 +351,19 @@ class LoopNest:
                 chains.append([(left, right, count)])
         self._put_joined([(symbol, chain) for chain in chains])
 
-    def _count_variants(self, symbol: int, between: bytes) -> int | None:
-        """Return how many variants of iterations lie between two runs of one loop; None if it is something else."""
+    def _count_variants(self, symbol: int, between: bytes, iterations: int) -> int | None:
+        """Return how many variants of iterations lie between two runs of one loop; None if it is something else.
+
+        Args:
+            symbol: The loop.
+            between: The symbols of the terms between the two.
+            iterations: The usual number of iterations before these terms.
+        """
         terms, body = np.frombuffer(between, np.int64).tolist(), self._bodies[symbol]
-        is_part = 0 < len(terms) <= MAX_MORE < len(body) and self._variants.is_part_of_neighbor(terms, body)
-        return 0 if is_part else self._variants.count_iterations(terms, body) or None
+        is_short = 0 < len(terms) <= MAX_MORE < len(body) and iterations < MAX_VARIANTS
+        if is_short and self._variants.is_part_of_neighbor(terms, body):
+            return 0
+        return self._variants.count_iterations(terms, body) or None
 
     def _join_variants(self) -> None:
         """Join loops that follow each other and whose bodies are variants of one."""

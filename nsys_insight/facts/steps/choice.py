@@ -19,6 +19,9 @@ HIGH, MEDIUM = (5, 0.8, 0.9), (3, 0.6, 0.7)
 # High confidence: this many hints more than for the level around it or the level inside (see `facts/loops/evidence.py`).
 # It breaks where the hints are wrong together, such as for a solver that reads its residual back in each iteration.
 CLEAR_WEIGHT = 3
+# A part with one call of attention and at most this number of launches is that call; with more, it is a layer, whose
+# projections and norms take more. It breaks for a layer that is fused into a few kernels.
+MAX_LAUNCHES_OF_A_CALL = 5
 
 
 def choose_loop(loops: Sequence[Any], method: str) -> Any | None:
@@ -88,6 +91,33 @@ def judge_loop(loop: Any, loops: Sequence[Any]) -> str:
         if loop.iterations >= iterations and is_certain:
             return confidence
     return "low"
+
+
+def name_unit(loop: Any, loops: Sequence[Any]) -> str:
+    """Return what an iteration is called: step, unless it is probably a part of one."""
+    is_inner = any(other.loop == loop.parent for other in loops) and find_rival(loop, loops) is not None
+    is_interrupted = loop.parent is None and loop.parent_weight is not None
+    is_part = is_inner or is_cut_by_steps(loop)
+    is_part = is_part or (not is_marked(loop) and (is_interrupted or loop.attention_calls == 1))
+    if not is_part:
+        return "step"
+    if loop.attention_calls != 1:
+        return "iteration"
+    return "call of attention" if loop.launches <= MAX_LAUNCHES_OF_A_CALL else "layer"
+
+
+def describe_doubt(loop: Any, loops: Sequence[Any]) -> str | None:
+    """Describe which other level may be the step; None if the level is clear."""
+    rival = find_rival(loop, loops)
+    if rival is not None and rival.loop == loop.parent:
+        return f"{loop.per_parent:.0f} of these are in each iteration of loop {rival.loop}, which may be the step"
+    if is_cut_by_steps(loop):
+        return "what comes between them looks like the ends of steps that consist of several"
+    if not is_marked(loop):
+        return "no input, result or wait marks them, so they may be parts of a step"
+    if rival is not None:
+        return f"each has {rival.per_parent:.0f} iterations of loop {rival.loop}, which may be the step"
+    return None
 
 
 def describe_rejection(loop: Any) -> str:

@@ -47,6 +47,10 @@ CREATE TABLE IF NOT EXISTS facts.step_launches (
     step BIGINT, launch_calls BIGINT, graph_launches BIGINT, launch_queue_ns BIGINT, queue_ns BIGINT
 );
 
+CREATE TABLE IF NOT EXISTS facts.step_interruptions (
+    start_ns BIGINT, end_ns BIGINT, duration_ns BIGINT, operations BIGINT, gpu_ns BIGINT, operation VARCHAR
+);
+
 CREATE TABLE IF NOT EXISTS facts.step_method (
     method VARCHAR,
     pattern VARCHAR,
@@ -60,7 +64,9 @@ CREATE TABLE IF NOT EXISTS facts.step_method (
     tail_count BIGINT,
     prefill_count BIGINT,
     tokens_per_step DOUBLE,
-    loop VARCHAR
+    loop VARCHAR,
+    unit VARCHAR,
+    doubt VARCHAR
 )
 
 COMMENT ON VIEW step_calls IS
@@ -74,6 +80,16 @@ COMMENT ON COLUMN step_calls.call_group IS
     'launch, graph launch, sync, copy, memset, alloc, free, graph, event, module or other, as in `api_calls`';
 COMMENT ON COLUMN step_calls.calls IS 'Calls';
 COMMENT ON COLUMN step_calls.time_ns IS 'Sum of their durations';
+
+COMMENT ON VIEW step_interruptions IS
+    'Work between steps that is no step: an evaluation, a checkpoint, a log, the prefill of the next request. One row '
+    'each.';
+COMMENT ON COLUMN step_interruptions.start_ns IS 'When the step before it ends';
+COMMENT ON COLUMN step_interruptions.end_ns IS 'When the next step starts';
+COMMENT ON COLUMN step_interruptions.duration_ns IS 'end_ns - start_ns';
+COMMENT ON COLUMN step_interruptions.operations IS 'Kernels, copies, memsets and graphs in it';
+COMMENT ON COLUMN step_interruptions.gpu_ns IS 'Sum of their durations';
+COMMENT ON COLUMN step_interruptions.operation IS 'The kernel, or the kind of copy, that takes most of this time';
 
 COMMENT ON VIEW step_launches IS
     'TKLQT, the total launch and queuing time of the kernels of each steady step (Vellaisamy et al., arXiv '

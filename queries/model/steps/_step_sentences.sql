@@ -15,6 +15,17 @@ SELECT
         AS in_brief,
     ', of process ' || process_id || '; ' || confidence || ' confidence' AS of_process,
     of_process || ': ' || reason AS of_process_because,
+    CASE WHEN doubt IS NOT NULL
+        THEN 'a step may be more or less than an iteration of loop ' || loop || ': ' || doubt || ' (see loops; --loop '
+            || 'chooses)'
+    END AS doubted,
+    (
+        SELECT 'the steps are interrupted ' || CASE count(*) WHEN 1 THEN 'once, for ' ELSE count(*) || ' times, for ' END
+            || time_text(median(duration_ns)::BIGINT) || CASE count(*) WHEN 1 THEN '' ELSE ' (median)' END || ', by '
+            || counted_text(median(operations)::BIGINT, 'operation') || ', mostly ' || operation_text(mode(operation))
+        FROM facts.step_interruptions
+        HAVING count(*) > 0
+    ) AS interrupted,
     CASE WHEN method <> 'count' AND (tokens_per_step < 1 OR tokens_per_step <> round(tokens_per_step))
         THEN 'a step would make ' || round(tokens_per_step, 2) || ' tokens: --tokens does not match the '
             || step_count || ' steps, so figures per token may be wrong; see nsys-insight steps'
@@ -34,4 +45,7 @@ COMMENT ON COLUMN _step_sentences.in_brief IS
     'What the steps were found from, for brackets: NVTX ranges decode_step; loop 1';
 COMMENT ON COLUMN _step_sentences.of_process IS 'Continuation of the sentence: which process, which confidence';
 COMMENT ON COLUMN _step_sentences.of_process_because IS 'The same, and why';
+COMMENT ON COLUMN _step_sentences.doubted IS 'Which other level of the loops may be the step; NULL if it is clear';
+COMMENT ON COLUMN _step_sentences.interrupted IS
+    'What comes between the steps, how often and how long; NULL where they are not interrupted';
 COMMENT ON COLUMN _step_sentences.tokens_misfit IS 'That --tokens is not a multiple of the steps; NULL where it is';

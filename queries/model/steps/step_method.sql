@@ -18,3 +18,6 @@ COMMENT ON COLUMN step_method.prefill_count IS 'Prefills: work like a step, but 
 COMMENT ON COLUMN step_method.tokens_per_step IS 'Tokens that a step makes';
 COMMENT ON COLUMN step_method.loop IS
     'The loop of `loops` whose iterations the steps are; NULL where they are NVTX ranges or a count';
+COMMENT ON COLUMN step_method.unit IS
+    'What a step is called: step; or iteration, layer, call of attention where it is probably a part of a step';
+COMMENT ON COLUMN step_method.doubt IS 'Which other level may be the step, and why; NULL if the level is clear';
