@@ -45,7 +45,7 @@ class PlantedStep:
         return {
             "token": token * 8 + device, "class": np.where(is_kernel, token // KERNELS_PER_CLASS, -token + 10**6) * 8
             + device, "shape": np.abs(token), "host_ns": host_ns, "start_ns": end_ns - gpu_ns, "end_ns": end_ns,
-            "gpu_ns": gpu_ns, "device_id": device, "is_launch": is_kernel, "is_major": is_kernel,
+            "gpu_ns": gpu_ns, "device_id": device, "stream_id": np.full(len(token), 7), "is_launch": is_kernel, "is_major": is_kernel,
             "is_graph": np.zeros(len(token), bool), "is_end": np.isin(token, [D2H, WAIT]),
             "is_operation": token != WAIT, "is_wait": token == WAIT, "is_result": token == D2H,
             "is_input": token == H2D, "ends_step": np.zeros(len(token), bool),
@@ -106,6 +106,8 @@ def plant_step(seed: int) -> PlantedStep:  # noqa: C901, PLR0915
         evaluation = block(rng.randint(3, max(4, min(40, size))))
         log = block(rng.randint(1, 3))
         interruptions = {number: rng.choice([evaluation, evaluation, log]) for number in after}
+    has_threads = planted.kind == "devices" and rng.random() < 0.5
+    waiting = []
     pauses = set()
     if planted.kind == "paused":
         every = rng.choice([10, 10, 15, 25, 50])
@@ -118,13 +120,19 @@ def plant_step(seed: int) -> PlantedStep:  # noqa: C901, PLR0915
         if planted.is_marked and mark == H2D:
             planted.put(H2D, 3_000)
         body = vary(head, variant, in_head)
-        split = len(body) // 2 if rng.random() < 0 else 1
-        put_all(body[:split])
+        put_all(body[:1])
         for _ in range(layers):
             put_all(vary(layer, variant, in_layer) if has_layers and variant else layer)
-        put_all(body[split:])
-        if planted.kind == "devices":
-            put_all(body, device=1)
+        if has_threads:
+            # Another thread works on the other device at the same time; it may fall behind by an iteration.
+            waiting += body
+            for token, runs in body[1:]:
+                planted.put(token, runs)
+                for _ in range(max(len(waiting) - len(body), min(len(waiting), rng.choice([0, 1, 1, 2])))):
+                    planted.put(*waiting.pop(0), device=1)
+        else:
+            put_all(body[1:])
+            put_all(body if planted.kind == "devices" else [], device=1)
         if planted.is_marked and mark == D2H:
             planted.put(D2H, 1_000)
             planted.put(WAIT)

@@ -259,7 +259,7 @@ def _list_typical(
     typical_numbers.sort(key=lambda number: hosts[number + 1] - hosts[number])
     terms = run.iteration(typical_numbers[len(typical_numbers) // 2])
     names = {inner.runs[0].symbol: inner.name for inner in level.inner}
-    yield from _measure_segments(level.name, _fold_inner_loops(nest, terms, names), busy, sequence)
+    yield from _measure_segments(nest, level.name, _fold_inner_loops(nest, terms, names), busy, sequence)
 
 
 def _fold_inner_loops(nest: LoopNest, terms: Terms, names: Mapping[int, str]) -> list[_Segment]:
@@ -269,7 +269,7 @@ def _fold_inner_loops(nest: LoopNest, terms: Terms, names: Mapping[int, str]) ->
         first = int(terms.first[index])
         end = int(terms.first[index + 1]) if index + 1 < len(terms) else terms.end
         if terms.loop[index] < 0:
-            segments.append(_Segment(first, end, None, end - first))
+            segments.append(_Segment(first, end, None, len(nest.find_operations(first, end))))
             continue
         loop = nest.loop(int(terms.loop[index]))
         if loop.symbol in names:
@@ -280,20 +280,21 @@ def _fold_inner_loops(nest: LoopNest, terms: Terms, names: Mapping[int, str]) ->
 
 
 def _measure_segments(
-    loop: str, segments: Sequence[_Segment], busy: _BusyTime, sequence: Mapping[str, Column]
+    nest: LoopNest, loop: str, segments: Sequence[_Segment], busy: _BusyTime, sequence: Mapping[str, Column]
 ) -> Iterable[dict[str, Any]]:
     """Return a row for each segment: how long it takes, and how long no GPU was busy before it."""
     latest_end: int | None = None
     for position, (first, end, inner_loop, repeats) in enumerate(segments):
-        is_operation = sequence["is_operation"][first:end].astype(bool)
-        starts, ends = sequence["start_ns"][first:end], sequence["end_ns"][first:end]
+        own = nest.find_operations(first, end)
+        is_operation = sequence["is_operation"][own].astype(bool)
+        starts, ends = sequence["start_ns"][own], sequence["end_ns"][own]
         gap_ns, duration_ns = 0, int((ends - starts).sum())
         if is_operation.any():
             start = int(starts[is_operation].min())
             if latest_end is not None and start > latest_end:
                 gap_ns = start - latest_end - int(busy.measure(np.array([latest_end]), np.array([start]))[0])
             latest_end = max(latest_end or start, int(ends[is_operation].max()))
-            duration_ns = int(sequence["gpu_ns"][first:end].sum())
+            duration_ns = int(sequence["gpu_ns"][own].sum())
         yield {
             "loop": loop, "position": position, "inner_loop": inner_loop, "repeats": repeats, "first": first,
             "gap_ns": gap_ns, "duration_ns": duration_ns,

@@ -126,6 +126,8 @@ class LoopNest:
         is_minor: NDArray[np.bool_] | None = None,
         is_end: NDArray[np.bool_] | None = None,
         classes: Sequence[int] | Ints | None = None,
+        positions: Ints | None = None,
+        end: int | None = None,
     ) -> None:
         """Find the loops of a sequence.
 
@@ -135,6 +137,7 @@ class LoopNest:
             is_end: Whether an iteration rather ends than begins with an operation: copies to the host and waits.
             classes: A number for each operation; operations that may replace each other have equal numbers from 0, and
                 `variants.HELPER` is the class of those that only some variants need.
+            positions: Where the operations are in a longer sequence that also has others, and its length as `end`.
         """
         self._folds: list[_Fold] = []
         self._joined: dict[int, Loop] = {}
@@ -150,7 +153,9 @@ class LoopNest:
         symbol = symbols.astype(np.int64)
         self._minor = set() if is_minor is None else set(np.unique(symbol[is_minor]).tolist())
         self._ends = set() if is_end is None else set(np.unique(symbol[is_end]).tolist())
-        self.terms = _merge_runs(Terms(symbol, np.arange(len(symbol)), np.full(len(symbol), -1), len(symbol)))
+        self.positions = np.arange(len(symbol)) if positions is None else positions
+        end = len(symbol) if end is None else end
+        self.terms = _merge_runs(Terms(symbol, self.positions, np.full(len(symbol), -1), end))
         self._fold()
 
     def loop(self, index: int) -> Loop:
@@ -162,6 +167,10 @@ class LoopNest:
         terms = fold.terms.slice(start, stop)
         symbol = self._symbols[canonicalize(fold.terms.symbol[start : start + fold.period].tolist())]
         return Loop(symbol, int(terms.first[0]), terms.end, terms.first[:: fold.period], terms)
+
+    def find_operations(self, first: int, end: int) -> Ints:
+        """Return where the operations of the nest are, from `first` up to `end`."""
+        return self.positions[slice(*np.searchsorted(self.positions, [first, end]).tolist())]
 
     def loops_of(self, terms: Terms) -> Iterator[Loop]:
         """Return the loops among some terms, in their order."""
@@ -203,11 +212,12 @@ class LoopNest:
         """Make loops of the outermost runs of equal operations, such as a graph that is launched again and again."""
         terms = self.terms
         ends = np.append(terms.first[1:], terms.end)
+        counts = np.searchsorted(self.positions, ends) - np.searchsorted(self.positions, terms.first)
         joined = []
-        for index in np.flatnonzero((terms.loop < 0) & (ends - terms.first >= MIN_ITERATIONS)).tolist():
+        for index in np.flatnonzero((terms.loop < 0) & (counts >= MIN_ITERATIONS)).tolist():
             symbol = int(terms.symbol[index])
             if symbol not in self._minor:
-                firsts = np.arange(terms.first[index], ends[index])
+                firsts = self.find_operations(int(terms.first[index]), int(ends[index]))
                 inner = Terms(np.full(len(firsts), symbol), firsts, np.full(len(firsts), -1), int(ends[index]))
                 loop = Loop(self._symbol_of([symbol]), int(firsts[0]), inner.end, firsts, inner)
                 joined.append((index, index + 1, loop))

@@ -24,7 +24,7 @@ WITH launched_operations AS (
 operations AS (
     SELECT
         hash(kind, name_id, floor(log2(greatest(size_bytes, 1)) / 3), device_id) AS token,
-        (hash(kind, name_id, grid) % 2147483647)::BIGINT AS shape, kind::VARCHAR AS kind, name_id, device_id,
+        (hash(kind, name_id, grid) % 2147483647)::BIGINT AS shape, kind::VARCHAR AS kind, name_id, device_id, stream_id,
         -- A byte is the answer to a question of a library or of the program, no result.
         kind = 'D2H' AND size_bytes > 1 AS is_result,
         host_ns, start_ns, end_ns,
@@ -36,7 +36,7 @@ nodes AS (
     SELECT
         hash('graph', count(*), sum(hash(name_id, kind) % 1000003), min(device_id)) AS token,
         (sum(hash(kind, name_id, grid) % 1000003) % 2147483647)::BIGINT AS shape, correlation_id,
-        min(device_id) AS device_id,
+        min(device_id) AS device_id, min(stream_id) AS stream_id,
         min(coalesce(call_ns, start_ns)) AS host_ns, min(start_ns) AS start_ns, max(end_ns) AS end_ns,
         sum(end_ns - start_ns)::BIGINT AS gpu_ns
     FROM internal.step_launched
@@ -45,24 +45,26 @@ nodes AS (
 ),
 graphs AS (
     SELECT
-        hash('graph', g.graph_id, o.device_id) AS token, o.device_id, coalesce(o.call_ns, o.start_ns) AS host_ns,
+        hash('graph', g.graph_id, o.device_id) AS token, o.device_id, o.stream_id,
+        coalesce(o.call_ns, o.start_ns) AS host_ns,
         o.start_ns, o.end_ns
     FROM internal.step_launched AS o
     LEFT JOIN graph_launches AS g ON g.correlation_id = o.correlation_id AND g.process_id = $process
     WHERE o.kind = 'graph'
 ),
 all_operations AS (
-    SELECT token, shape, kind, name_id, device_id, is_result, host_ns, start_ns, end_ns, gpu_ns, is_launch
+    SELECT token, shape, kind, name_id, device_id, stream_id, is_result, host_ns, start_ns, end_ns, gpu_ns, is_launch
     FROM operations
     UNION ALL
-    SELECT token, shape, 'graph', NULL, device_id, false, host_ns, start_ns, end_ns, gpu_ns, true FROM nodes
+    SELECT token, shape, 'graph', NULL, device_id, stream_id, false, host_ns, start_ns, end_ns, gpu_ns, true
+    FROM nodes
     UNION ALL
     SELECT
-        token, (token % 2147483647)::BIGINT, 'graph', NULL, device_id, false, host_ns, start_ns, end_ns,
-        end_ns - start_ns, true
+        token, (token % 2147483647)::BIGINT, 'graph', NULL, device_id, stream_id, false, host_ns, start_ns,
+        end_ns, end_ns - start_ns, true
     FROM graphs
     UNION ALL
-    SELECT hash('wait'), 0, name, NULL, NULL, false, start_ns, start_ns, end_ns, 0, false
+    SELECT hash('wait'), 0, name, NULL, NULL, NULL, false, start_ns, start_ns, end_ns, 0, false
     FROM api_calls
     WHERE process_id = $process AND call_group = 'sync'
 ),
@@ -106,7 +108,7 @@ SELECT
     (row_number() OVER (ORDER BY n.host_ns, n.start_ns, n.end_ns, n.token) - 1)::BIGINT AS position,
     coalesce(c.common_token, n.token) AS token,
     n.shape, n.kind, n.name_id, n.host_ns, n.start_ns, n.end_ns, n.gpu_ns, n.is_launch,
-    n.device_id, n.is_result, coalesce(k.family = 'comm', false) AS is_communication,
+    n.device_id, n.stream_id, n.is_result, coalesce(k.family = 'comm', false) AS is_communication,
     coalesce(k.class, (hash(n.kind, n.device_id) % 4611686018427387904)::BIGINT) AS class,
     coalesce(k.ends_step, false) AS ends_step
 FROM neighbors AS n
