@@ -30,15 +30,17 @@ def fill(context: Context) -> None:
 
     columns = read_columns(
         connection,
-        "SELECT token, class, shape, host_ns, start_ns, end_ns, gpu_ns, is_launch, kind IN ('kernel', 'graph') AS is_major,"
+        "SELECT token, shape, host_ns, start_ns, end_ns, gpu_ns, is_launch, kind IN ('kernel', 'graph') AS is_major,"
         " kind = 'graph' AS is_graph, kind = 'D2H' OR token = hash('wait') AS is_end,"
-        " coalesce(device_id, -1) AS device_id, coalesce(stream_id, -1) AS stream_id, is_result, ends_step, kind = 'H2D' AS is_input,"
+        " coalesce(device_id, -1)::SMALLINT AS device_id, coalesce(stream_id, -1)::INTEGER AS stream_id, is_result, kind = 'H2D' AS is_input,"
         " token = hash('wait') AS is_wait,"
         " is_communication, gpu_ns > 0 OR kind IN ('kernel', 'graph', 'memset', 'H2D', 'D2H', 'copy') AS is_operation"
         " FROM internal.loop_sequence ORDER BY position",
     )
     sequence = {name: np.asarray(values) for name, values in columns.items()}
-    for table, rows in find_loops(sequence, process).items():
+    classes = run("classes")
+    sequence["ends_step"] = np.isin(sequence["token"], [row.token for row in classes if row.ends_step])
+    for table, rows in find_loops(sequence, {row.token: row.class_id for row in classes}, process).items():
         connection.register("rows_to_insert", rows)
         if table == "loop_operations":
             run("operations")

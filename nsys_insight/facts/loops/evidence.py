@@ -41,22 +41,32 @@ class Amounts:
 
     def __init__(self, sequence: Mapping[str, Column]) -> None:
         """Add up the columns that `weigh` compares."""
-        names = ("gpu_ns", "is_operation", "is_wait", *MARKS)
-        self._sums = {name: np.concatenate([[0], np.cumsum(sequence[name].astype(np.int64))]) for name in names}
+        self._gpu_ns = np.concatenate([[0], np.cumsum(sequence["gpu_ns"])])
+        # Most operations have no mark, and few rows are none: where these are takes less memory than sums.
+        self._marks = {name: np.flatnonzero(sequence[name]) for name in ("is_wait", *MARKS)}
+        self._others = np.flatnonzero(~sequence["is_operation"].astype(bool))
 
     def total(self, name: str, loops: Sequence[Loop]) -> int:
         """Return the sum of a column over loops."""
-        sums = self._sums[name]
-        return sum(int(sums[loop.end] - sums[loop.first]) for loop in loops)
+        bounds = np.array([(loop.first, loop.end) for loop in loops]).reshape(-1, 2)
+        return int((self._sum_before(name, bounds[:, 1]) - self._sum_before(name, bounds[:, 0])).sum())
 
     def between(self, name: str, left: Loop, right: Loop) -> int:
         """Return the sum of a column over what lies between two loops."""
-        return int(self._sums[name][right.first] - self._sums[name][left.end])
+        return int(np.diff(self._sum_before(name, np.array([left.end, right.first])))[0])
 
     def of_iterations(self, name: str, loops: Sequence[Loop]) -> Column:
         """Return the sum of a column over each iteration of loops."""
-        sums = self._sums[name]
-        return np.concatenate([np.diff(sums[np.append(loop.iterations, loop.end)]) for loop in loops])
+        bounds = [np.append(loop.iterations, loop.end) for loop in loops]
+        return np.concatenate([np.diff(self._sum_before(name, each)) for each in bounds])
+
+    def _sum_before(self, name: str, positions: Column) -> Column:
+        """Return the sum of a column up to each of some positions."""
+        if name == "gpu_ns":
+            return self._gpu_ns[positions]
+        if name == "is_operation":
+            return positions - np.searchsorted(self._others, positions)
+        return np.searchsorted(self._marks[name], positions)
 
 
 def count_marks(loops: Sequence[Loop], amounts: Amounts) -> int:

@@ -29,31 +29,34 @@ CLEAR_SHARE = 0.8
 MOST_LANES = 2
 
 
-def find_loops(sequence: Mapping[str, Column], process: int) -> Tables:
+def find_loops(sequence: Mapping[str, Column], classes: Mapping[int, int], process: int) -> Tables:
     """Return the columns of the tables of `queries/facts/loops/tables.sql` that have rows.
 
     Args:
         sequence: Columns of the operations of the process in their order, as `facts/loops` reads them.
+        classes: The class of each token, as in `LoopNest`.
         process: The process.
     """
-    best = _measure(sequence, None, process)
+    best = _measure(sequence, classes, None, process)
     best_share = _find_regular_share(best)
     if best_share < CLEAR_SHARE:
         for positions in _list_lanes(sequence):
-            tables = _measure(sequence, positions, process)
+            tables = _measure(sequence, classes, positions, process)
             share = _find_regular_share(tables)
             if share > best_share:
                 best, best_share = tables, share
     return best
 
 
-def _measure(sequence: Mapping[str, Column], positions: Column | None, process: int) -> Tables:
+def _measure(
+    sequence: Mapping[str, Column], classes: Mapping[int, int], positions: Column | None, process: int
+) -> Tables:
     own = slice(None) if positions is None else positions
     nest = LoopNest(
         sequence["token"][own],
         ~sequence["is_major"][own].astype(bool),
         sequence["is_end"][own].astype(bool),
-        sequence["class"][own],
+        classes,
         positions,
         len(sequence["token"]),
     )

@@ -60,11 +60,13 @@ class Levels:
         sequence: Columns of the operations in their order: `host_ns`, `start_ns`, `end_ns`, `gpu_ns`, `is_launch`,
             `is_operation`, `is_communication`, `is_wait`, `is_result`, `is_input`, `ends_step`.
         outermost: The outermost levels.
+        amounts: Sums of the columns.
     """
 
     nest: LoopNest
     sequence: Mapping[str, Column]
     outermost: list[Level]
+    amounts: Amounts
 
     def tables(self, process: int) -> dict[str, dict[str, Column]]:
         """Return the columns of the tables of `queries/facts/loops/tables.sql` that have rows."""
@@ -78,7 +80,7 @@ class Levels:
             _summarize(level, iterations, busy, computing, self.sequence) | {"process_id": process}
             for level, iterations in zip(levels, iterations_by_level, strict=True)
         ]
-        amounts = Amounts(self.sequence)
+        amounts = self.amounts
         runs = {level.name: level.runs for level in levels}
         columns = _columns(loops)
         columns["marks"] = np.array([count_marks(level.runs, amounts) for level in levels])
@@ -115,10 +117,9 @@ def measure_levels(nest: LoopNest, sequence: Mapping[str, Column]) -> Levels:
     """Return the levels of a nest, outermost loops first, each with the loops inside."""
     amounts = Amounts(sequence)
     total_ns = max(int(sequence["gpu_ns"].sum()), 1)
-    done_ns = np.concatenate([[0], np.cumsum(sequence["gpu_ns"])])
 
-    def is_relevant(loops: Iterable[Loop]) -> bool:
-        return sum(int(done_ns[loop.end] - done_ns[loop.first]) for loop in loops) >= MIN_GPU_SHARE * total_ns
+    def is_relevant(loops: Sequence[Loop]) -> bool:
+        return amounts.total("gpu_ns", loops) >= MIN_GPU_SHARE * total_ns
 
     def make(name: str, parent: str | None, depth: int, runs: list[Loop]) -> Level:
         inner: list[Level] = []
@@ -134,7 +135,8 @@ def measure_levels(nest: LoopNest, sequence: Mapping[str, Column]) -> Levels:
         return Level(name, parent, depth, runs, inner)
 
     groups = [runs for runs in join_runs(nest, amounts) if _is_loop(runs) and is_relevant(runs)]
-    return Levels(nest, sequence, [make(str(number), None, 0, runs) for number, runs in enumerate(groups, 1)])
+    outermost = [make(str(number), None, 0, runs) for number, runs in enumerate(groups, 1)]
+    return Levels(nest, sequence, outermost, amounts)
 
 
 def _is_loop(runs: Sequence[Loop]) -> bool:

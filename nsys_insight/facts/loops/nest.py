@@ -33,7 +33,7 @@ from nsys_insight.facts.loops.repetitions import (
 from nsys_insight.facts.loops.variants import Variants, extend_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -125,7 +125,7 @@ class LoopNest:
         operations: Sequence[int] | Ints,
         is_minor: NDArray[np.bool_] | None = None,
         is_end: NDArray[np.bool_] | None = None,
-        classes: Sequence[int] | Ints | None = None,
+        classes: Mapping[int, int] | None = None,
         positions: Ints | None = None,
         end: int | None = None,
     ) -> None:
@@ -135,8 +135,8 @@ class LoopNest:
             operations: A number for each operation; equal operations have equal numbers.
             is_minor: Whether an operation alone makes no loop of its own: copies, memsets and waits.
             is_end: Whether an iteration rather ends than begins with an operation: copies to the host and waits.
-            classes: A number for each operation; operations that may replace each other have equal numbers from 0, and
-                `variants.HELPER` is the class of those that only some variants need.
+            classes: A number for each different operation: those that may replace each other have equal numbers from
+                0, and `variants.HELPER` is the class of those that only some variants need.
             positions: Where the operations are in a longer sequence that also has others, and its length as `end`.
         """
         self._folds: list[_Fold] = []
@@ -145,9 +145,9 @@ class LoopNest:
         self._bodies: dict[int, tuple[int, ...]] = {}
         self._symbols: dict[tuple[int, ...], int] = {}
         self._inner: dict[int, set[int]] = {}
-        names, occurrence, symbols = np.unique(np.asarray(operations), return_index=True, return_inverse=True)
+        names, symbols = np.unique(np.asarray(operations), return_inverse=True)
         self._variants = Variants(
-            dict(enumerate(range(len(names)) if classes is None else np.asarray(classes)[occurrence].tolist()))
+            {symbol: symbol if classes is None else classes[name] for symbol, name in enumerate(names.tolist())}
         )
         self._next_symbol = len(names)
         symbol = symbols.astype(np.int64)

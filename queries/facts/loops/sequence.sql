@@ -5,8 +5,6 @@
 -- Migrations of unified memory are left out: the driver starts them, not the program. `shape` is a number of up to
 -- 31 bits for name and grid. A wait takes no GPU time. Operations of different devices are different: work that goes to
 -- two devices in turn is one iteration.
--- Operations of one `class` may replace each other in a variant of an iteration: kernels of one family, or templates of
--- one function where the family is unknown. The reduction after a split-K GEMM has the class -1: it comes and goes.
 CREATE OR REPLACE TABLE internal.loop_sequence AS
 WITH launched_operations AS (
     SELECT *, call_ns AS host_ns FROM internal.step_launched WHERE call_ns IS NOT NULL
@@ -78,22 +76,6 @@ neighbors AS (
     FROM all_operations
     WINDOW in_order AS (ORDER BY host_ns, start_ns, end_ns, token)
 ),
-names AS (
-    SELECT
-        name_id, device_id, family,
-        CASE
-            WHEN regexp_matches(name, '(?i)splitK_?reduce|reduce_?splitK') THEN -1
-            ELSE (
-                hash(CASE WHEN family = 'other' THEN kernel_base_name(name) ELSE family END, device_id)
-                % 4611686018427387904
-            )::BIGINT
-        END AS class,
-        -- A sampled token, a loss or an optimizer: what a program does once in a step.
-        regexp_matches(
-            name, '(?i)multi_tensor|adam|sgd|lamb([^d]|$)|addcdiv|optimizer|argmax|multinomial|nll_loss|cross_?entropy'
-        ) AS ends_step
-    FROM kernel_names, (SELECT DISTINCT device_id FROM operations)
-),
 copies AS (
     SELECT token, min(token) OVER (PARTITION BY kind, device_id, before_token, after_token) AS common_token
     FROM neighbors
@@ -108,9 +90,7 @@ SELECT
     (row_number() OVER (ORDER BY n.host_ns, n.start_ns, n.end_ns, n.token) - 1)::BIGINT AS position,
     coalesce(c.common_token, n.token) AS token,
     n.shape, n.kind, n.name_id, n.host_ns, n.start_ns, n.end_ns, n.gpu_ns, n.is_launch,
-    n.device_id, n.stream_id, n.is_result, coalesce(k.family = 'comm', false) AS is_communication,
-    coalesce(k.class, (hash(n.kind, n.device_id) % 4611686018427387904)::BIGINT) AS class,
-    coalesce(k.ends_step, false) AS ends_step
+    n.device_id, n.stream_id, n.is_result, coalesce(k.family = 'comm', false) AS is_communication
 FROM neighbors AS n
-LEFT JOIN names AS k ON k.name_id = n.name_id AND k.device_id IS NOT DISTINCT FROM n.device_id
+LEFT JOIN kernel_names AS k ON k.name_id = n.name_id
 LEFT JOIN copies_of_any_size AS c ON c.token = n.token
