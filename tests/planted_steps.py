@@ -28,7 +28,7 @@ class PlantedStep:
     starts_ns: list[int] = field(default_factory=list)
     now_ns: int = 0
 
-    def put(self, token, runs_ns=0, device=0):
+    def append(self, token, runs_ns=0, device=0):
         """Append an operation: a kernel by its number, or a copy or wait."""
         self.now_ns += 2_000
         self.rows.append((token, self.now_ns, runs_ns, device))
@@ -45,7 +45,8 @@ class PlantedStep:
         return {
             "token": token * 8 + device, "class": np.where(is_kernel, token // KERNELS_PER_CLASS, -token + 10**6) * 8
             + device, "shape": np.abs(token), "host_ns": host_ns, "start_ns": end_ns - gpu_ns, "end_ns": end_ns,
-            "gpu_ns": gpu_ns, "device_id": device, "stream_id": np.full(len(token), 7), "is_launch": is_kernel, "is_major": is_kernel,
+            "gpu_ns": gpu_ns, "device_id": device, "stream_id": np.full(len(token), 7),
+            "is_launch": is_kernel, "is_major": is_kernel,
             "is_graph": np.zeros(len(token), bool), "is_end": np.isin(token, [D2H, WAIT]),
             "is_operation": token != WAIT, "is_wait": token == WAIT, "is_result": token == D2H,
             "is_input": token == H2D, "ends_step": np.zeros(len(token), bool),
@@ -53,7 +54,7 @@ class PlantedStep:
         }  # fmt: skip
 
 
-def plant_step(seed: int) -> PlantedStep:  # noqa: C901, PLR0915
+def plant_step(seed: int) -> PlantedStep:  # noqa: C901, PLR0912, PLR0915
     """Make a sequence: operations before the loop, the loop, and operations after it."""
     rng = random.Random(seed)  # noqa: S311
     planted = PlantedStep(KINDS[seed % len(KINDS)], is_marked=rng.random() < 0.7)
@@ -67,16 +68,16 @@ def plant_step(seed: int) -> PlantedStep:  # noqa: C901, PLR0915
     def unique(size):
         return [(next(classes) * KERNELS_PER_CLASS, rng.randint(2, 80) * 1_000) for _ in range(size)]
 
-    def vary(kernels, variant, at):
+    def vary(kernels, variant, positions):
         """Replace kernels by others of their classes; some need a second kernel more."""
         return [
-            (token + variant, runs + 1_000 * variant) if position in at else (token, runs)
+            (token + variant, runs + 1_000 * variant) if position in positions else (token, runs)
             for position, (token, runs) in enumerate(kernels)
         ]
 
     def put_all(kernels, device=0):
         for token, runs in kernels:
-            planted.put(token, runs, device)
+            planted.append(token, runs, device)
 
     has_layers = planted.kind == "layers" or (planted.kind != "devices" and rng.random() < 0.4)
     layer = [*unique(1), *block(rng.randint(2, 12)), *unique(1)]
@@ -99,8 +100,8 @@ def plant_step(seed: int) -> PlantedStep:  # noqa: C901, PLR0915
     if planted.kind == "interrupted":
         share = rng.uniform(0.01, 0.2)
         if rng.random() < 0.4 and planted.is_marked:
-            every = max(5, round(1 / share))
-            after = set(range(every - 1, count - 1, every))
+            interval = max(5, round(1 / share))
+            after = set(range(interval - 1, count - 1, interval))
         else:
             after = set(rng.sample(range(count - 1), max(1, round(share * count))))
         evaluation = block(rng.randint(3, max(4, min(40, size))))
@@ -110,15 +111,17 @@ def plant_step(seed: int) -> PlantedStep:  # noqa: C901, PLR0915
     waiting = []
     pauses = set()
     if planted.kind == "paused":
-        every = rng.choice([10, 10, 15, 25, 50])
-        pauses = set(range(every - 1, count, every)) if rng.random() < 0.6 else set(rng.sample(range(count), count // 9))
+        interval = rng.choice([10, 10, 15, 25, 50])
+        pauses = set(range(interval - 1, count, interval))
+        if rng.random() < 0.4:
+            pauses = set(rng.sample(range(count), count // 9))
     mark = rng.choice([D2H, D2H, H2D])
     put_all(block(rng.randint(0, 30)))
     for number in range(count):
         planted.starts_ns.append(planted.now_ns + 2_000)
         variant = pattern[number % len(pattern)]
         if planted.is_marked and mark == H2D:
-            planted.put(H2D, 3_000)
+            planted.append(H2D, 3_000)
         body = vary(head, variant, in_head)
         put_all(body[:1])
         for _ in range(layers):
@@ -127,19 +130,19 @@ def plant_step(seed: int) -> PlantedStep:  # noqa: C901, PLR0915
             # Another thread works on the other device at the same time; it may fall behind by an iteration.
             waiting += body
             for token, runs in body[1:]:
-                planted.put(token, runs)
+                planted.append(token, runs)
                 for _ in range(max(len(waiting) - len(body), min(len(waiting), rng.choice([0, 1, 1, 2])))):
-                    planted.put(*waiting.pop(0), device=1)
+                    planted.append(*waiting.pop(0), device=1)
         else:
             put_all(body[1:])
             put_all(body if planted.kind == "devices" else [], device=1)
         if planted.is_marked and mark == D2H:
-            planted.put(D2H, 1_000)
-            planted.put(WAIT)
+            planted.append(D2H, 1_000)
+            planted.append(WAIT)
         planted.now_ns += 20_000
         if number in interruptions:
             put_all(interruptions[number])
-            planted.put(D2H, 1_000)
+            planted.append(D2H, 1_000)
         if number in pauses:
             planted.now_ns += 20_000_000
     put_all(block(rng.randint(0, 10)))

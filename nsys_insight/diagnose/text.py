@@ -475,8 +475,8 @@ def _describe_steps(diagnosis: DiagnosisResult) -> str:
         return f"No repeating steps were found{reason}; results cover the whole scope, including startup"
     share = f", {_write_coverage(diagnosis)}" if steps["wall_ns"] else ""
     unit = diagnosis.unit if diagnosis.unit not in ("trace", "token") else "step"
-    many = f"calls{unit.removeprefix('call')}" if unit.startswith("call") else f"{unit}s"
-    count = f"1 steady {unit}" if steps["steady_count"] == 1 else f"{steps['steady_count']:,} steady {many}"
+    plural = f"calls{unit.removeprefix('call')}" if unit.startswith("call") else f"{unit}s"
+    count = f"1 steady {unit}" if steps["steady_count"] == 1 else f"{steps['steady_count']:,} steady {plural}"
     return f"{count} ({diagnosis.step_source}, {steps['confidence']} confidence){share}"
 
 

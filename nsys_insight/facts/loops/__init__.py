@@ -32,8 +32,8 @@ def fill(context: Context) -> None:
         connection,
         "SELECT token, shape, host_ns, start_ns, end_ns, gpu_ns, is_launch, kind IN ('kernel', 'graph') AS is_major,"
         " kind = 'graph' AS is_graph, kind = 'D2H' OR token = hash('wait') AS is_end,"
-        " coalesce(device_id, -1)::SMALLINT AS device_id, coalesce(stream_id, -1)::INTEGER AS stream_id, is_result, kind = 'H2D' AS is_input,"
-        " token = hash('wait') AS is_wait,"
+        " coalesce(device_id, -1)::SMALLINT AS device_id, coalesce(stream_id, -1)::INTEGER AS stream_id,"
+        " is_result, kind = 'H2D' AS is_input, token = hash('wait') AS is_wait,"
         " is_communication, gpu_ns > 0 OR kind IN ('kernel', 'graph', 'memset', 'H2D', 'D2H', 'copy') AS is_operation"
         " FROM internal.loop_sequence ORDER BY position",
     )

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nsys_insight.facts.loops.repetitions import MIN_ITERATIONS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -26,7 +28,7 @@ MIN_BETWEEN = 4
 MAX_RARE_SHARE = 0.25
 # Counts are regular if most of them are within this share of their median: layers always are as many, and the first or
 # the last run may be cut by the capture. It breaks for solvers that converge after nearly equal iterations.
-NEAR, MOST = 0.15, 0.75
+NEARLY_EQUAL, MOST_RUNS = 0.15, 0.75
 # Intervals that people choose, such as each 10th, 25th or 100th iteration, are multiples of this number. Counts of
 # layers often are not. It breaks for a model of 40 layers.
 CHOSEN_INTERVAL = 5
@@ -42,9 +44,11 @@ class Amounts:
     def __init__(self, sequence: Mapping[str, Column]) -> None:
         """Add up the columns that `weigh` compares."""
         self._gpu_ns = np.concatenate([[0], np.cumsum(sequence["gpu_ns"])])
-        # Most operations have no mark, and few rows are none: where these are takes less memory than sums.
+        # Few rows are marks or waits: their positions take less memory than sums.
         self._marks = {name: np.flatnonzero(sequence[name]) for name in ("is_wait", *MARKS)}
-        self._others = np.flatnonzero(~sequence["is_operation"].astype(bool))
+        waits = self._marks["is_wait"]
+        self._wait_ns = np.concatenate([[0], np.cumsum(sequence["end_ns"][waits] - sequence["start_ns"][waits])])
+        self._uncounted = np.flatnonzero(~sequence["is_operation"].astype(bool))
 
     def total(self, name: str, loops: Sequence[Loop]) -> int:
         """Return the sum of a column over loops."""
@@ -58,14 +62,16 @@ class Amounts:
     def of_iterations(self, name: str, loops: Sequence[Loop]) -> Column:
         """Return the sum of a column over each iteration of loops."""
         bounds = [np.append(loop.iterations, loop.end) for loop in loops]
-        return np.concatenate([np.diff(self._sum_before(name, each)) for each in bounds])
+        return np.concatenate([np.diff(self._sum_before(name, iteration_bounds)) for iteration_bounds in bounds])
 
     def _sum_before(self, name: str, positions: Column) -> Column:
         """Return the sum of a column up to each of some positions."""
         if name == "gpu_ns":
             return self._gpu_ns[positions]
         if name == "is_operation":
-            return positions - np.searchsorted(self._others, positions)
+            return positions - np.searchsorted(self._uncounted, positions)
+        if name == "wait_ns":
+            return self._wait_ns[np.searchsorted(self._marks["is_wait"], positions)]
         return np.searchsorted(self._marks[name], positions)
 
 
@@ -84,16 +90,19 @@ def weigh(outer: Sequence[Loop], inner: Sequence[Loop], amounts: Amounts) -> int
     outer_iterations = sum(len(loop.iterations) for loop in outer)
     counts = np.array([len(loop.iterations) for loop in inner])
     iterations = int(counts.sum())
-    rest = {name: amounts.total(name, outer) - amounts.total(name, inner) for name in ("gpu_ns", "is_wait", *MARKS)}
+    rest_totals = {
+        name: amounts.total(name, outer) - amounts.total(name, inner)
+        for name in ("gpu_ns", "is_wait", "wait_ns", *MARKS)
+    }
 
     def has(name: str) -> tuple[bool, bool]:
         """Return whether each iteration of the inner loop has a mark, and the rest of each outer one."""
-        return amounts.total(name, inner) >= ONCE * iterations, rest[name] >= ONCE * outer_iterations
+        return amounts.total(name, inner) >= ONCE * iterations, rest_totals[name] >= ONCE * outer_iterations
 
     median = int(np.median(counts))
-    is_regular = bool(np.mean(np.abs(counts - median) <= NEAR * median) >= MOST)
+    is_regular = bool(np.mean(np.abs(counts - median) <= NEARLY_EQUAL * median) >= MOST_RUNS)
     weight = 0
-    if rest["gpu_ns"] > MAX_RARE_SHARE * amounts.total("gpu_ns", outer):
+    if rest_totals["gpu_ns"] > MAX_RARE_SHARE * amounts.total("gpu_ns", outer):
         weight += 6
     if iterations < MIN_BETWEEN * outer_iterations:
         weight += 3
@@ -109,18 +118,26 @@ def weigh(outer: Sequence[Loop], inner: Sequence[Loop], amounts: Amounts) -> int
         # The host can end a loop after any iteration if it gets a result from each. Else other work comes in between.
         weight += 1 if has("is_result")[0] or waits_inside else -2
     if amounts.total("is_operation", outer) - amounts.total("is_operation", inner) < outer_iterations / 2:
-        # Nothing but waits. A host that waits after every eighth iteration bounds its queue. Where the number of
+        # The rest consists of waits. A host that is iterations ahead and waits after every eighth one bounds its queue,
+        # and iterations that consist of loops of their own are rarely parts of a step. But where the number of
         # iterations or their work varies, it is the outer loop that repeats.
-        is_bounded = np.mean(counts == median) >= MOST and _is_equal(amounts.of_iterations("gpu_ns", inner))
-        weight += -3 if is_bounded else 2
+        inner_ns = amounts.of_iterations("gpu_ns", inner)
+        is_ahead = rest_totals["wait_ns"] >= outer_iterations * float(np.median(inner_ns))
+        is_equal = np.mean(counts == median) >= MOST_RUNS and _is_equal(inner_ns)
+        weight += -3 if is_equal and (is_ahead or _has_loops(inner)) else 2
     return int(weight)
 
 
 def weigh_interruptions(runs: Sequence[Loop], amounts: Amounts) -> int:
     """Return how much more speaks for a step that ends with each interruption of a loop, as in `weigh`."""
     firsts = np.array([run.first for run in runs[:-1]])
-    around = replace(runs[0], first=runs[0].first, end=runs[-1].first, iterations=firsts)
-    return weigh([around], runs[:-1], amounts)
+    spans = replace(runs[0], first=runs[0].first, end=runs[-1].first, iterations=firsts)
+    return weigh([spans], runs[:-1], amounts)
+
+
+def _has_loops(loops: Sequence[Loop]) -> bool:
+    """Return whether most operations of loops repeat inside of their iterations, in inner loops or runs."""
+    return sum(loop.end - loop.first for loop in loops) >= MIN_ITERATIONS * sum(len(loop.terms) for loop in loops)
 
 
 def _is_equal(gpu_ns: Column) -> bool:

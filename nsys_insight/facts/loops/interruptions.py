@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsys_insight.facts.loops.evidence import MAX_RARE_SHARE, MOST, weigh_interruptions
+from nsys_insight.facts.loops.evidence import MAX_RARE_SHARE, MOST_RUNS, weigh_interruptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,8 +52,8 @@ def _are_one_loop(runs: Sequence[Loop], amounts: Amounts) -> bool:
         if rare > MAX_RARE_SHARE * (rare + amounts.total(name, runs)):
             return False
     work = np.array([np.median(amounts.of_iterations("gpu_ns", [run])) for run in runs])
-    usual = float(np.median(amounts.of_iterations("gpu_ns", runs)))
-    return bool(np.mean(np.abs(work - usual) <= SAME_WORK * usual) >= MOST)
+    typical_ns = float(np.median(amounts.of_iterations("gpu_ns", runs)))
+    return bool(np.mean(np.abs(work - typical_ns) <= SAME_WORK * typical_ns) >= MOST_RUNS)
 
 
 def _dissolve(nest: LoopNest, amounts: Amounts) -> list[Loop]:

@@ -1,8 +1,8 @@
 """The loops of a process that drives several devices or streams, perhaps from several threads.
 
-A single thread puts the work of all devices in one order: what goes to two devices in turn is one iteration. Threads that
-run at the same time mix their operations in any order. Then the operations of one device, or of one stream, tell the
-loop of the process, and what the others do meanwhile is a part of its iterations.
+A single thread puts the work of all devices in one order: what goes to two devices in turn is one iteration. Threads
+that run at the same time mix their operations in any order. Then the operations of one device, or of one stream, tell
+the loop of the process, and what the others do meanwhile is a part of its iterations.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     Column = NDArray[Any]
     Tables = dict[str, dict[str, Column]]
 
-# All operations together tell the loop if its regular iterations hold this share of the GPU time. It breaks for programs
-# that spend more time outside of their loop: for them, each device is looked at in vain.
+# All operations together tell the loop if its regular iterations hold this share of the GPU time. It breaks for
+# programs that spend more time outside of their loop: for them, each device is looked at in vain.
 CLEAR_SHARE = 0.8
 # At most this many devices, or streams, are looked at, those that are busy for longest.
 MOST_LANES = 2
@@ -51,14 +51,13 @@ def find_loops(sequence: Mapping[str, Column], classes: Mapping[int, int], proce
 def _measure(
     sequence: Mapping[str, Column], classes: Mapping[int, int], positions: Column | None, process: int
 ) -> Tables:
-    own = slice(None) if positions is None else positions
+    selection = slice(None) if positions is None else positions
     nest = LoopNest(
-        sequence["token"][own],
-        ~sequence["is_major"][own].astype(bool),
-        sequence["is_end"][own].astype(bool),
+        sequence["token"][selection],
+        ~sequence["is_major"][selection].astype(bool),
+        sequence["is_end"][selection].astype(bool),
         classes,
-        positions,
-        len(sequence["token"]),
+        None if positions is None else np.append(positions, len(sequence["token"])),
     )
     return measure_levels(nest, sequence).tables(process)
 
@@ -66,11 +65,11 @@ def _measure(
 def _list_lanes(sequence: Mapping[str, Column]) -> Iterator[Column]:
     """Yield where the operations of the busiest devices are; with a single device, those of its busiest streams."""
     for name in ("device_id", "stream_id"):
-        used = np.where(sequence["is_operation"].astype(bool), sequence[name], -1)
-        lanes = np.unique(used[used >= 0]).tolist()
+        used_lanes = np.where(sequence["is_operation"].astype(bool), sequence[name], -1)
+        lanes = np.unique(used_lanes[used_lanes >= 0]).tolist()
         if len(lanes) > 1:
-            lanes.sort(key=lambda lane: -int(sequence["gpu_ns"][used == lane].sum()))
-            yield from (np.flatnonzero(used == lane) for lane in lanes[:MOST_LANES])
+            lanes.sort(key=lambda lane: -int(sequence["gpu_ns"][used_lanes == lane].sum()))
+            yield from (np.flatnonzero(used_lanes == lane) for lane in lanes[:MOST_LANES])
             return
 
 

@@ -287,16 +287,16 @@ def _measure_segments(
     """Return a row for each segment: how long it takes, and how long no GPU was busy before it."""
     latest_end: int | None = None
     for position, (first, end, inner_loop, repeats) in enumerate(segments):
-        own = nest.find_operations(first, end)
-        is_operation = sequence["is_operation"][own].astype(bool)
-        starts, ends = sequence["start_ns"][own], sequence["end_ns"][own]
+        positions = nest.find_operations(first, end)
+        is_operation = sequence["is_operation"][positions].astype(bool)
+        starts, ends = sequence["start_ns"][positions], sequence["end_ns"][positions]
         gap_ns, duration_ns = 0, int((ends - starts).sum())
         if is_operation.any():
             start = int(starts[is_operation].min())
             if latest_end is not None and start > latest_end:
                 gap_ns = start - latest_end - int(busy.measure(np.array([latest_end]), np.array([start]))[0])
             latest_end = max(latest_end or start, int(ends[is_operation].max()))
-            duration_ns = int(sequence["gpu_ns"][own].sum())
+            duration_ns = int(sequence["gpu_ns"][positions].sum())
         yield {
             "loop": loop, "position": position, "inner_loop": inner_loop, "repeats": repeats, "first": first,
             "gap_ns": gap_ns, "duration_ns": duration_ns,

@@ -45,9 +45,9 @@ SIMILAR_BODY = 0.9
 MAX_DIFFERENT = 6
 # An iteration may have this number of operations more than the others.
 MAX_MORE = 2
-# A kernel more after this number of iterations or fewer may be a variant of the operation next to it. Variants come back
-# with the alignment of a length, every second, fourth or eighth time. It breaks for a model of a few layers whose other
-# work is one kernel of the class that its layers end with.
+# A kernel more after this number of iterations or fewer may be a variant of the operation next to it. Variants come
+# back with the alignment of a length, every second, fourth or eighth time. It breaks for a model of a few layers whose
+# other work is one kernel of the class that its layers end with.
 MAX_VARIANTS = 8
 # A different iteration next to a loop is recognized if the body has at least this number of terms.
 MIN_DIFFERENT_TERMS = 4
@@ -127,7 +127,6 @@ class LoopNest:
         is_end: NDArray[np.bool_] | None = None,
         classes: Mapping[int, int] | None = None,
         positions: Ints | None = None,
-        end: int | None = None,
     ) -> None:
         """Find the loops of a sequence.
 
@@ -137,7 +136,7 @@ class LoopNest:
             is_end: Whether an iteration rather ends than begins with an operation: copies to the host and waits.
             classes: A number for each different operation: those that may replace each other have equal numbers from
                 0, and `variants.HELPER` is the class of those that only some variants need.
-            positions: Where the operations are in a longer sequence that also has others, and its length as `end`.
+            positions: Where the operations are in a longer sequence that also has others, and then its length.
         """
         self._folds: list[_Fold] = []
         self._joined: dict[int, Loop] = {}
@@ -153,9 +152,9 @@ class LoopNest:
         symbol = symbols.astype(np.int64)
         self._minor = set() if is_minor is None else set(np.unique(symbol[is_minor]).tolist())
         self._ends = set() if is_end is None else set(np.unique(symbol[is_end]).tolist())
-        self.positions = np.arange(len(symbol)) if positions is None else positions
-        end = len(symbol) if end is None else end
-        self.terms = _merge_runs(Terms(symbol, self.positions, np.full(len(symbol), -1), end))
+        *_, end = bounds = np.arange(len(symbol) + 1) if positions is None else positions
+        self.positions = bounds[:-1]
+        self.terms = _merge_runs(Terms(symbol, self.positions, np.full(len(symbol), -1), int(end)))
         self._fold()
 
     def loop(self, index: int) -> Loop:
@@ -187,11 +186,11 @@ class LoopNest:
     def list_scattered(self) -> list[int]:
         """Return the symbols of loops that run at several places of the nest, those that run inside of others last."""
         outermost = set(self.terms.symbol[self.terms.loop >= 0].tolist())
-        reached = outermost.union(*(self.inner_symbols(symbol) for symbol in outermost))
-        places = Counter(outermost)
-        for symbol in reached:
-            places.update(inner for inner in set(self._bodies[symbol]) if inner in self._bodies)
-        scattered = [symbol for symbol, count in places.items() if count > 1]
+        nested_symbols = outermost.union(*(self.inner_symbols(symbol) for symbol in outermost))
+        place_counts = Counter(outermost)
+        for symbol in nested_symbols:
+            place_counts.update(inner for inner in set(self._bodies[symbol]) if inner in self._bodies)
+        scattered = [symbol for symbol, count in place_counts.items() if count > 1]
         return sorted(scattered, key=lambda symbol: sum(symbol in self.inner_symbols(other) for other in scattered))
 
     def _fold(self) -> None:
@@ -288,7 +287,7 @@ class LoopNest:
         self._folds.append(_Fold(self._loops, self.terms, start, stop, period))
         for index in np.flatnonzero(np.isin(start, list(cuts_by_loop))).tolist():
             full_body, cuts = cuts_by_loop[int(start[index])]
-            begins = np.concatenate([np.arange(full_body + cut - period, stop[index], period) for cut in cuts])
+            begins = np.concatenate([np.arange(full_body + offset - period, stop[index], period) for offset in cuts])
             begins = np.sort(begins[begins >= start[index]])
             terms = self.terms.slice(int(start[index]), int(stop[index]))
             self._joined[self._loops + index] = Loop(

@@ -7,13 +7,12 @@ from collections import Counter, defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from nsys_insight.facts.loops.repetitions import SIMILAR_ITERATION, canonicalize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     Ints = NDArray[np.int64]
@@ -35,23 +34,23 @@ class Variants:
         self._bodies: dict[tuple[int, ...], list[tuple[int, Sequence[int]]]] = defaultdict(list)
 
     def find(self, body: Sequence[int]) -> int | None:
-        """Return the symbol of a known body of which this one is a variant."""
+        """Return the symbol of a known body that is a variant of this one."""
         return next((symbol for symbol, _ in self._find_similar(body)), None)
 
     def align(self, body: list[int]) -> list[int]:
-        """Return a body so that it begins with the class that a known body begins with of which it is a variant."""
-        for _, known in self._find_similar(body):
-            classes = self._classify(known)
+        """Return a body so that it begins with the same class as the known body that is a variant of it."""
+        for _, known_body in self._find_similar(body):
+            classes = self._classify(known_body)
             rotations = (body[start:] + body[:start] for start in range(len(body)))
             aligned = [rotation for rotation in rotations if self._classify(rotation) == classes]
-            equal = [sum(map(operator.eq, rotation, known)) for rotation in aligned]
+            equal = [sum(map(operator.eq, rotation, known_body)) for rotation in aligned]
             return aligned[equal.index(max(equal))] if aligned else body
         return body
 
     def _find_similar(self, body: Sequence[int]) -> Iterator[tuple[int, Sequence[int]]]:
-        for symbol, known in self._bodies.get(canonicalize(self._classify(body)), []):
-            if _are_similar(body, known):
-                yield symbol, known
+        for symbol, known_body in self._bodies.get(canonicalize(self._classify(body)), []):
+            if _are_similar(body, known_body):
+                yield symbol, known_body
 
     def add(self, symbol: int, body: Sequence[int]) -> None:
         """Remember a body by its symbol. A body is a class of its own in the bodies of outer loops."""
@@ -98,7 +97,8 @@ class Variants:
 
     def _find_changes(self, body: Sequence[int]) -> tuple[list[int], list[int]]:
         """Return where the class of the terms changes, and to which class; helpers have none."""
-        starts, classes = [], []
+        starts: list[int] = []
+        classes: list[int] = []
         for position, symbol in enumerate(body):
             name = self._class[symbol]
             if name != HELPER and (not classes or classes[-1] != name):

@@ -16,7 +16,7 @@ MIN_GRAPH_SHARE = 0.5
 # High and medium confidence: the minimum number of iterations, and the minimum shares of the GPU time and of regular
 # iterations.
 HIGH, MEDIUM = (5, 0.8, 0.9), (3, 0.6, 0.7)
-# High confidence: this many hints more than for the level around it or the level inside (see `facts/loops/evidence.py`).
+# High confidence: this many hints more than for the level around it or the level inside (`facts/loops/evidence.py`).
 # It breaks where the hints are wrong together, such as for a solver that reads its residual back in each iteration.
 CLEAR_WEIGHT = 3
 # A part with one call of attention and at most this number of launches is that call; with more, it is a layer, whose
@@ -37,8 +37,8 @@ def choose_loop(loops: Sequence[Any], method: str) -> Any | None:
     outermost = [loop for loop in loops if loop.depth == 0]
     if method != "auto":
         return next((loop for loop in outermost if method == "sequence" or loop.graph_share > 0), None)
-    chosen = [_descend(loop, loops) for loop in outermost]
-    large = [loop for loop in chosen if loop.gpu_share >= MIN_GPU_SHARE and loop.launches > 0]
+    candidates = [_descend(loop, loops) for loop in outermost]
+    large = [loop for loop in candidates if loop.gpu_share >= MIN_GPU_SHARE and loop.launches > 0]
     regular = (loop for loop in large if loop.regular_share >= MIN_REGULAR)
     varying = (
         loop
@@ -67,12 +67,12 @@ def find_rival(loop: Any, loops: Sequence[Any]) -> Any | None:
 
 def is_marked(loop: Any) -> bool:
     """Return whether something marks the iterations of a loop as steps. Others may be parts of a step."""
-    return loop.marks > 0 or loop.graph_share >= MIN_GRAPH_SHARE
+    return bool(loop.marks > 0 or loop.graph_share >= MIN_GRAPH_SHARE)
 
 
 def is_cut_by_steps(loop: Any) -> bool:
-    """Return whether the interruptions of an outermost loop look like the ends of steps, of which it is a part."""
-    return loop.parent is None and loop.parent_weight is not None and loop.parent_weight > 0
+    """Return whether the interruptions of an outermost loop look like the ends of steps that have it inside."""
+    return bool(loop.parent is None and loop.parent_weight is not None and loop.parent_weight > 0)
 
 
 def judge_loop(loop: Any, loops: Sequence[Any]) -> str:

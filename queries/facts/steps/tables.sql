@@ -82,7 +82,7 @@ COMMENT ON COLUMN step_calls.calls IS 'Calls';
 COMMENT ON COLUMN step_calls.time_ns IS 'Sum of their durations';
 
 COMMENT ON VIEW step_interruptions IS
-    'Work between steps that is no step: an evaluation, a checkpoint, a log, the prefill of the next request. One row '
+    'Other work between steps: an evaluation, a checkpoint, a log, the prefill of the next request. One row '
     'each.';
 COMMENT ON COLUMN step_interruptions.start_ns IS 'When the step before it ends';
 COMMENT ON COLUMN step_interruptions.end_ns IS 'When the next step starts';
