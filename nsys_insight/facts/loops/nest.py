@@ -201,6 +201,7 @@ class LoopNest:
                 for _ in range(MAX_DIFFERENT):
                     if not self._join_edges():
                         break
+                    self._join_variants()
             if len(self.terms) == length:
                 self._fold_similar()
             if len(self.terms) == length:

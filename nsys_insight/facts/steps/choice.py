@@ -113,11 +113,9 @@ def describe_doubt(loop: Any, loops: Sequence[Any]) -> str | None:
         return f"{loop.per_parent:.0f} of these are in each iteration of loop {rival.loop}, which may be the step"
     if is_cut_by_steps(loop):
         return "what comes between them looks like the ends of steps that consist of several"
-    if not is_marked(loop):
-        return "no input, result or wait marks them, so they may be parts of a step"
     if rival is not None:
         return f"each has {rival.per_parent:.0f} iterations of loop {rival.loop}, which may be the step"
-    return None
+    return None if is_marked(loop) else "no input, result or wait marks them, so they may be parts of a step"
 
 
 def describe_rejection(loop: Any) -> str:
