@@ -131,7 +131,7 @@ class TestInterruptions:
         method = find_method(interrupted(after=set(after)), tmp_path)
         assert (method["step_count"], method["launches"], method["unit"]) == (60, 8, "step")
 
-    def test_what_interrupts_is_said_with_how_often_and_how_long(self, tmp_path):
+    def test_interruptions_are_named_with_their_number_and_duration(self, tmp_path):
         with open_trace(interrupted(after={19, 40}).write(tmp_path / "trace.sqlite")) as trace:
             text = trace.diagnose().text(None)
             rows = trace.sql("SELECT operations, operation, duration_ns FROM step_interruptions").rows()
@@ -161,7 +161,7 @@ class TestInterruptions:
         with open_trace(trace.write(tmp_path / "trace.sqlite")) as opened_trace:
             assert [row["iterations"] for row in opened_trace.run("loops").to_dicts()] == [20, 20]
 
-    def test_several_steps_that_were_not_told_apart_are_no_outlier(self, tmp_path):
+    def test_two_steps_in_one_range_are_no_outlier(self, tmp_path):
         trace = Trace()
         host = trace.thread()
         for step in range(12):
@@ -228,16 +228,16 @@ class TestDevices:
 def test_another_level_than_saved_is_no_regression(tmp_path):
     before = interrupted(after=()).write(tmp_path / "before.sqlite")
     after = interrupted(after=()).write(tmp_path / "after.sqlite")
-    saved = tmp_path / "saved.json"
-    assert run("baseline", "save", before, "-o", saved).returncode == 0
-    assert run("check", after, "--baseline", saved).returncode == 0
+    baseline_path = tmp_path / "saved.json"
+    assert run("baseline", "save", before, "-o", baseline_path).returncode == 0
+    assert run("check", after, "--baseline", baseline_path).returncode == 0
     trace = Trace()
     host = trace.thread()
     for _ in range(15):
         with host.nvtx("epoch"):
             for _ in range(4):
                 train(host)
-    result = run("check", trace.write(tmp_path / "epochs.sqlite"), "--baseline", saved)
+    result = run("check", trace.write(tmp_path / "epochs.sqlite"), "--baseline", baseline_path)
     assert result.returncode == 2
     assert "another level than saved" in result.stderr
     assert "4 times as often" in result.stderr
