@@ -29,9 +29,10 @@ MAX_RARE_SHARE = 0.25
 # Counts are regular if most of them are within this share of their median: layers always are as many, and the first or
 # the last run may be cut by the capture. It breaks for solvers that converge after nearly equal iterations.
 NEARLY_EQUAL, MOST_RUNS = 0.15, 0.75
-# Intervals that people choose, such as each 10th, 25th or 100th iteration, are multiples of this number. Counts of
-# layers often are not. It breaks for a model of 40 layers.
-CHOSEN_INTERVAL = 5
+# Intervals that people choose, such as each 10th, 25th or 100th iteration, are multiples of the first number, and counts
+# of layers often are not. Multiples of the second number are hardly ever counts of layers. It breaks for a model of 40
+# layers, if nothing else marks its tokens, and for any model of 100 layers.
+CHOSEN_INTERVAL, LONG_INTERVAL = 5, 50
 # Iterations do equal work if the middle half of them differs by less than this share of the GPU time.
 EQUAL_WORK = 0.1
 # The marks that a program sets once per step: results and tokens that leave the GPU, the loss or the optimizer, inputs.
@@ -113,7 +114,7 @@ def weigh(outer: Sequence[Loop], inner: Sequence[Loop], amounts: Amounts) -> int
     waits_inside, waits_in_rest = has("is_wait")
     weight += waits_in_rest and not waits_inside
     if is_regular:
-        weight += 0 if median % CHOSEN_INTERVAL == 0 else 1
+        weight += -4 if median % LONG_INTERVAL == 0 else -1 if median % CHOSEN_INTERVAL == 0 else 1
     else:
         # The host can end a loop after any iteration if it gets a result from each. Else other work comes in between.
         weight += 1 if has("is_result")[0] or waits_inside else -2
