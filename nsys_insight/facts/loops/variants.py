@@ -31,6 +31,7 @@ class Variants:
     def __init__(self, classes: Mapping[int, int]) -> None:
         """Begin without bodies; `classes` has the class of each operation's symbol."""
         self._class = dict(classes)
+        self._classes_of_bodies: dict[tuple[int, ...], int] = {}
         self._bodies: dict[tuple[int, ...], list[tuple[int, Sequence[int]]]] = defaultdict(list)
 
     def find(self, body: Sequence[int]) -> int | None:
@@ -53,9 +54,10 @@ class Variants:
                 yield symbol, known_body
 
     def add(self, symbol: int, body: Sequence[int]) -> None:
-        """Remember a body by its symbol. A body is a class of its own in the bodies of outer loops."""
-        self._class[symbol] = HELPER - 1 - symbol
-        self._bodies[canonicalize(self._classify(body))].append((symbol, body))
+        """Remember a body by its symbol. In the bodies of outer loops, bodies of the same classes are one class."""
+        key = canonicalize(self._classify(body))
+        self._class[symbol] = self._classes_of_bodies.setdefault(key, HELPER - 1 - symbol)
+        self._bodies[key].append((symbol, body))
 
     def split(self, body: Sequence[int]) -> list[int]:
         """Return where the iterations of a body begin if it consists of several variants of one; else [0]."""
