@@ -365,7 +365,20 @@ CLINIC = {
     "late_rank0": (18, 39.0),
     "late_rank1": (18, 40.6),
 }
+CLINIC3 = {
+    "bigsmem": (40, 1.35),
+    "dataparallel": (6, 132.8),
+    "gqarepeat": (32, 5.47),
+    "memsetloop": (40, 0.584),
+    "metrics_rank0": (10, 30.0),
+    "metrics_rank1": (10, 29.9),
+    "smallsolve": (8, 21.9),
+    "sortsample": (10, 1.28),
+    "tokenloop": (46, 18.8),
+}
 FAULTS = {
+    "2026-11-27/eval-twice-no-steps": (60, 1.742),
+    "2026-11-27/pause-every-10-merges-iterations": (100, 1.067),
     "camera-paced-called-host-bound": (38, 40.0),
     "nvtx-subrange-as-step": (8, 75.7),
     "one-kernel-loop-not-found": (100, 0.014),
@@ -378,6 +391,7 @@ FAULTS = {
 @pytest.mark.parametrize(
     ("name", "iterations", "step_ms"),
     [(f"clinic/{name}", *truth) for name, truth in CLINIC.items()]
+    + [(f"clinic3/{name}", *truth) for name, truth in CLINIC3.items()]
     + [(f"faults/{name}", *truth) for name, truth in FAULTS.items()],
 )
 def test_the_steps_of_traces_with_known_loops(shared, tmp_path, name, iterations, step_ms):

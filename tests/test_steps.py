@@ -367,7 +367,15 @@ class TestLoopsOfVaryingLength:
         assert [row["start_ns"] for row in rows] == [step.start_ns for step in program.steps[:count]]
 
     def test_a_regular_loop_comes_first(self):
-        row = {"depth": 0, "iterations": 20, "gpu_share": 0.6, "launches": 5, "graph_share": 0.0}
+        row = {
+            "loop": "1",
+            "parent": None,
+            "depth": 0,
+            "iterations": 20,
+            "gpu_share": 0.6,
+            "launches": 5,
+            "graph_share": 0.0,
+        }
         varying = SimpleNamespace(**row, regular_share=0.2, structure_share=1.0)
         regular = SimpleNamespace(**{**row, "gpu_share": 0.4}, regular_share=1.0, structure_share=1.0)
         other = SimpleNamespace(**row, regular_share=0.2, structure_share=0.5)

@@ -266,6 +266,7 @@ def _run_notes(comparison: Comparison) -> Iterator[str]:
     if comparison.unit in ("step", "token"):
         methods = list(dict.fromkeys(f"{run.method}" for runs in sides for run in runs))
         yield f"steps are {' and '.join(methods)}"
+        yield from dict.fromkeys(run.doubt for runs in sides for run in runs if run.doubt)
     if comparison.unit == "trace":
         yield (
             "no steps with the same work were found in both, so whole traces are compared: runs of "

@@ -162,8 +162,7 @@ def check_budgets(  # noqa: PLR0913 - what is checked, and against what
     notes = [] if run.unit == "trace" else [f"{run.count} steps, detected from {run.method}"]
     if run.unit == "trace":
         notes.append("no steps were found: these are figures of the whole trace; define a step with --step-range")
-    if run.coverage:
-        notes.append(run.coverage)
+    notes += [note for note in (run.doubt, run.coverage) if note]
     if baseline:
         rows += _compare_with_baseline(baseline, run, tolerance_pct)
         notes.append(

@@ -166,8 +166,8 @@ def compare(before: Sequence[Run], after: Sequence[Run]) -> Comparison:
         )
     if reason := explain_different_work(before, after):
         raise UsageError(
-            f"the steps of these runs do different work: {reason}",
-            "define a step with --step-range NAME or --tokens N, for both sides",
+            f"a step is another level than saved, or does other work: {reason}",
+            "nsys-insight loops lists the levels: choose the same on both sides with --loop, --step-range or --tokens",
         )
     by_run = min(len(before), len(after)) > 1
     if kinds == {"run"}:

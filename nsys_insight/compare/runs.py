@@ -82,6 +82,7 @@ class Run:
         is_mixed: Whether the members do different work. Then all else is of the first member.
         clock_hz: Mean clock of the SMs, as sampled; None if it was not.
         coverage: What the measurements are of, for a run of several processes; empty for one process.
+        doubt: Which other level may be the step; empty if the level is clear.
     """
 
     label: str
@@ -100,6 +101,7 @@ class Run:
     collectives: Phases = field(default_factory=dict)
     is_mixed: bool = False
     coverage: str = ""
+    doubt: str = ""
     clock_hz: float | None = None
 
     def with_directions(self, directions: dict[str, Better]) -> Run:
@@ -189,6 +191,7 @@ def _measure_scope(trace: Session, steps: StepOptions, unit: str) -> Run | None:
         sequence=sequence,
         peak_memory_bytes=memory.peak_memory_bytes,
         tokens_per_step=method.tokens_per_step,
+        doubt=method.doubted or "",
         clock_hz=clock.clock_hz,
         phases=_measure_phases(trace) if unit != "trace" else {},
     )

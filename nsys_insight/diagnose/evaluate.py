@@ -47,19 +47,20 @@ _FAMILIES_WITHOUT_KERNELS = (FAILED_FAMILY, CAPTURE_FAMILY)
 class Program(NamedTuple):
     """What the texts and times of findings depend on.
 
-    `framework` is that of the program, as in the view `frameworks`. `lacks_kernels`: the trace has the launch calls,
-    but not the kernels that they launched.
+    `framework` is that of the program, as in the view `frameworks`. `step_unit` is what a step is called, as in the
+    view `step_method`. `lacks_kernels`: the trace has the launch calls, but not the kernels that they launched.
     """
 
     framework: str
     has_steps: bool
     tokens_per_step: float
+    step_unit: str
     lacks_kernels: bool
 
     @property
     def unit(self) -> str:
-        """The unit that times refer to: step, token or trace."""
-        return "trace" if not self.has_steps else "step" if self.tokens_per_step == 1 else "token"
+        """The unit that times refer to: step (or what a part of one is called), token or trace."""
+        return "trace" if not self.has_steps else self.step_unit if self.tokens_per_step == 1 else "token"
 
 
 class LaterQueries(NamedTuple):
@@ -227,7 +228,7 @@ def _make_finding(rule: FindingRule, row: dict[str, Any], command: str, program:
 
 
 def write_unit(unit: str) -> str:
-    """Write the unit that times refer to: "per step", "per token", "in total"."""
+    """Write the unit that times refer to: "per step", "per token", "per call of attention", "in total"."""
     return "in total" if unit == "trace" else f"per {unit}"
 
 

@@ -335,11 +335,9 @@ def describe_costs(diagnosis: DiagnosisResult) -> list[str]:
     """Return the wall time of a step, a token or the trace; its shares; and the steps. Empty if nothing ran."""
     if diagnosis.wall_ns is None:
         return []
-    rate = (
-        f" ({diagnosis.tokens_per_s:,.0f} {diagnosis.unit}s/s)"
-        if diagnosis.tokens_per_s and diagnosis.tokens_per_s >= 10
-        else ""
-    )
+    # A rate of layers or calls is no speed of the program.
+    has_rate = diagnosis.unit in ("step", "token") and diagnosis.tokens_per_s and diagnosis.tokens_per_s >= 10
+    rate = f" ({diagnosis.tokens_per_s:,.0f} {diagnosis.unit}s/s)" if has_rate else ""
     wall = (
         f"{time_text(diagnosis.wall_ns)} {'in total' if diagnosis.unit == 'trace' else f'per {diagnosis.unit}{rate}'}"
     )
@@ -347,7 +345,12 @@ def describe_costs(diagnosis: DiagnosisResult) -> list[str]:
     if diagnosis.unit != "trace" and median_ns and diagnosis.wall_ns >= _SKEWED * median_ns:
         ordinary = f"{time_text(median_ns)} per typical {diagnosis.unit} (median)"
         wall = f"{ordinary}, {time_text(diagnosis.wall_ns)} on average{rate}"
-    return [wall, describe_shares(diagnosis.shares), _describe_steps(diagnosis)]
+    sentences = [_say(diagnosis.steps[name]) for name in ("doubted", "interrupted") if diagnosis.steps[name]]
+    return [wall, describe_shares(diagnosis.shares), _describe_steps(diagnosis), *sentences]
+
+
+def _say(clause: str) -> str:
+    return f"{clause[0].upper()}{clause[1:]}."
 
 
 def describe_shares(shares: Sequence[Share]) -> str:
@@ -527,7 +530,9 @@ def _describe_steps(diagnosis: DiagnosisResult) -> str:
         reason = f" ({steps['reason']})" if not steps["method"] and steps["reason"] else ""
         return f"No repeating steps were found{reason}; results cover the whole scope, including startup"
     share = f", {_write_coverage(diagnosis)}" if steps["wall_ns"] else ""
-    count = "1 steady step" if steps["steady_count"] == 1 else f"{steps['steady_count']:,} steady steps"
+    unit = diagnosis.unit if diagnosis.unit not in ("trace", "token") else "step"
+    plural = f"calls{unit.removeprefix('call')}" if unit.startswith("call") else f"{unit}s"
+    count = f"1 steady {unit}" if steps["steady_count"] == 1 else f"{steps['steady_count']:,} steady {plural}"
     return f"{count} ({diagnosis.step_source}, {steps['confidence']} confidence){share}"
 
 

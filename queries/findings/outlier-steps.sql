@@ -79,11 +79,15 @@ step_medians AS (
         count(*) AS steady_steps, sum(duration_ns) AS all_ns, median(duration_ns) AS median_ns,
         median(gpu_idle_ns) AS idle_ns, median(gpu_busy_ns) AS busy_ns, sum(gpu_idle_ns) AS all_idle_ns,
         quantile_disc(kernels, 0.5) AS median_kernels, quantile_disc(allocations, 0.5) AS median_allocations,
-        quantile_disc(sync_points, 0.5) AS median_waits
+        quantile_disc(sync_points, 0.5) AS median_waits, quantile_disc(launch_calls, 0.5) AS median_launches
     FROM steady_steps
 ),
+-- A step with the launches of several in the time of as many is several steps whose bounds were not found.
 longer_steps AS (
-    SELECT s.* FROM steady_steps AS s, step_medians AS u WHERE s.is_outlier AND s.duration_ns > u.median_ns
+    SELECT s.*
+    FROM steady_steps AS s, step_medians AS u
+    WHERE s.is_outlier
+        AND s.duration_ns > u.median_ns * coalesce(greatest(1, round(s.launch_calls / nullif(u.median_launches, 0))), 1)
 ),
 longest_step AS (
     FROM longer_steps ORDER BY duration_ns DESC, step LIMIT 1

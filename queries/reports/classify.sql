@@ -91,6 +91,8 @@ SELECT CASE WHEN (SELECT count(*) FROM steps WHERE phase = 'steady') = 0
     ELSE 'per token of ' || m.steady_count || ' steady steps, from ' || s.source || s.of_process
     END
 FROM step_method AS m, _step_sentences AS s WHERE EXISTS (FROM answer)"""
+doubt = """
+SELECT doubted FROM _step_sentences WHERE doubted IS NOT NULL"""
 tracing = """
 SELECT
     'graphs were traced by node, which makes launching them slower: ' || round(wall_pct, 1)

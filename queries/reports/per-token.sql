@@ -58,6 +58,8 @@ max = "Largest value of a step; NULL for rates"
 [notes]
 method = """
 SELECT coalesce(steps_are, 'no steps were found') || of_process_because FROM _step_sentences WHERE method IS NOT NULL"""
+doubt = """
+SELECT doubted FROM _step_sentences WHERE doubted IS NOT NULL"""
 steady = """
 SELECT steady_count || ' of ' || step_count || ' steps are steady' || CASE WHEN outlier_count > 0 THEN
         ', ' || outlier_count || ' of them outliers' ELSE '' END

@@ -49,6 +49,10 @@ method = """
 SELECT coalesce(steps_are, 'the whole scope is one step') || of_process_because
 FROM _step_sentences
 WHERE method IS NOT NULL"""
+doubt = """
+SELECT doubted FROM _step_sentences WHERE doubted IS NOT NULL"""
+interruptions = """
+SELECT interrupted FROM _step_sentences WHERE interrupted IS NOT NULL"""
 left_out = """
 SELECT steady_count || ' steps are steady; left out: '
     || concat_ws(', ', CASE WHEN prefill_count > 0 THEN prefill_count || ' prefill' END,

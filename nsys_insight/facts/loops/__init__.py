@@ -26,20 +26,21 @@ def fill(context: Context) -> None:
 
     import numpy as np
 
-    from nsys_insight.facts.loops.levels import measure_levels
-    from nsys_insight.facts.loops.nest import LoopNest
+    from nsys_insight.facts.loops.lanes import find_loops
 
     columns = read_columns(
         connection,
         "SELECT token, shape, host_ns, start_ns, end_ns, gpu_ns, is_launch, kind IN ('kernel', 'graph') AS is_major,"
         " kind = 'graph' AS is_graph, kind = 'D2H' OR token = hash('wait') AS is_end,"
+        " coalesce(device_id, -1)::SMALLINT AS device_id, coalesce(stream_id, -1)::INTEGER AS stream_id,"
+        " is_result, kind = 'H2D' AS is_input, token = hash('wait') AS is_wait,"
         " is_communication, gpu_ns > 0 OR kind IN ('kernel', 'graph', 'memset', 'H2D', 'D2H', 'copy') AS is_operation"
         " FROM internal.loop_sequence ORDER BY position",
     )
     sequence = {name: np.asarray(values) for name, values in columns.items()}
-    nest = LoopNest(sequence["token"], ~sequence["is_major"].astype(bool), sequence["is_end"].astype(bool))
-    levels = measure_levels(nest, sequence)
-    for table, rows in levels.tables(process).items():
+    classes = run("classes")
+    sequence["ends_step"] = np.isin(sequence["token"], [row.token for row in classes if row.ends_step])
+    for table, rows in find_loops(sequence, {row.token: row.class_id for row in classes}, process).items():
         connection.register("rows_to_insert", rows)
         if table == "loop_operations":
             run("operations")

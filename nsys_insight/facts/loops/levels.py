@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from nsys_insight.facts.loops.evidence import Amounts, count_marks, weigh, weigh_interruptions
+from nsys_insight.facts.loops.interruptions import join_runs
 from nsys_insight.facts.loops.repetitions import MIN_ITERATIONS
 
 if TYPE_CHECKING:
@@ -56,13 +58,15 @@ class Levels:
     Args:
         nest: The nest.
         sequence: Columns of the operations in their order: `host_ns`, `start_ns`, `end_ns`, `gpu_ns`, `is_launch`,
-            `is_operation`, `is_communication`.
+            `is_operation`, `is_communication`, `is_wait`, `is_result`, `is_input`, `ends_step`.
         outermost: The outermost levels.
+        amounts: Sums of the columns.
     """
 
     nest: LoopNest
     sequence: Mapping[str, Column]
     outermost: list[Level]
+    amounts: Amounts
 
     def tables(self, process: int) -> dict[str, dict[str, Column]]:
         """Return the columns of the tables of `tables.toml` that have rows."""
@@ -76,9 +80,23 @@ class Levels:
             _summarize(level, iterations, busy, computing, self.sequence) | {"process_id": process}
             for level, iterations in zip(levels, iterations_by_level, strict=True)
         ]
+        amounts = self.amounts
+        runs = {level.name: level.runs for level in levels}
+        columns = _columns(loops)
+        columns["marks"] = np.array([count_marks(level.runs, amounts) for level in levels])
+        columns["parent_weight"] = np.array(
+            [
+                weigh(runs[level.parent], level.runs, amounts)
+                if level.parent
+                else weigh_interruptions(level.runs, amounts)
+                if len(level.runs) > 1
+                else np.nan
+                for level in levels
+            ]
+        )
         operations = [row for level in levels for row in _list_typical(self.nest, level, busy, self.sequence)]
         return {
-            "loops": _columns(loops),
+            "loops": columns,
             "loop_iterations": {
                 "loop": np.concatenate(
                     [
@@ -97,11 +115,11 @@ class Levels:
 
 def measure_levels(nest: LoopNest, sequence: Mapping[str, Column]) -> Levels:
     """Return the levels of a nest, outermost loops first, each with the loops inside."""
+    amounts = Amounts(sequence)
     total_ns = max(int(sequence["gpu_ns"].sum()), 1)
-    done_ns = np.concatenate([[0], np.cumsum(sequence["gpu_ns"])])
 
-    def is_relevant(loops: Iterable[Loop]) -> bool:
-        return sum(int(done_ns[loop.end] - done_ns[loop.first]) for loop in loops) >= MIN_GPU_SHARE * total_ns
+    def is_relevant(loops: Sequence[Loop]) -> bool:
+        return amounts.total("gpu_ns", loops) >= MIN_GPU_SHARE * total_ns
 
     def make(name: str, parent: str | None, depth: int, runs: list[Loop]) -> Level:
         inner: list[Level] = []
@@ -116,8 +134,9 @@ def measure_levels(nest: LoopNest, sequence: Mapping[str, Column]) -> Levels:
             inner = [make(f"{name}.{number}", name, depth + 1, loops) for number, loops in enumerate(listed_loops, 1)]
         return Level(name, parent, depth, runs, inner)
 
-    outermost = [loop for loop in nest.loops_of(nest.terms) if _is_loop([loop]) and is_relevant([loop])]
-    return Levels(nest, sequence, [make(str(number), None, 0, [loop]) for number, loop in enumerate(outermost, 1)])
+    groups = [runs for runs in join_runs(nest, amounts) if _is_loop(runs) and is_relevant(runs)]
+    outermost = [make(str(number), None, 0, runs) for number, runs in enumerate(groups, 1)]
+    return Levels(nest, sequence, outermost, amounts)
 
 
 def _is_loop(runs: Sequence[Loop]) -> bool:
@@ -242,7 +261,7 @@ def _list_typical(
     typical_numbers.sort(key=lambda number: hosts[number + 1] - hosts[number])
     terms = run.iteration(typical_numbers[len(typical_numbers) // 2])
     names = {inner.runs[0].symbol: inner.name for inner in level.inner}
-    yield from _measure_segments(level.name, _fold_inner_loops(nest, terms, names), busy, sequence)
+    yield from _measure_segments(nest, level.name, _fold_inner_loops(nest, terms, names), busy, sequence)
 
 
 def _fold_inner_loops(nest: LoopNest, terms: Terms, names: Mapping[int, str]) -> list[_Segment]:
@@ -252,7 +271,7 @@ def _fold_inner_loops(nest: LoopNest, terms: Terms, names: Mapping[int, str]) ->
         first = int(terms.first[index])
         end = int(terms.first[index + 1]) if index + 1 < len(terms) else terms.end
         if terms.loop[index] < 0:
-            segments.append(_Segment(first, end, None, end - first))
+            segments.append(_Segment(first, end, None, len(nest.find_operations(first, end))))
             continue
         loop = nest.loop(int(terms.loop[index]))
         if loop.symbol in names:
@@ -263,20 +282,21 @@ def _fold_inner_loops(nest: LoopNest, terms: Terms, names: Mapping[int, str]) ->
 
 
 def _measure_segments(
-    loop: str, segments: Sequence[_Segment], busy: _BusyTime, sequence: Mapping[str, Column]
+    nest: LoopNest, loop: str, segments: Sequence[_Segment], busy: _BusyTime, sequence: Mapping[str, Column]
 ) -> Iterable[dict[str, Any]]:
     """Return a row for each segment: how long it takes, and how long no GPU was busy before it."""
     latest_end: int | None = None
     for position, (first, end, inner_loop, repeats) in enumerate(segments):
-        is_operation = sequence["is_operation"][first:end].astype(bool)
-        starts, ends = sequence["start_ns"][first:end], sequence["end_ns"][first:end]
+        positions = nest.find_operations(first, end)
+        is_operation = sequence["is_operation"][positions].astype(bool)
+        starts, ends = sequence["start_ns"][positions], sequence["end_ns"][positions]
         gap_ns, duration_ns = 0, int((ends - starts).sum())
         if is_operation.any():
             start = int(starts[is_operation].min())
             if latest_end is not None and start > latest_end:
                 gap_ns = start - latest_end - int(busy.measure(np.array([latest_end]), np.array([start]))[0])
             latest_end = max(latest_end or start, int(ends[is_operation].max()))
-            duration_ns = int(sequence["gpu_ns"][first:end].sum())
+            duration_ns = int(sequence["gpu_ns"][positions].sum())
         yield {
             "loop": loop, "position": position, "inner_loop": inner_loop, "repeats": repeats, "first": first,
             "gap_ns": gap_ns, "duration_ns": duration_ns,

@@ -3,7 +3,8 @@
 Operations are symbols. Repetitions are folded from the inside out: the shortest period first, each body becomes a
 symbol of its own, and the next level sees a loop as one symbol, for any number of iterations. All occurrences of a body
 are folded, so that a loop with one iteration looks like the same loop with ten. Iterations that
-differ from the body (a logged value, another kernel) are joined to the loop around them.
+differ from the body (a logged value, another kernel) are joined to the loop around them. Bodies that differ only in
+kernels of one class and place are variants of one body, and a period of several variants is several iterations.
 
 The method is loop-nest recognition as in Ketterlin and Clauss, "Prediction and trace compression of data access
 addresses through nested loop recognition" (CGO 2008), with distances between equal contexts for candidate periods. Each
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,9 +30,10 @@ from nsys_insight.facts.loops.repetitions import (
     find_stretches,
     propose_periods,
 )
+from nsys_insight.facts.loops.variants import Variants, extend_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -42,6 +45,10 @@ SIMILAR_BODY = 0.9
 MAX_DIFFERENT = 6
 # An iteration may have this number of operations more than the others.
 MAX_MORE = 2
+# A kernel more after this number of iterations or fewer may be a variant of the operation next to it. Variants come
+# back with the alignment of a length, every second, fourth or eighth time. It breaks for a model of a few layers whose
+# other work is one kernel of the class that its layers end with.
+MAX_VARIANTS = 8
 # A different iteration next to a loop is recognized if the body has at least this number of terms.
 MIN_DIFFERENT_TERMS = 4
 # Terms after the same number of iterations, in this share of cases, are a part of an outer loop.
@@ -118,6 +125,8 @@ class LoopNest:
         operations: Sequence[int] | Ints,
         is_minor: NDArray[np.bool_] | None = None,
         is_end: NDArray[np.bool_] | None = None,
+        classes: Mapping[int, int] | None = None,
+        positions: Ints | None = None,
     ) -> None:
         """Find the loops of a sequence.
 
@@ -125,18 +134,27 @@ class LoopNest:
             operations: A number for each operation; equal operations have equal numbers.
             is_minor: Whether an operation alone makes no loop of its own: copies, memsets and waits.
             is_end: Whether an iteration rather ends than begins with an operation: copies to the host and waits.
+            classes: A number for each different operation: those that may replace each other have equal numbers from
+                0, and `variants.HELPER` is the class of those that only some variants need.
+            positions: Where the operations are in a longer sequence that also has others, and then its length.
         """
         self._folds: list[_Fold] = []
         self._joined: dict[int, Loop] = {}
         self._loops = 0
         self._bodies: dict[int, tuple[int, ...]] = {}
         self._symbols: dict[tuple[int, ...], int] = {}
+        self._inner: dict[int, set[int]] = {}
         names, symbols = np.unique(np.asarray(operations), return_inverse=True)
+        self._variants = Variants(
+            {symbol: symbol if classes is None else classes[name] for symbol, name in enumerate(names.tolist())}
+        )
         self._next_symbol = len(names)
         symbol = symbols.astype(np.int64)
         self._minor = set() if is_minor is None else set(np.unique(symbol[is_minor]).tolist())
         self._ends = set() if is_end is None else set(np.unique(symbol[is_end]).tolist())
-        self.terms = _merge_runs(Terms(symbol, np.arange(len(symbol)), np.full(len(symbol), -1), len(symbol)))
+        *_, end = bounds = np.arange(len(symbol) + 1) if positions is None else positions
+        self.positions = bounds[:-1]
+        self.terms = _merge_runs(Terms(symbol, self.positions, np.full(len(symbol), -1), int(end)))
         self._fold()
 
     def loop(self, index: int) -> Loop:
@@ -149,10 +167,31 @@ class LoopNest:
         symbol = self._symbols[canonicalize(fold.terms.symbol[start : start + fold.period].tolist())]
         return Loop(symbol, int(terms.first[0]), terms.end, terms.first[:: fold.period], terms)
 
+    def find_operations(self, first: int, end: int) -> Ints:
+        """Return where the operations of the nest are, from `first` up to `end`."""
+        return self.positions[slice(*np.searchsorted(self.positions, [first, end]).tolist())]
+
     def loops_of(self, terms: Terms) -> Iterator[Loop]:
         """Return the loops among some terms, in their order."""
         for index in terms.loop[terms.loop >= 0].tolist():
             yield self.loop(index)
+
+    def inner_symbols(self, symbol: int) -> set[int]:
+        """Return the symbols of the loops inside of a loop, at any depth."""
+        if symbol not in self._inner:
+            body = [inner for inner in self._bodies.get(symbol, ()) if inner in self._bodies]
+            self._inner[symbol] = set(body).union(*(self.inner_symbols(inner) for inner in body if inner != symbol))
+        return self._inner[symbol]
+
+    def list_scattered(self) -> list[int]:
+        """Return the symbols of loops that run at several places of the nest, those that run inside of others last."""
+        outermost = set(self.terms.symbol[self.terms.loop >= 0].tolist())
+        nested_symbols = outermost.union(*(self.inner_symbols(symbol) for symbol in outermost))
+        place_counts = Counter(outermost)
+        for symbol in nested_symbols:
+            place_counts.update(inner for inner in set(self._bodies[symbol]) if inner in self._bodies)
+        scattered = [symbol for symbol, count in place_counts.items() if count > 1]
+        return sorted(scattered, key=lambda symbol: sum(symbol in self.inner_symbols(other) for other in scattered))
 
     def _fold(self) -> None:
         for _ in range(LEVELS):
@@ -162,6 +201,7 @@ class LoopNest:
                 for _ in range(MAX_DIFFERENT):
                     if not self._join_edges():
                         break
+                    self._join_variants()
             if len(self.terms) == length:
                 self._fold_similar()
             if len(self.terms) == length:
@@ -172,11 +212,12 @@ class LoopNest:
         """Make loops of the outermost runs of equal operations, such as a graph that is launched again and again."""
         terms = self.terms
         ends = np.append(terms.first[1:], terms.end)
+        counts = np.searchsorted(self.positions, ends) - np.searchsorted(self.positions, terms.first)
         joined = []
-        for index in np.flatnonzero((terms.loop < 0) & (ends - terms.first >= MIN_ITERATIONS)).tolist():
+        for index in np.flatnonzero((terms.loop < 0) & (counts >= MIN_ITERATIONS)).tolist():
             symbol = int(terms.symbol[index])
             if symbol not in self._minor:
-                firsts = np.arange(terms.first[index], ends[index])
+                firsts = self.find_operations(int(terms.first[index]), int(ends[index]))
                 inner = Terms(np.full(len(firsts), symbol), firsts, np.full(len(firsts), -1), int(ends[index]))
                 loop = Loop(self._symbol_of([symbol]), int(firsts[0]), inner.end, firsts, inner)
                 joined.append((index, index + 1, loop))
@@ -185,7 +226,10 @@ class LoopNest:
     def _symbol_of(self, body: Sequence[int]) -> int:
         key = canonicalize(body)
         if key not in self._symbols:
-            self._symbols[key] = self._next_symbol
+            variant = self._variants.find(body)
+            self._symbols[key] = self._next_symbol if variant is None else variant
+        if self._symbols[key] == self._next_symbol:
+            self._variants.add(self._next_symbol, body)
             if self._minor.issuperset(body):
                 self._minor.add(self._next_symbol)
             self._bodies[self._next_symbol] = tuple(body)
@@ -215,21 +259,41 @@ class LoopNest:
             by_body[canonicalize(symbol[start : start + period].tolist())].append((start, stop))
         is_folded = np.zeros(len(symbol), bool)
         starts, stops, symbols = [], [], []
+        cuts_by_loop: dict[int, tuple[int, list[int]]] = {}
         for _, regions in sorted(by_body.items(), key=lambda item: -sum(stop - start for start, stop in item[1])):
-            body = choose_rotation(symbol, period, regions, self._ends)
+            body = self._variants.align(choose_rotation(symbol, period, regions, self._ends))
             positions = find_occurrences(symbol, body)
             positions = positions[~is_folded[positions] & ~is_folded[positions + period - 1]]
             for offset in range(period):
                 is_folded[positions + offset] = True
             is_start = np.diff(positions, prepend=-period - 1) != period
             is_stop = np.diff(positions, append=len(symbol) + period + 1) != period
-            starts.append(positions[is_start])
-            stops.append(positions[is_stop] + period)
-            symbols.append(np.full(int(is_start.sum()), self._symbol_of(body)))
+            start, stop = positions[is_start], positions[is_stop] + period
+            cuts = self._variants.split(body)
+            if len(cuts) > 1:
+                pieces = [body[first:end] for first, end in pairwise([*cuts, period])]
+                body = pieces[0]
+                self._symbols.update(dict.fromkeys(map(canonicalize, pieces), self._symbol_of(body)))
+                full_bodies = start.tolist()
+                start, stop = extend_runs(symbol, start, stop, pieces, is_folded)
+                cuts_by_loop |= {
+                    first: (full_body, cuts) for first, full_body in zip(start.tolist(), full_bodies, strict=True)
+                }
+            starts.append(start)
+            stops.append(stop)
+            symbols.append(np.full(len(start), self._symbol_of(body)))
         start = np.concatenate(starts)
         order = np.argsort(start)
         start, stop, loop_symbol = start[order], np.concatenate(stops)[order], np.concatenate(symbols)[order]
         self._folds.append(_Fold(self._loops, self.terms, start, stop, period))
+        for index in np.flatnonzero(np.isin(start, list(cuts_by_loop))).tolist():
+            full_body, cuts = cuts_by_loop[int(start[index])]
+            begins = np.concatenate([np.arange(full_body + offset - period, stop[index], period) for offset in cuts])
+            begins = np.sort(begins[begins >= start[index]])
+            terms = self.terms.slice(int(start[index]), int(stop[index]))
+            self._joined[self._loops + index] = Loop(
+                int(loop_symbol[index]), int(terms.first[0]), terms.end, self.terms.first[begins], terms
+            )
         self._replace(start, stop, loop_symbol, self._loops + np.arange(len(start)))
         self._loops += len(start)
 
@@ -278,9 +342,14 @@ class LoopNest:
         counts = {
             between: self._different_iterations(symbol, between, iterations) for between, iterations in before.items()
         }
-        different = [left for left, _, between in pairs if counts[between]]
+        variants = {
+            between: self._count_variants(symbol, between, _most_common(iterations))
+            for between, iterations in before.items()
+        }
+        different = [left for left, _, between in pairs if counts[between] and variants[between] is None]
         if _is_regular([len(self.loop(int(terms.loop[left])).iterations) for left in different]):
             counts = {between: None if count else count for between, count in counts.items()}
+        counts |= {between: count for between, count in variants.items() if count is not None}
         chains: list[list[tuple[int, int, int]]] = []
         for left, right, between in pairs:
             count = counts[between]
@@ -291,6 +360,20 @@ class LoopNest:
             else:
                 chains.append([(left, right, count)])
         self._put_joined([(symbol, chain) for chain in chains])
+
+    def _count_variants(self, symbol: int, between: bytes, iterations: int) -> int | None:
+        """Return how many variants of iterations lie between two runs of one loop; None if it is something else.
+
+        Args:
+            symbol: The loop.
+            between: The symbols of the terms between the two.
+            iterations: The usual number of iterations before these terms.
+        """
+        terms, body = np.frombuffer(between, np.int64).tolist(), self._bodies[symbol]
+        is_short = 0 < len(terms) <= MAX_MORE < len(body) and iterations < MAX_VARIANTS
+        if is_short and self._variants.is_part_of_neighbor(terms, body):
+            return 0
+        return self._variants.count_iterations(terms, body) or None
 
     def _join_variants(self) -> None:
         """Join loops that follow each other and whose bodies are variants of one."""
@@ -446,6 +529,8 @@ class LoopNest:
     def _is_iteration(
         self, body: Sequence[int], terms: Ints, symbol: int, similarity_cache: dict[tuple[int, bytes], bool]
     ) -> bool:
+        if len(terms) < MIN_DIFFERENT_TERMS // 2:
+            return False
         key = (symbol, terms.tobytes())
         if key not in similarity_cache:
             shared = sum((Counter(terms.tolist()) & Counter(body)).values())

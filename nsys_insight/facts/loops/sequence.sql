@@ -3,7 +3,8 @@
 -- graph launch runs is one operation. Copies between two launches of the same kernels are equal for any size: they may
 -- carry the work of an iteration. All waits are equal: how many there are in a row depends on the runtime.
 -- Migrations of unified memory are left out: the driver starts them, not the program. `shape` is a number of up to
--- 31 bits for name and grid. A wait takes no GPU time.
+-- 31 bits for name and grid. A wait takes no GPU time. Operations of different devices are different: work that goes to
+-- two devices in turn is one iteration.
 CREATE OR REPLACE TABLE internal.loop_sequence AS
 WITH launched_operations AS (
     SELECT *, call_ns AS host_ns FROM internal.step_launched WHERE call_ns IS NOT NULL
@@ -20,8 +21,10 @@ WITH launched_operations AS (
 ),
 operations AS (
     SELECT
-        hash(kind, name_id, floor(log2(greatest(size_bytes, 1)) / 3)) AS token,
-        (hash(kind, name_id, grid) % 2147483647)::BIGINT AS shape, kind::VARCHAR AS kind, name_id,
+        hash(kind, name_id, floor(log2(greatest(size_bytes, 1)) / 3), device_id) AS token,
+        (hash(kind, name_id, grid) % 2147483647)::BIGINT AS shape, kind::VARCHAR AS kind, name_id, device_id, stream_id,
+        -- A byte is the answer to a question of a library or of the program, no result.
+        kind = 'D2H' AND size_bytes > 1 AS is_result,
         host_ns, start_ns, end_ns,
         end_ns - start_ns AS gpu_ns, kind = 'kernel' AS is_launch
     FROM launched_operations
@@ -29,8 +32,9 @@ operations AS (
 ),
 nodes AS (
     SELECT
-        hash('graph', count(*), sum(hash(name_id, kind) % 1000003)) AS token,
+        hash('graph', count(*), sum(hash(name_id, kind) % 1000003), min(device_id)) AS token,
         (sum(hash(kind, name_id, grid) % 1000003) % 2147483647)::BIGINT AS shape, correlation_id,
+        min(device_id) AS device_id, min(stream_id) AS stream_id,
         min(coalesce(call_ns, start_ns)) AS host_ns, min(start_ns) AS start_ns, max(end_ns) AS end_ns,
         sum(end_ns - start_ns)::BIGINT AS gpu_ns
     FROM internal.step_launched
@@ -38,20 +42,27 @@ nodes AS (
     GROUP BY correlation_id
 ),
 graphs AS (
-    SELECT hash('graph', g.graph_id) AS token, coalesce(o.call_ns, o.start_ns) AS host_ns, o.start_ns, o.end_ns
+    SELECT
+        hash('graph', g.graph_id, o.device_id) AS token, o.device_id, o.stream_id,
+        coalesce(o.call_ns, o.start_ns) AS host_ns,
+        o.start_ns, o.end_ns
     FROM internal.step_launched AS o
     LEFT JOIN graph_launches AS g ON g.correlation_id = o.correlation_id AND g.process_id = $process
     WHERE o.kind = 'graph'
 ),
 all_operations AS (
-    SELECT token, shape, kind, name_id, host_ns, start_ns, end_ns, gpu_ns, is_launch FROM operations
+    SELECT token, shape, kind, name_id, device_id, stream_id, is_result, host_ns, start_ns, end_ns, gpu_ns, is_launch
+    FROM operations
     UNION ALL
-    SELECT token, shape, 'graph', NULL, host_ns, start_ns, end_ns, gpu_ns, true FROM nodes
+    SELECT token, shape, 'graph', NULL, device_id, stream_id, false, host_ns, start_ns, end_ns, gpu_ns, true
+    FROM nodes
     UNION ALL
-    SELECT token, (token % 2147483647)::BIGINT, 'graph', NULL, host_ns, start_ns, end_ns, end_ns - start_ns, true
+    SELECT
+        token, (token % 2147483647)::BIGINT, 'graph', NULL, device_id, stream_id, false, host_ns, start_ns,
+        end_ns, end_ns - start_ns, true
     FROM graphs
     UNION ALL
-    SELECT hash('wait'), 0, name, NULL, start_ns, start_ns, end_ns, 0, false
+    SELECT hash('wait'), 0, name, NULL, NULL, NULL, false, start_ns, start_ns, end_ns, 0, false
     FROM api_calls
     WHERE process_id = $process AND call_group = 'sync'
 ),
@@ -66,7 +77,7 @@ neighbors AS (
     WINDOW in_order AS (ORDER BY host_ns, start_ns, end_ns, token)
 ),
 copies AS (
-    SELECT token, min(token) OVER (PARTITION BY kind, before_token, after_token) AS common_token
+    SELECT token, min(token) OVER (PARTITION BY kind, device_id, before_token, after_token) AS common_token
     FROM neighbors
     WHERE is_between_launches AND kind IN ('H2D', 'D2H', 'copy')
 ),
@@ -79,7 +90,7 @@ SELECT
     (row_number() OVER (ORDER BY n.host_ns, n.start_ns, n.end_ns, n.token) - 1)::BIGINT AS position,
     coalesce(c.common_token, n.token) AS token,
     n.shape, n.kind, n.name_id, n.host_ns, n.start_ns, n.end_ns, n.gpu_ns, n.is_launch,
-    coalesce(k.family = 'comm', false) AS is_communication
+    n.device_id, n.stream_id, n.is_result, coalesce(k.family = 'comm', false) AS is_communication
 FROM neighbors AS n
 LEFT JOIN kernel_names AS k ON k.name_id = n.name_id
 LEFT JOIN copies_of_any_size AS c ON c.token = n.token

@@ -6,12 +6,20 @@ The methods, in the order in which they are tried: an NVTX range that repeats, t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight.errors import UsageError
 from nsys_insight.facts import operations
-from nsys_insight.facts.steps.choice import choose_loop, describe_loop, describe_rejection, judge_loop
+from nsys_insight.facts.steps.choice import (
+    choose_loop,
+    describe_doubt,
+    describe_loop,
+    describe_rejection,
+    is_marked,
+    judge_loop,
+    name_unit,
+)
 
 if TYPE_CHECKING:
     from nsys_insight.facts.context import Context, Run
@@ -48,6 +56,8 @@ class Method:
         share: The share of the GPU time that the steps cover; None if it is still to be calculated.
         is_named: Whether the user gave the name of the ranges.
         loop: The loop of the nest whose iterations are the steps.
+        unit: What a step is called.
+        doubt: Which other level may be the step; None if the level is clear.
         confidence: high, medium or low; None if it follows from the number of steps and `share`.
     """
 
@@ -58,6 +68,8 @@ class Method:
     is_named: bool = False
     loop: str | None = None
     confidence: str | None = None
+    unit: str = "step"
+    doubt: str | None = None
 
 
 class StepRanges(NamedTuple):
@@ -117,10 +129,12 @@ def _detect_in_process(run: Run, process: int, options: StepOptions) -> None:
     if method.method:
         run("totals", process=process)
         run("judged")
+        run("interruptions")
     run(
         "method",
         method=method.method, pattern=method.pattern, loop=method.loop, reason=method.reason,
-        share=method.share, is_named=method.is_named, confidence=method.confidence,
+        share=method.share, is_named=method.is_named, confidence=method.confidence, unit=method.unit,
+        doubt=method.doubt,
         tokens=options.tokens, tokens_per_step=(options.tokens_per_step or 1) * (options.batch or 1),
         high_steps=HIGH[0], high=HIGH[1], medium_steps=MEDIUM[0], medium=MEDIUM[1], process=process,
     )  # fmt: skip
@@ -179,26 +193,32 @@ def _is_benchmark(run: Run, process: int) -> bool:
     A loop whose iterations end with a wait of the host consists of steps. Others may be the layers of a step.
     """
     (scope_ranges,) = run("scoped_count", process=process)
-    loop = choose_loop(run("loops"), "auto") if scope_ranges.count == 1 else None
-    return loop is not None and loop.has_waits and judge_loop(loop) != "low"
+    loops = run("loops")
+    loop = choose_loop(loops, "auto") if scope_ranges.count == 1 else None
+    return loop is not None and loop.has_waits and judge_loop(loop, loops) != "low"
 
 
 def _cut_at_loop(run: Run, process: int, loop: Any, *, is_named: bool = False) -> Method:
     """Fill `internal.step_pieces` from the iterations of a loop; `is_named`: the user chose it."""
+    loops = run("loops")
     run("loop_pieces", process=process, loop=loop.loop)
     (mark,) = run("loop_mark", loop=loop.loop)
     repetitions = 1
-    # An iteration that reads back to the host is a step. Others may be layers.
-    if not mark.ends_with_copy and not is_named:
+    # An iteration with the mark of a step is one. Others may be layers.
+    if not mark.ends_with_copy and not is_marked(loop) and not is_named:
         for layers in run("nested", least=MIN_LONGER, regular=EVENLY_SPACED, covered=MIN_COVERED):
             repetitions = layers.repetitions
             run("merged", repetitions=repetitions)
     name = "D2H copy" if mark.ends_with_copy else mark.first_name
     prefix = f"{repetitions} repetitions a step, " if repetitions > 1 else ""
     pattern = f"{prefix}{'after' if mark.ends_with_copy else 'from'} each {name}"
-    confidence = "high" if is_named else judge_loop(loop)
     method = "graph" if loop.graph_share >= MIN_GRAPH_SHARE else "sequence"
-    return Method(method, pattern, loop=loop.loop, reason=describe_loop(loop), confidence=confidence, is_named=is_named)
+    result = Method(method, pattern, loop=loop.loop, reason=describe_loop(loop), confidence="high", is_named=is_named)
+    if is_named or repetitions > 1:
+        return result if is_named else replace(result, confidence="medium")
+    return replace(
+        result, confidence=judge_loop(loop, loops), unit=name_unit(loop, loops), doubt=describe_doubt(loop, loops)
+    )
 
 
 def _find_step_ranges(run: Run, process: int, *, range_name: str | None, is_scope_range: bool) -> StepRanges | None:

@@ -5,7 +5,7 @@ INSERT INTO internal.step_launched BY NAME
 WITH operations AS (
     SELECT
         'kernel'::ENUM ('kernel', 'copy', 'memset', 'graph', 'H2D', 'D2H') AS kind, start_ns,
-        greatest(start_ns, end_ns) AS end_ns, NULL::BIGINT AS size_bytes, device_id, correlation_id,
+        greatest(start_ns, end_ns) AS end_ns, NULL::BIGINT AS size_bytes, device_id, stream_id, correlation_id,
         name_id, dims_of(grid_x, grid_y, grid_z) AS grid, dims_of(block_x, block_y, block_z) AS block
     FROM kernel_events
     WHERE process_id = $process
@@ -15,7 +15,7 @@ WITH operations AS (
             CASE label WHEN 'H2D copy' THEN 'H2D' WHEN 'D2H copy' THEN 'D2H' ELSE kind END
         )::ENUM ('kernel', 'copy', 'memset', 'graph', 'H2D', 'D2H') AS kind,
         label LIKE 'UM %' AS is_migration, start_ns, greatest(start_ns, end_ns) AS end_ns, size_bytes, device_id,
-        correlation_id
+        stream_id, correlation_id
     FROM gpu_ops
     WHERE kind <> 'kernel' AND process_id = $process
 ),

@@ -38,5 +38,7 @@ SELECT
     $process::BIGINT AS process_id,
     step_counts.*,
     coalesce($tokens / nullif(step_count, 0), $tokens_per_step)::DOUBLE AS tokens_per_step,
-    $loop::VARCHAR AS loop
+    $loop::VARCHAR AS loop,
+    $unit::VARCHAR AS unit,
+    $doubt::VARCHAR AS doubt
 FROM step_counts CROSS JOIN coverage

@@ -1,6 +1,7 @@
--- Whether every nth repetition is longer. Then the repetitions are layers, and the longer one ends a step. A repetition
--- lasts until the next one begins, including what comes between. It is longer if its wall time is a tenth above the
--- median and more than five standard deviations above it. The median absolute deviation estimates the latter.
+-- Whether every nth repetition does more work. Then the repetitions are layers, and that one ends a step. It does more
+-- if its GPU time is a tenth above the median and more than five standard deviations above it. The median absolute
+-- deviation estimates the latter. A pause of the host after each nth repetition is an interruption: garbage collection,
+-- a file that is written.
 CREATE OR REPLACE TABLE internal.step_units AS
 WITH numbered_pieces AS (
     SELECT *, count(CASE WHEN is_step THEN 1 END) OVER (ORDER BY piece) AS unit FROM internal.step_pieces
@@ -11,18 +12,19 @@ units AS (
         unit, arg_min(process_id, piece) AS process_id, arg_min(thread_id, piece) AS thread_id,
         min(host_start_ns) AS host_start_ns, max(host_end_ns) AS host_end_ns, min(start_ns) AS start_ns,
         max(end_ns) AS end_ns,
-        bool_or(is_open) AS is_open, sum(ops)::BIGINT AS ops, sum(gpu_ns)::BIGINT AS gpu_ns
+        bool_or(is_open) AS is_open, sum(ops)::BIGINT AS ops, sum(gpu_ns)::BIGINT AS gpu_ns,
+        sum(gpu_ns) FILTER (is_step)::BIGINT AS own_ns
     FROM numbered_pieces
     GROUP BY unit
 ),
 unit_medians AS (
     SELECT
-        quantile_cont(end_ns - start_ns, 0.5) AS wall_ns,
-        greatest(0.1 * quantile_cont(end_ns - start_ns, 0.5), 5 * 1.4826 * mad(end_ns - start_ns)) AS tolerance_ns
-    FROM units WHERE unit > 0 AND NOT is_open
+        quantile_cont(own_ns, 0.5) AS own_ns,
+        greatest(0.1 * quantile_cont(own_ns, 0.5), 5 * 1.4826 * mad(own_ns)) AS tolerance_ns
+    FROM units WHERE unit > 0
 )
 SELECT
-    u.*, u.end_ns - u.start_ns > m.wall_ns + m.tolerance_ns AS is_longer,
+    u.* EXCLUDE (own_ns), coalesce(u.own_ns > m.own_ns + m.tolerance_ns, false) AS is_longer,
     count(CASE WHEN unit > 0 AND is_longer THEN 1 END) OVER (
         ORDER BY unit ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS step

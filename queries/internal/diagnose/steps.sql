@@ -1,7 +1,7 @@
 -- How the steps were found, and how much of the trace's wall time they cover. One row, also without steps.
 SELECT
     coalesce(m.steady_count, 0)::BIGINT AS steady_count,
-    m.method, m.pattern, m.confidence, m.reason,
+    m.method, m.pattern, m.confidence, m.reason, m.doubt, f.doubted, f.interrupted,
     coalesce(m.tokens_per_step, 1)::DOUBLE AS tokens_per_step,
     s.wall_ns AS steps_ns,
     s.median_ns / coalesce(m.tokens_per_step, 1) AS median_ns,

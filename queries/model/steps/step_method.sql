@@ -14,5 +14,7 @@ tail_count = "Steps left out at the end"
 prefill_count = "Prefills: work like a step, but with different operations and longer"
 tokens_per_step = "Tokens that a step makes"
 loop = "The loop of `loops` whose iterations the steps are; NULL where they are NVTX ranges or a count"
+unit = "What a step is called: step; or iteration, layer, call of attention where it is probably a part of a step"
+doubt = "Which other level may be the step, and why; NULL if the level is clear"
 */
 FROM facts.step_method;
