@@ -341,7 +341,7 @@ def describe_detectable_difference(comparison: Comparison) -> str | None:
     if comparison.decision not in (Decision.INDISTINGUISHABLE, Decision.UNKNOWN) or not comparison.headline:
         return None
     unclear_metrics = [
-        row.metric for row in comparison.headline if row.verdict is Verdict.CHANGED and row.better is None
+        row.metric for row in comparison.headline if row.verdict is Verdict.DIFFERENT and row.better is None
     ]
     if comparison.decision is Decision.UNKNOWN and unclear_metrics:
         return (

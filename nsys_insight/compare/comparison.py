@@ -31,7 +31,7 @@ NEUTRAL = {"kernel_avg_ns", "kernel_med_ns", "graph_launches"}
 MIN_CLOCK_PCT = 2.0
 # Tokens per second, calculated from the wall time.
 THROUGHPUT = "tokens_per_s"
-SIGNIFICANT_VERDICTS = (Verdict.IMPROVED, Verdict.REGRESSED, Verdict.NEW, Verdict.GONE, Verdict.CHANGED)
+SIGNIFICANT_VERDICTS = (Verdict.IMPROVED, Verdict.REGRESSED, Verdict.NEW, Verdict.MISSING, Verdict.DIFFERENT)
 # Most kernels that a change does not touch run equally often in a step before and after. If their calls per step differ
 # by this factor, the steps are different units of work, such as a layer and a token. Then it is the same factor, within
 # MAX_RATIO_DEVIATION, for most kernels. A change that divides some work into chunks leaves other kernels as they were.
@@ -257,7 +257,7 @@ def _make_kernel_row(
         max((side.kernels[name].registers or 0 for name in side_names), default=0) or None
         for side, side_names in zip(sides, names, strict=True)
     ]
-    verdict = Verdict.NEW if not names[0] else Verdict.GONE if not names[1] else None
+    verdict = Verdict.NEW if not names[0] else Verdict.MISSING if not names[1] else None
     return Row(
         part, name, "kernel_ns", Difference(times[0], times[1]), verdict, paired_by, (calls[0], calls[1]),
         (registers[0], registers[1]) if part == "kernel" else (None, None),
@@ -276,7 +276,7 @@ def _benchmark_rows(before: Sequence[Run], after: Sequence[Run], *, by_run: bool
     for old, new in pairs:
         difference = Difference(sides[0].metric(old), sides[1].metric(new))
         name, _, metric = new.rpartition(": ")
-        verdict = Verdict.NEW if old not in names[0] else Verdict.GONE if new not in names[1] else None
+        verdict = Verdict.NEW if old not in names[0] else Verdict.MISSING if new not in names[1] else None
         known_direction = next(
             (run.better[new] for run in (*after, *before) if new in run.better), None
         ) or infer_direction(new)
@@ -332,7 +332,7 @@ def _adjust_verdict(row: Row, little_ns: float) -> Verdict | None:
     )
     if is_changed_time and row.part != "benchmark" and abs(row.difference.delta or 0) < little_ns:
         return Verdict.NEGLIGIBLE
-    return Verdict.CHANGED if row.verdict is Verdict.REGRESSED and row.match == "guess" else row.verdict
+    return Verdict.DIFFERENT if row.verdict is Verdict.REGRESSED and row.match == "guess" else row.verdict
 
 
 def _find_verdict(row: Row, *, single: bool) -> Verdict | None:

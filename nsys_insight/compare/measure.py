@@ -64,7 +64,7 @@ def measure_runs(
         steps: How to detect steps.
         process: Measure only the process with this id, and in the other traces the process that is paired with it. None
             measures all processes.
-        note: Called with sentences for the user: which process is paired, and why whole traces are compared.
+        note: Called with sentences for the user: which process is paired, and how the steps of the sides differ.
 
     Raises:
         TraceError: A trace has no CUDA events.

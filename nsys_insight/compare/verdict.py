@@ -26,11 +26,11 @@ class Verdict(StrEnum):
 
     IMPROVED = "improved"
     REGRESSED = "regressed"
-    CHANGED = "changed"  # neither direction is better, or it is unknown which is
+    DIFFERENT = "changed"  # neither direction is better, or it is unknown which is
     NEGLIGIBLE = "negligible"
     NOISE = "noise"
     NEW = "new"
-    GONE = "gone"
+    MISSING = "gone"
     REFUSED = "refused"  # too much scatter or drift
     UNKNOWN = "unknown"  # too few repetitions
 
@@ -64,9 +64,9 @@ _TEXTS = {
 
 
 def judge_direction(change: float, better: Better | None) -> Verdict:
-    """Return the verdict on a real change of a metric of which "higher" or "lower" values are better."""
+    """Return the verdict on a change that is not noise; `better` says which values are."""
     if better is None:
-        return Verdict.CHANGED
+        return Verdict.DIFFERENT
     return Verdict.IMPROVED if (change > 0) == (better == "higher") else Verdict.REGRESSED
 
 
