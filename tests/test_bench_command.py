@@ -235,7 +235,7 @@ class TestTwoSides:
         validate(json.loads(result.stdout), "bench", "answer")
         assert program[1:9] == [1.0, 1.1, 1.1, 1.0, 1.0, 1.1, 1.1, 1.0]
         rows = json.loads(result.stdout)["rows"]
-        assert [row["verdict"] for row in rows] == ["better", "worse"]
+        assert [row["verdict"] for row in rows] == ["improved", "regressed"]
         assert rows[0]["low_pct"] < 10 < rows[0]["high_pct"]
         unchecked = run(*flags)
         assert (unchecked.returncode, self.decision(unchecked)) == (0, "unchecked")

@@ -12,7 +12,8 @@ import pytest
 from nsys_insight.bench import statistics
 from nsys_insight.bench.result import Series
 from nsys_insight.bench.statistics import describe_spread, estimate_drift_pct
-from nsys_insight.bench.verdict import decide, estimate_change, judge_metric
+from nsys_insight.bench.verdict import estimate_change, judge_metric
+from nsys_insight.compare.verdict import decide
 
 
 class TestRanks:
@@ -85,12 +86,13 @@ def planted(seed, kind, noise, effect, *, count=14, turns=True):
     return [Series("step", "ms", "lower", tuple(values)) for values in sides]
 
 
+def decide_by(change, *, tests_passed=True):
+    return decide([(change.verdict, change.change_pct)], tests_passed=tests_passed)
+
+
 def decisions(kind, noise, effect, count=60, **options):
     return [
-        decide(
-            judge_metric(*planted(seed, kind, noise, effect, **options), turns=options.get("turns", True)),
-            tests_passed=True,
-        )
+        decide_by(judge_metric(*planted(seed, kind, noise, effect, **options), turns=options.get("turns", True)))
         for seed in range(count)
     ]
 
@@ -129,7 +131,7 @@ class TestVerdicts:
 
     def test_an_outlier_is_named_and_refused(self):
         verdict = judge_metric(*planted(0, "outlier", 0.005, 0.1), turns=True)
-        assert verdict.word == "refused"
+        assert verdict.verdict == "refused"
         assert "repetition 4 is an outlier" in verdict.reason
 
     def test_the_decision_rule(self):
@@ -142,10 +144,10 @@ class TestVerdicts:
             (1.10, True, "accept"), (1.10, None, "unchecked"), (1.10, False, "revert"), (1.02, True, "small"),
             (0.98, True, "revert"), (1.0, True, "indistinguishable"), (1.0, False, "revert"),
         ):  # fmt: skip
-            assert decide(judge_metric(before, after(factor), turns=True), tests_passed=tests) == word
-        assert decide(judge_metric(before, after(1.1, None), turns=True), tests_passed=True) == "unknown"
+            assert decide_by(judge_metric(before, after(factor), turns=True), tests_passed=tests) == word
+        assert decide_by(judge_metric(before, after(1.1, None), turns=True)) == "unknown"
         short_series = [Series("rate", "", "higher", series.values[:5]) for series in (before, after(1.1))]
-        assert judge_metric(*short_series, turns=True).word == "unknown"
+        assert judge_metric(*short_series, turns=True).verdict == "unknown"
 
     def test_negative_values_and_zeros_have_a_change_too(self):
         assert estimate_change([-10.0] * 6, [-5.0] * 6, turns=True).estimate == 0.5

@@ -9,10 +9,12 @@ import command_line
 import pytest
 from opening import planted_path
 
+import nsys_insight
 from nsys_insight.compare import benchmark_formats
 from nsys_insight.errors import UsageError
 
 EAGER, GRAPH = "decode_eager.sqlite", "decode_graph_node.sqlite"
+BOTH_SIDES_TWICE = ["--before", EAGER, "--before", EAGER, "--after", EAGER, "--after", EAGER]
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
 
 
@@ -51,12 +53,60 @@ def test_diff_of_two_steps_of_a_trace_shows_what_makes_one_of_them_slow(run):
 
 
 @pytest.mark.slow
-def test_diff_takes_several_runs_of_each_side_and_flags_after_them(run):
-    result = run("diff", "--before", EAGER, EAGER, "--after", EAGER, EAGER, "-f", "json")
+def test_diff_takes_several_runs_of_each_side(run):
+    result = run("diff", *BOTH_SIDES_TWICE, "-f", "json")
     answer = json.loads(result.stdout)
     assert answer["trace"] == {"before": [EAGER, EAGER], "after": [EAGER, EAGER], "unit": "step"}
     assert answer["rows"][0]["verdict"] == "indistinguishable"
     assert all(column["description"] for column in answer["columns"])
+
+
+def test_several_names_after_one_flag_are_refused_with_the_new_form(run):
+    result = run("diff", "--before", EAGER, EAGER, "--after", GRAPH, GRAPH, GRAPH)
+    assert result.returncode == 2
+    assert result.stderr.startswith(f"error: --before and --after take one name each, and {EAGER} has no flag\n")
+    assert "hint: repeat the flag, or quote a pattern: --before a1.sqlite --before a2.sqlite " in result.stderr
+    assert run("diff", EAGER, GRAPH, GRAPH).stderr.startswith("error: two sides are compared, before and after\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sides", [(EAGER, GRAPH), ([EAGER, EAGER], [GRAPH])])
+def test_python_compares_as_the_command_does(run, sides):
+    answer = nsys_insight.diff(*sides)
+    names = [name if isinstance(name, list) else [name] for name in sides]
+    flags = [
+        word
+        for flag, side in zip(("--before", "--after"), names, strict=True)
+        for name in side
+        for word in (flag, name)
+    ]
+    expected = json.loads(run("diff", *flags, "-f", "json").stdout)
+    assert answer.dicts() == expected["rows"]
+    assert list(answer.notes) == expected["notes"]
+    assert [(column.name, column.description) for column in answer.columns] == [
+        (column["name"], column["description"]) for column in expected["columns"]
+    ]
+
+
+def test_python_compares_open_traces_in_their_scope_and_saved_runs(run, tmp_path):
+    baseline_file = tmp_path / "baseline.json"
+    assert run("baseline", "save", EAGER, "--step", 6, "-o", baseline_file).returncode == 0
+    with nsys_insight.open(EAGER) as trace, trace.scope(step=6) as before, trace.scope(step=7) as after:
+        decision = nsys_insight.diff(before, after).dicts()[0]
+        assert nsys_insight.diff(str(baseline_file), after).dicts()[0] == decision
+    rows = json.loads(run("diff", EAGER, "--steps", "6,7", "-f", "json").stdout)["rows"]
+    assert decision == rows[0]
+    broken_file = tmp_path / "broken.json"
+    broken_file.write_text("{")
+    with pytest.raises(UsageError, match="it is not JSON"):
+        nsys_insight.diff(EAGER, broken_file)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("run")
+def test_python_says_when_the_steps_do_different_work():
+    first_note, *_ = nsys_insight.diff(EAGER, "churn.sqlite").notes
+    assert first_note.startswith("the steps of the two do different work: no kernel is in both")
 
 
 @pytest.mark.slow

@@ -50,6 +50,11 @@ def diff(*arguments):
     return rows, answer, result.stderr
 
 
+def name_sides(before, after):
+    """Return the arguments of `diff` for several files of each side."""
+    return [word for flag, side in (("--before", before), ("--after", after)) for path in side for word in (flag, path)]
+
+
 def measure_by_loops(paths):
     """Return step times and waiting times by rank with plain loops over the tables, in ns per step."""
     starts, collectives = {}, {}
@@ -81,7 +86,7 @@ def test_headline_and_rows_of_two_ranks_equal_plain_loops(merged, tmp_path, is_m
             make_run(late=late).write(tmp_path, f"{name}_rank{{}}")
             for name, late in (("before", LATE_NS), ("after", 0))
         ]
-    rows, answer, _ = diff("--before", *sides[0], "--after", *sides[1])
+    rows, answer, _ = diff(*name_sides(*sides))
     decision = answer["rows"][0]
     expected = [measure_by_loops(side) for side in sides]
     for side, (walls, waiting_ns, transfer_ns) in zip(("before", "after"), expected, strict=True):
@@ -103,7 +108,7 @@ def test_headline_and_rows_of_two_ranks_equal_plain_loops(merged, tmp_path, is_m
 @pytest.mark.slow
 def test_repeated_runs_of_one_rank_are_runs_and_not_ranks(tmp_path):
     paths = [make_run().write(tmp_path, f"{name}_rank{{}}")[0] for name in "abcd"]
-    rows, answer, _ = diff("--before", *paths[:2], "--after", *paths[2:])
+    rows, answer, _ = diff(*name_sides(paths[:2], paths[2:]))
     assert not any(part == "rank" for part, _, _ in rows)
     assert not any("rank" in note for note in answer["notes"])
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.bench import verdict
 from nsys_insight.bench.checks import Check, check_fields, have_passed
 from nsys_insight.bench.result import Bench, Series, Side, list_different_parameters
 from nsys_insight.bench.statistics import MAX_CV_PCT, Interval, describe_spread, estimate_center
-from nsys_insight.compare.comparison import WORTHWHILE_PCT
+from nsys_insight.bench.verdict import CONFIDENCE, MetricVerdict, judge_metric
+from nsys_insight.compare.verdict import Decision, decide
 from nsys_insight.session.answer import Answer, Column, build_answer
 from nsys_insight.text.units import Scale, scale_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from nsys_insight.bench.verdict import Verdict
 
 _SINGLE_DESCRIPTIONS = {
     "metric": "What was measured, with its unit in brackets",
@@ -44,7 +43,7 @@ _PAIR_DESCRIPTIONS = {
     "before_cv_pct": "Coefficient of variation before",
     "after_cv_pct": "The same after",
     "count": "Repetitions of each side",
-    "verdict": "better, worse, changed (unknown which is better), noise (the interval holds 0, or sides measured"
+    "verdict": "improved, regressed, changed (unknown which is better), noise (the interval holds 0, or sides measured"
     " apart differ by less than 2%), refused (too much scatter or drift), unknown (too few repetitions)",
 }
 _TYPES_BY_COLUMN = {"count": "BIGINT", **dict.fromkeys(("metric", "better", "verdict"), "VARCHAR")}
@@ -59,69 +58,60 @@ SINGLE_COLUMNS, PAIR_COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Decision:
+class BenchDecision:
     """The decision on a change, with its reason.
 
     Attributes:
-        name: The decision: accept, unchecked, small, revert, indistinguishable, refused or unknown.
+        decision: The decision.
         sentence: The decision in one sentence, with its numbers.
         verdicts: The verdict of each metric that both sides have, the deciding metric first.
         different_parameters: Parameters of the workload that differ: their values before and after.
     """
 
-    name: str
+    decision: Decision
     sentence: str
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[MetricVerdict, ...]
     different_parameters: dict[str, tuple[str, str]]
 
 
-def decide_bench(bench: Bench, checks: Sequence[Check], vary: Sequence[str] = ()) -> Decision:
+def decide_bench(bench: Bench, checks: Sequence[Check], vary: Sequence[str] = ()) -> BenchDecision:
     """Decide by the first metric of two sides. The intervals of the other metrics hold for all of them together."""
     before, after = bench.sides
     pairs = [(old, new) for new in after.series if (old := before.metric(new.name))]
     other_metric_count = max(len(pairs) - 1, 1)
     verdicts = tuple(
-        verdict.judge_metric(
+        judge_metric(
             old, new, turns=bench.turns,
-            confidence=verdict.CONFIDENCE if not index else 1 - (1 - verdict.CONFIDENCE) / other_metric_count,
+            confidence=CONFIDENCE if not index else 1 - (1 - CONFIDENCE) / other_metric_count,
         )
         for index, (old, new) in enumerate(pairs)
     )  # fmt: skip
     different_parameters = list_different_parameters(before, after, vary)
     tests_passed = have_passed(checks)
     if not verdicts:
-        decision_name, sentence = "unknown", "cannot be determined: no metric is in both"
+        decision, sentence = Decision.UNKNOWN, "cannot be determined: no metric is in both"
     elif different_parameters and tests_passed is not False:
         parameter_list = ", ".join(f"{name} {old} and {new}" for name, (old, new) in different_parameters.items())
-        decision_name, sentence = "unknown", f"Cannot be determined: the workloads differ: {parameter_list}"
+        decision, sentence = Decision.UNKNOWN, f"Cannot be determined: the workloads differ: {parameter_list}"
     else:
-        decision_name = verdict.decide(verdicts[0], tests_passed=tests_passed)
-        sentence = _describe_decision(decision_name, verdicts[0], pairs[0], checks)
-    return Decision(decision_name, sentence, verdicts, different_parameters)
+        decision = decide([(verdicts[0].verdict, verdicts[0].change_pct)], tests_passed=tests_passed)
+        sentence = _describe_decision(decision, verdicts[0], pairs[0], checks)
+    return BenchDecision(decision, sentence, verdicts, different_parameters)
 
 
 def _describe_decision(
-    decision_name: str, metric_verdict: Verdict, pair: tuple[Series, Series], checks: Sequence[Check]
+    decision: Decision, metric_verdict: MetricVerdict, pair: tuple[Series, Series], checks: Sequence[Check]
 ) -> str:
     """Return the decision in one line."""
     if failed_checks := [check for check in checks if not check.passed]:
         return f"Failed: {failed_checks[0].message}"
-    decision_text = {
-        "accept": "Improved",
-        "unchecked": "Improved, but correctness was not checked",
-        "small": f"Improved by less than {WORTHWHILE_PCT:g}%",
-        "revert": "Regressed",
-        "indistinguishable": "No significant change",
-        "refused": "No verdict",
-        "unknown": "Cannot be determined",
-    }[decision_name]
     old, new = pair
     change_text = _describe_change(old, new, metric_verdict)
     reason = f"{metric_verdict.reason}; " if metric_verdict.reason else ""
-    return f"{decision_text}: {reason}{change_text}"
+    return f"{decision.text}: {reason}{change_text}"
 
 
-def _describe_change(old: Series, new: Series, metric_verdict: Verdict) -> str:
+def _describe_change(old: Series, new: Series, metric_verdict: MetricVerdict) -> str:
     centers = [estimate_center(side.values).estimate for side in (old, new)]
     scale = scale_for(old.unit, centers)
     before_text, after_text = (Scale("", 1, scale.decimals).text(center) for center in centers)
@@ -147,13 +137,13 @@ def answer(bench: Bench, checks: Sequence[Check] = (), vary: Sequence[str] = ())
         columns, title = SINGLE_COLUMNS, _make_title(bench.side)
         rows = [_make_row(series) for series in bench.side.series]
     else:
-        decision = decide_bench(bench, checks, vary)
-        summary |= {"decision": decision.name, "different_parameters": decision.different_parameters}
-        columns, title = PAIR_COLUMNS, decision.sentence
+        result = decide_bench(bench, checks, vary)
+        summary |= {"decision": result.decision, "different_parameters": result.different_parameters}
+        columns, title = PAIR_COLUMNS, result.sentence
         before, after = bench.sides
         rows = [
             _make_pair_row(before.metric(metric_verdict.name), after.metric(metric_verdict.name), metric_verdict)
-            for metric_verdict in decision.verdicts
+            for metric_verdict in result.verdicts
         ]
     return build_answer(
         columns,
@@ -214,14 +204,14 @@ def _make_row(series: Series) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _make_pair_row(old: Series | None, new: Series | None, metric_verdict: Verdict) -> tuple[Any, ...]:
+def _make_pair_row(old: Series | None, new: Series | None, metric_verdict: MetricVerdict) -> tuple[Any, ...]:
     assert old is not None and new is not None  # noqa: S101, PT018 - a verdict needs both
     low, high = _finite_ends(metric_verdict.change)
     return (
         new.label, new.better, estimate_center(old.values).estimate, estimate_center(new.values).estimate,
         metric_verdict.change_pct, None if low is None else 100 * low, None if high is None else 100 * high,
         describe_spread(old.values).cv_pct, describe_spread(new.values).cv_pct, min(len(old.values), len(new.values)),
-        metric_verdict.word,
+        metric_verdict.verdict,
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from nsys_insight.bench.statistics import (
     estimate_drift_pct,
     estimate_shift,
 )
-from nsys_insight.compare.comparison import MIN_CHANGE_PCT, WORTHWHILE_PCT
+from nsys_insight.compare.verdict import MIN_CHANGE_PCT, Verdict, judge_direction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,19 +28,18 @@ _CLEAR_FACTOR = 3.0
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """The verdict on one metric.
+class MetricVerdict:
+    """The verdict on one metric, with the change.
 
     Attributes:
         name: The metric.
-        word: better, worse, changed (unknown which is better), noise, refused (too much scatter or drift), or unknown
-            (too few values).
+        verdict: The verdict.
         change: Change as a share of before, with its interval; None if it cannot be calculated.
         reason: Reason why there is no verdict; empty if there is one.
     """
 
     name: str
-    word: str
+    verdict: Verdict
     change: Interval | None
     reason: str = ""
 
@@ -50,7 +49,7 @@ class Verdict:
         return None if self.change is None else 100 * self.change.estimate
 
 
-def judge_metric(before: Series, after: Series, *, turns: bool, confidence: float = CONFIDENCE) -> Verdict:
+def judge_metric(before: Series, after: Series, *, turns: bool, confidence: float = CONFIDENCE) -> MetricVerdict:
     """Return the verdict on a metric.
 
     Args:
@@ -67,19 +66,22 @@ def judge_metric(before: Series, after: Series, *, turns: bool, confidence: floa
         if side_spread.is_wide and not is_clear:
             causes_text = f" ({'; '.join(side_spread.causes)})" if side_spread.causes else ""
             reason = f"{name} varies by {side_spread.cv_pct:.1f}% {side} (limit: {MAX_CV_PCT:g}%){causes_text}"
-            return Verdict(name, "refused", change, reason)
+            return MetricVerdict(name, Verdict.REFUSED, change, reason)
         if side_spread.drift_pct is not None and not turns:
-            return Verdict(name, "refused", change, f"{name} drifts by {side_spread.drift_pct:+.1f}% {side}")
+            return MetricVerdict(
+                name, Verdict.REFUSED, change, f"{name} drifts by {side_spread.drift_pct:+.1f}% {side}"
+            )
     if change is None or not math.isfinite(change.half_width):
-        return Verdict(name, "unknown", change, f"there are too few repetitions of {name}: {MIN_REPETITIONS} at least")
+        return MetricVerdict(
+            name, Verdict.UNKNOWN, change, f"there are too few repetitions of {name}: {MIN_REPETITIONS} at least"
+        )
     # Between two separate measurements, the machine may have drifted as much as within each of them.
     hidden_drift_pct = sum(abs(estimate_drift_pct(series.values)) for series in (before, after))
     is_too_small = not turns and 100 * abs(change.estimate) < max(MIN_CHANGE_PCT, hidden_drift_pct)
     if not change.excludes_zero or is_too_small:
-        return Verdict(name, "noise", change)
-    if after.better is None:
-        return Verdict(name, "changed", change, f"neither unit nor name says whether higher or lower {name} is better")
-    return Verdict(name, "better" if (change.estimate > 0) == (after.better == "higher") else "worse", change)
+        return MetricVerdict(name, Verdict.NOISE, change)
+    unclear = f"neither unit nor name says whether higher or lower {name} is better" if after.better is None else ""
+    return MetricVerdict(name, judge_direction(change.estimate, after.better), change, unclear)
 
 
 def _is_clear(before: Sequence[float], after: Sequence[float], change: Interval | None) -> bool:
@@ -116,19 +118,3 @@ def _estimate_shift(before: Sequence[float], after: Sequence[float], *, turns: b
     if turns:
         return estimate_center([new - old for old, new in zip(before, after, strict=False)], confidence)
     return estimate_shift(before, after, confidence)
-
-
-def decide(verdict: Verdict, *, tests_passed: bool | None) -> str:
-    """Decide by rule what to do with a change.
-
-    Args:
-        verdict: Verdict on the metric that decides.
-        tests_passed: Whether the tests passed; None if there were no tests.
-    """
-    if tests_passed is False or verdict.word == "worse":
-        return "revert"
-    if verdict.word == "better":
-        if abs(verdict.change_pct or 0) <= WORTHWHILE_PCT:
-            return "small"
-        return "accept" if tests_passed else "unchecked"
-    return {"noise": "indistinguishable", "refused": "refused"}.get(verdict.word, "unknown")

@@ -173,6 +173,7 @@ def _make_bench_schema() -> Schema:
     from nsys_insight.bench.answer import PAIR_COLUMNS, SINGLE_COLUMNS
     from nsys_insight.bench.checks import JSON_KEYS, Check
     from nsys_insight.bench.sanitizer import SanitizerError
+    from nsys_insight.compare.verdict import Decision
 
     gpus = {"type": "array", "items": {"type": "object"}, "description": "Clocks, temperature, processes of each GPU"}
     check_schema = json_schema.describe_object(
@@ -192,7 +193,7 @@ def _make_bench_schema() -> Schema:
         "tests_passed": {"type": ["boolean", "null"], "description": "Null: not checked"},
     }
     comparison_fields = {
-        "decision": {"enum": ["accept", "unchecked", "small", "revert", "indistinguishable", "refused", "unknown"]},
+        "decision": {"enum": [str(decision) for decision in Decision]},
         "different_parameters": {"type": "object", "additionalProperties": _TEXTS},
     }
     title = "A benchmark"

@@ -16,13 +16,13 @@ from mcp.server import MCPServer
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field
 
+import nsys_insight
 from nsys_insight.cli.trace_argument import Traces
 from nsys_insight.errors import InsightError, UsageError
 from nsys_insight.ingest.scope import Scope
 from nsys_insight.model.views import documented_views
 from nsys_insight.packs import library, step_options
 from nsys_insight.packs.library import packs_by_topic
-from nsys_insight.packs.step_options import AUTO
 from nsys_insight.render import json_
 from nsys_insight.version import __version__
 
@@ -171,24 +171,9 @@ class Tools:
         limit: Limit = _DEFAULT_ROWS,
     ) -> str:
         """Compare two traces per step: what changed, and whether to keep the change (the row of part decision)."""
-        from nsys_insight.compare.answer import answer
-        from nsys_insight.compare.comparison import compare, explain_different_work
-        from nsys_insight.compare.processes import measure_run
-        from nsys_insight.compare.runs import measure_full_scope
-
         with ExitStack() as stack:
             (old, notes), (new, new_notes) = (stack.enter_context(self._open_trace(name)) for name in (before, after))
-            notes += new_notes
-            runs = [measure_run(trace, AUTO) for trace in (old, new)]
-            compared_runs = [run for run in runs if run and run.unit != "trace"]
-            difference = (
-                explain_different_work(compared_runs[:1], compared_runs[1:]) if len(compared_runs) == len(runs) else ""
-            )
-            if difference:
-                notes.append(f"the steps of the two do different work: {difference}")
-            if difference or len(compared_runs) < len(runs):
-                compared_runs = [measure_full_scope(trace) for trace in (old, new)]
-            return _write_json(answer(compare(compared_runs[:1], compared_runs[1:])), notes, limit)
+            return _write_json(nsys_insight.diff(old, new), notes + new_notes, limit)
 
     @contextmanager
     def _open_trace(self, name: str | None, **scope_fields: Any) -> Iterator[tuple[Trace, list[str]]]:

@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.compare import members, phases
-from nsys_insight.compare.comparison import WORTHWHILE_PCT, find_clocks
+from nsys_insight.compare.comparison import find_clocks
 from nsys_insight.compare.noise import count_runs_needed
 from nsys_insight.compare.runs import PEAK_MEMORY
+from nsys_insight.compare.verdict import Decision, Verdict
 from nsys_insight.session.answer import Answer, Column, build_answer
 from nsys_insight.text import units as text_units
 from nsys_insight.text.kernel_names import fit, make_readable
@@ -141,7 +142,9 @@ def tables(comparison: Comparison, *, brief: bool = False, has_all_rows: bool = 
     ):
         rows = [row for row in comparison.rows if row.part == part]
         if part == "run" and not has_all_rows:
-            rows = [row for row in rows if row.is_headline or (row.verdict != "noise" and row.before != row.after)]
+            rows = [
+                row for row in rows if row.is_headline or (row.verdict is not Verdict.NOISE and row.before != row.after)
+            ]
         columns = [column for column in COLUMNS if column.name in _COLUMNS_OF_PART[part]]
         if brief and part in ("family", "kernel"):
             columns = [column for column in columns if not column.is_detail]
@@ -200,10 +203,10 @@ def _phase_notes(comparison: Comparison) -> Iterator[str]:
     rows = [row for row in comparison.rows if row.part == "phase" and phases.is_deciding(row.name or "", row.metric)]
     changes_by_verdict = {
         verdict: [_describe_phase(row) for row in rows if row.verdict == verdict]
-        for verdict in ("improved", "regressed")
+        for verdict in (Verdict.IMPROVED, Verdict.REGRESSED)
     }
     if sentence := phases.describe_phases(
-        changes_by_verdict["improved"][:MAX_NAMES], changes_by_verdict["regressed"][:MAX_NAMES]
+        changes_by_verdict[Verdict.IMPROVED][:MAX_NAMES], changes_by_verdict[Verdict.REGRESSED][:MAX_NAMES]
     ):
         yield sentence
     if names := phases.list_unpaired(comparison.before, comparison.after):
@@ -218,20 +221,20 @@ def _describe_phase(row: Row) -> str:
 
 def _changed_times(comparison: Comparison) -> list[Row]:
     """Return the rows of GPU time and idle time that changed, the largest change first."""
-    rows = [row for row in comparison.rows_with_verdict("improved", "regressed") if row.part == "run"]
+    rows = [row for row in comparison.rows_with_verdict(Verdict.IMPROVED, Verdict.REGRESSED) if row.part == "run"]
     time_rows = [row for row in rows if row.metric == "gpu_busy_ns" or row.metric.startswith("idle_")]
     return sorted(time_rows, key=lambda row: -abs(row.difference.delta or 0))
 
 
 def _slower_kernels(comparison: Comparison) -> list[Row]:
-    return [row for row in comparison.rows_with_verdict("regressed") if row.part == "kernel"]
+    return [row for row in comparison.rows_with_verdict(Verdict.REGRESSED) if row.part == "kernel"]
 
 
 def _side_effects(comparison: Comparison) -> list[Row]:
     """Return the other regressed metrics, without kernels and the times that add up to the headline."""
     return [
         row
-        for row in comparison.rows_with_verdict("regressed")
+        for row in comparison.rows_with_verdict(Verdict.REGRESSED)
         if row.part == "run" and (row.metric == PEAK_MEMORY or not row.metric.endswith(("_ns", "_per_s")))
     ]
 
@@ -278,7 +281,7 @@ def _run_notes(comparison: Comparison) -> Iterator[str]:
         yield (
             (
                 f"{sizes[0]} of one run against {sizes[1]} of another. Run-to-run variation is unknown. "
-                "Compare several runs: --before a1 a2 a3 --after b1 b2 b3"
+                "Compare several runs: --before 'a*.nsys-rep' --after 'b*.nsys-rep'"
             )
             if max(map(len, sides)) == 1
             else f"{sizes[0]} against {sizes[1]}: with several runs of each, the spread between runs would count"
@@ -310,13 +313,7 @@ def format_values(metric: str, *values: float | None) -> list[str]:
 
 def describe_decision(comparison: Comparison) -> str:
     """Return the decision in one line."""
-    decision_text = {
-        "accept": "Improved",
-        "revert": "Regressed",
-        "small": f"Improved by less than {WORTHWHILE_PCT:g}%",
-        "indistinguishable": "No significant change",
-        "unknown": "Cannot be determined",
-    }[comparison.decision]
+    decision_text = comparison.decision.text
     row = comparison.main_row
     if row is None:
         return decision_text
@@ -326,7 +323,7 @@ def describe_decision(comparison: Comparison) -> str:
     per_unit = "" if comparison.unit == "run" else f" per {comparison.unit}"
     labels = [runs[0].label for runs in (comparison.before, comparison.after) if len(runs) == 1]
     files = f", {labels[0]} → {labels[1]}" if len(set(labels)) == 2 else ""
-    if comparison.decision == "unknown" and _has_single_steps(comparison):
+    if comparison.decision is Decision.UNKNOWN and _has_single_steps(comparison):
         decision_text = "One step each"
     return f"{decision_text}: {subject} {before} → {after}{per_unit}{change}{files}"
 
@@ -342,10 +339,12 @@ def describe_detectable_difference(comparison: Comparison) -> str | None:
 
     Return None if the comparison has a decision.
     """
-    if comparison.decision not in ("indistinguishable", "unknown") or not comparison.headline:
+    if comparison.decision not in (Decision.INDISTINGUISHABLE, Decision.UNKNOWN) or not comparison.headline:
         return None
-    unclear_metrics = [row.metric for row in comparison.headline if row.verdict == "changed" and row.better is None]
-    if comparison.decision == "unknown" and unclear_metrics:
+    unclear_metrics = [
+        row.metric for row in comparison.headline if row.verdict is Verdict.DIFFERENT and row.better is None
+    ]
+    if comparison.decision is Decision.UNKNOWN and unclear_metrics:
         return (
             f"neither name nor unit says whether higher or lower {unclear_metrics[0]} is better: use"
             f" --higher or --lower {unclear_metrics[0].partition(' [')[0]}"
@@ -358,9 +357,9 @@ def describe_detectable_difference(comparison: Comparison) -> str | None:
         )
     row = comparison.headline[0]
     difference = row.difference
-    if comparison.decision == "unknown" or difference.low is None or difference.high is None or not row.before:
+    if comparison.decision is Decision.UNKNOWN or difference.low is None or difference.high is None or not row.before:
         reason = "one measurement of each side cannot distinguish a difference from noise"
-        remedy = "give several runs of each, --before a1 a2 a3 --after b1 b2 b3, or define a step (see steps)"
+        remedy = "give several runs of each, --before 'a*.nsys-rep' --after 'b*.nsys-rep', or define a step (see steps)"
         return reason if _has_single_steps(comparison) else f"{reason}: {remedy}"
     detectable_pct = row.pct(max(difference.spread, (difference.high - difference.low) / 2)) or 0
     if detectable_pct > 100:

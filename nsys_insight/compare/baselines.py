@@ -19,7 +19,7 @@ from nsys_insight.records import RecordError, make_record, parse_json
 from nsys_insight.text.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from nsys_insight.session.session import Session
 
@@ -123,6 +123,20 @@ def find_baseline(name: str) -> Baseline | None:
             return read(path)
     tagged_baselines = [baseline for baseline in list_baselines() if name in baseline.info.tags]
     return max(tagged_baselines, key=lambda baseline: baseline.info.saved_at, default=None)
+
+
+def find_file(path: Path, note: Callable[[str], None] = lambda _: None) -> Path:
+    """Return the file of a baseline if the path is a baseline's name and not a file; otherwise return the path.
+
+    A note says which file a name stands for.
+    """
+    if path.exists() or path.parent != Path():
+        return path
+    baseline = find_baseline(path.name)
+    if baseline is None:
+        return path
+    note(describe_origin(baseline))
+    return baseline.path
 
 
 def describe_origin(baseline: Baseline) -> str:

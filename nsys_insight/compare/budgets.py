@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight.compare.comparison import compare
 from nsys_insight.compare.noise import Samples
 from nsys_insight.compare.runs import HEADLINE, PEAK_MEMORY
+from nsys_insight.compare.verdict import Verdict
 from nsys_insight.errors import UsageError
 from nsys_insight.records import parse_toml
 from nsys_insight.session.answer import Answer, Column, build_answer
@@ -233,7 +234,7 @@ def _compare_with_baseline(baseline: Run, run: Run, tolerance_pct: float) -> lis
     for row in compare([baseline], [run]).rows:
         if row.part == "phase" and row.metric == HEADLINE and row.verdict is not None:
             allowed = (row.before or 0) * (1 + tolerance_pct / 100)
-            verdict = BROKEN if row.verdict == "regressed" and (row.after or 0) > allowed else OK
+            verdict = BROKEN if row.verdict is Verdict.REGRESSED and (row.after or 0) > allowed else OK
             rows.append(
                 _make_row(verdict, re.sub(r"\W+", "_", f"{row.name}_{row.metric}"), "baseline", allowed, row.after)
             )
@@ -246,7 +247,7 @@ def _compare_with_baseline(baseline: Run, run: Run, tolerance_pct: float) -> lis
             verdict = UNKNOWN
         else:
             # The noise of single measurements is unknown, so the tolerance decides.
-            is_worse = row.verdict == "regressed" or row.verdict is None
+            is_worse = row.verdict is Verdict.REGRESSED or row.verdict is None
             verdict = BROKEN if is_worse and row.after > limit else OK
         rows.append(_make_row(verdict, row.metric, "baseline", limit, row.after))
     return rows

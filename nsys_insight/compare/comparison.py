@@ -12,6 +12,7 @@ from nsys_insight.compare.direction import infer_direction
 from nsys_insight.compare.kernel_identity import match_kernels
 from nsys_insight.compare.noise import Difference, Samples, compute_differences
 from nsys_insight.compare.runs import HEADLINE, PEAK_MEMORY, Side
+from nsys_insight.compare.verdict import MIN_CHANGE_PCT, Decision, Verdict, decide, judge_direction
 from nsys_insight.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,11 +22,6 @@ if TYPE_CHECKING:
     from nsys_insight.compare.kernel_identity import Match
     from nsys_insight.compare.runs import Run
 
-# Gains above this percentage are worth a change.
-WORTHWHILE_PCT = 3.0
-# Smaller differences between the times of single runs count as noise: in two runs of one program on one machine
-# (decode_eager, 32 steps), kernels with a spread of 1% differed by up to 1.4%.
-MIN_CHANGE_PCT = 2.0
 # A time that changed by less than this percentage of the step is `little`.
 LITTLE_PCT = 1.0
 # Metrics without a better direction: a fused kernel takes longer than each kernel that it replaces.
@@ -35,7 +31,7 @@ NEUTRAL = {"kernel_avg_ns", "kernel_med_ns", "graph_launches"}
 MIN_CLOCK_PCT = 2.0
 # Tokens per second, calculated from the wall time.
 THROUGHPUT = "tokens_per_s"
-SIGNIFICANT_VERDICTS = ("improved", "regressed", "new", "gone", "changed")
+SIGNIFICANT_VERDICTS = (Verdict.IMPROVED, Verdict.REGRESSED, Verdict.NEW, Verdict.MISSING, Verdict.DIFFERENT)
 # Most kernels that a change does not touch run equally often in a step before and after. If their calls per step differ
 # by this factor, the steps are different units of work, such as a layer and a token. Then it is the same factor, within
 # MAX_RATIO_DEVIATION, for most kernels. A change that divides some work into chunks leaves other kernels as they were.
@@ -70,7 +66,7 @@ class Row:
     name: str | None
     metric: str
     difference: Difference
-    verdict: str | None = None
+    verdict: Verdict | None = None
     match: str | None = None
     calls: tuple[float | None, float | None] = (None, None)
     registers: tuple[int | None, int | None] = (None, None)
@@ -121,31 +117,21 @@ class Comparison:
     @cached_property
     def main_row(self) -> Row | None:
         """Return the row that the decision names: the largest change with its verdict."""
-        verdict = "regressed" if self.decision == "revert" else "improved"
-        rows = [row for row in self.headline if row.verdict == verdict] or self.headline
+        verdict = Verdict.REGRESSED if self.decision is Decision.REVERT else Verdict.IMPROVED
+        rows = [row for row in self.headline if row.verdict is verdict] or self.headline
         return max(rows, key=lambda row: abs(row.delta_pct or 0), default=None)
 
     @cached_property
-    def decision(self) -> str:
-        """Return the decision.
-
-        It is `revert` if a headline row is worse, `accept` if one is better by a worthwhile amount, and `small` if by
-        less. Otherwise it is `indistinguishable`, or `unknown` if noise cannot be determined.
-        """
-        verdicts = {row.verdict for row in self.headline}
-        if "regressed" in verdicts:
-            return "revert"
-        better = [abs(row.delta_pct or 0) for row in self.headline if row.verdict == "improved"]
-        if better:
-            return "accept" if max(better) > WORTHWHILE_PCT else "small"
-        return "indistinguishable" if "noise" in verdicts else "unknown"
+    def decision(self) -> Decision:
+        """Return the decision by the headline. A comparison has no tests that could fail."""
+        return decide([(row.verdict, row.delta_pct) for row in self.headline])
 
     @cached_property
     def unit(self) -> str:
         """Return the unit of work of the numbers."""
         return self.after[0].unit
 
-    def rows_with_verdict(self, *verdicts: str) -> list[Row]:
+    def rows_with_verdict(self, *verdicts: Verdict) -> list[Row]:
         """Return the rows with one of these verdicts, without the headline rows."""
         return [row for row in self.rows if row.verdict in verdicts and row not in self.headline]
 
@@ -271,7 +257,7 @@ def _make_kernel_row(
         max((side.kernels[name].registers or 0 for name in side_names), default=0) or None
         for side, side_names in zip(sides, names, strict=True)
     ]
-    verdict = "new" if not names[0] else "gone" if not names[1] else None
+    verdict = Verdict.NEW if not names[0] else Verdict.MISSING if not names[1] else None
     return Row(
         part, name, "kernel_ns", Difference(times[0], times[1]), verdict, paired_by, (calls[0], calls[1]),
         (registers[0], registers[1]) if part == "kernel" else (None, None),
@@ -290,7 +276,7 @@ def _benchmark_rows(before: Sequence[Run], after: Sequence[Run], *, by_run: bool
     for old, new in pairs:
         difference = Difference(sides[0].metric(old), sides[1].metric(new))
         name, _, metric = new.rpartition(": ")
-        verdict = "new" if old not in names[0] else "gone" if new not in names[1] else None
+        verdict = Verdict.NEW if old not in names[0] else Verdict.MISSING if new not in names[1] else None
         known_direction = next(
             (run.better[new] for run in (*after, *before) if new in run.better), None
         ) or infer_direction(new)
@@ -339,15 +325,17 @@ def _is_deciding(row: Row) -> bool:
     return row.is_headline or (row.part == "run" and row.metric == HEADLINE)
 
 
-def _adjust_verdict(row: Row, little_ns: float) -> str | None:
+def _adjust_verdict(row: Row, little_ns: float) -> Verdict | None:
     """Return the final verdict: `little` for small changes of a time, `changed` for a guessed pair of kernels."""
-    is_changed_time = row.verdict in ("improved", "regressed") and row.metric.endswith("_ns") and row.metric != HEADLINE
+    is_changed_time = (
+        row.verdict in (Verdict.IMPROVED, Verdict.REGRESSED) and row.metric.endswith("_ns") and row.metric != HEADLINE
+    )
     if is_changed_time and row.part != "benchmark" and abs(row.difference.delta or 0) < little_ns:
-        return "negligible"
-    return "changed" if row.verdict == "regressed" and row.match == "guess" else row.verdict
+        return Verdict.NEGLIGIBLE
+    return Verdict.DIFFERENT if row.verdict is Verdict.REGRESSED and row.match == "guess" else row.verdict
 
 
-def _find_verdict(row: Row, *, single: bool) -> str | None:
+def _find_verdict(row: Row, *, single: bool) -> Verdict | None:
     delta = row.difference.delta
     if delta is None:
         return None
@@ -361,10 +349,8 @@ def _find_verdict(row: Row, *, single: bool) -> str | None:
         is_within_run_noise = single and row.metric.endswith("_ns") and abs(row.delta_pct or 100) < MIN_CHANGE_PCT
         is_real = row.difference.is_real and not is_within_run_noise
     if not is_real:
-        return "noise"
-    if row.better is None:
-        return "changed"
-    return "improved" if (delta > 0) == (row.better == "higher") else "regressed"
+        return Verdict.NOISE
+    return judge_direction(delta, row.better)
 
 
 def explain_different_work(before: Sequence[Run], after: Sequence[Run]) -> str | None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nsys_insight.compare.answer import describe_decision, format_values, notes
-from nsys_insight.compare.comparison import Comparison, compare
-from nsys_insight.compare.processes import measure_run
-from nsys_insight.compare.runs import measure_full_scope
+from nsys_insight.compare.comparison import compare
+from nsys_insight.compare.measure import measure_runs
+from nsys_insight.compare.verdict import Verdict
 from nsys_insight.diagnose.diagnosis import diagnose
-from nsys_insight.errors import UsageError
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.text.kernel_names import fit, make_readable
 
@@ -35,16 +34,10 @@ def collect_trace_evidence(trace: Session) -> tuple[tuple[str, ...], tuple[str, 
 
 def compare_traces(before: Session, after: Session) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Compare two traces. Return the result and the side effects, as sentences."""
-    runs = [measure_run(side, AUTO) for side in (before, after)]
-    try:
-        if None in runs:
-            raise UsageError("no steps were found", "")  # noqa: TRY301 - handled like different work
-        comparison: Comparison = compare([run for run in runs[:1] if run], [run for run in runs[1:] if run])
-    except UsageError:
-        comparison = compare([measure_full_scope(before)], [measure_full_scope(after)])
+    comparison = compare(*measure_runs([[before], [after]]))
     sentences = [describe_decision(comparison)]
     for row in comparison.rows:
-        if row.part == "run" and row.verdict in ("improved", "regressed") and row.metric != "wall_ns":
+        if row.part == "run" and row.verdict in (Verdict.IMPROVED, Verdict.REGRESSED) and row.metric != "wall_ns":
             old, new = format_values(row.metric, row.before, row.after)
             sentences.append(f"{row.metric} {old} → {new}: {row.verdict}")
     comparison_notes = list(notes(comparison))

@@ -14,11 +14,12 @@ from nsys_insight.bench.checks import Check, CheckOptions, have_passed, run_chec
 from nsys_insight.bench.measure import Plan, measure
 from nsys_insight.bench.repository import read_git_commit, read_git_diff
 from nsys_insight.bench.statistics import estimate_center
+from nsys_insight.compare.verdict import Decision, Verdict
 from nsys_insight.errors import InsightError, UsageError
 from nsys_insight.experiment import log
 
 if TYPE_CHECKING:
-    from nsys_insight.bench.answer import Decision
+    from nsys_insight.bench.answer import BenchDecision
     from nsys_insight.bench.result import Bench, Side
     from nsys_insight.experiment.log import Log, Setup, Try
 
@@ -89,7 +90,7 @@ def try_change(  # noqa: PLR0913 - the facts of a change
     if have_passed(checks) is False:
         failed_check = next(check for check in checks if not check.passed)
         trial = _make_try(
-            number, change, after_command, log.OPEN_STATUS, "revert", checks, None,
+            number, change, after_command, log.OPEN_STATUS, Decision.REVERT, checks, None,
             sentence=f"Failed: {failed_check.message}", **trace_fields,
         )  # fmt: skip
         log.write_try(experiment_log.folder, trial, None, read_git_diff())
@@ -101,13 +102,13 @@ def try_change(  # noqa: PLR0913 - the facts of a change
     except InsightError as error:
         checks = (*checks, Check("benchmark", passed=False, message=error.message))
         trial = _make_try(
-            number, change, after_command, log.OPEN_STATUS, "revert", checks, None,
+            number, change, after_command, log.OPEN_STATUS, Decision.REVERT, checks, None,
             sentence=f"Failed: {error.message}", **trace_fields,
         )  # fmt: skip
         log.write_try(experiment_log.folder, trial, None, read_git_diff())
         return _write_page(experiment_log.folder)
-    decision = decide_bench(bench, checks)
-    trial = _make_measured_try(number, change, after_command, checks, bench, decision, trace_fields)
+    result = decide_bench(bench, checks)
+    trial = _make_measured_try(number, change, after_command, checks, bench, result, trace_fields)
     log.write_try(experiment_log.folder, trial, bench, read_git_diff())
     return _write_page(experiment_log.folder)
 
@@ -149,29 +150,33 @@ def _measure_change(experiment_log: Log, current_try: Try, after_command: str, p
 
 
 def _make_measured_try(  # noqa: PLR0913, PLR0917 - the facts of a change
-    number: int, change: str, command: str, checks: tuple[Check, ...], bench: Bench, decision: Decision,
+    number: int, change: str, command: str, checks: tuple[Check, ...], bench: Bench, result: BenchDecision,
     trace_fields: dict[str, object],
 ) -> Try:  # fmt: skip
     before, after = bench.sides[0], bench.side
-    if not decision.verdicts:
+    if not result.verdicts:
         return _make_try(
-            number, change, command, log.OPEN_STATUS, decision.name, checks, bench,
-            sentence=decision.sentence, **trace_fields,
+            number, change, command, log.OPEN_STATUS, result.decision, checks, bench,
+            sentence=result.sentence, **trace_fields,
         )  # fmt: skip
-    deciding_verdict, *other_verdicts = decision.verdicts
+    deciding_verdict, *other_verdicts = result.verdicts
     has_interval = deciding_verdict.change is not None and deciding_verdict.change.half_width != float("inf")
-    effects = [_describe_change(verdict.name, before, after) for verdict in other_verdicts if verdict.word == "worse"]
-    other_changes = tuple(
-        f"{_describe_change(verdict.name, before, after)}: {verdict.word}"
+    effects = [
+        _describe_change(verdict.name, before, after)
         for verdict in other_verdicts
-        if verdict.word != "noise"
+        if verdict.verdict is Verdict.REGRESSED
+    ]
+    other_changes = tuple(
+        f"{_describe_change(verdict.name, before, after)}: {verdict.verdict}"
+        for verdict in other_verdicts
+        if verdict.verdict is not Verdict.NOISE
     )
     series, old = after.metric(deciding_verdict.name), before.metric(deciding_verdict.name)
     assert series is not None and old is not None  # noqa: S101, PT018 - a verdict needs both
     trace_effects = trace_fields.pop("side_effects", ())
     return _make_try(
-        number, change, command, log.OPEN_STATUS, decision.name, checks, bench,
-        sentence=decision.sentence, metric=series.label,
+        number, change, command, log.OPEN_STATUS, result.decision, checks, bench,
+        sentence=result.sentence, metric=series.label,
         before=estimate_center(old.values).estimate, after=estimate_center(series.values).estimate,
         change_pct=deciding_verdict.change_pct,
         low_pct=100 * deciding_verdict.change.low if deciding_verdict.change and has_interval else None,

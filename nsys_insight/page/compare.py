@@ -6,9 +6,8 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.compare.answer import answer, describe_decision, tables
-from nsys_insight.compare.comparison import compare, explain_different_work
-from nsys_insight.compare.processes import measure_run
-from nsys_insight.compare.runs import measure_full_scope
+from nsys_insight.compare.comparison import compare
+from nsys_insight.compare.measure import measure_runs
 from nsys_insight.packs import command_line
 from nsys_insight.page import html
 from nsys_insight.page.tables import build_table
@@ -18,7 +17,6 @@ from nsys_insight.text.cells import printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nsys_insight.compare.runs import Run
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.page.timeline import Timeline
     from nsys_insight.session.session import Session
@@ -32,7 +30,7 @@ def render_comparison(before: Session, after: Session, steps: StepOptions, limit
         UsageError: Steps cannot be found as the options say.
     """
     sides = (before, after)
-    comparison = compare(*([run] for run in _measure_runs(sides, steps)))
+    comparison = compare(*measure_runs([[side] for side in sides], steps))
     timelines = [build_timeline(side, steps) for side in sides]
     names = [printable(side.path.name) for side in sides]
     scope = before.describe_trace()["scope"]
@@ -55,14 +53,6 @@ def render_comparison(before: Session, after: Session, steps: StepOptions, limit
         ],
         scope_flags=shlex.join(command_line.format_flags(scope, steps.explicit)),
     )
-
-
-def _measure_runs(sides: Sequence[Session], steps: StepOptions) -> list[Run]:
-    """Measure both per step. If one has no steps, or their steps do different work, measure the full scope of both."""
-    runs = [run for side in sides if (run := measure_run(side, steps))]
-    if len(runs) == len(sides) and not explain_different_work(*([run] for run in runs)):
-        return runs
-    return [measure_full_scope(side) for side in sides]
 
 
 def _align_scales(timelines: Sequence[Timeline | None]) -> list[dict[str, Any]]:

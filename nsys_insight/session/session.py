@@ -156,6 +156,10 @@ class Session:
         options = self._options | ({} if steps is None else {"steps": steps})
         return self._open_part(self.paths, self._scope.narrowed(**scope_parts), options)
 
+    def open_with(self, traces: Sequence[Session]) -> Self:
+        """Return this trace together with other traces, in the scope of this one: the ranks of a run."""
+        return self._open_part([self.path, *(trace.path for trace in traces)], self._scope, self._options)
+
     def select_trace(self, path: Path, **scope: int) -> Self:
         """Return a single one of the open traces, narrowed by this scope."""
         return self._open_part(path, self._scope.narrowed(**scope), self._options)

@@ -6,9 +6,9 @@ import re
 
 # Styles of rich, in the sixteen colors of a terminal's theme.
 STYLES = {
-    **dict.fromkeys(("critical", "broken", "regressed", "worse", "revert"), "bold red"),
+    **dict.fromkeys(("critical", "broken", "regressed", "revert"), "bold red"),
     **dict.fromkeys(("warning", "unknown", "refused"), "yellow"),
-    **dict.fromkeys(("ok", "improved", "better", "accept"), "green"),
+    **dict.fromkeys(("ok", "improved", "accept"), "green"),
     "info": "cyan",
 }
 # The columns whose cells are words of severity.

@@ -12,6 +12,7 @@ import typer
 from nsys_insight import outputs, own_files
 from nsys_insight.cli import completion, terminal
 from nsys_insight.cli.commands import Command
+from nsys_insight.cli.comparison import measure_files
 from nsys_insight.cli.flags import Flags, FormatOption, check_format, make_command, make_flag, make_step_flags
 from nsys_insight.cli.run import open_traces, show
 from nsys_insight.errors import UsageError
@@ -79,7 +80,6 @@ def _make_save_command() -> Callable[..., None]:
         user: bool,
     ) -> None:
         from nsys_insight.bench.repository import read_git_commit
-        from nsys_insight.cli.commands.compare import measure_runs
         from nsys_insight.compare import baselines
         from nsys_insight.compare.runs import to_json
 
@@ -92,7 +92,7 @@ def _make_save_command() -> Callable[..., None]:
         params = baselines.parse_params(param or [])
         if name is not None:
             baselines.check_name(name)
-        ((measured_run,),) = measure_runs([[trace]], flags)
+        ((measured_run,),) = measure_files([[trace]], flags)
         if name is None and not flags.output:
             sys.stdout.write(to_json(measured_run))
             return

@@ -178,6 +178,7 @@ def bench(  # noqa: PLR0913 - flags
     from nsys_insight.bench.answer import answer
     from nsys_insight.bench.checks import run_checks
     from nsys_insight.bench.result import to_json
+    from nsys_insight.compare.verdict import Decision
 
     check_format(fmt)
     outputs.check_target(output, [*(read or []), *([baseline] if baseline else [])])
@@ -197,7 +198,7 @@ def bench(  # noqa: PLR0913 - flags
         outputs.write_output(output, to_json(benchmark))
     bench_answer = answer(benchmark, checks, vary or ())
     show(bench_answer, fmt, Flags(), default_limit=0)
-    if bench_answer.summary.get("decision") == "revert" or not all(check.passed for check in checks):
+    if bench_answer.summary.get("decision") == Decision.REVERT or not all(check.passed for check in checks):
         raise typer.Exit(Exit.FAILED)
 
 

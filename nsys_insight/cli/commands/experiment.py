@@ -140,6 +140,7 @@ def try_(  # noqa: PLR0913 - flags
 
     If results are wrong, it is not measured. Next: nsys-insight experiment keep, or revert.
     """
+    from nsys_insight.compare.verdict import Decision
     from nsys_insight.experiment import log, steps
 
     check_format(fmt)
@@ -149,7 +150,7 @@ def try_(  # noqa: PLR0913 - flags
     experiment_log = steps.try_change(experiment_log, change, plan, evidence_fields, command=command, because=because)
     new_try = experiment_log.tries[-1]
     _show_tries(experiment_log, [new_try], fmt, new_try.sentence, has_notes=True)
-    if new_try.decision == "revert":
+    if new_try.decision == Decision.REVERT:
         raise typer.Exit(Exit.FAILED)
 
 
@@ -181,6 +182,7 @@ def log(folder: FolderOption = FOLDER, fmt: FormatOption = "table") -> None:
 
 
 def _settle_open_try(folder: Path, status: str, fmt: str) -> None:
+    from nsys_insight.compare.verdict import Decision
     from nsys_insight.experiment import log as logs
     from nsys_insight.experiment import steps
 
@@ -192,7 +194,7 @@ def _settle_open_try(folder: Path, status: str, fmt: str) -> None:
         for entry in experiment_log.tries
         if previous_log.open_try and entry.number == previous_log.open_try.number
     )
-    if status == "kept" and settled_try.decision not in ("accept", "small"):
+    if status == "kept" and settled_try.decision not in (Decision.ACCEPT, Decision.SMALL):
         terminal.note(f"kept, although the decision was {settled_try.decision}")
     if status == "reverted" and settled_try.command == experiment_log.current_try.command:
         terminal.note("revert the change in your files, too: they were not modified")

@@ -1,0 +1,94 @@
+"""What the commands that compare runs share: open the sides and measure them, and write tables."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from nsys_insight import outputs, progress
+from nsys_insight.cli import terminal
+from nsys_insight.cli.run import open_traces, show
+from nsys_insight.render import HUMAN_FORMATS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from nsys_insight.cli.flags import Flags
+    from nsys_insight.compare.measure import Source
+    from nsys_insight.compare.runs import Run
+    from nsys_insight.session.answer import Answer
+
+
+def measure_files(
+    sides: Sequence[Sequence[Path | None]], flags: Flags, step_by_side: Sequence[int] = ()
+) -> list[list[Run]]:
+    """Open all files and measure them (`compare.measure`). With `step_by_side`, each side is a single step."""
+    from nsys_insight.compare.measure import measure_runs
+
+    flags_by_side = [replace(flags, scope_step=step) for step in step_by_side] or [flags] * len(sides)
+    with ExitStack() as stack, progress.show_task("measuring the runs"):
+        sources = [
+            [_open_source(path, side_flags, stack) for path in side]
+            for side, side_flags in zip(sides, flags_by_side, strict=True)
+        ]
+        return measure_runs(sources, flags.steps, process=flags.scope_process, note=terminal.note)
+
+
+def _open_source(path: Path | None, flags: Flags, stack: ExitStack) -> Source:
+    """Open a trace, or read a saved run or what a benchmark wrote. A process is selected later."""
+    from nsys_insight.compare.baselines import find_file
+    from nsys_insight.compare.measure import read_run
+
+    if path:
+        path = find_file(path, terminal.note)
+        outputs.check_target(flags.output, [path])
+        if run := read_run(path):
+            return run
+    return stack.enter_context(open_traces([path] if path else [], replace(flags, scope_process=None)))
+
+
+def write_tables(machine_answer: Answer, tables: Sequence[Answer], fmt: str, flags: Flags) -> None:
+    """Write one table in a machine format, or several in a format for people.
+
+    Markdown includes the notes, because it is read elsewhere.
+    """
+    from nsys_insight.render import write
+    from nsys_insight.render.markdown import escape_prose
+
+    output = flags.output
+    if scope := flags.scope.filters:
+        machine_answer, *tables = (
+            replace(table, trace={**table.trace, "scope": scope}) for table in (machine_answer, *tables)
+        )
+    if fmt not in HUMAN_FORMATS:
+        show(machine_answer, fmt, flags)
+        return
+    with ExitStack() as stack:
+        stream = sys.stdout
+        if output:
+            temporary_path = stack.enter_context(outputs.open_output(output))
+            stream = stack.enter_context(temporary_path.open("w", encoding="utf-8"))
+        for index, table in enumerate(tables):
+            if index:
+                stream.write("\n")
+            limit = flags.limit if flags.limit is not None else len(table.rows()) if not index else 12
+            write(
+                table, stream, fmt,
+                limit=limit or None,
+                width=None if output else terminal.get_width(),
+                color=terminal.can_color(is_allowed=not flags.no_color and not output),
+                full_names=flags.full_names,
+                wide=flags.wide,
+            )  # fmt: skip
+        if fmt == "markdown":
+            stream.write(
+                "".join(f"\n- {escape_prose(text)}" for text in machine_answer.notes) + "\n"
+                if machine_answer.notes
+                else ""
+            )
+    sys.stdout.flush()
+    for text in machine_answer.notes if fmt != "markdown" else ():
+        terminal.note(text)
