@@ -140,7 +140,7 @@ def judge_edits(
     return outcome.fault(path), outcome
 
 
-def judge_folder(  # noqa: PLR0913, PLR0917 - what a case is made of
+def judge_folder(  # noqa: PLR0917 - what a case is made of
     commands: Commands,
     base: Path,
     folder: Path,

@@ -6,6 +6,7 @@ Out: {"code": its exit code, or minus the signal; "seconds": of CPU time; "peak_
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import signal
@@ -57,6 +58,8 @@ def _run_as_child(arguments: list[str], folder: Path) -> None:
 
         traceback.print_exc()
         code = 99
+    # What a process does at its end: it removes its temporary files.
+    atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

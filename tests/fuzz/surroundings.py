@@ -25,9 +25,9 @@ SETTINGS_FILE = "nsys-insight.toml"
 SETTINGS = (
     "", "\n", "[diagnose]\n", '[diagnose]\nignore = ["NSI5"]\n', '[diagnose]\nselect = ["NSI1", "d2h-sync"]\n',
     '[diagnose]\nignore = ["NSI999"]\n', "[diagnose]\nignore = 5\n", '[diagnose]\nignore = "NSI402"\n',
-    "diagnose = 1\n", "diagnose = []\n", "[diagnose]\nignore = [[]]\n", "[diagnose]\nignore = [\n", "[diagnose", "\ufeff[diagnose]\n",
-    "\0", "[tool.ruff]\nselect = ['ALL']\n", "{}", '{"diagnose": {}}', "<html>", "[[diagnose]]\nignore = []\n",
-    "a = " + "[" * 5_000, "[diagnose]\nignore = ['" + "x" * 100_000 + "']\n", "\udcff",
+    "diagnose = 1\n", "diagnose = []\n", "[diagnose]\nignore = [[]]\n", "[diagnose]\nignore = [\n", "[diagnose",
+    "\ufeff[diagnose]\n", "\0", "[tool.ruff]\nselect = ['ALL']\n", "{}", '{"diagnose": {}}', "<html>",
+    "[[diagnose]]\nignore = []\n", "a = " + "[" * 300, "[diagnose]\nignore = ['" + "x" * 300 + "']\n", "\udcff",
     '[diagnose]\nignore = ["\\u001b[31m"]\n', "[diagnose.ignore]\n", '[diagnose]\nignore = ["", " , "]\n',
 )  # fmt: skip
 NAMES = (
