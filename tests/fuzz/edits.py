@@ -226,7 +226,7 @@ def _apply_sql_edit(database: sqlite3.Connection, kind: str, table: str, *argume
 
 
 def _edit_process(database: sqlite3.Connection, kind: str, number: int, value: int) -> None:
-    """Give a process another id in every column of global ids, of which the lowest 24 bits are the thread's."""
+    """Give a process another id in every column of global ids."""
     columns = [
         (table, name)
         for (table,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()

@@ -127,10 +127,10 @@ def judge_edits(
     base: Path,
     edit_list: list[edits.Edit],
     command: tuple[str, ...],
-    around: list[list[Any]] | None = None,
+    user_files: list[list[Any]] | None = None,
 ) -> tuple[str, Outcome]:
     """Break a trace and run a command on it among the files of a user; return the fault and the outcome."""
-    surroundings.write(commands.folder, around or [])
+    surroundings.write(commands.folder, user_files or [])
     path = commands.work / "broken.sqlite"
     shutil.copyfile(base, path)
     edits.apply(path, edit_list)
@@ -146,10 +146,10 @@ def judge_folder(  # noqa: PLR0917 - what a case is made of
     folder: Path,
     edit_list: list[list[Any]],
     command: tuple[str, ...],
-    around: list[list[Any]] | None = None,
+    user_files: list[list[Any]] | None = None,
 ) -> tuple[str, Outcome]:
     """Break a folder of Parquet files and run a command on it; the sums are those of its trace."""
-    surroundings.write(commands.folder, around or [])
+    surroundings.write(commands.folder, user_files or [])
     path = folders.write_broken_folder(folder, commands.work / "place", edit_list)
     outcome = commands.run(command[0], str(path), *command[1:])
     return outcome.fault(base), outcome
@@ -160,18 +160,18 @@ def minimize_edits(
     base: Path,
     edit_list: list[edits.Edit],
     command: tuple[str, ...],
-    around: list[list[Any]],
+    user_files: list[list[Any]],
 ) -> tuple[list[edits.Edit], list[list[Any]]]:
     """Leave out edits, and files around the command, as long as a fault remains."""
     for edit in list(edit_list):
         fewer = [one_edit for one_edit in edit_list if one_edit is not edit]
-        if judge_edits(commands, base, fewer, command, around)[0]:
+        if judge_edits(commands, base, fewer, command, user_files)[0]:
             edit_list = fewer
-    for edit in list(around):
-        fewer = [one_edit for one_edit in around if one_edit is not edit]
+    for edit in list(user_files):
+        fewer = [one_edit for one_edit in user_files if one_edit is not edit]
         if judge_edits(commands, base, edit_list, command, fewer)[0]:
-            around = fewer
-    return edit_list, around
+            user_files = fewer
+    return edit_list, user_files
 
 
 def _compare_sums(outcome: Outcome, trace: Path) -> str:

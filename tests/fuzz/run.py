@@ -64,27 +64,27 @@ class Worker:
         names = [*COMMANDS_OF_BASE.get(base, ()), *chance.sample(self._other_commands, self._command_count)]
         more_commands = [(*command.split(),) for command in names[: self._command_count]]
         trial = Trial(seed, [], [])
-        around = surroundings.draw(chance)
+        user_files = surroundings.draw(chance)
         if seed % 4 == 3:
             edit_list = folders.draw_folder_edits(chance)
             for command in (*FIRST, *(("host",) if other[0] == "ncu" else other for other in more_commands)):
                 fault, outcome = judge_folder(
-                    self._commands, self._bases["everything"], self._facts, edit_list, command, around
+                    self._commands, self._bases["everything"], self._facts, edit_list, command, user_files
                 )
                 trial.commands.append((outcome.code, outcome.seconds, outcome.peak_mb))
                 if fault:
                     trial.faults.append(
-                        (fault, {"folder": True, "edits": edit_list, "around": around, "command": [*command]})
+                        (fault, {"folder": True, "edits": edit_list, "user_files": user_files, "command": [*command]})
                     )
             return trial
         edit_list = edits.draw_edits(self._bases[base], chance)
         for command in (*FIRST, *more_commands):
-            fault, outcome = judge_edits(self._commands, self._bases[base], edit_list, command, around)
+            fault, outcome = judge_edits(self._commands, self._bases[base], edit_list, command, user_files)
             trial.commands.append((outcome.code, outcome.seconds, outcome.peak_mb))
             if fault:
-                fewer, files = minimize_edits(self._commands, self._bases[base], edit_list, command, around)
+                fewer, files = minimize_edits(self._commands, self._bases[base], edit_list, command, user_files)
                 fault, _ = judge_edits(self._commands, self._bases[base], fewer, command, files)
-                entry = {"base": base, "edits": fewer, "around": files, "command": [*command]}
+                entry = {"base": base, "edits": fewer, "user_files": files, "command": [*command]}
                 trial.faults.append((fault, entry))
         return trial
 
@@ -132,7 +132,7 @@ def main() -> None:
                 arguments.keep.mkdir(exist_ok=True)
                 name = f"{trial.seed}-{entry['command'][0]}.json"
                 (arguments.keep / name).write_text(json.dumps(entry), encoding="utf-8")
-                print(f"{name}: {json.dumps([entry['edits'], entry.get('around')])[:400]}\n    {fault}", flush=True)
+                print(f"{name}: {json.dumps([entry['edits'], entry.get('user_files')])[:400]}\n    {fault}", flush=True)
             if files % 100 == 0:
                 print(f"{files} files, {fault_count} faults", file=sys.stderr, flush=True)
             if time.monotonic() > deadline:

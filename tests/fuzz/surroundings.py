@@ -76,14 +76,14 @@ def write(place: Path, edit_list: list[list[Any]]) -> None:
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     (place / "project" / SETTINGS_FILE).unlink(missing_ok=True)
     (place / "home" / "thesis.tex").write_text("mine\n", encoding="utf-8")
-    for kind, folder, name, *rest in edit_list:
+    for kind, folder, name, *texts in edit_list:
         path = place / folder / (SETTINGS_FILE if kind == "settings" else name)
         with suppress(OSError):  # another edit made a file in the place of the folder, or the file
             path.parent.mkdir(parents=True, exist_ok=True)
             if kind == "link":
                 path.symlink_to(place / "home" / "thesis.tex")
             elif not path.exists():
-                text = name if kind == "settings" else rest[0]
+                text = name if kind == "settings" else texts[0]
                 path.write_bytes(text.encode("utf-8", "surrogateescape"))
 
 
@@ -105,12 +105,9 @@ def read(place: Path) -> dict[str, Entry]:
 
 
 def find_change(before: dict[str, Entry], after: dict[str, Entry], output: str = "") -> str:
-    """Describe a change that a command must not make; an empty text if there is none.
+    """Describe a change that a command must not make, or return an empty text.
 
-    Args:
-        before: The files before the command.
-        after: The files afterwards.
-        output: The file that the command was told to write, if any. A user's file in its place stays, too.
+    The command may write `output`, but a user's file in its place stays.
     """
     for name in sorted({*before, *after}):
         old, new = before.get(name), after.get(name)

@@ -44,7 +44,7 @@ def base(commands):
 )
 def test_edits_of_the_corpus_find_no_fault(commands, base, broken):
     fault, _ = judge_edits(
-        commands, base[broken["base"]], broken["edits"], tuple(broken["command"]), broken.get("around")
+        commands, base[broken["base"]], broken["edits"], tuple(broken["command"]), broken.get("user_files")
     )
     assert not fault
 
@@ -53,13 +53,13 @@ def test_edits_of_the_corpus_find_no_fault(commands, base, broken):
 def test_random_edits_find_no_fault(commands, base, seed):
     chance = random.Random(seed)  # noqa: S311 - not for secrets
     name = chance.choice(list(BASES))
-    edit_list, around = edits.draw_edits(base[name], chance), surroundings.draw(chance)
+    edit_list, user_files = edits.draw_edits(base[name], chance), surroundings.draw(chance)
     for command in (
         ("top", "--format", "json", "--limit", "0"),
         (chance.choice(["idle", "info", "nvtx"]),),
     ):
-        fault, _ = judge_edits(commands, base[name], edit_list, command, around)
-        assert not fault, f"{name}: {json.dumps([edit_list, around])}"
+        fault, _ = judge_edits(commands, base[name], edit_list, command, user_files)
+        assert not fault, f"{name}: {json.dumps([edit_list, user_files])}"
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +73,8 @@ def facts(commands, base):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, entry in CORPUS.items() if "folder" in entry])
 def test_edits_of_a_folder_of_the_corpus_find_no_fault(commands, base, facts, name):
-    edit_list, command, around = CORPUS[name]["edits"], (*CORPUS[name]["command"],), CORPUS[name].get("around")
-    fault, _ = judge_folder(commands, base["everything"], facts, edit_list, command, around)
+    edit_list, command, user_files = CORPUS[name]["edits"], (*CORPUS[name]["command"],), CORPUS[name].get("user_files")
+    fault, _ = judge_folder(commands, base["everything"], facts, edit_list, command, user_files)
     assert not fault
 
 
@@ -133,8 +133,8 @@ class TestTheJudge:
         surroundings.write(tmp_path, [["file", "tmp", "run/thesis.tex", "mine"], ["file", "cache", "fleet.json", "{}"]])
         before = surroundings.read(tmp_path)
         change(tmp_path)
-        found = surroundings.find_change(before, surroundings.read(tmp_path), "out/answer.csv")
-        assert found.partition(",")[0] == fault
+        change_text = surroundings.find_change(before, surroundings.read(tmp_path), "out/answer.csv")
+        assert change_text.partition(",")[0] == fault
 
     def test_an_entry_of_the_cache_is_on_a_list(self, commands, base):
         fault, outcome = judge_edits(commands, base["sync_bound"], [], ("top", "--cache"))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Numbers = np.ndarray[Any, Any]
 
-# So many names of ranges are in a path; … stands for all others below. Without a limit, the text of all paths grows
+# The number of names in a path. For all ranges below, it has one …. Without a limit, the text of all paths grows
 # with the square of the depth: terabytes for a million calls of a function that calls itself.
 LAST_NAMED_DEPTH = 64
 NO_RANGE = -1
@@ -78,9 +78,9 @@ def _find_outer(parents: Numbers, stacks: Numbers, domains: Numbers, starts: Num
     changes = (np.diff(stacks[order], prepend=stacks[order[0]]) != 0) | (
         np.diff(domains[order], prepend=domains[order[0]]) != 0
     )
-    found = _find_parents(np.cumsum(changes), starts[order], closes[order])
+    same_domain_parents = _find_parents(np.cumsum(changes), starts[order], closes[order])
     outer = np.empty_like(parents)
-    outer[order] = np.where(found == NO_RANGE, NO_RANGE, order[found])
+    outer[order] = np.where(same_domain_parents == NO_RANGE, NO_RANGE, order[same_domain_parents])
     return outer
 
 
