@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import os
 import re
+import subprocess
 from collections import defaultdict
 from pathlib import Path
 
 import oracle
 import pytest
+from command_line import PROCESS
 from hypothesis import HealthCheck, given, settings
 from opening import open_trace
 from strategies import traces
@@ -424,3 +427,78 @@ def test_without_a_recorded_capture_captured_work_is_unknown(tmp_path):
     with trace.thread().nvtx("decode") as host:
         host.launch("gemm")
     assert ask_by_name(trace, tmp_path)["decode"]["captured_gpu_ns"] is None
+
+
+def write_nested(path, stacks, depth):
+    """Write stacks of ranges that are all inside each other, with a kernel in the innermost of each stack."""
+    trace = Trace()
+    host = trace.thread()
+    for _ in range(stacks):
+        host.idle(depth + 10).launch("k", api=1_000, queue=100, runs=500)
+        start_ns, end_ns = host.now - 1_000 - depth, host.now + depth
+        host.idle(depth)
+        for level in range(depth):
+            trace.row(
+                "NVTX_EVENTS", start=start_ns + level, end=end_ns - level, eventType=59,
+                globalTid=host.global_tid, text=f"level_{level % 1000}", domainId=0,
+            )  # fmt: skip
+    host.sync("device")
+    return trace.write(path)
+
+
+class TestDeepNesting:
+    DEPTH = 3_000
+
+    @pytest.fixture
+    def nested(self, tmp_path):
+        return write_nested(tmp_path / "trace.sqlite", 1, self.DEPTH)
+
+    def test_the_text_of_paths_is_bounded_and_the_depth_is_exact(self, nested):
+        with open_trace(nested) as trace:
+            ((count, deepest, different, characters),) = trace.sql(
+                "SELECT count(*), max(depth), count(DISTINCT path), max(length(path)) FROM nvtx_nesting"
+            ).rows()
+            assert (count, deepest, different) == (self.DEPTH, self.DEPTH, 65)
+            assert characters < 65 * len("level_63/")
+            wrong = trace.sql(
+                "SELECT count(*) FROM nvtx_nesting AS r LEFT JOIN nvtx_nesting AS p ON p.range_id = r.parent_id"
+                " WHERE r.depth <> coalesce(p.depth, 0) + 1"
+            ).rows()
+            assert wrong == [(0,)]
+            ((path, depth),) = trace.sql("SELECT nvtx_path, depth FROM kernels_in_nvtx").rows()
+            assert path == "/".join([*(f"level_{level}" for level in range(64)), "…"])
+            assert depth == self.DEPTH
+
+    def test_times_of_names_and_paths_are_exact(self, nested):
+        by_name, by_path = ask(nested), ask(nested, by="path")
+        inner_ns = 1_000  # the launch call, which the innermost range holds with 1 ns on each side
+        for level in range(1_000):
+            row = by_name[f"level_{level}", "push/pop"]
+            expected_ns = sum(inner_ns + 2 * (self.DEPTH - outer) for outer in range(level, self.DEPTH, 1_000))
+            assert (row["calls"], row["host_ns"], row["gpu_ns"], row["kernels"]) == (3, expected_ns, 500, 1)
+            assert row["own_gpu_ns"] == (500 if level == 999 else 0)
+        assert len(by_path) == 65
+        assert sum(row["calls"] for row in by_path.values()) == self.DEPTH
+        for rows in (by_name, by_path):
+            assert sum(row["own_host_ns"] for row in rows.values()) == inner_ns + 2 * self.DEPTH
+
+    def test_a_note_says_what_the_last_name_of_a_path_stands_for(self, nested, tmp_path):
+        shallow = write_nested(tmp_path / "shallow.sqlite", 2, 64)
+        for report, options in (("nvtx", {"by": "path"}), ("top", {"group_by": "nvtx"})):
+            for path, is_cut in ((nested, True), (shallow, False)):
+                with open_trace(path) as trace:
+                    notes = trace.answer(report, **options).notes
+                assert any("… stands for all ranges inside the 64th" in str(note) for note in notes) == is_cut
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize(("stacks", "depth"), [(1, 1_000_000), (1_000, 1_000)])
+    @pytest.mark.parametrize("command", ["info", "nvtx", "top --group-by nvtx", "diagnose"])
+    def test_a_million_nested_ranges_take_half_a_minute_and_little_memory(self, tmp_path, stacks, depth, command):
+        path = write_nested(tmp_path / "trace.sqlite", stacks, depth)
+        name, *options = command.split()
+        process = subprocess.Popen([*PROCESS, name, str(path), *options, "--no-cache"], stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 0
+        assert usage.ru_utime + usage.ru_stime < 30
+        assert usage.ru_maxrss < 1.2 * (1 << 20)  # KiB

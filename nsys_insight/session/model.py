@@ -15,7 +15,6 @@ from nsys_insight.ingest.processes import create_macros, number_processes
 from nsys_insight.ingest.scope import FULL_TRACE, finalize, prepare, write_scope_table
 from nsys_insight.ingest.source import Source
 from nsys_insight.model import template, views
-from nsys_insight.model.producers import create_table, get_producer
 from nsys_insight.packs.step_options import AUTO, StepOptions
 from nsys_insight.sql.quoting import identifier
 
@@ -61,9 +60,9 @@ class Model:
                 raw.create_relations(connection, source, FULL_TRACE, self._relations, is_temporary=scope != FULL_TRACE)
             if scope != FULL_TRACE:
                 if "/" in str(scope.range_pattern):
-                    self._derive_facts("nvtx_stacks", "nvtx_nesting")
+                    self._find_facts("nested_ranges", "nvtx_paths")
                 if scope.phase is not None:
-                    self._derive_facts("phase_ranges")
+                    self._find_facts("phase_ranges")
                 if scope.has_steps:
                     self._derive_steps(scope.step_search_scope, steps)
                 prepare(connection, scope)
@@ -72,11 +71,10 @@ class Model:
             if as_exported:
                 raw.add_exported_columns(connection, source, scope)
 
-    def _derive_facts(self, *facts: str) -> None:
-        """Derive facts about all NVTX ranges of the trace, from which the scope is resolved."""
-        for name in facts:
-            create_table(self._connection, name)
-            self._connection.execute(get_producer(name).fill)
+    def _find_facts(self, *tables: str) -> None:
+        """Find facts about all NVTX ranges of the trace, from which the scope is resolved."""
+        facts = Facts(self._connection, [self.source], [FULL_TRACE], lambda *_: None)
+        facts.find([f"FROM facts.{table}" for table in tables], DEFAULT_OPTIONS)
 
     def _derive_steps(self, outer_scope: Scope, options: StepOptions) -> None:
         """Find the steps of a trace, or of a process or device in it, so that the scope can select from them."""

@@ -43,7 +43,7 @@ default = true
 help = "Count ranges whose names differ only in their numbers as one, such as step #"
 
 [columns]
-name = "The range's text, after its domain if it has one; or the names from the outermost range down to it"
+name = "The range's text, after its domain if it has one; or the names from the outermost range down to it, at most 64"
 style = "push/pop: nested on one thread; start/end: free; mark: an instant"
 calls = "How many ranges or marks"
 host_ns = "Sum of their host times"
@@ -84,6 +84,11 @@ open = """
 SELECT CASE count(*) WHEN 1 THEN '1 range was' ELSE count(*) || ' ranges were' END
     || ' still open when the capture ended: counted, but without a host time'
 FROM nvtx_ranges WHERE end_ns IS NULL HAVING count(*) > 0"""
+deep = """
+SELECT 'a path has the names of at most 64 nested ranges: … stands for all ranges inside the 64th, which count together'
+FROM answer
+WHERE contains(name, '/…') AND length(name) - length(replace(name, '/', '')) >= 64
+HAVING count(*) > 0"""
 outside = """
 SELECT
     round(100 - 100.0 * inside_ns / total_ns, 1)

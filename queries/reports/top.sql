@@ -57,6 +57,11 @@ SELECT
     || '% of kernel and graph time): their kernels are not in this table; capture with --cuda-graph-trace=node to '
         'see them'
 FROM graph_launches HAVING count(*) > 0"""
+deep = """
+SELECT 'a path has the names of at most 64 nested ranges: … stands for all ranges inside the 64th, which count together'
+FROM answer
+WHERE contains(name, '/…') AND length(name) - length(replace(name, '/', '')) >= 64
+HAVING count(*) > 0"""
 [agent]
 rows = 8
 columns = ["name", "calls", "total_ns", "avg_ns", "kernel_time_pct", "family"]

@@ -35,6 +35,9 @@ COMMAND = [
 SAMPLE = Path(__file__).parents[2] / "sample_traces" / "decode_eager.sqlite"
 QUESTION = ("idle", "--cache", "--format", "csv")
 FAILED = {1, 3, 4}
+# A user's, with a name as the program's own temporary folders have; and the list of the program's own files.
+USER_FILE = "nsys-insight-main/thesis.tex"
+MANIFEST = ".nsys-insight-files"
 
 
 class Workspace:
@@ -44,6 +47,7 @@ class Workspace:
         self.trace, self.work = work / "trace.sqlite", work
         self.cache, self.temporary = work / "cache", work / "tmp"
         self.temporary.mkdir()
+        self.forget()
         os.link(trace, self.trace) if trace.stat().st_dev == work.stat().st_dev else shutil.copyfile(trace, self.trace)
 
     def start(self, *prefix: str, question: tuple[str, ...] = QUESTION) -> subprocess.Popen[str]:
@@ -66,12 +70,23 @@ class Workspace:
         """Names of files that a command should have removed."""
         return [
             path.name for folder in (self.cache, self.temporary) if folder.is_dir()
-            for path in folder.iterdir() if "nsys-insight-" in path.name
+            for path in folder.iterdir()
+            if "nsys-insight-" in path.name and path.name not in (MANIFEST, Path(USER_FILE).parts[0])
         ]  # fmt: skip
 
+    @property
+    def lost_files(self) -> list[str]:
+        """The user's files that are not as they were."""
+        paths = [folder / USER_FILE for folder in (self.cache, self.temporary)]
+        return [str(path) for path in paths if not path.is_file() or path.read_text(encoding="utf-8") != "mine\n"]
+
     def forget(self) -> None:
-        """Empty the cache."""
+        """Empty the cache, and write the user's files."""
         shutil.rmtree(self.cache, ignore_errors=True)
+        self.cache.mkdir(mode=0o700)
+        for folder in (self.cache, self.temporary):
+            (folder / USER_FILE).parent.mkdir(exist_ok=True)
+            (folder / USER_FILE).write_text("mine\n", encoding="utf-8")
 
 
 class Figures:
@@ -218,6 +233,8 @@ def main() -> None:
             if arguments.only in (None, name):
                 started, figures = time.monotonic(), Figures(right)
                 kind(place, figures, arguments.times)
+                if place.lost_files:
+                    figures.errors.append(f"lost {place.lost_files}")
                 errors += len(figures.errors)
                 print(f"{name}, {(time.monotonic() - started) / 60:.1f} minutes: {figures}", flush=True)
     sys.exit(bool(errors))

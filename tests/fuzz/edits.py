@@ -5,6 +5,8 @@
     ["drop", table] ["without", table, column] ["type", table, column, "TEXT"] ["view", table] ["no rowid", table]
     ["twice", table]        a table without a key, each row twice, the texts of the second one changed
     ["extremes", table, column]     extreme numbers in turn
+    ["process", process, id]        a process gets another id in all tables, host and container included
+    ["twin", process, host]         it gets the process id of the first process, in another container
     ["flip", offset, byte] ["zero", offset, length] ["page", from, to] ["cut", size]      bytes of the file
     ["swap", page, page] ["header", page, byte, value] ["pointer", page, cell, value]     pages of its B-trees
 
@@ -48,6 +50,17 @@ TEXTS = (
 )  # fmt: skip
 
 
+PROCESS_IDS = (0, 1, (1 << 24) - 1, 1 << 24, 1 << 31, 1 << 39, (1 << 40) - 1, 1 << 45, -1, -(1 << 39))
+# The columns that CUDA limits, and values at and beyond their limits.
+SHAPES = (
+    "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ", "registersPerThread", "staticSharedMemory",
+    "dynamicSharedMemory", "sharedMemoryExecuted", "localMemoryPerThread", "localMemoryTotal",
+)  # fmt: skip
+LIMITS = (
+    0, -1, 1, 64, 65, 255, 256, 1024, 1025, 65_535, 65_536, 1 << 24, (1 << 24) + 1, (1 << 31) - 1, 1 << 31, 1 << 40,
+    BIG - 1, -BIG, 0.5, None, "abc",
+)  # fmt: skip
+
 _BYTE_EDITS = ("flip", "zero", "page", "cut", "swap", "header", "pointer")
 
 
@@ -59,7 +72,7 @@ def apply(path: Path, edits: list[Edit]) -> None:
         for edit in edits:
             if edit not in byte_edits:
                 with suppress(sqlite3.Error):
-                    _apply_sql_edit(database, *edit)
+                    (_edit_process if edit[0] in ("process", "twin") else _apply_sql_edit)(database, *edit)
         database.commit()
     content = bytearray(path.read_bytes())
     for edit in byte_edits:
@@ -137,6 +150,8 @@ def draw_edits(path: Path, chance: random.Random) -> list[Edit]:
             "row",
             "column",
             draw_schema_edit,
+            lambda: _draw_shape_edit(chance),
+            lambda: _draw_process_edit(chance),
             draw_byte_edit,
             draw_byte_edit,
             "repeat",
@@ -164,6 +179,18 @@ def draw_edits(path: Path, chance: random.Random) -> list[Edit]:
     if kind == "repeat":
         return [["repeat", chance.choice(events), chance.randrange(1000)] for _ in range(count)]
     return [kind() for _ in range(count)]
+
+
+def _draw_shape_edit(chance: random.Random) -> Edit:
+    row = chance.choice(("all", chance.randrange(1000)))
+    return ["set", "CUPTI_ACTIVITY_KIND_KERNEL", row, chance.choice(SHAPES), chance.choice(LIMITS)]
+
+
+def _draw_process_edit(chance: random.Random) -> Edit:
+    process = chance.randrange(4)
+    if chance.random() < 0.5:
+        return ["twin", process, chance.choice((1, 2, 255, 256, 65_535))]
+    return ["process", process, chance.choice(PROCESS_IDS)]
 
 
 def _apply_sql_edit(database: sqlite3.Connection, kind: str, table: str, *arguments: Any) -> None:
@@ -196,6 +223,25 @@ def _apply_sql_edit(database: sqlite3.Connection, kind: str, table: str, *argume
         database.execute(f'CREATE TRIGGER "{table} t" AFTER INSERT ON "{table}" BEGIN SELECT 1; END')
     else:
         _recreate_table(database, kind, table, *arguments)
+
+
+def _edit_process(database: sqlite3.Connection, kind: str, number: int, value: int) -> None:
+    """Give a process another id in every column of global ids."""
+    columns = [
+        (table, name)
+        for (table,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        for _, name, *_ in database.execute(f"PRAGMA table_info('{table}')").fetchall()
+        if name.lower() in ("globalpid", "globaltid", "globalid", "endglobaltid")
+    ]
+    ids = " UNION ".join(f'SELECT "{name}" >> 24 FROM "{table}" WHERE "{name}" > 0' for table, name in columns)
+    processes = [process for (process,) in database.execute(f"{ids} ORDER BY 1")]
+    new = value if kind == "process" else processes[0] & 0xFFFFFF | value << 24
+    # As SQLite shifts, a number beyond 64 bits wraps.
+    for table, name in columns:
+        database.execute(
+            f'UPDATE "{table}" SET "{name}" = (? << 24) | ("{name}" & 16777215) WHERE "{name}" >> 24 = ?',
+            (new, processes[number % len(processes)]),
+        )
 
 
 def _recreate_table(database: sqlite3.Connection, kind: str, table: str, *arguments: str) -> None:

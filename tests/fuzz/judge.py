@@ -19,6 +19,7 @@ from typing import Any, Self
 
 import edits
 import folders
+import surroundings
 from bases import other_ranks
 from server import LIMIT_S
 
@@ -54,6 +55,7 @@ class Outcome:
     peak_mb: float
     out: str
     err: str
+    change: str = ""
 
     def fault(self, trace: Path) -> str:
         """Describe what is wrong with it, compared with a SQLite file; an empty text if nothing is."""
@@ -63,7 +65,8 @@ class Outcome:
         )
         faults = {
             f"still running after {LIMIT_S:g} s of work": self.code == -9,
-            f"exit code {self.code}: {self.err[-600:]}": self.code not in CODES,
+            f"exit code {self.code}: {self.err[-600:]}": self.code not in CODES and not self._rejects_settings,
+            self.change: bool(self.change),
             f"says {internal_word and internal_word[0]!r}: {self.err[-600:]}": internal_word,
             f"held {self.peak_mb:.0f} MB": self.peak_mb > LIMIT_MB,
             f"ends with {self.code} and says {self.err[:300]!r}": has_no_message,
@@ -72,15 +75,27 @@ class Outcome:
             "" if self.code else _compare_sums(self, trace)
         )
 
+    @property
+    def _rejects_settings(self) -> bool:
+        """Return whether it is a usage error that names the file with the settings of the user."""
+        return self.code == 2 and self.err.startswith("error: ") and surroundings.SETTINGS_FILE in self.err
+
 
 class Commands:
-    """Run commands by a server, in a separate folder."""
+    """Run commands by a server, with a home, a working folder, a cache and a folder for temporary files of its own."""
 
-    def __init__(self, folder: Path, **environment: str) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
+        surroundings.write(folder, [])
+        self.work = folder / "project" / "work"
+        environment = {
+            "HOME": str(folder / "home"), "XDG_CONFIG_HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp"),
+            "XDG_DATA_HOME": str(folder / "home"), "XDG_CACHE_HOME": str(folder / "home"),
+            "NSYS_INSIGHT_CACHE_DIR": str(folder / "cache"),
+        }  # fmt: skip
         self._server = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("server.py"))],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=self.work,
             env={**os.environ, **environment},
         )  # fmt: skip
 
@@ -91,21 +106,32 @@ class Commands:
         self._server.communicate()
 
     def run(self, *arguments: str) -> Outcome:
+        """Run a command; its outcome has what it changed in the folders of the user."""
         stdin, stdout = self._server.stdin, self._server.stdout
         assert stdin
         assert stdout
-        stdin.write(json.dumps({"arguments": arguments, "folder": str(self.folder)}) + "\n")
+        before = surroundings.read(self.folder)
+        # The server may have to make the folder again.
+        stdin.write(json.dumps({"arguments": arguments, "folder": str(self.folder), "work": str(self.work)}) + "\n")
         stdin.flush()
         result: dict[str, Any] = json.loads(stdout.readline())
-        out, err = ((self.folder / name).read_text(encoding="utf-8", errors="replace") for name in ("out", "err"))
-        return Outcome(arguments, **result, out=out, err=err)
+        output = arguments[arguments.index("-o") + 1] if "-o" in arguments else ""
+        output = os.path.relpath(self.work / output, self.folder) if output else ""
+        change = surroundings.find_change(before, surroundings.read(self.folder), output)
+        out, err = ((self.folder / name).read_text(encoding="utf-8", errors="replace") for name in ("stdout", "stderr"))
+        return Outcome(arguments, **result, out=out, err=err, change=change)
 
 
 def judge_edits(
-    commands: Commands, base: Path, edit_list: list[edits.Edit], command: tuple[str, ...]
+    commands: Commands,
+    base: Path,
+    edit_list: list[edits.Edit],
+    command: tuple[str, ...],
+    user_files: list[list[Any]] | None = None,
 ) -> tuple[str, Outcome]:
-    """Break a trace and run a command on it; return the fault of the outcome, and the outcome."""
-    path = commands.folder / "broken.sqlite"
+    """Break a trace and run a command on it among the files of a user; return the fault and the outcome."""
+    surroundings.write(commands.folder, user_files or [])
+    path = commands.work / "broken.sqlite"
     shutil.copyfile(base, path)
     edits.apply(path, edit_list)
     words = 2 if command[0] == "ncu" else 1
@@ -114,24 +140,38 @@ def judge_edits(
     return outcome.fault(path), outcome
 
 
-def judge_folder(
-    commands: Commands, base: Path, folder: Path, edit_list: list[list[Any]], command: tuple[str, ...]
+def judge_folder(  # noqa: PLR0917 - what a case is made of
+    commands: Commands,
+    base: Path,
+    folder: Path,
+    edit_list: list[list[Any]],
+    command: tuple[str, ...],
+    user_files: list[list[Any]] | None = None,
 ) -> tuple[str, Outcome]:
     """Break a folder of Parquet files and run a command on it; the sums are those of its trace."""
-    path = folders.write_broken_folder(folder, commands.folder / "place", edit_list)
+    surroundings.write(commands.folder, user_files or [])
+    path = folders.write_broken_folder(folder, commands.work / "place", edit_list)
     outcome = commands.run(command[0], str(path), *command[1:])
     return outcome.fault(base), outcome
 
 
 def minimize_edits(
-    commands: Commands, base: Path, edit_list: list[edits.Edit], command: tuple[str, ...]
-) -> list[edits.Edit]:
-    """Leave out edits as long as a fault remains."""
-    for edit in list(edit_list) if len(edit_list) > 1 else ():
+    commands: Commands,
+    base: Path,
+    edit_list: list[edits.Edit],
+    command: tuple[str, ...],
+    user_files: list[list[Any]],
+) -> tuple[list[edits.Edit], list[list[Any]]]:
+    """Leave out edits, and files around the command, as long as a fault remains."""
+    for edit in list(edit_list):
         fewer = [one_edit for one_edit in edit_list if one_edit is not edit]
-        if judge_edits(commands, base, fewer, command)[0]:
+        if judge_edits(commands, base, fewer, command, user_files)[0]:
             edit_list = fewer
-    return edit_list
+    for edit in list(user_files):
+        fewer = [one_edit for one_edit in user_files if one_edit is not edit]
+        if judge_edits(commands, base, edit_list, command, fewer)[0]:
+            user_files = fewer
+    return edit_list, user_files
 
 
 def _compare_sums(outcome: Outcome, trace: Path) -> str:

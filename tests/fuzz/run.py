@@ -24,12 +24,13 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 import edits  # noqa: E402
 import folders  # noqa: E402
+import surroundings  # noqa: E402
 from bases import BASES, write_base  # noqa: E402
 from judge import SUMS_QUERY, Commands, judge_edits, judge_folder, minimize_edits  # noqa: E402
 
 # These run on each file: SQLite can calculate their sums. Some of the other commands run too.
 FIRST = (("top", "--format", "json", "--limit", "0"), ("sql", SUMS_QUERY, "--format", "json"))
-MORE_COMMANDS = ("diagnose", "diagnose", "ncu plan", "convert --as sqlite --force")
+MORE_COMMANDS = ("diagnose", "diagnose", "ncu plan", "convert --as sqlite -o ../../out/converted.sqlite")
 # These read tables that only these bases have.
 COMMANDS_OF_BASE = {"mpi": ("mpi", "openacc", "openmp", "libraries"), "groups": ("ranks", "collectives"),
                     "pipeline": ("ranks", "collectives"), "rank": ("ranks", "collectives", "diagnose")}  # fmt: skip
@@ -52,7 +53,7 @@ class Worker:
         self._command_count = command_count
         self._other_commands = [*sorted({*all_packs()} - {"fusion-candidate"}), *MORE_COMMANDS]
         self._bases = {base: write_base(base, folder / f"{base}.sqlite") for base in BASES}
-        self._commands = Commands(folder, NSYS_INSIGHT_CACHE_DIR=str(folder / "cache"))
+        self._commands = Commands(folder)
         self._facts = folder / "facts" / "everything.facts"
         self._commands.run("fleet", str(self._bases["everything"]), "-o", str(folder / "facts"), "--workers", "1")
 
@@ -63,24 +64,28 @@ class Worker:
         names = [*COMMANDS_OF_BASE.get(base, ()), *chance.sample(self._other_commands, self._command_count)]
         more_commands = [(*command.split(),) for command in names[: self._command_count]]
         trial = Trial(seed, [], [])
+        user_files = surroundings.draw(chance)
         if seed % 4 == 3:
             edit_list = folders.draw_folder_edits(chance)
             for command in (*FIRST, *(("host",) if other[0] == "ncu" else other for other in more_commands)):
                 fault, outcome = judge_folder(
-                    self._commands, self._bases["everything"], self._facts, edit_list, command
+                    self._commands, self._bases["everything"], self._facts, edit_list, command, user_files
                 )
                 trial.commands.append((outcome.code, outcome.seconds, outcome.peak_mb))
                 if fault:
-                    trial.faults.append((fault, {"folder": True, "edits": edit_list, "command": [*command]}))
+                    trial.faults.append(
+                        (fault, {"folder": True, "edits": edit_list, "user_files": user_files, "command": [*command]})
+                    )
             return trial
         edit_list = edits.draw_edits(self._bases[base], chance)
         for command in (*FIRST, *more_commands):
-            fault, outcome = judge_edits(self._commands, self._bases[base], edit_list, command)
+            fault, outcome = judge_edits(self._commands, self._bases[base], edit_list, command, user_files)
             trial.commands.append((outcome.code, outcome.seconds, outcome.peak_mb))
             if fault:
-                fewer = minimize_edits(self._commands, self._bases[base], edit_list, command)
-                fault, _ = judge_edits(self._commands, self._bases[base], fewer, command)
-                trial.faults.append((fault, {"base": base, "edits": fewer, "command": [*command]}))
+                fewer, files = minimize_edits(self._commands, self._bases[base], edit_list, command, user_files)
+                fault, _ = judge_edits(self._commands, self._bases[base], fewer, command, files)
+                entry = {"base": base, "edits": fewer, "user_files": files, "command": [*command]}
+                trial.faults.append((fault, entry))
         return trial
 
 
@@ -127,7 +132,7 @@ def main() -> None:
                 arguments.keep.mkdir(exist_ok=True)
                 name = f"{trial.seed}-{entry['command'][0]}.json"
                 (arguments.keep / name).write_text(json.dumps(entry), encoding="utf-8")
-                print(f"{name}: {json.dumps(entry['edits'])[:300]}\n    {fault}", flush=True)
+                print(f"{name}: {json.dumps([entry['edits'], entry.get('user_files')])[:400]}\n    {fault}", flush=True)
             if files % 100 == 0:
                 print(f"{files} files, {fault_count} faults", file=sys.stderr, flush=True)
             if time.monotonic() > deadline:

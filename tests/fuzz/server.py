@@ -1,11 +1,12 @@
 """Run commands in forked processes that need not import anything first: a line of JSON in, one out.
 
-In:  {"arguments": ["top", "x.sqlite"], "folder": where stdout and stderr go}
+In:  {"arguments": ["top", "x.sqlite"], "folder": where stdout and stderr go, "work": the working folder}
 Out: {"code": its exit code, or minus the signal; "seconds": of CPU time; "peak_mb": peak memory}
 """
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import signal
@@ -32,6 +33,7 @@ def serve() -> None:
         started = time.monotonic()
         child = os.fork()
         if not child:
+            os.chdir(request["work"])
             _run_as_child(request["arguments"], Path(request["folder"]))
         code, seconds, memory = _wait_for_end(child, started + 10 * LIMIT_S)
         try:
@@ -41,7 +43,7 @@ def serve() -> None:
 
 
 def _run_as_child(arguments: list[str], folder: Path) -> None:
-    for number, name in ((1, "out"), (2, "err")):
+    for number, name in ((1, "stdout"), (2, "stderr")):
         target = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(target, number)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -56,6 +58,8 @@ def _run_as_child(arguments: list[str], folder: Path) -> None:
 
         traceback.print_exc()
         code = 99
+    # What a process does at its end: it removes its temporary files.
+    atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from pathlib import Path
 
 import edits
 import folders
 import pytest
+import surroundings
 from bases import BASES, write_base
 from judge import SUMS_QUERY, Commands, Outcome, judge_edits, judge_folder
 from sweeps import sweep
@@ -23,7 +25,7 @@ DEFAULT_SEEDS = 2
 @pytest.fixture(scope="module")
 def commands(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fuzz")
-    with Commands(folder, NSYS_INSIGHT_CACHE_DIR=str(folder / "cache")) as commands:
+    with Commands(folder) as commands:
         yield commands
 
 
@@ -41,7 +43,9 @@ def base(commands):
     ],
 )
 def test_edits_of_the_corpus_find_no_fault(commands, base, broken):
-    fault, _ = judge_edits(commands, base[broken["base"]], broken["edits"], tuple(broken["command"]))
+    fault, _ = judge_edits(
+        commands, base[broken["base"]], broken["edits"], tuple(broken["command"]), broken.get("user_files")
+    )
     assert not fault
 
 
@@ -49,13 +53,13 @@ def test_edits_of_the_corpus_find_no_fault(commands, base, broken):
 def test_random_edits_find_no_fault(commands, base, seed):
     chance = random.Random(seed)  # noqa: S311 - not for secrets
     name = chance.choice(list(BASES))
-    edit_list = edits.draw_edits(base[name], chance)
+    edit_list, user_files = edits.draw_edits(base[name], chance), surroundings.draw(chance)
     for command in (
         ("top", "--format", "json", "--limit", "0"),
         (chance.choice(["idle", "info", "nvtx"]),),
     ):
-        fault, _ = judge_edits(commands, base[name], edit_list, command)
-        assert not fault, f"{name}: {json.dumps(edit_list)}"
+        fault, _ = judge_edits(commands, base[name], edit_list, command, user_files)
+        assert not fault, f"{name}: {json.dumps([edit_list, user_files])}"
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +73,8 @@ def facts(commands, base):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, entry in CORPUS.items() if "folder" in entry])
 def test_edits_of_a_folder_of_the_corpus_find_no_fault(commands, base, facts, name):
-    edit_list, command = CORPUS[name]["edits"], (*CORPUS[name]["command"],)
-    fault, _ = judge_folder(commands, base["everything"], facts, edit_list, command)
+    edit_list, command, user_files = CORPUS[name]["edits"], (*CORPUS[name]["command"],), CORPUS[name].get("user_files")
+    fault, _ = judge_folder(commands, base["everything"], facts, edit_list, command, user_files)
     assert not fault
 
 
@@ -101,6 +105,7 @@ class TestTheJudge:
             {"code": 1, "err": "error: Binder Error\nLINE 1: FROM kernels"},
             {"code": 3, "err": ""},
             {"peak_mb": 2_000},
+            {"change": "changed home/thesis.tex"},
         ],
     )
     def test_finds_fault(self, tmp_path, changes):
@@ -109,6 +114,32 @@ class TestTheJudge:
     def test_finds_no_fault_in_a_good_outcome(self, tmp_path):
         assert not self.outcome().fault(tmp_path)
         assert not self.outcome(code=3, err="error: x is empty").fault(tmp_path)
+
+    def test_accepts_that_settings_are_rejected(self, tmp_path):
+        assert not self.outcome(code=2, err="error: /x/nsys-insight.toml is not valid: …").fault(tmp_path)
+
+    @pytest.mark.parametrize(
+        ("change", "fault"),
+        [
+            (lambda place: (place / "tmp" / "run" / "thesis.tex").write_text("x"), "changed tmp/run/thesis.tex"),
+            (lambda place: os.utime(place / "cache" / "fleet.json", (0, 0)), "changed cache/fleet.json"),
+            (lambda place: (place / "home" / "thesis.tex").unlink(), "removed home/thesis.tex"),
+            (lambda place: (place / "out" / "x").mkdir(), "made out/x"),
+            (lambda place: (place / "cache" / "x").touch(), "made cache/x"),
+            (lambda place: (place / "out" / "answer.csv").touch(), ""),
+        ],
+    )
+    def test_compares_the_files_of_the_user(self, tmp_path, change, fault):
+        surroundings.write(tmp_path, [["file", "tmp", "run/thesis.tex", "mine"], ["file", "cache", "fleet.json", "{}"]])
+        before = surroundings.read(tmp_path)
+        change(tmp_path)
+        change_text = surroundings.find_change(before, surroundings.read(tmp_path), "out/answer.csv")
+        assert change_text.partition(",")[0] == fault
+
+    def test_an_entry_of_the_cache_is_on_a_list(self, commands, base):
+        fault, outcome = judge_edits(commands, base["sync_bound"], [], ("top", "--cache"))
+        assert not fault
+        assert not outcome.change
 
     @pytest.mark.slow
     def test_compares_sums(self, commands, base):

@@ -11,11 +11,6 @@ name = "Its text"
 domain = "Its NVTX domain; empty for the default domain"
 */
 -- Numbers follow those of the push/pop ranges, and increase with the start on each thread.
-SELECT
-    (SELECT count(*) FROM _nvtx_stacks)
-        + row_number() OVER (ORDER BY process_id, thread_id, start_ns, end_ns DESC NULLS FIRST, name, domain)
-        AS range_id,
-    process_id, thread_id, start_ns, end_ns, greatest(start_ns, coalesce(end_ns, 9223372036854775807)) AS close_ns,
-    name, domain
-FROM nvtx_ranges
-WHERE style = 'start/end';
+SELECT range_id, process_id, thread_id, start_ns, end_ns, close_ns, name, domain
+FROM facts.nested_ranges
+WHERE is_free;

@@ -1,10 +1,12 @@
 /* parameters = ["ranges"] */
 -- The time from the first to the last GPU operation of each of `ranges` (group_id, thread, start_ns, close_ns), added
--- up by group. Ranges that do not overlap share no operation, so each stretch of time that ranges cover is processed
--- separately.
+-- up by group, without ranges that launch none. Ranges that do not overlap share no operation, so each stretch of time
+-- that ranges cover is processed separately.
 WITH timeline_events AS (
-    SELECT group_id, thread, start_ns, close_ns - 1 - start_ns AS reach_ns, NULL AS first_ns, NULL AS last_ns
-    FROM query_table(ranges) WHERE close_ns > start_ns
+    SELECT r.group_id, r.thread, r.start_ns, r.close_ns - 1 - r.start_ns AS reach_ns, NULL AS first_ns, NULL AS last_ns
+    FROM query_table(ranges) AS r
+    ASOF JOIN _nvtx_work AS w ON w.thread = r.thread AND w.start_ns >= r.start_ns
+    WHERE w.start_ns < r.close_ns
     UNION ALL
     SELECT NULL, thread, start_ns, 0, first_ns, last_ns FROM _nvtx_work
 ),

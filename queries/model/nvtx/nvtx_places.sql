@@ -21,10 +21,14 @@ thread_domains AS (
     SELECT process_id, thread_id, unnest(domains) AS domain_id, len(domains) > 1 AS has_several
     FROM (SELECT process_id, thread_id, list(DISTINCT domain_id) AS domains FROM domain_places GROUP BY ALL)
 ),
+-- Joins by time sort what they join, so only the places of threads that need it go into them.
+shared_places AS (
+    FROM domain_places SEMI JOIN (FROM thread_domains WHERE has_several) USING (process_id, thread_id)
+),
 instants AS (
     SELECT i.*, t.domain_id
-    FROM (SELECT DISTINCT process_id, thread_id, start_ns FROM domain_places) AS i
-    JOIN thread_domains AS t ON t.process_id = i.process_id AND t.thread_id = i.thread_id AND t.has_several
+    FROM (SELECT DISTINCT process_id, thread_id, start_ns FROM shared_places) AS i
+    JOIN thread_domains AS t ON t.process_id = i.process_id AND t.thread_id = i.thread_id
 ),
 stack_places AS MATERIALIZED (
     SELECT process_id, thread_id, start_ns, range_id
@@ -32,13 +36,16 @@ stack_places AS MATERIALIZED (
     UNION ALL
     SELECT i.process_id, i.thread_id, i.start_ns, max(p.range_id)
     FROM instants AS i
-    ASOF LEFT JOIN domain_places AS p
+    ASOF LEFT JOIN shared_places AS p
         ON p.process_id = i.process_id AND p.thread_id = i.thread_id AND p.domain_id = i.domain_id
             AND p.start_ns <= i.start_ns
     GROUP BY i.process_id, i.thread_id, i.start_ns
 ),
 free_ranges AS MATERIALIZED (
     FROM _free_ranges
+),
+places_with_free_ranges AS (
+    FROM stack_places SEMI JOIN free_ranges USING (process_id, thread_id)
 ),
 free_places AS MATERIALIZED (
     SELECT i.process_id, i.thread_id, i.start_ns, max(r.range_id) AS range_id
@@ -58,9 +65,9 @@ SELECT i.process_id, i.thread_id, i.start_ns, coalesce(s.range_id, f.range_id)
 FROM (
     SELECT process_id, thread_id, start_ns FROM free_places
     UNION
-    SELECT process_id, thread_id, start_ns FROM stack_places SEMI JOIN free_ranges USING (process_id, thread_id)
+    SELECT process_id, thread_id, start_ns FROM places_with_free_ranges
 ) AS i
-ASOF LEFT JOIN stack_places AS s
+ASOF LEFT JOIN places_with_free_ranges AS s
     ON s.process_id = i.process_id AND s.thread_id = i.thread_id AND s.start_ns <= i.start_ns
 ASOF LEFT JOIN free_places AS f
     ON f.process_id = i.process_id AND f.thread_id = i.thread_id AND f.start_ns <= i.start_ns;
