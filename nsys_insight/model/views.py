@@ -5,7 +5,8 @@ A file is a header in TOML and one SELECT. The folder is the topic, and the file
     description = "One row per …"   what a row stands for
     stored = true                   a fact: the rows are found once, and stored (`model.producers`)
     progress = "idle time"          its name in progress messages, if not that of the table
-    [columns]                       a sentence for each column, in the order of the query
+    [columns]                       a sentence for each column, in the order of the query; {column} stands for the metrics
+                                    of a column of `queries/catalog/ncu_metrics.toml`
     parameters = ["windows"]        a macro instead of a view; an expression instead of a SELECT makes it scalar
 """
 
@@ -17,7 +18,7 @@ from functools import cache, cached_property
 from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.model.catalog_tables import write_table_macros
+from nsys_insight.model.catalog_tables import name_metrics, write_table_macros
 from nsys_insight.model.kernel_catalog import write_macros
 from nsys_insight.paths import package_folder, queries_folder, read_query
 from nsys_insight.records import parse_toml
@@ -73,7 +74,7 @@ class View:
         if self.declared:
             return {name: meaning for name, _, meaning in split_columns(self.declared["columns"])}
         columns = parse_toml(self._texts[0]).get("columns", {})
-        return {name: join_lines(text) for name, text in columns.items()}
+        return {name: name_metrics(join_lines(text)) for name, text in columns.items()}
 
     @property
     def is_stored(self) -> bool:
