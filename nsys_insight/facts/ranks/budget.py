@@ -47,10 +47,10 @@ class TimeBudget:
         self.idle: Ints = self.wall - occupied_ns
 
 
-def _unite(intervals: Intervals, more: tuple[Ints, Ints]) -> Intervals:
+def _unite(intervals: Intervals, times: tuple[Ints, Ints]) -> Intervals:
     import numpy as np
 
-    starts, ends = more
+    starts, ends = times
     return Intervals.make_disjoint(np.concatenate((intervals.start, starts)), np.concatenate((intervals.end, ends)))
 
 

@@ -1,14 +1,15 @@
 -- Intervals in windows. Two windows, and four intervals of one GPU:
 --
 --     windows            |<------ 1 ------>|       |<------ 2 ------>|
---     intervals     aaaaaaaa   bbbb     cccccccccccccc    ddd
+--     intervals     ========   ====     ==============    ===
 --
---     begun_in                 bbbb     cccccccccccccc    ddd          begins in a window; not cut
---     whole_in                 bbbb                       ddd          lies entirely in a window
---     cut_in             aaa            ccc        ccc                 parts of those that an edge cuts
---     cut_to             aaa   bbbb     ccc        ccc    ddd          all parts in windows: whole_in and cut_in
+--     begun_in                 ====     ==============    ===          begins in a window; not cut
+--     whole_in                 ====                       ===          lies entirely in a window
+--     cut_in             ===            ===        ===                 parts of those that an edge cuts
+--     cut_to             ===   ====     ===        ===    ===          all parts in windows: whole_in and cut_in
 --
--- The column window_ns, the start of the window, tells the parts of c apart. A window contains its start, not its end.
+-- The column window_ns, the start of the window, tells the parts of one interval apart. A window contains its start, but
+-- not its end.
 
 -- Each of `events` (start_ns and more) that begins in one of `windows` (start_ns, end_ns and more; disjoint), with that
 -- window: its times are window_ns and window_end_ns. Events and windows are joined by time bucket, about eight buckets
