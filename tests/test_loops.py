@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -12,6 +13,7 @@ from opening import open_trace
 from planted_loops import COPY, plant
 from synthetic import Trace
 
+from nsys_insight.facts.loops import nest as module
 from nsys_insight.facts.loops.nest import LoopNest
 from nsys_insight.packs.library import built_in_packs
 
@@ -403,3 +405,9 @@ def test_the_steps_of_traces_with_known_loops(shared, tmp_path, name, iterations
         ((median,),) = trace.sql("SELECT median(duration_ns) / 1e6 FROM steps WHERE phase = 'steady'").rows()
     assert count == iterations
     assert median == pytest.approx(step_ms, rel=0.02)
+
+
+@pytest.mark.parametrize("example", re.findall(r"^    ([\w ]+?) +->  (\d+) x", module.__doc__, re.MULTILINE))
+def test_the_examples_of_the_module_are_found(example):
+    operations, iterations = example
+    assert count_iterations([ord(name) for name in operations.split()]) == [int(iterations)]

@@ -7,12 +7,11 @@ import re
 import our_sql
 import pytest
 
-from nsys_insight.model.views import definitions
-from nsys_insight.paths import read_query
+from nsys_insight.model.views import definitions, macro_statements
 from nsys_insight.session.sandbox import find_refused_functions
 from nsys_insight.sql.names import find_called_functions, parse_names, scan_names
 
-MACROS = frozenset(re.findall(r"CREATE MACRO (\w+)", read_query("model/macros")))
+MACROS = frozenset(re.findall(r"CREATE MACRO (\w+)", "".join(macro_statements())))
 CALLABLE_NAMES = MACROS | definitions().keys()
 
 

@@ -15,10 +15,10 @@ from synthetic import Trace
 
 import nsys_insight
 from nsys_insight.errors import UsageError
+from nsys_insight.facts.intervals import Intervals
 from nsys_insight.facts.nccl import Payload, Schemas
 from nsys_insight.facts.rank_numbers import number_ranks
 from nsys_insight.facts.ranks import clocks, judge, pipeline
-from nsys_insight.facts.ranks.budget import IntervalUnion
 from nsys_insight.facts.ranks.matching import match_groups
 from nsys_insight.facts.ranks.rank import Rank
 from nsys_insight.facts.ranks.run import align_run
@@ -584,7 +584,7 @@ def test_busy_time_equals_a_count_of_every_nanosecond():
         pairs = [(start, start + chance.randrange(0, 9)) for start in (chance.randrange(60) for _ in range(12))]
         starts, ends = (np.array(values, dtype=np.int64) for values in zip(*pairs, strict=True))
         covered = {ns for start, end in pairs for ns in range(start, end)}
-        busy = IntervalUnion([starts[:5], starts[5:]], [ends[:5], ends[5:]])
+        busy = Intervals.make_disjoint(starts, ends)
         times = np.arange(-2, 80)
         assert busy.measure_before(times).tolist() == [sum(ns < time for ns in covered) for time in times]
         gaps = busy.find_gaps(10, 50)
@@ -593,8 +593,8 @@ def test_busy_time_equals_a_count_of_every_nanosecond():
 
 def test_nothing_is_busy_where_nothing_ran():
     no_times = np.array([], dtype=np.int64)
-    assert IntervalUnion([no_times], [no_times]).measure_before(np.array([0, 5])).tolist() == [0, 0]
-    assert IntervalUnion([no_times], [no_times]).find_gaps(0, 5) == [(0, 5)]
+    assert Intervals.make_disjoint(no_times, no_times).measure_before(np.array([0, 5])).tolist() == [0, 0]
+    assert Intervals.make_disjoint(no_times, no_times).find_gaps(0, 5) == [(0, 5)]
 
 
 def test_a_rank_that_is_late_once_by_little_is_not_reported():

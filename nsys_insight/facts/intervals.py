@@ -1,4 +1,4 @@
-"""Intervals on one timeline, as NumPy arrays: the intersection and the difference of two sets."""
+"""Intervals on one timeline, as NumPy arrays: union, intersection and difference of sets, and how much they cover."""
 
 from __future__ import annotations
 
@@ -61,6 +61,31 @@ class Intervals(NamedTuple):
         has_length = between.end > between.start
         pieces, _ = self.intersect(Intervals(*(values[has_length] for values in between)))
         return pieces
+
+    def measure_before(self, times: Ints) -> Ints:
+        """Return how much of the disjoint intervals lies before each time, in ns."""
+        import numpy as np
+
+        started = np.searchsorted(self.start, times)
+        last_end = np.concatenate((times[:1], self.end))[started] if len(self.end) else times
+        covered = np.concatenate(([0], np.cumsum(self.end - self.start)))[started]
+        ns: Ints = covered - np.where(started > 0, np.maximum(last_end - times, 0), 0)
+        return ns
+
+    def measure_within(self, starts: Ints, ends: Ints) -> Ints:
+        """Return how much of the disjoint intervals lies in each window, in ns."""
+        ns: Ints = self.measure_before(ends) - self.measure_before(starts)
+        return ns
+
+    def find_gaps(self, start: int, end: int) -> list[tuple[int, int]]:
+        """Return the gaps between the disjoint intervals in a window, longest first."""
+        import numpy as np
+
+        overlaps = (self.end > start) & (self.start < end)
+        edges = np.concatenate(([start], np.column_stack((self.start[overlaps], self.end[overlaps])).ravel(), [end]))
+        pairs = np.clip(edges, start, end).reshape(-1, 2)
+        gaps = [(int(gap_start), int(gap_end)) for gap_start, gap_end in pairs if gap_end > gap_start]
+        return sorted(gaps, key=lambda gap: gap[0] - gap[1])
 
 
 class Tracks(NamedTuple):

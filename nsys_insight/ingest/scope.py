@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.errors import UsageError
 from nsys_insight.ingest import step_scope, time_bounds
-from nsys_insight.sql.intervals import merge_intervals
 from nsys_insight.sql.quoting import identifier, literal
 from nsys_insight.sql.rows import fetch_rows
 from nsys_insight.text.suggestions import did_you_mean, quote_name
@@ -321,8 +320,13 @@ def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
     if not count:
         raise UsageError(*_explain_missing_range(connection, scope))
     connection.execute(
-        "CREATE OR REPLACE TABLE internal.scope_ranges AS "
-        + merge_intervals("process_id, thread_id", "internal.scope_matching_ranges")
+        """CREATE OR REPLACE TABLE internal.scope_ranges AS
+               WITH ranges AS (
+                   SELECT process_id AS group_id, thread_id AS thread, start_ns, end_ns AS close_ns
+                   FROM internal.scope_matching_ranges
+               )
+               SELECT group_id AS process_id, thread AS thread_id, start_ns, close_ns AS end_ns
+               FROM _stretches_of('ranges')"""
     )
     # An open range lasts to the end of the trace: of its CUDA events, else of its ranges.
     last = connection.execute(
@@ -334,7 +338,11 @@ def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
         f"UPDATE internal.scope_ranges SET end_ns = greatest(start_ns, {last}) WHERE end_ns = 9223372036854775807"
     )
     connection.execute(
-        "CREATE OR REPLACE TABLE internal.scope_windows AS " + merge_intervals("", "internal.scope_ranges")
+        """CREATE OR REPLACE TABLE internal.scope_windows AS
+               WITH ranges AS (
+                   SELECT NULL AS group_id, NULL AS thread, start_ns, end_ns AS close_ns FROM internal.scope_ranges
+               )
+               SELECT start_ns, close_ns AS end_ns FROM _stretches_of('ranges')"""
     )
     connection.execute(
         """CREATE OR REPLACE TABLE internal.scope_calls AS

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nsys_insight.errors import UsageError
-from nsys_insight.sql.intervals import merge_intervals
 from nsys_insight.sql.quoting import literal
 
 if TYPE_CHECKING:
@@ -50,9 +49,13 @@ def select_steps(connection: duckdb.DuckDBPyConnection, step: int | None) -> Non
             connection.execute(
                 f"CREATE OR REPLACE TABLE internal.scope_{name} AS FROM facts.{name} WHERE step IN ({steps_query})"
             )
-    host_intervals = "(SELECT process_id, host_start_ns AS start_ns, host_end_ns AS end_ns FROM internal.scope_steps)"
     connection.execute(
-        f"CREATE OR REPLACE TABLE internal.scope_step_time AS {merge_intervals('process_id', host_intervals)}"
+        """CREATE OR REPLACE TABLE internal.scope_step_time AS
+               WITH ranges AS (
+                   SELECT process_id AS group_id, NULL AS thread, host_start_ns AS start_ns, host_end_ns AS close_ns
+                   FROM internal.scope_steps
+               )
+               SELECT group_id AS process_id, start_ns, close_ns AS end_ns FROM _stretches_of('ranges')"""
     )
 
 
@@ -82,8 +85,12 @@ def create_step_tables(
                 WHERE c.start_ns < s.end_ns"""
     )
     connection.execute(
-        f"""CREATE OR REPLACE TABLE internal.scope_windows AS
-            {merge_intervals("", "(FROM internal.scope_walls WHERE end_ns > start_ns)")}"""
+        """CREATE OR REPLACE TABLE internal.scope_windows AS
+               WITH ranges AS (
+                   SELECT NULL AS group_id, NULL AS thread, start_ns, end_ns AS close_ns
+                   FROM internal.scope_walls WHERE end_ns > start_ns
+               )
+               SELECT start_ns, close_ns AS end_ns FROM _stretches_of('ranges')"""
     )
     (time_bounds,) = connection.execute("SELECT min(start_ns), max(end_ns) FROM internal.scope_windows").fetchall()
     return time_bounds

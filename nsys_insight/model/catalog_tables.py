@@ -19,9 +19,11 @@ def write_table_macros() -> list[str]:
     compute capability and precision, with the operations of one SM per cycle. gpu_products(): the product of each
     compute capability whose data sheet the rates are from, with its SMs and maximum clock. nvlinks(): the bandwidth of
     a product's NVLinks in one direction. rules_of_thumb(): the usual bound of the kernels of a family, or of those with
-    a matching name; the first match counts (`queries/catalog/kernel_bounds.toml`).
+    a matching name; the first match counts (`queries/catalog/kernel_bounds.toml`). metric_columns(metrics): one row per
+    launch of a table like `raw.ncu_metrics`, with the columns of `queries/catalog/ncu_metrics.toml`.
     """
     return [
+        _write_metric_columns(),
         _write_table_macro(
             "compute_capabilities",
             ("compute_capability", *LIMITS, "shared_unit_bytes", "shared_driver_bytes"),
@@ -78,7 +80,7 @@ def write_table_macros() -> list[str]:
 
 def read_chips() -> list[dict[str, Any]]:
     """Read the compute capabilities of `queries/catalog/compute_capabilities.toml`, the oldest first."""
-    return _read("compute_capabilities.toml", "compute_capabilities")
+    return _read("compute_capabilities.toml", "compute_capabilities")  # type: ignore[no-any-return]
 
 
 def _product(chip: dict[str, Any]) -> list[tuple[str, int, int]]:
@@ -87,11 +89,34 @@ def _product(chip: dict[str, Any]) -> list[tuple[str, int, int]]:
     return [(match[1], int(match[2]), round(float(match[3]) * 1e9))] if match else []
 
 
+def name_metrics(text: str) -> str:
+    """Write the metrics of ncu for each ``{column}`` in the description of a column."""
+    return re.sub(r"\{(\w+)\}", lambda match: " or ".join(f"`{metric}`" for metric in _metrics()[match[1]]), text)
+
+
+def _write_metric_columns() -> str:
+    texts = _read("ncu_metrics.toml", "texts")
+    columns = ",\n".join(
+        f"coalesce({', '.join(f'max({kind}) FILTER (metric = {literal(metric)})' for metric in metrics)}) AS {column}"
+        for column, metrics in _metrics().items()
+        for kind in ("text" if column in texts else "value",)
+    )
+    return (
+        f"CREATE OR REPLACE MACRO metric_columns(metrics) AS TABLE\n"
+        f"SELECT launch, {columns} FROM query_table(metrics) GROUP BY launch"
+    )
+
+
+def _metrics() -> dict[str, list[str]]:
+    """Return the metrics of each column of `queries/catalog/ncu_metrics.toml`; the first one collected counts."""
+    return _read("ncu_metrics.toml", "columns") | _read("ncu_metrics.toml", "texts")  # type: ignore[no-any-return]
+
+
 @cache
-def _read(file: str, key: str) -> list[dict[str, Any]]:
+def _read(file: str, key: str) -> Any:
     import tomllib
 
-    return tomllib.loads((queries_folder() / "catalog" / file).read_text(encoding="utf-8"))[key]  # type: ignore[no-any-return]
+    return tomllib.loads((queries_folder() / "catalog" / file).read_text(encoding="utf-8"))[key]
 
 
 def _write_table_macro(name: str, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:

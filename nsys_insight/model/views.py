@@ -7,6 +7,9 @@ A file is a header in TOML and one SELECT. The folder is the topic, and the file
     progress = "idle time"          its name in progress messages, if not that of the table
     [columns]                       a sentence for each column, in the order of the query
     parameters = ["windows"]        a macro instead of a view; an expression instead of a SELECT makes it scalar
+
+``{column}`` in a sentence stands for the metrics of a column of `queries/catalog/ncu_metrics.toml`. Small macros are in
+the file `macros.sql` of their topic.
 """
 
 from __future__ import annotations
@@ -17,9 +20,9 @@ from functools import cache, cached_property
 from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.model.catalog_tables import write_table_macros
+from nsys_insight.model.catalog_tables import name_metrics, write_table_macros
 from nsys_insight.model.kernel_catalog import write_macros
-from nsys_insight.paths import package_folder, queries_folder, read_query
+from nsys_insight.paths import package_folder, queries_folder
 from nsys_insight.records import parse_toml
 from nsys_insight.sql.headers import join_lines, split_header
 from nsys_insight.sql.names import Names, scan_names
@@ -73,7 +76,7 @@ class View:
         if self.declared:
             return {name: meaning for name, _, meaning in split_columns(self.declared["columns"])}
         columns = parse_toml(self._texts[0]).get("columns", {})
-        return {name: join_lines(text) for name, text in columns.items()}
+        return {name: name_metrics(join_lines(text)) for name, text in columns.items()}
 
     @property
     def is_stored(self) -> bool:
@@ -139,7 +142,9 @@ def read_declarations() -> dict[str, dict[str, Any]]:
 def definitions() -> dict[str, View]:
     """Return all views and macros by name: the files in the topic folders of `queries/model`, and described tables."""
     views = {
-        path.stem: View(path.stem, path.parent.name, path) for path in (queries_folder() / "model").glob("*/*.sql")
+        path.stem: View(path.stem, path.parent.name, path)
+        for path in (queries_folder() / "model").glob("*/*.sql")
+        if path.name != "macros.sql"
     }
     for producer, declared in read_declarations().items():
         path = package_folder() / "facts" / producer / "tables.toml"
@@ -214,4 +219,5 @@ def create_macros(connection: duckdb.DuckDBPyConnection) -> None:
 
 def macro_statements() -> list[str]:
     """Return the SQL that creates the macros."""
-    return [read_query("model/macros"), *write_macros(), *write_table_macros()]
+    files = sorted((queries_folder() / "model").glob("*/macros.sql"))
+    return [*(path.read_text(encoding="utf-8") for path in files), *write_macros(), *write_table_macros()]

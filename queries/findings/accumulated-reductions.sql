@@ -43,7 +43,7 @@ WITH events AS (
         n.family = 'comm' AND regexp_matches(n.name, '(AllReduce|ReduceScatter)_') AS is_reduction,
         regexp_matches(n.name, '(?i)multi_tensor|adam|sgd|lamb([^d]|$)|addcdiv|optimizer') AS is_optimizer
     FROM (SELECT process_id, start_ns, end_ns, name_id FROM kernel_events) AS k
-    ASOF JOIN (FROM steps WHERE phase = 'steady') AS s ON s.process_id = k.process_id AND s.start_ns <= k.start_ns
+    ASOF JOIN _steady_windows AS s ON s.process_id = k.process_id AND s.start_ns <= k.start_ns
     JOIN kernel_names AS n USING (name_id)
     WHERE k.start_ns < s.end_ns AND (is_product OR is_reduction OR is_optimizer)
 ),

@@ -77,16 +77,11 @@ kokkos = "Set up the data with parallel_for, and reduce what the host looks at w
 default = 5.0
 help = "Share of the CPU work from which a part of it is named"
 */
-WITH windows AS (
-    SELECT start_ns AS step_ns, end_ns AS step_end_ns FROM steps WHERE phase = 'steady'
-    UNION ALL
-    SELECT start_ns, end_ns FROM wall WHERE NOT EXISTS (FROM steps WHERE phase = 'steady')
-),
-longest_gap AS (
+WITH longest_gap AS (
     SELECT g.*
     FROM gaps_report AS g
-    ASOF JOIN windows AS s ON s.step_ns <= g.start_ns
-    WHERE g.start_ns < s.step_end_ns AND g.cause = 'starved'
+    ASOF JOIN _steady_windows AS s ON s.start_ns <= g.start_ns
+    WHERE g.start_ns < s.end_ns AND g.cause = 'starved'
         AND (g.host IN ('CPU work', 'managed memory') OR g.host LIKE 'OS: %')
     ORDER BY g.duration_ns DESC, g.start_ns
     LIMIT 1

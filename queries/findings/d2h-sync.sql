@@ -48,23 +48,20 @@ WITH costliest_sync AS (
     SELECT nvtx_path, name FROM syncs_report WHERE copy_kind = 'D2H' AND (steady_count > 0 OR steady_count IS NULL)
     ORDER BY coalesce(steady_idle_ns, gpu_idle_ns) DESC, host_wait_ns DESC, nvtx_path, name LIMIT 1
 ),
-steady_steps AS (
-    FROM steps WHERE phase = 'steady'
-),
 copy_sizes AS (
     SELECT
         min(w.copy_bytes)::BIGINT AS least_bytes, max(w.copy_bytes)::BIGINT AS most_bytes,
         least_bytes < most_bytes AS sizes_differ
     FROM waits AS w
-    ASOF LEFT JOIN steady_steps AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
-    WHERE w.copy_kind = 'D2H' AND (w.start_ns < s.host_end_ns OR NOT EXISTS (FROM steady_steps))
+    ASOF JOIN _steady_windows AS s ON s.host_start_ns <= w.start_ns
+    WHERE w.start_ns < s.host_end_ns AND w.process_id = coalesce(s.process_id, w.process_id) AND w.copy_kind = 'D2H'
 )
 SELECT
     h.recoverable_ns,
     0.35 * h.recoverable_ns AS saving_low_ns,
     h.wall_pct,
     (SELECT concat_ws(' in ', name, nvtx_path) FROM costliest_sync) AS place,
-    CASE WHEN EXISTS (FROM steady_steps) THEN 'steps' ELSE 'no_steps' END AS cure_case,
+    CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN 'steps' ELSE 'no_steps' END AS cure_case,
     h.count AS reads,
     h.host_ns AS host_wait_ns,
     h.recoverable_ns AS idle_ns,

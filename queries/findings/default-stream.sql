@@ -41,11 +41,7 @@ Pass a stream to every launch and copy, or set NUMBA_CUDA_PER_THREAD_DEFAULT_STR
 default = 10000
 help = "Longest time from the end of one to the start of the other (10 µs: what a dependency of streams takes)"
 */
-WITH windows AS (
-    SELECT start_ns, end_ns FROM steps WHERE phase = 'steady'
-    UNION ALL SELECT start_ns, end_ns + 1 FROM wall WHERE NOT EXISTS (FROM steps WHERE phase = 'steady')
-),
-blocking_streams AS (
+WITH blocking_streams AS (
     SELECT process_id, stream_id, bool_or(stream_type = 'null stream') AS is_null
     FROM cuda_streams WHERE stream_type IN ('null stream', 'default stream') GROUP BY ALL
 ),
@@ -91,7 +87,7 @@ held_totals AS (
         greatest(sum(h.overlap_ns) FILTER (h.is_null), sum(h.overlap_ns) FILTER (NOT h.is_null))::DOUBLE AS overlap_ns,
         mode(coalesce(h.copy_kind || ' copy', kernel_base_name(n.name))) AS name
     FROM held_operations AS h
-    ASOF JOIN windows AS w ON w.start_ns <= h.start_ns LEFT JOIN kernel_names AS n USING (name_id)
+    ASOF JOIN _steady_windows AS w ON w.start_ns <= h.start_ns LEFT JOIN kernel_names AS n USING (name_id)
     WHERE h.start_ns < w.end_ns HAVING count(*) > 0
 )
 SELECT

@@ -43,7 +43,7 @@ WITH step_events AS (
         SELECT process_id, start_ns, end_ns, name_id FROM kernel_events
         WHERE name_id IN (SELECT name_id FROM kernel_names WHERE family IN ('comm', 'gemm'))
     ) AS k
-    ASOF JOIN (FROM steps WHERE phase = 'steady') AS s ON s.process_id = k.process_id AND s.start_ns <= k.start_ns
+    ASOF JOIN _steady_windows AS s ON s.process_id = k.process_id AND s.start_ns <= k.start_ns
     JOIN kernel_names AS n USING (name_id)
     WHERE k.start_ns < s.end_ns AND (n.family = 'gemm' OR regexp_matches(n.name, '(?i)reduce|generic'))
 ),

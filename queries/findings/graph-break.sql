@@ -37,11 +37,8 @@ cuda = "Decide in the next kernel, or use conditional nodes of CUDA graphs (CUDA
 default = 20
 help = "With more launches than this between two read-backs, only the idle time near them is counted"
 */
-WITH windows AS (
-    SELECT host_start_ns, host_end_ns, process_id FROM steps WHERE phase = 'steady'
-),
 -- JAX polls for the end of a copy.
-flags AS (
+WITH flags AS (
     SELECT process_id, device_id, start_ns, copy_end_ns FROM waits WHERE copy_kind = 'D2H' AND copy_bytes = 1
     UNION ALL
     SELECT process_id, device_id, start_ns, end_ns FROM memcpys
@@ -51,7 +48,7 @@ flags AS (
 reads AS (
     SELECT w.process_id, w.device_id, w.start_ns, w.copy_end_ns
     FROM flags AS w
-    ASOF JOIN windows AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
+    ASOF JOIN _steady_windows AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
     WHERE w.start_ns < s.host_end_ns
 ),
 -- The first reads stand for all of them.

@@ -39,10 +39,7 @@ help = "Fewest updates of nodes for a graph launch (10: below, they cost less th
 default = 0.5
 help = "Fewest instantiations and updates of whole graphs for a graph launch (0.5: every other launch needs one)"
 */
-WITH windows AS (
-    SELECT process_id, host_start_ns, host_end_ns FROM steps WHERE phase = 'steady'
-),
-graph_calls AS (
+WITH graph_calls AS (
     SELECT
         process_id, start_ns, duration_ns, name, call_group = 'graph launch' AS is_launch,
         regexp_matches(name, 'NodeSetParams') AS is_update,
@@ -59,7 +56,7 @@ calls AS (
         coalesce(sum(c.duration_ns) FILTER (NOT c.is_launch), 0)::DOUBLE AS update_ns,
         list(DISTINCT c.name ORDER BY c.name) FILTER (NOT c.is_launch) AS names
     FROM graph_calls AS c
-    ASOF JOIN windows AS s ON s.process_id = c.process_id AND s.host_start_ns <= c.start_ns
+    ASOF JOIN _steady_windows AS s ON s.process_id = c.process_id AND s.host_start_ns <= c.start_ns
     WHERE c.start_ns < s.host_end_ns
 )
 SELECT

@@ -50,11 +50,8 @@ help = "Shortest gap that counts (a stall, as in stall-place)"
 default = 256
 help = "Median size of the copies up to which they are single values, not data (256: as in small-copies)"
 */
-WITH steady_steps AS (
-    SELECT step, start_ns, end_ns FROM steps WHERE phase = 'steady'
-),
 -- For most of a gap, the thread whose copy ends it is in no CUDA call.
-late_gaps AS MATERIALIZED (
+WITH late_gaps AS MATERIALIZED (
     SELECT gpu_id, start_ns, end_ns, end_ns - start_ns AS late_ns
     FROM _idle_time
     WHERE host = 'late' AND late_ns >= $least_gap_ns
@@ -65,7 +62,7 @@ input_gaps AS (
     FROM late_gaps AS g
     JOIN (SELECT start_ns, max(size_bytes) AS size_bytes FROM memcpys WHERE copy_kind = 'H2D' GROUP BY start_ns) AS m
         ON m.start_ns = g.end_ns
-    ASOF JOIN steady_steps AS s ON s.start_ns <= g.start_ns
+    ASOF JOIN _steady_windows AS s ON s.start_ns <= g.start_ns
     WHERE g.start_ns < s.end_ns
 ),
 input_totals AS (
@@ -84,9 +81,9 @@ SELECT
     0.5 * i.total_ns / t.units AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place,
-    i.input_steps, (SELECT count(*) FROM steady_steps) AS steps, i.total_ns / t.units AS gap_ns, i.copy_bytes,
+    i.input_steps, (SELECT count(*) FROM _steady_windows) AS steps, i.total_ns / t.units AS gap_ns, i.copy_bytes,
     t.wall_ns AS step_ns, t.busy_ns
 FROM input_totals AS i, _step_totals AS t,
     (SELECT coalesce(sum(recoverable_ns), 0) AS cpu_ns FROM host_report WHERE code = 'cpu_work') AS c
 WHERE t.has_steps AND 100 * i.total_ns >= $least_pct * t.wall_ns * t.units
-    AND i.input_steps >= 0.5 * (SELECT count(*) FROM steady_steps)
+    AND i.input_steps >= 0.5 * (SELECT count(*) FROM _steady_windows)

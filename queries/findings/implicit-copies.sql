@@ -30,11 +30,8 @@ present clause of the construct; read results with update self where they are ne
 default = 1
 help = "Fewest copies in a step (1: data that are copied less often are not copied by the loop)"
 */
-WITH windows AS (
-    SELECT process_id, host_start_ns, host_end_ns FROM steps WHERE phase = 'steady'
-),
 -- Lines that start kernels. A data region has its copies at a line of its own.
-compute_lines AS (
+WITH compute_lines AS (
     SELECT DISTINCT source_file, line FROM openacc_events WHERE kind = 'launch' AND line IS NOT NULL
 ),
 ranges AS MATERIALIZED (
@@ -45,7 +42,7 @@ ranges AS MATERIALIZED (
         FROM openacc_events JOIN compute_lines USING (source_file, line)
         WHERE kind = 'data' AND regexp_matches(name, '(?i)upload|download')
     ) AS e
-    ASOF JOIN windows AS w ON w.process_id = e.process_id AND w.host_start_ns <= e.start_ns
+    ASOF JOIN _steady_windows AS w ON w.process_id = e.process_id AND w.host_start_ns <= e.start_ns
     WHERE e.start_ns < w.host_end_ns
 ),
 constructs AS (

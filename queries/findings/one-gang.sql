@@ -29,17 +29,14 @@ clause."""
 default = 20000
 help = "Shorter kernels are latency-bound, whatever their gangs (four launches)"
 */
-WITH windows AS (
-    SELECT process_id, host_start_ns, host_end_ns FROM steps WHERE phase = 'steady'
-),
-ranges AS MATERIALIZED (
+WITH ranges AS MATERIALIZED (
     SELECT
         dense_rank() OVER (ORDER BY e.source_file, e.line, e.kernel) AS group_id, e.start_ns, e.end_ns AS close_ns,
         thread_of(e.thread_id, e.process_id) AS thread, e.gangs, e.workers, e.vector_length,
         coalesce(e.source_file || coalesce(':' || e.line, ''), e.kernel, e.name) AS place
     FROM (FROM openacc_events WHERE gangs = 1) AS e
-    ASOF LEFT JOIN windows AS w ON w.process_id = e.process_id AND w.host_start_ns <= e.start_ns
-    WHERE e.start_ns < w.host_end_ns OR NOT EXISTS (FROM windows)
+    ASOF JOIN _steady_windows AS w ON w.host_start_ns <= e.start_ns
+    WHERE e.start_ns < w.host_end_ns AND e.process_id = coalesce(w.process_id, e.process_id)
 ),
 constructs AS (
     SELECT

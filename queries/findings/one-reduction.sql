@@ -41,7 +41,7 @@ WITH products AS (
         SELECT process_id, start_ns, end_ns FROM kernel_events
         WHERE name_id IN (SELECT name_id FROM kernel_names WHERE family = 'gemm')
     ) AS k
-    ASOF JOIN (FROM steps WHERE phase = 'steady') AS s ON s.process_id = k.process_id AND s.start_ns <= k.start_ns
+    ASOF JOIN _steady_windows AS s ON s.process_id = k.process_id AND s.start_ns <= k.start_ns
     WHERE k.start_ns < s.end_ns
     GROUP BY s.step
 ),

@@ -28,13 +28,10 @@ jax = "Put the whole step under one jax.jit; keep Python loops out of it with ja
 default = 20
 help = "Fewest modules in a step (20: a jitted step has one or a few)"
 */
-WITH windows AS (
-    SELECT process_id, host_start_ns, host_end_ns FROM steps WHERE phase = 'steady'
-),
-modules AS (
+WITH modules AS (
     SELECT count(*)::DOUBLE AS modules
     FROM (FROM nvtx_ranges WHERE name LIKE 'XlaModule:%') AS r
-    ASOF JOIN windows AS s ON s.process_id = r.process_id AND s.host_start_ns <= r.start_ns
+    ASOF JOIN _steady_windows AS s ON s.process_id = r.process_id AND s.host_start_ns <= r.start_ns
     WHERE r.start_ns < s.host_end_ns
 )
 SELECT

@@ -21,7 +21,7 @@ links = ["PyTorch documentation, Performance Tuning Guide: avoid unnecessary CPU
 report = "syncs"
 when = """
 SELECT 1 FROM waits WHERE copy_kind = 'D2H' AND copy_bytes BETWEEN 2 AND $most_bytes
-HAVING count(*) >= $least_reads * (SELECT greatest(count(*), 1) FROM steps WHERE phase = 'steady')"""
+HAVING count(*) >= $least_reads * (SELECT count(*) FROM _steady_windows)"""
 
 [cure]
 any = "Keep the values on the GPU, gather them into one array, and read it once, every N steps."
@@ -43,13 +43,10 @@ help = "Largest copy that counts as a value (8 bytes: a double)"
 default = 100000
 help = "Most idle time that one read costs (100 µs: more is other work of the host)"
 */
-WITH windows AS (
-    SELECT process_id, host_start_ns, host_end_ns FROM steps WHERE phase = 'steady'
-),
-reads AS (
+WITH reads AS (
     SELECT count(*)::DOUBLE AS reads, max(w.copy_bytes) AS most_bytes
     FROM (FROM waits WHERE copy_kind = 'D2H' AND copy_bytes BETWEEN 2 AND $most_bytes) AS w
-    ASOF JOIN windows AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
+    ASOF JOIN _steady_windows AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
     WHERE w.start_ns < s.host_end_ns
 ),
 -- The kernel that the loop over the values runs before each copy.

@@ -59,7 +59,7 @@ WITH collectives AS (
             SELECT name_id FROM kernel_names WHERE family = 'comm' AND regexp_matches(name, '(?i)reduce|generic')
         )
     ) AS k
-    ASOF JOIN (FROM steps WHERE phase = 'steady') AS s ON s.process_id = k.process_id AND s.start_ns <= k.start_ns
+    ASOF JOIN _steady_windows AS s ON s.process_id = k.process_id AND s.start_ns <= k.start_ns
     WHERE k.start_ns < s.end_ns
 ),
 -- Some of its time a collective waits for other ranks: the shortest of all steps waits least.

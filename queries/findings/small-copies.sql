@@ -55,24 +55,18 @@ help = "Share of the calls of a step from which these copies are the cause of it
 default = 50000
 help = "Most idle time that one call costs (50 µs: more is other work of the host)"
 */
-WITH windows AS (
-    SELECT process_id, host_start_ns, host_end_ns FROM steps WHERE phase = 'steady'
-),
-gpu_windows AS (
-    SELECT process_id, start_ns, end_ns FROM steps WHERE phase = 'steady'
-),
-copies_of_steps AS (
+WITH copies_of_steps AS (
     SELECT count(*)::DOUBLE AS copies, sum(m.size_bytes)::DOUBLE AS total_bytes, max(m.size_bytes) AS most_bytes
     FROM (
         FROM memcpys WHERE copy_kind = 'H2D' AND size_bytes <= $most_bytes AND coalesce(graph_node_id, 0) = 0
     ) AS m
-    ASOF JOIN gpu_windows AS s ON s.process_id = m.process_id AND s.start_ns <= m.start_ns
+    ASOF JOIN _steady_windows AS s ON s.process_id = m.process_id AND s.start_ns <= m.start_ns
     WHERE m.start_ns < s.end_ns
 ),
 waits_of_steps AS (
     SELECT count(*)::DOUBLE AS waits
     FROM (FROM waits WHERE copy_kind = 'H2D' AND copy_bytes <= $most_bytes) AS w
-    ASOF JOIN windows AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
+    ASOF JOIN _steady_windows AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
     WHERE w.start_ns < s.host_end_ns
 )
 SELECT

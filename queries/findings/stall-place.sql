@@ -46,14 +46,9 @@ help = "Shortest gap that counts as a stall (as CPU work that is more than launc
 default = 3.0
 help = "Share of the wall time from which a place is named (3: an improvement that is worth keeping)"
 */
-WITH windows AS (
-    SELECT step, start_ns, end_ns FROM steps WHERE phase = 'steady'
-    UNION ALL
-    SELECT NULL, start_ns, end_ns + 1 FROM wall WHERE NOT EXISTS (FROM steps WHERE phase = 'steady')
-),
-stalls AS (
+WITH stalls AS (
     SELECT g.after_name, g.host, fold(g.nvtx_path) AS nvtx_path, g.duration_ns, o.step
-    FROM gaps_report AS g ASOF JOIN windows AS o ON o.start_ns <= g.start_ns
+    FROM gaps_report AS g ASOF JOIN _steady_windows AS o ON o.start_ns <= g.start_ns
     -- The time of a graph launch counts as launching; where its nodes are traced, as the profiler's.
     WHERE g.start_ns < o.end_ns AND g.duration_ns >= $long_gap_ns AND g.cause <> 'profiler'
         AND coalesce(g.host NOT LIKE 'graph launch: %', true)
@@ -61,7 +56,7 @@ stalls AS (
 longest_stall AS (
     SELECT
         after_name, host, nvtx_path, count(*) AS stalls, count(DISTINCT step) AS stalled_steps,
-        (SELECT count(step) FROM windows) AS steps, sum(duration_ns)::DOUBLE AS total_ns,
+        (SELECT count(step) FROM _steady_windows) AS steps, sum(duration_ns)::DOUBLE AS total_ns,
         -- The median stands for all gaps if together they add up to about as much.
         CASE
             WHEN count(*) > 1 AND abs(count(*) * median(duration_ns) - sum(duration_ns)) <= 0.25 * sum(duration_ns)

@@ -54,13 +54,10 @@ help = "Share of the calls of a step from which these copies are the cause of it
 default = 50000
 help = "Most idle time that one call costs (50 µs: more is other work of the host)"
 */
-WITH windows AS (
-    SELECT process_id, host_start_ns, host_end_ns FROM steps WHERE phase = 'steady'
-),
-copies_of_steps AS (
+WITH copies_of_steps AS (
     SELECT count(*)::DOUBLE AS copies, avg(w.copy_bytes) AS mean_bytes, mode(w.name) AS call
     FROM (FROM waits WHERE NOT is_copy AND copy_kind = 'H2D' AND copy_bytes > $least_bytes) AS w
-    ASOF JOIN windows AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
+    ASOF JOIN _steady_windows AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
     WHERE w.start_ns < s.host_end_ns
 ),
 all_copies AS (

@@ -25,7 +25,7 @@ WHERE t.has_steps AND (
     (SELECT count(*) FROM waits WHERE NOT is_copy AND copy_kind IS NULL) >= $least_ratio * t.launch_calls * t.units
     OR (
         SELECT sum(c.time_ns) - $launch_ns * sum(c.calls)
-        FROM step_calls AS c JOIN (FROM steps WHERE phase = 'steady') AS s USING (step, process_id)
+        FROM step_calls AS c JOIN _steady_windows AS s USING (step, process_id)
         WHERE c.call_group = 'launch'
     ) > t.kernel_ns * t.units
 )"""
@@ -65,20 +65,17 @@ help = "Host time of a launch call that does not wait (5 µs, with the profiler)
 default = 100000
 help = "Most idle time that one wait costs (100 µs: more is other work of the host)"
 */
-WITH windows AS (
-    SELECT process_id, host_start_ns, host_end_ns FROM steps WHERE phase = 'steady'
-),
 -- Waits that deliver no data.
-waits_of_steps AS (
+WITH waits_of_steps AS (
     SELECT count(*)::DOUBLE AS waits, mode(w.name) AS call
     FROM (FROM waits WHERE NOT is_copy AND copy_kind IS NULL) AS w
-    ASOF JOIN windows AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
+    ASOF JOIN _steady_windows AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
     WHERE w.start_ns < s.host_end_ns
 ),
 -- Launch calls that take longer than the kernels: only then may they wait for them.
 slow_calls AS (
     SELECT sum(c.time_ns)::DOUBLE AS call_ns
-    FROM step_calls AS c JOIN (FROM steps WHERE phase = 'steady') AS s USING (step, process_id)
+    FROM step_calls AS c JOIN _steady_windows AS s USING (step, process_id)
     CROSS JOIN _step_totals AS t
     WHERE c.call_group = 'launch'
     HAVING call_ns > any_value(t.kernel_ns * t.units)
@@ -86,7 +83,7 @@ slow_calls AS (
 blocking_calls AS (
     SELECT count(*) FILTER (l.api_end_ns >= l.end_ns)::DOUBLE AS calls, sum(l.api_duration_ns)::DOUBLE AS call_ns
     FROM (FROM launches WHERE call_group = 'launch' AND EXISTS (FROM slow_calls)) AS l
-    ASOF JOIN windows AS s ON s.process_id = l.process_id AND s.host_start_ns <= l.api_start_ns
+    ASOF JOIN _steady_windows AS s ON s.process_id = l.process_id AND s.host_start_ns <= l.api_start_ns
     WHERE l.api_start_ns < s.host_end_ns
     HAVING calls > 0 AND calls >= 0.9 * count(*)
 ),

@@ -50,17 +50,14 @@ help = "Share of the calls of a step from which these copies are the cause of it
 default = 50000
 help = "Most idle time that one call costs (50 µs: more is other work of the host)"
 */
-WITH gpu_windows AS (
-    SELECT process_id, start_ns, end_ns FROM steps WHERE phase = 'steady'
-),
-copies_of_steps AS (
+WITH copies_of_steps AS (
     SELECT
         count(*)::DOUBLE AS copies, sum(m.size_bytes)::DOUBLE AS total_bytes, avg(m.size_bytes) AS mean_bytes,
         sum(m.duration_ns)::DOUBLE AS copy_ns
     FROM (
         FROM memcpys WHERE copy_kind = 'D2D' AND size_bytes <= $most_bytes AND coalesce(graph_node_id, 0) = 0
     ) AS m
-    ASOF JOIN gpu_windows AS s ON s.process_id = m.process_id AND s.start_ns <= m.start_ns
+    ASOF JOIN _steady_windows AS s ON s.process_id = m.process_id AND s.start_ns <= m.start_ns
     WHERE m.start_ns < s.end_ns
 ),
 bandwidth AS (

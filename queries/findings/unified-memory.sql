@@ -54,13 +54,8 @@ help = "Less than this in total is not reported (5 µs: a launch)"
 default = 0.1
 help = "Share of the migrations during kernels, or GPU page faults, from which kernels wait for pages (a tenth)"
 */
-WITH windows AS (
-    SELECT start_ns, end_ns FROM steps WHERE phase = 'steady'
-    UNION ALL
-    SELECT start_ns, end_ns + 1 FROM wall WHERE NOT EXISTS (FROM steps WHERE phase = 'steady')
-),
-step_events AS MATERIALIZED (
-    SELECT u.* FROM _unified_memory_events AS u ASOF JOIN windows AS o ON o.start_ns <= u.start_ns
+WITH step_events AS MATERIALIZED (
+    SELECT u.* FROM _unified_memory_events AS u ASOF JOIN _steady_windows AS o ON o.start_ns <= u.start_ns
     WHERE u.start_ns < o.end_ns
 ),
 migrations AS (

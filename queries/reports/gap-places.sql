@@ -42,10 +42,7 @@ max_ns = "Longest gap"
 [notes]
 graphs = "SELECT of_idle FROM _whole_graphs"
 */
-WITH steady_steps AS (
-    SELECT step, start_ns, end_ns FROM steps WHERE phase = 'steady'
-),
-places_by_call AS (
+WITH places_by_call AS (
     SELECT NULL::BIGINT AS process_id, NULL::BIGINT AS correlation_id, NULL::VARCHAR AS place WHERE false
     UNION ALL
     SELECT process_id, correlation_id, name FROM _gap_callers WHERE $group_by = 'caller'
@@ -62,11 +59,11 @@ grouped_gaps AS (
         ),
         CASE WHEN g.start_ns < s.end_ns THEN s.step END AS step
     FROM (FROM _explained_gaps WHERE duration_ns >= coalesce($min_gap_ns, 0)) AS g
-    ASOF LEFT JOIN steady_steps AS s ON s.start_ns <= g.start_ns
+    ASOF LEFT JOIN _steady_windows AS s ON s.start_ns <= g.start_ns
     LEFT JOIN places_by_call AS p ON p.process_id = g.process_id AND p.correlation_id = g.correlation_id
 ),
 steady_step_count AS (
-    SELECT nullif(count(*), 0) AS steps FROM steady_steps
+    SELECT nullif(count(step), 0) AS steps FROM _steady_windows
 )
 SELECT
     p.after_name,

@@ -56,7 +56,7 @@ SELECT
         || CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN ' per token' ELSE '' END
     || ' (' || time_text(sum(time_ns) / any_value(p.tokens)) || ' CPU time)'
 FROM (
-    SELECT calls, time_ns FROM step_calls WHERE step IS NULL OR step IN (SELECT step FROM steps WHERE phase = 'steady')
+    SELECT calls, time_ns FROM step_calls WHERE step IS NULL OR step IN (SELECT step FROM _steady_windows)
 )
 CROSS JOIN (
     SELECT coalesce((SELECT steady_count * tokens_per_step FROM step_method WHERE steady_count > 0), 1) AS tokens
@@ -81,26 +81,23 @@ WITH places_by_call AS MATERIALIZED (
     UNION ALL
     SELECT process_id, correlation_id, name FROM _call_stacks($stack) WHERE $group_by = 'stack'
 ),
-steady_steps AS (
-    FROM steps WHERE phase = 'steady'
-),
 budget AS MATERIALIZED (
     FROM step_budget
 ),
 -- The divisors of sums over the steps, and of sums over the steps and GPUs.
 divisors AS (
     SELECT
-        greatest((SELECT count(*) FROM steady_steps), 1) * t.tokens AS tokens,
-        greatest((SELECT count(DISTINCT (step, gpu_id)) FROM budget), 1) * t.tokens AS gpu_tokens,
+        count(*) * any_value(tokens) AS tokens,
+        greatest((SELECT count(DISTINCT (step, gpu_id)) FROM budget), 1) * any_value(tokens) AS gpu_tokens,
         (SELECT sum(time_ns) FROM budget)::DOUBLE AS all_ns
-    FROM (SELECT coalesce((SELECT tokens_per_step FROM step_method WHERE EXISTS (FROM steady_steps)), 1) AS tokens) AS t
+    FROM _steady_windows
 ),
 pageable_copies AS (
     SELECT DISTINCT process_id, correlation_id FROM memcpys WHERE 'pageable' IN (source_memory, target_memory)
 ),
 -- The calls of the steady steps; all calls if there are no steps.
 calls AS MATERIALIZED (
-    FROM step_calls WHERE step IS NULL OR step IN (SELECT step FROM steady_steps)
+    FROM step_calls WHERE step IS NULL OR step IN (SELECT step FROM _steady_windows)
 ),
 call_costs AS (
     SELECT
@@ -115,9 +112,10 @@ call_costs AS (
         UNION ALL
         SELECT a.call_group, p.place, 1, a.duration_ns
         FROM outer_api_calls AS a
-        ASOF LEFT JOIN steady_steps AS s ON s.process_id = a.process_id AND s.host_start_ns <= a.start_ns
+        ASOF JOIN _steady_windows AS s ON s.host_start_ns <= a.start_ns
         LEFT JOIN places_by_call AS p ON p.process_id = a.process_id AND p.correlation_id = a.correlation_id
-        WHERE $group_by <> 'bottleneck' AND (a.start_ns < s.host_end_ns OR NOT EXISTS (FROM steady_steps))
+        WHERE $group_by <> 'bottleneck' AND a.start_ns < s.host_end_ns
+            AND a.process_id = coalesce(s.process_id, a.process_id)
     )
     WHERE code IS NOT NULL
     GROUP BY ALL
@@ -128,8 +126,8 @@ wait_costs AS (
         p.place, count(*) AS calls, sum(w.wait_ns)::BIGINT AS host_ns
     FROM waits AS w
     LEFT JOIN places_by_call AS p ON p.process_id = w.process_id AND p.correlation_id = w.correlation_id
-    ASOF LEFT JOIN steady_steps AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
-    WHERE w.start_ns < s.host_end_ns OR NOT EXISTS (FROM steady_steps)
+    ASOF JOIN _steady_windows AS s ON s.host_start_ns <= w.start_ns
+    WHERE w.start_ns < s.host_end_ns AND w.process_id = coalesce(s.process_id, w.process_id)
     GROUP BY ALL
 ),
 -- Calls that are identified by their name, and during which the GPU may have been idle.
@@ -145,8 +143,8 @@ blocking_calls AS MATERIALIZED (
         WHERE call_group = 'memset' AND name NOT LIKE '%Async%'
     ) AS c
     LEFT JOIN places_by_call AS p USING (process_id, correlation_id)
-    ASOF LEFT JOIN steady_steps AS s ON s.process_id = c.process_id AND s.host_start_ns <= c.start_ns
-    WHERE c.start_ns < s.host_end_ns OR NOT EXISTS (FROM steady_steps)
+    ASOF JOIN _steady_windows AS s ON s.host_start_ns <= c.start_ns
+    WHERE c.start_ns < s.host_end_ns AND c.process_id = coalesce(s.process_id, c.process_id)
 ),
 blocking_call_costs AS (
     SELECT code, place, count(*) AS calls, sum(duration_ns)::BIGINT AS host_ns FROM blocking_calls GROUP BY ALL
@@ -154,7 +152,7 @@ blocking_call_costs AS (
 cpu_work AS (
     SELECT 'cpu_work' AS code, NULL AS place, NULL::BIGINT AS calls,
         CASE WHEN (SELECT count(DISTINCT (process_id, thread_id)) FROM calls) = 1 THEN
-            (SELECT sum(host_end_ns - host_start_ns)::BIGINT FROM steady_steps)
+            (SELECT sum(host_end_ns - host_start_ns)::BIGINT FROM _steady_windows WHERE step IS NOT NULL)
                 - (SELECT sum(time_ns)::BIGINT FROM calls)
         END AS host_ns
     WHERE $group_by = 'bottleneck'

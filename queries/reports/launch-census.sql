@@ -50,12 +50,8 @@ SELECT sentence FROM _other_processes WHERE EXISTS (FROM answer)"""
 rows = 8
 columns = ["name", "launch_calls", "launch_pct", "host_ns", "gpu_ns"]
 */
-WITH steady_steps AS MATERIALIZED (
-    SELECT process_id, host_start_ns, host_end_ns FROM steps WHERE phase = 'steady'
-),
-token_count AS (
-    SELECT greatest((SELECT count(*) FROM steady_steps), 1)
-        * coalesce((SELECT tokens_per_step FROM step_method WHERE EXISTS (FROM steady_steps)), 1) AS tokens
+WITH token_count AS (
+    SELECT count(*) * any_value(tokens) AS tokens FROM _steady_windows
 ),
 -- The start of each launch call: a call belongs to the step in which it begins.
 call_starts AS (
@@ -65,16 +61,13 @@ call_starts AS (
     FROM outer_api_calls
     WHERE call_group IN ('launch', 'graph launch')
 ),
--- Without steps, one window holds all times that a trace may have.
 windows AS (
-    SELECT host_start_ns AS start_ns, host_end_ns AS end_ns FROM steady_steps
-    UNION ALL
-    SELECT -2305843009213693952, 2305843009213693952 WHERE NOT EXISTS (FROM steady_steps)
+    SELECT process_id, host_start_ns AS start_ns, host_end_ns AS end_ns FROM _steady_windows
 ),
 calls AS (
     SELECT process_id, correlation_id, call, duration_ns, call_group
     FROM whole_in('call_starts', 'windows')
-    WHERE process_id IN (SELECT process_id FROM steady_steps) OR NOT EXISTS (FROM steady_steps)
+    WHERE process_id = coalesce((SELECT any_value(process_id) FROM windows), process_id)
 ),
 kernels_by_call AS (
     SELECT

@@ -84,8 +84,7 @@ FROM (
     FROM (
         FROM memory_blocks WHERE end_ns IS NULL AND start_ns > 0
     ) AS b
-    ASOF LEFT JOIN (FROM steps WHERE phase = 'steady') AS s
-        ON s.process_id = b.process_id AND s.host_start_ns <= b.start_ns
+    ASOF LEFT JOIN _steady_windows AS s ON s.process_id = b.process_id AND s.host_start_ns <= b.start_ns
     GROUP BY memory
 )
 WHERE EXISTS (FROM scope WHERE nvtx IS NULL AND from_ns IS NULL AND stream_id IS NULL) HAVING count(*) > 0"""
@@ -116,9 +115,6 @@ WITH places_by_call AS (
     UNION ALL
     SELECT process_id, correlation_id, _stack_text(frames, $stack) FROM _few_callers WHERE $group_by = 'stack'
 ),
-steady_steps AS MATERIALIZED (
-    SELECT process_id, host_start_ns, host_end_ns FROM steps WHERE phase = 'steady'
-),
 calls AS (
     SELECT
         a.name AS function,
@@ -126,7 +122,7 @@ calls AS (
         a.call_group, a.process_id, a.thread_id, a.correlation_id, a.start_ns, a.duration_ns, a.return_value,
         a.start_ns < s.host_end_ns AS is_steady
     FROM (FROM outer_api_calls WHERE call_group IN ('alloc', 'free')) AS a
-    ASOF LEFT JOIN steady_steps AS s ON s.process_id = a.process_id AND s.host_start_ns <= a.start_ns
+    ASOF LEFT JOIN _steady_windows AS s ON s.process_id = a.process_id AND s.host_start_ns <= a.start_ns
     LEFT JOIN places_by_call AS p ON p.process_id = a.process_id AND p.correlation_id = a.correlation_id
 ),
 call_totals AS (
@@ -135,7 +131,7 @@ call_totals AS (
         _memory_kind(c.function) AS memory,
         c.call_group,
         count(*) AS calls,
-        count(*) FILTER (WHERE c.start_ns < (SELECT min(host_start_ns) FROM steady_steps)) AS startup_count,
+        count(*) FILTER (WHERE c.start_ns < (SELECT min(host_start_ns) FROM _steady_windows)) AS startup_count,
         count(*) FILTER (WHERE c.is_steady) AS steady_count,
         coalesce(sum(i.idle_ns), 0)::BIGINT AS idle_ns,
         coalesce(sum(i.steady_ns), 0)::BIGINT AS steady_ns,
@@ -153,15 +149,15 @@ SELECT
     m.name,
     m.memory,
     m.calls,
-    CASE WHEN EXISTS (FROM steady_steps) THEN m.startup_count END AS startup_count,
-    CASE WHEN EXISTS (FROM steady_steps) THEN m.steady_count END AS steady_count,
+    CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN m.startup_count END AS startup_count,
+    CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN m.steady_count END AS steady_count,
     CASE WHEN scope.nvtx IS NOT NULL THEN m.calls / scope.range_count END AS calls_per_range,
     m.total_ns,
     m.total_ns / m.calls AS avg_ns,
     m.max_ns,
     100.0 * m.total_ns / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
     m.idle_ns AS gpu_idle_ns,
-    CASE WHEN EXISTS (FROM steady_steps) THEN m.steady_ns END AS steady_idle_ns,
+    CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN m.steady_ns END AS steady_idle_ns,
     m.size_bytes,
     m.max_size_bytes,
     m.failed_count,

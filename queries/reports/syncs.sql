@@ -86,9 +86,6 @@ WITH places_by_call AS (
     UNION ALL
     SELECT process_id, correlation_id, _stack_text(frames, $stack) FROM _few_callers WHERE $group_by = 'stack'
 ),
-steady_steps AS MATERIALIZED (
-    SELECT process_id, host_start_ns, host_end_ns FROM steps WHERE phase = 'steady'
-),
 attributed_idle AS (
     SELECT
         process_id, thread_id, call_start_ns,
@@ -119,7 +116,7 @@ grouped_waits AS (
     LEFT JOIN attributed_idle AS c USING (process_id, thread_id, call_start_ns)
     LEFT JOIN ended_with_copy AS e USING (process_id, thread_id, call_start_ns)
     LEFT JOIN places_by_call AS l ON l.process_id = w.process_id AND l.correlation_id = w.correlation_id
-    ASOF LEFT JOIN steady_steps AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
+    ASOF LEFT JOIN _steady_windows AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
     ASOF LEFT JOIN nvtx_places AS p
         ON p.process_id = w.process_id AND p.thread_id = w.thread_id AND p.start_ns <= w.start_ns
 ),
@@ -138,8 +135,8 @@ SELECT
     max(p.wait_ns) AS max_ns,
     sum(p.idle_ns)::BIGINT AS gpu_idle_ns,
     100.0 * sum(p.idle_ns)::BIGINT / (SELECT sum(duration_ns) FROM wall) AS gpu_idle_wall_pct,
-    CASE WHEN EXISTS (FROM steady_steps) THEN count(*) FILTER (p.is_steady) END AS steady_count,
-    CASE WHEN EXISTS (FROM steady_steps) THEN sum(p.steady_ns)::BIGINT END AS steady_idle_ns,
+    CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN count(*) FILTER (p.is_steady) END AS steady_count,
+    CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN sum(p.steady_ns)::BIGINT END AS steady_idle_ns,
     avg(p.copy_bytes) FILTER (p.copy_kind IS NOT NULL) AS avg_bytes,
     p.process_id,
     p.thread_id,

@@ -1,5 +1,9 @@
 """The loop nest of a program, recovered from the sequence of its operations.
 
+    a b a b a x b                       ->  3 x (a b), x b       the third iteration ends before x
+    a b c d  a b c d  a b x d  a b c d  ->  4 x (a b c d)        the third iteration differs, and is joined
+    a b b b c  a b b c  a b b b b c     ->  3 x (a b.. c)        equal operations in a row are one term
+
 Operations are symbols. Repetitions are folded from the inside out: the shortest period first, each body becomes a
 symbol of its own, and the next level sees a loop as one symbol, for any number of iterations. All occurrences of a body
 are folded, so that a loop with one iteration looks like the same loop with ten. Iterations that

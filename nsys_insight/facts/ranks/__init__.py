@@ -6,8 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.facts import rank_numbers
+from nsys_insight.facts.intervals import Intervals
 from nsys_insight.facts.ranks import judge, pipeline
-from nsys_insight.facts.ranks.budget import IntervalUnion, TimeBudget, find_host_activity
+from nsys_insight.facts.ranks.budget import TimeBudget, find_host_activity
 from nsys_insight.facts.ranks.host import find_stretches, measure_host
 from nsys_insight.facts.ranks.messages import match_messages
 from nsys_insight.facts.ranks.rank import locate_ranks
@@ -212,7 +213,7 @@ def _measure_rank(context: Context, run: Run, number: int, windows: Windows, mes
             rows = np.flatnonzero(collectives.is_complete)
             waiting[collectives.group.kernels[rows, column]] = collectives.waiting[rows, column]
     wait_ends = rank.start + waiting
-    busy = IntervalUnion([work["start_ns"].astype(np.int64)], [work["end_ns"].astype(np.int64)])
+    busy = Intervals.make_disjoint(work["start_ns"].astype(np.int64), work["end_ns"].astype(np.int64))
     return TimeBudget(busy, (rank.start, wait_ends), (wait_ends, rank.end), _find_edges(run, number, windows))
 
 

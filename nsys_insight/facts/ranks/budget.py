@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nsys_insight.facts.intervals import Intervals
 from nsys_insight.ingest.catalogs import use_catalog
 from nsys_insight.paths import read_query
 from nsys_insight.sql.parameters import bind
@@ -19,48 +20,6 @@ if TYPE_CHECKING:
 _MAJORITY = 0.5
 
 
-class IntervalUnion:
-    """The union of intervals; measures how much of it lies before a time or in a window."""
-
-    def __init__(self, starts: Sequence[Ints], ends: Sequence[Ints]) -> None:
-        """Unite the intervals of several arrays."""
-        import numpy as np
-
-        start, end = np.concatenate(starts), np.concatenate(ends)
-        order = np.argsort(start, kind="stable")
-        start, end = start[order], np.maximum.accumulate(end[order]) if len(order) else end
-        begins = np.ones(len(start), dtype=bool)
-        begins[1:] = start[1:] > end[:-1]
-        last = np.flatnonzero(begins)
-        self.start: Ints = start[begins]
-        self.end: Ints = end[np.append(last[1:] - 1, len(end) - 1)] if len(last) else end[:0]
-        self._covered_before = np.concatenate(([0], np.cumsum(self.end - self.start)))
-
-    def measure_before(self, times: Ints) -> Ints:
-        """Return how much of the union lies before each time, in ns."""
-        import numpy as np
-
-        started = np.searchsorted(self.start, times)
-        last = np.concatenate((self.start[:1], self.end))[started] if len(self.start) else times
-        covered: Ints = self._covered_before[started] - np.where(started > 0, np.maximum(last - times, 0), 0)
-        return covered
-
-    def measure_within(self, starts: Ints, ends: Ints) -> Ints:
-        """Return how much of the union lies in each window, in ns."""
-        covered: Ints = self.measure_before(ends) - self.measure_before(starts)
-        return covered
-
-    def find_gaps(self, start: int, end: int) -> list[tuple[int, int]]:
-        """Return the gaps between the intervals in a window, longest first."""
-        import numpy as np
-
-        overlaps = (self.end > start) & (self.start < end)
-        edges = np.concatenate(([start], np.column_stack((self.start[overlaps], self.end[overlaps])).ravel(), [end]))
-        pairs = np.clip(edges, start, end).reshape(-1, 2)
-        gaps = [(int(gap_start), int(gap_end)) for gap_start, gap_end in pairs if gap_end > gap_start]
-        return sorted(gaps, key=lambda gap: gap[0] - gap[1])
-
-
 class TimeBudget:
     """Where a rank's time goes in each window, in ns.
 
@@ -74,11 +33,11 @@ class TimeBudget:
     """
 
     def __init__(
-        self, work: IntervalUnion, waits: tuple[Ints, Ints], transfers: tuple[Ints, Ints], windows: tuple[Ints, Ints]
+        self, work: Intervals, waits: tuple[Ints, Ints], transfers: tuple[Ints, Ints], windows: tuple[Ints, Ints]
     ) -> None:
         """Attribute time to work first, then to waits, then to other communication, and cut it to the windows."""
-        with_waits = IntervalUnion([work.start, waits[0]], [work.end, waits[1]])
-        self.occupied = IntervalUnion([with_waits.start, transfers[0]], [with_waits.end, transfers[1]])
+        with_waits = _unite(work, waits)
+        self.occupied = _unite(with_waits, transfers)
         starts, ends = windows
         self.wall: Ints = ends - starts
         self.busy: Ints = work.measure_within(starts, ends)
@@ -86,6 +45,13 @@ class TimeBudget:
         occupied_ns = self.occupied.measure_within(starts, ends)
         self.transfer: Ints = occupied_ns - self.busy - self.waiting
         self.idle: Ints = self.wall - occupied_ns
+
+
+def _unite(intervals: Intervals, times: tuple[Ints, Ints]) -> Intervals:
+    import numpy as np
+
+    starts, ends = times
+    return Intervals.make_disjoint(np.concatenate((intervals.start, starts)), np.concatenate((intervals.end, ends)))
 
 
 def find_host_activity(context: Context, rank: Rank, gaps: Sequence[tuple[int, int]]) -> tuple[str | None, str | None]:

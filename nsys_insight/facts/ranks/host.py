@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from nsys_insight.facts.ranks.budget import IntervalUnion
+from nsys_insight.facts.intervals import Intervals
 from nsys_insight.facts.reading import read_columns
 from nsys_insight.ingest.catalogs import use_catalog
 from nsys_insight.paths import read_query
@@ -44,7 +44,7 @@ class Stretch(NamedTuple):
     next_operation: str | None
 
 
-def measure_host(context: Context, rank: Rank, occupied: IntervalUnion, edges: tuple[Ints, Ints]) -> HostTime | None:
+def measure_host(context: Context, rank: Rank, occupied: Intervals, edges: tuple[Ints, Ints]) -> HostTime | None:
     """Measure how long a host works in each step; None where the trace lacks its calls.
 
     Args:
@@ -65,7 +65,7 @@ def measure_host(context: Context, rank: Rank, occupied: IntervalUnion, edges: t
     start, end = blocked["start_ns"].astype(np.int64), blocked["end_ns"].astype(np.int64)
     is_busy = occupied.measure_within(start, end) >= _OCCUPIED_SHARE * (end - start)
     is_wait = blocked["is_wait"].astype(bool) | is_busy
-    waits = IntervalUnion([start[is_wait]], [end[is_wait]])
+    waits = Intervals.make_disjoint(start[is_wait], end[is_wait])
     starts, ends = (call_times[kernels] for kernels in edges)
     working = ends - starts - waits.measure_within(starts, ends)
     return HostTime(starts, ends, working, int(np.median(calls["call_ns"])))
@@ -81,7 +81,7 @@ def find_stretches(context: Context, rank: Rank, host: HostTime) -> list[Stretch
     if not rows:
         return []
     start, end = (np.array([getattr(row, name) for row in rows], dtype=np.int64) for name in ("start_ns", "end_ns"))
-    calls = IntervalUnion([start], [end])
+    calls = Intervals.make_disjoint(start, end)
     stretches = []
     for first, last in zip(host.starts, host.ends, strict=True):
         gaps = calls.find_gaps(int(first), int(last))

@@ -3,10 +3,7 @@
 -- from `places` (process_id, correlation_id, place). Waits and allocations have their own caller; all other idle time
 -- has that of the launch call that was late. The rules of `_idle_of` add up the parts of gaps, with the caller instead
 -- of a window.
-WITH steady_steps AS MATERIALIZED (
-    SELECT step, start_ns, end_ns FROM steps WHERE phase = 'steady'
-),
-place_ids AS MATERIALIZED (
+WITH place_ids AS MATERIALIZED (
     SELECT place, row_number() OVER (ORDER BY place) AS place_id FROM (SELECT DISTINCT place FROM query_table(places))
 ),
 calls_with_place AS MATERIALIZED (
@@ -19,13 +16,16 @@ calls_with_place AS MATERIALIZED (
 times AS (
     FROM _idle_time
 ),
+windows AS (
+    FROM _steady_windows WHERE step IS NOT NULL
+),
 idle_pieces AS (
     SELECT p.* EXCLUDE (window_ns)
-    FROM cut_to('times', 'steady_steps') AS p
-    JOIN steady_steps AS s ON s.start_ns = p.window_ns
+    FROM cut_to('times', 'windows') AS p
+    JOIN windows AS s ON s.start_ns = p.window_ns
     JOIN step_gpus AS g ON g.step = s.step AND g.gpu_id = p.gpu_id
     UNION ALL BY NAME
-    FROM in_scope('times') WHERE NOT EXISTS (FROM steady_steps)
+    FROM in_scope('times') WHERE NOT EXISTS (FROM windows)
 ),
 pieces_with_place AS MATERIALIZED (
     SELECT p.*, coalesce(m.place_id, 0) AS window_ns
@@ -48,7 +48,7 @@ charges AS MATERIALIZED (
     LEFT JOIN calls_with_place AS o ON o.thread = thread_of(c.thread_id, c.process_id) AND o.call_ns = c.call_start_ns
     LEFT JOIN waits AS w ON c.charge = 'wait' AND w.process_id = c.process_id AND w.thread_id = c.thread_id
         AND w.call_start_ns = c.call_start_ns
-    WHERE NOT EXISTS (FROM steady_steps)
+    WHERE NOT EXISTS (FROM windows)
         OR (c.step, c.gpu_id) IN (SELECT (step, gpu_id) FROM step_gpus WHERE phase = 'steady')
 ),
 attributed_times AS (

@@ -25,15 +25,12 @@ idle_ns = "How long"
 WITH blocking_calls AS MATERIALIZED (
     FROM _held_gaps
 ),
-steady_steps AS (
-    SELECT step, start_ns, end_ns FROM steps WHERE phase = 'steady'
-),
 gaps AS MATERIALIZED (
     FROM _charged_gaps
 ),
 -- The instants at which the windows are cut.
 cuts AS (
-    SELECT unnest([start_ns, end_ns]) AS start_ns FROM steady_steps
+    SELECT unnest([start_ns, end_ns]) AS start_ns FROM _steady_windows WHERE step IS NOT NULL
     UNION
     SELECT unnest([gap_start_ns, gap_end_ns]) FROM gaps
     UNION
@@ -65,7 +62,7 @@ idle_times AS MATERIALIZED (
         CASE WHEN p.start_ns < s.end_ns THEN s.step END AS step
     FROM _idle_in('charged_pieces', 'windows') AS i
     JOIN gap_windows AS p ON p.start_ns = i.window_ns AND p.gpu_id = i.gpu_id
-    ASOF LEFT JOIN steady_steps AS s ON s.start_ns <= p.start_ns
+    ASOF LEFT JOIN _steady_windows AS s ON s.start_ns <= p.start_ns
 ),
 -- Idle time during a wait or an allocation.
 idle_in_calls AS MATERIALIZED (

@@ -11,14 +11,9 @@ total_ns = "Sum of their durations"
 avg_bytes = "Mean size"
 bandwidth_bytes_per_s = "Their bytes over their durations"
 */
-WITH windows AS (
-    SELECT start_ns, end_ns FROM steps WHERE phase = 'steady'
-    UNION ALL
-    SELECT start_ns, end_ns + 1 FROM wall WHERE NOT EXISTS (FROM steps WHERE phase = 'steady')
-),
-copies AS (
+WITH copies AS (
     SELECT m.copy_kind, m.source_memory, m.target_memory, m.duration_ns, m.size_bytes, m.process_id, m.correlation_id
-    FROM memcpys AS m ASOF JOIN windows AS o ON o.start_ns <= m.start_ns
+    FROM memcpys AS m ASOF JOIN _steady_windows AS o ON o.start_ns <= m.start_ns
     WHERE m.start_ns < o.end_ns
 ),
 calls AS (

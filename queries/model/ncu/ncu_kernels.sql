@@ -11,7 +11,7 @@ implementation = "native, cutlass, cute, triton, inductor, pytorch, library"
 family = "What it does, as in `kernel_names`"
 process_id = "Operating system's process id when ncu ran"
 device_id = "CUDA device number"
-gpu = "Name of the GPU: `device__attribute_display_name`"
+gpu = "Name of the GPU: {gpu}"
 compute_capability = "Compute capability of the GPU"
 compute_major = "Its major number"
 grid_x = "Blocks in the grid, x"
@@ -23,88 +23,63 @@ block_z = "Threads in a block, z"
 blocks_count = "Blocks in the grid"
 threads_per_block = "Threads in a block"
 warps_per_block_ratio = "Warps in a block"
-duration_ns = "How long it ran under ncu, which serializes kernels and may set other clocks: `gpu__time_duration.sum`"
+duration_ns = "How long it ran under ncu, which serializes kernels and may set other clocks: {duration_ns}"
 bound = """For all launches of the kernel with this grid and block, by their means. compute: SM more than 20 points
     above memory; memory: the reverse; latency: both below 40%; balanced: both above 60%, near the peak; else unknown:
-    `sm__throughput.avg.pct_of_peak_sustained_elapsed`,
-    `gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed`"""
+    {sm_pct}, {memory_pct}"""
 memory_level = """Which part of the memory system bounds a memory-bound kernel: DRAM (above 70%), L2 misses (hits below
     50% and DRAM above 40%), L2 (L1 hits below 20%, L2 hits of 50% or more), L1"""
-sm_pct = "SM throughput, share of its peak: `sm__throughput.avg.pct_of_peak_sustained_elapsed`"
-memory_pct = """Throughput of the busiest part of the memory system, share of its peak:
-    `gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed`"""
-dram_pct = """DRAM throughput, share of its peak: `gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed` or
-    `dram__throughput.avg.pct_of_peak_sustained_elapsed`"""
-l1_pct = "L1 throughput, share of its peak: `l1tex__throughput.avg.pct_of_peak_sustained_active`"
-l2_pct = "L2 throughput, share of its peak: `lts__throughput.avg.pct_of_peak_sustained_elapsed`"
-l1_hit_pct = "Sectors that L1 had: `l1tex__t_sector_hit_rate.pct`"
-l2_hit_pct = "Sectors that L2 had: `lts__t_sector_hit_rate.pct`"
-dram_bytes = "Read from and written to DRAM: `dram__bytes_read.sum`, `dram__bytes_write.sum`"
-dram_bytes_per_s = "DRAM traffic: `dram__bytes.sum.per_second`"
-fp32_flop_per_s = """fp32 operations outside the tensor cores, a multiply-add as two:
-    `smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed`,
-    `smsp__sass_thread_inst_executed_op_fadd_pred_on.sum.per_cycle_elapsed`,
-    `smsp__sass_thread_inst_executed_op_fmul_pred_on.sum.per_cycle_elapsed`"""
-fp32_pct = """The same as a share of what the SMs can do in a cycle:
-    `smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed`"""
+sm_pct = "SM throughput, share of its peak: {sm_pct}"
+memory_pct = "Throughput of the busiest part of the memory system, share of its peak: {memory_pct}"
+dram_pct = "DRAM throughput, share of its peak: {dram_pct}"
+l1_pct = "L1 throughput, share of its peak: {l1_pct}"
+l2_pct = "L2 throughput, share of its peak: {l2_pct}"
+l1_hit_pct = "Sectors that L1 had: {l1_hit_pct}"
+l2_hit_pct = "Sectors that L2 had: {l2_hit_pct}"
+dram_bytes = "Read from and written to DRAM: {dram_read_bytes}, {dram_write_bytes}"
+dram_bytes_per_s = "DRAM traffic: {dram_bytes_per_s}"
+fp32_flop_per_s = """fp32 operations outside the tensor cores, a multiply-add as two: {fma_per_cycle}, {fadd_per_cycle},
+    {fmul_per_cycle}"""
+fp32_pct = "The same as a share of what the SMs can do in a cycle: {fma_per_cycle}"
 fp32_flop_per_byte_ratio = "Arithmetic intensity: fp32 operations outside the tensor cores per byte of DRAM traffic"
 load_sectors_per_request_ratio = """Sectors of 32 bytes per request of a warp for global loads: 4 where 32 threads load
-    neighboring 4-byte values, 16 with 16-byte values: `l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum`,
-    `l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum`"""
+    neighboring 4-byte values, 16 with 16-byte values: {load_sectors_count}, {load_requests_count}"""
 load_bytes_per_sector_ratio = """Bytes that threads use of the 32 of a loaded sector; NULL without loads:
-    `smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio`"""
+    {load_bytes_per_sector_ratio}"""
 load_bytes_per_thread_ratio = "Bytes that a thread loads at once: 4 is a scalar float, 16 a 128-bit vector"
-store_sectors_per_request_ratio = """The same for global stores: `l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum`,
-    `l1tex__t_requests_pipe_lsu_mem_global_op_st.sum`"""
+store_sectors_per_request_ratio = "The same for global stores: {store_sectors_count}, {store_requests_count}"
 store_bytes_per_sector_ratio = """Bytes that threads write of the 32 of a stored sector; NULL without stores:
-    `smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio`"""
+    {store_bytes_per_sector_ratio}"""
 reread_ratio = """Bytes of the sectors that loads looked up in L1 as a multiple of what was read from DRAM:
-    `dram__bytes_read.sum`"""
-l1_passes_pct = """Passes of the data stage that L1 and shared memory share, share of its peak:
-    `l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed`"""
-bank_conflicts_count = "Bank conflicts in shared memory: `l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum`"
-shared_wavefronts_count = """Passes that shared memory needed for all its requests:
-    `l1tex__data_pipe_lsu_wavefronts_mem_shared.sum`"""
-spill_sectors_count = """Sectors of local memory traffic: `l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum`,
-    `l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum`"""
-registers_per_thread = "Registers per thread: `launch__registers_per_thread`"
+    {dram_read_bytes}"""
+l1_passes_pct = "Passes of the data stage that L1 and shared memory share, share of its peak: {l1_passes_pct}"
+bank_conflicts_count = "Bank conflicts in shared memory: {bank_conflicts_count}"
+shared_wavefronts_count = "Passes that shared memory needed for all its requests: {shared_wavefronts_count}"
+spill_sectors_count = "Sectors of local memory traffic: {spill_store_sectors_count}, {spill_load_sectors_count}"
+registers_per_thread = "Registers per thread: {registers_per_thread}"
 shared_per_block_bytes = """Shared memory per block, the driver's part included:
-    `launch__shared_mem_per_block_allocated` or `launch__shared_mem_per_block_dynamic`"""
-shared_per_sm_bytes = "Most shared memory of an SM: `device__attribute_max_shared_memory_per_multiprocessor`"
-sm_count = "Streaming multiprocessors: `launch__sm_count` or `device__attribute_multiprocessor_count`"
-waves_per_sm_ratio = "How often the grid fills the GPU: `launch__waves_per_multiprocessor`"
-theoretical_occupancy_pct = """Warps that fit on an SM at once, share of the most:
-    `sm__maximum_warps_per_active_cycle_pct`"""
-occupancy_pct = "Warps that were on an SM, share of the most: `sm__warps_active.avg.pct_of_peak_sustained_active`"
+    {shared_per_block_bytes} or {dynamic_shared_bytes}"""
+shared_per_sm_bytes = "Most shared memory of an SM: {shared_per_sm_bytes}"
+sm_count = "Streaming multiprocessors: {sm_count}"
+waves_per_sm_ratio = "How often the grid fills the GPU: {waves_per_sm_ratio}"
+theoretical_occupancy_pct = "Warps that fit on an SM at once, share of the most: {theoretical_occupancy_pct}"
+occupancy_pct = "Warps that were on an SM, share of the most: {occupancy_pct}"
 occupancy_limit = """What limits blocks per SM: warps (no room for more), registers, shared memory, blocks:
-    `launch__occupancy_limit_registers`, `launch__occupancy_limit_shared_mem`, `launch__occupancy_limit_warps`,
-    `launch__occupancy_limit_blocks`"""
+    {register_limit}, {shared_limit}, {warp_limit}, {block_limit}"""
 blocks_per_sm = "Blocks that fit on an SM at once"
-active_warps_ratio = "Warps on an SM, on average: `sm__warps_active.avg.per_cycle_active`"
-eligible_warps_ratio = "Warps of a scheduler that could issue, on average: `smsp__warps_eligible.avg.per_cycle_active`"
-issue_pct = "Cycles in which a scheduler issued: `smsp__issue_active.avg.pct_of_peak_sustained_active`"
-ipc_ratio = "Instructions per cycle and SM: `sm__inst_executed.avg.per_cycle_active`"
-tensor_pct = """Tensor pipe, share of its peak: `sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active` or
-    `sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active` or
-    `sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active`"""
-tensor_half_pct = """Tensor pipe with fp16, bf16 or TF32, share of its peak:
-    `sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active` or
-    `sm__inst_executed_pipe_tensor_op_hmma.avg.pct_of_peak_sustained_active`"""
-tensor_int_pct = """Tensor pipe with integers, share of its peak:
-    `sm__pipe_tensor_op_imma_cycles_active.avg.pct_of_peak_sustained_active` or
-    `sm__inst_executed_pipe_tensor_op_imma.avg.pct_of_peak_sustained_active`"""
-fma_pct = """FMA pipe, share of its peak: `sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active` or
-    `sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active`"""
-fma_half_pct = """fp16 on the FMA pipe, share of its peak:
-    `sm__inst_executed_pipe_fma_type_fp16.avg.pct_of_peak_sustained_active` or
-    `sm__inst_executed_pipe_fp16.avg.pct_of_peak_sustained_active`"""
-alu_pct = """ALU pipe, share of its peak: `sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_active` or
-    `sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_active`"""
-xu_pct = """Pipe for transcendental functions and conversions, share of its peak:
-    `sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active`"""
-lsu_pct = "Load and store pipe, share of its peak: `sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_active`"
-fp64_pct = """fp64 pipe, share of its peak: `sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_active` or
-    `sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_active`"""
+active_warps_ratio = "Warps on an SM, on average: {active_warps_ratio}"
+eligible_warps_ratio = "Warps of a scheduler that could issue, on average: {eligible_warps_ratio}"
+issue_pct = "Cycles in which a scheduler issued: {issue_pct}"
+ipc_ratio = "Instructions per cycle and SM: {ipc_ratio}"
+tensor_pct = "Tensor pipe, share of its peak: {tensor_pct}"
+tensor_half_pct = "Tensor pipe with fp16, bf16 or TF32, share of its peak: {tensor_half_pct}"
+tensor_int_pct = "Tensor pipe with integers, share of its peak: {tensor_int_pct}"
+fma_pct = "FMA pipe, share of its peak: {fma_pct}"
+fma_half_pct = "fp16 on the FMA pipe, share of its peak: {fma_half_pct}"
+alu_pct = "ALU pipe, share of its peak: {alu_pct}"
+xu_pct = "Pipe for transcendental functions and conversions, share of its peak: {xu_pct}"
+lsu_pct = "Load and store pipe, share of its peak: {lsu_pct}"
+fp64_pct = "fp64 pipe, share of its peak: {fp64_pct}"
 stall_long_scoreboard_pct = """Share of a warp's time in which it waited for global, local or texture memory:
     `smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio`"""
 stall_barrier_pct = """Share of a warp's time in which it waited at a barrier:
@@ -122,14 +97,12 @@ stall_exchange_pct = "The same for shared memory and barriers: the waits of thre
 top_stall = "The reason that warps waited for longest"
 top_stall_pct = "Its share of a warp's time"
 divergence_pct = """Threads of a warp that do not take part in an instruction, on average:
-    `smsp__thread_inst_executed_per_inst_executed.ratio`"""
-branch_uniform_pct = "Branches on which a warp agreed: `smsp__sass_average_branch_targets_threads_uniform.pct`"
-instructions_count = "Instructions of warps: `smsp__inst_executed.sum`"
-fma_per_load_ratio = """fp32 multiply-adds of warps per global load, asynchronous ones included:
-    `smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed`, `smsp__cycles_elapsed.avg`,
-    `smsp__sass_inst_executed_op_global_ld.sum` or `sass__inst_executed_global_loads`"""
-fma_per_shared_pass_ratio = """fp32 multiply-adds of warps per pass of shared memory:
-    `l1tex__data_pipe_lsu_wavefronts_mem_shared.sum`"""
+    {threads_per_instruction_ratio}"""
+branch_uniform_pct = "Branches on which a warp agreed: {branch_uniform_pct}"
+instructions_count = "Instructions of warps: {instructions_count}"
+fma_per_load_ratio = """fp32 multiply-adds of warps per global load, asynchronous ones included: {fma_per_cycle},
+    {cycles}, {global_loads_count}"""
+fma_per_shared_pass_ratio = "fp32 multiply-adds of warps per pass of shared memory: {shared_wavefronts_count}"
 name_arch = "Architecture in the name of a library kernel: 80, 90"
 name_tile = "Tile in the name, M x N (x K)"
 name_stages = "Pipeline stages in the name"
@@ -137,7 +110,7 @@ name_alignment = "Alignment in elements in the name"
 name_schedule = "cooperative, pingpong, warp-specialized, split-K, stream-K, if the name says so"
 name_math = "tensorop or simt, if the name says so"
 */
--- A column takes the first metric of its comment that was collected. Shares of stalls and the class are calculated
+-- {column} above stands for the metrics of a column of `queries/catalog/ncu_metrics.toml`. Shares of stalls and the class are calculated
 -- here, so that a rule is one condition on one row.
 WITH stall_shares AS (
     SELECT

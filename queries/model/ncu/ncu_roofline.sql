@@ -31,11 +31,14 @@ WITH operation_totals AS (
         max(flop_count) FILTER (may_be_moves) AS moves
     FROM ncu_operations
     GROUP BY launch
+),
+counted_launches AS (
+    SELECT DISTINCT launch FROM raw.ncu_metrics WHERE metric LIKE 'sm\_\_ops\_path\_tensor\_src\_%.sum' ESCAPE '\'
 )
 SELECT
     l.launch,
     p.duration_ns,
-    (p.tensor_counted OR p.tensor_pct = 0) AND coalesce(o.flop_count >= o.moves, true) AS is_known,
+    (c.launch IS NOT NULL OR p.tensor_pct = 0) AND coalesce(o.flop_count >= o.moves, true) AS is_known,
     CASE WHEN is_known AND o.flop_count > 0 THEN o.precision END AS precision,
     CASE WHEN is_known THEN o.flop_count END AS flop_count,
     CASE WHEN is_known THEN o.other_flop_count END AS other_flop_count,
@@ -50,6 +53,7 @@ SELECT
     coalesce(p.l1_peak_bytes_per_s, 128 * p.sm_count * p.sm_clock_hz) AS l1_peak_bytes_per_s,
     p.l1_passes_pct
 FROM raw.ncu_launches AS l
-LEFT JOIN _ncu_columns() AS p USING (launch)
-LEFT JOIN operation_totals AS o USING (launch)
+LEFT JOIN _ncu_columns() AS p ON p.launch = l.launch
+LEFT JOIN counted_launches AS c ON c.launch = l.launch
+LEFT JOIN operation_totals AS o ON o.launch = l.launch
 LEFT JOIN peak_rates() AS r ON r.compute_capability = l.compute_capability AND r.precision = o.precision;

@@ -35,7 +35,7 @@ covered_times AS (
 collectives AS (
     SELECT k.*, s.step
     FROM nccl_kernels AS k
-    ASOF JOIN (FROM steps WHERE phase = 'steady') AS s ON s.process_id = k.process_id AND s.start_ns <= k.start_ns
+    ASOF JOIN _steady_windows AS s ON s.process_id = k.process_id AND s.start_ns <= k.start_ns
     WHERE k.start_ns < s.end_ns
 )
 SELECT

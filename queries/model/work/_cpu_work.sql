@@ -30,15 +30,10 @@ WITH steady_spans AS MATERIALIZED (
 -- Divisors for times per token and for shares of the wall time.
 divisors AS (
     SELECT
-        greatest((SELECT count(*) FROM steps WHERE phase = 'steady'), 1) * t.tokens AS tokens,
-        greatest((SELECT count(DISTINCT (step, gpu_id)) FROM step_budget), 1) * t.tokens AS gpu_tokens,
+        count(*) * any_value(tokens) AS tokens,
+        greatest((SELECT count(DISTINCT (step, gpu_id)) FROM step_budget), 1) * any_value(tokens) AS gpu_tokens,
         (SELECT sum(time_ns) FROM step_budget)::DOUBLE AS all_ns
-    FROM (
-        SELECT
-            coalesce(
-                (SELECT tokens_per_step FROM step_method WHERE EXISTS (FROM steps WHERE phase = 'steady')), 1
-            ) AS tokens
-    ) AS t
+    FROM _steady_windows
 ),
 -- A piece counts for the step in which it begins, up to the end of that step. The rest counts for the step that begins
 -- in the piece.

@@ -1,0 +1,119 @@
+-- Intervals in windows. Two windows, and four intervals of one GPU:
+--
+--     windows            |<------ 1 ------>|       |<------ 2 ------>|
+--     intervals     ========   ====     ==============    ===
+--
+--     begun_in                 ====     ==============    ===          begins in a window; not cut
+--     whole_in                 ====                       ===          lies entirely in a window
+--     cut_in             ===            ===        ===                 parts of those that an edge cuts
+--     cut_to             ===   ====     ===        ===    ===          all parts in windows: whole_in and cut_in
+--
+-- The column window_ns, the start of the window, tells the parts of one interval apart. A window contains its start, but
+-- not its end.
+
+-- Each of `events` (start_ns and more) that begins in one of `windows` (start_ns, end_ns and more; disjoint), with that
+-- window: its times are window_ns and window_end_ns. Events and windows are joined by time bucket, about eight buckets
+-- per window; an ASOF join would sort all events and hold them in memory. The first and the last window may be
+-- unbounded.
+CREATE MACRO begun_in(events, windows) AS TABLE
+WITH nonempty_windows AS MATERIALIZED (
+    FROM query_table(windows) WHERE end_ns > start_ns
+),
+time_span AS MATERIALIZED (
+    SELECT
+        min(at_ns) AS from_ns, max(at_ns) AS until_ns,
+        coalesce(min(at_ns) FILTER (abs(at_ns) < 9223372036854775807), 0) AS first_ns,
+        coalesce(max(at_ns) FILTER (abs(at_ns) < 9223372036854775807), 0) AS last_ns,
+        greatest(1, (last_ns - first_ns) // (4 * count(*))) AS bucket_ns
+    FROM (SELECT unnest([start_ns, end_ns]) AS at_ns FROM nonempty_windows)
+    HAVING count(*) > 0
+)
+SELECT e.* EXCLUDE (bucket), w.* EXCLUDE (bucket) RENAME (start_ns AS window_ns, end_ns AS window_end_ns)
+FROM (
+    SELECT
+        e.*,
+        CASE
+            WHEN start_ns >= from_ns AND start_ns < until_ns
+                THEN greatest(first_ns, least(last_ns, start_ns)) // bucket_ns
+        END AS bucket
+    FROM query_table(events) AS e CROSS JOIN time_span
+) AS e
+JOIN (
+    SELECT
+        w.*,
+        unnest(range(
+            greatest(first_ns, least(last_ns, start_ns)) // bucket_ns,
+            greatest(first_ns, least(last_ns, end_ns)) // bucket_ns + 1
+        )) AS bucket
+    FROM nonempty_windows AS w CROSS JOIN time_span
+) AS w USING (bucket)
+WHERE e.start_ns >= w.start_ns AND e.start_ns < w.end_ns;
+
+-- The GPU intervals (gpu_id, start_ns, end_ns and more; disjoint for each GPU) that lie entirely in one of `windows`
+-- (start_ns, end_ns; disjoint). window_ns is the start of the window.
+CREATE MACRO whole_in(intervals, windows) AS TABLE
+WITH window_times AS (
+    SELECT start_ns, end_ns FROM query_table(windows)
+)
+SELECT * EXCLUDE (window_end_ns)
+FROM begun_in(intervals, 'window_times')
+WHERE end_ns <= window_end_ns;
+
+-- The parts of GPU intervals that are cut by the edge of a window, one row per part. Such intervals are few. The time
+-- buckets of an interval end with the last window: an interval may last a thousand times as long as the windows. The
+-- first part of an interval begins with the interval, in a window that began before. Only intervals that end after this
+-- window have further parts, and each of these begins with a window.
+CREATE MACRO cut_in(intervals, windows) AS TABLE
+WITH nonempty_windows AS MATERIALIZED (
+    SELECT start_ns, end_ns FROM query_table(windows) WHERE end_ns > start_ns
+),
+time_span AS MATERIALIZED (
+    SELECT
+        greatest(1, (max(end_ns) - min(start_ns)) // (8 * count(*))) AS bucket_ns, min(start_ns) AS from_ns,
+        max(end_ns) AS until_ns
+    FROM nonempty_windows HAVING count(*) > 0
+),
+window_edges AS (
+    SELECT at_ns, at_ns // bucket_ns AS bucket
+    FROM (SELECT unnest([start_ns, end_ns]) AS at_ns FROM nonempty_windows) CROSS JOIN time_span
+),
+bucketed_intervals AS NOT MATERIALIZED (
+    SELECT
+        i.*, greatest(start_ns, from_ns) // bucket_ns AS bucket, least(end_ns, until_ns) // bucket_ns AS last_bucket
+    FROM query_table(intervals) AS i CROSS JOIN time_span
+),
+intervals_at_edges AS MATERIALIZED (
+    SELECT DISTINCT i.* EXCLUDE (bucket, last_bucket)
+    FROM (
+        FROM bucketed_intervals
+        UNION ALL
+        SELECT * REPLACE (unnest(range(bucket + 1, last_bucket + 1)) AS bucket)
+        FROM bucketed_intervals
+        WHERE last_bucket > bucket
+    ) AS i
+    JOIN window_edges AS e USING (bucket)
+    WHERE i.start_ns < e.at_ns AND i.end_ns > e.at_ns
+),
+-- Each interval with the last window that begins before it.
+first_parts AS MATERIALIZED (
+    SELECT i.*, w.start_ns AS window_ns, w.end_ns AS window_end_ns
+    FROM intervals_at_edges AS i ASOF LEFT JOIN nonempty_windows AS w ON w.start_ns <= i.start_ns
+),
+continued_intervals AS MATERIALIZED (
+    FROM first_parts WHERE window_ns IS NULL OR window_end_ns < end_ns
+)
+SELECT * EXCLUDE (window_end_ns) REPLACE (least(end_ns, window_end_ns) AS end_ns)
+FROM first_parts
+WHERE window_end_ns > start_ns
+UNION ALL
+SELECT
+    b.* EXCLUDE (window_end_ns) REPLACE (
+        w.start_ns AS start_ns, least(b.end_ns, w.end_ns) AS end_ns, w.start_ns AS window_ns
+    )
+FROM (FROM nonempty_windows CROSS JOIN (SELECT DISTINCT gpu_id FROM continued_intervals)) AS w
+ASOF JOIN continued_intervals AS b ON b.gpu_id = w.gpu_id AND b.start_ns < w.start_ns
+WHERE b.end_ns > w.start_ns;
+
+-- The parts of GPU intervals that lie in windows: entire intervals and cut ones.
+CREATE MACRO cut_to(intervals, windows) AS TABLE
+FROM whole_in(intervals, windows) UNION ALL FROM cut_in(intervals, windows);
