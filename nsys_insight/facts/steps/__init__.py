@@ -236,8 +236,3 @@ def _covered_share(run: Run) -> float:
         (all_streams,) = run("held_by_all")
         share = max(share, float(all_streams.share))
     return share
-
-
-def _format_share(share: float) -> str:
-    """Write a share that may be small."""
-    return f"{100 * share:.1f}%" if share >= 0.001 else "less than 0.1%"
