@@ -44,6 +44,29 @@ def test_a_new_pack_is_a_valid_command_with_flags_and_help(folder):
         assert trace.hot(least=30).height == trace.run(str(folder / "hot.sql"), least=30).height == 3
 
 
+@pytest.mark.parametrize("name", ["limit", "nvtx", "traces", "output", "tokens"])
+def test_a_parameter_with_a_name_that_every_report_takes_is_an_error(folder, name):
+    text = packs.TEMPLATE.replace("{title}", "T").replace("least", name)
+    (folder / "mine.sql").write_text(text.replace("FROM kernels", "FROM kernels, (SELECT max(step) FROM steps)"))
+    refused = run("mine", CHURN)
+    assert (refused.returncode, refused.stderr.splitlines()) == (
+        2,
+        [
+            f"error: this report has a parameter {name}, and every report takes this name",
+            f"hint: rename [params.{name}] and ${name} in its file",
+        ],
+    )
+
+
+@pytest.mark.parametrize("name", ["report", "steps", "ranks", "tokens"])
+def test_a_parameter_that_python_could_not_pass_is_a_problem(tmp_path, name):
+    text = packs.TEMPLATE.replace("{title}", "T").replace("least", name)
+    path = tmp_path / "mine.sql"
+    path.write_text(text.replace("FROM kernels", "FROM kernels, (SELECT max(step) FROM steps)"))
+    (problem,) = (text for text in pack_check.find_problems(path) if "needs another name" in text)
+    assert name in problem
+
+
 @pytest.mark.slow
 def test_a_file_runs_without_being_installed(tmp_path):
     path = tmp_path / "mine.sql"
