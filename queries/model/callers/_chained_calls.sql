@@ -4,7 +4,7 @@ description = "The CUDA calls that have a call chain; a call may have one in a s
 process_id = "Operating system's process id"
 correlation_id = "The call's id"
 chain_id = "Id of the chain; below zero for chains from Python"
-is_apart = "Whether this row is separate from the call's"
+is_apart = "Whether the chain is in a separate row, which has no times of the call"
 */
 -- nsys 2022 has the chain of a call in a separate row (event class 67) with the call's id. A backtrace that Python
 -- itself gave takes precedence.

@@ -5,7 +5,7 @@ stored = true
 [columns]
 gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 gap_start_ns = "When the gap began, in the scope"
-gap_end_ns = "When it ended, in the scope"
+gap_end_ns = "When the gap ended, in the scope"
 most_ns = "Half a microsecond for each kernel of the graph"
 */
 -- Tracing a graph by its nodes adds half a microsecond per kernel to the launch call of the graph. On an H200 it was

@@ -12,11 +12,11 @@ charge = """wait; allocation: of frees too; tracing: half a microsecond for each
     by node, by which the launch of the graph takes longer"""
 process_id = """Process of the wait or allocation: with thread_id and call_start_ns it identifies the row of `waits` or
     `api_calls`; NULL for tracing"""
-thread_id = "Its thread"
-call_start_ns = "When its call began"
+thread_id = "Thread of the wait or allocation"
+call_start_ns = "When the call of the wait or allocation began"
 gap_start_ns = "When the gap began that the idle time is part of: start_ns of `gpu_gaps`"
 cause = "What `gpu_idle` calls this time"
-host = "The same: what the host did in it"
+host = "What the host did in this time, as `gpu_idle` calls it"
 idle_ns = "How long"
 */
 -- `_idle_in` splits idle time over windows, which are cut where a blocking call begins or ends. A wait is also charged

@@ -1,7 +1,7 @@
 /*
 description = "How close each launch shape comes to a roof, and the operations of a call."
 [columns]
-shape_id = "As in `launch_shapes`"
+shape_id = "Number of the launch shape, as in `launch_shapes`"
 model_id = "The model of the GPU, as in `gpu_limits`"
 avg_ns = "Mean duration"
 family = "What the kernel does, by its name"

@@ -3,17 +3,17 @@ description = """One row per launch that ncu profiled, with the important metric
     bounds it, what limits occupancy, why warps wait."""
 [columns]
 launch = "The launch, in `ncu_launches`"
-report = "The file that it comes from"
-ncu_id = "ncu's number of it in that report"
+report = "File that the launch comes from"
+ncu_id = "Number of the launch in that report, by ncu"
 kernel = "The kernel's name as ncu prints it"
 short_name = "The function's name alone"
 implementation = "native, cutlass, cute, triton, inductor, pytorch, library"
-family = "What it does, as in `kernel_names`"
+family = "What the kernel does, as in `kernel_names`"
 process_id = "Operating system's process id when ncu ran"
 device_id = "CUDA device number"
 gpu = "Name of the GPU: `device__attribute_display_name`"
 compute_capability = "Compute capability of the GPU"
-compute_major = "Its major number"
+compute_major = "Major number of the compute capability"
 grid_x = "Blocks in the grid, x"
 grid_y = "Blocks in the grid, y"
 grid_z = "Blocks in the grid, z"
@@ -23,7 +23,7 @@ block_z = "Threads in a block, z"
 blocks_count = "Blocks in the grid"
 threads_per_block = "Threads in a block"
 warps_per_block_ratio = "Warps in a block"
-duration_ns = "How long it ran under ncu, which serializes kernels and may set other clocks: `gpu__time_duration.sum`"
+duration_ns = "Duration under ncu, which serializes kernels and may set other clocks: `gpu__time_duration.sum`"
 bound = """For all launches of the kernel with this grid and block, by their means. compute: SM more than 20 points
     above memory; memory: the reverse; latency: both below 40%; balanced: both above 60%, near the peak; else unknown:
     `sm__throughput.avg.pct_of_peak_sustained_elapsed`,
@@ -37,15 +37,15 @@ dram_pct = """DRAM throughput, share of its peak: `gpu__dram_throughput.avg.pct_
     `dram__throughput.avg.pct_of_peak_sustained_elapsed`"""
 l1_pct = "L1 throughput, share of its peak: `l1tex__throughput.avg.pct_of_peak_sustained_active`"
 l2_pct = "L2 throughput, share of its peak: `lts__throughput.avg.pct_of_peak_sustained_elapsed`"
-l1_hit_pct = "Sectors that L1 had: `l1tex__t_sector_hit_rate.pct`"
-l2_hit_pct = "Sectors that L2 had: `lts__t_sector_hit_rate.pct`"
+l1_hit_pct = "L1 hit rate: `l1tex__t_sector_hit_rate.pct`"
+l2_hit_pct = "L2 hit rate: `lts__t_sector_hit_rate.pct`"
 dram_bytes = "Read from and written to DRAM: `dram__bytes_read.sum`, `dram__bytes_write.sum`"
 dram_bytes_per_s = "DRAM traffic: `dram__bytes.sum.per_second`"
 fp32_flop_per_s = """fp32 operations outside the tensor cores, a multiply-add as two:
     `smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed`,
     `smsp__sass_thread_inst_executed_op_fadd_pred_on.sum.per_cycle_elapsed`,
     `smsp__sass_thread_inst_executed_op_fmul_pred_on.sum.per_cycle_elapsed`"""
-fp32_pct = """The same as a share of what the SMs can do in a cycle:
+fp32_pct = """fp32 operations outside the tensor cores as a share of what the SMs can do in a cycle:
     `smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed`"""
 fp32_flop_per_byte_ratio = "Arithmetic intensity: fp32 operations outside the tensor cores per byte of DRAM traffic"
 load_sectors_per_request_ratio = """Sectors of 32 bytes per request of a warp for global loads: 4 where 32 threads load
@@ -54,36 +54,36 @@ load_sectors_per_request_ratio = """Sectors of 32 bytes per request of a warp fo
 load_bytes_per_sector_ratio = """Bytes that threads use of the 32 of a loaded sector; NULL without loads:
     `smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio`"""
 load_bytes_per_thread_ratio = "Bytes that a thread loads at once: 4 is a scalar float, 16 a 128-bit vector"
-store_sectors_per_request_ratio = """The same for global stores: `l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum`,
+store_sectors_per_request_ratio = """Sectors of 32 bytes per request of a warp for global stores:
+    `l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum`,
     `l1tex__t_requests_pipe_lsu_mem_global_op_st.sum`"""
 store_bytes_per_sector_ratio = """Bytes that threads write of the 32 of a stored sector; NULL without stores:
     `smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio`"""
 reread_ratio = """Bytes of the sectors that loads looked up in L1 as a multiple of what was read from DRAM:
     `dram__bytes_read.sum`"""
-l1_passes_pct = """Passes of the data stage that L1 and shared memory share, share of its peak:
+l1_passes_pct = """Wavefronts of the data stage of L1 and shared memory, share of its peak:
     `l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed`"""
 bank_conflicts_count = "Bank conflicts in shared memory: `l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum`"
-shared_wavefronts_count = """Passes that shared memory needed for all its requests:
+shared_wavefronts_count = """Wavefronts of shared memory for all requests:
     `l1tex__data_pipe_lsu_wavefronts_mem_shared.sum`"""
 spill_sectors_count = """Sectors of local memory traffic: `l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum`,
     `l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum`"""
 registers_per_thread = "Registers per thread: `launch__registers_per_thread`"
 shared_per_block_bytes = """Shared memory per block, the driver's part included:
     `launch__shared_mem_per_block_allocated` or `launch__shared_mem_per_block_dynamic`"""
-shared_per_sm_bytes = "Most shared memory of an SM: `device__attribute_max_shared_memory_per_multiprocessor`"
+shared_per_sm_bytes = "Maximum shared memory per SM: `device__attribute_max_shared_memory_per_multiprocessor`"
 sm_count = "Streaming multiprocessors: `launch__sm_count` or `device__attribute_multiprocessor_count`"
-waves_per_sm_ratio = "How often the grid fills the GPU: `launch__waves_per_multiprocessor`"
-theoretical_occupancy_pct = """Warps that fit on an SM at once, share of the most:
-    `sm__maximum_warps_per_active_cycle_pct`"""
-occupancy_pct = "Warps that were on an SM, share of the most: `sm__warps_active.avg.pct_of_peak_sustained_active`"
+waves_per_sm_ratio = "Waves per SM, the number of times that the grid fills the GPU: `launch__waves_per_multiprocessor`"
+theoretical_occupancy_pct = "Theoretical occupancy: `sm__maximum_warps_per_active_cycle_pct`"
+occupancy_pct = "Achieved occupancy: `sm__warps_active.avg.pct_of_peak_sustained_active`"
 occupancy_limit = """What limits blocks per SM: warps (no room for more), registers, shared memory, blocks:
     `launch__occupancy_limit_registers`, `launch__occupancy_limit_shared_mem`, `launch__occupancy_limit_warps`,
     `launch__occupancy_limit_blocks`"""
-blocks_per_sm = "Blocks that fit on an SM at once"
-active_warps_ratio = "Warps on an SM, on average: `sm__warps_active.avg.per_cycle_active`"
-eligible_warps_ratio = "Warps of a scheduler that could issue, on average: `smsp__warps_eligible.avg.per_cycle_active`"
-issue_pct = "Cycles in which a scheduler issued: `smsp__issue_active.avg.pct_of_peak_sustained_active`"
-ipc_ratio = "Instructions per cycle and SM: `sm__inst_executed.avg.per_cycle_active`"
+blocks_per_sm = "Maximum resident blocks per SM"
+active_warps_ratio = "Active warps per SM, on average: `sm__warps_active.avg.per_cycle_active`"
+eligible_warps_ratio = "Eligible warps per scheduler, on average: `smsp__warps_eligible.avg.per_cycle_active`"
+issue_pct = "Issue slot utilization: `smsp__issue_active.avg.pct_of_peak_sustained_active`"
+ipc_ratio = "Executed instructions per cycle (IPC) per SM: `sm__inst_executed.avg.per_cycle_active`"
 tensor_pct = """Tensor pipe, share of its peak: `sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active` or
     `sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active` or
     `sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active`"""
@@ -100,9 +100,9 @@ fma_half_pct = """fp16 on the FMA pipe, share of its peak:
     `sm__inst_executed_pipe_fp16.avg.pct_of_peak_sustained_active`"""
 alu_pct = """ALU pipe, share of its peak: `sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_active` or
     `sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_active`"""
-xu_pct = """Pipe for transcendental functions and conversions, share of its peak:
+xu_pct = """XU pipe (transcendental functions, conversions), share of its peak:
     `sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active`"""
-lsu_pct = "Load and store pipe, share of its peak: `sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_active`"
+lsu_pct = "LSU pipe, share of its peak: `sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_active`"
 fp64_pct = """fp64 pipe, share of its peak: `sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_active` or
     `sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_active`"""
 stall_long_scoreboard_pct = """Share of a warp's time in which it waited for global, local or texture memory:
@@ -116,15 +116,15 @@ stall_math_pipe_pct = """Share of a warp's time in which it waited for a busy pi
 stall_memory_pct = """Share of a warp's time in which it waited for global or local memory, or a place in its queue:
     long_scoreboard, lg_throttle, drain, tex_throttle:
     `smsp__average_warps_issue_stalled_lg_throttle_per_issue_active.ratio`"""
-stall_shared_pct = """The same for shared memory: short_scoreboard, mio_throttle:
+stall_shared_pct = """Share of a warp's time in which it waited for shared memory: short_scoreboard, mio_throttle:
     `smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio`"""
-stall_exchange_pct = "The same for shared memory and barriers: the waits of threads that exchange values"
-top_stall = "The reason that warps waited for longest"
-top_stall_pct = "Its share of a warp's time"
-divergence_pct = """Threads of a warp that do not take part in an instruction, on average:
+stall_exchange_pct = "Share of a warp's time in which it waited for shared memory or barriers: threads exchange values"
+top_stall = "Dominant stall reason: the one that warps waited for longest"
+top_stall_pct = "Share of the dominant stall reason in a warp's time"
+divergence_pct = """Inactive threads per instruction of a warp (divergence), on average:
     `smsp__thread_inst_executed_per_inst_executed.ratio`"""
-branch_uniform_pct = "Branches on which a warp agreed: `smsp__sass_average_branch_targets_threads_uniform.pct`"
-instructions_count = "Instructions of warps: `smsp__inst_executed.sum`"
+branch_uniform_pct = "Uniform branches of a warp: `smsp__sass_average_branch_targets_threads_uniform.pct`"
+instructions_count = "Executed instructions of warps: `smsp__inst_executed.sum`"
 fma_per_load_ratio = """fp32 multiply-adds of warps per global load, asynchronous ones included:
     `smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed`, `smsp__cycles_elapsed.avg`,
     `smsp__sass_inst_executed_op_global_ld.sum` or `sass__inst_executed_global_loads`"""

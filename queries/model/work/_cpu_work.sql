@@ -15,7 +15,7 @@ work_pct = "Share of the CPU work that the GPU waited for"
 samples = "Samples it is based on; NULL where no sample is needed"
 function_name = "The function in most of the samples"
 off_cpu_ns = "The part of time_ns in which the thread had no CPU; NULL where that was not recorded"
-is_told = "Whether what says what the thread did, and not why that is unknown"
+is_told = "TRUE if the activity is known; FALSE if `what` gives the reason that it is not"
 */
 -- What the CPU work consisted of, by place, with samples counted in each of four ways. A place with fewer than 10
 -- samples is not broken down: with 10 samples and an activity of half of the time, its share is accurate to a third
