@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import command_line
@@ -99,6 +100,17 @@ def test_every_listed_command_has_help(name):
     assert name == "help" or name in process.stdout.partition("\n\n")[0]  # the usage line
 
 
+@pytest.fixture(scope="module")
+def one_empty_model():
+    """Check packs over one empty model, which is locked once."""
+    with pytest.MonkeyPatch.context() as patch, pack_check.empty_model() as connection:
+        pack_check.sandbox.lock(connection)
+        patch.setattr(pack_check, "empty_model", lambda: nullcontext(connection))
+        patch.setattr(pack_check.sandbox, "lock", lambda _: None)
+        yield
+
+
+@pytest.mark.usefixtures("one_empty_model")
 @pytest.mark.parametrize("pack", library.built_in_packs().values(), ids=library.built_in_packs().keys())
 def test_built_in_packs_have_no_problems(pack):
     assert pack_check.find_problems(pack.path) == []

@@ -194,19 +194,19 @@ def _refuse_same_names(flags: Iterable[inspect.Parameter]) -> None:
     """Refuse flags of the same name, which a user's report may declare.
 
     Raises:
-        UsageError: A name is names_in_use.
+        UsageError: Two flags have the same name.
     """
-    names_in_use: set[str] = set()
+    used_names: set[str] = set()
     for flag in flags:
         option = _get_option(flag)  # in an annotation, Typer keeps the first name of a flag as its default
         option_names = [name for name in (option.default, *(option.param_decls or ())) if str(name).startswith("--")]
         names = {flag.name, *(name.partition("/")[0] for name in option_names)}
-        if names & names_in_use:
+        if names & used_names:
             raise UsageError(
                 f"this report has a parameter {flag.name}, and every report takes this name",
                 f"rename [params.{flag.name}] and ${flag.name} in its file",
             )
-        names_in_use |= names
+        used_names |= names
 
 
 def make_argument(name: str, kind: Any, metavar: str, text: str) -> inspect.Parameter:
