@@ -41,7 +41,7 @@ FROM (
     SELECT sentence FROM {} WHERE $group_by IN ('caller', 'stack')
 ) WHERE EXISTS (FROM answer)"""
 # The view with the note of a report about the callers of some calls, by the view that lists these callers.
-_CALLER_NOTE_VIEWS = {"_few_callers": "_few_caller_sentence", "_gap_callers": "_gap_caller_sentence"}
+_CALLER_NOTE_VIEWS = {"_sync_callers": "_sync_caller_sentence", "_gap_callers": "_gap_caller_sentence"}
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ known_work AS (
         sum(time_ns) AS known_ns
     FROM (
         SELECT nvtx_path, what, time_ns FROM _cpu_work
-        WHERE counted_by = 'activity' AND is_told AND work_pct >= $least_pct
+        WHERE counted_by = 'activity' AND is_known AND work_pct >= $least_pct
         ORDER BY time_ns DESC, what, nvtx_path
         LIMIT 3
     )

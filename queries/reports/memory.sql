@@ -62,7 +62,7 @@ names AS (
     WHERE $by = 'step'
     UNION ALL
     SELECT b.block, coalesce(c.name, '(no backtrace)')
-    FROM all_blocks AS b LEFT JOIN _few_callers AS c USING (process_id, correlation_id)
+    FROM all_blocks AS b LEFT JOIN _sync_callers AS c USING (process_id, correlation_id)
     WHERE $by = 'caller'
 ),
 blocks AS MATERIALIZED (FROM all_blocks JOIN names USING (block)),
