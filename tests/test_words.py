@@ -95,6 +95,16 @@ def test_each_column_comment_stands_alone():
     assert {column: text for column, text in comments.items() if LEANS_ON_A_NEIGHBOR.match(text)} == {}
 
 
+def test_the_headers_of_findings_have_the_words_of_the_screen():
+    keys = {
+        key.partition(".")[0]
+        for path in (REPOSITORY / "queries" / "findings").glob("*.sql")
+        for key in re.findall(r"^\[?([a-z_.]+)(?:\]| =)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert keys >= {"fix", "skip_if"}
+    assert not keys & {"cure", "caveat"}
+
+
 def test_each_name_that_stays_is_used_and_would_be_found():
     import ast
 
