@@ -157,9 +157,6 @@ def _report(pack: Pack, console: partial[str]) -> str:
         lines += ["| option | what it does |", "|---|---|"]
         lines += [f"| `{param.flag}` | {_cell(param.help)} |" for param in pack.params.values()]
         lines.append("")
-    if pack.views:
-        views = ", ".join(f"`{option}` ([{report}]({report}.md))" for option, report in pack.views.items())
-        lines += [f"Other views: {views}.", ""]
     lines += ["## Columns", "", "| column | meaning |", "|---|---|"]
     lines += [f"| `{name}` | {_cell(text)} |" for name, text in pack.columns.items()]
     if pack.aliases:

@@ -236,7 +236,7 @@ class Reports:
         Columns:
             step: Number of the step
             verdict: What bounds it
-            duration_ns: Its wall time
+            duration_ns: Wall time of the step
             gpu_pct: Share of the wall time in which the GPU was busy
             launch_pct: Share in which it was idle because the host launched late
             sync_pct: Share in which it was idle because the host had waited for it
@@ -333,7 +333,7 @@ class Reports:
         Columns:
             work: cast, layout, copy, or cuda cores
             name: The kernel
-            calls: How often it ran
+            calls: Executions of the kernel
             total_ns: Sum of its durations
             avg_ns: Mean duration
             kernel_time_pct: total_ns as a share of all kernel time
@@ -499,7 +499,7 @@ class Reports:
                 depends on other ranks, and where it is small
             takes_over: What the critical path then runs through instead
             half_saved_ns: How much shorter the step would be if it took half the time
-            total_ns: Its time per step, whether on the critical path or not; NULL for delays
+            total_ns: Time per step, whether on the critical path or not; NULL for delays
         """
         ...
 
@@ -583,13 +583,13 @@ class Reports:
             pattern: The known pattern of the chain; unrecognized where none fits
             verdict: YES, NO or UNKNOWN: whether the kernels can be fused, and that saves time in the middle
                 of both bounds
-            chosen: Whether it is one of the candidates that can all be fused together
+            chosen: Whether the chain is one of the candidates that can all be fused together
             saved_low_ns: Wall time saved per step, at least; below 0 where the step may become slower
             saved_high_ns: Wall time saved per step, at most
             saved_pct: The mean of saved_low_ns and saved_high_ns as a share of the step time
             kernel_count: Kernels of the chain that would become one
-            per_layer: How often it occurs in a layer; NULL where no layers repeat
-            per_step: How often it occurs in a step
+            per_layer: Occurrences of the chain per layer; NULL where no layers repeat
+            per_step: Occurrences of the chain per step
             launches_saved: Launch calls saved per step; 0 where a graph launches them
             complexity: How hard the fused kernel is to write: easy, moderate, hard
             chain: What its kernels compute, in order; kernels in brackets stay
@@ -785,7 +785,7 @@ class Reports:
 
         Columns:
             start_ns: When the GPU became idle; for several gaps, the first time
-            duration_ns: How long it was idle; for several gaps, the sum
+            duration_ns: GPU idle time of the gap; for several gaps, the sum
             wall_pct: Share of the wall time
             idle_pct: Share of the idle time of all gaps in scope
             cause: The cause of most of the gap, as in idle: starved, blocked, allocation, dependency,
@@ -953,7 +953,7 @@ class Reports:
             recoverable_ns: Time that it would save at that ceiling
             ncu_rule: The ncu rule with the largest estimated saving
             ncu_saving_pct: The saving that this rule estimates, as a share of a launch
-            ncu_saving_ns: The same saving applied to total_ns
+            ncu_saving_ns: Saving that this rule estimates, applied to total_ns
             total_per_token_ns: total_ns per token; NULL without tokens
             recoverable_per_token_ns: recoverable_ns per token; NULL without tokens
             launches_profiled: Launches of the kernel that ncu profiled
@@ -1081,8 +1081,8 @@ class Reports:
         Columns:
             section: capture, gpu, process, events, graphs, diagnostics, missing
             metric: What the row is about
-            value: Its number, in the unit that the metric's name ends in; NULL where it is text, or was not
-                captured
+            value: Number of the metric, in the unit that its name ends in; NULL where it is text, or was
+                not captured
             detail: The text, or more about the number; in section missing, how to capture it
         """
         ...
@@ -1325,7 +1325,7 @@ class Reports:
 
         Columns:
             position: Position in the iteration, from 0
-            repeats: How often it follows itself, or the iterations of the inner loop
+            repeats: Number of times that the operation follows itself, or iterations of the inner loop
             gap_ns: Time in which no GPU was busy between the operations before it and its start
             duration_ns: Sum of the durations on the GPU; of a wait, the duration of the call
             offset_ns: From the start of the iteration on the host to its launch call
@@ -1355,8 +1355,8 @@ class Reports:
             iterations: Iterations in total
             per_parent: Iterations in each iteration of the loop around it, median
             period_ns: Time from the start of an iteration to the start of the next one, median
-            period_low_ns: The same, first quartile
-            period_high_ns: The same, third quartile
+            period_low_ns: Time from one iteration to the next, first quartile
+            period_high_ns: Time from one iteration to the next, third quartile
             gpu_busy_ns: Time of an iteration in which the GPU was busy, median
             gpu_idle_ns: Time of an iteration in which the GPU was idle, median
             communication_ns: Time of an iteration in which only communication ran on the GPU, median
@@ -1432,8 +1432,8 @@ class Reports:
             size_bytes: Bytes allocated or freed; NULL if not captured
             max_size_bytes: The largest allocation or deallocation of one call; NULL if not captured
             failed_count: Calls that returned an error
-            synchronizes: Whether it makes host and GPU wait for each other: yes, may, no; NULL where CUDA
-                does not say
+            synchronizes: Whether the call makes host and GPU wait for each other: yes, may, no; NULL where
+                CUDA does not say
             call_group: alloc or free
         """
         ...
@@ -1480,7 +1480,7 @@ class Reports:
             peak_bytes: The most that its own blocks held at once
             allocated_bytes: Sum of the sizes of its blocks
             unfreed_bytes: Sizes of its blocks whose end is not recorded
-            unfreed: How many these are
+            unfreed: Blocks that were not freed
             blocks: How many were allocated
             largest_bytes: The largest
             peak_start_ns: When all blocks of this kind, GPU and process first held most
@@ -1679,7 +1679,7 @@ class Reports:
             avg_ns: Mean duration
             kernel_time_pct: Share of all kernel time in scope
             occupancy_pct: Theoretical occupancy: resident warps as a share of the most that an SM can hold
-            ncu_occupancy_pct: The same by ncu, where it was imported
+            ncu_occupancy_pct: Theoretical occupancy by ncu, where it was imported
             limited_by: What limits the number of blocks: warps, blocks, registers, shared memory; several
                 if they tie
             blocks_per_sm: Most such blocks that an SM holds at once
@@ -1720,7 +1720,7 @@ class Reports:
             name: The event of the runtime
             place: Source file and line of the directive; NULL where not recorded
             host_ns: Sum of its durations on the host
-            calls: How often it happened
+            calls: Number of the events
             kernels: Kernels launched meanwhile on its thread
             kernel_ns: Sum of their durations on the GPU
             copies: Copies requested meanwhile on its thread
@@ -1759,7 +1759,7 @@ class Reports:
             name: The event in nsys's words; for a target region, its function and line
             kind: What it is: parallel, worksharing, wait, …; target for a target region
             host_ns: Sum of its durations on the host; NULL for a target region
-            calls: How often it happened; for a target region, its kernels
+            calls: Number of the events; for a target region, its kernels
             threads: Threads on which it happened
             kernels: Kernels launched meanwhile on its thread
             kernel_ns: Sum of their durations on the GPU
@@ -1850,12 +1850,12 @@ class Reports:
 
         Columns:
             name: The kernel or the NVTX range
-            pace: Its time in each step, plotted from 0 to the largest
+            pace: Time in each step, plotted from 0 to the largest
             median_ns: Median of its time in a step
-            first_ns: Its time in the first step
-            last_ns: Its time in the last step
+            first_ns: Time in the first step
+            last_ns: Time in the last step
             slope_ns: How much its time grows per step: the slope of the line
-            max_ns: Its time in the slowest step
+            max_ns: Time in the slowest step
             max_step: Number of that step
             calls_per_step: Executions, or ranges, per step
             total_ns: Sum over the steps
@@ -2092,7 +2092,8 @@ class Reports:
             peak_tflop_per_s: Peak of its GPU, in 10^12 operations per second
             mfu_pct: Model FLOPs utilization of the rank, if all ranks do the same share; NULL if the
                 operations are unknown
-            busy_mfu_pct: The same in the time in which it is busy with work other than NCCL kernels
+            busy_mfu_pct: Model FLOPs utilization in the time in which the GPU is busy with work other than
+                NCCL kernels
             because: What it does longer than the others in those steps; NULL where the numbers do not show
                 it
             nccl_kernels: NCCL kernels that it ran; in a program without them, its MPI collectives
@@ -2268,10 +2269,10 @@ class Reports:
             nccl_bytes_per_s: Sizes of NCCL's messages, per second of wall time and GPU; NULL unless all are
                 known
             clock_hz: Clock of the SMs, as sampled
-            clock_pct: The same as a share of the maximum clock
+            clock_pct: SM clock as a share of the maximum clock
             samples: GPU metrics samples in its time, over all executions and GPUs
             flop_count: Operations of one execution, on all GPUs
-            flop_from: Where they come from: given, parameters, kernels
+            flop_from: Where the operations come from: given, parameters, kernels
             tflop_per_s: Attained, in 10^12 operations per second, of all GPUs
             precision: The precision whose peak is compared with
             peak_tflop_per_s: Peak of a GPU, in 10^12 operations per second
@@ -2322,7 +2323,7 @@ class Reports:
             phase: steady; warm-up: unlike the others, at the start; tail: the last one, whose end is not
                 recorded; prefill: all work before a run of steps, if there is about as much as in a step
                 (phases has the NVTX range alone)
-            start_ns: When its wall time begins
+            start_ns: When the wall time of the step begins
             duration_ns: Step time (wall time): not the time that its NVTX range was open, where its work
                 ran at another time (see nvtx)
             gpu_busy_ns: Time of the step in which the GPU was busy

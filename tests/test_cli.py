@@ -407,10 +407,9 @@ def test_classify_covers_the_steady_state_or_kernels(folder, demo_trace):
     answer = json.loads(result.stdout)
     assert answer["report"] == "classify"
     assert (answer["rows"][0]["part"], answer["rows"][0]["verdict"]) == ("wall", "launch-bound")
-    kernels = run("classify", "--kernels", demo_trace, "--format", "json")
+    kernels = run("classify-kernels", demo_trace, "--format", "json")
     assert kernels.returncode == 0
     assert json.loads(kernels.stdout)["report"] == "classify-kernels"
-    assert kernels.stderr.startswith("note: classify --kernels is now classify-kernels")
 
 
 def test_classify_refuses_a_flag_of_the_other_report(folder, demo_trace):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import runpy
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 
@@ -80,10 +81,11 @@ def test_every_command_in_the_readme_exists():
 
 @pytest.fixture(scope="module")
 def describe_schema_once():
-    """Describe each view once for all tests and pages that read it."""
+    """Describe each view once for all tests and pages that read it, all over one empty model."""
     from nsys_insight.session import schema
 
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, schema.empty_model() as connection:
+        patch.setattr(schema, "empty_model", lambda: nullcontext(connection))
         patch.setattr(schema, "describe_schema", cache(schema.describe_schema))
         yield schema.describe_schema
 

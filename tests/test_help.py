@@ -46,22 +46,20 @@ def test_help_completes_to_commands_only(shell, monkeypatch, capsys):
     assert capsys.readouterr().out.strip() in ("top", """_arguments '*: :(("top"))'""")
 
 
-VIEWS = [(pack.name, option, view) for pack in built_in_packs().values() for option, view in pack.views.items()]
-
-
-@pytest.mark.parametrize(("report", "option", "view"), VIEWS)
-def test_a_report_with_the_option_of_a_view_is_that_report(report, option, view):
-    assert view in built_in_packs()
-    assert registry.replace_view([report, "a.sqlite", *option.split(), "-n", "1"]) == [view, "a.sqlite", "-n", "1"]
-    assert registry.replace_view([report, option.replace(" ", "=")]) == [view]
-    assert option.split()[0] in run("help", report).stdout
-
-
-def test_aliases_have_views_too_and_unknown_views_are_refused():
-    assert registry.replace_view(["kernels", "--view", "bound"]) == ["classify-kernels"]
-    assert registry.replace_view(["gaps", "--by", "length"]) == ["gaps", "--by", "length"]
-    refused = run("idle", "--by", "color")
-    assert (refused.returncode, refused.stderr.splitlines()) == (
-        2,
-        ["error: --by cannot be 'color'", "hint: one of: place, length, host"],
-    )
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("idle", "--by", "length"), "nsys-insight gap-places, gap-sizes or host"),
+        (("idle", "--list"), "nsys-insight gaps"),
+        (("kernels", "--view=bound"), "nsys-insight launch-configs, classify-kernels, occupancy or roofline"),
+        (("classify", "--kernels"), "nsys-insight classify-kernels"),
+        (("gaps", "--by", "length"), "nsys-insight gaps --help"),
+    ],
+)
+def test_the_error_for_an_option_that_became_a_report_names_the_report(words, hint):
+    refused = run(*words)
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines() == [
+        f"error: there is no option {words[1].partition('=')[0]}",
+        f"hint: {hint}",
+    ]

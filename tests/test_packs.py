@@ -39,6 +39,17 @@ SCOPES = {
 every_pack = pytest.mark.parametrize("pack", PACKS.values(), ids=PACKS.keys())
 
 
+def every_third_pack(first):
+    """Test every third report, from the first, second or third one; `--all` tests the others too."""
+    return pytest.mark.parametrize(
+        "pack",
+        [
+            pytest.param(pack, id=name, marks=() if index % 3 == first else pytest.mark.sweep)
+            for index, (name, pack) in enumerate(PACKS.items())
+        ],
+    )
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     return many_traces.write_all(tmp_path_factory.mktemp("traces"))
@@ -208,9 +219,15 @@ class TestAnswer:
     @pytest.mark.parametrize(
         ("name", "make_questions"),
         [
-            ("plain", list_questions),
+            ("plain", list_default_questions),  # `packs check` describes the query of each choice
             ("nothing", list_plain_question),
-            *sweep([("sample", list_default_questions), ("sample with graphs", list_default_questions)]),
+            *sweep(
+                [
+                    ("plain", list_questions),
+                    ("sample", list_default_questions),
+                    ("sample with graphs", list_default_questions),
+                ]
+            ),
         ],
     )
     def test_columns_are_those_of_the_header_in_its_order(self, pack, ask, name, make_questions):
@@ -245,16 +262,16 @@ class TestAnswer:
                 assert notes == ()
 
     @every_pack
-    def test_it_is_a_select_and_a_method(self, pack, traces):
-        question = list_questions(pack)[0]
-        statement, _ = pack.statement(question)
+    def test_it_is_a_select_and_a_method(self, pack, ask, traces):
+        statement, _ = pack.statement({})
         assert [parsed.type for parsed in duckdb.extract_statements(statement)] == [duckdb.StatementType.SELECT]
-        frame = getattr(traces("plain"), pack.name.replace("-", "_"))(**question)
-        assert frame.rows() == traces("plain").answer(pack.name, **question).rows()
+        frame = getattr(traces("plain"), pack.name.replace("-", "_"))()
+        ((_, _, rows, _),) = ask(pack, "plain", make_questions=list_plain_question)
+        assert frame.rows() == rows
 
 
 class TestSameAnswer:
-    @every_pack
+    @every_third_pack(0)
     @pytest.mark.parametrize(
         ("left", "right"),
         [
@@ -265,7 +282,7 @@ class TestSameAnswer:
     def test_for_any_order_of_rows(self, pack, ask, left, right):
         assert_same(ask(pack, left), ask(pack, right))
 
-    @every_pack
+    @every_third_pack(1)
     @pytest.mark.parametrize("flag", ["nvtx", *sweep(name for name in SCOPES if name != "nvtx")])
     def test_in_every_scope_for_any_order_of_rows(self, pack, ask, flag):
         assert_same(
@@ -273,7 +290,7 @@ class TestSameAnswer:
             ask(pack, "shuffled", flag, make_questions=list_plain_question),
         )
 
-    @every_pack
+    @every_third_pack(2)
     @pytest.mark.parametrize(("file_name", "shift"), [*sweep([("earlier", EARLIER)]), ("later", LATER)])
     def test_for_any_shift_in_time(self, pack, ask, file_name, shift):
         times = {name for name in pack.columns if re.search("(^|_)(start|end)_ns$", name)}
@@ -292,20 +309,20 @@ class TestSameAnswer:
     def test_with_and_without_empty_tables(self, pack, ask):
         assert_same(ask(pack, "plain"), ask(pack, "with empty tables"))
 
-    @every_pack
+    @every_third_pack(0)
     def test_with_a_missing_and_with_a_null_column(self, pack, ask):
         assert_same(
             ask(pack, "NULL columns", make_questions=list_plain_question),
             ask(pack, "missing columns", make_questions=list_plain_question),
         )
 
-    @every_pack
+    @every_third_pack(1)
     @pytest.mark.parametrize("version", [*sweep(["2023.4"]), "2022.2"])
     def test_for_any_version_of_nsys(self, pack, ask, version):
         newest, older = (ask(pack, name, make_questions=list_plain_question) for name in ("2025.3", version))
         assert_same(drop_capture_rows(newest), drop_capture_rows(older))
 
-    @every_pack
+    @every_third_pack(2)
     def test_from_the_file_from_the_cache_and_copied_cell_by_cell(self, pack, ask, traces):
         plain = ask(pack, "plain", make_questions=list_plain_question)
         assert_same(plain, ask(pack, "plain", make_questions=list_plain_question, use_cache=True))

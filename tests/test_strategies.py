@@ -56,7 +56,7 @@ def pairs(tmp_path_factory):
 @pytest.mark.parametrize(("launch", "name", "slow", "fast"), PAIRS)
 def test_measured_gains_of_other_kernels_are_in_the_predicted_range(pairs, launch, name, slow, fast):
     strategy = next(strategy for strategy in pairs[launch] if strategy.name == name)
-    assert strategy.least_pct <= 100 * (1 - fast / slow) <= strategy.most_pct
+    assert strategy.min_pct <= 100 * (1 - fast / slow) <= strategy.max_pct
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def strategies_by_kernel(tune):
 def test_measured_gains_are_in_the_predicted_range(strategies_by_kernel, change):
     before, name, _, slow, fast = change
     strategy = strategies_by_kernel[before][name]
-    assert strategy.least_pct <= 100 * (1 - fast / slow) <= strategy.most_pct
+    assert strategy.min_pct <= 100 * (1 - fast / slow) <= strategy.max_pct
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_strategies_are_ordered_by_gain(strategies_by_kernel):
     for strategies in strategies_by_kernel.values():
         middles = [strategy.middle_pct for strategy in strategies.values()]
         assert middles == sorted(middles, reverse=True)
-        assert all(0 <= strategy.least_pct <= strategy.most_pct <= 100 for strategy in strategies.values())
+        assert all(0 <= strategy.min_pct <= strategy.max_pct <= 100 for strategy in strategies.values())
 
 
 def test_a_copy_at_the_speed_of_dram_can_only_move_fewer_bytes(strategies_by_kernel):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import command_line
@@ -44,6 +45,29 @@ def test_a_new_pack_is_a_valid_command_with_flags_and_help(folder):
         assert trace.hot(least=30).height == trace.run(str(folder / "hot.sql"), least=30).height == 3
 
 
+@pytest.mark.parametrize("name", ["limit", "nvtx", "traces", "output", "tokens"])
+def test_a_parameter_with_a_name_that_every_report_takes_is_an_error(folder, name):
+    text = packs.TEMPLATE.replace("{title}", "T").replace("least", name)
+    (folder / "mine.sql").write_text(text.replace("FROM kernels", "FROM kernels, (SELECT max(step) FROM steps)"))
+    refused = run("mine", CHURN)
+    assert (refused.returncode, refused.stderr.splitlines()) == (
+        2,
+        [
+            f"error: this report has a parameter {name}, and every report takes this name",
+            f"hint: rename [params.{name}] and ${name} in its file",
+        ],
+    )
+
+
+@pytest.mark.parametrize("name", ["report", "steps", "ranks", "tokens"])
+def test_a_parameter_that_python_could_not_pass_is_a_problem(tmp_path, name):
+    text = packs.TEMPLATE.replace("{title}", "T").replace("least", name)
+    path = tmp_path / "mine.sql"
+    path.write_text(text.replace("FROM kernels", "FROM kernels, (SELECT max(step) FROM steps)"))
+    (problem,) = (text for text in pack_check.find_problems(path) if "needs another name" in text)
+    assert name in problem
+
+
 @pytest.mark.slow
 def test_a_file_runs_without_being_installed(tmp_path):
     path = tmp_path / "mine.sql"
@@ -76,6 +100,17 @@ def test_every_listed_command_has_help(name):
     assert name == "help" or name in process.stdout.partition("\n\n")[0]  # the usage line
 
 
+@pytest.fixture(scope="module")
+def one_empty_model():
+    """Check packs over one empty model, which is locked once."""
+    with pytest.MonkeyPatch.context() as patch, pack_check.empty_model() as connection:
+        pack_check.sandbox.lock(connection)
+        patch.setattr(pack_check, "empty_model", lambda: nullcontext(connection))
+        patch.setattr(pack_check.sandbox, "lock", lambda _: None)
+        yield
+
+
+@pytest.mark.usefixtures("one_empty_model")
 @pytest.mark.parametrize("pack", library.built_in_packs().values(), ids=library.built_in_packs().keys())
 def test_built_in_packs_have_no_problems(pack):
     assert pack_check.find_problems(pack.path) == []

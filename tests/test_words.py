@@ -18,6 +18,15 @@ from word_list import (
     printed_texts,
 )
 
+from nsys_insight.model.views import definitions
+from nsys_insight.packs.library import built_in_packs
+
+# How a column comment begins that cannot be understood without its neighbors.
+LEANS_ON_A_NEIGHBOR = re.compile(
+    r"(the same|its|their|these|those|this|that|it|they|such|as in|another|likewise"
+    r"|(how (long|many|often)|when|where|whether) (it|its|they|these|those|this|that))\b",
+    re.IGNORECASE,
+)
 READ = ["nsys_insight", "queries", "docs", "tests", "benchmarks", "README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
 
 
@@ -74,6 +83,26 @@ def test_the_list_applies_to_names_comments_sql_and_pages(tmp_path, file, source
 def test_the_list_leaves_keys_and_outputs_alone(tmp_path, file, source):
     (tmp_path / file).write_text(source, encoding="utf-8")
     assert list(find_hits([tmp_path])) == []
+
+
+def test_each_column_comment_stands_alone():
+    comments = {
+        f"{relation.name}.{column}": text
+        for relation in (*definitions().values(), *built_in_packs().values())
+        for column, text in relation.columns.items()
+    }
+    assert len(comments) > 2000
+    assert {column: text for column, text in comments.items() if LEANS_ON_A_NEIGHBOR.match(text)} == {}
+
+
+def test_the_headers_of_findings_have_the_words_of_the_screen():
+    keys = {
+        key.partition(".")[0]
+        for path in (REPOSITORY / "queries" / "findings").glob("*.sql")
+        for key in re.findall(r"^\[?([a-z_.]+)(?:\]| =)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert keys >= {"fix", "skip_if"}
+    assert not keys & {"cure", "caveat"}
 
 
 def test_each_name_that_stays_is_used_and_would_be_found():

@@ -17,7 +17,7 @@ from nsys_insight.packs.step_options import AUTO, PARAMS, StepOptions, parse_opt
 from nsys_insight.render import FORMATS, choose_format
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterable
 
     from nsys_insight.packs.pack import Param
 
@@ -170,6 +170,7 @@ def make_command(
         for parameter in (*_make_scope_flags(), *_make_output_flags(), *_make_loading_flags())
         if parameter.name not in omitted_fields
     ]
+    _refuse_same_names([main_argument, *shared, *own_flags])
     own_short_names = {
         name for parameter in own_flags for name in _get_option(parameter).param_decls or () if len(name) == 2
     }
@@ -187,6 +188,25 @@ def make_command(
     command.__annotations__ = {}
     command.__doc__ = text
     return command
+
+
+def _refuse_same_names(flags: Iterable[inspect.Parameter]) -> None:
+    """Refuse flags of the same name, which a user's report may declare.
+
+    Raises:
+        UsageError: Two flags have the same name.
+    """
+    used_names: set[str] = set()
+    for flag in flags:
+        option = _get_option(flag)  # in an annotation, Typer keeps the first name of a flag as its default
+        option_names = [name for name in (option.default, *(option.param_decls or ())) if str(name).startswith("--")]
+        names = {flag.name, *(name.partition("/")[0] for name in option_names)}
+        if names & used_names:
+            raise UsageError(
+                f"this report has a parameter {flag.name}, and every report takes this name",
+                f"rename [params.{flag.name}] and ${flag.name} in its file",
+            )
+        used_names |= names
 
 
 def make_argument(name: str, kind: Any, metavar: str, text: str) -> inspect.Parameter:
@@ -228,31 +248,6 @@ def make_param_flag(param: Param) -> inspect.Parameter:
         autocompletion=_choose_completer(param),
         **settings,
     )
-
-
-def make_view_flags(views: Mapping[str, str]) -> list[inspect.Parameter]:
-    """Make the options that select the views of a report. The value is a word that `replace_view` does not know."""
-    reports_by_flag: dict[str, dict[str, str]] = {}
-    for option, report in views.items():
-        flag, _, value = option.partition(" ")
-        reports_by_flag.setdefault(flag, {})[value] = report
-
-    def make_view_flag(flag: str, reports: Mapping[str, str]) -> inspect.Parameter:
-        def refuse(value: str | None) -> None:
-            if value:
-                raise UsageError(f"{flag} cannot be {value!r}", f"one of: {', '.join(reports)}")
-
-        names = ", ".join(f"{value} ({report})" if value else report for value, report in reports.items())
-        return make_flag(
-            flag.removeprefix("--"),
-            bool if "" in reports else str | None,
-            flag,
-            help=f"Another view of it: {names}",
-            callback=refuse,
-            autocompletion=lambda incomplete: [value for value in reports if value.startswith(incomplete)],
-        )
-
-    return [make_view_flag(flag, reports) for flag, reports in reports_by_flag.items()]
 
 
 def _choose_completer(param: Param) -> Callable[..., list[str]] | None:

@@ -17,7 +17,7 @@ from nsys_insight import outputs, own_files
 from nsys_insight.cli import ending, terminal
 from nsys_insight.cli.commands import HELP_SETTINGS
 from nsys_insight.cli.progress_line import progress_line
-from nsys_insight.cli.registry import Commands
+from nsys_insight.cli.registry import Commands, suggest_reports
 from nsys_insight.errors import Exit, InsightError, UsageError
 from nsys_insight.packs.library import use_folder
 from nsys_insight.paths import expand_home
@@ -175,7 +175,9 @@ def _describe_error(error: Exception) -> InsightError | None:
         from nsys_insight.text.suggestions import did_you_mean
 
         message = f"there is no option {option}"
-        hint = " ".join(filter(None, (did_you_mean(option, getattr(error, "possibilities", None) or ()), hint)))
+        reports = suggest_reports(first, option)
+        similar_options = did_you_mean(option, getattr(error, "possibilities", None) or ())
+        hint = reports or " ".join(filter(None, (similar_options, hint)))
     return UsageError(message, hint)
 
 

@@ -27,11 +27,14 @@ _MARKUP = re.compile(r"(\\*)(\[[a-z#/@][^\[]*?\])")  # a tag of rich markup, and
 _NO_BOUND = 10**15
 # A paragraph that begins with this line keeps its lines, as in Click.
 _VERBATIM = "\b"
-# Flags that became commands, accepted for one release: (report, flag) and the words that replace them.
-_REPLACED_FLAGS = {
-    ("classify", "--kernels"): ["classify-kernels"],
-    ("per-token", "--by-phase"): ["per-phase"],
-    ("fusion", "--explain-candidate"): ["fusion-candidate", "--candidate"],
+# Options of earlier versions that became reports: (report, option) and the reports.
+_REPORTS_OF_OPTION = {
+    ("classify", "--kernels"): "classify-kernels",
+    ("fusion", "--explain-candidate"): "fusion-candidate",
+    ("idle", "--by"): "gap-places, gap-sizes or host",
+    ("idle", "--list"): "gaps",
+    ("per-token", "--by-phase"): "per-phase",
+    ("top", "--view"): "launch-configs, classify-kernels, occupancy or roofline",
 }
 
 
@@ -89,7 +92,7 @@ class Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Make the command that was typed, with its flags."""
-        name, *arguments = replace_view(replace_old_flags(args))
+        name, *arguments = args
         if name == "help" and not ctx.resilient_parsing:  # completion needs the command itself
             if not arguments:
                 print(ctx.get_help())
@@ -135,30 +138,11 @@ def _write_overview(groups: dict[str, list[tuple[str, str]]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def replace_view(words: Sequence[str]) -> list[str]:
-    """Replace a report and the option that selects a view of it by the view: `idle --by length` is `gap-sizes`."""
-    name, *arguments = words
-    pack = find_pack(name) if any(word.startswith("--") for word in arguments) else None
-    for option, view in pack.views.items() if pack else ():
-        flag, *value = option.split()
-        for index, word in enumerate(arguments):
-            if word == flag and arguments[index + 1 : index + 1 + len(value)] == value:
-                return [view, *arguments[:index], *arguments[index + 1 + len(value) :]]
-            if value and word == f"{flag}={value[0]}":
-                return [view, *arguments[:index], *arguments[index + 1 :]]
-    return list(words)
-
-
-def replace_old_flags(words: Sequence[str]) -> list[str]:
-    """Replace a flag that became a command, and print a note that names the new command."""
-    for (name, flag), (command, *parameter) in _REPLACED_FLAGS.items():
-        index = next((index for index, word in enumerate(words) if word.partition("=")[0] == flag), 0)
-        if words[0] == name and index:
-            _, equals, value = words[index].partition("=")
-            new_form = " ".join([command, *parameter])
-            terminal.note(f"{name} {flag} is now {new_form}; the next release does not have the flag")
-            return [command, *words[1:index], *parameter, *([value] if equals else []), *words[index + 1 :]]
-    return list(words)
+def suggest_reports(name: str, option: str) -> str:
+    """Return the reports that an option of this report became, as a hint; "" for other options."""
+    pack = find_pack(name)
+    reports = _REPORTS_OF_OPTION.get((pack.name, option), "") if pack else ""
+    return reports and f"nsys-insight {reports}"
 
 
 def make_report_command(pack: Pack, name: str = "") -> Any:

@@ -20,7 +20,6 @@ from nsys_insight.cli.flags import (
     make_command,
     make_param_flag,
     make_traces_argument,
-    make_view_flags,
 )
 from nsys_insight.cli.progress_line import progress_line
 from nsys_insight.errors import UsageError
@@ -83,15 +82,13 @@ def refuse_host(problem: str, hint: str) -> None:
 
 def make_pack_command(pack: Pack) -> Callable[..., None]:
     """Make the command of a pack."""
-    view_flags = make_view_flags(pack.views)
-    view_names = {flag.name for flag in view_flags}
 
     def run(traces: list[Path] | None, flags: Flags, **params: Any) -> None:
-        answer_pack(pack, traces, flags, {name: params[name] for name in params.keys() - view_names})
+        answer_pack(pack, traces, flags, params)
 
     rank_params = [] if is_cross_rank(pack) else [rank_sums.PARAM]
     pack_flags = map(make_param_flag, [*pack.params.values(), *step_params_of(pack.sql).values(), *rank_params])
-    return make_command(run, format_pack_help(pack), *view_flags, *pack_flags, argument=make_traces_argument())
+    return make_command(run, format_pack_help(pack), *pack_flags, argument=make_traces_argument())
 
 
 def answer_pack(pack: Pack, traces: Sequence[Path] | None, flags: Flags, params: dict[str, Any]) -> None:
@@ -106,9 +103,7 @@ def answer_pack(pack: Pack, traces: Sequence[Path] | None, flags: Flags, params:
         return
     fmt = flags.format
     with open_traces(traces or [], flags, can_expand_folders=is_cross_rank(pack)) as trace:
-        # A parameter of a user's report may also be named steps.
-        steps: dict[str, Any] = vars(flags.steps) if "steps" in pack.params else {"steps": flags.steps}
-        show(trace.answer(pack, **params, **(steps if step_params_of(pack.names) else {})), fmt, flags)
+        show(trace.answer(pack, steps=flags.steps, **params), fmt, flags)
 
 
 def format_pack_help(pack: Pack) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.cli import terminal
 from nsys_insight.cli.flags import Flags, check_format, make_scope_command
-from nsys_insight.cli.registry import make_click_command, make_report_command, replace_old_flags, replace_view
+from nsys_insight.cli.registry import make_click_command, make_report_command
 from nsys_insight.cli.run import Host, explain, show, use_host
 from nsys_insight.errors import InsightError, UsageError
 from nsys_insight.ingest.scope import write_flags
@@ -101,7 +101,7 @@ class Shell:
 
     def do_run(self, argument_text: str) -> None:
         """REPORT [FLAGS]: run a report, for example .run top --steady."""
-        name, *flag_words = replace_view(replace_old_flags(_split_words(argument_text) or [""]))
+        name, *flag_words = _split_words(argument_text) or [""]
         if not name:
             raise UsageError(".run needs the name of a report", ".packs lists them")
         if name == "diagnose":

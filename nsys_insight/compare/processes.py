@@ -118,7 +118,7 @@ def measure_ranks(
 def are_ranks(traces: Session) -> bool:
     """Return whether these traces are known to be the ranks of one run, each a rank of its own."""
     rows = traces.rows(RANKS_QUERY)
-    has_numbers = [row.trace for row in rows] and all(row.told_by in ("NCCL", "MPI", "the launcher") for row in rows)
+    has_numbers = [row.trace for row in rows] and all(row.source in ("NCCL", "MPI", "the launcher") for row in rows)
     if sorted(row.trace for row in rows) != sorted(traces.labels) or len({row.rank for row in rows}) < len(rows):
         return False
     return bool(has_numbers) or bool(traces.rows("FROM rank_run WHERE verdict IS NOT NULL"))

@@ -26,13 +26,13 @@ OPERATIONS_PER_JOIN = 5_000_000
 def find(context: Context, process: int) -> None:
     """Fill `internal.step_launched`, unless it has the operations of the process: steps and phases share the table."""
     run = context.runner("steps")
-    if any(row.process_id == process for row in run("launched_before")):
+    if any(row.process_id == process for row in run("process")):
         return
-    run("no_launched")
+    run("no_operations")
     context.prepare("FROM _gpu_work")
     for first_id, end_id in call_windows(context.connection):
-        run("launched", process=process, from_id=first_id, to_id=end_id)
-    run("launched_is_of", process=process)
+        run("insert_operations", process=process, from_id=first_id, to_id=end_id)
+    run("set_process", process=process)
 
 
 def call_windows(connection: duckdb.DuckDBPyConnection) -> list[IdRange]:

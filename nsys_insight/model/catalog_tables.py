@@ -62,14 +62,14 @@ def write_table_macros() -> list[str]:
         ),
         _write_table_macro(
             "rules_of_thumb",
-            ("number", "family", "pattern", "bound", "least_ns", "because"),
+            ("number", "family", "pattern", "bound", "min_duration_ns", "because"),
             [
                 (
                     number,
                     rule["family"],
                     rule.get("pattern", ""),
                     rule["bound"],
-                    rule.get("least_ns", 0),
+                    rule.get("min_duration_ns", 0),
                     rule["because"],
                 )
                 for number, rule in enumerate(_read("kernel_bounds.toml", "rules"))

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 _OWN_NAME = r"^(?:<unnamed>|\(anonymous namespace\)|[^<(])*"
 
 
-_LIST_FIELDS = ("words", "patterns", "examples")
-
-
 @dataclass(frozen=True)
 class CatalogEntry:
     """One entry of a catalog: the family or provenance of the kernels whose name matches.

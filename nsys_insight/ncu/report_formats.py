@@ -197,9 +197,9 @@ def _format_targets(kernel: KernelReport) -> list[tuple[Target, str]]:
 
 def _format_strategy(kernel: KernelReport, strategy: Strategy) -> list[str]:
     """Format a strategy: what it may save, the reasons for it, what it costs, and its conflicts."""
-    gain = f"saves {strategy.least_pct:.0f} to {strategy.most_pct:.0f}% of the kernel's time, effort {strategy.effort}"
+    gain = f"saves {strategy.min_pct:.0f} to {strategy.max_pct:.0f}% of the kernel's time, effort {strategy.effort}"
     if kernel.wall_pct is not None:
-        low, high = scale_saving(kernel.wall_pct, strategy.least_pct), scale_saving(kernel.wall_pct, strategy.most_pct)
+        low, high = scale_saving(kernel.wall_pct, strategy.min_pct), scale_saving(kernel.wall_pct, strategy.max_pct)
         gain += f"; {low:.2g} to {high:.2g}% of the trace's wall time, of which the kernel takes {kernel.wall_pct:.3g}%"
     costs = [
         f"{abs(count):,} {'more' if count > 0 else less_word} {resource}"
@@ -347,12 +347,10 @@ def _build_kernel_object(kernel: KernelReport) -> dict[str, Any]:
                 "title": strategy.title,
                 "effort": strategy.effort,
                 "rules": [finding.rule for finding in strategy.findings],
-                "least_saving_pct": strategy.least_pct,
-                "most_saving_pct": strategy.most_pct,
-                "least_wall_pct": None
-                if kernel.wall_pct is None
-                else scale_saving(kernel.wall_pct, strategy.least_pct),
-                "most_wall_pct": None if kernel.wall_pct is None else scale_saving(kernel.wall_pct, strategy.most_pct),
+                "least_saving_pct": strategy.min_pct,
+                "most_saving_pct": strategy.max_pct,
+                "least_wall_pct": None if kernel.wall_pct is None else scale_saving(kernel.wall_pct, strategy.min_pct),
+                "most_wall_pct": None if kernel.wall_pct is None else scale_saving(kernel.wall_pct, strategy.max_pct),
                 "more_registers": strategy.more_registers,
                 "more_shared_bytes": strategy.more_shared_bytes,
                 "conflicts": strategy.conflicts,

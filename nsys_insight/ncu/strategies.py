@@ -24,7 +24,7 @@ _MIN_GAIN_PCT = 1.0
 # Least gain of a strategy: this share of the wait that it removes, which the most gain limits. It is less than 1
 # because warps without one reason to wait then wait for the next. Checked against ten changes on an H200
 # (docs/ncu/worked-example.md).
-_LEAST_GAIN_SHARE = 0.5
+_MIN_GAIN_SHARE = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class StrategyRule(Rule):
     """A strategy. `rules` names the rules whose findings it addresses; `gain` describes how the gain is calculated.
 
     The SQL returns, by launch, `waiting_pct` (the share of a warp's time spent in the waits that the strategy removes),
-    `most_pct` (the gain until the next unit is busy all the time), `more_registers` and `more_shared_bytes`.
+    `max_pct` (the gain until the next unit is busy all the time), `more_registers` and `more_shared_bytes`.
     """
 
     effort: str
@@ -51,8 +51,8 @@ class Strategy:
     title: str
     effort: str
     findings: tuple[KernelFinding, ...]
-    least_pct: float
-    most_pct: float
+    min_pct: float
+    max_pct: float
     more_registers: int
     more_shared_bytes: int
     gain: str
@@ -61,7 +61,7 @@ class Strategy:
     @property
     def middle_pct(self) -> float:
         """Return the middle of the range of savings. Strategies are ordered by it."""
-        return (self.least_pct + self.most_pct) / 2
+        return (self.min_pct + self.max_pct) / 2
 
 
 def load_strategies() -> tuple[StrategyRule, ...]:
@@ -82,13 +82,13 @@ def rank_strategies(ncu_data: NcuData, findings: list[KernelFinding]) -> dict[in
                 for name in rule.rules
                 if name in findings_by_launch.get(row["launch"], {})
             )
-            most_pct = min(row["most_pct"], 100.0) if row["most_pct"] is not None else None
-            if not matching_findings or most_pct is None or most_pct < _MIN_GAIN_PCT:
+            max_pct = min(row["max_pct"], 100.0) if row["max_pct"] is not None else None
+            if not matching_findings or max_pct is None or max_pct < _MIN_GAIN_PCT:
                 continue
-            least_pct = _LEAST_GAIN_SHARE * min(row["waiting_pct"] or 0, most_pct)
+            min_pct = _MIN_GAIN_SHARE * min(row["waiting_pct"] or 0, max_pct)
             strategies_by_launch.setdefault(row["launch"], []).append(
                 Strategy(
-                    rule.name, rule.title, rule.effort, matching_findings, least_pct, most_pct,
+                    rule.name, rule.title, rule.effort, matching_findings, min_pct, max_pct,
                     int(row["more_registers"] or 0), int(row["more_shared_bytes"] or 0), rule.gain,
                 )
             )  # fmt: skip

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 HINT = "nsys-insight packs new NAME writes a pack to start from"
 _COLUMNS_BEFORE_RANKS = 2
 # Keys of headers that differ from the fields of the dataclasses.
-_KEYS = {"position": "place", "minimum": "least"}
+_KEYS = {"position": "place", "minimum": "least", "param_headers": "params"}
+# Arguments of `Trace.answer`, which takes parameters by name.
+_RESERVED_NAMES = frozenset({"report", "steps", "ranks"})
 TYPES: dict[str, type] = {"integer": int, "number": float, "text": str, "boolean": bool}
 
 # Reports whose parameter group_by has these choices get the flag --stack and a note about callers.
@@ -39,7 +41,7 @@ FROM (
     SELECT sentence FROM {} WHERE $group_by IN ('caller', 'stack')
 ) WHERE EXISTS (FROM answer)"""
 # The view with the note of a report about the callers of some calls, by the view that lists these callers.
-_CALLER_NOTE_VIEWS = {"_few_callers": "_few_caller_sentence", "_gap_callers": "_gap_caller_sentence"}
+_CALLER_NOTE_VIEWS = {"_sync_callers": "_sync_caller_sentence", "_gap_callers": "_gap_caller_sentence"}
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ class Param:
 
 
 @dataclass(frozen=True)
-class _ParamHeader:
+class ParamHeader:
     """The table ``[params.NAME]`` of a header; see CONTRIBUTING.md."""
 
     help: str
@@ -113,8 +115,10 @@ class _ParamHeader:
         """Make the parameter.
 
         Raises:
-            RecordError: It has neither a default nor a type, or the pattern is not valid.
+            RecordError: It has neither a default nor a type, or the pattern or the name is not valid.
         """
+        if name in _RESERVED_NAMES:
+            raise RecordError(f"params.{name} needs another name: every report takes {name!r}")
         if self.default is None and self.type not in TYPES:
             raise RecordError(f"params.{name} lacks 'default' or 'type' ({', '.join(TYPES)})")
         try:
@@ -133,49 +137,12 @@ class AgentTable:
     columns: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class _Header:
-    """The header of a pack; see CONTRIBUTING.md."""
-
-    title: str
-    description: str
-    reading: str
-    empty: str
-    columns: dict[str, str]
-    params: dict[str, _ParamHeader] = field(default_factory=dict)
-    aliases: tuple[str, ...] = ()
-    notes: dict[str, str] = field(default_factory=dict)
-    main: tuple[str, ...] = ()
-    details: tuple[str, ...] = ()
-    shares: dict[str, str] = field(default_factory=dict)
-    topic: str = ""
-    position: int = 0
-    question: str = ""
-    examples: tuple[str, ...] = ()
-    page: bool = True
-    in_help: bool = False
-    agent: AgentTable | None = None
-    ranks: dict[str, Any] = field(default_factory=dict)
-    views: dict[str, str] = field(default_factory=dict)
-
-
-def _check_characters(header: _Header) -> None:
-    """Refuse texts that would control a terminal: the help shows them.
-
-    Raises:
-        RecordError: A text has a control character.
-    """
-    texts = [header.title, header.description, header.reading, header.empty, header.question, *header.examples]
-    for text in [*texts, *header.columns.values(), *(param.help for param in header.params.values())]:
-        if bad := next((char for char in text if not char.isprintable() and char not in "\n\t"), ""):
-            raise RecordError(f"a text has the control character {bad!a}")
-
-
-@dataclass(frozen=True)
-class Pack:
-    """One report. The name is the file's name; everything else is in the file.
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """The header of a pack; see CONTRIBUTING.md.
 
     Attributes:
+        param_headers: Its parameters as declared; `params` in the header.
         topic: Its topic in `topics.toml`: its group in the help, the README and the page; "" for a user's pack.
         position: Its position in the topic; `place` in the header.
         question: The question that it answers, for the README.
@@ -188,18 +155,14 @@ class Pack:
         details: The columns that a terminal hides first, except those in `main`. Terminals and pages also hide them if
             all their values are unknown.
         shares: The denominators of columns in percent whose names do not contain it.
-        views: Reports on the same subject by the option that selects them: "--by length" is gap-sizes.
     """
 
-    name: str
-    path: Path
-    sql: str
     title: str
     description: str
     reading: str
     empty: str
-    params: dict[str, Param]
     columns: dict[str, str]
+    param_headers: dict[str, ParamHeader] = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
     notes: dict[str, str] = field(default_factory=dict)
     main: tuple[str, ...] = ()
@@ -213,7 +176,28 @@ class Pack:
     in_help: bool = False
     agent: AgentTable | None = None
     ranks: dict[str, Any] = field(default_factory=dict)
-    views: dict[str, str] = field(default_factory=dict)
+
+
+def _check_characters(header: Header) -> None:
+    """Refuse texts that would control a terminal: the help shows them.
+
+    Raises:
+        RecordError: A text has a control character.
+    """
+    texts = [header.title, header.description, header.reading, header.empty, header.question, *header.examples]
+    for text in [*texts, *header.columns.values(), *(param.help for param in header.param_headers.values())]:
+        if bad := next((char for char in text if not char.isprintable() and char not in "\n\t"), ""):
+            raise RecordError(f"a text has the control character {bad!a}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pack(Header):
+    """One report. The name is the file's name; everything else is in the file."""
+
+    name: str
+    path: Path
+    sql: str
+    params: dict[str, Param]
 
     @property
     def is_built_in(self) -> bool:
@@ -268,35 +252,12 @@ def parse_pack(path: Path) -> Pack:
     if header is None:
         raise UsageError(f"{path.name} does not begin with a header: /* … */ that holds TOML", HINT)
     try:
-        facts = make_record(_Header, parse_toml(header), names=_KEYS)
-        _check_characters(facts)
-        params = {name: entry.make_param(name) for name, entry in facts.params.items()}
-        params, notes = _add_callers(params, facts.notes, sql)
-        return Pack(
-            name=path.stem,
-            path=path,
-            sql=sql,
-            title=facts.title,
-            description=join_lines(facts.description),
-            reading=join_lines(facts.reading),
-            empty=join_lines(facts.empty),
-            params=params,
-            columns=facts.columns,
-            aliases=facts.aliases,
-            notes=notes,
-            main=facts.main,
-            details=facts.details,
-            shares=facts.shares,
-            topic=facts.topic,
-            position=facts.position,
-            question=facts.question,
-            examples=facts.examples,
-            page=facts.page,
-            in_help=facts.in_help,
-            agent=facts.agent,
-            ranks=facts.ranks,
-            views=facts.views,
-        )
+        declared = make_record(Header, parse_toml(header), names=_KEYS)
+        _check_characters(declared)
+        params = {name: entry.make_param(name) for name, entry in declared.param_headers.items()}
+        params, notes = _add_callers(params, declared.notes, sql)
+        texts = {name: join_lines(getattr(declared, name)) for name in ("description", "reading", "empty")}
+        return Pack(name=path.stem, path=path, sql=sql, params=params, **vars(declared) | texts | {"notes": notes})
     except RecordError as error:
         raise UsageError(f"the header of {path.name} is not valid: {error}", HINT) from None
 

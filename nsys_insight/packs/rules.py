@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # From the most to the least severe.
 SEVERITIES = ("critical", "warning", "info")
+# Keys of headers that differ from the fields, which keep the names of the JSON.
+_FIELDS = {"fix": "cure", "skip_if": "caveat"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +62,7 @@ def parse_rule(path: Path, kind: type[R]) -> R:
     """
     header, sql = split_header(path.read_text(encoding="utf-8"))
     try:
-        facts = parse_toml(header or "")
+        facts = {_FIELDS.get(key, key): value for key, value in parse_toml(header or "").items()}
         entries = facts.pop("params", {})
         params = {name: entry["default"] for name, entry in entries.items()}
         param_help = {name: join_lines(entry.get("help", "")) for name, entry in entries.items()}

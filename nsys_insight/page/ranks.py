@@ -122,10 +122,10 @@ def _draw_spread(rows: Sequence[Any]) -> list[Bar]:
         means = sorted(
             (sum(getattr(row, column) for row in rank_rows) / len(rank_rows), rank) for rank, rank_rows in times.items()
         )
-        (least_ns, least_rank), (most_ns, most_rank) = means[0], means[-1]
-        tip = f"{label}: least on rank {least_rank}, most on rank {most_rank}"
-        figure = " · ".join(value("a_ns", ns) for ns in (least_ns, median(ns for ns, _ in means), most_ns))
-        left, right = (100 * ns / longest_ns for ns in (least_ns, most_ns))
+        (min_ns, min_rank), (max_ns, max_rank) = means[0], means[-1]
+        tip = f"{label}: least on rank {min_rank}, most on rank {max_rank}"
+        figure = " · ".join(value("a_ns", ns) for ns in (min_ns, median(ns for ns, _ in means), max_ns))
+        left, right = (100 * ns / longest_ns for ns in (min_ns, max_ns))
         bars.append(Bar(left, max(right - left, MIN_WIDTH_PCT), style, label, tip, figure))
     return bars
 

@@ -99,7 +99,7 @@ class Connection:
 
     def drop_invalid_rows(self) -> bool:
         """Check all rows and leave out the impossible ones; return False if this is done already."""
-        if not self._files.prepare_row_checks():
+        if not self._files.recovery.prepare_row_checks():
             return False
         self._runner(self, self._files.open)
         return True
@@ -328,7 +328,7 @@ class Connection:
                 returned = self._runner(self, run)
                 self._files.check()
             except (duckdb.Error, sqlite3.Error, UnicodeDecodeError) as error:
-                if not self._files.prepare_retry(error, is_first_crash=is_first_crash):
+                if not self._files.recovery.prepare_retry(error, is_first_crash=is_first_crash):
                     raise self._explain_failure(
                         error, line, question, is_built_in=is_built_in or not self._is_prepared
                     ) from None
@@ -352,9 +352,9 @@ class Connection:
                 batch = self._runner(self, lambda: self.duckdb.fetchmany(size))
             self._files.check()
         except duckdb.OutOfMemoryException as error:
-            raise self._files.out_of_memory(error) from None
+            raise self._files.recovery.out_of_memory(error) from None
         except (duckdb.Error, UnicodeDecodeError) as error:
-            if self._files.prepare_fallback(error):
+            if self._files.recovery.prepare_fallback(error):
                 self._runner(self, self._files.open)
                 raise UnreadableRowError(
                     "a row could not be read after others had been written",
@@ -369,7 +369,7 @@ class Connection:
         if cause:
             return cause
         if is_built_in:
-            if too_large := self._files.too_large_numbers(error):
+            if too_large := self._files.recovery.too_large_numbers(error):
                 return too_large
             reason = str(error).partition("\n")[0]
             return QueryError(f"this cannot be answered: {reason}", "nsys-insight info shows what the trace contains")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from nsys_insight.errors import InsightError, QueryError, TraceError
+    from nsys_insight.errors import InsightError
     from nsys_insight.facts.context import FactOptions
     from nsys_insight.ingest.files import File
     from nsys_insight.ingest.limits import Limits
@@ -50,7 +50,7 @@ class Database:
     `duckdb` is the connection. `open` replaces it when the files must be read in another way, and runs the user's
     `definitions` again. `store` stores facts about a big trace, and answers to built-in queries. `left_out` is a
     sentence about impossible rows of the files; it is "" until a query has read one. `shared_pids` are the pids of
-    the processes that have a number of `ingest.processes`.
+    the processes that have a number of `ingest.processes`. `recovery` chooses how to open the files after a failure.
     """
 
     def __init__(  # noqa: PLR0913 - options by keyword
@@ -88,7 +88,7 @@ class Database:
         self.left_out = ""
         self.shared_pids: dict[int, int] = {}
         self._watch = FileGuard(files)
-        self._recovery = Recovery(files, self._strategies, self._watch)
+        self.recovery = Recovery(files, self._strategies, self._watch, self._stores)
 
     @property
     def labels(self) -> list[str]:
@@ -122,10 +122,10 @@ class Database:
                     self.prepare(definition, parse_names(definition), DEFAULT_OPTIONS)
                     self.duckdb.execute(definition)
             except duckdb.OutOfMemoryException as error:
-                self._recovery.raise_limits(error)
+                self.recovery.raise_limits(error)
             except (duckdb.Error, sqlite3.Error, UnicodeDecodeError) as error:
-                if not self._recovery.prepare_fallback(error, self._stores):
-                    self._recovery.fall_back(error)
+                if not self.recovery.prepare_fallback(error):
+                    self.recovery.fall_back(error)
             else:
                 return
 
@@ -220,12 +220,12 @@ class Database:
 
     def _can_store_facts(self) -> bool:
         """Return whether to store facts for the next session: not those of a scope, or of validated rows."""
-        return self._use_cache is not False and self.scope == FULL_TRACE and not self._recovery.validates_rows
+        return self._use_cache is not False and self.scope == FULL_TRACE and not self.recovery.validates_rows
 
     def _open_store(self) -> Store | None:
         """Open the work file for facts about a big trace; return None if it is not needed or not possible."""
         export = self._strategies.big_export
-        if export is None or len(self._part_scopes) > 1 or not self._recovery.stores_facts:
+        if export is None or len(self._part_scopes) > 1 or not self.recovery.stores_facts:
             return None
         try:
             store = Store(self.duckdb, export, self._ncu, is_persistent=self._can_store_facts())
@@ -242,7 +242,7 @@ class Database:
         for source in sources:
             if source.time_shift_ns and not self._connections[1:]:
                 self._note(f"all times are shifted by {-source.time_shift_ns:,} ns, to begin at 0")
-        if self._recovery.validates_rows:
+        if self.recovery.validates_rows:
             sources = self._drop_invalid_rows(sources)
         scopes = [scope for _, scope in self._part_scopes]
         sources = sources * len(scopes) if len(sources) == 1 else sources
@@ -274,34 +274,14 @@ class Database:
         self.left_out = message
         return [source for source, _ in validated]
 
-    def prepare_retry(self, error: Exception, *, is_first_crash: bool) -> bool:
-        """Prepare to run a failed query again after `open`; return whether to do so. See `Recovery`."""
-        return self._recovery.prepare_retry(error, self._stores, is_first_crash=is_first_crash)
-
-    def prepare_row_checks(self) -> bool:
-        """Prepare to leave out impossible rows, after `open`; return False if this is done already."""
-        return self._recovery.prepare_row_checks()
-
-    def prepare_fallback(self, error: Exception) -> bool:
-        """Prepare to read rows again that could not be read, after `open`; return whether to do so."""
-        return self._recovery.prepare_fallback(error, self._stores)
-
-    def out_of_memory(self, error: Exception) -> QueryError:
-        """Return the error that names the limit that was too low."""
-        return self._recovery.out_of_memory(error)
-
     def check(self) -> None:
         """Raise if a file has changed since it was opened."""
-        if error := self._recovery.file_change_error():
+        if error := self.recovery.file_change_error():
             raise error
 
     def find_cause(self, error: Exception) -> InsightError | None:
         """Return the cause of a failure that is due to neither the query nor the rows; None for other failures."""
-        return self._recovery.file_change_error() or database.explain_spill_error(error)
-
-    def too_large_numbers(self, error: Exception) -> TraceError | None:
-        """Return an error if numbers of the files do not fit into 64 bits together."""
-        return self._recovery.too_large_numbers(error)
+        return self.recovery.file_change_error() or database.explain_spill_error(error)
 
     @property
     def tables(self) -> list[str]:
@@ -332,7 +312,7 @@ class Database:
         for connection in self._connections:
             connection.close()
         self._strategies.release()
-        if self.store and self._recovery.stores_facts and not self._watch.find_change():
+        if self.store and self.recovery.stores_facts and not self._watch.find_change():
             self.store.save(self._facts.reusable_tables)
         for store in self._stores:
             store.close()

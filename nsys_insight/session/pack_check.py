@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight.errors import InsightError
 from nsys_insight.model import views
 from nsys_insight.packs.pack import parse_pack
+from nsys_insight.packs.step_options import step_params_of
 from nsys_insight.session import sandbox
 from nsys_insight.session.model import empty_model
 from nsys_insight.sql.names import list_tables_read
@@ -45,6 +46,8 @@ def _check_parameters(pack: Pack) -> Iterator[str]:
         yield f"${name} is used but not declared: add [params.{name}]"
     for name in sorted(pack.params.keys() - used_names):
         yield f"[params.{name}] is declared but not used"
+    for name in sorted(pack.params.keys() & step_params_of(pack.names).keys()):
+        yield f"[params.{name}] needs another name: every report about steps takes {name!r}"
     for note, sql in pack.notes.items():
         for name in sorted(find_parameters(sql) - pack.params.keys()):
             yield f"${name} is used in the note {note!r} but not declared"

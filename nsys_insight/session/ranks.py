@@ -33,7 +33,7 @@ def read_rank_numbers(rows: Sequence[Any], labels: Sequence[str], *, are_parts: 
     """
     of_label = {label: [row.rank for row in rows if row.trace == label] for label in labels}
     by_label = {label: ranks[0] for label, ranks in of_label.items() if len(ranks) == 1}
-    is_run = are_parts or all(row.told_by != "order" for row in rows)
+    is_run = are_parts or all(row.source != "order" for row in rows)
     return RankNumbers(by_label, is_run and len(by_label) == len(labels))
 
 

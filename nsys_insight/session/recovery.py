@@ -25,21 +25,22 @@ class Recovery:
     `validates_rows`: leave out impossible rows. `stores_facts`: store facts on disk.
     """
 
-    def __init__(self, files: Sequence[File], strategies: OpenStrategies, watch: FileGuard) -> None:
-        """Start with the settings for files without problems."""
-        self._files, self._strategies, self._watch = files, strategies, watch
+    def __init__(
+        self, files: Sequence[File], strategies: OpenStrategies, watch: FileGuard, stores: Iterable[Store]
+    ) -> None:
+        """Start with the settings for files without problems; `stores` are the work files of queries."""
+        self._files, self._strategies, self._watch, self._stores = files, strategies, watch, stores
         self.validates_rows, self.stores_facts = False, True
 
     def file_change_error(self) -> InsightError | None:
         """Return an error if a file has changed. A copy still reads strings and call stacks from its file."""
         return self._watch.find_change()
 
-    def prepare_retry(self, error: Exception, stores: Iterable[Store], *, is_first_crash: bool) -> bool:
+    def prepare_retry(self, error: Exception, *, is_first_crash: bool) -> bool:
         """Choose how to open the files to run a failed query again; return whether to run it again.
 
         Args:
             error: Why the query failed.
-            stores: The work files that it read or wrote.
             is_first_crash: Whether this is the first internal error of DuckDB.
 
         Raises:
@@ -52,7 +53,7 @@ class Recovery:
             self.raise_limits(error)
             return True
         if not isinstance(error, (duckdb.InternalException, duckdb.FatalException)):
-            return self.prepare_fallback(error, stores)
+            return self.prepare_fallback(error)
         # An internal error of DuckDB, seen once in hundreds of runs, breaks the connection: retry once with a new one.
         if not is_first_crash and not self._strategies.cached:
             return False
@@ -60,13 +61,13 @@ class Recovery:
         self.stores_facts = False
         return True
 
-    def prepare_fallback(self, error: Exception, stores: Iterable[Store]) -> bool:
+    def prepare_fallback(self, error: Exception) -> bool:
         """Choose the next strategy, or validation of rows, after an error; return whether to try again."""
         import duckdb
 
         if database.explain_spill_error(error):
             return False
-        if self.stores_facts and any(store.is_about(error) for store in stores):
+        if self.stores_facts and any(store.is_about(error) for store in self._stores):
             self.stores_facts = False
             self._strategies.repeat()
             return True

@@ -192,8 +192,6 @@ class Session:
             UsageError: There is no such report, or a parameter is wrong.
         """
         pack = library.get_pack(report) if isinstance(report, str) else report
-        if steps is not None and "steps" in pack.params:  # a parameter of a user's report can have this name
-            params["steps"], steps = steps, None
         ranks = params.pop(rank_sums.PARAM.name, None)
         if ranks is not None and not is_cross_rank(pack):
             ranks = rank_sums.PARAM.value(ranks)

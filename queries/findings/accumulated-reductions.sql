@@ -10,7 +10,7 @@ evidence = [
     "in {found_updates} of {updates:update}, {rounds:round} of {round_collectives:reduction} come before the optimizer",
     "the reductions run for {collective_ns} {per}, and the GPU runs nothing else for {exposed_ns} of that",
 ]
-caveat = """
+skip_if = """
 The rounds reduce different gradients, as of two models that are trained in turn."""
 effort = "line"
 numerics = "rounding"
@@ -22,7 +22,7 @@ report = "collectives"
 when = """
 SELECT 1 FROM kernel_names WHERE provenance = 'NCCL' AND regexp_matches(name, 'AllReduce|ReduceScatter') LIMIT 1"""
 
-[cure]
+[fix]
 any = "Reduce the gradients only after the last micro-batch of a step."
 pytorch = """
 Run all micro-batches but the last one inside `with model.no_sync():` (FSDP2: set_requires_gradient_sync(False);

@@ -8,7 +8,7 @@ evidence = [
     "the CPU spends {host_ns} in {calls:call} {per}",
     "the GPU is idle for {idle_ns} during these calls",
 ]
-caveat = """
+skip_if = """
 It is warm-up that the steady state does not repeat."""
 effort = "line"
 estimate = """
@@ -23,7 +23,7 @@ example = "sample_traces/churn.sqlite"
 report = "host"
 when = "SELECT 1 FROM host_report WHERE code = 'allocation'"
 
-[cure.loop]
+[fix.loop]
 any = "Allocate once before the loop and reuse the memory, or allocate from a pool."
 pytorch = """
 Let the caching allocator keep its memory: remove torch.cuda.empty_cache() from the loop. If sizes vary, set
@@ -41,7 +41,7 @@ sycl = "Call malloc_device once before the loop and reuse the memory."
 julia = """
 Preallocate outputs and use in-place operations; CUDA.jl's pool keeps memory unless CUDA.reclaim() is called."""
 
-[cure.pool]
+[fix.pool]
 any = """
 Let the pool keep its memory: raise its release threshold (by default, unused memory is given back at each
 synchronization), or allocate before the loop and reuse."""
@@ -52,7 +52,7 @@ pytorch = """
 Let the allocator keep its memory: remove torch.cuda.empty_cache() from the loop, and use the native caching allocator
 (PYTORCH_CUDA_ALLOC_CONF=backend:native)."""
 
-[cure.kept]
+[fix.kept]
 any = """
 The memory is not freed in the loop: allocate one block for all of it before the loop, and use parts of it."""
 openacc = """
@@ -62,10 +62,10 @@ openmp = """
 The memory is not freed in the loop, so it has its data region: make one contiguous array of the parts, which one
 target enter data allocates and copies."""
 
-[cure.no_loop]
+[fix.no_loop]
 any = "Allocate ahead of the work that needs the memory, in few calls, and reuse it."
 
-[cure.pinned]
+[fix.pinned]
 any = "Pin host memory ahead of the work that needs it, in few calls, and reuse it: pinning takes time for each page."
 
 [params.most_freed]

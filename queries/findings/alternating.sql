@@ -10,7 +10,7 @@ evidence = [
     something else for {host_ns}""",
     "{outside_ns} of the latter is outside of CUDA calls",
 ]
-caveat = """
+skip_if = """
 The next step needs the result of this one; or the host does not work but waits for something outside."""
 effort = "function"
 estimate = """
@@ -26,7 +26,7 @@ WHERE has_steps AND sync_calls > 0
     AND busy_ns + host_floor_ns BETWEEN $least_sum * wall_ns AND $most_sum * wall_ns
     AND wall_ns - host_floor_ns >= $least_wait * busy_ns"""
 
-[cure]
+[fix]
 any = "Launch the next step before the host handles the result of this one: use two sets of buffers."
 pytorch = """
 Launch the next step before the host handles the result of this one: copy it with non_blocking=True to one of two

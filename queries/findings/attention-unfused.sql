@@ -12,7 +12,7 @@ evidence = [
     "{gemm_ns} of it in the two products, {softmax_ns} in the softmax",
     "no fused attention kernel runs",
 ]
-caveat = """
+skip_if = """
 The scores themselves are an output, or the mask has a form that the fused kernel does not support."""
 effort = "line"
 numerics = "rounding"
@@ -25,7 +25,7 @@ when = """
 SELECT 1 FROM _steady_shapes WHERE family = 'softmax' HAVING sum(kernel_time_pct) >= $least_pct
     AND NOT EXISTS (FROM _steady_shapes WHERE family = 'attention')"""
 
-[cure]
+[fix]
 any = "Use a fused attention kernel (FlashAttention, cuDNN) for the products, the mask and the softmax."
 pytorch = """
 Replace the products, mask and softmax by torch.nn.functional.scaled_dot_product_attention (is_causal=True for a

@@ -11,7 +11,7 @@ evidence = [
     calls of the same name without one""",
     "{backtrace_ns} in total, {share_pct} of the wall time",
 ]
-caveat = """
+skip_if = """
 The host is hidden behind the GPU's work: then the wall time is the same."""
 effort = "flag"
 estimate = """
@@ -21,7 +21,7 @@ links = ["Nsight Systems User Guide, CLI Profile Command Switch Options: --cudab
 report = "sql"
 when = "SELECT 1 FROM _chained_calls LIMIT 1"
 
-[cure]
+[fix]
 any = """
 Take times from a run with --cudabacktrace=none. Where backtraces are needed, raise the threshold, such as
 --cudabacktrace=kernel:1000000 (in ns)."""

@@ -9,7 +9,7 @@ evidence = [
     "the CPU spends {host_ns} in {memsets:synchronous memset} {per}",
     "the GPU is idle for {idle_ns} during these calls ({idle_pct} of the wall time)",
 ]
-caveat = """
+skip_if = """
 The call is outside the loop."""
 effort = "line"
 estimate = """
@@ -17,7 +17,7 @@ The idle time of the GPU during these calls."""
 links = ["CUDA Runtime API, API synchronization behavior: Memset"]
 report = "host"
 
-[cure]
+[fix]
 any = """
 Set the memory asynchronously on the stream that needs it, or write the zeros in the first kernel that uses it."""
 cuda = """

@@ -12,26 +12,26 @@ evidence = [
     GPU appears idle while they ran""",
     "{cut_launches:launch call} at the end ran no kernel that is in the trace: the capture ended first",
 ]
-caveat = """
+skip_if = """
 What was lost is outside the part that you look at."""
 effort = "flag"
 links = ["Nsight Systems User Guide, Troubleshooting"]
 report = "info"
 
-[cure.less]
+[fix.less]
 any = """
 Capture less at a time (--capture-range=cudaProfilerApi, --duration, fewer -t options), and let the program exit on
 its own."""
 
-[cure.start]
+[fix.start]
 any = """
 Run the program without nsys to see that it uses the GPU. Then use an nsys that supports the CUDA version of the driver,
 which nvidia-smi shows."""
 
-[cure.driver]
+[fix.driver]
 any = "Update nsys: record with a version that supports the CUDA version of the driver."
 
-[cure.end]
+[fix.end]
 any = """
 Wait for the GPU before the capture ends: call cudaDeviceSynchronize() before cudaProfilerStop(), or capture for
 longer."""

@@ -12,7 +12,7 @@ evidence = [
     "one about every {every:step}",
     "files take {file_ns} of each on average, mostly in {file_call}()",
 ]
-caveat = """
+skip_if = """
 The data must be safe before the program may go on."""
 effort = "function"
 estimate = """
@@ -22,7 +22,7 @@ links = ["PyTorch documentation, torch.distributed.checkpoint: async_save"]
 report = "steps"
 when = "SELECT 1 FROM steps WHERE phase = 'steady' AND d2h_bytes >= $least_bytes LIMIT 1"
 
-[cure]
+[fix]
 any = "Copy the data to pinned memory, let the loop go on, and write it in another thread."
 pytorch = """
 Save asynchronously: torch.distributed.checkpoint.async_save, or copy the state to pinned memory

@@ -15,7 +15,7 @@ evidence = [
     "the loads, each with the time since the CUDA call before it, take {build_ns} {per}",
     "the first kernel after a load is mostly {kernel}",
 ]
-caveat = """
+skip_if = """
 The new shapes end: then let the program warm up with all of them before it is measured."""
 effort = "function"
 estimate = """
@@ -25,7 +25,7 @@ links = ["PyTorch documentation, torch.compile: Dynamic shapes", "CUDA C++ Progr
 report = "steps"
 when = "SELECT 1 FROM _call_counts WHERE regexp_matches(name, '^cu(da)?(Library|Module)Load')"
 
-[cure]
+[fix]
 any = "Pad or bucket the sizes, so that few shapes occur, and run each of them once before the loop."
 pytorch = """
 Pad or bucket the sizes, such as sequence lengths, and run each once before the loop. Compile kernels of your own once,

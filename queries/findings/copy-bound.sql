@@ -10,7 +10,7 @@ evidence = [
     "most time: {copy_kind} from {source} to {target} memory, {mean_bytes} each on average at {rate_bytes_per_s}",
     "copies run during {copy_share_pct} of a step, from or to pinned memory",
 ]
-caveat = """
+skip_if = """
 The kernels need all of the data first, and nothing else can run."""
 effort = "function"
 estimate = """
@@ -23,7 +23,7 @@ example = "sample_traces/churn.sqlite"
 report = "classify"
 when = "SELECT 1 FROM classify_report WHERE part = 'copy' AND wall_pct >= $shown_pct"
 
-[cure.to_gpu]
+[fix.to_gpu]
 any = "Keep the data on the GPU; otherwise copy from pinned memory on a stream of its own while kernels run."
 pytorch = """
 Keep the data on the GPU; otherwise load it with pin_memory=True, copy with non_blocking=True, and prefetch the next
@@ -47,30 +47,30 @@ space instance of its own."""
 sycl = "Keep the data on the GPU; otherwise copy from malloc_host memory on a queue of its own while kernels run."
 julia = "Keep data in CuArrays between steps; otherwise pin host arrays (CUDA.pin) and copy on another task's stream."
 
-[cure.small]
+[fix.small]
 any = """
 The copies are small, so each costs its latency, whatever the memory: gather the values in one copy, copy less often, or
 keep them on the GPU."""
 
-[cure.pinned]
+[fix.pinned]
 any = "Keep the data on the GPU; otherwise copy it earlier, on a stream of its own while kernels run."
 pytorch = """
 Keep the data on the GPU; otherwise prefetch the next batch on another stream while kernels run (non_blocking=True)."""
 
-[cure.once]
+[fix.once]
 any = """
 Copy in parts, so that kernels work on the first part while the next one is copied; pinning memory for one copy takes
 about as long as the copy."""
 
-[cure.once_to_host]
+[fix.once_to_host]
 any = """
 Copy back only what the host needs, in parts while kernels still compute the rest; pinning memory for one copy takes
 about as long as the copy."""
 
-[cure.less]
+[fix.less]
 any = "Copy less: only what is needed, in a smaller type; or keep the data on the GPU."
 
-[cure.to_host]
+[fix.to_host]
 any = """
 Copy back only what the host needs, and less often; otherwise copy to pinned memory on a stream of its own while kernels
 run."""

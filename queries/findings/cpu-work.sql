@@ -16,7 +16,7 @@ evidence = [
         "the longest gap, {longest_gap_ns}, is between {before} and {after}",
     ],
 ]
-caveat = """
+skip_if = """
 The GPU's next work needs its result; then optimize the CPU work itself."""
 effort = "function"
 estimate = """
@@ -33,7 +33,7 @@ known_work = [
     ],
 ]
 
-[cure.cpu]
+[fix.cpu]
 any = """
 Do that work in another thread, or after the next step is launched, so that the GPU has work meanwhile."""
 pytorch = """
@@ -47,25 +47,25 @@ openmp = "Launch the next step asynchronously (target nowait) before the host do
 jax = """
 Dispatch the next step before the host handles the results of this one, and prepare input in another thread."""
 
-[cure.no_steps]
+[fix.no_steps]
 any = """
 See what the host does in the longest gaps; start it earlier or in another thread if the GPU's next work can begin
 without its result."""
 
-[cure.sleep]
+[fix.sleep]
 any = "Remove the sleep, or wait for the event itself instead of for a time."
 
-[cure.threads]
+[fix.threads]
 any = """
 The host waits for other threads: give them less to do, or let them work while the GPU has work, on what it needs
 later."""
 
-[cure.off]
+[fix.off]
 any = """
 The thread that launches is off the CPU: it sleeps, or waits for a device, a file or another thread (-t osrt records the
 call). Wait for it while the GPU has work; if it is the rate of the input, nothing is to be gained."""
 
-[cure.managed]
+[fix.managed]
 any = """
 Let a kernel set up what the GPU works on, and a kernel reduce what the host looks at; or let the host do its part
 while the GPU works on other data."""
@@ -97,7 +97,7 @@ known_work AS (
         sum(time_ns) AS known_ns
     FROM (
         SELECT nvtx_path, what, time_ns FROM _cpu_work
-        WHERE counted_by = 'activity' AND is_told AND work_pct >= $least_pct
+        WHERE counted_by = 'activity' AND is_known AND work_pct >= $least_pct
         ORDER BY time_ns DESC, what, nvtx_path
         LIMIT 3
     )

@@ -14,7 +14,7 @@ evidence = [
     ],
     "then {next_operation} takes over",
 ]
-caveat = """
+skip_if = """
 It waits for something that the trace does not show."""
 effort = "function"
 estimate = """
@@ -25,7 +25,7 @@ SELECT 1 FROM step_budget
 HAVING sum(time_ns) FILTER (part IN ('gpu', 'copy') AND host IS NULL) >= $least_busy * sum(time_ns)
     AND coalesce(sum(time_ns) FILTER (part = 'communication'), 0) < $most_communication * sum(time_ns)"""
 
-[cure]
+[fix]
 any = """
 Make it faster. Beyond this saving, the operation that takes over limits the step: critical-path lists both."""
 

@@ -13,7 +13,7 @@ evidence = [
     ],
     "the loss itself is another kernel, {kernel}",
 ]
-caveat = """
+skip_if = """
 The program needs the log-probabilities of all classes themselves."""
 effort = "line"
 numerics = "rounding"
@@ -25,7 +25,7 @@ links = ["PyTorch documentation, torch.compile"]
 report = "top"
 when = "SELECT 1 FROM _step_totals WHERE busy_ns > 0.5 * wall_ns"
 
-[cure]
+[fix]
 any = "Fuse the last matrix product, the softmax and the loss, or compute the loss in chunks of tokens."
 pytorch = """
 Compile the loss: torch.compile of the function that calls F.cross_entropy; or use a fused linear cross-entropy, such as

@@ -13,7 +13,7 @@ evidence = [
     ],
     "the CPU waits {host_wait_ns} for the data, and the GPU is idle for {idle_ns} during or right after the wait",
 ]
-caveat = """
+skip_if = """
 The GPU's next work depends on what the host does with the value."""
 effort = "line"
 estimate = """
@@ -24,14 +24,14 @@ example = "sample_traces/churn.sqlite"
 report = "host"
 when = "SELECT 1 FROM host_report WHERE code = 'd2h_sync' AND wall_pct >= $shown_pct"
 
-[cure.no_steps]
+[fix.no_steps]
 any = """
 Keep the value on the GPU, read several values at once, or copy it to pinned memory and read it after more work is
 launched."""
 openacc = "Keep the data in a data region, and update self only what the host needs."
 openmp = "Keep the data in a target data region, and target update from only what the host needs."
 
-[cure.steps]
+[fix.steps]
 any = """
 Keep the value on the GPU, read it back every N steps, or copy it to pinned memory and read it one step later."""
 pytorch = """

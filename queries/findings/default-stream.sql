@@ -11,7 +11,7 @@ evidence = [
     on the default stream, and the own stream is free""",
     "{overlap_ns} of work {per} could run at the same time as other work, mostly {name}",
 ]
-caveat = """
+skip_if = """
 The work needs the result of the other stream: then order the two with an event. A program that relies on this order
 without an event becomes wrong without it."""
 effort = "flag"
@@ -25,7 +25,7 @@ when = """
 SELECT 1 FROM _operation_counts JOIN cuda_streams USING (process_id, stream_id)
 HAVING bool_or(stream_type = 'null stream') AND bool_or(stream_type = 'default stream')"""
 
-[cure]
+[fix]
 any = """
 Launch nothing on the default stream while other streams work, or create these as non-blocking streams; order with
 events what depends on the other."""

@@ -11,7 +11,7 @@ evidence = [
     rows""",
     "{sort_ns} of it in {sorts:sort}",
 ]
-caveat = """
+skip_if = """
 Results must be the same in each run, since atomic additions come in any order; or a few rows get most of the
 gradients."""
 effort = "line"
@@ -22,7 +22,7 @@ links = ["PyTorch documentation, torch.nn.Embedding"]
 report = "top"
 when = "SELECT 1 FROM _step_totals WHERE busy_ns > 0.5 * wall_ns"
 
-[cure]
+[fix]
 any = "Add the gradients of the rows with atomic additions instead of sorting the indices."
 pytorch = """
 Look the rows up with weight.index_select(0, indices.flatten()), whose backward pass adds with atomics; or compile the

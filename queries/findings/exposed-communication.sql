@@ -11,7 +11,7 @@ evidence = [
     "{waiting_pct} of that is waiting for other ranks, which overlap does not hide",
     "{kernel_time_pct} of all kernel time is communication",
 ]
-caveat = """
+skip_if = """
 The ranks wait for a slow one, which is then the cause (see ranks); or the link is slow (see collectives)."""
 effort = "function"
 estimate = """
@@ -26,7 +26,7 @@ example = "tests/data/ranks/ddp_b_rank0.sqlite"
 report = "classify"
 when = "SELECT 1 FROM classify_report WHERE part = 'communication' AND wall_pct >= $shown_pct"
 
-[cure]
+[fix]
 any = """
 Overlap it with computation: start each transfer on another stream as soon as its data is ready, in several parts. Or
 send less data."""

@@ -11,7 +11,7 @@ evidence = [
     "for {exposed_ns} of that the GPU runs nothing else",
     "{waiting_pct} of the time that it only communicates is waiting for other ranks",
 ]
-caveat = """
+skip_if = """
 The units are so small that the host cannot keep ahead: then fewer, larger units are faster, although they overlap
 less."""
 effort = "line"
@@ -22,14 +22,14 @@ links = ["PyTorch documentation, FullyShardedDataParallel: backward_prefetch", "
 report = "collectives"
 when = "SELECT 1 FROM kernel_names WHERE provenance = 'NCCL' AND name LIKE '%AllGather%' LIMIT 1"
 
-[cure.units]
+[fix.units]
 any = "Shard in several units, such as one for a few layers, and gather the next unit while one computes."
 pytorch = """
 Call fully_shard for blocks of layers before the model (FSDP1: auto_wrap_policy=transformer_auto_wrap_policy), so that
 the next block is gathered while one computes."""
 jax = "Shard the parameters of each layer in a scan over layers, and let XLA's latency-hiding scheduler prefetch them."
 
-[cure.prefetch]
+[fix.prefetch]
 any = "Start to gather the next unit before this one has computed."
 pytorch = """
 Prefetch: set_modules_to_forward_prefetch and set_modules_to_backward_prefetch (FSDP1: forward_prefetch=True,

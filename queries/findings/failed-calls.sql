@@ -6,7 +6,7 @@ severity = "critical"
 meaning = """
 A failed call, or the kernel whose error it returns, did not do its work, so these figures can describe a broken run."""
 evidence = ["{failures}", "{more_calls:more failed call}"]
-caveat = """
+skip_if = """
 The program expects it, such as an allocation that is retried with a smaller size."""
 effort = "function"
 links = ["CUDA Runtime API, cudaError_t", "Compute Sanitizer User Manual"]
@@ -17,7 +17,7 @@ sql "SELECT name, return_value, count(*) AS calls FROM api_calls WHERE return_va
 [items]
 failures = ["{name}: {failed_calls} of {calls:call}", ["error {return_value} ({reason})", "error {return_value}"]]
 
-[cure.memory]
+[fix.memory]
 any = "Fix this first: lower the peak of the memory in use, and check that the program handles the failed allocation."
 pytorch = """
 Lower the peak of the memory in use: a smaller batch, torch.utils.checkpoint; if it is fragmented, set
@@ -26,7 +26,7 @@ jax = """
 Lower the peak of the memory in use: a smaller batch, jax.checkpoint, donate_argnums; if another process needs part of
 the memory, set XLA_PYTHON_CLIENT_MEM_FRACTION."""
 
-[cure.other]
+[fix.other]
 any = "Fix this first: run under compute-sanitizer, which reports failing calls and the kernel at fault."
 cuda = """
 Fix this first: check the return value of each call, and cudaGetLastError after each launch; compute-sanitizer names

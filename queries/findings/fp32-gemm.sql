@@ -13,7 +13,7 @@ evidence = [
         "the GPU's peak with FP16 is {half_ratio} times that of FP32",
     ],
 ]
-caveat = """
+skip_if = """
 The results need the full precision of FP32: TF32 and FP16 keep 10 bits of the mantissa instead of
 23, BF16 keeps 7."""
 effort = "flag"
@@ -26,7 +26,7 @@ links = ["NVIDIA A100 Tensor Core GPU Architecture, TF32", "PyTorch documentatio
 report = "top"
 when = "SELECT 1 FROM _step_totals WHERE busy_ns > 0.5 * wall_ns"
 
-[cure.tf32]
+[fix.tf32]
 any = "Let the matrix products use tensor cores: TF32, or BF16 with FP32 accumulation."
 pytorch = """
 Call torch.set_float32_matmul_precision("high") at the start (TF32), or run the model under
@@ -41,7 +41,7 @@ openacc = "Call cuBLAS with CUBLAS_COMPUTE_32F_FAST_TF32 for the products."
 openmp = "Call cuBLAS with CUBLAS_COMPUTE_32F_FAST_TF32 for the products."
 julia = "Call CUDA.math_mode!(CUDA.FAST_MATH), or use BFloat16 arrays."
 
-[cure.half]
+[fix.half]
 any = "Let the matrix products use tensor cores: 16-bit inputs with FP32 accumulation."
 pytorch = """
 Run the model under torch.autocast("cuda", dtype=torch.float16), in training with torch.amp.GradScaler."""

@@ -10,7 +10,7 @@ evidence = [
     "for {exposed_ns} of that the GPU runs nothing else",
     "they send {sent_bytes} a step",
 ]
-caveat = """
+skip_if = """
 Training needs the precision of FP32 sums, or the transfer is hidden behind the backward pass."""
 effort = "line"
 numerics = "precision"
@@ -20,7 +20,7 @@ links = ["PyTorch documentation, DDP Communication Hooks", "PyTorch documentatio
 report = "collectives"
 when = "SELECT 1 FROM kernel_names WHERE provenance = 'NCCL' AND name LIKE '%\\_Sum\\_f32%' ESCAPE '\\' LIMIT 1"
 
-[cure]
+[fix]
 any = "Convert the gradients to BF16 before they are reduced."
 pytorch = """
 DDP: model.register_comm_hook(None, torch.distributed.algorithms.ddp_comm_hooks.default_hooks.bf16_compress_hook).

@@ -13,7 +13,7 @@ evidence = [
         "{?has_tf32}the GPU's peak with FP32 is that of FP64, with TF32 it is {tf32_ratio} times that",
     ],
 ]
-caveat = """
+skip_if = """
 The algorithm needs double precision."""
 effort = "function"
 numerics = "precision"
@@ -24,7 +24,7 @@ links = ["CUDA C++ Programming Guide, Arithmetic Instructions: throughput by com
 report = "top"
 when = "SELECT 1 FROM _step_totals WHERE busy_ns > 0.5 * wall_ns"
 
-[cure]
+[fix]
 any = "Use single precision where the accuracy allows it, or solve in single precision with iterative refinement."
 pytorch = """
 Keep tensors in torch.float32, with torch.set_float32_matmul_precision("high") for TF32. A NumPy array of float64 makes

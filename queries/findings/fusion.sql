@@ -14,7 +14,7 @@ evidence = [
     ],
     "{more_chains:more chain}",
 ]
-caveat = """
+skip_if = """
 The fused kernel launches more slowly than the chain it replaces."""
 effort = "function"
 numerics = "rounding"
@@ -28,7 +28,7 @@ report = "fusion"
 [items]
 largest_chains = [["{pattern} {occurrences}×", "{kernels:kernel} in a row {occurrences}×"]]
 
-[cure.chains]
+[fix.chains]
 any = "Write each chain as one kernel, or use a library's fused kernel; start with the first chain."
 pytorch = """
 Use torch.compile for the module that has the chain, a library's fused kernel, or one in Triton; start with the first
@@ -47,7 +47,7 @@ openacc = "Merge the loops into one parallel region; start with the first chain.
 openmp = "Merge the loops into one target region; start with the first chain."
 julia = "Fuse the operations into one broadcast expression (@.); start with the first chain."
 
-[cure.optimizer]
+[fix.optimizer]
 any = "Update the parameters with the optimizer's fused kernel. For other chains, use a compiler or a fused kernel."
 pytorch = """
 Create the optimizer with fused=True: torch.optim.AdamW(params, fused=True). For other chains, use torch.compile."""

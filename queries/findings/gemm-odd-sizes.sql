@@ -11,7 +11,7 @@ evidence = [
     at a time""",
     "most in {kernel}",
 ]
-caveat = """
+skip_if = """
 The size is fixed by an interface, or the matrices are views into larger ones whose rows cannot be padded."""
 effort = "line"
 numerics = "rounding"
@@ -22,7 +22,7 @@ links = ["NVIDIA Deep Learning Performance Documentation, Matrix Multiplication 
 report = "top"
 when = "SELECT 1 FROM _step_totals WHERE busy_ns > 0.5 * wall_ns"
 
-[cure]
+[fix]
 any = "Pad the sizes of the matrices to a multiple of 8 elements, better 64, and ignore the padding."
 pytorch = """
 Round the sizes of layers and of the vocabulary up to a multiple of 8, better 64 (50257 to 50304), and ignore the

@@ -10,7 +10,7 @@ evidence = [
     "from the end of the first to the end of the last takes {span_ns}, in which they run for {comm_ns}",
     "{?is_host_loop}for the rest, the GPU waits for the loop of the host that calls them",
 ]
-caveat = """
+skip_if = """
 The gradients of all layers are ready only at the end, as with one bucket or shared parameters."""
 effort = "function"
 numerics = "rounding"
@@ -21,7 +21,7 @@ links = ["PyTorch documentation, DistributedDataParallel: internal design", "NCC
 report = "steps"
 when = "SELECT 1 FROM kernel_names WHERE provenance = 'NCCL' LIMIT 1"
 
-[cure]
+[fix]
 any = "Reduce the gradients in buckets as soon as they are ready, on a stream of its own."
 pytorch = """
 Wrap the model in DistributedDataParallel (gradient_as_bucket_view=True), which reduces buckets during the

@@ -13,7 +13,7 @@ evidence = [
     "the kernel before the copy is mostly {kernel}",
     "{compiled_pct} of the kernel time is in kernels that a compiler made: each copy divides a compiled graph",
 ]
-caveat = """
+skip_if = """
 The branch avoids more work than the wait costs."""
 effort = "function"
 estimate = """
@@ -22,7 +22,7 @@ links = ["PyTorch documentation, torch.compile: Graph breaks"]
 report = "syncs"
 when = "SELECT 1 FROM memcpys WHERE copy_kind = 'D2H' AND size_bytes = 1 LIMIT 1"
 
-[cure]
+[fix]
 any = "Decide on the GPU: compute both sides and select, or pass the flag to the next kernel as a predicate."
 pytorch = """
 Replace the Python if on a tensor by torch.where, or move the check out of the step."""

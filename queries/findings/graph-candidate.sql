@@ -13,7 +13,7 @@ evidence = [
     ],
     "remove first: {blockers}",
 ]
-caveat = """
+skip_if = """
 Shapes or control flow change from step to step, or the host has to read values inside the step."""
 effort = "function"
 estimate = """
@@ -23,7 +23,7 @@ links = ["CUDA C++ Programming Guide, CUDA Graphs", "PyTorch documentation, CUDA
 example = "sample_traces/decode_eager.sqlite"
 report = "graph-candidates"
 
-[cure]
+[fix]
 any = "Capture the step as a CUDA graph."
 pytorch = """
 Compile the step with torch.compile(mode="reduce-overhead"), or capture it with torch.cuda.graph or

@@ -11,7 +11,7 @@ evidence = [
     "{updates:update} of single nodes {per}",
     "{graph_launches:graph launch|graph launches} {per}, and the host takes {update_ns} for these updates [{names}]",
 ]
-caveat = """
+skip_if = """
 The operations or sizes really change in each step."""
 effort = "function"
 estimate = """
@@ -22,7 +22,7 @@ when = """
 SELECT 1 FROM _call_counts
 WHERE regexp_matches(name, 'GraphExec.*SetParams|GraphKernelNodeSetParams|GraphExecUpdate|GraphInstantiate')"""
 
-[cure]
+[fix]
 any = """
 Keep inputs and outputs at the same addresses in each step, and instantiate one graph for each shape before the loop."""
 jax = "Donate buffers (donate_argnums), so that each step has the same addresses."

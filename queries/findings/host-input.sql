@@ -11,7 +11,7 @@ evidence = [
     thread that copies is outside of CUDA calls for most of that time""",
     "these gaps take {gap_ns} of a step of {step_ns} on average; the GPU is busy for {busy_ns} of the step",
 ]
-caveat = """
+skip_if = """
 The input comes from outside at this rate, such as from a sensor or a user."""
 effort = "function"
 estimate = """
@@ -23,7 +23,7 @@ when = """
 SELECT 1 FROM _idle_time WHERE host = 'late' AND end_ns - start_ns >= $least_gap_ns
 HAVING 100 * sum(end_ns - start_ns) >= $least_pct * (SELECT sum(time_ns) FROM step_budget)"""
 
-[cure]
+[fix]
 any = """
 Prepare the next data in another thread while the GPU works on these; or make them on the GPU, or keep them there."""
 pytorch = """

@@ -11,7 +11,7 @@ evidence = [
     "{more_kernels:more kernel}",
     "{?is_unmeasured}distance from the roofline not measured",
 ]
-caveat = """
+skip_if = """
 All of its work is needed, and there is no faster implementation of it."""
 effort = "redesign"
 estimate = """
@@ -33,30 +33,30 @@ kernels = [
     "{used_pct} of what {ceiling} can deliver",
 ]
 
-[cure.near_peak]
+[fix.near_peak]
 any = """
 {first} is near its roofline; reduce its work: lower precision, fewer bytes, fewer instructions, or fuse it with its
 neighbors."""
 
-[cure.short]
+[fix.short]
 any = """
 {first} is too short to fill the GPU: fuse it with its neighbors (nsys-insight fusion), or give it more work, such
 as a larger batch."""
 
-[cure.gemv]
+[fix.gemv]
 any = """
 {first} reads its whole matrix for one vector: batch vectors into one matrix product, or store the matrix in a smaller
 type (half precision, 8 bits)."""
 
-[cure.memory]
+[fix.memory]
 any = """
 Make {first} move fewer bytes: fuse it with its neighbors (nsys-insight fusion), use a smaller type, or a layout
 without transposes."""
 
-[cure.latency]
+[fix.latency]
 any = "Give {first} more parallel work: more blocks, several inputs in one launch (nsys-insight occupancy)."
 
-[cure.other]
+[fix.other]
 any = """
 Profile {first} with ncu (nsys-insight ncu plan writes the command): its metrics show what limits the kernel."""
 

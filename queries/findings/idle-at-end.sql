@@ -11,7 +11,7 @@ evidence = [
     "from then on: {longest_calls}",
     "{outside_calls_ns} outside of CUDA calls",
 ]
-caveat = """
+skip_if = """
 The end is what you are measuring."""
 effort = "flag"
 links = ["Nsight Systems User Guide, CLI Profile Command Switch Options: --capture-range, --duration"]
@@ -21,12 +21,12 @@ when = "SELECT 1 FROM idle_report WHERE host = 'after the last operation' HAVING
 [items]
 longest_calls = ["{call_ns} in {call_name}"]
 
-[cure.calls]
+[fix.calls]
 any = """
 See what the program does after its last GPU operation: memory and contexts that the process holds at its end are
 released with it."""
 
-[cure.steps]
+[fix.steps]
 any = """
 Capture only the steady state: nsys profile --duration, or --capture-range=nvtx --nvtx-capture=RANGE."""
 pytorch = """

@@ -11,7 +11,7 @@ evidence = [
     "until then: {longest_calls}",
     "{outside_calls_ns} outside of CUDA calls",
 ]
-caveat = """
+skip_if = """
 Startup is what you are measuring."""
 effort = "flag"
 links = ["Nsight Systems User Guide, CLI Profile Command Switch Options: --capture-range, --delay"]
@@ -21,23 +21,23 @@ when = "SELECT 1 FROM idle_report WHERE host = 'before the first operation' HAVI
 [items]
 longest_calls = ["{call_ns} in {call_name}"]
 
-[cure.context]
+[fix.context]
 any = """
 {first_ns} of it is in {first_call}, the first long call, which includes the creation of the context, once per
 process. Do more work in one process, keep the driver loaded (nvidia-smi -pm 1), and of several GPUs make only
 one visible (CUDA_VISIBLE_DEVICES)."""
 
-[cure.calls]
+[fix.calls]
 any = """
 See which of these calls the first GPU work needs (nsys-insight api); make the others later, or once per
 process."""
 
-[cure.outside]
+[fix.outside]
 any = """
 See what the program does before its first GPU operation (--sample=process-tree): do it in parallel, once per
 process, or after the first GPU work."""
 
-[cure.steps]
+[fix.steps]
 any = """
 Capture only the steady state: nsys profile --delay, or --capture-range=nvtx --nvtx-capture=RANGE."""
 pytorch = """

@@ -11,7 +11,7 @@ evidence = [
     "the host takes {host_ns} {per} for them, the GPU {copy_ns}",
     "{more_places:more construct}",
 ]
-caveat = """
+skip_if = """
 The host reads or changes the data in each step."""
 effort = "line"
 estimate = """
@@ -21,7 +21,7 @@ links = ["OpenACC Programming and Best Practices Guide, Optimize Data Locality"]
 report = "openacc"
 when = "SELECT 1 FROM openacc_events WHERE kind = 'data' LIMIT 1"
 
-[cure]
+[fix]
 any = """
 Put a data region around the loop (acc data copy, copyin, create), or enter data before it, and name the arrays in a
 present clause of the construct; read results with update self where they are needed."""

@@ -35,7 +35,7 @@ evidence = [
         "the others wait {others_wait_ns} per {unit} on average",
     ],
 ]
-caveat = """
+skip_if = """
 It does what only one rank can do, such as writing a checkpoint: then let the others continue meanwhile."""
 effort = "function"
 estimate = """
@@ -46,7 +46,7 @@ a stretch."""
 links = ["NCCL documentation, Collective Operations"]
 report = "ranks"
 
-[cure]
+[fix]
 any = """
 Diagnose the trace of that rank alone. Usual causes on one host: data that arrives late, logging, garbage collection,
 CPU cores shared with other processes. Overlapping communication with computation would not help."""

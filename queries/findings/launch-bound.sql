@@ -10,7 +10,7 @@ evidence = [
     "{launch_calls:launch call} {per} at {launch_call_ns} each",
     "kernels average {kernel_ns}",
 ]
-caveat = """
+skip_if = """
 The CPU keeps ahead of the GPU without the profiler."""
 effort = "function"
 estimate = """
@@ -20,7 +20,7 @@ links = ["CUDA C++ Programming Guide, CUDA Graphs", "PyTorch documentation, torc
 example = "sample_traces/decode_eager.sqlite"
 report = "classify"
 
-[cure]
+[fix]
 any = "Launch the step as a CUDA graph, or launch fewer kernels: fuse them, batch the work."
 pytorch = """
 Compile the step: torch.compile(model, mode="reduce-overhead") fuses kernels and launches a CUDA graph; or capture it

@@ -10,7 +10,7 @@ evidence = [
     "{conversion_ns} {per} ({conversion_pct} of kernel time) in {calls:conversion}, most in {kernel}",
     "{norm_ns} in batch normalization in NCHW",
 ]
-caveat = """
+skip_if = """
 Other layers of the model need NCHW."""
 effort = "line"
 numerics = "rounding"
@@ -21,7 +21,7 @@ links = ["cuDNN documentation, Tensor Layouts", "PyTorch documentation, Channels
 report = "top"
 when = "SELECT 1 FROM _step_totals WHERE busy_ns > 0.5 * wall_ns"
 
-[cure]
+[fix]
 any = "Keep the tensors of the convolutions in the layout NHWC."
 pytorch = """
 Use the memory format channels_last for model and input: model.to(memory_format=torch.channels_last)."""

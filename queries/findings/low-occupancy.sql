@@ -12,7 +12,7 @@ evidence = [
     "one more block on each SM needs {next_step}",
     "{more_shapes:more such launch shape}",
 ]
-caveat = """
+skip_if = """
 ncu shows it near its roofline: eight active warps per SM often hide all latency."""
 effort = "function"
 links = ["CUDA C++ Best Practices Guide, Occupancy"]
@@ -24,7 +24,7 @@ GROUP BY name, grid_x, grid_y, grid_z, block_x, block_y, block_z
 HAVING min(occupancy_pct) < $below_pct AND max(waves_per_sm) >= 1 AND max(max_ns) >= $least_avg_ns
 LIMIT 1"""
 
-[cure]
+[fix]
 any = """
 Depending on the limit: fewer registers per thread (smaller tiles), less shared memory per block (fewer stages), or
 blocks of 128 to 256 threads."""

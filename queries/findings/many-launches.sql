@@ -10,7 +10,7 @@ evidence = [
     ["the GPU is idle for {idle_ns}: {idle_parts}", "the GPU is idle for {idle_ns}"],
     "{launch_calls:launch call} {per} at {launch_call_ns} each",
 ]
-caveat = """
+skip_if = """
 The CPU keeps ahead of the GPU without the profiler."""
 effort = "function"
 estimate = """
@@ -22,12 +22,12 @@ SELECT 1 FROM classify_report
 WHERE part = 'launch' AND see = 'graph-candidates'
     AND NOT EXISTS (FROM graph_candidates_report WHERE verdict <> 'no')"""
 
-[cure.waits]
+[fix.waits]
 any = """
 The host waits about as often as it launches, so each launch shows its latency: remove waits and read-backs, so that the
 host launches ahead."""
 
-[cure.launches]
+[fix.launches]
 any = "Launch fewer, larger kernels: batch, fuse, or use one library call for all of it."
 pytorch = "Compile the model (torch.compile), batch the work, or use the foreach and fused variants of operations."
 jax = "Put the whole step under one jax.jit."

@@ -10,7 +10,7 @@ evidence = [
     "for {exposed_ns} of {wall_ns} {per} the GPU runs only {messages:kernel} that send or receive",
     "they run for {message_ns} on average, the longest for {longest_ns}",
 ]
-caveat = """
+skip_if = """
 The ranks are no stages: neighbors exchange boundaries or blocks, which other work can hide."""
 effort = "line"
 numerics = "rounding"
@@ -23,7 +23,7 @@ when = """
 SELECT 1 FROM kernel_names
 WHERE provenance = 'NCCL' AND regexp_matches(name, 'SendRecv|ncclDevKernel_(Send|Recv)') LIMIT 1"""
 
-[cure]
+[fix]
 any = """
 Use more microbatches a step, or several smaller stages on each rank (interleaved), and give the stages equal work.
 Between neighbors that exchange blocks: send a block while another one is computed."""

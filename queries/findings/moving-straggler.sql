@@ -14,7 +14,7 @@ evidence = [
         "{late_ranks} of {ranks} ranks are late at least once",
     ],
 ]
-caveat = """
+skip_if = """
 The work is inherently uneven, as in mixture-of-experts layers; then redistribute it."""
 effort = "function"
 estimate = """
@@ -22,7 +22,7 @@ How late the late rank of each step is: how much longer the others wait than it 
 links = ["NCCL documentation, Collective Operations"]
 report = "ranks"
 
-[cure]
+[fix]
 any = """
 Make the steps of all ranks alike: work of equal size on each, data loaded ahead, pauses at the same step, processes
 bound to CPU cores. With fewer collectives per step, short delays cancel out."""

@@ -10,7 +10,7 @@ evidence = [
     "{kernel} runs {blocks:block} on a GPU of {sm_count} SMs",
     "{calls:call} {per} of {mean_ns} on average, {kernel_time_pct} of kernel time",
 ]
-caveat = """
+skip_if = """
 Other kernels run on the other SMs at the same time, or the algorithm is sequential."""
 effort = "function"
 estimate = """
@@ -26,7 +26,7 @@ SELECT 1 FROM launch_shapes
 WHERE max_ns >= $least_avg_ns AND blocks_count <= $most_sm_share * (SELECT max(sm_count) FROM launch_shapes)
 LIMIT 1"""
 
-[cure]
+[fix]
 any = """
 Split the work over many blocks: for a reduction, one result per block and then a second, small step; or use a
 library."""

@@ -10,7 +10,7 @@ evidence = [
     "{kernels:kernel} {per} of {mean_ns} on average, {kernel_time_pct} of kernel time",
     "{workers:worker} per gang, vector length {vector_length}",
 ]
-caveat = """
+skip_if = """
 The loop has dependences between its iterations, or other kernels run on the other SMs at the same time."""
 effort = "line"
 estimate = """
@@ -19,7 +19,7 @@ links = ["OpenACC Programming and Best Practices Guide, Optimize Loops"]
 report = "openacc"
 when = "SELECT 1 FROM openacc_events WHERE gangs = 1 LIMIT 1"
 
-[cure]
+[fix]
 any = """
 Give the outer loop gang parallelism: parallel loop gang vector, without num_gangs(1), serial or seq. If the compiler
 reports a dependence (-Minfo=accel), remove it, or state that there is none with independent; sums need a reduction

@@ -10,7 +10,7 @@ evidence = [
     "after the last matrix product, {collectives:reduction} of {run_ns} on average, in {late_steps} of {steps:step}",
     "for {exposed_ns} a step the GPU runs nothing else",
 ]
-caveat = """
+skip_if = """
 The gradients are accumulated over several passes, or the model is one layer."""
 effort = "line"
 numerics = "rounding"
@@ -21,7 +21,7 @@ links = ["PyTorch documentation, DistributedDataParallel: bucket_cap_mb"]
 report = "collectives"
 when = "SELECT 1 FROM kernel_names WHERE provenance = 'NCCL' AND name LIKE '%AllReduce%' LIMIT 1"
 
-[cure]
+[fix]
 any = "Reduce the gradients in buckets of about 25 MB as soon as they are ready, on a stream of its own."
 pytorch = "Let DistributedDataParallel reduce buckets of its default size (remove bucket_cap_mb, or set it to 25)."
 jax = "Let XLA reduce in parts: a lower --xla_gpu_all_reduce_combine_threshold_bytes, and the latency-hiding scheduler."

@@ -10,7 +10,7 @@ evidence = [
     "{modules:module} are dispatched {per}, with {launches_each:launch|launches} each on average",
     "the GPU is idle for {idle_ns} of {wall_ns}",
 ]
-caveat = """
+skip_if = """
 Python has to see the values between the operations."""
 effort = "function"
 numerics = "rounding"
@@ -20,7 +20,7 @@ links = ["JAX documentation, Just-in-time compilation"]
 report = "nvtx"
 when = "SELECT 1 FROM frameworks WHERE framework = 'jax' AND is_program"
 
-[cure]
+[fix]
 any = "Compile the whole step as one function."
 jax = "Put the whole step under one jax.jit; keep Python loops out of it with jax.lax.scan."
 

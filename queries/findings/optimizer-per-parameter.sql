@@ -10,7 +10,7 @@ evidence = [
     "{kernels:kernel} per step in {tensors:group} of {kernels_each}, among them {operations}",
     "they take {update_ns} of the step of {step_ns}",
 ]
-caveat = """
+skip_if = """
 The optimizer has no fused variant: then write it as one, or compile it."""
 effort = "flag"
 numerics = "rounding"
@@ -25,7 +25,7 @@ WHERE regexp_matches(name, 'addcdiv|addcmul|lerp|Functor_add') AND NOT regexp_ma
 HAVING bool_or(name NOT LIKE '%Functor_add%')
     OR EXISTS (FROM _steady_shapes WHERE regexp_matches(name, '(?i)backward|_bwd|dgrad|wgrad'))"""
 
-[cure]
+[fix]
 any = "Update all tensors in one kernel: a fused or multi-tensor optimizer."
 pytorch = "Create the optimizer with fused=True (or foreach=True): torch.optim.AdamW(params, fused=True)."
 jax = "Put the optax update inside the jitted step."

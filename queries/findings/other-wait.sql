@@ -9,7 +9,7 @@ evidence = [
     "the CPU waits {host_wait_ns} in {waits:synchronization} {per}",
     "the GPU is idle for {idle_ns} meanwhile or right after",
 ]
-caveat = """
+skip_if = """
 It is required for timing, or other code needs the complete result."""
 effort = "line"
 estimate = """
@@ -19,7 +19,7 @@ example = "sample_traces/churn.sqlite"
 report = "host"
 when = "SELECT 1 FROM host_report WHERE code = 'other_wait' AND wall_pct >= $shown_pct"
 
-[cure.no_steps]
+[fix.no_steps]
 any = """
 Remove the waits that nothing needs: the operations of a stream run in order without them, and a copy to pageable
 memory waits by itself."""
@@ -30,7 +30,7 @@ openmp = """
 Add nowait and depend to the target constructs, and one taskwait where the host needs the result; where the loops are do
 concurrent, merge neighbors."""
 
-[cure.steps]
+[fix.steps]
 any = "Remove the wait, or wait for one event: the operations of a stream run in order without it."
 pytorch = """
 Remove torch.cuda.synchronize() or stream.synchronize() from the loop, or wait for one event: the operations of a stream
@@ -49,7 +49,7 @@ kokkos = "Remove Kokkos::fence() where the next kernel runs in the same executio
 sycl = "Use an in-order queue or events between kernels, and wait() only where the host needs the result."
 julia = "Remove CUDA.synchronize() and CUDA.@sync from the loop."
 
-[cure.events]
+[fix.events]
 any = """
 Wait for fewer events: where another stream needs the result, let that stream wait; the host waits once where it needs
 it."""

@@ -23,7 +23,7 @@ evidence = [
     "the longest allocates or frees memory {longest_allocations:time}, the median step {median_allocations}",
     "the longest waits for the GPU {longest_waits:time}, the median step {median_waits}",
 ]
-caveat = """
+skip_if = """
 They do different work, such as a prefill among decode steps; or there is no work in them: a server without
 requests."""
 effort = "function"
@@ -33,7 +33,7 @@ example = "tests/data/ranks/pipe_rank0.sqlite"
 report = "steps"
 when = "SELECT 1 FROM steps WHERE phase = 'steady' AND is_outlier LIMIT 1"
 
-[cure.idle]
+[fix.idle]
 any = """
 Find out what the host does only in them (gaps with --from and --to): logging, a checkpoint, an allocation, a first
 call. Move it to another thread or out of the loop."""
@@ -57,7 +57,7 @@ julia = """
 Find out what the host does only in them (gaps with --from and --to): garbage collection, memory that is reclaimed,
 compilation of a method at its first call. Reuse arrays, and call each kernel once before the loop."""
 
-[cure.busy]
+[fix.busy]
 any = """
 Find out what the GPU runs longer in them (diff of a slow and a usual step). Other kernels or shapes: move the work
 out of the loop. The same kernels, only slower: check the clock rate, power and temperature, and other programs on the

@@ -12,14 +12,14 @@ evidence = [
         "in the trace the GPU is busy {trace_busy_pct} of the time",
     ],
 ]
-caveat = """
+skip_if = """
 The loop runs much longer than the capture: then the steps matter most."""
 effort = "flag"
 links = ["Nsight Systems User Guide, CLI Profile Command Switch Options: --capture-range"]
 example = "sample_traces/churn.sqlite"
 report = "steps"
 
-[cure]
+[fix]
 any = """
 Analyze the rest with --from and --to. Or capture only the steps: nsys profile --capture-range=nvtx
 --nvtx-capture=RANGE, or --capture-range=cudaProfilerApi."""

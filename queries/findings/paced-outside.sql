@@ -16,7 +16,7 @@ evidence = [
     "the GPU is busy for {busy_ns} of it; the longest gap of a step takes {gap_ns} on average",
     "the thread that launches is in {sleep_call}() for {sleep_ns} of it",
 ]
-caveat = """
+skip_if = """
 The rate is a coincidence: where no such call is in the trace, the idle time may be the host's own work, which nsys
 profile -t osrt --sample=process-tree shows."""
 effort = "redesign"
@@ -26,7 +26,7 @@ SELECT 1 FROM steps WHERE phase = 'steady'
 HAVING count(*) >= $least_sleeps AND 100 * stddev_pop(duration_ns) <= $most_variation_pct * avg(duration_ns)
     AND 100 * sum(gpu_busy_ns) <= $most_busy_pct * sum(duration_ns)"""
 
-[cure]
+[fix]
 any = """
 Nothing to gain in rate. If the rate is to rise, raise it at its source (camera, display, timer); if latency counts,
 shorten the GPU part. If the program itself sleeps or polls, let it wait for the event instead."""

@@ -11,7 +11,7 @@ evidence = [
     "{copies:copy|copies} {per} from or to pageable memory",
     "the GPU is idle for {idle_ns} during these calls ({idle_pct} of the wall time)",
 ]
-caveat = """
+skip_if = """
 The memory is used for one copy only: pinning it takes longer than the copy."""
 effort = "line"
 estimate = """
@@ -23,7 +23,7 @@ example = "sample_traces/churn.sqlite"
 report = "host"
 when = "SELECT 1 FROM host_report WHERE code = 'pageable_copy' AND wall_pct >= $shown_pct"
 
-[cure]
+[fix]
 any = "Allocate the host buffer once as pinned memory, keep it, and copy asynchronously."
 pytorch = """
 Use DataLoader(pin_memory=True) or a pinned buffer that is kept (torch.empty(..., pin_memory=True)), and copy with

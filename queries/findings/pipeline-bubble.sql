@@ -16,7 +16,7 @@ evidence = [
         "rank {pace_rank} is busy {pace_ratio} times as long as the median of the others",
     ],
 ]
-caveat = """
+skip_if = """
 The microbatches would become too small to fill a GPU."""
 effort = "line"
 numerics = "rounding"
@@ -27,7 +27,7 @@ no longer hide behind the wait. Otherwise no saving is estimated: it depends on 
 links = ["PyTorch documentation, Pipeline Parallelism"]
 report = "ranks"
 
-[cure.balance]
+[fix.balance]
 any = """
 Give that rank fewer layers, and the others more: stages that take equally long, by their measured time and not by
 their number of layers. An embedding or a loss counts as well."""
@@ -36,7 +36,7 @@ Give that rank fewer layers, and the others more: stages that take equally long,
 their number of layers (the split points of torch.distributed.pipelining.pipeline). An embedding or a loss counts as
 well."""
 
-[cure.microbatches]
+[fix.microbatches]
 any = """
 Use more microbatches a step, or several smaller stages on each rank (interleaved): filling and draining then take a
 smaller part of the step. Balance the stages."""

@@ -11,14 +11,14 @@ evidence = [
         "{profiler_ns} in which the GPU waits for the profiler",
     ],
 ]
-caveat = """
+skip_if = """
 It is hidden behind the GPU's work."""
 effort = "flag"
 links = ["Nsight Systems User Guide, CLI Profile Command Switch Options: --cuda-graph-trace"]
 example = "sample_traces/decode_graph_node.sqlite"
 report = "classify"
 
-[cure]
+[fix]
 any = """
 Take the wall time from a run without the profiler, or capture less: --cuda-graph-trace=graph,
 --cudabacktrace=none, and -t without osrt."""

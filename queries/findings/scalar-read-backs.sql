@@ -11,7 +11,7 @@ evidence = [
     "most of them read what {kernel} computes",
     "the GPU is idle for {idle_ns} of {wall_ns} {per}, about {read_idle_ns} of it around these copies",
 ]
-caveat = """
+skip_if = """
 Each value decides what runs next."""
 effort = "line"
 estimate = """
@@ -23,7 +23,7 @@ when = """
 SELECT 1 FROM waits WHERE copy_kind = 'D2H' AND copy_bytes BETWEEN 2 AND $most_bytes
 HAVING count(*) >= $least_reads * (SELECT count(*) FROM _steady_windows)"""
 
-[cure]
+[fix]
 any = "Keep the values on the GPU, gather them into one array, and read it once, every N steps."
 pytorch = """
 Keep the values on the GPU: torch.nn.utils.clip_grad_norm_ for gradient clipping, torch.stack for several losses; read

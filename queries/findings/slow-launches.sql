@@ -11,7 +11,7 @@ evidence = [
     "{launch_calls:launch call} {per}",
     "most of the idle time passes in other CUDA calls; those with the most time in total: {longest_calls}",
 ]
-caveat = """
+skip_if = """
 There is only this one run."""
 effort = "function"
 estimate = """
@@ -26,7 +26,7 @@ WHERE part = 'launch' AND see = 'graph-candidates'
 [items]
 longest_calls = ["{call_name} {call_ns}"]
 
-[cure.start]
+[fix.start]
 any = """
 Run the work once before the part that is measured: the first launch of a kernel loads or compiles its code
 (CUDA_MODULE_LOADING=EAGER loads it at start), and the first call of a library initializes it."""
@@ -42,11 +42,11 @@ triton = "Launch each kernel once before the part that is measured: the first la
 numba = "Launch each kernel once before the part that is measured: the first launch compiles it."
 julia = "Call each function once before the part that is measured: the first call compiles its kernels."
 
-[cure.step]
+[fix.step]
 any = """
 See what the host does before these launches: nsys-insight gaps. The time is that of steady steps, not of start-up."""
 
-[cure.latency]
+[fix.latency]
 any = """
 The launch calls have returned before. Look for another process that uses the GPU at the same time (nvidia-smi). On
 Windows, WDDM submits launches in batches; TCC and MCDM do not."""

@@ -11,7 +11,7 @@ evidence = [
     "{?is_pcie}that is what a PCIe link carries",
     "a rank only communicates for {transfer_ns} a {unit}",
 ]
-caveat = """
+skip_if = """
 The GPUs are not connected with each other by their NVLinks: nvidia-smi topo -m shows NV where they are."""
 effort = "flag"
 estimate = """
@@ -20,13 +20,13 @@ only communicates."""
 links = ["NCCL documentation, Environment Variables", "nccl-tests, PERFORMANCE.md"]
 report = "collectives"
 
-[cure.pcie]
+[fix.pcie]
 any = """
 Run with NCCL_DEBUG=INFO: lines "via SHM" or "via NET" instead of "via P2P" mean that NCCL does not use the NVLinks.
 Remove NCCL_P2P_DISABLE and NCCL_P2P_LEVEL; let the processes share IPC and /dev/shm (docker run --ipc=host), and see
 all GPUs."""
 
-[cure.protocol]
+[fix.protocol]
 any = """
 Run with NCCL_DEBUG=INFO, and compare with nccl-tests for that size. Remove NCCL_PROTO, NCCL_ALGO, NCCL_MAX_NCHANNELS
 and NCCL_MAX_CTAS: they can force a protocol for small messages, or few channels."""

@@ -24,7 +24,7 @@ evidence = [
         "the others wait {others_wait_ns} per {unit} on average",
     ],
 ]
-caveat = """
+skip_if = """
 The work has to be on one rank, as the loss is on the last stage of a pipeline."""
 effort = "function"
 estimate = """
@@ -34,7 +34,7 @@ most, for low, what the step is longer than the host of another rank works."""
 links = ["NCCL documentation, Collective Operations"]
 report = "ranks"
 
-[cure.work]
+[fix.work]
 any = """
 Compare its kernels with those of another rank: nsys-insight top of both. More or larger kernels: distribute the work
 evenly (lengths of sequences, layers, experts, parts of a grid). The same kernels, only slower: check clock rate,
@@ -48,7 +48,7 @@ Compare its kernels with those of another rank: nsys-insight top of both. More o
 by the measured time of each part. The same kernels, only slower: check clock rate, power and temperature of that GPU
 with nvidia-smi -q -d CLOCK,PERFORMANCE."""
 
-[cure.experts]
+[fix.experts]
 any = """
 Balance what the ranks exchange: a router that sends about as many tokens to each expert (auxiliary loss, a capacity
 for each expert), or experts placed so that the popular ones are on different ranks, or replicated."""

@@ -11,7 +11,7 @@ evidence = [
     "{?is_start_bound}the GPU starts {blocks_per_us} of its blocks per microsecond, near one per cycle",
     "{calls:call} {per} of {mean_ns} on average, {kernel_time_pct} of kernel time",
 ]
-caveat = """
+skip_if = """
 Another limit, such as memory bandwidth, is reached already."""
 effort = "line"
 estimate = """
@@ -25,7 +25,7 @@ SELECT 1 FROM launch_shapes
 WHERE max_ns >= $least_avg_ns AND (threads_per_block < 128 OR threads_per_block % 32 <> 0)
 LIMIT 1"""
 
-[cure]
+[fix]
 any = "Use blocks of 128 to 256 threads, a multiple of 32."
 cuda = "Launch with 128 to 256 threads in a block, a multiple of 32."
 cupy = "Launch the RawKernel with 128 to 256 threads in a block, a multiple of 32."

@@ -12,7 +12,7 @@ evidence = [
     "the host takes {collective_host_ns} for each",
     "the GPU is idle or only communicates for {lost_ns} of {wall_ns} {per}",
 ]
-caveat = """
+skip_if = """
 They exchange activations, as in tensor parallelism, which must be complete before the next layer begins."""
 effort = "flag"
 numerics = "rounding"
@@ -30,7 +30,7 @@ HAVING sum(calls) >= $least_collectives
         WHERE regexp_matches(name, '(?i)multi_tensor|adam|sgd|lamb([^d]|$)|addcdiv|optimizer')
     )"""
 
-[cure]
+[fix]
 any = "Reduce the gradients in larger buckets, of about 25 MB: copy them into one buffer, or let them be views of it."
 pytorch = """
 Use larger buckets: DistributedDataParallel(bucket_cap_mb=25, gradient_as_bucket_view=True); FSDP: wrap whole layers

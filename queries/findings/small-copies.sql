@@ -12,7 +12,7 @@ evidence = [
     "{launches:launch|launches} {per}",
     "the GPU is idle for {idle_ns} of {wall_ns} {per}",
 ]
-caveat = """
+skip_if = """
 The values come from different places and at different times, so they cannot be gathered."""
 effort = "line"
 estimate = """
@@ -23,7 +23,7 @@ report = "copies"
 when = """
 SELECT 1 FROM memcpys WHERE copy_kind = 'H2D' AND size_bytes <= $most_bytes HAVING count(*) >= $least_copies"""
 
-[cure]
+[fix]
 any = "Pass values as arguments of the kernels, create constants once before the loop, or gather them in one copy."
 pytorch = """
 Use Python numbers as they are (x * 0.5 instead of x * torch.tensor(0.5, device="cuda")), create constant tensors once

@@ -12,7 +12,7 @@ evidence = [
     "the GPU runs nothing else for {exposed_ns} of {wall_ns} {per}",
     "{waiting_pct} of the time that it only communicates is waiting for other ranks",
 ]
-caveat = """
+skip_if = """
 They carry gradients, which larger buckets can combine."""
 effort = "function"
 numerics = "rounding"
@@ -29,7 +29,7 @@ HAVING sum(calls) >= $least_collectives
         WHERE regexp_matches(name, '(?i)multi_tensor|adam|sgd|lamb([^d]|$)|addcdiv|optimizer|backward|_bwd|dgrad|wgrad')
     )"""
 
-[cure]
+[fix]
 any = """
 Have each layer exchange once instead of twice (attention and MLP in parallel), put the step with its collectives into
 a CUDA graph, and use a reduction that needs one step between GPUs with NVLinks."""

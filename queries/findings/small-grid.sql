@@ -8,7 +8,7 @@ evidence = [
     "grid {grid} on {sm_count} SMs, {calls:call} {per} of {mean_ns} on average, {kernel_time_pct} of kernel time",
     "{more_shapes:more such launch shape}",
 ]
-caveat = """
+skip_if = """
 Other kernels run concurrently, or the work cannot be split."""
 effort = "function"
 estimate = """
@@ -17,7 +17,7 @@ links = ["CUDA C++ Best Practices Guide, Execution Configuration Optimizations"]
 example = "sample_traces/decode_graph_node.sqlite"
 report = "launch-configs"
 
-[cure]
+[fix]
 any = """
 Use more blocks: split the work along another dimension, give each thread less, batch; or run the kernels concurrently
 with others."""

@@ -11,7 +11,7 @@ evidence = [
     "from one AllGather to the next, the GPU computes for {compute_ns} and waits for {idle_ns}",
     "{launches:launch|launches} {per}",
 ]
-caveat = """
+skip_if = """
 The layers themselves launch many small kernels, which the host would launch as slowly without sharding."""
 effort = "line"
 estimate = """
@@ -21,7 +21,7 @@ links = ["PyTorch documentation, fully_shard"]
 report = "collectives"
 when = "SELECT 1 FROM kernel_names WHERE provenance = 'NCCL' AND name LIKE '%AllGather%' LIMIT 1"
 
-[cure]
+[fix]
 any = "Shard in fewer, larger units: several layers together, or the parameters of small layers with their neighbors."
 pytorch = """
 Shard several layers together: fully_shard([layer1, layer2, ...]) (FSDP1: size_based_auto_wrap_policy with a larger

@@ -25,7 +25,7 @@ evidence = [
         "{?is_launched_before}the launch call had returned before, so the operation waits for others on the GPU",
     ],
 ]
-caveat = """
+skip_if = """
 It waits there for what it needs: other ranks, data or a user."""
 effort = "function"
 estimate = """
@@ -35,7 +35,7 @@ when = """
 SELECT 1 FROM gpu_gaps WHERE duration_ns >= $long_gap_ns
 HAVING 100 * sum(duration_ns) >= $least_pct * (SELECT sum(time_ns) FROM step_budget)"""
 
-[cure]
+[fix]
 any = "See what the program does there; nsys-insight gap-places lists all such places."
 
 [params.long_gap_ns]

@@ -10,7 +10,7 @@ evidence = [
     "{launches:launch|launches} {per}",
     "the GPU is idle for {idle_ns} of {wall_ns} {per}",
 ]
-caveat = """
+skip_if = """
 The host overwrites its buffer right after the copy: then use two buffers in turn."""
 effort = "line"
 estimate = """
@@ -25,7 +25,7 @@ when = """
 SELECT 1 FROM waits WHERE NOT is_copy AND copy_kind = 'H2D' AND copy_bytes > $least_bytes
 HAVING count(*) >= $least_copies"""
 
-[cure]
+[fix]
 any = "Copy asynchronously from pinned memory, without a wait: later work of the stream runs after the copy."
 pytorch = """
 Copy from pinned memory without a wait: DataLoader(pin_memory=True) and .to("cuda", non_blocking=True); no

@@ -11,7 +11,7 @@ evidence = [
     "{blocking_calls:launch call} {per} return only when their kernel has ended, as with CUDA_LAUNCH_BLOCKING=1",
     "the GPU is idle for {idle_ns} of {wall_ns} {per}",
 ]
-caveat = """
+skip_if = """
 The waits are there to time each kernel, to find the one that fails, or because the host uses each result."""
 effort = "line"
 estimate = """
@@ -30,7 +30,7 @@ WHERE t.has_steps AND (
     ) > t.kernel_ns * t.units
 )"""
 
-[cure.waits]
+[fix.waits]
 any = "Remove the waits: operations of a stream run in order. Use events for dependencies between streams."
 pytorch = "Remove torch.cuda.synchronize() from the loop: operations of a stream run in order without it."
 cupy = "Remove synchronize() from the loop: operations of a stream run in order without it."
@@ -45,7 +45,7 @@ openmp = "Add nowait to the target constructs, and one taskwait at the end of th
 kokkos = "Remove Kokkos::fence() between kernels of one execution space instance."
 julia = "Remove CUDA.@sync and CUDA.synchronize() from the loop."
 
-[cure.launches]
+[fix.launches]
 any = """
 Unset CUDA_LAUNCH_BLOCKING if it is set. A debugger, or another tool that runs one kernel at a time, has the same
 effect."""

@@ -11,7 +11,7 @@ evidence = [
     "{launches:launch|launches} {per}",
     "the GPU is idle for {idle_ns} of {wall_ns} {per}, and copies for {copy_ns}",
 ]
-caveat = """
+skip_if = """
 The sources and targets are not known before the copies begin."""
 effort = "function"
 estimate = """
@@ -22,7 +22,7 @@ report = "copies"
 when = """
 SELECT 1 FROM memcpys WHERE copy_kind = 'D2D' AND size_bytes <= $most_bytes HAVING count(*) >= $least_copies"""
 
-[cure]
+[fix]
 any = "Copy with one kernel, or avoid the copies: write the results where they are needed."
 pytorch = """
 Copy all tensors in one call (torch._foreach_copy_, or torch.cat with out=), or let the tensors be views of one

@@ -13,7 +13,7 @@ evidence = [
     "those of the GPU last {fault_ns} {per}",
     "{prefetched_bytes} more are prefetched",
 ]
-caveat = """
+skip_if = """
 It is the first touch, which happens once."""
 effort = "line"
 estimate = """
@@ -26,14 +26,14 @@ when = "SELECT 1 FROM memcpys WHERE migration_cause IS NOT NULL UNION ALL SELECT
 directions = ["{migrations:migration} {direction} ({moved_bytes})"]
 page_faults = ["{faults:page fault} of the {side}"]
 
-[cure.host]
+[fix.host]
 any = """
 Kernels wait for few of these pages: let a kernel do what the host does with them, or copy them explicitly between
 device memory and the host."""
 openacc = "Do in a parallel loop what the host does with these pages."
 openmp = "Do in a target region what the host does with these pages."
 
-[cure.kernels]
+[fix.kernels]
 any = "Prefetch the data to the GPU before the kernels, and back before the host reads it; or use device memory."
 cuda = """
 Call cudaMemPrefetchAsync to the GPU before the kernels, and back before the host reads; cudaMemAdvise for data that

@@ -10,7 +10,7 @@ evidence = [
     "they are {launch_pct} of the launches",
     "no kernel of a backward pass runs",
 ]
-caveat = """
+skip_if = """
 The model is also trained, so that it needs FP32 weights; or some layers need FP32."""
 effort = "line"
 numerics = "precision"
@@ -34,7 +34,7 @@ HAVING count(*) > 0 AND NOT EXISTS (
         AND k.name_id IN (SELECT name_id FROM kernel_names WHERE name LIKE '%float16_copy_kernel_cuda%')
 )"""
 
-[cure]
+[fix]
 any = "Convert the weights to 16 bits once, before the loop."
 pytorch = """
 Convert the model once, model.to(torch.bfloat16) or model.half(), and leave out torch.autocast; or put several forward

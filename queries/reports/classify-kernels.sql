@@ -101,7 +101,8 @@ shapes_with_evidence AS (
     LEFT JOIN _sampled_shapes AS s ON s.shape_id = l.shape_id AND s.model_id IS NOT DISTINCT FROM l.model_id
     LEFT JOIN _ncu_shapes AS p USING (name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z)
     LEFT JOIN _usual_bounds AS r
-        ON r.name_id = l.name_id AND l.avg_ns >= r.least_ns AND (r.bound <> 'compute' OR l.blocks_count >= l.sm_count)
+        ON r.name_id = l.name_id AND l.avg_ns >= r.min_duration_ns
+        AND (r.bound <> 'compute' OR l.blocks_count >= l.sm_count)
 ),
 -- The case that decides about each shape; its answer, evidence and reason follow below.
 shapes_with_case AS (

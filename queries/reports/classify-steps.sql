@@ -62,7 +62,7 @@ queue_pct = "launch queue"
 [columns]
 step = "Number of the step"
 verdict = "What bounds it"
-duration_ns = "Its wall time"
+duration_ns = "Wall time of the step"
 gpu_pct = "Share of the wall time in which the GPU was busy"
 launch_pct = "Share in which it was idle because the host launched late"
 sync_pct = "Share in which it was idle because the host had waited for it"

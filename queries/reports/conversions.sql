@@ -22,7 +22,7 @@ empty = "No kernel in this scope is a conversion, a copy or a product on CUDA co
 [columns]
 work = "cast, layout, copy, or cuda cores"
 name = "The kernel"
-calls = "How often it ran"
+calls = "Executions of the kernel"
 total_ns = "Sum of its durations"
 avg_ns = "Mean duration"
 kernel_time_pct = "total_ns as a share of all kernel time"

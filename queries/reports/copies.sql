@@ -113,11 +113,11 @@ grouped_copies AS (
     WHERE $group_by = 'stream'
     UNION ALL
     SELECT c.*, coalesce(p.name, '(no backtrace)'), 0
-    FROM copies AS c LEFT JOIN _few_callers AS p USING (process_id, correlation_id)
+    FROM copies AS c LEFT JOIN _sync_callers AS p USING (process_id, correlation_id)
     WHERE $group_by = 'caller'
     UNION ALL
     SELECT c.*, coalesce(_stack_text(p.frames, $stack), '(no backtrace)'), 0
-    FROM copies AS c LEFT JOIN _few_callers AS p USING (process_id, correlation_id)
+    FROM copies AS c LEFT JOIN _sync_callers AS p USING (process_id, correlation_id)
     WHERE $group_by = 'stack'
     UNION ALL
     SELECT c.*, coalesce(s.name, '(size unknown)'), s.turn

@@ -56,7 +56,7 @@ SELECT
     'a sample stands for ' || time_text(any_value(p.period_ns)) || ' of CPU time; functions are based on '
         || sum(w.samples) || ' samples'
 FROM _cpu_work AS w CROSS JOIN _sample_period AS p
-WHERE w.counted_by = $group_by AND w.counted_by <> 'inclusive' AND w.is_told AND w.samples > 0 HAVING count(*) > 0"""
+WHERE w.counted_by = $group_by AND w.counted_by <> 'inclusive' AND w.is_known AND w.samples > 0 HAVING count(*) > 0"""
 kernel = """
 SELECT
     'no sample of this trace is in the OS kernel, so time that is not sampled may be spent there: page faults, or '

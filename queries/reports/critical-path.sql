@@ -37,7 +37,7 @@ How much shorter the step would be without it; NULL for communication, which als
 it is small"""
 takes_over = "What the critical path then runs through instead"
 half_saved_ns = "How much shorter the step would be if it took half the time"
-total_ns = "Its time per step, whether on the critical path or not; NULL for delays"
+total_ns = "Time per step, whether on the critical path or not; NULL for delays"
 
 [notes]
 run = """

@@ -41,7 +41,7 @@ help = "What one row stands for: the gap, or all gaps with one host and one afte
 
 [columns]
 start_ns = "When the GPU became idle; for several gaps, the first time"
-duration_ns = "How long it was idle; for several gaps, the sum"
+duration_ns = "GPU idle time of the gap; for several gaps, the sum"
 wall_pct = "Share of the wall time"
 idle_pct = "Share of the idle time of all gaps in scope"
 cause = "The cause of most of the gap, as in idle: starved, blocked, allocation, dependency, profiler, unknown"

@@ -176,7 +176,7 @@ SELECT
     c.host_ns / p.tokens AS host_ns,
     coalesce(i.idle_ns, 0) / p.gpu_tokens AS recoverable_ns,
     100 * coalesce(i.idle_ns, 0) / p.all_ns AS wall_pct,
-    CASE WHEN w.code = 'cpu_work' AND EXISTS (FROM _cpu_work WHERE is_told) THEN 'cpu-work' ELSE w.see END AS see,
+    CASE WHEN w.code = 'cpu_work' AND EXISTS (FROM _cpu_work WHERE is_known) THEN 'cpu-work' ELSE w.see END AS see,
     w.code,
     -- Whose CPU work it was is unknown; only the launch that it delayed is known.
     CASE WHEN $group_by <> 'bottleneck' THEN coalesce(

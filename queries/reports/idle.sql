@@ -29,12 +29,6 @@ cost about a third more under the profiler than without it."""
 empty = """\
 Nothing that ran on a GPU is recorded in this scope; if the program did use one, capture with: nsys profile -t cuda"""
 
-[views]
-"--list" = "gaps"
-"--by place" = "gap-places"
-"--by length" = "gap-sizes"
-"--by host" = "host"
-
 [columns]
 gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 cause = """\

@@ -19,7 +19,7 @@ empty = "The trace has no description of the capture and no events"
 [columns]
 section = "capture, gpu, process, events, graphs, diagnostics, missing"
 metric = "What the row is about"
-value = "Its number, in the unit that the metric's name ends in; NULL where it is text, or was not captured"
+value = "Number of the metric, in the unit that its name ends in; NULL where it is text, or was not captured"
 detail = "The text, or more about the number; in section missing, how to capture it"
 
 [notes]

@@ -21,7 +21,7 @@ help = "The loop's number in loops, such as 1 or 1.2 (default: the outermost loo
 
 [columns]
 position = "Position in the iteration, from 0"
-repeats = "How often it follows itself, or the iterations of the inner loop"
+repeats = "Number of times that the operation follows itself, or iterations of the inner loop"
 gap_ns = "Time in which no GPU was busy between the operations before it and its start"
 duration_ns = "Sum of the durations on the GPU; of a wait, the duration of the call"
 offset_ns = "From the start of the iteration on the host to its launch call"

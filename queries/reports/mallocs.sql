@@ -49,7 +49,7 @@ steady_idle_ns = "The part of gpu_idle_ns in steady steps; NULL where no steps w
 size_bytes = "Bytes allocated or freed; NULL if not captured"
 max_size_bytes = "The largest allocation or deallocation of one call; NULL if not captured"
 failed_count = "Calls that returned an error"
-synchronizes = "Whether it makes host and GPU wait for each other: yes, may, no; NULL where CUDA does not say"
+synchronizes = "Whether the call makes host and GPU wait for each other: yes, may, no; NULL where CUDA does not say"
 call_group = "alloc or free"
 
 [notes]
@@ -111,9 +111,9 @@ ratio = { avg_ns = ["total_ns", "calls"] }
 WITH places_by_call AS (
     SELECT NULL::BIGINT AS process_id, NULL::BIGINT AS correlation_id, NULL::VARCHAR AS place WHERE false
     UNION ALL
-    SELECT process_id, correlation_id, name FROM _few_callers WHERE $group_by = 'caller'
+    SELECT process_id, correlation_id, name FROM _sync_callers WHERE $group_by = 'caller'
     UNION ALL
-    SELECT process_id, correlation_id, _stack_text(frames, $stack) FROM _few_callers WHERE $group_by = 'stack'
+    SELECT process_id, correlation_id, _stack_text(frames, $stack) FROM _sync_callers WHERE $group_by = 'stack'
 ),
 calls AS (
     SELECT

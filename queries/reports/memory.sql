@@ -30,7 +30,7 @@ at_peak_bytes = "What its blocks held when all blocks of this kind, GPU and proc
 peak_bytes = "The most that its own blocks held at once"
 allocated_bytes = "Sum of the sizes of its blocks"
 unfreed_bytes = "Sizes of its blocks whose end is not recorded"
-unfreed = "How many these are"
+unfreed = "Blocks that were not freed"
 blocks = "How many were allocated"
 largest_bytes = "The largest"
 peak_start_ns = "When all blocks of this kind, GPU and process first held most"
@@ -62,7 +62,7 @@ names AS (
     WHERE $by = 'step'
     UNION ALL
     SELECT b.block, coalesce(c.name, '(no backtrace)')
-    FROM all_blocks AS b LEFT JOIN _few_callers AS c USING (process_id, correlation_id)
+    FROM all_blocks AS b LEFT JOIN _sync_callers AS c USING (process_id, correlation_id)
     WHERE $by = 'caller'
 ),
 blocks AS MATERIALIZED (FROM all_blocks JOIN names USING (block)),

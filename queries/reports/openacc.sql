@@ -24,7 +24,7 @@ No OpenACC events are recorded in this scope; if the program uses OpenACC, captu
 name = "The event of the runtime"
 place = "Source file and line of the directive; NULL where not recorded"
 host_ns = "Sum of its durations on the host"
-calls = "How often it happened"
+calls = "Number of the events"
 kernels = "Kernels launched meanwhile on its thread"
 kernel_ns = "Sum of their durations on the GPU"
 copies = "Copies requested meanwhile on its thread"

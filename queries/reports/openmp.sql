@@ -26,7 +26,7 @@ No OpenMP events are recorded in this scope; if the program uses OpenMP, capture
 name = "The event in nsys's words; for a target region, its function and line"
 kind = "What it is: parallel, worksharing, wait, …; target for a target region"
 host_ns = "Sum of its durations on the host; NULL for a target region"
-calls = "How often it happened; for a target region, its kernels"
+calls = "Number of the events; for a target region, its kernels"
 threads = "Threads on which it happened"
 kernels = "Kernels launched meanwhile on its thread"
 kernel_ns = "Sum of their durations on the GPU"

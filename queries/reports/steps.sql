@@ -33,7 +33,7 @@ step = "Number of the step, from 0; NULL for a prefill"
 phase = """\
 steady; warm-up: unlike the others, at the start; tail: the last one, whose end is not recorded; prefill: all work \
 before a run of steps, if there is about as much as in a step (phases has the NVTX range alone)"""
-start_ns = "When its wall time begins"
+start_ns = "When the wall time of the step begins"
 duration_ns = """\
 Step time (wall time): not the time that its NVTX range was open, where its work ran at another time (see nvtx)"""
 gpu_busy_ns = "Time of the step in which the GPU was busy"

@@ -82,9 +82,9 @@ ratio = { avg_ns = ["host_wait_ns", "calls"] }
 WITH places_by_call AS (
     SELECT NULL::BIGINT AS process_id, NULL::BIGINT AS correlation_id, NULL::VARCHAR AS place WHERE false
     UNION ALL
-    SELECT process_id, correlation_id, name FROM _few_callers WHERE $group_by = 'caller'
+    SELECT process_id, correlation_id, name FROM _sync_callers WHERE $group_by = 'caller'
     UNION ALL
-    SELECT process_id, correlation_id, _stack_text(frames, $stack) FROM _few_callers WHERE $group_by = 'stack'
+    SELECT process_id, correlation_id, _stack_text(frames, $stack) FROM _sync_callers WHERE $group_by = 'stack'
 ),
 attributed_idle AS (
     SELECT

@@ -25,12 +25,6 @@ help = """\
 What one row stands for: the full, short or mangled name, the kernel's family or provenance, the device, the stream, \
 or the innermost NVTX range that launched it"""
 
-[views]
-"--view config" = "launch-configs"
-"--view bound" = "classify-kernels"
-"--view occupancy" = "occupancy"
-"--view roofline" = "roofline"
-
 [columns]
 name = "The kernel, or what the kernels were grouped by"
 calls = "Executions on the GPU"

@@ -10,7 +10,7 @@ SELECT
     stall_memory_pct * unused_pct / 100 AS waiting_pct,
     100 - greatest(
         l1_passes_pct * (1 - scattered_pct / 100), l2_pct * (1 - unused_pct / 100), compute_pct, issue_pct
-    ) AS most_pct,
+    ) AS max_pct,
     0 AS more_registers,
     0 AS more_shared_bytes
 FROM _ncu_roofs()

@@ -8,7 +8,7 @@ Barriers and shared memory traffic go away, until DRAM, L2 or arithmetic is busy
 SELECT
     launch,
     stall_exchange_pct AS waiting_pct,
-    100 - greatest(l2_pct, dram_pct, compute_pct) AS most_pct,
+    100 - greatest(l2_pct, dram_pct, compute_pct) AS max_pct,
     8 AS more_registers,
     0 AS more_shared_bytes
 FROM _ncu_roofs()

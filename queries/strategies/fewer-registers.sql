@@ -12,7 +12,7 @@ SELECT
     least(
         100 * (1 - blocks_per_sm / blocks_without_registers),
         100 - greatest(l1_passes_pct, l2_pct, dram_pct, compute_pct, issue_pct)
-    ) AS most_pct,
+    ) AS max_pct,
     next_registers - registers_per_thread AS more_registers,
     0 AS more_shared_bytes
 FROM _ncu_roofs()

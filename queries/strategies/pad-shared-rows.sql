@@ -11,7 +11,7 @@ SELECT
     least(
         conflicts_pct,
         100 - greatest(l1_passes_pct * (1 - conflicts_pct / 100), l2_pct, dram_pct, compute_pct, issue_pct)
-    ) AS most_pct,
+    ) AS max_pct,
     0 AS more_registers,
     0 AS more_shared_bytes
 FROM _ncu_roofs()

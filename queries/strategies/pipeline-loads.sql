@@ -9,7 +9,7 @@ multiply-adds per load: common practice."""
 SELECT
     launch,
     0 AS waiting_pct,
-    least(stall_memory_pct, 100 - greatest(l1_passes_pct, l2_pct, dram_pct, compute_pct, issue_pct)) AS most_pct,
+    least(stall_memory_pct, 100 - greatest(l1_passes_pct, l2_pct, dram_pct, compute_pct, issue_pct)) AS max_pct,
     0 AS more_registers,
     shared_bytes AS more_shared_bytes
 FROM _ncu_roofs()

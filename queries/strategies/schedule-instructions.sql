@@ -8,7 +8,7 @@ Independent multiply-adds issue each cycle, until the pipe computes all the time
 SELECT
     launch,
     0 AS waiting_pct,
-    100 - greatest(compute_pct, l1_passes_pct, l2_pct, dram_pct) AS most_pct,
+    100 - greatest(compute_pct, l1_passes_pct, l2_pct, dram_pct) AS max_pct,
     0 AS more_registers,
     0 AS more_shared_bytes
 FROM _ncu_roofs()

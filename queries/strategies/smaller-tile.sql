@@ -12,7 +12,7 @@ SELECT
     least(
         100 * (1 - blocks_per_sm / blocks_without_shared),
         100 - greatest(l1_passes_pct, l2_pct, dram_pct, compute_pct, issue_pct)
-    ) AS most_pct,
+    ) AS max_pct,
     0 AS more_registers,
     next_shared_bytes - shared_bytes AS more_shared_bytes
 FROM _ncu_roofs()

@@ -9,7 +9,7 @@ arithmetic does not take the time. fp32 becomes TF32, with 10 bits of mantissa."
 SELECT
     launch,
     0 AS waiting_pct,
-    100 - greatest(compute_pct / tensor_speedup, l2_pct, dram_pct) AS most_pct,
+    100 - greatest(compute_pct / tensor_speedup, l2_pct, dram_pct) AS max_pct,
     0 AS more_registers,
     0 AS more_shared_bytes
 FROM _ncu_roofs()

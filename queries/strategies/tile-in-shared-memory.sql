@@ -9,7 +9,7 @@ floats."""
 SELECT
     launch,
     stall_memory_pct AS waiting_pct,
-    100 - greatest(compute_pct, dram_pct) AS most_pct,
+    100 - greatest(compute_pct, dram_pct) AS max_pct,
     0 AS more_registers,
     8192 AS more_shared_bytes
 FROM _ncu_roofs()

@@ -40,7 +40,6 @@ class Op(NamedTuple):
     label: str | None
     grid: str | None
     block: str | None
-    shapes: int
     grid_y: int | None
     is_in_graph: bool
     correlation: int | None

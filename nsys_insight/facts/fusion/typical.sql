@@ -5,7 +5,7 @@ SELECT
     any_value(o.name_id) AS name_id, min(o.thread_id) AS thread, min(o.nvtx_range) AS nvtx_range,
     any_value(o.label) AS label,
     min(o.grid) AS grid, min(o.block) AS block,
-    count(DISTINCT (o.grid, o.block)) AS shapes, max(o.grid_y) AS grid_y, bool_or(o.is_in_graph) AS is_in_graph,
+    max(o.grid_y) AS grid_y, bool_or(o.is_in_graph) AS is_in_graph,
     arg_min(o.correlation_id, o.step) AS correlation, arg_min(o.start_ns, o.step) AS first_ns,
     avg(o.call_ns - o.host_start_ns) AS call_ns, avg(o.returned_ns - o.host_start_ns) AS returned_ns,
     avg(o.start_ns - o.host_start_ns) AS start_ns, avg(o.end_ns - o.host_start_ns) AS end_ns

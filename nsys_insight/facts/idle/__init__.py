@@ -55,7 +55,7 @@ def fill(context: Context) -> None:
     kind = "VIEW" if raw.can_read_some_rows(connection, source, "CUPTI_ACTIVITY_KIND_RUNTIME") else "TABLE"
     connection.execute(statements["edges"])
     connection.execute(statements["migrations"])
-    calls, long_calls = (bind(statements["calls"], {"least_ns": least_ns}) for least_ns in (None, LONG_NS))
+    calls, long_calls = (bind(statements["calls"], {"min_ns": min_ns}) for min_ns in (None, LONG_NS))
     connection.execute(f"CREATE OR REPLACE {kind} internal.idle_calls AS {calls}")
     connection.execute(f"CREATE OR REPLACE TABLE internal.idle_long_calls AS {long_calls}")
     windows = _windows(connection)

@@ -84,7 +84,7 @@ def fill(context: Context) -> None:
         {"trace": labels[trace], "process_id": None, "device_id": None, "rank": number}
         for trace, number in numbering.ranks_without_nccl.items()
     ]
-    insert_rows(context.connection, "facts.rank_numbers", [{**row, "told_by": numbering.source} for row in rows])
+    insert_rows(context.connection, "facts.rank_numbers", [{**row, "source": numbering.source} for row in rows])
 
 
 def read_ranks(context: Context) -> RanksOfTraces:

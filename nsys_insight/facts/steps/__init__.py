@@ -128,7 +128,7 @@ def _detect_in_process(run: Run, process: int, options: StepOptions) -> None:
         run("no_pieces")
     if method.method:
         run("totals", process=process)
-        run("judged")
+        run("classify_steps")
         run("interruptions")
     run(
         "method",
@@ -168,7 +168,7 @@ def _choose_method(run: Run, process: int, options: StepOptions) -> Method:
         if _covered_share(run):
             return method
     if options.tokens and options.step_method in ("auto", "count"):
-        run("whole", process=process)
+        run("one_step", process=process)
         return Method(
             "count",
             None,
@@ -206,9 +206,9 @@ def _cut_at_loop(run: Run, process: int, loop: Any, *, is_named: bool = False) -
     repetitions = 1
     # An iteration with the mark of a step is one. Others may be layers.
     if not mark.ends_with_copy and not is_marked(loop) and not is_named:
-        for layers in run("nested", least=MIN_LONGER, regular=EVENLY_SPACED, covered=MIN_COVERED):
+        for layers in run("find_layers", least=MIN_LONGER, regular=EVENLY_SPACED, covered=MIN_COVERED):
             repetitions = layers.repetitions
-            run("merged", repetitions=repetitions)
+            run("merge_repetitions", repetitions=repetitions)
     name = "D2H copy" if mark.ends_with_copy else mark.first_name
     prefix = f"{repetitions} repetitions a step, " if repetitions > 1 else ""
     pattern = f"{prefix}{'after' if mark.ends_with_copy else 'from'} each {name}"
@@ -248,16 +248,11 @@ def _find_step_ranges(run: Run, process: int, *, range_name: str | None, is_scop
 
 def _covered_share(run: Run) -> float:
     """Return the share of the process's GPU time that the steps cover; 0 if they have no duration."""
-    (stream_steps,) = run("held")
+    (stream_steps,) = run("coverage")
     if not stream_steps.wall_ns:
         return 0.0
     share = float(stream_steps.share)
     if share < MIN_COVERED:
-        (all_streams,) = run("held_by_all")
+        (all_streams,) = run("coverage_all_streams")
         share = max(share, float(all_streams.share))
     return share
-
-
-def _format_share(share: float) -> str:
-    """Write a share that may be small."""
-    return f"{100 * share:.1f}%" if share >= 0.001 else "less than 0.1%"

@@ -27,16 +27,20 @@ _TABLES = (
 
 
 def fill(context: Context) -> None:
-    """Fill `facts.few_callers`, `facts.few_stacks` and `facts.few_calls`."""
-    fill_tables(context, "sync_callers", "few_")
+    """Fill `facts.sync_callers`, `facts.sync_stacks` and `facts.sync_calls`."""
+    fill_tables(context, "sync_callers", "sync_")
 
 
 def fill_tables(context: Context, producer: str, prefix: str) -> None:
-    """Fill the tables of a producer, whose names begin with `prefix`; its `chosen.sql` selects the calls."""
+    """Fill the tables of a producer, whose names begin with `prefix`; its `select_calls.sql` selects the calls."""
     connection = context.connection
-    names = ("chained", "scanned", "symbols", "named", "found")
-    statements = {name: read_query(f"facts/sync_callers/{name}").replace("few_", prefix) for name in names}
-    statements["chosen"] = read_query(f"facts/{producer}/chosen")
+    names = ("select_chains", "read_rows", "list_symbols", "name_stacks", "write")
+
+    def read_statement(name: str) -> str:
+        return read_query(f"facts/sync_callers/{name}").replace("facts.sync_", f"facts.{prefix}")
+
+    statements = {name: read_statement(name) for name in names}
+    statements["select_calls"] = read_query(f"facts/{producer}/select_calls")
     context.prepare(*statements.values(), _UNCERTAIN_FRAMES)
 
     def has_certain_symbols() -> bool:
@@ -44,10 +48,10 @@ def fill_tables(context: Context, producer: str, prefix: str) -> None:
 
     def name_stacks() -> bool:
         """Name the stacks in `internal.chain_rows`. Return whether any of them has a name."""
-        connection.execute(statements["named"])
+        connection.execute(statements["name_stacks"])
         return connection.execute("FROM internal.chain_callers LIMIT 1").fetchone() is not None
 
-    for name in ("chosen", "chained", "scanned", "symbols"):
+    for name in ("select_calls", "select_chains", "read_rows", "list_symbols"):
         connection.execute(statements[name])
     is_certain = has_certain_symbols()
     if is_certain and not name_stacks():
@@ -55,13 +59,13 @@ def fill_tables(context: Context, producer: str, prefix: str) -> None:
         connection.execute(
             f"CREATE OR REPLACE TABLE internal.chain_rows AS FROM raw.CUDA_CALLCHAINS LIMIT {_PROBED_FRAMES}"
         )
-        connection.execute(statements["symbols"])
+        connection.execute(statements["list_symbols"])
         is_certain = has_certain_symbols() and name_stacks()
         connection.execute("TRUNCATE internal.chain_callers")
     if is_certain:
-        connection.execute(statements["found"])
+        connection.execute(statements["write"])
     else:
-        from_all_calls = read_query("facts/sync_callers/of_all").replace("few_", prefix)
+        from_all_calls = read_statement("write_from_all_calls")
         context.prepare(from_all_calls)
         connection.execute(from_all_calls)
     connection.execute("; ".join(f"DROP TABLE IF EXISTS internal.{table}" for table in _TABLES))

@@ -38,7 +38,7 @@ FROM (
     SELECT 6, 'CPU activity', 'capture with --sample=process-tree'
     FROM host_report
     WHERE code = 'cpu_work' AND wall_pct >= 10
-        AND coalesce((SELECT sum(work_pct) FROM _cpu_work WHERE counted_by = 'activity' AND is_told), 0) < 50
+        AND coalesce((SELECT sum(work_pct) FROM _cpu_work WHERE counted_by = 'activity' AND is_known), 0) < 50
     UNION ALL
     SELECT 7, 'memory usage', 'capture with --cuda-memory-usage=true'
     FROM missing

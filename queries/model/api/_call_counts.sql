@@ -5,7 +5,7 @@ stored = true
 process_id = "Operating system's process id"
 thread_id = "Operating system's thread id"
 name = "Function, without the suffixes of the linker"
-call_group = "As in `api_calls`"
+call_group = "Kind of function: launch, sync, copy and others, as in `api_calls`"
 calls = "Calls"
 */
 -- Group by the id of the name first: hashing the names of millions of calls takes three times as long.

@@ -8,7 +8,7 @@ thread_id = "Operating system's thread id"
 start_ns = "When the host entered the call"
 end_ns = "When the call returned"
 api = "runtime, driver or other, as in `api_calls`"
-correlation_id = "As in `api_calls`"
+correlation_id = "Id that CUPTI gives the call, as in `api_calls`"
 */
 -- nsys usually leaves out the calls that a call itself makes, but not always. Threads on which runs of calls overlap
 -- are checked call by call. Threads on which a call begins before the previous one has ended get the complete check: in

@@ -4,8 +4,8 @@ stored = true
 progress = "call chains"
 [columns]
 frame_id = "Number of the function"
-symbol_id = "Its symbol, in `strings`"
-module_id = "Its module, in `strings`"
+symbol_id = "Symbol of the function, in `strings`"
+module_id = "Module of the function, in `strings`"
 name = "The function and its module, as reports show it; NULL for frames that name no caller"
 function = "The function"
 module = "The file name of its module"

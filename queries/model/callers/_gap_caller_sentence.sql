@@ -1,9 +1,9 @@
 /*
-description = "The same as `_caller_sentence`, for the calls of `_gap_callers`."
+description = "What an answer by caller says about how callers were found, for the calls of `_gap_callers`."
 [columns]
 sentence = "The sentence"
 */
-FROM _chains_told(
+FROM _caller_note_of(
     (SELECT has_chains FROM facts.gap_calls),
     (SELECT calls FROM facts.gap_calls),
     (SELECT placed FROM facts.gap_calls),

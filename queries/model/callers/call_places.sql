@@ -7,7 +7,7 @@ description = """Where each CUDA call was made. With backtraces (--cudabacktrace
 process_id = "Operating system's process id"
 correlation_id = "The call's id: joins with `api_calls`, together with process_id"
 name = "The place"
-chain_id = "Its backtrace: the frames are those of `call_frames` with of = 'api'; NULL without one"
+chain_id = "Backtrace of the call: the frames are those of `call_frames` with of = 'api'; NULL without one"
 */
 SELECT c.process_id, c.correlation_id, p.name, c.chain_id
 FROM facts.called_from AS c

@@ -2,8 +2,8 @@
 description = """One row per recorded call of a library: of cuDNN and cuBLAS with -t cudnn,cublas, of others by the NVTX
     ranges of their domain."""
 [columns]
-start_ns = "When it began"
-end_ns = "When it ended"
+start_ns = "When the call began"
+end_ns = "When the call returned"
 duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
 library = "cuDNN, cuBLAS, or the NVTX domain, such as NCCL or CCCL"
 name = "The function, or the range's text"

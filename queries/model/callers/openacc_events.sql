@@ -1,13 +1,13 @@
 /*
 description = "One row per event of the OpenACC runtime on the host; only with -t openacc."
 [columns]
-start_ns = "When it began"
-end_ns = "When it ended"
+start_ns = "When the event began"
+end_ns = "When the event ended"
 duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
 kind = "launch (of a kernel), data (copies and memory), or other (constructs, waits)"
 name = "The event, such as Compute construct or Enqueue Upload"
 source_file = "Source file of the directive; NULL where not recorded"
-line = "Its line there"
+line = "Line of the directive in the source file"
 function_name = "Function that it is in"
 process_id = "Operating system's process id"
 thread_id = "Operating system's thread id"

@@ -1,8 +1,8 @@
 /*
 description = "One row per event with a duration of the OpenMP runtime on the host; only with -t openmp."
 [columns]
-start_ns = "When it began"
-end_ns = "When it ended"
+start_ns = "When the event began"
+end_ns = "When the event ended"
 duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
 kind = "thread, parallel, synchronization, wait, task, master, reduction, wait for a lock, lock held or worksharing"
 name = "The event, in the words of nsys"

@@ -5,7 +5,7 @@ description = """The CUDA contexts that the trace describes: the device of each,
 process_id = "Operating system's process id"
 context_id = "CUDA context"
 device_id = "CUDA device number within the process"
-sm_count = "Its streaming multiprocessors; NULL if unknown"
+sm_count = "Streaming multiprocessors of the context; NULL if unknown"
 */
 SELECT
     unnest(process_ids_of(c.processId)) AS process_id, c.contextId AS context_id, min(c.deviceId) AS device_id,

@@ -3,8 +3,8 @@ description = """What each operation adds to the busy time of its GPU: `gpu_busy
     the scope's own time."""
 [columns]
 gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
-start_ns = "When it started, or the operations before it ended if that was later"
-end_ns = "When it ended"
+start_ns = "When the operation started, or the operations before it ended if that was later"
+end_ns = "When the operation ended"
 duration_ns = "end_ns - start_ns"
 */
 -- The part of an operation after the latest end so far. These parts do not overlap, and adding them up takes one pass;

@@ -2,9 +2,9 @@
 description = "The GPUs of the machine and those that were used, each once."
 [columns]
 gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
-busy_ns = "How long it was busy; NULL where it was not used"
-name = "Its name"
-facts = "Its name, size, bandwidth and compute capability, as a text"
+busy_ns = "GPU busy time; NULL where the GPU was not used"
+name = "Name of the GPU"
+facts = "Name, size, bandwidth and compute capability of the GPU, as a text"
 */
 SELECT
     coalesce(u.gpu_id, g.gpu_id) AS gpu_id,

@@ -6,9 +6,9 @@ progress = "GPU activity"
 [columns]
 gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 start_ns = "When the operation started on the GPU"
-end_ns = "When it ended; never before its start"
+end_ns = "When the operation ended; never before start_ns"
 running_end_ns = "The latest end of the operations that started before it; NULL for the first"
-call = "Its launch call: the correlation id times 16,777,216, plus the process id; NULL where the trace lacks the id"
+call = "Launch call: the correlation id times 16,777,216, plus the process id; NULL where the trace lacks the id"
 is_same_call = "Whether the operation before it on the GPU is of the same launch call, as in a CUDA graph"
 */
 -- Operations overlap. So at the start of an operation, the latest end so far matters, not the end of the one before it.

@@ -4,7 +4,7 @@ description = """Everything that kept the GPUs in scope busy, including what a s
 [columns]
 gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 start_ns = "When the operation started on the GPU"
-end_ns = "When it ended; never before its start"
+end_ns = "When the operation ended; never before start_ns"
 name_id = "A kernel's name, in `strings` and `kernel_names`; NULL for the others"
 label = "The name of other operations: H2D copy, memset, graph 4"
 process_id = "Operating system's process id"

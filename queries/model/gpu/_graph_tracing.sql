@@ -4,7 +4,7 @@ description = "How the trace shows CUDA graphs, one row."
 calls = "Launch calls of graphs; NULL without"
 node_kernels = "Kernels of graphs that were traced per node"
 wholes = "Graphs that were traced as a whole; NULL without"
-whole_pct = "Their share of GPU time"
+whole_pct = "Share of GPU time in graphs that were traced as a whole"
 */
 SELECT
     (SELECT sum(calls) FROM _call_counts WHERE call_group = 'graph launch') AS calls,

@@ -2,7 +2,7 @@
 description = "What a report about one process says where several ran on GPUs: one row; no row where only one did."
 stored = true
 [columns]
-sentence = "That they did, and which"
+sentence = "Which other processes ran on GPUs, as a sentence"
 */
 SELECT
     'other processes ran on the GPU too: --process chooses one of '

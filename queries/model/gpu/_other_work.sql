@@ -5,8 +5,8 @@ stored = true
 [columns]
 gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 start_ns = "When the operation started on the GPU"
-end_ns = "When it ended; never before its start"
-level = "As in `_levelled_work`"
+end_ns = "When the operation ended; never before start_ns"
+level = "Level of the operation, as in `_levelled_work`"
 */
 -- A fact of its own, because DuckDB materializes what one statement reads twice.
 SELECT gpu_id, start_ns, end_ns, level

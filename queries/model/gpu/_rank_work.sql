@@ -4,8 +4,8 @@ stored = true
 [columns]
 process_id = "Operating system's process id"
 gpu_id = "The GPU"
-start_ns = "When it began on the GPU"
-end_ns = "When it ended"
+start_ns = "When the operation started on the GPU"
+end_ns = "When the operation ended on the GPU"
 */
 -- The work of a process that communicates on its GPU, other than NCCL kernels.
 SELECT process_id, gpu_id, start_ns, end_ns

@@ -1,7 +1,7 @@
 /*
 description = "What a report about kernels says if CUDA graphs hide some: one row; no row if they do not."
 [columns]
-sentence = "That they do, and how to capture them"
+sentence = "How much CUDA graphs hide, and how to capture their nodes, as a sentence"
 of_idle = "What a report about idle time says instead"
 of_copies = "What a report about copies says instead"
 */

@@ -4,7 +4,7 @@ description = """When each GPU was busy: the union of its kernels, copies, memse
 [columns]
 gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 start_ns = "When the GPU became busy"
-end_ns = "When it became idle"
+end_ns = "When the GPU became idle"
 duration_ns = "end_ns - start_ns"
 */
 -- An interval begins where an operation starts after the latest end so far (not after the end of the previous row:

@@ -2,7 +2,7 @@
 description = "When contexts held a GPU, one row per turn; only with --gpuctxsw=true."
 [columns]
 start_ns = "When the turn began"
-end_ns = "When it ended"
+end_ns = "When the turn ended"
 duration_ns = "end_ns - start_ns"
 gpu_id = "The machine's GPU"
 process_id = "Operating system's process id"

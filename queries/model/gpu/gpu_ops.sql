@@ -2,8 +2,8 @@
 description = "Everything that keeps a GPU busy: kernels, copies, memsets and whole-graph launches, one row each."
 [columns]
 kind = "kernel, copy, memset or graph"
-start_ns = "When it started on the GPU"
-end_ns = "When it ended on the GPU"
+start_ns = "When the operation started on the GPU"
+end_ns = "When the operation ended on the GPU"
 duration_ns = "end_ns - start_ns"
 name_id = "A kernel's name, in `strings` and `kernel_names`; NULL for the others"
 label = "The name of other operations: H2D copy, memset, graph 4"

@@ -3,10 +3,10 @@ description = """One row per CUDA graph that ran as a whole (--cuda-graph-trace=
     not in the trace. With =node this is empty and `kernels` has them."""
 [columns]
 start_ns = "When the graph's first node started on the GPU"
-end_ns = "When its last node ended"
+end_ns = "When the last node of the graph ended"
 duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
 graph_id = "The graph"
-graph_exec_id = "Its instantiation"
+graph_exec_id = "The executable graph (cudaGraphExec_t): one instantiation of the graph"
 device_id = "CUDA device number within the process"
 stream_id = "CUDA stream that it was launched into"
 context_id = "CUDA context"

@@ -4,8 +4,8 @@ description = """Everything that keeps a GPU busy, with its name: kernels, copie
 [columns]
 op = "The kernel's name, or H2D copy, memset, graph 4"
 kind = "kernel, copy, memset or graph"
-start_ns = "When it started on the GPU"
-end_ns = "When it ended on the GPU"
+start_ns = "When the operation started on the GPU"
+end_ns = "When the operation ended on the GPU"
 duration_ns = "end_ns - start_ns"
 size_bytes = "Bytes copied or set"
 device_id = "CUDA device number within the process"

@@ -2,7 +2,7 @@
 description = "The GPU idle time that is attributed to each allocation or free."
 [columns]
 process_id = "Process of the call"
-thread_id = "Its thread"
+thread_id = "Thread of the call"
 start_ns = "When the call began"
 idle_ns = "GPU idle time attributed to it"
 steady_ns = "The part of it in steady steps"

@@ -4,7 +4,7 @@ description = """The gaps of `_held_gaps` and `_traced_graphs`, each once: `idle
 [columns]
 gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 gap_start_ns = "When the gap began, in the scope"
-gap_end_ns = "When it ended, in the scope"
+gap_end_ns = "When the gap ended, in the scope"
 */
 SELECT gpu_id, gap_start_ns, gap_end_ns FROM _held_gaps
 UNION

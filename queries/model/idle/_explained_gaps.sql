@@ -2,7 +2,7 @@
 description = "The gaps of `longest_gaps`, each with its cause and its place in the program."
 stored = true
 [columns]
-gap_id = "As in `longest_gaps`"
+gap_id = "Number of the gap, as in `longest_gaps`"
 start_ns = "When the GPU became idle"
 end_ns = "When the next operation started"
 duration_ns = "end_ns - start_ns"

@@ -3,8 +3,8 @@ description = """All rows of `_host_activity` that overlap one of the `longest_g
     `_gap_operations`; may contain more."""
 [columns]
 kind = "api: a CUDA API call; os: an operating system call; profiler: the profiler blocked the thread"
-start_ns = "When it began"
-end_ns = "When it was over"
+start_ns = "When the activity began"
+end_ns = "When the activity ended"
 name_id = "What was called: in `_api_names` and `strings`"
 process_id = "Operating system's process id"
 thread_id = "Operating system's thread id"

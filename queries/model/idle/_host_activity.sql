@@ -3,8 +3,8 @@ description = """What threads did, as far as the trace shows, including what a s
     explain why a GPU was idle. Names are ids; see `api_calls` and `os_calls` for what is in scope."""
 [columns]
 kind = "api: a CUDA API call; os: an operating system call; profiler: the profiler blocked the thread"
-start_ns = "When it began"
-end_ns = "When it was over"
+start_ns = "When the activity began"
+end_ns = "When the activity ended"
 name_id = "What was called: in `_api_names` and `strings`"
 process_id = "Operating system's process id"
 thread_id = "Operating system's thread id"

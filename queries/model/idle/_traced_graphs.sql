@@ -5,13 +5,13 @@ stored = true
 [columns]
 gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 gap_start_ns = "When the gap began, in the scope"
-gap_end_ns = "When it ended, in the scope"
-most_ns = "Half a microsecond for each kernel of the graph"
+gap_end_ns = "When the gap ended, in the scope"
+limit_ns = "Half a microsecond for each kernel of the graph"
 */
 -- Tracing a graph by its nodes adds half a microsecond per kernel to the launch call of the graph. On an H200 it was
 -- 0.57 µs, where the same call took 0.1 µs per kernel if the graph was traced without its nodes. This time is
 -- attributed to the profiler.
-SELECT g.gpu_id::BIGINT AS gpu_id, g.start_ns AS gap_start_ns, g.end_ns AS gap_end_ns, max(k.tracing_ns) AS most_ns
+SELECT g.gpu_id::BIGINT AS gpu_id, g.start_ns AS gap_start_ns, g.end_ns AS gap_end_ns, max(k.tracing_ns) AS limit_ns
 FROM gpu_gaps AS g
 JOIN (
     SELECT gpu_of(k.process_id, k.device_id) AS gpu_id, min(k.start_ns) AS start_ns, 500 * count(*) AS tracing_ns

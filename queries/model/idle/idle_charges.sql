@@ -12,11 +12,11 @@ charge = """wait; allocation: of frees too; tracing: half a microsecond for each
     by node, by which the launch of the graph takes longer"""
 process_id = """Process of the wait or allocation: with thread_id and call_start_ns it identifies the row of `waits` or
     `api_calls`; NULL for tracing"""
-thread_id = "Its thread"
-call_start_ns = "When its call began"
+thread_id = "Thread of the wait or allocation"
+call_start_ns = "When the call of the wait or allocation began"
 gap_start_ns = "When the gap began that the idle time is part of: start_ns of `gpu_gaps`"
 cause = "What `gpu_idle` calls this time"
-host = "The same: what the host did in it"
+host = "What the host did in this time, as `gpu_idle` calls it"
 idle_ns = "How long"
 */
 -- `_idle_in` splits idle time over windows, which are cut where a blocking call begins or ends. A wait is also charged
@@ -81,10 +81,11 @@ idle_in_calls AS MATERIALIZED (
 -- Idle time that is due to tracing the nodes of a graph.
 tracing AS MATERIALIZED (
     SELECT
-        start_ns, gpu_id, host, (least(so_far_ns, most_ns) - least(so_far_ns - idle_ns, most_ns))::BIGINT AS tracing_ns
+        start_ns, gpu_id, host,
+        (least(so_far_ns, limit_ns) - least(so_far_ns - idle_ns, limit_ns))::BIGINT AS tracing_ns
     FROM (
         SELECT
-            i.*, t.most_ns,
+            i.*, t.limit_ns,
             sum(i.idle_ns) OVER (
                 PARTITION BY gpu_id, gap_start_ns ORDER BY i.start_ns, i.host ROWS UNBOUNDED PRECEDING
             ) AS so_far_ns
@@ -97,7 +98,7 @@ tracing AS MATERIALIZED (
 waits_before_starving AS (
     SELECT
         h.gpu_id, h.gap_start_ns, h.process_id, h.thread_id, h.call_start_ns, h.end_ns,
-        greatest(h.held_ns - coalesce(c.idle_ns, 0), 0) AS most_ns
+        greatest(h.held_ns - coalesce(c.idle_ns, 0), 0) AS limit_ns
     FROM blocking_calls AS h
     LEFT JOIN (
         SELECT gpu_id, process_id, thread_id, call_start_ns, sum(idle_ns) AS idle_ns
@@ -108,13 +109,13 @@ waits_before_starving AS (
     WHERE h.charge = 'wait' AND h.start_ns <= h.dry_ns
     QUALIFY row_number() OVER (PARTITION BY h.gpu_id, h.gap_start_ns ORDER BY h.end_ns DESC, h.call_start_ns DESC) = 1
 ),
--- Starved time after a wait, up to most_ns.
+-- Starved time after a wait, up to limit_ns.
 starved_after_wait AS (
-    SELECT * REPLACE (least(so_far_ns, most_ns) - least(so_far_ns - idle_ns, most_ns) AS idle_ns)
+    SELECT * REPLACE (least(so_far_ns, limit_ns) - least(so_far_ns - idle_ns, limit_ns) AS idle_ns)
     FROM (
         SELECT
             i.* REPLACE (i.idle_ns - coalesce(t.tracing_ns, 0) AS idle_ns), d.process_id, d.thread_id, d.call_start_ns,
-            d.most_ns,
+            d.limit_ns,
             sum(i.idle_ns - coalesce(t.tracing_ns, 0)) OVER (
                 PARTITION BY i.gpu_id, i.gap_start_ns ORDER BY i.start_ns, i.host ROWS UNBOUNDED PRECEDING
             ) AS so_far_ns

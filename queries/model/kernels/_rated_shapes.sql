@@ -1,7 +1,7 @@
 /*
 description = "How close each launch shape comes to a roof, and the operations of a call."
 [columns]
-shape_id = "As in `launch_shapes`"
+shape_id = "Number of the launch shape, as in `launch_shapes`"
 model_id = "The model of the GPU, as in `gpu_limits`"
 avg_ns = "Mean duration"
 family = "What the kernel does, by its name"
@@ -35,7 +35,7 @@ WITH figures AS (
     LEFT JOIN _sized_shapes AS t ON t.shape_id = l.shape_id
     LEFT JOIN gpu_peaks AS k
         ON k.gpu_id = l.model_id AND k.precision = coalesce(c.ncu_precision, _precision_by_name(n.name, n.family))
-    LEFT JOIN _usual_bounds AS b ON b.name_id = l.name_id AND l.avg_ns >= b.least_ns
+    LEFT JOIN _usual_bounds AS b ON b.name_id = l.name_id AND l.avg_ns >= b.min_duration_ns
 )
 SELECT
     shape_id, model_id, avg_ns, family, precision, flop_count, dram_bytes,

@@ -1,7 +1,7 @@
 /*
 description = "The mean size of the work of each launch shape, by NVTX ranges that state sizes."
 [columns]
-shape_id = "As in `launch_shapes`"
+shape_id = "Number of the launch shape, as in `launch_shapes`"
 flop_count = "Operations per launch"
 elements_count = "Elements read or written per launch"
 */

@@ -15,8 +15,8 @@ api_name = "The launch call"
 call_group = "launch, or graph launch: one call for many kernels"
 thread_id = "Thread that called"
 api_start_ns = "When the call was entered"
-api_end_ns = "When it returned"
-api_duration_ns = "How long it took the host; 0 where it ends before it starts"
+api_end_ns = "When the call returned"
+api_duration_ns = "Duration of the call on the host; 0 where it ends before it starts"
 queue_ns = "Kernel start - call end: negative when the kernel started before the call had returned"
 */
 -- One row per kernel: the kernels of a graph launch share one call. The join holds millions of calls in memory, so it

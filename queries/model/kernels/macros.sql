@@ -1,4 +1,4 @@
--- Whether CUDA allows a grid, a block, and a size of shared memory (CUDA C++ Programming Guide, "Compute Capabilities").
+-- Whether CUDA allows a grid, a block, and a size of shared memory (CUDA C++ Programming Guide, Compute Capabilities).
 -- The product of an allowed grid fits into 64 bits. No SM has 16 MiB of shared memory.
 CREATE MACRO is_grid(x, y, z) AS
     x BETWEEN 1 AND 2147483647 AND y BETWEEN 1 AND 65535 AND z BETWEEN 1 AND 65535;

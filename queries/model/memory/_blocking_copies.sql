@@ -5,8 +5,8 @@ stored = true
 [columns]
 process_id = "Operating system's process id"
 correlation_id = "Joins with `_host_activity` and `_gpu_work`, together with process_id"
-is_read = """Whether it copied from a GPU into pageable memory: such a call returns after the copy, even if its name
-    says Async"""
+is_read = """Whether the call copied from a GPU into pageable memory: such a call returns after the copy, even if its
+    name says Async"""
 */
 -- A copy between GPU memories does not block the host, even if its call is synchronous by name. A copy into pageable
 -- host memory does. (CUDA Runtime API, "API synchronization behavior".)

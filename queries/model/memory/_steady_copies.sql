@@ -2,14 +2,14 @@
 description = """What was copied in the steady steps, one row per kind, memories and call; in the whole scope where
     there are no steps."""
 [columns]
-copy_kind = "As in `memcpys`"
+copy_kind = "Direction of the copy, as in `memcpys`"
 source_memory = "Memory that was read"
 target_memory = "Memory that was written"
 name = "The API call; NULL where it is not in the trace"
 calls = "How many began in these steps"
 total_ns = "Sum of their durations"
 avg_bytes = "Mean size"
-bandwidth_bytes_per_s = "Their bytes over their durations"
+bandwidth_bytes_per_s = "Bandwidth: bytes over durations"
 */
 WITH copies AS (
     SELECT m.copy_kind, m.source_memory, m.target_memory, m.duration_ns, m.size_bytes, m.process_id, m.correlation_id

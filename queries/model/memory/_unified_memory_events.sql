@@ -3,8 +3,8 @@ description = "Migrations and page faults of unified memory, each with the kerne
 [columns]
 event = "UM H2D, UM D2H, UM D2D, GPU page faults, CPU page faults"
 cause = "Why it moved; NULL for page faults"
-start_ns = "When it began"
-duration_ns = "How long it took"
+start_ns = "When the migration or page fault began"
+duration_ns = "Duration of the migration or page fault"
 faults = "Page faults; NULL for migrations"
 size_bytes = "What moved; NULL for page faults"
 in_kernel_ns = "The part of it within that kernel"

@@ -2,11 +2,11 @@
 description = """One row per block of device, managed or pinned memory that nsys saw allocated, and when it was freed;
     only with --cuda-memory-usage=true."""
 [columns]
-start_ns = "When it was allocated; 0 for memory that existed before the capture"
-end_ns = "When it was freed, or its address was allocated again; NULL if neither is recorded"
-size_bytes = "Its size"
+start_ns = "When the block was allocated; 0 for memory that existed before the capture"
+end_ns = "When the block was freed, or its address was allocated again; NULL if neither is recorded"
+size_bytes = "Size of the block"
 memory = "device, managed or pinned"
-address = "Its virtual address"
+address = "Virtual address of the block"
 device_id = "CUDA device number within the process"
 process_id = "Operating system's process id"
 thread_id = "Thread that allocated it; NULL if its call is not recorded"

@@ -1,10 +1,10 @@
 /*
 description = "One row per allocation or deallocation that nsys saw; only with --cuda-memory-usage=true."
 [columns]
-start_ns = "When it happened; 0 for memory that existed before the capture"
+start_ns = "When the memory was allocated or freed; 0 for memory that existed before the capture"
 operation = "allocation or deallocation"
 size_bytes = "Bytes allocated or freed"
-address = "Its virtual address"
+address = "Virtual address of the memory"
 memory = "device, pinned, managed, array, device static …"
 name = "Variable's name, for static memory"
 pool_address = "Memory pool that it came from"

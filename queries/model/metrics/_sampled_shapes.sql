@@ -1,7 +1,7 @@
 /*
 description = "What GPU metrics say about each launch shape, on each model of GPU."
 [columns]
-shape_id = "As in `launch_shapes`"
+shape_id = "Number of the launch shape, as in `launch_shapes`"
 model_id = "The model of the GPU, as in `gpu_limits`"
 samples = "Number of samples"
 issue_pct = "Mean share of issue slots in use"

@@ -4,7 +4,7 @@ description = """One row per GPU and sampling interval, with the metrics that sh
 [columns]
 gpu_id = "The machine's GPU, as in `gpus`"
 start_ns = "When the interval began"
-end_ns = "When it ended"
+end_ns = "When the interval ended"
 sms_active_pct = "Share of SMs that had a warp, averaged over the interval"
 issue_pct = "Share of the cycles in which the SMs' schedulers issued an instruction"
 tensor_pct = "Share of the cycles in which tensor cores were active"

@@ -2,9 +2,9 @@
 description = "Sampled counters of network cards; only with --nic-metrics."
 [columns]
 start_ns = "When the sample's interval began"
-end_ns = "When it ended"
+end_ns = "When the sample's interval ended"
 name = "The metric"
-unit = "Its unit, in nsys's words"
+unit = "Unit of the metric, in nsys's words"
 value = "The sampled value"
 nic = "The network card"
 */

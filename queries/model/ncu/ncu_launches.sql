@@ -11,7 +11,7 @@ short_name = "The function's name alone"
 implementation = """What it is written in, by the name or given with --type: native (CUDA C++), cutlass, cute, triton,
     inductor, pytorch, library"""
 family = "What it does, as in `kernel_names`"
-provenance = "Where it comes from, as in `kernel_names`"
+provenance = "Where the kernel comes from, as in `kernel_names`"
 context_id = "CUDA context"
 stream_id = "CUDA stream"
 device_id = "CUDA device number"

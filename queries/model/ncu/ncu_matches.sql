@@ -3,8 +3,8 @@ description = """One row per kernel and configuration of the trace and launch th
     only."""
 [columns]
 name_id = "The kernel in the trace, in `kernel_names`"
-grid = "Its grid in the trace, x × y × z"
-block = "Its block in the trace, x × y × z"
+grid = "Grid in the trace, x × y × z"
+block = "Block in the trace, x × y × z"
 launch = "The launch, in `ncu_kernels`"
 match = """What agrees, from best to worst: name, grid, block, order (the report's launches are in the trace in that
     order); name, grid, block; function, grid, block (another template instance); name; function"""

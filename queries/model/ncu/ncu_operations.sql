@@ -3,8 +3,8 @@ description = "One row per launch and precision: the operations that ncu counted
 [columns]
 launch = "The launch, in `ncu_launches`"
 precision = "fp64, fp32, fp16_vector: ordinary arithmetic; fp64_tensor, tf32, fp16 (bf16 too), fp8, int8: tensor cores"
-may_be_moves = """Whether they may not be arithmetic: compilers fill registers by HFMA2 on zeros, which counts as a
-    multiply-add"""
+may_be_moves = """Whether the operations may not be arithmetic: compilers fill registers by HFMA2 on zeros, which counts
+    as a multiply-add"""
 flop_count = "Operations that were executed, including those on tile padding"
 */
 -- ncu counts multiply-adds of ordinary arithmetic by instruction (per cycle, in most sets), and operations of tensor

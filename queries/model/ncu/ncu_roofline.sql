@@ -4,7 +4,7 @@ description = """One row per launch that ncu profiled: operations, bytes at each
 [columns]
 launch = "The launch, in `ncu_launches`"
 duration_ns = "Duration under ncu"
-is_known = "Whether its operations are known: tensor core operations were counted, and most operations are not moves"
+is_known = "Whether the operations are known: tensor core operations were counted, and most operations are not moves"
 precision = "The precision of most of its operations; NULL if it did none, or they are unknown"
 flop_count = "Operations in this precision, as ncu counted them"
 other_flop_count = "Operations in all others"
@@ -14,9 +14,9 @@ l1_bytes = "Bytes of global and local access at L1; the tensor memory accelerato
 peak_flop_per_s = "Peak of that precision at the SM clock under ncu: SMs x clock x the catalog's operations per cycle"
 peak_bytes_per_s = "Peak of DRAM at its clock under ncu"
 l2_read_bytes_per_s = "What L2 sent to the SMs (ncu: lts2xbar)"
-l2_peak_bytes_per_s = "Its peak at the clock of L2 under ncu"
+l2_peak_bytes_per_s = "Peak bandwidth of L2 at its clock under ncu"
 l1_read_bytes_per_s = "What L1 sent to registers: of global and local memory (ncu: lsu_writeback of lgds)"
-l1_peak_bytes_per_s = "Its peak at the clock of L1 under ncu, else 128 B x SMs x their clock"
+l1_peak_bytes_per_s = "Peak bandwidth of L1 at its clock under ncu, else 128 B x SMs x the clock of the SMs"
 l1_passes_pct = """Passes of the data stage that L1 and shared memory share, of their peak: access that is not coalesced
     and bank conflicts need several"""
 */

@@ -2,7 +2,7 @@
 description = "The GPU work of nodes of CUDA graphs, at the instants at which they were captured."
 [columns]
 thread = "The thread, as thread_of gives it"
-start_ns = "When its nodes were captured"
+start_ns = "When the nodes of the graph were captured"
 gpu_ns = "Sum of the durations of the work of these nodes, over all launches"
 kernels = "Number of kernels"
 */

@@ -3,8 +3,8 @@ description = """GPU operations with the innermost NVTX range that was open on t
     began: not what overlaps them on the GPU."""
 [columns]
 kind = "kernel, copy, memset or graph"
-start_ns = "When it started on the GPU"
-end_ns = "When it ended on the GPU"
+start_ns = "When the operation started on the GPU"
+end_ns = "When the operation ended on the GPU"
 duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
 name_id = "A kernel's name, in `strings` and `kernel_names`"
 label = "What other operations are called"

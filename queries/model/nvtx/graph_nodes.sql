@@ -4,12 +4,12 @@ description = """One row per node of a CUDA graph: where it was captured or adde
 [columns]
 process_id = "Operating system's process id"
 graph_node_id = "The node: joins with `kernels`, `memcpys` and `memsets`"
-captured_ns = "When it was captured or added to its graph"
+captured_ns = "When the node was captured or added to its graph"
 thread_id = "Thread that did it"
 correlation_id = """The API call that was captured or that added it: joins with `api_calls` and `call_places`, where its
     call stack is"""
 range_id = "The innermost NVTX range that was open then, as in `nvtx_nesting`; NULL outside all ranges"
-range_name = "Its name"
+range_name = "Name of that range"
 nvtx_path = "The names of the ranges around it, from the top down, joined by /"
 */
 -- Instantiating a graph clones its nodes, so a node's origin is found clone by clone. Up to 2023 its events are in

@@ -2,7 +2,7 @@
 description = "Kernels with the innermost NVTX range that launched them, and its path."
 [columns]
 start_ns = "When the kernel started on the GPU"
-end_ns = "When it ended on the GPU"
+end_ns = "When the kernel ended on the GPU"
 duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
 name = "The demangled name"
 name_id = "Id of the name, in `kernel_names`"
@@ -12,7 +12,7 @@ process_id = "Operating system's process id"
 thread_id = "Thread that launched it"
 correlation_id = "Joins with `api_calls`, together with process_id"
 range_id = "The innermost range, as in `nvtx_nesting`; NULL outside all ranges"
-range_name = "Its name"
+range_name = "Name of the innermost range"
 nvtx_path = "The names of the ranges around it, from the top down, joined by /"
 depth = "How many ranges are around the kernel"
 captured_path = """For a kernel of a CUDA graph: the ranges around the capture of its node; NULL where that is not

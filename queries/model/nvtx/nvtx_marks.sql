@@ -1,8 +1,8 @@
 /*
 description = "One row per NVTX mark: an instant with a text."
 [columns]
-start_ns = "When it was set"
-name = "Its text"
+start_ns = "When the mark was set"
+name = "Text of the mark"
 process_id = "Operating system's process id"
 thread_id = "Thread that set it"
 */

@@ -4,8 +4,8 @@ description = """The idle time in each step of a phase by cause, a mean over the
 stored = true
 [columns]
 phase_step = "The step, as in `phase_steps`"
-cause = "As in `gpu_idle`"
-part = "As in `step_budget`, but a wait has only its own time, not the time after it"
+cause = "Cause of the idle time, as in `gpu_idle`"
+part = "Part of the budget, as in `step_budget`, but a wait has only its own time, not the time after it"
 idle_ns = "How long"
 */
 -- The causes of the idle time in the steps of phases, as a mean over the GPUs that the process used.

@@ -2,8 +2,8 @@
 description = "The budget of each step of a phase, as `step_metrics` has it: one row per step and metric."
 [columns]
 phase_step = "The step, as in `phase_steps`"
-phase = "Its phase"
-batch_size = "Its batch size, where the name of the range says"
+phase = "Phase of the step"
+batch_size = "Batch size, where the name of the range says"
 place = "Position of the metric in a budget"
 metric = "What was counted or measured"
 kind = "time or count, which can be divided by the tokens of a step; mean, which cannot"

@@ -3,7 +3,7 @@ description = "One row per token of a request: when the step that makes it was d
 [columns]
 request = "The request, as in `requests`"
 number = "The token's number in its request, from 0, of those in the trace"
-at_ns = "When it was done"
+at_ns = "When the token was done"
 since_last_ns = "Inter-token latency: the time since the previous token; NULL for the first"
 */
 SELECT

@@ -2,9 +2,9 @@
 description = "The processes that called CUDA or ran something on a GPU."
 [columns]
 process_id = "Operating system's process id"
-calls = "Its API calls"
+calls = "CUDA API calls of the process"
 threads = "Threads that made them"
-kernels = "Its kernels"
+kernels = "Kernels of the process"
 streams = "Streams with operations"
 gpu_ns = "Sum of the durations of its operations"
 */

@@ -1,7 +1,7 @@
 /*
 description = "What the trace does not have, and how to capture it."
 [columns]
-place = "Where it stands in the list"
+place = "Position in the list"
 metric = "What is missing"
 detail = "The options of nsys that record it"
 */

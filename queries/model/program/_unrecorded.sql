@@ -3,7 +3,7 @@ description = "What is missing from a trace, although other events show that it 
 stored = true
 [columns]
 what = "calls, kernels or copies"
-sentence = "That it is missing, and what cannot be determined without it"
+sentence = "What is missing, and what cannot be determined without it, as a sentence"
 */
 -- What is missing from a trace although calls prove that it happened, regardless of the scope. A call that failed
 -- proves nothing.

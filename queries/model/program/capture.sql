@@ -3,7 +3,7 @@ description = """How the trace was captured and exported, as nsys recorded it, w
     and user; *** replaces what looks like a secret in a command line."""
 [columns]
 name = "nsys's name of the setting"
-value = "Its value"
+value = "Value of the setting"
 */
 -- Reports contain the environment of the profiled process and the name of its machine. These belong in no answer, nor
 -- do keys that were passed as arguments.

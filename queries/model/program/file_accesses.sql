@@ -1,8 +1,8 @@
 /*
 description = "One row per access to a file; only with --osrt-file-access=true."
 [columns]
-start_ns = "When it began"
-end_ns = "When it ended"
+start_ns = "When the access began"
+end_ns = "When the access ended"
 duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
 name = "Path of the file; NULL where not recorded"
 operation = "What was done, in nsys's words"

@@ -6,7 +6,7 @@ stored = true
 framework = "The framework"
 kernel_time_pct = "Share of the kernel time of the steps in kernels that only it has; NULL if other data shows it"
 evidence = "What shows it"
-is_program = "Whether it is that of the program: one row"
+is_program = "Whether the framework is that of the program: one row"
 */
 WITH kernel_times AS (
     SELECT

@@ -3,7 +3,7 @@ description = """Calls into the operating system's runtime libraries that were l
     -t osrt."""
 [columns]
 start_ns = "When the call began"
-end_ns = "When it returned"
+end_ns = "When the call returned"
 duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
 name = "The function"
 process_id = "Operating system's process id"

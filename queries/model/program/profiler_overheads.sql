@@ -1,8 +1,8 @@
 /*
 description = "Time that the profiler itself took on the host: not caused by the application."
 [columns]
-start_ns = "When it began"
-end_ns = "When it ended"
+start_ns = "When the overhead began"
+end_ns = "When the overhead ended"
 duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
 name = "What the profiler did"
 process_id = "Operating system's process id"

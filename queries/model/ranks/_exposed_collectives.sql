@@ -5,8 +5,8 @@ step = "Number of the step"
 operation = "AllReduce, AllGather …, as in `nccl_kernels`"
 name = "The kernel"
 bytes = "Size of the message; NULL where unknown"
-start_ns = "When it started"
-end_ns = "When it ended"
+start_ns = "When the NCCL kernel started"
+end_ns = "When the NCCL kernel ended"
 exposed_ns = "Part of this time in which its GPU runs no other work"
 */
 -- What lies before a time of the other work of a GPU: what each interval adds to the union of those before it, without

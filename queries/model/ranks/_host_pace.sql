@@ -5,7 +5,7 @@ ranks = "Hosts that were measured"
 min_ns = "How long the host works in a step that works least; a mean over the steps"
 max_ns = "How long the host works that works most"
 wall_ns = "How long a step takes; a mean"
-text = "The same in words"
+text = "How long the hosts work, in words"
 */
 -- The hosts that were measured. All steps of a rank are on its own clock, so only means are compared.
 WITH hosts AS (

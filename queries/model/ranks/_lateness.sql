@@ -6,10 +6,10 @@ steps = "Steps in which it is late"
 late_ns = "How late it is, on average over these"
 main_steps = "The steps that cause most of it: all of them, or only those with long delays"
 main_ns = "How late it is in these, on average"
-minor_steps = "The other steps in which it is late; NULL if there are none"
+minor_steps = "Steps in which the rank is late by less; NULL if there are none"
 minor_ns = "How late it is in these, on average"
 step_numbers = "The first of the main steps, in brackets: (2, 5, 8); NULL if they are more than half of all steps"
-text = "The same in words: 3 of 8 steps (2, 5, 8) by 3 ms"
+text = "Lateness in words: 3 of 8 steps (2, 5, 8) by 3 ms"
 */
 -- A mean over a few long delays and much jitter describes neither. So the steps that are at least half as late as the
 -- latest are reported separately, if they are five times as late as the others.

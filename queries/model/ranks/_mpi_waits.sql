@@ -4,7 +4,7 @@ description = "How long each blocking MPI call waits for another rank, where the
 process_id = "Operating system's process id"
 thread_id = "Thread that called"
 start_ns = "When the call began"
-end_ns = "When it returned"
+end_ns = "When the call returned"
 waiting_ns = "Time from then until the ranks that it needs had arrived; 0 where they were there before"
 */
 -- A call is ready when the ranks that it needs have arrived: all of them in an Allreduce or a Barrier, the root in a

@@ -2,7 +2,7 @@
 description = "One row for a run in which the same ranks are late: how long the others wait for them."
 [columns]
 waiting_ns = "In a step, on average over the steps and the others"
-text = "The same in words"
+text = "How long the others wait, in words"
 */
 -- The stages of a pipeline wait for each other in every step: then only the waiting time beyond the usual one is due to
 -- a late stage.

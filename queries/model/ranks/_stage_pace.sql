@@ -1,8 +1,8 @@
 /*
 description = "One row for a pipeline: the stage that is busy longest in the usual step."
 [columns]
-rank = "Its rank"
-busy_ns = "How long its GPU is busy in the usual step, without communication"
+rank = "Rank of the slowest stage"
+busy_ns = "GPU busy time of that rank in the usual step, without communication"
 step_ns = "The length of the usual step"
 more_ns = "How much longer it is busy than the median of the others"
 ratio = "How many times as long as these"

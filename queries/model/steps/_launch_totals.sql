@@ -2,7 +2,7 @@
 description = "The launch calls of the steady steps and the time from launch to start, added up; one row."
 [columns]
 launch_calls = "Number of launch calls"
-single_launches = "Those that do not launch a CUDA graph"
+single_launches = "Launch calls that do not launch a CUDA graph"
 launch_queue_ns = "From the launch calls to the start of their kernels"
 queue_pct = "The share of it in which the kernels waited in a queue"
 */

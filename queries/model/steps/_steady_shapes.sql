@@ -3,13 +3,13 @@ description = """Which kernels ran in the steady steps, one row per name, grid a
     there are no steps."""
 [columns]
 name = "The kernel"
-family = "Its family"
+family = "Family of the kernel"
 grid = "Blocks in the grid, x × y × z"
 block = "Threads in a block, x × y × z"
 calls = "How many started in these steps"
 total_ns = "Sum of their durations"
 avg_ns = "Mean of their durations"
-kernel_time_pct = "Its share of all kernel time of these steps"
+kernel_time_pct = "Share of all kernel time of the steady steps"
 */
 WITH shapes AS (
     SELECT

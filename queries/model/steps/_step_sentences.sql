@@ -1,17 +1,18 @@
 /*
 description = "One row: how the rows of `steps` were found, in words. No row when nothing ran on a GPU."
 [columns]
-method = "As in `step_method`"
+method = "How steps were found, as in `step_method`"
 source = "What the steps were found from: the NVTX ranges decode_step; the iterations of loop 1; --tokens"
-marked_by = "The same, with the operation that begins or ends a step: the iterations of loop 1, from each CUDA graph"
-steps_are = """The same as a sentence: steps are the NVTX ranges decode_step; NULL where the whole scope is divided by a
-    count"""
+marked_by = """What the steps were found from, with the operation that begins or ends a step: the iterations of loop 1,
+    from each CUDA graph"""
+steps_are = """What steps are, as a sentence: steps are the NVTX ranges decode_step; NULL where the whole scope is
+    divided by a count"""
 in_brief = "What the steps were found from, for brackets: NVTX ranges decode_step; loop 1"
 of_process = "Continuation of the sentence: which process, which confidence"
-of_process_because = "The same, and why"
+of_process_because = "Continuation of the sentence: which process, which confidence, and why"
 doubted = "Which other level of the loops may be the step; NULL if it is clear"
 interrupted = "What comes between the steps, how often and how long; NULL where they are not interrupted"
-tokens_misfit = "That --tokens is not a multiple of the steps; NULL where it is"
+tokens_misfit = "Sentence where --tokens is not a multiple of the steps; NULL where it is"
 */
 -- How the steps were found, in words: each sentence once, in the pieces that reports combine.
 SELECT

@@ -12,8 +12,8 @@ kernel_ns = "Sum of the durations of the kernels"
 host_floor_ns = """Time of the host between the starts of two steps without its waits: no change of the GPU's work makes
     a step shorter; NULL where there are no steps"""
 low_limit_ns = "What a change of the GPU's work saves at most if the host stays as slow as in the trace"
-high_limit_ns = """The same if the host takes half of its time without the profiler: tracing a launch takes about as
-    long as it"""
+high_limit_ns = """Lower bound on the step time if the host takes half of its time without the profiler: tracing a
+    launch takes about as long as it"""
 launch_calls = "Launch calls of a step"
 sync_calls = "Calls of a step that wait"
 */

@@ -1,9 +1,9 @@
 /*
 description = "What the wall time of the steady steps consists of, one row per part of `step_budget`."
 [columns]
-part = "As in `step_budget`"
+part = "Part of the wall time, as in `step_budget`"
 time_ns = "Sum over steps and GPUs"
-wall_pct = "Its share of the wall time"
+wall_pct = "Share of the wall time"
 evidence = "What the host did in it, with shares of the wall time; NULL if that adds nothing to the part"
 */
 WITH hosts AS (

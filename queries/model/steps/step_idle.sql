@@ -5,8 +5,8 @@ stored = true
 [columns]
 step = "Number of the step"
 gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
-cause = "As in `gpu_idle`"
-host = "As in `gpu_idle`"
+cause = "Cause of the idle time, as in `gpu_idle`"
+host = "What the host did in this time, as in `gpu_idle`"
 idle_ns = "How long"
 */
 WITH gaps AS NOT MATERIALIZED (

@@ -8,6 +8,7 @@ priority = "Lower is more urgent"
 stream_type = "default stream, non-blocking stream, null stream"
 */
 SELECT DISTINCT
-    unnest(process_ids_of(t.processId)) AS process_id, t.contextId AS context_id, t.streamId AS stream_id, t.priority, e.word AS stream_type
+    unnest(process_ids_of(t.processId)) AS process_id, t.contextId AS context_id, t.streamId AS stream_id,
+    t.priority, e.word AS stream_type
 FROM raw.TARGET_INFO_CUDA_STREAM AS t
 LEFT JOIN _enum_words AS e ON e.enum = 'stream type' AND e.id = t.flag;

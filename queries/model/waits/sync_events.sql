@@ -2,7 +2,7 @@
 description = "One row per wait that CUPTI recorded, without the call that waited: `syncs` has it."
 [columns]
 start_ns = "When the wait began"
-end_ns = "When it was over"
+end_ns = "When the wait ended"
 duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
 sync_type_id = "The number in the trace; `syncs` says what it means"
 device_id = "CUDA device number within the process"

@@ -3,7 +3,7 @@ description = """One row per wait that CUPTI recorded. Not every waiting call ha
     does): to count waits, use `api_calls` with call_group sync."""
 [columns]
 start_ns = "When the wait began"
-end_ns = "When it was over"
+end_ns = "When the wait ended"
 duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
 sync_type = "What was waited for: stream, event, context, stream wait (on the GPU), unknown"
 api_name = "The call that waited"

@@ -11,7 +11,7 @@ call_start_ns = "When the call that waited began"
 end_ns = "When the call returned"
 wait_ns = "How long the host was blocked: the durations of the one or two calls"
 name = "The call that waited"
-is_copy = "Whether that is the copy itself"
+is_copy = "Whether the call is the copy itself"
 copy_kind = """D2H if a device-to-host copy was waited for, even among others; else the kind of the last asynchronous
     copy of its thread that the call completed; NULL for none"""
 copy_bytes = "Size of the copies of that kind that it completed"

@@ -15,7 +15,7 @@ work_pct = "Share of the CPU work that the GPU waited for"
 samples = "Samples it is based on; NULL where no sample is needed"
 function_name = "The function in most of the samples"
 off_cpu_ns = "The part of time_ns in which the thread had no CPU; NULL where that was not recorded"
-is_told = "Whether what says what the thread did, and not why that is unknown"
+is_known = "TRUE if the activity is known; FALSE if `what` gives the reason that it is not"
 */
 -- What the CPU work consisted of, by place, with samples counted in each of four ways. A place with fewer than 10
 -- samples is not broken down: with 10 samples and an activity of half of the time, its share is accurate to a third
@@ -200,7 +200,7 @@ sampled_times AS MATERIALIZED (
 activities AS (
     SELECT
         j.counted_by, j.place, l.what, j.sampled_ns * count(*) / any_value(j.samples) AS time_ns, count(*) AS samples,
-        mode(l.function_name ORDER BY l.sample_id) AS function_name, 0 AS off_cpu_ns, true AS is_told
+        mode(l.function_name ORDER BY l.sample_id) AS function_name, 0 AS off_cpu_ns, true AS is_known
     FROM labels AS l
     JOIN place_names AS n ON n.nvtx_path IS NOT DISTINCT FROM l.nvtx_path
     JOIN sampled_times AS j ON j.counted_by = l.counted_by AND j.place IS NOT DISTINCT FROM n.place
@@ -231,5 +231,5 @@ SELECT
     p.counted_by, p.place AS nvtx_path, p.what, p.time_ns / r.gpu_tokens AS time_ns,
     100 * p.time_ns / r.all_ns AS wall_pct,
     100 * p.time_ns / (SELECT sum(time_ns) FROM piece_totals)::DOUBLE AS work_pct, p.samples, p.function_name,
-    p.off_cpu_ns / r.gpu_tokens AS off_cpu_ns, p.is_told
+    p.off_cpu_ns / r.gpu_tokens AS off_cpu_ns, p.is_known
 FROM activities AS p, divisors AS r;

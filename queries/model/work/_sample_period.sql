@@ -1,7 +1,7 @@
 /*
 description = "How much CPU time a sample stands for; no row where there are too few samples."
 [columns]
-period_ns = "As it was recorded, else the lower quartile of the time between two samples of a thread"
+period_ns = "Sampling period as recorded, else the lower quartile of the time between two samples of a thread"
 samples = "Samples of the trace"
 */
 -- nsys samples a thread each time that it has used a fixed amount of CPU time or cycles. With the kernel's clock, the

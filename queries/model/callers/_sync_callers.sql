@@ -8,5 +8,5 @@ name = "The place, as in `call_places`"
 frames = "The frames from there outwards, as in `_call_stacks`"
 */
 SELECT c.process_id, c.correlation_id, s.name, s.frames
-FROM facts.few_callers AS c
-JOIN facts.few_stacks AS s USING (stack_id);
+FROM facts.sync_callers AS c
+JOIN facts.sync_stacks AS s USING (stack_id);

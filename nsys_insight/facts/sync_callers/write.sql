@@ -1,9 +1,9 @@
-INSERT INTO facts.few_callers BY NAME
+INSERT INTO facts.sync_callers BY NAME
 SELECT o.process_id, o.correlation_id, o.chain_id, c.signature AS stack_id
 FROM internal.chosen_chains AS o
 JOIN internal.chain_callers AS c USING (chain_id);
 
-INSERT INTO facts.few_stacks BY NAME
+INSERT INTO facts.sync_stacks BY NAME
 WITH callers AS (
     FROM internal.chain_callers
 ),
@@ -15,13 +15,13 @@ names AS (
 )
 FROM _stacks('callers', 'chains', 'names');
 
-INSERT INTO facts.few_calls BY NAME
+INSERT INTO facts.sync_calls BY NAME
 SELECT
     count(*) AS calls,
     (
         SELECT count(*)
         FROM internal.chosen_calls
-        SEMI JOIN facts.few_callers USING (process_id, correlation_id)
+        SEMI JOIN facts.sync_callers USING (process_id, correlation_id)
         WHERE is_call
     ) AS placed,
     true AS has_chains

@@ -1,13 +1,13 @@
 -- Take the stacks from the facts about all calls. A place without a call stack is a stack of its own.
-INSERT INTO facts.few_callers BY NAME
+INSERT INTO facts.sync_callers BY NAME
 SELECT p.process_id, p.correlation_id, p.chain_id, coalesce(c.signature, p.place_id) AS stack_id
 FROM facts.called_from AS p
 SEMI JOIN internal.chosen_calls USING (process_id, correlation_id)
 LEFT JOIN facts.callers AS c USING (chain_id);
 
-INSERT INTO facts.few_stacks BY NAME
+INSERT INTO facts.sync_stacks BY NAME
 WITH callers AS (
-    FROM facts.callers SEMI JOIN facts.few_callers USING (chain_id)
+    FROM facts.callers SEMI JOIN facts.sync_callers USING (chain_id)
 ),
 chains AS (
     FROM _api_chains
@@ -21,13 +21,13 @@ SELECT place_id AS stack_id, name, [name] AS frames
 FROM facts.call_places
 WHERE NOT EXISTS (FROM facts.callers);
 
-INSERT INTO facts.few_calls BY NAME
+INSERT INTO facts.sync_calls BY NAME
 SELECT
     count(*) AS calls,
     (
         SELECT count(*)
         FROM internal.chosen_calls
-        SEMI JOIN facts.few_callers USING (process_id, correlation_id)
+        SEMI JOIN facts.sync_callers USING (process_id, correlation_id)
         WHERE is_call
     ) AS placed,
     EXISTS (FROM facts.callers) AS has_chains
