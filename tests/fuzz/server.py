@@ -21,7 +21,7 @@ import numpy as np  # noqa: F401
 
 from nsys_insight.__main__ import main
 from nsys_insight.cli import run  # noqa: F401
-from nsys_insight.cli.commands import compare, diagnose, report, sql  # noqa: F401
+from nsys_insight.cli.commands import diagnose, diff, report, sql  # noqa: F401
 
 LIMIT_S = 20.0
 
