@@ -1622,7 +1622,7 @@ class Reports:
 
         Columns:
             name: The range's text, after its domain if it has one; or the names from the outermost range
-                down to it
+                down to it, at most 64
             style: push/pop: nested on one thread; start/end: free; mark: an instant
             calls: How many ranges or marks
             host_ns: Sum of their host times

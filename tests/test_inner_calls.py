@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nsys_insight.ingest import processes
 from nsys_insight.model import views
 from nsys_insight.model.producers import get_producer
 
@@ -27,6 +28,7 @@ def read_inner_calls(calls: list[Call], *, repeat: bool = False) -> tuple[list[C
     """Return the inner calls of the fact, and whether a thread was checked call by call."""
     with duckdb.connect() as connection:
         views.create_macros(connection)
+        processes.create_macros(connection)
         connection.execute(TABLES)
         rows = [(thread, start, end, 0, number) for number, (thread, start, end) in enumerate(calls)]
         if repeat:  # rows that repeat a call enclose it

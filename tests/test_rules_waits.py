@@ -80,7 +80,7 @@ class TestReadBacks:
 
     def test_other_work_of_the_host_is_not_saved(self, findings_of):
         def body(loop, _):
-            loop.launch(BF16, 10_000, **LARGE)
+            loop.launch(BF16, 100_000, **LARGE)
             for _ in range(5):
                 loop.launch("norm(float *)", 10_000, **LARGE)
                 loop.copy("D2H", 4, 1_000, blocking=True)

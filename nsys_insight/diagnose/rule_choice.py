@@ -88,7 +88,7 @@ def read_project_choice(folder: Path | None = None) -> RuleChoice:
         if not path.is_file():
             continue
         try:
-            with path.open(encoding="utf-8") as file:
+            with path.open(encoding="utf-8-sig") as file:
                 if is_of_another_user(path, file.fileno()):
                     notes.append(f"{path} belongs to another user and is not read; --select and --ignore choose rules")
                     continue

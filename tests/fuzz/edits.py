@@ -235,6 +235,8 @@ def _edit_process(database: sqlite3.Connection, kind: str, number: int, value: i
     ]
     ids = " UNION ".join(f'SELECT "{name}" >> 24 FROM "{table}" WHERE "{name}" > 0' for table, name in columns)
     processes = [process for (process,) in database.execute(f"{ids} ORDER BY 1")]
+    if not processes:
+        return
     new = value if kind == "process" else processes[0] & 0xFFFFFF | value << 24
     # As SQLite shifts, a number beyond 64 bits wraps.
     for table, name in columns:

@@ -1,6 +1,6 @@
--- The class of each token, and whether it ends steps: a sampled token, a loss, an optimizer. Operations of one class may
--- replace each other in a variant of an iteration: kernels of one family, or templates of one function where the family is
--- unknown. The reduction after a split-K GEMM has the class -1: it comes and goes.
+-- The class of each token, and whether it ends steps: a sampled token, a loss, an optimizer. Operations of one class
+-- may replace each other in a variant of an iteration: kernels of one family, or templates of one function where the
+-- family is unknown. The reduction after a split-K GEMM has the class -1: it comes and goes.
 WITH operations AS (
     SELECT DISTINCT token, kind, name_id, device_id FROM internal.loop_sequence
 )

@@ -33,6 +33,9 @@ NEARLY_EQUAL, MOST_RUNS = 0.15, 0.75
 # of layers often are not. Multiples of the second number are hardly ever counts of layers. It breaks for a model of 40
 # layers, if nothing else marks its tokens, and for any model of 100 layers.
 CHOSEN_INTERVAL, LONG_INTERVAL = 5, 50
+# A wait after fewer iterations than this is the end of a step; after more, it may bound how far the host is ahead. It
+# breaks for a program that lets the GPU finish after every few steps.
+MIN_AHEAD = 8
 # Iterations do equal work if the middle half of them differs by less than this share of the GPU time.
 EQUAL_WORK = 0.1
 # The marks that a program sets once per step: results and tokens that leave the GPU, the loss or the optimizer, inputs.
@@ -123,7 +126,7 @@ def weigh(outer: Sequence[Loop], inner: Sequence[Loop], amounts: Amounts) -> int
         # and iterations that consist of loops of their own are rarely parts of a step. But where the number of
         # iterations or their work varies, it is the outer loop that repeats.
         inner_ns = amounts.of_iterations("gpu_ns", inner)
-        is_ahead = rest_totals["wait_ns"] >= outer_iterations * float(np.median(inner_ns))
+        is_ahead = median >= MIN_AHEAD and rest_totals["wait_ns"] >= outer_iterations * float(np.median(inner_ns))
         is_equal = np.mean(counts == median) >= MOST_RUNS and _is_equal(inner_ns)
         weight += -3 if is_equal and (is_ahead or _has_loops(inner)) else 2
     return int(weight)

@@ -17,7 +17,9 @@ WITH iterations AS (
 usual_rest AS (
     SELECT greatest(coalesce(median(end_ns - done_ns), 0), 0)::BIGINT AS rest_ns
     FROM facts.loop_iterations
-    WHERE loop = $loop AND (run, iteration + 1) IN (SELECT (run, iteration) FROM facts.loop_iterations WHERE loop = $loop)
+    WHERE
+        loop = $loop
+        AND (run, iteration + 1) IN (SELECT (run, iteration) FROM facts.loop_iterations WHERE loop = $loop)
 ),
 -- The host intervals outside of the iterations.
 rests AS (

@@ -1,6 +1,6 @@
 /* parameters = [] */
--- Metrics as columns: those of `queries/catalog/ncu_metrics.toml`, and some that are calculated from them. It is a macro,
--- so that a query computes only the columns that it names.
+-- Metrics as columns: those of `queries/catalog/ncu_metrics.toml`, and some that are calculated from them. It is a
+-- macro, so that a query computes only the columns that it names.
 WITH metrics AS NOT MATERIALIZED (
     FROM raw.ncu_metrics
 )

@@ -110,8 +110,8 @@ name_alignment = "Alignment in elements in the name"
 name_schedule = "cooperative, pingpong, warp-specialized, split-K, stream-K, if the name says so"
 name_math = "tensorop or simt, if the name says so"
 */
--- {column} above stands for the metrics of a column of `queries/catalog/ncu_metrics.toml`. Shares of stalls and the class are calculated
--- here, so that a rule is one condition on one row.
+-- {column} above stands for the metrics of a column of `queries/catalog/ncu_metrics.toml`. Shares of stalls and the
+-- class are calculated here, so that a rule is one condition on one row.
 WITH stall_shares AS (
     SELECT
         launch,

@@ -35,7 +35,8 @@ SELECT
             || 'chooses)'
     END AS doubted,
     (
-        SELECT 'the steps are interrupted ' || CASE count(*) WHEN 1 THEN 'once, for ' ELSE count(*) || ' times, for ' END
+        SELECT 'the steps are interrupted '
+            || CASE count(*) WHEN 1 THEN 'once, for ' ELSE count(*) || ' times, for ' END
             || time_text(median(duration_ns)::BIGINT) || CASE count(*) WHEN 1 THEN '' ELSE ' (median)' END || ', by '
             || counted_text(median(operations)::BIGINT, 'operation') || ', mostly ' || operation_text(mode(operation))
         FROM facts.step_interruptions

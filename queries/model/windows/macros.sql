@@ -8,8 +8,8 @@
 --     cut_in             ===            ===        ===                 parts of those that an edge cuts
 --     cut_to             ===   ====     ===        ===    ===          all parts in windows: whole_in and cut_in
 --
--- The column window_ns, the start of the window, tells the parts of one interval apart. A window contains its start, but
--- not its end.
+-- The column window_ns, the start of the window, tells the parts of one interval apart. A window contains its start,
+-- but not its end.
 
 -- Each of `events` (start_ns and more) that begins in one of `windows` (start_ns, end_ns and more; disjoint), with that
 -- window: its times are window_ns and window_end_ns. Events and windows are joined by time bucket, about eight buckets
