@@ -174,7 +174,10 @@ def test_rows_that_the_views_lack_are_found(sample, tmp_path):
 
 class TestCommand:
     def test_every_format_for_people_and_json_have_it(self, sample):
-        texts = {fmt: run("info", sample("churn"), "--format", fmt).stdout for fmt in ("table", "markdown", "json")}
+        wide = {"COLUMNS": "400"}
+        texts = {
+            fmt: run("info", sample("churn"), "--format", fmt, env=wide).stdout for fmt in ("table", "markdown", "json")
+        }
         sentence = "Equal to the file, as SQLite adds it up: 500 kernels (613 µs), 80 copies (10.1 MiB, 365 µs), "
         assert sentence in texts["table"]
         assert sentence in texts["markdown"]

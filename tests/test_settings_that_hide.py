@@ -41,7 +41,7 @@ def project(tmp_path, monkeypatch):
 
 
 def diagnose(trace, *flags):
-    result = run_cli("diagnose", trace, *flags)
+    result = run_cli("diagnose", trace, *flags, env={"COLUMNS": "400"})
     assert result.returncode == 0, result.stderr
     return result
 
