@@ -59,7 +59,9 @@ class Outcome:
 
     def fault(self, trace: Path) -> str:
         """Describe what is wrong with it, compared with a SQLite file; an empty text if nothing is."""
-        internal_word = INTERNAL_WORDS.search(self.err)
+        # A sentence about a settings file names its line, or its entries.
+        own_words = "\n".join(line for line in self.err.splitlines() if "nsys-insight.toml is not valid" not in line)
+        internal_word = INTERNAL_WORDS.search(own_words)
         has_no_message = self.code and not self.err.startswith(
             ("error: ", "note: ", '{"schema": "nsys-insight/1", "error": ')
         )
