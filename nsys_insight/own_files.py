@@ -173,10 +173,7 @@ def claim(*paths: Path) -> None:
         FileExistsError: A file is there that no manifest lists.
     """
     for path in paths:
-        owner = find_owner(path)
-        if owner is None:
-            raise FileNotFoundError(errno.ENOENT, "there is no manifest of nsys-insight", str(path.parent))
-        folder, names = owner
+        folder, names = _get_owner(path)
         name = path.relative_to(folder).as_posix()
         if names.has_file(name):
             continue
@@ -194,11 +191,9 @@ def make_subfolder(path: Path, *, is_for_others: bool = False) -> None:
     Raises:
         OSError: As `claim`, or the folder exists.
     """
-    owner = find_owner(path)
-    if owner is None:
-        raise FileNotFoundError(errno.ENOENT, "there is no manifest of nsys-insight", str(path.parent))
-    name = f"{path.relative_to(owner[0]).as_posix()}/"
-    with (owner[0] / MARKER).open("ab", buffering=0) as stream:
+    folder, _ = _get_owner(path)
+    name = f"{path.relative_to(folder).as_posix()}/"
+    with (folder / MARKER).open("ab", buffering=0) as stream:
         _write_line(stream, [name] if is_for_others else name)
     path.mkdir()
 
@@ -302,6 +297,18 @@ def find_owner(path: Path) -> tuple[Path, _Names] | None:
             names = _read_names(folder)
             return None if names is None else (folder, names)
     return None
+
+
+def _get_owner(path: Path) -> tuple[Path, _Names]:
+    """Return the owner of a path (`find_owner`).
+
+    Raises:
+        FileNotFoundError: No enclosing folder has a manifest.
+    """
+    owner = find_owner(path)
+    if owner is None:
+        raise FileNotFoundError(errno.ENOENT, "there is no manifest of nsys-insight", str(path.parent))
+    return owner
 
 
 def lock(descriptor: int, *, shared: bool = False) -> bool | None:

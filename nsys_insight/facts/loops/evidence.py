@@ -30,7 +30,7 @@ MAX_RARE_SHARE = 0.25
 # the last run may be cut by the capture. It breaks for solvers that converge after nearly equal iterations.
 NEARLY_EQUAL, MOST_RUNS = 0.15, 0.75
 # Intervals that people choose, such as each 10th, 25th or 100th iteration, are multiples of the first number, counts
-# of layers often are not. Multiples of the second number are hardly ever counts of layers. It breaks for a model of 40
+# of layers often are not. Multiples of the second number are rarely counts of layers. It breaks for a model of 40
 # layers, if nothing else marks its tokens, and for any model of 100 layers.
 CHOSEN_INTERVAL, LONG_INTERVAL = 5, 50
 # A wait after fewer iterations than this is the end of a step; after more, it may bound how far the host is ahead. It
