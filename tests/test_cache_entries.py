@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from folder_contents import list_files
 
 import nsys_insight
 from nsys_insight import cache_folder, own_files
@@ -63,11 +64,6 @@ def make_entry(name, *files, size=SIZE, used_before_s=None, in_use=False):
 
 def age(path, seconds):
     os.utime(path, (time.time() - seconds,) * 2)
-
-
-def list_files(folder):
-    """List the files in a folder, except the manifest."""
-    return sorted(path for path in folder.iterdir() if path.name != own_files.MARKER)
 
 
 def list_contents(folder):

@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+from folder_contents import list_files
 
 from nsys_insight import cache_folder, own_files
 
@@ -21,11 +22,6 @@ def file(tmp_path):
 
 def age(path, seconds):
     os.utime(path, (time.time() - seconds,) * 2)
-
-
-def list_files(folder):
-    """List the files in a folder, except the manifest."""
-    return sorted(path for path in folder.iterdir() if path.name != own_files.MARKER)
 
 
 def entry(suffix=".sqlite"):

@@ -14,8 +14,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from folder_contents import list_files
 
-from nsys_insight import cache_folder, own_files
+from nsys_insight import cache_folder
 from nsys_insight.errors import Exit, ToolError, UsageError
 from nsys_insight.ingest import cache_entries, nsys
 from nsys_insight.ingest.export import export, get_export
@@ -100,11 +101,6 @@ def write_export(path):
 def count_kernels(path):
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
         return connection.execute("SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL").fetchone()[0]
-
-
-def list_files(folder):
-    """List the files in a folder, except the manifest."""
-    return sorted(path for path in folder.iterdir() if path.name != own_files.MARKER)
 
 
 def read_folder(folder):
