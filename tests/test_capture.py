@@ -218,7 +218,12 @@ def test_the_real_nsys_accepts_the_flags(tmp_path):
         nsys.find_newest_nsys()
     except ToolError:
         pytest.skip("no nsys here")
-    result = capture(tmp_path, {}, "--osrt", "--delay", "0", "--", "sh", "-c", "echo done")
+    # The importer of nsys 2023.4 fails now and then on a busy machine ("Importation failed", AnalysisFailed), whatever
+    # the program is. That says nothing about the flags.
+    for _ in range(4):
+        result = capture(tmp_path, {}, "--osrt", "--delay", "0", "--", "sh", "-c", "echo done")
+        if "Importation failed" not in result.stderr:
+            break
     assert result.returncode == 0, result.stderr
     assert "no GPU work is in the trace" in result.stdout
     assert (tmp_path / "sh.nsys-rep").stat().st_size > 0
