@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
 import pytest
 from command_line import run
 from synthetic import Trace
@@ -63,3 +66,44 @@ def test_a_command_reads_a_trace_with_times_near_the_limit(tmp_path):
     result = run("top", path, "--format", "csv")
     assert result.returncode == 0
     assert result.stdout.count("\nkernel_") == 10
+
+
+@pytest.mark.parametrize("is_written", [True, False], ids=["written", "told by the session"])
+@pytest.mark.parametrize("option", ["--ts-normalize", "--ts-shift"])
+def test_times_that_the_export_shifted_are_shifted_back(tmp_path, option, is_written):
+    if option == "--ts-shift" and not is_written:
+        pytest.skip("nothing tells of it")
+    plain = launch_ten(Trace())
+    shift_ns = plain.start_epoch_ns if option == "--ts-normalize" else 5 * 10**9
+    plain.write(tmp_path / "plain.sqlite")
+    plain.shifted(shift_ns).write(tmp_path / "shifted.sqlite")
+    if is_written:
+        with closing(sqlite3.connect(tmp_path / "shifted.sqlite")) as file, file:
+            file.execute("INSERT INTO META_DATA_EXPORT VALUES ('EXPORT_CONFIG_TIME_SHIFT', ?)", [str(shift_ns)])
+    answers = []
+    for name in ("plain", "shifted"):
+        with nsys_insight.open(tmp_path / f"{name}.sqlite") as reader:
+            answers.append(
+                reader.sql("SELECT start_ns, end_ns, queue_ns FROM launches").rows()
+                + reader.sql("SELECT start_ns, end_ns FROM nvtx_ranges").rows()
+            )
+    assert answers[0] == answers[1]
+    # The scope counts from the start of the session, too.
+    result = run("top", tmp_path / "shifted.sqlite", "--to", "50us", "-f", "json")
+    assert result.stdout == run("top", tmp_path / "plain.sqlite", "--to", "50us", "-f", "json").stdout.replace(
+        "plain.sqlite", "shifted.sqlite"
+    )
+
+
+def test_an_export_without_names_is_not_diagnosed(tmp_path):
+    path = launch_ten(Trace()).write(tmp_path / "t.sqlite")
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("DROP TABLE StringIds")
+    result = run("diagnose", path)
+    assert result.returncode == 3
+    assert result.stdout == ""
+    assert "error: this export has no StringIds, the table with the names of kernels and calls" in result.stderr
+    assert "hint: export the report again, without --tables or with StringIds in it" in result.stderr
+    result = run("top", path)
+    assert result.returncode == 0
+    assert "note: this export has no StringIds" in result.stderr
