@@ -69,39 +69,40 @@ GPU time of the nodes of CUDA graphs that were captured in the range, over all l
 recorded"""
 captured_kernels = "How many kernels ran in these nodes"
 
-[notes]
-step = """
-SELECT
-    'the GPU also runs work of earlier steps during these ranges, which is not in this scope, so busy and idle times '
-        'during them are unknown; for the time window: --from ' || round(start_ns / 1e6, 3) || 'ms --to '
-        || round(end_ns / 1e6, 3) || 'ms'
+[notes.step]
+text = """
+the GPU also runs work of earlier steps during these ranges, which is not in this scope, so busy and idle times during
+them are unknown; for the time window: --from {from} --to {to}"""
+query = """
+SELECT format('{}ms', round(start_ns / 1e6, 3)) AS "from", format('{}ms', round(end_ns / 1e6, 3)) AS "to"
 FROM wall, scope
 WHERE scope.steps <> 'steady' AND EXISTS (FROM answer)"""
-captured = """
-SELECT 'CUDA graphs: gpu_ns counts a kernel where its graph was launched, captured_gpu_ns where its node was captured'
-FROM answer WHERE captured_kernels > 0 HAVING count(*) > 0"""
-open = """
-SELECT CASE count(*) WHEN 1 THEN '1 range was' ELSE count(*) || ' ranges were' END
-    || ' still open when the capture ended: counted, but without a host time'
-FROM nvtx_ranges WHERE end_ns IS NULL HAVING count(*) > 0"""
-deep = """
-SELECT 'a path has the names of at most 64 nested ranges: … stands for all ranges inside the 64th, which count together'
-FROM answer
-WHERE contains(name, '/…') AND length(name) - length(replace(name, '/', '')) >= 64
-HAVING count(*) > 0"""
-outside = """
-SELECT
-    round(100 - 100.0 * inside_ns / total_ns, 1)
-        || '% of GPU time was launched outside all push/pop ranges, or by calls that the trace does not have'
+
+[notes.captured]
+text = "CUDA graphs: gpu_ns counts a kernel where its graph was launched, captured_gpu_ns where its node was captured"
+query = "SELECT count(*) AS rows FROM answer WHERE captured_kernels > 0 HAVING count(*) > 0"
+
+[notes.open]
+text = "{ranges:range was|ranges were} still open when the capture ended: counted, but without a host time"
+query = "SELECT count(*) AS ranges FROM nvtx_ranges WHERE end_ns IS NULL HAVING count(*) > 0"
+
+[notes.deep]
+use = "deep_paths"
+
+[notes.outside]
+text = """
+{outside_pct} of GPU time was launched outside all push/pop ranges, or by calls that the trace does not have"""
+query = """
+SELECT 100 - 100 * inside_ns / total_ns AS outside_pct
 FROM (SELECT sum(own_gpu_ns) AS inside_ns FROM answer WHERE style = 'push/pop')
-CROSS JOIN (SELECT sum(duration_ns) AS total_ns FROM gpu_ops)
+CROSS JOIN (SELECT sum(duration_ns)::DOUBLE AS total_ns FROM gpu_ops)
 WHERE inside_ns < 0.99 * total_ns"""
-graphs = """
-SELECT
-    'CUDA graphs ran as a whole ' || count(*)
-        || ' times: gpu_ns includes them, but their kernels are not counted; capture with --cuda-graph-trace=node '
-            'to see them'
-FROM graph_launches HAVING count(*) > 0"""
+
+[notes.graphs]
+use = "whole_graphs"
+text = """
+CUDA graphs ran as a whole {graphs:time}: gpu_ns includes them, but their kernels are not counted; capture with
+--cuda-graph-trace=node to see them"""
 
 [ranks]
 by = ["name", "style"]
