@@ -50,6 +50,11 @@ SELECT
     || CASE WHEN any_value(scope.from_ns) IS NULL THEN 'trace' ELSE 'scope' END
     || '; for the others, only the kernel is measured'
 FROM answer, scope HAVING count(*) > count(api_name)"""
+repeats = """
+SELECT 'correlation ids are used again or missing: the queue times of ' || count(*) || ' launch calls are not stated'
+FROM outer_api_calls
+WHERE call_group IN ('launch', 'graph launch') AND correlation_id IS NULL AND EXISTS (FROM answer WHERE api_name IS NULL)
+HAVING count(*) > 0"""
 graphs = """
 SELECT any_value(answer.kernels) || ' kernels ran in ' || count(*) || ' launches of CUDA graphs, '
     || time_text(sum(g.duration_ns) / count(*)) || ' of host time each ('
