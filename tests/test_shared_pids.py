@@ -109,7 +109,7 @@ def test_the_pid_of_several_processes_is_ambiguous(doubled):
     assert all(run("top", doubled, "--process", flag).returncode == 0 for flag in flags)
 
 
-@pytest.mark.parametrize("command", ["compare", "diff"])
+@pytest.mark.parametrize("command", ["diff"])
 def test_the_pid_of_several_processes_is_ambiguous_in_a_comparison(doubled, command):
     result = run(command, doubled, doubled, "--process", 358)
     assert result.returncode == 2

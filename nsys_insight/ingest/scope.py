@@ -361,9 +361,10 @@ def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
 def _explain_missing_range(connection: duckdb.DuckDBPyConnection, scope: Scope) -> tuple[str, str]:
     """Return an error text and a hint: no range has this name, and which ones there are."""
     if scope.phase is None:
-        has_deeper = "/" in str(scope.nvtx) and connection.execute(
-            f"SELECT 1 FROM nvtx_nesting WHERE depth > {LAST_NAMED_DEPTH} LIMIT 1"
-        ).fetchall()
+        has_deeper = (
+            "/" in str(scope.nvtx)
+            and connection.execute(f"SELECT 1 FROM nvtx_nesting WHERE depth > {LAST_NAMED_DEPTH} LIMIT 1").fetchall()
+        )
         deeper = f"; paths have no names of ranges deeper than {LAST_NAMED_DEPTH}" if has_deeper else ""
         return f"no NVTX range is named {scope.nvtx!r}{deeper}", _suggest_ranges(connection, str(scope.nvtx))
     phases = connection.execute(
