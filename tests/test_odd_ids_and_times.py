@@ -10,6 +10,7 @@ from command_line import run
 from synthetic import Trace
 
 import nsys_insight
+from nsys_insight.ingest import raw
 
 FAR_NS = (1 << 63) - 10**9
 
@@ -31,8 +32,30 @@ def test_an_id_that_is_used_again_gives_no_queue_time(tmp_path):
         rows = reader.sql("SELECT name_id IS NOT NULL, queue_ns, api_start_ns IS NULL FROM launches").rows()
         assert sorted(rows, key=str) == [(True, 200, False)] * 2 + [(True, None, True)] * 8
         assert reader.sql("SELECT count(*) FROM api_calls").item() == 10
-        (note,) = reader.answer("launches").notes
+        note, repeats = reader.answer("launches").notes
+    assert repeats == "correlation ids are used again or missing: the queue times of 8 launch calls are not stated"
     assert note == "2 of 10 kernels have a known launch call in the trace; for the others, only the kernel is measured"
+
+
+@pytest.mark.parametrize("suffix", ["sqlite", "duckdb", "parquet"])
+def test_ids_that_are_used_again_late_in_a_trace_are_found(tmp_path, monkeypatch, suffix):
+    trace = Trace()
+    host = trace.thread()
+    for _ in range(300):
+        host.launch("k", api=5_000, queue=200, runs=1_000).idle(10_000)
+    for table in ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL"):
+        rows = trace.rows[table]
+        for row, earlier in zip(rows[180:], rows[:120], strict=True):
+            row["correlationId"] = earlier["correlationId"]
+    path = trace.write(tmp_path / "t.sqlite")
+    monkeypatch.setattr(raw, "_FIRST_CALLS", 20)
+    monkeypatch.setattr(raw, "_PROBES", 10)
+    if suffix != "sqlite":
+        assert run("convert", path, "-o", tmp_path / f"t.{suffix}").returncode == 0
+        path = tmp_path / f"t.{suffix}"
+    with nsys_insight.open(path) as reader:
+        assert reader.sql("SELECT count(*), count(queue_ns) FROM launches").rows() == [(300, 60)]
+        assert any("used again" in note and " 240 " in note for note in reader.answer("launches").notes)
 
 
 def test_a_call_inside_another_with_its_id_changes_nothing(tmp_path):

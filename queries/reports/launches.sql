@@ -52,6 +52,14 @@ SELECT
     CASE WHEN any_value(scope.from_ns) IS NULL THEN 'trace' ELSE 'scope' END AS place
 FROM answer, scope HAVING count(*) > count(api_name)"""
 
+[notes.repeats]
+text = "correlation ids are used again or missing: the queue times of {calls:launch call} are not stated"
+query = """
+SELECT count(*) AS calls
+FROM outer_api_calls
+WHERE call_group IN ('launch', 'graph launch') AND correlation_id IS NULL AND EXISTS (FROM answer WHERE api_name IS NULL)
+HAVING count(*) > 0"""
+
 [notes.graphs]
 text = """
 {kernels:kernel} ran in {launches:launch|launches} of CUDA graphs, {launch_ns} of host time each ({kernel_ns} a kernel)"""
