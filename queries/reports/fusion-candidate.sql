@@ -45,11 +45,11 @@ SELECT
 FROM fusion_candidates WHERE candidate = $candidate"""
 
 [notes.launches]
-text = [
+text = [[
     """{?lacks_calls}launch calls: they are not in the trace, so what fewer of them would save is unknown""",
     """launch calls: ({kernel_count} - 1) × {per_step} = {kernels_saved} fewer kernels, {launches_saved} fewer launch
     calls; host time {host_low_ns} to {host_high_ns} a step""",
-]
+]]
 query = """
 SELECT
     EXISTS (FROM _unrecorded WHERE what = 'calls') AS lacks_calls, kernel_count, per_step, kernels_saved,
