@@ -44,7 +44,7 @@ any = """
 Wait for the GPU before the capture ends: call cudaDeviceSynchronize() before cudaProfilerStop(), or capture for
 longer."""
 
-[params.least_pct]
+[params.min_pct]
 default = 1.0
 help = "Share of the launch calls without recorded kernels from which this is reported (1: less changes no share)"
 
@@ -81,7 +81,7 @@ losses AS (
         count(*) AS calls, count(*) FILTER (is_lost) AS lost,
         100 * count(*) FILTER (is_lost AND start_ns > last_ns) >= $end_pct * lost AS is_end
     FROM launch_calls
-    HAVING 100 * lost >= $least_pct * calls AND calls > 0
+    HAVING 100 * lost >= $min_pct * calls AND calls > 0
 ),
 messages AS (
     SELECT left(regexp_replace(trim(message), '\s+', ' ', 'g'), 300) AS text,
