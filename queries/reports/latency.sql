@@ -50,7 +50,8 @@ text = [[
 ]]
 query = """
 SELECT
-    bool_and(begins = 'prefill') AS is_all, nullif(count(*) FILTER (begins = 'prefill'), 0) AS prefill_count, count(*) AS count,
+    bool_and(begins = 'prefill') AS is_all, nullif(count(*) FILTER (begins = 'prefill'), 0) AS prefill_count,
+    count(*) AS count,
     prefill_count IS NULL AS has_none
 FROM requests WHERE begins IS NOT NULL HAVING count(*) > 0"""
 

@@ -108,8 +108,8 @@ HAVING count(*) > 1"""
 
 [notes.tokens]
 text = [[
-    """a step would make {misfit_tokens} tokens: --tokens does not match the {step_count} steps, so figures per token may
-    be wrong; see nsys-insight steps""",
+    """a step would make {misfit_tokens} tokens: --tokens does not match the {step_count} steps, so figures per token
+    may be wrong; see nsys-insight steps""",
     "a step makes {tokens_per_step} tokens",
 ]]
 query = """

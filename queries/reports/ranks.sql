@@ -148,8 +148,8 @@ HAVING count(*) > 0 AND avg(waiting_ns + transfer_ns) >= 0.01 * avg(step_ns)
 
 [notes.mfu]
 text = """
-MFU of the run: {mfu}% of {ranks} × {peak} TFLOP/s in {precision}; if it never only communicated or waited: {max_mfu}% at
-most"""
+MFU of the run: {mfu}% of {ranks} × {peak} TFLOP/s in {precision}; if it never only communicated or waited: {max_mfu}%
+at most"""
 query = """
 SELECT
     avg(mfu_pct) AS mfu, count(*) AS ranks, format('{}', round(avg(peak_tflop_per_s), 1)) AS peak,
@@ -180,7 +180,8 @@ the traces do not say which rank is which: they are numbered in order of <{?are_
 processes>"""
 query = """
 SELECT count(DISTINCT trace) > 1 AS are_several, count(DISTINCT trace) = 1 AS is_one
-FROM ranks WHERE (SELECT numbered_by = 'order' AND copies IS NULL AND claimants IS NULL FROM rank_run) HAVING count(*) > 1"""
+FROM ranks WHERE (SELECT numbered_by = 'order' AND copies IS NULL AND claimants IS NULL FROM rank_run)
+HAVING count(*) > 1"""
 */
 WITH means AS (
     SELECT

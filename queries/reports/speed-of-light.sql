@@ -176,8 +176,8 @@ query = "SELECT count(*) AS rows FROM answer HAVING count(*) > 0 AND NOT EXISTS 
 
 [notes.few_samples]
 text = """
-{rows:row has|rows have} less than 10 samples per execution: sample at {frequency_id} Hz (--gpu-metrics-frequency; at most
-200000)"""
+{rows:row has|rows have} less than 10 samples per execution: sample at {frequency_id} Hz (--gpu-metrics-frequency; at
+most 200000)"""
 query = """
 SELECT
     count(*) AS rows, least(200000, ceil(1e10 / min(wall_ns) / 1000) * 1000)::BIGINT AS frequency_id

@@ -78,8 +78,9 @@ text = """
 query = """
 SELECT
     outlier_count, outlier_count > 3 AS has_more, arg_max(step, duration_ns) AS step_id,
-    array_to_string(list(format('{} ({})', step, concat_ws('; ', range_name, outlier)) ORDER BY duration_ns DESC, step)[:3], '; ')
-        AS longest
+    array_to_string(
+        list(format('{} ({})', step, concat_ws('; ', range_name, outlier)) ORDER BY duration_ns DESC, step)[:3], '; '
+    ) AS longest
 FROM answer, step_method WHERE phase = 'steady' AND outlier IS NOT NULL GROUP BY outlier_count"""
 */
 WITH ranges_of_steps AS (

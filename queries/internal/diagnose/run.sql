@@ -17,8 +17,8 @@ pace AS (
 ),
 diagnosed_rank AS (
     SELECT
-        t.*, y.main_steps, y.steps_in_all, y.step_numbers, y.main_ns, y.minor_steps, y.minor_ns, r.trace, r.process_id, r.device_id, r.cause, r.busy_ratio, r.host,
-        r.place, r.stretch_before
+        t.*, y.main_steps, y.steps_in_all, y.step_numbers, y.main_ns, y.minor_steps, y.minor_ns, r.trace,
+        r.process_id, r.device_id, r.cause, r.busy_ratio, r.host, r.place, r.stretch_before
     FROM rank_totals AS t JOIN ranks AS r USING (rank) LEFT JOIN _lateness AS y USING (rank)
     ORDER BY t.rank = (SELECT rank FROM pace) DESC NULLS LAST, t.late_ns DESC, t.waiting_ns, t.rank
     LIMIT 1
