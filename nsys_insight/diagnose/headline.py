@@ -9,6 +9,7 @@ from nsys_insight.diagnose.findings import Headline, Share, UnassessedQuestion
 from nsys_insight.packs.notes import fill_note
 from nsys_insight.paths import read_query
 from nsys_insight.session.report_question import SCOPE_NOTE
+from nsys_insight.text.templates import fill_template
 
 if TYPE_CHECKING:
     from nsys_insight.diagnose.evaluate import AnsweredReports
@@ -53,7 +54,10 @@ def read_headline(reports: AnsweredReports) -> Headline:
         },
         step_source=fill_note("step_source", source) or None,
         queue_ns=queue_ns,
-        unassessed=tuple(UnassessedQuestion(**row) for row in reports.read(unassessed_query)),
+        unassessed=tuple(
+            UnassessedQuestion(fill_template([row["subject"]], row), row["remedy"])
+            for row in reports.read(unassessed_query)
+        ),
         top_kernel=next(((row["name"], row["pct"]) for row in reports.read(_TOP_KERNEL)), None),
         notes=_collect_notes(reports, is_empty=wall_ns is None),
     )

@@ -15,20 +15,23 @@ from nsys_insight.records import RecordError, make_record, parse_toml
 from nsys_insight.sql.headers import join_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+
+Clause = str | tuple[str, ...]
 
 
 class Note(NamedTuple):
     """A note of a report.
 
     Attributes:
-        texts: A template; of several, the first without a NULL counts (`text.templates`).
+        texts: The clauses of its template (`text.templates`).
         items: The templates of columns that are lists of structs, each with its clauses.
         query: The query with the columns of the template. It can read `answer`. Each row is a sentence.
     """
 
-    texts: tuple[str, ...]
-    items: tuple[tuple[str, tuple[str, ...]], ...]
+    texts: tuple[Clause, ...]
+    items: tuple[tuple[str, tuple[Clause, ...]], ...]
     query: str
 
     def fill(self, columns: Mapping[str, Any]) -> str:
@@ -39,7 +42,7 @@ class Note(NamedTuple):
         """
         from nsys_insight.text.templates import fill_template
 
-        return fill_template([self.texts], columns, dict(self.items))
+        return fill_template(self.texts, columns, dict(self.items))
 
     @property
     def columns(self) -> set[str]:
@@ -53,10 +56,10 @@ class Note(NamedTuple):
 class NoteHeader:
     """The table ``[notes.NAME]`` of a header; see CONTRIBUTING.md."""
 
-    text: str | tuple[str, ...] = ()
+    text: str | tuple[Clause, ...] = ()
     query: str = ""
     use: str = ""
-    items: dict[str, str | tuple[str, ...]] = field(default_factory=dict)
+    items: dict[str, str | tuple[Clause, ...]] = field(default_factory=dict)
 
     def make_note(self, name: str, shared: Mapping[str, Note], *, needs_query: bool = False) -> Note:
         """Make the note; `shared` are the notes that it may use. Other modules fill a shared note without a query.
@@ -66,9 +69,9 @@ class NoteHeader:
         """
         if self.use and self.use not in shared:
             raise RecordError(f"notes.{name}.use cannot be {self.use!r}: choose one of {', '.join(shared)}")
-        used = shared[self.use] if self.use else Note((), (), "")
+        base = shared[self.use] if self.use else Note((), (), "")
         items = tuple((column, _join(texts)) for column, texts in self.items.items())
-        note = Note(_join(self.text) or used.texts, items or used.items, self.query or used.query)
+        note = Note(_join(self.text) or base.texts, items or base.items, self.query or base.query)
         if not note.texts or (needs_query and not note.query):
             raise RecordError(f"notes.{name} lacks {'query' if note.texts else 'text'!r}")
         return note
@@ -94,6 +97,14 @@ def fill_note(name: str, columns: Mapping[str, Any]) -> str:
     return shared_notes()[name].fill(columns)
 
 
-def _join(texts: str | tuple[str, ...]) -> tuple[str, ...]:
+def _join(texts: str | tuple[Clause, ...]) -> tuple[Clause, ...]:
     """Join the lines of each text into one."""
-    return tuple(map(join_lines, (texts,) if isinstance(texts, str) else texts))
+    clauses = (texts,) if isinstance(texts, str) else texts
+    return tuple(join_lines(text) if isinstance(text, str) else tuple(map(join_lines, text)) for text in clauses)
+
+
+def unite_queries(names: Iterable[str]) -> str:
+    """Write a query with the rows of several shared notes; the column `note_` is the name of the note."""
+    return " UNION ALL BY NAME ".join(
+        f"SELECT '{name}' AS note_, * FROM (\n{shared_notes()[name].query}\n)" for name in names
+    )

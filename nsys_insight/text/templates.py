@@ -36,7 +36,11 @@ _MAX_LISTED = 8
 
 
 def fill_template(
-    clauses: Iterable[Clause], columns: Mapping[str, Any], items: Mapping[str, Sequence[Clause]] | None = None
+    clauses: Iterable[Clause],
+    columns: Mapping[str, Any],
+    items: Mapping[str, Sequence[Clause]] | None = None,
+    *,
+    separator: str = "; ",
 ) -> str:
     """Fill a template with the columns of a row; "" if all its clauses are left out.
 
@@ -44,6 +48,7 @@ def fill_template(
         clauses: The template.
         columns: The columns of the row by name, in base units.
         items: The templates of columns that are lists of structs.
+        separator: What is between clauses.
 
     Raises:
         KeyError: A clause names a column that the row does not have.
@@ -53,7 +58,7 @@ def fill_template(
         next((text for clause in choice if (text := _fill_clause(clause, columns, items or {}))), "")
         for choice in alternatives
     )
-    return "; ".join(text for text in texts if text)
+    return separator.join(text for text in texts if text)
 
 
 def list_columns(clauses: Iterable[Clause]) -> set[str]:
@@ -104,28 +109,31 @@ def _fill_part(part: str, columns: Mapping[str, Any], items: Mapping[str, Sequen
 
     def fill_field(field: re.Match[str]) -> str:
         mark, name, noun = field.groups()
-        raw = columns[name]
         if mark == "?":
             return ""
         if noun is None:
-            return fill_list(name, raw) if isinstance(raw, list) else format_value(name, raw)
-        singular, _, plural = noun.partition("|")
-        form = singular if (len(raw) if isinstance(raw, list) else raw) == 1 else plural or singular + "s"
-        if mark == "#":
-            return form
-        return f"{form} {list_first(raw)}" if isinstance(raw, list) else f"{format_value(name, raw)} {form}"
+            return fill_value(name, columns[name])
+        return _count(name, columns[name], noun, has_number=not mark)
 
-    def fill_list(name: str, raw: list[Any]) -> str:
-        # Short items are a list, items of several clauses are sentences.
-        separator = ", " if len(items.get(name, ())) <= 1 else "; "
-        return separator.join(fill_item(name, item) for item in raw)
-
-    def fill_item(name: str, item: Any) -> str:
-        if name not in items:
-            return str(item)
-        return fill_template(items[name], {**columns, **item}).replace("; ", ", ")
+    def fill_value(name: str, raw: Any) -> str:
+        if not isinstance(raw, list):
+            return format_value(name, raw)
+        clauses = items.get(name, ())
+        texts = [fill_template(clauses, {**columns, **item}, separator=", ") if clauses else str(item) for item in raw]
+        # Short items are a list, items of several clauses or with a list of their own are sentences.
+        is_long = len(clauses) > 1 or any(isinstance(cell, list) for item in raw if clauses for cell in item.values())
+        return ("; " if is_long else ", ").join(texts)
 
     return _FIELD.sub(fill_field, part)
+
+
+def _count(name: str, raw: Any, noun: str, *, has_number: bool) -> str:
+    """Write a count with its noun, a list after its noun, or only the form of the noun."""
+    singular, _, plural = noun.partition("|")
+    form = singular if (len(raw) if isinstance(raw, list) else raw) == 1 else plural or singular + "s"
+    if not has_number:
+        return form
+    return f"{form} {list_first(raw)}" if isinstance(raw, list) else f"{format_value(name, raw)} {form}"
 
 
 def list_first(items: Sequence[object]) -> str:

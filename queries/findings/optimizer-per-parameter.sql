@@ -31,7 +31,7 @@ pytorch = "Create the optimizer with fused=True (or foreach=True): torch.optim.A
 jax = "Put the optax update inside the jitted step."
 cuda = "Update all tensors in one multi-tensor kernel, as in NVIDIA Apex."
 
-[params.least_tensors]
+[params.min_tensors]
 default = 8
 help = "Fewest tensors in a step (8: a fused optimizer of fewer saves little)"
 */
@@ -69,4 +69,4 @@ SELECT
     NULL AS place,
     p.kernels, p.tensors, p.kernels_each, p.operations, p.update_ns, t.wall_ns AS step_ns
 FROM per_step AS p, _step_totals AS t
-WHERE t.has_steps AND p.tensors >= $least_tensors
+WHERE t.has_steps AND p.tensors >= $min_tensors

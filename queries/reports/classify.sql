@@ -85,12 +85,12 @@ see = "The report with the details"
 use = "step_tokens"
 
 [notes.method]
-text = [
+text = [[
     """{?lacks_steps}no steady steps were found; results cover the whole scope, including startup. Name an NVTX range
     with --step-range, or see steps""",
     """per token of {steady_count:steady step}, from <the NVTX ranges {range_name}><the iterations of loop
     {step_loop}><{?is_count}--tokens>, of process {process_id}; {confidence} confidence""",
-]
+]]
 query = """
 SELECT NOT EXISTS (FROM steps WHERE phase = 'steady') AS lacks_steps, m.steady_count, s.*
 FROM step_method AS m, _step_source AS s WHERE EXISTS (FROM answer)"""

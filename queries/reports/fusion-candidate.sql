@@ -36,8 +36,8 @@ nvtx_path = "The NVTX ranges it is launched in, in the first occurrence"
 
 [notes.what]
 text = """
-candidate {candidate_id}, {pattern}: {verdict}<, {reason}>; {kernel_count:kernel}, {per_step} × a step< ({per_layer} × in
-each of {layers:layer})><; {remedy}>"""
+candidate {candidate_id}, {pattern}: {verdict}<, {reason}>; {kernel_count:kernel}, {per_step} × a step< ({per_layer} ×
+in each of {layers:layer})><; {remedy}>"""
 query = """
 SELECT
     candidate AS candidate_id, coalesce(pattern, 'unrecognized') AS pattern, verdict, reason, kernel_count, per_step,
@@ -45,11 +45,11 @@ SELECT
 FROM fusion_candidates WHERE candidate = $candidate"""
 
 [notes.launches]
-text = [
+text = [[
     """{?lacks_calls}launch calls: they are not in the trace, so what fewer of them would save is unknown""",
     """launch calls: ({kernel_count} - 1) × {per_step} = {kernels_saved} fewer kernels, {launches_saved} fewer launch
     calls; host time {host_low_ns} to {host_high_ns} a step""",
-]
+]]
 query = """
 SELECT
     EXISTS (FROM _unrecorded WHERE what = 'calls') AS lacks_calls, kernel_count, per_step, kernels_saved,
@@ -66,8 +66,8 @@ FROM fusion_candidates, fusion_step WHERE candidate = $candidate"""
 
 [notes.wall]
 text = """
-wall time: replayed with the chain fused, the step takes {most_ns} to {least_ns} instead of {replayed_ns}: {saved_low_ns}
-to {saved_high_ns} saved"""
+wall time: replayed with the chain fused, the step takes {most_ns} to {least_ns} instead of {replayed_ns}:
+{saved_low_ns} to {saved_high_ns} saved"""
 query = """
 SELECT
     replayed_ns - saved_low_ns AS most_ns, replayed_ns - saved_high_ns AS least_ns, replayed_ns, saved_low_ns,

@@ -75,7 +75,7 @@ device_id = "CUDA device number within the process"
 stream_id = "CUDA stream, numbered by CUPTI"
 
 [notes.step]
-text = [
+text = [[
     """the typical step has {kernels:kernel} in {wall_ns}, with {layers:layer} of {layer_period:operation};
     {?is_typical}all {sampled_steps} sampled steps match""",
     """the typical step has {kernels:kernel} in {wall_ns}, with {layers:layer} of {layer_period:operation};
@@ -84,7 +84,7 @@ text = [
     sampled steps match""",
     """the typical step has {kernels:kernel} in {wall_ns}, without repeating layers; {typical_steps} of {sampled_steps}
     sampled steps match""",
-]
+]]
 query = """
 SELECT kernels, wall_ns, layers, layer_period, typical_steps, sampled_steps, typical_steps = sampled_steps AS is_typical
 FROM fusion_step"""

@@ -60,8 +60,8 @@ gaps = "Number of gaps in the row"
 
 [notes.listed]
 text = """
-<{?is_cut}Showing the 1,000 longest gaps. ><Gaps shorter than {shortest_ns} add ><{?is_grouped}Shorter gaps add >{rest_ns}
-({rest_pct}); use --min-gap or gap-sizes."""
+<{?is_cut}Showing the 1,000 longest gaps. ><Gaps shorter than {shortest_ns} add ><{?is_grouped}Shorter gaps add
+>{rest_ns} ({rest_pct}); use --min-gap or gap-sizes."""
 query = """
 SELECT
     $min_gap_ns IS NULL AS is_cut, $group_by <> 'gap' AS is_grouped,

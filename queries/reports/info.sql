@@ -24,10 +24,10 @@ detail = "The text, or more about the number; in section missing, how to capture
 
 [notes.next]
 text = """
-<{?is_whole}Most of what the GPU runs is hidden in CUDA graphs: capture with --cuda-graph-trace=node><{#gpus:GPU|A GPU is}
-idle {idle_pct} of the wall time. Next: nsys-insight diagnose><{?is_busy}The GPU is nearly always busy. Next: nsys-insight
-top><{?has_ranges}; nsys-insight nvtx by range, and --nvtx NAME narrows every report><{?lacks_ranges}; nsys-insight per-token
---tokens N by step>"""
+<{?is_whole}Most of what the GPU runs is hidden in CUDA graphs: capture with --cuda-graph-trace=node><{#gpus:GPU|A GPU
+is} idle {idle_pct} of the wall time. Next: nsys-insight diagnose><{?is_busy}The GPU is nearly always busy. Next:
+nsys-insight top><{?has_ranges}; nsys-insight nvtx by range, and --nvtx NAME narrows every report><{?lacks_ranges};
+nsys-insight per-token --tokens N by step>"""
 query = """
 SELECT
     is_whole, gpus, CASE WHEN NOT is_whole AND idle_pct > 10 THEN idle_pct END AS idle_pct,

@@ -41,16 +41,17 @@ p99_ns = "99th percentile; NULL where no value is greater"
 max_ns = "Maximum"
 mean_ns = "Mean"
 
-[notes.told]
-text = [
+[notes.first_token]
+text = [[
     "{?is_all}ttft begins with the prefill: no range or mark names a request before it",
     """{prefill_count} of {count:request begins|requests begin} with their prefill: no range or mark names them before
     it""",
     "{?has_none}ttft begins where a range or a mark first names the request",
-]
+]]
 query = """
 SELECT
-    bool_and(begins = 'prefill') AS is_all, nullif(count(*) FILTER (begins = 'prefill'), 0) AS prefill_count, count(*) AS count,
+    bool_and(begins = 'prefill') AS is_all, nullif(count(*) FILTER (begins = 'prefill'), 0) AS prefill_count,
+    count(*) AS count,
     prefill_count IS NULL AS has_none
 FROM requests WHERE begins IS NOT NULL HAVING count(*) > 0"""
 

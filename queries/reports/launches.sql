@@ -62,7 +62,8 @@ HAVING count(*) > 0"""
 
 [notes.graphs]
 text = """
-{kernels:kernel} ran in {launches:launch|launches} of CUDA graphs, {launch_ns} of host time each ({kernel_ns} a kernel)"""
+{kernels:kernel} ran in {launches:launch|launches} of CUDA graphs, {launch_ns} of host time each ({kernel_ns} a
+kernel)"""
 query = """
 SELECT
     any_value(answer.kernels) AS kernels, count(*) AS launches, sum(g.duration_ns) / count(*) AS launch_ns,

@@ -56,23 +56,23 @@ p99 = "99th percentile over the steps; NULL for a single step, and for rates"
 max = "Largest value of a step; NULL for rates"
 
 [notes.method]
-text = [
+text = [[
     "{?is_count}no steps were found, of process {process_id}; {confidence} confidence: {reason}",
     """steps are <the NVTX ranges {range_name}><the iterations of loop {step_loop}><, {mark}>, of process {process_id};
     {confidence} confidence: {reason}""",
-]
+]]
 query = "FROM _step_source WHERE method IS NOT NULL"
 
 [notes.doubt]
 use = "step_doubt"
 
 [notes.steady]
-text = [
+text = [[
     """{steady_count} of {step_count} steps are steady<, {outlier_count} of them outliers>; left out: {warm_up_count}
     warm-up<, {tail_count} at the end> (see steps)""",
     """{steady_count} of {step_count} steps are steady<, {outlier_count} of them outliers><; left out: {tail_count} at
     the end> (see steps)""",
-]
+]]
 query = """
 SELECT
     steady_count, step_count, nullif(outlier_count, 0) AS outlier_count, nullif(warm_up_count, 0) AS warm_up_count,
@@ -107,11 +107,11 @@ FROM (
 HAVING count(*) > 1"""
 
 [notes.tokens]
-text = [
-    """a step would make {misfit_tokens} tokens: --tokens does not match the {step_count} steps, so figures per token may
-    be wrong; see nsys-insight steps""",
+text = [[
+    """a step would make {misfit_tokens} tokens: --tokens does not match the {step_count} steps, so figures per token
+    may be wrong; see nsys-insight steps""",
     "a step makes {tokens_per_step} tokens",
-]
+]]
 query = """
 SELECT s.misfit_tokens, m.step_count, round(m.tokens_per_step, 2) AS tokens_per_step
 FROM step_method AS m, _step_source AS s WHERE m.method IS NOT NULL AND m.tokens_per_step <> 1"""

@@ -93,17 +93,21 @@ query = """
 SELECT h.*, r.unit FROM rank_run AS r, _host_pace AS h WHERE r.verdict = 'host' AND EXISTS (FROM answer)"""
 
 [notes.run]
-text = [
+text = [[
     "{?is_moving}no single rank is late: it is a different one from step to step",
     "{?is_even}no rank is later than the others by enough to report",
     "{?is_alone}only one rank: pass the traces of the others as well, to see which rank waits for which",
     "{?has_too_few}the capture has too few collectives: no step begins and ends with one that all ranks have",
-]
+]]
 query = """
 SELECT
     verdict = 'moving' AS is_moving, verdict = 'even' AS is_even, verdict IS NULL AND ranks = 1 AS is_alone,
     verdict IS NULL AS has_too_few
-FROM rank_run WHERE (verdict IS NOT NULL OR unmatched IS NULL) AND EXISTS (FROM answer)"""
+FROM rank_run
+WHERE EXISTS (FROM answer) AND (
+    verdict IS NOT NULL OR has_unmatched_messages IS NOT TRUE
+    AND coalesce(unmatched, unmatched_ranks::VARCHAR, judged_ranks::VARCHAR, partial_collectives::VARCHAR) IS NULL
+)"""
 
 [notes.unit]
 text = "no steps were found: times are per collective, including the work before it"
@@ -144,8 +148,8 @@ HAVING count(*) > 0 AND avg(waiting_ns + transfer_ns) >= 0.01 * avg(step_ns)
 
 [notes.mfu]
 text = """
-MFU of the run: {mfu}% of {ranks} × {peak} TFLOP/s in {precision}; if it never only communicated or waited: {max_mfu}% at
-most"""
+MFU of the run: {mfu}% of {ranks} × {peak} TFLOP/s in {precision}; if it never only communicated or waited: {max_mfu}%
+at most"""
 query = """
 SELECT
     avg(mfu_pct) AS mfu, count(*) AS ranks, format('{}', round(avg(peak_tflop_per_s), 1)) AS peak,
@@ -176,7 +180,8 @@ the traces do not say which rank is which: they are numbered in order of <{?are_
 processes>"""
 query = """
 SELECT count(DISTINCT trace) > 1 AS are_several, count(DISTINCT trace) = 1 AS is_one
-FROM ranks WHERE (SELECT numbered_by = 'order' AND doubled IS NULL FROM rank_run) HAVING count(*) > 1"""
+FROM ranks WHERE (SELECT numbered_by = 'order' AND copies IS NULL AND claimants IS NULL FROM rank_run)
+HAVING count(*) > 1"""
 */
 WITH means AS (
     SELECT

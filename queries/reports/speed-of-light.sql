@@ -129,11 +129,11 @@ steps are <the NVTX ranges {range_name}><the iterations of loop {step_loop}><, {
 query = "FROM _step_source WHERE method <> 'count' AND $by IN ('run', 'step')"
 
 [notes.peak]
-text = [
+text = [[
     "the peak is {peak} TFLOP/s in {precision} per GPU: {?is_given}as given",
     """the peak is {peak} TFLOP/s in {precision} per GPU: SMs × maximum clock × operations per cycle; data sheets state
     it at a lower clock: --peak""",
-]
+]]
 query = """
 SELECT format('{}', round(max(peak_tflop_per_s), 1)) AS peak, max(precision) AS precision, $peak IS NOT NULL AS is_given
 FROM answer WHERE mfu_pct IS NOT NULL HAVING count(*) > 0"""
@@ -147,11 +147,11 @@ SELECT if($training, 6, 2) AS operations, round(tokens_per_step, 2) AS tokens_pe
 FROM step_method WHERE $parameters IS NOT NULL AND $flops_per_step IS NULL AND $by IN ('run', 'step')"""
 
 [notes.gpu]
-text = [
+text = [[
     "{?is_described}the trace describes its GPU, so --gpu is not used",
     "the trace does not describe its GPU: peaks are those of {name}",
     "no GPU {gpu} is known; there are: {names}",
-]
+]]
 query = """
 SELECT
     EXISTS (FROM gpus) AS is_described, $gpu AS gpu, (SELECT list(name) FROM gpu_products()) AS names,
@@ -176,8 +176,8 @@ query = "SELECT count(*) AS rows FROM answer HAVING count(*) > 0 AND NOT EXISTS 
 
 [notes.few_samples]
 text = """
-{rows:row has|rows have} less than 10 samples per execution: sample at {frequency_id} Hz (--gpu-metrics-frequency; at most
-200000)"""
+{rows:row has|rows have} less than 10 samples per execution: sample at {frequency_id} Hz (--gpu-metrics-frequency; at
+most 200000)"""
 query = """
 SELECT
     count(*) AS rows, least(200000, ceil(1e10 / min(wall_ns) / 1000) * 1000)::BIGINT AS frequency_id

@@ -45,11 +45,11 @@ outlier = "What differs, where the step is an outlier"
 range_name = "The NVTX range of the step, where the names of the ranges differ: Step 190 to 200"
 
 [notes.method]
-text = [
+text = [[
     "{?is_count}the whole scope is one step, of process {process_id}; {confidence} confidence: {reason}",
     """steps are <the NVTX ranges {range_name}><the iterations of loop {step_loop}><, {mark}>, of process {process_id};
     {confidence} confidence: {reason}""",
-]
+]]
 query = "FROM _step_source WHERE method IS NOT NULL"
 
 [notes.doubt]
@@ -59,12 +59,12 @@ use = "step_doubt"
 use = "step_interruptions"
 
 [notes.left_out]
-text = [
+text = [[
     """{steady_count:step is|steps are} steady; left out: {prefill_count} prefill<, {warm_up_count} warm-up><,
     {tail_count} at the end>""",
     "{steady_count:step is|steps are} steady; left out: {warm_up_count} warm-up<, {tail_count} at the end>",
     "{steady_count:step is|steps are} steady; left out: {tail_count} at the end",
-]
+]]
 query = """
 SELECT
     steady_count, nullif(prefill_count, 0) AS prefill_count, nullif(warm_up_count, 0) AS warm_up_count,
@@ -78,8 +78,9 @@ text = """
 query = """
 SELECT
     outlier_count, outlier_count > 3 AS has_more, arg_max(step, duration_ns) AS step_id,
-    array_to_string(list(format('{} ({})', step, concat_ws('; ', range_name, outlier)) ORDER BY duration_ns DESC, step)[:3], '; ')
-        AS longest
+    array_to_string(
+        list(format('{} ({})', step, concat_ws('; ', range_name, outlier)) ORDER BY duration_ns DESC, step)[:3], '; '
+    ) AS longest
 FROM answer, step_method WHERE phase = 'steady' AND outlier IS NOT NULL GROUP BY outlier_count"""
 */
 WITH ranges_of_steps AS (

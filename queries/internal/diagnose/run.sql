@@ -17,8 +17,8 @@ pace AS (
 ),
 diagnosed_rank AS (
     SELECT
-        t.*, y.main_steps, y.steps_in_all, y.step_numbers, y.main_ns, y.minor_steps, y.minor_ns, r.trace, r.process_id, r.device_id, r.cause, r.busy_ratio, r.host,
-        r.place, r.stretch_before
+        t.*, y.main_steps, y.steps_in_all, y.step_numbers, y.main_ns, y.minor_steps, y.minor_ns, r.trace,
+        r.process_id, r.device_id, r.cause, r.busy_ratio, r.host, r.place, r.stretch_before
     FROM rank_totals AS t JOIN ranks AS r USING (rank) LEFT JOIN _lateness AS y USING (rank)
     ORDER BY t.rank = (SELECT rank FROM pace) DESC NULLS LAST, t.late_ns DESC, t.waiting_ns, t.rank
     LIMIT 1
@@ -42,8 +42,7 @@ SELECT
     CASE c.cause WHEN 'gpu' THEN c.busy_ratio END AS late_busy_ratio,
     o.waiting_ns AS others_wait_ns, h.is_all_hosts, h.some_hosts, h.min_host_ns, h.max_host_ns, h.step_ns,
     r.verdict = 'moving' AS is_moving, d.late_steps, d.steps, d.late_ns / nullif(d.late_steps, 0) AS mean_late_ns,
-    r.stages IS NULL AS has_no_stages,
-    [note FOR note IN [r.groups, r.pipeline, r.clock, r.doubled, r.missing, r.unmatched] IF note IS NOT NULL] AS notes
+    r.stages IS NULL AS has_no_stages
 FROM rank_run AS r
 CROSS JOIN diagnosed_rank AS c
 CROSS JOIN late_ranks AS l

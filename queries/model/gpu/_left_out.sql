@@ -5,7 +5,7 @@ stored = true
 [columns]
 threads = "The other threads"
 gpu_ns = "GPU work that they launched"
-gpu_pct = "Its share of all GPU work that was launched meanwhile"
+gpu_pct = "Share of this work in all GPU work that was launched meanwhile"
 flag = "The flag that leaves it out"
 */
 -- The calls of threads without a range of --nvtx, while a range is open in their process. Their work is in no range,

@@ -1,5 +1,6 @@
 /*
-description = "GPUs on which several processes ran at once, so that the durations of kernels include others: one row per GPU."
+description = """One row per GPU on which several processes ran at once: the durations of kernels include the time of
+    others."""
 stored = true
 [columns]
 gpu_id = "The GPU"
