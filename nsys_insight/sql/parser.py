@@ -93,4 +93,5 @@ def explain_unsupported(version: str) -> str | None:
     numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
     if numbers < (1, 5, 2):
         return "it gives wrong numbers, or cannot run these queries"
-    return "nsys-insight was not tested with it" if numbers >= (1, 6) else None
+    is_tested = numbers < (1, 6) or (2, 0, 1) <= numbers < (2, 1)
+    return None if is_tested else "nsys-insight was not tested with it"

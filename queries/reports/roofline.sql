@@ -111,8 +111,8 @@ FROM answer HAVING bool_or(compute_pct > 100 OR bandwidth_pct > 105)"""
 */
 WITH given_sizes AS (
     SELECT
-        list_transform(string_split($gemm, ','), x -> x::DOUBLE) AS g,
-        list_transform(string_split($attention, ','), x -> x::DOUBLE) AS a,
+        list_transform(string_split($gemm, ','), lambda x: x::DOUBLE) AS g,
+        list_transform(string_split($attention, ','), lambda x: x::DOUBLE) AS a,
         $elements::DOUBLE AS e
 ),
 ncu AS MATERIALIZED (
