@@ -52,6 +52,16 @@ def parse_tree(query: str) -> list[dict[str, Any]] | None:
     return None if parsed.get("error") else parsed["statements"]
 
 
+def tokenize(sql: str) -> list[tuple[int, duckdb.token_type]]:
+    """Split SQL with DuckDB's own tokenizer: the byte at which each word begins, and its kind.
+
+    Comments are left out. DuckDB 1.5 does not return them, 2.0 does.
+    """
+    import duckdb
+
+    return [(start, kind) for start, kind in duckdb.tokenize(sql) if kind != duckdb.token_type.comment]
+
+
 @cache
 def get_locked_connection() -> duckdb.DuckDBPyConnection:
     """Return a connection without external access, for parsing: DuckDB opens files to parse IMPORT DATABASE."""

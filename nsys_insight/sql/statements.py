@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import QueryError, UsageError
 from nsys_insight.sql.parameters import bind, find_parameters
-from nsys_insight.sql.parser import get_locked_connection
+from nsys_insight.sql.parser import get_locked_connection, tokenize
 from nsys_insight.text.suggestions import did_you_mean, find_nearest, format_suggestion
 
 if TYPE_CHECKING:
@@ -201,10 +201,8 @@ def _locate_error(text: str, line: int) -> str:
 
 
 def _strip_semicolon(query: str) -> str:
-    import duckdb
-
-    sql = query.strip().encode()  # the tokenizer counts bytes, and leaves comments out
-    for end, _ in reversed(duckdb.tokenize(sql.decode())):
+    sql = query.strip().encode()  # the tokenizer counts bytes
+    for end, _ in reversed(tokenize(sql.decode())):
         if sql[end : end + 1] != b";":
             break
         sql = sql[:end]
