@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from nsys_insight import progress
@@ -99,9 +100,13 @@ def _count_cells(file: Path, tables: dict[str, dict[str, str]]) -> dict[str, int
 
 
 def _copy_by_adbc(connection: duckdb.DuckDBPyConnection, file: Path, task: progress.Task) -> None:
-    """Copy all tables from a SQLite file to the database `target`, through ADBC and Arrow."""
+    """Copy all tables from a SQLite file to the database `target`, through ADBC and Arrow.
+
+    Tables that the model does not read are for the schema `raw`. One that cannot be read is left out.
+    """
     import adbc_driver_manager
     import adbc_driver_sqlite
+    import duckdb
 
     copied_types: dict[str, dict[str, str]] = {}
     try:
@@ -110,14 +115,16 @@ def _copy_by_adbc(connection: duckdb.DuckDBPyConnection, file: Path, task: progr
             adbc_driver_manager.AdbcConnection(database) as reader,
         ):
             for table, types in _list_tables_to_copy(file, _read_types(file), task):
-                with adbc_driver_manager.AdbcStatement(reader) as statement:
-                    statement.set_options(**{"adbc.sqlite.query.batch_rows": "65536"})
+                is_expected = table in read_expected_schema()
+                skipped_errors = () if is_expected else (adbc_driver_manager.Error, duckdb.InvalidInputException)
+                with suppress(*skipped_errors), adbc_driver_manager.AdbcStatement(reader) as statement:
+                    batch_rows = "65536" if is_expected else "1024"  # the cells of other tables can be large
+                    statement.set_options(**{"adbc.sqlite.query.batch_rows": batch_rows})
                     statement.set_sql_query(_write_sqlite_select(table, types))
                     stream, _ = statement.execute_query()
                     connection.register("arrow", stream)
-                    _create_table(
-                        connection, table, f"SELECT {_decode_columns(types)} FROM arrow WHERE is_row = 1", copied_types
-                    )
+                    rows = f"SELECT {_decode_columns(types)} FROM arrow WHERE is_row = 1"
+                    _create_table(connection, table, rows, copied_types)
                     copied_types[table] = types
                     connection.unregister("arrow")
     except adbc_driver_manager.Error as error:
