@@ -102,7 +102,7 @@ SELECT
     f.duration_ns AS first_ns,
     i.idle_ns,
     -- call_name, call_ns. Calls of less than a hundredth of it and other time of less than a tenth are not stated.
-    nullif(list_filter(c.longest_calls, call -> 100 * call.call_ns >= i.idle_ns), []) AS longest_calls,
+    nullif(list_filter(c.longest_calls, lambda call: 100 * call.call_ns >= i.idle_ns), []) AS longest_calls,
     CASE WHEN 10 * (i.idle_ns - c.covered_ns) >= i.idle_ns THEN i.idle_ns - c.covered_ns END AS outside_calls_ns
 FROM idle AS i, _step_totals AS t, _calls_in('idle_times') AS c
 LEFT JOIN first_work AS f ON true

@@ -58,7 +58,7 @@ WITH low_shapes AS (
         AND coalesce(n.provenance, 'hand-written') IN (
             'hand-written', 'CuPy', 'Numba', 'Triton', 'CuTe', 'OpenACC', 'OpenMP', 'Kokkos', 'RAJA', 'SYCL', 'Julia'
         )
-        AND list_product(list_transform(string_split(s.block, 'x'), part -> part::DOUBLE)) >= 32
+        AND list_product(list_transform(string_split(s.block, 'x'), lambda part: part::DOUBLE)) >= 32
 ),
 kernel_gpu_time AS (
     SELECT time_ns * (1 - coalesce((SELECT value FROM info_report WHERE metric = 'whole_graph_pct'), 0) / 100) AS gpu_ns

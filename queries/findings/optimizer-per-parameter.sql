@@ -40,7 +40,7 @@ WITH update_loops AS (
         o.loop, count(*) FILTER (o.kind = 'kernel') AS kernels_each,
         count(DISTINCT k.name) FILTER (regexp_matches(k.name, 'addcdiv|addcmul|lerp|sqrt')) AS marks,
         array_to_string(list_sort(list_distinct(list_filter(
-            list(regexp_extract(k.name, 'addcdiv|addcmul|lerp|sqrt|Functor_add|MulFunctor')), x -> x <> ''
+            list(regexp_extract(k.name, 'addcdiv|addcmul|lerp|sqrt|Functor_add|MulFunctor')), lambda x: x <> ''
         ))), ', ') AS operations,
         -- Momentum: the buffer is multiplied and added to, and added to the parameter.
         count(DISTINCT regexp_extract(k.name, 'Functor_add|MulFunctor')) = 2

@@ -110,8 +110,8 @@ SELECT count(*) AS kernels FROM answer WHERE compute_pct > 100 OR bandwidth_pct 
 */
 WITH given_sizes AS (
     SELECT
-        list_transform(string_split($gemm, ','), x -> x::DOUBLE) AS g,
-        list_transform(string_split($attention, ','), x -> x::DOUBLE) AS a,
+        list_transform(string_split($gemm, ','), lambda x: x::DOUBLE) AS g,
+        list_transform(string_split($attention, ','), lambda x: x::DOUBLE) AS a,
         $elements::DOUBLE AS e
 ),
 ncu AS MATERIALIZED (
