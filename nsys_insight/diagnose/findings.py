@@ -12,6 +12,7 @@ named `host_report` or `graph_candidates_report`: so its numbers equal those of 
 - `family` (optional): the family of this finding, if it is not that of the rule.
 - `severity` (optional): the severity of this finding without recoverable time, if it is not that of the rule.
 - `explains` (optional): what this finding explains, if it is not what the rule does.
+- `entry` (optional): the texts of an entry of the catalog, which replace those of the rule, and its source.
 - the columns that the templates name.
 """
 
@@ -55,6 +56,7 @@ RESERVED_COLUMNS = (
     "family",
     "severity",
     "explains",
+    "entry",
 )
 EFFORTS = ("flag", "line", "function", "redesign")
 NUMERICS = ("same", "rounding", "precision")
@@ -116,17 +118,19 @@ class FindingRule(Rule):
     is_cross_rank: bool = False
     when: str = ""
 
-    def choose_cure(self, framework: str, case: str | None = None) -> tuple[str, str]:
-        """Return the framework whose cure applies to a program, and its text, a template.
 
-        Args:
-            framework: The framework of the program, as in the view `frameworks`.
-            case: Which cure applies; None if the rule has one.
-        """
-        texts = self.cure[case] if case else self.cure
-        candidates = (name for name in (framework, *FALLBACKS.get(framework, ())) if name in texts)
-        cure_framework = next(candidates, ANY)
-        return cure_framework, texts[cure_framework]
+def choose_cure(cure: Mapping[str, Any], framework: str, case: str | None = None) -> tuple[str, str]:
+    """Return the framework whose cure applies to a program, and its text, a template.
+
+    Args:
+        cure: The text for each framework, or for each case a table of such texts.
+        framework: The framework of the program, as in the view `frameworks`.
+        case: Which cure applies; None if there is one.
+    """
+    texts = cure[case] if case else cure
+    candidates = (name for name in (framework, *FALLBACKS.get(framework, ())) if name in texts)
+    cure_framework = next(candidates, ANY)
+    return cure_framework, texts[cure_framework]
 
 
 @dataclass(frozen=True)
@@ -157,7 +161,8 @@ class Finding:
     `saving_low_ns` the least. None if it is unknown. `bounded_by` is what limits the saving. `values` are the numbers
     of the row in base units. `wall_pct` is the share of the wall time (`share_of` a step or the trace) that this is, or
     that the finding is about. If it `overlaps`, the time is also in other findings. `report` shows details, `command`
-    prints it. `symptom` and `explains` are those of its rule. `also` are the findings below it: its symptoms, and the
+    prints it. `symptom` and `explains` are those of its rule. `source` is where its cure is documented or was measured,
+    if the rule does not say that. `also` are the findings below it: its symptoms, and the
     others of its family.
     """
 
@@ -182,6 +187,7 @@ class Finding:
     command: str
     symptom: str | None = None
     explains: tuple[str, ...] = ()
+    source: str | None = None
     also: tuple[Finding, ...] = ()
 
     @property

@@ -1,0 +1,28 @@
+"""The operations of the steady steps in groups. They are found only on request.
+
+Of a long trace, only the first steady steps are read: what runs before and after an operation takes a sort.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nsys_insight.facts import operations
+
+if TYPE_CHECKING:
+    from nsys_insight.facts.context import Context
+
+# So many operations show what a step is made of. A step that has more is read in full.
+MOST_OPERATIONS = 100_000
+
+
+def fill(context: Context) -> None:
+    """Fill `facts.operation_groups`."""
+    run_steps, run = context.runner("steps"), context.runner("operation_groups")
+    (steady_steps,) = run_steps("steady")
+    if not steady_steps.count:
+        run("whole_scope", most=MOST_OPERATIONS)
+    else:
+        operations.find(context, steady_steps.process_id)
+        run("operations", process=steady_steps.process_id, most=MOST_OPERATIONS)
+    run("group")
