@@ -8,7 +8,7 @@ configuration.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +65,7 @@ class Construct:
 
     `what`: what it does, in one or two sentences. `library`: the library or framework that has it.
     `kernels`: regular expressions (RE2) that are searched in the demangled name of a kernel. `operations`: the same for
-    the names of other operations and calls: "H2D copy", "memset", "cudaMalloc"; `where` is a condition that these must
+    the names of other operations and of API calls: "H2D copy", "memset", "cudaMalloc"; `where` is a condition that these must
     meet. `examples`: names that are this construct. `not_examples`: similar names that are not.
     `seen`: the trace or the source file that has these names, or "unseen".
     `efficient`: the condition under which nothing is to gain. `is_generic`: tried after all entries that are not.
@@ -83,7 +83,7 @@ class Construct:
     efficient: str = ""
     is_generic: bool = False
     replacement: tuple[Replacement, ...] = ()
-    domain: str = field(default="", init=False)
+    domain: str = ""
 
 
 def read_constructs() -> list[Construct]:
@@ -165,9 +165,7 @@ def parse_file(path: Path) -> list[Construct]:
     if rows is None:
         raise RecordError("it lacks 'construct'")
     entries = [make_record(Construct, row, f"construct[{number}]") for number, row in enumerate(rows)]
-    for entry in entries:
-        object.__setattr__(entry, "domain", path.stem)  # noqa: PLC2801 - a frozen record
-    return entries
+    return [replace(entry, domain=path.stem) for entry in entries]
 
 
 def _read_user_entries() -> list[Construct]:
@@ -232,7 +230,8 @@ def _write_construct_table(entries: Sequence[Construct]) -> str:
 def _write_replacement_table(entries: Sequence[Construct]) -> str:
     columns = (
         "construct", "replacement", "title", "condition", "evidence", "fix", "skip_if", "estimate_low",
-        "estimate_high", "saving_low", "saving_high", "launches", "includes", "explains", "effort", "numerics", "source",
+        "estimate_high", "saving_low", "saving_high", "launches", "includes", "explains", "effort", "numerics",
+        "source",
     )  # fmt: skip
     rows = [
         (

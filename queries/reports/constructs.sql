@@ -68,7 +68,7 @@ named AS (
         process_id, device_id, coalesce(construct, kernel_base_name(name)) AS name, construct,
         any_value(coalesce(library, provenance)) AS library, any_value(domain) AS domain,
         sum(step_pct) AS step_pct, sum(total_ns) AS total_ns, sum(calls) AS calls,
-        sum(total_ns) / sum(calls) AS avg_ns, count(*) AS shapes,
+        sum(avg_ns * calls) / sum(calls) AS avg_ns, count(*) AS shapes,
         CASE
             WHEN bool_or(judgment = 'replaceable') THEN 'replaceable'
             WHEN sum(total_ns) FILTER (judgment = 'efficient') >= 0.8 * sum(total_ns) THEN 'efficient'
@@ -78,6 +78,8 @@ named AS (
         sum(read_back_pct * calls) / sum(calls) AS read_back_pct,
         max_by(before, total_ns) AS before, max_by(after, total_ns) AS after
     FROM step_operations
+    -- A call that the catalog does not name is none of the step's work.
+    WHERE kind <> 'call' OR construct IS NOT NULL
     GROUP BY process_id, device_id, coalesce(construct, kernel_base_name(name)), construct
 )
 SELECT

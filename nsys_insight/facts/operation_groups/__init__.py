@@ -22,7 +22,10 @@ def fill(context: Context) -> None:
     (steady_steps,) = run_steps("steady")
     if not steady_steps.count:
         run("whole_scope", most=MOST_OPERATIONS)
-    else:
-        operations.find(context, steady_steps.process_id)
-        run("operations", process=steady_steps.process_id, most=MOST_OPERATIONS)
+        run("group")
+        return
+    process = steady_steps.process_id
+    operations.find(context, process)
+    run("operations", process=process, most=MOST_OPERATIONS)
     run("group")
+    run("calls", process=process, most=MOST_OPERATIONS)

@@ -1,4 +1,4 @@
--- The constructs that copies, memsets and graphs of a step may be, in the order in which they are tried.
+-- The constructs that copies, memsets, graphs and calls of a step may be, in the order in which they are tried.
 SELECT c.construct, c.operations, c.condition
 FROM constructs() AS c
 WHERE c.operations IS NOT NULL AND EXISTS (
