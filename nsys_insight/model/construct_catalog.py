@@ -65,8 +65,8 @@ class Construct:
 
     `what`: what it does, in one or two sentences. `library`: the library or framework that has it.
     `kernels`: regular expressions (RE2) that are searched in the demangled name of a kernel. `operations`: the same for
-    the names of other operations and of API calls: "H2D copy", "memset", "cudaMalloc"; `where` is a condition that these must
-    meet. `examples`: names that are this construct. `not_examples`: similar names that are not.
+    the names of other operations and of API calls: "H2D copy", "memset", "cudaMalloc"; `where` is a condition that
+    these must meet. `examples`: names that are this construct. `not_examples`: similar names that are not.
     `seen`: the trace or the source file that has these names, or "unseen".
     `efficient`: the condition under which nothing is to gain. `is_generic`: tried after all entries that are not.
     """

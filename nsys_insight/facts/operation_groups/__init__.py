@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from nsys_insight.facts.context import Context
 
 # So many operations show what a step is made of. A step that has more is read in full.
-MOST_OPERATIONS = 100_000
+MOST_OPERATIONS = 20_000
 
 
 def fill(context: Context) -> None:

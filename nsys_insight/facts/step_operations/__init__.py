@@ -73,6 +73,8 @@ def fill(context: Context) -> None:
         f" SELECT row_number FROM internal.unjudged_operations WHERE {condition}"
     )
     run("judged")
+    if replacements:
+        run("replaced")
 
 
 def _write_choice(constructs: Iterable[Any]) -> str:
