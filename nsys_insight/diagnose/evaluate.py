@@ -231,7 +231,8 @@ def _make_finding(rule: FindingRule, row: dict[str, Any], command: str, program:
             entry.get("numerics", rule.numerics),
         ),
         caveat=entry.get("skip_if", rule.caveat), report=rule.report, command=command, symptom=rule.symptom,
-        explains=(*row.get("explains", rule.explains), *entry.get("explains", ())), source=entry.get("source"),
+        explains=(*row.get("explains", rule.explains), *entry.get("explains", ())),
+        blocks=(*rule.blocks, *entry.get("blocks", ())), source=entry.get("source"),
     )  # fmt: skip
 
 

@@ -86,6 +86,8 @@ class FindingRule(Rule):
     `links`: pages of the vendor's documentation.
     `example`: a trace that has it, as a path in the project.
     `explains`: the symptoms, and the names of other rules, whose findings are shown below this one: it is their cause.
+    `blocks`: the symptoms whose cures it blocks, such as a wait in what could be a CUDA graph: a finding with a small
+    saving is shown inside theirs as what to do first.
     `overlaps`: whether other findings can be about the same time. The times of all other findings add up to at most
     the wall time.
     `share_of`: `wall_pct` is a share of the wall time of a step, or of the trace.
@@ -113,6 +115,7 @@ class FindingRule(Rule):
     items: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     symptom: str | None = None
     explains: tuple[str, ...] = ()
+    blocks: tuple[str, ...] = ()
     overlaps: bool = False
     share_of: str = "step"
     is_cross_rank: bool = False
@@ -161,7 +164,8 @@ class Finding:
     `saving_low_ns` the least. None if it is unknown. `bounded_by` is what limits the saving. `values` are the numbers
     of the row in base units. `wall_pct` is the share of the wall time (`share_of` a step or the trace) that this is, or
     that the finding is about. If it `overlaps`, the time is also in other findings. `report` shows details, `command`
-    prints it. `symptom` and `explains` are those of its rule. `source` is where its cure is documented or was measured,
+    prints it. `symptom`, `explains` and
+    `blocks` are those of its rule. `source` is where its cure is documented or was measured,
     if the rule does not say that. `also` are the findings below it: its symptoms, and the
     others of its family.
     """
@@ -187,6 +191,7 @@ class Finding:
     command: str
     symptom: str | None = None
     explains: tuple[str, ...] = ()
+    blocks: tuple[str, ...] = ()
     source: str | None = None
     also: tuple[Finding, ...] = ()
 
@@ -198,6 +203,14 @@ class Finding:
     def does_explain(self, finding: Finding) -> bool:
         """Return whether this is a cause of another finding."""
         return finding.name in self.explains or finding.symptom in self.explains
+
+    def is_blocked_by(self, finding: Finding) -> bool:
+        """Return whether one of the findings below this one must be gone before the cure of this one."""
+        return finding.does_block(self)
+
+    def does_block(self, finding: Finding) -> bool:
+        """Return whether the cure of another finding needs this one to be gone."""
+        return finding.name in self.blocks or finding.symptom in self.blocks
 
 
 @dataclass(frozen=True)

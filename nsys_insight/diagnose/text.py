@@ -503,8 +503,9 @@ def _write_finding(rank: int, finding: Finding, unit: str, width: int) -> Iterat
     if rank > MAX_FULL_FINDINGS:
         return
     yield from _wrap_hanging(f"   {finding.evidence}{place} (see {finding.report})", width, 3)
-    for also in finding.also:
-        yield from _wrap_hanging(f"   Also  {also.evidence} (see {also.report})", width, 9)
+    for also in sorted(finding.also, key=finding.is_blocked_by, reverse=True):
+        word = "First" if finding.is_blocked_by(also) else "Also "
+        yield from _wrap_hanging(f"   {word} {also.evidence} (see {also.report})", width, 9)
     yield from _wrap_hanging(f"   Fix   {finding.action}", width, 9)
     yield from _wrap_hanging(f"   Skip  {write_caveat(finding)}", width, 9)
 
