@@ -389,6 +389,11 @@ def describe_status(diagnosis: DiagnosisResult) -> str:
         return _explain_empty(diagnosis)
     if diagnosis.status == "unseen":
         return f"Cannot be determined: {busy}, but in CUDA graphs whose kernels are not in the trace."
+    if diagnosis.status == "unjudged":
+        return (
+            f"GPU-bound: {busy}; {diagnosis.unjudged_pct:.0f}% of the GPU time is in kernels whose efficiency the trace"
+            " does not show (nsys-insight constructs)."
+        )
     if diagnosis.status == "healthy":
         kernel = ""
         if diagnosis.top_kernel:
