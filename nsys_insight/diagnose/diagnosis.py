@@ -116,6 +116,8 @@ def _add_run(diagnosis: Diagnosis, run: RunOfRanks, run_findings: Iterable[Findi
     left_out = diagnosis.left_out
     if left_out and left_out.findings is not None:
         left_out = replace(left_out, findings=(*hidden_findings, *left_out.findings))
+    is_without = diagnosis.status in {"healthy", "unjudged"}
+    status = "findings" if is_without and (run_findings or hidden_findings) else diagnosis.status
     return replace(
         diagnosis,
         left_out=left_out,

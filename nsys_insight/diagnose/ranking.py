@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from nsys_insight.diagnose.findings import Finding
 
 MAX_FINDINGS = 7
-# A cause explains a symptom of up to so many times its own saving: what is larger has other causes too.
-MOST_EXPLAINED = 3.0
+# A cause explains a symptom of up to so many times its own saving; what is larger has other causes too. Each saving is
+# uncertain by a factor of two, as the profiler makes the host up to twice as slow.
+MOST_EXPLAINED = 4.0
 _LAUNCH_FAMILY = "launch"
 
 
