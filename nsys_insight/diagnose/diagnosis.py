@@ -123,9 +123,7 @@ def _add_run(diagnosis: Diagnosis, run: RunOfRanks, run_findings: Iterable[Findi
         left_out=left_out,
         findings=add_run_findings(run_findings, diagnosis.findings),
         verdict=ranks.rename_verdict(diagnosis.verdict, run),
-        status="findings"
-        if (run_findings or hidden_findings) and diagnosis.status in {"healthy", "unjudged"}
-        else diagnosis.status,
+        status=status,
         notes=(*run.notes, *diagnosis.notes),
         # The answers are about one rank, and their connection is closed.
         answers={},
