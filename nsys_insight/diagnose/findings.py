@@ -1,6 +1,6 @@
 """Findings, their rules in `queries/findings`, and the other parts of a diagnosis.
 
-The header of a rule holds its words: what it looks for, the evidence as templates (`diagnose.templates`), and the cure
+The header of a rule holds its words: what it looks for, the evidence as templates (`text.templates`), and the cure
 for each framework. Its query returns numbers and names only. It reads the model's views and the answers of reports,
 named `host_report` or `graph_candidates_report`: so its numbers equal those of the reports. Each row is a finding:
 

@@ -9,12 +9,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.diagnose.ranks import WAITING
-from nsys_insight.diagnose.templates import MAX_NAME_CELLS
 from nsys_insight.ingest.scope import write_flags
 from nsys_insight.render.markdown import escape_prose, format_code
 from nsys_insight.session.answer import Answer, Column, build_answer
 from nsys_insight.text.cells import printable, wrap
 from nsys_insight.text.kernel_names import fit, make_readable
+from nsys_insight.text.templates import MAX_NAME_CELLS
 from nsys_insight.text.units import time_text
 
 if TYPE_CHECKING:
