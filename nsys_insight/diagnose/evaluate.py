@@ -19,6 +19,7 @@ from nsys_insight.diagnose.findings import (
     Cure,
     Finding,
     bind_reports,
+    choose_cure,
     list_reports,
 )
 from nsys_insight.errors import QueryError
@@ -210,20 +211,28 @@ def _make_finding(rule: FindingRule, row: dict[str, Any], command: str, program:
     if row["recoverable_ns"] is not None and share is not None:
         severity = "critical" if share >= CRITICAL_PCT else "warning" if share >= WARNING_PCT else "info"
     columns = {**row, "per": write_unit(program.unit)}
-    cure_framework, cure_text = rule.choose_cure(program.framework, row.get("cure_case"))
+    entry = row.get("entry") or {}
+    cure_framework, cure_text = choose_cure(
+        entry["fix"] if entry else rule.cure, program.framework, row.get("cure_case")
+    )
     return Finding(
-        code=rule.code, name=rule.name, title=rule.title, severity=severity, family=row.get("family") or rule.family,
+        code=rule.code, name=rule.name, title=entry.get("title", rule.title), severity=severity,
+        family=row.get("family") or rule.family,
         recoverable_ns=row["recoverable_ns"], saving_low_ns=row.get("saving_low_ns"), bounded_by=row.get("bounded_by"),
         wall_pct=share, share_of=rule.share_of, overlaps=rule.overlaps,
-        place=row["place"], evidence=fill_template(rule.evidence, columns, rule.items),
+        place=row["place"], evidence=fill_template(entry.get("evidence") or rule.evidence, columns, rule.items),
         values={
             name: float(number) for name, number in row.items()
             if isinstance(number, int | float) and not isinstance(number, bool) and name not in RESERVED_COLUMNS
         },
-        meaning=rule.meaning,
-        cure=Cure(cure_framework, fill_template([cure_text], columns), rule.effort, rule.numerics), caveat=rule.caveat,
-        report=rule.report, command=command, symptom=rule.symptom,
-        explains=tuple(row.get("explains", rule.explains)),
+        meaning=entry.get("meaning", rule.meaning),
+        cure=Cure(
+            cure_framework, fill_template([cure_text], columns), entry.get("effort", rule.effort),
+            entry.get("numerics", rule.numerics),
+        ),
+        caveat=entry.get("skip_if", rule.caveat), report=rule.report, command=command, symptom=rule.symptom,
+        explains=(*row.get("explains", rule.explains), *entry.get("explains", ())),
+        blocks=(*rule.blocks, *entry.get("blocks", ())), source=entry.get("source"),
     )  # fmt: skip
 
 

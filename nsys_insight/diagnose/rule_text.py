@@ -22,6 +22,7 @@ GROUPS = {
     "4": "Kernels",
     "5": "Communication and ranks",
     "6": "Steps",
+    "7": "Operations that something replaces",
     "9": "The capture",
 }
 _EFFORTS = {

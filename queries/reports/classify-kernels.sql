@@ -106,6 +106,9 @@ shapes_with_evidence AS (
     LEFT JOIN _usual_bounds AS r
         ON r.name_id = l.name_id AND l.avg_ns >= r.min_duration_ns
         AND (r.bound <> 'compute' OR l.blocks_count >= l.sm_count)
+        -- A word in the name of a kernel that no known library has says nothing; the blocks of a grid in x are tiles of
+        -- queries, and with one tile attention may be of a single query.
+        AND n.provenance <> 'hand-written' AND NOT (r.bound = 'compute' AND n.family = 'attention' AND l.grid_x = 1)
 ),
 -- The case that decides about each shape; its answer, evidence and reason follow below.
 shapes_with_case AS (
@@ -205,7 +208,7 @@ SELECT
         WHEN deciding_case = 'few warps' THEN 'SM ' || sm_text || ', ' || dram_text || ': too few warps to hide latency'
         WHEN deciding_case = 'short' THEN 'shorter than launching it'
         WHEN deciding_case = 'few blocks' THEN counted_text(blocks_count, 'block') || ' for ' || sm_count || ' SMs'
-        ELSE 'too few samples, and the name has no rule'
+        ELSE 'too few samples, and nothing is known by the name'
     END AS reason
 FROM shapes_with_bound
 ORDER BY
