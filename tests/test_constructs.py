@@ -6,7 +6,7 @@ import re
 
 import duckdb
 import pytest
-from nsys_insight.diagnose.templates import list_columns
+from nsys_insight.text.templates import list_columns
 
 from nsys_insight.diagnose.findings import EFFORTS, FRAMEWORKS, NUMERICS, read_finding_rules
 from nsys_insight.model import construct_catalog
