@@ -706,9 +706,9 @@ def test_code_for_a_gpu_that_the_disassembler_does_not_know_is_left_out(tmp_path
     answer = sass.answer(file, limits=Limits())
     assert len(answer.rows()) > 1
     assert "left out: code for sm_70, which this cuobjdump does not know; that of an older toolkit may" in answer.notes
-    chosen = sass.answer(file, architecture="sm_90a", limits=Limits())
-    assert chosen.rows() == answer.rows()
-    assert not [note for note in chosen.notes if "left out" in note]
+    of_one = sass.answer(file, architecture="sm_90a", limits=Limits())
+    assert of_one.rows() == answer.rows()
+    assert not [note for note in of_one.notes if "left out" in note]
     with pytest.raises(ToolError, match="deprecated") as error:
         sass.answer(file, architecture="sm_70", limits=Limits())
     assert error.value.hint == "a CUDA toolkit of that GPU's time reads it"

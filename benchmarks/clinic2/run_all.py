@@ -74,8 +74,8 @@ def handle(pair, variant):
     out = execute(name, command)
     if out is None:
         return
-    found = re.findall(r'^\{"ms_per_step".*\}$', out, re.M)
-    say(f"TIME {name} {found[-1] if found else 'no result ' + out[-300:]} wall {time.monotonic() - begin:.1f}")
+    results = re.findall(r'^\{"ms_per_step".*\}$', out, re.M)
+    say(f"TIME {name} {results[-1] if results else 'no result ' + out[-300:]} wall {time.monotonic() - begin:.1f}")
     begin = time.monotonic()
     report, db = APP / "reports" / f"{name}.nsys-rep", APP / "reports" / f"{name}.sqlite"
     profile = [

@@ -116,8 +116,8 @@ def _find_export_shift(connection: duckdb.DuckDBPyConnection, source: Source, ti
     """
     shifts: list[object] = []
     if source.columns.get("META_DATA_EXPORT", set()) >= {"name", "value"}:
-        written = "max(CASE WHEN name = 'EXPORT_CONFIG_TIME_SHIFT' THEN value END)"
-        shifts += _read_first_times(connection, source, "META_DATA_EXPORT", written)
+        shift_of_export = "max(CASE WHEN name = 'EXPORT_CONFIG_TIME_SHIFT' THEN value END)"
+        shifts += _read_first_times(connection, source, "META_DATA_EXPORT", shift_of_export)
     if time_ns > _LONGEST_SESSION_NS and "utcEpochNs" in source.columns.get("TARGET_INFO_SESSION_START_TIME", set()):
         shifts += _read_first_times(connection, source, "TARGET_INFO_SESSION_START_TIME", "utcEpochNs")[:1]
     for shift in shifts:

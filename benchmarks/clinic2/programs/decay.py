@@ -1,4 +1,4 @@
-"""Decay curves: fit of amplitudes and rates to many measured curves by gradient descent in JAX."""
+"""Decay curves: fit of amplitudes and rates to many samples curves by gradient descent in JAX."""
 
 from functools import partial
 
@@ -11,7 +11,7 @@ CURVES, SAMPLES, TERMS = 4096, 512, 4
 args = arguments(__doc__)
 times = jnp.linspace(0, 5, SAMPLES)
 keys = jax.random.split(jax.random.key(0), 2)
-measured = jnp.exp(-times) + 0.01 * jax.random.normal(keys[0], (CURVES, SAMPLES))
+samples = jnp.exp(-times) + 0.01 * jax.random.normal(keys[0], (CURVES, SAMPLES))
 
 
 def loss(parameters: dict[str, jax.Array], curves: jax.Array) -> jax.Array:
@@ -33,7 +33,7 @@ state = {
 
 def step(index: int) -> None:
     global state  # noqa: PLW0603
-    state = update(state, measured, speed=10.0 * 0.99**index)
+    state = update(state, samples, speed=10.0 * 0.99**index)
 
 
 measure(args, step, lambda: jax.block_until_ready(state), 3)

@@ -7,8 +7,8 @@ POINTS = 2048
 
 args = arguments(__doc__)
 torch.manual_seed(0)
-places = torch.rand(POINTS, 3, device="cuda", dtype=torch.float64)
-values = torch.sin(6 * places).sum(1, keepdim=True) + 0.1 * torch.randn(POINTS, 1, device="cuda", dtype=torch.float64)
+points = torch.rand(POINTS, 3, device="cuda", dtype=torch.float64)
+values = torch.sin(6 * points).sum(1, keepdim=True) + 0.1 * torch.randn(POINTS, 1, device="cuda", dtype=torch.float64)
 
 
 def likelihood(covariance: torch.Tensor) -> torch.Tensor:
@@ -24,7 +24,7 @@ def likelihood(covariance: torch.Tensor) -> torch.Tensor:
 
 def step(index: int) -> torch.Tensor:
     scale = 0.2 + 0.01 * (index % 20)
-    covariance = torch.exp(-0.5 * (torch.cdist(places, places) / scale) ** 2)
+    covariance = torch.exp(-0.5 * (torch.cdist(points, points) / scale) ** 2)
     covariance.diagonal().add_(0.01)
     return likelihood(covariance)
 
