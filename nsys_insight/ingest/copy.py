@@ -135,7 +135,7 @@ def _copy_by_adbc(connection: duckdb.DuckDBPyConnection, file: Path, task: progr
 
 
 def _read_types(file: Path) -> dict[str, dict[str, str]]:
-    """Return the types of all columns of a SQLite file for DuckDB: the expected types, or the declared ones."""
+    """Return the DuckDB types of all columns of a SQLite file: the expected ones, else those of the declarations."""
     return {
         table: {name: _TYPES.get(kind := find_type(table, name, declared), kind) for name, declared in types.items()}
         for table, types in read_sqlite_types(file).items()
