@@ -23,7 +23,9 @@ Rows = list[dict[str, Any]]
 # The reports that have the operations and the calls of a step. The others are read for the diagnosis anyway.
 _REPORTS = ("step-operations", "step-calls")
 # The columns of a finding that the summary has.
-_FINDING_COLUMNS = ("code", "title", "under", "recoverable_ns", "wall_pct", "of", "place", "evidence", "action", "command")
+_FINDING_COLUMNS = (
+    "code", "title", "under", "recoverable_ns", "wall_pct", "of", "place", "evidence", "action", "command",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,16 +84,23 @@ def read_brief(trace: Session, steps: StepOptions, choice: RuleChoice = ALL_RULE
         UsageError: Several traces are open that share no collectives, or steps cannot be found as the options say.
     """
     packs = [library.get_pack(name) for name in _REPORTS]
-    names = ("program", "devices", "nvtx", "collectives")
+    names = ("program", "devices", "nvtx")
     queries = {name: read_query(f"internal/diagnose/brief_{name}") for name in names}
     later = LaterQueries([(pack, {}) for pack in packs], list(queries.values()))
     with open_diagnosis(trace, steps, later, choice) as (diagnosis, reports):
         reports.add(["FROM info_report", "FROM host_report"])
         operations, calls = (reports.trace.answer(pack, steps=steps) for pack in packs)
         rows = {name: reports.trace.dicts(query, steps, is_built_in=True) for name, query in queries.items()}
+        has_collectives = any(row["family"] == "comm" for row in operations.dicts()) or any(
+            (row["name"] or "").startswith("MPI_") for row in rows["nvtx"]
+        )
         # A program that marks its steps needs no search for loops.
         has_loops = diagnosis.steps["method"] in ("sequence", "graph")
-        loops = reports.trace.dicts(read_query("internal/diagnose/brief_loops"), steps) if has_loops else []
+        conditional = {"loops": has_loops, "collectives": has_collectives}
+        rows |= {
+            name: reports.trace.dicts(read_query(f"internal/diagnose/brief_{name}"), steps) if is_needed else []
+            for name, is_needed in conditional.items()
+        }
         brief = Brief(
             diagnosis=diagnosis,
             columns=operations.columns,
@@ -100,7 +109,7 @@ def read_brief(trace: Session, steps: StepOptions, choice: RuleChoice = ALL_RULE
             host=reports.answers["host"].dicts(),
             operations=operations.dicts(),
             calls=calls.dicts(),
-            loops=loops,
+            loops=rows["loops"],
             nvtx=rows["nvtx"],
             collectives=rows["collectives"],
             devices=rows["devices"],

@@ -7,18 +7,19 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight.diagnose import text as diagnosis_text
-from nsys_insight.diagnose.findings import FRAMEWORKS
+from nsys_insight.diagnose.findings import ANY, FRAMEWORKS
 from nsys_insight.text import units
 from nsys_insight.text.cells import ELLIPSIS, printable
 from nsys_insight.text.operation_names import shorten_operation
 from nsys_insight.text.units import time_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from nsys_insight.diagnose.brief import Brief, Rows
     from nsys_insight.diagnose.findings import DiagnosisResult, Finding
 
+_TIMES = "\N{MULTIPLICATION SIGN}"
 BUDGET, BUDGET_OF_SEVERAL = 2_000, 2_600
 _LINE_CHARS = 320  # of a line about the program or the step
 _FINDING_CHARS, _RELATED_CHARS = 210, 150
@@ -31,8 +32,21 @@ _MAX_RANKS = 8
 # registers that a quarter of the warps fit, and few resident warps.
 _MUCH_SHARED_BYTES, _MANY_REGISTERS, _LOW_OCCUPANCY_PCT = 48 * 1024 + 1, 128, 25.0
 # Families whose kernels are written to use as much as they can get.
-_HEAVY_FAMILIES = ("gemm", "attention")
-_REMAINDER_CHARS = 70
+_HEAVY_FAMILIES = ("gemm", "attention", "comm")
+# Families that show what a loop does.
+_TELLING_FAMILIES = ("attention", "comm", "sort/topk", "softmax", "norm")
+_REMAINDER_CHARS = 90  # reserved for the line about operations that do not fit
+_MIN_IDLE_NS = 500  # less idle time before an operation than this is not shown
+_MANY_SHARE = 0.05  # an operation with this share of the executions or of the idle time is shown, even if it is short
+_MAX_FAMILIES = 6
+_BIG_COPY_BYTES = 64 * 1024  # smaller and larger copies are listed apart
+# Calls that do not belong into a step, even if they are few.
+_RARE_GROUPS = ("alloc", "free")
+_LOADING_CALL = re.compile(r"cu(?:da)?(?:Library|Module)Load|cuLink")
+_MIN_CALL_NS = 1_000  # shorter calls that do not wait are not listed
+# Rows of the report host whose idle time is in other rows as well.
+_REPEATED_CODES = ("pageable_copy", "blocking_memset")
+_MAX_FIRST_CALLS = 4
 _LAUNCH_GROUPS = ("launch", "graph launch")
 # Words for what a trace does not have, by the metric in `info`.
 _MISSING = {
@@ -46,6 +60,15 @@ class _Line(NamedTuple):
 
     priority: float
     text: str
+    operation: _Operation | None = None
+
+
+class _Part(NamedTuple):
+    """A part of a loop's body: an operation with its number and what is telling about it, or a loop with 0."""
+
+    text: str
+    calls: int
+    mark: str
 
 
 class _Operation(NamedTuple):
@@ -57,6 +80,7 @@ class _Operation(NamedTuple):
     idle_ns: float
     row: dict[str, Any]
     grids: int
+    sizes: tuple[float, float] | None
 
 
 def write_brief(brief: Brief, budget: int | None = None) -> str:
@@ -72,13 +96,18 @@ def write_brief(brief: Brief, budget: int | None = None) -> str:
         *_describe_time(brief),
         *_describe_ranks(brief),
         *_list_operations(brief, operations),
+        _Line(9, ""),  # the place of the line about other operations
         *_list_calls(brief),
         *_list_ranges(brief),
         *_list_collectives(brief),
         *_list_findings(brief.diagnosis),
     ]
-    chosen = _choose_lines(lines, budget)
-    return "".join(f"{line.text}\n" for index, line in enumerate(lines) if index in chosen)
+    chosen = _choose_lines(lines, budget - _REMAINDER_CHARS)
+    others = [line.operation for index, line in enumerate(lines) if line.operation is not None and index not in chosen]
+    texts = [
+        line.text or _describe_others(others) for index, line in enumerate(lines) if index in chosen or not line.text
+    ]
+    return "".join(f"{text}\n" for text in texts if text)
 
 
 def _choose_lines(lines: Sequence[_Line], budget: int) -> set[int]:
@@ -89,6 +118,15 @@ def _choose_lines(lines: Sequence[_Line], budget: int) -> set[int]:
             chosen.add(index)
             budget -= len(line.text) + 1
     return chosen
+
+
+def _describe_others(operations: Sequence[_Operation]) -> str:
+    """Describe the operations that are not listed."""
+    if not operations:
+        return ""
+    calls, time_ns = sum(o.calls for o in operations), sum(o.time_ns for o in operations)
+    names = _count_noun(len(operations), "name", "names")
+    return f" {names} more, {_number(calls)} {_TIMES} {time_text(time_ns / calls)} (nsys-insight step-operations)"
 
 
 def _per_unit(diagnosis: DiagnosisResult) -> str:
@@ -102,17 +140,23 @@ def _describe_program(brief: Brief) -> Iterator[_Line]:
     diagnosis, info = brief.diagnosis, brief.info
     details = {row["metric"]: row["detail"] for row in reversed(info) if row["section"] == "capture"}
     processes = [row["detail"] for row in info if row["metric"] == "gpu_time_ns"]
-    gpus = [(row["detail"] or "").partition(": ")[2] for row in info if row["metric"] == "gpu_busy_pct"]
+    program = brief.program
+    gpus = [
+        (row["detail"] or "").partition(": ")[2].partition(", compute capability")[0]
+        for row in info
+        if row["metric"] == "gpu_busy_pct"
+    ]
     missing = [_MISSING.get(row["metric"], row["metric"]) for row in info if row["section"] == "missing"]
-    framework = FRAMEWORKS.get(diagnosis.framework, diagnosis.framework)
+    framework = "" if diagnosis.framework == ANY else FRAMEWORKS.get(diagnosis.framework, diagnosis.framework)
     command = _fit(details.get("command") or "", 90)
-    threads = brief.program["launch_threads"]
+    # Of one process, its name: 353 ./app: 8,087 API calls on 1 thread.
+    process = processes[0].partition(": ")[0].partition(" ")[2] if len(processes) == 1 else ""
     parts = [
-        f"{framework}{': ' + command if command else ''}",
-        *(f"{count} × {gpu}" if count > 1 else gpu for gpu, count in _count(gpus) if gpu),
-        processes[0] if len(processes) == 1 else f"{len(processes)} processes",
-        _count_noun(threads, "thread launches", "threads launch") if threads else "no launch calls",
-        "nsys " + re.sub(r",.*", "", details["nsys_version"]) if details.get("nsys_version") else "",
+        ": ".join(text for text in (framework, command) if text),
+        *(f"{count} {_TIMES} {gpu}" if count > 1 else gpu for gpu, count in _count(gpus) if gpu),
+        _count_noun(program["processes"], "process", "processes") + (f" ({_fit(process, 30)})" if process else ""),
+        _describe_threads(program),
+        f"nsys {details['nsys_version'].partition(',')[0]}" if details.get("nsys_version") else "",
     ]
     first, *other_lines = diagnosis_text.write_headline(diagnosis)[: 2 if diagnosis.run else 1]
     yield _Line(0, _fit(first, _LINE_CHARS))
@@ -122,6 +166,15 @@ def _describe_program(brief: Brief) -> Iterator[_Line]:
         yield _Line(4, f"not recorded: {', '.join(missing)}")
     warnings = [row for row in info if row["metric"] == "errors" and row["detail"]]
     yield from (_Line(3, _fit(f"capture error: {row['detail']}", 160)) for row in warnings[:1])
+
+
+def _describe_threads(program: dict[str, Any]) -> str:
+    """Say how many threads launch, of those that call CUDA."""
+    launching = program["launch_threads"]
+    if not program["threads"]:
+        return ""
+    others = f" of {program['threads']:,}" if launching != program["threads"] else ""
+    return f"{launching:,}{others} {'thread launches' if launching == 1 else 'threads launch'}"
 
 
 def _count(names: Sequence[str]) -> list[tuple[str, int]]:
@@ -142,37 +195,44 @@ def _describe_steps(brief: Brief) -> Iterator[_Line]:
 
 
 def _write_nest(rows: Rows) -> str:
-    """Write the loops around the step in one line: 46 × [12 operations, 8 × [41 operations], D2H copy]."""
+    """Write the loops around the step in one line: 46 x [12 operations, 8 x [41 operations], D2H copy]."""
     bodies = {loop: list(group) for loop, group in groupby(rows, key=lambda row: row["loop"])}
     if not bodies:
         return ""
     root = min(bodies, key=len)
-    return f"{bodies[root][0]['iterations']:,} × {_write_body(root, bodies)}"
+    return f"{bodies[root][0]['iterations']:,} {_TIMES} {_write_body(root, bodies)}"
 
 
 def _write_body(loop: str, bodies: dict[str, Rows]) -> str:
-    parts: list[tuple[str, int]] = []  # names of operations with their number, and inner loops with 0
+    """Write what an iteration of a loop runs. Neighboring operations are summed if there are many."""
+    parts: list[_Part] = []
     for row in bodies.get(loop, ()):
         if row["inner_loop"] is not None:
-            parts.append((f"{row['repeats']:,} × {_write_body(row['inner_loop'], bodies)}", 0))
+            parts.append(_Part(f"{row['repeats']:,} {_TIMES} {_write_body(row['inner_loop'], bodies)}", 0, ""))
             continue
         name = shorten_operation(row["name"] or row["label"] or row["kind"], row["provenance"], _NEST_NAME_CHARS)
-        if parts and parts[-1][1] and parts[-1][0] == name:
-            parts[-1] = (name, parts[-1][1] + row["repeats"])
+        mark = row["label"] if row["kind"] == "copy" else row["family"] if row["family"] in _TELLING_FAMILIES else ""
+        if parts and parts[-1].calls and parts[-1].text == name:
+            parts[-1] = parts[-1]._replace(calls=parts[-1].calls + row["repeats"])
         else:
-            parts.append((name, row["repeats"]))
+            parts.append(_Part(name, row["repeats"], mark or ""))
     if len(parts) > _MAX_NEST_PARTS:
-        parts = [_sum_parts(list(group)) for _, group in groupby(parts, key=lambda part: bool(part[1]))]
-    return f"[{', '.join(name if count <= 1 else f'{count:,} × {name}' for name, count in parts)}]"
+        groups = [list(group) for _, group in groupby(parts, key=lambda part: part.calls > 0)]
+        return f"[{', '.join(text for group in groups for text in _sum_parts(group))}]"
+    return f"[{', '.join(map(_write_part, parts))}]"
 
 
-def _sum_parts(parts: list[tuple[str, int]]) -> tuple[str, int]:
-    """Sum neighboring operations of a body; inner loops stay, in one text."""
-    if not parts[0][1]:
-        return ", ".join(name for name, _ in parts), 0
-    if len(parts) == 1:
-        return parts[0]
-    return f"{sum(count for _, count in parts):,} operations", 0
+def _write_part(part: _Part) -> str:
+    return part.text if part.calls <= 1 else f"{part.calls:,} {_TIMES} {part.text}"
+
+
+def _sum_parts(parts: list[_Part]) -> Iterator[str]:
+    """Write neighboring operations as their number and what is telling among them. Inner loops stay."""
+    if not parts[0].calls or len(parts) == 1:
+        yield from map(_write_part, parts)
+        return
+    marks = ", ".join(dict.fromkeys(part.mark for part in parts if part.mark))
+    yield f"{sum(part.calls for part in parts):,} operations{f' with {marks}' if marks else ''}"
 
 
 def _describe_time(brief: Brief) -> Iterator[_Line]:
@@ -182,7 +242,7 @@ def _describe_time(brief: Brief) -> Iterator[_Line]:
     host = [
         f"{row['bottleneck']} {row['wall_pct']:.1f}%"
         for row in brief.host
-        if row["wall_pct"] is not None and row["wall_pct"] >= 1
+        if row["code"] not in _REPEATED_CODES and row["wall_pct"] is not None and row["wall_pct"] >= 1
     ]
     devices = ", ".join(f"GPU {row['gpu_id']} {_pct(row['busy_pct'])}" for row in brief.devices)
     yield _Line(1, diagnosis_text.describe_shares(diagnosis.shares) + (f"; busy by GPU: {devices}" if devices else ""))
@@ -206,63 +266,99 @@ def _describe_ranks(brief: Brief) -> Iterator[_Line]:
 
 
 def _merge_operations(rows: Rows) -> list[_Operation]:
-    """Merge rows with the same short name, memories and size into one; the first row has the most time."""
+    """Merge rows with the same short name and memories into one; the first row has the most time."""
     merged: dict[tuple[Any, ...], _Operation] = {}
     for row in rows:
         name = shorten_operation(row["name"], row["provenance"], _NAME_CHARS)
-        key = (name, row["source_memory"], row["target_memory"], None if row["grid"] else row["size_bytes"])
+        size = row["size_bytes"]
+        is_big = size is not None and row["kind"] == "copy" and size >= _BIG_COPY_BYTES
+        key = (name, row["source_memory"], row["target_memory"], is_big)
         other = merged.get(key)
-        numbers = (row["calls"], row["time_ns"], row["idle_before_ns"])
+        sizes = None if size is None else (size, size)
         if other is None:
-            merged[key] = _Operation(name, *numbers, row, 1)
-        else:
-            sums = (a + b for a, b in zip(numbers, (other.calls, other.time_ns, other.idle_ns), strict=True))
-            merged[key] = _Operation(name, *sums, other.row, other.grids + 1)
+            merged[key] = _Operation(name, row["calls"], row["time_ns"], row["idle_before_ns"], row, 1, sizes)
+            continue
+        merged[key] = other._replace(
+            calls=other.calls + row["calls"],
+            time_ns=other.time_ns + row["time_ns"],
+            idle_ns=other.idle_ns + row["idle_before_ns"],
+            grids=other.grids + 1,
+            sizes=(min(other.sizes[0], size), max(other.sizes[1], size)) if other.sizes and sizes else other.sizes,
+        )
     return sorted(merged.values(), key=lambda operation: (-operation.time_ns, -operation.calls, operation.name))
 
 
 def _list_operations(brief: Brief, operations: list[_Operation]) -> Iterator[_Line]:
     if not operations:
         return
-    total_ns, total_calls = (sum(values) for values in zip(*((o.time_ns, o.calls) for o in operations), strict=True))
-    kinds = {
+    total_ns, total_calls, total_idle_ns = (
+        sum(values) for values in zip(*((o.time_ns, o.calls, o.idle_ns) for o in operations), strict=True)
+    )
+    counts = {
         kind: sum(row["calls"] for row in brief.operations if row["kind"] == kind)
         for kind in ("kernel", "copy", "memset", "graph")
     }
+    devices = {part for row in brief.operations for part in (row["devices"] or "").split(", ")}
     words = {"kernel": "kernels", "copy": "copies", "memset": "memsets", "graph": "graphs"}
-    counts = ", ".join(f"{_number(count)} {words[kind]}" for kind, count in kinds.items() if count)
+    count_text = ", ".join(
+        f"{_number(count)} {kind if _number(count) == '1' else words[kind]}" for kind, count in counts.items() if count
+    )
     yield _Line(
         1,
-        f"operations {_per_unit(brief.diagnosis)}: {counts}, {time_text(total_ns)} in total. Each: count × mean, share "
-        "of that, GPU idle before it, name, grid × block",
+        f"operations {_per_unit(brief.diagnosis)}: {count_text}, {time_text(total_ns)}. Lines: count {_TIMES} mean, "
+        f"share of this time, GPU idle before it{', all GPUs' if len(devices) > 1 else ''}, name, grid {_TIMES} block",
     )
-    all_devices, all_streams = (
-        list(dict.fromkeys(part for row in brief.operations for part in (row[name] or "").split(", ")))
-        for name in ("devices", "streams")
-    )
-    by_count = sorted(operations, key=lambda operation: -operation.calls)
-    frequent = {operation.name for operation in by_count[:3] if operation.calls >= 0.05 * total_calls}
+    families = _sum_families(brief.operations)
+    if len(families) > 1:
+        texts = (f"{family} {_pct(100 * ns / total_ns)}" for family, ns in families[:_MAX_FAMILIES])
+        yield _Line(3.9, f" by family: {', '.join(texts)}")
+    main_stream = _find_main_stream(brief.operations)
+    frequent = _take_largest(operations, lambda operation: operation.calls, _MANY_SHARE * total_calls)
+    delayed = _take_largest(operations, lambda operation: operation.idle_ns, _MANY_SHARE * total_idle_ns)
     for rank, operation in enumerate(operations):
-        priority = 2 if rank < 3 else 3 if rank < 5 or operation.name in frequent else 4.5 + rank / 100
-        yield _Line(
-            priority,
-            f" {_describe_operation(operation, total_ns, len(all_devices), len(all_streams))}",
-        )
+        is_important = rank < 3 or operation in delayed[:1] or operation in frequent[:1]
+        is_notable = rank < 5 or operation in delayed or operation in frequent
+        priority = 2 if is_important else 3 + rank / 100 if is_notable else 4.5 + rank / 100
+        text = _describe_operation(operation, total_ns, len(devices), main_stream)
+        yield _Line(priority, f" {text}", operation)
 
 
-def _describe_operation(operation: _Operation, total_ns: float, devices: int, streams: int) -> str:
+def _take_largest(
+    operations: Sequence[_Operation], size: Callable[[_Operation], float], least: float
+) -> list[_Operation]:
+    """Return the three operations with the largest size, of those with at least `least`."""
+    return sorted((o for o in operations if size(o) >= max(least, 1e-9)), key=lambda o: -size(o))[:3]
+
+
+def _sum_families(rows: Rows) -> list[tuple[str, float]]:
+    times: dict[str, float] = {}
+    for row in rows:
+        family = row["family"] or row["kind"]
+        times[family] = times.get(family, 0) + row["time_ns"]
+    return sorted(times.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _find_main_stream(rows: Rows) -> str | None:
+    """Return the streams of most of the time; None if there is one stream."""
+    times: dict[str, float] = {}
+    for row in rows:
+        times[row["streams"]] = times.get(row["streams"], 0) + row["time_ns"]
+    return max(times, key=lambda streams: times[streams]) if len(times) > 1 else None
+
+
+def _describe_operation(operation: _Operation, total_ns: float, devices: int, main_stream: str | None) -> str:
     row = operation.row
     share = 100 * operation.time_ns / total_ns if total_ns else 0
     parts = [
-        f"{_number(operation.calls)} × {time_text(operation.time_ns / operation.calls)}",
+        f"{_number(operation.calls)} {_TIMES} {time_text(operation.time_ns / operation.calls)}",
         _pct(share),
-        f"idle {time_text(operation.idle_ns)}" if operation.idle_ns >= 500 else "",
+        f"idle {time_text(operation.idle_ns)}" if operation.idle_ns >= _MIN_IDLE_NS else "",
         operation.name,
-        *(_describe_kernel(operation) if row["kind"] == "kernel" else _describe_bytes(row)),
+        *(_describe_kernel(operation) if row["kind"] == "kernel" else _describe_bytes(operation)),
     ]
     if devices > 1 and row["devices"] and len(row["devices"].split(", ")) < devices:
         parts.append(f"GPU {row['devices']}")
-    if streams > 1 and row["streams"] and len(row["streams"].split(", ")) < streams:
+    if main_stream is not None and row["streams"] != main_stream:
         parts.append(f"stream {row['streams']}")
     return ", ".join(filter(None, parts))
 
@@ -270,29 +366,31 @@ def _describe_operation(operation: _Operation, total_ns: float, devices: int, st
 def _describe_kernel(operation: _Operation) -> Iterator[str]:
     row = operation.row
     if row["grid"] and row["block"]:
-        others = f" (1 of {operation.grids} shapes)" if operation.grids > 1 else ""
-        yield f"{_dims(row['grid'])} × {_dims(row['block'])}{others}"
-    is_unusual = False
-    if (row["shared_bytes"] or 0) >= _MUCH_SHARED_BYTES:
-        yield f"{_bytes(row['shared_bytes'])} shared memory per block"
-        is_unusual = True
-    if (row["registers_per_thread"] or 0) >= _MANY_REGISTERS and row["family"] not in _HEAVY_FAMILIES:
-        yield f"{row['registers_per_thread']} registers"
-        is_unusual = True
+        others = f" and {_count_noun(operation.grids - 1, 'shape', 'shapes')}" if operation.grids > 1 else ""
+        yield f"{_dims(row['grid'])} {_TIMES} {_dims(row['block'])}{others}"
     if row["local_bytes"]:
         yield f"{_bytes(row['local_bytes'])} local memory per thread"
-    occupancy = row["occupancy_pct"]
-    is_low = occupancy is not None and occupancy <= _LOW_OCCUPANCY_PCT
-    if is_low and is_unusual and row["family"] not in _HEAVY_FAMILIES:
-        yield f"occupancy {_pct(occupancy)}"
+    if row["family"] in _HEAVY_FAMILIES:
+        return
+    has_much_shared = (row["shared_bytes"] or 0) >= _MUCH_SHARED_BYTES
+    has_many_registers = (row["registers_per_thread"] or 0) >= _MANY_REGISTERS
+    if has_much_shared:
+        yield f"{_bytes(row['shared_bytes'])} shared memory per block"
+    if has_many_registers:
+        yield f"{row['registers_per_thread']} registers"
+    if (has_much_shared or has_many_registers) and (row["occupancy_pct"] or 100) <= _LOW_OCCUPANCY_PCT:
+        yield f"occupancy {_pct(row['occupancy_pct'])}"
 
 
-def _describe_bytes(row: dict[str, Any]) -> Iterator[str]:
+def _describe_bytes(operation: _Operation) -> Iterator[str]:
+    row = operation.row
     memories = " → ".join(filter(None, (row["source_memory"], row["target_memory"])))
-    size = _bytes(row["size_bytes"]) if row["size_bytes"] is not None else ""
+    size = ""
+    if operation.sizes:
+        size = " to ".join(dict.fromkeys(map(_bytes, operation.sizes)))
     yield " ".join(filter(None, (size, memories)))
-    if row["bandwidth_bytes_per_s"]:
-        yield units.add_unit(units.value("bytes_per_s", row["bandwidth_bytes_per_s"]), "")
+    if operation.grids == 1 and row["bandwidth_bytes_per_s"] and row["size_bytes"] >= _BIG_COPY_BYTES:
+        yield units.value("bytes_per_s", row["bandwidth_bytes_per_s"])
 
 
 def _list_calls(brief: Brief) -> Iterator[_Line]:
@@ -301,22 +399,28 @@ def _list_calls(brief: Brief) -> Iterator[_Line]:
     if not brief.calls:
         return
     launch_text = ", ".join(
-        f"{_number(row['calls'])} × {row['name']} {time_text(row['avg_ns'])}" for row in launches[:3]
+        f"{_number(row['calls'])} {_TIMES} {row['name']} {time_text(row['avg_ns'])}" for row in launches[:3]
     )
-    yield _Line(2, f"API calls {_per_unit(brief.diagnosis)}, count × mean, max: {launch_text or 'no launch calls'}")
-    waits = [row for row in others if row["waits_for"]]
-    ordered = [*waits, *(row for row in others if not row["waits_for"])]
-    for rank, row in enumerate(ordered):
-        priority = 3 if rank < 3 else 5 + rank / 100
+    yield _Line(
+        2, f"API calls {_per_unit(brief.diagnosis)}, count {_TIMES} mean, max: {launch_text or 'no launch calls'}"
+    )
+    telling = [row for row in others if row["waits_for"] or _is_rare(row)]
+    ordinary = [row for row in others if row not in telling and row["avg_ns"] >= _MIN_CALL_NS]
+    for rank, row in enumerate([*telling, *ordinary]):
         waits_for = ""
         if row["waits_for"]:
             size = f" of {_bytes(row['copy_bytes'])}" if row["copy_bytes"] is not None else ""
             waits_for = f", waits for {row['waits_for']}{size}"
         yield _Line(
-            priority,
-            f" {_number(row['calls'])} × {row['name']} {time_text(row['avg_ns'])}, max {time_text(row['max_ns'])}"
-            f"{waits_for}",
+            3 if rank < _MAX_FIRST_CALLS else 5 + rank / 100,
+            f" {_number(row['calls'])} {_TIMES} {row['name']} {time_text(row['avg_ns'])}, "
+            f"max {time_text(row['max_ns'])}{waits_for}",
         )
+
+
+def _is_rare(row: dict[str, Any]) -> bool:
+    """Return whether a call does not belong into a step: it allocates, frees or loads code."""
+    return row["call_group"] in _RARE_GROUPS or bool(_LOADING_CALL.match(row["name"]))
 
 
 def _list_ranges(brief: Brief) -> Iterator[_Line]:
@@ -325,7 +429,7 @@ def _list_ranges(brief: Brief) -> Iterator[_Line]:
     ]
     for depth, rows in levels[:_MAX_NVTX_LEVELS]:
         names = ", ".join(
-            f"{_fit(row['name'] or '(no name)', 40)} ×{row['calls']:,}"
+            f"{_fit(row['name'] or '(no name)', 40)} {_TIMES}{row['calls']:,}"
             + (f" {time_text(row['avg_ns'])}" if row["avg_ns"] is not None else "")
             for row in rows[:_MAX_NVTX_NAMES]
         )
@@ -337,7 +441,7 @@ def _list_collectives(brief: Brief) -> Iterator[_Line]:
     rows = brief.collectives
     if rows:
         texts = [
-            f"{_number(row['calls'])} × {row['operation'] or 'unknown'}"
+            f"{_number(row['calls'])} {_TIMES} {row['operation'] or 'unknown'}"
             + (f" {_bytes(row['bytes'])}" if row["bytes"] is not None else "")
             + f" {time_text(row['avg_ns'])}"
             for row in rows[:_MAX_COLLECTIVES]
@@ -353,7 +457,10 @@ def _list_findings(diagnosis: DiagnosisResult) -> Iterator[_Line]:
     for rank, finding in enumerate(diagnosis.findings):
         yield _Line(2 if rank == 0 else 3.2 + rank, _describe_finding(finding, diagnosis, _FINDING_CHARS))
         for place, also in enumerate(finding.also):
-            yield _Line(3.8 + rank + place / 10, f" also {_describe_finding(also, diagnosis, _RELATED_CHARS)}")
+            # A symptom that takes more time than its finding saves may have a larger cure of its own.
+            is_larger = (also.recoverable_ns or 0) > (finding.recoverable_ns or 0)
+            priority = 2.9 if is_larger and rank == 0 else 3.8 + rank + place / 10
+            yield _Line(priority, f" also {_describe_finding(also, diagnosis, _RELATED_CHARS)}")
 
 
 def _describe_finding(finding: Finding, diagnosis: DiagnosisResult, width: int) -> str:
@@ -391,4 +498,3 @@ def _bytes(size: float) -> str:
 
 def _count_noun(count: int, one: str, many: str) -> str:
     return f"{count:,} {one if count == 1 else many}"
-

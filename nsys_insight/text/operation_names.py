@@ -8,24 +8,31 @@ from functools import lru_cache
 from nsys_insight.text.cells import ELLIPSIS, printable, start_of, width_of
 from nsys_insight.text.kernel_names import fit, functor_of, make_readable, strip_types
 
+_Types = tuple[tuple[re.Pattern[str], str], ...]
 # How a provenance is written before a name; others are part of the names themselves, or say nothing.
 _LIBRARIES = {"PyTorch native": "PyTorch", "CUB/Thrust": "CUB", "cuBLAS": "cuBLAS", "cuDNN": "cuDNN", "XLA": "XLA"}
 _LIBRARY_IN_NAME = {"cuBLAS": "cublas", "cuDNN": "cudnn"}
 _DEFAULT_WIDTH = 52
 # Types in the order in which they say what a kernel computes with: half types before what they are converted to.
-_FLOAT_TYPES = (
+_FLOAT_TYPES: _Types = (
     (re.compile(r"BFloat16|bfloat16"), "bf16"), (re.compile(r"\bHalf\b|\b__half\b|float16"), "f16"),
     (re.compile(r"Float8|__nv_fp8"), "fp8"), (re.compile(r"\bdouble\b"), "f64"), (re.compile(r"\bfloat\b"), "f32"),
 )  # fmt: skip
 # Whole numbers are often those of an index, not of the elements.
-_OTHER_TYPES = ((re.compile(r"\blong\b"), "i64"), (re.compile(r"\bint\b"), "i32"), (re.compile(r"\bbool\b"), "bool"))
+_OTHER_TYPES: _Types = (
+    (re.compile(r"\blong\b"), "i64"),
+    (re.compile(r"\bint\b"), "i32"),
+    (re.compile(r"\bbool\b"), "bool"),
+)
 _ANY_ELEMENT = "OpaqueType"  # PyTorch's type for elements of a size, whatever they are
 # Parts of names that say how a kernel was written, not what it does.
 _HEAD_PARTS = re.compile(r"(?:^|_)(?:vectorized|unrolled|legacy|kernel|cuda)(?=_|$)")
 _FUNCTOR_PARTS = re.compile(
     r"^CUDAFunctor(?:OnSelf|OnOther)?_|_kernel(?:_cuda|_impl)*$|_?(?:CUDA)?Kernel(?:Impl)?$|_cuda$|_impl$|Functor$|Ops$"
 )
-_BUILD_PARTS = re.compile(r"_generated_fort_native|_knob_\d+|(?:_\d+x\d+x\d+)?_cga\d+x\d+x\d+|_kernel\d_\d$|__5x_cublas$")
+_BUILD_PARTS = re.compile(
+    r"_generated_fort_native|_knob_\d+|(?:_\d+x\d+x\d+)?_cga\d+x\d+x\d+|_kernel\d_\d$|__5x_cublas$"
+)
 
 
 @lru_cache(4096)
@@ -55,22 +62,26 @@ def _describe_functor(head: str, functor: str, name: str) -> str:
     while (shorter := _FUNCTOR_PARTS.sub("", operation)) and shorter != operation:
         operation = shorter
     kind = _HEAD_PARTS.sub("", head.rpartition("::")[2]).strip("_")
-    element = _find_type(functor, name)
+    # A double in the name may be a parameter, such as a learning rate.
+    short_floats = tuple(entry for entry in _FLOAT_TYPES if entry[1] != "f64")
+    other_types = () if _ANY_ELEMENT in functor else _OTHER_TYPES
+    element = _find_type((functor, _FLOAT_TYPES), (name, short_floats), (functor, other_types))
     return " ".join(filter(None, (kind, operation if operation != kind else "", element)))
 
 
 def _strip_arguments(readable: str) -> str:
     """Strip template arguments and namespaces, but keep the type of the elements."""
     head, _, arguments = readable.partition("<")
-    head, element = head.rpartition("::")[2], _find_type(arguments.partition(",")[0], readable)
+    first_argument = arguments.partition(",")[0]
+    other_types = () if _ANY_ELEMENT in first_argument else _OTHER_TYPES
+    head = head.rpartition("::")[2]
+    element = _find_type((first_argument, _FLOAT_TYPES), (readable, _FLOAT_TYPES), (first_argument, other_types))
     return f"{head} {element}".strip()
 
 
-def _find_type(inner: str, name: str) -> str:
-    """Find the type of the elements: in the inner part of a name, else a type of real numbers in the entire name."""
-    inner_types = _FLOAT_TYPES if _ANY_ELEMENT in inner else (*_FLOAT_TYPES, *_OTHER_TYPES)
-    candidates = ((inner, inner_types), (name, _FLOAT_TYPES))
-    return next((word for text, types in candidates for pattern, word in types if pattern.search(text)), "")
+def _find_type(*sources: tuple[str, _Types]) -> str:
+    """Return the first of the types that is in its text; "" if there is none."""
+    return next((word for text, types in sources for pattern, word in types if pattern.search(text)), "")
 
 
 def _cut(text: str, width: int) -> str:

@@ -29,7 +29,9 @@ calls = "Executions per step"
 avg_ns = "Mean duration"
 time_ns = "Sum of the durations per step"
 gpu_pct = "time_ns as a share of that of all rows"
-idle_before_ns = "Time per step in which the GPU was idle until an operation of this row started"
+idle_before_ns = """\
+Time per step in which a GPU was idle until an operation of this row started, summed over GPUs; idle time between steps \
+that are interrupted is left out"""
 grid = "Blocks in the grid, x × y × z; NULL for the other kinds"
 block = "Threads in a block, x × y × z"
 registers_per_thread = "Registers per thread, the most of these launches"
@@ -107,8 +109,17 @@ operations_of_steps AS (
     ASOF JOIN _steady_windows AS w ON w.start_ns <= o.gpu_start_ns
     WHERE o.gpu_start_ns < w.end_ns
 ),
+gap_times AS (
+    SELECT gpu_id, start_ns, end_ns, next_ns FROM gpu_gaps
+),
+gpu_windows AS (
+    SELECT start_ns, end_ns FROM _steady_windows
+),
+-- The parts of gaps that are in steady steps: what lies between steps that are interrupted belongs to none.
 gaps AS (
-    SELECT gpu_id, next_ns, sum(duration_ns)::BIGINT AS duration_ns FROM gpu_gaps GROUP BY ALL
+    SELECT gpu_id, next_ns, sum(end_ns - start_ns)::BIGINT AS duration_ns
+    FROM cut_to('gap_times', 'gpu_windows')
+    GROUP BY ALL
 ),
 -- Of several operations that start together, one ends the gap.
 numbered_operations AS (

@@ -5,7 +5,8 @@ WITH root AS (
         (SELECT arg_max(loop, gpu_share) FROM loops WHERE depth = 0)
     ) AS loop
 )
-SELECT l.loop, l.iterations, l.per_parent, o.position, o.inner_loop, o.repeats, o.kind, n.name, n.provenance, o.label
+SELECT l.loop, l.iterations, l.per_parent, o.position, o.inner_loop, o.repeats, o.kind, n.name, n.family, n.provenance,
+    o.label
 FROM loops AS l
 JOIN root AS r ON l.loop = r.loop OR starts_with(l.loop, r.loop || '.')
 JOIN loop_operations AS o ON o.loop = l.loop
