@@ -55,6 +55,10 @@ class Brief:
         """Write the page in at most `budget` characters: 2,000, or 2,600 for several ranks or GPUs."""
         return brief_text.write_brief(self, budget)
 
+    def page(self, width: int = 80) -> str:
+        """Write the page for people, with tables, in lines of `width` cells."""
+        return brief_text.write_page(self, width)
+
     def answer(self) -> Answer:
         """Return the page as data: the operations of a step as rows, and everything else as the summary."""
         diagnosis_answer = self.diagnosis.answer()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from io import StringIO
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight.diagnose import text as diagnosis_text
 from nsys_insight.diagnose.findings import ANY, FRAMEWORKS
+from nsys_insight.render import table
+from nsys_insight.session.answer import Column, build_answer
 from nsys_insight.text import units
-from nsys_insight.text.cells import ELLIPSIS, printable
+from nsys_insight.text.cells import ELLIPSIS, printable, wrap
 from nsys_insight.text.operation_names import shorten_operation
 from nsys_insight.text.units import time_text
 
@@ -18,9 +21,11 @@ if TYPE_CHECKING:
 
     from nsys_insight.diagnose.brief import Brief, Rows
     from nsys_insight.diagnose.findings import DiagnosisResult, Finding
+    from nsys_insight.session.answer import Answer
 
 _TIMES = "\N{MULTIPLICATION SIGN}"
 BUDGET, BUDGET_OF_SEVERAL = 2_000, 2_600
+DIAGNOSIS_BUDGET = 3_000
 _LINE_CHARS = 320  # of a line about the program or the step
 _FINDING_CHARS, _RELATED_CHARS = 210, 150
 _NAME_CHARS, _NEST_NAME_CHARS = 52, 32
@@ -48,6 +53,26 @@ _MIN_CALL_NS = 1_000  # shorter calls that do not wait are not listed
 _REPEATED_CODES = ("pageable_copy", "blocking_memset")
 _MAX_FIRST_CALLS = 4
 _LAUNCH_GROUPS = ("launch", "graph launch")
+# The tables for people: the columns of the reports, with merged rows.
+_MAX_TABLE_ROWS = 12
+_OPERATION_COLUMNS = (
+    Column("calls", "DOUBLE", "Executions per step", position=0),
+    Column("avg_ns", "DOUBLE", "Mean duration", position=1),
+    Column(
+        "gpu_pct", "DOUBLE", "Share of the time of all operations", position=2, share_of="the time of all operations"
+    ),
+    Column("idle_before_ns", "DOUBLE", "GPU idle time before it per step", position=3),
+    Column("name", "VARCHAR", "The operation", position=4),
+    Column("details", "VARCHAR", "Grid and block, or bytes and memories", position=5),
+)
+_CALL_COLUMNS = (
+    Column("calls", "DOUBLE", "Calls per step", position=0),
+    Column("avg_ns", "DOUBLE", "Mean duration", position=1),
+    Column("max_ns", "DOUBLE", "Longest", position=2),
+    Column("call", "VARCHAR", "The function", position=3),
+    Column("waits_for", "VARCHAR", "What the call waits for", position=4),
+    Column("copy_bytes", "DOUBLE", "Bytes of the copies that it waits for", position=5),
+)
 # Words for what a trace does not have, by the metric in `info`.
 _MISSING = {
     "kernels": "kernels", "graph_kernels": "kernels in graphs", "nvtx_ranges": "NVTX", "memory_events": "memory use",
@@ -110,6 +135,86 @@ def write_brief(brief: Brief, budget: int | None = None) -> str:
     return "".join(f"{text}\n" for text in texts if text)
 
 
+def write_short_diagnosis(diagnosis: DiagnosisResult, budget: int = DIAGNOSIS_BUDGET) -> str:
+    """Write a diagnosis for a coding agent in at most `budget` characters: its headline, and findings by their rank."""
+    lines = [_Line(0, _fit(text, _LINE_CHARS)) for text in diagnosis_text.write_headline(diagnosis)]
+    if status := diagnosis_text.describe_status(diagnosis):
+        lines.append(_Line(0, _fit(status, _LINE_CHARS)))
+    for rank, finding in enumerate(diagnosis.findings, 1):
+        saving = diagnosis_text.describe_saving(finding, diagnosis.unit)
+        title = f"{rank}. {finding.severity} {finding.code} {finding.title}{', ' + saving if saving else ''}"
+        place = f" [{finding.place}]" if finding.place else ""
+        lines += [
+            _Line(rank, title),
+            _Line(rank + 0.1, _fit(f" evidence: {finding.evidence}{place}", 420)),
+            _Line(rank, _fit(f" fix: {finding.action}", 300)),
+            _Line(rank + 0.2, _fit(f" skip {diagnosis_text.write_caveat(finding)}", 160)),
+            _Line(rank + 0.3, f" more: nsys-insight {finding.report}"),
+        ]
+        lines += [
+            _Line(rank + 0.4 + place_of / 10, f" also {_describe_finding(also, diagnosis, 240)}")
+            for place_of, also in enumerate(finding.also)
+        ]
+    if diagnosis.unassessed:
+        subjects = "; ".join(f"{question.subject} ({question.remedy})" for question in diagnosis.unassessed)
+        lines.append(_Line(4, _fit(f"not recorded: {subjects}", _LINE_CHARS)))
+    chosen = _choose_lines(lines, budget)
+    return "".join(f"{line.text}\n" for index, line in enumerate(lines) if index in chosen)
+
+
+def write_page(brief: Brief, width: int) -> str:
+    """Write a brief for people: the same content, with operations and calls as tables, in lines of `width` cells."""
+    head = [
+        *_describe_program(brief),
+        *_describe_steps(brief),
+        *_describe_time(brief),
+        *_describe_ranks(brief),
+    ]
+    tables = [_build_operation_table(brief), _build_call_table(brief)]
+    tail = [*_list_ranges(brief), *_list_collectives(brief)], list(_list_findings(brief.diagnosis))
+    if meaning := diagnosis_text.explain_verdict(brief.diagnosis):
+        head.insert(2 if brief.diagnosis.run else 1, _Line(1, meaning))
+    lines = [text for line in head for text in wrap(line.text, width)]
+    for answer in tables:
+        if answer.row_count:
+            stream = StringIO()
+            table.write(table.build_lines(answer, _MAX_TABLE_ROWS, width, full_names=False), stream, color=False)
+            lines += ["", *stream.getvalue().splitlines()]
+    for section in tail:
+        if section:
+            lines += ["", *(text for line in section for text in wrap(line.text, width))]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _build_operation_table(brief: Brief) -> Answer:
+    operations = _merge_operations(brief.operations)
+    total_ns = sum(operation.time_ns for operation in operations)
+    important, notable = _choose_operations(operations)
+    others = [operation for operation in operations if operation not in [*important, *notable]]
+    shown = [*important, *notable, *others][:_MAX_TABLE_ROWS]
+    devices = len({part for row in brief.operations for part in (row["devices"] or "").split(", ")})
+    main_stream = _find_main_stream(brief.operations)
+    rows = [
+        [
+            operation.calls, operation.time_ns / operation.calls, 100 * operation.time_ns / max(total_ns, 1),
+            operation.idle_ns, operation.name, _describe_details(operation, devices, main_stream),
+        ]
+        for operation in operations if operation in shown
+    ]  # fmt: skip
+    hidden = f"; {len(operations) - len(shown)} more names: step-operations" if len(shown) < len(operations) else ""
+    title = f"Operations {_per_unit(brief.diagnosis)} ({time_text(total_ns)}{hidden})"
+    return build_answer(_OPERATION_COLUMNS, rows, report="step-operations", title=title)
+
+
+def _build_call_table(brief: Brief) -> Answer:
+    rows = [
+        [row["calls"], row["avg_ns"], row["max_ns"], row["name"], row["waits_for"], row["copy_bytes"]]
+        for row in brief.calls
+        if row["avg_ns"] >= _MIN_CALL_NS or row["waits_for"]
+    ]
+    return build_answer(_CALL_COLUMNS, rows, report="step-calls", title=f"API calls {_per_unit(brief.diagnosis)}")
+
+
 def _choose_lines(lines: Sequence[_Line], budget: int) -> set[int]:
     """Choose lines by priority while they fit. A line that does not fit is left out; shorter ones may follow."""
     chosen: set[int] = set()
@@ -151,7 +256,7 @@ def _describe_program(brief: Brief) -> Iterator[_Line]:
     command = _fit(details.get("command") or "", 90)
     # Of one process, its name: 353 ./app: 8,087 API calls on 1 thread.
     process = processes[0].partition(": ")[0].partition(" ")[2] if len(processes) == 1 else ""
-    parts = [
+    parts: list[str] = [
         ": ".join(text for text in (framework, command) if text),
         *(f"{count} {_TIMES} {gpu}" if count > 1 else gpu for gpu, count in _count(gpus) if gpu),
         _count_noun(program["processes"], "process", "processes") + (f" ({_fit(process, 30)})" if process else ""),
@@ -161,7 +266,7 @@ def _describe_program(brief: Brief) -> Iterator[_Line]:
     first, *other_lines = diagnosis_text.write_headline(diagnosis)[: 2 if diagnosis.run else 1]
     yield _Line(0, _fit(first, _LINE_CHARS))
     yield from (_Line(0, _fit(line, _LINE_CHARS)) for line in other_lines)
-    yield _Line(1, _fit(f"program: {', '.join(filter(None, parts))}", _LINE_CHARS + 40))
+    yield _Line(1, _fit(f"program: {', '.join(part for part in parts if part)}", _LINE_CHARS + 40))
     if missing:
         yield _Line(4, f"not recorded: {', '.join(missing)}")
     warnings = [row for row in info if row["metric"] == "errors" and row["detail"]]
@@ -291,9 +396,7 @@ def _merge_operations(rows: Rows) -> list[_Operation]:
 def _list_operations(brief: Brief, operations: list[_Operation]) -> Iterator[_Line]:
     if not operations:
         return
-    total_ns, total_calls, total_idle_ns = (
-        sum(values) for values in zip(*((o.time_ns, o.calls, o.idle_ns) for o in operations), strict=True)
-    )
+    total_ns = sum(operation.time_ns for operation in operations)
     counts = {
         kind: sum(row["calls"] for row in brief.operations if row["kind"] == kind)
         for kind in ("kernel", "copy", "memset", "graph")
@@ -313,14 +416,20 @@ def _list_operations(brief: Brief, operations: list[_Operation]) -> Iterator[_Li
         texts = (f"{family} {_pct(100 * ns / total_ns)}" for family, ns in families[:_MAX_FAMILIES])
         yield _Line(3.9, f" by family: {', '.join(texts)}")
     main_stream = _find_main_stream(brief.operations)
-    frequent = _take_largest(operations, lambda operation: operation.calls, _MANY_SHARE * total_calls)
-    delayed = _take_largest(operations, lambda operation: operation.idle_ns, _MANY_SHARE * total_idle_ns)
+    important, notable = _choose_operations(operations)
     for rank, operation in enumerate(operations):
-        is_important = rank < 3 or operation in delayed[:1] or operation in frequent[:1]
-        is_notable = rank < 5 or operation in delayed or operation in frequent
-        priority = 2 if is_important else 3 + rank / 100 if is_notable else 4.5 + rank / 100
+        priority = 2 if operation in important else 3 + rank / 100 if operation in notable else 4.5 + rank / 100
         text = _describe_operation(operation, total_ns, len(devices), main_stream)
         yield _Line(priority, f" {text}", operation)
+
+
+def _choose_operations(operations: Sequence[_Operation]) -> tuple[list[_Operation], list[_Operation]]:
+    """Choose the operations that are shown first: by time, by number and by the idle time before them."""
+    total_calls, total_idle_ns = sum(o.calls for o in operations), sum(o.idle_ns for o in operations)
+    frequent = _take_largest(operations, lambda operation: operation.calls, _MANY_SHARE * total_calls)
+    delayed = _take_largest(operations, lambda operation: operation.idle_ns, _MANY_SHARE * total_idle_ns)
+    important = [*operations[:3], *delayed[:1], *frequent[:1]]
+    return important, [operation for operation in [*operations[:5], *delayed, *frequent] if operation not in important]
 
 
 def _take_largest(
@@ -347,15 +456,21 @@ def _find_main_stream(rows: Rows) -> str | None:
 
 
 def _describe_operation(operation: _Operation, total_ns: float, devices: int, main_stream: str | None) -> str:
-    row = operation.row
     share = 100 * operation.time_ns / total_ns if total_ns else 0
     parts = [
         f"{_number(operation.calls)} {_TIMES} {time_text(operation.time_ns / operation.calls)}",
         _pct(share),
         f"idle {time_text(operation.idle_ns)}" if operation.idle_ns >= _MIN_IDLE_NS else "",
         operation.name,
-        *(_describe_kernel(operation) if row["kind"] == "kernel" else _describe_bytes(operation)),
+        _describe_details(operation, devices, main_stream),
     ]
+    return ", ".join(filter(None, parts))
+
+
+def _describe_details(operation: _Operation, devices: int, main_stream: str | None) -> str:
+    """Describe the shape or the bytes of an operation, and where it runs if it runs elsewhere than the others."""
+    row = operation.row
+    parts = list(_describe_kernel(operation) if row["kind"] == "kernel" else _describe_bytes(operation))
     if devices > 1 and row["devices"] and len(row["devices"].split(", ")) < devices:
         parts.append(f"GPU {row['devices']}")
     if main_stream is not None and row["streams"] != main_stream:

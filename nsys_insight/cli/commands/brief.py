@@ -28,7 +28,8 @@ Rows of one name are merged. If the page is full, the lines with the least time 
 step-calls, nvtx, collectives and diagnose show all. Numbers are those of these reports. Several traces, or a trace of
 several ranks: what differs between them, and everything else for the rank that delays the others.
 
-JSON has the operations as rows, and everything else as its summary.
+In a terminal, operations and calls are tables, without this limit; --budget gives the text. JSON has the operations as
+rows, and everything else as its summary. nsys-insight TRACE, without a command, is the same.
 """
 
 
@@ -44,7 +45,9 @@ def make_brief_command() -> Callable[..., None]:
             if fmt not in HUMAN_FORMATS:
                 show(brief.answer(), fmt, flags)
                 return
-            text = brief.text(budget)
+            # In a terminal a person reads it, elsewhere a program or an agent.
+            is_for_people = sys.stdout.isatty() and not flags.output and budget is None and fmt == "table"
+            text = brief.page(terminal.get_width()) if is_for_people else brief.text(budget)
             if flags.output:
                 outputs.write_output(flags.output, text)
                 return

@@ -7,7 +7,8 @@ SELECT
     s.median_ns / coalesce(m.tokens_per_step, 1) AS median_ns,
     w.wall_ns,
     f.in_brief AS source,
-    q.queue_ns
+    q.queue_ns,
+    (SELECT string_agg(gpu_id::VARCHAR, ', ' ORDER BY gpu_id) FROM used_gpus) AS gpus
 FROM (SELECT sum(duration_ns)::BIGINT AS wall_ns FROM wall) AS w
 -- A step's NVTX range may begin before the first CUDA event and end after the last, so it is clipped to the wall time.
 CROSS JOIN (
