@@ -129,12 +129,13 @@ class Tools:
         Read it first. At most 2,000 characters, or 2,600 for several ranks or GPUs.
         """
         from nsys_insight.diagnose.brief import read_brief
+        from nsys_insight.diagnose.brief_text import write_brief
 
         with self._open_trace(trace, nvtx=nvtx, steady=steady, step=step, from_ns=from_ns, to_ns=to_ns) as (
             opened_trace,
             _,
         ):
-            return read_brief(opened_trace, step_options.AUTO).text(budget)
+            return write_brief(read_brief(opened_trace, step_options.AUTO), budget)
 
     def diagnose(  # noqa: PLR0913 - fields of a scope, by keyword
         self,

@@ -1,11 +1,13 @@
-"""A brief: what an expert needs to see of a run in one page. It has the numbers of reports, and the diagnosis."""
+"""A brief: what an expert needs to see of a run in one page. It has the numbers of reports, and the diagnosis.
+
+`brief_text` writes it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.diagnose import brief_text
 from nsys_insight.diagnose.diagnosis import ALL_RULES, open_diagnosis
 from nsys_insight.diagnose.evaluate import LaterQueries
 from nsys_insight.packs import library
@@ -50,14 +52,6 @@ class Brief:
     collectives: Rows
     devices: Rows
     ranks: Rows
-
-    def text(self, budget: int | None = None) -> str:
-        """Write the page in at most `budget` characters: 2,000, or 2,600 for several ranks or GPUs."""
-        return brief_text.write_brief(self, budget)
-
-    def page(self, width: int = 80) -> str:
-        """Write the page for people, with tables, in lines of `width` cells."""
-        return brief_text.write_page(self, width)
 
     def answer(self) -> Answer:
         """Return the page as data: the operations of a step as rows, and everything else as the summary."""

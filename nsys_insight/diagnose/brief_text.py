@@ -1,4 +1,4 @@
-"""The page of a brief as text: lines with priorities, of which those are chosen that fit into the budget."""
+"""A brief as text: each line has a priority, and the page has the lines that fit into its budget."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _MAX_NEST_PARTS = 5  # a level of the nest with more parts shows the number of i
 _MAX_NVTX_NAMES, _MAX_NVTX_LEVELS = 5, 4
 _MAX_COLLECTIVES = 4
 _MAX_RANKS = 8
-# From these on, a kernel's resources are unusual: more shared memory than a block has without opting in, so many
-# registers that a quarter of the warps fit, and few resident warps.
+# From these on, a kernel's resources are unusual: more shared memory than a block has without opting in, registers
+# for which at most a quarter of the warps fit, and few resident warps.
 _MUCH_SHARED_BYTES, _MANY_REGISTERS, _LOW_OCCUPANCY_PCT = 48 * 1024 + 1, 128, 25.0
 # Families whose kernels are written to use as much as they can get.
 _HEAVY_FAMILIES = ("gemm", "attention", "comm")
@@ -109,7 +109,7 @@ class _Operation(NamedTuple):
 
 
 def write_brief(brief: Brief, budget: int | None = None) -> str:
-    """Write a brief in at most `budget` characters, of which the most important lines use the most.
+    """Write a brief in at most `budget` characters: the most important lines that fit.
 
     Without a budget, it is 2,000 characters, and 2,600 for several ranks or GPUs.
     """
@@ -127,10 +127,14 @@ def write_brief(brief: Brief, budget: int | None = None) -> str:
         *_list_collectives(brief),
         *_list_findings(brief.diagnosis),
     ]
-    chosen = _choose_lines(lines, budget - _REMAINDER_CHARS)
-    others = [line.operation for index, line in enumerate(lines) if line.operation is not None and index not in chosen]
+    chosen_lines = _choose_lines(lines, budget - _REMAINDER_CHARS)
+    hidden_operations = [
+        line.operation for index, line in enumerate(lines) if line.operation is not None and index not in chosen_lines
+    ]
     texts = [
-        line.text or _describe_others(others) for index, line in enumerate(lines) if index in chosen or not line.text
+        line.text or _describe_rest(hidden_operations)
+        for index, line in enumerate(lines)
+        if index in chosen_lines or not line.text
     ]
     return "".join(f"{text}\n" for text in texts if text)
 
@@ -158,8 +162,8 @@ def write_short_diagnosis(diagnosis: DiagnosisResult, budget: int = DIAGNOSIS_BU
     if diagnosis.unassessed:
         subjects = "; ".join(f"{question.subject} ({question.remedy})" for question in diagnosis.unassessed)
         lines.append(_Line(4, _fit(f"not recorded: {subjects}", _LINE_CHARS)))
-    chosen = _choose_lines(lines, budget)
-    return "".join(f"{line.text}\n" for index, line in enumerate(lines) if index in chosen)
+    chosen_lines = _choose_lines(lines, budget)
+    return "".join(f"{line.text}\n" for index, line in enumerate(lines) if index in chosen_lines)
 
 
 def write_page(brief: Brief, width: int) -> str:
@@ -190,8 +194,8 @@ def _build_operation_table(brief: Brief) -> Answer:
     operations = _merge_operations(brief.operations)
     total_ns = sum(operation.time_ns for operation in operations)
     important, notable = _choose_operations(operations)
-    others = [operation for operation in operations if operation not in [*important, *notable]]
-    shown = [*important, *notable, *others][:_MAX_TABLE_ROWS]
+    ordered = [*important, *notable, *(o for o in operations if o not in important and o not in notable)]
+    shown_operations = ordered[:_MAX_TABLE_ROWS]
     devices = len({part for row in brief.operations for part in (row["devices"] or "").split(", ")})
     main_stream = _find_main_stream(brief.operations)
     rows = [
@@ -199,9 +203,13 @@ def _build_operation_table(brief: Brief) -> Answer:
             operation.calls, operation.time_ns / operation.calls, 100 * operation.time_ns / max(total_ns, 1),
             operation.idle_ns, operation.name, _describe_details(operation, devices, main_stream),
         ]
-        for operation in operations if operation in shown
+        for operation in operations if operation in shown_operations
     ]  # fmt: skip
-    hidden = f"; {len(operations) - len(shown)} more names: step-operations" if len(shown) < len(operations) else ""
+    hidden = (
+        f"; {len(operations) - len(shown_operations)} more names: step-operations"
+        if len(shown_operations) < len(operations)
+        else ""
+    )
     title = f"Operations {_per_unit(brief.diagnosis)} ({time_text(total_ns)}{hidden})"
     return build_answer(_OPERATION_COLUMNS, rows, report="step-operations", title=title)
 
@@ -217,15 +225,15 @@ def _build_call_table(brief: Brief) -> Answer:
 
 def _choose_lines(lines: Sequence[_Line], budget: int) -> set[int]:
     """Choose lines by priority while they fit. A line that does not fit is left out; shorter ones may follow."""
-    chosen: set[int] = set()
+    chosen_lines: set[int] = set()
     for index, line in sorted(enumerate(lines), key=lambda item: (item[1].priority, item[0])):
         if len(line.text) < budget:
-            chosen.add(index)
+            chosen_lines.add(index)
             budget -= len(line.text) + 1
-    return chosen
+    return chosen_lines
 
 
-def _describe_others(operations: Sequence[_Operation]) -> str:
+def _describe_rest(operations: Sequence[_Operation]) -> str:
     """Describe the operations that are not listed."""
     if not operations:
         return ""
@@ -235,9 +243,9 @@ def _describe_others(operations: Sequence[_Operation]) -> str:
 
 
 def _per_unit(diagnosis: DiagnosisResult) -> str:
-    """Return what counts refer to: "of one step", or "of the whole trace"."""
+    """Return what counts refer to: "of one step", or "of the entire trace"."""
     if diagnosis.unit == "trace":
-        return "of the whole scope" if diagnosis.trace["scope"] else "of the whole trace"
+        return "of the entire scope" if diagnosis.trace["scope"] else "of the entire trace"
     return f"of one {diagnosis.unit}"
 
 
@@ -251,7 +259,7 @@ def _describe_program(brief: Brief) -> Iterator[_Line]:
         for row in info
         if row["metric"] == "gpu_busy_pct"
     ]
-    missing = [_MISSING.get(row["metric"], row["metric"]) for row in info if row["section"] == "missing"]
+    missing = [str(_MISSING.get(row["metric"], row["metric"])) for row in info if row["section"] == "missing"]
     framework = "" if diagnosis.framework == ANY else FRAMEWORKS.get(diagnosis.framework, diagnosis.framework)
     command = _fit(details.get("command") or "", 90)
     # Of one process, its name: 353 ./app: 8,087 API calls on 1 thread.
@@ -278,8 +286,8 @@ def _describe_threads(program: dict[str, Any]) -> str:
     launching = program["launch_threads"]
     if not program["threads"]:
         return ""
-    others = f" of {program['threads']:,}" if launching != program["threads"] else ""
-    return f"{launching:,}{others} {'thread launches' if launching == 1 else 'threads launch'}"
+    total = f" of {program['threads']:,}" if launching != program["threads"] else ""
+    return f"{launching:,}{total} {'thread launches' if launching == 1 else 'threads launch'}"
 
 
 def _count(names: Sequence[str]) -> list[tuple[str, int]]:
@@ -433,10 +441,10 @@ def _choose_operations(operations: Sequence[_Operation]) -> tuple[list[_Operatio
 
 
 def _take_largest(
-    operations: Sequence[_Operation], size: Callable[[_Operation], float], least: float
+    operations: Sequence[_Operation], size: Callable[[_Operation], float], min_size: float
 ) -> list[_Operation]:
-    """Return the three operations with the largest size, of those with at least `least`."""
-    return sorted((o for o in operations if size(o) >= max(least, 1e-9)), key=lambda o: -size(o))[:3]
+    """Return the three operations with the largest size, of those with at least `min_size`."""
+    return sorted((o for o in operations if size(o) >= max(min_size, 1e-9)), key=lambda o: -size(o))[:3]
 
 
 def _sum_families(rows: Rows) -> list[tuple[str, float]]:
@@ -481,8 +489,8 @@ def _describe_details(operation: _Operation, devices: int, main_stream: str | No
 def _describe_kernel(operation: _Operation) -> Iterator[str]:
     row = operation.row
     if row["grid"] and row["block"]:
-        others = f" and {_count_noun(operation.grids - 1, 'shape', 'shapes')}" if operation.grids > 1 else ""
-        yield f"{_dims(row['grid'])} {_TIMES} {_dims(row['block'])}{others}"
+        other_shapes = f" and {_count_noun(operation.grids - 1, 'shape', 'shapes')}" if operation.grids > 1 else ""
+        yield f"{_dims(row['grid'])} {_TIMES} {_dims(row['block'])}{other_shapes}"
     if row["local_bytes"]:
         yield f"{_bytes(row['local_bytes'])} local memory per thread"
     if row["family"] in _HEAVY_FAMILIES:
@@ -510,7 +518,7 @@ def _describe_bytes(operation: _Operation) -> Iterator[str]:
 
 def _list_calls(brief: Brief) -> Iterator[_Line]:
     launches = [row for row in brief.calls if row["call_group"] in _LAUNCH_GROUPS]
-    others = [row for row in brief.calls if row["call_group"] not in _LAUNCH_GROUPS]
+    other_calls = [row for row in brief.calls if row["call_group"] not in _LAUNCH_GROUPS]
     if not brief.calls:
         return
     launch_text = ", ".join(
@@ -519,8 +527,8 @@ def _list_calls(brief: Brief) -> Iterator[_Line]:
     yield _Line(
         2, f"API calls {_per_unit(brief.diagnosis)}, count {_TIMES} mean, max: {launch_text or 'no launch calls'}"
     )
-    telling = [row for row in others if row["waits_for"] or _is_rare(row)]
-    ordinary = [row for row in others if row not in telling and row["avg_ns"] >= _MIN_CALL_NS]
+    telling = [row for row in other_calls if row["waits_for"] or _is_rare(row)]
+    ordinary = [row for row in other_calls if row not in telling and row["avg_ns"] >= _MIN_CALL_NS]
     for rank, row in enumerate([*telling, *ordinary]):
         waits_for = ""
         if row["waits_for"]:
@@ -548,8 +556,8 @@ def _list_ranges(brief: Brief) -> Iterator[_Line]:
             + (f" {time_text(row['avg_ns'])}" if row["avg_ns"] is not None else "")
             for row in rows[:_MAX_NVTX_NAMES]
         )
-        more = f", {len(rows) - _MAX_NVTX_NAMES} more" if len(rows) > _MAX_NVTX_NAMES else ""
-        yield _Line(3.5 + depth / 10, _fit(f"NVTX level {depth}: {names}{more}", 220))
+        remainder = f", {len(rows) - _MAX_NVTX_NAMES} more" if len(rows) > _MAX_NVTX_NAMES else ""
+        yield _Line(3.5 + depth / 10, _fit(f"NVTX level {depth}: {names}{remainder}", 220))
 
 
 def _list_collectives(brief: Brief) -> Iterator[_Line]:
@@ -561,8 +569,8 @@ def _list_collectives(brief: Brief) -> Iterator[_Line]:
             + f" {time_text(row['avg_ns'])}"
             for row in rows[:_MAX_COLLECTIVES]
         ]
-        more = f", {len(rows) - _MAX_COLLECTIVES} more" if len(rows) > _MAX_COLLECTIVES else ""
-        yield _Line(3.5, f"collectives {_per_unit(brief.diagnosis)}: {', '.join(texts)}{more}")
+        remainder = f", {len(rows) - _MAX_COLLECTIVES} more" if len(rows) > _MAX_COLLECTIVES else ""
+        yield _Line(3.5, f"collectives {_per_unit(brief.diagnosis)}: {', '.join(texts)}{remainder}")
 
 
 def _list_findings(diagnosis: DiagnosisResult) -> Iterator[_Line]:
@@ -611,5 +619,5 @@ def _bytes(size: float) -> str:
     return units.value("bytes", size)
 
 
-def _count_noun(count: int, one: str, many: str) -> str:
-    return f"{count:,} {one if count == 1 else many}"
+def _count_noun(count: int, singular: str, plural: str) -> str:
+    return f"{count:,} {singular if count == 1 else plural}"

@@ -48,21 +48,20 @@ def write_views(view: str | None = None, budget: int = VIEWS_BUDGET) -> str:
         return text if len(text) <= budget else text[: budget - 2].rpartition("\n")[0] + "\n…\n"
     names = sorted(views.documented_views(internal=False))
     heading = "Views with their columns (times in ns, sizes in bytes; _pct is 0 to 100):"
-    shown: list[str] = []
+    listed_views: list[str] = []
     for name in _MAIN_VIEWS:
         line = f"{name}({', '.join(_fold_dimensions(views.definitions()[name].columns))})"
-        others = ", ".join(other for other in names if other not in _MAIN_VIEWS[: len(shown) + 1])
-        if sum(map(len, (heading, *shown, line, others))) + len(shown) + 20 > budget:
+        remainder = ", ".join(other for other in names if other not in _MAIN_VIEWS[: len(listed_views) + 1])
+        if sum(map(len, (heading, *listed_views, line, remainder))) + len(listed_views) + 20 > budget:
             break
-        shown.append(line)
-    others = ", ".join(name for name in names if name not in _MAIN_VIEWS[: len(shown)])
-    return "\n".join([heading, *shown, f"Others: {others}"])[: budget - 1] + "\n"
+        listed_views.append(line)
+    remainder = ", ".join(name for name in names if name not in _MAIN_VIEWS[: len(listed_views)])
+    return "\n".join([heading, *listed_views, f"Others: {remainder}"])[: budget - 1] + "\n"
 
 
 def _fold_dimensions(columns: Iterable[str]) -> list[str]:
     """Write grid_x, grid_y and grid_z as one."""
-    folded = dict.fromkeys(re.sub(r"_[xyz]$", "_x/_y/_z", column) for column in columns)
-    return list(folded)
+    return list(dict.fromkeys(re.sub(r"_[xyz]$", "_x/_y/_z", column) for column in columns))
 
 
 def describe_schema(view: str | None = None, *, internal: bool = False) -> Answer:

@@ -18,13 +18,13 @@ _FLOAT_TYPES: _Types = (
     (re.compile(r"BFloat16|bfloat16"), "bf16"), (re.compile(r"\bHalf\b|\b__half\b|float16"), "f16"),
     (re.compile(r"Float8|__nv_fp8"), "fp8"), (re.compile(r"\bdouble\b"), "f64"), (re.compile(r"\bfloat\b"), "f32"),
 )  # fmt: skip
-# Whole numbers are often those of an index, not of the elements.
+# Types of integers are often those of an index, not of the elements.
 _OTHER_TYPES: _Types = (
     (re.compile(r"\blong\b"), "i64"),
     (re.compile(r"\bint\b"), "i32"),
     (re.compile(r"\bbool\b"), "bool"),
 )
-_ANY_ELEMENT = "OpaqueType"  # PyTorch's type for elements of a size, whatever they are
+_ANY_ELEMENT = "OpaqueType"  # in PyTorch, elements of which only the size matters
 # Parts of names that say how a kernel was written, not what it does.
 _HEAD_PARTS = re.compile(r"(?:^|_)(?:vectorized|unrolled|legacy|kernel|cuda)(?=_|$)")
 _FUNCTOR_PARTS = re.compile(
@@ -40,7 +40,7 @@ def shorten_operation(name: str, provenance: str | None = None, width: int = _DE
     """Return the short name of a kernel or another operation, at most `width` cells.
 
     The library, the operation, the element type and the tile stay: `PyTorch elementwise add bf16`,
-    `cuBLAS nvjet_sm90_tst_64x8_64x16_4x1_v_bz_TNT`. Names of copies, memsets and graphs are returned as they are.
+    `cuBLAS nvjet_sm90_tst_64x8_64x16_4x1_v_bz_TNT`. Names of copies, memsets and graphs are returned unchanged.
     """
     readable = make_readable(name)
     library = _LIBRARIES.get(provenance or "", "")
@@ -53,7 +53,7 @@ def shorten_operation(name: str, provenance: str | None = None, width: int = _DE
         short = _BUILD_PARTS.sub("", readable)
     if library and _LIBRARY_IN_NAME.get(library, library).lower() not in short.lower():
         short = f"{library} {short}"
-    return printable(short if width_of(short) <= width else _cut(short, width))
+    return printable(short if width_of(short) <= width else _cut_name(short, width))
 
 
 def _describe_functor(head: str, functor: str, name: str) -> str:
@@ -80,10 +80,10 @@ def _strip_arguments(readable: str) -> str:
 
 
 def _find_type(*sources: tuple[str, _Types]) -> str:
-    """Return the first of the types that is in its text; "" if there is none."""
+    """Return the first of the types that is in its text; "" if none is."""
     return next((word for text, types in sources for pattern, word in types if pattern.search(text)), "")
 
 
-def _cut(text: str, width: int) -> str:
+def _cut_name(text: str, width: int) -> str:
     short = fit(text, width)
     return short if width_of(short) <= width else start_of(text, width - 1) + ELLIPSIS

@@ -40,6 +40,7 @@ def make_brief_command() -> Callable[..., None]:
         fmt = flags.format
         with open_traces(traces or [], flags, can_expand_folders=True) as trace:
             from nsys_insight.diagnose.brief import read_brief
+            from nsys_insight.diagnose.brief_text import write_brief, write_page
 
             brief = read_brief(trace, flags.steps)
             if fmt not in HUMAN_FORMATS:
@@ -47,7 +48,7 @@ def make_brief_command() -> Callable[..., None]:
                 return
             # In a terminal a person reads it, elsewhere a program or an agent.
             is_for_people = sys.stdout.isatty() and not flags.output and budget is None and fmt == "table"
-            text = brief.page(terminal.get_width()) if is_for_people else brief.text(budget)
+            text = write_page(brief, terminal.get_width()) if is_for_people else write_brief(brief, budget)
             if flags.output:
                 outputs.write_output(flags.output, text)
                 return

@@ -132,10 +132,12 @@ def greet() -> bool:
             print("All commands: nsys-insight help")
         return len(names) > 1
     from nsys_insight.diagnose.brief import read_brief
+    from nsys_insight.diagnose.brief_text import write_page
 
     try:
         with open_traces([path], Flags()) as trace:
-            sys.stdout.write(f"{read_brief(trace, AUTO).page(terminal.get_width())}\n{_NEXT_COMMANDS}")
+            page = write_page(read_brief(trace, AUTO), terminal.get_width())
+            sys.stdout.write(f"{page}\n{_NEXT_COMMANDS}")
     except InsightError as error:
         terminal.note(error.message)
         return False

@@ -102,7 +102,7 @@ def run_statements(trace: Trace, statements: Sequence[Statement], flags: Flags) 
 
 
 def name_query(sql: str) -> str:
-    """Return the first words of a query, in one line, so that its result can be told from others."""
+    """Return the first words of a query, in one line, for the heading of its result."""
     text = printable(" ".join(sql.split()))
     return text if len(text) <= _QUERY_CHARS else text[: _QUERY_CHARS - 1] + ELLIPSIS
 

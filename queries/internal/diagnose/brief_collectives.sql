@@ -1,5 +1,5 @@
--- The collectives that start in the steady steps by operation and size, per step; of the whole scope where there are
--- no steps.
+-- The collectives that start in the steady steps by operation and size, per step; of the entire scope without
+-- steps.
 WITH step_count AS (
     SELECT count(*) * any_value(tokens) AS units FROM _steady_windows
 )

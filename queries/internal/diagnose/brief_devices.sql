@@ -1,4 +1,4 @@
--- How busy each GPU is in the steady steps; in the whole scope where there are none. No row for a single GPU.
+-- How busy each GPU is in the steady steps; in the entire scope without steps. A single GPU has no row.
 WITH busy_times AS (
     SELECT gpu_id, sum(busy_ns)::DOUBLE AS busy_ns, sum(busy_ns + idle_ns)::DOUBLE AS wall_ns
     FROM step_gpus WHERE phase = 'steady' GROUP BY gpu_id
