@@ -24,7 +24,9 @@ _OTHER_TYPES: _Types = (
     (re.compile(r"\bint\b"), "i32"),
     (re.compile(r"\bbool\b"), "bool"),
 )
-_ANY_ELEMENT = "OpaqueType"  # in PyTorch, elements of which only the size matters
+# In PyTorch, the type of elements of which only the size matters.
+_ANY_ELEMENT = "OpaqueType"
+
 # Parts of names that say how a kernel was written, not what it does.
 _HEAD_PARTS = re.compile(r"(?:^|_)(?:vectorized|unrolled|legacy|kernel|cuda)(?=_|$)")
 _FUNCTOR_PARTS = re.compile(
