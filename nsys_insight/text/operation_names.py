@@ -24,7 +24,7 @@ _OTHER_TYPES: _Types = (
     (re.compile(r"\bint\b"), "i32"),
     (re.compile(r"\bbool\b"), "bool"),
 )
-# In PyTorch, the type of elements of which only the size matters.
+# A type of PyTorch that has only the size of the elements.
 _ANY_ELEMENT = "OpaqueType"
 
 # Parts of names that say how a kernel was written, not what it does.
