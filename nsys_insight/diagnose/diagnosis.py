@@ -6,6 +6,7 @@ over the answers of reports. Each report runs once.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ from nsys_insight.diagnose.rule_choice import RuleChoice
 from nsys_insight.paths import read_query
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from nsys_insight.diagnose.evaluate import LaterQueries
     from nsys_insight.diagnose.findings import Finding, FindingRule, Headline, RunOfRanks
@@ -68,18 +69,36 @@ def diagnose(
     Raises:
         UsageError: Several traces are open that share no collectives, or steps cannot be found as the options say.
     """
+    with open_diagnosis(trace, steps, later, choice) as (diagnosis, _):
+        return diagnosis
+
+
+@contextmanager
+def open_diagnosis(
+    trace: Session,
+    steps: StepOptions,
+    later: LaterQueries = NO_LATER_QUERIES,
+    choice: RuleChoice = ALL_RULES,
+) -> Iterator[tuple[Diagnosis, AnsweredReports]]:
+    """Diagnose as `diagnose` does. In the block, the reports of the trace that the diagnosis is about can be read.
+
+    Raises:
+        UsageError: Several traces are open that share no collectives, or steps cannot be found as the options say.
+    """
     # With a settings file, all rules are evaluated: the answer says what the file hides.
     rules = list(read_finding_rules()) if choice.file else choice.filter(read_finding_rules())
     with progress.show_task("diagnosing"):
         trace.load()
         delaying_rank = ranks.find_delaying_rank(trace, steps)
         if delaying_rank is None:
-            return _diagnose_trace(AnsweredReports(trace, steps), rules, choice, later=later)
+            reports = AnsweredReports(trace, steps)
+            yield _diagnose_trace(reports, rules, choice, later=later), reports
+            return
         with delaying_rank.session as session:
             reports = AnsweredReports(session, steps)
-            diagnosis = _diagnose_trace(reports, rules, choice, delaying_rank.run)
+            diagnosis = _diagnose_trace(reports, rules, choice, delaying_rank.run, later)
             run_findings = evaluate_run(trace, rules, steps, reports.program)
-            return _add_run(diagnosis, delaying_rank.run, run_findings, choice)
+            yield _add_run(diagnosis, delaying_rank.run, run_findings, choice), reports
 
 
 def _diagnose_trace(

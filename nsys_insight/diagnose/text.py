@@ -40,6 +40,7 @@ COLUMNS = (
         "overlaps", "BOOLEAN", "Whether this time is also in other findings, so that it must not be added to theirs"
     ),
     Column("place", "VARCHAR", "Where: an NVTX range, a kernel, a call, a step, a rank; NULL for no particular place"),
+    Column("devices", "VARCHAR", "The machine's GPUs that its numbers are about, as means over them"),
     Column("evidence", "VARCHAR", "The numbers that prove it"),
     Column("meaning", "VARCHAR", "What it means"),
     Column("action", "VARCHAR", "What to do"),
@@ -127,6 +128,7 @@ def make_answer(diagnosis: DiagnosisResult) -> Answer:
                     member.bounded_by,
                 ),
                 "commands": [member.command],
+                "devices": diagnosis.steps.get("gpus"),
                 "rank": rank,
                 "finding": member.name,
                 "under": None if member is finding else finding.name,
@@ -210,19 +212,6 @@ def _describe_hidden(findings: Sequence[Finding] | None) -> str:
 def write_text(diagnosis: DiagnosisResult, width: int | None, limit: int | None = None) -> str:
     """Write the headline, the first `limit` findings or all, and what is unknown, in lines of `width` cells."""
     return "\n".join(_write_lines(diagnosis, width or 10_000, limit or len(diagnosis.findings))) + "\n"
-
-
-def write_greeting(diagnosis: DiagnosisResult, width: int) -> str:
-    """Write the headline, the largest finding, and the next commands to run."""
-    lines = write_headline(diagnosis)
-    if status := describe_status(diagnosis):
-        lines.append(status)
-    elif diagnosis.findings:
-        first = diagnosis.findings[0]
-        saving = describe_saving(first, diagnosis.unit)
-        lines.append(f"Largest possible saving: {first.title[0].lower()}{first.title[1:]}, {saving}")
-    lines += ["", "nsys-insight diagnose    what to do about it", "nsys-insight --help      all reports"]
-    return "".join(f"{line}\n" for paragraph in lines for line in _wrap(paragraph, width))
 
 
 def write_markdown(

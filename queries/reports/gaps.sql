@@ -6,8 +6,8 @@ in_help = true
 question = "When is the GPU idle, and what was the host doing?"
 examples = ["", "--step 5 --min-gap 20us"]
 aliases = ["gpu_gaps"]
-main = ["duration_ns", "start_ns", "after_name", "nvtx_path", "host", "cause", "wall_pct"]
-details = ["idle_pct", "host_ns", "gpu_id", "process_id", "thread_id", "end_ns", "gaps"]
+main = ["duration_ns", "start_ns", "after_name", "nvtx_path", "host", "cause", "wall_pct", "gpu_id"]
+details = ["idle_pct", "host_ns", "process_id", "thread_id", "end_ns", "gaps"]
 description = """
 A gap is the time on one GPU from the end of all operations so far (kernels, copies, memsets, whole graphs, on any
 stream and of any process) to the start of the next. Gaps and busy time add up to the time from the first operation
