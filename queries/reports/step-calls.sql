@@ -29,12 +29,8 @@ D2H copy, H2D copy …: the copy that the call waits for; GPU: it waits for othe
 copy_bytes = "Mean bytes of these copies"
 threads = "Threads that made the calls"
 
-[notes]
-whole = """
-SELECT
-    'no steady steps were found: counts and times are of the whole scope, including start-up; name an NVTX range '
-    'with --step-range'
-FROM answer WHERE NOT EXISTS (FROM steps WHERE phase = 'steady') HAVING count(*) > 0"""
+[notes.whole]
+use = "whole_scope"
 */
 WITH step_count AS (
     SELECT count(*) * any_value(tokens) AS units FROM _steady_windows

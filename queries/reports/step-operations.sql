@@ -48,14 +48,12 @@ streams = "CUDA streams that it ran on"
 family = "Family of the kernel"
 provenance = "Where the kernel comes from"
 
-[notes]
-whole = """
-SELECT
-    'no steady steps were found: counts and times are of the whole scope, including start-up; name an NVTX range '
-    'with --step-range'
-FROM answer WHERE NOT EXISTS (FROM steps WHERE phase = 'steady') HAVING count(*) > 0"""
-processes = """
-SELECT sentence FROM _other_processes WHERE EXISTS (FROM answer) AND EXISTS (FROM steps WHERE phase = 'steady')"""
+[notes.whole]
+use = "whole_scope"
+
+[notes.processes]
+query = "FROM _other_processes WHERE EXISTS (FROM answer) AND EXISTS (FROM steps WHERE phase = 'steady')"
+use = "processes"
 */
 WITH step_count AS (
     SELECT count(*) * any_value(tokens) AS units FROM _steady_windows
