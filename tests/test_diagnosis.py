@@ -487,6 +487,8 @@ def test_a_finding_reads_views_and_reports_and_its_command_shows_one_of_them(nam
         "collectives" if "_exposed_collectives" in tables else "",
         # The kernels of the steady steps, by name or launch shape.
         *(("top", "launch-configs") if "_steady_shapes" in tables else ()),
+        # The launch shapes of the operations of a step.
+        *(("occupancy",) if "step_operations" in tables else ()),
         "sql",
     )
 
