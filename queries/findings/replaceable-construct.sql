@@ -22,7 +22,7 @@ report = "constructs"
 [fix]
 any = "Use the replacement that the catalog of constructs names."
 
-[params.least_pct]
+[params.min_pct]
 default = 1.0
 help = "Share of the step from which a saving is reported (1: what runs differ by)"
 */
@@ -39,4 +39,4 @@ SELECT
     r.blocks_without_shared, r.occupancy_pct, r.waves_per_sm, r.sm_count, r.read_back_bytes, r.before, r.after,
     r.devices, r.step_busy_pct, r.estimate_low_ns, r.estimate_high_ns, r.launches
 FROM step_replacements AS r, _step_totals AS t
-WHERE 100 * r.saving_ns / t.wall_ns >= $least_pct AND r.saving_ns > 0
+WHERE 100 * r.saving_ns / t.wall_ns >= $min_pct AND r.saving_ns > 0
