@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 SIMILAR_BODY = 0.9
 # Most of an iteration is a loop of its own if it is a run of so many equal operations: a solver that checks its
 # residual after every hundredth sweep. It breaks for a check after fewer sweeps: then the check ends the iteration.
-LONG_RUN = 20
+LONG_RUN = 50
 # Between two runs of a loop at most this many different iterations in a row are joined.
 MAX_DIFFERENT = 6
 # An iteration may have this number of operations more than the others.
@@ -135,7 +135,7 @@ class LoopNest:
     `has_branches` tells whether there are iterations that take one of a few ways.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what the operations are
         self,
         operations: Sequence[int] | Ints,
         is_minor: NDArray[np.bool_] | None = None,
