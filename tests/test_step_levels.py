@@ -290,3 +290,19 @@ def test_another_level_than_saved_is_no_regression(tmp_path):
     assert result.returncode == 2
     assert "another level than saved" in result.stderr
     assert "4 times as often" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("step", "code", "text"),
+    [
+        ("part_a = 1", 0, "limits met"),
+        ("part_a = 4", 2, "a step is another level than in the budget: part_a runs 1 times in it, not 4"),
+        ("part_z = 1", 2, "part_z runs 0 times in it, not 1"),
+        ("part_a = 0", 2, "takes a number above 0"),
+    ],
+)
+def test_a_budget_says_which_level_its_limits_are_of(tmp_path, step, code, text):
+    budget = tmp_path / "budget.toml"
+    budget.write_text(f"[step]\n{step}\n[max]\nlaunches_per_step = 8\nsyncs_per_step = 1\n")
+    result = run("check", interrupted().write(tmp_path / "trace.sqlite"), "--budget", budget)
+    assert (result.returncode, text in result.stdout + result.stderr) == (code, True), result.stderr

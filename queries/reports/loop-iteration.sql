@@ -29,8 +29,10 @@ name = "The kernel, copy, memset or graph, or the call that waits; of an inner l
 
 [notes]
 which = """
-SELECT 'loop ' || loop || ': ' || iterations || ' iterations, one every ' || time_text(period_ns)
-FROM loops WHERE loop = (
+SELECT
+    'loop ' || loop || ': ' || iterations || ' iterations, one every ' || time_text(period_ns)
+    || coalesce('; steps counts them, each as one ' || (SELECT m.unit FROM step_method AS m WHERE m.loop = l.loop), '')
+FROM loops AS l WHERE loop = (
     SELECT coalesce($loop, arg_max(loop, gpu_share) FILTER (depth = 0)) FROM loops
 )"""
 */
