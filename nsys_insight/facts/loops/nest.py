@@ -246,11 +246,19 @@ class LoopNest:
         branches = find_branches(self._variants.classify(terms.symbol), terms.first, is_mark)
         if branches:
             starts, end, ways = branches
+            # The inputs that are copied before each start belong to the iteration after them.
+            while starts[0] > 0 and self._are_inputs(terms.symbol[starts - 1]):
+                end -= int(self._are_inputs(terms.symbol[end - 1 : end]))
+                starts = starts - 1
             inner = terms.slice(int(starts[0]), end)
             symbol = self._symbol_of(np.concatenate([terms.symbol[way] for way in ways]).tolist())
             loop = Loop(symbol, int(inner.first[0]), inner.end, terms.first[starts], inner, MAX_WAYS)
             self._insert([(int(starts[0]), end, loop)])
             self.has_branches = True
+
+    def _are_inputs(self, symbols: Ints) -> bool:
+        """Return whether symbols alone make no loop, and do not end an iteration."""
+        return (self._minor - self._ends).issuperset(symbols.tolist())
 
     def _fold_runs(self) -> None:
         """Make loops of the outermost runs of equal operations, such as a graph that is launched again and again."""
