@@ -1410,6 +1410,13 @@ class Reports:
 
     def loops(
         self,
+        *,
+        step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
+        step_range: str | None = None,
+        loop: str | None = None,
+        tokens: int | None = None,
+        tokens_per_step: int | None = None,
+        batch: int | None = None,
     ) -> pl.DataFrame:
         """Loops of the program: Which loops does the program run, and how long is an iteration of each?
 
@@ -1420,13 +1427,23 @@ class Reports:
         the GPU: it has all the host work in between. Loops with less than a thousandth of the GPU time are
         left out.
 
-        The outermost loop with most of the GPU time is usually the step: `steps` says which one is used. A
-        period that is much longer than gpu_busy_ns leaves the GPU idle: gaps shows where. Many launches
+        The row with a name in the column step is what steps, per-token and diagnose count: steps says why.
+        A period that is much longer than gpu_busy_ns leaves the GPU idle: gaps shows where. Many launches
         with a short period inside a step are layers: fusion and graph-candidates look at these. loop-
         iteration --loop 1.1 lists one iteration of that loop.
 
+        Args:
+            step_method: How to find steps
+            step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            loop: Steps are the iterations of this loop, by its number in loops: 1.2
+            tokens: Number of tokens (steps, frames) in the trace or scope
+            tokens_per_step: Tokens that a step makes for each sequence, if not one
+            batch: Sequences that a step works on, if not one
+
         Columns:
             loop: Number of the loop; 1.2 is the second loop inside loop 1
+            step: What an iteration of the loop that steps, per-token and diagnose count is called: step;
+                NULL in the others, and in all where NVTX ranges are the steps
             iterations: Iterations in total
             per_parent: Iterations in each iteration of the loop around it, median
             period_ns: Time from the start of an iteration to the start of the next one, median

@@ -45,10 +45,10 @@ device_id = "CUDA device of the operation"
 stream_id = "CUDA stream of the operation"
 
 [notes.which]
-text = "loop {loop}: {iterations:iteration}, one every {period_ns}"
+text = "loop {loop}: {iterations:iteration}, one every {period_ns}<; steps counts them, each as one {unit}>"
 query = """
-SELECT loop, iterations, period_ns
-FROM loops WHERE $around = 'iteration' AND loop = (
+SELECT loop, iterations, period_ns, (SELECT m.unit FROM step_method AS m WHERE m.loop = l.loop) AS unit
+FROM loops AS l WHERE $around = 'iteration' AND loop = (
     SELECT coalesce($loop, arg_max(loop, gpu_share) FILTER (depth = 0)) FROM loops
 )"""
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 SIMILAR_BODY = 0.9
 # Most of an iteration is a loop of its own if it is a run of so many equal operations: a solver that checks its
 # residual after every hundredth sweep. It breaks for a check after fewer sweeps: then the check ends the iteration.
-LONG_RUN = 20
+LONG_RUN = 50
 # Between two runs of a loop at most this many different iterations in a row are joined.
 MAX_DIFFERENT = 6
 # An iteration may have this number of operations more than the others.
@@ -135,7 +135,7 @@ class LoopNest:
     `has_branches` tells whether there are iterations that take one of a few ways.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what the operations are
         self,
         operations: Sequence[int] | Ints,
         is_minor: NDArray[np.bool_] | None = None,
@@ -246,11 +246,19 @@ class LoopNest:
         branches = find_branches(self._variants.classify(terms.symbol), terms.first, is_mark)
         if branches:
             starts, end, ways = branches
+            # The inputs that are copied before each start belong to the iteration after them.
+            while starts[0] > 0 and self._are_inputs(terms.symbol[starts - 1]):
+                end -= int(self._are_inputs(terms.symbol[end - 1 : end]))
+                starts = starts - 1
             inner = terms.slice(int(starts[0]), end)
             symbol = self._symbol_of(np.concatenate([terms.symbol[way] for way in ways]).tolist())
             loop = Loop(symbol, int(inner.first[0]), inner.end, terms.first[starts], inner, MAX_WAYS)
             self._insert([(int(starts[0]), end, loop)])
             self.has_branches = True
+
+    def _are_inputs(self, symbols: Ints) -> bool:
+        """Return whether symbols alone make no loop, and do not end an iteration."""
+        return (self._minor - self._ends).issuperset(symbols.tolist())
 
     def _fold_runs(self) -> None:
         """Make loops of the outermost runs of equal operations, such as a graph that is launched again and again."""

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
 
 # The step is a loop with this share of the GPU time, most of whose iterations have about as many operations.
 MIN_GPU_SHARE, MIN_REGULAR = 0.4, 0.5
-# Uploads and the setup of a generator or of tables run once, and may take longer than a short run of the program: a loop
-# with most of the launches is the step with this share of the GPU time too. It breaks for a program whose main work is
-# one long kernel among many short ones, such as a search after a sweep.
+# Uploads and the setup of a generator or of tables run once, and may take longer than a short run of the program: a
+# loop with most of the launches is the step with this share of the GPU time too. It breaks for a program whose main
+# work is one long kernel among many short ones, such as a search after a sweep.
 MIN_LAUNCH_SHARE, MIN_GPU_SHARE_OF_LAUNCHES = 0.75, 0.2
 # Without such a loop, it is a long one with most of the GPU time, in which only the lengths of inner loops vary.
 MIN_VARYING_ITERATIONS, MIN_VARYING_GPU_SHARE, MIN_SAME_STRUCTURE = 10, 0.6, 0.9
