@@ -1,6 +1,6 @@
 """Findings, their rules in `queries/findings`, and the other parts of a diagnosis.
 
-The header of a rule holds its words: what it looks for, the evidence as templates (`diagnose.templates`), and the cure
+The header of a rule holds its words: what it looks for, the evidence as templates (`text.templates`), and the cure
 for each framework. Its query returns numbers and names only. It reads the model's views and the answers of reports,
 named `host_report` or `graph_candidates_report`: so its numbers equal those of the reports. Each row is a finding:
 
@@ -86,6 +86,8 @@ class FindingRule(Rule):
     `links`: pages of the vendor's documentation.
     `example`: a trace that has it, as a path in the project.
     `explains`: the symptoms, and the names of other rules, whose findings are shown below this one: it is their cause.
+    `blocks`: the symptoms whose cures it blocks, such as a wait in what could be a CUDA graph: a finding with a small
+    saving is shown inside theirs as what to do first.
     `overlaps`: whether other findings can be about the same time. The times of all other findings add up to at most
     the wall time.
     `share_of`: `wall_pct` is a share of the wall time of a step, or of the trace.
@@ -113,6 +115,7 @@ class FindingRule(Rule):
     items: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     symptom: str | None = None
     explains: tuple[str, ...] = ()
+    blocks: tuple[str, ...] = ()
     overlaps: bool = False
     share_of: str = "step"
     is_cross_rank: bool = False
@@ -161,7 +164,8 @@ class Finding:
     `saving_low_ns` the least. None if it is unknown. `bounded_by` is what limits the saving. `values` are the numbers
     of the row in base units. `wall_pct` is the share of the wall time (`share_of` a step or the trace) that this is, or
     that the finding is about. If it `overlaps`, the time is also in other findings. `report` shows details, `command`
-    prints it. `symptom` and `explains` are those of its rule. `source` is where its cure is documented or was measured,
+    prints it. `symptom`, `explains` and
+    `blocks` are those of its rule. `source` is where its cure is documented or was measured,
     if the rule does not say that. `also` are the findings below it: its symptoms, and the
     others of its family.
     """
@@ -187,6 +191,7 @@ class Finding:
     command: str
     symptom: str | None = None
     explains: tuple[str, ...] = ()
+    blocks: tuple[str, ...] = ()
     source: str | None = None
     also: tuple[Finding, ...] = ()
 
@@ -198,6 +203,14 @@ class Finding:
     def does_explain(self, finding: Finding) -> bool:
         """Return whether this is a cause of another finding."""
         return finding.name in self.explains or finding.symptom in self.explains
+
+    def is_blocked_by(self, finding: Finding) -> bool:
+        """Return whether one of the findings below this one must be gone before the cure of this one."""
+        return finding.does_block(self)
+
+    def does_block(self, finding: Finding) -> bool:
+        """Return whether the cure of another finding needs this one to be gone."""
+        return finding.name in self.blocks or finding.symptom in self.blocks
 
 
 @dataclass(frozen=True)
@@ -276,8 +289,9 @@ class DiagnosisResult(Headline):
     `status` is one of:
 
     - "findings"
-    - "healthy": the GPU is busy nearly all the time with recorded work, the host launches ahead,
-      and no finding has a relevant saving.
+    - "healthy": the GPU is busy nearly all the time with recorded work that is known to be efficient, the host launches
+      ahead, and no finding has a relevant saving.
+    - "unjudged": the same, but the trace does not show whether `unjudged_pct` of the GPU time is efficient.
     - "unseen": the same, but the trace does not have the kernels that ran in that time.
     - "empty"
 
@@ -292,6 +306,7 @@ class DiagnosisResult(Headline):
     answers: dict[str, Answer] = field(repr=False, default_factory=dict)
     run: RunOfRanks | None = None
     left_out: LeftOut | None = None
+    unjudged_pct: float | None = None
 
 
 def read_finding_rules() -> tuple[FindingRule, ...]:

@@ -39,7 +39,8 @@ class Replacement:
     them where it is empty. `saving_low` and `saving_high` instead of these: ns per step that are saved, where the cure
     changes how the step runs.
     `includes`: other constructs whose operations the replacement also does: their time counts as well.
-    `explains`: the symptoms and rules whose findings are shown below this one.
+    `explains`: the rules whose findings are shown below this one, beside the generic ones. `blocks`: the symptoms and
+    rules whose cure needs this one to be gone first.
     """
 
     title: str
@@ -55,6 +56,7 @@ class Replacement:
     launches: str = ""
     includes: tuple[str, ...] = ()
     explains: tuple[str, ...] = ()
+    blocks: tuple[str, ...] = ()
     effort: str = "line"
     numerics: str = "same"
 
@@ -230,8 +232,8 @@ def _write_construct_table(entries: Sequence[Construct]) -> str:
 def _write_replacement_table(entries: Sequence[Construct]) -> str:
     columns = (
         "construct", "replacement", "title", "condition", "evidence", "fix", "skip_if", "estimate_low",
-        "estimate_high", "saving_low", "saving_high", "launches", "includes", "explains", "effort", "numerics",
-        "source",
+        "estimate_high", "saving_low", "saving_high", "launches", "includes", "explains", "blocks", "effort",
+        "numerics", "source",
     )  # fmt: skip
     rows = [
         (
@@ -239,6 +241,7 @@ def _write_replacement_table(entries: Sequence[Construct]) -> str:
             {framework: join_lines(text) for framework, text in one.fix.items()}, join_lines(one.skip_if),
             one.estimate_low or None, one.estimate_high or None, one.saving_low or None, one.saving_high or None,
             one.launches or None, list(one.includes), list(one.explains),
+            list(one.blocks),
             one.effort, one.numerics, join_lines(one.source),
         )
         for entry in entries

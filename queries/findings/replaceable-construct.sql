@@ -31,7 +31,7 @@ SELECT
     r.bounded_by, 'construct: ' || r.construct AS family,
     {
         title: r.title, meaning: r.what, evidence: r.evidence, fix: r.fix, skip_if: r.skip_if, effort: r.effort,
-        numerics: r.numerics, source: r.source, explains: r.explains
+        numerics: r.numerics, source: r.source, explains: r.explains, blocks: r.blocks
     } AS entry,
     r.construct, r.kernel, r.calls, r.avg_ns, r.total_ns, r.total_pct, r.included, r.included_calls, r.included_ns,
     r.all_calls, r.all_ns, r.all_pct, r.idle_ns, r.host_ns, r.shapes, r.size_bytes, r.bytes_per_s, r.blocks_count,

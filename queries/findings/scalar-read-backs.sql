@@ -3,6 +3,7 @@ code = "NSI211"
 title = "Values are read back one by one"
 family = "readback"
 explains = ["late-host", "start", "wait", "copy", "alternating"]
+blocks = ["late-host"]
 meaning = """
 Several values of a few bytes are copied to the host in each step, each with a wait of its own: the pattern of a loop
 over tensors that reads one number of each."""

@@ -2,6 +2,7 @@
 code = "NSI213"
 title = "The host waits after each copy to the GPU"
 family = "sync-after-copy"
+blocks = ["late-host"]
 meaning = """
 The host waits until each copy has arrived before it starts the next one. Work that is put on the same stream later
 finds the data there without a wait."""

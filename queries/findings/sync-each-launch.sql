@@ -3,6 +3,7 @@ code = "NSI212"
 title = "The host waits after most launches"
 family = "sync-each-launch"
 explains = ["late-host", "start", "wait", "alternating", "fusion"]
+blocks = ["late-host"]
 meaning = """
 With a wait after each launch nothing runs ahead: after each kernel the GPU is idle until the host has returned from
 the wait and launched the next one."""

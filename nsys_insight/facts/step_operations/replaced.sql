@@ -83,7 +83,7 @@ limited AS (
 )
 SELECT
     s.process_id, s.construct, c.domain, c.what, c.library, s.replacement, e.title, e.evidence, e.fix, e.skip_if,
-    e.effort, e.numerics, e.source, e.explains, s.device_id, coalesce(s.largest.base_name, s.largest.name) AS kernel,
+    e.effort, e.numerics, e.source, e.explains, e.blocks, s.device_id, coalesce(s.largest.base_name, s.largest.name) AS kernel,
     s.calls, s.total_ns / s.calls AS avg_ns, s.total_ns, 100 * s.total_ns / s.wall_ns AS total_pct,
     s.included_calls, s.included_ns, s.included, s.calls + s.included_calls AS all_calls,
     s.total_ns + s.included_ns AS all_ns, 100 * (s.total_ns + s.included_ns) / s.wall_ns AS all_pct, s.idle_ns,
