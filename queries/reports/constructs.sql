@@ -39,19 +39,19 @@ read_back_pct = "Share of its executions that a copy to the host follows"
 before = "What runs before it on the stream in most cases"
 after = "What runs after it on the stream in most cases"
 
-[notes]
-coverage = """
-SELECT
-    'the catalog names ' || round(named_pct, 1) || '% of the GPU time and judges ' || round(coalesce(judged_pct, 0), 1)
-        || '% of that; ' || round(hand_written_pct, 1) || '% is in hand-written kernels'
+[notes.coverage]
+text = """
+the catalog names {named_pct} of the GPU time and judges {judged_pct} of that; {hand_written_pct} is in hand-written
+kernels"""
+query = """
+SELECT named_pct, coalesce(judged_pct, 0) AS judged_pct, hand_written_pct
 FROM construct_coverage WHERE EXISTS (FROM answer)"""
-whole = """
-SELECT
-    'no steady steps were found: counts and times are of the whole scope, including start-up; name an NVTX range '
-    'with --step-range'
-FROM answer WHERE NOT EXISTS (FROM steps WHERE phase = 'steady') HAVING count(*) > 0"""
-graphs = """
-SELECT sentence FROM _whole_graphs"""
+
+[notes.whole]
+use = "no_steady_steps"
+
+[notes.graphs]
+use = "whole_graphs"
 
 [agent]
 rows = 12
