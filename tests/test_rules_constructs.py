@@ -122,14 +122,14 @@ class TestCopiesBeforeAttention:
         assert find(make) is None
 
 
-def tokens(*, joins=2, python=30_000, runs=2_000):
-    def body(loop, _):
+def tokens(*, joins=2, python=30_000, runs=2_000, growth=1):
+    def body(loop, step):
         for _ in range(16):
             for number in range(6):
                 loop.launch(NATIVE.format("MulFunctor"), runs, grid=(8, 1, 1))
                 loop.python(python)
                 if number < joins:
-                    loop.launch(JOIN, runs, grid=(64, 1, 1))
+                    loop.launch(JOIN, runs, grid=(64 + growth * step, 1, 1))
             loop.launch(FUSED, 4_000, grid=(1, 4, 4), block=(128, 1, 1))
 
     return run_steps(body)
@@ -139,11 +139,13 @@ class TestEagerDecode:
     def test_a_growing_cache_becomes_a_static_one(self, find):
         finding = find(tokens)
         assert finding.title == "Tokens are decoded eagerly with a cache that grows"
-        assert finding.values["calls"] == 32
         assert finding.recoverable_ns > 2 * finding.saving_low_ns > 0
 
-    @pytest.mark.parametrize("make", [partial(tokens, joins=0), partial(tokens, python=0, runs=50_000)])
-    def test_without_joins_or_idle_time_nothing_is_said(self, make, find):
+    # Rotary embeddings join halves of the heads, of one size in all steps.
+    @pytest.mark.parametrize(
+        "make", [partial(tokens, joins=0), partial(tokens, growth=0), partial(tokens, python=0, runs=50_000)]
+    )
+    def test_other_joins_and_a_busy_gpu_have_no_finding(self, make, find):
         assert find(make) is None
 
 

@@ -100,7 +100,7 @@ def _diagnose_trace(
     return Diagnosis(
         **facts,
         status=status,
-        unjudged_pct=100 - _read_efficient_pct(reports) if status == "unjudged" else None,
+        unknown_pct=100 - _read_efficient_pct(reports) if status == "unjudged" else None,
         findings=findings,
         trace=reports.trace.describe_trace(),
         params=reports.steps.explicit,

@@ -291,7 +291,7 @@ class DiagnosisResult(Headline):
     - "findings"
     - "healthy": the GPU is busy nearly all the time with recorded work that is known to be efficient, the host launches
       ahead, and no finding has a relevant saving.
-    - "unjudged": the same, but the trace does not show whether `unjudged_pct` of the GPU time is efficient.
+    - "unjudged": the same, but the trace does not show whether `unknown_pct` of the GPU time is efficient.
     - "unseen": the same, but the trace does not have the kernels that ran in that time.
     - "empty"
 
@@ -306,7 +306,7 @@ class DiagnosisResult(Headline):
     answers: dict[str, Answer] = field(repr=False, default_factory=dict)
     run: RunOfRanks | None = None
     left_out: LeftOut | None = None
-    unjudged_pct: float | None = None
+    unknown_pct: float | None = None
 
 
 def read_finding_rules() -> tuple[FindingRule, ...]:

@@ -408,7 +408,7 @@ def _describe_busy(diagnosis: DiagnosisResult, busy: str) -> str:
     """Describe a run whose GPU never waits: healthy, if its operations are known to be efficient."""
     if diagnosis.status == "unjudged":
         return (
-            f"GPU-bound: {busy}; {diagnosis.unjudged_pct:.0f}% of the GPU time is in kernels whose efficiency the trace"
+            f"GPU-bound: {busy}; {diagnosis.unknown_pct:.0f}% of the GPU time is in kernels whose efficiency the trace"
             " does not show (nsys-insight constructs)."
         )
     kernel = ""

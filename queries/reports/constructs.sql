@@ -28,7 +28,7 @@ device_id = "CUDA device number within the process"
 judgment = "efficient, replaceable; NULL where the trace does not show it"
 replaced_by = "What replaces it in any framework; diagnose has the text for the program's"
 saving_low_ns = "What the replacement saves per step, at least"
-saving_ns = "What it saves, at most"
+saving_ns = "What the replacement saves per step, at most"
 is_named = "Whether the catalog has it"
 library = "The library or framework that has it; of other kernels, where they come from"
 domain = "The file of its entry in the catalog"
@@ -63,7 +63,7 @@ WITH replaced AS (
     FROM step_replacements
     GROUP BY process_id, construct
 ),
-named AS (
+constructs_of_step AS (
     SELECT
         process_id, device_id, coalesce(construct, kernel_base_name(name)) AS name, construct,
         any_value(coalesce(library, provenance)) AS library, any_value(domain) AS domain,
@@ -78,7 +78,7 @@ named AS (
         sum(read_back_pct * calls) / sum(calls) AS read_back_pct,
         max_by(before, total_ns) AS before, max_by(after, total_ns) AS after
     FROM step_operations
-    -- A call that the catalog does not name is none of the step's work.
+    -- Calls are rows only where the catalog names them.
     WHERE kind <> 'call' OR construct IS NOT NULL
     GROUP BY process_id, device_id, coalesce(construct, kernel_base_name(name)), construct
 )
@@ -86,7 +86,7 @@ SELECT
     n.name, n.step_pct, n.total_ns, n.calls, n.avg_ns, n.shapes, n.device_id, n.judgment,
     r.replaced_by, r.saving_low_ns, r.saving_ns, n.construct IS NOT NULL AS is_named, n.library, n.domain,
     n.idle_before_ns, n.host_ns, n.size_bytes, n.read_back_pct, n.before, n.after
-FROM named AS n
+FROM constructs_of_step AS n
 LEFT JOIN replaced AS r
     ON r.process_id = n.process_id AND r.construct = n.construct AND n.judgment = 'replaceable'
 ORDER BY n.total_ns DESC, n.name, n.device_id
