@@ -6,9 +6,9 @@ import re
 
 import duckdb
 import pytest
+from nsys_insight.diagnose.templates import list_columns
 
 from nsys_insight.diagnose.findings import EFFORTS, FRAMEWORKS, NUMERICS, read_finding_rules
-from nsys_insight.diagnose.templates import list_columns
 from nsys_insight.model import construct_catalog
 from nsys_insight.paths import package_folder
 from nsys_insight.records import parse_toml
@@ -60,40 +60,45 @@ def test_conditions_are_valid_sql_over_the_columns():
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_conditions_name_constructs_that_exist(entry):
-    texts = [entry.efficient, *(text for one in entry.replacement for text in vars(one).values() if type(text) is str)]
-    named = {name for text in texts for name in re.findall(r"(?:counts|times)\['([^']+)'\]", text)}
-    named |= {name for one in entry.replacement for name in one.includes}
-    assert named <= NAMES
-    assert not LATER_COLUMNS.search(entry.where)
+    texts = [
+        entry.efficient,
+        *(text for item in entry.replacement for text in vars(item).values() if type(text) is str),
+    ]
+    mentioned = {name for text in texts for name in re.findall(r"(?:counts|times)\['([^']+)'\]", text)}
+    mentioned |= {name for item in entry.replacement for name in item.includes}
+    assert mentioned <= NAMES
+    assert not LATER_COLUMNS.search(entry.condition)
     assert entry.efficient.lower() != "true"
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_texts_are_complete(entry):
-    assert entry.what.strip().endswith(".")
+    assert entry.description.strip().endswith(".")
     assert entry.library
-    assert entry.seen
+    assert entry.origin
     assert not {pattern for pattern in entry.kernels if re.fullmatch(r"\(\?i\)\w+", pattern) and len(pattern) < 8}
 
 
-@pytest.mark.parametrize(("entry", "one"), REPLACEMENTS, ids=lambda value: getattr(value, "name", None) or value.title)
-def test_a_replacement_is_complete(entry, one):
+@pytest.mark.parametrize(
+    ("entry", "replacement"), REPLACEMENTS, ids=lambda value: getattr(value, "name", None) or value.title
+)
+def test_a_replacement_is_complete(entry, replacement):
     columns = parse_toml((package_folder() / "facts" / "step_operations" / "tables.toml").read_text(encoding="utf-8"))
-    known = {column.split()[0] for column in columns["tables"]["step_replacements"]["columns"]} | {"per"}
-    assert one.evidence
-    assert list_columns(one.evidence) | list_columns(one.fix.values()) <= known
-    assert "any" in one.fix
-    assert one.fix.keys() <= FRAMEWORKS.keys()
-    assert one.effort in EFFORTS
-    assert one.numerics in NUMERICS
-    assert one.skip_if.strip().endswith(".")
-    assert all(text.strip().endswith(".") and text.strip()[0].isupper() for text in one.fix.values())
-    assert not one.title.endswith(".")
-    assert len(one.title) <= 80
-    assert one.source
-    assert "://" not in one.source
-    has_estimates = bool(one.estimate_low and one.estimate_high)
-    assert has_estimates != bool(one.saving_low and one.saving_high)
+    columns_of_row = {column.split()[0] for column in columns["tables"]["step_replacements"]["columns"]} | {"per"}
+    assert replacement.evidence
+    assert list_columns(replacement.evidence) | list_columns(replacement.fix.values()) <= columns_of_row
+    assert "any" in replacement.fix
+    assert replacement.fix.keys() <= FRAMEWORKS.keys()
+    assert replacement.effort in EFFORTS
+    assert replacement.numerics in NUMERICS
+    assert replacement.skip_if.strip().endswith(".")
+    assert all(text.strip().endswith(".") and text.strip()[0].isupper() for text in replacement.fix.values())
+    assert not replacement.title.endswith(".")
+    assert len(replacement.title) <= 80
+    assert replacement.source
+    assert "://" not in replacement.source
+    has_estimates = bool(replacement.estimate_low and replacement.estimate_high)
+    assert has_estimates != bool(replacement.saving_low and replacement.saving_high)
     rules = read_finding_rules()
     explainable = {rule.name for rule in rules} | {rule.symptom for rule in rules if rule.symptom}
-    assert set(one.explains) <= explainable, entry.name
+    assert set(replacement.explains) <= explainable, entry.name

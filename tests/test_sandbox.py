@@ -409,7 +409,8 @@ def test_a_query_cannot_end_the_statement_that_contains_it(churn, tmp_path, entr
         if entry == "define" and query == "CREATE TABLE pwned AS SELECT 1":
             continue
         note = query.replace("\0", "\\u0000").replace("\u0085", "\\u0085") if entry == "note" else "SELECT NULL"
-        header = f'title="a"\ndescription="b"\nreading="c"\nempty="d"\n[columns]\nx="e"\n[notes]\nn="""{note}"""\n'
+        header = 'title="a"\ndescription="b"\nreading="c"\nempty="d"\n[columns]\nx="e"\n[notes.n]\ntext="f"\n'
+        header += f'query="""{note}"""\n'
         pack.write_text(f"/*\n{header}*/\n{query if is_text_of_pack else 'SELECT 1 AS x ORDER BY 1'}")
         if entry == "check":
             assert pack_check.find_problems(pack), text

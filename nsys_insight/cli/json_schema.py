@@ -111,7 +111,7 @@ def _make_diagnose_schema() -> Schema:
         "wall_pct": number,
     }
     summary = {
-        "status": {"enum": ["findings", "healthy", "unseen", "empty"]},
+        "status": {"enum": ["findings", "healthy", "unjudged", "unseen", "empty"]},
         "verdict": {**text, "description": "What bounds the run"},
         "framework": {**text, "description": "The framework of the program; any if nothing shows it"},
         "per": {"enum": ["step", "token", "trace"], "description": "What times are given for"},

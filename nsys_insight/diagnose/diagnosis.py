@@ -22,6 +22,7 @@ from nsys_insight.diagnose.evaluate import (
 from nsys_insight.diagnose.findings import DiagnosisResult, LeftOut, read_finding_rules
 from nsys_insight.diagnose.ranking import add_run_findings, rank, rank_severity
 from nsys_insight.diagnose.rule_choice import RuleChoice
+from nsys_insight.paths import read_query
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 # A run whose GPU is busy less than this share of the wall time is not healthy, for any cause of idle time.
 HEALTHY_PCT = 80.0
+# With less of its GPU time in operations that are known to be efficient, a run is not called healthy.
+EFFICIENT_PCT = 80.0
 # The family of what bounds the run, for verdicts that name it. A mixed one names a GPU that is busy half of the time.
 _FIRST_FAMILIES = {"GPU-bound": "kernels", "start-up and end": "outside"}
 ALL_RULES = RuleChoice()
@@ -93,9 +96,11 @@ def _diagnose_trace(
     visible_findings, hidden_findings = _split_chosen(evaluate_trace(reports, rules, run), choice)
     findings = rank(visible_findings, first=_FIRST_FAMILIES.get(last_cause))
     facts = vars(read_headline) | {"notes": (*choice.notes, *read_headline.notes)}
+    status = _choose_status(read_headline, (*findings, *hidden_findings), reports)
     return Diagnosis(
         **facts,
-        status=_choose_status(read_headline, (*findings, *hidden_findings), reports),
+        status=status,
+        unknown_pct=100 - _read_efficient_pct(reports) if status == "unjudged" else None,
         findings=findings,
         trace=reports.trace.describe_trace(),
         params=reports.steps.explicit,
@@ -111,12 +116,14 @@ def _add_run(diagnosis: Diagnosis, run: RunOfRanks, run_findings: Iterable[Findi
     left_out = diagnosis.left_out
     if left_out and left_out.findings is not None:
         left_out = replace(left_out, findings=(*hidden_findings, *left_out.findings))
+    is_without = diagnosis.status in {"healthy", "unjudged"}
+    status = "findings" if is_without and (run_findings or hidden_findings) else diagnosis.status
     return replace(
         diagnosis,
         left_out=left_out,
         findings=add_run_findings(run_findings, diagnosis.findings),
         verdict=ranks.rename_verdict(diagnosis.verdict, run),
-        status="findings" if (run_findings or hidden_findings) and diagnosis.status == "healthy" else diagnosis.status,
+        status=status,
         notes=(*run.notes, *diagnosis.notes),
         # The answers are about one rank, and their connection is closed.
         answers={},
@@ -160,5 +167,14 @@ def _choose_status(read_headline: Headline, findings: Iterable[Finding], reports
     if not is_healthy:
         return "findings"
     info = reports.answers["info"].dicts()
-    has_hidden_kernels = any(row["metric"] == "whole_graph_pct" and row["value"] >= MIN_PCT for row in info)
-    return "unseen" if has_hidden_kernels else "healthy"
+    if any(row["metric"] == "whole_graph_pct" and row["value"] >= MIN_PCT for row in info):
+        return "unseen"
+    return "healthy" if _read_efficient_pct(reports) >= EFFICIENT_PCT else "unjudged"
+
+
+def _read_efficient_pct(reports: AnsweredReports) -> float:
+    """Return the share of the GPU time that is known to be efficient, in %."""
+    query = read_query("internal/diagnose/efficient")
+    reports.add([query])
+    (row,) = reports.read(query)
+    return row["efficient_pct"] or 0.0

@@ -22,11 +22,11 @@ from nsys_insight.diagnose.findings import (
     choose_cure,
     list_reports,
 )
-from nsys_insight.diagnose.templates import fill_template
 from nsys_insight.errors import QueryError
 from nsys_insight.packs import command_line, library
 from nsys_insight.paths import read_query
 from nsys_insight.sql.parameters import bind
+from nsys_insight.text.templates import fill_template
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

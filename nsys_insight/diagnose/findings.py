@@ -1,6 +1,6 @@
 """Findings, their rules in `queries/findings`, and the other parts of a diagnosis.
 
-The header of a rule holds its words: what it looks for, the evidence as templates (`diagnose.templates`), and the cure
+The header of a rule holds its words: what it looks for, the evidence as templates (`text.templates`), and the cure
 for each framework. Its query returns numbers and names only. It reads the model's views and the answers of reports,
 named `host_report` or `graph_candidates_report`: so its numbers equal those of the reports. Each row is a finding:
 
@@ -289,8 +289,9 @@ class DiagnosisResult(Headline):
     `status` is one of:
 
     - "findings"
-    - "healthy": the GPU is busy nearly all the time with recorded work, the host launches ahead,
-      and no finding has a relevant saving.
+    - "healthy": the GPU is busy nearly all the time with recorded work that is known to be efficient, the host launches
+      ahead, and no finding has a relevant saving.
+    - "unjudged": the same, but the trace does not show whether `unknown_pct` of the GPU time is efficient.
     - "unseen": the same, but the trace does not have the kernels that ran in that time.
     - "empty"
 
@@ -305,6 +306,7 @@ class DiagnosisResult(Headline):
     answers: dict[str, Answer] = field(repr=False, default_factory=dict)
     run: RunOfRanks | None = None
     left_out: LeftOut | None = None
+    unknown_pct: float | None = None
 
 
 def read_finding_rules() -> tuple[FindingRule, ...]:

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from nsys_insight.diagnose.findings import Finding
 
 MAX_FINDINGS = 7
-# A cause explains a symptom of up to so many times its own saving: what is larger has other causes too.
-MOST_EXPLAINED = 3.0
+# A cause explains a symptom that is at most this many times its own saving; a larger one has other causes too. Each
+# saving is uncertain by a factor of two, as the profiler makes the host up to twice as slow.
+MOST_EXPLAINED = 4.0
 _LAUNCH_FAMILY = "launch"
 
 
@@ -62,8 +63,8 @@ def _find_cause(finding: Finding, findings: Sequence[Finding], visited: tuple[Fi
     """
     explains = (cause for cause in findings if cause.does_explain(finding) and _is_large_enough(cause, finding))
     blocked = (other for other in findings if finding.does_block(other) and not _is_large_enough(finding, other))
-    above = next((other for other in (*explains, *blocked) if other not in visited), None)
-    return _find_cause(above, findings, (*visited, finding)) if above else finding
+    parent = next((other for other in (*explains, *blocked) if other not in visited), None)
+    return _find_cause(parent, findings, (*visited, finding)) if parent else finding
 
 
 def _is_large_enough(cause: Finding, finding: Finding) -> bool:

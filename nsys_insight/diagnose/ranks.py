@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nsys_insight.diagnose.findings import RunOfRanks
 from nsys_insight.errors import UsageError
+from nsys_insight.packs.notes import fill_note
 from nsys_insight.paths import read_query
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def find_delaying_rank(trace: Session, steps: StepOptions) -> DelayingRank | Non
         return None
     run_row = run_rows[0]
     run = RunOfRanks(
-        run_row["sentence"],
+        f"{run_row['ranks']} ranks: {fill_note('diagnosed_run', run_row)}",
         run_row["verdict"],
         run_row["ranks"],
         run_row["rank"],

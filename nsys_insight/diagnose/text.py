@@ -9,12 +9,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.diagnose.ranks import WAITING
-from nsys_insight.diagnose.templates import MAX_NAME_CELLS
 from nsys_insight.ingest.scope import write_flags
 from nsys_insight.render.markdown import escape_prose, format_code
 from nsys_insight.session.answer import Answer, Column, build_answer
 from nsys_insight.text.cells import printable, wrap
 from nsys_insight.text.kernel_names import fit, make_readable
+from nsys_insight.text.templates import MAX_NAME_CELLS
 from nsys_insight.text.units import time_text
 
 if TYPE_CHECKING:
@@ -389,13 +389,8 @@ def describe_status(diagnosis: DiagnosisResult) -> str:
         return _explain_empty(diagnosis)
     if diagnosis.status == "unseen":
         return f"Cannot be determined: {busy}, but in CUDA graphs whose kernels are not in the trace."
-    if diagnosis.status == "healthy":
-        kernel = ""
-        if diagnosis.top_kernel:
-            name, share = fit(make_readable(diagnosis.top_kernel[0]), 60), diagnosis.top_kernel[1]
-            kernel = f" Next, optimize kernels: {name} takes {share:.1f}% of their time (nsys-insight top)."
-        ahead = ", and the CPU keeps its queue full" if diagnosis.queue_ns is not None else ""
-        return f"Healthy: {busy}{ahead}.{kernel}"
+    if diagnosis.status in {"healthy", "unjudged"}:
+        return _describe_busy(diagnosis, busy)
     if (
         diagnosis.verdict == "GPU-bound" and not any(finding.severity != "info" for finding in diagnosis.findings)
         and diagnosis.queue_ns is not None and diagnosis.queue_ns < MIN_QUEUE_NS
@@ -407,6 +402,21 @@ def describe_status(diagnosis: DiagnosisResult) -> str:
             f" {start} its launch call has returned, on average."
         )
     return "" if diagnosis.findings else _describe_no_finding(diagnosis)
+
+
+def _describe_busy(diagnosis: DiagnosisResult, busy: str) -> str:
+    """Describe a run whose GPU never waits: healthy, if its operations are known to be efficient."""
+    if diagnosis.status == "unjudged":
+        return (
+            f"GPU-bound: {busy}; {diagnosis.unknown_pct:.0f}% of the GPU time is in kernels whose efficiency the trace"
+            " does not show (nsys-insight constructs)."
+        )
+    kernel = ""
+    if diagnosis.top_kernel:
+        name, share = fit(make_readable(diagnosis.top_kernel[0]), 60), diagnosis.top_kernel[1]
+        kernel = f" Next, optimize kernels: {name} takes {share:.1f}% of their time (nsys-insight top)."
+    ahead = ", and the CPU keeps its queue full" if diagnosis.queue_ns is not None else ""
+    return f"Healthy: {busy}{ahead}.{kernel}"
 
 
 def _describe_no_finding(diagnosis: DiagnosisResult) -> str:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _FOLDER = "constructs"
+# Keys of the files that differ from the fields.
+_KEYS = {"description": "what", "origin": "seen", "condition": "where"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +41,8 @@ class Replacement:
     them where it is empty. `saving_low` and `saving_high` instead of these: ns per step that are saved, where the cure
     changes how the step runs.
     `includes`: other constructs whose operations the replacement also does: their time counts as well.
-    `explains`: the rules whose findings are shown below this one, beside the generic ones. `blocks`: the symptoms and
-    rules whose cure needs this one to be gone first.
+    `explains`: the rules whose findings are shown below this one, in addition to the generic ones. `blocks`: the
+    symptoms and rules whose cure needs this one to be gone first.
     """
 
     title: str
@@ -65,21 +67,22 @@ class Replacement:
 class Construct:
     """One entry of the catalog.
 
-    `what`: what it does, in one or two sentences. `library`: the library or framework that has it.
+    `description` (`what` in the file): what it does, in one or two sentences. `library`: the library or framework that
+    has it.
     `kernels`: regular expressions (RE2) that are searched in the demangled name of a kernel. `operations`: the same for
-    the names of other operations and of API calls: "H2D copy", "memset", "cudaMalloc"; `where` is a condition that
-    these must meet. `examples`: names that are this construct. `not_examples`: similar names that are not.
-    `seen`: the trace or the source file that has these names, or "unseen".
+    the names of other operations and of API calls: "H2D copy", "memset", "cudaMalloc"; `condition` (`where` in the
+    file) is what these must meet. `examples`: names that are this construct. `not_examples`: similar names that are
+    not. `origin` (`seen` in the file): the trace or the source file that has these names, or "unseen".
     `efficient`: the condition under which nothing is to gain. `is_generic`: tried after all entries that are not.
     """
 
     name: str
-    what: str
+    description: str
     library: str
-    seen: str
+    origin: str
     kernels: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()
-    where: str = ""
+    condition: str = ""
     examples: tuple[str, ...] = ()
     not_examples: tuple[str, ...] = ()
     efficient: str = ""
@@ -128,7 +131,7 @@ def check_conditions(entries: Sequence[Construct], columns: Sequence[str]) -> No
 
 
 def _list_expressions(entry: Construct) -> list[tuple[str, str]]:
-    conditions = [("where", entry.where), ("efficient", entry.efficient)]
+    conditions = [("where", entry.condition), ("efficient", entry.efficient)]
     conditions += [("when", replacement.when) for replacement in entry.replacement]
     numbers = [
         (name, expression)
@@ -166,7 +169,7 @@ def parse_file(path: Path) -> list[Construct]:
     rows = check(tables.get("construct"), list[Any] | None, "construct")
     if rows is None:
         raise RecordError("it lacks 'construct'")
-    entries = [make_record(Construct, row, f"construct[{number}]") for number, row in enumerate(rows)]
+    entries = [make_record(Construct, row, f"construct[{number}]", names=_KEYS) for number, row in enumerate(rows)]
     return [replace(entry, domain=path.stem) for entry in entries]
 
 
@@ -221,8 +224,8 @@ def _write_construct_table(entries: Sequence[Construct]) -> str:
     columns = ("construct", "domain", "what", "library", "operations", "condition", "efficient", "place")
     rows = [
         (
-            entry.name, entry.domain, join_lines(entry.what), entry.library,
-            _join(entry.operations) or None, entry.where or None, entry.efficient or None, number,
+            entry.name, entry.domain, join_lines(entry.description), entry.library,
+            _join(entry.operations) or None, entry.condition or None, entry.efficient or None, number,
         )
         for number, entry in enumerate(entries)
     ]  # fmt: skip
@@ -237,15 +240,15 @@ def _write_replacement_table(entries: Sequence[Construct]) -> str:
     )  # fmt: skip
     rows = [
         (
-            entry.name, number, join_lines(one.title), one.when, list(map(join_lines, one.evidence)),
-            {framework: join_lines(text) for framework, text in one.fix.items()}, join_lines(one.skip_if),
-            one.estimate_low or None, one.estimate_high or None, one.saving_low or None, one.saving_high or None,
-            one.launches or None, list(one.includes), list(one.explains),
-            list(one.blocks),
-            one.effort, one.numerics, join_lines(one.source),
+            entry.name, number, join_lines(item.title), item.when, list(map(join_lines, item.evidence)),
+            {framework: join_lines(text) for framework, text in item.fix.items()}, join_lines(item.skip_if),
+            item.estimate_low or None, item.estimate_high or None, item.saving_low or None, item.saving_high or None,
+            item.launches or None, list(item.includes), list(item.explains),
+            list(item.blocks),
+            item.effort, item.numerics, join_lines(item.source),
         )
         for entry in entries
-        for number, one in enumerate(entry.replacement)
+        for number, item in enumerate(entry.replacement)
     ]  # fmt: skip
     return _write_table("construct_replacements", columns, rows)
 

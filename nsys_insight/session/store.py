@@ -110,6 +110,7 @@ class Store:
             texts = [_ANSWER.sub(lambda other: self._keys[other[0]], text) for text in question.statements]
         except KeyError:
             return ""
+        texts += [text for note in question.notes for text in note.texts]
         encoded = (text.encode(errors="surrogatepass") for text in texts)
         key = cache_folder.digest(self._ncu, repr(question.options), *encoded)
         self._keys[table] = key

@@ -6,7 +6,7 @@ meaning = """
 The collectives of a step begin only after its last matrix product, one after another. Reductions in buckets can run
 while the backward pass still computes."""
 evidence = [
-    "{collectives:collective} per step begin {after_ns} after the last matrix product, in {late_steps} of {steps:step}",
+    "{collectives:collective} {per} begin {after_ns} after the last matrix product, in {late_steps} of {steps:step}",
     "from the end of the first to the end of the last takes {span_ns}, in which they run for {comm_ns}",
     "{?is_host_loop}for the rest, the GPU waits for the loop of the host that calls them",
 ]

@@ -7,7 +7,7 @@ meaning = """
 The update of each parameter tensor takes several small kernels. A fused optimizer updates all tensors in a few
 kernels."""
 evidence = [
-    "{kernels:kernel} per step in {tensors:group} of {kernels_each}, among them {operations}",
+    "{kernels:kernel} {per} in {tensors:group} of {kernels_each}, among them {operations}",
     "they take {update_ns} of the step of {step_ns}",
 ]
 skip_if = """

@@ -10,7 +10,7 @@ rank has to be late for that. If one stage works longer than the others, they al
 microbatch."""
 evidence = [
     "in the usual step a rank waits {bubble_pct} of the time for the others, on average over the ranks",
-    "{stage_messages:message} per step from one rank to the next",
+    "{stage_messages:message} {per} from one rank to the next",
     [
         "rank {pace_rank} is busy {pace_ratio} times as long as the median of the others, for {busy_ns} of {step_ns}",
         "rank {pace_rank} is busy {pace_ratio} times as long as the median of the others",

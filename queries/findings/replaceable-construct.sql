@@ -14,8 +14,8 @@ evidence = [
 skip_if = "the replacement does not do the same work."
 effort = "line"
 estimate = """
-By the entry of the catalog: the time of these operations, and the idle time of the GPU before those that are no longer
-launched, without what the replacement takes. Low: with half of the idle time, because the profiler makes a launch take
+By the entry of the catalog: the time of these operations and the idle time of the GPU before those that the replacement
+removes, without what the replacement takes. Low: with half of the idle time, because the profiler makes a launch take
 up to twice as long."""
 report = "constructs"
 

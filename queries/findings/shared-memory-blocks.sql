@@ -24,7 +24,7 @@ links = ["CUDA C++ Best Practices Guide, Effects of Shared Memory"]
 report = "occupancy"
 when = """
 SELECT 1 FROM launch_shapes
-WHERE blocks_by_shared = blocks_per_sm AND least(blocks_by_warps, block_slots, blocks_by_registers) >= 4 * blocks_per_sm
+WHERE dynamic_shared_bytes > $least_shared_bytes AND blocks_by_shared = blocks_per_sm AND least(blocks_by_warps, block_slots, blocks_by_registers) >= 4 * blocks_per_sm
 LIMIT 1"""
 
 [fix]
@@ -47,6 +47,10 @@ help = "Share of an SM's warps up to which it counts as nearly empty (25: eight 
 default = 4
 help = "How many times the blocks must fit without shared memory (4: a pipeline that needs it seldom allows as many)"
 
+[params.least_shared_bytes]
+default = 49152
+help = "Dynamic shared memory per block above which it is reported (49152: a kernel has to ask for more than 48 KiB)"
+
 [params.least_avg_ns]
 default = 10000
 help = "Shorter kernels are bound by their launch and tail"
@@ -61,7 +65,7 @@ WITH kernels AS (
         least(1.0 * blocks_without_shared / blocks_per_sm, $enough_pct / 100 * warps_per_sm / warps) AS speedup
     FROM step_operations
     WHERE kind = 'kernel' AND blocks_per_sm > 0 AND blocks_without_shared >= $least_ratio * blocks_per_sm
-        AND dynamic_shared_bytes >= 2 * static_shared_bytes
+        AND dynamic_shared_bytes > $least_shared_bytes
         AND 100.0 * warps <= $most_warps_pct * warps_per_sm
         -- Enough blocks to use the room.
         AND blocks_count >= $least_ratio * blocks_per_sm * sm_count AND avg_ns >= $least_avg_ns

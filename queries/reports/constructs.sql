@@ -28,7 +28,7 @@ device_id = "CUDA device number within the process"
 judgment = "efficient, replaceable; NULL where the trace does not show it"
 replaced_by = "What replaces it in any framework; diagnose has the text for the program's"
 saving_low_ns = "What the replacement saves per step, at least"
-saving_ns = "What it saves, at most"
+saving_ns = "What the replacement saves per step, at most"
 is_named = "Whether the catalog has it"
 library = "The library or framework that has it; of other kernels, where they come from"
 domain = "The file of its entry in the catalog"
@@ -39,19 +39,19 @@ read_back_pct = "Share of its executions that a copy to the host follows"
 before = "What runs before it on the stream in most cases"
 after = "What runs after it on the stream in most cases"
 
-[notes]
-coverage = """
-SELECT
-    'the catalog names ' || round(named_pct, 1) || '% of the GPU time and judges ' || round(coalesce(judged_pct, 0), 1)
-        || '% of that; ' || round(hand_written_pct, 1) || '% is in hand-written kernels'
+[notes.coverage]
+text = """
+the catalog names {named_pct} of the GPU time and judges {judged_pct} of that; {hand_written_pct} is in hand-written
+kernels"""
+query = """
+SELECT named_pct, coalesce(judged_pct, 0) AS judged_pct, hand_written_pct
 FROM construct_coverage WHERE EXISTS (FROM answer)"""
-whole = """
-SELECT
-    'no steady steps were found: counts and times are of the whole scope, including start-up; name an NVTX range '
-    'with --step-range'
-FROM answer WHERE NOT EXISTS (FROM steps WHERE phase = 'steady') HAVING count(*) > 0"""
-graphs = """
-SELECT sentence FROM _whole_graphs"""
+
+[notes.whole]
+use = "no_steady_steps"
+
+[notes.graphs]
+use = "whole_graphs"
 
 [agent]
 rows = 12
@@ -63,7 +63,7 @@ WITH replaced AS (
     FROM step_replacements
     GROUP BY process_id, construct
 ),
-named AS (
+constructs_of_step AS (
     SELECT
         process_id, device_id, coalesce(construct, kernel_base_name(name)) AS name, construct,
         any_value(coalesce(library, provenance)) AS library, any_value(domain) AS domain,
@@ -78,7 +78,7 @@ named AS (
         sum(read_back_pct * calls) / sum(calls) AS read_back_pct,
         max_by(before, total_ns) AS before, max_by(after, total_ns) AS after
     FROM step_operations
-    -- A call that the catalog does not name is none of the step's work.
+    -- Calls are rows only where the catalog names them.
     WHERE kind <> 'call' OR construct IS NOT NULL
     GROUP BY process_id, device_id, coalesce(construct, kernel_base_name(name)), construct
 )
@@ -86,7 +86,7 @@ SELECT
     n.name, n.step_pct, n.total_ns, n.calls, n.avg_ns, n.shapes, n.device_id, n.judgment,
     r.replaced_by, r.saving_low_ns, r.saving_ns, n.construct IS NOT NULL AS is_named, n.library, n.domain,
     n.idle_before_ns, n.host_ns, n.size_bytes, n.read_back_pct, n.before, n.after
-FROM named AS n
+FROM constructs_of_step AS n
 LEFT JOIN replaced AS r
     ON r.process_id = n.process_id AND r.construct = n.construct AND n.judgment = 'replaceable'
 ORDER BY n.total_ns DESC, n.name, n.device_id

@@ -27,9 +27,10 @@ duration_ns = "Sum of the durations on the GPU; of a wait, the duration of the c
 offset_ns = "From the start of the iteration on the host to its launch call"
 name = "The kernel, copy, memset or graph, or the call that waits; of an inner loop, its number"
 
-[notes]
-which = """
-SELECT 'loop ' || loop || ': ' || iterations || ' iterations, one every ' || time_text(period_ns)
+[notes.which]
+text = "loop {loop}: {iterations:iteration}, one every {period_ns}"
+query = """
+SELECT loop, iterations, period_ns
 FROM loops WHERE loop = (
     SELECT coalesce($loop, arg_max(loop, gpu_share) FILTER (depth = 0)) FROM loops
 )"""

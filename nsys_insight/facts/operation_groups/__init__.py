@@ -12,7 +12,7 @@ from nsys_insight.facts import operations
 if TYPE_CHECKING:
     from nsys_insight.facts.context import Context
 
-# So many operations show what a step is made of. A step that has more is read in full.
+# This number of operations shows what a step is made of. A step that has more is read in full.
 MOST_OPERATIONS = 20_000
 
 

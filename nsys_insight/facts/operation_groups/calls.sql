@@ -1,4 +1,4 @@
--- The API calls that are no launch, copy or memset, by name: those have a row for what they run. A driver call inside a
+-- The API calls by name, without launches, copies and memsets: those have a row for what they run. A driver call inside a
 -- runtime call has another name.
 INSERT INTO facts.operation_groups BY NAME
 WITH first_steps AS (

@@ -15,11 +15,11 @@ WITH first_steps AS (
 limits AS (
     SELECT
         min(host_start_ns) AS host_start_ns, max(host_end_ns) AS host_end_ns, min(start_ns) AS start_ns,
-        max(end_ns) AS end_ns, count(*) * (SELECT coalesce(any_value(tokens_per_step), 1) FROM step_method) AS units
+        max(end_ns) AS end_ns, count(*) AS steps, count(*) * (SELECT coalesce(any_value(tokens_per_step), 1) FROM step_method) AS units
     FROM first_steps
 ),
 owned AS (
-    SELECT o.*
+    SELECT o.*, f.step
     FROM (
         SELECT s.* FROM internal.step_launched AS s, limits AS l
         WHERE s.call_ns >= l.host_start_ns AND s.call_ns < l.host_end_ns
@@ -27,7 +27,7 @@ owned AS (
     ASOF JOIN first_steps AS f ON f.host_start_ns <= o.call_ns
     WHERE o.call_ns < f.host_end_ns
     UNION ALL BY NAME
-    SELECT o.*
+    SELECT o.*, f.step
     FROM (
         SELECT s.* FROM internal.step_launched AS s, limits AS l
         WHERE s.call_ns IS NULL AND s.start_ns >= l.start_ns AND s.start_ns < l.end_ns
@@ -48,5 +48,5 @@ SELECT
     END AS label,
     o.name_id, o.grid, o.block, o.start_ns, o.end_ns, o.size_bytes,
     CASE WHEN o.call_group IS DISTINCT FROM 'graph launch' THEN o.returned_ns - o.call_ns END AS host_ns,
-    o.call_group IS NOT DISTINCT FROM 'graph launch' AS is_in_graph, l.units
+    o.call_group IS NOT DISTINCT FROM 'graph launch' AS is_in_graph, l.units, o.step, l.steps
 FROM owned AS o, limits AS l

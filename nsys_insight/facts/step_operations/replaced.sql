@@ -6,7 +6,7 @@ INSERT INTO facts.step_replacements BY NAME
 WITH devices AS (
     SELECT process_id, count(DISTINCT device_id) AS device_count FROM internal.unjudged_operations GROUP BY process_id
 ),
-own AS (
+replaceable AS (
     SELECT
         o.process_id, o.construct, e.replacement, o.device_id,
         sum(o.calls) AS calls, sum(o.total_ns) AS total_ns, sum(o.idle_before_ns) AS idle_ns, sum(o.host_ns) AS host_ns,
@@ -31,14 +31,14 @@ included AS (
         w.process_id, w.construct, w.replacement, w.device_id, sum(o.calls) AS calls, sum(o.total_ns) AS total_ns,
         sum(o.idle_before_ns) AS idle_ns, sum(o.host_ns) AS host_ns,
         string_agg(DISTINCT o.construct, ', ' ORDER BY o.construct) AS names
-    FROM own AS w
+    FROM replaceable AS w
     JOIN entries AS e USING (construct, replacement)
     JOIN internal.unjudged_operations AS o
         ON o.process_id = w.process_id AND o.device_id = w.device_id AND o.construct <> w.construct
             AND list_contains(e.includes, o.construct) AND o.calls BETWEEN 0.2 * w.calls AND 4 * w.calls
     GROUP BY w.process_id, w.construct, w.replacement, w.device_id
 ),
-summed AS (
+totals AS (
     SELECT
         w.process_id, w.construct, w.replacement,
         max_by(w.device_id, w.total_ns) AS device_id, max_by(w.largest, w.total_ns) AS largest,
@@ -54,12 +54,12 @@ summed AS (
         sum(w.low_ns) / any_value(d.device_count) AS estimate_low_ns, sum(w.high_ns) / any_value(d.device_count) AS estimate_high_ns,
         sum(w.launches) / any_value(d.device_count) AS launches,
         max(w.saving_low_ns) AS own_saving_low_ns, max(w.saving_high_ns) AS own_saving_high_ns
-    FROM own AS w
+    FROM replaceable AS w
     JOIN devices AS d USING (process_id)
     LEFT JOIN included AS i USING (process_id, construct, replacement, device_id)
     GROUP BY w.process_id, w.construct, w.replacement
 ),
-limited AS (
+savings AS (
     SELECT
         s.*, t.wall_ns, least(s.kept_high_ns, t.high_limit_ns) < s.kept_high_ns AS is_limited,
         least(
@@ -79,7 +79,7 @@ limited AS (
             ),
             0
         ) AS saving_low_ns
-    FROM summed AS s, _step_totals AS t
+    FROM totals AS s, _step_totals AS t
 )
 SELECT
     s.process_id, s.construct, c.domain, c.what, c.library, s.replacement, e.title, e.evidence, e.fix, e.skip_if,
@@ -97,6 +97,6 @@ SELECT
     CASE WHEN s.own_saving_high_ns IS NULL THEN greatest(s.estimate_high_ns, 0) END AS estimate_high_ns,
     s.launches, s.saving_low_ns, s.saving_ns,
     CASE WHEN s.own_saving_high_ns IS NULL AND s.is_limited THEN 'the host' END AS bounded_by
-FROM limited AS s
+FROM savings AS s
 JOIN entries AS e USING (construct, replacement)
 JOIN (SELECT construct, domain, what, library FROM constructs()) AS c USING (construct)

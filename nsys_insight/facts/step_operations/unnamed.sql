@@ -12,7 +12,7 @@ labels AS (
     UNION ALL
     SELECT DISTINCT key, label FROM facts.operation_groups WHERE key < 0
 ),
--- Kernels of one name, grid and block that differ in shared memory or registers: the one with the most time.
+-- Kernels of one name, grid and block that use different shared memory or registers: the shape with the most time.
 shapes AS (
     SELECT DISTINCT ON (name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z) *
     FROM launch_shapes
@@ -56,7 +56,7 @@ SELECT
     s.registers_per_thread, s.static_shared_bytes, s.dynamic_shared_bytes, s.blocks_per_sm,
     least(s.blocks_by_warps, s.block_slots, s.blocks_by_registers) AS blocks_without_shared,
     s.warps_per_block, s.warps_per_sm, s.occupancy_pct, s.waves_per_sm::DOUBLE AS waves_per_sm, s.sm_count,
-    g.calls / g.units AS calls, if(g.kind = 'call', g.host_ns, g.total_ns) / g.calls AS avg_ns, g.min_ns, g.total_ns / g.units AS total_ns,
+    g.calls / g.units AS calls, g.steps_pct, if(g.kind = 'call', g.host_ns, g.total_ns) / g.calls AS avg_ns, g.min_ns, g.total_ns / g.units AS total_ns,
     100.0 * g.total_ns / g.units / nullif(t.wall_ns, 0) AS step_pct,
     least(100, 100.0 * g.total_ns / g.units / nullif(t.busy_ns, 0)) AS busy_pct,
     g.size_bytes, 1e9 * g.size_bytes * g.calls / nullif(g.total_ns, 0) AS bytes_per_s,

@@ -1,10 +1,13 @@
-"""Sentences of a finding: templates in the header of its rule, filled with the columns of its query.
+"""Sentences: templates of findings, notes and summaries, filled with the columns of a query.
 
 A template is a list of clauses, joined by "; ". A clause names columns in braces:
 
 - `{idle_ns}`: the value with the unit of the column's suffix, as in tables: 2.29 ms, 64 KiB, 12.5%.
 - `{reads:read}`: a count with its noun: 1 read, 12 reads. `{chains:chain saves|chains save}` gives both forms.
+- `{ranks:rank}` of a list: the noun before its items: rank 3; ranks 0, 1, 2.
+- `{#ranks:is|are}`: only the form of the noun or verb, for a count or the length of a list.
 - `{?is_pinned}`: prints nothing; the clause is left out if the column is NULL or false.
+- `<, {outliers} of them outliers>`: a part that is left out alone if one of its columns is NULL.
 
 A clause with a column that is NULL is left out. A list of clauses inside a template is a choice: the first one without
 a NULL counts. A column with a list of structs has a template of its own in `[items]`, for each of its items.
@@ -16,7 +19,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.text.kernel_names import fit, make_readable
-from nsys_insight.text.units import label_of, time_text, value
+from nsys_insight.text.units import is_id, label_of, time_text, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +30,9 @@ if TYPE_CHECKING:
 MAX_NAME_CELLS = 56
 # The name of a C++ template, with its arguments.
 _TEMPLATE = re.compile(r"\w<.*>")
-_FIELD = re.compile(r"\{(\??)(\w+)(?::([^{}]+))?\}")
+_FIELD = re.compile(r"\{([?#]?)(\w+)(?::([^{}]+))?\}")
+_OPTIONAL_PART = re.compile(r"<([^<>]*)>")
+_MAX_LISTED = 8
 
 
 def fill_template(
@@ -65,47 +70,65 @@ def show_columns(clause: str) -> str:
     """Write a clause with the names of its columns in italics instead of their values."""
 
     def show_field(field: re.Match[str]) -> str:
-        condition, name, noun = field.groups()
-        if condition:
-            return ""
+        mark, name, noun = field.groups()
+        if mark:
+            return noun.partition("|")[2] if noun else ""
         if noun:
             return f"*n* {noun.partition('|')[2] or noun + 's'}"
         return f"*{label_of(name)}*" if name != "per" else "per step"
 
-    return _FIELD.sub(show_field, clause)
+    return _FIELD.sub(show_field, _OPTIONAL_PART.sub(r"\1", clause))
 
 
 def format_value(column: str, raw: Any) -> str:
     """Format a value for a sentence: with its unit, times with three significant digits."""
     if column.endswith("_ns") and isinstance(raw, int | float):
         return time_text(raw)
+    if is_id(column):
+        return str(raw)
     if isinstance(raw, str) and (" " not in raw or _TEMPLATE.search(raw)):
         return fit(make_readable(raw), MAX_NAME_CELLS)
     return value(column, raw)
 
 
 def _fill_clause(clause: str, columns: Mapping[str, Any], items: Mapping[str, Sequence[Clause]]) -> str:
-    for condition, name, _ in _FIELD.findall(clause):
-        if columns[name] is None or (condition and columns[name] is False):
-            return ""
+    """Fill a clause; "" if a column outside of its optional parts, which are every second part, is NULL."""
+    texts = [_fill_part(part, columns, items) for part in _OPTIONAL_PART.split(clause)]
+    return "" if None in texts[::2] else "".join(text or "" for text in texts).strip()
+
+
+def _fill_part(part: str, columns: Mapping[str, Any], items: Mapping[str, Sequence[Clause]]) -> str | None:
+    for mark, name, _ in _FIELD.findall(part):
+        if columns[name] is None or (mark == "?" and columns[name] is False):
+            return None
 
     def fill_field(field: re.Match[str]) -> str:
-        condition, name, noun = field.groups()
+        mark, name, noun = field.groups()
         raw = columns[name]
-        if condition:
+        if mark == "?":
             return ""
-        if isinstance(raw, list):
-            # Short items are a list, items of several clauses are sentences.
-            separator = ", " if len(items.get(name, ())) <= 1 else "; "
-            return separator.join(fill_item(name, item) for item in raw)
         if noun is None:
-            return format_value(name, raw)
+            return fill_list(name, raw) if isinstance(raw, list) else format_value(name, raw)
         singular, _, plural = noun.partition("|")
-        return f"{format_value(name, raw)} {singular if raw == 1 else plural or singular + 's'}"
+        form = singular if (len(raw) if isinstance(raw, list) else raw) == 1 else plural or singular + "s"
+        if mark == "#":
+            return form
+        return f"{form} {list_first(raw)}" if isinstance(raw, list) else f"{format_value(name, raw)} {form}"
+
+    def fill_list(name: str, raw: list[Any]) -> str:
+        # Short items are a list, items of several clauses are sentences.
+        separator = ", " if len(items.get(name, ())) <= 1 else "; "
+        return separator.join(fill_item(name, item) for item in raw)
 
     def fill_item(name: str, item: Any) -> str:
         if name not in items:
             return str(item)
         return fill_template(items[name], {**columns, **item}).replace("; ", ", ")
 
-    return _FIELD.sub(fill_field, clause).strip()
+    return _FIELD.sub(fill_field, part)
+
+
+def list_first(items: Sequence[object]) -> str:
+    """List the first items, and say how many more there are: 0, 1, 2 and 5 more."""
+    names = ", ".join(map(str, items[:_MAX_LISTED]))
+    return f"{names} and {len(items) - _MAX_LISTED} more" if len(items) > _MAX_LISTED else names
