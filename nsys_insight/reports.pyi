@@ -312,6 +312,62 @@ class Reports:
         """
         ...
 
+    def constructs(
+        self,
+        *,
+        step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
+        step_range: str | None = None,
+        loop: str | None = None,
+        tokens: int | None = None,
+        tokens_per_step: int | None = None,
+        batch: int | None = None,
+    ) -> pl.DataFrame:
+        """What a step is made of, and what replaces it: What are the operations of a step, are they efficient
+        at this size, and what would replace them?
+
+        Names the operations of a step by the catalog of constructs: kernels of one construct are one row, a
+        kernel that the catalog does not have is a row under its own name. Counts and times are means over
+        the steady steps, or over the first of them in a long trace; of the whole scope where no steps were
+        found. efficient: the entry of the catalog has a condition for that, and most of the row's time
+        meets it. replaceable: the condition of a replacement holds. Neither: the trace does not show
+        whether the operation is efficient.
+
+        replaceable rows first: diagnose has the cure for each, if it saves 1% of a step. A step of which
+        most is efficient has little left to gain on the GPU. For rows without a judgment, see classify-
+        kernels, or profile them with ncu.
+
+        Args:
+            step_method: How to find steps
+            step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            loop: Steps are the iterations of this loop, by its number in loops: 1.2
+            tokens: Number of tokens (steps, frames) in the trace or scope
+            tokens_per_step: Tokens that a step makes for each sequence, if not one
+            batch: Sequences that a step works on, if not one
+
+        Columns:
+            name: The construct; of a kernel that the catalog does not have, its base name
+            step_pct: total_ns as a share of the step
+            total_ns: Sum of the durations per step
+            calls: Executions per step
+            avg_ns: Mean duration
+            shapes: Launch shapes and names
+            device_id: CUDA device number within the process
+            judgment: efficient, replaceable; NULL where the trace does not show it
+            replaced_by: What replaces it in any framework; diagnose has the text for the program's
+            saving_low_ns: What the replacement saves per step, at least
+            saving_ns: What the replacement saves per step, at most
+            is_named: Whether the catalog has it
+            library: The library or framework that has it; of other kernels, where they come from
+            domain: The file of its entry in the catalog
+            idle_before_ns: Time per step in which the GPU was idle right before it
+            host_ns: Duration of its calls per step
+            size_bytes: Mean size of a copy or memset
+            read_back_pct: Share of its executions that a copy to the host follows
+            before: What runs before it on the stream in most cases
+            after: What runs after it on the stream in most cases
+        """
+        ...
+
     def conversions(
         self,
     ) -> pl.DataFrame:

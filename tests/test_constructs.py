@@ -6,12 +6,12 @@ import re
 
 import duckdb
 import pytest
-from nsys_insight.diagnose.templates import list_columns
 
 from nsys_insight.diagnose.findings import EFFORTS, FRAMEWORKS, NUMERICS, read_finding_rules
 from nsys_insight.model import construct_catalog
 from nsys_insight.paths import package_folder
 from nsys_insight.records import parse_toml
+from nsys_insight.text.templates import list_columns
 
 ENTRIES = construct_catalog.read_constructs()
 NAMES = {entry.name for entry in ENTRIES}

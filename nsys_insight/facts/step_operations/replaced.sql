@@ -9,7 +9,8 @@ WITH devices AS (
 replaceable AS (
     SELECT
         o.process_id, o.construct, e.replacement, o.device_id,
-        sum(o.calls) AS calls, sum(o.total_ns) AS total_ns, sum(o.idle_before_ns) AS idle_ns, sum(o.host_ns) AS host_ns,
+        sum(o.calls) AS calls, min(o.calls) AS least_calls, sum(o.total_ns) AS total_ns,
+        sum(o.idle_before_ns) AS idle_ns, sum(o.host_ns) AS host_ns,
         sum(o.idle_before_ns * (1 - e.launches / o.calls)) AS gone_idle_ns,
         sum((o.total_ns - e.low_ns) * e.launches / o.calls) AS kept_high_ns,
         sum((o.total_ns - e.high_ns) * e.launches / o.calls) AS kept_low_ns,
@@ -35,7 +36,7 @@ included AS (
     JOIN entries AS e USING (construct, replacement)
     JOIN internal.unjudged_operations AS o
         ON o.process_id = w.process_id AND o.device_id = w.device_id AND o.construct <> w.construct
-            AND list_contains(e.includes, o.construct) AND o.calls BETWEEN 0.2 * w.calls AND 4 * w.calls
+            AND list_contains(e.includes, o.construct) AND o.calls BETWEEN 0.2 * w.least_calls AND 4 * w.calls
     GROUP BY w.process_id, w.construct, w.replacement, w.device_id
 ),
 totals AS (
