@@ -33,6 +33,13 @@ SELECT
         title: r.title, meaning: r.what, evidence: r.evidence, fix: r.fix, skip_if: r.skip_if, effort: r.effort,
         numerics: r.numerics, source: r.source, explains: r.explains, blocks: r.blocks
     } AS entry,
+    -- Operations that stay do not shorten what the host does.
+    ['kernel-time', 'fusion', 'small-grid', 'low-occupancy'] || CASE
+        WHEN r.estimate_low_ns IS NULL OR r.launches < r.all_calls THEN [
+            'late-host', 'start', 'wait', 'copy', 'communication', 'graph-candidate', 'graph-break',
+            'scalar-read-backs', 'small-copies'
+        ] ELSE []
+    END AS explains,
     r.construct, r.kernel, r.calls, r.avg_ns, r.total_ns, r.total_pct, r.included, r.included_calls, r.included_ns,
     r.all_calls, r.all_ns, r.all_pct, r.idle_ns, r.host_ns, r.shapes, r.size_bytes, r.bytes_per_s, r.blocks_count,
     r.threads_per_block, r.registers_per_thread, r.static_shared_bytes, r.dynamic_shared_bytes, r.blocks_per_sm,
