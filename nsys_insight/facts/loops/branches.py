@@ -58,7 +58,7 @@ def find_branches(symbol: Ints, first: Ints, is_mark: NDArray[np.bool_]) -> Bran
     powers, inverse_powers = _list_powers(_BASE, len(symbol)), _list_powers(_INVERSE, len(symbol))
     terms = np.cumsum((symbol.astype(np.uint64) + np.uint64(1)) * powers[:-1])
     hashes = np.concatenate([np.zeros(1, np.uint64), terms])
-    best: tuple[int, Branches] | None = None
+    best: tuple[tuple[int, int], Branches] | None = None
     for name in names[np.argsort(-counts)][:TRIED_SYMBOLS].tolist():
         starts = np.flatnonzero(symbol == name)
         if starts[-1] - starts[0] < MIN_COMMON_SHARE * len(symbol):
@@ -84,9 +84,11 @@ def find_branches(symbol: Ints, first: Ints, is_mark: NDArray[np.bool_]) -> Bran
         shared = (first[ends] - first[starts[:-1]]).sum() if common >= MIN_COMMON_TERMS else 0
         if shared < MIN_COMMON_SHARE * (first[starts[-1]] - first[starts[0]]):
             continue
-        if best is None or common > best[0]:
+        # What only one branch has begins fewer iterations, each of which has several of the others.
+        rank = (len(starts), common)
+        if best is None or rank > best[0]:
             end = _find_end(symbol[starts[-1] :].tolist(), branches, common)
-            best = (common, Branches(starts if end else starts[:-1], int(starts[-1]) + end, spans))
+            best = (rank, Branches(starts if end else starts[:-1], int(starts[-1]) + end, spans))
     return best[1] if best else None
 
 
