@@ -238,7 +238,7 @@ class TestKindsOfPublicPrograms:
             host.copy("D2H", 4, runs=1_000, blocking=True)
         assert find_method(trace, tmp_path)["step_count"] == steps
 
-    def test_iterations_that_take_one_of_two_ways_are_one_loop(self, tmp_path):
+    def test_iterations_that_take_one_of_two_branches_are_one_loop(self, tmp_path):
         rng = random.Random(1)  # noqa: S311
         trace = Trace()
         host = trace.thread()
@@ -252,9 +252,9 @@ class TestKindsOfPublicPrograms:
                 host.launch(f"{kernel}(float *)", runs=12_000)
         assert find_method(trace, tmp_path)["step_count"] in (199, 200)
 
-    def test_ways_that_take_turns_are_no_branches(self):
-        ways = ([1, 2, 3, 4, 5], [1, 2, 3, 6, 7, 8])
-        terms = np.array([name for i in range(60) for name in ways[i % 2]])
+    def test_branches_that_take_turns_are_one_body(self):
+        branches = ([1, 2, 3, 4, 5], [1, 2, 3, 6, 7, 8])
+        terms = np.array([name for i in range(60) for name in branches[i % 2]])
         assert find_branches(terms, np.arange(len(terms)), np.ones(len(terms), bool)) is None
 
     def test_a_layer_and_the_end_of_a_step_are_no_branches(self):

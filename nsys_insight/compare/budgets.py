@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from nsys_insight.session.session import Session
 
 OK, BROKEN, UNKNOWN = "ok", "broken", "unknown"
-# Limits belong to another level of the program if a kernel runs so many times as often, or as rarely, in a step as the
+# Limits belong to another level of the program if a kernel runs this factor more or less often in a step than the
 # budget says. It breaks for a change that halves the calls of this kernel: such a kernel does not mark the level.
 MIN_LEVEL_RATIO = 1.5
 STEP = "step"  # the table of a budget that says how often a kernel runs in a step

@@ -236,13 +236,13 @@ def _summarize(
 def _share_structure(level: Level) -> float:
     """Return the share of iterations that have the most frequent terms; an inner loop is one term at any length.
 
-    Of iterations that take one of a few ways, it is the share of these ways.
+    Of iterations that take one of a few branches, it is the share of these branches.
     """
     structures: Counter[bytes] = Counter()
     for run in level.runs:
         numbers = range(0, len(run.iterations), max(1, len(run.iterations) // 250))
         structures.update(run.iteration(number).symbol.tobytes() for number in numbers)
-    usual_structures = structures.most_common(level.runs[0].ways)
+    usual_structures = structures.most_common(level.runs[0].branches)
     return sum(count for _, count in usual_structures) / structures.total()
 
 

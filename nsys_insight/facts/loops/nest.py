@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsys_insight.facts.loops.branches import MAX_WAYS, find_branches
+from nsys_insight.facts.loops.branches import MAX_BRANCHES, find_branches
 from nsys_insight.facts.loops.repetitions import (
     MIN_ITERATIONS,
     SIMILAR_ITERATION,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 # Bodies are variants of one, such as with another kernel for another length, if they share this part of their terms.
 SIMILAR_BODY = 0.9
-# Most of an iteration is a loop of its own if it is a run of so many equal operations: a solver that checks its
+# Most of an iteration is a loop of its own if it is a run of this number of equal operations: a solver that checks its
 # residual after every hundredth sweep. It breaks for a check after fewer sweeps: then the check ends the iteration.
 LONG_RUN = 50
 # Between two runs of a loop at most this many different iterations in a row are joined.
@@ -100,7 +100,7 @@ class Terms:
 class Loop:
     """One execution of a loop: operations from `first` up to `end`, and the first operation of each iteration.
 
-    Iterations take one of up to `ways` ways.
+    Iterations take one of up to `branches` branches.
     """
 
     symbol: int
@@ -108,7 +108,7 @@ class Loop:
     end: int
     iterations: Ints
     terms: Terms
-    ways: int = 1
+    branches: int = 1
 
     def iteration(self, number: int) -> Terms:
         """Return the terms of one iteration."""
@@ -132,7 +132,7 @@ class _Fold:
 class LoopNest:
     """The loops of a sequence of operations; `terms` is its outermost level.
 
-    `has_branches` tells whether there are iterations that take one of a few ways.
+    `has_branches` tells whether there are iterations that take one of a few branches.
     """
 
     def __init__(  # noqa: PLR0913 - what the operations are
@@ -154,8 +154,8 @@ class LoopNest:
             classes: A number for each different operation: those that may replace each other have equal numbers from
                 0, and `variants.HELPER` is the class of those that only some variants need.
             positions: Where the operations are in a longer sequence that also has others, and then its length.
-            has_branches: Whether iterations may take one of a few ways (`branches.py`). Repetitions of one way, and of
-                two in turn, are then no loops.
+            has_branches: Whether iterations may take one of a few branches (`branches.py`). Repetitions of one branch,
+                and of two in turn, are then no loops.
         """
         self._folds: list[_Fold] = []
         self._joined: dict[int, Loop] = {}
@@ -238,21 +238,21 @@ class LoopNest:
         self._fold_runs()
 
     def _fold_branches(self) -> None:
-        """Fold iterations that begin alike and then take one of a few ways."""
+        """Fold iterations that begin alike and then take one of a few branches."""
         terms = self.terms
         if not self._tries_branches or len(terms) > NEARLY_EQUAL_UP_TO:
             return
         is_mark = (terms.loop < 0) & ~np.isin(terms.symbol, list(self._minor))
         branches = find_branches(self._variants.classify(terms.symbol), terms.first, is_mark)
         if branches:
-            starts, end, ways = branches
+            starts, end, spans = branches
             # The inputs that are copied before each start belong to the iteration after them.
             while starts[0] > 0 and self._are_inputs(terms.symbol[starts - 1]):
                 end -= int(self._are_inputs(terms.symbol[end - 1 : end]))
                 starts = starts - 1
             inner = terms.slice(int(starts[0]), end)
-            symbol = self._symbol_of(np.concatenate([terms.symbol[way] for way in ways]).tolist())
-            loop = Loop(symbol, int(inner.first[0]), inner.end, terms.first[starts], inner, MAX_WAYS)
+            symbol = self._symbol_of(np.concatenate([terms.symbol[span] for span in spans]).tolist())
+            loop = Loop(symbol, int(inner.first[0]), inner.end, terms.first[starts], inner, MAX_BRANCHES)
             self._insert([(int(starts[0]), end, loop)])
             self.has_branches = True
 
@@ -264,12 +264,12 @@ class LoopNest:
         """Make loops of the outermost runs of equal operations, such as a graph that is launched again and again."""
         self._insert([(index, index + 1, loop) for index, loop in self._find_runs(self.terms, MIN_ITERATIONS)])
 
-    def _find_runs(self, terms: Terms, least: int) -> list[tuple[int, Loop]]:
-        """Return the terms that are runs of at least so many equal operations, each with its loop."""
+    def _find_runs(self, terms: Terms, minimum: int) -> list[tuple[int, Loop]]:
+        """Return the terms that are runs of this number of equal operations or more, each with its loop."""
         ends = np.append(terms.first[1:], terms.end)
         counts = np.searchsorted(self.positions, ends) - np.searchsorted(self.positions, terms.first)
         runs = []
-        for index in np.flatnonzero((terms.loop < 0) & (counts >= least)).tolist():
+        for index in np.flatnonzero((terms.loop < 0) & (counts >= minimum)).tolist():
             symbol = int(terms.symbol[index])
             if symbol not in self._minor:
                 firsts = self.find_operations(int(terms.first[index]), int(ends[index]))
