@@ -173,10 +173,12 @@ class TestSampling:
         assert find(make) is None
 
 
-def metrics(*, reductions=6, size=4, runs=20_000, launches=20):
+def metrics(*, reductions=6, size=4, runs=10_000, launches=60):
+    """A model whose kernels follow in no order that repeats within a step, then metrics."""
+
     def body(loop, _):
-        for _ in range(launches):
-            loop.launch(NATIVE.format("MulFunctor"), 2_000, grid=(64, 1, 1))
+        for number in range(launches):
+            loop.launch(NATIVE.format(f"{'ABCDEFG'[number * number * number % 61 % 7]}Functor"), 2_000, grid=(64, 1, 1))
             loop.python(5_000)
         for _ in range(reductions):
             loop.launch(ALL_REDUCE, runs, **ONE_BLOCK)
