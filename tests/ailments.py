@@ -549,7 +549,23 @@ def shared_memory(*, shared=180 << 10, grid=(40_000, 1, 1), name="smooth(float *
     return run_steps(body)
 
 
+def transforms(*, rows=40, runs=6_000, reads=False):
+    """Transform row after row, with three kernels each, after one large product."""
+
+    def body(loop, _):
+        loop.launch(BF16, 50_000, **LARGE)
+        for _ in range(rows):
+            for name in ("turn_row(float *)", "scale(float *)", "turn_back(float *)"):
+                loop.launch(name, runs, grid=(1, 1, 1), block=(128, 1, 1))
+                loop.python(20_000)
+            if reads:
+                loop.copy("D2H", 4, 1_000, blocking=True)
+
+    return run_steps(body)
+
+
 AILING = {
+    "repeated-sequence": transforms,
     "replaceable-construct": solves,
     "shared-memory-blocks": shared_memory,
     "fp32-gemm": partial(gemms, FP32),
@@ -591,6 +607,12 @@ AILING = {
     "accumulated-reductions": partial(large_reductions, rounds=4, count=4, is_late=False, stream=7),
 }
 CURED = {
+    "repeated-sequence": [
+        partial(transforms, rows=8),
+        partial(transforms, runs=60_000),
+        partial(transforms, reads=True),
+        partial(gemms, BF16),
+    ],
     "replaceable-construct": [
         partial(solves, systems=4),
         partial(solves, blocks=264),
@@ -676,7 +698,7 @@ CURED = {
 }
 # The rules by the file that tests them: tests/test_rules_FAMILY.py.
 FAMILIES = {
-    "constructs": ("replaceable-construct", "shared-memory-blocks"),
+    "constructs": ("replaceable-construct", "shared-memory-blocks", "repeated-sequence"),
     "host": (
         "graph-break", "host-input", "alternating", "paced-outside", "compile-in-loop", "checkpoint-stall", "op-by-op",
         "default-stream", "graph-node-updates", "backtrace-overhead",

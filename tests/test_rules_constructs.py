@@ -226,3 +226,27 @@ def diagnose_once(tmp_path):
             return trace.diagnose()
 
     return diagnose
+
+
+class TestRepetition:
+    def test_the_repetitions_of_a_step_are_counted(self, findings_of):
+        finding = findings_of(ailments.transforms)["repeated-sequence"]
+        assert (finding.values["repeats"], finding.values["operations"]) == (40, 3)
+        # 40 repetitions of three kernels of 6 µs, one every 24 µs.
+        assert finding.values["period_ns"] == pytest.approx(72_000, rel=0.05)
+        assert finding.recoverable_ns == pytest.approx(39 * (72_000 - 18_000), rel=0.05)
+
+    def test_launch_overhead_stands_below_it(self, diagnose_once):
+        first = diagnose_once(ailments.transforms).findings[0]
+        assert first.name == "repeated-sequence"
+        assert "launch-bound" in {member.name for member in first.also}
+
+    def test_long_kernels_of_a_compiler_stay_apart(self, findings_of):
+        def chain(runs):
+            def body(loop, _):
+                for number in range(4):
+                    loop.launch(f"loop_add_fusion_{number}", runs, grid=(1_000, 1, 1))
+
+            return run_steps(body)
+
+        assert "fusion" not in findings_of(partial(chain, 100_000))

@@ -55,12 +55,25 @@ inductor = """
 Create the optimizer with fused=True: torch.optim.AdamW(params, fused=True). For other chains, see why the compiler does
 not fuse them (TORCH_LOGS=graph_breaks)."""
 
+[params.long_ns]
+default = 20000
+help = "Mean duration from which kernels of a compiler are left apart (20 µs: a launch takes less)"
 */
+-- A compiler that fused what it could has a reason to keep two long kernels apart, such as neighbors of an element that
+-- other blocks compute. Between short ones, a launch is still saved.
+WITH compiled_chains AS (
+    SELECT f.candidate
+    FROM fusion_kernels AS f JOIN kernel_names AS n ON n.name_id = f.name_id
+    WHERE f.role = 'fused'
+    GROUP BY f.candidate
+    HAVING bool_and(n.provenance IN ('XLA', 'Inductor')) AND avg(f.duration_ns) >= $long_ns
+),
 -- A chain that only makes random numbers makes the input of a benchmark.
-WITH chosen_candidates AS (
+chosen_candidates AS (
     SELECT
         *,
-        chain LIKE '%random%' AND regexp_full_match(chain, '((random|fill|copy)( → )?)+') AS is_input,
+        chain LIKE '%random%' AND regexp_full_match(chain, '((random|fill|copy)( → )?)+')
+            OR candidate IN (FROM compiled_chains) AS stays,
         -- Chains of one kind are counted together.
         coalesce(nullif(pattern, 'unrecognized'), kernel_count::VARCHAR) AS kind
     FROM fusion_report WHERE chosen
@@ -69,18 +82,18 @@ kinds AS (
     SELECT
         any_value(nullif(pattern, 'unrecognized')) AS pattern, any_value(kernel_count) AS kernels,
         sum(per_step) AS occurrences, count(*) AS chains, row_number() OVER (ORDER BY min(candidate)) AS turn
-    FROM chosen_candidates WHERE NOT is_input
+    FROM chosen_candidates WHERE NOT stays
     GROUP BY kind
 ),
-random_chains AS (
+other_chains AS (
     SELECT coalesce(sum(saved_high_ns), 0) AS high_ns, coalesce(sum(greatest(saved_low_ns, 0)), 0) AS low_ns
-    FROM chosen_candidates WHERE is_input
+    FROM chosen_candidates WHERE stays
 ),
 saving AS (
     SELECT
         s.wall_ns, s.together_high_ns - r.high_ns AS together_high_ns,
         least(s.together_low_ns - r.low_ns, s.together_high_ns - r.high_ns) AS together_low_ns
-    FROM fusion_step AS s, random_chains AS r
+    FROM fusion_step AS s, other_chains AS r
 ),
 chains AS (
     SELECT
