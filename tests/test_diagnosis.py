@@ -763,7 +763,7 @@ def launched_one_by_one_with_a_late_kernel():
     loop = Loop(trace := Trace().gpu())
     for step in range(60):
         loop.step()
-        loop.host.launch("k(float *)", runs=2_000_000, queue=3_000_000 if step == 30 else 1_000, grid=(4096, 1, 1))
+        loop.launch("k(float *)", 2_000_000, waits=3_000_000 * (step == 30), grid=(4096, 1, 1))
         loop.sync()
     return planted.planted(trace, loop)
 

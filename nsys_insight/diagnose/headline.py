@@ -82,8 +82,16 @@ def _describe_rest(reports: AnsweredReports, steps: dict[str, Any]) -> dict[str,
 
 
 def _collect_notes(reports: AnsweredReports, *, is_empty: bool) -> tuple[str, ...]:
-    """Return notes on other processes and on tokens that do not fit. For an empty scope, say where the GPU work is."""
+    """Return notes on other processes and on tokens that do not fit.
+
+    For an empty scope, they say where the GPU work is; for a trace without GPU work, what else it has.
+    """
     classify = reports.answers["classify"]
     notes = tuple(note for name in ("processes", "tokens", SCOPE_NOTE) for note in classify.notes_named(name))
-    location_note = reports.trace.describe_gpu_time().removeprefix("; ") if is_empty else ""
-    return (*notes, location_note) if location_note else notes
+    if not is_empty:
+        return notes
+    location_note = reports.trace.describe_gpu_time().removeprefix("; ")
+    if reports.trace.describe_trace()["scope"]:
+        return (*notes, location_note) if location_note else notes
+    contents = (fill_note("contents", row) for row in reports.read(read_query("internal/diagnose/contents")))
+    return (*notes, *filter(None, (location_note, *contents)))
