@@ -9,7 +9,7 @@ from synthetic import Trace
 NAMES = {
     "_Z13stepXY_21_gpui": "stepXY_21_gpu(int)",
     "_Z18stepXY_21_gpu__redPdS_i": "stepXY_21_gpu__red(double *, double *, int)",
-    "_Z8add_gpuPKfPfm": "add_gpu(const float *, float *, unsigned long)",
+    "_Z7add_gpuPKfPfm": "add_gpu(const float *, float *, unsigned long)",
     "_Z1fPKdS0_v": "_Z1fPKdS0_v",  # void beside other parameters: no compiler writes this
     "_ZN5Field14stepXY_21_gpuEv": "_ZN5Field14stepXY_21_gpuEv",  # a member: left as it is
     "_Z9short": "_Z9short",
