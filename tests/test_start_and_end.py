@@ -70,3 +70,16 @@ def test_a_server_without_requests_is_not_host_bound(call, samples, is_waiting, 
         diagnosis = trace.diagnose()
     assert diagnosis.verdict == ("waiting for events" if is_waiting else "host-bound")
     assert ("has nothing to launch" in diagnosis.text(None)) == is_waiting
+
+
+@pytest.mark.parametrize(("before", "is_small"), [(2_000 * MS, True), (20 * MS, False)])
+def test_a_verdict_on_a_small_part_of_the_trace_says_so(before, is_small, tmp_path):
+    trace = Trace().gpu()
+    host = trace.thread().call("cudaMalloc_v3020", takes=100_000)
+    host.idle(before)
+    for _ in range(20):
+        host.launch("solve", runs=5 * MS)
+    host.sync("device")
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
+        first_line = session.diagnose().text(None).partition("\n")[0]
+    assert ("GPU-bound" in first_line, " in the steps, 4." in first_line) == (True, is_small)

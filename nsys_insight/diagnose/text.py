@@ -106,6 +106,8 @@ _BUSY_NEXT_TO_OTHERS = "computes {}"
 _NAMES = ("Python",)
 _NAME_ALONE = {"copy": "copies", "communication": "communication"}
 _MIN_ALONE_PCT = 1.0
+# A verdict on steps that take less than this part of the trace says so: the rest may be bound by something else.
+_SMALL_PART = 0.1
 # From this ratio of mean to median, no step takes the mean: a few long steps make it.
 _SKEWED = 1.2
 # Rules of this family whose time is not that of launches.
@@ -278,7 +280,7 @@ def write_headline(diagnosis: DiagnosisResult) -> list[str]:
     run_lines = [diagnosis.run.sentence] if diagnosis.run else []
     return [
         *run_lines,
-        f"{_name_file(diagnosis)}: {name_verdict(diagnosis)}{'; ' if wall else ''}{wall}",
+        f"{_name_file(diagnosis)}: {name_verdict(diagnosis)}{_limit_verdict(diagnosis)}{'; ' if wall else ''}{wall}",
         *other_lines,
     ]
 
@@ -300,6 +302,14 @@ def name_verdict(diagnosis: DiagnosisResult) -> str:
         key=lambda cause: -cause[0],
     )
     return ", then ".join(f"{word} ({share:.1f}%)" for share, word in causes[:2])
+
+
+def _limit_verdict(diagnosis: DiagnosisResult) -> str:
+    """Say of which part of the trace the verdict is, if the steps are a small part of it; "" elsewhere."""
+    steps_ns = diagnosis.steps.get("steps_ns")
+    if not steps_ns or diagnosis.unit == "trace" or steps_ns >= _SMALL_PART * diagnosis.steps["wall_ns"]:
+        return ""
+    return f" in the steps, {_write_coverage(diagnosis)}"
 
 
 def explain_verdict(diagnosis: DiagnosisResult) -> str:
