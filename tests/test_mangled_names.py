@@ -10,8 +10,8 @@ NAMES = {
     "_Z13stepXY_21_gpui": "stepXY_21_gpu(int)",
     "_Z18stepXY_21_gpu__redPdS_i": "stepXY_21_gpu__red(double *, double *, int)",
     "_Z7add_gpuPKfPfm": "add_gpu(const float *, float *, unsigned long)",
-    "_Z1fPKdS0_v": "_Z1fPKdS0_v",  # void beside other parameters: no compiler writes this
-    "_ZN5Field14stepXY_21_gpuEv": "_ZN5Field14stepXY_21_gpuEv",  # a member: left as it is
+    "_Z1fPKdS0_v": "_Z1fPKdS0_v",  # void and other parameters: not valid
+    "_ZN5Field14stepXY_21_gpuEv": "_ZN5Field14stepXY_21_gpuEv",  # a member: not changed
     "_Z9short": "_Z9short",
     "main_24_gpu": "main_24_gpu",
 }

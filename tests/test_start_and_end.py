@@ -17,9 +17,9 @@ def solve(*, sampled):
     host.idle(500 * MS)
     for _ in range(20):
         host.launch("solve", runs=2 * MS).sync("device")
-    until = host.now
+    end = host.now
     host.idle(500 * MS).call("cudaFree_v3020")
-    times = {"start": range(2 * MS, 400 * MS, 4 * MS), "end": range(until + MS, until + 400 * MS, 4 * MS), "none": ()}
+    times = {"start": range(2 * MS, 400 * MS, 4 * MS), "end": range(end + MS, end + 400 * MS, 4 * MS), "none": ()}
     for time in times[sampled]:
         host.sample(time, *PARSE)
     return trace

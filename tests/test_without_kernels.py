@@ -46,17 +46,17 @@ def test_a_trace_without_gpu_work_shows_what_it_has(plant, tmp_path):
 
 
 @pytest.mark.parametrize(("step_range", "is_named"), [("Forward #", True), ("Forward 1", True), ("Backward #", False)])
-def test_steps_that_were_named_are_not_asked_for(step_range, is_named, tmp_path):
+def test_a_refusal_does_not_request_steps_that_were_named(step_range, is_named, tmp_path):
     mark_ranges(trace := Trace())
     with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
         empty = session.answer("steps", step_range=step_range).empty
-    assert ("no GPU work is in this trace" in empty) == is_named
+    assert ("this trace has no GPU work" in empty) == is_named
     assert ("with --step-range" in empty) != is_named
 
 
 @pytest.mark.parametrize("report", ["top", "idle", "api"])
 @pytest.mark.parametrize("is_traced", [True, False])
-def test_cuda_that_was_traced_is_not_asked_for(report, is_traced, tmp_path):
+def test_a_refusal_does_not_request_cuda_that_was_traced(report, is_traced, tmp_path):
     mark_ranges(trace := Trace())
     if is_traced:
         trace.row("META_DATA_CAPTURE", name="PROCESS_0:COLLECT_CUDA_TRACE", value="true")

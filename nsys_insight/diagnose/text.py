@@ -305,7 +305,7 @@ def name_verdict(diagnosis: DiagnosisResult) -> str:
 
 
 def _limit_verdict(diagnosis: DiagnosisResult) -> str:
-    """Say of which part of the trace the verdict is, if the steps are a small part of it; "" elsewhere."""
+    """Name the part of the trace that the verdict is about, where the steps are a small part of it; "" elsewhere."""
     steps_ns = diagnosis.steps.get("steps_ns")
     if not steps_ns or diagnosis.unit == "trace" or steps_ns >= _SMALL_PART * diagnosis.steps["wall_ns"]:
         return ""

@@ -410,7 +410,7 @@ class Session:
         return f"{text}{self.describe_gpu_time()}. Without this scope, an empty answer means: {pack.empty}"
 
     def _describe_ranges(self, pattern: str) -> str:
-        """Describe the NVTX ranges whose steps were asked for, if they have no GPU work; "" if there are none."""
+        """Describe the NVTX ranges of the requested steps in a trace without GPU work; "" without such ranges."""
         any_number = literal(pattern.replace("#", "*"))
         ((count, mean_ns),) = self.rows(
             "SELECT count(*) AS ranges, avg(duration_ns) AS mean_ns FROM nvtx_ranges"
@@ -419,7 +419,7 @@ class Session:
         if not count or self.rows("SELECT 1 AS found FROM gpu_ops LIMIT 1"):
             return ""
         return (
-            f"{count} NVTX ranges are named {pattern}, but no GPU work is in this trace, so they are no steps. A range"
+            f"{count} NVTX ranges are named {pattern}, but this trace has no GPU work, which steps need. A range"
             f" takes {time_text(mean_ns)} on average: see nsys-insight nvtx"
         )
 

@@ -59,7 +59,7 @@ END;
 CREATE MACRO _function_with_types(rest, size) AS rest[:size] || '(' || _parameter_types(rest[size + 1:]) || ')';
 
 -- The demangled name of a plain function whose parameters have types of the language. Of some compilers (OpenACC and
--- OpenMP of nvc++), nsys records the mangled name only. Other names stay as they are.
+-- OpenMP of nvc++), nsys records the mangled name only. Other names are not changed.
 CREATE MACRO _demangled(mangled) AS CASE
     WHEN regexp_matches(mangled, '^_Z[1-9][0-9]{0,3}[A-Za-z_]') THEN coalesce(
         _function_with_types(

@@ -7,7 +7,7 @@ samples = "Samples of the processes that use CUDA in this time"
 functions = """function_name, callers (the next functions outward; NULL if there are none) and samples_pct: the share of
     the samples, the largest first"""
 */
--- A function is the innermost frame of a sample that is no system library, no interpreter and no profiler.
+-- The function of a sample is its innermost frame outside of system libraries, interpreters and the profiler.
 WITH edges AS (
     SELECT 'start' AS edge, (SELECT min(start_ns) FROM wall) AS from_ns, min(start_ns) AS until_ns FROM _gpu_busy_parts
     HAVING count(*) > 0

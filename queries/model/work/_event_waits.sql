@@ -6,7 +6,7 @@ wait_call = "The call with the most of this time"
 work_pct = "Share of the CPU work in such calls"
 */
 -- A condition is also what a thread waits on for others of its program. That counts only if samples show that the
--- whole program hardly computes.
+-- CPU hardly computes.
 WITH sleeping_program AS (
     SELECT samples FROM _sample_period
     WHERE samples * period_ns < 0.1::DOUBLE * (SELECT sum(duration_ns) FROM wall)
