@@ -115,3 +115,58 @@ def test_tracing_that_did_not_start_is_not_cured_by_a_smaller_capture(tmp_path):
     (finding,) = diagnose(trace, tmp_path / "trace.sqlite").findings
     assert "Capture less at a time" not in finding.action
     assert "supports the CUDA version of the driver" in finding.action
+
+
+@pytest.mark.parametrize(
+    ("call", "returns", "is_lost"),
+    [("cudaMemcpy_v3020", 0, True), ("cudaMemset_v3020", 0, True), ("cudaMemcpy_v3020", 1, False)],
+)
+def test_copies_and_memsets_prove_that_the_gpu_worked(tmp_path, call, returns, is_lost):
+    trace = Trace()
+    trace.thread().call("cudaMalloc_v3020", takes=90_000_000).call(call, takes=2_000_000, returns=returns)
+    text = diagnose(trace, tmp_path / "trace.sqlite").text(None)
+    assert ("ran nothing on the GPU" in text) != is_lost
+    assert ("1 copy or memset call returned success, but nothing that ran on the GPU" in text) == is_lost
+    assert ("90 ms in cudaMalloc" in text) == is_lost
+    assert "Capture less" not in text
+
+
+@pytest.mark.parametrize(
+    ("driver", "system", "is_wsl"),
+    [
+        ("576.57", "Ubuntu 24.04.2 LTS", True),
+        ("576.57", "Windows 11", False),
+        ("580.65.06", "Ubuntu 24.04.2 LTS", False),
+        ("418.67", "Ubuntu 18.04 LTS", False),
+    ],
+)
+def test_wsl_is_recognized_by_a_driver_of_windows_under_linux(tmp_path, driver, system, is_wsl):
+    trace = Trace()
+    trace.thread().call("cudaLaunchKernel_v7000").call("cudaDeviceSynchronize_v3020", takes=3_000_000)
+    for name, value in (("NvDriverVersion", driver), ("OsDescription", system)):
+        trace.row("TARGET_INFO_SYSTEM_ENV", name=name, value=value, devStateName="", nameEnum=1)
+    (loss,) = find_losses(diagnose(trace, tmp_path / "trace.sqlite"))
+    assert ("WSL2" in loss.evidence, "nsys of Windows" in loss.action) == (is_wsl, is_wsl)
+    assert "Capture less" not in loss.action
+
+
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [(209, "-arch=native"), (222, "update the driver"), (98, "-arch=native"), (701, "__launch_bounds__")],
+)
+def test_a_program_whose_launches_all_fail_is_not_judged_by_speed(tmp_path, error, remedy):
+    trace = Trace().gpu()
+    host = trace.thread()
+    host.copy("H2D", 1 << 20, runs=1_000_000)
+    host.call("cudaLaunchKernel_v7000", takes=100_000_000, returns=error)
+    for _ in range(20):
+        host.call("cudaLaunchKernel_v7000", takes=3_000, returns=error)
+    host.copy("D2H", 1 << 20, runs=1_000_000)
+    diagnosis = diagnose(trace, tmp_path / "failed.sqlite")
+    assert [finding.code for finding in diagnosis.findings] == ["NSI903"]
+    assert diagnosis.verdict == "no kernel ran"
+    assert remedy in diagnosis.findings[0].action
+    assert "the first failed launch takes 100 ms" in diagnosis.findings[0].evidence
+    assert "sanitizer" not in diagnosis.findings[0].action
+    host.launch("k", runs=5_000_000)
+    assert diagnose(trace, tmp_path / "one_ran.sqlite").verdict != "no kernel ran"

@@ -128,6 +128,8 @@ def test_a_kernel_in_few_blocks(name, is_named, blocks, is_few, run_rule):
         ("volta_scudnn_128x64_relu_interior_nn_v1", 1),
         ("fmha_cutlassF_f32_aligned_64x64_rf_sm80(PyTorchMemEffAttention::Params)", None),  # on tensor cores
         ("volta_fp16_sgemm_fp16_128x64_nn", None),
+        ("batched_sgemm_m48_n9_k9(const float *, const float *, float *)", None),  # of no known library
+        ("void my_sgemm<float>(T1 *, int)", None),
         ("ampere_fp16_s16816gemm_fp16_128x128_ldg8_f2f_stages_64x3_nn", None),
         ("void gemv2T_kernel_val<int, int, float, float, float, float, 128, 16>(T1)", None),
         (BF16, None),

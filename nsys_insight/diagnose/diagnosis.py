@@ -174,14 +174,14 @@ def _describe_left_out(choice: RuleChoice, hidden_findings: Sequence[Finding]) -
 
 def _choose_status(read_headline: Headline, findings: Iterable[Finding], reports: AnsweredReports) -> str:
     """Return the status of a diagnosis (`DiagnosisResult`)."""
-    if read_headline.verdict in (headline.NO_GPU_WORK, headline.LOST_KERNELS):
+    if read_headline.verdict in headline.EMPTY_VERDICTS:
         return "empty"
-    queue_ns = read_headline.queue_ns
+    ahead_pct = read_headline.ahead_pct
     is_healthy = (
         read_headline.verdict == "GPU-bound"
         and read_headline.busy_pct >= HEALTHY_PCT
         and all(finding.severity == "info" for finding in findings)
-        and (queue_ns is None or queue_ns >= text.MIN_QUEUE_NS)
+        and (ahead_pct is None or ahead_pct >= text.MIN_AHEAD_PCT)
     )
     if not is_healthy:
         return "findings"

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 MIN_PCT = 1.0
 # Severity by share of wall time. The verdict of classify names causes from 10%; a gain above 3% is worth the change.
 CRITICAL_PCT, WARNING_PCT = 10.0, 3.0
-# Rules about a trace whose kernels are lost. All others would treat the GPU as idle.
+# Rules about a trace whose kernels are lost, or did not start. All others would treat the GPU as idle.
 _FAMILIES_WITHOUT_KERNELS = (FAILED_FAMILY, CAPTURE_FAMILY)
 
 
@@ -50,6 +50,7 @@ class Program(NamedTuple):
 
     `framework` is that of the program, as in the view `frameworks`. `step_unit` is what a step is called, as in the
     view `step_method`. `lacks_kernels`: the trace has the launch calls, but not the kernels that they launched.
+    `fails_to_launch`: the trace has launch calls, and all of them returned errors.
     """
 
     framework: str
@@ -57,6 +58,7 @@ class Program(NamedTuple):
     tokens_per_step: float
     step_unit: str
     lacks_kernels: bool
+    fails_to_launch: bool
 
     @property
     def unit(self) -> str:
@@ -159,10 +161,11 @@ def evaluate_trace(
     """Evaluate the rules about a single rank; `run` is the run that this rank is part of."""
     program = reports.program
     waiting_pct = 100 * run.waiting_share if run else None
+    is_without_kernels = program.lacks_kernels or program.fails_to_launch
     rules = [
         rule
         for rule in rules
-        if not rule.is_cross_rank and (not program.lacks_kernels or rule.family in _FAMILIES_WITHOUT_KERNELS)
+        if not rule.is_cross_rank and (not is_without_kernels or rule.family in _FAMILIES_WITHOUT_KERNELS)
     ]
     statements = [(rule, rule.statement(waiting_pct=waiting_pct)) for rule in _select_rules(reports, rules)]
     reports.add(rule.sql for rule, _ in statements)

@@ -258,9 +258,9 @@ class Headline:
     """What bounds a run, and what its time goes to.
 
     `framework` is that of the program, as in the view `frameworks`. `unit` is the unit that times refer to: step, token
-    or trace. `step_source` says in brief how the steps were found. `queue_ns` is the mean time from the return of a
-    launch call to the start of its operation, in steady steps. `top_kernel` is the kernel with the most time, and its
-    share of the kernel time in percent.
+    or trace. `step_source` says in brief how the steps were found. `ahead_pct` is the share of the launch calls that
+    return 10 µs or more before their operation starts, in steady steps. `top_kernel` is the kernel with the most time,
+    and its share of the kernel time in percent.
     """
 
     framework: str
@@ -271,7 +271,7 @@ class Headline:
     shares: tuple[Share, ...]
     steps: dict[str, Any]
     step_source: str | None
-    queue_ns: float | None
+    ahead_pct: float | None
     unassessed: tuple[UnassessedQuestion, ...]
     top_kernel: tuple[str, float] | None
     notes: tuple[str, ...]

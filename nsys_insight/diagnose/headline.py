@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 # If the steady steps take less than this share of the wall time, the headline says what the rest is.
 MOST_OF_TRACE = 0.5
-NO_GPU_WORK, LOST_KERNELS = "no GPU work is in the trace", text.LOST_KERNELS
+NO_GPU_WORK = "no GPU work is in the trace"
+# The verdicts on a trace that shows nothing about the speed of the program.
+EMPTY_VERDICTS = (NO_GPU_WORK, text.LOST_KERNELS, text.FAILED_LAUNCHES)
+_EVENT_WAITS = "SELECT wait_call FROM _event_waits"
 _TOP_KERNEL = """
 SELECT name, sum(kernel_time_pct) AS pct FROM _steady_shapes
 GROUP BY name HAVING pct IS NOT NULL ORDER BY pct DESC, name LIMIT 1"""
@@ -34,18 +37,22 @@ def read_headline(reports: AnsweredReports) -> Headline:
     reports.prefetch(queries)
     share_query, step_query, unassessed_query = queries
     (steps,) = reports.read(step_query)
-    source, queue_ns = steps.pop("source"), steps.pop("queue_ns")
+    source, ahead_pct = steps.pop("source"), steps.pop("ahead_pct")
     program = reports.program
     classify = reports.answers["classify"]
     wall = next((row for row in classify.dicts() if row["part"] == "wall"), {"verdict": None, "time_ns": None})
-    verdict, wall_ns = (None, None) if program.lacks_kernels else (wall["verdict"], wall["time_ns"])
+    lacks_kernels = program.lacks_kernels or program.fails_to_launch
+    empty_verdict = text.FAILED_LAUNCHES if program.fails_to_launch else text.LOST_KERNELS
+    verdict, wall_ns = (empty_verdict, None) if lacks_kernels else (wall["verdict"], wall["time_ns"])
+    if verdict and text.HOST_BOUND in verdict and reports.read(_EVENT_WAITS):
+        verdict = verdict.replace(text.HOST_BOUND, text.WAITING_FOR_EVENTS)
     return Headline(
         framework=program.framework,
-        verdict=verdict or (LOST_KERNELS if program.lacks_kernels else NO_GPU_WORK),
+        verdict=verdict or NO_GPU_WORK,
         unit=program.unit,
         wall_ns=wall_ns,
         tokens_per_s=1e9 / wall_ns if wall_ns and program.has_steps else None,
-        shares=() if program.lacks_kernels else tuple(Share(**row) for row in reports.read(share_query)),
+        shares=() if lacks_kernels else tuple(Share(**row) for row in reports.read(share_query)),
         steps={
             **steps,
             "doubted": fill_note("step_doubt", source) or None,
@@ -53,13 +60,13 @@ def read_headline(reports: AnsweredReports) -> Headline:
             **_describe_rest(reports, steps),
         },
         step_source=fill_note("step_source", source) or None,
-        queue_ns=queue_ns,
+        ahead_pct=ahead_pct,
         unassessed=tuple(
             UnassessedQuestion(fill_template([row["subject"]], row), row["remedy"])
             for row in reports.read(unassessed_query)
         ),
         top_kernel=next(((row["name"], row["pct"]) for row in reports.read(_TOP_KERNEL)), None),
-        notes=_collect_notes(reports, is_empty=wall_ns is None),
+        notes=_collect_notes(reports, is_empty=wall_ns is None and not program.fails_to_launch),
     )
 
 
@@ -75,8 +82,16 @@ def _describe_rest(reports: AnsweredReports, steps: dict[str, Any]) -> dict[str,
 
 
 def _collect_notes(reports: AnsweredReports, *, is_empty: bool) -> tuple[str, ...]:
-    """Return notes on other processes and on tokens that do not fit. For an empty scope, say where the GPU work is."""
+    """Return notes on other processes and on tokens that do not fit.
+
+    For an empty scope, they say where the GPU work is; for a trace without GPU work, what else it has.
+    """
     classify = reports.answers["classify"]
     notes = tuple(note for name in ("processes", "tokens", SCOPE_NOTE) for note in classify.notes_named(name))
-    location_note = reports.trace.describe_gpu_time().removeprefix("; ") if is_empty else ""
-    return (*notes, location_note) if location_note else notes
+    if not is_empty:
+        return notes
+    location_note = reports.trace.describe_gpu_time().removeprefix("; ")
+    if reports.trace.describe_trace()["scope"]:
+        return (*notes, location_note) if location_note else notes
+    contents = (fill_note("contents", row) for row in reports.read(read_query("internal/diagnose/contents")))
+    return (*notes, *filter(None, (location_note, *contents)))

@@ -71,20 +71,28 @@ _FIXED_TEXTS = ("severity", "fix", "skip")
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 # The verdict on a trace that has launch calls, but none of the work that they launched.
 LOST_KERNELS = "what ran on the GPU is not in the trace"
+# The verdict on a trace whose launch calls all returned errors.
+FAILED_LAUNCHES = "no kernel ran"
 # The subject in queries/internal/diagnose/unjudged.sql.
 _GPU_WORK = "what the GPU does"
+# A late host, and one that is late because nothing is to do.
+HOST_BOUND, WAITING_FOR_EVENTS = "host-bound", "waiting for events"
 # The parts of the budget that verdicts are about, and what the GPU then does.
 _MIXED = "mixed: "
 _PART_OF_VERDICT = {
-    "GPU-bound": "busy", "launch-bound": "launch", "host-bound": "launch", "sync-bound": "sync", "copy-bound": "copy",
+    "GPU-bound": "busy", "launch-bound": "launch", HOST_BOUND: "launch",
+    WAITING_FOR_EVENTS: "launch", "sync-bound": "sync", "copy-bound": "copy",
     "allocation-bound": "allocation", "communication-bound": "communication", WAITING: "communication",
     "start-up and end": "edge",
 }  # fmt: skip
 _REASONS = {
     "GPU-bound": "is busy {}; faster or fewer kernels shorten it",
     "launch-bound": "is idle {} because the CPU launches kernels too slowly",
-    "host-bound": (
+    HOST_BOUND: (
         "is idle {} because the CPU issues the next operation late: it mostly does something other than launching"
+    ),
+    WAITING_FOR_EVENTS: (
+        "is idle {} because the program has nothing to launch: the CPU sleeps until an event arrives, such as a request"
     ),
     "sync-bound": "is idle {} because the CPU waits for it before it launches more work",
     "copy-bound": "only copies, or is idle for a blocking copy, {}",
@@ -99,6 +107,8 @@ _BUSY_NEXT_TO_OTHERS = "computes {}"
 _NAMES = ("Python",)
 _NAME_ALONE = {"copy": "copies", "communication": "communication"}
 _MIN_ALONE_PCT = 1.0
+# A verdict on steps that take less than this part of the trace says so: the rest may be bound by something else.
+_SMALL_PART = 0.1
 # From this ratio of mean to median, no step takes the mean: a few long steps make it.
 _SKEWED = 1.2
 # Rules of this family whose time is not that of launches.
@@ -259,7 +269,7 @@ def write_headline(diagnosis: DiagnosisResult) -> list[str]:
     run_lines = [diagnosis.run.sentence] if diagnosis.run else []
     return [
         *run_lines,
-        f"{_name_file(diagnosis)}: {name_verdict(diagnosis)}{'; ' if wall else ''}{wall}",
+        f"{_name_file(diagnosis)}: {name_verdict(diagnosis)}{_limit_verdict(diagnosis)}{'; ' if wall else ''}{wall}",
         *other_lines,
     ]
 
@@ -281,6 +291,14 @@ def name_verdict(diagnosis: DiagnosisResult) -> str:
         key=lambda cause: -cause[0],
     )
     return ", then ".join(f"{word} ({share:.1f}%)" for share, word in causes[:2])
+
+
+def _limit_verdict(diagnosis: DiagnosisResult) -> str:
+    """Name the part of the trace that the verdict is about, where the steps are a small part of it; "" elsewhere."""
+    steps_ns = diagnosis.steps.get("steps_ns")
+    if not steps_ns or diagnosis.unit == "trace" or steps_ns >= _SMALL_PART * diagnosis.steps["wall_ns"]:
+        return ""
+    return f" in the steps, {_write_coverage(diagnosis)}"
 
 
 def explain_verdict(diagnosis: DiagnosisResult) -> str:
@@ -361,19 +379,13 @@ def describe_shares(shares: Sequence[Share]) -> str:
     return f"GPU busy {busy_pct:.1f}%{exclusive_note}, idle {100 - busy_pct:.1f}%{idle_note}"
 
 
-# Operations that wait less than this for the GPU are not launched ahead: it is the latency of a launch.
-MIN_QUEUE_NS = 10_000
+# The CPU launches ahead if at least this share of its launches is made ahead. The first launch after a wait never is.
+MIN_AHEAD_PCT = 50
 
 
 def describe_status(diagnosis: DiagnosisResult) -> str:
     """Describe the status of a run that has no serious finding."""
     busy = f"the GPU is busy {diagnosis.busy_pct:.1f}% of {'the wall time' if diagnosis.unit == 'trace' else 'a step'}"
-    if diagnosis.status == "empty" and diagnosis.verdict == LOST_KERNELS:
-        return (
-            "Launch calls are recorded, but none of the work they launched: the profiler lost the GPU's "
-            "activity, or could"
-            " not record it (WSL2 without support for it, a driver newer than nsys, a kernel that failed)."
-        )
     if diagnosis.status == "empty":
         return _explain_empty(diagnosis)
     if diagnosis.status == "unseen":
@@ -382,13 +394,12 @@ def describe_status(diagnosis: DiagnosisResult) -> str:
         return _describe_busy(diagnosis, busy)
     if (
         diagnosis.verdict == "GPU-bound" and not any(finding.severity != "info" for finding in diagnosis.findings)
-        and diagnosis.queue_ns is not None and diagnosis.queue_ns < MIN_QUEUE_NS
+        and diagnosis.ahead_pct is not None and diagnosis.ahead_pct < MIN_AHEAD_PCT
         and 2 * (_sum_share(diagnosis, "launch") + _sum_share(diagnosis, "sync")) >= 100 - diagnosis.busy_pct
     ):  # fmt: skip
-        start = f"{time_text(diagnosis.queue_ns)} after" if diagnosis.queue_ns >= 1 else "as soon as"
         return (
-            f"{busy[0].upper()}{busy[1:]}, but the CPU does not launch ahead: an operation starts"
-            f" {start} its launch call has returned, on average."
+            f"{busy[0].upper()}{busy[1:]}, but the CPU does not launch ahead: {diagnosis.ahead_pct:.0f}% of the"
+            " operations start 10 µs or more after their launch call has returned."
         )
     return "" if diagnosis.findings else _describe_no_finding(diagnosis)
 
@@ -404,7 +415,7 @@ def _describe_busy(diagnosis: DiagnosisResult, busy: str) -> str:
     if diagnosis.top_kernel:
         name, share = fit(make_readable(diagnosis.top_kernel[0]), 60), diagnosis.top_kernel[1]
         kernel = f" Next, optimize kernels: {name} takes {share:.1f}% of their time (nsys-insight top)."
-    ahead = ", and the CPU keeps its queue full" if diagnosis.queue_ns is not None else ""
+    ahead = ", and the CPU keeps its queue full" if diagnosis.ahead_pct is not None else ""
     return f"Healthy: {busy}{ahead}.{kernel}"
 
 
@@ -417,6 +428,13 @@ def _describe_no_finding(diagnosis: DiagnosisResult) -> str:
 
 def _explain_empty(diagnosis: DiagnosisResult) -> str:
     """Say why there is no GPU work, as far as the trace shows it."""
+    if diagnosis.verdict == LOST_KERNELS:
+        return (
+            "CUDA calls succeeded whose work on the GPU is not in the trace: the profiler lost it, or could not record"
+            " it (WSL2 without support for it, a driver newer than nsys, a kernel that failed)."
+        )
+    if diagnosis.verdict == FAILED_LAUNCHES:
+        return "All kernel launches failed: the trace shows nothing about the program's speed."
     if diagnosis.trace["scope"]:
         return "No kernel, copy or memset is in this scope."
     remedy = next((question.remedy for question in diagnosis.unassessed if question.subject == _GPU_WORK), None)

@@ -286,9 +286,10 @@ def _format_remarks(kernel: KernelReport) -> list[str]:
         if remark["rule"] not in reported_rules and (remark["speedup_pct"] or 0) >= 5
     ][:_MAX_REMARKS]
     if kernel.missing_metrics:
-        missing = "; ".join(f"{metric} for {', '.join(rules)}" for metric, rules in kernel.missing_metrics.items())
+        rules = sorted({rule for rules in kernel.missing_metrics.values() for rule in rules})
         sentences.append(
-            f"Some rules could not be judged (profile with --set full, import the raw page). Not collected: {missing}."
+            f"Not collected: {len(kernel.missing_metrics)} metrics, without which these rules could not be judged:"
+            f" {len(rules)} (profile with --set full, import the raw page; --format json names them)."
         )
     return sentences
 

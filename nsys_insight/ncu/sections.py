@@ -65,7 +65,8 @@ def diagnose(row: dict[str, Any], details: LaunchDetails) -> dict[str, str]:
         "roofline": "; ".join(filter(None, (describe_roofline(row), _describe_attained_rate(details.roof))))
         or _NOT_COLLECTED,
         "memory": join_figures(
-            ("L1 hits", "l1_hit_pct"), ("L2 hits", "l2_hit_pct"), ("DRAM", "dram_pct"), ("moving", "dram_bytes_per_s"),
+            ("L1 hits", "l1_hit_pct"), ("L2 hits", "l2_hit_pct"), ("L1", "l1_pct"), ("L2", "l2_pct"),
+            ("DRAM", "dram_pct"), ("moving", "dram_bytes_per_s"),
             ("sectors per load", "load_sectors_per_request_ratio"),
             ("bytes used of 32:", "load_bytes_per_sector_ratio"),
             ("sectors per store", "store_sectors_per_request_ratio"),
@@ -80,8 +81,8 @@ def diagnose(row: dict[str, Any], details: LaunchDetails) -> dict[str, str]:
         "warp stalls": _describe_stalls(details.stalls) or _NOT_COLLECTED,
         "shared memory": _describe_shared_memory(details.shared),
         "bank conflicts": conflicts or _NOT_COLLECTED,
-        "spills": join_figures(("sectors", "spill_sectors_count"), ("registers", "registers_per_thread"))
-        or _NOT_COLLECTED,
+        "spills": join_figures(("sectors", "spill_sectors_count")) or _NOT_COLLECTED,
+        "registers": join_figures(("per thread", "registers_per_thread")) or _NOT_COLLECTED,
         "divergence": join_figures(("idle lanes", "divergence_pct"), ("uniform branches", "branch_uniform_pct"))
         or _NOT_COLLECTED,
     }  # fmt: skip
@@ -143,7 +144,11 @@ def describe_roofline(row: dict[str, Any]) -> str:
     if max(sm, row["memory_pct"] or 0) < _BUSY_PCT:
         return f"far below both roofs: {figures}"
     side = "compute" if sm >= dram and row["bound"] != "memory" else "memory"
-    distance = ", near the roof" if max(sm, dram) > _NEAR_PCT else ", below the roof"
+    # The memory throughput is that of the busiest unit, which may be a cache.
+    is_near_cache = (row["memory_pct"] or 0) > _NEAR_PCT
+    distance = ", near the peak of L1 or L2" if is_near_cache else ", below the roof"
+    if max(sm, dram) > _NEAR_PCT:
+        distance = ", near the roof"
     return f"{side} side{distance}: {figures}"
 
 

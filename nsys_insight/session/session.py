@@ -29,6 +29,7 @@ from nsys_insight.session.report_question import ReportQuestion, build_question,
 from nsys_insight.session.running_answer import RunningAnswer
 from nsys_insight.session.sandbox import Runner
 from nsys_insight.sql.names import parse_names
+from nsys_insight.sql.quoting import literal
 from nsys_insight.sql.rows import name_cells
 from nsys_insight.sql.statements import Statement, read_one_query
 from nsys_insight.text.units import time_text
@@ -232,7 +233,7 @@ class Session:
             params=report_question.values,
             notes=tuple(text for _, text in notes),
             note_names=tuple(name for name, _ in notes),
-            empty=self._explain_empty(pack, table),
+            empty=self._explain_empty(pack, table, report_question.question.options.steps.step_range),
             trace=self.describe_trace(),
             shared_pids=self._connection.shared_pids,
         )
@@ -393,9 +394,13 @@ class Session:
             self._has_noted_ncu = True
             self._options["note"](f"ncu data is from {self.ncu}")
 
-    def _explain_empty(self, pack: Pack, table: str) -> str:
+    def _explain_empty(self, pack: Pack, table: str, step_range: str | None) -> str:
         if self._scope == FULL_TRACE:
-            return pack.empty
+            if len(self.labels) > 1 or self._connection.duckdb.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone():
+                return pack.empty
+            if step_range and (ranges := self._describe_ranges(step_range)):
+                return ranges
+            return self._correct_advice(pack.empty)
         any_row = self._connection.duckdb.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone()
         text = f"Nothing in this scope ({self._scope.flags_text})"
         if any_row:
@@ -403,6 +408,31 @@ class Session:
         if self._scope.range_pattern is not None and not self.rows("SELECT 1 AS found FROM gpu_ops LIMIT 1"):
             return f"{text}: no GPU work was launched in it."
         return f"{text}{self.describe_gpu_time()}. Without this scope, an empty answer means: {pack.empty}"
+
+    def _describe_ranges(self, pattern: str) -> str:
+        """Describe the NVTX ranges of the requested steps in a trace without GPU work; "" without such ranges."""
+        any_number = literal(pattern.replace("#", "*"))
+        ((count, mean_ns),) = self.rows(
+            "SELECT count(*) AS ranges, avg(duration_ns) AS mean_ns FROM nvtx_ranges"
+            f" WHERE fits_pattern(name, {any_number}) AND end_ns IS NOT NULL"
+        )
+        if not count or self.rows("SELECT 1 AS found FROM gpu_ops LIMIT 1"):
+            return ""
+        return (
+            f"{count} NVTX ranges are named {pattern}, but this trace has no GPU work, which steps need. A range"
+            f" takes {time_text(mean_ns)} on average: see nsys-insight nvtx"
+        )
+
+    def _correct_advice(self, text: str) -> str:
+        """Do not advise to trace CUDA where nsys says that it did: say what is known instead."""
+        fact, separator, advice = text.partition("; if the program did use")
+        if not separator or not advice.endswith("nsys profile -t cuda"):
+            return text
+        if self.rows("SELECT 1 AS found FROM _call_counts LIMIT 1"):
+            return f"{fact}; CUDA calls are recorded (nsys-insight diagnose says what is missing)"
+        if self.rows("SELECT 1 AS found FROM _capture_settings WHERE traces_cuda"):
+            return f"{fact}; CUDA was traced, but no traced process called it (nsys-insight diagnose)"
+        return text
 
     def describe_gpu_time(self) -> str:
         """Say when the GPU works in the full trace, after a semicolon; "" if the scope has no time window."""

@@ -10,11 +10,15 @@ evidence = [
     [
         """{?lacks_calls}the trace has no CUDA API calls: what the host did and why the GPU waited cannot be determined;
         capture with -t cuda, and let the program end before the capture""",
+        """{?lacks_kernels}{transfers:copy or memset call}< and {unrecorded_calls:launch call}> returned success, but
+        nothing that ran on the GPU is in the trace: the profiler lost it, or could not record it""",
         """{?lacks_kernels}{unrecorded_calls:launch call} {#unrecorded_calls:is|are} in the trace, but no kernels: the
         profiler lost what ran on the GPU, or could not record it""",
         """{?lacks_copies}{unrecorded_calls:copy call} {#unrecorded_calls:is|are} in the trace, but no copies: the time
         of copies on the GPU counts as idle time""",
     ],
+    "{?is_wsl}a driver of Windows under Linux: the program ran under WSL2",
+    "what the trace shows of the {wall_ns} from the first call to the last one: {longest_calls}",
     "for {unknown_pct} of the wall time, the launch call that ended the gap is not in the trace",
     """{lost_launches} of {launch_calls:launch call} ran no kernel that is in the trace: kernels are missing, and the
     GPU appears idle while they ran""",
@@ -25,6 +29,19 @@ What was lost is outside the part that you look at."""
 effort = "flag"
 links = ["Nsight Systems User Guide, Troubleshooting"]
 report = "info"
+
+[items]
+longest_calls = ["{call_ns} in {call_name}"]
+
+[fix.wsl]
+any = """
+Use a newer nsys and a newer driver of Windows: older ones do not record the GPU under WSL2. Or build the program for
+Windows, and profile it with nsys of Windows."""
+
+[fix.nothing]
+any = """
+Use a newer nsys, one that supports the CUDA version of the driver, which nvidia-smi shows, and let the program exit on
+its own."""
 
 [fix.less]
 any = """
@@ -96,24 +113,41 @@ messages AS (
             AND (EXISTS (FROM losses) OR EXISTS (FROM _unrecorded WHERE what = 'kernels'))
 ),
 problems AS (
-    SELECT string_agg(DISTINCT text, ' ' ORDER BY text) AS message, NULL AS what, NULL AS calls
+    SELECT string_agg(DISTINCT text, ' ' ORDER BY text) AS message, NULL AS what, NULL AS calls, NULL AS transfers
     FROM messages HAVING count(*) > 0
     UNION ALL
-    SELECT NULL, what, calls FROM _unrecorded
+    SELECT NULL, what, calls, transfers FROM _unrecorded
+),
+-- All of the wall time, if no kernel is recorded.
+unseen_times AS MATERIALIZED (
+    SELECT NULL::BIGINT AS from_ns, NULL::BIGINT AS until_ns, sum(duration_ns)::BIGINT AS wall_ns
+    FROM wall WHERE EXISTS (FROM _unrecorded WHERE what = 'kernels') HAVING count(*) > 0
 )
 SELECT
     NULL AS recoverable_ns, NULL::DOUBLE AS wall_pct, NULL AS place,
-    coalesce((SELECT min(cure) FROM messages), 'less') AS cure_case,
+    coalesce(
+        (SELECT min(cure) FROM messages),
+        CASE
+            WHEN what IS DISTINCT FROM 'kernels' THEN 'less'
+            WHEN (SELECT is_wsl FROM _capture_settings) THEN 'wsl'
+            -- If nothing at all was recorded, it was not too much.
+            WHEN NOT EXISTS (FROM _operation_counts) THEN 'nothing'
+            ELSE 'less'
+        END
+    ) AS cure_case,
+    what = 'kernels' AND (SELECT is_wsl FROM _capture_settings) AS is_wsl,
+    CASE WHEN what = 'kernels' THEN t.wall_ns END AS wall_ns,
+    list_filter(c.longest_calls, lambda call: 100 * call.call_ns >= t.wall_ns) AS longest_calls,
     message, what = 'calls' AS lacks_calls, what = 'kernels' AS lacks_kernels, what = 'copies' AS lacks_copies,
-    calls AS unrecorded_calls, NULL::DOUBLE AS unknown_pct,
+    calls AS unrecorded_calls, transfers, NULL::DOUBLE AS unknown_pct,
     NULL::BIGINT AS lost_launches, NULL AS launch_calls, NULL AS cut_launches
-FROM problems
-UNION ALL
-SELECT NULL, wall_pct, NULL, 'less', NULL, NULL, NULL, NULL, NULL, wall_pct, NULL, NULL, NULL
+FROM problems LEFT JOIN unseen_times AS t ON true CROSS JOIN _calls_in('unseen_times') AS c
+UNION ALL BY NAME
+SELECT wall_pct, 'less' AS cure_case, wall_pct AS unknown_pct
 FROM classify_report
 WHERE part = 'unknown' AND wall_pct >= 1 AND NOT EXISTS (FROM _unrecorded WHERE what = 'calls')
-UNION ALL
+UNION ALL BY NAME
 SELECT
-    NULL, NULL, NULL, CASE WHEN is_end THEN 'end' ELSE 'less' END, NULL, NULL, NULL, NULL, NULL, NULL,
-    CASE WHEN NOT is_end THEN lost END, CASE WHEN NOT is_end THEN calls END, CASE WHEN is_end THEN lost END
+    CASE WHEN is_end THEN 'end' ELSE 'less' END AS cure_case, CASE WHEN NOT is_end THEN lost END AS lost_launches,
+    CASE WHEN NOT is_end THEN calls END AS launch_calls, CASE WHEN is_end THEN lost END AS cut_launches
 FROM losses

@@ -55,6 +55,11 @@ without its result."""
 [fix.sleep]
 any = "Remove the sleep, or wait for the event itself instead of for a time."
 
+[fix.events]
+any = """
+The thread that launches sleeps until something arrives (a request, a message, data). If nothing arrived, nothing is to
+be gained: measure under load. Else find out what sends late."""
+
 [fix.threads]
 any = """
 The host waits for other threads: give them less to do, or let them work while the GPU has work, on what it needs
@@ -114,6 +119,7 @@ SELECT
     g.nvtx_path AS place,
     CASE
         WHEN 2 * w.managed_share > 1 THEN 'managed'
+        WHEN EXISTS (FROM _event_waits) THEN 'events'
         WHEN 2 * k.parts[1].work_ns > h.recoverable_ns
             AND regexp_matches(k.parts[1].activity, '^(OS call: ((clock_)?nano|u)?sleep|sleeping)$') THEN 'sleep'
         WHEN 2 * k.parts[1].work_ns > h.recoverable_ns
@@ -122,6 +128,7 @@ SELECT
         WHEN NOT EXISTS (FROM steps WHERE phase = 'steady') THEN 'no_steps'
         ELSE 'cpu'
     END AS cure_case,
+    CASE WHEN EXISTS (FROM _event_waits) THEN 'info' END AS severity,
     h.recoverable_ns AS idle_ns,
     CASE WHEN 2 * w.managed_share <= 1 AND k.known_ns <= 1.05 * h.recoverable_ns THEN k.parts END AS known_work,
     CASE WHEN 2 * w.managed_share > 1 THEN w.managed_share * h.recoverable_ns END AS managed_ns,

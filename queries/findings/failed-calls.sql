@@ -5,7 +5,10 @@ family = "failed"
 severity = "critical"
 meaning = """
 A failed call, or the kernel whose error it returns, did not do its work, so these figures can describe a broken run."""
-evidence = ["{failures}", "{more_calls:more failed call}"]
+evidence = [
+    "{failures}", "{more_calls:more failed call}",
+    "the first failed launch takes {first_ns}",
+]
 skip_if = """
 The program expects it, such as an allocation that is retried with a smaller size."""
 effort = "function"
@@ -25,6 +28,34 @@ PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."""
 jax = """
 Lower the peak of the memory in use: a smaller batch, jax.checkpoint, donate_argnums; if another process needs part of
 the memory, set XLA_PYTHON_CLIENT_MEM_FRACTION."""
+
+[fix.build]
+any = """
+Fix this first: compile the program for this GPU (nvcc -arch=native, or -gencode for its compute capability), or
+install a build of it that includes this GPU."""
+pytorch = """
+Fix this first: install a build for this GPU (torch.cuda.get_arch_list() names what the build includes), and compile
+extensions with TORCH_CUDA_ARCH_LIST."""
+
+[fix.driver]
+any = """
+Fix this first: compile the program for this GPU (nvcc -arch=native), which needs no PTX compiler at run time; or update
+the driver."""
+
+[fix.resources]
+any = """
+Fix this first: launch fewer threads per block, or limit the registers per thread (__launch_bounds__, -maxrregcount):
+the block needs more than a multiprocessor has."""
+
+[fix.shape]
+any = """
+Fix this first: check the grid and the block: at most 1024 threads per block, no dimension of 0; more than 48 KiB of
+dynamic shared memory needs cudaFuncSetAttribute()."""
+
+[fix.cooperative]
+any = """
+Fix this first: launch fewer blocks: those of a cooperative launch must all run at once
+(cudaOccupancyMaxActiveBlocksPerMultiprocessor)."""
 
 [fix.other]
 any = "Fix this first: run under compute-sanitizer, which reports failing calls and the kernel at fault."
@@ -51,18 +82,33 @@ WITH failed_calls AS MATERIALIZED (
 all_calls AS (
     SELECT name, count(*) AS calls FROM outer_api_calls WHERE name IN (SELECT name FROM failed_calls) GROUP BY name
 ),
-reasons(return_value, reason) AS (
+reasons(return_value, reason, cure) AS (
     VALUES
-    (1, 'invalid value'), (2, 'out of memory'), (9, 'invalid configuration'), (98, 'invalid device function'),
-    (209, 'no kernel image for the device'), (222, 'the driver is older than the PTX compiler'),
-    (700, 'illegal address'), (701, 'too many resources requested'), (702, 'timeout'),
-    (710, 'assertion in a kernel'), (716, 'misaligned address'), (719, 'a kernel failed')
+    (1, 'invalid value', NULL), (2, 'out of memory', NULL), (9, 'invalid configuration', 'shape'),
+    (98, 'invalid device function', 'build'), (209, 'no kernel image for the device', 'build'),
+    (218, 'invalid PTX', 'build'), (221, 'the PTX compiler was not found', 'driver'),
+    (222, 'the driver is older than the PTX compiler', 'driver'), (700, 'illegal address', NULL),
+    (701, 'too many resources requested', 'resources'), (702, 'timeout', NULL), (710, 'assertion in a kernel', NULL),
+    (716, 'misaligned address', NULL), (719, 'a kernel failed', NULL),
+    (720, 'cooperative launch of too many blocks', 'cooperative')
+),
+-- The error that most launches return. A launch that is rejected has a remedy of its own.
+rejections AS (
+    SELECT arg_max_null(cure, failed) AS cure
+    FROM failed_calls JOIN reasons USING (return_value)
+    WHERE api_group(name) IN ('launch', 'graph launch')
 )
 SELECT
     NULL AS recoverable_ns,
     NULL AS wall_pct,
     NULL AS place,
-    CASE WHEN bool_and(f.return_value = 2) THEN 'memory' ELSE 'other' END AS cure_case,
+    CASE WHEN bool_and(f.return_value = 2) THEN 'memory' ELSE coalesce((FROM rejections), 'other') END AS cure_case,
+    -- The first launch of a kernel loads its code. If it is long, all of its time was lost.
+    (
+        SELECT duration_ns::DOUBLE FROM outer_api_calls
+        WHERE call_group = 'launch' AND return_value <> 0 AND name IN (SELECT name FROM failed_calls)
+        QUALIFY row_number() OVER (ORDER BY start_ns) = 1 AND 10 * duration_ns >= (SELECT sum(duration_ns) FROM wall)
+    ) AS first_ns,
     list(
         {
             'name': f.name, 'failed_calls': f.failed, 'calls': c.calls, 'return_value': f.return_value,

@@ -61,7 +61,8 @@ WITH gemms AS (
         regexp_matches(s.name, '(?i)ffma|simt|sgemm|scudnn|f32f32_f32f32_f32')
             AND NOT regexp_matches(s.name, '(?i)tf32|tensorop|f16|fp16|half|s1688|s884|hmma|int8|i8816') AS is_fp32
     FROM _steady_shapes AS s
-    WHERE s.family IN ('gemm', 'conv')
+    -- A word in the name of a kernel of no known library does not show what it computes.
+    WHERE s.family IN ('gemm', 'conv') AND kernel_provenance(s.name) <> 'hand-written'
     GROUP BY s.name
 ),
 fp32_gemms AS (

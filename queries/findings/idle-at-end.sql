@@ -10,6 +10,7 @@ evidence = [
     "the last operation on the GPU ends {idle_ns} before the end",
     "from then on: {longest_calls}",
     "{outside_calls_ns} outside of CUDA calls",
+    "of {samples:CPU sample} in this time: {functions}",
 ]
 skip_if = """
 The end is what you are measuring."""
@@ -20,11 +21,17 @@ when = "SELECT 1 FROM idle_report WHERE host = 'after the last operation' HAVING
 
 [items]
 longest_calls = ["{call_ns} in {call_name}"]
+functions = [["{samples_pct} in {function_name} (called by {callers})", "{samples_pct} in {function_name}"]]
 
 [fix.calls]
 any = """
 See what the program does after its last GPU operation: memory and contexts that the process holds at its end are
 released with it."""
+
+[fix.sampled]
+any = """
+Do the work of these functions in parallel, or while the GPU still works (nsys-insight cpu-work); memory and contexts
+that the process holds at its end are released with it."""
 
 [fix.steps]
 any = """
@@ -60,15 +67,17 @@ idle_times AS MATERIALIZED (
     SELECT max(end_ns) AS from_ns, NULL AS until_ns FROM _gpu_busy_parts WHERE EXISTS (FROM idle) HAVING count(*) > 0
 )
 SELECT
+    w.samples, w.functions,
     NULL AS recoverable_ns,
     i.wall_pct,
     NULL AS place,
-    CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN 'steps' ELSE 'calls' END AS cure_case,
+    CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN 'steps' WHEN w.samples > 0 AND 2 * c.covered_ns < i.idle_ns THEN 'sampled' ELSE 'calls' END AS cure_case,
     i.idle_ns,
     -- call_name, call_ns. Calls of less than a hundredth of it and other time of less than a tenth are not stated.
     nullif(list_filter(c.longest_calls, lambda call: 100 * call.call_ns >= i.idle_ns), []) AS longest_calls,
     CASE WHEN 10 * (i.idle_ns - c.covered_ns) >= i.idle_ns THEN i.idle_ns - c.covered_ns END AS outside_calls_ns
 FROM idle AS i, _calls_in('idle_times') AS c
+LEFT JOIN (FROM _edge_functions WHERE edge = 'end') AS w ON true
 -- While the host waits for the GPU, the GPU runs something that is not in the trace.
 WHERE NOT coalesce(
     api_group(c.longest_calls[1].call_name) = 'sync' AND 2 * c.longest_calls[1].call_ns >= i.idle_ns, false

@@ -10,6 +10,7 @@ evidence = [
     "the first operation on the GPU begins {idle_ns} after the start",
     "until then: {longest_calls}",
     "{outside_calls_ns} outside of CUDA calls",
+    "of {samples:CPU sample} in this time: {functions}",
 ]
 skip_if = """
 Startup is what you are measuring."""
@@ -20,6 +21,7 @@ when = "SELECT 1 FROM idle_report WHERE host = 'before the first operation' HAVI
 
 [items]
 longest_calls = ["{call_ns} in {call_name}"]
+functions = [["{samples_pct} in {function_name} (called by {callers})", "{samples_pct} in {function_name}"]]
 
 [fix.context]
 any = """
@@ -31,6 +33,10 @@ one visible (CUDA_VISIBLE_DEVICES)."""
 any = """
 See which of these calls the first GPU work needs (nsys-insight api); make the others later, or once per
 process."""
+
+[fix.sampled]
+any = """
+Do the work of these functions in parallel, once per process, or after the first GPU work (nsys-insight cpu-work)."""
 
 [fix.outside]
 any = """
@@ -85,19 +91,25 @@ first_work AS (
     ORDER BY start_ns LIMIT 1
 )
 SELECT
+    w.samples, w.functions,
     NULL AS recoverable_ns,
     i.wall_pct,
     NULL AS place,
     -- Without steps, nothing shows a steady state that the capture could be narrowed to.
     CASE
-        WHEN t.has_steps THEN 'steps'
+        WHEN t.has_steps AND (w.samples IS NULL OR i.wall_pct < $main_pct) THEN 'steps'
         -- Calls of the driver do not create contexts, except those whose names say so.
         WHEN 2 * f.duration_ns >= i.idle_ns AND regexp_matches(f.name, '^cuda|^cu(CtxCreate|DevicePrimaryCtxRetain)')
             THEN 'context'
         WHEN 2 * c.covered_ns >= i.idle_ns THEN 'calls'
+        WHEN w.samples > 0 THEN 'sampled'
         ELSE 'outside'
     END AS cure_case,
-    CASE WHEN NOT t.has_steps AND i.wall_pct >= $main_pct THEN 'critical' END AS severity,
+    CASE
+        WHEN NOT t.has_steps AND i.wall_pct >= $main_pct THEN 'critical'
+        -- Known work before steps, most of the trace: what it is can be changed, unless the capture is short.
+        WHEN w.samples > 0 AND i.wall_pct >= $main_pct THEN 'warning'
+    END AS severity,
     f.name AS first_call,
     f.duration_ns AS first_ns,
     i.idle_ns,
@@ -106,3 +118,4 @@ SELECT
     CASE WHEN 10 * (i.idle_ns - c.covered_ns) >= i.idle_ns THEN i.idle_ns - c.covered_ns END AS outside_calls_ns
 FROM idle AS i, _step_totals AS t, _calls_in('idle_times') AS c
 LEFT JOIN first_work AS f ON true
+LEFT JOIN (FROM _edge_functions WHERE edge = 'start') AS w ON true

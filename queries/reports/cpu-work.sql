@@ -25,7 +25,7 @@ another thread holds what this one needs. nanosleep: the program sleeps on purpo
 cores, or a wait that nsys does not trace. --group-by function names the functions; --group-by inclusive counts a
 function with everything that it calls."""
 empty = """\
-No CPU activity is recorded while the GPU is idle, or the GPU is never idle; capture with: nsys profile \
+No CPU activity is recorded while the GPU waits for the next operation, or it never waits; to record it: nsys profile \
 -t cuda,nvtx,osrt --sample=process-tree --cpuctxsw=process-tree"""
 
 [params.group_by]
@@ -76,6 +76,17 @@ text = """
 context switches were not recorded: time that samples do not account for may be waiting; capture with
 --cpuctxsw=process-tree"""
 query = "FROM answer WHERE samples > 0 AND NOT EXISTS (FROM _scheduling) LIMIT 1"
+
+[notes.start]
+text = """
+before the first operation on the GPU, which this table leaves out: of {samples:CPU sample}, {functions}"""
+query = "SELECT samples, functions FROM _edge_functions WHERE edge = 'start' AND samples >= 10"
+items.functions = [["{samples_pct} in {function_name} (called by {callers})", "{samples_pct} in {function_name}"]]
+
+[notes.end]
+text = "after the last operation on the GPU, which this table leaves out: of {samples:CPU sample}, {functions}"
+query = "SELECT samples, functions FROM _edge_functions WHERE edge = 'end' AND samples >= 10"
+items.functions = [["{samples_pct} in {function_name} (called by {callers})", "{samples_pct} in {function_name}"]]
 
 [agent]
 rows = 6

@@ -137,12 +137,14 @@ SELECT
     sum(l.launch_calls)::BIGINT AS launch_calls,
     sum(l.graph_launches)::BIGINT AS graph_launches,
     sum(l.launch_queue_ns)::BIGINT AS launch_queue_ns,
-    coalesce(sum(l.queue_ns), 0)::BIGINT AS queue_ns
+    coalesce(sum(l.queue_ns), 0)::BIGINT AS queue_ns,
+    sum(l.ahead_calls)::BIGINT AS ahead_calls
 FROM (
-    SELECT piece, launches AS launch_calls, 0 AS graph_launches, launch_queue_ns, queue_ns
+    SELECT piece, launches AS launch_calls, 0 AS graph_launches, launch_queue_ns, queue_ns, ahead_calls
     FROM internal.step_work WHERE launches > 0
     UNION ALL
-    SELECT piece, 1, 1, min(start_ns) - min(call_ns), greatest(min(start_ns) - min(returned_ns), 0)
+    SELECT piece, 1, 1, min(start_ns) - min(call_ns), greatest(min(start_ns) - min(returned_ns), 0),
+        (min(start_ns) >= min(returned_ns) + 10000)::INTEGER
     FROM internal.step_owned WHERE kind IN ('kernel', 'graph') AND call_group = 'graph launch'
     GROUP BY piece, correlation_id
     HAVING min(start_ns) >= min(call_ns)

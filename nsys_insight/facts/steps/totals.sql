@@ -62,6 +62,7 @@ SELECT
     count(*) FILTER (is_launched) AS launches,
     sum(start_ns - call_ns) FILTER (is_launched) AS launch_queue_ns,
     sum(start_ns - returned_ns) FILTER (is_launched AND start_ns > returned_ns) AS queue_ns,
+    count(*) FILTER (is_launched AND start_ns >= returned_ns + 10000) AS ahead_calls,
     max(end_ns) AS done_ns
 FROM (
     SELECT *, kind = 'kernel' AND call_group = 'launch' AND start_ns >= call_ns AS is_launched FROM internal.step_owned

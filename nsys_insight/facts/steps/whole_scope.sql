@@ -22,7 +22,8 @@ SELECT
     count(*) AS launch_calls,
     count(*) FILTER (is_graph) AS graph_launches,
     sum(start_ns - call_ns)::BIGINT AS launch_queue_ns,
-    coalesce(sum(start_ns - returned_ns) FILTER (start_ns > returned_ns), 0)::BIGINT AS queue_ns
+    coalesce(sum(start_ns - returned_ns) FILTER (start_ns > returned_ns), 0)::BIGINT AS queue_ns,
+    count(*) FILTER (start_ns >= returned_ns + 10000) AS ahead_calls
 FROM first_kernels
 WHERE start_ns >= call_ns
 HAVING count(*) > 0

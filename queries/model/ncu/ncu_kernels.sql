@@ -54,6 +54,8 @@ store_bytes_per_sector_ratio = """Bytes that threads write of the 32 of a stored
 reread_ratio = """Bytes of the sectors that loads looked up in L1 as a multiple of what was read from DRAM:
     {dram_read_bytes}"""
 l1_passes_pct = "Wavefronts of the data stage of L1 and shared memory, share of its peak: {l1_passes_pct}"
+l1_passes_per_request_ratio = """Wavefronts per request of a warp, by their shares of the peaks: {l1_passes_pct},
+    {l1_requests_pct}"""
 bank_conflicts_count = "Bank conflicts in shared memory: {bank_conflicts_count}"
 shared_wavefronts_count = "Wavefronts of shared memory for all requests: {shared_wavefronts_count}"
 spill_sectors_count = "Sectors of local memory traffic: {spill_store_sectors_count}, {spill_load_sectors_count}"
@@ -167,6 +169,7 @@ SELECT
     load_sectors_per_request_ratio * load_bytes_per_sector_ratio / 32 AS load_bytes_per_thread_ratio,
     store_sectors_per_request_ratio, nullif(store_bytes_per_sector_ratio, 0) AS store_bytes_per_sector_ratio,
     32 * load_sectors_count / nullif(dram_read_bytes, 0) AS reread_ratio, l1_passes_pct,
+    l1_passes_pct / nullif(l1_requests_pct, 0) AS l1_passes_per_request_ratio,
     bank_conflicts_count, shared_wavefronts_count, spill_sectors_count,
     registers_per_thread, shared_bytes AS shared_per_block_bytes, shared_per_sm_bytes,
     sm_count, waves_per_sm_ratio, theoretical_occupancy_pct, occupancy_pct,

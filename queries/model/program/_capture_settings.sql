@@ -7,12 +7,22 @@ capture_ns = "How long was captured"
 begun = "When, in UTC"
 skips_calls = "Whether nsys left calls out that it finds unimportant"
 traces_cuda = "Whether nsys says that it traced CUDA"
+is_wsl = "Whether the program ran under WSL2: Linux with a driver of Windows"
 */
+-- Since version 470, the versions of drivers of Linux have three numbers (580.65.06), those of Windows two (576.57).
 SELECT
     max(value) FILTER (WHERE name = 'EXPORT_PRODUCT_VERSION') AS nsys_version,
     max(value) FILTER (WHERE name = 'EXPORT_SCHEMA_VERSION') AS schema_version,
     max(value) FILTER (WHERE name = 'CAPTURE_DURATION_NS')::BIGINT AS capture_ns,
     max(replace(value, 'T', ' ')) FILTER (WHERE name = 'CAPTURE_START_UTC') AS begun,
     count(*) FILTER (WHERE name LIKE '%:CUDA_SKIP_SOME_API_CALLS' AND value = 'true') > 0 AS skips_calls,
-    count(*) FILTER (WHERE name LIKE '%COLLECT_CUDA_TRACE' AND value = 'true') > 0 AS traces_cuda
+    count(*) FILTER (WHERE name LIKE '%COLLECT_CUDA_TRACE' AND value = 'true') > 0 AS traces_cuda,
+    EXISTS (
+        FROM raw.TARGET_INFO_SYSTEM_ENV
+        WHERE name = 'NvDriverVersion' AND regexp_full_match(value, '[0-9]{3}\.[0-9]{2}')
+            AND split_part(value, '.', 1)::INTEGER >= 470
+    ) AND NOT EXISTS (
+        FROM raw.TARGET_INFO_SYSTEM_ENV WHERE name = 'OsDescription' AND value ILIKE '%windows%'
+    ) AND EXISTS (FROM raw.TARGET_INFO_SYSTEM_ENV WHERE name = 'OsDescription')
+    OR EXISTS (FROM raw.TARGET_INFO_SYSTEM_ENV WHERE name = 'KernelVersion' AND value ILIKE '%microsoft%') AS is_wsl
 FROM capture;

@@ -22,7 +22,14 @@ FROM scope, LATERAL (
             NOT EXISTS (FROM _operation_counts) AND NOT EXISTS (FROM _unrecorded) AND NOT EXISTS (FROM _call_counts)
         ),
         (
-            0, 'kernels', 'a newer nsys or driver, or less at a time; and let the program end by itself',
+            0, 'kernels',
+            CASE
+                WHEN (SELECT is_wsl FROM _capture_settings)
+                    THEN 'a newer nsys and a newer driver of Windows, or nsys of Windows: this is WSL2'
+                WHEN EXISTS (FROM _operation_counts)
+                    THEN 'a newer nsys or driver, or less at a time; and let the program end by itself'
+                ELSE 'a newer nsys or driver; and let the program end by itself'
+            END,
             EXISTS (FROM _unrecorded WHERE what = 'kernels')
         ),
         (1, 'graph_kernels', '--cuda-graph-trace=node', EXISTS (FROM _operation_counts WHERE kind = 'graph')),

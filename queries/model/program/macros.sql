@@ -32,6 +32,45 @@ CREATE MACRO is_sleep_or_poll(name) AS regexp_matches(
     name, '^((clock_)?nanosleep|u?sleep|p?poll|p?select|epoll_p?wait)$'
 );
 
+-- The types of parameters in a mangled name: a letter each, P for a pointer to it, K for const, S_ for the pointer that
+-- was named before. NULL if there are others.
+CREATE MACRO _parameter_types(codes) AS CASE
+    WHEN codes = 'v' THEN ''
+    WHEN regexp_full_match(codes, '((PK?)?[bcahstijlmxyfd]|S0?_)+')
+        AND NOT (contains(codes, 'S') AND (
+            len(list_distinct(regexp_extract_all(codes, 'PK?[a-z]'))) <> 1
+            OR contains(codes, 'PK') <> contains(codes, 'S0_') OR regexp_matches(codes, 'PK.*S_')
+        ))
+        THEN array_to_string(
+            list_transform(
+                regexp_extract_all(
+                    regexp_replace(codes, 'S0?_', regexp_extract(codes, 'PK?[a-z]'), 'g'), '(PK?)?[a-z]'
+                ),
+                lambda code: CASE WHEN contains(code, 'K') THEN 'const ' ELSE '' END || map {
+                    'b': 'bool', 'c': 'char', 'a': 'signed char', 'h': 'unsigned char', 's': 'short',
+                    't': 'unsigned short', 'i': 'int', 'j': 'unsigned int', 'l': 'long', 'm': 'unsigned long',
+                    'x': 'long long', 'y': 'unsigned long long', 'f': 'float', 'd': 'double'
+                }[code[-1:]] || CASE WHEN contains(code, 'P') THEN ' *' ELSE '' END
+            ), ', '
+        )
+END;
+
+-- The name of a plain function and its parameters, from the rest of a mangled name; `size` is the length of the name.
+CREATE MACRO _function_with_types(rest, size) AS rest[:size] || '(' || _parameter_types(rest[size + 1:]) || ')';
+
+-- The demangled name of a plain function whose parameters have types of the language. Of some compilers (OpenACC and
+-- OpenMP of nvc++), nsys records the mangled name only. Other names are not changed.
+CREATE MACRO _demangled(mangled) AS CASE
+    WHEN regexp_matches(mangled, '^_Z[1-9][0-9]{0,3}[A-Za-z_]') THEN coalesce(
+        _function_with_types(
+            regexp_replace(mangled, '^_Z[0-9]{1,4}', ''),
+            TRY_CAST(regexp_extract(mangled, '^_Z([0-9]{1,4})', 1) AS INTEGER)
+        ),
+        mangled
+    )
+    ELSE mangled
+END;
+
 -- Words in messages of nsys that do not concern kernels, copies or CUDA calls.
 CREATE MACRO _other_data() AS
     '(?i)paranoid|backtrace|CPU (IP|kernel|sampl)|context switch|perf event|sampling|thread state|unified memory'

@@ -1,0 +1,58 @@
+/*
+description = """The functions that the CPU ran before the first and after the last operation on a GPU, by its samples:
+    the three with the most samples; no row where no samples were taken."""
+[columns]
+edge = "start or end"
+samples = "Samples of the processes that use CUDA in this time"
+functions = """function_name, callers (the next functions outward; NULL if there are none) and samples_pct: the share of
+    the samples, the largest first"""
+*/
+-- The function of a sample is its innermost frame outside of system libraries, interpreters and the profiler.
+WITH edges AS (
+    SELECT 'start' AS edge, (SELECT min(start_ns) FROM wall) AS from_ns, min(start_ns) AS until_ns FROM _gpu_busy_parts
+    HAVING count(*) > 0
+    UNION ALL
+    SELECT 'end', max(end_ns), (SELECT max(end_ns) FROM wall) FROM _gpu_busy_parts
+    HAVING count(*) > 0
+),
+edge_samples AS MATERIALIZED (
+    SELECT e.edge, c.id AS sample_id
+    FROM unscoped.COMPOSITE_EVENTS AS c
+    JOIN edges AS e ON c.start >= e.from_ns AND c.start < e.until_ns
+    WHERE pid_of(c.globalTid) IN (SELECT process_id FROM _call_counts)
+),
+named_samples AS (
+    SELECT
+        s.edge, s.sample_id,
+        list(f.name ORDER BY c.depth) FILTER (
+            f.function IS NOT NULL AND f.kind NOT IN ('system', 'interpreter', 'profiler', 'unknown')
+        ) AS own_names,
+        min_by(f.name, c.depth) FILTER (f.kind <> 'unknown') AS any_name
+    FROM edge_samples AS s
+    JOIN facts.cpu_chains AS c ON c.of = 'sample' AND c.chain_id = s.sample_id
+    JOIN facts.cpu_frames AS f USING (frame_id)
+    GROUP BY ALL
+),
+functions AS (
+    SELECT
+        edge, coalesce(own_names[1], any_name) AS function_name,
+        mode(nullif(array_to_string(own_names[2:3], ', '), '') ORDER BY sample_id) AS callers, count(*) AS samples
+    FROM named_samples
+    GROUP BY ALL
+    HAVING function_name IS NOT NULL
+),
+most_sampled AS (
+    FROM functions QUALIFY row_number() OVER (PARTITION BY edge ORDER BY samples DESC, function_name) <= 3
+),
+totals AS (
+    SELECT edge, count(*) AS samples FROM edge_samples GROUP BY edge
+)
+SELECT
+    t.edge, t.samples,
+    list({
+        'function_name': f.function_name, 'callers': f.callers,
+        'samples_pct': 100.0 * f.samples / t.samples
+    } ORDER BY f.samples DESC, f.function_name) AS functions
+FROM totals AS t JOIN most_sampled AS f USING (edge)
+WHERE 20 * f.samples >= t.samples
+GROUP BY t.edge, t.samples;

@@ -1,0 +1,85 @@
+"""What the CPU does before the first and after the last operation on the GPU, and a program that has nothing to do."""
+
+from __future__ import annotations
+
+import pytest
+from opening import open_trace
+from synthetic import Trace
+
+PARSE = (("parse_mesh", "app"), ("load_case", "app"), ("main", "app"))
+MS = 1_000_000
+
+
+def solve(*, sampled):
+    """Return 20 kernels with 500 ms before and after them; `sampled` says where CPU samples are."""
+    trace = Trace().gpu()
+    host = trace.thread().call("cudaMalloc_v3020", takes=100_000)
+    host.idle(500 * MS)
+    for _ in range(20):
+        host.launch("solve", runs=2 * MS).sync("device")
+    end = host.now
+    host.idle(500 * MS).call("cudaFree_v3020")
+    times = {"start": range(2 * MS, 400 * MS, 4 * MS), "end": range(end + MS, end + 400 * MS, 4 * MS), "none": ()}
+    for time in times[sampled]:
+        host.sample(time, *PARSE)
+    return trace
+
+
+def find_evidence(diagnosis, code):
+    findings = [entry for finding in diagnosis.findings for entry in (finding, *finding.also)]
+    return next((finding.evidence for finding in findings if finding.code == code), "")
+
+
+@pytest.mark.parametrize("sampled", ["start", "end", "none"])
+def test_functions_at_the_start_and_the_end_are_named(sampled, tmp_path):
+    with open_trace(solve(sampled=sampled).write(tmp_path / "trace.sqlite")) as trace:
+        diagnosis = trace.diagnose()
+        notes = "\n".join(trace.answer("cpu-work").notes)
+    for code, edge, words in (("NSI603", "start", "before the first"), ("NSI604", "end", "after the last")):
+        evidence = find_evidence(diagnosis, code)
+        assert evidence
+        assert ("100.0% in parse_mesh (app) (called by load_case (app), main (app))" in evidence) == (sampled == edge)
+        assert (f"{words} operation on the GPU" in notes) == (sampled == edge)
+
+
+def serve(call, *, samples=0):
+    """Return a server that waits 50 ms in a call before each request of 2 ms."""
+    trace = Trace().gpu()
+    host = trace.thread()
+    for request in range(20):
+        host.osrt(call, takes=50 * MS)
+        host.launch(f"infer_{request % 3}", runs=2 * MS).sync("device")
+    worker = trace.thread(tid=101)
+    for time in range(MS, samples * MS, MS):
+        worker.sample(time, *PARSE)
+    return trace
+
+
+@pytest.mark.parametrize(
+    ("call", "samples", "is_waiting"),
+    [
+        ("epoll_wait", 0, True),
+        ("poll", 0, True),
+        ("read", 0, False),
+        ("pthread_cond_wait", 20, True),
+        ("pthread_cond_wait", 900, False),
+    ],
+)
+def test_a_server_without_requests_is_not_host_bound(call, samples, is_waiting, tmp_path):
+    with open_trace(serve(call, samples=samples).write(tmp_path / "trace.sqlite")) as trace:
+        diagnosis = trace.diagnose()
+    assert diagnosis.verdict == ("waiting for events" if is_waiting else "host-bound")
+    assert ("has nothing to launch" in diagnosis.text(None)) == is_waiting
+
+
+@pytest.mark.parametrize(("before", "is_small"), [(2_000 * MS, True), (20 * MS, False)])
+def test_a_verdict_on_a_small_part_of_the_trace_says_so(before, is_small, tmp_path):
+    trace = Trace().gpu()
+    host = trace.thread().call("cudaMalloc_v3020", takes=100_000)
+    host.idle(before)
+    for _ in range(20):
+        host.launch("solve", runs=5 * MS)
+    host.sync("device")
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
+        first_line = session.diagnose().text(None).partition("\n")[0]
+    assert ("GPU-bound" in first_line, " in the steps, 4." in first_line) == (True, is_small)

@@ -1,0 +1,76 @@
+"""Traces without GPU work: what they show instead, and refusals that do not ask for what was given."""
+
+from __future__ import annotations
+
+import pytest
+from opening import open_trace
+from synthetic import Trace
+
+MS = 1_000_000
+
+
+def mark_ranges(trace):
+    host = trace.thread()
+    for number in range(11):
+        with host.nvtx(f"Forward {number}"):
+            host.idle(8 * MS)
+
+
+def call_cuda(trace):
+    trace.thread().call("cudaMalloc_v3020", takes=90 * MS).call("cudaFree_v3020")
+
+
+def call_system(trace):
+    trace.thread().osrt("epoll_wait", takes=70 * MS).osrt("read")
+
+
+def sample_metrics(trace):
+    for time in range(10):
+        trace.gpu_metric("SMs Active [Throughput %]", time=time * MS, value=40)
+
+
+CONTENTS = {
+    mark_ranges: "11 NVTX ranges; the names with the most time: Forward",
+    call_cuda: "2 CUDA calls; the names with the most time: cudaMalloc 90 ms (1 time)",
+    call_system: "2 calls into the operating system, waits included; the names with the most time: epoll_wait 70 ms",
+    sample_metrics: "10 samples of GPU metrics; the largest means: SMs Active 40.0%",
+}
+
+
+@pytest.mark.parametrize("plant", CONTENTS)
+def test_a_trace_without_gpu_work_shows_what_it_has(plant, tmp_path):
+    plant(trace := Trace())
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
+        notes = session.diagnose().notes
+    assert [words in "\n".join(notes) for words in CONTENTS.values()] == [plant is other for other in CONTENTS]
+
+
+@pytest.mark.parametrize(("step_range", "is_named"), [("Forward #", True), ("Forward 1", True), ("Backward #", False)])
+def test_a_refusal_does_not_request_steps_that_were_named(step_range, is_named, tmp_path):
+    mark_ranges(trace := Trace())
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
+        empty = session.answer("steps", step_range=step_range).empty
+    assert ("this trace has no GPU work" in empty) == is_named
+    assert ("with --step-range" in empty) != is_named
+
+
+@pytest.mark.parametrize("report", ["top", "idle", "api"])
+@pytest.mark.parametrize("is_traced", [True, False])
+def test_a_refusal_does_not_request_cuda_that_was_traced(report, is_traced, tmp_path):
+    mark_ranges(trace := Trace())
+    if is_traced:
+        trace.row("META_DATA_CAPTURE", name="PROCESS_0:COLLECT_CUDA_TRACE", value="true")
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
+        empty = session.answer(report).empty
+    assert ("nsys profile -t cuda" in empty) != is_traced
+
+
+@pytest.mark.parametrize("garbage", [-1_675_485_333, 40])
+def test_the_first_sample_of_a_gpu_may_be_garbage(garbage, tmp_path):
+    trace = Trace()
+    for time in range(10):
+        trace.gpu_metric("GPC Clock Frequency [MHz]", time=time * MS, value=210 if time else garbage)
+        trace.gpu_metric("SMs Active [Throughput %]", time=time * MS, value=50 if time else 99)
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
+        clock, active = session.answer("metrics").dicts()
+    assert (clock["min"], active["max"]) == ((210, 50) if garbage < 0 else (40, 99))
