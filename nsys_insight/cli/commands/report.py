@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight import outputs, progress
-from nsys_insight.cli import terminal
+from nsys_insight import outputs
+from nsys_insight.cli import comparison, terminal
 from nsys_insight.cli.commands import Command
 from nsys_insight.cli.flags import (
     Flags,
@@ -57,7 +57,9 @@ def make_page_command() -> Callable[..., None]:
             compare, traces = True, [baseline, *(traces or [resolve_trace(None)])]
         output = flags.output
         if compare:
-            text = _make_comparison_page(traces or [], flags, kind)
+            if kind != "html":
+                raise UsageError(comparison.PAGE_REFUSAL, comparison.PAGE_HINT)
+            text = comparison.make_page(traces or [], flags)
         else:
             with open_traces(traces or [], flags) as trace:
                 if is_named_here:
@@ -103,28 +105,6 @@ def make_page_command() -> Callable[..., None]:
         argument=make_traces_argument(),
         omitted_fields=("csv_safe",),
     )
-
-
-def _make_comparison_page(traces: list[Path], flags: Flags, kind: str) -> str:
-    """Make the page that compares two traces.
-
-    Raises:
-        UsageError: There are not two traces, or the output is not a page.
-    """
-    from nsys_insight.page import compare, html
-
-    if len(traces) != 2 or kind != "html":
-        raise UsageError(
-            "a comparison is a page of two traces, before and after",
-            "nsys-insight report after.nsys-rep --baseline before.nsys-rep -o changed.html; or diff, in the terminal",
-        )
-    limit = html.MAX_ROWS if flags.limit is None else flags.limit or None
-    with (
-        open_traces(traces[:1], flags) as before,
-        open_traces(traces[1:], flags) as after,
-        progress.show_task("comparing"),
-    ):
-        return compare.render_comparison(before, after, flags.steps, limit)
 
 
 REPORT = Command(
