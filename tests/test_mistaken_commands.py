@@ -11,7 +11,7 @@ TRACE = Path(__file__).parents[1] / "sample_traces" / "churn.sqlite"
 
 
 @pytest.mark.parametrize(
-    ("typed", "suggested"),
+    ("words", "suggested"),
     [
         ("compare a b", "did you mean diff?"),
         ("profile -- ./program", "did you mean capture?"),
@@ -28,9 +28,9 @@ TRACE = Path(__file__).parents[1] / "sample_traces" / "churn.sqlite"
         ("sql {trace} COPY+(SELECT+1)+TO+'rows.csv'", "-o FILE"),
     ],
 )
-def test_the_hint_names_what_was_meant(typed, suggested):
-    result = run(*(word.replace("+", " ").format(trace=TRACE) for word in typed.split()))
-    assert (result.returncode, result.stdout) == (1 if "+" in typed else 2, "")
+def test_a_hint_has_the_words_to_type(words, suggested):
+    result = run(*(word.replace("+", " ").format(trace=TRACE) for word in words.split()))
+    assert (result.returncode, result.stdout) == (1 if "+" in words else 2, "")
     assert suggested in result.stderr.splitlines()[-1]
 
 

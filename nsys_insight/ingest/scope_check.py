@@ -28,22 +28,22 @@ def refuse_missing(connection: duckdb.DuckDBPyConnection, sources: Sequence[Sour
     at the first event that is found.
 
     Raises:
-        UsageError: There is none of this number.
+        UsageError: No trace has the number.
     """
     numbered_pids = {process.process_id for source in sources for process in source.shared_pids}
     for scope in scopes:
         for kind, number in (("device", scope.device), ("process", scope.process), ("stream", scope.stream)):
             if number is None or (kind == "process" and number in numbered_pids):
                 continue
-            places = {kind_of_rows: [*_list_places(sources, kind, kind_of_rows)] for kind_of_rows in ("work", "any")}
+            columns = {kind_of_rows: [*_list_columns(sources, kind, kind_of_rows)] for kind_of_rows in ("work", "any")}
             if not any(
                 connection.execute(f"SELECT 1 FROM {relation} WHERE {value} = {number} LIMIT 1").fetchall()
-                for relation, value in places["any"]
-            ) and (names := _list_numbers(connection, places["work"]) or _list_numbers(connection, places["any"])):
+                for relation, value in columns["any"]
+            ) and (names := _list_numbers(connection, columns["work"]) or _list_numbers(connection, columns["any"])):
                 raise UsageError(f"there is no {kind} {number} in the trace", f"there {names}")
 
 
-def _list_places(sources: Iterable[Source], kind: str, kind_of_rows: str) -> Iterator[tuple[str, str]]:
+def _list_columns(sources: Iterable[Source], kind: str, kind_of_rows: str) -> Iterator[tuple[str, str]]:
     """Yield the relations with numbers of a kind, those of work on GPUs or any, and the SQL for the number."""
     if kind == "process":
         tables: Iterable[str] = (*GPU_TABLES, *read_expected_schema())
@@ -58,14 +58,14 @@ def _list_places(sources: Iterable[Source], kind: str, kind_of_rows: str) -> Ite
                     yield source.relations[table], value
 
 
-def _list_numbers(connection: duckdb.DuckDBPyConnection, places: Sequence[tuple[str, str]]) -> str:
-    """Write which numbers there are: ``is 0``, ``are 0, 1``; "" if there are none."""
-    if not places:
+def _list_numbers(connection: duckdb.DuckDBPyConnection, columns: Sequence[tuple[str, str]]) -> str:
+    """Write which numbers there are: ``is 0``, ``are 0, 1``; "" without numbers."""
+    if not columns:
         return ""
-    union = " UNION ".join(f"SELECT {value} FROM {relation} WHERE {value} IS NOT NULL" for relation, value in places)
+    union = " UNION ".join(f"SELECT {value} FROM {relation} WHERE {value} IS NOT NULL" for relation, value in columns)
     rows = connection.execute(f"SELECT * FROM ({union}) ORDER BY ALL LIMIT {_MAX_NAMED + 1}").fetchall()
     names = [str(number) for (number,) in rows]
     if not names:
         return ""
-    more = ", …" if names[_MAX_NAMED:] else ""
-    return f"{'is' if len(names) == 1 else 'are'} {', '.join(names[:_MAX_NAMED])}{more}"
+    ellipsis = ", …" if names[_MAX_NAMED:] else ""
+    return f"{'is' if len(names) == 1 else 'are'} {', '.join(names[:_MAX_NAMED])}{ellipsis}"
