@@ -25,7 +25,16 @@ if TYPE_CHECKING:
 
     TraceOrFile: TypeAlias = str | Path | Trace
 
-__all__ = ["__version__", "diff", "open"]
+__all__ = ["Trace", "__version__", "diff", "open"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `Trace` when it is used: the command line starts without it."""
+    if name == "Trace":
+        from nsys_insight.trace import Trace
+
+        return Trace
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def open(path: str | Path | Sequence[str | Path], **options: Any) -> Trace:  # noqa: A001 - nsys_insight.open reads as gzip.open does

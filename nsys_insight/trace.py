@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 else:
     Reports = object  # type checkers use a stub; at run time, `__getattr__` makes the methods from the report headers
 
+# The attributes of `Session` that are for users.
+_INHERITED = ("close", "dicts", "labels", "path", "paths", "rows", "scope")
+
 
 @contextmanager
 def _naming_parameters(report: str | Pack) -> Iterator[None]:
@@ -144,27 +147,39 @@ class Trace(Session, Reports):
         self._refuse_pictures_of_several()
         return Picture(str(roofline.draw(self.answer("roofline", **params), ".svg", limit=limit, width=None)))
 
-    def __getattr__(self, name: str) -> Callable[..., pl.DataFrame]:
-        """Return the method of the report with this name.
+    if not TYPE_CHECKING:  # the stub has the methods; this would accept every name
 
-        Raises:
-            AttributeError: There is no such report.
-        """
-        pack = None if name.startswith("_") else library.all_packs().get(name.replace("_", "-"))
-        if pack is None:
-            from nsys_insight.text.suggestions import did_you_mean
+        def __getattr__(self, name: str) -> Callable[..., pl.DataFrame]:
+            """Return the method of the report with this name.
 
-            hint = "" if name.startswith("_") else did_you_mean(name, dir(type(self)) + self._reports())
-            message = f"{type(self).__name__!r} object has no attribute or report {name!r}{'; ' if hint else ''}{hint}"
-            # Without the object, Python does not add a suggestion of its own.
-            raise AttributeError(message, name=name, obj=None)
-        from nsys_insight.notebook import methods
+            Raises:
+                AttributeError: There is no such report.
+            """
+            pack = None if name.startswith("_") else library.all_packs().get(name.replace("_", "-"))
+            if pack is None:
+                from nsys_insight.text.suggestions import did_you_mean
 
-        return methods.make_method(pack, self.run)
+                hint = (
+                    ""
+                    if name.startswith("_")
+                    else did_you_mean(name, [other for other in dir(self) if not other.startswith("_")])
+                )
+                message = (
+                    f"{type(self).__name__!r} object has no attribute or report {name!r}{'; ' if hint else ''}{hint}"
+                )
+                # Without the object, Python does not add a suggestion of its own.
+                raise AttributeError(message, name=name, obj=None)
+            from nsys_insight.notebook import methods
+
+            return methods.make_method(pack, self.run)
 
     def __dir__(self) -> list[str]:
-        """List the attributes and the report names, for completion in notebooks."""
-        return [*super().__dir__(), *self._reports()]
+        """List what notebooks complete: the attributes of the API and the report names, not the program's own."""
+        own_names = {*vars(Trace), *_INHERITED}
+        return [
+            *(name for name in super().__dir__() if name in own_names or name.startswith("_")),
+            *self._reports(),
+        ]
 
     def _repr_html_(self) -> str:
         """Show the trace in a notebook: how it was captured, and its key figures."""

@@ -143,6 +143,16 @@ class TestTraces:
             Traces([CHURN.parent]).find(None)
         assert "churn" in error_info.value.hint
 
+    def test_the_suffix_may_be_left_out_and_the_nearest_name_is_suggested(self, tmp_path):
+        files = [Path(shutil.copy(CHURN, tmp_path / f"{name}.sqlite")) for name in ("decode_eager", "churn")]
+        assert Traces([tmp_path]).find("decode_eager") == Traces(files).find("decode_eager") == files[0]
+        with pytest.raises(UsageError) as error_info:
+            Traces([tmp_path]).find("decode_eagr")
+        assert error_info.value.hint.startswith("did you mean decode_eager? traces: ")
+        files[0].with_suffix(".nsys-rep").write_bytes(b"")  # of the same trace: it replaces the export
+        shutil.copy(CHURN, tmp_path / "run.2.sqlite")
+        assert Traces([tmp_path]).find("run.2").name == "run.2.sqlite"
+
     def test_no_other_trace_is_found(self, tmp_path):
         allowed_folder, outside_folder = tmp_path / "inside", tmp_path / "outside"
         parquet = allowed_folder / "tables_pqtdir"

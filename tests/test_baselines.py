@@ -152,6 +152,26 @@ def test_check_writes_files_for_a_pipeline(run, repository, traces):
     assert "is the trace itself" in refused.stderr
 
 
+@pytest.mark.parametrize(
+    ("limit", "suggested"),
+    [
+        ("wall=3", "--max wall=3ms"),
+        ("wall_per_token=2.5", "--max wall_per_token=2.5ms"),
+        ("h2d=8", "--max h2d=8MB"),
+    ],
+)
+def test_a_time_or_size_without_a_unit_is_refused(run, traces, limit, suggested):
+    result = run("check", traces.before, "--max", limit)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "without a unit" in result.stderr
+    assert suggested in result.stderr
+
+
+@pytest.mark.parametrize("limit", ["wall=1s", "wall_ns=1000000000", "h2d=1MB", "gpu_idle=1s", "gpu_busy_pct=100"])
+def test_other_limits_need_no_unit_or_have_one(run, traces, limit):
+    assert run("check", traces.before, "--max", limit).returncode == 0
+
+
 ACTION = yaml.safe_load((REPOSITORY / "action.yml").read_text())
 
 
@@ -198,7 +218,7 @@ def test_the_action_checks_a_trace_and_reports(run, repository, traces, tmp_path
         tmp_path, trace=traces.after, baseline="main", params="batch=4\n", files="out put"
     )
     assert codes["check"][0] == 0, codes
-    assert codes["verdict"][0] == 1
+    assert codes["verdict"][0] == 1, summary
     assert values["steps.check.outputs.code"] == "1"
     assert "2 of 11 limits exceeded" in summary
     assert "one phase got faster at the cost of another" in summary
@@ -211,7 +231,15 @@ def test_the_action_checks_a_trace_and_reports(run, repository, traces, tmp_path
     assert (codes["check"][0], codes["verdict"][0]) == (0, 3), codes
     assert summary.startswith("## The trace could not be checked (exit code 3)\n\n    error: ")
     assert not Path("broken").exists()
-    assert not Path(values["steps.check.outputs.junit"]).exists()
+    assert not list(Path("out put").glob("junit*"))
+
+
+@pytest.mark.slow
+def test_the_action_names_only_files_that_exist(repository, tmp_path):
+    # The next step of a workflow uploads each file that is named.
+    _, values, _ = run_action_steps(tmp_path, trace="nowhere.sqlite", budget=repository / "budget.toml", files="files")
+    assert {"steps.check.outputs.junit", "steps.check.outputs.sarif"}.isdisjoint(values)
+    assert Path(values["steps.check.outputs.markdown"]).is_file()
 
 
 @pytest.mark.slow

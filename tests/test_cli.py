@@ -330,9 +330,20 @@ def test_every_error_has_its_exit_code(folder, demo_trace, arguments, code):
 
 
 def test_an_empty_answer_is_a_success_that_says_what_it_means(folder, demo_trace):
-    result = run("top", demo_trace, "--device", "7")
+    result = run("top", demo_trace, "--to", "1us")
     assert result.returncode == 0
-    assert "Nothing in this scope (--device 7)" in result.stdout
+    assert "Nothing in this scope (--to 1" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("flag", "there_is"), [("device", "there is 0"), ("stream", "there is 7"), ("process", "there is ")]
+)
+def test_a_scope_that_names_nothing_is_an_error_that_says_what_there_is(folder, demo_trace, flag, there_is):
+    result = run("top", demo_trace, f"--{flag}", "99")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: there is no {flag} 99 in the trace\nhint: {there_is}")
+    number = result.stderr.split()[-1]
+    assert run("top", demo_trace, f"--{flag}", number).returncode == 0
 
 
 @pytest.mark.slow

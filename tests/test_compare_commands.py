@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import command_line
@@ -35,11 +36,39 @@ def test_diff_decides_in_its_first_line(run):
     assert max(map(len, result.stdout.splitlines())) <= 120
 
 
-def test_unchanged_metrics_are_hidden_and_counted(run):
-    result = run("diff", EAGER, EAGER)
-    assert "30 unchanged metrics are hidden; --wide shows them" in result.stderr
+def test_the_same_file_twice_is_one_line_and_a_note_for_programs(run):
+    result = run("diff", EAGER, f"./{EAGER}")
+    assert (result.returncode, result.stdout) == (0, f"Both sides are the same file: {EAGER}\n")
+    result = run("diff", EAGER, EAGER, "-f", "csv")
+    assert result.stdout.startswith("part,name,metric")
     assert "both sides are the same file" in result.stderr
+
+
+def test_unchanged_metrics_are_hidden_and_counted(run, tmp_path):
+    result = run("diff", EAGER, shutil.copy(EAGER, tmp_path))
+    assert "30 unchanged metrics are hidden; --wide shows them" in result.stderr
     assert "No significant change: wall" in result.stdout
+
+
+@pytest.mark.slow
+def test_a_side_effect_of_an_improvement_is_a_change(run):
+    rows = json.loads(run("diff", EAGER, GRAPH, "-f", "json", "-n", "0").stdout)["rows"]
+    verdicts = {row["metric"]: row["verdict"] for row in rows if row["part"] == "run"}
+    assert (verdicts["kernels"], verdicts["api_sync_ns"]) == ("changed", "changed")
+    assert "regressed" not in verdicts.values()
+    back = json.loads(run("diff", GRAPH, EAGER, "-f", "json", "-n", "0").stdout)["rows"]
+    verdicts = {row["metric"]: row["verdict"] for row in back if row["part"] == "run"}
+    assert (verdicts["launch_calls"], verdicts["kernels"]) == ("regressed", "improved")
+
+
+@pytest.mark.slow
+def test_diff_writes_the_page_of_two_traces(run, tmp_path):
+    page = tmp_path / "changed.html"
+    result = run("diff", EAGER, GRAPH, "-o", page)
+    assert (result.returncode, result.stdout) == (0, ""), result.stderr
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    assert f"note: {page} written" in result.stderr
+    assert run("diff", EAGER, GRAPH, "--steps", "3,4", "-o", page).returncode == 2
 
 
 def test_diff_of_two_steps_of_a_trace_shows_what_makes_one_of_them_slow(run):

@@ -15,6 +15,7 @@ import nsys_insight
 REPOSITORY = Path(__file__).parents[1]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 GENERATE = runpy.run_path(str(REPOSITORY / "docs" / "generate.py"))
+DOCUMENTS_TO_TYPE = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
 COMMANDS = re.findall(r"^\$ (.+)$", README, re.MULTILINE)
 
 
@@ -114,3 +115,15 @@ def test_pages_of_the_site_have_every_view_fact_and_rule(describe_schema_once):
     assert set(GENERATE["finding_pages"]()) == {rule.code for rule in GENERATE["finding_rules"]()}
     committed = {path.name for path in (REPOSITORY / "docs").rglob("*.md")}
     assert not committed & {"model.md", "facts.md", "findings.md", "rules.md"}
+
+
+def test_no_text_installs_the_package_from_an_index():
+    # It is on none. An extra of the installed package, 'nsys-insight[mcp]', needs none.
+    for path in (*DOCUMENTS_TO_TYPE, REPOSITORY / "nsys_insight" / "sql" / "parser.py"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"(pip|pipx|uv tool) install ['\"]?nsys-insight(?!\[)", text), path
+
+
+def test_f_is_nowhere_the_file_with_sql():
+    for path in DOCUMENTS_TO_TYPE:
+        assert not re.search(r"file\s+(for\s+|\()`-f`", path.read_text(encoding="utf-8")), path

@@ -96,6 +96,32 @@ def test_answers_of_other_commands_and_of_several_traces_match_their_schemas(chu
         validate(answer, "top", "answer")
 
 
+# What each command that answers with JSON about a trace is called with; the reports have a test of their own.
+ANSWERS_OF_COMMANDS = (
+    "brief {trace}",
+    "check {trace} --max kernels=1000",
+    "diagnose {trace}",
+    "diff {trace} {trace}",
+    "info {trace}",
+    "packs",
+    "sql {trace} SELECT+1",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", ANSWERS_OF_COMMANDS)
+def test_what_a_command_writes_matches_its_schema(words, empty_folder):
+    name = words.partition(" ")[0]
+    trace = "sample_traces/decode_eager.sqlite"
+    process = run(*(word.replace("+", " ").format(trace=trace) for word in words.split()), "-f", "json")
+    assert process.returncode == 0, process.stderr
+    document = json.loads(process.stdout)
+    validate(document, name, "answer")
+    assert not get_validator(name).is_valid(document | {"more": 1})
+    if "summary" in document:
+        assert not get_validator(name).is_valid(document | {"summary": document["summary"] | {"more": 1}})
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected_ending"),
     [
@@ -131,6 +157,14 @@ def test_notes_are_either_in_the_answer_or_on_stderr(empty_folder):
 def test_the_sql_argument_may_come_before_the_trace(empty_folder):
     process = run("sql", "SELECT count(*) AS n FROM kernels", "sample_traces/churn.sqlite", "-f", "jsonl")
     assert json.loads(process.stdout)["n"] > 0
+
+
+def test_every_schema_of_a_command_has_an_answer_that_is_checked():
+    """A command with a schema is run above, or in the tests of kernel code, of ncu, of `bench` and of `experiment`."""
+    checked = {words.partition(" ")[0] for words in ANSWERS_OF_COMMANDS}
+    elsewhere = {"answer", "error", "bench", "experiment", "sass", "ptxas"}
+    elsewhere |= {"ncu-plan", "ncu-roofline", "ncu-diff", "ncu-report"}
+    assert checked | elsewhere | set(built_in_packs()) == set(json_schema.list_schema_names())
 
 
 def test_the_schema_lists_every_kind_of_error():

@@ -211,7 +211,34 @@ class TestMethods:
     def test_attributes_of_python_protocols_are_missing_without_a_suggestion(self, eager):
         assert not hasattr(eager, "_repr_png_")
         assert not hasattr(eager, "__array__")
-        assert {"top", "timeline", "per_token"} <= set(dir(eager))
+        assert {"top", "timeline", "per_token", "scope", "sql"} <= set(dir(eager))
+
+    def test_completion_lists_the_api_alone(self, eager):
+        assert {"drop_invalid_rows", "refuse_several", "select_trace", "prefetch"}.isdisjoint(dir(eager))
+        assert all(
+            callable(getattr(eager, name)) or name in ("labels", "path", "paths")
+            for name in dir(eager)
+            if name[0] != "_"
+        )
+        with pytest.raises(AttributeError) as error:
+            eager.report  # noqa: B018 - the attribute is looked up
+        assert "_reports" not in str(error.value)
+
+    def test_the_class_is_exported(self):
+        assert nsys_insight.Trace is Trace
+        with pytest.raises(AttributeError, match="no attribute 'Tracer'"):
+            nsys_insight.Tracer  # noqa: B018
+
+    def test_after_closing_an_error_says_so(self, sample):
+        trace = nsys_insight.open(sample("churn"), use_cache=False)
+        answer = trace.answer("top")
+        trace.close()
+        for use in (trace.top, trace.diagnose, lambda: trace.sql("SELECT 1"), lambda: trace.rows("SELECT 1")):
+            with pytest.raises(UsageError, match="the trace is closed"):
+                use()
+        for read in (answer.rows, answer.frame, lambda: list(answer.batches())):
+            with pytest.raises(UsageError, match="the trace of this answer is closed"):
+                read()
 
 
 @pytest.mark.slow

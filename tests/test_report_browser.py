@@ -181,6 +181,39 @@ def test_hovering_over_the_timeline_shows_a_tip(page):
     assert not tip.is_visible()
 
 
+def test_the_label_of_a_mark_that_is_pointed_at_has_no_outline(page):
+    # As the timeline's script draws it where the mark is wide enough; `here` has the style of a hovered one.
+    strokes = page.evaluate(
+        """() => {
+            const picture = document.createElement("div");
+            picture.innerHTML = '<svg><svg class="mark here"><rect class="gemm"/><text>name</text></svg></svg>';
+            document.querySelector("#timeline").append(picture);
+            return [...picture.querySelectorAll(".mark, text")].map(part => getComputedStyle(part).stroke);
+        }"""
+    )
+    assert strokes[0].startswith("rgb")
+    assert strokes[1] == "none"
+
+
+def test_in_jupyterlab_names_are_on_the_left_and_pictures_fit(browser, sample):
+    with open_trace(sample("churn")) as trace:
+        table, pictures = trace.answer("top")._repr_html_(), [trace.timeline().svg, trace.idle_plot().svg]
+    page = browser.new_page()
+    # JupyterLab 4 styles the tables of outputs with this selector.
+    rule = ":not(.jp-RenderedMarkdown).jp-RenderedHTMLCommon td { text-align: right; }"
+    page.set_content(
+        f"<style>{rule}</style><div style='width: 600px'><div class='jp-RenderedHTMLCommon'>{table}</div>"
+        f"{''.join(f'<section>{picture}</section>' for picture in pictures)}</div>"
+    )
+    sides = page.eval_on_selector_all(
+        "td", "cells => cells.map(cell => [cell.classList.contains('right'), getComputedStyle(cell).textAlign])"
+    )
+    assert {tuple(side) for side in sides} == {(True, "right"), (False, "left")}
+    sizes = page.eval_on_selector_all("section > svg", "drawn => drawn.map(svg => svg.getBoundingClientRect().width)")
+    assert sizes == [600, 600]
+    page.close()
+
+
 def read_ticks(page):
     wait_until_drawn(page)
     return page.locator(".timeline .tick").all_text_contents()

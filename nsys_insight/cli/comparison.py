@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from nsys_insight import outputs, progress
 from nsys_insight.cli import terminal
 from nsys_insight.cli.run import open_traces, show
+from nsys_insight.errors import UsageError
 from nsys_insight.render import HUMAN_FORMATS
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from nsys_insight.compare.measure import Source
     from nsys_insight.compare.runs import Run
     from nsys_insight.session.answer import Answer
+
+PAGE_REFUSAL = "a comparison is a page of two traces, before and after"
+PAGE_HINT = "nsys-insight report after.nsys-rep --baseline before.nsys-rep -o changed.html; or diff, in the terminal"
 
 
 def measure_files(
@@ -92,3 +96,22 @@ def write_tables(machine_answer: Answer, tables: Sequence[Answer], fmt: str, fla
     sys.stdout.flush()
     for text in machine_answer.notes if fmt != "markdown" else ():
         terminal.note(text)
+
+
+def make_page(traces: Sequence[Path], flags: Flags) -> str:
+    """Make the page that compares two traces, before and after.
+
+    Raises:
+        UsageError: There are not two traces.
+    """
+    from nsys_insight.page import compare, html
+
+    if len(traces) != 2:
+        raise UsageError(PAGE_REFUSAL, PAGE_HINT)
+    limit = html.MAX_ROWS if flags.limit is None else flags.limit or None
+    with (
+        open_traces(traces[:1], flags) as before,
+        open_traces(traces[1:], flags) as after,
+        progress.show_task("comparing"),
+    ):
+        return compare.render_comparison(before, after, flags.steps, limit)

@@ -14,7 +14,7 @@ from typing import Annotated, cast
 import typer
 
 from nsys_insight import outputs, own_files
-from nsys_insight.cli import ending, terminal
+from nsys_insight.cli import ending, synonyms, terminal
 from nsys_insight.cli.commands import HELP_SETTINGS
 from nsys_insight.cli.progress_line import progress_line
 from nsys_insight.cli.registry import Commands, suggest_reports
@@ -161,14 +161,16 @@ def _describe_error(error: Exception) -> InsightError | None:
         message, hint = f"{context.command_path} needs a subcommand", f"choose one of those above: {hint}"
     if message.startswith("No such command"):
         from nsys_insight.cli.commands.help import complete_commands
-        from nsys_insight.text.suggestions import did_you_mean
+        from nsys_insight.text.suggestions import did_you_mean, format_suggestion
 
         # The name of a subcommand follows that of its command, and `help` explains the command after it.
         is_inner = bool(context and context.parent)
         name = "".join(sys.argv[2:3]) if is_inner or first == "help" else first
         message = f"there is no command {name!r}"
         if not is_inner:
-            hint = " ".join(filter(None, (did_you_mean(name, complete_commands("")), "nsys-insight help lists them")))
+            synonym = synonyms.COMMANDS.get(name.lower())
+            suggestion = format_suggestion([synonym]) if synonym else did_you_mean(name, complete_commands(""))
+            hint = " ".join(filter(None, (suggestion, "nsys-insight help lists them")))
         if os.path.exists(first):  # noqa: PTH110 - false for a name that no file can have
             message, hint = f"{first} is not a command", f"the command comes first: nsys-insight diagnose {first}"
     elif option := getattr(error, "option_name", None):
@@ -177,7 +179,7 @@ def _describe_error(error: Exception) -> InsightError | None:
         message = f"there is no option {option}"
         reports = suggest_reports(first, option)
         similar_options = did_you_mean(option, getattr(error, "possibilities", None) or ())
-        hint = reports or " ".join(filter(None, (similar_options, hint)))
+        hint = reports or synonyms.OPTIONS.get(option) or " ".join(filter(None, (similar_options, hint)))
     return UsageError(message, hint)
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _EXAMPLE_TRACE = "trace.nsys-rep"
 _MARKUP = re.compile(r"(\\*)(\[[a-z#/@][^\[]*?\])")  # a tag of rich markup, and the backslashes before it
 _NO_BOUND = 10**15
+_RULE_CODE = re.compile(r"NSI\d+", re.IGNORECASE)
 # A paragraph that begins with this line keeps its lines, as in Click.
 _VERBATIM = "\b"
 # Options of earlier versions that became reports: (report, option) and the reports.
@@ -106,6 +107,8 @@ class Commands(TyperGroup):
                 commands = {command_name: _make_command(command_name) for command_name in self.list_commands(ctx)}
                 _print_help(ctx, commands)
                 raise typer.Exit
+            if _RULE_CODE.fullmatch(arguments[0]):
+                return self.resolve_command(ctx, ["rule", *arguments])
             return self.resolve_command(ctx, [arguments[0], "--help"])
         if command := _make_command(name):
             return name, command, arguments

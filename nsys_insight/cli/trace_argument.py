@@ -14,6 +14,7 @@ from nsys_insight.ingest.attach import list_parquet_files
 from nsys_insight.ingest.files import is_within
 from nsys_insight.ingest.identify import REPORT_SUFFIXES, is_export, is_parquet_folder
 from nsys_insight.paths import demo_trace, expand_home
+from nsys_insight.text.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -142,6 +143,8 @@ class Traces:
     def find(self, requested_name: str | None) -> Path:
         """Return the requested trace: a path, a name below one of the folders, or None for the only trace.
 
+        The suffix of a name may be left out if only one trace has the name.
+
         Raises:
             UsageError: The trace does not exist, or may not be queried.
         """
@@ -157,7 +160,14 @@ class Traces:
                     return file
                 if self._is_allowed(path):
                     return path
-        raise self._make_refusal(f"there is no trace {requested_name!r} that may be queried")
+        names = self.list_names()
+        matches = [name for name in names if Path(name).stem == requested_name]
+        if len(matches) == 1:
+            return Path(matches[0])
+        suggestion = did_you_mean(
+            requested_name, [Path(name).name for name in names] + [Path(name).stem for name in names]
+        )
+        raise self._make_refusal(f"there is no trace {requested_name!r} that may be queried", suggestion)
 
     def _list_matches(self, requested_name: str) -> Iterator[Path]:
         yield from (path for path in self._files if requested_name in (path.name, str(path)))
@@ -178,12 +188,11 @@ class Traces:
             return bool(list_parquet_files(path)) and is_parquet_folder(path)
         return False
 
-    def _make_refusal(self, message: str) -> UsageError:
+    def _make_refusal(self, message: str, suggestion: str = "") -> UsageError:
         names = self.list_names()
         remainder = f" and {len(names) - _MAX_LISTED_TO_AGENTS} more" if len(names) > _MAX_LISTED_TO_AGENTS else ""
-        return UsageError(
-            message, f"traces: {', '.join(names[:_MAX_LISTED_TO_AGENTS]) or 'none right in the folders'}{remainder}"
-        )
+        listing = f"traces: {', '.join(names[:_MAX_LISTED_TO_AGENTS]) or 'none right in the folders'}{remainder}"
+        return UsageError(message, f"{suggestion} {listing}".strip())
 
 
 def _read_last_used(folder: Path) -> Path | None:

@@ -52,8 +52,9 @@ _DESCRIPTIONS = {
         "a guess: different names at the same place in the step"
     ),
     "better": "Whether higher or lower values of the metric are better; NULL if neither is, or unknown",
-    "verdict": "improved, regressed, changed (neither better nor worse, or a kernel that took the place of a faster"
-    " one), negligible (a time that differs by less than 1% of the step), noise (less than a standard deviation, the"
+    "verdict": "improved, regressed, changed (neither better nor worse, a kernel that took the place of a faster"
+    " one, or a side effect: worse, while the decision is that the run improved), negligible"
+    " (a time that differs by less than 1% of the step), noise (less than a standard deviation, the"
     " interval holds 0, or times of single runs that differ by less than 2%), new, gone; NULL where it"
     " cannot be determined."
     " Of the decision: accept, small (better by 3% or less), revert, indistinguishable, unknown",
@@ -113,7 +114,7 @@ def answer(comparison: Comparison) -> Answer:
     runs_by_side = {"before": comparison.before, "after": comparison.after}
     return build_answer(
         COLUMNS,
-        [*decision_rows, *map(row_cells, comparison.rows)],
+        [*decision_rows, *(_make_cells(row, comparison) for row in comparison.rows)],
         report="diff",
         title=describe_decision(comparison),
         notes=tuple(notes(comparison)),
@@ -149,7 +150,8 @@ def tables(comparison: Comparison, *, brief: bool = False, has_all_rows: bool = 
         if brief and part in ("family", "kernel"):
             columns = [column for column in columns if not column.is_detail]
         cells = [
-            [value for value, column in zip(row_cells(row), COLUMNS, strict=True) if column in columns] for row in rows
+            [value for value, column in zip(_make_cells(row, comparison), COLUMNS, strict=True) if column in columns]
+            for row in rows
         ]
         if part in ("family", "kernel"):
             # All values are times: the column header names the unit.
@@ -159,6 +161,18 @@ def tables(comparison: Comparison, *, brief: bool = False, has_all_rows: bool = 
         if rows:
             answers.append(build_answer(columns, cells, report="diff", title=title))
     return answers
+
+
+def _make_cells(row: Row, comparison: Comparison) -> tuple[Any, ...]:
+    """Return a row's cells, where a side effect of an improvement is a change."""
+    *cells, verdict = row_cells(row)
+    is_side_effect = (
+        comparison.decision in (Decision.ACCEPT, Decision.SMALL)
+        and verdict is Verdict.REGRESSED
+        and row.part == "run"
+        and row.metric != PEAK_MEMORY
+    )
+    return (*cells, Verdict.DIFFERENT if is_side_effect else verdict)
 
 
 def row_cells(row: Row) -> tuple[Any, ...]:

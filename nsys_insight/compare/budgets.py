@@ -19,7 +19,7 @@ from nsys_insight.text.suggestions import did_you_mean
 from nsys_insight.text.units import parse_bytes, parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from nsys_insight.compare.runs import Run
@@ -63,6 +63,9 @@ COLUMNS = (
     Column("where", "VARCHAR", "The report with the details, for budgets that are not ok"),
     Column("evidence", "VARCHAR", "Of a finding that must not occur: its numbers"),
 )
+# The unit to suggest for a limit, and what reads the limit, by the end of the metric's name.
+_UNITS: dict[str, tuple[str, Callable[..., int]]] = {"_ns": ("ms", parse_duration), "_bytes": ("MB", parse_bytes)}
+_NUMBER = re.compile(r"\s*\d+\.?\d*\s*")
 FINDING = "finding"  # the bound of a rule of diagnose that must not find anything
 
 
@@ -101,7 +104,7 @@ class Budget:
         """
         metric, factor = _find_metric(self.name, run)
         value = get_metric_value(run, metric)
-        limit = _parse_value(self.value, metric, f"--{self.bound} {self.name}")
+        limit = _parse_value(self.value, metric, self.bound, self.name)
         if value is None:
             return _make_row(UNKNOWN, metric, self.bound, limit, None)
         value *= factor
@@ -310,11 +313,14 @@ def _list_metric_names(run: Run) -> list[str]:
     return [*run.metrics, *(name.removesuffix("_ns") + "_pct" for name in times), "tokens_per_s", PEAK_MEMORY]
 
 
-def _parse_value(text: str, metric: str, flag: str) -> float:
-    if metric.endswith("_ns"):
-        return parse_duration(text, flag=flag)
-    if metric.endswith("_bytes"):
-        return parse_bytes(text, flag=flag)
+def _parse_value(text: str, metric: str, bound: str, name: str) -> float:
+    flag = f"--{bound} {name}"
+    unit, parse = next((kind for suffix, kind in _UNITS.items() if metric.endswith(suffix)), ("", None))
+    if parse:
+        # A number alone would be in ns or bytes, and "3" probably means ms.
+        if _NUMBER.fullmatch(text) and float(text) and not name.endswith(tuple(_UNITS)):
+            raise UsageError(f"{flag} is {text} without a unit", f"write the unit: --{bound} {name}={text}{unit}")
+        return parse(text, flag=flag)
     with suppress(ValueError):
         value = float(text.removesuffix("%"))
         if math.isfinite(value):

@@ -24,10 +24,11 @@ _SKIPPED_SELECTOR = re.compile(r"#|::|html|focus|hover|\.here")
 # On the page, column headings are buttons with padding. Without scripts there are no buttons.
 _NOTEBOOK_RULES = (
     f".{ROOT_CLASS} {{ padding: 0.25rem 0.5rem; }} .{ROOT_CLASS} th {{ padding: 0.35rem 0.8rem 0.35rem 0.55rem; }}"
-    # JupyterLab floats dt and dd, aligns cells on the right, and has thin headings.
+    # JupyterLab floats dt and dd, aligns cells on the right, and has thin headings. The class counts twice, because its
+    # rules for cells have two classes.
     f" .{ROOT_CLASS} .figures dt, .{ROOT_CLASS} .figures dd {{ float: none; width: auto; padding: 0; }}"
-    f" .{ROOT_CLASS} table th, .{ROOT_CLASS} table td {{ text-align: left; }}"
-    f" .{ROOT_CLASS} table th.right, .{ROOT_CLASS} table td.right {{ text-align: right; }}"
+    f" .{ROOT_CLASS}.{ROOT_CLASS} table th, .{ROOT_CLASS}.{ROOT_CLASS} table td {{ text-align: left; }}"
+    f" .{ROOT_CLASS}.{ROOT_CLASS} table th.right, .{ROOT_CLASS}.{ROOT_CLASS} table td.right {{ text-align: right; }}"
     f" .{ROOT_CLASS} h3 {{ font-weight: 700; }} .{ROOT_CLASS} .verdict::first-letter {{ text-transform: uppercase; }}"
 )
 

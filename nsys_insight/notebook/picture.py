@@ -11,6 +11,7 @@ from nsys_insight import outputs
 from nsys_insight.errors import UsageError
 from nsys_insight.notebook.html import read_colors
 from nsys_insight.page import styles
+from nsys_insight.render.roofline import FITTING_STYLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -127,6 +128,6 @@ def _make_picture(elements: Iterable[str], height: float) -> Picture:
     body = "\n".join(elements)
     return Picture(
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height:.0f}" '
-        f'viewBox="0 0 {_WIDTH} {height:.0f}">\n<rect width="100%" height="100%" fill="white"/>\n'
+        f'viewBox="0 0 {_WIDTH} {height:.0f}" {FITTING_STYLE}>\n<rect width="100%" height="100%" fill="white"/>\n'
         f'<g font-family="{_FONT}" font-size="11" fill="#1b1f24">\n{body}\n</g>\n</svg>\n'
     )

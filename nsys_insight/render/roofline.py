@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from nsys_insight.session.answer import Answer
 
 PICTURES = (".svg", ".png")
+# An attribute of a picture: a page that is narrower shows it smaller, not cut.
+FITTING_STYLE = 'style="max-width: 100%; height: auto"'
 _MARKS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 # Several fonts: the PNG converter does not choose a fallback font, and few machines have all of these.
 _FONTS = "Arial, 'Liberation Sans', 'DejaVu Sans', 'Noto Sans', sans-serif"
@@ -160,7 +162,8 @@ def draw_svg(points: list[Point], width: int = 900, height: int = 560) -> str:
         return f"{left + axes.x(intensity) * plot_width:.1f},{top + (1 - axes.y(rate)) * plot_height:.1f}"
 
     elements = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"',
+        f"{FITTING_STYLE}>",
         f'<rect width="{width}" height="{height}" fill="white"/>',
         f'<g font-family="{_FONTS}" font-size="12">',
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -117,7 +118,8 @@ class Answer:
 
     def rows(self, limit: int | None = None) -> list[tuple[Any, ...]]:
         """Fetch the first `limit` rows, or all of them."""
-        return self.connection.execute(self._select(limit)).fetchall()
+        with _explain_closed():
+            return self.connection.execute(self._select(limit)).fetchall()
 
     def dicts(self, limit: int | None = None) -> list[dict[str, Any]]:
         """Fetch the first `limit` rows, or all of them, as dictionaries of cells by column."""
@@ -126,8 +128,9 @@ class Answer:
 
     def batches(self, size: int = 50_000, limit: int | None = None) -> Iterator[list[tuple[Any, ...]]]:
         """Fetch the rows in batches of `size`."""
-        cursor = open_cursor(self.connection)
-        cursor.execute(self._select(limit))
+        with _explain_closed():
+            cursor = open_cursor(self.connection)
+            cursor.execute(self._select(limit))
         while batch := cursor.fetchmany(size):
             yield batch
 
@@ -135,7 +138,8 @@ class Answer:
         """Return all rows as a polars frame, with raw values: ns, bytes, NULL for unknown."""
         import polars as pl
 
-        return pl.DataFrame(self.connection.sql(self._select(None)))
+        with _explain_closed():
+            return pl.DataFrame(self.connection.sql(self._select(None)))
 
     def write_parquet(self, path: Path, limit: int | None = None) -> None:
         """Write the answer as a Parquet file with DuckDB's own writer, in constant memory."""
@@ -148,6 +152,16 @@ class Answer:
         )
         limit_clause = "" if limit is None else f" LIMIT {limit}"
         return f"SELECT {names} FROM {self.table} ORDER BY row_{limit_clause}"
+
+
+@contextmanager
+def _explain_closed() -> Iterator[None]:
+    import duckdb
+
+    try:
+        yield
+    except duckdb.ConnectionException:
+        raise UsageError("the trace of this answer is closed", "read answers before trace.close()") from None
 
 
 def store_result(connection: duckdb.DuckDBPyConnection, table: str, select: str) -> Columns:

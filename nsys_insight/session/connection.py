@@ -7,7 +7,7 @@ from itertools import count
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from nsys_insight.errors import InsightError, QueryError, UnreadableRowError
+from nsys_insight.errors import InsightError, QueryError, UnreadableRowError, UsageError
 from nsys_insight.facts.context import DEFAULT_OPTIONS
 from nsys_insight.ingest.catalogs import open_cursor
 from nsys_insight.ingest.waiting import left_running
@@ -65,7 +65,7 @@ class Connection:
         self._runner = sandbox.Runner(timeout_s)
         self._numbers = count(1)
         self._prefetch: Prefetch[Any] = Prefetch()
-        self._is_prepared = False
+        self._is_prepared = self._is_closed = False
         sandbox.Runner(timeout_s, "opening the trace")(self, self._files.open)
 
     @property
@@ -95,6 +95,7 @@ class Connection:
 
     def load(self) -> None:
         """Copy big exports into DuckDB first; worth it for many questions about all rows."""
+        self._refuse_closed()
         self._files.load()
 
     def drop_invalid_rows(self) -> bool:
@@ -228,7 +229,7 @@ class Connection:
 
     def _take_prefetched(self, question: Question) -> Any:
         """Take the prefetched answer to a built-in question, if there is one."""
-        if self._files.definitions or (answer := self._prefetch.take(question, self.duckdb)) is None:
+        if self._is_closed or self._files.definitions or (answer := self._prefetch.take(question, self.duckdb)) is None:
             return None
         self._files.check()
         return answer
@@ -317,6 +318,7 @@ class Connection:
 
         import duckdb
 
+        self._refuse_closed()
         if not question.is_built_in:  # tests/test_names.py checks built-in statements
             for statement in question.statements:
                 check(statement)
@@ -392,8 +394,13 @@ class Connection:
         }
         return explain_failure(error, line=line, names=view_names, columns=columns, query_columns=query_columns)
 
+    def _refuse_closed(self) -> None:
+        if self._is_closed:
+            raise UsageError("the trace is closed", 'open it again: nsys_insight.open("trace.nsys-rep")')
+
     def close(self) -> None:
         """Close the connection; facts about a big trace stay in the cache folder."""
+        self._is_closed = True
         if not left_running:
             self._prefetch.close()
         self._files.close()

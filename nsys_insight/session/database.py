@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from nsys_insight.errors import TraceError
 from nsys_insight.facts.context import DEFAULT_OPTIONS
 from nsys_insight.facts.store import Facts
-from nsys_insight.ingest import bad_rows, database, facts_folder, processes
+from nsys_insight.ingest import bad_rows, database, facts_folder, processes, scope_check
 from nsys_insight.ingest.attach import list_parquet_files
 from nsys_insight.ingest.catalogs import name_catalogs
 from nsys_insight.ingest.expected_schema import read_expected_schema
@@ -258,6 +258,7 @@ class Database:
         if self.recovery.validates_rows:
             sources = self._drop_invalid_rows(sources)
         scopes = [scope for _, scope in self._part_scopes]
+        scope_check.refuse_missing(self.duckdb, sources, scopes)
         sources = sources * len(scopes) if len(sources) == 1 else sources
         self._models = [
             Model(self.duckdb, source, catalog=catalog, scope=scope, steps=self._steps, as_exported=self._as_exported)

@@ -89,7 +89,7 @@ def _connect() -> duckdb.DuckDBPyConnection:
         raise ToolError(
             f"DuckDB {duckdb.__version__} is installed: {reason}",
             f"python3 -m pip install 'duckdb=={_NEWEST}' 'duckdb-extension-sqlite-scanner=={_NEWEST}', preferably"
-            " in its own environment (uv tool install nsys-insight, pipx install nsys-insight)",
+            " in its own environment: uv tool install . or pipx install . in the checkout of nsys-insight",
         )
     return duckdb.connect(config=CONFIG)
 

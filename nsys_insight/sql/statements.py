@@ -224,8 +224,17 @@ def _read_definition(kind: Any, sql: str) -> tuple[str, str]:
     """Return the kind (table, view, macro or function) and name of a statement's definition; "" for a query."""
     import duckdb
 
-    if kind in (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN):
+    if kind == duckdb.StatementType.SELECT:
         return "", ""
+    if kind == duckdb.StatementType.EXPLAIN:
+        raise QueryError(
+            "EXPLAIN is not available", "nsys-insight sql QUERY --explain prints the SQL and the views that it reads"
+        )
+    if kind == duckdb.StatementType.COPY:
+        raise QueryError(
+            "COPY is not allowed: SQL writes no files",
+            "write the rows of a query with -o FILE, the whole trace with nsys-insight convert",
+        )
     bare = re.sub(r"^(?:\s|--[^\n]*\n|/\*.*?\*/)*", "", sql, flags=re.DOTALL)
     if kind == duckdb.StatementType.CREATE and (match := _CREATE.match(bare)):
         if match[3]:

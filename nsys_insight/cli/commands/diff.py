@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_insight import progress
+from nsys_insight import outputs, progress
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import Command
-from nsys_insight.cli.comparison import measure_files, write_tables
+from nsys_insight.cli.comparison import make_page, measure_files, write_tables
 from nsys_insight.cli.flags import Flags, make_argument, make_command, make_flag, make_step_flags
 from nsys_insight.cli.run import open_traces
 from nsys_insight.errors import UsageError
@@ -46,9 +46,13 @@ mean is one measurement.
 order, and what runs between the same two of them belongs together. Each row has the time and launches per step of both
 sides, summed over the layers; the rows add up to the GPU time of a step.
 
+-o changed.html writes a page that compares two traces, with a step of each on one scale.
+
 Kernels are compared under their names where both sides launch them as often; else by what stays the same with another
 tile, type or number; else, as a guess, by their place in the step.
 """
+
+_PAGE_SUFFIXES = (".html", ".htm")
 
 
 def make_diff_command() -> Callable[..., None]:
@@ -71,7 +75,21 @@ def make_diff_command() -> Callable[..., None]:
         steps = _parse_step_pair(step_pair) if step_pair is not None else ()
         has_one_file = bool(steps) and len(files or []) == 1
         sides = _split_sides((files or []) * (1 + has_one_file), before or [], after or [])
+        is_one_each = len(sides[0]) == len(sides[1]) == 1
+        is_same_file = not steps and is_one_each and sides[0][0].resolve() == sides[1][0].resolve()
+        if flags.fmt is None and flags.output and flags.output.suffix.lower() in _PAGE_SUFFIXES:
+            if steps or level is not None:
+                raise UsageError(
+                    "a page compares two traces, not two steps or layers", f"write text: -o {flags.output.stem}.md"
+                )
+            text = make_page([file for side in sides for file in side], flags)
+            outputs.write_output(flags.output, text, [sides[0][0], sides[1][0]])
+            terminal.note(f"{flags.output} written")
+            return
         fmt = flags.format
+        if is_same_file and fmt in HUMAN_FORMATS and not flags.output and sides[0][0].exists():
+            print(f"Both sides are the same file: {sides[0][0]}")
+            return
         if level is not None:
             layers = _compare_layers(sides, level, flags)
             write_tables(layers, [layers], fmt, flags)
@@ -91,7 +109,7 @@ def make_diff_command() -> Callable[..., None]:
         unchanged_count = sum(row.part == "run" for row in comparison.rows) - shown_count
         if fmt in HUMAN_FORMATS and not flags.wide and unchanged_count > 0:
             terminal.note(f"{unchanged_count} unchanged metrics are hidden; --wide shows them")
-        if not steps and len(sides[0]) == len(sides[1]) == 1 and sides[0][0].resolve() == sides[1][0].resolve():
+        if is_same_file:
             terminal.note("both sides are the same file")
 
     files_argument = make_argument(

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight import outputs, progress
-from nsys_insight.cli import terminal
+from nsys_insight import outputs
+from nsys_insight.cli import comparison, terminal
 from nsys_insight.cli.commands import Command
 from nsys_insight.cli.flags import (
     Flags,
@@ -29,8 +29,8 @@ _REPORT_HELP = (
     "The diagnosis first, then the answer of each report, with pictures: the timeline of a typical step, "
     "where the wall time goes, the kernels that take the most time, the pace of the steps, the chains of kernels that "
     "could be fused. For several traces, the ranks of a run: which rank waits for which, step by step, and everything "
-    "else for the late rank. --template agent is short Markdown for a coding agent. Without -o, Markdown goes to "
-    "stdout."
+    "else for the late rank. --template agent is short Markdown for a coding agent. Without -o, a terminal gets a page "
+    "in this folder, with the trace's name, and a pipe gets Markdown."
 )
 
 
@@ -45,25 +45,32 @@ def make_page_command() -> Callable[..., None]:
         from nsys_insight.page import choose_kind, write_page
 
         sizes = {name: value for name in roofline_params if (value := values.pop(name)) not in (None, False)}
-        kind = choose_kind(flags.output, template)
+        # A terminal would scroll through hundreds of lines.
+        is_named_here = flags.output is None and template == "full" and not (flags.fmt or compare or baseline)
+        is_named_here = is_named_here and sys.stdout.isatty()
+        kind = "html" if is_named_here else choose_kind(flags.output, template)
         if flags.fmt not in (None, "markdown") or (flags.fmt and kind == "html"):
             raise UsageError("unsupported report format (use .html or .md)", "name it: -o report.html or -o report.md")
         if flags.explain:
             raise UsageError("a report consists of many queries", "nsys-insight top --explain prints one of them")
         if baseline is not None:
             compare, traces = True, [baseline, *(traces or [resolve_trace(None)])]
+        output = flags.output
         if compare:
-            text = _make_comparison_page(traces or [], flags, kind)
+            if kind != "html":
+                raise UsageError(comparison.PAGE_REFUSAL, comparison.PAGE_HINT)
+            text = comparison.make_page(traces or [], flags)
         else:
             with open_traces(traces or [], flags) as trace:
+                if is_named_here:
+                    output = Path("report.html" if len(trace.paths) > 1 else f"{trace.path.stem}.html")
+                    outputs.refuse_foreign(output)  # before minutes of work
                 text = write_page(trace, kind, flags.steps, limit=flags.limit, sizes=sizes)
-        if flags.output is None:
+        if output is None:
             print(text, end="")
-            if sys.stdout.isatty():
-                terminal.note("-o report.html writes a page, -o report.md this text")
         else:
-            outputs.write_output(flags.output, text)
-            terminal.note(f"{flags.output} written")
+            outputs.write_output(output, text)
+            terminal.note(f"{output} written" + ("; open it in a browser" if is_named_here else ""))
 
     template_flag = make_flag(
         "template",
@@ -98,28 +105,6 @@ def make_page_command() -> Callable[..., None]:
         argument=make_traces_argument(),
         omitted_fields=("csv_safe",),
     )
-
-
-def _make_comparison_page(traces: list[Path], flags: Flags, kind: str) -> str:
-    """Make the page that compares two traces.
-
-    Raises:
-        UsageError: There are not two traces, or the output is not a page.
-    """
-    from nsys_insight.page import compare, html
-
-    if len(traces) != 2 or kind != "html":
-        raise UsageError(
-            "a comparison is a page of two traces, before and after",
-            "nsys-insight report after.nsys-rep --baseline before.nsys-rep -o changed.html; or diff, in the terminal",
-        )
-    limit = html.MAX_ROWS if flags.limit is None else flags.limit or None
-    with (
-        open_traces(traces[:1], flags) as before,
-        open_traces(traces[1:], flags) as after,
-        progress.show_task("comparing"),
-    ):
-        return compare.render_comparison(before, after, flags.steps, limit)
 
 
 REPORT = Command(

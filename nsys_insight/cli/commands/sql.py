@@ -46,6 +46,7 @@ def make_sql_command() -> Callable[..., None]:
     def run(
         arguments: list[str] | None, flags: Flags, *, file: Path | None, param: list[str] | None, profile: bool
     ) -> None:
+        _ = flags.format  # raises for -f q.sql, which would leave no query
         traces, text = _split_traces_and_query(arguments or [], file)
         statements = split_statements(text, dict(map(_parse_param, param or [])))
         if flags.explain:
@@ -125,12 +126,15 @@ def _split_traces_and_query(arguments: Sequence[str], file: Path | None) -> tupl
     """
     traces = list(arguments)
     text = None
+    for argument in traces:
+        if argument.lower().endswith(".sql") and not any(map(str.isspace, argument)):
+            raise UsageError(f"{argument} is the name of a file, not a query", f"read the SQL in it: --file {argument}")
     if file:
         with suppress(FileNotFoundError, IsADirectoryError):
             # The parser rejects SQL that is not UTF-8.
             text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8", errors="surrogateescape")
         if text is None:
-            raise UsageError(f"there is no file {file}", "-f is the file with the SQL; set a format with --format csv")
+            raise UsageError(f"there is no file {file}", "--file is the file with the SQL; -f is a format")
     elif traces and traces[-1] == "-":
         traces.pop()
         text = sys.stdin.read()
