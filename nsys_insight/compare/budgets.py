@@ -118,7 +118,7 @@ class Budget:
         Raises:
             UsageError: The step is another level of the program, or the value is no number above 0.
         """
-        expected = _parse_value(self.value, self.name, f"[{STEP}] {self.name}")
+        expected = _parse_value(self.value, "", STEP, self.name)
         if expected <= 0:
             raise UsageError(
                 f"[{STEP}] {self.name} takes a number above 0, not {self.value!r}", f"[{STEP}] softmax = 8"
@@ -314,7 +314,7 @@ def _list_metric_names(run: Run) -> list[str]:
 
 
 def _parse_value(text: str, metric: str, bound: str, name: str) -> float:
-    flag = f"--{bound} {name}"
+    flag = f"[{STEP}] {name}" if bound == STEP else f"--{bound} {name}"
     unit, parse = next((kind for suffix, kind in _UNITS.items() if metric.endswith(suffix)), ("", None))
     if parse:
         # A number alone would be in ns or bytes, and "3" probably means ms.
