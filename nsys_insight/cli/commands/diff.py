@@ -88,8 +88,8 @@ def make_diff_command() -> Callable[..., None]:
             return
         fmt = flags.format
         # A scope, which may name what the trace does not have, is checked in the comparison.
-        is_asked_for_more = flags.output or flags.scope.filters or fmt not in HUMAN_FORMATS
-        if is_same_file and not is_asked_for_more and sides[0][0].exists():
+        has_other_flags = flags.output or flags.scope.filters or fmt not in HUMAN_FORMATS
+        if is_same_file and not has_other_flags and sides[0][0].exists():
             print(f"Both sides are the same file: {sides[0][0]}")
             return
         if level is not None:
