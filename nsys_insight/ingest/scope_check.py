@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _DEVICE_TABLES = (*GPU_TABLES, "TARGET_INFO_CUDA_DEVICE")  # the latter also has GPUs without work
 _STREAM_TABLES = (*GPU_TABLES, "TARGET_INFO_CUDA_STREAM")
 _MAX_NAMED = 8
+_LAST = (1 << 31) - 1  # CUDA's numbers have 32 bits; others are of damaged rows
 
 
 def refuse_missing(connection: duckdb.DuckDBPyConnection, sources: Sequence[Source], scopes: Iterable[Scope]) -> None:
@@ -47,7 +48,7 @@ def _list_columns(sources: Iterable[Source], kind: str, kind_of_rows: str) -> It
     """Yield the relations with numbers of a kind, those of work on GPUs or any, and the SQL for the number."""
     if kind == "process":
         tables: Iterable[str] = (*GPU_TABLES, *read_expected_schema())
-        values = {column: f"(({column} >> 24) & 16777215)" for column in ("globalPid", "globalTid")}
+        values = {column: f"((try_cast({column} AS BIGINT) >> 24) & 16777215)" for column in ("globalPid", "globalTid")}
     else:
         tables = _DEVICE_TABLES if kind == "device" else _STREAM_TABLES
         values = {"deviceId": '"deviceId"', "cudaId": '"cudaId"'} if kind == "device" else {"streamId": '"streamId"'}
@@ -62,7 +63,9 @@ def _list_numbers(connection: duckdb.DuckDBPyConnection, columns: Sequence[tuple
     """Write which numbers there are: ``is 0``, ``are 0, 1``; "" without numbers."""
     if not columns:
         return ""
-    union = " UNION ".join(f"SELECT {value} FROM {relation} WHERE {value} IS NOT NULL" for relation, value in columns)
+    union = " UNION ".join(
+        f"SELECT {value} FROM {relation} WHERE {value} BETWEEN 0 AND {_LAST}" for relation, value in columns
+    )
     rows = connection.execute(f"SELECT * FROM ({union}) ORDER BY ALL LIMIT {_MAX_NAMED + 1}").fetchall()
     names = [str(number) for (number,) in rows]
     if not names:

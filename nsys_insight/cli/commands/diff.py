@@ -87,7 +87,9 @@ def make_diff_command() -> Callable[..., None]:
             terminal.note(f"{flags.output} written")
             return
         fmt = flags.format
-        if is_same_file and fmt in HUMAN_FORMATS and not flags.output and sides[0][0].exists():
+        # A scope, which may name what the trace does not have, is checked in the comparison.
+        has_other_flags = flags.output or flags.scope.filters or fmt not in HUMAN_FORMATS
+        if is_same_file and not has_other_flags and sides[0][0].exists():
             print(f"Both sides are the same file: {sides[0][0]}")
             return
         if level is not None:
