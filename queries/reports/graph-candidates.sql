@@ -19,8 +19,8 @@ reading = """
 yes: capture the step (torch.cuda.graph, torch.compile mode reduce-overhead, cudaStreamBeginCapture) before any
 kernel is tuned. obstacles says what must first be removed from the step: allocations cannot be captured (use a
 pool, or allocate before), and each wait for the GPU inside the step ends a graph, so that several graphs are
-needed. The saving is of the profiled run: without the profiler, launches take about a quarter less time, and the
-saving shrinks with them. no: the GPU hardly waits for launches, or they are in graphs already."""
+needed. saving_low_ns and saving_high_ns are of the run under nsys, which makes launches slower: without it, the graph
+saves unprofiled_low_ns to unprofiled_high_ns. no: the GPU hardly waits for launches, or they are in graphs already."""
 empty = "No steps were found: name an NVTX range with --step-range, or see steps"
 
 [params.kernel_gap_low_ns]
@@ -82,11 +82,26 @@ waiting_ns = "Idle time per step in which the GPU was starved or waited for a la
 launch_call_ns = "Mean time of a launch call"
 long_gap_ns = """\
 CPU work in waiting_ns that remains with a graph, because it is in long gaps or longer than launching takes"""
+unprofiled_low_ns = "Saving per token without nsys, at least, by the view unprofiled_step; NULL if that is unknown"
+unprofiled_high_ns = "The same, at most"
 
 [notes]
 profiled = """
-SELECT 'the saving is of the profiled run: ' || profiler_share_text()
-FROM answer WHERE verdict <> 'no'"""
+SELECT
+    CASE
+        WHEN s.misfit IS NOT NULL THEN s.misfit
+        WHEN s.unknown IS NOT NULL THEN 'the saving is of the run under nsys, and smaller without it: ' || s.unknown
+            || '; give the time of a step without nsys: --step-time'
+        WHEN a.unprofiled_high_ns < 0.95 * a.saving_high_ns THEN 'without nsys, a graph saves '
+            || CASE
+                WHEN time_text(a.unprofiled_low_ns) = time_text(a.unprofiled_high_ns) THEN 'about '
+                WHEN a.unprofiled_low_ns < 0.5 THEN 'up to '
+                ELSE time_text(a.unprofiled_low_ns) || ' to '
+            END
+            || time_text(a.unprofiled_high_ns) || ' per ' || s.unit || ': ' || s.times
+    END
+FROM answer AS a CROSS JOIN _unprofiled_sentences AS s
+WHERE a.verdict <> 'no' AND (s.misfit IS NOT NULL OR s.unknown IS NOT NULL OR s.times IS NOT NULL)"""
 [agent]
 rows = 1
 columns = ["verdict", "saving_low_ns", "saving_high_ns", "reason"]
@@ -180,7 +195,12 @@ SELECT
     s.graph_launches,
     s.waiting_ns,
     s.launch_call_ns,
-    s.long_gap_ns
+    s.long_gap_ns,
+    _without_nsys(s.saving_low_ns / t.tokens_per_step, s.saving_high_ns / t.tokens_per_step, u.late_ns, u.late_low_ns)
+        AS unprofiled_low_ns,
+    _without_nsys(s.saving_high_ns / t.tokens_per_step, s.saving_high_ns / t.tokens_per_step, u.late_ns, u.late_high_ns)
+        AS unprofiled_high_ns
 FROM savings AS s
 CROSS JOIN step_method AS t
+LEFT JOIN unprofiled_step AS u ON u.source IS NOT NULL
 ORDER BY ALL

@@ -106,6 +106,10 @@ SELECT
     'CUDA graphs ran as a whole: gpu_busy_ns includes them, but their kernels are not in the trace; capture with '
     '--cuda-graph-trace=node to see them'
 FROM steps WHERE phase = 'steady' AND kernels IS NULL HAVING count(*) > 0"""
+profiled = """
+SELECT coalesce(misfit, times, 'all times are of the run under nsys, and without it those of the host are shorter: '
+    || unknown || '; give the time of a step without nsys: --step-time')
+FROM _unprofiled_sentences WHERE coalesce(misfit, times, unknown) IS NOT NULL"""
 bandwidth = """
 SELECT 'the trace does not give the memory bandwidth of its GPU: give it with --bandwidth'
 FROM answer WHERE $model_bytes IS NOT NULL AND $bandwidth_bytes_per_s IS NULL AND metric = 'wall_ns'

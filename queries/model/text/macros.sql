@@ -18,9 +18,6 @@ CREATE MACRO time_text(ns) AS CASE
     ELSE format('{:,} s', round(ns / 1e9)::BIGINT)
 END;
 
--- What a saving of host time is worth without the profiler, which makes every launch cost more.
-CREATE MACRO profiler_share_text() AS 'expect 75% or less without the profiler';
-
 -- A share in a sentence: 0.06%, 8.5%, 100%.
 CREATE MACRO share_text(pct) AS CASE
     WHEN pct IS NULL THEN NULL
