@@ -22,6 +22,7 @@ from nsys_insight.diagnose.findings import (
     list_reports,
 )
 from nsys_insight.diagnose.templates import fill_template
+from nsys_insight.diagnose.unprofiled import Unprofiled
 from nsys_insight.errors import QueryError
 from nsys_insight.packs import command_line, library
 from nsys_insight.paths import read_query
@@ -49,6 +50,7 @@ class Program(NamedTuple):
 
     `framework` is that of the program, as in the view `frameworks`. `step_unit` is what a step is called, as in the
     view `step_method`. `lacks_kernels`: the trace has the launch calls, but not the kernels that they launched.
+    `unprofiled` is the step without nsys; None without steady steps.
     """
 
     framework: str
@@ -56,6 +58,7 @@ class Program(NamedTuple):
     tokens_per_step: float
     step_unit: str
     lacks_kernels: bool
+    unprofiled: Unprofiled | None = None
 
     @property
     def unit(self) -> str:
@@ -85,7 +88,9 @@ class AnsweredReports:
     def program(self) -> Program:
         """What the trace shows about its program."""
         (row,) = self.read(read_query("internal/diagnose/program"))
-        return Program(**row | {"framework": row["framework"] or ANY})
+        steps = [] if row["lacks_kernels"] else self.read(read_query("internal/diagnose/unprofiled"))
+        unprofiled = Unprofiled(**steps[0]) if steps else None
+        return Program(**row | {"framework": row["framework"] or ANY}, unprofiled=unprofiled)
 
     def add(self, queries: Iterable[str], later: LaterQueries = NO_LATER_QUERIES) -> None:
         """Answer the reports that the queries read and that have no answer yet; prefetch them with `later`."""
@@ -207,13 +212,20 @@ def is_relevant(finding: Finding) -> bool:
 
 def _make_finding(rule: FindingRule, row: dict[str, Any], command: str, program: Program) -> Finding:
     severity, share = row.get("severity") or rule.severity, row["wall_pct"]
-    if row["recoverable_ns"] is not None and share is not None:
+    profiled_ns = recoverable_ns = row["recoverable_ns"]
+    saving_low_ns = row.get("saving_low_ns")
+    if program.unprofiled and recoverable_ns is not None and not rule.is_cross_rank:
+        recoverable_ns, saving_low_ns = program.unprofiled.limit(rule, recoverable_ns, saving_low_ns)
+        if share and profiled_ns > 0 and rule.share_of == "step":
+            share = min(100.0, share * recoverable_ns / profiled_ns * program.unprofiled.stretch)
+    if recoverable_ns is not None and share is not None:
         severity = "critical" if share >= CRITICAL_PCT else "warning" if share >= WARNING_PCT else "info"
     columns = {**row, "per": write_unit(program.unit)}
     cure_framework, cure_text = rule.choose_cure(program.framework, row.get("cure_case"))
     return Finding(
         code=rule.code, name=rule.name, title=rule.title, severity=severity, family=row.get("family") or rule.family,
-        recoverable_ns=row["recoverable_ns"], saving_low_ns=row.get("saving_low_ns"), bounded_by=row.get("bounded_by"),
+        recoverable_ns=recoverable_ns, saving_low_ns=saving_low_ns, profiled_ns=profiled_ns,
+        bounded_by=row.get("bounded_by"),
         wall_pct=share, share_of=rule.share_of, overlaps=rule.overlaps,
         place=row["place"], evidence=fill_template(rule.evidence, columns, rule.items),
         values={

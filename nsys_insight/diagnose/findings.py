@@ -26,6 +26,7 @@ from nsys_insight.sql.names import scan_names
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from nsys_insight.diagnose.unprofiled import Unprofiled
     from nsys_insight.session.answer import Answer
 
 _REPORT_SUFFIX = "_report"
@@ -154,7 +155,8 @@ class Finding:
     """A problem of the run, or a fact about it.
 
     `recoverable_ns` is the most time that may be saved, per token or in the full scope (`Diagnosis.unit`), and
-    `saving_low_ns` the least. None if it is unknown. `bounded_by` is what limits the saving. `values` are the numbers
+    `saving_low_ns` the least, without nsys as far as that is known. `profiled_ns` is the most under nsys. None if it is
+    unknown. `bounded_by` is what limits the saving. `values` are the numbers
     of the row in base units. `wall_pct` is the share of the wall time (`share_of` a step or the trace) that this is, or
     that the finding is about. If it `overlaps`, the time is also in other findings. `report` shows details, `command`
     prints it. `symptom` and `explains` are those of its rule. `also` are the findings below it: its symptoms, and the
@@ -168,6 +170,7 @@ class Finding:
     family: str
     recoverable_ns: float | None
     saving_low_ns: float | None
+    profiled_ns: float | None
     bounded_by: str | None
     wall_pct: float | None
     share_of: str
@@ -240,7 +243,8 @@ class Headline:
 
     `framework` is that of the program, as in the view `frameworks`. `unit` is the unit that times refer to: step, token
     or trace. `step_source` says in brief how the steps were found. `queue_ns` is the mean time from the return of a
-    launch call to the start of its operation, in steady steps. `top_kernel` is the kernel with the most time, and its
+    launch call to the start of its operation, in steady steps. `unprofiled` is the step without nsys, and
+    `unprofiled_verdict` what bounds it; None if that is unknown. `top_kernel` is the kernel with the most time, and its
     share of the kernel time in percent.
     """
 
@@ -253,6 +257,8 @@ class Headline:
     steps: dict[str, Any]
     step_source: str | None
     queue_ns: float | None
+    unprofiled: Unprofiled | None
+    unprofiled_verdict: str | None
     unassessed: tuple[UnassessedQuestion, ...]
     top_kernel: tuple[str, float] | None
     notes: tuple[str, ...]

@@ -47,6 +47,8 @@ def read_headline(reports: AnsweredReports) -> Headline:
         steps={**steps, **_describe_rest(reports, steps)},
         step_source=step_source,
         queue_ns=queue_ns,
+        unprofiled=program.unprofiled,
+        unprofiled_verdict=wall.get("unprofiled_verdict"),
         unassessed=tuple(UnassessedQuestion(**row) for row in reports.read(unassessed_query)),
         top_kernel=next(((row["name"], row["pct"]) for row in reports.read(_TOP_KERNEL)), None),
         notes=_collect_notes(reports, is_empty=wall_ns is None),
@@ -69,4 +71,6 @@ def _collect_notes(reports: AnsweredReports, *, is_empty: bool) -> tuple[str, ..
     classify = reports.answers["classify"]
     notes = tuple(note for name in ("processes", "tokens", SCOPE_NOTE) for note in classify.notes_named(name))
     location_note = reports.trace.describe_gpu_time().removeprefix("; ") if is_empty else ""
-    return (*notes, location_note) if location_note else notes
+    unprofiled = reports.program.unprofiled
+    misfit_note = unprofiled.misfit if unprofiled else None
+    return (*notes, *(note for note in (misfit_note, location_note) if note))

@@ -26,9 +26,7 @@ PARAMS = {
         Param("tokens", int, None, "Number of tokens (steps, frames) in the trace or scope", minimum=1),
         Param("tokens_per_step", int, None, "Tokens that a step makes for each sequence, if not one", minimum=1),
         Param("batch", int, None, "Sequences that a step works on, if not one", minimum=1),
-        Param(
-            "step_time_ns", int, None, "Time of a step without nsys, as the program or bench measured it", minimum=1
-        ),
+        Param("step_time_ns", int, None, "Time of a step without nsys, as the program or bench measured it", minimum=1),
     )
 }
 
