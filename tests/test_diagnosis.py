@@ -529,7 +529,7 @@ def test_the_number_of_a_finding_is_the_one_that_its_report_shows(name, diagnose
         finding = (evaluate(case) if case is FIRES[name] else findings_by_name(diagnose(case))).get(name)
         if finding is not None:
             assert finding.report == report
-            number = finding.wall_pct if column == "wall_pct" else finding.recoverable_ns
+            number = finding.wall_pct if column == "wall_pct" else finding.profiled_ns
             (row,) = (row for row in open_once(case).answer(report).dicts() if row.items() >= row_values.items())
             assert number == row[column]
 

@@ -62,8 +62,8 @@ COLUMNS = (
     Column(
         "saving",
         'STRUCT(low_ns DOUBLE, high_ns DOUBLE, "of" VARCHAR, unit VARCHAR, bounded_by VARCHAR)',
-        "The least and the most time that may be saved per unit (step, token, trace) without nsys, as far as its cost is "
-        "known, and what limits it",
+        "The least and the most time that may be saved per unit (step, token, trace) without nsys, as far as that "
+        "is known, and what limits it",
     ),
     Column("commands", "VARCHAR[]", "Commands that show more"),
 )

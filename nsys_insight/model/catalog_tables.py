@@ -21,8 +21,8 @@ def write_table_macros() -> list[str]:
     compute capability whose data sheet the rates are from, with its SMs and maximum clock. nvlinks(): the bandwidth of
     a product's NVLinks in one direction. rules_of_thumb(): the usual bound of the kernels of a family, or of those with
     a matching name; the first match counts (`queries/catalog/kernel_bounds.toml`). metric_columns(metrics): one row per
-    launch of a table like `raw.ncu_metrics`, with the columns of `queries/catalog/ncu_metrics.toml`. profiler_costs(): one
-    row per framework and kind of call, with what a call takes without nsys (`queries/catalog/profiler_costs.toml`).
+    launch of a table like `raw.ncu_metrics`, with the columns of `queries/catalog/ncu_metrics.toml`. profiler_costs():
+    one row per framework and kind of call, with what a call takes without nsys (`queries/catalog/profiler_costs.toml`).
     """
     return [
         _write_metric_columns(),

@@ -145,6 +145,7 @@ SELECT
     host_ns / tokens AS host_ns,
     CASE WHEN objection IS NULL OR is_gpu_bound THEN least_share * host_ns / tokens END AS host_low_ns,
     late_ns / tokens AS late_ns,
-    least(greatest(low_ns - gpu_ns, 0), late_ns) / tokens AS late_low_ns,
-    least(greatest(high_ns - gpu_ns, 0), late_ns) / tokens AS late_high_ns
+    -- greatest and least leave out NULL.
+    CASE WHEN source IS NOT NULL THEN least(greatest(low_ns - gpu_ns, 0), late_ns) / tokens END AS late_low_ns,
+    CASE WHEN source IS NOT NULL THEN least(greatest(high_ns - gpu_ns, 0), late_ns) / tokens END AS late_high_ns
 FROM bounds;
