@@ -91,8 +91,8 @@ def bounds(row):
 @pytest.mark.parametrize(
     ("framework", "group", "call_ns"),
     [
-        ("cuda", "launch", 3_000), ("cuda", "launch", 5_500), ("pytorch", "launch", 4_000), ("pytorch", "launch", 5_500),
-        ("pytorch", "launch", 8_000), ("cuda", "memset", 3_000), ("cuda", "copy", 6_000),
+        ("cuda", "launch", 3_000), ("cuda", "launch", 5_500), ("cuda", "memset", 3_000), ("cuda", "copy", 6_000),
+        ("pytorch", "launch", 4_000), ("pytorch", "launch", 5_500), ("pytorch", "launch", 8_000),
     ],
 )  # fmt: skip
 def test_the_host_takes_the_share_of_its_calls_that_is_not_nsys(estimate, framework, group, call_ns):
@@ -196,7 +196,7 @@ def test_savings_are_those_of_the_step_without_nsys(launch_bound):
     late_ns, left_ns = row["late_ns"], 50_000 - (81_000 - row["late_ns"])
     assert finding.profiled_ns < late_ns
     assert finding.recoverable_ns == pytest.approx(finding.profiled_ns * left_ns / late_ns)
-    assert finding.saving_low_ns == pytest.approx(finding.recoverable_ns)
+    assert 0 < finding.saving_low_ns < finding.recoverable_ns
     assert finding.wall_pct == pytest.approx(100 * finding.recoverable_ns / 50_000)
 
 

@@ -41,8 +41,12 @@ class Unprofiled:
         A saving of launches loses its share of what nsys adds to the step. Of a saving of the host's other work, nsys
         may have added nothing, or all. The time of the GPU stays.
         """
-        if not self.is_known or not saves_host_time(rule):
+        if not self.is_known:
             return high_ns, low_ns
+        if not saves_host_time(rule):
+            # Nothing saves more than the step takes.
+            most_ns = self.high_ns if self.sentence and self.high_ns and rule.share_of == "step" else high_ns
+            return min(high_ns, most_ns), None if low_ns is None else min(low_ns, most_ns)
         most_added_ns, least_added_ns = self.late_ns - (self.late_low_ns or 0), self.late_ns - (self.late_high_ns or 0)
         share = min(1.0, high_ns / self.late_ns) if self.late_ns else 0.0
         if rule.name in _OTHER_WORK:
