@@ -173,7 +173,9 @@ def summarize(diagnosis: DiagnosisResult) -> dict[str, Any]:
 def _summarize_unprofiled(diagnosis: DiagnosisResult) -> dict[str, Any] | None:
     """Return the step without nsys as plain data; None without steps."""
     step = diagnosis.unprofiled
-    return step and {
+    if step is None:
+        return None
+    return {
         "source": step.source,
         "low_ns": step.low_ns,
         "likely_ns": step.likely_ns,
