@@ -131,7 +131,8 @@ class Reports:
             see: The report with the details
             unprofiled_low_ns: time_ns without nsys, at least; NULL if that is unknown. Of wall: of a
                 typical step
-            unprofiled_high_ns: The same, at most
+            unprofiled_high_ns: time_ns without nsys, at most; NULL if that is unknown. Of wall: of a
+                typical step
             unprofiled_verdict: For wall, the verdict without nsys; NULL if that is unknown or the estimate
                 allows several
         """
@@ -934,7 +935,7 @@ class Reports:
                 longer than launching takes
             unprofiled_low_ns: Saving per token without nsys, at least, by the view unprofiled_step; NULL if
                 that is unknown
-            unprofiled_high_ns: The same, at most
+            unprofiled_high_ns: Saving per token without nsys, at most; NULL if that is unknown
         """
         ...
 

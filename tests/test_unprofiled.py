@@ -42,9 +42,9 @@ def expect(call_ns, *, step_ns, host_ns, gpu_ns, framework="cuda", group="launch
 
 @pytest.fixture(scope="module")
 def connection():
-    with duckdb.connect() as opened:
-        create_macros(opened)
-        yield opened
+    with duckdb.connect() as database:
+        create_macros(database)
+        yield database
 
 
 @pytest.fixture

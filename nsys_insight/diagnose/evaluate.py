@@ -18,11 +18,12 @@ from nsys_insight.diagnose.findings import (
     RESERVED_COLUMNS,
     Cure,
     Finding,
+    Unprofiled,
     bind_reports,
     list_reports,
 )
 from nsys_insight.diagnose.templates import fill_template
-from nsys_insight.diagnose.unprofiled import Unprofiled
+from nsys_insight.diagnose.unprofiled import limit_saving
 from nsys_insight.errors import QueryError
 from nsys_insight.packs import command_line, library
 from nsys_insight.paths import read_query
@@ -215,7 +216,7 @@ def _make_finding(rule: FindingRule, row: dict[str, Any], command: str, program:
     profiled_ns = recoverable_ns = row["recoverable_ns"]
     saving_low_ns = row.get("saving_low_ns")
     if program.unprofiled and recoverable_ns is not None and not rule.is_cross_rank:
-        recoverable_ns, saving_low_ns = program.unprofiled.limit(rule, recoverable_ns, saving_low_ns)
+        recoverable_ns, saving_low_ns = limit_saving(program.unprofiled, rule, recoverable_ns, saving_low_ns)
         if share and profiled_ns > 0 and rule.share_of == "step":
             share = min(100.0, share * recoverable_ns / profiled_ns * program.unprofiled.stretch)
     if recoverable_ns is not None and share is not None:

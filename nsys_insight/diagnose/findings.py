@@ -26,7 +26,6 @@ from nsys_insight.sql.names import scan_names
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from nsys_insight.diagnose.unprofiled import Unprofiled
     from nsys_insight.session.answer import Answer
 
 _REPORT_SUFFIX = "_report"
@@ -235,6 +234,37 @@ class LeftOut:
     ignore: tuple[str, ...]
     rules: tuple[str, ...]
     findings: tuple[Finding, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Unprofiled:
+    """What is known of the step (or token) without nsys, as in the view `unprofiled_step`.
+
+    `sentence` is its time in words, after its time under nsys; None if it takes as long, or that is unknown. `unknown`
+    says why it is unknown, although the host is late, and `misfit` why --step-time is not used.
+    """
+
+    source: str | None
+    step_ns: float
+    low_ns: float | None
+    likely_ns: float | None
+    high_ns: float | None
+    late_ns: float
+    late_low_ns: float | None
+    late_high_ns: float | None
+    sentence: str | None
+    unknown: str | None
+    misfit: str | None
+
+    @property
+    def stretch(self) -> float:
+        """Return how many times as long as without nsys, at most, the step takes: shares of it grow by this factor."""
+        return self.step_ns / self.high_ns if self.sentence and self.high_ns else 1.0
+
+    @property
+    def is_known(self) -> bool:
+        """Return whether the time of the step without nsys is measured or estimated."""
+        return self.source is not None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -135,7 +135,7 @@ def check_step_time_pattern(pattern: str) -> re.Pattern[str]:
     """Compile the regular expression that finds the time of a step in what a program prints.
 
     Raises:
-        UsageError: It is none, or has not exactly one group.
+        UsageError: The expression is wrong, or has fewer or more groups than one.
     """
     try:
         compiled = re.compile(pattern, re.MULTILINE)

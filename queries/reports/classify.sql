@@ -82,7 +82,7 @@ recoverable_ns = "The most of it that can be saved; NULL where that takes faster
 evidence = "What the part consists of, as shares of the wall time; for wall, TKLQT"
 see = "The report with the details"
 unprofiled_low_ns = "time_ns without nsys, at least; NULL if that is unknown. Of wall: of a typical step"
-unprofiled_high_ns = "The same, at most"
+unprofiled_high_ns = "time_ns without nsys, at most; NULL if that is unknown. Of wall: of a typical step"
 unprofiled_verdict = """\
 For wall, the verdict without nsys; NULL if that is unknown or the estimate allows several"""
 

@@ -83,7 +83,7 @@ launch_call_ns = "Mean time of a launch call"
 long_gap_ns = """\
 CPU work in waiting_ns that remains with a graph, because it is in long gaps or longer than launching takes"""
 unprofiled_low_ns = "Saving per token without nsys, at least, by the view unprofiled_step; NULL if that is unknown"
-unprofiled_high_ns = "The same, at most"
+unprofiled_high_ns = "Saving per token without nsys, at most; NULL if that is unknown"
 
 [notes]
 profiled = """

@@ -13,8 +13,8 @@ host_floor_ns = """Time of the host between the starts of two steps without its 
 launch_calls = "Launch calls of a step"
 sync_calls = "Calls of a step that wait"
 low_limit_ns = "What a change of the GPU's work saves at most if the host stays as slow as in the trace"
-high_limit_ns = """The same if the host is as fast as it may be without the profiler, by `unprofiled_step`; the wall time
-    where that is unknown"""
+high_limit_ns = """What a change of the GPU's work saves at most if the host is as fast as it may be without the
+    profiler, by `unprofiled_step`; the wall time where that is unknown"""
 */
 -- A table because most findings read it: as a view it was planned again in each of them.
 SELECT

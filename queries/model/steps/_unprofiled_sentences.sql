@@ -2,9 +2,9 @@
 description = "What is known of the step without the profiler, in words; one row if there are steady steps."
 [columns]
 unit = "What a step is called: step, token, layer"
-without = "Its time without nsys, as a clause; NULL if it takes as long as under nsys, or that is unknown"
-times = "Its time under nsys and without it; NULL in the same cases"
-unknown = "Why its time without nsys is unknown, although late launches take a part of it; NULL if it is known"
+without = "Time of a step without nsys, as a clause; NULL if it takes as long as under nsys, or that is unknown"
+times = "Time of a step under nsys and without nsys; NULL if both are equal, or that is unknown"
+unknown = "Why the time without nsys is unknown, although late launches take a part of a step; NULL if it is known"
 misfit = "Why --step-time is not used, as a sentence; NULL if it is"
 */
 SELECT

@@ -6,18 +6,18 @@ stored = true
 [columns]
 step_ns = "Time of a typical step (the median) under the profiler"
 low_ns = "Time of a step without the profiler, at least; as measured if it was; NULL if there is no estimate"
-likely_ns = "The same with the usual cost of a call"
-high_ns = "The same, at most"
+likely_ns = "Time of a step without the profiler, if a call costs as much as usual; NULL if there is no estimate"
+high_ns = "Time of a step without the profiler, at most; NULL if there is no estimate"
 source = "measured (--step-time) or estimated; NULL for neither"
 reason = "Why there is no estimate; or why --step-time is not used, as a sentence"
 bound = """What bounds the step without the profiler: host or GPU; NULL if that is unknown. GPU means the GPU's work and
-    what it waits for besides late launches"""
+    what it waits for in addition to late launches"""
 gpu_ns = "Part of step_ns that the profiler does not change: all but the idle time before late launches"
 host_ns = "Time of the host in a step without its waits, under the profiler"
-host_low_ns = "The same without the profiler, at least; NULL if it is unknown"
-late_ns = "Idle time before late launches in the mean step, under the profiler: launch of `step_budget`"
-late_low_ns = "The same without the profiler, at least; NULL if it is unknown"
-late_high_ns = "The same, at most"
+host_low_ns = "Time of the host in a step without its waits and without the profiler, at least; NULL if unknown"
+late_ns = "Idle time before late launches per step, under the profiler: launch of `step_budget`"
+late_low_ns = "Idle time before late launches without the profiler, at least; NULL if it is unknown"
+late_high_ns = "Idle time before late launches without the profiler, at most; NULL if it is unknown"
 */
 WITH steady_steps AS (
     FROM steps WHERE phase = 'steady'
