@@ -985,7 +985,7 @@ def test_findings_say_what_to_do_and_when_to_skip_it(diagnose):
         assert f"\n   Fix   {finding.action}\n" in text
         assert f"\n   Skip  if {finding.caveat[0].lower()}{finding.caveat[1:]}\n" in text
     assert text.count("without the profiler.\n") >= 1
-    assert text.count("Savings, and their shares, are of the step without nsys.") == 1
+    assert text.count("Savings of launches, and shares of all savings, are of the step without nsys.") == 1
 
 
 def test_a_diagnosis_without_launches_says_nothing_about_them(diagnose):

@@ -517,7 +517,7 @@ def _describe_profiler(diagnosis: DiagnosisResult, limit: int) -> str:
     """Say whether savings are of the step with or without nsys; "" if nsys makes no difference."""
     step = diagnosis.unprofiled
     if step and step.sentence and any(finding.recoverable_ns is not None for finding in diagnosis.findings[:limit]):
-        return "Savings, and their shares, are of the step without nsys."
+        return "Savings of launches, and shares of all savings, are of the step without nsys."
     if _sum_share(diagnosis, "launch") < _MIN_ALONE_PCT or not any(map(_saves_launches, diagnosis.findings[:limit])):
         return ""
     if step is None:

@@ -37,5 +37,10 @@ def limit_saving(
 
 
 def saves_host_time(rule: FindingRule) -> bool:
-    """Return whether the saving of a rule is, at least in part, time in which the host launches late."""
-    return rule.symptom == _LATE_HOST or _LATE_HOST in rule.explains or rule.family in _HOST_FAMILIES
+    """Return whether the saving of a rule is time in which the host launches late.
+
+    Rules about waits and copies are not: how much of their savings is launches is unknown, and their estimates have
+    a low bound for it.
+    """
+    is_cause = _LATE_HOST in rule.explains and not {"wait", "copy"} & set(rule.explains)
+    return rule.symptom == _LATE_HOST or is_cause or rule.family in _HOST_FAMILIES
