@@ -26,7 +26,7 @@ FOLDER_VARIABLE = "NSYS_INSIGHT_CACHE_DIR"
 
 _SAMPLE_BYTES = 1 << 16
 _PAGE_BYTES, _SAMPLED_PAGES = 4096, 32
-_MAX_HASHED_BYTES = 1 << 26
+MAX_HASHED_BYTES = 1 << 26
 WORK_PREFIX = ".nsys-insight-"
 TEMPORARY_PREFIX = "nsys-insight-"
 _MAX_WAIT_S = 2
@@ -212,14 +212,14 @@ def _identity(file: Path) -> list[str | bytes]:
 
 
 def hash_content(file: Path) -> str:
-    """Return a hash of a file's content; of a file above `_MAX_HASHED_BYTES`, of its size and a sample of its content.
+    """Return a hash of a file's content; of a file above `MAX_HASHED_BYTES`, of its size and a sample of its content.
 
     Raises:
         OSError: The file cannot be read.
     """
     with file.open("rb") as stream:
         size = os.fstat(stream.fileno()).st_size
-        return digest(str(size), *([stream.read()] if size <= _MAX_HASHED_BYTES else _read_sample(stream, size)))
+        return digest(str(size), *([stream.read()] if size <= MAX_HASHED_BYTES else _read_sample(stream, size)))
 
 
 def fingerprint(file: Path) -> str:

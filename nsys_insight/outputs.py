@@ -118,7 +118,7 @@ def refuse_foreign(target: Path, *, force: bool = False) -> None:
         return
     record = _find_record(real)
     with suppress(OSError):
-        if record and record.read_text(encoding="utf-8") == cache_folder.hash_content(real):
+        if record and record.read_text(encoding="utf-8") == _identify(real):
             return
     raise UsageError(
         f"{target} exists already, and nsys-insight did not write it, or it was changed since",
@@ -133,7 +133,19 @@ def remember(output: Path) -> None:
         if record:
             with cache_folder.write_atomically(record) as path:
                 path.touch(mode=0o600)
-                path.write_text(cache_folder.hash_content(output), encoding="utf-8")
+                path.write_text(_identify(output), encoding="utf-8")
+
+
+def _identify(output: Path) -> str:
+    """Return what an output is recognized by: its content. Only a sample of a big one is read, so its times count, too.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    status = output.stat()
+    is_sampled = status.st_size > cache_folder.MAX_HASHED_BYTES
+    times = f" {status.st_mtime_ns} {status.st_ctime_ns}" if is_sampled else ""
+    return cache_folder.hash_content(output) + times
 
 
 def _find_record(output: Path) -> Path | None:

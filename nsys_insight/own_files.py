@@ -361,8 +361,8 @@ def _is_about(header: _Header, folder: Path) -> bool:
     return (header.folder, header.inode) == (folder.name, folder.lstat().st_ino)
 
 
-def _is_inner(folder: Path) -> bool:
-    """Return whether a folder is a temporary one with a manifest of its own, inside another one."""
+def _is_temporary(folder: Path) -> bool:
+    """Return whether a folder is a temporary one, by its own manifest."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         with (folder / MARKER).open(encoding="utf-8") as stream:
             header = make_record(_Header, parse_json(stream.readline()))
@@ -385,7 +385,7 @@ def _list_unlisted(path: Path, folder: Path, names: _Names) -> list[Path]:
         name = entry_path.relative_to(folder).as_posix()
         if not entry.is_dir(follow_symlinks=False):
             unlisted += [] if names.has_file(name) else [entry_path]
-        elif _is_inner(entry_path):
+        elif _is_temporary(entry_path):
             unlisted += list_unlisted(entry_path)
         elif not names.has_folder(name) or (
             os.path.lexists(entry_path / MARKER) and not names.has_file(f"{name}/{MARKER}")
@@ -411,7 +411,7 @@ def _remove_listed(path: Path) -> None:
         entry_path = Path(entry.path)
         name = entry_path.relative_to(folder).as_posix()
         if entry.is_dir(follow_symlinks=False):
-            if names.has_folder(name) or _is_inner(entry_path):
+            if names.has_folder(name) or _is_temporary(entry_path):
                 _remove_listed(entry_path)
         elif entry_path != folder / MARKER and names.has_file(name):
             entry_path.unlink(missing_ok=True)
@@ -421,7 +421,8 @@ def _remove_listed(path: Path) -> None:
 
 
 def _remove_if_abandoned(folder: Path) -> None:
-    if _read_names(folder) is None:
+    # Outputs and caches, whose manifests name no folder, may lie there under such a name, too.
+    if _read_names(folder) is None or not _is_temporary(folder):
         return
     with (folder / MARKER).open("rb+") as stream:
         locked = lock(stream.fileno())

@@ -325,6 +325,62 @@ class Reports:
         """
         ...
 
+    def constructs(
+        self,
+        *,
+        step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
+        step_range: str | None = None,
+        loop: str | None = None,
+        tokens: int | None = None,
+        tokens_per_step: int | None = None,
+        batch: int | None = None,
+    ) -> pl.DataFrame:
+        """What a step is made of, and what replaces it: What are the operations of a step, are they efficient
+        at this size, and what would replace them?
+
+        Names the operations of a step by the catalog of constructs: kernels of one construct are one row, a
+        kernel that the catalog does not have is a row under its own name. Counts and times are means over
+        the steady steps, or over the first of them in a long trace; of the whole scope where no steps were
+        found. efficient: the entry of the catalog has a condition for that, and most of the row's time
+        meets it. replaceable: the condition of a replacement holds. Neither: the trace does not show
+        whether the operation is efficient.
+
+        replaceable rows first: diagnose has the cure for each, if it saves 1% of a step. A step of which
+        most is efficient has little left to gain on the GPU. For rows without a judgment, see classify-
+        kernels, or profile them with ncu.
+
+        Args:
+            step_method: How to find steps
+            step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            loop: Steps are the iterations of this loop, by its number in loops: 1.2
+            tokens: Number of tokens (steps, frames) in the trace or scope
+            tokens_per_step: Tokens that a step makes for each sequence, if not one
+            batch: Sequences that a step works on, if not one
+
+        Columns:
+            name: The construct; of a kernel that the catalog does not have, its base name
+            step_pct: total_ns as a share of the step
+            total_ns: Sum of the durations per step
+            calls: Executions per step
+            avg_ns: Mean duration
+            shapes: Launch shapes and names
+            device_id: CUDA device number within the process
+            judgment: efficient, replaceable; NULL where the trace does not show it
+            replaced_by: What replaces it in any framework; diagnose has the text for the program's
+            saving_low_ns: What the replacement saves per step, at least
+            saving_ns: What the replacement saves per step, at most
+            is_named: Whether the catalog has it
+            library: The library or framework that has it; of other kernels, where they come from
+            domain: The file of its entry in the catalog
+            idle_before_ns: Time per step in which the GPU was idle right before it
+            host_ns: Duration of its calls per step
+            size_bytes: Mean size of a copy or memset
+            read_back_pct: Share of its executions that a copy to the host follows
+            before: What runs before it on the stream in most cases
+            after: What runs after it on the stream in most cases
+        """
+        ...
+
     def conversions(
         self,
     ) -> pl.DataFrame:
@@ -1341,33 +1397,59 @@ class Reports:
         self,
         *,
         loop: str | None = None,
+        around: Literal['iteration', 'gap', 'outlier', 'collective'] = 'iteration',
     ) -> pl.DataFrame:
         """One iteration of a loop, in order: What does one iteration of a loop launch, in which order, and
         where does the GPU wait in it?
 
-        A typical iteration of one of `loops`: of those with the most frequent sequence of operations, the
-        one with the median duration. Equal operations that follow each other are one row, and so is an
-        inner loop. The order is that of the launch calls on the host.
+        A typical iteration of one of `loops` on one time axis: its API calls, and what they run on the GPU.
+        It is one of those with the most frequent sequence of operations, the one with the median duration.
+        Equal operations that follow each other are one row, and so is an inner loop; the columns of a call
+        are those of the first one then. The order is that of the calls on the host. With --around, the rows
+        are calls of all threads instead: those around the longest idle time of a GPU in the iterations of
+        the loop, those of its longest iteration, or those around its longest NCCL kernel. Calls inside
+        others, and names of kernels that the program looks up, are left out.
 
-        Rows with a gap_ns longer than their duration wait for the host or for another stream. An inner loop
-        has its own iteration: --loop with its number.
+        Rows with a gap_ns longer than their duration wait for the host or for another stream. gpu_offset_ns
+        just after offset_ns: the GPU waits for the launch; much later: the operation waits in the queue. An
+        inner loop has its own iteration: --loop with its number.
 
         Args:
             loop: The loop's number in loops, such as 1 or 1.2 (default: the outermost loop with the most
                 GPU time)
+            around: What to show: an iteration, or the calls around the longest gap, of the longest
+                iteration, around a collective
 
         Columns:
-            position: Position in the iteration, from 0
-            repeats: Number of times that the operation follows itself, or iterations of the inner loop
-            gap_ns: Time in which no GPU was busy between the operations before it and its start
-            duration_ns: Sum of the durations on the GPU; of a wait, the duration of the call
-            offset_ns: From the start of the iteration on the host to its launch call
-            name: The kernel, copy, memset or graph, or the call that waits; of an inner loop, its number
+            position: Position in the list, from 0
+            repeats: Number of times that the row follows itself, or iterations of the inner loop
+            gap_ns: Time in which no GPU was busy between the operations before it and its start; with
+                --around, of its own GPU
+            duration_ns: Sum of the durations on the GPU; of a call that runs nothing there, the duration of
+                the call
+            offset_ns: From the start of the list on the host to its call
+            name: The kernel, copy, memset or graph, or the call that runs none of these; of an inner loop,
+                its number
+            kind: kernel, copy, memset, graph, call or loop
+            call: The call that launched it; NULL for loops and where the trace lacks it
+            call_ns: Duration of that call on the host
+            gpu_offset_ns: From the start of the list on the host to its start on the GPU; NULL for calls
+                that run nothing there
+            thread_id: Thread that called
+            device_id: CUDA device of the operation
+            stream_id: CUDA stream of the operation
         """
         ...
 
     def loops(
         self,
+        *,
+        step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
+        step_range: str | None = None,
+        loop: str | None = None,
+        tokens: int | None = None,
+        tokens_per_step: int | None = None,
+        batch: int | None = None,
     ) -> pl.DataFrame:
         """Loops of the program: Which loops does the program run, and how long is an iteration of each?
 
@@ -1378,13 +1460,23 @@ class Reports:
         the GPU: it has all the host work in between. Loops with less than a thousandth of the GPU time are
         left out.
 
-        The outermost loop with most of the GPU time is usually the step: `steps` says which one is used. A
-        period that is much longer than gpu_busy_ns leaves the GPU idle: gaps shows where. Many launches
+        The row with a name in the column step is what steps, per-token and diagnose count: steps says why.
+        A period that is much longer than gpu_busy_ns leaves the GPU idle: gaps shows where. Many launches
         with a short period inside a step are layers: fusion and graph-candidates look at these. loop-
         iteration --loop 1.1 lists one iteration of that loop.
 
+        Args:
+            step_method: How to find steps
+            step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            loop: Steps are the iterations of this loop, by its number in loops: 1.2
+            tokens: Number of tokens (steps, frames) in the trace or scope
+            tokens_per_step: Tokens that a step makes for each sequence, if not one
+            batch: Sequences that a step works on, if not one
+
         Columns:
             loop: Number of the loop; 1.2 is the second loop inside loop 1
+            step: What an iteration of the loop that steps, per-token and diagnose count is called: step;
+                NULL in the others, and in all where NVTX ranges are the steps
             iterations: Iterations in total
             per_parent: Iterations in each iteration of the loop around it, median
             period_ns: Time from the start of an iteration to the start of the next one, median
@@ -2325,6 +2417,108 @@ class Reports:
             peak_tflop_per_s: Peak of a GPU, in 10^12 operations per second
             known_flop_pct: Share of the time of matrix products and attention whose operations are known
             gpus: GPUs that it used
+        """
+        ...
+
+    def step_calls(
+        self,
+        *,
+        step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
+        step_range: str | None = None,
+        loop: str | None = None,
+        tokens: int | None = None,
+        tokens_per_step: int | None = None,
+        batch: int | None = None,
+    ) -> pl.DataFrame:
+        """API calls of one step: Which CUDA API calls does one step make, and what do they wait for?
+
+        Counts the API calls of the process that begin in a steady step (see steps; in the whole scope where
+        no steps were found) per step: per token where --tokens says how many there are. Calls inside other
+        calls are left out. A call that waits for the GPU has a row for each kind of copy that it completes.
+
+        Calls that wait for a D2H copy of a few bytes read a value back. Allocations, frees and module loads
+        in every step do not belong there. Launch calls with a long avg_ns wait for a full queue, or
+        compile.
+
+        Args:
+            step_method: How to find steps
+            step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            loop: Steps are the iterations of this loop, by its number in loops: 1.2
+            tokens: Number of tokens (steps, frames) in the trace or scope
+            tokens_per_step: Tokens that a step makes for each sequence, if not one
+            batch: Sequences that a step works on, if not one
+
+        Columns:
+            name: The function, without its version suffix (_v7000, _ptsz)
+            call_group: What the calls are for: launch, graph launch, sync, copy, memset, alloc, free,
+                graph, event, module, other
+            calls: Calls per step
+            avg_ns: Mean duration
+            max_ns: Longest
+            time_ns: Sum of the durations per step
+            waits_for: D2H copy, H2D copy …: the copy that the call waits for; GPU: it waits for other work;
+                NULL if it does not wait
+            copy_bytes: Mean bytes of these copies
+            threads: Threads that made the calls
+        """
+        ...
+
+    def step_operations(
+        self,
+        *,
+        step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
+        step_range: str | None = None,
+        loop: str | None = None,
+        tokens: int | None = None,
+        tokens_per_step: int | None = None,
+        batch: int | None = None,
+    ) -> pl.DataFrame:
+        """Operations of one step: What does one step run on the GPU: kernels, copies, memsets and graphs in
+        one list?
+
+        Counts the kernels, copies, memsets and graphs of the steady steps (see steps; of the whole scope
+        where no steps were found) per step: per token where --tokens says how many there are. An operation
+        belongs to the step in which its launch call begins; one without a call to the step in whose step
+        time it starts. Kernels of one name with the same grid and block are one row. Copies and memsets are
+        one row for each direction, memories and power of two in size. idle_before_ns is the time per step
+        in which the GPU was idle until an operation of the row started.
+
+        Many calls with a short avg_ns: one operation on all the data replaces them, or a CUDA graph
+        launches them together. idle_before_ns longer than time_ns: the GPU waits more than it works there.
+        loop-iteration has the same operations in their order, top the kernels of the whole trace.
+
+        Args:
+            step_method: How to find steps
+            step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            loop: Steps are the iterations of this loop, by its number in loops: 1.2
+            tokens: Number of tokens (steps, frames) in the trace or scope
+            tokens_per_step: Tokens that a step makes for each sequence, if not one
+            batch: Sequences that a step works on, if not one
+
+        Columns:
+            kind: kernel, copy, memset or graph
+            name: The kernel, or H2D copy, memset, graph 4
+            calls: Executions per step
+            avg_ns: Mean duration
+            time_ns: Sum of the durations per step
+            gpu_pct: time_ns as a share of that of all rows
+            idle_before_ns: Time per step in which a GPU was idle until an operation of this row started,
+                summed over GPUs; idle time between steps that are interrupted is left out
+            grid: Blocks in the grid, x × y × z; NULL for the other kinds
+            block: Threads in a block, x × y × z
+            registers_per_thread: Registers per thread, the most of these launches
+            shared_bytes: Static and dynamic shared memory per block, the most of these launches
+            local_bytes: Local memory (spills, stack) per thread, the most of these launches
+            occupancy_pct: Theoretical occupancy: the warps that fit on an SM as a share of those that it
+                can hold, the least of these launches
+            size_bytes: Mean bytes copied or set; NULL for the other kinds
+            bandwidth_bytes_per_s: Bytes over durations; NULL for the other kinds
+            source_memory: Memory that was read: pageable, pinned, device, array, managed
+            target_memory: Memory that was written
+            devices: CUDA devices that it ran on
+            streams: CUDA streams that it ran on
+            family: Family of the kernel
+            provenance: Where the kernel comes from
         """
         ...
 

@@ -519,7 +519,39 @@ def directives(*, gangs=1, copies=True, region_line=None, runs=600_000):
     return run_steps(body)
 
 
+LU = "void getrf_pivot<getrf_params_<float, (int)64, (int)1, (int)64, (int)64, (int)1>>(int, int, int, void *, int)"
+TRIANGULAR = (
+    "void trsv_ln_exec_up<float, (unsigned int)32, (unsigned int)32, (unsigned int)4, (bool)0>(int, const T1 *)"
+)
+
+
+def solves(*, systems=16, blocks=48, checks=True):
+    """Solve systems one after another, each with a check of its status."""
+
+    def body(loop, _):
+        loop.launch(BF16, 50_000, **LARGE)
+        for _ in range(systems):
+            loop.launch(LU, 60_000, grid=(blocks, 1, 1), block=(64, 1, 1))
+            if checks:
+                loop.copy("D2H", 1, 1_000, blocking=True)
+                loop.python(20_000)
+            loop.launch(TRIANGULAR, 8_000, grid=(2, 1, 1), block=(32, 1, 1))
+
+    return run_steps(body)
+
+
+def shared_memory(*, shared=180 << 10, grid=(40_000, 1, 1), name="smooth(float *)", threads=256):
+    """Ask for shared memory that lets an SM hold one block."""
+
+    def body(loop, _):
+        loop.launch(name, 1_000_000, grid=grid, block=(threads, 1, 1), registers=32, dynamic_shared=shared)
+
+    return run_steps(body)
+
+
 AILING = {
+    "replaceable-construct": solves,
+    "shared-memory-blocks": shared_memory,
     "fp32-gemm": partial(gemms, FP32),
     "fp64-gemm": partial(gemms, FP64),
     "attention-unfused": attention,
@@ -559,6 +591,19 @@ AILING = {
     "accumulated-reductions": partial(large_reductions, rounds=4, count=4, is_late=False, stream=7),
 }
 CURED = {
+    "replaceable-construct": [
+        partial(solves, systems=4),
+        partial(solves, blocks=264),
+        partial(gemms, BF16),
+        partial(norms, reads=1),
+    ],
+    "shared-memory-blocks": [
+        partial(shared_memory, shared=20 << 10),
+        partial(shared_memory, grid=(132, 1, 1)),
+        partial(shared_memory, threads=1024),
+        partial(shared_memory, name="my_flash_attention_kernel(float *)"),
+        partial(shared_memory, name=BF16),
+    ],
     "fp32-gemm": [partial(gemms, TF32), partial(gemms, BF16), partial(gemms, FP32, other_names=(TF32, TF32, TF32))],
     "fp64-gemm": [partial(gemms, FP32), partial(gemms, TF32)],
     "attention-unfused": [partial(attention, is_fused=True), norms],
@@ -631,6 +676,7 @@ CURED = {
 }
 # The rules by the file that tests them: tests/test_rules_FAMILY.py.
 FAMILIES = {
+    "constructs": ("replaceable-construct", "shared-memory-blocks"),
     "host": (
         "graph-break", "host-input", "alternating", "paced-outside", "compile-in-loop", "checkpoint-stall", "op-by-op",
         "default-stream", "graph-node-updates", "backtrace-overhead",

@@ -24,7 +24,7 @@ def list_statements():
     for fact in all_producers().values():
         yield from ((f"fact {fact.name}", text) for sql in fact.statements for text in bind_to_answers(sql))
     for pack in built_in_packs().values():
-        for name, sql in {"": pack.sql, **pack.notes}.items():
+        for name, sql in {"": pack.sql, **{name: note.query for name, note in pack.notes.items()}}.items():
             yield from ((f"report {pack.name} {name}".strip(), text) for text in choose_branches(sql, pack))
     for rule in read_finding_rules():
         for sql in filter(None, [rule.sql, rule.when]):

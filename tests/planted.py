@@ -142,6 +142,11 @@ class Loop:
         if blocking:
             self._count("sync_points")
 
+    def memset(self, size: int, runs: int, *, api: int = 3_000) -> None:
+        start = self._call("launch", api)
+        begins = self._operate(start, start + api + LATENCY, runs, NULL_STREAM)
+        self.host.memset(size, start=start, api=api, queue=begins - start - api, runs=runs)
+
     def sync(self, wakes: int = 1_000) -> None:
         """Wait for the stream. The host wakes `wakes` ns after the work is done."""
         start = self.host.now

@@ -126,6 +126,11 @@ class TestSkill:
         assert install(tmp_path / "skills").exit_code == 0
         assert [path.name for path in elsewhere.iterdir()] == ["notes.md"]
 
+    def test_it_can_be_read_without_installing_it(self):
+        result = CliRunner().invoke(skill.app, ["show"])
+        assert result.stdout == read_skill_file("SKILL.md").rstrip() + "\n"
+        assert "references/sql.md" in CliRunner().invoke(skill.app, ["show", "none.md"]).exception.hint
+
 
 class TestTraces:
     def test_a_trace_is_found_by_its_path_or_its_name_below_a_folder(self, tmp_path):
@@ -182,7 +187,7 @@ def test_a_client_gets_the_answers_of_the_command_line_and_writes_no_file(tmp_pa
     other = Path(shutil.copy(CHURN, tmp_path / "other.sqlite"))
     output_file = tmp_path / "x.csv"
     questions = [
-        ("diagnose", {}),
+        ("diagnose", {"full": True}),
         ("report", {"name": "top", "params": {"group_by": "family"}, "limit": 2}),
         ("sql", {"query": "SELECT count(*) AS kernels FROM kernels", "trace": "churn.sqlite"}),
         ("diff", {"before": "churn.sqlite", "after": "churn.sqlite"}),
@@ -193,8 +198,22 @@ def test_a_client_gets_the_answers_of_the_command_line_and_writes_no_file(tmp_pa
         ("report", {"name": "../mine.sql"}),
         ("report", {"name": "top", "params": {"report": "info"}}),
     ]
-    tools, (diagnosis, top, sql, diff, *refused_answers) = ask(folder, questions, cache)
-    assert tools == ["diagnose", "report", "sql", "diff"]
+    texts = [
+        ("brief", {}),
+        ("diagnose", {}),
+        ("views", {}),
+        ("sql", {"query": "SELECT 1 AS a; CREATE TEMP TABLE t AS FROM gpus; SELECT count(*) AS b FROM t"}),
+    ]
+    tools, (brief, short_diagnosis, views, two_results, diagnosis, top, sql, diff, *refused_answers) = ask(
+        folder, texts + questions, cache
+    )
+    assert tools == ["brief", "diagnose", "report", "sql", "views", "diff"]
+    for answer, max_chars in ((brief, 2_000), (short_diagnosis, 3_000), (views, 3_000)):
+        assert 1_000 < len(answer.content[0].text) <= max_chars
+    assert [(result["query"], result["answer"]["rows"]) for result in json.loads(two_results.content[0].text)] == [
+        ("1 of 2: SELECT 1 AS a", [{"a": 1}]),
+        ("2 of 2: SELECT count(*) AS b FROM t", [{"b": 1}]),
+    ]
     answers = [json.loads(answer.content[0].text) for answer in (diagnosis, top, sql, diff)]
     assert answers[0]["summary"]["verdict"] == churn_trace.diagnose().verdict
     assert answers[1]["row_count"] == churn_trace.answer("top", group_by="family").row_count

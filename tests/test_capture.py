@@ -252,8 +252,8 @@ def test_the_real_nsys_accepts_the_flags(tmp_path):
         nsys.find_newest_nsys()
     except ToolError:
         pytest.skip("no nsys here")
-    # The importer of nsys 2023.4 fails now and then on a busy machine ("Importation failed", AnalysisFailed), whatever
-    # the program is. That says nothing about the flags.
+    # The importer of nsys 2023.4 fails now and then on a busy machine ("Importation failed", AnalysisFailed), with
+    # any program. The flags are not the cause.
     for _ in range(4):
         result = capture(tmp_path, {}, "--osrt", "--delay", "0", "--", "sh", "-c", "echo done")
         if "Importation failed" not in result.stderr:

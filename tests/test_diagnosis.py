@@ -487,6 +487,8 @@ def test_a_finding_reads_views_and_reports_and_its_command_shows_one_of_them(nam
         "collectives" if "_exposed_collectives" in tables else "",
         # The kernels of the steady steps, by name or launch shape.
         *(("top", "launch-configs") if "_steady_shapes" in tables else ()),
+        # The launch shapes of the operations of a step.
+        *(("occupancy",) if "step_operations" in tables else ()),
         "sql",
     )
 
@@ -739,13 +741,31 @@ def test_busy_and_idle_are_those_of_the_steps_that_were_planted(make, diagnose):
 # Status of a run ----------------------------------------------------------------------------------------------------
 
 
+def efficient_run():
+    """Keep the GPU busy with matrix products on tensor cores that fill it."""
+
+    def body(loop, _):
+        for _ in range(12):
+            loop.launch(BF16, 50_000, **LARGE)
+
+    return run_steps(body, sync=False)
+
+
 def test_a_run_whose_gpu_never_waits_is_called_healthy_with_the_numbers(diagnose):
-    diagnosis = diagnose(healthy_run)
+    diagnosis = diagnose(efficient_run)
     assert (diagnosis.status, diagnosis.verdict) == ("healthy", "GPU-bound")
     assert re.search(
         r"Healthy: the GPU is busy (9\d\.\d|100\.0)% of (the wall time|a step), .* \d+\.\d% of their time",
         diagnosis.text(500),
     )
+
+
+def test_a_busy_gpu_with_kernels_that_nobody_knows_is_not_called_healthy(diagnose):
+    diagnosis = diagnose(healthy_run)
+    assert (diagnosis.status, diagnosis.verdict) == ("unjudged", "GPU-bound")
+    text = diagnosis.text(500)
+    assert "100% of the GPU time is in kernels whose efficiency the trace does not show" in text
+    assert "Healthy" not in text
 
 
 def launched_one_by_one():

@@ -185,6 +185,29 @@ class TestReports:
         assert [row["name"] for row in inner] == ["gemm(float *)", "add(float *)"]
         assert [row["duration_ns"] for row in inner] == [6_000, 1_000]
 
+    def test_an_iteration_has_its_calls_threads_and_streams_on_one_time_axis(self, decoded):
+        rows = decoded.run("loop-iteration").to_dicts()
+        (thread,) = {row["thread_id"] for row in rows if row["kind"] != "loop"}
+        assert decoded.sql("SELECT DISTINCT thread_id FROM api_calls").rows() == [(thread,)]
+        assert [row["call"] for row in rows] == ["cudaLaunchKernel", None, "cudaLaunchKernel", "cudaMemcpy"]
+        assert {(row["device_id"], row["stream_id"]) for row in rows if row["kind"] != "loop"} == {(0, 7)}
+        (start_ns,) = decoded.sql("SELECT start_ns FROM kernels WHERE name LIKE 'embed%' ORDER BY ALL").to_series()[:1]
+        assert all(row["gpu_offset_ns"] >= row["offset_ns"] >= 0 for row in rows)
+        assert start_ns > 0
+
+    @pytest.mark.parametrize("event", ["gap", "outlier"])
+    def test_around_an_event_every_call_is_listed(self, decoded, event):
+        rows = decoded.run("loop-iteration", around=event).to_dicts()
+        assert "loop 1.1" not in {row["name"] for row in rows}
+        kernels = [row for row in rows if row["kind"] == "kernel"]
+        assert {"gemm(float *)", "add(float *)"} <= {row["name"] for row in kernels}
+        longest_ns = decoded.sql("SELECT max(duration_ns) FROM gpu_gaps").item()
+        if event == "gap":
+            assert max(row["gap_ns"] for row in rows) == longest_ns
+
+    def test_without_communication_nothing_is_around_a_collective(self, decoded):
+        assert decoded.run("loop-iteration", around="collective").is_empty()
+
     def test_a_loop_that_does_not_exist_has_no_iteration(self, decoded):
         assert decoded.run("loop-iteration", loop="7").is_empty()
 

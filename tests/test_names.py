@@ -41,6 +41,11 @@ def test_no_built_in_query_calls_a_refused_function():
         assert not find_refused_functions(find_called_functions(sql) | parse_names(sql).functions), name
 
 
+def test_a_comment_does_not_hide_a_call():
+    """DuckDB 2 returns comments as tokens: the parenthesis does not follow the name."""
+    assert find_called_functions("SELECT upper /* ( */ ('a'), lower -- (\n('b')") == {"upper", "lower"}
+
+
 @pytest.mark.parametrize("find_names", [parse_names, scan_names])
 class TestNames:
     def test_a_cte_is_not_a_relation(self, find_names):

@@ -15,7 +15,8 @@ import pytest
 from command_line import PROCESS
 
 import nsys_insight
-from nsys_insight import own_files
+from nsys_insight import cache_folder, outputs, own_files
+from nsys_insight.errors import UsageError
 
 PACKAGE = Path(nsys_insight.__file__).parent
 # Calls that remove, rename or replace a file, or make a temporary one that somebody removes later.
@@ -110,6 +111,17 @@ class TestOwnFolder:
         assert not folder.path.exists()
         assert (tmp_path / "copies" / folder.path.name / "a").exists()
         assert (tmp_path / "nsys-insight-copy" / "a").read_text() == "mine"
+        assert not own_files.foreign_files
+
+    def test_a_cache_and_an_output_among_temporary_files_are_not_temporary(self, tmp_path):
+        for name in ("nsys-insight-cache", "nsys-insight-out"):
+            (tmp_path / name).mkdir()
+            own_files.adopt(tmp_path / name)
+            own_files.claim(tmp_path / name / "kernels.parquet")
+            (tmp_path / name / "kernels.parquet").write_text("rows")
+        own_files.remove_abandoned(tmp_path, "nsys-insight-")
+        assert {path.name for path in tmp_path.glob("*/*.parquet")} == {"kernels.parquet"}
+        assert len(list(tmp_path.iterdir())) == 2
         assert not own_files.foreign_files
 
     def test_a_temporary_folder_inside_another_is_removed_with_it(self, tmp_path):
@@ -264,3 +276,18 @@ def test_outputs_of_this_version_are_replaced(sample, tmp_path):
     assert {name: code for name, (code, _) in results.items()} == {"convert": 2, "fleet": 2, "top": 2}
     assert all("notes.md" in results[name][1] for name in ("convert", "fleet"))
     assert read_tree(tmp_path) == before
+
+
+def test_a_change_between_the_sampled_pages_of_a_big_output_is_noticed(cache, tmp_path, monkeypatch):
+    monkeypatch.setattr(cache_folder, "MAX_HASHED_BYTES", 1_000)
+    target = tmp_path / "big.json"
+    outputs.write_output(target, bytes(1_000_000))
+    outputs.write_output(target, bytes(1_000_000))
+    status = target.stat()
+    with target.open("r+b") as stream:
+        stream.seek(10_000)
+        stream.write(b"mine")
+    os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+    with pytest.raises(UsageError, match="was changed since"):
+        outputs.write_output(target, b"new")
+    assert b"mine" in target.read_bytes()

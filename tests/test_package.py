@@ -9,6 +9,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from packaging.requirements import Requirement
 
 import nsys_insight
 from nsys_insight import extras
@@ -18,12 +19,16 @@ from nsys_insight.sql import parser
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 
 
-@pytest.mark.parametrize("version", ["1.5.2", "1.5.5", "1.5.6", "1.5.10"])
+TESTED = ["1.5.2", "1.5.5", "1.5.6", "1.5.10", "2.0.1", "2.0.2"]
+UNTESTED = ["1.4.4", "1.5.0", "1.5.1", "1.6.0", "2.0.0", "2.1.0"]
+
+
+@pytest.mark.parametrize("version", TESTED)
 def test_a_tested_version_of_duckdb_is_used(version):
     assert parser.explain_unsupported(version) is None
 
 
-@pytest.mark.parametrize("version", ["1.4.4", "1.5.0", "1.5.1", "1.6.0", "2.0.0"])
+@pytest.mark.parametrize("version", UNTESTED)
 def test_an_untested_version_is_refused_with_a_hint(version, monkeypatch):
     monkeypatch.setattr(duckdb, "__version__", version)
     with pytest.raises(ToolError, match=f"DuckDB {version} is installed") as error:
@@ -42,13 +47,11 @@ def test_extras_have_upper_bounds():
 
 @pytest.mark.skipif(not PROJECT.is_file(), reason="the project's files are not beside the tests")
 def test_the_required_versions_are_the_tested_ones():
-    dependencies = {text.partition(";")[0] for text in tomllib.loads(PROJECT.read_text())["project"]["dependencies"]}
-    # DuckDB and its extension have the same version range: the extension fits exactly one DuckDB.
-    (pair,) = {text[text.index(">=") :] for text in dependencies if text.startswith("duckdb")}
-    lowest, highest = pair.split(",")
-    assert parser.explain_unsupported(lowest.lstrip(">=")) is None
-    assert parser.explain_unsupported(highest.lstrip("<=")) is None
-    assert highest.lstrip("<=") == parser._NEWEST
+    dependencies = tomllib.loads(PROJECT.read_text())["project"]["dependencies"]
+    ranges = {item.name: item.specifier for item in map(Requirement, dependencies)}
+    assert [version for version in TESTED + UNTESTED if version in ranges["duckdb"]] == TESTED
+    # Each version of the extension requires the DuckDB of the same number.
+    assert parser._NEWEST in ranges["duckdb-extension-sqlite-scanner"]
 
 
 @pytest.mark.skipif(not PROJECT.is_file(), reason="the project's files are not beside the tests")

@@ -177,7 +177,7 @@ class TestHeader:
         names_used = set(re.findall(r"\$(\w+)", re.sub(r"--[^\n]*|'[^']*'", "", pack.sql)))
         assert names_used == set(pack.params)
         for note in pack.notes.values():
-            assert set(re.findall(r"\$(\w+)", note)) <= set(pack.params)
+            assert set(re.findall(r"\$(\w+)", note.query)) <= set(pack.params)
 
     @every_pack
     def test_flags_do_not_collide_with_other_flags(self, pack):
@@ -205,12 +205,16 @@ class TestHeader:
             assert set(names.list_tables_read(statement)) <= documented_names
             assert "raw." not in statement
             for note in pack.notes.values():
-                assert set(names.list_tables_read(parameters.bind(note, values))) <= {*documented_names, "answer"}
+                assert set(names.list_tables_read(parameters.bind(note.query, values))) <= {*documented_names, "answer"}
 
     @every_pack
     def test_no_window_function_spans_all_rows(self, pack):
         # DuckDB 1.5.5 sometimes fails on these, over few rows of a UNION (duckdb#25713). A scalar subquery works.
-        for sql in (pack.sql, *pack.notes.values(), *(view.create for view in views.documented_views().values())):
+        for sql in (
+            pack.sql,
+            *(note.query for note in pack.notes.values()),
+            *(view.create for view in views.documented_views().values()),
+        ):
             assert "OVER ()" not in sql
 
 

@@ -378,7 +378,8 @@ class TestGroups:
         assert (rows[5]["late_steps"], rows[5]["because"]) == (5, "CPU work in data")
         assert rows[5]["late_ns"] == pytest.approx(6 * MS, rel=0.01)
         groups = "2 groups of 4 ranks do the same side by side: ranks 0, 1, 2, 3; ranks 4, 5, 6, 7"
-        assert f"{groups}; so do 4 groups of 2 ranks: ranks 0, 4; ranks 1, 5; ranks 2, 6; 1 more" in notes
+        other_groups = "4 groups of 2 ranks do the same side by side: ranks 0, 4; ranks 1, 5; ranks 2, 6; 1 more"
+        assert {groups, other_groups} <= set(notes)
 
     def test_a_group_with_a_larger_batch_is_late(self, tmp_path):
         run = GridRun(2, 2)

@@ -23,9 +23,9 @@ from nsys_insight.diagnose.findings import (
 )  # fmt: skip
 from nsys_insight.diagnose.rule_choice import RuleChoice, read_project_choice
 from nsys_insight.diagnose.rule_text import GROUPS, write_rule
-from nsys_insight.diagnose.templates import fill_template, list_columns
 from nsys_insight.errors import UsageError
 from nsys_insight.packs.step_options import AUTO
+from nsys_insight.text.templates import fill_template, list_columns
 
 RULES = read_finding_rules()
 for_each_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
@@ -103,6 +103,13 @@ class TestTemplates:
             (["{?is_pinned}pinned", "b"], {"is_pinned": False}, "b"),
             (["{?is_pinned}pinned", "b"], {"is_pinned": True}, "pinned; b"),
             (["{share_pct} of it"], {"share_pct": 12.34}, "12.3% of it"),
+            (["process {process_id}"], {"process_id": 12345}, "process 12345"),
+            (["{ranks:rank} {#ranks:is|are} late"], {"ranks": [3]}, "rank 3 is late"),
+            (["{ranks:rank} {#ranks:is|are} late"], {"ranks": [0, 1]}, "ranks 0, 1 are late"),
+            (["{ranks:rank}"], {"ranks": list(range(10))}, "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 2 more"),
+            (["all<, {more} of them slow> done"], {"more": 2}, "all, 2 of them slow done"),
+            (["all<, {more} of them slow> done"], {"more": None}, "all done"),
+            (["<{?is_cut}cut: >{rest}"], {"is_cut": False, "rest": None}, ""),
         ],
     )
     def test_a_template_is_filled_with_units(self, clauses, columns, text):

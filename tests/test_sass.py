@@ -689,6 +689,31 @@ def test_a_disassembler_that_fails_says_why(tmp_path, monkeypatch):
         sass.answer(file, limits=Limits())
 
 
+@pytest.mark.parametrize("order", [("sm_70", "sm_90a"), ("sm_90a", "sm_70")])
+def test_code_for_a_gpu_that_the_disassembler_does_not_know_is_left_out(tmp_path, monkeypatch, order):
+    monkeypatch.setenv(files.CUDA_VARIABLE, str(tmp_path))
+    listing = "; ".join(f"echo 'ELF file    {number}: a.{number}.{name}.cubin'" for number, name in enumerate(order, 1))
+    write_fake_tool(
+        tmp_path, "cuobjdump",
+        f"""case "$*" in
+          -lelf*) {listing};;
+          *"-arch sm_90a"*) cat '{DATA / TEXTS[0]}';;
+          *) echo 'nvdisasm fatal   : CUDA architecture "SM70" is deprecated. Please use an earlier one' >&2; exit 1;;
+        esac""",
+    )  # fmt: skip
+    file = tmp_path / "a.so"
+    file.write_bytes(b"\x7fELF" + b"\0" * 60)
+    answer = sass.answer(file, limits=Limits())
+    assert len(answer.rows()) > 1
+    assert "left out: code for sm_70, which this cuobjdump does not know; that of an older toolkit may" in answer.notes
+    of_one = sass.answer(file, architecture="sm_90a", limits=Limits())
+    assert of_one.rows() == answer.rows()
+    assert not [note for note in of_one.notes if "left out" in note]
+    with pytest.raises(ToolError, match="deprecated") as error:
+        sass.answer(file, architecture="sm_70", limits=Limits())
+    assert error.value.hint == "a CUDA toolkit of that GPU's time reads it"
+
+
 # The command
 
 

@@ -109,6 +109,15 @@ def test_the_pid_of_several_processes_is_ambiguous(doubled):
     assert all(run("top", doubled, "--process", flag).returncode == 0 for flag in flags)
 
 
+@pytest.mark.parametrize("command", ["diff"])
+def test_the_pid_of_several_processes_is_ambiguous_in_a_comparison(doubled, command):
+    result = run(command, doubled, doubled, "--process", 358)
+    assert result.returncode == 2
+    assert "2 processes of the trace have the process id 358" in result.stderr
+    flag = next(word for word in result.stderr.split() if word.isdigit() and int(word) > 1 << 23)
+    assert run(command, doubled, doubled, "--process", flag).returncode == 0
+
+
 def test_an_answer_shows_the_pid(doubled):
     result = run("sql", doubled, "SELECT process_id, count(*) AS n FROM kernels GROUP BY process_id", "--format", "csv")
     assert result.stdout.split() == ["process_id,n", "358,6469", "358,6469"]

@@ -17,7 +17,9 @@ from synthetic import Trace
 
 import nsys_insight
 from nsys_insight.errors import QueryError, UsageError
+from nsys_insight.ingest import copy, extension
 from nsys_insight.ingest.files import make_labels
+from nsys_insight.ingest.private import is_private
 from nsys_insight.session.schema import describe_schema
 from nsys_insight.sql.statements import parse_value, split_statements
 
@@ -234,13 +236,35 @@ class TestSteps:
 
 
 class TestRaw:
-    def test_raw_tables_have_all_exported_tables_and_columns(self):
+    @pytest.mark.parametrize("has_extension", [True, False])
+    def test_raw_tables_have_all_exported_tables_and_columns(self, has_extension, monkeypatch):
+        if not has_extension:
+            monkeypatch.setattr(extension, "find_scanner", lambda: None)
         with nsys_insight.open(CHURN, use_cache=True) as trace:
             assert trace.sql("SELECT count(*) AS n FROM kernels")["n"].item() == 500
             rows = trace.sql('SELECT "cacheConfig", start FROM raw.CUPTI_ACTIVITY_KIND_KERNEL ORDER BY start').rows()
             streams = trace.sql("SELECT count(*) FROM raw.TARGET_INFO_SYSTEM_ENV").item()
         assert rows == query_sqlite(CHURN, "SELECT cacheConfig, start FROM CUPTI_ACTIVITY_KIND_KERNEL ORDER BY start")
-        assert [(streams,)] == query_sqlite(CHURN, "SELECT count(*) FROM TARGET_INFO_SYSTEM_ENV")
+        settings = [name for (name,) in query_sqlite(CHURN, "SELECT name FROM TARGET_INFO_SYSTEM_ENV")]
+        # Without the extension, a copy is read, which has no private rows.
+        assert len(settings) - streams == (0 if extension.find_scanner() else len([*filter(is_private, settings)]))
+
+    def test_a_table_that_cannot_be_copied_does_not_stop_the_others(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(extension, "find_scanner", lambda: None)
+        path = Path(shutil.copy(CHURN, tmp_path / "trace.sqlite"))
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute("CREATE TABLE damaged (a INTEGER)")
+            database.execute("CREATE TABLE small (a INTEGER, b REAL, c TEXT)")
+            database.execute("INSERT INTO small VALUES (1, 1.5, 'x'), ('x', 2, NULL)")
+        write_select = copy._write_sqlite_select
+        monkeypatch.setattr(
+            copy,
+            "_write_sqlite_select",
+            lambda table, types: "SELECT a FROM nowhere" if table == "damaged" else write_select(table, types),
+        )
+        with nsys_insight.open(path) as trace:
+            assert trace.sql("SELECT count(*) FROM kernels").item() == 500
+            assert trace.sql("FROM raw.small ORDER BY b").rows() == [(1, 1.5, "x"), (None, 2.0, None)]
 
     @pytest.mark.slow
     def test_a_scope_narrows_raw_tables_too(self):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ from opening import open_trace
 from planted_steps import plant_step
 from synthetic import Trace
 
+from nsys_insight.facts.loops.branches import find_branches
 from nsys_insight.facts.loops.lanes import find_loops
 from nsys_insight.facts.loops.nest import LoopNest
 from nsys_insight.facts.steps.choice import choose_loop, judge_loop
@@ -213,6 +215,53 @@ class TestDoubt:
         assert method["doubt"] == "each has 12 iterations of loop 1.1, which may be the step"
 
 
+class TestKindsOfPublicPrograms:
+    def test_a_check_after_each_hundredth_sweep_leaves_a_doubt(self, tmp_path):
+        trace = Trace()
+        host = trace.thread()
+        for _ in range(30):
+            for _ in range(100):
+                host.launch("sweep(double *)", runs=5_000)
+            host.launch("subtract(double *)", runs=4_000).launch("largest(double *)", runs=3_000)
+            host.copy("D2H", 8, runs=1_000, blocking=True)
+        method = find_method(trace, tmp_path)
+        assert (method["step_count"], method["unit"], method["confidence"]) == (3_000, "iteration", "medium")
+        assert method["doubt"] == "100 of these are in each iteration of loop 1, which may be the step"
+
+    @pytest.mark.parametrize(("setup_ns", "steps"), [(8_000_000, 40), (40_000_000, 0)])
+    def test_setup_hides_the_loop_with_most_launches_only_if_it_takes_much_longer(self, tmp_path, setup_ns, steps):
+        trace = Trace()
+        host = trace.thread()
+        host.launch("seed_random_numbers(State *)", runs=setup_ns)
+        for _ in range(40):
+            host.launch("mutate(float *)", runs=60_000).launch("evaluate(float *)", runs=50_000)
+            host.copy("D2H", 4, runs=1_000, blocking=True)
+        assert find_method(trace, tmp_path)["step_count"] == steps
+
+    def test_iterations_that_take_one_of_two_branches_are_one_loop(self, tmp_path):
+        rng = random.Random(1)  # noqa: S311
+        trace = Trace()
+        host = trace.thread()
+        for _ in range(200):
+            host.launch("update(int *)", runs=3_000)
+            for _ in range(rng.randint(2, 12)):
+                host.launch("reset(int *)", runs=2_000).launch("relax(int *)", runs=9_000)
+                host.copy("D2H", 4, runs=1_000, blocking=True)
+            host.launch("check(int *)", runs=3_000).copy("D2H", 4, runs=1_000, blocking=True)
+            for kernel in ("cycle", "flip") if rng.random() < 0.4 else ("least", "finish", "duals", "improve"):
+                host.launch(f"{kernel}(float *)", runs=12_000)
+        assert find_method(trace, tmp_path)["step_count"] in (199, 200)
+
+    def test_branches_that_take_turns_are_one_body(self):
+        branches = ([1, 2, 3, 4, 5], [1, 2, 3, 6, 7, 8])
+        terms = np.array([name for i in range(60) for name in branches[i % 2]])
+        assert find_branches(terms, np.arange(len(terms)), np.ones(len(terms), bool)) is None
+
+    def test_a_layer_and_the_end_of_a_step_are_no_branches(self):
+        terms = np.array(([1, 2, 3, 4] * 3 + [5, 6, 7]) * 20)
+        assert find_branches(terms, np.arange(len(terms)), np.ones(len(terms), bool)) is None
+
+
 class TestDevices:
     def test_ping_pong_between_two_devices_is_one_iteration(self, tmp_path):
         trace = Trace()
@@ -241,3 +290,19 @@ def test_another_level_than_saved_is_no_regression(tmp_path):
     assert result.returncode == 2
     assert "another level than saved" in result.stderr
     assert "4 times as often" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("step", "code", "text"),
+    [
+        ("part_a = 1", 0, "limits met"),
+        ("part_a = 4", 2, "a step is another level than in the budget: part_a runs 1 times in it, not 4"),
+        ("part_z = 1", 2, "part_z runs 0 times in it, not 1"),
+        ("part_a = 0", 2, "takes a number above 0"),
+    ],
+)
+def test_a_budget_says_which_level_its_limits_are_of(tmp_path, step, code, text):
+    budget = tmp_path / "budget.toml"
+    budget.write_text(f"[step]\n{step}\n[max]\nlaunches_per_step = 8\nsyncs_per_step = 1\n")
+    result = run("check", interrupted().write(tmp_path / "trace.sqlite"), "--budget", budget)
+    assert (result.returncode, text in result.stdout + result.stderr) == (code, True), result.stderr

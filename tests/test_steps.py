@@ -57,7 +57,7 @@ def planted_rows(request):
     ],
 )
 def test_a_loop_that_is_not_the_step_is_named_with_the_reason(changes, reason):
-    loop = SimpleNamespace(iterations=6, operations=4.0, gpu_share=0.9, launches=2, regular_share=1.0)
+    loop = SimpleNamespace(iterations=6, operations=4.0, gpu_share=0.9, launches=2, launch_share=0.5, regular_share=1.0)
     vars(loop).update(changes)
     text = describe_rejection(loop)
     assert text.startswith("6 iterations of 4 operations")
@@ -374,6 +374,7 @@ class TestLoopsOfVaryingLength:
             "iterations": 20,
             "gpu_share": 0.6,
             "launches": 5,
+            "launch_share": 0.5,
             "graph_share": 0.0,
         }
         varying = SimpleNamespace(**row, regular_share=0.2, structure_share=1.0)

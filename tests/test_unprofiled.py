@@ -15,6 +15,7 @@ from nsys_insight.diagnose.findings import read_finding_rules
 from nsys_insight.diagnose.rule_choice import RuleChoice
 from nsys_insight.errors import UsageError
 from nsys_insight.model.views import create_macros
+from nsys_insight.packs.notes import fill_note
 from nsys_insight.packs.step_options import parse_options
 from nsys_insight.paths import read_catalog, read_query
 
@@ -66,8 +67,9 @@ def estimate(connection):
             "step_budget": f"FROM (VALUES ('launch', {STEPS * late_ns}), ('gpu', {STEPS * gpu_ns}),"
             f" ('communication', {STEPS * communication_ns})) AS t(part, time_ns)",
             "_step_means": f"SELECT true AS has_steps, {STEPS * tokens} AS units, {step_ns / tokens} AS wall_ns,"
-            f" {gpu_ns / tokens} AS busy_ns, {host_ns / tokens} AS host_floor_ns",
-            "step_method": f"SELECT {tokens} AS tokens_per_step, {measured_ns or 'NULL'}::BIGINT AS measured_ns",
+            f" {gpu_ns / tokens}::DOUBLE AS busy_ns, {host_ns / tokens} AS host_floor_ns",
+            "step_method": f"SELECT {tokens} AS tokens_per_step, {measured_ns or 'NULL'}::BIGINT AS measured_ns,"
+            " NULL::VARCHAR AS unit",
             "frameworks": f"SELECT '{framework}' AS framework, true AS is_program",
             "_traced_graphs": f"SELECT 1 AS gpu_id WHERE {node_graphs}",
         }
@@ -77,7 +79,11 @@ def estimate(connection):
                 connection.execute(f"CREATE TABLE {name} AS {query}")
             result = connection.sql(read_query("model/steps/unprofiled_step"))
             (row,) = result.fetchall()
-            return dict(zip(result.columns, row, strict=True))
+            connection.execute(f"CREATE TABLE unprofiled_step AS {read_query('model/steps/unprofiled_step')}")
+            facts = connection.sql(read_query("model/steps/_unprofiled_source"))
+            (fact_row,) = facts.fetchall()
+            note = fill_note("unprofiled", dict(zip(facts.columns, fact_row, strict=True)))
+            return {**dict(zip(result.columns, row, strict=True)), "note": note}
         finally:
             connection.rollback()
 
@@ -131,24 +137,26 @@ def test_times_are_per_token(estimate):
 
 
 @pytest.mark.parametrize(
-    ("changes", "reason"),
+    ("changes", "reason", "text"),
     [
-        ({"group": "graph launch"}, "CUDA graphs launch the step"),
-        ({"calls": 1}, "fewer than two launches"),
-        ({"calls": 20}, "work other than CUDA calls"),
-        ({"backtraces": True}, "backtraces make calls longer"),
-        ({"call_ns": 10_000}, "more than nsys explains"),
-        ({"framework": "julia"}, "no program of this framework"),
-        ({"communication_ns": 100_000}, "waits for other ranks"),
-        ({"late_ns": 0, "host_ns": 950_000}, "may or may not be the limit"),
-        ({"late_ns": 0, "host_ns": 500_000, "node_graphs": True}, "graphs were traced by node"),
+        ({"group": "graph launch"}, "graphs", "CUDA graphs launch the step"),
+        ({"calls": 1}, "few launches", "a step has fewer than two launches"),
+        ({"calls": 20}, "other work", "most of the host's time is work other than CUDA calls, which nsys"),
+        ({"backtraces": True}, "backtraces", "backtraces make calls longer"),
+        ({"call_ns": 10_000}, "long calls", "10 µs per call is more than nsys explains"),
+        ({"framework": "julia"}, "framework", "no program of this framework was measured"),
+        ({"communication_ns": 100_000}, "other ranks", "the step waits for other ranks"),
+        ({"late_ns": 0, "host_ns": 950_000}, "even", None),
+        ({"late_ns": 0, "host_ns": 500_000, "node_graphs": True}, "traced graphs", None),
     ],
 )
-def test_there_is_no_estimate_where_the_trace_cannot_tell(estimate, changes, reason):
+def test_there_is_no_estimate_where_the_trace_cannot_tell(estimate, changes, reason, text):
     row = estimate(**changes)
     assert bounds(row) == [None] * 3
     assert row["source"] is row["late_low_ns"] is row["late_high_ns"] is row["bound"] is None
-    assert reason in row["reason"]
+    assert row["reason"] == reason
+    # No sentence where the host is late for less than 10% of the step.
+    assert row["note"] == "" if text is None else f"are shorter: {text}" in row["note"]
 
 
 def test_a_measured_time_replaces_the_estimate(estimate):
@@ -156,17 +164,20 @@ def test_a_measured_time_replaces_the_estimate(estimate):
     assert bounds(row) == [600_000] * 3
     assert row["source"] == "measured"
     assert row["late_low_ns"] == row["late_high_ns"] == 400_000
+    assert row["note"] == "1 ms per step under nsys; about 600 µs without (measured)"
     # Also where there is no estimate.
     assert estimate(measured_ns=600_000, group="graph launch")["source"] == "measured"
 
 
-@pytest.mark.parametrize(("measured_ns", "reason"), [(1_200_000, "longer than the step"), (100_000, "is busy")])
+@pytest.mark.parametrize(("measured_ns", "reason"), [(1_200_000, "too long"), (100_000, "too short")])
 def test_a_measured_time_of_something_else_is_not_used(estimate, measured_ns, reason):
     row = estimate(measured_ns=measured_ns)
+    limits = {"too long": "longer than the step in the trace, 1 ms under", "too short": "step of the trace, 200 µs"}
+    assert row["note"].startswith("--step-time is not used: ")
+    assert limits[reason] in row["note"]
     assert row["source"] == "estimated"
     assert bounds(row) == bounds(estimate())
-    assert row["reason"].startswith("--step-time is not used")
-    assert reason in row["reason"]
+    assert row["reason"] == reason
 
 
 # Traces --------------------------------------------------------------------------------------------------------------

@@ -45,6 +45,38 @@ def test_a_new_pack_is_a_valid_command_with_flags_and_help(folder):
         assert trace.hot(least=30).height == trace.run(str(folder / "hot.sql"), least=30).height == 3
 
 
+NOTE = """[notes.most]
+text = "{name} runs {calls:time}<, {share_pct} of the time>"
+query = "SELECT name, calls, NULL AS share_pct FROM answer LIMIT 1"
+*/"""
+
+
+@pytest.mark.parametrize(
+    ("note", "problem"),
+    [
+        (NOTE, ""),
+        (
+            NOTE.replace("{name}", "{kernel}"),
+            "the text of the note 'most' names kernel, which its query does not return",
+        ),
+        (NOTE.replace("query = ", "use = "), "notes.most.use cannot be 'SELECT name, calls, NULL AS share_pct FROM"),
+        (NOTE.replace("text = ", "# text = "), "notes.most lacks 'text'"),
+        ('[notes]\nmost = "SELECT 1"\n*/', "notes.most should be a table"),
+    ],
+)
+def test_a_note_is_a_text_and_a_query(folder, note, problem):
+    (folder / "mine.sql").write_text(packs.TEMPLATE.replace("{title}", "T").replace("*/", note, 1))
+    checked = run("packs", "check", "mine").stdout if not problem else run("packs", "check", str(folder / "mine.sql"))
+    if problem:
+        assert problem in checked.stdout + checked.stderr
+        return
+    assert checked == "mine.sql: OK\n"
+    with nsys_insight.open(CHURN) as trace:
+        answer = trace.answer("mine", least=30)
+        name, calls, *_ = answer.rows()[0]
+    assert answer.notes == (f"{name} runs {calls:,} times",)
+
+
 @pytest.mark.parametrize("name", ["limit", "nvtx", "traces", "output", "tokens"])
 def test_a_parameter_with_a_name_that_every_report_takes_is_an_error(folder, name):
     text = packs.TEMPLATE.replace("{title}", "T").replace("least", name)

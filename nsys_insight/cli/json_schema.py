@@ -64,16 +64,20 @@ def list_schema_names() -> list[str]:
 
 def make_pack_schema(pack: Pack) -> Schema:
     """Make the schema of a report's answer. The column types come from running it over an empty model."""
+    columns = _list_columns(pack)
+    schema = json_schema.describe_answer(pack.name, pack.title, columns, pack.params | step_params_of(pack.names))
+    if pack.name == "info":
+        schema["properties"]["summary"] = _describe_file_checks()  # only of the command
+    return schema
+
+
+def _list_columns(pack: Pack) -> list[Column]:
     from nsys_insight.session.answer import Column
     from nsys_insight.session.model import empty_model
 
     with empty_model() as connection:
         column_rows = connection.execute(f"DESCRIBE {pack.statement({})[0]}").fetchall()
-    columns = [Column(name, kind, pack.columns.get(name, "")) for name, kind, *_ in column_rows]
-    schema = json_schema.describe_answer(pack.name, pack.title, columns, pack.params | step_params_of(pack.names))
-    if pack.name == "info":
-        schema["properties"]["summary"] = _describe_file_checks()  # only of the command
-    return schema
+    return [Column(name, kind, pack.columns.get(name, "")) for name, kind, *_ in column_rows]
 
 
 def _describe_file_checks() -> Schema:
@@ -111,7 +115,7 @@ def _make_diagnose_schema() -> Schema:
         "wall_pct": number,
     }
     summary = {
-        "status": {"enum": ["findings", "healthy", "unseen", "empty"]},
+        "status": {"enum": ["findings", "healthy", "unjudged", "unseen", "empty"]},
         "verdict": {**text, "description": "What bounds the run"},
         "framework": {**text, "description": "The framework of the program; any if nothing shows it"},
         "per": {"enum": ["step", "token", "trace"], "description": "What times are given for"},
@@ -148,6 +152,33 @@ def _make_diagnose_schema() -> Schema:
     required = [name for name in summary if name not in ("run", "left_out")]
     headline = json_schema.describe_object(summary, required)
     return json_schema.describe_answer("diagnose", "What bounds the run, and what to do first", COLUMNS, None, headline)
+
+
+def _make_brief_schema() -> Schema:
+    headline = _make_diagnose_schema()["properties"]["summary"]
+    rows = {
+        "findings": "The findings of diagnose, the largest possible saving first",
+        "info": "Rows of the report info",
+        "host": "Rows of the report host",
+        "calls": "Rows of the report step-calls",
+        "loops": "A typical iteration of each loop around the step",
+        "nvtx": "NVTX ranges by level and name",
+        "collectives": "Collectives of a step by operation and size",
+        "devices": "The busy share of each GPU, for several GPUs",
+        "ranks": "The mean times of each rank, for several ranks",
+    }
+    properties = headline["properties"] | {
+        "program": {"type": "object", "description": "Processes, their threads, and those that launch"},
+        **{name: {**_make_array({"type": "object"}), "description": text} for name, text in rows.items()},
+    }
+    required = [*headline["required"], "program", *rows]
+    return json_schema.describe_answer(
+        "brief",
+        "A run in one page: the operations of a step",
+        _list_columns(library.get_pack("step-operations")),
+        None,
+        json_schema.describe_object(properties, required),
+    )
 
 
 def _make_diff_schema() -> Schema:
@@ -374,6 +405,7 @@ def _make_array(items: Schema) -> Schema:
 
 
 _COMMAND_SCHEMAS: dict[str, Callable[[], Schema]] = {
+    "brief": _make_brief_schema,
     "diagnose": _make_diagnose_schema,
     "diff": _make_diff_schema,
     "check": _make_check_schema,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -109,8 +111,20 @@ class Commands(TyperGroup):
             return name, command, arguments
         if error := explain_report(name):
             raise error
+        if _is_trace(name):  # nsys-insight TRACE
+            return "brief", _make_command("brief"), args
         self.commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
         return super().resolve_command(ctx, args)  # raises an error that suggests similar names
+
+
+def _is_trace(name: str) -> bool:
+    """Return whether an argument in the place of a command is the file of a trace, or the folder of an export."""
+    from nsys_insight.ingest.identify import REPORT_SUFFIXES, is_export, is_parquet_folder
+
+    path = Path(name)
+    with suppress(OSError, ValueError):
+        return (path.is_file() and (path.suffix in REPORT_SUFFIXES or is_export(path))) or is_parquet_folder(path)
+    return False
 
 
 def _summarize(name: str) -> str:

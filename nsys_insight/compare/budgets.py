@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from nsys_insight.session.session import Session
 
 OK, BROKEN, UNKNOWN = "ok", "broken", "unknown"
+# Limits belong to another level of the program if a kernel runs this factor more or less often in a step than the
+# budget says. It breaks for a change that halves the calls of this kernel: such a kernel does not mark the level.
+MIN_LEVEL_RATIO = 1.5
+STEP = "step"  # the table of a budget that says how often a kernel runs in a step
 # Common names of metrics.
 ALIASES = {"launches": "launch_calls", "syncs": "sync_points", "copies_h2d": "h2d_copies", "copies_d2h": "d2h_copies"}
 # Metrics that must not get worse than a baseline. Times and memory have a tolerance, the others have none.
@@ -67,8 +71,9 @@ class Budget:
     """A limit of a metric.
 
     Attributes:
-        bound: max or min.
-        name: The metric's name as the user wrote it, with or without a suffix `_per_token` or `_per_step`.
+        bound: max or min; or step: the value is how often a kernel runs in a step, so that another level is noticed.
+        name: The metric's name as the user wrote it, with or without a suffix `_per_token` or `_per_step`; of a step, a
+            part of the kernel's name.
         value: The limit, in the metric's unit.
     """
 
@@ -104,6 +109,27 @@ class Budget:
         is_met = value <= limit * (1 + 1e-9) if self.bound == "max" else value >= limit * (1 - 1e-9)
         return _make_row(OK if is_met else BROKEN, metric, self.bound, limit, value)
 
+    def check_level(self, run: Run) -> None:
+        """Check that a kernel runs as often in a step as the budget says, if the run has the kernels.
+
+        Raises:
+            UsageError: The step is another level of the program, or the value is no number above 0.
+        """
+        expected = _parse_value(self.value, self.name, f"[{STEP}] {self.name}")
+        if expected <= 0:
+            raise UsageError(
+                f"[{STEP}] {self.name} takes a number above 0, not {self.value!r}", f"[{STEP}] softmax = 8"
+            )
+        if run.kernels is None:
+            return
+        calls = sum(kernel.calls for name, kernel in run.kernels.items() if self.name in name) * run.tokens_per_step
+        if not calls or max(calls / expected, expected / calls) >= MIN_LEVEL_RATIO:
+            raise UsageError(
+                f"a step is another level than in the budget: {self.name} runs {calls:.3g} times in it, not"
+                f" {expected:g}",
+                "nsys-insight loops lists the levels: choose one with --loop, --step-range or --tokens",
+            )
+
 
 @dataclass(frozen=True)
 class BudgetReport:
@@ -118,21 +144,23 @@ class BudgetReport:
 
 
 def from_toml(path: Path) -> list[Budget]:
-    """Read budgets from a TOML file with tables `[max]` and `[min]` of metrics and values.
+    """Read budgets from a TOML file with tables `[max]` and `[min]` of metrics and values, and `[step]` of kernels.
 
     Raises:
         UsageError: The file cannot be read, or has other contents.
     """
     try:
         tables = parse_toml(path.read_text(encoding="utf-8"))
-        unknown = sorted(set(tables) - {"max", "min"})
+        unknown = sorted(set(tables) - {"max", "min", STEP})
         if unknown or not all(isinstance(table, dict) for table in tables.values()):
             raise UsageError(
-                f"{path} has {', '.join(unknown) or 'values'} next to [max] and [min]",
-                "put each metric into one of them",
+                f"{path} has {', '.join(unknown) or 'values'} next to [max], [min] and [step]",
+                "put each metric into [max] or [min]",
             )
         budgets = [
-            Budget(bound, name, str(value)) for bound in ("max", "min") for name, value in tables.get(bound, {}).items()
+            Budget(bound, name, str(value))
+            for bound in (STEP, "max", "min")
+            for name, value in tables.get(bound, {}).items()
         ]
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}", "name a TOML file of limits") from None
@@ -157,9 +185,13 @@ def check_budgets(  # noqa: PLR0913 - what is checked, and against what
     `extra_notes` are appended to the notes of the answer, `finding_rows` to its rows (`check_findings`).
 
     Raises:
-        UsageError: A budget names an unknown metric, or the baseline is of another kind.
+        UsageError: A budget names an unknown metric, the step is another level than that of the budget, or the
+            baseline is of another kind.
     """
-    rows = [budget.check(run) for budget in budgets]
+    for budget in budgets:
+        if budget.bound == STEP:
+            budget.check_level(run)
+    rows = [budget.check(run) for budget in budgets if budget.bound != STEP]
     notes = [] if run.unit == "trace" else [f"{run.count} steps, detected from {run.method}"]
     if run.unit == "trace":
         notes.append("no steps were found: these are figures of the whole trace; define a step with --step-range")

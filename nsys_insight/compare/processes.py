@@ -284,8 +284,10 @@ def find_process(trace: Session, process_id: int, reference: Sequence[Member]) -
         reference: The processes of the trace that has a process with this id.
 
     Raises:
-        UsageError: There is no such process.
+        UsageError: There is no such process, or several processes of the trace have this pid.
     """
+    if process_id in trace.shared_pids.values():
+        trace.scope(process=process_id).close()  # refuses it, and lists the candidates
     members = [member for member, _ in list_members(trace)]
     if any(member.process_id == process_id for member in members):
         return process_id, None

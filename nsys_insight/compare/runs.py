@@ -11,6 +11,7 @@ from nsys_insight.compare.direction import Better  # noqa: TC001 - a type of a f
 from nsys_insight.compare.kernel_identity import RunKernel
 from nsys_insight.compare.noise import Samples
 from nsys_insight.errors import TraceError, UsageError
+from nsys_insight.packs.notes import fill_note
 from nsys_insight.packs.step_options import AUTO, StepOptions
 from nsys_insight.paths import read_query
 from nsys_insight.records import RecordError, make_record
@@ -184,14 +185,14 @@ def _measure_scope(trace: Session, steps: StepOptions, unit: str) -> Run | None:
         label=trace.path.name,
         unit=unit,
         count=method.steady_count,
-        method="the whole" if method.method == "count" else method.marked_by,
+        method="the whole" if method.method == "count" else fill_note("step_marks", method._asdict()),
         metrics=metrics,
         kernels=kernels,
         kernel_ns=times,
         sequence=sequence,
         peak_memory_bytes=memory.peak_memory_bytes,
         tokens_per_step=method.tokens_per_step,
-        doubt=method.doubted or "",
+        doubt=fill_note("step_doubt", method._asdict()),
         clock_hz=clock.clock_hz,
         phases=_measure_phases(trace) if unit != "trace" else {},
     )

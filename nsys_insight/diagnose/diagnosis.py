@@ -6,6 +6,7 @@ over the answers of reports. Each report runs once.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,9 +23,10 @@ from nsys_insight.diagnose.evaluate import (
 from nsys_insight.diagnose.findings import DiagnosisResult, LeftOut, read_finding_rules
 from nsys_insight.diagnose.ranking import add_run_findings, rank, rank_severity
 from nsys_insight.diagnose.rule_choice import RuleChoice
+from nsys_insight.paths import read_query
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from nsys_insight.diagnose.evaluate import LaterQueries
     from nsys_insight.diagnose.findings import Finding, FindingRule, Headline, RunOfRanks
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
 # A run whose GPU is busy less than this share of the wall time is not healthy, for any cause of idle time.
 HEALTHY_PCT = 80.0
+# With less of its GPU time in operations that are known to be efficient, a run is not called healthy.
+EFFICIENT_PCT = 80.0
 # The family of what bounds the run, for verdicts that name it. A mixed one names a GPU that is busy half of the time.
 _FIRST_FAMILIES = {"GPU-bound": "kernels", "start-up and end": "outside"}
 ALL_RULES = RuleChoice()
@@ -65,18 +69,36 @@ def diagnose(
     Raises:
         UsageError: Several traces are open that share no collectives, or steps cannot be found as the options say.
     """
+    with open_diagnosis(trace, steps, later, choice) as (diagnosis, _):
+        return diagnosis
+
+
+@contextmanager
+def open_diagnosis(
+    trace: Session,
+    steps: StepOptions,
+    later: LaterQueries = NO_LATER_QUERIES,
+    choice: RuleChoice = ALL_RULES,
+) -> Iterator[tuple[Diagnosis, AnsweredReports]]:
+    """Diagnose as `diagnose` does. In the block, the reports of the trace that the diagnosis is about can be read.
+
+    Raises:
+        UsageError: Several traces are open that share no collectives, or steps cannot be found as the options say.
+    """
     # With a settings file, all rules are evaluated: the answer says what the file hides.
     rules = list(read_finding_rules()) if choice.file else choice.filter(read_finding_rules())
     with progress.show_task("diagnosing"):
         trace.load()
         delaying_rank = ranks.find_delaying_rank(trace, steps)
         if delaying_rank is None:
-            return _diagnose_trace(AnsweredReports(trace, steps), rules, choice, later=later)
+            reports = AnsweredReports(trace, steps)
+            yield _diagnose_trace(reports, rules, choice, later=later), reports
+            return
         with delaying_rank.session as session:
             reports = AnsweredReports(session, steps)
-            diagnosis = _diagnose_trace(reports, rules, choice, delaying_rank.run)
+            diagnosis = _diagnose_trace(reports, rules, choice, delaying_rank.run, later)
             run_findings = evaluate_run(trace, rules, steps, reports.program)
-            return _add_run(diagnosis, delaying_rank.run, run_findings, choice)
+            yield _add_run(diagnosis, delaying_rank.run, run_findings, choice), reports
 
 
 def _diagnose_trace(
@@ -93,9 +115,11 @@ def _diagnose_trace(
     visible_findings, hidden_findings = _split_chosen(evaluate_trace(reports, rules, run), choice)
     findings = rank(visible_findings, first=_FIRST_FAMILIES.get(last_cause))
     facts = vars(read_headline) | {"notes": (*choice.notes, *read_headline.notes)}
+    status = _choose_status(read_headline, (*findings, *hidden_findings), reports)
     return Diagnosis(
         **facts,
-        status=_choose_status(read_headline, (*findings, *hidden_findings), reports),
+        status=status,
+        unknown_pct=100 - _read_efficient_pct(reports) if status == "unjudged" else None,
         findings=findings,
         trace=reports.trace.describe_trace(),
         params=reports.steps.explicit,
@@ -111,12 +135,14 @@ def _add_run(diagnosis: Diagnosis, run: RunOfRanks, run_findings: Iterable[Findi
     left_out = diagnosis.left_out
     if left_out and left_out.findings is not None:
         left_out = replace(left_out, findings=(*hidden_findings, *left_out.findings))
+    is_without = diagnosis.status in {"healthy", "unjudged"}
+    status = "findings" if is_without and (run_findings or hidden_findings) else diagnosis.status
     return replace(
         diagnosis,
         left_out=left_out,
         findings=add_run_findings(run_findings, diagnosis.findings),
         verdict=ranks.rename_verdict(diagnosis.verdict, run),
-        status="findings" if (run_findings or hidden_findings) and diagnosis.status == "healthy" else diagnosis.status,
+        status=status,
         notes=(*run.notes, *diagnosis.notes),
         # The answers are about one rank, and their connection is closed.
         answers={},
@@ -160,5 +186,14 @@ def _choose_status(read_headline: Headline, findings: Iterable[Finding], reports
     if not is_healthy:
         return "findings"
     info = reports.answers["info"].dicts()
-    has_hidden_kernels = any(row["metric"] == "whole_graph_pct" and row["value"] >= MIN_PCT for row in info)
-    return "unseen" if has_hidden_kernels else "healthy"
+    if any(row["metric"] == "whole_graph_pct" and row["value"] >= MIN_PCT for row in info):
+        return "unseen"
+    return "healthy" if _read_efficient_pct(reports) >= EFFICIENT_PCT else "unjudged"
+
+
+def _read_efficient_pct(reports: AnsweredReports) -> float:
+    """Return the share of the GPU time that is known to be efficient, in %."""
+    query = read_query("internal/diagnose/efficient")
+    reports.add([query])
+    (row,) = reports.read(query)
+    return row["efficient_pct"] or 0.0

@@ -20,14 +20,16 @@ from nsys_insight.diagnose.findings import (
     Finding,
     Unprofiled,
     bind_reports,
+    choose_cure,
     list_reports,
 )
-from nsys_insight.diagnose.templates import fill_template
 from nsys_insight.diagnose.unprofiled import limit_saving
 from nsys_insight.errors import QueryError
 from nsys_insight.packs import command_line, library
+from nsys_insight.packs.notes import fill_note
 from nsys_insight.paths import read_query
 from nsys_insight.sql.parameters import bind
+from nsys_insight.text.templates import fill_template
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -90,7 +92,7 @@ class AnsweredReports:
         """What the trace shows about its program."""
         (row,) = self.read(read_query("internal/diagnose/program"))
         steps = [] if row["lacks_kernels"] else self.read(read_query("internal/diagnose/unprofiled"))
-        unprofiled = Unprofiled(**steps[0]) if steps else None
+        unprofiled = _describe_unprofiled(**steps[0]) if steps else None
         return Program(**row | {"framework": row["framework"] or ANY}, unprofiled=unprofiled)
 
     def add(self, queries: Iterable[str], later: LaterQueries = NO_LATER_QUERIES) -> None:
@@ -137,6 +139,16 @@ class AnsweredReports:
                     name: answer for name, answer in answers.items() if answer.connection is answers[report].connection
                 }
         return answers
+
+
+def _describe_unprofiled(facts: dict[str, Any], **times: Any) -> Unprofiled:
+    """Write the sentences about the step without nsys."""
+    return Unprofiled(
+        **times,
+        sentence=fill_note("unprofiled_without", facts) or None,
+        unknown=fill_note("unprofiled_unknown", facts) or None,
+        misfit=fill_note("unprofiled_misfit", facts) or None,
+    )
 
 
 def evaluate(trace: Session, rules: Sequence[FindingRule], steps: StepOptions) -> list[Finding]:
@@ -222,21 +234,29 @@ def _make_finding(rule: FindingRule, row: dict[str, Any], command: str, program:
     if recoverable_ns is not None and share is not None:
         severity = "critical" if share >= CRITICAL_PCT else "warning" if share >= WARNING_PCT else "info"
     columns = {**row, "per": write_unit(program.unit)}
-    cure_framework, cure_text = rule.choose_cure(program.framework, row.get("cure_case"))
+    entry = row.get("entry") or {}
+    cure_framework, cure_text = choose_cure(
+        entry["fix"] if entry else rule.cure, program.framework, row.get("cure_case")
+    )
     return Finding(
-        code=rule.code, name=rule.name, title=rule.title, severity=severity, family=row.get("family") or rule.family,
+        code=rule.code, name=rule.name, title=entry.get("title", rule.title), severity=severity,
+        family=row.get("family") or rule.family,
         recoverable_ns=recoverable_ns, saving_low_ns=saving_low_ns, profiled_ns=profiled_ns,
         bounded_by=row.get("bounded_by"),
         wall_pct=share, share_of=rule.share_of, overlaps=rule.overlaps,
-        place=row["place"], evidence=fill_template(rule.evidence, columns, rule.items),
+        place=row["place"], evidence=fill_template(entry.get("evidence") or rule.evidence, columns, rule.items),
         values={
             name: float(number) for name, number in row.items()
             if isinstance(number, int | float) and not isinstance(number, bool) and name not in RESERVED_COLUMNS
         },
-        meaning=rule.meaning,
-        cure=Cure(cure_framework, fill_template([cure_text], columns), rule.effort, rule.numerics), caveat=rule.caveat,
-        report=rule.report, command=command, symptom=rule.symptom,
-        explains=tuple(row.get("explains", rule.explains)),
+        meaning=entry.get("meaning", rule.meaning),
+        cure=Cure(
+            cure_framework, fill_template([cure_text], columns), entry.get("effort", rule.effort),
+            entry.get("numerics", rule.numerics),
+        ),
+        caveat=entry.get("skip_if", rule.caveat), report=rule.report, command=command, symptom=rule.symptom,
+        explains=(*row.get("explains", rule.explains), *entry.get("explains", ())),
+        blocks=(*rule.blocks, *entry.get("blocks", ())), source=entry.get("source"),
     )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Findings, their rules in `queries/findings`, and the other parts of a diagnosis.
 
-The header of a rule holds its words: what it looks for, the evidence as templates (`diagnose.templates`), and the cure
+The header of a rule holds its words: what it looks for, the evidence as templates (`text.templates`), and the cure
 for each framework. Its query returns numbers and names only. It reads the model's views and the answers of reports,
 named `host_report` or `graph_candidates_report`: so its numbers equal those of the reports. Each row is a finding:
 
@@ -12,6 +12,7 @@ named `host_report` or `graph_candidates_report`: so its numbers equal those of 
 - `family` (optional): the family of this finding, if it is not that of the rule.
 - `severity` (optional): the severity of this finding without recoverable time, if it is not that of the rule.
 - `explains` (optional): what this finding explains, if it is not what the rule does.
+- `entry` (optional): the texts of an entry of the catalog, which replace those of the rule, and its source.
 - the columns that the templates name.
 """
 
@@ -55,6 +56,7 @@ RESERVED_COLUMNS = (
     "family",
     "severity",
     "explains",
+    "entry",
 )
 EFFORTS = ("flag", "line", "function", "redesign")
 NUMERICS = ("same", "rounding", "precision")
@@ -84,6 +86,8 @@ class FindingRule(Rule):
     `links`: pages of the vendor's documentation.
     `example`: a trace that has it, as a path in the project.
     `explains`: the symptoms, and the names of other rules, whose findings are shown below this one: it is their cause.
+    `blocks`: the symptoms whose cures it blocks, such as a wait in what could be a CUDA graph: a finding with a small
+    saving is shown inside theirs as what to do first.
     `overlaps`: whether other findings can be about the same time. The times of all other findings add up to at most
     the wall time.
     `share_of`: `wall_pct` is a share of the wall time of a step, or of the trace.
@@ -111,22 +115,25 @@ class FindingRule(Rule):
     items: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     symptom: str | None = None
     explains: tuple[str, ...] = ()
+    blocks: tuple[str, ...] = ()
     overlaps: bool = False
     share_of: str = "step"
     is_cross_rank: bool = False
     when: str = ""
 
-    def choose_cure(self, framework: str, case: str | None = None) -> tuple[str, str]:
-        """Return the framework whose cure applies to a program, and its text, a template.
 
-        Args:
-            framework: The framework of the program, as in the view `frameworks`.
-            case: Which cure applies; None if the rule has one.
-        """
-        texts = self.cure[case] if case else self.cure
-        candidates = (name for name in (framework, *FALLBACKS.get(framework, ())) if name in texts)
-        cure_framework = next(candidates, ANY)
-        return cure_framework, texts[cure_framework]
+def choose_cure(cure: Mapping[str, Any], framework: str, case: str | None = None) -> tuple[str, str]:
+    """Return the framework whose cure applies to a program, and its text, a template.
+
+    Args:
+        cure: The text for each framework, or for each case a table of such texts.
+        framework: The framework of the program, as in the view `frameworks`.
+        case: Which cure applies; None if there is one.
+    """
+    texts = cure[case] if case else cure
+    candidates = (name for name in (framework, *FALLBACKS.get(framework, ())) if name in texts)
+    cure_framework = next(candidates, ANY)
+    return cure_framework, texts[cure_framework]
 
 
 @dataclass(frozen=True)
@@ -158,7 +165,9 @@ class Finding:
     unknown. `bounded_by` is what limits the saving. `values` are the numbers
     of the row in base units. `wall_pct` is the share of the wall time (`share_of` a step or the trace) that this is, or
     that the finding is about. If it `overlaps`, the time is also in other findings. `report` shows details, `command`
-    prints it. `symptom` and `explains` are those of its rule. `also` are the findings below it: its symptoms, and the
+    prints it. `symptom`, `explains` and
+    `blocks` are those of its rule. `source` is where its cure is documented or was measured,
+    if the rule does not say that. `also` are the findings below it: its symptoms, and the
     others of its family.
     """
 
@@ -184,6 +193,8 @@ class Finding:
     command: str
     symptom: str | None = None
     explains: tuple[str, ...] = ()
+    blocks: tuple[str, ...] = ()
+    source: str | None = None
     also: tuple[Finding, ...] = ()
 
     @property
@@ -194,6 +205,14 @@ class Finding:
     def does_explain(self, finding: Finding) -> bool:
         """Return whether this is a cause of another finding."""
         return finding.name in self.explains or finding.symptom in self.explains
+
+    def is_blocked_by(self, finding: Finding) -> bool:
+        """Return whether one of the findings below this one must be gone before the cure of this one."""
+        return finding.does_block(self)
+
+    def does_block(self, finding: Finding) -> bool:
+        """Return whether the cure of another finding needs this one to be gone."""
+        return finding.name in self.blocks or finding.symptom in self.blocks
 
 
 @dataclass(frozen=True)
@@ -306,8 +325,9 @@ class DiagnosisResult(Headline):
     `status` is one of:
 
     - "findings"
-    - "healthy": the GPU is busy nearly all the time with recorded work, the host launches ahead,
-      and no finding has a relevant saving.
+    - "healthy": the GPU is busy nearly all the time with recorded work that is known to be efficient, the host launches
+      ahead, and no finding has a relevant saving.
+    - "unjudged": the same, but the trace does not show whether `unknown_pct` of the GPU time is efficient.
     - "unseen": the same, but the trace does not have the kernels that ran in that time.
     - "empty"
 
@@ -322,6 +342,7 @@ class DiagnosisResult(Headline):
     answers: dict[str, Answer] = field(repr=False, default_factory=dict)
     run: RunOfRanks | None = None
     left_out: LeftOut | None = None
+    unknown_pct: float | None = None
 
 
 def read_finding_rules() -> tuple[FindingRule, ...]:

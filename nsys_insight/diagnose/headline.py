@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.diagnose import text
 from nsys_insight.diagnose.findings import Headline, Share, UnassessedQuestion
+from nsys_insight.packs.notes import fill_note
 from nsys_insight.paths import read_query
 from nsys_insight.session.report_question import SCOPE_NOTE
+from nsys_insight.text.templates import fill_template
 
 if TYPE_CHECKING:
     from nsys_insight.diagnose.evaluate import AnsweredReports
@@ -32,7 +34,7 @@ def read_headline(reports: AnsweredReports) -> Headline:
     reports.prefetch(queries)
     share_query, step_query, unassessed_query = queries
     (steps,) = reports.read(step_query)
-    step_source, queue_ns = steps.pop("source"), steps.pop("queue_ns")
+    source, queue_ns = steps.pop("source"), steps.pop("queue_ns")
     program = reports.program
     classify = reports.answers["classify"]
     wall = next((row for row in classify.dicts() if row["part"] == "wall"), {"verdict": None, "time_ns": None})
@@ -44,12 +46,20 @@ def read_headline(reports: AnsweredReports) -> Headline:
         wall_ns=wall_ns,
         tokens_per_s=1e9 / wall_ns if wall_ns and program.has_steps else None,
         shares=() if program.lacks_kernels else tuple(Share(**row) for row in reports.read(share_query)),
-        steps={**steps, **_describe_rest(reports, steps)},
-        step_source=step_source,
+        steps={
+            **steps,
+            "doubted": fill_note("step_doubt", source) or None,
+            "interrupted": fill_note("step_interruptions", source) or None,
+            **_describe_rest(reports, steps),
+        },
+        step_source=fill_note("step_source", source) or None,
         queue_ns=queue_ns,
         unprofiled=program.unprofiled,
         unprofiled_verdict=wall.get("unprofiled_verdict"),
-        unassessed=tuple(UnassessedQuestion(**row) for row in reports.read(unassessed_query)),
+        unassessed=tuple(
+            UnassessedQuestion(fill_template([row["subject"]], row), row["remedy"])
+            for row in reports.read(unassessed_query)
+        ),
         top_kernel=next(((row["name"], row["pct"]) for row in reports.read(_TOP_KERNEL)), None),
         notes=_collect_notes(reports, is_empty=wall_ns is None),
     )

@@ -16,11 +16,14 @@ if TYPE_CHECKING:
     from nsys_insight.diagnose.findings import Finding
 
 MAX_FINDINGS = 7
+# A cause explains a symptom that is at most this many times its own saving; a larger one has other causes too. Each
+# saving is uncertain by a factor of two, as the profiler makes the host up to twice as slow.
+MOST_EXPLAINED = 4.0
 _LAUNCH_FAMILY = "launch"
 
 
 def rank(findings: Iterable[Finding], first: str | None = None) -> tuple[Finding, ...]:
-    """Put each family and its symptoms under one finding, and sort by severity and saving.
+    """Put each family, its symptoms and what blocks its cure under one finding, and sort by severity and saving.
 
     A remedy whose time overlaps with other findings comes after the problems of its severity. `first` is the family
     of the verdict: unless critical, it comes first among the findings of its severity.
@@ -52,10 +55,23 @@ def add_run_findings(run_findings: Iterable[Finding], findings: Sequence[Finding
     return tuple(sorted((*larger, *run_findings, *smaller), key=rank_severity)[:MAX_FINDINGS])
 
 
-def _find_cause(finding: Finding, findings: Sequence[Finding]) -> Finding:
-    """Return the first cause of a finding, or the cause of this cause; a finding without one is returned itself."""
-    cause = next((cause for cause in findings if cause.does_explain(finding)), None)
-    return _find_cause(cause, findings) if cause else finding
+def _find_cause(finding: Finding, findings: Sequence[Finding], visited: tuple[Finding, ...] = ()) -> Finding:
+    """Return the finding below whose family this one is shown: its cause, or the cause of this cause; else itself.
+
+    A cause explains what is at most some times as large. If it is smaller, but what it explains cannot be cured before
+    it is gone, it is shown below that.
+    """
+    explains = (cause for cause in findings if cause.does_explain(finding) and _is_large_enough(cause, finding))
+    blocked = (other for other in findings if finding.does_block(other) and not _is_large_enough(finding, other))
+    parent = next((other for other in (*explains, *blocked) if other not in visited), None)
+    return _find_cause(parent, findings, (*visited, finding)) if parent else finding
+
+
+def _is_large_enough(cause: Finding, finding: Finding) -> bool:
+    """Return whether a finding can be the cause of all of another one, by what both save."""
+    if not cause.recoverable_ns or not finding.recoverable_ns:
+        return True
+    return finding.recoverable_ns <= MOST_EXPLAINED * cause.recoverable_ns
 
 
 def _lead(members: Sequence[Finding], family: str) -> Finding:

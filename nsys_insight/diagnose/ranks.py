@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nsys_insight.diagnose.findings import RunOfRanks
 from nsys_insight.errors import UsageError
+from nsys_insight.packs.notes import fill_note, unite_queries
 from nsys_insight.paths import read_query
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.session import Session
 
@@ -46,12 +49,12 @@ def find_delaying_rank(trace: Session, steps: StepOptions) -> DelayingRank | Non
         return None
     run_row = run_rows[0]
     run = RunOfRanks(
-        run_row["sentence"],
+        f"{run_row['ranks']} ranks: {fill_note('diagnosed_run', run_row)}",
         run_row["verdict"],
         run_row["ranks"],
         run_row["rank"],
         run_row["waiting_share"],
-        tuple(run_row["notes"]),
+        tuple(_read_notes(trace, steps, ("groups", "pipeline", "clock", "doubled", "missing", "unmatched"))),
     )
     path = trace.path if len(trace.paths) == 1 else trace.paths[trace.labels.index(run_row["trace"])]
     scope = {part: run_row[part] for part in ("process", "device") if run_row[part] is not None}
@@ -60,14 +63,20 @@ def find_delaying_rank(trace: Session, steps: StepOptions) -> DelayingRank | Non
 
 def _explain_no_run(trace: Session, steps: StepOptions) -> str:
     """Say why several traces are not diagnosed as the ranks of a run."""
-    rows = trace.dicts("SELECT ranks, unmatched FROM rank_run", steps)
+    rows = trace.dicts("SELECT ranks FROM rank_run", steps)
     if not rows:
         return "no NCCL kernels are in these traces, and no MPI collectives (-t mpi) of processes that use a GPU"
-    if rows[0]["unmatched"]:
-        return str(rows[0]["unmatched"])
+    if sentences := _read_notes(trace, steps, ("unmatched",)):
+        return sentences[0]
     if rows[0]["ranks"] == 1:
         return "only one of these traces has NCCL kernels or MPI collectives"
     return "too few collectives are in these traces: no step begins and ends with one that all ranks have"
+
+
+def _read_notes(trace: Session, steps: StepOptions, names: Sequence[str]) -> list[str]:
+    """Read the sentences of shared notes about the run."""
+    rows = trace.dicts(unite_queries(names), steps)
+    return [text for name in names for row in rows if row["note_"] == name and (text := fill_note(name, row))]
 
 
 def write_trace_arguments(trace: Session) -> list[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nsys_insight.diagnose.findings import FRAMEWORKS
-from nsys_insight.diagnose.templates import show_columns
 from nsys_insight.session.answer import Column, build_answer
+from nsys_insight.text.templates import show_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +22,7 @@ GROUPS = {
     "4": "Kernels",
     "5": "Communication and ranks",
     "6": "Steps",
+    "7": "Operations that something replaces",
     "9": "The capture",
 }
 _EFFORTS = {

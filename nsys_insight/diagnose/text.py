@@ -9,12 +9,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.diagnose.ranks import WAITING
-from nsys_insight.diagnose.templates import MAX_NAME_CELLS
 from nsys_insight.ingest.scope import write_flags
 from nsys_insight.render.markdown import escape_prose, format_code
 from nsys_insight.session.answer import Answer, Column, build_answer
 from nsys_insight.text.cells import printable, wrap
 from nsys_insight.text.kernel_names import fit, make_readable
+from nsys_insight.text.templates import MAX_NAME_CELLS
 from nsys_insight.text.units import time_text
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ COLUMNS = (
         "overlaps", "BOOLEAN", "Whether this time is also in other findings, so that it must not be added to theirs"
     ),
     Column("place", "VARCHAR", "Where: an NVTX range, a kernel, a call, a step, a rank; NULL for no particular place"),
+    Column("devices", "VARCHAR", "The machine's GPUs that its numbers are about, as means over them"),
     Column("evidence", "VARCHAR", "The numbers that prove it"),
     Column("meaning", "VARCHAR", "What it means"),
     Column("action", "VARCHAR", "What to do"),
@@ -132,6 +133,7 @@ def make_answer(diagnosis: DiagnosisResult) -> Answer:
                     member.bounded_by,
                 ),
                 "commands": [member.command],
+                "devices": diagnosis.steps.get("gpus"),
                 "rank": rank,
                 "finding": member.name,
                 "under": None if member is finding else finding.name,
@@ -231,19 +233,6 @@ def _describe_hidden(findings: Sequence[Finding] | None) -> str:
 def write_text(diagnosis: DiagnosisResult, width: int | None, limit: int | None = None) -> str:
     """Write the headline, the first `limit` findings or all, and what is unknown, in lines of `width` cells."""
     return "\n".join(_write_lines(diagnosis, width or 10_000, limit or len(diagnosis.findings))) + "\n"
-
-
-def write_greeting(diagnosis: DiagnosisResult, width: int) -> str:
-    """Write the headline, the largest finding, and the next commands to run."""
-    lines = write_headline(diagnosis)
-    if status := describe_status(diagnosis):
-        lines.append(status)
-    elif diagnosis.findings:
-        first = diagnosis.findings[0]
-        saving = describe_saving(first, diagnosis.unit)
-        lines.append(f"Largest possible saving: {first.title[0].lower()}{first.title[1:]}, {saving}")
-    lines += ["", "nsys-insight diagnose    what to do about it", "nsys-insight --help      all reports"]
-    return "".join(f"{line}\n" for paragraph in lines for line in _wrap(paragraph, width))
 
 
 def write_markdown(
@@ -419,13 +408,8 @@ def describe_status(diagnosis: DiagnosisResult) -> str:
         return _explain_empty(diagnosis)
     if diagnosis.status == "unseen":
         return f"Cannot be determined: {busy}, but in CUDA graphs whose kernels are not in the trace."
-    if diagnosis.status == "healthy":
-        kernel = ""
-        if diagnosis.top_kernel:
-            name, share = fit(make_readable(diagnosis.top_kernel[0]), 60), diagnosis.top_kernel[1]
-            kernel = f" Next, optimize kernels: {name} takes {share:.1f}% of their time (nsys-insight top)."
-        ahead = ", and the CPU keeps its queue full" if diagnosis.queue_ns is not None else ""
-        return f"Healthy: {busy}{ahead}.{kernel}"
+    if diagnosis.status in {"healthy", "unjudged"}:
+        return _describe_busy(diagnosis, busy)
     if (
         diagnosis.verdict == "GPU-bound" and not any(finding.severity != "info" for finding in diagnosis.findings)
         and diagnosis.queue_ns is not None and diagnosis.queue_ns < MIN_QUEUE_NS
@@ -437,6 +421,21 @@ def describe_status(diagnosis: DiagnosisResult) -> str:
             f" {start} its launch call has returned, on average."
         )
     return "" if diagnosis.findings else _describe_no_finding(diagnosis)
+
+
+def _describe_busy(diagnosis: DiagnosisResult, busy: str) -> str:
+    """Describe a run whose GPU never waits: healthy, if its operations are known to be efficient."""
+    if diagnosis.status == "unjudged":
+        return (
+            f"GPU-bound: {busy}; {diagnosis.unknown_pct:.0f}% of the GPU time is in kernels whose efficiency the trace"
+            " does not show (nsys-insight constructs)."
+        )
+    kernel = ""
+    if diagnosis.top_kernel:
+        name, share = fit(make_readable(diagnosis.top_kernel[0]), 60), diagnosis.top_kernel[1]
+        kernel = f" Next, optimize kernels: {name} takes {share:.1f}% of their time (nsys-insight top)."
+    ahead = ", and the CPU keeps its queue full" if diagnosis.queue_ns is not None else ""
+    return f"Healthy: {busy}{ahead}.{kernel}"
 
 
 def _describe_no_finding(diagnosis: DiagnosisResult) -> str:
@@ -552,8 +551,9 @@ def _write_finding(rank: int, finding: Finding, unit: str, width: int) -> Iterat
     if rank > MAX_FULL_FINDINGS:
         return
     yield from _wrap_hanging(f"   {finding.evidence}{place} (see {finding.report})", width, 3)
-    for also in finding.also:
-        yield from _wrap_hanging(f"   Also  {also.evidence} (see {also.report})", width, 9)
+    for also in sorted(finding.also, key=finding.is_blocked_by, reverse=True):
+        word = "First" if finding.is_blocked_by(also) else "Also "
+        yield from _wrap_hanging(f"   {word} {also.evidence} (see {also.report})", width, 9)
     yield from _wrap_hanging(f"   Fix   {finding.action}", width, 9)
     yield from _wrap_hanging(f"   Skip  {write_caveat(finding)}", width, 9)
 

@@ -35,6 +35,8 @@ _FIRST_ROWS = 101
 _LEAST_ROWS = 4
 # 52 days before or after. No nsys session is that long, and the sum of a thousand such times still fits.
 _MAX_DISTANCE_NS = 1 << 52
+# Longer than any session: two years.
+_LONGEST_SESSION_NS = 1 << 56
 _TIME_COLUMNS = ("start", "end", "timestamp")
 _OPEN_ENDED_TABLES = ("NVTX_EVENTS",)
 
@@ -80,12 +82,18 @@ _COLUMN_TEXTS = {
 def guard_rows(connection: duckdb.DuckDBPyConnection, source: Source) -> Source:
     """Return a source whose relations raise an error when a query meets an invalid row.
 
-    Times that are too high to be added up are shifted to begin at 0: `time_shift_ns` is what they were before.
+    Times that are too high to be added up are shifted to begin at 0, and times that `nsys export` shifted are shifted
+    back: `time_shift_ns` is what was subtracted.
     """
     window = _find_window(connection, source)
     if window is None and (shift_ns := _find_shift(connection, source)):
-        source = _shift_times(source, shift_ns)
+        source = _shift_times(source, shift_ns, beyond_ns=ANY_TIME[1])
         window = _find_window(connection, source)
+    elif window and (shift_ns := _find_export_shift(connection, source, sum(window) // 2)):
+        # A time that the export did not shift is far from those that it did, where the shift is the time since 1970.
+        beyond_ns = shift_ns // 2 if shift_ns > _LONGEST_SESSION_NS else -1
+        source = _shift_times(source, shift_ns, beyond_ns=beyond_ns)
+        window = window[0] - shift_ns, window[1] - shift_ns
     return replace(source, row_checks=RowChecks(window or ANY_TIME))
 
 
@@ -100,12 +108,32 @@ def _find_shift(connection: duckdb.DuckDBPyConnection, source: Source) -> int:
     return min(first_times) if has_one_time else 0
 
 
-def _shift_times(source: Source, shift_ns: int) -> Source:
-    """Subtract a time from all times near it. Rows are then no longer looked up in the export itself."""
+def _find_export_shift(connection: duckdb.DuckDBPyConnection, source: Source, time_ns: int) -> int:
+    """Return what `nsys export` added to all times of a trace that has rows near `time_ns`; 0 if it added nothing.
+
+    `--ts-shift` and `--ts-normalize` write it to META_DATA_EXPORT. Where that row is missing, times that follow the
+    start of the session, in nanoseconds since 1970, are normalized ones: no session lasts for years.
+    """
+    shifts: list[object] = []
+    if source.columns.get("META_DATA_EXPORT", set()) >= {"name", "value"}:
+        shift_of_export = "max(CASE WHEN name = 'EXPORT_CONFIG_TIME_SHIFT' THEN value END)"
+        shifts += _read_first_times(connection, source, "META_DATA_EXPORT", shift_of_export)
+    if time_ns > _LONGEST_SESSION_NS and "utcEpochNs" in source.columns.get("TARGET_INFO_SESSION_START_TIME", set()):
+        shifts += _read_first_times(connection, source, "TARGET_INFO_SESSION_START_TIME", "utcEpochNs")[:1]
+    for shift in shifts:
+        with suppress(TypeError, ValueError):
+            shift_ns = int(str(shift))
+            if shift_ns and abs(time_ns - shift_ns) < _LONGEST_SESSION_NS:
+                return shift_ns
+    return 0
+
+
+def _shift_times(source: Source, shift_ns: int, *, beyond_ns: int) -> Source:
+    """Subtract a time from all times beyond another. Rows are then no longer looked up in the export itself."""
     relations = dict(source.relations)
     for table, columns in source.columns.items():
         shifted_columns = ", ".join(
-            f"""try_cast(CASE WHEN abs(try_cast({identifier(name)} AS HUGEINT)) > {ANY_TIME[1]}
+            f"""try_cast(CASE WHEN abs(try_cast({identifier(name)} AS HUGEINT)) > {beyond_ns}
                 THEN try_cast({identifier(name)} AS HUGEINT) - ({shift_ns})::HUGEINT ELSE {identifier(name)} END
                 AS BIGINT) AS {identifier(name)}"""
             for name in (*_TIME_COLUMNS, *_OTHER_TIME_COLUMNS)

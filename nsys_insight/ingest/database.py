@@ -96,6 +96,9 @@ def connect(limits: Limits = DEFAULT_LIMITS) -> duckdb.DuckDBPyConnection:
         )
     except duckdb.Error as error:
         raise _invalid_memory_error(memory, f": {error}") from None
+    # DuckDB 2 has this setting, and fails at a division by 0 without it.
+    with suppress(duckdb.CatalogException):
+        connection.execute("SET GLOBAL error_on_division_by_zero = false")
     # In an interactive Python session the bar would go to stdout, which is for data. In a notebook without ipywidgets
     # there is no bar, and DuckDB rejects the setting.
     with suppress(duckdb.InvalidInputException):

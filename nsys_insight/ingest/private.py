@@ -21,7 +21,8 @@ SETTINGS_TABLES = ("META_DATA_EXPORT", "EXPORT_META_DATA", "META_DATA_CAPTURE")
 CACHE_KEY_PART = "without what is private"
 # Substrings of the names of settings about the environment, the host and the user.
 _PRIVATE_SETTINGS = ("ENVIRONMENT", "HOST", "USER", "DEVICE_DISPLAY_NAME")
-# The same for the table TARGET_INFO_SYSTEM_ENV.
+# The same for another table with settings.
+_SYSTEM_TABLE = "TARGET_INFO_SYSTEM_ENV"
 _PRIVATE_SYSTEM_SETTINGS = ("Environment", "Hostname", "UserName")
 # The columns with string ids.
 _STRING_ID_COLUMNS = {"demangledName", "shortName", "mangledName", "nameId", "textId", "symbol", "module"}
@@ -55,8 +56,9 @@ def write_row_filter(table: str, schema: str, tables: Mapping[str, Iterable[str]
     A copy gets only the strings that events refer to. The events are in these `tables` of the `schema`, with these
     columns.
     """
-    if table in SETTINGS_TABLES:
-        return " WHERE " + " AND ".join(f"name NOT LIKE {literal(f'%{word}%')}" for word in _PRIVATE_SETTINGS)
+    if table in (*SETTINGS_TABLES, _SYSTEM_TABLE):
+        words = _PRIVATE_SYSTEM_SETTINGS if table == _SYSTEM_TABLE else _PRIVATE_SETTINGS
+        return " WHERE " + " AND ".join(f"name NOT LIKE {literal(f'%{word}%')}" for word in words)
     if table != "StringIds":
         return ""
     return f" WHERE id IN ({select_used_strings(schema, tables)})"
@@ -90,7 +92,7 @@ def remove_private(copy: Path) -> None:
             database.execute("PRAGMA secure_delete = ON")
             for table, patterns in (
                 *dict.fromkeys(SETTINGS_TABLES, _PRIVATE_SETTINGS).items(),
-                ("TARGET_INFO_SYSTEM_ENV", _PRIVATE_SYSTEM_SETTINGS),
+                (_SYSTEM_TABLE, _PRIVATE_SYSTEM_SETTINGS),
             ):
                 if _has_column(database, table, "name"):
                     condition = " OR ".join(f"name LIKE {literal(f'%{word}%')}" for word in patterns)

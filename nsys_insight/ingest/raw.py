@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from nsys_insight.ingest import gpus, processes, time_bounds
+from nsys_insight.ingest import gpus, processes, row_search, time_bounds
 from nsys_insight.ingest.bad_rows import check_keys, guard_column, raise_unless
 from nsys_insight.ingest.expected_schema import cast_column, read_expected_schema
 from nsys_insight.ingest.scope import FULL_TRACE, Scope, cut_column, write_condition
 from nsys_insight.ingest.source import RowChecks
+from nsys_insight.ingest.sqlite_file import open_read_only
 from nsys_insight.sql.quoting import identifier, literal
 
 if TYPE_CHECKING:
@@ -34,25 +35,53 @@ UNSCOPED_TABLES = (
 )
 
 _DEVICE_TABLE = "TARGET_INFO_CUDA_DEVICE"
-# The number of calls that are checked for repeated correlation ids.
-_FIRST_CALLS = 20_000
+# What is checked for repeated correlation ids: the first calls, and a sample of all calls. Of an export, the sample is
+# this number of calls, spread evenly; of other files, it is all calls of one id in this number.
+_FIRST_CALLS, _PROBES, _IDS_PER_SAMPLE = 20_000, 500, 97
 
 
 def has_repeated_ids(connection: duckdb.DuckDBPyConnection, source: Source) -> bool:
     """Return whether several API calls of a process have the same correlation id.
 
     A capture of runtime and driver calls may give one id to a call and the calls inside it, from its start on. A check
-    of millions of calls would double the cost of `launches`. So only the first calls are checked, unless the trace is
-    known to have invalid rows.
+    of millions of calls would double the cost of `launches`. So the first calls are checked, and all calls if ids of
+    the sample are used again, or the trace is known to have invalid rows.
     """
     table = "CUPTI_ACTIVITY_KIND_RUNTIME"
     if not {"start", "end", "globalTid", "correlationId", "eventClass"} <= source.columns.get(table, set()):
         return False
-    limit = "" if source.row_checks.is_filtered else f"LIMIT {_FIRST_CALLS}"
+    needs_all = source.row_checks.is_filtered or _are_ids_used_again(connection, source, table)
+    limit = "" if needs_all else f"LIMIT {_FIRST_CALLS}"
     calls = f"""SELECT globalTid >> 24 AS process, correlationId FROM {source.relations[table]}
         WHERE correlationId IS NOT NULL AND eventClass IS DISTINCT FROM 67 {limit}"""
     repeats = f"SELECT 1 FROM ({calls}) GROUP BY process, correlationId HAVING count(*) > 1 LIMIT 1"
     return bool(connection.execute(repeats).fetchall())
+
+
+def _are_ids_used_again(connection: duckdb.DuckDBPyConnection, source: Source, table: str) -> bool:
+    """Return whether a sample of the calls of a trace suggests that ids were counted up and then used again.
+
+    In an export, which has its calls in their order, the ids of a process are then lower than before.
+    """
+    import sqlite3
+
+    if source.export is None or table not in source.export.tables:
+        query = f"""SELECT 1 FROM {source.relations[table]}
+            WHERE correlationId % {_IDS_PER_SAMPLE} = 0 AND eventClass IS DISTINCT FROM 67
+            GROUP BY globalTid >> 24, correlationId HAVING count(*) > 1 LIMIT 1"""
+        return bool(connection.execute(query).fetchall())
+    last_ids: dict[int, int] = {}
+    with suppress(sqlite3.Error), open_read_only(source.export.file) as database:
+        numbers = row_search.read_row_numbers(database, table)
+        probe = f"""SELECT globalTid >> 24, correlationId FROM {identifier(table)}
+            WHERE rowid = ? AND typeof(globalTid) = 'integer' AND typeof(correlationId) = 'integer'"""
+        probes = numbers[:: max(1, len(numbers) // _PROBES)] if len(numbers) > _FIRST_CALLS else ()
+        for number in (*probes, *numbers[-1:]):
+            for process, call_id in database.execute(probe, (number,)):
+                if call_id < last_ids.get(process, call_id):
+                    return True
+                last_ids[process] = call_id
+    return False
 
 
 def _locate_rows(connection: duckdb.DuckDBPyConnection, source: Source, table: str) -> str:

@@ -30,6 +30,9 @@ UNSCOPED_PREFIXES = (
     "ThreadNames",
     "DIAGNOSTIC_",
 )
+# The number of names in the path of an NVTX range. For all ranges below, it has one …. Without a limit, the text of all
+# paths grows with the square of the depth: terabytes for a million calls of a function that calls itself.
+LAST_NAMED_DEPTH = 64
 
 
 @dataclass(frozen=True)
@@ -358,7 +361,12 @@ def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
 def _explain_missing_range(connection: duckdb.DuckDBPyConnection, scope: Scope) -> tuple[str, str]:
     """Return an error text and a hint: no range has this name, and which ones there are."""
     if scope.phase is None:
-        return f"no NVTX range is named {scope.nvtx!r}", _suggest_ranges(connection, str(scope.nvtx))
+        has_deeper = (
+            "/" in str(scope.nvtx)
+            and connection.execute(f"SELECT 1 FROM nvtx_nesting WHERE depth > {LAST_NAMED_DEPTH} LIMIT 1").fetchall()
+        )
+        deeper = f"; paths have no names of ranges deeper than {LAST_NAMED_DEPTH}" if has_deeper else ""
+        return f"no NVTX range is named {scope.nvtx!r}{deeper}", _suggest_ranges(connection, str(scope.nvtx))
     phases = connection.execute(
         "SELECT step_phase FROM _phase_ranges GROUP BY step_phase ORDER BY count(*) DESC, step_phase"
     ).fetchall()

@@ -130,9 +130,7 @@ def _copy_rows(database: sqlite3.Connection, name: str, readable: Collection[str
 
     table = identifier(name)
     columns = database.execute("SELECT name, type FROM pragma_table_info(?, 'trace')", (name,)).fetchall()
-    column_definitions = ", ".join(
-        f"{identifier(column)} {_column_type(name, column, kind)}" for column, kind in columns
-    )
+    column_definitions = ", ".join(f"{identifier(column)} {find_type(name, column, kind)}" for column, kind in columns)
     database.execute(f"CREATE TABLE main.{table} ({column_definitions})")
 
     def authorize(
@@ -155,7 +153,7 @@ def _copy_rows(database: sqlite3.Connection, name: str, readable: Collection[str
         database.set_authorizer(None)
 
 
-def _column_type(table: str, column: str, declared: str) -> str:
+def find_type(table: str, column: str, declared: str) -> str:
     """Return the type of a column: the expected one, else SQLite's own type for the declaration."""
     expected_type = read_expected_schema().get(table, {}).get(column)
     if expected_type:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from nsys_insight.kernel_code import disassembly, source_page
 from nsys_insight.paths import expand_home
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator, Mapping
 
     from nsys_insight.kernel_code.instructions import Kernel
 
@@ -35,8 +36,13 @@ _INSTALL = "python3 -m pip install nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm"
 
 
 @contextmanager
-def open_kernels(file: Path) -> Iterator[Iterator[Kernel]]:
+def open_kernels(
+    file: Path, architecture: str | None = None, left_out: list[str] | None = None
+) -> Iterator[Iterator[Kernel]]:
     """Open a file and yield an iterator over its functions; `-` is a text on stdin.
+
+    Of a binary with code for several architectures, only that for `architecture` is disassembled. A sentence about code
+    that the disassembler does not know is appended to `left_out`, if there is other code.
 
     Raises:
         TraceError: The file cannot be read, or is an ncu report, or PTX.
@@ -56,7 +62,7 @@ def open_kernels(file: Path) -> Iterator[Iterator[Kernel]]:
             f"ncu --import {file.name} --csv --page source > {file.stem}.source.csv",
         )
     if _is_binary(first_bytes):
-        with _run_disassembler(file, first_bytes) as lines:
+        with _run_disassembler(file, first_bytes, architecture, [] if left_out is None else left_out) as lines:
             yield disassembly.read_kernels(lines)
         return
     with file.open(encoding="utf-8-sig", errors="backslashreplace", newline=None) as text:
@@ -85,30 +91,81 @@ def _is_binary(first_bytes: bytes) -> bool:
 
 
 @contextmanager
-def _run_disassembler(file: Path, first_bytes: bytes) -> Iterator[Iterator[str]]:
+def _run_disassembler(
+    file: Path, first_bytes: bytes, architecture: str | None, left_out: list[str]
+) -> Iterator[Iterator[str]]:
     """Run a disassembler on a binary file, and yield the lines that it prints.
 
-    nvdisasm reads cubins, because it prints source lines. cuobjdump reads all other files.
+    nvdisasm reads cubins, because it prints source lines. cuobjdump reads all other files, one architecture at a time:
+    it stops at the first one that it does not know.
 
     Raises:
         ToolError: No disassembler is installed, or it failed.
     """
-    import subprocess
-
     is_cubin = first_bytes.startswith(b"\x7fELF") and int.from_bytes(first_bytes[18:20], "little") == _CUBIN_MACHINE
     nvdisasm, cuobjdump = _find_tool("nvdisasm"), _find_tool("cuobjdump")
+    # cuobjdump starts the first nvdisasm on the PATH.
+    folders = [str(tool.parent) for tool in (nvdisasm, cuobjdump) if tool]
+    environment = {**os.environ, "PATH": os.pathsep.join([*folders, os.environ.get("PATH", "")])}
     if is_cubin and nvdisasm:
-        command = [str(nvdisasm), "-g", "-c", "-hex", str(file)]
+        commands = {"": [str(nvdisasm), "-g", "-c", "-hex", str(file)]}
     elif cuobjdump:
-        command = [str(cuobjdump), "-sass", str(file)]
+        names = _list_architectures(cuobjdump, file, environment)
+        commands = {name: [str(cuobjdump), "-sass", "-arch", name, str(file)] for name in names}
+        if len(names) < 2 or architecture in names:
+            commands = {"": commands.get(architecture or "", [str(cuobjdump), "-sass", str(file)])}
     else:
         raise ToolError(
             f"{file} is machine code, but neither cuobjdump nor nvdisasm is installed here",
             f"{_INSTALL}; or run cuobjdump -sass {file.name} > sass.txt where they are, and give sass.txt",
         )
-    # cuobjdump starts the first nvdisasm on the PATH.
-    folders = [str(tool.parent) for tool in (nvdisasm, cuobjdump) if tool]
-    environment = {**os.environ, "PATH": os.pathsep.join([*folders, os.environ.get("PATH", "")])}
+    lines = _read_all(commands, file, environment, left_out)
+    with closing(lines):
+        yield lines
+
+
+def _list_architectures(cuobjdump: Path, file: Path, environment: Mapping[str, str]) -> list[str]:
+    """Return the architectures that a binary has code for, in the order of the file; nothing if cuobjdump fails."""
+    import subprocess
+
+    command = [str(cuobjdump), "-lelf", str(file)]
+    try:
+        result = subprocess.run(  # noqa: S603 - the user's own disassembler
+            command, stdin=subprocess.DEVNULL, capture_output=True, env=environment, check=False,
+            encoding="utf-8", errors="backslashreplace",
+        )  # fmt: skip
+    except OSError:
+        return []
+    return list(dict.fromkeys(re.findall(r"\.(sm_\w+)\.cubin$", result.stdout, re.MULTILINE)))
+
+
+def _read_all(
+    commands: Mapping[str, list[str]], file: Path, environment: Mapping[str, str], left_out: list[str]
+) -> Generator[str]:
+    """Yield the lines that disassemblers print. Each but one of them may fail, which `left_out` then tells."""
+    errors = {}
+    for architecture, command in commands.items():
+        try:
+            yield from _read_lines(command, file, environment)
+        except ToolError as error:
+            if len(commands) == 1:
+                raise
+            errors[architecture] = error
+    if errors.keys() == commands.keys():
+        raise next(iter(errors.values()))
+    if errors:
+        names = ", ".join(errors)
+        left_out.append(f"left out: code for {names}, which this cuobjdump does not know; that of an older toolkit may")
+
+
+def _read_lines(command: list[str], file: Path, environment: Mapping[str, str]) -> Iterator[str]:
+    """Run a disassembler and yield the lines that it prints.
+
+    Raises:
+        ToolError: It does not run, or failed.
+    """
+    import subprocess
+
     with tempfile.TemporaryFile() as errors:
         try:
             process = subprocess.Popen(  # noqa: S603 - the user's own disassembler
@@ -120,7 +177,7 @@ def _run_disassembler(file: Path, first_bytes: bytes) -> Iterator[Iterator[str]]
         with process:
             try:
                 assert process.stdout  # noqa: S101 - stdout is a pipe
-                yield process.stdout
+                yield from process.stdout
             except BaseException:
                 process.kill()
                 raise
@@ -128,9 +185,11 @@ def _run_disassembler(file: Path, first_bytes: bytes) -> Iterator[Iterator[str]]
             errors.seek(0)
             error_lines = errors.read().decode("utf-8", "replace").strip().splitlines()
             reason = error_lines[-1] if error_lines else f"exit {process.returncode}"
-            raise ToolError(
-                f"{Path(command[0]).name} cannot read {file}: {reason}", f"a newer one may know it: {_INSTALL}"
-            )
+            # A toolkit knows the architectures of its time: not later ones, and not all earlier ones.
+            hint = f"a newer one may know it: {_INSTALL}"
+            if "deprecated" in reason or "gpu-architecture" in reason:
+                hint = "a CUDA toolkit of that GPU's time reads it"
+            raise ToolError(f"{Path(command[0]).name} cannot read {file}: {reason}", hint)
 
 
 def _find_tool(name: str) -> Path | None:

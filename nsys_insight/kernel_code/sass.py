@@ -200,6 +200,7 @@ class _FileSummary:
         old_architectures: Architectures that are too old to be read.
         new_architectures: Architectures that are newer than the catalog of instructions.
         gap_notes: What the text of a kernel lacks, with the kernel's name.
+        left_out: What the disassembler could not read, as sentences.
     """
 
     rows: list[tuple[Any, ...]] = field(default_factory=list)
@@ -208,6 +209,7 @@ class _FileSummary:
     old_architectures: set[str] = field(default_factory=set)
     new_architectures: set[str] = field(default_factory=set)
     gap_notes: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
 
 
 def answer(
@@ -229,7 +231,7 @@ def answer(
     """
     summary, function_count = _FileSummary(), 0
     title, columns, list_rows = ANSWERS_BY_GROUPING[grouping]
-    with open_kernels(file) as functions:
+    with open_kernels(file, architecture, summary.left_out) as functions:
         for function in functions:
             function_count += 1
             function.architecture = function.architecture or architecture or ""
@@ -270,6 +272,7 @@ def _normalize_architecture(architecture: str) -> str:
 
 
 def _list_notes(summary: _FileSummary, grouping: str) -> Iterator[str]:
+    yield from summary.left_out
     if summary.old_architectures:
         names = ", ".join(sorted(summary.old_architectures))
         yield f"left out: code for {names}; sm_{_OLDEST_SM} and newer is read"

@@ -20,6 +20,7 @@ from functools import cache, cached_property
 from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight.model import construct_catalog
 from nsys_insight.model.catalog_tables import name_metrics, write_table_macros
 from nsys_insight.model.kernel_catalog import write_macros
 from nsys_insight.paths import package_folder, queries_folder
@@ -220,4 +221,5 @@ def create_macros(connection: duckdb.DuckDBPyConnection) -> None:
 def macro_statements() -> list[str]:
     """Return the SQL that creates the macros."""
     files = sorted((queries_folder() / "model").glob("*/macros.sql"))
-    return [*(path.read_text(encoding="utf-8") for path in files), *write_macros(), *write_table_macros()]
+    catalogs = [*write_macros(), *construct_catalog.write_macros(), *write_table_macros()]
+    return [*(path.read_text(encoding="utf-8") for path in files), *catalogs]

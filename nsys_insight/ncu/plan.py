@@ -29,6 +29,8 @@ REPLAY_PASSES = {"basic": 10, "detailed": 20, "full": 38}
 _FULL_UP_TO, _DETAILED_UP_TO = 10, 50
 # Launches of each kernel that take part in the search for the shortest run.
 _CANDIDATES = 2_000
+# Kernels that are equal in these columns are equal for ncu's filters. Each may be NULL.
+_CONFIGURATION = ("name_id", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 COLUMNS = {
     "ncu_id": "ncu's number for the launch in the report",
     "planned": "Whether it is one of the requested kernels; others of the same function are profiled with them",
@@ -221,8 +223,9 @@ def _create_matching_launches(trace: Session, targets: list[dict[str, Any]]) -> 
 
 
 def _build_condition(target: dict[str, Any]) -> str:
-    columns = ("name_id", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
-    return "(" + " AND ".join(f"{column} = {target[column]}" for column in columns) + ")"
+    # A grid or a block that CUDA does not allow is unknown.
+    tests = [f"{column} IS NOT DISTINCT FROM {literal(target[column])}" for column in _CONFIGURATION]
+    return f"({' AND '.join(tests)})"
 
 
 def _find_window(
@@ -271,6 +274,7 @@ def find_shortest_run(launches: Iterable[tuple[int, Hashable]], target_count: in
 
 def _build_launch_query(configurations: str, matching_launches: str, window: tuple[int, int]) -> str:
     """Build the SQL that lists the launches of a window, in the columns of the plan."""
+    is_same_configuration = " AND ".join(f"t.{column} IS NOT DISTINCT FROM k.{column}" for column in _CONFIGURATION)
     return f"""
         SELECT
             c.match_index - {window[0]} AS ncu_id,
@@ -282,8 +286,8 @@ def _build_launch_query(configurations: str, matching_launches: str, window: tup
             100.0 * t.total_ns / nullif((SELECT sum(total_ns) FROM {configurations}), 0) AS kernel_time_pct
         FROM (FROM {matching_launches} WHERE match_index BETWEEN {window[0]} AND {window[1]}) AS c
         JOIN kernel_events AS k USING (process_id, correlation_id, start_ns)
-        JOIN {configurations} AS t USING (process_id, name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z)
-        LEFT JOIN strings AS s USING (name_id)
+        JOIN {configurations} AS t ON t.process_id = k.process_id AND {is_same_configuration}
+        LEFT JOIN strings AS s ON s.name_id = k.name_id
         ORDER BY c.match_index"""
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import UsageError
+from nsys_insight.packs.notes import Note, NoteHeader, shared_notes
 from nsys_insight.paths import queries_folder
 from nsys_insight.records import RecordError, make_record, parse_toml
 from nsys_insight.sql.headers import drop_branches, join_lines, split_header
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 HINT = "nsys-insight packs new NAME writes a pack to start from"
 _COLUMNS_BEFORE_RANKS = 2
 # Keys of headers that differ from the fields of the dataclasses.
-_KEYS = {"position": "place", "minimum": "least", "param_headers": "params"}
+_KEYS = {"position": "place", "minimum": "least", "param_headers": "params", "note_headers": "notes"}
 # Arguments of `Trace.answer`, which takes parameters by name.
 _RESERVED_NAMES = frozenset({"report", "steps", "ranks"})
 TYPES: dict[str, type] = {"integer": int, "number": float, "text": str, "boolean": bool}
@@ -33,15 +34,8 @@ _CALLER_MEANING = (
     "the caller (the innermost Python frame, else the operator, else the program's own function),"
     " or the caller with the frames around it"
 )
-# The note about callers. It applies to these choices only, because callers take time to find.
-_CALLER_NOTE = """
-FROM (
-    SELECT NULL AS sentence WHERE false
-    UNION ALL
-    SELECT sentence FROM {} WHERE $group_by IN ('caller', 'stack')
-) WHERE EXISTS (FROM answer)"""
-# The view with the note of a report about the callers of some calls, by the view that lists these callers.
-_CALLER_NOTE_VIEWS = {"_sync_callers": "_sync_caller_sentence", "_gap_callers": "_gap_caller_sentence"}
+# The shared note of a report about the callers of some calls, by the view that lists these callers.
+_CALLER_NOTES = {"_sync_callers": "sync_callers", "_gap_callers": "gap_callers"}
 
 
 @dataclass(frozen=True)
@@ -143,6 +137,7 @@ class Header:
 
     Attributes:
         param_headers: Its parameters as declared; `params` in the header.
+        note_headers: Its notes as declared; `notes` in the header.
         topic: Its topic in `topics.toml`: its group in the help, the README and the page; "" for a user's pack.
         position: Its position in the topic; `place` in the header.
         question: The question that it answers, for the README.
@@ -164,7 +159,7 @@ class Header:
     columns: dict[str, str]
     param_headers: dict[str, ParamHeader] = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
-    notes: dict[str, str] = field(default_factory=dict)
+    note_headers: dict[str, NoteHeader] = field(default_factory=dict)
     main: tuple[str, ...] = ()
     details: tuple[str, ...] = ()
     shares: dict[str, str] = field(default_factory=dict)
@@ -198,6 +193,7 @@ class Pack(Header):
     path: Path
     sql: str
     params: dict[str, Param]
+    notes: dict[str, Note]
 
     @property
     def is_built_in(self) -> bool:
@@ -255,9 +251,13 @@ def parse_pack(path: Path) -> Pack:
         declared = make_record(Header, parse_toml(header), names=_KEYS)
         _check_characters(declared)
         params = {name: entry.make_param(name) for name, entry in declared.param_headers.items()}
-        params, notes = _add_callers(params, declared.notes, sql)
+        notes = {
+            name: entry.make_note(name, shared_notes(), needs_query=True)
+            for name, entry in declared.note_headers.items()
+        }
+        params, notes = _add_callers(params, notes, sql)
         texts = {name: join_lines(getattr(declared, name)) for name in ("description", "reading", "empty")}
-        return Pack(name=path.stem, path=path, sql=sql, params=params, **vars(declared) | texts | {"notes": notes})
+        return Pack(name=path.stem, path=path, sql=sql, params=params, notes=notes, **vars(declared) | texts)
     except RecordError as error:
         raise UsageError(f"the header of {path.name} is not valid: {error}", HINT) from None
 
@@ -265,11 +265,13 @@ def parse_pack(path: Path) -> Pack:
 _STACK = Param("stack", int, 5, "With --group-by stack: number of frames, from the caller outwards", minimum=1)
 
 
-def _add_callers(params: dict[str, Param], notes: dict[str, str], sql: str) -> tuple[dict[str, Param], dict[str, str]]:
+def _add_callers(
+    params: dict[str, Param], notes: dict[str, Note], sql: str
+) -> tuple[dict[str, Param], dict[str, Note]]:
     """Add the flag --stack, an explanation of the choices, and a note to a report that groups by caller."""
     group_by = params.get("group_by")
     if not group_by or not set(group_by.choices) >= _CALLER_CHOICES:
         return params, notes
     explained_group_by = replace(group_by, help=f"{group_by.help}, {_CALLER_MEANING}")
-    view = next((sentence for callers, sentence in _CALLER_NOTE_VIEWS.items() if callers in sql), "_caller_sentence")
-    return {**params, "group_by": explained_group_by, "stack": _STACK}, {"callers": _CALLER_NOTE.format(view), **notes}
+    note = next((note for view, note in _CALLER_NOTES.items() if view in sql), "callers")
+    return {**params, "group_by": explained_group_by, "stack": _STACK}, {"callers": shared_notes()[note], **notes}

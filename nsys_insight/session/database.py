@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nsys_insight.errors import TraceError
 from nsys_insight.facts.context import DEFAULT_OPTIONS
 from nsys_insight.facts.store import Facts
 from nsys_insight.ingest import bad_rows, database, facts_folder, processes
@@ -42,6 +43,10 @@ if TYPE_CHECKING:
     from nsys_insight.session.prefetch import Question
     from nsys_insight.session.united_traces import RankNumber
     from nsys_insight.sql.names import Names
+
+_NAMED_TABLES = frozenset({"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"})
+_NO_NAMES_TEXT = "this export has no StringIds, the table with the names of kernels and calls"
+_NO_NAMES_HINT = "export the report again, without --tables or with StringIds in it"
 
 
 class Database:
@@ -148,7 +153,13 @@ class Database:
         sandbox.lock(self.duckdb, files=[*files, *facts_folder.list_run_files(folders)])
 
     def load(self) -> None:
-        """Copy big exports into DuckDB, and read small ones into memory, before many questions."""
+        """Copy big exports into DuckDB, and read small ones into memory, before many questions.
+
+        Raises:
+            TraceError: The names are missing, so answers would be sentences without a subject.
+        """
+        if any(map(_lacks_names, self._sources)):
+            raise TraceError(_NO_NAMES_TEXT, _NO_NAMES_HINT)
         if not self._as_exported and self._strategies.switch_to_copy():
             self.open()
         elif self._is_small and self.scope == FULL_TRACE and len(self._part_scopes) == 1 and not self._as_exported:
@@ -241,7 +252,9 @@ class Database:
         sources = [bad_rows.guard_rows(self.duckdb, source) for source in sources]
         for source in sources:
             if source.time_shift_ns and not self._connections[1:]:
-                self._note(f"all times are shifted by {-source.time_shift_ns:,} ns, to begin at 0")
+                self._note(f"all times are shifted by {-source.time_shift_ns:,} ns, to begin with the session")
+        if any(map(_lacks_names, sources)) and not self._connections[1:]:
+            self._note(f"{_NO_NAMES_TEXT}: {_NO_NAMES_HINT}")
         if self.recovery.validates_rows:
             sources = self._drop_invalid_rows(sources)
         scopes = [scope for _, scope in self._part_scopes]
@@ -316,3 +329,8 @@ class Database:
             self.store.save(self._facts.reusable_tables)
         for store in self._stores:
             store.close()
+
+
+def _lacks_names(source: Source) -> bool:
+    """Return whether an export has kernels or calls, but not the table with their names."""
+    return "StringIds" not in source.columns and not _NAMED_TABLES.isdisjoint(source.columns)

@@ -48,9 +48,9 @@ def _check_parameters(pack: Pack) -> Iterator[str]:
         yield f"[params.{name}] is declared but not used"
     for name in sorted(pack.params.keys() & step_params_of(pack.names).keys()):
         yield f"[params.{name}] needs another name: every report about steps takes {name!r}"
-    for note, sql in pack.notes.items():
-        for name in sorted(find_parameters(sql) - pack.params.keys()):
-            yield f"${name} is used in the note {note!r} but not declared"
+    for name, note in pack.notes.items():
+        for parameter in sorted(find_parameters(note.query) - pack.params.keys()):
+            yield f"${parameter} is used in the note {name!r} but not declared"
     for param in pack.params.values():
         if param.choices and param.default not in param.choices:
             yield f"the default of [params.{param.name}] is not one of its choices"
@@ -63,7 +63,7 @@ def _check_sql(pack: Pack) -> Iterator[str]:
         return
     values = {name: param.default for name, param in pack.params.items()}
     for note in pack.notes.values():
-        sandbox.check_query(bind(note, values))
+        sandbox.check_query(bind(note.query, values))
     view_names = {*views.documented_views(), "scope"}
     with empty_model() as connection:
         sandbox.lock(connection)
@@ -79,6 +79,7 @@ def _check_sql(pack: Pack) -> Iterator[str]:
                 yield "it has no ORDER BY: rows come in a different order every time"
             try:
                 yield from _check_columns(pack, connection, statement)
+                yield from _check_notes(pack, connection, statement, values)
             except duckdb.Error as error:
                 raise explain_failure(error, names=tuple(view_names)) from None
 
@@ -96,6 +97,16 @@ def _check_columns(pack: Pack, connection: duckdb.DuckDBPyConnection, statement:
         if kind not in COLUMN_TYPES:
             expected = "BIGINT" if kind == "HUGEINT" else "one of " + ", ".join(COLUMN_TYPES)
             yield f"the column {name} is {kind}: cast it to {expected}"
+
+
+def _check_notes(
+    pack: Pack, connection: duckdb.DuckDBPyConnection, statement: str, values: dict[str, Any]
+) -> Iterator[str]:
+    for name, note in pack.notes.items():
+        query = f"DESCRIBE WITH answer AS (\n{statement}\n) SELECT * FROM (\n{bind(note.query, values)}\n)"
+        columns = {column for column, *_ in connection.execute(query).fetchall()}
+        for column in sorted(note.columns - columns):
+            yield f"the text of the note {name!r} names {column}, which its query does not return"
 
 
 def _list_choices(pack: Pack) -> Iterator[dict[str, Any]]:

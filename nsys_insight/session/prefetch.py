@@ -19,20 +19,22 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from nsys_insight.packs.notes import Note
+
 _WORKERS = 2
 
 T = TypeVar("T")
 
 
 class Question(NamedTuple):
-    """A query, the queries of its notes, and the user's options for facts.
+    """A query, its notes, and the user's options for facts.
 
     `for_rows`: return the rows; otherwise the result is stored as a table. `is_built_in`: the query comes with the
     package.
     """
 
     query: str
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     options: FactOptions = DEFAULT_OPTIONS
     for_rows: bool = False
     is_built_in: bool = False
@@ -40,7 +42,7 @@ class Question(NamedTuple):
     @property
     def statements(self) -> tuple[str, ...]:
         """Return all queries."""
-        return (self.query, *self.notes)
+        return (self.query, *(note.query for note in self.notes))
 
     @property
     def names(self) -> list[Names]:

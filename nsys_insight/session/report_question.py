@@ -8,6 +8,7 @@ from nsys_insight.errors import UsageError
 from nsys_insight.facts.context import FactOptions
 from nsys_insight.model import views
 from nsys_insight.packs import step_options
+from nsys_insight.packs.notes import shared_notes
 from nsys_insight.packs.step_options import AUTO, StepOptions
 from nsys_insight.session.prefetch import Question
 from nsys_insight.sql.headers import drop_branches
@@ -19,14 +20,8 @@ if TYPE_CHECKING:
     from nsys_insight.ingest.scope import Scope
     from nsys_insight.packs.pack import Pack
 
-# The note of every report in a scope by --nvtx, and the query for its sentence.
+# The shared note of every report in a scope by --nvtx.
 SCOPE_NOTE = "scope"
-_SCOPE_QUERY = "SELECT sentence FROM _left_out WHERE EXISTS (FROM answer)"
-# The note of every report with a topic: data that the trace lacks although its API calls show such operations.
-_UNRECORDED_NOTE = "unrecorded"
-_UNRECORDED_QUERY = "SELECT sentence FROM _unrecorded"
-# A report about kernels is complete without the calls and copies.
-_UNRECORDED_KERNELS_QUERY = f"{_UNRECORDED_QUERY} WHERE what = 'kernels' AND NOT EXISTS (FROM answer)"
 
 
 class ReportQuestion(NamedTuple):
@@ -72,10 +67,11 @@ def build_question(
         )
     statement, values = pack.statement(params)
     options = FactOptions(steps if step_params else AUTO, values.get("min_gap_ns"))
-    notes = pack.notes | ({SCOPE_NOTE: _SCOPE_QUERY} if scope.range_pattern is not None else {})
+    notes = pack.notes | ({SCOPE_NOTE: shared_notes()[SCOPE_NOTE]} if scope.range_pattern is not None else {})
     if pack.topic and not is_cross_rank(pack):
-        notes |= {_UNRECORDED_NOTE: _UNRECORDED_KERNELS_QUERY if pack.topic == "kernels" else _UNRECORDED_QUERY}
-    queries = tuple(bind(drop_branches(note, values), values) for note in notes.values())
+        # A report about kernels is complete without the calls and copies.
+        notes |= {"unrecorded": shared_notes()["unrecorded_kernels" if pack.topic == "kernels" else "unrecorded"]}
+    bound_notes = tuple(note._replace(query=bind(drop_branches(note.query, values), values)) for note in notes.values())
     return ReportQuestion(
-        Question(statement, queries, options, is_built_in=pack.is_built_in), list(notes), values | explicit
+        Question(statement, bound_notes, options, is_built_in=pack.is_built_in), list(notes), values | explicit
     )

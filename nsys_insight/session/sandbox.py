@@ -3,8 +3,8 @@
 DuckDB's settings restrict most access, but not all. Without external access, the SQLite extension still opens any file
 (`sqlite_scan`, `ATTACH … (TYPE sqlite)`), attached files can be overwritten, and logs can be directed to a file. So
 statements are checked too: only queries and definitions run, and they call only functions of a list. The list has the
-functions of DuckDB 1.5 that compute, make rows from their arguments or describe the session. A function that a newer
-DuckDB adds is refused until somebody has reviewed it.
+functions of DuckDB 1.5 and 2.0 that compute, make rows from their arguments or describe the session. A function that a
+newer DuckDB adds is refused until somebody has reviewed it.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _read_functions() -> frozenset[str]:
         .cursor()
         .execute(
             """SELECT DISTINCT lower(function_name) FROM duckdb_functions()
-        WHERE function_type <> 'pragma' AND NOT starts_with(function_name, 'icu_collate_')"""
+        WHERE function_type <> 'pragma' AND NOT regexp_matches(function_name, '^(icu_)?collate_')"""
         )
     )
     return frozenset(name for (name,) in functions.fetchall())

@@ -179,6 +179,11 @@ class Session:
         """Return the labels of the traces, or of the parts of a trace."""
         return self._connection.labels
 
+    @property
+    def shared_pids(self) -> dict[int, int]:
+        """Return the pids that several processes have, by the `process_id` of each of these processes."""
+        return self._connection.shared_pids
+
     def answer(self, report: str | Pack, *, steps: StepOptions | None = None, **params: Any) -> Answer:
         """Answer a report, with its notes and the descriptions of its columns.
 

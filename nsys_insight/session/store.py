@@ -110,6 +110,7 @@ class Store:
             texts = [_ANSWER.sub(lambda other: self._keys[other[0]], text) for text in question.statements]
         except KeyError:
             return ""
+        texts += [repr((note.texts, note.items)) for note in question.notes]
         encoded = (text.encode(errors="surrogatepass") for text in texts)
         key = cache_folder.digest(self._ncu, repr(question.options), *encoded)
         self._keys[table] = key

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
+    from nsys_insight.packs.notes import Note
     from nsys_insight.session.answer import Columns
     from nsys_insight.session.prefetch import Question
 
@@ -26,12 +27,10 @@ def store_answer(connection: DuckDBPyConnection, name: str, question: Question) 
     """Store the answer to a question in a new table `name`, and return it with its notes.
 
     Raises:
-        QueryError: A note cannot be bound.
+        QueryError: A note cannot be bound, or its text names a column that its query does not have.
     """
     columns = store_result(connection, name, question.query)
-    return (name, columns), [
-        [text for text in _read_sentences(connection, note, name) if text] for note in question.notes
-    ]
+    return (name, columns), [_read_sentences(connection, note, name) for note in question.notes]
 
 
 def store_answer_per_trace(
@@ -50,7 +49,7 @@ def store_answer_per_trace(
         ranks: The ranks by label, where known.
 
     Raises:
-        QueryError: A note cannot be bound.
+        QueryError: A note cannot be bound, or its text names a column that its query does not have.
     """
     columns: Columns = []
     sentences_by_note: list[dict[str, list[str]]] = [{} for _ in question.notes]
@@ -85,21 +84,21 @@ def read_rows(connection: DuckDBPyConnection, query: str) -> Rows:
     return [name for name, _ in columns], answer.fetchall()
 
 
-def _read_sentences(connection: DuckDBPyConnection, note: str, answer: str) -> list[str]:
+def _read_sentences(connection: DuckDBPyConnection, note: Note, answer: str) -> list[str]:
     import duckdb
 
     try:
-        rows = connection.execute(f"WITH answer AS (FROM {answer}) SELECT * FROM ({note})").fetchall()
+        result = connection.execute(f"WITH answer AS (FROM {answer}) SELECT * FROM (\n{note.query}\n)")
+        columns = [name for name, *_ in result.description]
+        rows = [dict(zip(columns, cells, strict=True)) for cells in result.fetchall()]
+        return [text for row in rows if (text := note.fill(row))]
     except (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException) as error:
         reason = str(error).partition("\n")[0]
-        raise QueryError(f"a note of the report failed: {reason}", "nsys-insight packs check FILE") from None
-    return [text for (text,) in rows]
+    except KeyError as error:
+        reason = f"its query has no column {error}"
+    raise QueryError(f"a note of the report failed: {reason}", "nsys-insight packs check FILE")
 
 
 def _prefix_traces(labels_by_sentence: dict[str, list[str]], labels: Sequence[str]) -> list[str]:
     """Prefix each sentence that does not apply to all traces with the labels of its traces."""
-    return [
-        text if traces == labels else f"{', '.join(traces)}: {text}"
-        for text, traces in labels_by_sentence.items()
-        if text
-    ]
+    return [text if traces == labels else f"{', '.join(traces)}: {text}" for text, traces in labels_by_sentence.items()]

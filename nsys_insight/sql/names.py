@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from nsys_insight.errors import QueryError
-from nsys_insight.sql.parser import parse_tree
+from nsys_insight.sql.parser import parse_tree, tokenize
 
 # Quoted names and texts may contain the characters that start a comment.
 _COMMENT = r"--[^\r\n]*|/\*.*?\*/"
@@ -167,7 +167,7 @@ def find_called_functions(sql: str) -> set[str]:
     sql = "".join(char if char.isprintable() or char == "\n" else " " for char in sql)
     text = sql.encode()  # the tokenizer counts bytes
     names = set()
-    for (start, kind), (following, _) in pairwise(duckdb.tokenize(sql)):
+    for (start, kind), (following, _) in pairwise(tokenize(sql)):
         if text[following : following + 1] == b"(" and kind in (
             duckdb.token_type.identifier,
             duckdb.token_type.keyword,

@@ -6,6 +6,7 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from nsys_insight.sql.parser import tokenize
 from nsys_insight.sql.quoting import literal
 
 if TYPE_CHECKING:
@@ -49,10 +50,8 @@ def _locate_parameters(sql: str) -> list[tuple[str, int, int]]:
 
 
 def _tokenize_parameters(sql: str) -> Iterator[tuple[str, int, int]]:
-    import duckdb
-
     text = sql.encode()  # the tokenizer counts bytes
-    for (start, _), (following, _) in pairwise(duckdb.tokenize(sql)):
+    for (start, _), (following, _) in pairwise(tokenize(sql)):
         if text[start : start + 1] == b"$" and following == start + 1:
             match = re.compile(rb"\w+").match(text, following)
             if match:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import QueryError, UsageError
 from nsys_insight.sql.parameters import bind, find_parameters
-from nsys_insight.sql.parser import get_locked_connection
+from nsys_insight.sql.parser import get_locked_connection, tokenize
 from nsys_insight.text.suggestions import did_you_mean, find_nearest, format_suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    import duckdb
 
 _CREATE = re.compile(
     r"""CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP\s+|TEMPORARY\s+)?(TABLE|VIEW|MACRO|FUNCTION)\s+(?:IF\s+NOT\s+EXISTS\s+)?
@@ -96,7 +98,7 @@ def split_statements(text: str, values: dict[str, Any] | None = None) -> list[St
         sql = _strip_semicolon(statement.query)
         sql = _LIST_VIEWS if re.fullmatch(r"\s*SHOW\s+(ALL\s+)?TABLES\s*", sql, re.IGNORECASE) else _limit_catalogs(sql)
         line = text.count("\n", 0, start + len(statement.query.strip()) - len(statement.query.strip().lstrip()))
-        kind, name = _read_definition(statement.type, sql)
+        kind, name = _read_definition(_read_type(statement), sql)
         user_statements.append(Statement(sql, name, line, is_macro=kind in ("macro", "function")))
     return user_statements
 
@@ -199,14 +201,23 @@ def _locate_error(text: str, line: int) -> str:
 
 
 def _strip_semicolon(query: str) -> str:
-    import duckdb
-
-    sql = query.strip().encode()  # the tokenizer counts bytes, and leaves comments out
-    for end, _ in reversed(duckdb.tokenize(sql.decode())):
+    sql = query.strip().encode()  # the tokenizer counts bytes
+    for end, _ in reversed(tokenize(sql.decode())):
         if sql[end : end + 1] != b";":
             break
         sql = sql[:end]
     return sql.decode()
+
+
+def _read_type(statement: duckdb.Statement) -> duckdb.StatementType | None:
+    """Return the type of a statement; None for one that DuckDB's parser knows, but not its Python package.
+
+    In 2.0.1 there is no name for UPDATE EXTENSIONS.
+    """
+    try:
+        return statement.type
+    except ValueError:
+        return None
 
 
 def _read_definition(kind: Any, sql: str) -> tuple[str, str]:

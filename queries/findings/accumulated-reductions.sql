@@ -29,11 +29,11 @@ Run all micro-batches but the last one inside `with model.no_sync():` (FSDP2: se
 Accelerate: accelerator.accumulate(model))."""
 jax = "Sum the gradients of the micro-batches in a scan, and call psum once after it."
 
-[params.least_factor]
+[params.min_factor]
 default = 3.0
 help = "Between rounds run this many times as many matrix products as between two reductions of a round (a choice)"
 
-[params.least_products]
+[params.min_products]
 default = 4
 help = "Fewest matrix products between rounds: a forward pass (a choice)"
 */
@@ -71,7 +71,7 @@ reductions AS (
 updates AS (
     SELECT
         r.process_id, r.update, count(*) AS collectives,
-        1 + count(*) FILTER (r.distance >= $least_products AND r.distance >= $least_factor * u.usual) AS rounds
+        1 + count(*) FILTER (r.distance >= $min_products AND r.distance >= $min_factor * u.usual) AS rounds
     FROM reductions AS r
     JOIN (SELECT process_id, update, median(distance) AS usual FROM reductions GROUP BY ALL) AS u
         USING (process_id, update)

@@ -68,7 +68,7 @@ any = "Allocate ahead of the work that needs the memory, in few calls, and reuse
 [fix.pinned]
 any = "Pin host memory ahead of the work that needs it, in few calls, and reuse it: pinning takes time for each page."
 
-[params.most_freed]
+[params.max_freed]
 default = 0.1
 help = "Frees per allocation in the steps up to which memory is kept (0.1: a loop that reuses memory frees all of it)"
 */
@@ -99,7 +99,7 @@ SELECT
         WHEN NOT t.has_steps AND EXISTS (FROM calls WHERE turn = 1 AND memory = 'pinned host') THEN 'pinned'
         WHEN NOT t.has_steps THEN 'no_loop'
         WHEN (SELECT coalesce(sum(steady_count) FILTER (call_group = 'free'), 0) FROM calls)
-            <= $most_freed * (SELECT sum(steady_count) FILTER (call_group = 'alloc') FROM calls) THEN 'kept'
+            <= $max_freed * (SELECT sum(steady_count) FILTER (call_group = 'alloc') FROM calls) THEN 'kept'
         WHEN EXISTS (FROM calls WHERE turn = 1 AND name LIKE '%Async') THEN 'pool'
         ELSE 'loop'
     END AS cure_case,

@@ -23,8 +23,8 @@ report = "steps"
 when = """
 SELECT 1 FROM _step_totals
 WHERE has_steps AND sync_calls > 0
-    AND busy_ns + host_floor_ns BETWEEN $least_sum * wall_ns AND $most_sum * wall_ns
-    AND wall_ns - host_floor_ns >= $least_wait * busy_ns"""
+    AND busy_ns + host_floor_ns BETWEEN $min_sum * wall_ns AND $max_sum * wall_ns
+    AND wall_ns - host_floor_ns >= $min_wait * busy_ns"""
 
 [fix]
 any = "Launch the next step before the host handles the result of this one: use two sets of buffers."
@@ -37,21 +37,21 @@ cuda = """
 Launch the next step before the host handles the result of this one: two buffers, two streams, and an event for
 each."""
 
-[params.least_pct]
+[params.min_pct]
 default = 10.0
 help = """\
 Share of a step that the GPU must be idle, and that the finding must save at most (10: what a cause needs to bound a \
 step)"""
 
-[params.least_wait]
+[params.min_wait]
 default = 0.7
 help = "Smallest wait of the host, as a share of the time in which the GPU is busy (0.7: it does little else meanwhile)"
 
-[params.least_sum]
+[params.min_sum]
 default = 0.85
 help = "Smallest sum of the two, as a share of the step (0.85: little else happens)"
 
-[params.most_sum]
+[params.max_sum]
 default = 1.5
 help = "Largest sum of the two, as a share of the step (1.5: beyond, most of the shorter one overlaps already)"
 */
@@ -82,4 +82,4 @@ SELECT
     CASE WHEN t.host_floor_ns >= t.busy_ns THEN 'the host' ELSE 'the GPU' END AS bounded_by,
     t.wall_ns AS step_ns, t.busy_ns, t.wall_ns - t.host_floor_ns AS wait_ns, t.host_floor_ns AS host_ns, h.outside_ns
 FROM host_times AS h, copy_times AS c, _step_totals AS t
-WHERE 100 * least(recoverable_ns, t.idle_ns) >= $least_pct * t.wall_ns AND h.outside_ns >= 0.5 * t.host_floor_ns
+WHERE 100 * least(recoverable_ns, t.idle_ns) >= $min_pct * t.wall_ns AND h.outside_ns >= 0.5 * t.host_floor_ns

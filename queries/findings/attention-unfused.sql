@@ -22,7 +22,7 @@ The time of the chain without that of the fused kernel, which is taken as a fift
 links = ["PyTorch documentation, torch.nn.functional.scaled_dot_product_attention", "cuDNN documentation, Attention"]
 report = "loop-iteration"
 when = """
-SELECT 1 FROM _steady_shapes WHERE family = 'softmax' HAVING sum(kernel_time_pct) >= $least_pct
+SELECT 1 FROM _steady_shapes WHERE family = 'softmax' HAVING sum(kernel_time_pct) >= $min_pct
     AND NOT EXISTS (FROM _steady_shapes WHERE family = 'attention')"""
 
 [fix]
@@ -34,11 +34,11 @@ jax = "Replace the products, mask and softmax by jax.nn.dot_product_attention(..
 cuda = "Use cuDNN's fused attention (cudnn-frontend SDPA) or FlashAttention."
 tensorrt = "Build the engine so that the attention layers match a fused MHA pattern."
 
-[params.least_pct]
+[params.min_pct]
 default = 3.0
 help = "Share of the kernel time of softmax kernels from which it is looked for (3: less saves little)"
 
-[params.most_between]
+[params.max_between]
 default = 8
 help = "Largest number of kernels between the products (8: scale, mask, dropout, casts and the softmax)"
 */
@@ -68,7 +68,7 @@ chains AS (
         OR (o.family = 'copy/cast' OR o.family = 'gemm' AND contains(lower(s.name), 'backward'))
         AND o.position BETWEEN s.product - 2 AND s.next_product + 1
     )
-    WHERE s.family = 'softmax' AND s.next_product - s.product - 1 <= $most_between
+    WHERE s.family = 'softmax' AND s.next_product - s.product - 1 <= $max_between
         AND s.repeats = 1
     GROUP BY s.loop, s.product
     -- A loss has a softmax between two products too, and so has the choice of experts or of the next token.

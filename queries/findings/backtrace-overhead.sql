@@ -26,11 +26,11 @@ any = """
 Take times from a run with --cudabacktrace=none. Where backtraces are needed, raise the threshold, such as
 --cudabacktrace=kernel:1000000 (in ns)."""
 
-[params.least_pct]
+[params.min_pct]
 default = 5.0
 help = "Share of the wall time from which it is reported (5: less changes no decision)"
 
-[params.least_calls]
+[params.min_calls]
 default = 5
 help = "Fewest calls of a name with and without a backtrace (5: for a median)"
 */
@@ -51,7 +51,7 @@ names AS (
     LEFT JOIN chained_calls AS b USING (process_id, correlation_id)
     WHERE c.next_ns IS NOT NULL
     GROUP BY c.process_id, c.thread_id, c.call_group, c.name
-    HAVING calls >= $least_calls AND count(*) - calls >= $least_calls AND extra_ns > 0
+    HAVING calls >= $min_calls AND count(*) - calls >= $min_calls AND extra_ns > 0
 ),
 launches AS (
     SELECT arg_max(extra_ns, calls) AS most_ns FROM names WHERE call_group = 'launch' HAVING count(*) > 0
@@ -67,4 +67,4 @@ SELECT
     NULL AS place,
     t.calls, t.backtrace_ns / t.calls AS extra_ns, t.backtrace_ns, wall_pct AS share_pct
 FROM totals AS t, (SELECT sum(duration_ns)::DOUBLE AS duration_ns FROM wall) AS w
-WHERE wall_pct >= $least_pct
+WHERE wall_pct >= $min_pct

@@ -7,6 +7,14 @@ meaning = """
 nsys lost events or could not record them: counts are lower bounds, and the GPU may appear idle where it was not."""
 evidence = [
     "{message}",
+    [
+        """{?lacks_calls}the trace has no CUDA API calls: what the host did and why the GPU waited cannot be determined;
+        capture with -t cuda, and let the program end before the capture""",
+        """{?lacks_kernels}{unrecorded_calls:launch call} {#unrecorded_calls:is|are} in the trace, but no kernels: the
+        profiler lost what ran on the GPU, or could not record it""",
+        """{?lacks_copies}{unrecorded_calls:copy call} {#unrecorded_calls:is|are} in the trace, but no copies: the time
+        of copies on the GPU counts as idle time""",
+    ],
     "for {unknown_pct} of the wall time, the launch call that ended the gap is not in the trace",
     """{lost_launches} of {launch_calls:launch call} ran no kernel that is in the trace: kernels are missing, and the
     GPU appears idle while they ran""",
@@ -36,7 +44,7 @@ any = """
 Wait for the GPU before the capture ends: call cudaDeviceSynchronize() before cudaProfilerStop(), or capture for
 longer."""
 
-[params.least_pct]
+[params.min_pct]
 default = 1.0
 help = "Share of the launch calls without recorded kernels from which this is reported (1: less changes no share)"
 
@@ -73,7 +81,7 @@ losses AS (
         count(*) AS calls, count(*) FILTER (is_lost) AS lost,
         100 * count(*) FILTER (is_lost AND start_ns > last_ns) >= $end_pct * lost AS is_end
     FROM launch_calls
-    HAVING 100 * lost >= $least_pct * calls AND calls > 0
+    HAVING 100 * lost >= $min_pct * calls AND calls > 0
 ),
 messages AS (
     SELECT left(regexp_replace(trim(message), '\s+', ' ', 'g'), 300) AS text,
@@ -87,22 +95,25 @@ messages AS (
         OR message LIKE '%driver version%not supported%'
             AND (EXISTS (FROM losses) OR EXISTS (FROM _unrecorded WHERE what = 'kernels'))
 ),
-sentences AS (
-    SELECT string_agg(DISTINCT text, ' ' ORDER BY text) AS message FROM messages HAVING count(*) > 0
+problems AS (
+    SELECT string_agg(DISTINCT text, ' ' ORDER BY text) AS message, NULL AS what, NULL AS calls
+    FROM messages HAVING count(*) > 0
     UNION ALL
-    SELECT sentence FROM _unrecorded
+    SELECT NULL, what, calls FROM _unrecorded
 )
 SELECT
     NULL AS recoverable_ns, NULL::DOUBLE AS wall_pct, NULL AS place,
     coalesce((SELECT min(cure) FROM messages), 'less') AS cure_case,
-    message, NULL::DOUBLE AS unknown_pct, NULL::BIGINT AS lost_launches, NULL AS launch_calls, NULL AS cut_launches
-FROM sentences
+    message, what = 'calls' AS lacks_calls, what = 'kernels' AS lacks_kernels, what = 'copies' AS lacks_copies,
+    calls AS unrecorded_calls, NULL::DOUBLE AS unknown_pct,
+    NULL::BIGINT AS lost_launches, NULL AS launch_calls, NULL AS cut_launches
+FROM problems
 UNION ALL
-SELECT NULL, wall_pct, NULL, 'less', NULL, wall_pct, NULL, NULL, NULL
+SELECT NULL, wall_pct, NULL, 'less', NULL, NULL, NULL, NULL, NULL, wall_pct, NULL, NULL, NULL
 FROM classify_report
 WHERE part = 'unknown' AND wall_pct >= 1 AND NOT EXISTS (FROM _unrecorded WHERE what = 'calls')
 UNION ALL
 SELECT
-    NULL, NULL, NULL, CASE WHEN is_end THEN 'end' ELSE 'less' END, NULL, NULL,
+    NULL, NULL, NULL, CASE WHEN is_end THEN 'end' ELSE 'less' END, NULL, NULL, NULL, NULL, NULL, NULL,
     CASE WHEN NOT is_end THEN lost END, CASE WHEN NOT is_end THEN calls END, CASE WHEN is_end THEN lost END
 FROM losses

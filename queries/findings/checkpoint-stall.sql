@@ -20,7 +20,7 @@ High: the time of the long steps above the median, and of a step as long right a
 being written), over all steps. Low: 60% of it."""
 links = ["PyTorch documentation, torch.distributed.checkpoint: async_save"]
 report = "steps"
-when = "SELECT 1 FROM steps WHERE phase = 'steady' AND d2h_bytes >= $least_bytes LIMIT 1"
+when = "SELECT 1 FROM steps WHERE phase = 'steady' AND d2h_bytes >= $min_bytes LIMIT 1"
 
 [fix]
 any = "Copy the data to pinned memory, let the loop go on, and write it in another thread."
@@ -30,11 +30,11 @@ Save asynchronously: torch.distributed.checkpoint.async_save, or copy the state 
 jax = "Save asynchronously: Orbax AsyncCheckpointer."
 cuda = "Copy with cudaMemcpyAsync to pinned memory on a stream of its own, and write it in another thread."
 
-[params.least_ratio]
+[params.min_ratio]
 default = 2.0
 help = "Times the median from which a step is long (2: beyond usual variation)"
 
-[params.least_bytes]
+[params.min_bytes]
 default = 1000000
 help = "Fewest bytes that a long step copies to the host (1 MB: more than a few values)"
 */
@@ -50,7 +50,7 @@ medians AS (
 long_steps AS (
     SELECT s.*, m.step_ns
     FROM steady_steps AS s, medians AS m
-    WHERE s.duration_ns >= $least_ratio * m.step_ns AND s.d2h_bytes >= greatest($least_bytes, 4 * m.copied_bytes)
+    WHERE s.duration_ns >= $min_ratio * m.step_ns AND s.d2h_bytes >= greatest($min_bytes, 4 * m.copied_bytes)
 ),
 file_calls AS (
     SELECT sum(duration_ns)::DOUBLE AS total_ns, arg_max(name, duration_ns) AS file_call
@@ -70,7 +70,7 @@ file_calls AS (
 steps_after AS (
     SELECT coalesce(sum(s.duration_ns - m.step_ns), 0) AS excess_ns
     FROM steady_steps AS s JOIN long_steps AS l ON s.step = l.step + 1, medians AS m
-    WHERE s.duration_ns >= $least_ratio * m.step_ns AND s.step NOT IN (SELECT step FROM long_steps)
+    WHERE s.duration_ns >= $min_ratio * m.step_ns AND s.step NOT IN (SELECT step FROM long_steps)
 ),
 long_totals AS (
     SELECT

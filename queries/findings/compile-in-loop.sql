@@ -37,7 +37,7 @@ cupy = "Build RawKernel and RawModule once, outside of the loop; avoid new const
 numba = "Compile before the loop: call the kernel once for each signature, or give cuda.jit the signature."
 cuda = "Load modules and build plans (cuDNN, cuFFT) once, and keep them by shape."
 
-[params.least_steps]
+[params.min_steps]
 default = 2
 help = "Fewest steps that load code (2: a single one may be the first use of a kernel)"
 */
@@ -84,7 +84,7 @@ load_totals AS (
         avg(s.duration_ns) AS load_step_ns, sum(greatest(s.duration_ns - m.ordinary_ns, 0)) AS excess_ns,
         greatest(sum(l.build_ns), (SELECT compile_ns FROM compile_ranges))::DOUBLE AS build_ns
     FROM loads AS l JOIN steady_steps AS s USING (step), medians AS m
-    HAVING load_steps >= $least_steps
+    HAVING load_steps >= $min_steps
 )
 SELECT
     m.ordinary_ns IS NULL AS is_every_step,

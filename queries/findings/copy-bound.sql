@@ -106,7 +106,7 @@ help = "Smaller copies take their latency, not the time of their bytes (64 KiB: 
 default = 4
 help = "Without steps, most copies that count as not repeated (4: one for each of a few arrays)"
 
-[params.most_share]
+[params.max_share]
 default = 0.8
 help = "Copies that run during this share of a step (0.8) are bound by the bus, whatever they overlap with"
 */
@@ -128,7 +128,7 @@ idle_times AS (
     SELECT coalesce(sum(recoverable_ns), 0) AS idle_ns FROM host_report WHERE code = 'pageable_copy'
 )
 SELECT
-    p.are_pinned AND p.copy_ns >= $most_share * t.wall_ns * t.units AS is_saturated,
+    p.are_pinned AND p.copy_ns >= $max_share * t.wall_ns * t.units AS is_saturated,
     -- The wait for a small copy has a finding of its own.
     c.recoverable_ns + CASE WHEN l.is_pageable AND l.copy_kind = 'D2H' AND l.avg_bytes >= $small_bytes
         THEN i.idle_ns ELSE 0 END AS high_ns,

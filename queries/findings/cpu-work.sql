@@ -73,7 +73,7 @@ openacc = "Set up the data in a parallel loop, and reduce what the host looks at
 openmp = "Set up the data in a target region, and reduce what the host looks at in another one (reduction clause)."
 kokkos = "Set up the data with parallel_for, and reduce what the host looks at with parallel_reduce."
 
-[params.least_pct]
+[params.min_pct]
 default = 5.0
 help = "Share of the CPU work from which a part of it is named"
 */
@@ -97,7 +97,7 @@ known_work AS (
         sum(time_ns) AS known_ns
     FROM (
         SELECT nvtx_path, what, time_ns FROM _cpu_work
-        WHERE counted_by = 'activity' AND is_known AND work_pct >= $least_pct
+        WHERE counted_by = 'activity' AND is_known AND work_pct >= $min_pct
         ORDER BY time_ns DESC, what, nvtx_path
         LIMIT 3
     )

@@ -22,33 +22,33 @@ The step is replayed without the operation, with all its dependencies."""
 report = "critical-path"
 when = """
 SELECT 1 FROM step_budget
-HAVING sum(time_ns) FILTER (part IN ('gpu', 'copy') AND host IS NULL) >= $least_busy * sum(time_ns)
-    AND coalesce(sum(time_ns) FILTER (part = 'communication'), 0) < $most_communication * sum(time_ns)"""
+HAVING sum(time_ns) FILTER (part IN ('gpu', 'copy') AND host IS NULL) >= $min_busy * sum(time_ns)
+    AND coalesce(sum(time_ns) FILTER (part = 'communication'), 0) < $max_communication * sum(time_ns)"""
 
 [fix]
 any = """
 Make it faster. Beyond this saving, the operation that takes over limits the step: critical-path lists both."""
 
-[params.least_pct]
+[params.min_pct]
 default = 3.0
 help = "Share of the wall time that it must save (3: an improvement that is worth keeping)"
 
-[params.least_busy]
+[params.min_busy]
 default = 0.5
 help = """\
 Share of the wall time in which the GPU must be busy (0.5: otherwise the savings are in idle time, which other \
 findings report)"""
 
-[params.most_communication]
+[params.max_communication]
 default = 0.01
 help = "Share of the wall time in which only communication runs: its duration also depends on other ranks"
 
-[params.most_of_own]
+[params.max_of_own]
 default = 0.9
 help = """\
 Largest share of its time on the path that it saves: where all of it is saved, hot-kernels and copy-bound report it"""
 
-[params.least_errors]
+[params.min_errors]
 default = 2.0
 help = "It must save this many times the difference between replayed and recorded steps"
 */
@@ -80,8 +80,8 @@ CROSS JOIN critical_path_run AS r
 CROSS JOIN wall_time AS w
 -- The host's part is already reported through the idle time that it causes.
 WHERE r.reason IS NULL AND b.kind IN ('kernel', 'copy', 'memset', 'graph') AND b.takes_over IS NOT NULL
-    AND b.saved_ns <= $most_of_own * b.path_ns
-    AND 100 * b.saved_ns >= $least_pct * r.measured_ns
-    AND b.saved_ns >= $least_errors * abs(r.played_ns - r.measured_ns)
+    AND b.saved_ns <= $max_of_own * b.path_ns
+    AND 100 * b.saved_ns >= $min_pct * r.measured_ns
+    AND b.saved_ns >= $min_errors * abs(r.played_ns - r.measured_ns)
     AND coalesce((SELECT sum(path_ns) FROM critical_path WHERE kind = 'communication'), 0)
-        <= $most_communication * r.measured_ns
+        <= $max_communication * r.measured_ns

@@ -31,15 +31,15 @@ pytorch = """
 Compile the loss: torch.compile of the function that calls F.cross_entropy; or use a fused linear cross-entropy, such as
 LigerFusedLinearCrossEntropyLoss of Liger Kernel, which never stores all logits."""
 
-[params.least_pct]
+[params.min_pct]
 default = 3.0
 help = "Share of the kernel time of these kernels from which they are reported (3: less saves little)"
 
-[params.least_pass_ns]
+[params.min_pass_ns]
 default = 50000
 help = "Shortest pass over a large matrix (50 µs: 100 MB at 2 TB/s)"
 
-[params.least_passes]
+[params.min_passes]
 default = 5
 help = "Fewest passes of a loss that is written out (5: the kernels of a framework take fewer)"
 */
@@ -54,7 +54,7 @@ written_out AS (
         min(avg_ns) FILTER (regexp_matches(name, '[^a-z]log_kernel')) AS log_ns,
         min(avg_ns) FILTER (name LIKE '%_scatter_gather_elementwise_kernel%') AS gather_ns
     FROM kernels
-    HAVING pass_ns >= $least_pass_ns AND log_ns <= 0.1 * pass_ns AND gather_ns <= 0.1 * pass_ns
+    HAVING pass_ns >= $min_pass_ns AND log_ns <= 0.1 * pass_ns AND gather_ns <= 0.1 * pass_ns
 ),
 losses AS (
     SELECT
@@ -72,7 +72,7 @@ losses AS (
         all_ns - any_value(w.losses * w.pass_ns), true
     FROM kernels AS k, written_out AS w
     WHERE k.family IN ('elementwise', 'reduction', 'copy/cast', 'memory') AND k.avg_ns >= 0.4 * w.pass_ns
-    HAVING sum(k.calls) >= $least_passes * any_value(w.losses)
+    HAVING sum(k.calls) >= $min_passes * any_value(w.losses)
 )
 SELECT
     least(l.high_ns / t.units, t.high_limit_ns) AS recoverable_ns,
@@ -83,6 +83,6 @@ SELECT
     l.is_written_out, l.total_ns / t.units AS loss_ns, l.loss_pct, l.calls / t.units AS calls, l.kernel,
     CASE WHEN l.is_written_out THEN ['kernel-time', 'fusion'] ELSE ['kernel-time'] END AS explains
 FROM losses AS l, _step_totals AS t
-WHERE l.loss_pct >= $least_pct AND saving_low_ns > 0
+WHERE l.loss_pct >= $min_pct AND saving_low_ns > 0
 ORDER BY recoverable_ns DESC
 LIMIT 1

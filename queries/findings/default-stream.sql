@@ -37,7 +37,7 @@ Create the streams with cupy.cuda.Stream(non_blocking=True), and launch nothing 
 numba = """
 Pass a stream to every launch and copy, or set NUMBA_CUDA_PER_THREAD_DEFAULT_STREAM=1."""
 
-[params.most_delay_ns]
+[params.max_delay_ns]
 default = 10000
 help = "Longest time from the end of one to the start of the other (10 µs: what a dependency of streams takes)"
 */
@@ -75,7 +75,7 @@ held_operations AS (
         least(other.stop - greatest(issued_ns, own_end_ns, earliest_ns), end_ns - start_ns) AS overlap_ns,
         other.stop - greatest(issued_ns, own_end_ns, other.start) AS wait_ns, start_ns - other.stop AS gap_ns
     FROM orders
-    WHERE start_ns BETWEEN other.stop AND other.stop + $most_delay_ns
+    WHERE start_ns BETWEEN other.stop AND other.stop + $max_delay_ns
         AND issued_ns < other.stop AND own_end_ns < other.stop
         -- Kernels that fill the GPU, and copies in one direction, do not overlap.
         AND (is_small OR other.small) AND coalesce(copy_kind <> other.copies, true)

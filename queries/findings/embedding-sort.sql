@@ -28,7 +28,7 @@ pytorch = """
 Look the rows up with weight.index_select(0, indices.flatten()), whose backward pass adds with atomics; or compile the
 model with torch.compile."""
 
-[params.least_pct]
+[params.min_pct]
 default = 2.0
 help = "Share of the kernel time of these kernels from which they are reported (2: less saves little)"
 */
@@ -56,7 +56,7 @@ backward AS (
         arg_max(kernel, total_ns) FILTER (NOT is_sort) AS kernel
     FROM counts
     WHERE is_counted
-    HAVING count(*) FILTER (is_single_of_backward) > 0 AND sum(kernel_time_pct) >= $least_pct
+    HAVING count(*) FILTER (is_single_of_backward) > 0 AND sum(kernel_time_pct) >= $min_pct
 )
 SELECT
     least(0.75 * b.total_ns / t.units, t.high_limit_ns) AS recoverable_ns,

@@ -51,7 +51,7 @@ openmp = """
 Overlap it with computation: compute first what others need, then the interior in a target region with nowait while
 the data is sent; join them with depend. Or send less data."""
 
-[params.least_waiting_pct]
+[params.min_waiting_pct]
 default = 10.0
 help = "Waiting for other ranks is stated from this share of the exposed communication (a choice)"
 */
@@ -67,7 +67,7 @@ SELECT
     ) AS place,
     c.time_ns AS exposed_ns,
     c.wall_pct AS exposed_pct,
-    CASE WHEN $waiting_pct >= $least_waiting_pct THEN $waiting_pct END AS waiting_pct,
+    CASE WHEN $waiting_pct >= $min_waiting_pct THEN $waiting_pct END AS waiting_pct,
     (SELECT sum(kernel_time_pct) FROM communication_kernels) AS kernel_time_pct
 FROM classify_report AS c
 WHERE c.part = 'communication'

@@ -37,15 +37,15 @@ backward_prefetch=BackwardPrefetch.BACKWARD_PRE, limit_all_gathers=False if memo
 forward (reshard_after_forward=False)."""
 jax = "XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true starts gathers early."
 
-[params.least_units]
+[params.min_units]
 default = 4.0
 help = "With fewer gathers in a step, nearly all parameters are one unit (one gather forward, one backward)"
 
-[params.least_busy_pct]
+[params.min_busy_pct]
 default = 60.0
 help = "Below this share of GPU busy time, the host sets the pace, and overlap saves little (a choice)"
 
-[params.least_waiting_pct]
+[params.min_waiting_pct]
 default = 10.0
 help = "Waiting for other ranks is stated from this share (a choice)"
 */
@@ -62,9 +62,9 @@ SELECT
     recoverable_ns / 3 AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place,
-    CASE WHEN c.gathers / t.units < $least_units THEN 'units' ELSE 'prefetch' END AS cure_case,
+    CASE WHEN c.gathers / t.units < $min_units THEN 'units' ELSE 'prefetch' END AS cure_case,
     c.gathers / t.units AS gathers, c.scatters / t.units AS scatters, c.collective_ns / t.units AS collective_ns,
     c.exposed_ns / t.units AS exposed_ns,
-    CASE WHEN $waiting_pct >= $least_waiting_pct THEN $waiting_pct END AS waiting_pct
+    CASE WHEN $waiting_pct >= $min_waiting_pct THEN $waiting_pct END AS waiting_pct
 FROM totals AS c, _step_totals AS t
-WHERE t.has_steps AND c.gathers > 0 AND c.scatters > 0 AND t.busy_ns >= $least_busy_pct / 100 * t.wall_ns
+WHERE t.has_steps AND c.gathers > 0 AND c.scatters > 0 AND t.busy_ns >= $min_busy_pct / 100 * t.wall_ns

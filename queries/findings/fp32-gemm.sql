@@ -49,7 +49,7 @@ jax = "Compute in jnp.float16 or jnp.bfloat16."
 cupy = "Compute in float16."
 cuda = "Give cuBLAS FP16 inputs with CUBLAS_COMPUTE_32F (cublasGemmEx)."
 
-[params.least_pct]
+[params.min_pct]
 default = 10.0
 help = "Share of the kernel time of these products from which they are reported (10: a clear part of the step)"
 */
@@ -68,7 +68,7 @@ fp32_gemms AS (
     SELECT
         sum(total_ns) AS total_ns, sum(calls) AS calls, sum(time_pct) AS gemm_pct, arg_max(kernel, total_ns) AS kernel
     FROM gemms WHERE is_fp32
-    HAVING sum(time_pct) >= $least_pct
+    HAVING sum(time_pct) >= $min_pct
 ),
 peaks AS (
     -- GeForce GPUs accumulate in FP32 at half of the rate.

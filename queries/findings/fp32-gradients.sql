@@ -28,7 +28,7 @@ FSDP: MixedPrecisionPolicy(reduce_dtype=torch.bfloat16)."""
 jax = "Reduce in BF16: cast the gradients before psum or the sharded sum."
 cuda = "Convert the gradients to BF16, and reduce with ncclBfloat16."
 
-[params.least_run_ns]
+[params.min_run_ns]
 default = 50000
 help = "Shortest collective that counts: for less, the time is latency, not bytes (50 µs)"
 */
@@ -38,7 +38,7 @@ WITH totals AS (
         sum(exposed_ns)::DOUBLE AS exposed_ns,
         CASE WHEN count(bytes) = count(*) THEN sum(bytes)::DOUBLE END AS sent_bytes
     FROM _exposed_collectives
-    WHERE regexp_matches(name, '(AllReduce|ReduceScatter)_Sum_f32') AND end_ns - start_ns >= $least_run_ns
+    WHERE regexp_matches(name, '(AllReduce|ReduceScatter)_Sum_f32') AND end_ns - start_ns >= $min_run_ns
 )
 SELECT
     c.exposed_ns / t.units * (1 - coalesce($waiting_pct, 0) / 100) / 2 AS recoverable_ns,

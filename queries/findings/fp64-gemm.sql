@@ -33,7 +33,7 @@ jax = "Leave jax_enable_x64 off, or cast the inputs of the products to float32."
 cupy = "Create arrays with dtype=cupy.float32: the default of NumPy arrays is float64."
 cuda = "Use float where the accuracy allows it, or cuSOLVER's iterative refinement solvers (cusolverDnIRSXgesv)."
 
-[params.least_pct]
+[params.min_pct]
 default = 10.0
 help = "Share of the kernel time of these products from which they are reported (10: a clear part of the step)"
 */
@@ -60,7 +60,7 @@ gemms AS (
     FROM (SELECT *, regexp_matches(name, '(?i)gemv|spmv|csr') AS is_vector FROM _steady_shapes), peaks AS p
     WHERE family IN ('gemm', 'conv')
         AND regexp_matches(name, '(?i)dgemm|d884|_f64|f64f64|<double|double,|\bdouble ?\*')
-    HAVING sum(kernel_time_pct) >= $least_pct
+    HAVING sum(kernel_time_pct) >= $min_pct
 )
 SELECT
     least(g.high_ns / t.units, t.high_limit_ns) AS recoverable_ns,

@@ -32,7 +32,7 @@ cuda = """
 Make m, n, k and the leading dimensions that cuBLAS gets multiples of 8 elements (16 bytes), and align the pointers to
 16 bytes."""
 
-[params.least_pct]
+[params.min_pct]
 default = 3.0
 help = "Share of the kernel time of these products from which they are reported (3: padding costs little)"
 */
@@ -57,7 +57,7 @@ slow_products AS (
         sum(total_ns * CASE WHEN is_slow THEN 0.88 ELSE 0.7 END) AS high_ns,
         sum(total_ns * CASE WHEN is_slow THEN 0.5 ELSE 0.35 END) AS low_ns
     FROM products
-    HAVING sum(kernel_time_pct) >= $least_pct
+    HAVING sum(kernel_time_pct) >= $min_pct
 )
 SELECT
     least(p.high_ns / t.units, t.high_limit_ns) AS recoverable_ns,

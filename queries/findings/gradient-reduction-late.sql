@@ -29,11 +29,11 @@ backward pass; a BF16 compression hook halves the bytes."""
 jax = "Let XLA's latency-hiding scheduler overlap the all-reduces with the backward pass."
 cuda = "Launch ncclAllReduce per bucket on a second stream as soon as its gradients are ready, in a group call."
 
-[params.least_pct]
+[params.min_pct]
 default = 20.0
 help = "Share of a step from which a loop that launches them slowly is the first cause of such waits (a choice)"
 
-[params.least_collectives]
+[params.min_collectives]
 default = 4
 help = "Fewest collectives in a step (4: with fewer, they are buckets already)"
 */
@@ -63,7 +63,7 @@ late_steps AS (
         count(*) FILTER (first_ns >= product_ns) AS late_steps, count(*) AS steps, avg(collectives) AS collectives,
         avg(span_ns) AS span_ns, avg(comm_ns) AS comm_ns, avg(first_ns - product_ns) AS after_ns
     FROM step_spans
-    WHERE collectives >= $least_collectives AND product_ns IS NOT NULL
+    WHERE collectives >= $min_collectives AND product_ns IS NOT NULL
     HAVING late_steps >= 0.75 * count(*) AND count(*) > 0
 )
 SELECT
@@ -74,7 +74,7 @@ SELECT
     -- The loop is the cause of a part of the waits for launches, and easier to remove than the rest.
     l.comm_ns < l.span_ns / 2 AS is_host_loop,
     ['communication', 'small-buckets']
-        || CASE WHEN is_host_loop AND l.span_ns >= $least_pct / 100 * t.wall_ns THEN ['launch-bound'] ELSE [] END
+        || CASE WHEN is_host_loop AND l.span_ns >= $min_pct / 100 * t.wall_ns THEN ['launch-bound'] ELSE [] END
         AS explains,
     l.collectives, l.after_ns, l.late_steps, l.steps, l.span_ns, l.comm_ns
 FROM late_steps AS l, _step_totals AS t

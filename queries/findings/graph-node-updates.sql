@@ -31,11 +31,11 @@ cuda = """
 Keep buffers at the same addresses and launch the same graph again; instantiate one graph for each shape before the
 loop."""
 
-[params.least_updates]
+[params.min_updates]
 default = 10
 help = "Fewest updates of nodes for a graph launch (10: below, they cost less than the launch)"
 
-[params.least_builds]
+[params.min_builds]
 default = 0.5
 help = "Fewest instantiations and updates of whole graphs for a graph launch (0.5: every other launch needs one)"
 */
@@ -68,4 +68,4 @@ SELECT
     c.update_ns / t.units AS update_ns, c.names
 FROM calls AS c, _step_totals AS t
 WHERE t.has_steps AND c.graph_launches > 0
-    AND (c.updates >= $least_updates * c.graph_launches OR c.builds >= $least_builds * c.graph_launches)
+    AND (c.updates >= $min_updates * c.graph_launches OR c.builds >= $min_builds * c.graph_launches)

@@ -20,8 +20,8 @@ the copy remains, and the preparation may take longer than the work of the GPU."
 links = ["PyTorch documentation, torch.utils.data", "TensorFlow and JAX documentation, input pipelines"]
 report = "host"
 when = """
-SELECT 1 FROM _idle_time WHERE host = 'late' AND end_ns - start_ns >= $least_gap_ns
-HAVING 100 * sum(end_ns - start_ns) >= $least_pct * (SELECT sum(time_ns) FROM step_budget)"""
+SELECT 1 FROM _idle_time WHERE host = 'late' AND end_ns - start_ns >= $min_gap_ns
+HAVING 100 * sum(end_ns - start_ns) >= $min_pct * (SELECT sum(time_ns) FROM step_budget)"""
 
 [fix]
 any = """
@@ -38,11 +38,11 @@ openmp = """
 Compute the data in a target region, and keep it in a target data region instead of updating it in each step."""
 cuda = "Prepare the next input in a second thread with a second pinned buffer, and copy it on a stream of its own."
 
-[params.least_pct]
+[params.min_pct]
 default = 10.0
 help = "Share of a step that these gaps take (10: what a cause needs to bound a step)"
 
-[params.least_gap_ns]
+[params.min_gap_ns]
 default = 100000
 help = "Shortest gap that counts (a stall, as in stall-place)"
 
@@ -54,7 +54,7 @@ help = "Median size of the copies up to which they are single values, not data (
 WITH late_gaps AS MATERIALIZED (
     SELECT gpu_id, start_ns, end_ns, end_ns - start_ns AS late_ns
     FROM _idle_time
-    WHERE host = 'late' AND late_ns >= $least_gap_ns
+    WHERE host = 'late' AND late_ns >= $min_gap_ns
         AND 2 * (least(call_ns, end_ns) - start_ns - sync_ns - copy_ns - alloc_ns - api_ns) >= late_ns
 ),
 input_gaps AS (
@@ -85,5 +85,5 @@ SELECT
     t.wall_ns AS step_ns, t.busy_ns
 FROM input_totals AS i, _step_totals AS t,
     (SELECT coalesce(sum(recoverable_ns), 0) AS cpu_ns FROM host_report WHERE code = 'cpu_work') AS c
-WHERE t.has_steps AND 100 * i.total_ns >= $least_pct * t.wall_ns * t.units
+WHERE t.has_steps AND 100 * i.total_ns >= $min_pct * t.wall_ns * t.units
     AND i.input_steps >= 0.5 * (SELECT count(*) FROM _steady_windows)

@@ -23,7 +23,7 @@ when = """
 SELECT 1 FROM classify_report WHERE part = 'wall' AND verdict = 'GPU-bound'
 UNION ALL
 SELECT 1 FROM _steady_shapes WHERE family IS DISTINCT FROM 'comm'
-GROUP BY name HAVING 100 * sum(total_ns) / (SELECT sum(time_ns)::DOUBLE FROM step_budget) >= $least_pct"""
+GROUP BY name HAVING 100 * sum(total_ns) / (SELECT sum(time_ns)::DOUBLE FROM step_budget) >= $min_pct"""
 
 [items]
 kernels = [
@@ -60,7 +60,7 @@ any = "Give {first} more parallel work: more blocks, several inputs in one launc
 any = """
 Profile {first} with ncu (nsys-insight ncu plan writes the command): its metrics show what limits the kernel."""
 
-[params.least_pct]
+[params.min_pct]
 default = 10.0
 help = """\
 Share of the wall time from which a kernel is named; of a GPU-bound run, the first three are named in any case (10: \
@@ -108,7 +108,7 @@ hot_kernels AS (
         *, row_number() OVER (ORDER BY total_ns DESC, name) AS turn, kernel_base_name(name) AS short_name,
         if(count(*) OVER (PARTITION BY short_name) > 1, name, short_name) AS label FROM kernel_totals
     -- The first kernel is named in any case.
-    QUALIFY wall_pct >= $least_pct
+    QUALIFY wall_pct >= $min_pct
         OR (turn = 1 OR turn <= 3 AND wall_pct >= $little_pct)
         AND EXISTS (FROM classify_report WHERE part = 'wall' AND verdict = 'GPU-bound')
 ),

@@ -16,7 +16,7 @@ Startup is what you are measuring."""
 effort = "flag"
 links = ["Nsight Systems User Guide, CLI Profile Command Switch Options: --capture-range, --delay"]
 report = "idle"
-when = "SELECT 1 FROM idle_report WHERE host = 'before the first operation' HAVING min(wall_pct) >= $least_pct"
+when = "SELECT 1 FROM idle_report WHERE host = 'before the first operation' HAVING min(wall_pct) >= $min_pct"
 
 [items]
 longest_calls = ["{call_ns} in {call_name}"]
@@ -56,7 +56,7 @@ julia = """
 Capture only the steady state: CUDA.@profile external=true around the steps, and nsys profile
 --capture-range=cudaProfilerApi."""
 
-[params.least_pct]
+[params.min_pct]
 default = 5.0
 help = "Share of the trace's wall time from which this is reported (5: what is common with a capture range)"
 
@@ -73,7 +73,7 @@ WITH idle AS MATERIALIZED (
     FROM idle_report
     WHERE host = 'before the first operation' AND EXISTS (FROM scope WHERE nvtx IS NULL AND from_ns IS NULL)
     -- All GPUs are idle until then.
-    HAVING min(wall_pct) >= $least_pct AND count(*) = (SELECT count(DISTINCT gpu_id) FROM idle_report)
+    HAVING min(wall_pct) >= $min_pct AND count(*) = (SELECT count(DISTINCT gpu_id) FROM idle_report)
 ),
 idle_times AS MATERIALIZED (
     SELECT NULL AS from_ns, min(start_ns) AS until_ns FROM _gpu_busy_parts WHERE EXISTS (FROM idle) HAVING count(*) > 0
@@ -102,7 +102,7 @@ SELECT
     f.duration_ns AS first_ns,
     i.idle_ns,
     -- call_name, call_ns. Calls of less than a hundredth of it and other time of less than a tenth are not stated.
-    nullif(list_filter(c.longest_calls, call -> 100 * call.call_ns >= i.idle_ns), []) AS longest_calls,
+    nullif(list_filter(c.longest_calls, lambda call: 100 * call.call_ns >= i.idle_ns), []) AS longest_calls,
     CASE WHEN 10 * (i.idle_ns - c.covered_ns) >= i.idle_ns THEN i.idle_ns - c.covered_ns END AS outside_calls_ns
 FROM idle AS i, _step_totals AS t, _calls_in('idle_times') AS c
 LEFT JOIN first_work AS f ON true

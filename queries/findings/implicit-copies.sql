@@ -26,7 +26,7 @@ any = """
 Put a data region around the loop (acc data copy, copyin, create), or enter data before it, and name the arrays in a
 present clause of the construct; read results with update self where they are needed."""
 
-[params.least_copies]
+[params.min_copies]
 default = 1
 help = "Fewest copies in a step (1: data that are copied less often are not copied by the loop)"
 */
@@ -54,7 +54,7 @@ constructs AS (
         FROM ranges GROUP BY group_id
     ) AS r
     JOIN _operations_in('ranges') AS o USING (group_id)
-    WHERE o.copies >= $least_copies * (SELECT units FROM _step_totals)
+    WHERE o.copies >= $min_copies * (SELECT units FROM _step_totals)
 ),
 totals AS (
     SELECT sum(host_ns) AS host_ns, sum(copy_ns) AS copy_ns, count(*) AS places FROM constructs

@@ -65,11 +65,11 @@ python = """
 Diagnose the trace of that rank alone. Load data ahead in another process or thread, and run gc.collect() at the same
 step on all ranks (gc.disable() in between). Overlapping communication with computation would not help."""
 
-[params.least_ratio]
+[params.min_ratio]
 default = 1.15
 help = "A CPU is slower if the same calls take it this many times as long (a choice; two ranks differ by 5% at random)"
 
-[params.least_excess_share]
+[params.min_excess_share]
 default = 0.9
 help = "The host of another rank limits the delay if it is this share of what the step is longer than that host works"
 */
@@ -78,7 +78,7 @@ WITH limits AS (
         wall_ns / steps - others_host_ns AS excess_ns,
         -- The profiler makes the host take up to 1.8 times as long, but not outside of calls.
         least(excess_ns + 0.45 * (others_host_ns - coalesce(others_stretch_ns, 0)), waiting_ns) AS high_excess_ns,
-        late_ns / steps >= $least_excess_share * excess_ns AS is_limited
+        late_ns / steps >= $min_excess_share * excess_ns AS is_limited
     FROM _late_run
 )
 SELECT
@@ -109,7 +109,7 @@ SELECT
     max_stretch_ns,
     stretch_before,
     others_stretch_ns,
-    CASE WHEN stretch_ns IS NULL AND launch_call_ratio >= $least_ratio THEN launch_call_ratio END AS launch_call_ratio,
+    CASE WHEN stretch_ns IS NULL AND launch_call_ratio >= $min_ratio THEN launch_call_ratio END AS launch_call_ratio,
     waiting_ns AS others_wait_ns
 FROM _late_run, limits
 WHERE cause IS DISTINCT FROM 'gpu'

@@ -21,7 +21,7 @@ when = """
 SELECT 1 FROM launch_shapes JOIN kernel_names USING (name_id)
 WHERE family NOT IN ('gemm', 'attention', 'comm')
 GROUP BY name, grid_x, grid_y, grid_z, block_x, block_y, block_z
-HAVING min(occupancy_pct) < $below_pct AND max(waves_per_sm) >= 1 AND max(max_ns) >= $least_avg_ns
+HAVING min(occupancy_pct) < $below_pct AND max(waves_per_sm) >= 1 AND max(max_ns) >= $min_avg_ns
 LIMIT 1"""
 
 [fix]
@@ -35,7 +35,7 @@ numba = "Depending on the limit: cuda.jit(max_registers=...), less shared memory
 openacc = "Set vector_length(128), and compile with -gpu=maxregcount:N if registers are the limit."
 openmp = "Set thread_limit(128), and compile with -gpu=maxregcount:N if registers are the limit."
 
-[params.least_avg_ns]
+[params.min_avg_ns]
 default = 10000
 help = "Shorter kernels are latency-bound, whatever their occupancy (twice the launch cost of classify-kernels)"
 
@@ -53,12 +53,12 @@ WITH low_shapes AS (
     -- Matrix products and attention run best with few warps and many registers; communication waits. Blocks of less
     -- than a warp have a finding of their own: their warps are mostly empty, however many an SM holds.
     WHERE s.family NOT IN ('gemm', 'attention', 'comm')
-        AND o.occupancy_pct < $below_pct AND s.avg_ns >= $least_avg_ns AND o.waves_per_sm >= 1
+        AND o.occupancy_pct < $below_pct AND s.avg_ns >= $min_avg_ns AND o.waves_per_sm >= 1
         -- Those who run kernels of libraries cannot change their registers and blocks.
         AND coalesce(n.provenance, 'hand-written') IN (
             'hand-written', 'CuPy', 'Numba', 'Triton', 'CuTe', 'OpenACC', 'OpenMP', 'Kokkos', 'RAJA', 'SYCL', 'Julia'
         )
-        AND list_product(list_transform(string_split(s.block, 'x'), part -> part::DOUBLE)) >= 32
+        AND list_product(list_transform(string_split(s.block, 'x'), lambda part: part::DOUBLE)) >= 32
 ),
 kernel_gpu_time AS (
     SELECT time_ns * (1 - coalesce((SELECT value FROM info_report WHERE metric = 'whole_graph_pct'), 0) / 100) AS gpu_ns

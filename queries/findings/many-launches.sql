@@ -34,7 +34,7 @@ cupy = "Fuse operations: cupy.fuse, ElementwiseKernel or RawKernel."
 openacc = "Merge small parallel regions, and launch them with async."
 openmp = "Merge small target regions, and launch them with nowait."
 
-[params.least_waits]
+[params.min_waits]
 default = 0.8
 help = "Waits per launch from which the waits are why launches are late (0.8, as in sync-each-launch)"
 
@@ -59,7 +59,7 @@ SELECT
     100 * l.recoverable_ns / w.time_ns AS wall_pct,
     NULL AS place,
     CASE
-        WHEN s.has_steps AND s.sync_calls >= $least_waits * s.launch_calls THEN 'waits' ELSE 'launches'
+        WHEN s.has_steps AND s.sync_calls >= $min_waits * s.launch_calls THEN 'waits' ELSE 'launches'
     END AS cure_case,
     l.time_ns AS idle_ns,
     nullif(l.evidence, '') AS idle_parts,

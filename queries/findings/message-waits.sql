@@ -31,7 +31,7 @@ pytorch = """
 Use more microbatches a step (n_microbatches of the schedule) or a schedule with less waiting (Schedule1F1B,
 ScheduleInterleaved1F1B of torch.distributed.pipelining), and give the stages equal work."""
 
-[params.least_pct]
+[params.min_pct]
 default = 10.0
 help = "Smallest share of a step in which only messages run (a choice)"
 
@@ -39,7 +39,7 @@ help = "Smallest share of a step in which only messages run (a choice)"
 default = 16
 help = "With this number of messages per step, the batch is divided already (8 microbatches, forward and backward)"
 
-[params.least_divided_pct]
+[params.min_divided_pct]
 default = 25.0
 help = "Smallest share of a step in which only messages run, if the batch is divided already (a choice)"
 */
@@ -58,5 +58,5 @@ SELECT
     m.exposed_ns / t.units AS exposed_ns, m.messages / t.units AS messages, m.message_ns, m.longest_ns, t.wall_ns
 FROM messages AS m, _step_totals AS t
 WHERE t.has_steps
-    AND m.exposed_ns >= CASE WHEN m.messages >= $many_messages * t.units THEN $least_divided_pct ELSE $least_pct END
+    AND m.exposed_ns >= CASE WHEN m.messages >= $many_messages * t.units THEN $min_divided_pct ELSE $min_pct END
         / 100 * t.wall_ns * t.units

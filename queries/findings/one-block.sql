@@ -23,7 +23,7 @@ links = [
 report = "launch-configs"
 when = """
 SELECT 1 FROM launch_shapes
-WHERE max_ns >= $least_avg_ns AND blocks_count <= $most_sm_share * (SELECT max(sm_count) FROM launch_shapes)
+WHERE max_ns >= $min_avg_ns AND blocks_count <= $max_sm_share * (SELECT max(sm_count) FROM launch_shapes)
 LIMIT 1"""
 
 [fix]
@@ -41,11 +41,11 @@ openmp = "Use target teams distribute parallel for reduction(...), without num_t
 kokkos = "Use parallel_reduce over a RangePolicy instead of a single team."
 julia = "Use reduce or mapreduce of CUDA.jl, which split the work over many blocks."
 
-[params.most_sm_share]
+[params.max_sm_share]
 default = 0.1
 help = "Largest number of blocks, as a share of the SMs (0.1: nine tenths of the GPU do nothing)"
 
-[params.least_avg_ns]
+[params.min_avg_ns]
 default = 20000
 help = "Shorter kernels are latency-bound, whatever their grid (four launches)"
 */
@@ -66,7 +66,7 @@ few_blocks AS (
     JOIN kernel_names AS k ON k.name = s.name
     JOIN shapes AS h ON h.name_id = k.name_id AND h.grid = s.grid AND h.block = s.block
     LEFT JOIN migrations AS m ON m.name = s.name
-    WHERE h.blocks <= $most_sm_share * h.sm_count AND s.avg_ns >= $least_avg_ns AND s.family IS DISTINCT FROM 'comm'
+    WHERE h.blocks <= $max_sm_share * h.sm_count AND s.avg_ns >= $min_avg_ns AND s.family IS DISTINCT FROM 'comm'
         -- Kernels that only let time pass.
         AND NOT regexp_matches(s.name, '(?i)spin_kernel|nanosleep|delay')
     ORDER BY own_ns DESC, s.name

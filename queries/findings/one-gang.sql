@@ -25,7 +25,7 @@ Give the outer loop gang parallelism: parallel loop gang vector, without num_gan
 reports a dependence (-Minfo=accel), remove it, or state that there is none with independent; sums need a reduction
 clause."""
 
-[params.least_avg_ns]
+[params.min_avg_ns]
 default = 20000
 help = "Shorter kernels are latency-bound, whatever their gangs (four launches)"
 */
@@ -48,7 +48,7 @@ constructs AS (
 slowest AS (
     SELECT c.*, o.kernels, o.kernel_ns
     FROM constructs AS c JOIN _operations_in('ranges') AS o USING (group_id)
-    WHERE o.kernels > 0 AND o.kernel_ns / o.kernels >= $least_avg_ns
+    WHERE o.kernels > 0 AND o.kernel_ns / o.kernels >= $min_avg_ns
     ORDER BY o.kernel_ns DESC, c.place
     LIMIT 1
 )

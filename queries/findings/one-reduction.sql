@@ -27,11 +27,11 @@ pytorch = "Let DistributedDataParallel reduce buckets of its default size (remov
 jax = "Let XLA reduce in parts: a lower --xla_gpu_all_reduce_combine_threshold_bytes, and the latency-hiding scheduler."
 cuda = "Split the buffer, and launch ncclAllReduce per part on a second stream as soon as its gradients are ready."
 
-[params.most_collectives]
+[params.max_collectives]
 default = 3
 help = "Most reductions in a step (with more, the rule gradient-reduction-late applies)"
 
-[params.least_run_ns]
+[params.min_run_ns]
 default = 200000
 help = "Shortest mean of a reduction that can be divided (200 µs: about 25 MB over NVLinks)"
 */
@@ -50,7 +50,7 @@ reductions AS (
         step, count(*) AS collectives, avg(end_ns - start_ns) AS run_ns, sum(exposed_ns) AS exposed_ns,
         min(start_ns) AS first_ns
     FROM _exposed_collectives
-    WHERE operation = 'AllReduce' AND end_ns - start_ns >= $least_run_ns
+    WHERE operation = 'AllReduce' AND end_ns - start_ns >= $min_run_ns
     GROUP BY step
 ),
 late_steps AS (
@@ -58,7 +58,7 @@ late_steps AS (
         count(*) FILTER (first_ns >= product_ns) AS late_steps, count(*) AS steps, avg(collectives) AS collectives,
         avg(run_ns) AS run_ns, avg(exposed_ns) AS exposed_ns
     FROM reductions JOIN products USING (step)
-    WHERE collectives <= $most_collectives
+    WHERE collectives <= $max_collectives
     HAVING late_steps >= 0.75 * count(*) AND count(*) > 0
 )
 SELECT

@@ -24,7 +24,7 @@ when = "SELECT 1 FROM frameworks WHERE framework = 'jax' AND is_program"
 any = "Compile the whole step as one function."
 jax = "Put the whole step under one jax.jit; keep Python loops out of it with jax.lax.scan."
 
-[params.least_modules]
+[params.min_modules]
 default = 20
 help = "Fewest modules in a step (20: a jitted step has one or a few)"
 */
@@ -41,4 +41,4 @@ SELECT
     NULL AS place,
     m.modules / t.units AS modules, t.launch_calls * t.units / m.modules AS launches_each, t.idle_ns, t.wall_ns
 FROM modules AS m, _step_totals AS t
-WHERE t.has_steps AND m.modules >= $least_modules * t.units
+WHERE t.has_steps AND m.modules >= $min_modules * t.units

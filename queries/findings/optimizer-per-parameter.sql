@@ -31,7 +31,7 @@ pytorch = "Create the optimizer with fused=True (or foreach=True): torch.optim.A
 jax = "Put the optax update inside the jitted step."
 cuda = "Update all tensors in one multi-tensor kernel, as in NVIDIA Apex."
 
-[params.least_tensors]
+[params.min_tensors]
 default = 8
 help = "Fewest tensors in a step (8: a fused optimizer of fewer saves little)"
 */
@@ -40,7 +40,7 @@ WITH update_loops AS (
         o.loop, count(*) FILTER (o.kind = 'kernel') AS kernels_each,
         count(DISTINCT k.name) FILTER (regexp_matches(k.name, 'addcdiv|addcmul|lerp|sqrt')) AS marks,
         array_to_string(list_sort(list_distinct(list_filter(
-            list(regexp_extract(k.name, 'addcdiv|addcmul|lerp|sqrt|Functor_add|MulFunctor')), x -> x <> ''
+            list(regexp_extract(k.name, 'addcdiv|addcmul|lerp|sqrt|Functor_add|MulFunctor')), lambda x: x <> ''
         ))), ', ') AS operations,
         -- Momentum: the buffer is multiplied and added to, and added to the parameter.
         count(DISTINCT regexp_extract(k.name, 'Functor_add|MulFunctor')) = 2
@@ -69,4 +69,4 @@ SELECT
     NULL AS place,
     p.kernels, p.tensors, p.kernels_each, p.operations, p.update_ns, t.wall_ns AS step_ns
 FROM per_step AS p, _step_totals AS t
-WHERE t.has_steps AND p.tensors >= $least_tensors
+WHERE t.has_steps AND p.tensors >= $min_tensors

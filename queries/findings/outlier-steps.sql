@@ -63,11 +63,11 @@ Find out what the GPU runs longer in them (diff of a slow and a usual step). Oth
 out of the loop. The same kernels, only slower: check the clock rate, power and temperature, and other programs on the
 GPU."""
 
-[params.least_part_pct]
+[params.min_part_pct]
 default = 10.0
 help = "Idle and busy time are stated from this share of the time that outliers take longer"
 
-[params.least_idle_share]
+[params.min_idle_share]
 default = 0.8
 help = "Share of the idle time of all steps from which outliers are the cause of it"
 */
@@ -105,7 +105,7 @@ SELECT
     format('step {}, at {:.3f} ms', l.step, l.start_ns / 1e6) AS place,
     CASE WHEN o.more_busy_ns > o.more_idle_ns THEN 'busy' ELSE 'idle' END AS cure_case,
     CASE
-        WHEN o.outliers * o.more_idle_ns >= $least_idle_share * u.all_idle_ns THEN ['late-host', 'start']
+        WHEN o.outliers * o.more_idle_ns >= $min_idle_share * u.all_idle_ns THEN ['late-host', 'start']
         ELSE []
     END AS explains,
     o.outliers,
@@ -114,8 +114,8 @@ SELECT
     o.outlier_ns,
     u.median_ns,
     l.duration_ns AS longest_ns,
-    CASE WHEN o.more_idle_ns >= $least_part_pct / 100 * o.more_ns THEN o.more_idle_ns END AS more_idle_ns,
-    CASE WHEN o.more_busy_ns >= $least_part_pct / 100 * o.more_ns THEN o.more_busy_ns END AS more_busy_ns,
+    CASE WHEN o.more_idle_ns >= $min_part_pct / 100 * o.more_ns THEN o.more_idle_ns END AS more_idle_ns,
+    CASE WHEN o.more_busy_ns >= $min_part_pct / 100 * o.more_ns THEN o.more_busy_ns END AS more_busy_ns,
     nullif(l.kernels, u.median_kernels) AS longest_kernels,
     u.median_kernels,
     nullif(l.allocations, u.median_allocations) AS longest_allocations,

@@ -39,7 +39,7 @@ julia = """
 Analyze the rest with --from and --to. Or capture only the steps: CUDA.@profile external=true around them, and nsys
 profile --capture-range=cudaProfilerApi."""
 
-[params.least_pct]
+[params.min_pct]
 default = 50.0
 help = "Share of the trace's wall time outside the steady steps from which this is reported (50: most of it)"
 */
@@ -67,5 +67,5 @@ SELECT
     b.trace_busy_pct,
     b.has_several_gpus
 FROM step_time AS s, trace_time AS t, busy_time AS b
-WHERE 100.0 * (t.trace_ns - s.steps_ns) >= $least_pct * t.trace_ns
+WHERE 100.0 * (t.trace_ns - s.steps_ns) >= $min_pct * t.trace_ns
     AND EXISTS (FROM scope WHERE nvtx IS NULL AND from_ns IS NULL)

@@ -23,31 +23,31 @@ effort = "redesign"
 report = "steps"
 when = """
 SELECT 1 FROM steps WHERE phase = 'steady'
-HAVING count(*) >= $least_sleeps AND 100 * stddev_pop(duration_ns) <= $most_variation_pct * avg(duration_ns)
-    AND 100 * sum(gpu_busy_ns) <= $most_busy_pct * sum(duration_ns)"""
+HAVING count(*) >= $min_sleeps AND 100 * stddev_pop(duration_ns) <= $max_variation_pct * avg(duration_ns)
+    AND 100 * sum(gpu_busy_ns) <= $max_busy_pct * sum(duration_ns)"""
 
 [fix]
 any = """
 Nothing to gain in rate. If the rate is to rise, raise it at its source (camera, display, timer); if latency counts,
 shorten the GPU part. If the program itself sleeps or polls, let it wait for the event instead."""
 
-[params.least_steps]
+[params.min_steps]
 default = 20
 help = "Fewest steps (20: a mean variation of fewer says little)"
 
-[params.least_sleeps]
+[params.min_sleeps]
 default = 5
 help = "Fewest steps where the host is seen to sleep for most of the idle time (5: the call says what it waits for)"
 
-[params.most_variation_pct]
+[params.max_variation_pct]
 default = 5.0
 help = "Largest standard deviation, as a share of the mean (5: work of the host varies more)"
 
-[params.most_busy_pct]
+[params.max_busy_pct]
 default = 50.0
 help = "Largest share of a step in which the GPU is busy (50: the gap is the larger part)"
 
-[params.most_off_pct]
+[params.max_off_pct]
 default = 0.5
 help = "Largest distance from a usual rate (0.5: clocks of cameras and displays)"
 */
@@ -98,10 +98,10 @@ SELECT
     100 * t.idle_ns / t.wall_ns AS wall_pct,
     NULL AS place,
     d.step_ns, d.variation_pct, t.busy_ns, g.gap_ns,
-    CASE WHEN n.off_pct <= $most_off_pct THEN n.rate END AS rate, n.off_pct,
+    CASE WHEN n.off_pct <= $max_off_pct THEN n.rate END AS rate, n.off_pct,
     CASE WHEN 2 * p.sleep_ns >= t.idle_ns THEN p.sleep_ns END AS sleep_ns, p.sleep_call
 FROM durations AS d, nearest_rate AS n, longest_gaps_of_steps AS g, sleeps AS p, sampled_work AS w, _step_totals AS t
-WHERE (d.steps >= $least_steps OR (d.steps >= $least_sleeps AND 2 * p.sleep_ns >= t.idle_ns))
-    AND d.variation_pct <= $most_variation_pct
-    AND 100 * t.busy_ns <= $most_busy_pct * t.wall_ns AND 2 * g.gap_ns >= t.idle_ns
-    AND (2 * p.sleep_ns >= t.idle_ns OR (n.off_pct <= $most_off_pct AND 2 * w.sampled_ns < t.idle_ns))
+WHERE (d.steps >= $min_steps OR (d.steps >= $min_sleeps AND 2 * p.sleep_ns >= t.idle_ns))
+    AND d.variation_pct <= $max_variation_pct
+    AND 100 * t.busy_ns <= $max_busy_pct * t.wall_ns AND 2 * g.gap_ns >= t.idle_ns
+    AND (2 * p.sleep_ns >= t.idle_ns OR (n.off_pct <= $max_off_pct AND 2 * w.sampled_ns < t.idle_ns))

@@ -45,7 +45,7 @@ Use more microbatches a step (n_microbatches of the schedule), or several smalle
 (ScheduleInterleaved1F1B of torch.distributed.pipelining): filling and draining then take a smaller part of the step.
 Balance the stages."""
 
-[params.least_pct]
+[params.min_pct]
 default = 5.0
 help = "Smallest share of the usual step that a rank waits (a choice)"
 
@@ -76,4 +76,4 @@ SELECT
     CASE WHEN p.high_ns IS NOT NULL THEN p.step_ns / $tokens END AS step_ns
 FROM rank_run AS r
 LEFT JOIN _stage_pace AS p ON true
-WHERE r.bubble_pct >= $least_pct
+WHERE r.bubble_pct >= $min_pct

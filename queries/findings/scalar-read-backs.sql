@@ -3,6 +3,7 @@ code = "NSI211"
 title = "Values are read back one by one"
 family = "readback"
 explains = ["late-host", "start", "wait", "copy", "alternating"]
+blocks = ["late-host"]
 meaning = """
 Several values of a few bytes are copied to the host in each step, each with a wait of its own: the pattern of a loop
 over tensors that reads one number of each."""
@@ -20,8 +21,8 @@ calls of a step. Low: 40% of it. The time in which the GPU computes the values i
 links = ["PyTorch documentation, Performance Tuning Guide: avoid unnecessary CPU-GPU synchronization"]
 report = "syncs"
 when = """
-SELECT 1 FROM waits WHERE copy_kind = 'D2H' AND copy_bytes BETWEEN 2 AND $most_bytes
-HAVING count(*) >= $least_reads * (SELECT count(*) FROM _steady_windows)"""
+SELECT 1 FROM waits WHERE copy_kind = 'D2H' AND copy_bytes BETWEEN 2 AND $max_bytes
+HAVING count(*) >= $min_reads * (SELECT count(*) FROM _steady_windows)"""
 
 [fix]
 any = "Keep the values on the GPU, gather them into one array, and read it once, every N steps."
@@ -32,20 +33,20 @@ jax = "Return the values from the jitted step as one array, and read it every N 
 cupy = "Gather the values into one array on the GPU, and call .get() once, every N steps."
 cuda = "Write the values into one buffer on the GPU, and copy it once, every N steps."
 
-[params.least_reads]
+[params.min_reads]
 default = 4
 help = "Fewest reads in a step (4: fewer are covered by d2h-sync)"
 
-[params.most_bytes]
+[params.max_bytes]
 default = 8
 help = "Largest copy that counts as a value (8 bytes: a double)"
-[params.most_call_ns]
+[params.max_call_ns]
 default = 100000
 help = "Most idle time that one read costs (100 µs: more is other work of the host)"
 */
 WITH reads AS (
     SELECT count(*)::DOUBLE AS reads, max(w.copy_bytes) AS most_bytes
-    FROM (FROM waits WHERE copy_kind = 'D2H' AND copy_bytes BETWEEN 2 AND $most_bytes) AS w
+    FROM (FROM waits WHERE copy_kind = 'D2H' AND copy_bytes BETWEEN 2 AND $max_bytes) AS w
     ASOF JOIN _steady_windows AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
     WHERE w.start_ns < s.host_end_ns
 ),
@@ -74,7 +75,7 @@ loop_idle AS (
 )
 SELECT
     least(
-        t.idle_ns, $most_call_ns * r.reads / t.units,
+        t.idle_ns, $max_call_ns * r.reads / t.units,
         greatest(i.idle_ns, t.idle_ns * 2 * r.reads / (2 * r.reads + t.launch_calls * t.units))
     ) AS recoverable_ns,
     0.4 * recoverable_ns AS saving_low_ns,
@@ -82,4 +83,4 @@ SELECT
     NULL AS place,
     r.reads / t.units AS reads, r.most_bytes, b.kernel, t.idle_ns, t.wall_ns, recoverable_ns AS read_idle_ns
 FROM reads AS r, kernel_before AS b, loop_idle AS i, _step_totals AS t
-WHERE t.has_steps AND t.launch_calls > 0 AND r.reads >= $least_reads * t.units
+WHERE t.has_steps AND t.launch_calls > 0 AND r.reads >= $min_reads * t.units

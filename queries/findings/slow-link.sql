@@ -31,15 +31,15 @@ any = """
 Run with NCCL_DEBUG=INFO, and compare with nccl-tests for that size. Remove NCCL_PROTO, NCCL_ALGO, NCCL_MAX_NCHANNELS
 and NCCL_MAX_CTAS: they can force a protocol for small messages, or few channels."""
 
-[params.least_bytes]
+[params.min_bytes]
 default = 16777216
 help = "Smallest size that counts, of all ranks together (16 MiB reach half of the bandwidth on two H100)"
 
-[params.most_nvlink_pct]
+[params.max_nvlink_pct]
 default = 25.0
 help = "Largest share of the NVLinks' bandwidth (measured: 48 to 54% for 12 to 32 MiB on two H100)"
 
-[params.most_pcie_bytes_per_s]
+[params.max_pcie_bytes_per_s]
 default = 64000000000
 help = "What a PCIe 5.0 link of 16 lanes carries in one direction"
 */
@@ -67,11 +67,11 @@ rates AS (
                 WHEN operation = 'Broadcast' THEN 1 ELSE 1.0 * (ranks - 1) / ranks END AS bus_bytes_per_s,
         l.nvlink_bytes_per_s
     FROM sizes AS s, links AS l
-    WHERE size_bytes >= $least_bytes
+    WHERE size_bytes >= $min_bytes
 ),
 slow_rates AS (
     SELECT *, calls * transfer_ns * (1 - bus_bytes_per_s / (nvlink_bytes_per_s / 2)) AS lost_ns
-    FROM rates WHERE 100 * bus_bytes_per_s <= $most_nvlink_pct * nvlink_bytes_per_s
+    FROM rates WHERE 100 * bus_bytes_per_s <= $max_nvlink_pct * nvlink_bytes_per_s
 ),
 run_steps AS (
     SELECT count(DISTINCT step) AS steps, avg(wall_ns) AS wall_ns, avg(transfer_ns) AS transfer_ns FROM rank_steps),
@@ -88,7 +88,7 @@ SELECT
     100 * recoverable_ns * $tokens / r.wall_ns AS wall_pct,
     NULL AS place,
     s.operation, s.bytes, s.calls, s.bus_bytes_per_s, s.nvlink_pct,
-    s.bus_bytes_per_s <= $most_pcie_bytes_per_s AS is_pcie,
+    s.bus_bytes_per_s <= $max_pcie_bytes_per_s AS is_pcie,
     CASE WHEN is_pcie THEN 'pcie' ELSE 'protocol' END AS cure_case,
     r.transfer_ns, u.unit
 FROM slowest AS s, run_steps AS r, rank_run AS u

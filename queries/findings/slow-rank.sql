@@ -53,7 +53,7 @@ any = """
 Balance what the ranks exchange: a router that sends about as many tokens to each expert (auxiliary loss, a capacity
 for each expert), or experts placed so that the popular ones are on different ranks, or replicated."""
 
-[params.least_sent_ratio]
+[params.min_sent_ratio]
 default = 1.15
 help = "An exchange is uneven if the late rank sends this many times as many bytes as the others (a choice)"
 */
@@ -77,7 +77,7 @@ late_ranks AS (
     SELECT count(*)::DOUBLE AS late_ranks, any_value(r.ranks) AS ranks FROM _lateness, rank_run AS r
 )
 SELECT
-    CASE WHEN s.sent_ratio >= $least_sent_ratio THEN s.sent_ratio END AS sent_ratio,
+    CASE WHEN s.sent_ratio >= $min_sent_ratio THEN s.sent_ratio END AS sent_ratio,
     CASE WHEN has_exchanges THEN 'experts' ELSE 'work' END AS cure_case,
     late_ns / steps / $tokens * (1 - late_ranks / ranks) AS divided_ns,
     least(divided_ns, greatest(wall_ns / steps - others_host_ns, 0) / $tokens) AS saving_low_ns,

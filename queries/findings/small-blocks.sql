@@ -22,7 +22,7 @@ links = ["CUDA C++ Best Practices Guide, Thread and Block Heuristics"]
 report = "launch-configs"
 when = """
 SELECT 1 FROM launch_shapes
-WHERE max_ns >= $least_avg_ns AND (threads_per_block < 128 OR threads_per_block % 32 <> 0)
+WHERE max_ns >= $min_avg_ns AND (threads_per_block < 128 OR threads_per_block % 32 <> 0)
 LIMIT 1"""
 
 [fix]
@@ -34,11 +34,11 @@ openacc = "Set vector_length(128), and let gangs and vectors share the loop: gan
 openmp = "Set thread_limit(128), and use teams distribute parallel for."
 julia = "Launch with threads=256, a multiple of 32: @cuda threads=256 blocks=cld(n, 256)."
 
-[params.least_pct]
+[params.min_pct]
 default = 5.0
 help = "Share of the kernel time from which a kernel is named (5: a clear part)"
 
-[params.least_avg_ns]
+[params.min_avg_ns]
 default = 10000
 help = "Shorter kernels are latency-bound, whatever their blocks (twice a launch)"
 
@@ -61,7 +61,7 @@ WITH shapes AS (
     FROM _steady_shapes AS s
     LEFT JOIN kernel_names AS n USING (name)
     CROSS JOIN (SELECT max(clock_hz) AS clock_hz, max(sm_count) AS sm_count FROM gpus) AS g
-    WHERE s.family IS DISTINCT FROM 'comm' AND s.kernel_time_pct >= $least_pct AND s.avg_ns >= $least_avg_ns
+    WHERE s.family IS DISTINCT FROM 'comm' AND s.kernel_time_pct >= $min_pct AND s.avg_ns >= $min_avg_ns
         -- Libraries and compilers choose the blocks of other kernels.
         AND coalesce(n.provenance, 'hand-written')
             IN ('hand-written', 'CuPy', 'Numba', 'OpenACC', 'OpenMP', 'Kokkos', 'RAJA', 'SYCL', 'Julia')

@@ -24,7 +24,7 @@ links = ["PyTorch documentation, DistributedDataParallel: bucket_cap_mb", "NCCL 
 report = "steps"
 when = """
 SELECT 1 FROM _steady_shapes WHERE family = 'comm'
-HAVING sum(calls) >= $least_collectives
+HAVING sum(calls) >= $min_collectives
     AND EXISTS (
         FROM _steady_shapes
         WHERE regexp_matches(name, '(?i)multi_tensor|adam|sgd|lamb([^d]|$)|addcdiv|optimizer')
@@ -41,11 +41,11 @@ cuda = """
 Reduce one buffer of all gradients, or put the calls between ncclGroupStart and ncclGroupEnd, so that they run as one
 kernel."""
 
-[params.least_collectives]
+[params.min_collectives]
 default = 16
 help = "Fewest collectives in a step (16: buckets of 25 MB of a small model are fewer)"
 
-[params.most_median_ns]
+[params.max_median_ns]
 default = 40000
 help = "Longest median of a collective that counts as small (40 µs: the latency of NCCL is 10 to 30 µs)"
 */
@@ -99,4 +99,4 @@ SELECT
     s.collectives / t.units AS collectives, s.median_ns, t.launch_calls AS launches, t.wall_ns,
     h.collective_host_ns
 FROM sizes AS s, host_times AS h, communication AS c, _step_totals AS t
-WHERE t.has_steps AND s.collectives >= $least_collectives * t.units AND s.median_ns <= $most_median_ns
+WHERE t.has_steps AND s.collectives >= $min_collectives * t.units AND s.median_ns <= $max_median_ns

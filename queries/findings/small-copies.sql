@@ -21,7 +21,7 @@ Low: a third of it."""
 links = ["CUDA C++ Best Practices Guide, Data Transfer Between Host and Device"]
 report = "copies"
 when = """
-SELECT 1 FROM memcpys WHERE copy_kind = 'H2D' AND size_bytes <= $most_bytes HAVING count(*) >= $least_copies"""
+SELECT 1 FROM memcpys WHERE copy_kind = 'H2D' AND size_bytes <= $max_bytes HAVING count(*) >= $min_copies"""
 
 [fix]
 any = "Pass values as arguments of the kernels, create constants once before the loop, or gather them in one copy."
@@ -40,38 +40,38 @@ Keep the data on the GPU (target enter data): scalars are firstprivate, and need
 kokkos = "Capture the values in the lambda instead of copying each with deep_copy."
 julia = "Pass the values as kernel arguments, or gather them in one CuArray."
 
-[params.most_bytes]
+[params.max_bytes]
 default = 256
 help = "Largest copy that counts as small (256 bytes: a few values)"
 
-[params.least_copies]
+[params.min_copies]
 default = 2
 help = "Fewest such copies in a step (2: a single one is the input of the step)"
 
-[params.least_share]
+[params.min_share]
 default = 0.2
 help = "Share of the calls of a step from which these copies are the cause of its idle time (a fifth)"
-[params.most_call_ns]
+[params.max_call_ns]
 default = 50000
 help = "Most idle time that one call costs (50 µs: more is other work of the host)"
 */
 WITH copies_of_steps AS (
     SELECT count(*)::DOUBLE AS copies, sum(m.size_bytes)::DOUBLE AS total_bytes, max(m.size_bytes) AS most_bytes
     FROM (
-        FROM memcpys WHERE copy_kind = 'H2D' AND size_bytes <= $most_bytes AND coalesce(graph_node_id, 0) = 0
+        FROM memcpys WHERE copy_kind = 'H2D' AND size_bytes <= $max_bytes AND coalesce(graph_node_id, 0) = 0
     ) AS m
     ASOF JOIN _steady_windows AS s ON s.process_id = m.process_id AND s.start_ns <= m.start_ns
     WHERE m.start_ns < s.end_ns
 ),
 waits_of_steps AS (
     SELECT count(*)::DOUBLE AS waits
-    FROM (FROM waits WHERE copy_kind = 'H2D' AND copy_bytes <= $most_bytes) AS w
+    FROM (FROM waits WHERE copy_kind = 'H2D' AND copy_bytes <= $max_bytes) AS w
     ASOF JOIN _steady_windows AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
     WHERE w.start_ns < s.host_end_ns
 )
 SELECT
     c.copies / (c.copies + t.launch_calls * t.units) AS call_share,
-    least(t.idle_ns * call_share, $most_call_ns * c.copies / t.units) AS recoverable_ns,
+    least(t.idle_ns * call_share, $max_call_ns * c.copies / t.units) AS recoverable_ns,
     0.34 * recoverable_ns AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place,
@@ -79,4 +79,4 @@ SELECT
     CASE WHEN w.waits >= c.copies / 2 THEN w.waits / t.units END AS waits, t.launch_calls AS launches, t.idle_ns,
     t.wall_ns
 FROM copies_of_steps AS c, waits_of_steps AS w, _step_totals AS t
-WHERE t.has_steps AND c.copies >= $least_copies * t.units AND call_share >= $least_share
+WHERE t.has_steps AND c.copies >= $min_copies * t.units AND call_share >= $min_share

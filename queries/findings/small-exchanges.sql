@@ -23,7 +23,7 @@ links = ["PyTorch documentation, torch.distributed._symmetric_memory", "TensorRT
 report = "collectives"
 when = """
 SELECT 1 FROM _steady_shapes WHERE family = 'comm'
-HAVING sum(calls) >= $least_collectives
+HAVING sum(calls) >= $min_collectives
     AND NOT EXISTS (
         FROM _steady_shapes
         WHERE regexp_matches(name, '(?i)multi_tensor|adam|sgd|lamb([^d]|$)|addcdiv|optimizer|backward|_bwd|dgrad|wgrad')
@@ -38,15 +38,15 @@ Put the step with its collectives into a CUDA graph, and use the reductions of s
 (torch.ops.symm_mem.one_shot_all_reduce) or of the inference engine (vLLM and TensorRT-LLM: custom all-reduce, on by
 default where GPUs reach each other); on few GPUs, try fewer ranks."""
 
-[params.least_collectives]
+[params.min_collectives]
 default = 8
 help = "Fewest collectives in a step (a choice)"
 
-[params.most_median_ns]
+[params.max_median_ns]
 default = 40000
 help = "Longest median of a collective that counts as small (40 µs: the latency of NCCL is 6 to 30 µs)"
 
-[params.least_waiting_pct]
+[params.min_waiting_pct]
 default = 10.0
 help = "Waiting for other ranks is stated from this share (a choice)"
 */
@@ -71,6 +71,6 @@ SELECT
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place,
     c.collectives / t.units AS collectives, c.median_ns, c.exposed_ns / t.units AS exposed_ns, t.wall_ns,
-    CASE WHEN $waiting_pct >= $least_waiting_pct THEN $waiting_pct END AS waiting_pct
+    CASE WHEN $waiting_pct >= $min_waiting_pct THEN $waiting_pct END AS waiting_pct
 FROM totals AS c, _step_totals AS t
-WHERE t.has_steps AND c.collectives >= $least_collectives * t.units AND c.median_ns <= $most_median_ns
+WHERE t.has_steps AND c.collectives >= $min_collectives * t.units AND c.median_ns <= $max_median_ns

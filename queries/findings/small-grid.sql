@@ -25,7 +25,7 @@ pytorch = "Batch the work of these kernels, or use an operation that splits it (
 openacc = "Add gangs: collapse the outer loops (collapse), or set num_gangs."
 openmp = "Add teams: collapse the outer loops (collapse), or set num_teams."
 
-[params.least_avg_ns]
+[params.min_avg_ns]
 default = 10000
 help = "Shorter kernels are latency-bound, whatever their grid (twice the launch cost of classify-kernels)"
 */
@@ -43,7 +43,7 @@ small_shapes AS (
     SELECT s.*, l.sm_count, s.kernel_time_pct * (1 - l.blocks_count / l.sm_count) AS saved_pct
     FROM _steady_shapes AS s
     JOIN shape_blocks AS l USING (name, grid, block)
-    WHERE l.blocks_count < l.sm_count AND s.avg_ns >= $least_avg_ns AND s.family IS DISTINCT FROM 'comm'
+    WHERE l.blocks_count < l.sm_count AND s.avg_ns >= $min_avg_ns AND s.family IS DISTINCT FROM 'comm'
 ),
 -- The GPU time that is known by kernel: without graphs that ran as one operation.
 kernel_gpu_time AS (

@@ -28,15 +28,15 @@ Shard several layers together: fully_shard([layer1, layer2, ...]) (FSDP1: size_b
 min_num_params); compile the model (torch.compile), so that the host has less to do for each; or replicate a model that
 fits (DistributedDataParallel)."""
 
-[params.least_gathers]
+[params.min_gathers]
 default = 8.0
 help = "Fewest gathers in a step (a choice)"
 
-[params.most_busy_pct]
+[params.max_busy_pct]
 default = 60.0
 help = "Largest share of GPU busy time: above it, the host is not what the GPU waits for (a choice)"
 
-[params.most_launches]
+[params.max_launches]
 default = 60.0
 help = "Most launches for each gather: with more, the layers themselves take the host's time (a choice)"
 */
@@ -55,6 +55,6 @@ SELECT
     (t.busy_ns - c.exposed_ns / t.units) * t.units / c.gathers AS compute_ns,
     t.idle_ns * t.units / c.gathers AS idle_ns
 FROM totals AS c, _step_totals AS t
-WHERE t.has_steps AND c.gathers >= $least_gathers * t.units AND c.scatters > 0
-    AND t.busy_ns < $most_busy_pct / 100 * t.wall_ns
-    AND t.launch_calls * t.units / c.gathers <= $most_launches
+WHERE t.has_steps AND c.gathers >= $min_gathers * t.units AND c.scatters > 0
+    AND t.busy_ns < $max_busy_pct / 100 * t.wall_ns
+    AND t.launch_calls * t.units / c.gathers <= $max_launches

@@ -33,7 +33,7 @@ The idle time of these gaps."""
 report = "gaps"
 when = """
 SELECT 1 FROM gpu_gaps WHERE duration_ns >= $long_gap_ns
-HAVING 100 * sum(duration_ns) >= $least_pct * (SELECT sum(time_ns) FROM step_budget)"""
+HAVING 100 * sum(duration_ns) >= $min_pct * (SELECT sum(time_ns) FROM step_budget)"""
 
 [fix]
 any = "See what the program does there; nsys-insight gap-places lists all such places."
@@ -42,7 +42,7 @@ any = "See what the program does there; nsys-insight gap-places lists all such p
 default = 100000
 help = "Shortest gap that counts as a stall (as CPU work that is more than launching, in graph-candidates)"
 
-[params.least_pct]
+[params.min_pct]
 default = 3.0
 help = "Share of the wall time from which a place is named (3: an improvement that is worth keeping)"
 */
@@ -98,4 +98,4 @@ SELECT
     host = 'launch call in progress' AS is_launch_begun,
     host = 'launched before the gap' AS is_launched_before
 FROM longest_stall AS s, _step_totals AS t, listed_gaps AS l
-WHERE 100 * s.total_ns >= $least_pct * t.wall_ns * t.units
+WHERE 100 * s.total_ns >= $min_pct * t.wall_ns * t.units

@@ -2,6 +2,7 @@
 code = "NSI213"
 title = "The host waits after each copy to the GPU"
 family = "sync-after-copy"
+blocks = ["late-host"]
 meaning = """
 The host waits until each copy has arrived before it starts the next one. Work that is put on the same stream later
 finds the data there without a wait."""
@@ -22,8 +23,8 @@ links = [
 ]
 report = "syncs"
 when = """
-SELECT 1 FROM waits WHERE NOT is_copy AND copy_kind = 'H2D' AND copy_bytes > $least_bytes
-HAVING count(*) >= $least_copies"""
+SELECT 1 FROM waits WHERE NOT is_copy AND copy_kind = 'H2D' AND copy_bytes > $min_bytes
+HAVING count(*) >= $min_copies"""
 
 [fix]
 any = "Copy asynchronously from pinned memory, without a wait: later work of the stream runs after the copy."
@@ -39,33 +40,33 @@ openacc = "Add async to update device and to the data clauses, and wait once bef
 openmp = "Add nowait to target update to, and wait once (taskwait) before the host changes the data."
 julia = "Copy from pinned memory (CUDA.pin), and remove synchronize() after each copy."
 
-[params.least_copies]
+[params.min_copies]
 default = 1
 help = "Fewest such copies in a step"
 
-[params.least_bytes]
+[params.min_bytes]
 default = 256
 help = "Smaller copies are single values: small-copies reports them"
 
-[params.least_share]
+[params.min_share]
 default = 0.2
 help = "Share of the calls of a step from which these copies are the cause of its idle time (a fifth)"
-[params.most_call_ns]
+[params.max_call_ns]
 default = 50000
 help = "Most idle time that one call costs (50 µs: more is other work of the host)"
 */
 WITH copies_of_steps AS (
     SELECT count(*)::DOUBLE AS copies, avg(w.copy_bytes) AS mean_bytes, mode(w.name) AS call
-    FROM (FROM waits WHERE NOT is_copy AND copy_kind = 'H2D' AND copy_bytes > $least_bytes) AS w
+    FROM (FROM waits WHERE NOT is_copy AND copy_kind = 'H2D' AND copy_bytes > $min_bytes) AS w
     ASOF JOIN _steady_windows AS s ON s.process_id = w.process_id AND s.host_start_ns <= w.start_ns
     WHERE w.start_ns < s.host_end_ns
 ),
 all_copies AS (
-    SELECT coalesce(sum(calls), 0) AS copies FROM _steady_copies WHERE copy_kind = 'H2D' AND avg_bytes > $least_bytes
+    SELECT coalesce(sum(calls), 0) AS copies FROM _steady_copies WHERE copy_kind = 'H2D' AND avg_bytes > $min_bytes
 )
 SELECT
     3 * c.copies / (3 * c.copies + t.launch_calls * t.units) AS call_share,
-    least(t.idle_ns * call_share, $most_call_ns * 3 * c.copies / t.units) AS recoverable_ns,
+    least(t.idle_ns * call_share, $max_call_ns * 3 * c.copies / t.units) AS recoverable_ns,
     0.4 * recoverable_ns AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place,
@@ -74,4 +75,4 @@ SELECT
     ['late-host', 'wait'] || CASE WHEN b.copy_ns > t.idle_ns THEN ['pageable-copy'] ELSE ['copy'] END AS explains
 FROM copies_of_steps AS c, all_copies AS a, _step_totals AS t
 LEFT JOIN (SELECT time_ns AS copy_ns FROM classify_report WHERE part = 'copy') AS b ON true
-WHERE t.has_steps AND 2 * c.copies >= a.copies AND c.copies >= $least_copies * t.units AND call_share >= $least_share
+WHERE t.has_steps AND 2 * c.copies >= a.copies AND c.copies >= $min_copies * t.units AND call_share >= $min_share

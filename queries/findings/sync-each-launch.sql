@@ -3,6 +3,7 @@ code = "NSI212"
 title = "The host waits after most launches"
 family = "sync-each-launch"
 explains = ["late-host", "start", "wait", "alternating", "fusion"]
+blocks = ["late-host"]
 meaning = """
 With a wait after each launch nothing runs ahead: after each kernel the GPU is idle until the host has returned from
 the wait and launched the next one."""
@@ -22,7 +23,7 @@ report = "syncs"
 when = """
 SELECT 1 FROM _step_totals AS t
 WHERE t.has_steps AND (
-    (SELECT count(*) FROM waits WHERE NOT is_copy AND copy_kind IS NULL) >= $least_ratio * t.launch_calls * t.units
+    (SELECT count(*) FROM waits WHERE NOT is_copy AND copy_kind IS NULL) >= $min_ratio * t.launch_calls * t.units
     OR (
         SELECT sum(c.time_ns) - $launch_ns * sum(c.calls)
         FROM step_calls AS c JOIN _steady_windows AS s USING (step, process_id)
@@ -50,18 +51,18 @@ any = """
 Unset CUDA_LAUNCH_BLOCKING if it is set. A debugger, or another tool that runs one kernel at a time, has the same
 effect."""
 
-[params.least_ratio]
+[params.min_ratio]
 default = 0.6
 help = "Waits per launch from which this is reported (0.6: a library call may launch two kernels)"
 
-[params.least_waits]
+[params.min_waits]
 default = 2
 help = "Fewest waits in a step (2: one at its end is usual)"
 
 [params.launch_ns]
 default = 5000
 help = "Host time of a launch call that does not wait (5 µs, with the profiler)"
-[params.most_call_ns]
+[params.max_call_ns]
 default = 100000
 help = "Most idle time that one wait costs (100 µs: more is other work of the host)"
 */
@@ -90,13 +91,13 @@ blocking_calls AS (
 costs AS (
     SELECT
         t.*, w.waits, w.call, b.calls,
-        0.9 * least(t.idle_ns, $most_call_ns * coalesce(b.calls, w.waits) / t.units) AS gap_ns,
+        0.9 * least(t.idle_ns, $max_call_ns * coalesce(b.calls, w.waits) / t.units) AS gap_ns,
         t.host_floor_ns - coalesce(greatest(b.call_ns - $launch_ns * b.calls, 0) / t.units, 0) AS floor_ns
     FROM waits_of_steps AS w CROSS JOIN _step_totals AS t LEFT JOIN blocking_calls AS b ON true
     WHERE t.has_steps
         AND (
-            w.waits >= $least_waits * t.units AND w.waits >= $least_ratio * t.launch_calls * t.units
-            OR b.calls >= $least_waits * t.units
+            w.waits >= $min_waits * t.units AND w.waits >= $min_ratio * t.launch_calls * t.units
+            OR b.calls >= $min_waits * t.units
         )
 )
 SELECT

@@ -20,7 +20,7 @@ these copies among the calls of a step. Low: 40% of it."""
 links = ["CUDA C++ Best Practices Guide, Data Transfer Between Host and Device"]
 report = "copies"
 when = """
-SELECT 1 FROM memcpys WHERE copy_kind = 'D2D' AND size_bytes <= $most_bytes HAVING count(*) >= $least_copies"""
+SELECT 1 FROM memcpys WHERE copy_kind = 'D2D' AND size_bytes <= $max_bytes HAVING count(*) >= $min_copies"""
 
 [fix]
 any = "Copy with one kernel, or avoid the copies: write the results where they are needed."
@@ -35,18 +35,18 @@ have a fixed pitch, or write the results where they are needed."""
 kokkos = "Copy with one parallel_for instead of a deep_copy of each subview."
 julia = "Copy with one kernel, or use views instead of copies."
 
-[params.most_bytes]
+[params.max_bytes]
 default = 65536
 help = "Largest copy that counts as small (64 KiB: the GPU moves it faster than the host calls)"
 
-[params.least_copies]
+[params.min_copies]
 default = 16
 help = "Fewest such copies in a step (16: fewer save little)"
 
-[params.least_share]
+[params.min_share]
 default = 0.2
 help = "Share of the calls of a step from which these copies are the cause of its idle time (a fifth)"
-[params.most_call_ns]
+[params.max_call_ns]
 default = 50000
 help = "Most idle time that one call costs (50 µs: more is other work of the host)"
 */
@@ -55,7 +55,7 @@ WITH copies_of_steps AS (
         count(*)::DOUBLE AS copies, sum(m.size_bytes)::DOUBLE AS total_bytes, avg(m.size_bytes) AS mean_bytes,
         sum(m.duration_ns)::DOUBLE AS copy_ns
     FROM (
-        FROM memcpys WHERE copy_kind = 'D2D' AND size_bytes <= $most_bytes AND coalesce(graph_node_id, 0) = 0
+        FROM memcpys WHERE copy_kind = 'D2D' AND size_bytes <= $max_bytes AND coalesce(graph_node_id, 0) = 0
     ) AS m
     ASOF JOIN _steady_windows AS s ON s.process_id = m.process_id AND s.start_ns <= m.start_ns
     WHERE m.start_ns < s.end_ns
@@ -65,7 +65,7 @@ bandwidth AS (
 )
 SELECT
     c.copies / (c.copies + t.launch_calls * t.units) AS call_share,
-    least(t.idle_ns * call_share, $most_call_ns * c.copies / t.units)
+    least(t.idle_ns * call_share, $max_call_ns * c.copies / t.units)
     + greatest(c.copy_ns - coalesce(2e9 * c.total_bytes / b.bytes_per_s, 0), 0) / t.units AS recoverable_ns,
     0.4 * recoverable_ns AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
@@ -73,4 +73,4 @@ SELECT
     c.copies / t.units AS copies, c.mean_bytes, c.total_bytes / t.units AS total_bytes, t.launch_calls AS launches,
     t.idle_ns, t.wall_ns, c.copy_ns / t.units AS copy_ns
 FROM copies_of_steps AS c, bandwidth AS b, _step_totals AS t
-WHERE t.has_steps AND c.copies >= $least_copies * t.units AND call_share >= $least_share
+WHERE t.has_steps AND c.copies >= $min_copies * t.units AND call_share >= $min_share

@@ -50,7 +50,7 @@ julia = "Use device memory (the default of CuArray) instead of unified memory."
 default = 5000
 help = "Less than this in total is not reported (5 µs: a launch)"
 
-[params.least_kernel_share]
+[params.min_kernel_share]
 default = 0.1
 help = "Share of the migrations during kernels, or GPU page faults, from which kernels wait for pages (a tenth)"
 */
@@ -93,7 +93,7 @@ SELECT
     least(100 * c.cost_ns / (t.wall_ns * t.units), 100) AS wall_pct,
     (SELECT concat_ws(' in ', operation_text(name), nvtx_path) FROM costliest_place) AS place,
     CASE
-        WHEN c.fault_ns > 0 OR c.in_kernel_ns >= $least_kernel_share * c.moving_ns THEN 'kernels' ELSE 'host'
+        WHEN c.fault_ns > 0 OR c.in_kernel_ns >= $min_kernel_share * c.moving_ns THEN 'kernels' ELSE 'host'
     END AS cure_case,
     (
         SELECT list({

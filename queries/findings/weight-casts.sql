@@ -40,7 +40,7 @@ pytorch = """
 Convert the model once, model.to(torch.bfloat16) or model.half(), and leave out torch.autocast; or put several forward
 passes under one torch.autocast, which keeps the converted weights until it ends."""
 
-[params.least_products]
+[params.min_products]
 default = 2
 help = "Fewest products in a step whose operands are converted (2: a single one may be the last layer)"
 */
@@ -62,7 +62,7 @@ per_step AS (
         SELECT loop, iterations / (SELECT greatest(step_count, 1) FROM step_method) AS runs FROM loops
     ) AS l USING (loop)
     WHERE o.name LIKE '%float16_copy_kernel_cuda%' AND o.repeats >= 2 AND o.next_family = 'gemm'
-    HAVING sum(l.runs) >= $least_products
+    HAVING sum(l.runs) >= $min_products
 )
 SELECT
     1.5 * c.cast_ns * t.busy_ns / t.wall_ns + 0.75 * t.idle_ns * c.casts / t.launch_calls AS recoverable_ns,

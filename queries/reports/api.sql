@@ -40,10 +40,8 @@ Calls that returned an error; 'not ready' (600), which a query of unfinished wor
 call_group = """\
 What the calls are for: launch, graph launch, sync, copy, memset, alloc, free, graph, event, module, other"""
 
-[notes]
-device = """
-SELECT 'API calls belong to no device or stream: all calls of the scope are counted' FROM scope
-WHERE coalesce(device_id, stream_id) IS NOT NULL AND EXISTS (FROM answer)"""
+[notes.device]
+use = "all_devices"
 
 [ranks]
 by = ["name", "call_group"]

@@ -69,19 +69,22 @@ waves_per_sm = "How often the grid fills the GPU"
 family = "What the kernel does, by its name"
 reason = "The numbers, or the rule, behind the answer"
 
-[notes]
-no_samples = """
-SELECT
-    'the trace has no GPU metrics: what bounds a kernel is inferred from its launch and its name; capture with '
-    '--gpu-metrics-devices=all to measure it'
-FROM answer HAVING count(*) > 0 AND NOT EXISTS (FROM gpu_samples) AND count(*) FILTER (evidence = 'ncu') < count(*)"""
-few_samples = """
-SELECT
-    'GPU metrics samples cover ' || count(*) FILTER (samples >= $min_samples) || ' of ' || count(*)
-        || ' kernels: short ones need a higher --gpu-metrics-frequency'
-FROM answer HAVING count(*) FILTER (samples >= $min_samples) < count(*) AND EXISTS (FROM gpu_samples)"""
-graphs = """
-SELECT sentence FROM _whole_graphs"""
+[notes.no_samples]
+text = """
+the trace has no GPU metrics: what bounds a kernel is inferred from its launch and its name; capture with
+--gpu-metrics-devices=all to measure it"""
+query = """
+SELECT count(*) AS kernels FROM answer
+HAVING count(*) > 0 AND NOT EXISTS (FROM gpu_samples) AND count(*) FILTER (evidence = 'ncu') < count(*)"""
+
+[notes.few_samples]
+text = "GPU metrics samples cover {sampled} of {kernels:kernel}: short ones need a higher --gpu-metrics-frequency"
+query = """
+SELECT count(*) FILTER (samples >= $min_samples) AS sampled, count(*) AS kernels
+FROM answer HAVING sampled < kernels AND EXISTS (FROM gpu_samples)"""
+
+[notes.graphs]
+use = "whole_graphs"
 */
 WITH shapes AS (FROM launch_shapes),
 shapes_with_evidence AS (
@@ -103,6 +106,9 @@ shapes_with_evidence AS (
     LEFT JOIN _usual_bounds AS r
         ON r.name_id = l.name_id AND l.avg_ns >= r.min_duration_ns
         AND (r.bound <> 'compute' OR l.blocks_count >= l.sm_count)
+        -- A word in the name of a kernel that no known library has says nothing; the blocks of a grid in x are tiles of
+        -- queries, and with one tile attention may be of a single query.
+        AND n.provenance <> 'hand-written' AND NOT (r.bound = 'compute' AND n.family = 'attention' AND l.grid_x = 1)
 ),
 -- The case that decides about each shape; its answer, evidence and reason follow below.
 shapes_with_case AS (
@@ -202,7 +208,7 @@ SELECT
         WHEN deciding_case = 'few warps' THEN 'SM ' || sm_text || ', ' || dram_text || ': too few warps to hide latency'
         WHEN deciding_case = 'short' THEN 'shorter than launching it'
         WHEN deciding_case = 'few blocks' THEN counted_text(blocks_count, 'block') || ' for ' || sm_count || ' SMs'
-        ELSE 'too few samples, and the name has no rule'
+        ELSE 'too few samples, and nothing is known by the name'
     END AS reason
 FROM shapes_with_bound
 ORDER BY

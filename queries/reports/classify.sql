@@ -86,44 +86,54 @@ unprofiled_high_ns = "time_ns without nsys, at most; NULL if that is unknown. Of
 unprofiled_verdict = """\
 For wall, the verdict without nsys; NULL if that is unknown or the estimate allows several"""
 
-[notes]
-tokens = """
-SELECT tokens_misfit FROM _step_sentences WHERE tokens_misfit IS NOT NULL"""
-method = """
-SELECT CASE WHEN (SELECT count(*) FROM steps WHERE phase = 'steady') = 0
-    THEN 'no steady steps were found; results cover the whole scope, including startup. Name an NVTX range '
-        'with --step-range, or see steps'
-    ELSE 'per token of ' || m.steady_count || ' steady steps, from ' || s.source || s.of_process
-    END
-FROM step_method AS m, _step_sentences AS s WHERE EXISTS (FROM answer)"""
-doubt = """
-SELECT doubted FROM _step_sentences WHERE doubted IS NOT NULL"""
-profiled = """
-SELECT coalesce(misfit, times, 'all times are of the run under nsys, and without it those of the host are shorter: '
-    || unknown || '; give the time of a step without nsys: --step-time')
-FROM _unprofiled_sentences WHERE EXISTS (FROM answer) AND coalesce(misfit, times, unknown) IS NOT NULL"""
-profiler_verdict = """
-SELECT 'only nsys makes the step ' || a.verdict || ': without it, it is ' || a.unprofiled_verdict
-FROM answer AS a WHERE a.part = 'wall' AND a.unprofiled_verdict <> a.verdict"""
-tracing = """
-SELECT
-    'graphs were traced by node, which makes launching them slower: ' || round(wall_pct, 1)
-        || '% of the wall time is attributed to the profiler for that'
+[notes.tokens]
+use = "step_tokens"
+
+[notes.method]
+text = [[
+    """{?lacks_steps}no steady steps were found; results cover the whole scope, including startup. Name an NVTX range
+    with --step-range, or see steps""",
+    """per token of {steady_count:steady step}, from <the NVTX ranges {range_name}><the iterations of loop
+    {step_loop}><{?is_count}--tokens>, of process {process_id}; {confidence} confidence""",
+]]
+query = """
+SELECT NOT EXISTS (FROM steps WHERE phase = 'steady') AS lacks_steps, m.steady_count, s.*
+FROM step_method AS m, _step_source AS s WHERE EXISTS (FROM answer)"""
+
+[notes.doubt]
+use = "step_doubt"
+
+[notes.profiled]
+use = "unprofiled"
+
+[notes.profiler_verdict]
+text = "only nsys makes the step {verdict}: without it, it is {unprofiled_verdict}"
+query = "SELECT verdict, unprofiled_verdict FROM answer WHERE part = 'wall' AND unprofiled_verdict <> verdict"
+
+[notes.tracing]
+text = """
+graphs were traced by node, which makes launching them slower: {wall_pct} of the wall time is attributed to the profiler
+for that"""
+query = """
 -- Of the profiler's costs, only this one has a name of its own, and so evidence.
-FROM answer WHERE part = 'profiler' AND evidence IS NOT NULL"""
-whole = """
-SELECT
-    'CUDA graphs ran as a whole: all their time counts as gpu, including idle time and copies inside them; capture '
-    'with --cuda-graph-trace=node to see those'
-FROM graph_launches HAVING count(*) > 0"""
-processes = """
-SELECT sentence FROM _other_processes WHERE EXISTS (FROM answer)"""
-unknown = """
-SELECT
-    'for ' || round(wall_pct, 1)
-        || '% of the wall time, the launch call that ended the gap is not in the trace: what the GPU waited for '
-            'is unknown'
-FROM answer WHERE part = 'unknown' AND wall_pct >= 0.05 AND NOT EXISTS (FROM _unrecorded WHERE what = 'calls')"""
+SELECT wall_pct FROM answer WHERE part = 'profiler' AND evidence IS NOT NULL"""
+
+[notes.whole]
+use = "whole_graphs"
+text = """
+CUDA graphs ran as a whole: all their time counts as gpu, including idle time and copies inside them; capture with
+--cuda-graph-trace=node to see those"""
+
+[notes.processes]
+use = "processes"
+
+[notes.unknown]
+text = """
+for {wall_pct} of the wall time, the launch call that ended the gap is not in the trace: what the GPU waited for is
+unknown"""
+query = """
+SELECT wall_pct FROM answer
+WHERE part = 'unknown' AND wall_pct >= 0.05 AND NOT EXISTS (FROM _unrecorded WHERE what = 'calls')"""
 
 [ranks]
 by = ["part", "see"]

@@ -45,25 +45,41 @@ to be on one host, with GPUs whose NVLinks are known"""
 total_ns = "Sum over all kernels of all ranks"
 communicator = "NCCL's id of the communicator; NULL where unknown"
 
-[notes]
-clock = "SELECT clock FROM rank_run WHERE clock IS NOT NULL"
-bytes = """
+[notes.clock]
+use = "clock"
+
+[notes.bytes]
+text = """
+sizes come from NCCL's NVTX payloads, which this trace does not have, or not for all kernels: capture with -t cuda,nvtx,
+and export with nsys export --include-blobs=true"""
+query = """
+SELECT count(*) AS rows FROM answer WHERE bytes IS NULL HAVING count(*) > 0 AND EXISTS (FROM nccl_kernels)"""
+
+[notes.missing]
+text = """
+<{missing_ranks:rank} {#missing_ranks:is|are} not in these traces><; {both_silent_ranks:rank} ran no NCCL
+kernels><{silent_ranks:rank} ran no NCCL kernels>, so how many ranks a communicator has is unknown, and with it the
+bandwidths that depend on it"""
+query = """
 SELECT
-    'sizes come from NCCL''s NVTX payloads, which this trace does not have, or not for all kernels: capture with -t '
-    'cuda,nvtx, and export with nsys export --include-blobs=true'
-FROM answer WHERE bytes IS NULL HAVING count(*) > 0 AND EXISTS (FROM nccl_kernels)"""
-missing = """
-SELECT missing || ', so how many ranks a communicator has is unknown, and with it the bandwidths that depend on it'
-FROM rank_run WHERE missing IS NOT NULL AND EXISTS (FROM answer WHERE ranks IS NOT NULL)"""
-others = """
-SELECT 'the bandwidths count the ranks whose traces are given: if the communicator has more, they are too low'
+    missing_ranks, CASE WHEN missing_ranks IS NOT NULL THEN silent_ranks END AS both_silent_ranks,
+    CASE WHEN missing_ranks IS NULL THEN silent_ranks END AS silent_ranks
 FROM rank_run
-WHERE missing IS NULL AND numbered_by IN ('the files'' names', 'order')
+WHERE (missing_ranks IS NOT NULL OR silent_ranks IS NOT NULL) AND EXISTS (FROM answer WHERE ranks IS NOT NULL)"""
+
+[notes.others]
+text = "the bandwidths count the ranks whose traces are given: if the communicator has more, they are too low"
+query = """
+FROM rank_run
+WHERE missing_ranks IS NULL AND silent_ranks IS NULL AND numbered_by IN ('the files'' names', 'order')
     AND EXISTS (FROM answer WHERE bus_bytes_per_s IS NOT NULL AND operation <> 'SendRecv')"""
-unmatched = "SELECT unmatched FROM rank_run WHERE unmatched IS NOT NULL"
-alone = """
-SELECT 'the collectives are not matched with those of another rank: how much of their time is waiting is unknown'
-FROM answer HAVING count(*) > 0 AND count(ranks) = 0"""
+
+[notes.unmatched]
+use = "unmatched"
+
+[notes.alone]
+text = "the collectives are not matched with those of another rank: how much of their time is waiting is unknown"
+query = "SELECT count(*) AS rows FROM answer HAVING count(*) > 0 AND count(ranks) = 0"
 */
 WITH kernel_times AS (
     SELECT collective, avg(end_ns - start_ns) AS kernel_ns, sum(end_ns - start_ns)::BIGINT AS total_ns
@@ -131,7 +147,10 @@ nvlink_communicators AS (
 ),
 -- How many ranks a communicator has is known only where none is missing.
 groups_with_ranks AS (
-    SELECT *, CASE WHEN NOT EXISTS (FROM rank_run WHERE missing IS NOT NULL) THEN ranks END AS all_ranks
+    SELECT
+        *,
+        CASE WHEN NOT EXISTS (FROM rank_run WHERE coalesce(missing_ranks, silent_ranks) IS NOT NULL) THEN ranks END
+            AS all_ranks
     FROM (FROM matched_collectives UNION ALL FROM message_totals UNION ALL FROM unmatched_kernels)
 ),
 groups_with_size AS (

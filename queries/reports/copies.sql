@@ -53,18 +53,27 @@ min_ns = "Shortest"
 max_ns = "Longest"
 stddev_ns = "Sample standard deviation of the durations; NULL for a single one"
 
-[notes]
-pageable = """
-SELECT
-    sum(calls)
-        || ' asynchronous copies use pageable memory and run synchronously; pin the host buffer'
-FROM answer
+[notes.pageable]
+text = """
+{calls:asynchronous copy uses|asynchronous copies use} pageable memory and {#calls:runs|run} synchronously; pin the host
+buffer"""
+query = """
+SELECT sum(calls) AS calls FROM answer
 WHERE name LIKE '%Async%' AND 'pageable' IN (source_memory, target_memory) AND $group_by = 'call'
 HAVING count(*) > 0"""
-batches = """
-SELECT count(*) || ' rows of the trace stand for ' || sum(copy_count) || ' copies in batches: each counts once here'
-FROM memcpys WHERE copy_count > 1 HAVING count(*) > 0"""
-graphs = "SELECT of_copies FROM _whole_graphs"
+
+[notes.batches]
+text = """
+{rows:row of the trace stands|rows of the trace stand} for {copies:copy|copies} in batches: each counts once here"""
+query = """
+SELECT count(*) AS rows, sum(copy_count) AS copies FROM memcpys WHERE copy_count > 1 HAVING count(*) > 0"""
+
+[notes.graphs]
+use = "whole_graphs"
+text = """
+CUDA graphs ran as a whole {graphs:time}: copies and memsets inside them are not in this table; capture with
+--cuda-graph-trace=node to see them"""
+
 [agent]
 rows = 4
 columns = ["kind", "source_memory", "target_memory", "name", "calls", "total_ns", "size_bytes"]

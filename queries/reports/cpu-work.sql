@@ -50,29 +50,33 @@ samples = "Samples it is based on; NULL where no sample is needed"
 function_name = "The function in most of the samples: the innermost one that is known for the activity, or has a name"
 off_cpu_ns = "The part of time_ns in which the thread had no CPU; NULL where that was not recorded"
 
-[notes]
-samples = """
-SELECT
-    'a sample stands for ' || time_text(any_value(p.period_ns)) || ' of CPU time; functions are based on '
-        || sum(w.samples) || ' samples'
+[notes.samples]
+text = "a sample stands for {period_ns} of CPU time; functions are based on {samples:sample}"
+query = """
+SELECT any_value(p.period_ns) AS period_ns, sum(w.samples) AS samples
 FROM _cpu_work AS w CROSS JOIN _sample_period AS p
 WHERE w.counted_by = $group_by AND w.counted_by <> 'inclusive' AND w.is_known AND w.samples > 0 HAVING count(*) > 0"""
-kernel = """
-SELECT
-    'no sample of this trace is in the OS kernel, so time that is not sampled may be spent there: page faults, or '
-    'operating system calls that nsys does not trace'
+
+[notes.kernel]
+text = """
+no sample of this trace is in the OS kernel, so time that is not sampled may be spent there: page faults, or operating
+system calls that nsys does not trace"""
+query = """
 FROM answer
 WHERE what = 'not sampled' AND work_pct >= 5 AND EXISTS (FROM _cpu_modules)
     AND NOT EXISTS (FROM _cpu_modules WHERE module LIKE '[kernel%' OR module LIKE 'vmlinux%')
 LIMIT 1"""
-unsampled = """
-SELECT 'which functions ran was not recorded: capture with --sample=process-tree --cpuctxsw=process-tree' FROM answer
-WHERE what = 'outside of OS calls' LIMIT 1"""
-unscheduled = """
-SELECT
-    'context switches were not recorded: time that samples do not account for may be waiting; capture with '
-    '--cpuctxsw=process-tree'
-FROM answer WHERE samples > 0 AND NOT EXISTS (FROM _scheduling) LIMIT 1"""
+
+[notes.unsampled]
+text = "which functions ran was not recorded: capture with --sample=process-tree --cpuctxsw=process-tree"
+query = "FROM answer WHERE what = 'outside of OS calls' LIMIT 1"
+
+[notes.unscheduled]
+text = """
+context switches were not recorded: time that samples do not account for may be waiting; capture with
+--cpuctxsw=process-tree"""
+query = "FROM answer WHERE samples > 0 AND NOT EXISTS (FROM _scheduling) LIMIT 1"
+
 [agent]
 rows = 6
 columns = ["nvtx_path", "what", "time_ns", "wall_pct", "samples", "function_name"]

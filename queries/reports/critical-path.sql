@@ -39,15 +39,15 @@ takes_over = "What the critical path then runs through instead"
 half_saved_ns = "How much shorter the step would be if it took half the time"
 total_ns = "Time per step, whether on the critical path or not; NULL for delays"
 
-[notes]
-run = """
-SELECT
-    coalesce(
-        'the critical path cannot be determined: ' || reason,
-        'Critical path of steps ' || first_step || '–' || (first_step + steps - 1) || ', ' || time_text(measured_ns)
-            || ' each (replay: ' || time_text(played_ns) || ')'
-    )
+[notes.run]
+text = [[
+    "the critical path cannot be determined: {reason}",
+    "Critical path of steps {first_step_id}–{last_step_id}, {measured_ns} each (replay: {played_ns})",
+]]
+query = """
+SELECT reason, first_step AS first_step_id, first_step + steps - 1 AS last_step_id, measured_ns, played_ns
 FROM critical_path_run"""
+
 [agent]
 rows = 6
 columns = ["kind", "name", "nvtx_path", "path_ns", "path_pct", "saved_ns", "takes_over"]

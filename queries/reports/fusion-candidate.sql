@@ -34,34 +34,44 @@ block = "Threads of a block"
 shapes = "How many different grids and blocks it has over the occurrences of the chain"
 nvtx_path = "The NVTX ranges it is launched in, in the first occurrence"
 
-[notes]
-what = """
+[notes.what]
+text = """
+candidate {candidate_id}, {pattern}: {verdict}<, {reason}>; {kernel_count:kernel}, {per_step} × a step< ({per_layer} ×
+in each of {layers:layer})><; {remedy}>"""
+query = """
 SELECT
-    'candidate ' || candidate || ', ' || coalesce(pattern, 'unrecognized') || ': ' || verdict
-        || coalesce(', ' || reason, '') || '; ' || kernel_count || ' kernels, ' || per_step || ' × a step'
-    || coalesce(' (' || round(per_layer, 2) || ' × in each of ' || layers || ' layers)', '')
-    || coalesce('; ' || remedy, '')
+    candidate AS candidate_id, coalesce(pattern, 'unrecognized') AS pattern, verdict, reason, kernel_count, per_step,
+    per_layer, layers, remedy
 FROM fusion_candidates WHERE candidate = $candidate"""
-launches = """
+
+[notes.launches]
+text = [[
+    """{?lacks_calls}launch calls: they are not in the trace, so what fewer of them would save is unknown""",
+    """launch calls: ({kernel_count} - 1) × {per_step} = {kernels_saved} fewer kernels, {launches_saved} fewer launch
+    calls; host time {host_low_ns} to {host_high_ns} a step""",
+]]
+query = """
 SELECT
-    'launch calls: (' || kernel_count || ' - 1) × ' || per_step || ' = ' || kernels_saved || ' fewer kernels, '
-        || launches_saved || ' fewer launch calls; host time ' || time_text(host_low_ns) || ' to '
-        || time_text(host_high_ns) || ' a step'
-FROM fusion_candidates WHERE candidate = $candidate AND NOT EXISTS (FROM _unrecorded WHERE what = 'calls')
-UNION ALL
-SELECT 'launch calls: they are not in the trace, so what fewer of them would save is unknown' FROM fusion_candidates
-WHERE candidate = $candidate AND EXISTS (FROM _unrecorded WHERE what = 'calls')"""
-kernels = """
-SELECT
-    'GPU time: of ' || time_text(chain_ns) || ' a step, ' || time_text(kernel_low_ns) || ' to '
-        || time_text(kernel_high_ns) || ' saved; a kernel costs at least ' || time_text(fixed_ns) || '; '
-    || time_text(gap_ns) || ' between them'
+    EXISTS (FROM _unrecorded WHERE what = 'calls') AS lacks_calls, kernel_count, per_step, kernels_saved,
+    launches_saved, host_low_ns, host_high_ns
+FROM fusion_candidates WHERE candidate = $candidate"""
+
+[notes.kernels]
+text = """
+GPU time: of {chain_ns} a step, {kernel_low_ns} to {kernel_high_ns} saved; a kernel costs at least {fixed_ns}; {gap_ns}
+between them"""
+query = """
+SELECT chain_ns, kernel_low_ns, kernel_high_ns, fixed_ns, gap_ns
 FROM fusion_candidates, fusion_step WHERE candidate = $candidate"""
-wall = """
+
+[notes.wall]
+text = """
+wall time: replayed with the chain fused, the step takes {most_ns} to {least_ns} instead of {replayed_ns}:
+{saved_low_ns} to {saved_high_ns} saved"""
+query = """
 SELECT
-    'wall time: replayed with the chain fused, the step takes ' || time_text(replayed_ns - saved_low_ns) || ' to '
-        || time_text(replayed_ns - saved_high_ns) || ' instead of ' || time_text(replayed_ns)
-    || ': ' || time_text(saved_low_ns) || ' to ' || time_text(saved_high_ns) || ' saved'
+    replayed_ns - saved_low_ns AS most_ns, replayed_ns - saved_high_ns AS least_ns, replayed_ns, saved_low_ns,
+    saved_high_ns
 FROM fusion_candidates, fusion_step WHERE candidate = $candidate"""
 */
 SELECT

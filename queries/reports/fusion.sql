@@ -74,37 +74,48 @@ process_id = "Operating system's process id"
 device_id = "CUDA device number within the process"
 stream_id = "CUDA stream, numbered by CUPTI"
 
-[notes]
-step = """
-SELECT 'the typical step has ' || kernels || ' kernels in ' || time_text(wall_ns)
-    || coalesce(', with ' || layers || ' layers of ' || layer_period || ' operations', ', without repeating layers')
-    || '; ' || CASE WHEN typical_steps = sampled_steps THEN 'all ' || sampled_steps || ' sampled steps match'
-        ELSE typical_steps || ' of ' || sampled_steps || ' sampled steps match' END
+[notes.step]
+text = [[
+    """the typical step has {kernels:kernel} in {wall_ns}, with {layers:layer} of {layer_period:operation};
+    {?is_typical}all {sampled_steps} sampled steps match""",
+    """the typical step has {kernels:kernel} in {wall_ns}, with {layers:layer} of {layer_period:operation};
+    {typical_steps} of {sampled_steps} sampled steps match""",
+    """the typical step has {kernels:kernel} in {wall_ns}, without repeating layers; {?is_typical}all {sampled_steps}
+    sampled steps match""",
+    """the typical step has {kernels:kernel} in {wall_ns}, without repeating layers; {typical_steps} of {sampled_steps}
+    sampled steps match""",
+]]
+query = """
+SELECT kernels, wall_ns, layers, layer_period, typical_steps, sampled_steps, typical_steps = sampled_steps AS is_typical
 FROM fusion_step"""
-together = """
+
+[notes.together]
+text = """
+recommended set of {chosen}: saves {together_low_ns} to {together_high_ns} per step ({low_count} to {high_count}%);
+savings of candidates that share kernels do not add up"""
+query = """
 SELECT
-    'recommended set of ' || (SELECT count(*) FROM answer WHERE chosen) || ': saves ' || time_text(together_low_ns)
-        || ' to ' || time_text(together_high_ns)
-    || ' per step (' || round(100 * together_low_ns / wall_ns)::BIGINT || ' to '
-    || round(100 * together_high_ns / wall_ns)::BIGINT
-    || '%); savings of candidates that share kernels do not add up'
+    (SELECT count(*) FROM answer WHERE chosen) AS chosen, together_low_ns, together_high_ns,
+    round(100 * together_low_ns / wall_ns) AS low_count, round(100 * together_high_ns / wall_ns) AS high_count
 FROM fusion_step WHERE EXISTS (FROM answer WHERE chosen)"""
-replay = """
-SELECT
-    'replayed unchanged, the step takes ' || time_text(replayed_ns) || ' instead of ' || time_text(wall_ns)
-        || ': these savings are less certain'
-FROM fusion_step WHERE abs(replayed_ns - wall_ns) > 0.1 * wall_ns"""
-profiler = """
-SELECT
-    CASE
-        WHEN s.misfit IS NOT NULL THEN s.misfit
-        WHEN s.unknown IS NOT NULL THEN 'savings are of the run under nsys, and smaller without it: ' || s.unknown
-            || '; give the time of a step without nsys: --step-time'
-        ELSE 'without nsys, the recommended set saves '
-            || CASE WHEN low_ns < 0.5 THEN 'up to ' ELSE time_text(low_ns) || ' to ' END || time_text(high_ns)
-            || ' per step: ' || s.times
-    END
-FROM _unprofiled_sentences AS s
+
+[notes.replay]
+text = "replayed unchanged, the step takes {replayed_ns} instead of {wall_ns}: these savings are less certain"
+query = "SELECT replayed_ns, wall_ns FROM fusion_step WHERE abs(replayed_ns - wall_ns) > 0.1 * wall_ns"
+
+[notes.profiler]
+use = "unprofiled"
+text = [[
+    "{misfit}",
+    """savings are of the run under nsys, and smaller without it: {unknown}; give the time of a step without nsys:
+    --step-time""",
+    """without nsys, the recommended set saves {least_ns} to {most_ns} per step: {step_ns} per {unit} under nsys;
+    {without}""",
+    "without nsys, the recommended set saves up to {most_ns} per step: {step_ns} per {unit} under nsys; {without}",
+]]
+query = """
+SELECT s.*, CASE WHEN low_ns >= 0.5 THEN low_ns END AS least_ns, most_ns
+FROM _unprofiled_source AS s
 CROSS JOIN (
     SELECT
         _without_nsys(
@@ -112,22 +123,24 @@ CROSS JOIN (
         ) AS low_ns,
         _without_nsys(
             f.together_high_ns, f.together_high_ns, u.late_ns * m.tokens_per_step, u.late_high_ns * m.tokens_per_step
-        ) AS high_ns
+        ) AS most_ns
     FROM fusion_step AS f CROSS JOIN unprofiled_step AS u CROSS JOIN step_method AS m
 )
-WHERE EXISTS (FROM answer WHERE chosen AND host_high_ns > kernel_high_ns + gap_ns)
-    AND (s.misfit IS NOT NULL OR s.unknown IS NOT NULL OR s.times IS NOT NULL)"""
-dear = """
-SELECT
-    'a saving below 0: if launched from Python, as Triton does, the fused kernel may cost more than it saves; a '
-    'library operation or a CUDA graph does not have that cost'
-FROM answer WHERE chosen AND saved_low_ns < 0 LIMIT 1"""
-processes = """
-SELECT sentence FROM _other_processes WHERE EXISTS (FROM fusion_step)"""
-graphs = """
-SELECT
-    'CUDA graphs ran as a whole: their kernels are not in this table; capture with --cuda-graph-trace=node to see them'
-FROM steps WHERE phase = 'steady' AND kernels IS NULL HAVING count(*) > 0"""
+WHERE EXISTS (FROM answer WHERE chosen AND host_high_ns > kernel_high_ns + gap_ns)"""
+
+[notes.dear]
+text = """
+a saving below 0: if launched from Python, as Triton does, the fused kernel may cost more than it saves; a library
+operation or a CUDA graph does not have that cost"""
+query = "FROM answer WHERE chosen AND saved_low_ns < 0 LIMIT 1"
+
+[notes.processes]
+use = "processes"
+query = "FROM _other_processes WHERE EXISTS (FROM fusion_step)"
+
+[notes.graphs]
+use = "steady_graphs"
+
 [agent]
 rows = 5
 columns = ["candidate", "pattern", "verdict", "chosen", "saved_low_ns", "saved_high_ns", "per_step", "chain"]

@@ -6,8 +6,8 @@ in_help = true
 question = "When is the GPU idle, and what was the host doing?"
 examples = ["", "--step 5 --min-gap 20us"]
 aliases = ["gpu_gaps"]
-main = ["duration_ns", "start_ns", "after_name", "nvtx_path", "host", "cause", "wall_pct"]
-details = ["idle_pct", "host_ns", "gpu_id", "process_id", "thread_id", "end_ns", "gaps"]
+main = ["duration_ns", "start_ns", "after_name", "nvtx_path", "host", "cause", "wall_pct", "gpu_id"]
+details = ["idle_pct", "host_ns", "process_id", "thread_id", "end_ns", "gaps"]
 description = """
 A gap is the time on one GPU from the end of all operations so far (kernels, copies, memsets, whole graphs, on any
 stream and of any process) to the start of the next. Gaps and busy time add up to the time from the first operation
@@ -58,17 +58,19 @@ thread_id = "Thread that launched it"
 end_ns = "When the next operation started; for several gaps, the last time"
 gaps = "Number of gaps in the row"
 
-[notes]
-listed = """
-SELECT CASE WHEN $min_gap_ns IS NULL THEN 'Showing the 1,000 longest gaps. ' ELSE '' END
-    || CASE
-        WHEN $group_by = 'gap' THEN 'Gaps shorter than ' || time_text(min(duration_ns)) || ' add '
-        ELSE 'Shorter gaps add '
-    END
-    || time_text(max(duration_ns * 100 / idle_pct) - sum(duration_ns)) || ' ('
-    || round(100 - sum(idle_pct), 1) || '%); use --min-gap or gap-sizes.'
+[notes.listed]
+text = """
+<{?is_cut}Showing the 1,000 longest gaps. ><Gaps shorter than {shortest_ns} add ><{?is_grouped}Shorter gaps add
+>{rest_ns} ({rest_pct}); use --min-gap or gap-sizes."""
+query = """
+SELECT
+    $min_gap_ns IS NULL AS is_cut, $group_by <> 'gap' AS is_grouped,
+    CASE $group_by WHEN 'gap' THEN min(duration_ns) END AS shortest_ns,
+    max(duration_ns * 100 / idle_pct) - sum(duration_ns) AS rest_ns, 100 - sum(idle_pct) AS rest_pct
 FROM answer WHERE idle_pct > 0 HAVING sum(idle_pct) < 99.95"""
-graphs = "SELECT of_idle FROM _whole_graphs"
+
+[notes.graphs]
+use = "idle_in_graphs"
 */
 WITH places_by_call AS (
     SELECT NULL::BIGINT AS process_id, NULL::BIGINT AS correlation_id, NULL::VARCHAR AS place WHERE false

@@ -85,23 +85,26 @@ CPU work in waiting_ns that remains with a graph, because it is in long gaps or 
 unprofiled_low_ns = "Saving per token without nsys, at least, by the view unprofiled_step; NULL if that is unknown"
 unprofiled_high_ns = "Saving per token without nsys, at most; NULL if that is unknown"
 
-[notes]
-profiled = """
+[notes.profiled]
+use = "unprofiled"
+text = [[
+    "{misfit}",
+    """the saving is of the run under nsys, and smaller without it: {unknown}; give the time of a step without nsys:
+    --step-time""",
+    "without nsys, a graph saves about {about_ns} per {unit}: {step_ns} per {unit} under nsys; {without}",
+    "without nsys, a graph saves {least_ns} to {most_ns} per {unit}: {step_ns} per {unit} under nsys; {without}",
+    "without nsys, a graph saves up to {most_ns} per {unit}: {step_ns} per {unit} under nsys; {without}",
+]]
+query = """
 SELECT
-    CASE
-        WHEN s.misfit IS NOT NULL THEN s.misfit
-        WHEN s.unknown IS NOT NULL THEN 'the saving is of the run under nsys, and smaller without it: ' || s.unknown
-            || '; give the time of a step without nsys: --step-time'
-        WHEN a.unprofiled_high_ns < 0.95 * a.saving_high_ns THEN 'without nsys, a graph saves '
-            || CASE
-                WHEN time_text(a.unprofiled_low_ns) = time_text(a.unprofiled_high_ns) THEN 'about '
-                WHEN a.unprofiled_low_ns < 0.5 THEN 'up to '
-                ELSE time_text(a.unprofiled_low_ns) || ' to '
-            END
-            || time_text(a.unprofiled_high_ns) || ' per ' || s.unit || ': ' || s.times
-    END
-FROM answer AS a CROSS JOIN _unprofiled_sentences AS s
-WHERE a.verdict <> 'no' AND (s.misfit IS NOT NULL OR s.unknown IS NOT NULL OR s.times IS NOT NULL)"""
+    s.*,
+    CASE WHEN a.unprofiled_high_ns < 0.95 * a.saving_high_ns THEN a.unprofiled_high_ns END AS most_ns,
+    CASE WHEN a.unprofiled_low_ns >= 0.5 THEN a.unprofiled_low_ns END AS least_ns,
+    -- Times that are written with the same digits are no range.
+    CASE WHEN time_text(a.unprofiled_low_ns) = time_text(most_ns) THEN most_ns END AS about_ns
+FROM answer AS a CROSS JOIN _unprofiled_source AS s
+WHERE a.verdict <> 'no'"""
+
 [agent]
 rows = 1
 columns = ["verdict", "saving_low_ns", "saving_high_ns", "reason"]

@@ -58,12 +58,11 @@ match = """\
 What agrees between trace and ncu, from best to worst: name, grid, block, order; name, grid, block; function, grid, \
 block; name; function"""
 
-[notes]
-coverage = """
-SELECT
-    'the kernels that ncu profiled take ' || round(sum(kernel_time_pct), 1)
-        || '% of kernel time; the others are not in this table'
-FROM answer HAVING sum(kernel_time_pct) < 99.95"""
+[notes.coverage]
+text = "the kernels that ncu profiled take {kernel_time_pct} of kernel time; the others are not in this table"
+query = """
+SELECT sum(kernel_time_pct) AS kernel_time_pct FROM answer HAVING sum(kernel_time_pct) < 99.95"""
+
 [agent]
 rows = 4
 columns = ["name", "grid", "bound", "recoverable_ns", "match"]

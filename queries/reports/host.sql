@@ -44,17 +44,15 @@ Stable identifier of the bottleneck: d2h_sync, other_wait, blocking_copy, pageab
 other_call, blocking_memset, cpu_work"""
 caller = "What --group-by selects, for CPU work that of the launch which it delayed; NULL without it"
 
-[notes]
-whole = """
+[notes.whole]
+use = "no_steady_steps"
+
+[notes.api_calls]
+text = "{calls} recorded CUDA API calls<{?has_steps} per token> ({time_ns} CPU time)"
+query = """
 SELECT
-    'no steady steps were found: counts and times are of the whole scope, including start-up; name an NVTX range '
-    'with --step-range'
-FROM answer WHERE NOT EXISTS (FROM steps WHERE phase = 'steady') HAVING count(*) > 0"""
-api_calls = """
-SELECT
-    round(sum(calls)::DOUBLE / any_value(p.tokens), 1) || ' recorded CUDA API calls'
-        || CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN ' per token' ELSE '' END
-    || ' (' || time_text(sum(time_ns) / any_value(p.tokens)) || ' CPU time)'
+    round(sum(calls)::DOUBLE / any_value(p.tokens), 1) AS calls, sum(time_ns) / any_value(p.tokens) AS time_ns,
+    EXISTS (FROM steps WHERE phase = 'steady') AS has_steps
 FROM (
     SELECT calls, time_ns FROM step_calls WHERE step IS NULL OR step IN (SELECT step FROM _steady_windows)
 )
@@ -63,8 +61,10 @@ CROSS JOIN (
 ) AS p
 WHERE EXISTS (FROM answer)
 HAVING count(*) > 0"""
-processes = """
-SELECT sentence FROM _other_processes WHERE EXISTS (FROM answer)"""
+
+[notes.processes]
+use = "processes"
+
 [agent]
 rows = 5
 columns = ["bottleneck", "count", "host_ns", "recoverable_ns", "wall_pct", "see"]

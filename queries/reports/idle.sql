@@ -38,14 +38,17 @@ host = "What the host did in that time, or what the operation waited for"
 time_ns = "Time"
 wall_pct = "Share of the wall time; the shares of a GPU add up to 100"
 
-[notes]
-unknown = """
-SELECT
-    'for ' || round(sum(wall_pct), 1) || '% of the wall time, the launch call that ended the gap is not in the trace'
+[notes.unknown]
+text = "for {wall_pct} of the wall time, the launch call that ended the gap is not in the trace"
+query = """
+SELECT sum(wall_pct) AS wall_pct
 FROM answer
 WHERE cause = 'unknown' AND NOT EXISTS (FROM _unrecorded WHERE what = 'calls')
 HAVING sum(wall_pct) >= 0.05"""
-graphs = "SELECT of_idle FROM _whole_graphs"
+
+[notes.graphs]
+use = "idle_in_graphs"
+
 [agent]
 rows = 8
 columns = ["gpu_id", "cause", "host", "time_ns", "wall_pct"]

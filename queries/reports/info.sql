@@ -22,21 +22,25 @@ metric = "What the row is about"
 value = "Number of the metric, in the unit that its name ends in; NULL where it is text, or was not captured"
 detail = "The text, or more about the number; in section missing, how to capture it"
 
-[notes]
-next = """
-SELECT CASE
-    WHEN count(*) FILTER (metric = 'gpu_busy_pct') = 0 THEN NULL
-    WHEN max(value) FILTER (metric = 'whole_graph_pct') >= 50
-        THEN 'Most of what the GPU runs is hidden in CUDA graphs: capture with --cuda-graph-trace=node'
-    WHEN min(value) FILTER (metric = 'gpu_busy_pct') < 90
-        THEN CASE count(*) FILTER (metric = 'gpu_busy_pct') WHEN 1 THEN 'GPU' ELSE 'A GPU is' END
-            || ' idle ' || round(100 - min(value) FILTER (metric = 'gpu_busy_pct'), 1)
-            || '% of the wall time. Next: nsys-insight diagnose'
-    ELSE 'The GPU is nearly always busy. Next: nsys-insight top'
-END || CASE WHEN count(*) FILTER (metric = 'nvtx_ranges' AND section = 'events') > 0
-    THEN '; nsys-insight nvtx by range, and --nvtx NAME narrows every report'
-    ELSE '; nsys-insight per-token --tokens N by step' END
-FROM answer"""
+[notes.next]
+text = """
+<{?is_whole}Most of what the GPU runs is hidden in CUDA graphs: capture with --cuda-graph-trace=node><{#gpus:GPU|A GPU
+is} idle {idle_pct} of the wall time. Next: nsys-insight diagnose><{?is_busy}The GPU is nearly always busy. Next:
+nsys-insight top><{?has_ranges}; nsys-insight nvtx by range, and --nvtx NAME narrows every report><{?lacks_ranges};
+nsys-insight per-token --tokens N by step>"""
+query = """
+SELECT
+    is_whole, gpus, CASE WHEN NOT is_whole AND idle_pct > 10 THEN idle_pct END AS idle_pct,
+    NOT is_whole AND idle_pct <= 10 AS is_busy, has_ranges, NOT has_ranges AS lacks_ranges
+FROM (
+    SELECT
+        count(*) FILTER (metric = 'gpu_busy_pct') AS gpus,
+        coalesce(max(value) FILTER (metric = 'whole_graph_pct') >= 50, false) AS is_whole,
+        100 - min(value) FILTER (metric = 'gpu_busy_pct') AS idle_pct,
+        count(*) FILTER (metric = 'nvtx_ranges' AND section = 'events') > 0 AS has_ranges
+    FROM answer
+)
+WHERE gpus > 0"""
 */
 WITH is_unscoped AS (
     -- Whether there is no scope: what a part of the trace lacks says nothing about the full trace, or about the

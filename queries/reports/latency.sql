@@ -41,30 +41,33 @@ p99_ns = "99th percentile; NULL where no value is greater"
 max_ns = "Maximum"
 mean_ns = "Mean"
 
-[notes]
-told = """
+[notes.first_token]
+text = [[
+    "{?is_all}ttft begins with the prefill: no range or mark names a request before it",
+    """{prefill_count} of {count:request begins|requests begin} with their prefill: no range or mark names them before
+    it""",
+    "{?has_none}ttft begins where a range or a mark first names the request",
+]]
+query = """
 SELECT
-    CASE
-        WHEN bool_and(begins = 'prefill')
-            THEN 'ttft begins with the prefill: no range or mark names a request before it'
-    WHEN bool_or(begins = 'prefill')
-        THEN count(*) FILTER (begins = 'prefill') || ' of ' || count(*)
-            || ' requests begin with their prefill: no range or mark names them before it'
-    ELSE 'ttft begins where a range or a mark first names the request' END
+    bool_and(begins = 'prefill') AS is_all, nullif(count(*) FILTER (begins = 'prefill'), 0) AS prefill_count,
+    count(*) AS count,
+    prefill_count IS NULL AS has_none
 FROM requests WHERE begins IS NOT NULL HAVING count(*) > 0"""
-throughput = """
+
+[notes.throughput]
+text = "{requests:request}, {tokens:token} in {time_ns}: {tokens_per_s} tokens/s"
+query = """
 SELECT
-    count(*) || CASE count(*) WHEN 1 THEN ' request, ' ELSE ' requests, ' END || sum(tokens) || ' tokens in '
-        || time_text(max(last_token_ns) - min(start_ns)) || ': '
-    || round(1e9 * sum(tokens) / (max(last_token_ns) - min(start_ns)), 1) || ' tokens/s'
+    count(*) AS requests, sum(tokens) AS tokens, max(last_token_ns) - min(start_ns) AS time_ns,
+    1e9 * sum(tokens) / (max(last_token_ns) - min(start_ns)) AS tokens_per_s
 FROM requests WHERE reason IS NULL HAVING count(*) > 0 AND max(last_token_ns) > min(start_ns)"""
-left_out = """
-SELECT
-    string_agg(
-        requests || CASE requests WHEN 1 THEN ' request with ' ELSE ' requests with ' END || reason, ', '
-    ORDER BY reason
-    )
-        || ': their figures are incomplete'
+
+[notes.left_out]
+text = "{reasons}: their figures are incomplete"
+items.reasons = "{requests:request} with {reason}"
+query = """
+SELECT list({'requests': requests, 'reason': reason} ORDER BY reason) AS reasons
 FROM (
     SELECT
         CASE reason

@@ -38,14 +38,12 @@ gpu_ns = "Time of their kernels on the GPU per token; NULL where the trace does 
 kernels = "Kernels per token"
 gpu_pct = "gpu_ns as a share of the gpu_ns of all rows"
 
-[notes]
-whole = """
-SELECT
-    'no steady steps were found: counts and times are of the whole scope, including start-up; name an NVTX range '
-    'with --step-range'
-FROM answer WHERE NOT EXISTS (FROM steps WHERE phase = 'steady') HAVING count(*) > 0"""
-processes = """
-SELECT sentence FROM _other_processes WHERE EXISTS (FROM answer)"""
+[notes.whole]
+use = "no_steady_steps"
+
+[notes.processes]
+use = "processes"
+
 [agent]
 rows = 8
 columns = ["name", "launch_calls", "launch_pct", "host_ns", "gpu_ns"]

@@ -5,8 +5,8 @@ place = 11
 question = "Which loops does the program run, and how long is an iteration of each?"
 examples = ["", "--format json"]
 main = [
-    "loop", "iterations", "period_ns", "gpu_busy_ns", "gpu_idle_ns", "paced_by", "launches", "operations", "gpu_pct",
-    "contents",
+    "loop", "step", "iterations", "period_ns", "gpu_busy_ns", "gpu_idle_ns", "paced_by", "launches", "operations",
+    "gpu_pct", "contents",
 ]
 description = """
 Recovers the loops from the order in which the busiest process launches its operations: training steps, the layers in
@@ -15,7 +15,7 @@ a little (a logged value, another kernel) still belongs to its loop. A period la
 iteration to the first one of the next, on the GPU: it has all the host work in between. Loops with less than a
 thousandth of the GPU time are left out."""
 reading = """
-The outermost loop with most of the GPU time is usually the step: `steps` says which one is used. A period that is
+The row with a name in the column step is what steps, per-token and diagnose count: steps says why. A period that is
 much longer than gpu_busy_ns leaves the GPU idle: gaps shows where. Many launches with a short period inside a step
 are layers: fusion and graph-candidates look at these. loop-iteration --loop 1.1 lists one
 iteration of that loop."""
@@ -26,6 +26,9 @@ gpu_pct = "the GPU time of the process"
 
 [columns]
 loop = "Number of the loop; 1.2 is the second loop inside loop 1"
+step = """\
+What an iteration of the loop that steps, per-token and diagnose count is called: step; NULL in the others, and in all \
+where NVTX ranges are the steps"""
 iterations = "Iterations in total"
 per_parent = "Iterations in each iteration of the loop around it, median"
 period_ns = "Time from the start of an iteration to the start of the next one, median"
@@ -119,6 +122,7 @@ host_times AS (
 )
 SELECT
     loop,
+    m.unit AS step,
     iterations,
     per_parent,
     period_ns,
@@ -144,6 +148,7 @@ SELECT
     nvtx,
     contents
 FROM loops
+LEFT JOIN (SELECT loop, unit FROM step_method) AS m USING (loop)
 LEFT JOIN loop_ranges USING (loop)
 LEFT JOIN contents USING (loop)
 LEFT JOIN host_times USING (loop)

@@ -52,15 +52,18 @@ failed_count = "Calls that returned an error"
 synchronizes = "Whether the call makes host and GPU wait for each other: yes, may, no; NULL where CUDA does not say"
 call_group = "alloc or free"
 
-[notes]
-sizes = """
-SELECT 'sizes are unknown; capture with --cuda-memory-usage=true'
-FROM answer
-HAVING count(*) > 0 AND count(size_bytes) = 0"""
-peak = """
+[notes.sizes]
+text = "sizes are unknown; capture with --cuda-memory-usage=true"
+query = "SELECT count(*) AS rows FROM answer HAVING count(*) > 0 AND count(size_bytes) = 0"
+
+[notes.peak]
+text = "peak device memory that nsys saw allocated: {devices}"
+items.devices = "{peak_bytes} on device {device_id}< of process {process_id}>"
+query = """
 SELECT
-    'peak device memory that nsys saw allocated: ' || string_agg(bytes_text(peak_bytes) || ' on device ' || device_id
-    || CASE WHEN process_count > 1 THEN ' of process ' || process_id ELSE '' END, ', ' ORDER BY process_id, device_id)
+    list({
+        'peak_bytes': peak_bytes, 'device_id': device_id, 'process_id': CASE WHEN process_count > 1 THEN process_id END
+    } ORDER BY process_id, device_id) AS devices
 FROM (
     SELECT
         process_id, device_id, max(held_bytes) AS peak_bytes,
@@ -69,33 +72,36 @@ FROM (
     GROUP BY process_id, device_id
 )
 WHERE EXISTS (FROM scope WHERE nvtx IS NULL AND from_ns IS NULL AND stream_id IS NULL) HAVING count(*) > 0"""
-unfreed = """
-SELECT
-    'not freed in this capture: ' || string_agg(
-        bytes_text(size_bytes) || ' of ' || memory || ' memory in ' || blocks || if(blocks = 1, ' block', ' blocks')
-        || ', the largest of ' || bytes_text(largest_bytes)
-        || coalesce('; ' || nullif(steady_blocks, 0) || ' of them allocated in steady steps', ''),
-        '; ' ORDER BY size_bytes DESC, memory
-    )
+
+[notes.unfreed]
+text = "not freed in this capture: {memories}"
+items.memories = [
+    "{size_bytes} of {memory} memory in {blocks:block}",
+    "the largest of {largest_bytes}<; {steady_blocks} of them allocated in steady steps>",
+]
+query = """
+SELECT list(m ORDER BY size_bytes DESC, memory) AS memories
 FROM (
     SELECT
         memory, count(*) AS blocks, sum(size_bytes)::BIGINT AS size_bytes, max(size_bytes) AS largest_bytes,
-        count(CASE WHEN b.start_ns < s.host_end_ns THEN 1 END) AS steady_blocks
+        nullif(count(CASE WHEN b.start_ns < s.host_end_ns THEN 1 END), 0) AS steady_blocks
     FROM (
         FROM memory_blocks WHERE end_ns IS NULL AND start_ns > 0
     ) AS b
     ASOF LEFT JOIN _steady_windows AS s ON s.process_id = b.process_id AND s.host_start_ns <= b.start_ns
     GROUP BY memory
-)
+) AS m
 WHERE EXISTS (FROM scope WHERE nvtx IS NULL AND from_ns IS NULL AND stream_id IS NULL) HAVING count(*) > 0"""
-device = """
-SELECT 'API calls belong to no device or stream: all calls of the scope are counted' FROM scope
-WHERE coalesce(device_id, stream_id) IS NOT NULL AND EXISTS (FROM answer)"""
-steps = """
-SELECT
-    'no steady steps were found, so startup_count, steady_count and steady_idle_ns are unknown; name an NVTX range '
-    'with --step-range'
-FROM answer WHERE NOT EXISTS (FROM steps WHERE phase = 'steady') HAVING count(*) > 0"""
+
+[notes.device]
+use = "all_devices"
+
+[notes.steps]
+use = "no_steady_steps"
+text = """
+no steady steps were found, so startup_count, steady_count and steady_idle_ns are unknown; name an NVTX range with
+--step-range"""
+
 [agent]
 rows = 4
 columns = ["name", "memory", "calls", "steady_count", "total_ns", "wall_pct"]

@@ -43,21 +43,26 @@ avg_ns = "Mean duration"
 min_ns = "Shortest"
 max_ns = "Longest"
 
-[notes]
-unmatched = """
-SELECT
-    sum(calls - matched_calls) || ' of ' || sum(calls)
-        || ' calls could not be matched with those of other ranks: how much of them is waiting is unknown'
+[notes.unmatched]
+text = """
+{unmatched} of {calls:call} could not be matched with those of other ranks: how much of them is waiting is unknown"""
+query = """
+SELECT sum(calls - matched_calls) AS unmatched, sum(calls) AS calls
 FROM answer
 WHERE NOT regexp_matches(name, '^MPI_(I|Init|Finalize|Test|Start)') HAVING sum(calls - matched_calls) > 0"""
-names = """
-SELECT 'nsys recorded the names of MPI calls alone, as NVTX ranges: a version from 2022.4 on records sizes and ranks'
-FROM answer HAVING count(*) > 0 AND NOT EXISTS (FROM mpi_calls WHERE rank IS NOT NULL)"""
-least = """
+
+[notes.names]
+text = "nsys recorded the names of MPI calls alone, as NVTX ranges: a version from 2022.4 on records sizes and ranks"
+query = """
+SELECT count(*) AS rows FROM answer
+HAVING count(*) > 0 AND NOT EXISTS (FROM mpi_calls WHERE rank IS NOT NULL)"""
+
+[notes.least]
+text = "rank {rank_id} waits least, {least_ns}; the others {low_ns}< to {high_ns}>"
+query = """
 SELECT
-    'rank ' || arg_min(rank, waiting_ns) || ' waits least, ' || time_text(min(waiting_ns)) || '; the others '
-        || time_text(min(waiting_ns) FILTER (place > 1))
-        || CASE WHEN count(*) > 2 THEN ' to ' || time_text(max(waiting_ns)) ELSE '' END
+    arg_min(rank, waiting_ns) AS rank_id, min(waiting_ns) AS least_ns, min(waiting_ns) FILTER (place > 1) AS low_ns,
+    CASE WHEN count(*) > 2 THEN max(waiting_ns) END AS high_ns
 FROM (
     SELECT c.rank, sum(w.waiting_ns)::BIGINT AS waiting_ns, row_number() OVER (ORDER BY sum(w.waiting_ns)) AS place
     FROM mpi_calls AS c JOIN _mpi_waits AS w USING (process_id, thread_id, start_ns, end_ns)

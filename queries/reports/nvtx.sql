@@ -69,39 +69,40 @@ GPU time of the nodes of CUDA graphs that were captured in the range, over all l
 recorded"""
 captured_kernels = "How many kernels ran in these nodes"
 
-[notes]
-step = """
-SELECT
-    'the GPU also runs work of earlier steps during these ranges, which is not in this scope, so busy and idle times '
-        'during them are unknown; for the time window: --from ' || round(start_ns / 1e6, 3) || 'ms --to '
-        || round(end_ns / 1e6, 3) || 'ms'
+[notes.step]
+text = """
+the GPU also runs work of earlier steps during these ranges, which is not in this scope, so busy and idle times during
+them are unknown; for the time window: --from {from} --to {to}"""
+query = """
+SELECT format('{}ms', round(start_ns / 1e6, 3)) AS "from", format('{}ms', round(end_ns / 1e6, 3)) AS "to"
 FROM wall, scope
 WHERE scope.steps <> 'steady' AND EXISTS (FROM answer)"""
-captured = """
-SELECT 'CUDA graphs: gpu_ns counts a kernel where its graph was launched, captured_gpu_ns where its node was captured'
-FROM answer WHERE captured_kernels > 0 HAVING count(*) > 0"""
-open = """
-SELECT CASE count(*) WHEN 1 THEN '1 range was' ELSE count(*) || ' ranges were' END
-    || ' still open when the capture ended: counted, but without a host time'
-FROM nvtx_ranges WHERE end_ns IS NULL HAVING count(*) > 0"""
-deep = """
-SELECT 'a path has the names of at most 64 nested ranges: … stands for all ranges inside the 64th, which count together'
-FROM answer
-WHERE contains(name, '/…') AND length(name) - length(replace(name, '/', '')) >= 64
-HAVING count(*) > 0"""
-outside = """
-SELECT
-    round(100 - 100.0 * inside_ns / total_ns, 1)
-        || '% of GPU time was launched outside all push/pop ranges, or by calls that the trace does not have'
+
+[notes.captured]
+text = "CUDA graphs: gpu_ns counts a kernel where its graph was launched, captured_gpu_ns where its node was captured"
+query = "SELECT count(*) AS rows FROM answer WHERE captured_kernels > 0 HAVING count(*) > 0"
+
+[notes.open]
+text = "{ranges:range was|ranges were} still open when the capture ended: counted, but without a host time"
+query = "SELECT count(*) AS ranges FROM nvtx_ranges WHERE end_ns IS NULL HAVING count(*) > 0"
+
+[notes.deep]
+use = "deep_paths"
+
+[notes.outside]
+text = """
+{outside_pct} of GPU time was launched outside all push/pop ranges, or by calls that the trace does not have"""
+query = """
+SELECT 100 - 100 * inside_ns / total_ns AS outside_pct
 FROM (SELECT sum(own_gpu_ns) AS inside_ns FROM answer WHERE style = 'push/pop')
-CROSS JOIN (SELECT sum(duration_ns) AS total_ns FROM gpu_ops)
+CROSS JOIN (SELECT sum(duration_ns)::DOUBLE AS total_ns FROM gpu_ops)
 WHERE inside_ns < 0.99 * total_ns"""
-graphs = """
-SELECT
-    'CUDA graphs ran as a whole ' || count(*)
-        || ' times: gpu_ns includes them, but their kernels are not counted; capture with --cuda-graph-trace=node '
-            'to see them'
-FROM graph_launches HAVING count(*) > 0"""
+
+[notes.graphs]
+use = "whole_graphs"
+text = """
+CUDA graphs ran as a whole {graphs:time}: gpu_ns includes them, but their kernels are not counted; capture with
+--cuda-graph-trace=node to see them"""
 
 [ranks]
 by = ["name", "style"]
@@ -112,38 +113,44 @@ min = ["min_ns"]
 max = ["max_ns"]
 ratio = { kernels_per_call = ["kernels", "calls"], avg_ns = ["host_ns", "calls"] }
 */
+-- A million ranges have few names. So the ranges have the number of their group, and only groups have a name.
 WITH range_texts AS MATERIALIZED (
     SELECT
-        path AS name, 'push/pop' AS style, range_id, thread_of(thread_id, process_id) AS thread, start_ns, end_ns,
-        duration_ns
+        path AS text, 'push/pop' AS style, range_id, thread_of(thread_id, process_id) AS thread, start_ns, end_ns
     FROM nvtx_nesting
     WHERE $by = 'path' AND style = 'push/pop'
     UNION ALL
     SELECT
         CASE WHEN domain = '' THEN name ELSE domain || ':' || name END,
-        'push/pop', range_id, thread_of(thread_id, process_id), start_ns, end_ns, duration(start_ns, end_ns)
+        'push/pop', range_id, thread_of(thread_id, process_id), start_ns, end_ns
     FROM _nvtx_stacks
     WHERE $by = 'name'
     UNION ALL
     SELECT
         CASE WHEN domain = '' THEN name ELSE domain || ':' || name END,
-        style, NULL, thread_of(thread_id, process_id), start_ns, end_ns, duration_ns
+        style, NULL, thread_of(thread_id, process_id), start_ns, end_ns
     FROM nvtx_ranges
     WHERE style = 'start/end'
 ),
-folded_names AS (
-    SELECT name, CASE WHEN $fold THEN fold(name) ELSE name END AS folded_name
-    FROM (SELECT DISTINCT name FROM range_texts)
+groups AS MATERIALIZED (
+    SELECT *, dense_rank() OVER (ORDER BY name, style) AS group_id
+    FROM (
+        SELECT text, style, CASE WHEN $fold THEN fold(text) ELSE text END AS name
+        FROM (SELECT DISTINCT text, style FROM range_texts)
+    )
 ),
 ranges AS MATERIALIZED (
     SELECT
-        *,
+        g.group_id,
+        t.range_id,
+        t.thread,
+        t.start_ns,
+        t.end_ns,
         greatest(
-            start_ns,
-            coalesce(end_ns, (SELECT max(greatest(start_ns, coalesce(end_ns, start_ns))) + 1 FROM nvtx_ranges))
-        ) AS close_ns,
-        dense_rank() OVER (ORDER BY name, style) AS group_id
-    FROM (SELECT t.* REPLACE (f.folded_name AS name) FROM range_texts AS t JOIN folded_names AS f USING (name))
+            t.start_ns,
+            coalesce(t.end_ns, (SELECT max(greatest(start_ns, coalesce(end_ns, start_ns))) + 1 FROM nvtx_ranges))
+        ) AS close_ns
+    FROM range_texts AS t JOIN groups AS g USING (text, style)
 ),
 launched_work AS (
     FROM _nvtx_work
@@ -158,8 +165,6 @@ scope_flags AS (
 host_times AS (
     SELECT
         group_id,
-        name,
-        style,
         count(*) AS calls,
         sum(duration_ns)::BIGINT AS host_ns,
         avg(duration_ns) AS avg_ns,
@@ -167,19 +172,19 @@ host_times AS (
         min(duration_ns) AS min_ns,
         max(duration_ns) AS max_ns,
         stddev_samp(duration_ns) AS stddev_ns
-    FROM ranges
-    GROUP BY ALL
+    FROM (SELECT group_id, duration(start_ns, end_ns) AS duration_ns FROM ranges)
+    GROUP BY group_id
 )
 SELECT
-    h.name,
-    h.style,
+    n.name,
+    n.style,
     h.calls,
     h.host_ns,
     100.0 * h.host_ns / wall.duration_ns AS wall_pct,
-    CASE WHEN h.style = 'push/pop' AND h.host_ns IS NOT NULL THEN coalesce(own.host_ns, 0) END AS own_host_ns,
+    CASE WHEN n.style = 'push/pop' AND h.host_ns IS NOT NULL THEN coalesce(own.host_ns, 0) END AS own_host_ns,
     coalesce(g.gpu_ns, 0) AS gpu_ns,
     100.0 * coalesce(g.gpu_ns, 0) / wall.duration_ns AS gpu_wall_pct,
-    CASE WHEN h.style = 'push/pop' THEN coalesce(own.gpu_ns, 0) END AS own_gpu_ns,
+    CASE WHEN n.style = 'push/pop' THEN coalesce(own.gpu_ns, 0) END AS own_gpu_ns,
     coalesce(j.projected_ns, 0) AS projected_ns,
     CASE WHEN NOT (SELECT is_single_step FROM scope_flags) THEN d.busy_ns END AS gpu_busy_during_ns,
     CASE WHEN NOT (SELECT is_single_step FROM scope_flags) THEN d.open_ns - d.busy_ns END AS gpu_idle_during_ns,
@@ -193,6 +198,7 @@ SELECT
     CASE WHEN EXISTS (FROM captured_work) THEN coalesce(c.gpu_ns, 0) END AS captured_gpu_ns,
     CASE WHEN EXISTS (FROM captured_work) THEN coalesce(c.kernels, 0) END AS captured_kernels
 FROM host_times AS h
+JOIN (SELECT DISTINCT group_id, name, style FROM groups) AS n USING (group_id)
 CROSS JOIN (SELECT sum(duration_ns) AS duration_ns FROM wall) AS wall
 LEFT JOIN _own_time('ranges') AS own USING (group_id)
 LEFT JOIN _gpu_work_in('ranges', 'launched_work') AS g USING (group_id)

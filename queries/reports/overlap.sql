@@ -45,18 +45,21 @@ stream = "CUDA stream of the operations"
 kernel_streams = "Streams of the kernels that ran at the same time, or come next"
 gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 
-[notes]
-worst = """
+[notes.worst]
+text = "{exposed_ns} of {operation} are exposed on stream {stream_id}, most of it {why}"
+query = """
 SELECT
-    time_text(exposed_ns) || ' of ' || operation || ' are exposed on stream ' || stream || ', most of it '
-        || CASE greatest(same_stream_ns, dependency_ns, launched_late_ns, no_more_work_ns)
-            WHEN same_stream_ns THEN 'because the next kernel is on the same stream'
-            WHEN dependency_ns THEN 'before kernels that had been launched, and wait'
-            WHEN launched_late_ns THEN 'because the next kernel had not been launched'
-            ELSE 'at the end of the work'
-        END
+    exposed_ns, operation, stream AS stream_id,
+    CASE greatest(same_stream_ns, dependency_ns, launched_late_ns, no_more_work_ns)
+        WHEN same_stream_ns THEN 'because the next kernel is on the same stream'
+        WHEN dependency_ns THEN 'before kernels that had been launched, and wait'
+        WHEN launched_late_ns THEN 'because the next kernel had not been launched'
+        ELSE 'at the end of the work'
+    END AS why
 FROM answer WHERE exposed_ns > 0 ORDER BY exposed_ns DESC, operation LIMIT 1"""
-graphs = "SELECT sentence FROM _whole_graphs"
+
+[notes.graphs]
+use = "whole_graphs"
 */
 WITH operations AS MATERIALIZED (
     SELECT

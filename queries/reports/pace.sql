@@ -40,10 +40,10 @@ calls_per_step = "Executions, or ranges, per step"
 total_ns = "Sum over the steps"
 steps = "Steps of the steady state"
 
-[notes]
-graphs = """
-SELECT
-    'CUDA graphs ran as a whole: their kernels are not in this table; capture with --cuda-graph-trace=node to see them'
+[notes.graphs]
+use = "steady_graphs"
+query = """
+SELECT count(*) AS steps
 FROM steps WHERE phase = 'steady' AND kernels IS NULL HAVING count(*) > 0 AND $by = 'kernel'"""
 */
 WITH steady_steps AS MATERIALIZED (

@@ -24,11 +24,10 @@ prefill = "Mean over the steps that only prefill"
 mixed = "Mean over the steps that prefill and decode"
 decode = "Mean over the steps that only decode"
 
-[notes]
-classes = """
-SELECT
-    'decode steps have several batch sizes: ' || string_agg(batch_size, ', ' ORDER BY batch_size)
-        || '; see phases for each'
+[notes.classes]
+text = "decode steps have several batch sizes: {batch_sizes}; see phases for each"
+query = """
+SELECT list(batch_size ORDER BY batch_size) AS batch_sizes
 FROM (SELECT DISTINCT batch_size FROM phase_steps WHERE phase = 'decode' AND batch_size IS NOT NULL)
 HAVING count(*) > 1"""
 

@@ -55,19 +55,33 @@ min = "Smallest value of a step; NULL for rates"
 p99 = "99th percentile over the steps; NULL for a single step, and for rates"
 max = "Largest value of a step; NULL for rates"
 
-[notes]
-method = """
-SELECT coalesce(steps_are, 'no steps were found') || of_process_because FROM _step_sentences WHERE method IS NOT NULL"""
-doubt = """
-SELECT doubted FROM _step_sentences WHERE doubted IS NOT NULL"""
-steady = """
-SELECT steady_count || ' of ' || step_count || ' steps are steady' || CASE WHEN outlier_count > 0 THEN
-        ', ' || outlier_count || ' of them outliers' ELSE '' END
-    || coalesce(
-        '; left out: ' || nullif(concat_ws(', ', CASE WHEN warm_up_count > 0 THEN warm_up_count || ' warm-up' END,
-        CASE WHEN tail_count > 0 THEN tail_count || ' at the end' END), ''), '') || ' (see steps)'
+[notes.method]
+text = [[
+    "{?is_count}no steps were found, of process {process_id}; {confidence} confidence: {reason}",
+    """steps are <the NVTX ranges {range_name}><the iterations of loop {step_loop}><, {mark}>, of process {process_id};
+    {confidence} confidence: {reason}""",
+]]
+query = "FROM _step_source WHERE method IS NOT NULL"
+
+[notes.doubt]
+use = "step_doubt"
+
+[notes.steady]
+text = [[
+    """{steady_count} of {step_count} steps are steady<, {outlier_count} of them outliers>; left out: {warm_up_count}
+    warm-up<, {tail_count} at the end> (see steps)""",
+    """{steady_count} of {step_count} steps are steady<, {outlier_count} of them outliers><; left out: {tail_count} at
+    the end> (see steps)""",
+]]
+query = """
+SELECT
+    steady_count, step_count, nullif(outlier_count, 0) AS outlier_count, nullif(warm_up_count, 0) AS warm_up_count,
+    nullif(tail_count, 0) AS tail_count
 FROM step_method WHERE method <> 'count'"""
-prefill = """
+
+[notes.prefill]
+text = "Excluded: prefill (<{pieces} of a mean >{duration_ns}, GPU busy {gpu_busy_ns}<, {kernels:kernel}>)"
+query = """
 WITH pieces AS (SELECT duration_ns, gpu_busy_ns, kernels FROM steps WHERE phase = 'prefill'),
 -- Where ranges are named prefill, the figures are those of phases: a piece also has what runs next to its range.
 ranges AS (SELECT duration_ns, gpu_busy_ns, kernels FROM phase_steps WHERE phase = 'prefill'),
@@ -77,43 +91,53 @@ prefills AS (
     FROM pieces WHERE (SELECT count(*) FROM ranges) <> (SELECT count(*) FROM pieces)
 )
 SELECT
-    'Excluded: prefill (' || CASE count(*) WHEN 1 THEN '' ELSE count(*) || ' of a mean ' END
-        || time_text(avg(duration_ns))
-    || ', GPU busy ' || time_text(avg(gpu_busy_ns))
-    || coalesce(', ' || round(avg(kernels))::BIGINT || ' kernels', '') || ')'
+    nullif(count(*), 1) AS pieces, avg(duration_ns) AS duration_ns, avg(gpu_busy_ns) AS gpu_busy_ns,
+    round(avg(kernels))::BIGINT AS kernels
 FROM prefills HAVING count(*) > 0"""
-phases = """
-SELECT
-    'Phases: ' || string_agg(step_phase, ', ' ORDER BY step_phase)
-        || '. per-phase has a column for each; --phase NAME selects one.'
+
+[notes.phases]
+text = "Phases: {phases}. per-phase has a column for each; --phase NAME selects one."
+query = """
+SELECT list(step_phase ORDER BY step_phase) AS phases
 FROM (
     SELECT DISTINCT step_phase
     FROM _phase_ranges
     WHERE phase IN ('prefill', 'decode', 'mixed') AND NOT EXISTS (FROM scope WHERE nvtx IS NOT NULL)
 )
 HAVING count(*) > 1"""
-tokens = """
-SELECT coalesce(s.tokens_misfit, 'a step makes ' || round(m.tokens_per_step, 2) || ' tokens')
-FROM step_method AS m, _step_sentences AS s WHERE m.method IS NOT NULL AND m.tokens_per_step <> 1"""
-processes = """
-SELECT sentence FROM _other_processes WHERE EXISTS (FROM answer)"""
-gpus = """
-SELECT 'gpu_busy_ns and gpu_idle_ns are means over the ' || count(DISTINCT gpu_id) || ' GPUs that were used'
-FROM step_gpus
-HAVING count(DISTINCT gpu_id) > 1"""
-graphs = """
-SELECT
-    'CUDA graphs ran as a whole: gpu_busy_ns includes them, but their kernels are not in the trace; capture with '
-    '--cuda-graph-trace=node to see them'
-FROM steps WHERE phase = 'steady' AND kernels IS NULL HAVING count(*) > 0"""
-profiled = """
-SELECT coalesce(misfit, times, 'all times are of the run under nsys, and without it those of the host are shorter: '
-    || unknown || '; give the time of a step without nsys: --step-time')
-FROM _unprofiled_sentences WHERE coalesce(misfit, times, unknown) IS NOT NULL"""
-bandwidth = """
-SELECT 'the trace does not give the memory bandwidth of its GPU: give it with --bandwidth'
+
+[notes.tokens]
+text = [[
+    """a step would make {misfit_tokens} tokens: --tokens does not match the {step_count} steps, so figures per token
+    may be wrong; see nsys-insight steps""",
+    "a step makes {tokens_per_step} tokens",
+]]
+query = """
+SELECT s.misfit_tokens, m.step_count, round(m.tokens_per_step, 2) AS tokens_per_step
+FROM step_method AS m, _step_source AS s WHERE m.method IS NOT NULL AND m.tokens_per_step <> 1"""
+
+[notes.processes]
+use = "processes"
+
+[notes.gpus]
+text = "gpu_busy_ns and gpu_idle_ns are means over the {gpus} GPUs that were used"
+query = "SELECT count(DISTINCT gpu_id) AS gpus FROM step_gpus HAVING count(DISTINCT gpu_id) > 1"
+
+[notes.graphs]
+use = "steady_graphs"
+text = """
+CUDA graphs ran as a whole: gpu_busy_ns includes them, but their kernels are not in the trace; capture with
+--cuda-graph-trace=node to see them"""
+
+[notes.profiled]
+use = "unprofiled"
+
+[notes.bandwidth]
+text = "the trace does not give the memory bandwidth of its GPU: give it with --bandwidth"
+query = """
 FROM answer WHERE $model_bytes IS NOT NULL AND $bandwidth_bytes_per_s IS NULL AND metric = 'wall_ns'
     AND NOT EXISTS (FROM answer WHERE metric = 'memory_floor_ns')"""
+
 [agent]
 rows = 40
 columns = ["metric", "per_token", "wall_pct"]

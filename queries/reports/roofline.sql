@@ -98,21 +98,20 @@ flop_from = "Where the operations come from: ncu, size (given), nvtx"
 bytes_from = "Where the bytes come from: ncu, gpu_metrics, size, nvtx"
 gpu = "The GPU model that it ran on"
 
-[notes]
-clock = """
-SELECT 'compute peaks are those of the maximum clock; clocks drop under load'
-FROM answer
-HAVING count(compute_pct) > 0"""
-above = """
-SELECT
-    count(*) FILTER (compute_pct > 100 OR bandwidth_pct > 105)
-        || ' kernels come out above the peak: check the size, the precision and the kernel'
-FROM answer HAVING bool_or(compute_pct > 100 OR bandwidth_pct > 105)"""
+[notes.clock]
+text = "compute peaks are those of the maximum clock; clocks drop under load"
+query = "SELECT count(*) AS rows FROM answer HAVING count(compute_pct) > 0"
+
+[notes.above]
+text = """
+{kernels:kernel comes|kernels come} out above the peak: check the size, the precision and the kernel"""
+query = """
+SELECT count(*) AS kernels FROM answer WHERE compute_pct > 100 OR bandwidth_pct > 105 HAVING count(*) > 0"""
 */
 WITH given_sizes AS (
     SELECT
-        list_transform(string_split($gemm, ','), x -> x::DOUBLE) AS g,
-        list_transform(string_split($attention, ','), x -> x::DOUBLE) AS a,
+        list_transform(string_split($gemm, ','), lambda x: x::DOUBLE) AS g,
+        list_transform(string_split($attention, ','), lambda x: x::DOUBLE) AS a,
         $elements::DOUBLE AS e
 ),
 ncu AS MATERIALIZED (

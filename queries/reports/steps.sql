@@ -44,28 +44,43 @@ sync_points = "Times that the host waited for the GPU: sync calls and blocking c
 outlier = "What differs, where the step is an outlier"
 range_name = "The NVTX range of the step, where the names of the ranges differ: Step 190 to 200"
 
-[notes]
-method = """
-SELECT coalesce(steps_are, 'the whole scope is one step') || of_process_because
-FROM _step_sentences
-WHERE method IS NOT NULL"""
-doubt = """
-SELECT doubted FROM _step_sentences WHERE doubted IS NOT NULL"""
-interruptions = """
-SELECT interrupted FROM _step_sentences WHERE interrupted IS NOT NULL"""
-left_out = """
-SELECT steady_count || ' steps are steady; left out: '
-    || concat_ws(', ', CASE WHEN prefill_count > 0 THEN prefill_count || ' prefill' END,
-        CASE WHEN warm_up_count > 0 THEN warm_up_count || ' warm-up' END,
-        CASE WHEN tail_count > 0 THEN tail_count || ' at the end' END)
-FROM step_method WHERE prefill_count + warm_up_count + tail_count > 0"""
-outliers = """
-SELECT outlier_count || CASE outlier_count WHEN 1 THEN ' step differs' ELSE ' steps differ' END || ' from the others: '
-    || array_to_string(
-        list(step || ' (' || concat_ws('; ', range_name, outlier) || ')' ORDER BY duration_ns DESC, step)[:3], '; '
-    )
-    || CASE WHEN outlier_count > 3 THEN '; …' ELSE '' END
-    || '. nsys-insight gaps --step ' || arg_max(step, duration_ns) || ' shows where the GPU is idle in the longest one'
+[notes.method]
+text = [[
+    "{?is_count}the whole scope is one step, of process {process_id}; {confidence} confidence: {reason}",
+    """steps are <the NVTX ranges {range_name}><the iterations of loop {step_loop}><, {mark}>, of process {process_id};
+    {confidence} confidence: {reason}""",
+]]
+query = "FROM _step_source WHERE method IS NOT NULL"
+
+[notes.doubt]
+use = "step_doubt"
+
+[notes.interruptions]
+use = "step_interruptions"
+
+[notes.left_out]
+text = [[
+    """{steady_count:step is|steps are} steady; left out: {prefill_count} prefill<, {warm_up_count} warm-up><,
+    {tail_count} at the end>""",
+    "{steady_count:step is|steps are} steady; left out: {warm_up_count} warm-up<, {tail_count} at the end>",
+    "{steady_count:step is|steps are} steady; left out: {tail_count} at the end",
+]]
+query = """
+SELECT
+    steady_count, nullif(prefill_count, 0) AS prefill_count, nullif(warm_up_count, 0) AS warm_up_count,
+    nullif(tail_count, 0) AS tail_count
+FROM step_method"""
+
+[notes.outliers]
+text = """
+{outlier_count:step differs|steps differ} from the others: {longest}<{?has_more}; …>. nsys-insight gaps --step
+{step_id} shows where the GPU is idle in the longest one"""
+query = """
+SELECT
+    outlier_count, outlier_count > 3 AS has_more, arg_max(step, duration_ns) AS step_id,
+    array_to_string(
+        list(format('{} ({})', step, concat_ws('; ', range_name, outlier)) ORDER BY duration_ns DESC, step)[:3], '; '
+    ) AS longest
 FROM answer, step_method WHERE phase = 'steady' AND outlier IS NOT NULL GROUP BY outlier_count"""
 */
 WITH ranges_of_steps AS (

@@ -43,21 +43,18 @@ overlap_pct = "overlap_ns as a share of busy_ns"
 span_ns = "From its first operation to the end of its last"
 gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 
-[notes]
-concurrency = """
-SELECT
-    string_agg(
-        'GPU ' || gpu_id || ': while it is busy, ' || round(streams_busy, 2) || ' of ' || streams
-            || ' streams are busy on average',
-        '; '
-    ORDER BY gpu_id
-    )
+[notes.concurrency]
+text = "{gpus}"
+items.gpus = ["GPU {gpu_id}: while it is busy", "{streams_busy} of {streams} streams are busy on average"]
+query = """
+SELECT list(g ORDER BY gpu_id) AS gpus
 FROM (
-    SELECT gpu_id, count(*) AS streams, sum(gpu_busy_pct) / 100 AS streams_busy
+    SELECT gpu_id, count(*) AS streams, round(sum(gpu_busy_pct) / 100, 2) AS streams_busy
     FROM answer
     GROUP BY gpu_id
     HAVING count(*) > 1
-)"""
+) AS g
+HAVING count(*) > 0"""
 */
 SELECT
     m.process_id,

@@ -41,21 +41,20 @@ wall_pct = "total_ns as a share of the wall time; not cut to the scope"
 family = "What the kernel does, by its name"
 provenance = "Where the kernel comes from, by its name"
 
-[notes]
-graphs = """
+[notes.graphs]
+text = """
+CUDA graphs ran as a whole {graphs:time} ({graph_pct} of kernel and graph time): their kernels are not in this table;
+capture with --cuda-graph-trace=node to see them"""
+query = """
 SELECT
-    'CUDA graphs ran as a whole ' || count(*) || ' times ('
-        || round(
-            100.0 * sum(duration_ns) / nullif(sum(duration_ns) + coalesce((SELECT sum(total_ns) FROM answer), 0), 0), 1
-        )
-    || '% of kernel and graph time): their kernels are not in this table; capture with --cuda-graph-trace=node to '
-        'see them'
+    count(*) AS graphs,
+    100 * sum(duration_ns)::DOUBLE
+        / nullif(sum(duration_ns) + coalesce((SELECT sum(total_ns) FROM answer), 0), 0) AS graph_pct
 FROM graph_launches HAVING count(*) > 0"""
-deep = """
-SELECT 'a path has the names of at most 64 nested ranges: … stands for all ranges inside the 64th, which count together'
-FROM answer
-WHERE contains(name, '/…') AND length(name) - length(replace(name, '/', '')) >= 64
-HAVING count(*) > 0"""
+
+[notes.deep]
+use = "deep_paths"
+
 [agent]
 rows = 8
 columns = ["name", "calls", "total_ns", "avg_ns", "kernel_time_pct", "family"]

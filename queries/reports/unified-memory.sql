@@ -32,12 +32,14 @@ total_ns = "Sum of their durations; NULL for CPU page faults"
 wall_pct = "total_ns as a share of the wall time"
 in_kernels_ns = "The part of total_ns within the kernel"
 
-[notes]
-faults = """
-SELECT 'page faults are not in the trace: capture with --cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=true'
-FROM answer HAVING count(*) > 0 AND count(faults) = 0"""
-untraced = """
-SELECT 'nsys could not trace unified memory here: ' || trim(message)
+[notes.faults]
+text = "page faults are not in the trace: capture with --cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=true"
+query = "SELECT count(*) AS rows FROM answer HAVING count(*) > 0 AND count(faults) = 0"
+
+[notes.untraced]
+text = "nsys could not trace unified memory here: {message}"
+query = """
+SELECT trim(message) AS message
 FROM diagnostics
 WHERE message ILIKE '%unified memory cannot be traced%'
 LIMIT 1"""

@@ -89,6 +89,19 @@ def install(
     terminal.note("restart your agent to load the skill")
 
 
+@app.command()
+def show(
+    file: Annotated[
+        str, typer.Argument(metavar="[FILE]", help="One of its files, such as references/sql.md.", show_default=False)
+    ] = "SKILL.md",
+) -> None:
+    """Print the skill, for an agent that reads it without installing it."""
+    files = read_skill_files()
+    if file not in files:
+        raise UsageError(f"the skill has no file {file!r}", f"choose one of: {', '.join(files)}")
+    print(files[file].decode().rstrip())
+
+
 def read_skill_files() -> dict[str, bytes]:
     """Read the skill's files in the package: content by path in the skill's folder."""
     source = package_folder() / "skills" / SKILL_NAME
@@ -135,8 +148,9 @@ def mcp(
 ) -> None:
     """Start an MCP server for coding agents on stdin and stdout. It runs until stdin ends.
 
-    Four tools: diagnose, report, sql and diff. They answer with the same JSON as --format json, read only the traces
-    named here or below the folders named here, and write no files. Needs the extra: pip install 'nsys-insight[mcp]'.
+    Six tools: brief, diagnose, report, sql, views and diff. brief, diagnose and views answer with short text, the
+    others with the same JSON as --format json. They read only the traces named here or below the folders named here,
+    and write no files. Needs the extra: pip install 'nsys-insight[mcp]'.
     """
     if not traces:
         raise UsageError("name a trace or a folder that may be queried", "nsys-insight mcp FOLDER")
@@ -155,10 +169,11 @@ SKILL = Command(
     lambda: app,
     group="share",
     place=190,
-    help="Install the Agent Skill, which tells a coding agent how to use this tool",
+    help="Show or install the Agent Skill, which tells a coding agent how to use this tool",
     examples=("skill install", "skill install .claude/skills"),
     subcommands={
         "install": ("skill install", "skill install .claude/skills"),
+        "show": ("skill show", "skill show references/sql.md"),
     },
 )
 

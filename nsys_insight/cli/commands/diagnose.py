@@ -12,7 +12,7 @@ from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import Command
 from nsys_insight.cli.flags import Flags, make_command, make_flag, make_step_flags, make_traces_argument
 from nsys_insight.cli.run import open_traces, show
-from nsys_insight.errors import InsightError
+from nsys_insight.errors import InsightError, UsageError
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.render import HUMAN_FORMATS
 from nsys_insight.text.cells import printable
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _MAX_LISTED = 10
+_TEMPLATES = ("full", "agent")
 # What the demo suggests next. `demo` is the name of the sample trace.
 _DEMO_COMMANDS = ("top demo", "per-token demo", "fusion demo", "report demo -o demo.html")
+
+_NEXT_COMMANDS = "nsys-insight diagnose    what to do about it\nnsys-insight --help      all reports\n"
 
 HELP = """Show on one screen what bounds the run, what it costs, and what to do first.
 
@@ -51,10 +54,14 @@ its summary.
 def make_diagnose_command() -> Callable[..., None]:
     """Make the command ``diagnose``."""
 
-    def run(traces: list[Path] | None, flags: Flags, *, select: list[str] | None, ignore: list[str] | None) -> None:
+    def run(
+        traces: list[Path] | None, flags: Flags, *, select: list[str] | None, ignore: list[str] | None, template: str
+    ) -> None:
         from nsys_insight.diagnose.rule_choice import make_choice, read_project_choice
 
         fmt = flags.format
+        if template not in _TEMPLATES:
+            raise UsageError(f"there is no template {template!r}", f"choose one of: {', '.join(_TEMPLATES)}")
         choice = make_choice(select or (), ignore or ()) if select or ignore else read_project_choice()
         with open_traces(traces or [], flags, can_expand_folders=True) as trace:
             from nsys_insight.diagnose.diagnosis import diagnose
@@ -64,7 +71,11 @@ def make_diagnose_command() -> Callable[..., None]:
             if fmt not in HUMAN_FORMATS:
                 show(make_answer(diagnosis), fmt, flags)
                 return
-            if fmt == "markdown":
+            if template == "agent":
+                from nsys_insight.diagnose.brief_text import write_short_diagnosis
+
+                rendered_text = write_short_diagnosis(diagnosis)
+            elif fmt == "markdown":
                 rendered_text = write_markdown(diagnosis, flags.limit)
             else:
                 rendered_text = write_text(diagnosis, None if flags.output else terminal.get_width(), flags.limit)
@@ -87,6 +98,14 @@ def make_diagnose_command() -> Callable[..., None]:
             metavar="CODES",
             help="Use only these rules: codes, starts of codes (NSI2), names; nsys-insight rule lists them.",
         ),
+        make_flag(
+            "template",
+            str,
+            "--template",
+            default="full",
+            help="full, or agent: at most 3,000 characters for a coding agent.",
+            show_default=False,
+        ),
         make_flag("ignore", list[str] | None, metavar="CODES", help="Leave these rules out."),
         *make_step_flags(),
         argument=make_traces_argument(),
@@ -95,7 +114,7 @@ def make_diagnose_command() -> Callable[..., None]:
 
 
 def greet() -> bool:
-    """Print the headline of the trace in this folder, and what to run next. Return False if no trace can be read.
+    """Print the brief of the trace in this folder, and what to run next. Return False if no trace can be read.
 
     If the folder has several traces, and none was used before, list them.
     """
@@ -114,12 +133,13 @@ def greet() -> bool:
             print(printable(f"To diagnose one: {shlex.join(['nsys-insight', 'diagnose', names[0]])}"))
             print("All commands: nsys-insight help")
         return len(names) > 1
-    from nsys_insight.diagnose.diagnosis import diagnose
-    from nsys_insight.diagnose.text import write_greeting
+    from nsys_insight.diagnose.brief import read_brief
+    from nsys_insight.diagnose.brief_text import write_page
 
     try:
         with open_traces([path], Flags()) as trace:
-            sys.stdout.write(write_greeting(diagnose(trace, AUTO), terminal.get_width()))
+            page = write_page(read_brief(trace, AUTO), terminal.get_width())
+            sys.stdout.write(f"{page}\n{_NEXT_COMMANDS}")
     except InsightError as error:
         terminal.note(error.message)
         return False

@@ -19,6 +19,7 @@ from nsys_insight.cli.run import explain, open_traces, show
 from nsys_insight.errors import UnreadableRowError, UsageError
 from nsys_insight.render import BINARY_FORMATS, HUMAN_FORMATS
 from nsys_insight.sql.statements import parse_value, split_statements
+from nsys_insight.text.cells import ELLIPSIS, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,6 +35,7 @@ TEMP TABLE, VIEW or MACRO for those after it. The tables as nsys exported them a
 is NULL."""
 _EXAMPLE = 'nsys-insight sql trace.sqlite "SELECT name, count(*) FROM kernels GROUP BY ALL"'
 _TRACE_SUFFIXES = (".sqlite", ".nsys-rep", ".qdrep", ".duckdb")
+_QUERY_CHARS = 70  # of a query that the heading of its result shows
 # Formats that write rows while the query still runs.
 _STREAMED_FORMATS = ("csv", "jsonl", *BINARY_FORMATS)
 
@@ -81,13 +83,15 @@ def run_statements(trace: Trace, statements: Sequence[Statement], flags: Flags) 
     if len(queries) > 1 and (output or fmt not in HUMAN_FORMATS):
         target = str(output) if output else f"--format {fmt}"
         raise UsageError(f"{target} takes one answer, but there are {len(queries)} queries", "run them one by one")
-    row_count = 0
+    row_count = shown_count = 0
     for statement in statements:
         if statement.defined_name:
             trace.define(statement)
             continue
-        if row_count:
-            print()
+        if len(queries) > 1:
+            separator = "\n" if shown_count else ""
+            print(f"{separator}Query {shown_count + 1} of {len(queries)}: {name_query(statement.sql)}\n")
+        shown_count += 1
         try:
             row_count += _show_query(trace, statement, flags)
         except UnreadableRowError:
@@ -95,6 +99,12 @@ def run_statements(trace: Trace, statements: Sequence[Statement], flags: Flags) 
                 raise
             row_count += _show_query(trace, statement, flags)
     return row_count
+
+
+def name_query(sql: str) -> str:
+    """Return the first words of a query, in one line, for the heading of its result."""
+    text = printable(" ".join(sql.split()))
+    return text if len(text) <= _QUERY_CHARS else text[: _QUERY_CHARS - 1] + ELLIPSIS
 
 
 def _show_query(trace: Trace, statement: Statement, flags: Flags) -> int:
@@ -168,14 +178,20 @@ def schema(
     ] = None,
     fmt: FormatOption = "table",
     has_internal_views: Annotated[bool, typer.Option("--all", help="Also views that only other views use.")] = False,  # noqa: FBT002 - a flag
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            "--budget", min=500, metavar="N", help="The main views with their columns, in N characters of text."
+        ),
+    ] = None,
     as_json: Annotated[  # noqa: FBT002 - a flag
         bool, typer.Option("--json", help="Print the JSON Schema of what a command writes under --format json.")
     ] = False,
 ) -> None:
     """Describe the views that sql can query, and their columns; or with --json the JSON that commands write.
 
-    --json takes a report, diagnose, diff, check, sql, packs, bench, experiment, sass, ptxas, ncu-plan, ncu-report,
-    ncu-roofline, ncu-diff, answer (what all share) or error; by default, all of them.
+    --json takes a report, brief, diagnose, diff, check, sql, packs, bench, experiment, sass, ptxas, ncu-plan,
+    ncu-report, ncu-roofline, ncu-diff, answer (what all share) or error; by default, all of them.
     """
     if as_json:
         import json
@@ -184,8 +200,11 @@ def schema(
 
         print(json.dumps(get_schema(view), indent=2))
         return
-    from nsys_insight.session.schema import describe_schema
+    from nsys_insight.session.schema import describe_schema, write_views
 
+    if budget is not None:
+        print(write_views(view, budget), end="")
+        return
     if view is not None and Path(view).exists():
         terminal.note("every trace has these views")
         view = None

@@ -117,7 +117,7 @@ def weigh(outer: Sequence[Loop], inner: Sequence[Loop], amounts: Amounts) -> int
     waits_inside, waits_in_rest = has("is_wait")
     weight += waits_in_rest and not waits_inside
     if is_regular:
-        weight += -4 if median % LONG_INTERVAL == 0 else -1 if median % CHOSEN_INTERVAL == 0 else 1
+        weight += -5 if median % LONG_INTERVAL == 0 else -1 if median % CHOSEN_INTERVAL == 0 else 1
     else:
         # The host can end a loop after any iteration if it gets a result from each. Else other work comes in between.
         weight += 1 if has("is_result")[0] or waits_inside else -2

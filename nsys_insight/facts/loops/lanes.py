@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Tables = dict[str, dict[str, Column]]
 
 # All operations together tell the loop if its regular iterations hold this share of the GPU time. It breaks for
-# programs that spend more time outside of their loop: for them, each device is looked at in vain.
+# programs that spend more time outside of their loop: for them, branches and each device are looked at in vain.
 CLEAR_SHARE = 0.8
 # At most this many devices, or streams, are looked at, those that are busy for longest.
 MOST_LANES = 2
@@ -40,6 +40,9 @@ def find_loops(sequence: Mapping[str, Column], classes: Mapping[int, int], proce
     best = _measure(sequence, classes, None, process)
     best_share = _find_regular_share(best)
     if best_share < CLEAR_SHARE:
+        branching = _fold(sequence, classes, None, has_branches=True)
+        if branching.has_branches:
+            return measure_levels(branching, sequence).tables(process)
         for positions in _list_lanes(sequence):
             tables = _measure(sequence, classes, positions, process)
             share = _find_regular_share(tables)
@@ -51,15 +54,21 @@ def find_loops(sequence: Mapping[str, Column], classes: Mapping[int, int], proce
 def _measure(
     sequence: Mapping[str, Column], classes: Mapping[int, int], positions: Column | None, process: int
 ) -> Tables:
+    return measure_levels(_fold(sequence, classes, positions), sequence).tables(process)
+
+
+def _fold(
+    sequence: Mapping[str, Column], classes: Mapping[int, int], positions: Column | None, *, has_branches: bool = False
+) -> LoopNest:
     selection = slice(None) if positions is None else positions
-    nest = LoopNest(
+    return LoopNest(
         sequence["token"][selection],
         ~sequence["is_major"][selection].astype(bool),
         sequence["is_end"][selection].astype(bool),
         classes,
         None if positions is None else np.append(positions, len(sequence["token"])),
+        has_branches=has_branches,
     )
-    return measure_levels(nest, sequence).tables(process)
 
 
 def _list_lanes(sequence: Mapping[str, Column]) -> Iterator[Column]:

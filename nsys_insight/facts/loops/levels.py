@@ -126,7 +126,7 @@ def measure_levels(nest: LoopNest, sequence: Mapping[str, Column]) -> Levels:
         if depth < MAX_DEPTH:
             by_symbol: dict[int, list[Loop]] = {}
             for run in runs:
-                for loop in nest.loops_of(run.terms):
+                for loop in (*nest.loops_of(run.terms), *nest.long_runs_of(run.terms)):
                     by_symbol.setdefault(loop.symbol, []).append(loop)
             candidates = [loops for loops in by_symbol.values() if _is_loop(loops) and is_relevant(loops)]
             candidates.sort(key=lambda loops: -sum(len(loop.iterations) for loop in loops))
@@ -224,6 +224,7 @@ def _summarize(
         "operations": float(np.median(iterations["operations"])),
         "launches": float(launches),
         "gpu_share": float(iterations["gpu_ns"].sum() / max(sequence["gpu_ns"].sum(), 1)),
+        "launch_share": float(_sum(sequence["is_launch"], *bounds).sum() / max(sequence["is_launch"].sum(), 1)),
         "graph_share": float(_sum(graph_ns, *bounds).sum() / max(iterations["gpu_ns"].sum(), 1)),
         "structure_share": _share_structure(level),
         "regular_share": float(np.mean(np.abs(counts - np.median(counts)) <= SIMILAR_LENGTH * np.median(counts))),
@@ -233,12 +234,16 @@ def _summarize(
 
 
 def _share_structure(level: Level) -> float:
-    """Return the share of iterations that have the most frequent terms; an inner loop is one term at any length."""
+    """Return the share of iterations that have the most frequent terms; an inner loop is one term at any length.
+
+    Of iterations that take one of a few branches, it is the share of these branches.
+    """
     structures: Counter[bytes] = Counter()
     for run in level.runs:
         numbers = range(0, len(run.iterations), max(1, len(run.iterations) // 250))
         structures.update(run.iteration(number).symbol.tobytes() for number in numbers)
-    return max(structures.values()) / structures.total()
+    usual_structures = structures.most_common(level.runs[0].branches)
+    return sum(count for _, count in usual_structures) / structures.total()
 
 
 def _bounds(level: Level) -> tuple[Column, Column]:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nsys_insight.facts.loops.branches import MAX_BRANCHES, find_branches
 from nsys_insight.facts.loops.repetitions import (
     MIN_ITERATIONS,
     SIMILAR_ITERATION,
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
 
 # Bodies are variants of one, such as with another kernel for another length, if they share this part of their terms.
 SIMILAR_BODY = 0.9
+# Most of an iteration is a loop of its own if it is a run of this number of equal operations: a solver that checks its
+# residual after every hundredth sweep. It breaks for a check after fewer sweeps: then the check ends the iteration.
+LONG_RUN = 50
 # Between two runs of a loop at most this many different iterations in a row are joined.
 MAX_DIFFERENT = 6
 # An iteration may have this number of operations more than the others.
@@ -94,13 +98,17 @@ class Terms:
 
 @dataclass(frozen=True)
 class Loop:
-    """One execution of a loop: operations from `first` up to `end`, and the first operation of each iteration."""
+    """One execution of a loop: operations from `first` up to `end`, and the first operation of each iteration.
+
+    Iterations take one of up to `branches` branches.
+    """
 
     symbol: int
     first: int
     end: int
     iterations: Ints
     terms: Terms
+    branches: int = 1
 
     def iteration(self, number: int) -> Terms:
         """Return the terms of one iteration."""
@@ -122,15 +130,20 @@ class _Fold:
 
 
 class LoopNest:
-    """The loops of a sequence of operations; `terms` is its outermost level."""
+    """The loops of a sequence of operations; `terms` is its outermost level.
 
-    def __init__(
+    `has_branches` tells whether there are iterations that take one of a few branches.
+    """
+
+    def __init__(  # noqa: PLR0913 - what the operations are
         self,
         operations: Sequence[int] | Ints,
         is_minor: NDArray[np.bool_] | None = None,
         is_end: NDArray[np.bool_] | None = None,
         classes: Mapping[int, int] | None = None,
         positions: Ints | None = None,
+        *,
+        has_branches: bool = False,
     ) -> None:
         """Find the loops of a sequence.
 
@@ -141,6 +154,8 @@ class LoopNest:
             classes: A number for each different operation: those that may replace each other have equal numbers from
                 0, and `variants.HELPER` is the class of those that only some variants need.
             positions: Where the operations are in a longer sequence that also has others, and then its length.
+            has_branches: Whether iterations may take one of a few branches (`branches.py`). Repetitions of one branch,
+                and of two in turn, are then no loops.
         """
         self._folds: list[_Fold] = []
         self._joined: dict[int, Loop] = {}
@@ -159,6 +174,8 @@ class LoopNest:
         *_, end = bounds = np.arange(len(symbol) + 1) if positions is None else positions
         self.positions = bounds[:-1]
         self.terms = _merge_runs(Terms(symbol, self.positions, np.full(len(symbol), -1), int(end)))
+        self._tries_branches = has_branches
+        self.has_branches = False
         self._fold()
 
     def loop(self, index: int) -> Loop:
@@ -180,6 +197,12 @@ class LoopNest:
         for index in terms.loop[terms.loop >= 0].tolist():
             yield self.loop(index)
 
+    def long_runs_of(self, terms: Terms) -> list[Loop]:
+        """Return the runs of equal operations among some terms if these runs hold most of their operations."""
+        runs = [loop for _, loop in self._find_runs(terms, LONG_RUN)]
+        operations = len(self.find_operations(int(terms.first[0]), terms.end))
+        return runs if 2 * sum(len(loop.iterations) for loop in runs) >= operations else []
+
     def inner_symbols(self, symbol: int) -> set[int]:
         """Return the symbols of the loops inside of a loop, at any depth."""
         if symbol not in self._inner:
@@ -200,7 +223,9 @@ class LoopNest:
     def _fold(self) -> None:
         for _ in range(LEVELS):
             length = len(self.terms)
+            self._fold_branches()
             while self._fold_equal():
+                self._fold_branches()
                 self._join_similar()
                 for _ in range(MAX_DIFFERENT):
                     if not self._join_edges():
@@ -212,20 +237,45 @@ class LoopNest:
                 break
         self._fold_runs()
 
+    def _fold_branches(self) -> None:
+        """Fold iterations that begin alike and then take one of a few branches."""
+        terms = self.terms
+        if not self._tries_branches or len(terms) > NEARLY_EQUAL_UP_TO:
+            return
+        is_mark = (terms.loop < 0) & ~np.isin(terms.symbol, list(self._minor))
+        branches = find_branches(self._variants.classify(terms.symbol), terms.first, is_mark)
+        if branches:
+            starts, end, spans = branches
+            # The inputs that are copied before each start belong to the iteration after them.
+            while starts[0] > 0 and self._are_inputs(terms.symbol[starts - 1]):
+                end -= int(self._are_inputs(terms.symbol[end - 1 : end]))
+                starts = starts - 1
+            inner = terms.slice(int(starts[0]), end)
+            symbol = self._symbol_of(np.concatenate([terms.symbol[span] for span in spans]).tolist())
+            loop = Loop(symbol, int(inner.first[0]), inner.end, terms.first[starts], inner, MAX_BRANCHES)
+            self._insert([(int(starts[0]), end, loop)])
+            self.has_branches = True
+
+    def _are_inputs(self, symbols: Ints) -> bool:
+        """Return whether symbols alone make no loop, and do not end an iteration."""
+        return (self._minor - self._ends).issuperset(symbols.tolist())
+
     def _fold_runs(self) -> None:
         """Make loops of the outermost runs of equal operations, such as a graph that is launched again and again."""
-        terms = self.terms
+        self._insert([(index, index + 1, loop) for index, loop in self._find_runs(self.terms, MIN_ITERATIONS)])
+
+    def _find_runs(self, terms: Terms, minimum: int) -> list[tuple[int, Loop]]:
+        """Return the terms that are runs of this number of equal operations or more, each with its loop."""
         ends = np.append(terms.first[1:], terms.end)
         counts = np.searchsorted(self.positions, ends) - np.searchsorted(self.positions, terms.first)
-        joined = []
-        for index in np.flatnonzero((terms.loop < 0) & (counts >= MIN_ITERATIONS)).tolist():
+        runs = []
+        for index in np.flatnonzero((terms.loop < 0) & (counts >= minimum)).tolist():
             symbol = int(terms.symbol[index])
             if symbol not in self._minor:
                 firsts = self.find_operations(int(terms.first[index]), int(ends[index]))
                 inner = Terms(np.full(len(firsts), symbol), firsts, np.full(len(firsts), -1), int(ends[index]))
-                loop = Loop(self._symbol_of([symbol]), int(firsts[0]), inner.end, firsts, inner)
-                joined.append((index, index + 1, loop))
-        self._insert(joined)
+                runs.append((index, Loop(self._symbol_of([symbol]), int(firsts[0]), inner.end, firsts, inner)))
+        return runs
 
     def _symbol_of(self, body: Sequence[int]) -> int:
         key = canonicalize(body)

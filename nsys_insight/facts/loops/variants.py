@@ -7,12 +7,13 @@ from collections import Counter, defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from nsys_insight.facts.loops.repetitions import SIMILAR_ITERATION, canonicalize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     Ints = NDArray[np.int64]
@@ -33,6 +34,11 @@ class Variants:
         self._class = dict(classes)
         self._classes_of_bodies: dict[tuple[int, ...], int] = {}
         self._bodies: dict[tuple[int, ...], list[tuple[int, Sequence[int]]]] = defaultdict(list)
+
+    def classify(self, symbols: Ints) -> Ints:
+        """Return the class of each of some symbols."""
+        names, positions = np.unique(symbols, return_inverse=True)
+        return np.array([self._class[name] for name in names.tolist()], np.int64)[positions]
 
     def find(self, body: Sequence[int]) -> int | None:
         """Return the symbol of a known body that is a variant of this one."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nsys_insight.facts.reading import read_columns
+from nsys_insight.ingest.scope import LAST_NAMED_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
 
     Numbers = np.ndarray[Any, Any]
 
-# The number of names in a path. For all ranges below, it has one …. Without a limit, the text of all paths grows
-# with the square of the depth: terabytes for a million calls of a function that calls itself.
-LAST_NAMED_DEPTH = 64
 NO_RANGE = -1
 _BATCH_ROWS = 50_000
 

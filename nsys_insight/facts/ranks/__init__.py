@@ -13,14 +13,12 @@ from nsys_insight.facts.ranks.host import find_stretches, measure_host
 from nsys_insight.facts.ranks.messages import match_messages
 from nsys_insight.facts.ranks.rank import locate_ranks
 from nsys_insight.facts.ranks.run import align_run
-from nsys_insight.facts.ranks.sentences import (
-    describe_clocks,
-    describe_duplicates,
-    describe_groups,
-    describe_missing,
-    describe_pipeline,
-    describe_unaligned,
-    describe_unmatched,
+from nsys_insight.facts.ranks.summary import (
+    explain_unmatched,
+    summarize_clocks,
+    summarize_matches,
+    summarize_numbers,
+    summarize_pipeline,
 )
 from nsys_insight.facts.ranks.write import Windows, Writer
 from nsys_insight.facts.reading import read_columns
@@ -56,8 +54,8 @@ def fill(context: Context) -> None:
     writer.write_ranks(ranks, context.labels, run, trace_starts, locate_ranks(context, ranks))
     if run is None:
         writer.write_run(
-            ranks=len(ranks), numbered_by=numbering.source, doubled=describe_duplicates(numbering, copies),
-            unmatched=describe_unaligned(ranks),
+            ranks=len(ranks), numbered_by=numbering.source,
+            **summarize_numbers(numbering, copies), **explain_unmatched(ranks),
         )  # fmt: skip
         return
     windows = _divide_run(context, run)
@@ -98,15 +96,15 @@ def fill(context: Context) -> None:
     writer.write_run(
         verdict=verdict.kind if len(windows.numbers) else None,
         compared_with="itself" if is_compared_with_itself else "others",
-        stages=stages and stages.stages, stage_messages=stages and stages.messages,
-        bubble_pct=100 * pipeline.measure_bubble(wall, waiting, verdict.late_ns) if stages else None,
         unit=windows.unit, steps=len(windows.numbers), ranks=len(members), error_ns=round(run.error),
-        numbered_by=numbering.source, clock=describe_clocks(run, trace_starts), missing=describe_missing(numbering),
-        unmatched=describe_unmatched(
-            run, numbering, windows.counted_by, has_messages=is_compared_with_itself and not messages.matches
+        numbered_by=numbering.source,
+        has_unmatched_messages=is_compared_with_itself and not messages.matches,
+        **summarize_clocks(run, trace_starts),
+        **summarize_numbers(numbering, copies),
+        **summarize_matches(run, numbering, windows.counted_by),
+        **summarize_pipeline(
+            stages, [numbering.numbers[member] for member in members], (wall, busy, waiting, verdict.late_ns)
         ),
-        pipeline=describe_pipeline(stages, numbering, members, (wall, busy, waiting, verdict.late_ns)),
-        doubled=describe_duplicates(numbering, copies), groups=describe_groups(run, numbering),
     )  # fmt: skip
 
 

@@ -9,6 +9,10 @@ if TYPE_CHECKING:
 
 # The step is a loop with this share of the GPU time, most of whose iterations have about as many operations.
 MIN_GPU_SHARE, MIN_REGULAR = 0.4, 0.5
+# Uploads and the setup of a generator or of tables run once, and may take longer than a short run of the program: a
+# loop with most of the launches is the step with this share of the GPU time too. It breaks for a program whose main
+# work is one long kernel among many short ones, such as a search after a sweep.
+MIN_LAUNCH_SHARE, MIN_GPU_SHARE_OF_LAUNCHES = 0.75, 0.2
 # Without such a loop, it is a long one with most of the GPU time, in which only the lengths of inner loops vary.
 MIN_VARYING_ITERATIONS, MIN_VARYING_GPU_SHARE, MIN_SAME_STRUCTURE = 10, 0.6, 0.9
 # A loop of CUDA graphs has this share of its GPU time in them.
@@ -38,7 +42,7 @@ def choose_loop(loops: Sequence[Any], method: str) -> Any | None:
     if method != "auto":
         return next((loop for loop in outermost if method == "sequence" or loop.graph_share > 0), None)
     candidates = [_descend(loop, loops) for loop in outermost]
-    large = [loop for loop in candidates if loop.gpu_share >= MIN_GPU_SHARE and loop.launches > 0]
+    large = [loop for loop in candidates if _is_large(loop) and loop.launches > 0]
     regular = (loop for loop in large if loop.regular_share >= MIN_REGULAR)
     varying = (
         loop
@@ -48,6 +52,12 @@ def choose_loop(loops: Sequence[Any], method: str) -> Any | None:
         and loop.structure_share >= MIN_SAME_STRUCTURE
     )
     return next(regular, None) or next(varying, None)
+
+
+def _is_large(loop: Any) -> bool:
+    """Return whether a loop is the main work of the program, by its GPU time or by its launches."""
+    has_launches = loop.launch_share >= MIN_LAUNCH_SHARE and loop.gpu_share >= MIN_GPU_SHARE_OF_LAUNCHES
+    return bool(has_launches or loop.gpu_share >= MIN_GPU_SHARE)
 
 
 def _descend(loop: Any, loops: Sequence[Any]) -> Any:
@@ -120,7 +130,7 @@ def describe_doubt(loop: Any, loops: Sequence[Any]) -> str | None:
 
 def describe_rejection(loop: Any) -> str:
     """Describe a loop that is not the step, and why it is not."""
-    if loop.gpu_share < MIN_GPU_SHARE:
+    if not _is_large(loop):
         return f"{describe_loop(loop)}, less than {MIN_GPU_SHARE:.0%}"
     if not loop.launches:
         reason = "they launch nothing"

@@ -16,49 +16,38 @@ pace AS (
     SELECT p.* FROM _stage_pace AS p, delays AS d WHERE p.high_ns >= d.late_ns / d.steps
 ),
 diagnosed_rank AS (
-    SELECT t.*, y.text, r.trace, r.process_id, r.device_id, r.cause, r.busy_ratio, r.host, r.place,
-        r.stretch_before
+    SELECT
+        t.*, y.main_steps, y.steps_in_all, y.step_numbers, y.main_ns, y.minor_steps, y.minor_ns, r.trace,
+        r.process_id, r.device_id, r.cause, r.busy_ratio, r.host, r.place, r.stretch_before
     FROM rank_totals AS t JOIN ranks AS r USING (rank) LEFT JOIN _lateness AS y USING (rank)
     ORDER BY t.rank = (SELECT rank FROM pace) DESC NULLS LAST, t.late_ns DESC, t.waiting_ns, t.rank
     LIMIT 1
 ),
 late_ranks AS (
-    SELECT count(*) AS ranks, ranks_text(list(rank ORDER BY rank)) AS names FROM _lateness
+    SELECT list(rank ORDER BY rank) AS late_ranks FROM _lateness
 )
 SELECT
-    r.verdict, r.ranks, c.rank, c.trace,
+    r.verdict, r.ranks, r.unit, r.compared_with = 'itself' AS is_unusual, c.rank, c.trace,
     -- What distinguishes the rank from the others in its trace.
     CASE WHEN (SELECT count(DISTINCT process_id) FROM ranks WHERE trace = c.trace) > 1 THEN c.process_id END AS process,
     CASE
         WHEN (SELECT count(*) FROM ranks WHERE trace = c.trace AND process_id = c.process_id) > 1 THEN c.device_id
     END AS device,
     coalesce(c.waiting_ns / nullif(c.waiting_ns + c.transfer_ns, 0), 0) AS waiting_share,
-    r.ranks || ' ranks: ' || CASE
-        WHEN p.rank IS NOT NULL
-            THEN 'the stages of a pipeline are uneven: rank ' || p.rank || ' is busy for ' || time_text(p.busy_ns)
-                || ' of a ' || r.unit || ' of ' || time_text(p.step_ns) || ', ' || format('{:.2g}', p.ratio)
-                || ' times as long as the others, which wait for it'
-        WHEN r.verdict = 'late'
-            THEN l.names || CASE l.ranks WHEN 1 THEN ' is' ELSE ' are' END || ' late in ' || c.text
-                || CASE c.cause
-                    WHEN 'host' THEN ': ' || coalesce(c.host, 'its host')
-                        || coalesce(' in ' || c.place, ' before ' || c.stretch_before, '')
-                    WHEN 'gpu' THEN CASE l.ranks WHEN 1 THEN ': its GPU is' ELSE ': their GPUs are' END
-                        || ' busy ' || format('{:.2g}', c.busy_ratio) || ' times as long'
-                    ELSE ''
-                END || '; ' || (SELECT text FROM _others_wait)
-        WHEN r.verdict = 'moving'
-            THEN 'a different rank is late from step to step: in ' || d.late_steps || ' of ' || d.steps || ' '
-                || r.unit || 's one is late, by ' || time_text(d.late_ns / d.late_steps) || ' on average'
-        WHEN r.verdict = 'host'
-            THEN 'no rank is late by itself: ' || (SELECT text FROM _host_pace) || ', so the cure is the same on all'
-        WHEN r.stages IS NULL THEN 'none makes the others wait long enough to report'
-        ELSE 'stages of a pipeline, none of which is later than usual by enough to report'
-    END AS sentence,
-    [note FOR note IN [r.groups, r.pipeline, r.clock, r.doubled, r.missing, r.unmatched] IF note IS NOT NULL] AS notes
+    p.rank AS pace_rank_id, p.busy_ns AS pace_busy_ns, p.step_ns AS pace_step_ns, p.ratio AS pace_ratio,
+    l.late_ranks, c.main_steps, c.steps_in_all, c.step_numbers, c.main_ns, c.minor_steps, c.minor_ns,
+    CASE c.cause WHEN 'host' THEN coalesce(c.host, 'its host') END AS late_host,
+    CASE c.cause WHEN 'host' THEN c.place END AS place,
+    CASE WHEN c.cause = 'host' AND c.place IS NULL THEN c.stretch_before END AS stretch_before,
+    CASE c.cause WHEN 'gpu' THEN c.busy_ratio END AS late_busy_ratio,
+    o.waiting_ns AS others_wait_ns, h.is_all_hosts, h.some_hosts, h.min_host_ns, h.max_host_ns, h.step_ns,
+    r.verdict = 'moving' AS is_moving, d.late_steps, d.steps, d.late_ns / nullif(d.late_steps, 0) AS mean_late_ns,
+    r.stages IS NULL AS has_no_stages
 FROM rank_run AS r
 CROSS JOIN diagnosed_rank AS c
 CROSS JOIN late_ranks AS l
 CROSS JOIN delays AS d
+LEFT JOIN _others_wait AS o ON true
+LEFT JOIN _host_pace AS h ON true
 LEFT JOIN pace AS p ON true
 WHERE r.verdict IS NOT NULL

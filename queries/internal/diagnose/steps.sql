@@ -1,13 +1,16 @@
 -- How the steps were found, and how much of the trace's wall time they cover. One row, also without steps.
 SELECT
     coalesce(m.steady_count, 0)::BIGINT AS steady_count,
-    m.method, m.pattern, m.confidence, m.reason, m.doubt, f.doubted, f.interrupted,
+    m.method, m.pattern, m.confidence, m.reason, m.doubt,
     coalesce(m.tokens_per_step, 1)::DOUBLE AS tokens_per_step,
     s.wall_ns AS steps_ns,
     s.median_ns / coalesce(m.tokens_per_step, 1) AS median_ns,
     w.wall_ns,
-    f.in_brief AS source,
-    q.queue_ns
+    q.queue_ns,
+    {'range_name': f.range_name, 'step_loop': f.step_loop, 'is_count': f.is_count, 'doubt': m.doubt,
+        'is_once': f.is_once, 'interruptions': f.interruptions, 'interruption_ns': f.interruption_ns, 'operations': f.operations,
+        'operation': f.operation} AS source,
+    (SELECT string_agg(gpu_id::VARCHAR, ', ' ORDER BY gpu_id) FROM used_gpus) AS gpus
 FROM (SELECT sum(duration_ns)::BIGINT AS wall_ns FROM wall) AS w
 -- A step's NVTX range may begin before the first CUDA event and end after the last, so it is clipped to the wall time.
 CROSS JOIN (
@@ -18,7 +21,7 @@ CROSS JOIN (
     WHERE s.phase = 'steady'
 ) AS s
 LEFT JOIN step_method AS m ON true
-LEFT JOIN _step_sentences AS f ON true
+LEFT JOIN _step_source AS f ON true
 -- The mean time from the return of a launch call to the start of its operation. Fewer than 5 calls have no queue.
 LEFT JOIN (
     SELECT sum(queue_ns) / sum(launch_calls) AS queue_ns FROM step_launches HAVING sum(launch_calls) >= 5

@@ -47,8 +47,8 @@ SELECT
         {'ceiling': 'compute', 'used_pct': compute_pct}, {'ceiling': 'DRAM', 'used_pct': bandwidth_pct},
         {'ceiling': 'L2', 'used_pct': l2_bandwidth_pct},
         {'ceiling': 'L1', 'used_pct': greatest(l1_bandwidth_pct, l1_passes_pct)}
-    ], x -> x.used_pct IS NOT NULL) AS ceilings,
-    list_max(list_transform(ceilings, x -> x.used_pct)) AS ceiling_pct,
-    list_filter(ceilings, x -> x.used_pct = ceiling_pct)[1].ceiling AS ceiling
+    ], lambda x: x.used_pct IS NOT NULL) AS ceilings,
+    list_max(list_transform(ceilings, lambda x: x.used_pct)) AS ceiling_pct,
+    list_filter(ceilings, lambda x: x.used_pct = ceiling_pct)[1].ceiling AS ceiling
 FROM kernels
 ORDER BY total_ns DESC NULLS LAST, first_launch

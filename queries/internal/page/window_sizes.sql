@@ -13,7 +13,7 @@ events AS (
 ),
 histograms AS MATERIALIZED (
     SELECT
-        histogram(start_ns, list_transform(list_sort(list_distinct($ends::BIGINT[])), x -> x - 1)) AS start_counts,
+        histogram(start_ns, list_transform(list_sort(list_distinct($ends::BIGINT[])), lambda x: x - 1)) AS start_counts,
         histogram(end_ns, list_sort(list_distinct($starts::BIGINT[]))) AS end_counts
     FROM events
     WHERE start_ns < list_max($ends) AND end_ns >= list_min($starts)

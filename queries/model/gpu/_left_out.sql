@@ -3,7 +3,10 @@ description = """One row where a scope by --nvtx leaves out what other threads l
     leaves nothing out."""
 stored = true
 [columns]
-sentence = "How much, and how to keep it"
+threads = "The other threads"
+gpu_ns = "GPU work that they launched"
+gpu_pct = "Share of this work in all GPU work that was launched meanwhile"
+flag = "The flag that leaves it out"
 */
 -- The calls of threads without a range of --nvtx, while a range is open in their process. Their work is in no range,
 -- such as PyTorch's backward pass.
@@ -26,9 +29,7 @@ left_out_work AS (
     ) AS o USING (process_id, correlation_id)
 )
 SELECT
-    CASE threads WHEN 1 THEN 'another thread' ELSE threads || ' other threads' END || ' launched '
-        || time_text(gpu_ns) || ' of GPU work during these ranges ('
-        || share_text(100 * gpu_ns / (gpu_ns + k.kept_ns)) || ' of it), which ' || if(s.is_phase, '--phase', '--nvtx')
-        || ' leaves out, such as a backward pass; --from and --to keep it' AS sentence
-FROM left_out_work, (SELECT coalesce(sum(duration_ns), 0)::DOUBLE AS kept_ns FROM gpu_ops) AS k, scope AS s
-WHERE gpu_ns > 0;
+    w.threads, w.gpu_ns, 100 * w.gpu_ns / (w.gpu_ns + k.kept_ns) AS gpu_pct,
+    if(s.is_phase, '--phase', '--nvtx') AS flag
+FROM left_out_work AS w, (SELECT coalesce(sum(duration_ns), 0)::DOUBLE AS kept_ns FROM gpu_ops) AS k, scope AS s
+WHERE w.gpu_ns > 0;

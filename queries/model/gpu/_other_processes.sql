@@ -1,12 +1,12 @@
 /*
-description = "What a report about one process says where several ran on GPUs: one row; no row where only one did."
+description = "The processes that ran on GPUs, where they are several: one row; no row where only one did."
 stored = true
 [columns]
-sentence = "Which other processes ran on GPUs, as a sentence"
+process_ids = "The processes"
+shared_gpus = "The rows of `_shared_gpus`; NULL if there are none"
 */
 SELECT
-    'other processes ran on the GPU too: --process chooses one of '
-        || string_agg(process_id::VARCHAR, ', ' ORDER BY process_id)
-        || coalesce('; ' || (SELECT string_agg(sentence, '; ') FROM _shared_gpus), '') AS sentence
+    list(process_id ORDER BY process_id) AS process_ids,
+    (SELECT list(g ORDER BY g.gpu_id) FROM _shared_gpus AS g) AS shared_gpus
 FROM (SELECT DISTINCT process_id FROM gpu_ops)
 HAVING count(*) > 1;

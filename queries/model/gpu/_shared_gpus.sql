@@ -1,8 +1,11 @@
 /*
-description = "What reports about durations say of GPUs on which several processes ran at once: one row per GPU."
+description = """One row per GPU on which several processes ran at once: the durations of kernels include the time of
+    others."""
 stored = true
 [columns]
-sentence = "How much of the time, and what that means for durations"
+gpu_id = "The GPU"
+processes = "Processes that ran on it"
+overlap_pct = "Share of its busy time in which kernels of several processes ran, 100 at most"
 */
 -- The time in which kernels of several processes run on one GPU: the sum of the busy times of the processes, less the
 -- time in which any of them is busy. GPUs of a single process are left out first. Older exports do not say which GPU a
@@ -33,11 +36,7 @@ busy_times AS (
     FROM intervals_with_reach
     GROUP BY gpu_id
 )
-SELECT
-    'kernels of ' || processes || ' processes run at the same time on GPU ' || gpu_id || ' ('
-        || round(100 * least((summed_ns - busy_ns) / busy_ns, 1), 1) || '% of its busy time): without MPS the GPU '
-        'switches between them, and the duration of a kernel includes the time of the others; --gpuctxsw=true records '
-        'the switches' AS sentence
+SELECT gpu_id, processes, 100 * least((summed_ns - busy_ns) / busy_ns, 1) AS overlap_pct
 FROM busy_times
 WHERE summed_ns >= 1.01 * busy_ns
 ORDER BY gpu_id;

@@ -39,10 +39,12 @@ captured_nodes AS (
 SELECT
     n.process_id, n.graph_node_id, n.captured_ns, n.thread_id,
     CASE WHEN a.end_ns >= n.captured_ns THEN a.correlation_id END AS correlation_id,
-    p.range_id, r.name AS range_name, r.path AS nvtx_path
+    p.range_id, r.name AS range_name, t.path AS nvtx_path
 FROM captured_nodes AS n
 ASOF LEFT JOIN outer_api_calls AS a
     ON a.process_id = n.process_id AND a.thread_id = n.thread_id AND a.start_ns <= n.captured_ns
 ASOF LEFT JOIN nvtx_places AS p
     ON p.process_id = n.process_id AND p.thread_id = n.thread_id AND p.start_ns <= n.captured_ns
-LEFT JOIN nvtx_nesting AS r ON r.range_id = p.range_id;
+-- A join copies its texts for each range, and paths are long: so it reads their numbers.
+LEFT JOIN facts.nested_ranges AS r ON r.range_id = p.range_id
+LEFT JOIN facts.nvtx_paths AS t ON t.path_id = r.path_id;

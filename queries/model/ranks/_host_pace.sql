@@ -1,11 +1,11 @@
 /*
 description = "One row for a run whose hosts set the pace: how long they work."
 [columns]
-ranks = "Hosts that were measured"
-min_ns = "How long the host works in a step that works least; a mean over the steps"
-max_ns = "How long the host works that works most"
-wall_ns = "How long a step takes; a mean"
-text = "How long the hosts work, in words"
+is_all_hosts = "TRUE if the hosts of all ranks were measured"
+some_hosts = "Hosts that were measured; NULL if they are all"
+min_host_ns = "Time per step that the host works that works least; a mean over the steps"
+max_host_ns = "Time of the host that works most; NULL if it is less than 1% longer"
+step_ns = "Mean step time"
 */
 -- The hosts that were measured. All steps of a rank are on its own clock, so only means are compared.
 WITH hosts AS (
@@ -15,11 +15,9 @@ WITH hosts AS (
     GROUP BY rank
 )
 SELECT
-    count(*) AS ranks, min(host_ns) AS min_ns, max(host_ns) AS max_ns, avg(wall_ns) AS wall_ns,
-    'the hosts of ' || CASE count(*) WHEN any_value(r.ranks) THEN 'all ranks' ELSE count(*) || ' ranks' END || ' work '
-        || time_text(min(host_ns))
-        || coalesce(' to ' || nullif(time_text(max(host_ns)), time_text(min(host_ns))), '')
-        || ' in a ' || any_value(r.unit) || ' of ' || time_text(avg(wall_ns)) AS text
+    count(*) = any_value(r.ranks) AS is_all_hosts, nullif(count(*), any_value(r.ranks)) AS some_hosts,
+    min(host_ns) AS min_host_ns, CASE WHEN max(host_ns) >= 1.01 * min(host_ns) THEN max(host_ns) END AS max_host_ns,
+    avg(wall_ns) AS step_ns
 FROM hosts, rank_run AS r
 WHERE r.verdict = 'host'
 HAVING count(*) > 0;

@@ -9,7 +9,7 @@ main_ns = "How late it is in these, on average"
 minor_steps = "Steps in which the rank is late by less; NULL if there are none"
 minor_ns = "How late it is in these, on average"
 step_numbers = "The first of the main steps, in brackets: (2, 5, 8); NULL if they are more than half of all steps"
-text = "Lateness in words: 3 of 8 steps (2, 5, 8) by 3 ms"
+steps_in_all = "Steps of the rank"
 */
 -- A mean over a few long delays and much jitter describes neither. So the steps that are at least half as late as the
 -- latest are reported separately, if they are five times as late as the others.
@@ -39,9 +39,6 @@ lateness_by_rank AS (
 SELECT
     l.rank, l.steps, l.late_ns, l.main_steps, l.main_ns, l.minor_steps, l.minor_ns,
     nullif(trim(late_steps_text(l.main_step_numbers, a.steps_in_all)), '') AS step_numbers,
-    concat_ws(' ', l.main_steps || ' of ' || a.steps_in_all || ' ' || r.unit || 's', step_numbers)
-        || ' by ' || time_text(l.main_ns)
-        || coalesce(', and in ' || l.minor_steps || ' more by ' || time_text(l.minor_ns), '') AS text
+    a.steps_in_all
 FROM lateness_by_rank AS l
-JOIN (SELECT rank, count(*) AS steps_in_all FROM rank_steps GROUP BY rank) AS a USING (rank)
-CROSS JOIN (SELECT unit FROM rank_run) AS r;
+JOIN (SELECT rank, count(*) AS steps_in_all FROM rank_steps GROUP BY rank) AS a USING (rank);

@@ -2,7 +2,6 @@
 description = "One row for a run in which the same ranks are late: how long the others wait for them."
 [columns]
 waiting_ns = "In a step, on average over the steps and the others"
-text = "How long the others wait, in words"
 */
 -- The stages of a pipeline wait for each other in every step: then only the waiting time beyond the usual one is due to
 -- a late stage.
@@ -17,11 +16,7 @@ extra_waits AS (
     FROM rank_steps AS s
     LEFT JOIN usual_waits AS o USING (rank)
 )
-SELECT
-    avg(u.waiting_ns) AS waiting_ns,
-    'the others wait ' || time_text(avg(u.waiting_ns))
-        || CASE any_value(r.compared_with) WHEN 'itself' THEN ' more than usual' ELSE '' END || ' per '
-        || any_value(r.unit) || ' on average' AS text
+SELECT avg(u.waiting_ns) AS waiting_ns
 FROM extra_waits AS u, rank_run AS r
 WHERE r.verdict = 'late' AND u.rank NOT IN (SELECT rank FROM _lateness)
 HAVING count(*) > 0;

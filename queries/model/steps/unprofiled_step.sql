@@ -9,7 +9,10 @@ low_ns = "Time of a step without the profiler, at least; as measured if it was; 
 likely_ns = "Time of a step without the profiler, if a call costs as much as usual; NULL if there is no estimate"
 high_ns = "Time of a step without the profiler, at most; NULL if there is no estimate"
 source = "measured (--step-time) or estimated; NULL for neither"
-reason = "Why there is no estimate; or why --step-time is not used, as a sentence"
+reason = """Why there is no estimate: other ranks, traced graphs, even (the host takes as long as the GPU), few launches,
+    graphs (they launch the step), backtraces, other work (of the host), long calls, or framework (none like it was
+    measured). Why --step-time is not used: too long or too short. NULL for neither"""
+call_ns = "Median time of the call that the host makes most often of those that put work on the GPU; NULL without calls"
 bound = """What bounds the step without the profiler: host or GPU; NULL if that is unknown. GPU means the GPU's work and
     what it waits for in addition to late launches"""
 gpu_ns = "Part of step_ns that the profiler does not change: all but the idle time before late launches"
@@ -80,32 +83,23 @@ judged_steps AS (
         *,
         -- The time of another unit of work than the step of the trace is not used.
         CASE
-            WHEN measured_ns > 1.15 * greatest(step_ns, wall_ns)
-                THEN '--step-time is not used: ' || time_text(measured_ns) || ' is longer than the step in the trace, '
-                    || time_text(step_ns) || ' under nsys, so it is the time of something else; see steps'
-            WHEN measured_ns < 0.8 * busy_ns
-                THEN '--step-time is not used: ' || time_text(measured_ns) || ' is shorter than the time in which the '
-                    || 'GPU is busy in the step of the trace, ' || time_text(busy_ns)
-                    || ', so it is the time of something else; see steps'
+            WHEN measured_ns > 1.15 * greatest(step_ns, wall_ns) THEN 'too long'
+            WHEN measured_ns < 0.8 * busy_ns THEN 'too short'
         END AS misfit,
         late_ns < 0.02 * wall_ns OR gpu_ns >= 0.97 * step_ns AS is_gpu_bound,
         CASE
-            WHEN communication_ns >= 0.05 * wall_ns THEN 'the step waits for other ranks, whose trace is not read'
-            WHEN is_gpu_bound AND EXISTS (FROM _traced_graphs)
-                THEN 'graphs were traced by node, which makes their kernels start later'
+            WHEN communication_ns >= 0.05 * wall_ns THEN 'other ranks'
+            WHEN is_gpu_bound AND EXISTS (FROM _traced_graphs) THEN 'traced graphs'
             -- Streams overlap more if the host launches earlier.
-            WHEN is_gpu_bound AND host_ns >= 0.9 * step_ns
-                THEN 'the host takes as long as the GPU, so that it may or may not be the limit'
+            WHEN is_gpu_bound AND host_ns >= 0.9 * step_ns THEN 'even'
             WHEN is_gpu_bound THEN NULL
-            WHEN call_group IS NULL OR calls < 2 THEN 'a step has fewer than two launches'
-            WHEN call_group = 'graph launch' THEN 'CUDA graphs launch the step'
-            WHEN is_traced_back THEN 'backtraces make calls longer'
+            WHEN call_group IS NULL OR calls < 2 THEN 'few launches'
+            WHEN call_group = 'graph launch' THEN 'graphs'
+            WHEN is_traced_back THEN 'backtraces'
             -- The share of programs that read files, compile or compute on the host was up to 0.17.
-            WHEN calls_ns < 0.18 * host_ns
-                THEN 'most of the host''s time is work other than CUDA calls, which nsys may or may not make longer'
-            WHEN has_long_calls
-                THEN time_text(call_ns) || ' per call is more than nsys explains: calls wait, or the CPU was busy'
-            WHEN least_share IS NULL THEN 'no program of this framework was measured'
+            WHEN calls_ns < 0.18 * host_ns THEN 'other work'
+            WHEN has_long_calls THEN 'long calls'
+            WHEN least_share IS NULL THEN 'framework'
         END AS objection
     FROM step_times
 ),
@@ -140,6 +134,7 @@ SELECT
     high_ns / tokens AS high_ns,
     source,
     CASE WHEN misfit IS NOT NULL THEN misfit WHEN source IS NULL THEN objection END AS reason,
+    call_ns,
     CASE WHEN high_ns <= 1.05 * gpu_ns THEN 'GPU' WHEN low_ns > 1.05 * gpu_ns THEN 'host' END AS bound,
     gpu_ns / tokens AS gpu_ns,
     host_ns / tokens AS host_ns,

@@ -1,12 +1,3 @@
--- A number of bytes, rounded: two decimals below 10, else one. format_bytes cuts them off.
-CREATE MACRO _two_decimals(number) AS format(if(number < 9.995, '{:.2f}', '{:.1f}'), number);
-CREATE MACRO bytes_text(bytes) AS CASE
-    WHEN bytes < 1024 THEN bytes || ' B'
-    WHEN bytes < 1048524 THEN _two_decimals(bytes / 1024) || ' KiB'
-    WHEN bytes < 1073689395 THEN _two_decimals(bytes / 1048576) || ' MiB'
-    ELSE _two_decimals(bytes / 1073741824) || ' GiB'
-END;
-
 -- A time in a sentence, in the unit that leaves three digits: 2.24 ms. time_text in nsys_insight/text/units.py follows
 -- the same rule.
 CREATE MACRO time_text(ns) AS CASE
@@ -16,14 +7,6 @@ CREATE MACRO time_text(ns) AS CASE
     WHEN abs(ns) < 999.5e6 THEN format('{:.3g} ms', ns / 1e6)
     WHEN abs(ns) < 999.5e9 THEN format('{:.3g} s', ns / 1e9)
     ELSE format('{:,} s', round(ns / 1e9)::BIGINT)
-END;
-
--- A share in a sentence: 0.06%, 8.5%, 100%.
-CREATE MACRO share_text(pct) AS CASE
-    WHEN pct IS NULL THEN NULL
-    WHEN abs(pct) >= 99.95 THEN format('{:.0f}%', pct::DOUBLE)
-    WHEN abs(pct) >= 0.95 THEN format('{:.1f}%', pct::DOUBLE)
-    ELSE format('{:.1g}%', pct::DOUBLE)
 END;
 
 -- A number in a sentence: 196; 0.03; 2.5.

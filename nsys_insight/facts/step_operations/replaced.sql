@@ -1,0 +1,104 @@
+-- An operation on several devices counts as its mean over them. What a replacement includes is gone with it, if it runs
+-- about as often. Less time of the GPU shortens a step only down to what the host takes; where launches are gone, the
+-- host takes less time too, and the idle time before them is gone. High: all of that idle time. Low: half of it, because
+-- the profiler makes a launch take up to twice as long.
+INSERT INTO facts.step_replacements BY NAME
+WITH devices AS (
+    SELECT process_id, count(DISTINCT device_id) AS device_count FROM internal.unjudged_operations GROUP BY process_id
+),
+replaceable AS (
+    SELECT
+        o.process_id, o.construct, e.replacement, o.device_id,
+        sum(o.calls) AS calls, min(o.calls) AS least_calls, sum(o.total_ns) AS total_ns,
+        sum(o.idle_before_ns) AS idle_ns, sum(o.host_ns) AS host_ns,
+        -- A launch call takes at most some 50 µs: a longer wait before it is for other work of the host.
+        sum(least(o.idle_before_ns, 50_000 * o.calls) * (1 - e.launches / o.calls)) AS gone_idle_ns,
+        sum((o.total_ns - e.low_ns) * e.launches / o.calls) AS kept_high_ns,
+        sum((o.total_ns - e.high_ns) * e.launches / o.calls) AS kept_low_ns,
+        sum(o.total_ns - e.low_ns) - kept_high_ns AS gone_high_ns,
+        sum(o.total_ns - e.high_ns) - kept_low_ns AS gone_low_ns,
+        sum(e.low_ns) AS low_ns, sum(e.high_ns) AS high_ns, sum(e.launches) AS launches, count(*) AS shapes,
+        max(e.saving_low_ns) AS saving_low_ns, max(e.saving_high_ns) AS saving_high_ns,
+        max_by(o, (o.total_ns, -o.row_number)) AS largest
+    FROM internal.chosen_estimates AS e
+    JOIN internal.unjudged_operations AS o USING (row_number)
+    GROUP BY o.process_id, o.construct, e.replacement, o.device_id
+),
+entries AS (
+    FROM construct_replacements()
+    WHERE (construct, replacement) IN (SELECT (construct, replacement) FROM internal.chosen_estimates)
+),
+included AS (
+    SELECT
+        w.process_id, w.construct, w.replacement, w.device_id, sum(o.calls) AS calls, sum(o.total_ns) AS total_ns,
+        sum(o.idle_before_ns) AS idle_ns, sum(o.host_ns) AS host_ns,
+        string_agg(DISTINCT o.construct, ', ' ORDER BY o.construct) AS names
+    FROM replaceable AS w
+    JOIN entries AS e USING (construct, replacement)
+    JOIN internal.unjudged_operations AS o
+        ON o.process_id = w.process_id AND o.device_id = w.device_id AND o.construct <> w.construct
+            AND list_contains(e.includes, o.construct) AND o.calls BETWEEN 0.2 * w.least_calls AND 4 * w.calls
+    GROUP BY w.process_id, w.construct, w.replacement, w.device_id
+),
+totals AS (
+    SELECT
+        w.process_id, w.construct, w.replacement,
+        max_by(w.device_id, w.total_ns) AS device_id, max_by(w.largest, w.total_ns) AS largest,
+        max(w.shapes) AS shapes, any_value(i.names) AS included,
+        sum(w.calls) / any_value(d.device_count) AS calls, sum(w.total_ns) / any_value(d.device_count) AS total_ns,
+        coalesce(sum(i.calls), 0) / any_value(d.device_count) AS included_calls,
+        coalesce(sum(i.total_ns), 0) / any_value(d.device_count) AS included_ns,
+        (sum(w.idle_ns) + coalesce(sum(i.idle_ns), 0)) / any_value(d.device_count) AS idle_ns,
+        (coalesce(sum(w.host_ns), 0) + coalesce(sum(i.host_ns), 0)) / any_value(d.device_count) AS host_ns,
+        (sum(w.gone_idle_ns) + coalesce(sum(i.idle_ns), 0)) / any_value(d.device_count) AS gone_idle_ns,
+        sum(w.kept_high_ns) / any_value(d.device_count) AS kept_high_ns, sum(w.kept_low_ns) / any_value(d.device_count) AS kept_low_ns,
+        sum(w.gone_high_ns) / any_value(d.device_count) AS gone_high_ns, sum(w.gone_low_ns) / any_value(d.device_count) AS gone_low_ns,
+        sum(w.low_ns) / any_value(d.device_count) AS estimate_low_ns, sum(w.high_ns) / any_value(d.device_count) AS estimate_high_ns,
+        sum(w.launches) / any_value(d.device_count) AS launches,
+        max(w.saving_low_ns) AS own_saving_low_ns, max(w.saving_high_ns) AS own_saving_high_ns
+    FROM replaceable AS w
+    JOIN devices AS d USING (process_id)
+    LEFT JOIN included AS i USING (process_id, construct, replacement, device_id)
+    GROUP BY w.process_id, w.construct, w.replacement
+),
+savings AS (
+    SELECT
+        s.*, t.wall_ns, least(s.kept_high_ns, t.high_limit_ns) < s.kept_high_ns AS is_limited,
+        least(
+            coalesce(
+                s.own_saving_high_ns,
+                least(s.kept_high_ns, t.high_limit_ns) + s.gone_high_ns + s.included_ns + s.gone_idle_ns
+            ),
+            t.wall_ns
+        ) AS saving_ns,
+        greatest(
+            least(
+                coalesce(
+                    s.own_saving_low_ns,
+                    least(s.kept_low_ns, t.low_limit_ns) + s.gone_low_ns + s.included_ns + s.gone_idle_ns / 2
+                ),
+                saving_ns
+            ),
+            0
+        ) AS saving_low_ns
+    FROM totals AS s, _step_totals AS t
+)
+SELECT
+    s.process_id, s.construct, c.domain, c.what, c.library, s.replacement, e.title, e.evidence, e.fix, e.skip_if,
+    e.effort, e.numerics, e.source, e.explains, e.blocks, s.device_id, coalesce(s.largest.base_name, s.largest.name) AS kernel,
+    s.calls, if(s.total_ns = 0, s.host_ns, s.total_ns) / s.calls AS avg_ns, s.total_ns, 100 * s.total_ns / s.wall_ns AS total_pct,
+    s.included_calls, s.included_ns, s.included, s.calls + s.included_calls AS all_calls,
+    s.total_ns + s.included_ns AS all_ns, 100 * (s.total_ns + s.included_ns) / s.wall_ns AS all_pct, s.idle_ns,
+    s.host_ns, s.shapes,
+    s.largest.size_bytes, s.largest.bytes_per_s, s.largest.blocks_count, s.largest.threads_per_block,
+    s.largest.registers_per_thread, s.largest.static_shared_bytes, s.largest.dynamic_shared_bytes,
+    s.largest.blocks_per_sm, s.largest.blocks_without_shared, s.largest.occupancy_pct, s.largest.waves_per_sm,
+    s.largest.sm_count, s.largest.read_back_bytes, s.largest.before, s.largest.after, s.largest.devices,
+    s.largest.step_busy_pct,
+    CASE WHEN s.own_saving_high_ns IS NULL THEN greatest(s.estimate_low_ns, 0) END AS estimate_low_ns,
+    CASE WHEN s.own_saving_high_ns IS NULL THEN greatest(s.estimate_high_ns, 0) END AS estimate_high_ns,
+    s.launches, s.saving_low_ns, s.saving_ns,
+    CASE WHEN s.own_saving_high_ns IS NULL AND s.is_limited THEN 'the host' END AS bounded_by
+FROM savings AS s
+JOIN entries AS e USING (construct, replacement)
+JOIN (SELECT construct, domain, what, library FROM constructs()) AS c USING (construct)

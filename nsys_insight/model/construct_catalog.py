@@ -1,0 +1,265 @@
+"""The catalog of constructs: what an operation is, whether it is efficient, and what replaces it.
+
+A construct is what a person would call an operation: "LU factorization of a batch", "radix sort". The files of
+`queries/catalog/constructs`, one per domain, have its names and what is known about it. A user's own files come first:
+those of the folder `constructs` in ``$NSYS_INSIGHT_CATALOG_DIR``, else in the folder `catalog` of the user's
+configuration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from nsys_insight.errors import UsageError
+from nsys_insight.paths import queries_folder, user_folder
+from nsys_insight.records import RecordError, check, make_record, parse_toml
+from nsys_insight.sql.headers import join_lines
+from nsys_insight.sql.quoting import literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+_FOLDER = "constructs"
+# Keys of the files that differ from the fields.
+_KEYS = {"description": "what", "origin": "seen", "condition": "where"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replacement:
+    """What does the work of a construct better, and when.
+
+    Conditions and estimates are SQL over the columns of a row of `step_operations`. Texts are as in the header of a
+    finding's rule.
+
+    `title`: the problem, as a title. `when`: the condition. `evidence`: clauses over the columns of `_replacements`.
+    `fix`: the cure for each framework, one of them for `any`. `skip_if`: when it does not hold.
+    `estimate_low` and `estimate_high`: ns per step that the replacement takes on the GPU for what this row does; less
+    than 0 where it also shortens other operations. `launches`: operations per step that are left of this row; all of
+    them where it is empty. `saving_low` and `saving_high` instead of these: ns per step that are saved, where the cure
+    changes how the step runs.
+    `includes`: other constructs whose operations the replacement also does: their time counts as well.
+    `explains`: the rules whose findings are shown below this one, in addition to the generic ones. `blocks`: the
+    symptoms and rules whose cure needs this one to be gone first.
+    """
+
+    title: str
+    when: str
+    fix: dict[str, str]
+    skip_if: str
+    source: str
+    estimate_low: str = ""
+    estimate_high: str = ""
+    saving_low: str = ""
+    saving_high: str = ""
+    evidence: tuple[str, ...] = ()
+    launches: str = ""
+    includes: tuple[str, ...] = ()
+    explains: tuple[str, ...] = ()
+    blocks: tuple[str, ...] = ()
+    effort: str = "line"
+    numerics: str = "same"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Construct:
+    """One entry of the catalog.
+
+    `description` (`what` in the file): what it does, in one or two sentences. `library`: the library or framework that
+    has it.
+    `kernels`: regular expressions (RE2) that are searched in the demangled name of a kernel. `operations`: the same for
+    the names of other operations and of API calls: "H2D copy", "memset", "cudaMalloc"; `condition` (`where` in the
+    file) is what these must meet. `examples`: names that are this construct. `not_examples`: similar names that are
+    not. `origin` (`seen` in the file): the trace or the source file that has these names, or "unseen".
+    `efficient`: the condition under which nothing is to gain. `is_generic`: tried after all entries that are not.
+    """
+
+    name: str
+    description: str
+    library: str
+    origin: str
+    kernels: tuple[str, ...] = ()
+    operations: tuple[str, ...] = ()
+    condition: str = ""
+    examples: tuple[str, ...] = ()
+    not_examples: tuple[str, ...] = ()
+    efficient: str = ""
+    is_generic: bool = False
+    replacement: tuple[Replacement, ...] = ()
+    domain: str = ""
+
+
+def read_constructs() -> list[Construct]:
+    """Read all entries in the order in which they are tried.
+
+    Raises:
+        UsageError: A file of the user is not valid.
+    """
+    entries = [*_read_user_entries(), *_read_built_in()]
+    return sorted(entries, key=lambda entry: entry.is_generic)
+
+
+def write_macros() -> list[str]:
+    """Write the SQL that creates the macros of the catalog.
+
+    construct_of(name): the construct of a kernel's name, NULL for none; it costs some microseconds per name, so apply
+    it to distinct names. constructs() and construct_replacements(): the entries, as tables.
+    """
+    entries = read_constructs()
+    return [_write_name_macro(entries), _write_construct_table(entries), _write_replacement_table(entries)]
+
+
+def check_conditions(entries: Sequence[Construct], columns: Sequence[str]) -> None:
+    """Bind all conditions and estimates of entries over an empty row with these columns, each with its type.
+
+    Raises:
+        UsageError: An expression is not valid.
+    """
+    import duckdb
+
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE operation ({', '.join(columns)})")
+        for entry in entries:
+            for name, expression in _list_expressions(entry):
+                try:
+                    connection.execute(f"SELECT {expression} FROM operation").fetchall()
+                except duckdb.Error as error:
+                    reason = str(error).partition("\n")[0]
+                    raise UsageError(f"{name} of the construct {entry.name!r} is not valid: {reason}") from None
+
+
+def _list_expressions(entry: Construct) -> list[tuple[str, str]]:
+    conditions = [("where", entry.condition), ("efficient", entry.efficient)]
+    conditions += [("when", replacement.when) for replacement in entry.replacement]
+    numbers = [
+        (name, expression)
+        for replacement in entry.replacement
+        for name, expression in (
+            ("estimate_low", replacement.estimate_low),
+            ("estimate_high", replacement.estimate_high),
+            ("launches", replacement.launches),
+            ("saving_low", replacement.saving_low),
+            ("saving_high", replacement.saving_high),
+        )
+    ]
+    patterns = [("a pattern", f"regexp_matches('', {literal(_join(entry.kernels))})")] if entry.kernels else []
+    patterns += [("a pattern", f"regexp_matches('', {literal(_join(entry.operations))})")] if entry.operations else []
+    return [
+        *((name, f"({text})::BOOLEAN") for name, text in conditions if text),
+        *((name, f"({text})::DOUBLE") for name, text in numbers if text),
+        *patterns,
+    ]
+
+
+@cache
+def _read_built_in() -> tuple[Construct, ...]:
+    folder = queries_folder() / "catalog" / _FOLDER
+    return tuple(entry for path in sorted(folder.glob("*.toml")) for entry in parse_file(path))
+
+
+def parse_file(path: Path) -> list[Construct]:
+    """Read the entries of a file.
+
+    Raises:
+        RecordError: It has another format.
+    """
+    tables = parse_toml(path.read_text(encoding="utf-8"))
+    rows = check(tables.get("construct"), list[Any] | None, "construct")
+    if rows is None:
+        raise RecordError("it lacks 'construct'")
+    entries = [make_record(Construct, row, f"construct[{number}]", names=_KEYS) for number, row in enumerate(rows)]
+    return [replace(entry, domain=path.stem) for entry in entries]
+
+
+def _read_user_entries() -> list[Construct]:
+    """Read the user's files.
+
+    Raises:
+        UsageError: A file does not have the format of the catalog, or an expression in it is not valid.
+    """
+    entries: list[Construct] = []
+    for path in sorted((user_folder("catalog") / _FOLDER).glob("*.toml")):
+        hint = "write it as the files of queries/catalog/constructs (docs/constructs.md), or move it away"
+        try:
+            own_entries = parse_file(path)
+            check_conditions(own_entries, list_columns())
+        except (OSError, ValueError, UsageError) as error:
+            raise UsageError(f"{path} is not valid: {str(error).partition(chr(10))[0]}", hint) from None
+        entries += own_entries
+    return entries
+
+
+def list_columns() -> list[str]:
+    """Return the columns of `step_operations` that conditions can use, each with its type."""
+    from nsys_insight.paths import package_folder
+
+    declared = parse_toml((package_folder() / "facts" / "step_operations" / "tables.toml").read_text(encoding="utf-8"))
+    return [column.partition(":")[0] for column in declared["tables"]["step_operations"]["columns"]]
+
+
+def _join(patterns: Sequence[str]) -> str:
+    return "|".join(f"(?:{pattern})" for pattern in patterns)
+
+
+def _write_name_macro(entries: Sequence[Construct]) -> str:
+    """Write a CASE for each domain, within a CASE of all domains: most names are tried on few expressions."""
+    groups: dict[tuple[bool, str], list[Construct]] = {}
+    for entry in entries:
+        if entry.kernels:
+            groups.setdefault((entry.is_generic, entry.domain), []).append(entry)
+    cases = []
+    for group in groups.values():
+        all_patterns = _join([pattern for entry in group for pattern in entry.kernels])
+        inner = "\n".join(
+            f"WHEN regexp_matches(name, {literal(_join(entry.kernels))}) THEN {literal(entry.name)}" for entry in group
+        )
+        cases.append(f"WHEN regexp_matches(name, {literal(all_patterns)}) THEN CASE\n{inner}\nEND")
+    body = "CASE\n{}\nEND".format("\n".join(cases)) if cases else "NULL::VARCHAR"
+    return f"CREATE OR REPLACE MACRO construct_of(name) AS {body}"
+
+
+def _write_construct_table(entries: Sequence[Construct]) -> str:
+    columns = ("construct", "domain", "what", "library", "operations", "condition", "efficient", "place")
+    rows = [
+        (
+            entry.name, entry.domain, join_lines(entry.description), entry.library,
+            _join(entry.operations) or None, entry.condition or None, entry.efficient or None, number,
+        )
+        for number, entry in enumerate(entries)
+    ]  # fmt: skip
+    return _write_table("constructs", columns, rows)
+
+
+def _write_replacement_table(entries: Sequence[Construct]) -> str:
+    columns = (
+        "construct", "replacement", "title", "condition", "evidence", "fix", "skip_if", "estimate_low",
+        "estimate_high", "saving_low", "saving_high", "launches", "includes", "explains", "blocks", "effort",
+        "numerics", "source",
+    )  # fmt: skip
+    rows = [
+        (
+            entry.name, number, join_lines(item.title), item.when, list(map(join_lines, item.evidence)),
+            {framework: join_lines(text) for framework, text in item.fix.items()}, join_lines(item.skip_if),
+            item.estimate_low or None, item.estimate_high or None, item.saving_low or None, item.saving_high or None,
+            item.launches or None, list(item.includes), list(item.explains),
+            list(item.blocks),
+            item.effort, item.numerics, join_lines(item.source),
+        )
+        for entry in entries
+        for number, item in enumerate(entry.replacement)
+    ]  # fmt: skip
+    return _write_table("construct_replacements", columns, rows)
+
+
+def _write_table(name: str, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> str:
+    if not rows:
+        nulls = ", ".join(f"NULL::VARCHAR AS {column}" for column in columns)
+        return f"CREATE OR REPLACE MACRO {name}() AS TABLE SELECT {nulls} WHERE false"
+    values = ",\n".join(f"({', '.join(map(_write_cell, row))})" for row in rows)
+    return f"CREATE OR REPLACE MACRO {name}() AS TABLE SELECT * FROM (VALUES\n{values}\n) AS t({', '.join(columns)})"
+
+
+def _write_cell(cell: object) -> str:
+    return f"{literal(cell)}::VARCHAR[]" if isinstance(cell, list) else literal(cell)

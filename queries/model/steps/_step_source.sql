@@ -1,0 +1,37 @@
+/*
+description = "One row: what the steps were found from, and what comes between them. No row when nothing ran on a GPU."
+[columns]
+method = "How steps were found, as in `step_method`; NULL when no steps were found"
+is_count = "TRUE where the whole scope is divided by a count"
+range_name = "The NVTX ranges that are the steps; NULL where they are none"
+step_loop = "The loop whose iterations are the steps; NULL where they are none"
+mark = "The operation that begins or ends an iteration; NULL where the steps are no iterations"
+process_id = "The process whose steps they are"
+confidence = "high, medium or low"
+reason = "The reason for this confidence"
+doubt = "Which other level of the loops may be the step, and why; NULL if the level is clear"
+step_count = "Steps found"
+misfit_tokens = "Tokens per step where --tokens is not a multiple of the steps; NULL where it is"
+interruptions = "How often other work comes between the steps; NULL if it never does"
+is_once = "TRUE if it does once"
+interruption_ns = "Median time between these steps"
+operations = "Median number of operations between these steps"
+operation = "The most frequent of the longest operations between them"
+*/
+SELECT
+    m.method, m.method = 'count' AS is_count, CASE m.method WHEN 'nvtx' THEN m.pattern END AS range_name,
+    CASE WHEN m.method NOT IN ('nvtx', 'count') THEN m.loop END AS step_loop,
+    CASE WHEN m.method IN ('graph', 'sequence') THEN m.pattern END AS mark,
+    m.process_id, m.confidence, m.reason, m.doubt, m.step_count,
+    CASE WHEN m.method <> 'count' AND (m.tokens_per_step < 1 OR m.tokens_per_step <> round(m.tokens_per_step))
+        THEN round(m.tokens_per_step, 2)
+    END AS misfit_tokens,
+    i.interruptions, i.interruptions = 1 AS is_once, i.interruption_ns, i.operations, i.operation
+FROM facts.step_method AS m
+LEFT JOIN (
+    SELECT
+        count(*) AS interruptions, median(duration_ns)::BIGINT AS interruption_ns,
+        median(operations)::BIGINT AS operations, operation_text(mode(operation)) AS operation
+    FROM facts.step_interruptions
+    HAVING count(*) > 0
+) AS i ON true;

@@ -1,0 +1,104 @@
+"""The catalog of constructs: patterns, examples, conditions and texts; and what the facts about a step say with it."""
+
+from __future__ import annotations
+
+import re
+
+import duckdb
+import pytest
+
+from nsys_insight.diagnose.findings import EFFORTS, FRAMEWORKS, NUMERICS, read_finding_rules
+from nsys_insight.model import construct_catalog
+from nsys_insight.paths import package_folder
+from nsys_insight.records import parse_toml
+from nsys_insight.text.templates import list_columns
+
+ENTRIES = construct_catalog.read_constructs()
+NAMES = {entry.name for entry in ENTRIES}
+REPLACEMENTS = [(entry, replacement) for entry in ENTRIES for replacement in entry.replacement]
+# Columns that are not known yet when copies and memsets get their constructs.
+LATER_COLUMNS = re.compile(r"\b(construct\w*|counts|times|shapes)\b")
+
+
+@pytest.fixture(scope="module")
+def find_construct():
+    """Return a function that finds the construct of a kernel's name."""
+    with duckdb.connect() as connection:
+        connection.execute(construct_catalog.write_macros()[0])
+        yield lambda name: connection.execute("SELECT construct_of(?)", [name]).fetchone()[0]
+
+
+def matches(pattern, name):
+    return duckdb.sql(f"SELECT regexp_matches({quote(name)}, {quote(pattern)})").fetchone()[0]
+
+
+def quote(text):
+    return "'" + text.replace("'", "''") + "'"
+
+
+def test_names_are_unique():
+    assert len(NAMES) == len(ENTRIES)
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_every_pattern_has_an_example(entry):
+    patterns = [*entry.kernels, *entry.operations]
+    assert patterns
+    assert not [pattern for pattern in patterns if not any(matches(pattern, name) for name in entry.examples)]
+
+
+@pytest.mark.parametrize("entry", [entry for entry in ENTRIES if entry.kernels], ids=lambda entry: entry.name)
+def test_examples_get_the_construct_and_counter_examples_do_not(entry, find_construct):
+    names = [name for name in entry.examples if not any(matches(pattern, name) for pattern in entry.operations)]
+    assert {name: find_construct(name) for name in names} == dict.fromkeys(names, entry.name)
+    assert not [name for name in entry.not_examples if find_construct(name) == entry.name]
+
+
+def test_conditions_are_valid_sql_over_the_columns():
+    construct_catalog.check_conditions(ENTRIES, construct_catalog.list_columns())
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_conditions_name_constructs_that_exist(entry):
+    texts = [
+        entry.efficient,
+        *(text for item in entry.replacement for text in vars(item).values() if type(text) is str),
+    ]
+    mentioned = {name for text in texts for name in re.findall(r"(?:counts|times)\['([^']+)'\]", text)}
+    mentioned |= {name for item in entry.replacement for name in item.includes}
+    assert mentioned <= NAMES
+    assert not LATER_COLUMNS.search(entry.condition)
+    assert entry.efficient.lower() != "true"
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_texts_are_complete(entry):
+    assert entry.description.strip().endswith(".")
+    assert entry.library
+    assert entry.origin
+    assert not {pattern for pattern in entry.kernels if re.fullmatch(r"\(\?i\)\w+", pattern) and len(pattern) < 8}
+
+
+@pytest.mark.parametrize(
+    ("entry", "replacement"), REPLACEMENTS, ids=lambda value: getattr(value, "name", None) or value.title
+)
+def test_a_replacement_is_complete(entry, replacement):
+    columns = parse_toml((package_folder() / "facts" / "step_operations" / "tables.toml").read_text(encoding="utf-8"))
+    columns_of_row = {column.split()[0] for column in columns["tables"]["step_replacements"]["columns"]} | {"per"}
+    assert replacement.evidence
+    assert list_columns(replacement.evidence) | list_columns(replacement.fix.values()) <= columns_of_row
+    assert "any" in replacement.fix
+    assert replacement.fix.keys() <= FRAMEWORKS.keys()
+    assert replacement.effort in EFFORTS
+    assert replacement.numerics in NUMERICS
+    assert replacement.skip_if.strip().endswith(".")
+    assert all(text.strip().endswith(".") and text.strip()[0].isupper() for text in replacement.fix.values())
+    assert not replacement.title.endswith(".")
+    assert len(replacement.title) <= 80
+    assert replacement.source
+    assert "://" not in replacement.source
+    has_estimates = bool(replacement.estimate_low and replacement.estimate_high)
+    assert has_estimates != bool(replacement.saving_low and replacement.saving_high)
+    rules = read_finding_rules()
+    explainable = {rule.name for rule in rules} | {rule.symptom for rule in rules if rule.symptom}
+    assert set(replacement.explains) <= explainable, entry.name

@@ -1,0 +1,228 @@
+"""Rules about constructs: what replaces an operation, and what a launch asks for and does not need."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import ailments
+import pytest
+from ailments import BF16, LARGE, MS, NATIVE, run_steps
+from opening import open_trace
+
+RULES = (*ailments.FAMILIES["constructs"], "graph-break")
+COPY = (
+    "void at::native::elementwise_kernel<(int)128, (int)4, void at::native::gpu_kernel_impl_nocast"
+    "<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase &)>(int)>(T1)"
+)
+FUSED = "cudnn_generated_fort_native_sdpa_sm80_flash_fprop_wmma_f16_knob_35_16x128x128_1x4x1_cga1x1x1_kernel0_0"
+JOIN = "void at::native::<unnamed>::CatArrayBatchedCopy<at::native::<unnamed>::OpaqueType<(unsigned int)2>>(T1 *)"
+ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)"
+SORT = "void at_cuda_detail::cub::detail::radix_sort::DeviceRadixSortOnesweepKernel<policy_hub<float>>(T1)"
+SCAN = "void at::native::tensor_kernel_scan_innermost_dim<float, std::plus<float>>(T1 *)"
+SOFTMAX = "void at::native::<unnamed>::cunn_SoftMaxForward<(int)4, float, float, float>(T4 *)"
+RANDOM = "void at::native::<unnamed>::distribution_elementwise_grid_stride_kernel<float, (int)4>(T1)"
+ONE_BLOCK = {"grid": (1, 1, 1), "block": (128, 1, 1)}
+
+
+@pytest.fixture
+def find(findings_of):
+    """Give a function that returns the finding about a construct of a planted program, or None."""
+
+    def find_construct(make, name="replaceable-construct"):
+        return findings_of(make).get(name)
+
+    return find_construct
+
+
+@pytest.mark.parametrize("name", ailments.FAMILIES["constructs"])
+def test_a_rule_fires_on_its_program_and_not_on_cured_ones(name, findings_of):
+    ailments.check_rule(name, findings_of)
+
+
+class TestSolves:
+    def test_one_solve_after_another_becomes_a_batch(self, find):
+        finding = find(ailments.solves)
+        assert finding.title == "Small systems are factorized and solved one after another"
+        assert finding.values["calls"] == 16
+        assert finding.values["total_ns"] == 16 * 60_000
+        # The triangular solves and the read-backs go with it.
+        assert finding.values["included_calls"] == 32
+        assert finding.values["included_ns"] == 16 * 9_000
+        assert finding.saving_low_ns < finding.recoverable_ns
+        # One call takes as long as one factorization, at least.
+        assert finding.recoverable_ns >= 16 * 69_000 - 60_000
+
+    def test_its_read_backs_are_no_branches_of_the_program(self, findings_of):
+        diagnosed = findings_of(ailments.solves)
+        assert diagnosed["replaceable-construct"].does_explain(diagnosed["graph-break"])
+
+    def test_the_cure_is_that_of_the_framework(self, find):
+        assert find(ailments.solves).source.startswith("PyTorch documentation, torch.linalg.solve")
+
+
+def memsets(*, count=100, size=4096, between=False):
+    def body(loop, _):
+        for _ in range(count):
+            loop.memset(size, 1_500)
+            if between:
+                loop.launch("scale(float *)", 2_000, **LARGE)
+        loop.launch("scale(float *)", 3_000, **LARGE)
+
+    return run_steps(body)
+
+
+class TestMemsets:
+    def test_memsets_in_a_row_become_one(self, find):
+        finding = find(memsets)
+        assert finding.title == "Buffers are cleared one by one"
+        assert (finding.values["calls"], finding.values["size_bytes"]) == (100, 4096)
+        # What one memset takes follows from the bytes and the bandwidth: 400 KiB at 4.8 TB/s take 0.1 µs.
+        assert 1_500 < finding.values["estimate_low_ns"] < 2_000
+
+    @pytest.mark.parametrize(
+        "make", [partial(memsets, count=4), partial(memsets, size=64 << 20), partial(memsets, between=True)]
+    )
+    def test_few_large_or_separate_memsets_stay(self, make, find):
+        assert find(make) is None
+
+
+def decode(*, copies=2, copy_ns=200_000, attention_ns=100_000, layers=8, kernel="", trains=False):
+    def body(loop, _):
+        for _ in range(layers):
+            for _ in range(copies):
+                loop.launch(COPY, copy_ns, **LARGE)
+            loop.launch(FUSED, attention_ns, grid=(1, 32, 32), block=(128, 1, 1))
+            loop.launch(BF16, 100_000, **LARGE)
+            if trains:
+                loop.launch("void at::native::<unnamed>::cunn_SoftMaxBackward<(int)4>(T1)", 20_000, **LARGE)
+
+    return run_steps(body)
+
+
+class TestCopiesBeforeAttention:
+    def test_keys_and_values_are_copied(self, find):
+        finding = find(decode)
+        assert finding.title == "Keys and values are copied before each attention call"
+        # The step that is found is a layer.
+        assert finding.values["total_ns"] == 2 * 200_000
+        assert finding.saving_low_ns == pytest.approx(0.4 * MS, rel=0.05)
+        assert finding.recoverable_ns == pytest.approx((0.4 + 0.75 * 0.1) * MS, rel=0.05)
+
+    @pytest.mark.parametrize(
+        "make",
+        [
+            # Small, few or many copies, and training.
+            partial(decode, copy_ns=10_000),
+            partial(decode, copies=4),
+            partial(decode, copies=0),
+            partial(decode, trains=True),
+        ],
+    )
+    def test_other_copies_stay(self, make, find):
+        assert find(make) is None
+
+
+def tokens(*, joins=2, python=30_000, runs=2_000, growth=1):
+    def body(loop, step):
+        for _ in range(16):
+            for number in range(6):
+                loop.launch(NATIVE.format("MulFunctor"), runs, grid=(8, 1, 1))
+                loop.python(python)
+                if number < joins:
+                    loop.launch(JOIN, runs, grid=(64 + growth * step, 1, 1))
+            loop.launch(FUSED, 4_000, grid=(1, 4, 4), block=(128, 1, 1))
+
+    return run_steps(body)
+
+
+class TestEagerDecode:
+    def test_a_growing_cache_becomes_a_static_one(self, find):
+        finding = find(tokens)
+        assert finding.title == "Tokens are decoded eagerly with a cache that grows"
+        assert finding.recoverable_ns > 2 * finding.saving_low_ns > 0
+
+    # Rotary embeddings join halves of the heads, of one size in all steps.
+    @pytest.mark.parametrize(
+        "make", [partial(tokens, joins=0), partial(tokens, growth=0), partial(tokens, python=0, runs=50_000)]
+    )
+    def test_other_joins_and_a_busy_gpu_have_no_finding(self, make, find):
+        assert find(make) is None
+
+
+def sampling(*, sort_ns=300_000, scans=True):
+    def body(loop, _):
+        loop.launch(BF16, 400_000, **LARGE)
+        loop.launch(SORT, sort_ns, **LARGE)
+        loop.launch(SOFTMAX, 50_000, grid=(264, 1, 1), block=(1024, 1, 1))
+        if scans:
+            loop.launch(SCAN, 200_000, grid=(264, 1, 1), block=(512, 1, 1))
+        loop.launch(RANDOM, 20_000, **LARGE)
+
+    return run_steps(body)
+
+
+class TestSampling:
+    def test_a_sort_of_all_values_before_a_prefix_sum(self, find):
+        finding = find(sampling)
+        assert finding.title == "The whole vocabulary is sorted to sample from it"
+        assert finding.values["included_ns"] == 200_000
+        assert finding.saving_low_ns == pytest.approx(0.6 * 300_000 + 200_000, rel=0.1)
+
+    @pytest.mark.parametrize("make", [partial(sampling, scans=False), partial(sampling, sort_ns=10_000)])
+    def test_another_sort_stays(self, make, find):
+        assert find(make) is None
+
+
+def metrics(*, reductions=6, size=4, runs=10_000, launches=60):
+    """A model whose kernels follow in no order that repeats within a step, then metrics."""
+
+    def body(loop, _):
+        for number in range(launches):
+            loop.launch(NATIVE.format(f"{'ABCDEFG'[number * number * number % 61 % 7]}Functor"), 2_000, grid=(64, 1, 1))
+            loop.python(5_000)
+        for _ in range(reductions):
+            loop.launch(ALL_REDUCE, runs, **ONE_BLOCK)
+            loop.copy("D2H", size, 1_000, blocking=True)
+            loop.python(30_000)
+
+    return run_steps(body)
+
+
+class TestMetrics:
+    def test_small_reductions_that_are_read_back_are_metrics(self, find):
+        finding = find(metrics)
+        assert finding.title == "Metrics are reduced over the ranks and read back one by one"
+        assert finding.values["calls"] == 6
+        assert finding.blocks == ("late-host",)
+
+    @pytest.mark.parametrize("make", [partial(metrics, reductions=1), partial(metrics, size=1 << 20)])
+    def test_one_or_a_large_reduction_stays(self, make, find):
+        assert find(make) is None
+
+
+class TestSharedMemory:
+    def test_the_saving_follows_from_the_warps(self, findings_of):
+        finding = findings_of(ailments.shared_memory)["shared-memory-blocks"]
+        assert (finding.values["blocks_per_sm"], finding.values["blocks_without_shared"]) == (1, 8)
+        # 8 of 64 warps: with half of all warps, four times as fast.
+        assert finding.recoverable_ns == pytest.approx(0.75 * MS, rel=0.01)
+        assert finding.saving_low_ns == pytest.approx(0.25 * MS, rel=0.01)
+
+
+def test_the_first_finding_is_the_largest_and_what_blocks_it_stands_inside(diagnose_once):
+    diagnosis = diagnose_once(partial(metrics, launches=300))
+    first = diagnosis.findings[0]
+    assert first.name == "launch-bound"
+    assert any(first.is_blocked_by(member) and member.name == "replaceable-construct" for member in first.also)
+    assert "   First 6 small all-reduces per step" in diagnosis.text(500)
+
+
+@pytest.fixture
+def diagnose_once(tmp_path):
+    """Give a function that diagnoses a planted program."""
+
+    def diagnose(make):
+        with open_trace(make().write(tmp_path / "trace.sqlite")) as trace:
+            return trace.diagnose()
+
+    return diagnose
