@@ -61,7 +61,8 @@ def estimate(connection):
             "steps": f"SELECT i AS step, 'steady' AS phase, 1 AS process_id, i * {step_ns} AS host_start_ns,"
             f" (i + 1) * {step_ns} AS host_end_ns, {step_ns} AS duration_ns FROM range({STEPS}) AS r(i)",
             "api_calls": f"SELECT '{group}' AS call_group, 1 AS process_id, i AS start_ns, {call_ns} AS duration_ns,"
-            f" {'1' if backtraces else 'NULL'} AS callchain_id FROM range({calls}) AS r(i)",
+            f" {'1' if backtraces else 'NULL'} AS callchain_id, i AS correlation_id FROM range({calls}) AS r(i)",
+            "_traced_back_calls": "SELECT 1 AS process_id, 1 AS correlation_id WHERE false",
             "step_calls": f"SELECT i AS step, '{group}' AS call_group, {calls} AS calls, {calls * call_ns} AS time_ns"
             f" FROM range({STEPS}) AS r(i)",
             "step_budget": f"FROM (VALUES ('launch', {STEPS * late_ns}), ('gpu', {STEPS * gpu_ns}),"

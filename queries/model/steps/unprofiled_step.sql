@@ -32,9 +32,12 @@ middle_steps AS (
 ),
 -- What the host calls most often of what puts work on the GPU.
 usual_calls AS (
-    SELECT c.call_group, median(c.duration_ns) AS call_ns, count(*) AS calls, count(c.callchain_id) AS traced_back
+    SELECT
+        c.call_group, median(c.duration_ns) AS call_ns, count(*) AS calls,
+        count(coalesce(c.callchain_id, b.correlation_id)) AS traced_back
     FROM api_calls AS c
     JOIN middle_steps AS m ON m.process_id = c.process_id AND c.start_ns BETWEEN m.start_ns AND m.end_ns
+    LEFT JOIN _traced_back_calls AS b ON b.process_id = c.process_id AND b.correlation_id = c.correlation_id
     WHERE c.call_group IN ('launch', 'graph launch', 'copy', 'memset')
     GROUP BY c.call_group
     ORDER BY calls DESC, c.call_group
