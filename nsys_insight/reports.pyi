@@ -67,6 +67,7 @@ class Reports:
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
+        step_time_ns: int | str | None = None,
     ) -> pl.DataFrame:
         """What bounds the steady state: What bounds a step: launches, syncs, copies, allocations,
         communication, or the GPU?
@@ -93,8 +94,9 @@ class Reports:
         another stream, see copies. communication-bound: overlap it, see streams. GPU-bound: the host keeps
         up, so look at the kernels: top and classify-kernels. recoverable_ns is an upper bound, because
         another cause may take the place of the one removed: change one thing and profile again. All figures
-        are of the profiled run, in which launches take about a third longer than without the profiler.
-        classify-steps gives the verdict of each step.
+        are of the run under nsys, which makes launches slower, except unprofiled_low_ns, unprofiled_high_ns
+        and unprofiled_verdict: those are of the step without nsys, as --step-time gives it or as the calls
+        of the trace show it (see the view unprofiled_step). classify-steps gives the verdict of each step.
 
         Args:
             least_pct: A cause bounds the step from this share of the wall time (10: nsys itself may cost as
@@ -115,6 +117,7 @@ class Reports:
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
+            step_time_ns: Time of a step without nsys, as the program or bench measured it
 
         Columns:
             part: wall, or one of the parts that add up to it
@@ -126,6 +129,12 @@ class Reports:
                 cannot be determined
             evidence: What the part consists of, as shares of the wall time; for wall, TKLQT
             see: The report with the details
+            unprofiled_low_ns: time_ns without nsys, at least; NULL if that is unknown. Of wall: of a
+                typical step
+            unprofiled_high_ns: time_ns without nsys, at most; NULL if that is unknown. Of wall: of a
+                typical step
+            unprofiled_verdict: For wall, the verdict without nsys; NULL if that is unknown or the estimate
+                allows several
         """
         ...
 
@@ -203,6 +212,7 @@ class Reports:
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
+        step_time_ns: int | str | None = None,
     ) -> pl.DataFrame:
         """What bounds each step: What bounds each step, and which steps differ from the others?
 
@@ -232,6 +242,7 @@ class Reports:
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
+            step_time_ns: Time of a step without nsys, as the program or bench measured it
 
         Columns:
             step: Number of the step
@@ -263,6 +274,7 @@ class Reports:
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
+        step_time_ns: int | str | None = None,
     ) -> pl.DataFrame:
         """Collectives by operation and size: What do collectives cost: waiting for the last rank, or transfer?
 
@@ -288,6 +300,7 @@ class Reports:
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
+            step_time_ns: Time of a step without nsys, as the program or bench measured it
 
         Columns:
             operation: AllReduce, AllGather, SendRecv …; NULL where the kernel's name does not say
@@ -460,6 +473,7 @@ class Reports:
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
+        step_time_ns: int | str | None = None,
     ) -> pl.DataFrame:
         """CPU activity while the GPU is idle: What does the CPU do outside of CUDA calls while the GPU waits
         for it: which functions, which operating system calls?
@@ -492,6 +506,7 @@ class Reports:
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
+            step_time_ns: Time of a step without nsys, as the program or bench measured it
 
         Columns:
             nvtx_path: The NVTX ranges around it; NULL outside all ranges
@@ -517,6 +532,7 @@ class Reports:
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
+        step_time_ns: int | str | None = None,
     ) -> pl.DataFrame:
         """The critical path of a step: Which parts of a step would shorten it if they were faster, and by how
         much?
@@ -534,7 +550,8 @@ class Reports:
         Start with the first rows that have a saved_ns; a kernel with a large total_ns and a small path_ns
         is not worth making faster, and neither is host time hidden behind the GPU. saved_ns much smaller
         than path_ns: work on what takes over as well. Savings of two rows do not add up. All figures are of
-        the profiled run, in which calls take longer than without the profiler.
+        the run under nsys, which makes calls longer and leaves the GPU's times as they are; classify and
+        per-token say how long a step takes without it.
 
         Args:
             step_method: How to find steps
@@ -543,6 +560,7 @@ class Reports:
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
+            step_time_ns: Time of a step without nsys, as the program or bench measured it
 
         Columns:
             kind: CPU work, API call, launch latency, kernel, copy, memset, graph, communication, between
@@ -595,6 +613,7 @@ class Reports:
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
+        step_time_ns: int | str | None = None,
     ) -> pl.DataFrame:
         """Which chains of kernels to fuse, and what it would save per step: Which chains of kernels are worth
         fusing, and what would that save?
@@ -621,9 +640,9 @@ class Reports:
         --candidate N. launches_saved matters where the host is late (idle: starved), kernel time where the
         GPU is busy: a CUDA graph saves the launches of all kernels at once, and fusing still pays after
         that. A saved_low_ns below 0 is the extra cost of the fused kernel if Python launches it and nothing
-        else is saved: use an operation of the library instead. Savings are of the profiled run: without the
-        profiler a launch-bound step takes about three quarters of the time, on some machines a third, and
-        its savings shrink with it. Profile again after a change.
+        else is saved: use an operation of the library instead. Savings are of the run under nsys, which
+        makes launches slower; a note says what is left of them without it, if that is known. Profile again
+        after a change.
 
         Args:
             step_method: How to find steps
@@ -632,6 +651,7 @@ class Reports:
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
+            step_time_ns: Time of a step without nsys, as the program or bench measured it
 
         Columns:
             candidate: Number of the candidate: those that can be fused come first, in order of what they
@@ -679,6 +699,7 @@ class Reports:
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
+        step_time_ns: int | str | None = None,
     ) -> pl.DataFrame:
         """The kernels of a fusion candidate: Which kernels are in one of the chains that fusion lists, and how
         is its saving calculated?
@@ -699,6 +720,7 @@ class Reports:
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
+            step_time_ns: Time of a step without nsys, as the program or bench measured it
 
         Columns:
             position: Place in the chain, from 1
@@ -728,6 +750,7 @@ class Reports:
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
+        step_time_ns: int | str | None = None,
     ) -> pl.DataFrame:
         """GPU idle time by place in the program: Where in the program does the GPU stall: before which
         operation, in which range, after which call?
@@ -754,6 +777,7 @@ class Reports:
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
+            step_time_ns: Time of a step without nsys, as the program or bench measured it
 
         Columns:
             after_name: The operation after the gaps, or what --group-by selects
@@ -905,6 +929,7 @@ class Reports:
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
+        step_time_ns: int | str | None = None,
     ) -> pl.DataFrame:
         """What a CUDA graph of the step would save: What would a CUDA graph of the step save, at least and at
         most?
@@ -924,9 +949,9 @@ class Reports:
         yes: capture the step (torch.cuda.graph, torch.compile mode reduce-overhead, cudaStreamBeginCapture)
         before any kernel is tuned. obstacles says what must first be removed from the step: allocations
         cannot be captured (use a pool, or allocate before), and each wait for the GPU inside the step ends
-        a graph, so that several graphs are needed. The saving is of the profiled run: without the profiler,
-        launches take about a quarter less time, and the saving shrinks with them. no: the GPU hardly waits
-        for launches, or they are in graphs already.
+        a graph, so that several graphs are needed. saving_low_ns and saving_high_ns are of the run under
+        nsys, which makes launches slower: without it, the graph saves unprofiled_low_ns to
+        unprofiled_high_ns. no: the GPU hardly waits for launches, or they are in graphs already.
 
         Args:
             kernel_gap_low_ns: The shortest time from one kernel of a graph to the next
@@ -943,6 +968,7 @@ class Reports:
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
+            step_time_ns: Time of a step without nsys, as the program or bench measured it
 
         Columns:
             verdict: yes: saving_low_ns is at least --least-pct of the step time; maybe: only saving_high_ns
@@ -963,6 +989,9 @@ class Reports:
             launch_call_ns: Mean time of a launch call
             long_gap_ns: CPU work in waiting_ns that remains with a graph, because it is in long gaps or
                 longer than launching takes
+            unprofiled_low_ns: Saving per token without nsys, at least, by the view unprofiled_step; NULL if
+                that is unknown
+            unprofiled_high_ns: Saving per token without nsys, at most; NULL if that is unknown
         """
         ...
 
@@ -1029,6 +1058,7 @@ class Reports:
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
+        step_time_ns: int | str | None = None,
     ) -> pl.DataFrame:
         """Host work that keeps the GPU idle: What does the host do that keeps the GPU waiting, and how much
         time can removing it save?
@@ -1062,6 +1092,7 @@ class Reports:
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
+            step_time_ns: Time of a step without nsys, as the program or bench measured it
 
         Columns:
             bottleneck: What the host does
@@ -1105,8 +1136,8 @@ class Reports:
         latency; or fuse kernels. blocked: the host waited for the GPU before it launched more work: see
         syncs. allocation: use a memory pool, see mallocs. dependency: the next node of a graph, another
         stream, an event: see streams and gaps. profiler: not caused by the program. Much edge: the capture
-        includes loading and warm-up; narrow it with --nvtx or --from and --to. Launches cost about a third
-        more under the profiler than without it.
+        includes loading and warm-up; narrow it with --nvtx or --from and --to. All times are of the run
+        under nsys, which makes launches slower; classify says what is left of them without it.
 
         Columns:
             gpu_id: The machine's GPU where the trace says which, else the CUDA device number
@@ -1196,6 +1227,7 @@ class Reports:
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
+        step_time_ns: int | str | None = None,
     ) -> pl.DataFrame:
         """Where the launches of a step come from: How many launch calls does a step make for each kernel
         family, kernel, or caller?
@@ -1222,6 +1254,7 @@ class Reports:
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
+            step_time_ns: Time of a step without nsys, as the program or bench measured it
 
         Columns:
             name: What the launches were grouped by; CUDA graph for graph launches
@@ -1478,6 +1511,7 @@ class Reports:
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
+        step_time_ns: int | str | None = None,
     ) -> pl.DataFrame:
         """Allocating and freeing memory: What is allocated and freed in the loop, and what does it stall?
 
@@ -1505,6 +1539,7 @@ class Reports:
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
+            step_time_ns: Time of a step without nsys, as the program or bench measured it
 
         Columns:
             name: The function, without its version suffix, or what --group-by selects
@@ -1540,6 +1575,7 @@ class Reports:
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
+        step_time_ns: int | str | None = None,
     ) -> pl.DataFrame:
         """Memory: the most held at once, and who holds it: How much memory is in use at most, what holds it
         then, and what is never freed?
@@ -1564,6 +1600,7 @@ class Reports:
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
+            step_time_ns: Time of a step without nsys, as the program or bench measured it
 
         Columns:
             name: The function that allocates, or what --by selects
@@ -1592,6 +1629,7 @@ class Reports:
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
+        step_time_ns: int | str | None = None,
     ) -> pl.DataFrame:
         """Sampled metrics: How high were the sampled metrics of GPUs (SMs, tensor cores, memory, links,
         clocks) and network cards?
@@ -1618,6 +1656,7 @@ class Reports:
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
+            step_time_ns: Time of a step without nsys, as the program or bench measured it
 
         Columns:
             name: The metric, with its unit in brackets where nsys writes it there
@@ -1914,6 +1953,7 @@ class Reports:
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
+        step_time_ns: int | str | None = None,
     ) -> pl.DataFrame:
         """Time per kernel or range over the steps (trend): How does a kernel's or a range's time change from
         step to step?
@@ -1939,6 +1979,7 @@ class Reports:
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
+            step_time_ns: Time of a step without nsys, as the program or bench measured it
 
         Columns:
             name: The kernel or the NVTX range
@@ -2018,6 +2059,7 @@ class Reports:
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
+        step_time_ns: int | str | None = None,
     ) -> pl.DataFrame:
         """Cost per token or step: What does one token (or training step) cost: launches, kernels, busy time,
         idle time, syncs, copies?
@@ -2052,6 +2094,7 @@ class Reports:
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
+            step_time_ns: Time of a step without nsys, as the program or bench measured it
 
         Columns:
             metric: What was counted or measured
@@ -2132,6 +2175,7 @@ class Reports:
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
+        step_time_ns: int | str | None = None,
     ) -> pl.DataFrame:
         """Ranks: which one makes the others wait: Which rank is late, by how much, and what does it do
         meanwhile?
@@ -2168,6 +2212,7 @@ class Reports:
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
+            step_time_ns: Time of a step without nsys, as the program or bench measured it
 
         Columns:
             rank: Number of the rank
@@ -2288,6 +2333,7 @@ class Reports:
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
+        step_time_ns: int | str | None = None,
     ) -> pl.DataFrame:
         """Speed of light: use of the machine, and the rest of the time: What share of the machine is used, and
         where does the rest of the time go?
@@ -2332,6 +2378,7 @@ class Reports:
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
+            step_time_ns: Time of a step without nsys, as the program or bench measured it
 
         Columns:
             name: The steady steps, or which step, phase, range (# stands for numbers) or loop
@@ -2484,6 +2531,7 @@ class Reports:
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
+        step_time_ns: int | str | None = None,
     ) -> pl.DataFrame:
         """Timing of each step: Which steps are there, how long is each, and which differ from the others?
 
@@ -2511,6 +2559,7 @@ class Reports:
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
+            step_time_ns: Time of a step without nsys, as the program or bench measured it
 
         Columns:
             step: Number of the step, from 0; NULL for a prefill
@@ -2579,6 +2628,7 @@ class Reports:
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
+        step_time_ns: int | str | None = None,
     ) -> pl.DataFrame:
         """Where the CPU waits for the GPU: Where does the host wait for the GPU, and how much idle time does
         that cause?
@@ -2616,6 +2666,7 @@ class Reports:
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
+            step_time_ns: Time of a step without nsys, as the program or bench measured it
 
         Columns:
             kind: What the host waited for: D2H copy, D2H copy + wait, H2D copy, H2D copy + wait, …, or wait

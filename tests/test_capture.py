@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from command_line import run
 
-from nsys_insight.errors import ToolError
+from nsys_insight.errors import ToolError, UsageError
 from nsys_insight.ingest import nsys
-from nsys_insight.ingest.capture import Capture, find_free_name, is_python
+from nsys_insight.ingest.capture import Capture, find_free_name, find_step_time_ns, is_python
 
 REPOSITORY = Path(__file__).parents[1]
 REPORT = REPOSITORY / "sample_traces" / "decode_eager.nsys-rep"
@@ -140,7 +140,41 @@ def test_it_profiles_and_diagnoses(tmp_path, environment):
     assert "hello" not in result.stdout
     command_line = next(line for line in result.stderr.splitlines() if line.startswith("$ "))
     assert shlex.split(command_line)[2:] == read_flags(tmp_path)
-    assert "tracing adds" in result.stderr
+    assert "nsys slows the host" in result.stderr
+
+
+def test_the_step_time_is_the_last_one_that_the_program_prints():
+    output = "step: 9.5 ms\nstep: 8.02 ms\ntotal: 1 s\n"
+    assert find_step_time_ns(output, r"^step: ([0-9.]+ ms)$") == 8_020_000
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [("step: (", "no regular expression"), ("step: 1", "0 groups"), ("took (.*)", "matches nothing"),
+     ("step: ([0-9.]+)", "has no unit")],
+)  # fmt: skip
+def test_a_step_time_that_cannot_be_found_is_an_error(pattern, message):
+    with pytest.raises(UsageError, match=message) as error:
+        find_step_time_ns("step: 9.5 ms\n", pattern)
+    assert error.value.hint
+
+
+@pytest.mark.slow
+def test_the_step_time_is_measured_without_nsys(tmp_path, environment):
+    """The program says whether it runs under the fake nsys, which sets $out."""
+    script = tmp_path / "program.sh"
+    script.write_text('#!/bin/sh\n[ -n "$(grep -s . "$FAKE_LOG")" ] && echo "step: 2.6 ms" || echo "step: 1.8 ms"\n')
+    script.chmod(0o755)
+    result = capture(tmp_path, environment, "--step-time-from", "step: ([0-9.]+ ms)", "--", str(script))
+    assert result.returncode == 0, result.stderr
+    assert "2.68 ms per step (373 steps/s) under nsys; about 1.8 ms without (measured)" in result.stdout
+
+
+def test_a_program_without_its_time_is_not_profiled(tmp_path, environment):
+    result = capture(tmp_path, environment, "--step-time-from", "step: ([0-9.]+ ms)", "--", "echo", "hello")
+    assert result.returncode == 2
+    assert "matches nothing that the program printed without nsys" in result.stderr
+    assert not list(tmp_path.glob("*.nsys-rep"))
 
 
 def test_flags_after_the_program_belong_to_it(tmp_path, environment):

@@ -51,15 +51,15 @@ def test_an_empty_window_names_the_time_of_the_gpu_work(tmp_path):
     assert "GPU activity spans" not in report_notes(path, "diagnose")
 
 
-def reports_profiler_share(trace, folder):
+def names_step_without_nsys(trace, folder):
     with open_trace(trace.write(folder / "trace.sqlite")) as opened_trace:
-        return "Savings of launches are of the profiled run" in opened_trace.diagnose().text(None)
+        return "are of the step without nsys" in opened_trace.diagnose().text(None)
 
 
 @pytest.mark.slow
-def test_the_profiler_share_is_reported_only_with_savings_of_host_time(tmp_path):
-    assert reports_profiler_share(planted.launch_bound(8), tmp_path)
-    assert not reports_profiler_share(planted.deep_queue(8), tmp_path)
+def test_the_step_without_nsys_is_named_only_with_savings_of_host_time(tmp_path):
+    assert names_step_without_nsys(planted.launch_bound(8), tmp_path)
+    assert not names_step_without_nsys(planted.deep_queue(8), tmp_path)
 
 
 # Missing data -----------------------------------------------------------------------------------

@@ -18,12 +18,15 @@ from nsys_insight.diagnose.findings import (
     RESERVED_COLUMNS,
     Cure,
     Finding,
+    Unprofiled,
     bind_reports,
     choose_cure,
     list_reports,
 )
+from nsys_insight.diagnose.unprofiled import limit_saving
 from nsys_insight.errors import QueryError
 from nsys_insight.packs import command_line, library
+from nsys_insight.packs.notes import fill_note
 from nsys_insight.paths import read_query
 from nsys_insight.sql.parameters import bind
 from nsys_insight.text.templates import fill_template
@@ -51,6 +54,7 @@ class Program(NamedTuple):
     `framework` is that of the program, as in the view `frameworks`. `step_unit` is what a step is called, as in the
     view `step_method`. `lacks_kernels`: the trace has the launch calls, but not the kernels that they launched.
     `fails_to_launch`: the trace has launch calls, and all of them returned errors.
+    `unprofiled` is the step without nsys; None without steady steps.
     """
 
     framework: str
@@ -59,6 +63,7 @@ class Program(NamedTuple):
     step_unit: str
     lacks_kernels: bool
     fails_to_launch: bool
+    unprofiled: Unprofiled | None = None
 
     @property
     def unit(self) -> str:
@@ -88,7 +93,9 @@ class AnsweredReports:
     def program(self) -> Program:
         """What the trace shows about its program."""
         (row,) = self.read(read_query("internal/diagnose/program"))
-        return Program(**row | {"framework": row["framework"] or ANY})
+        steps = [] if row["lacks_kernels"] else self.read(read_query("internal/diagnose/unprofiled"))
+        unprofiled = _describe_unprofiled(**steps[0]) if steps else None
+        return Program(**row | {"framework": row["framework"] or ANY}, unprofiled=unprofiled)
 
     def add(self, queries: Iterable[str], later: LaterQueries = NO_LATER_QUERIES) -> None:
         """Answer the reports that the queries read and that have no answer yet; prefetch them with `later`."""
@@ -134,6 +141,16 @@ class AnsweredReports:
                     name: answer for name, answer in answers.items() if answer.connection is answers[report].connection
                 }
         return answers
+
+
+def _describe_unprofiled(facts: dict[str, Any], **times: Any) -> Unprofiled:
+    """Write the sentences about the step without nsys."""
+    return Unprofiled(
+        **times,
+        sentence=fill_note("unprofiled_without", facts) or None,
+        unknown=fill_note("unprofiled_unknown", facts) or None,
+        misfit=fill_note("unprofiled_misfit", facts) or None,
+    )
 
 
 def evaluate(trace: Session, rules: Sequence[FindingRule], steps: StepOptions) -> list[Finding]:
@@ -211,7 +228,13 @@ def is_relevant(finding: Finding) -> bool:
 
 def _make_finding(rule: FindingRule, row: dict[str, Any], command: str, program: Program) -> Finding:
     severity, share = row.get("severity") or rule.severity, row["wall_pct"]
-    if row["recoverable_ns"] is not None and share is not None:
+    profiled_ns = recoverable_ns = row["recoverable_ns"]
+    saving_low_ns = row.get("saving_low_ns")
+    if program.unprofiled and recoverable_ns is not None and not rule.is_cross_rank:
+        recoverable_ns, saving_low_ns = limit_saving(program.unprofiled, rule, recoverable_ns, saving_low_ns)
+        if share and profiled_ns > 0 and rule.share_of == "step":
+            share = min(100.0, share * recoverable_ns / profiled_ns * program.unprofiled.stretch)
+    if recoverable_ns is not None and share is not None:
         severity = "critical" if share >= CRITICAL_PCT else "warning" if share >= WARNING_PCT else "info"
     columns = {**row, "per": write_unit(program.unit)}
     entry = row.get("entry") or {}
@@ -221,7 +244,8 @@ def _make_finding(rule: FindingRule, row: dict[str, Any], command: str, program:
     return Finding(
         code=rule.code, name=rule.name, title=entry.get("title", rule.title), severity=severity,
         family=row.get("family") or rule.family,
-        recoverable_ns=row["recoverable_ns"], saving_low_ns=row.get("saving_low_ns"), bounded_by=row.get("bounded_by"),
+        recoverable_ns=recoverable_ns, saving_low_ns=saving_low_ns, profiled_ns=profiled_ns,
+        bounded_by=row.get("bounded_by"),
         wall_pct=share, share_of=rule.share_of, overlaps=rule.overlaps,
         place=row["place"], evidence=fill_template(entry.get("evidence") or rule.evidence, columns, rule.items),
         values={

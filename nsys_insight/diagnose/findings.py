@@ -161,7 +161,8 @@ class Finding:
     """A problem of the run, or a fact about it.
 
     `recoverable_ns` is the most time that may be saved, per token or in the full scope (`Diagnosis.unit`), and
-    `saving_low_ns` the least. None if it is unknown. `bounded_by` is what limits the saving. `values` are the numbers
+    `saving_low_ns` the least, without nsys as far as that is known. `profiled_ns` is the most under nsys. None if it is
+    unknown. `bounded_by` is what limits the saving. `values` are the numbers
     of the row in base units. `wall_pct` is the share of the wall time (`share_of` a step or the trace) that this is, or
     that the finding is about. If it `overlaps`, the time is also in other findings. `report` shows details, `command`
     prints it. `symptom`, `explains` and
@@ -177,6 +178,7 @@ class Finding:
     family: str
     recoverable_ns: float | None
     saving_low_ns: float | None
+    profiled_ns: float | None
     bounded_by: str | None
     wall_pct: float | None
     share_of: str
@@ -253,14 +255,46 @@ class LeftOut:
     findings: tuple[Finding, ...] | None = None
 
 
+@dataclass(frozen=True)
+class Unprofiled:
+    """What is known of the step (or token) without nsys, as in the view `unprofiled_step`.
+
+    `sentence` is its time in words, after its time under nsys; None if it takes as long, or that is unknown. `unknown`
+    says why it is unknown, although the host is late, and `misfit` why --step-time is not used.
+    """
+
+    source: str | None
+    step_ns: float
+    low_ns: float | None
+    likely_ns: float | None
+    high_ns: float | None
+    late_ns: float
+    late_low_ns: float | None
+    late_high_ns: float | None
+    sentence: str | None
+    unknown: str | None
+    misfit: str | None
+
+    @property
+    def stretch(self) -> float:
+        """Return how many times as long as without nsys, at most, the step takes: shares of it grow by this factor."""
+        return self.step_ns / self.high_ns if self.sentence and self.high_ns else 1.0
+
+    @property
+    def is_known(self) -> bool:
+        """Return whether the time of the step without nsys is measured or estimated."""
+        return self.source is not None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Headline:
     """What bounds a run, and what its time goes to.
 
     `framework` is that of the program, as in the view `frameworks`. `unit` is the unit that times refer to: step, token
     or trace. `step_source` says in brief how the steps were found. `ahead_pct` is the share of the launch calls that
-    return 10 µs or more before their operation starts, in steady steps. `top_kernel` is the kernel with the most time,
-    and its share of the kernel time in percent.
+    return 10 µs or more before their operation starts, in steady steps. `unprofiled` is the step without nsys, and
+    `unprofiled_verdict` what bounds it; None if that is unknown. `top_kernel` is the kernel with the most time, and its
+    share of the kernel time in percent.
     """
 
     framework: str
@@ -272,6 +306,8 @@ class Headline:
     steps: dict[str, Any]
     step_source: str | None
     ahead_pct: float | None
+    unprofiled: Unprofiled | None
+    unprofiled_verdict: str | None
     unassessed: tuple[UnassessedQuestion, ...]
     top_kernel: tuple[str, float] | None
     notes: tuple[str, ...]

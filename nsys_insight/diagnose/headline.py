@@ -61,6 +61,8 @@ def read_headline(reports: AnsweredReports) -> Headline:
         },
         step_source=fill_note("step_source", source) or None,
         ahead_pct=ahead_pct,
+        unprofiled=program.unprofiled,
+        unprofiled_verdict=wall.get("unprofiled_verdict"),
         unassessed=tuple(
             UnassessedQuestion(fill_template([row["subject"]], row), row["remedy"])
             for row in reports.read(unassessed_query)
@@ -88,6 +90,9 @@ def _collect_notes(reports: AnsweredReports, *, is_empty: bool) -> tuple[str, ..
     """
     classify = reports.answers["classify"]
     notes = tuple(note for name in ("processes", "tokens", SCOPE_NOTE) for note in classify.notes_named(name))
+    unprofiled = reports.program.unprofiled
+    if unprofiled and unprofiled.misfit:
+        notes = (*notes, unprofiled.misfit)
     if not is_empty:
         return notes
     location_note = reports.trace.describe_gpu_time().removeprefix("; ")

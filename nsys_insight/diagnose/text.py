@@ -34,6 +34,9 @@ COLUMNS = (
         "DOUBLE",
         "The most time that may be saved, per token or step; NULL where it cannot be determined",
     ),
+    Column(
+        "profiled_ns", "DOUBLE", "The most time that may be saved under nsys; as recoverable_ns if nsys costs nothing"
+    ),
     Column("wall_pct", "DOUBLE", "Share of the wall time that this is, or that the finding is about"),
     Column("of", "VARCHAR", "What wall_pct is a share of: the wall time of a step, or of the trace"),
     Column(
@@ -60,7 +63,8 @@ COLUMNS = (
     Column(
         "saving",
         'STRUCT(low_ns DOUBLE, high_ns DOUBLE, "of" VARCHAR, unit VARCHAR, bounded_by VARCHAR)',
-        "The least and the most time that may be saved per unit (step, token, trace), and what limits it",
+        "The least and the most time that may be saved per unit (step, token, trace) without nsys, as far as that "
+        "is known, and what limits it",
     ),
     Column("commands", "VARCHAR[]", "Commands that show more"),
 )
@@ -113,7 +117,8 @@ _SMALL_PART = 0.1
 _SKEWED = 1.2
 # Rules of this family whose time is not that of launches.
 _NO_LAUNCHES = ("cpu-work", "stall-place")
-_PROFILER_NOTE = "Savings of launches are of the profiled run; expect 75% or less without it."
+# A saving that is smaller than this share of itself under nsys is shown with it.
+_MUCH_SMALLER = 0.95
 # Smaller shares would be printed as 0.0%.
 _MIN_SHARE_PCT = 0.05
 
@@ -166,6 +171,7 @@ def summarize(diagnosis: DiagnosisResult) -> dict[str, Any]:
         "per": diagnosis.unit,
         "wall_ns": diagnosis.wall_ns,
         "tokens_per_s": diagnosis.tokens_per_s,
+        "unprofiled": _summarize_unprofiled(diagnosis),
         "gpu_busy_pct": diagnosis.busy_pct,
         "gpu_idle_pct": sum(share.wall_pct for share in diagnosis.shares if not share.is_busy),
         "shares": [asdict(share) for share in diagnosis.shares],
@@ -173,6 +179,21 @@ def summarize(diagnosis: DiagnosisResult) -> dict[str, Any]:
         "not_judged": [{"what": question.subject, "how": question.remedy} for question in diagnosis.unassessed],
         **({"run": asdict(diagnosis.run)} if diagnosis.run else {}),
         **({"left_out": _summarize_left_out(diagnosis.left_out)} if diagnosis.left_out else {}),
+    }
+
+
+def _summarize_unprofiled(diagnosis: DiagnosisResult) -> dict[str, Any] | None:
+    """Return the step without nsys as plain data; None without steps."""
+    step = diagnosis.unprofiled
+    if step is None:
+        return None
+    return {
+        "source": step.source,
+        "low_ns": step.low_ns,
+        "likely_ns": step.likely_ns,
+        "high_ns": step.high_ns,
+        "verdict": diagnosis.unprofiled_verdict,
+        "unknown": step.unknown,
     }
 
 
@@ -277,7 +298,7 @@ def write_headline(diagnosis: DiagnosisResult) -> list[str]:
 def describe_run(diagnosis: DiagnosisResult) -> list[str]:
     """Describe the run: first its time, perhaps empty, then what the verdict means, then the other costs."""
     wall, *other_lines = describe_costs(diagnosis) or [""]
-    sentences = (explain_verdict(diagnosis), _describe_outside(diagnosis))
+    sentences = (explain_verdict(diagnosis), _compare_verdicts(diagnosis), _describe_outside(diagnosis))
     return [wall, *(sentence for sentence in sentences if sentence), *other_lines]
 
 
@@ -311,6 +332,13 @@ def explain_verdict(diagnosis: DiagnosisResult) -> str:
     texts = _REASONS if len(causes) == 1 else {**_REASONS, "GPU-bound": _BUSY_NEXT_TO_OTHERS}
     reasons = [texts[word].format(share) for word, share in zip(causes, shares, strict=True)]
     return f"The GPU {', and '.join(reasons)}."
+
+
+def _compare_verdicts(diagnosis: DiagnosisResult) -> str:
+    """Say that only the profiler creates the verdict; "" if it does not, or if that is unknown."""
+    if diagnosis.unprofiled_verdict in (None, diagnosis.verdict):
+        return ""
+    return f"Only nsys makes it {diagnosis.verdict}: without it, it is {diagnosis.unprofiled_verdict}."
 
 
 def _find_share(diagnosis: DiagnosisResult, word: str) -> float:
@@ -352,6 +380,8 @@ def describe_costs(diagnosis: DiagnosisResult) -> list[str]:
     if diagnosis.unit != "trace" and median_ns and diagnosis.wall_ns >= _SKEWED * median_ns:
         ordinary = f"{time_text(median_ns)} per typical {diagnosis.unit} (median)"
         wall = f"{ordinary}, {time_text(diagnosis.wall_ns)} on average{rate}"
+    if diagnosis.unprofiled and diagnosis.unprofiled.sentence:
+        wall = f"{wall} under nsys; {diagnosis.unprofiled.sentence}"
     sentences = [_say(diagnosis.steps[name]) for name in ("doubted", "interrupted") if diagnosis.steps[name]]
     return [wall, describe_shares(diagnosis.shares), _describe_steps(diagnosis), *sentences]
 
@@ -453,6 +483,8 @@ def describe_saving(finding: Finding, unit: str) -> str:
         return "" if finding.wall_pct is None else f"{finding.wall_pct:.1f}% of the {share_base}"
     unit_text = "" if unit == "trace" else f" per {unit}"
     overlap_text = "; overlaps others" if finding.overlaps else ""
+    if finding.profiled_ns and finding.recoverable_ns < _MUCH_SMALLER * finding.profiled_ns:
+        overlap_text = f"; {time_text(finding.profiled_ns)} under nsys{overlap_text}"
     if finding.saving_low_ns and finding.wall_pct is not None:
         low_pct = finding.wall_pct * finding.saving_low_ns / finding.recoverable_ns
         times = _write_range(time_text(finding.saving_low_ns), time_text(finding.recoverable_ns))
@@ -489,13 +521,30 @@ def _write_footer(diagnosis: DiagnosisResult, width: int, limit: int) -> Iterato
         if limit < len(diagnosis.findings):
             yield f"{limit} of {len(diagnosis.findings)} findings; --limit 0 shows all"
         yield from _wrap_hanging(f"Details: {diagnosis.findings[0].command}{hint}", width, 2)
-        if _sum_share(diagnosis, "launch") >= _MIN_ALONE_PCT and any(map(_saves_launches, diagnosis.findings[:limit])):
-            yield from _wrap_hanging(_PROFILER_NOTE, width, 2)
+        if note := _describe_profiler(diagnosis, limit):
+            yield from _wrap_hanging(note, width, 2)
     if left_out := describe_left_out(diagnosis):
         yield from _wrap_hanging(left_out, width, 2)
     if diagnosis.unassessed:
         questions = "; ".join(f"{question.subject} ({question.remedy})" for question in diagnosis.unassessed)
         yield from _wrap_hanging(f"Not recorded: {questions}", width, 2)
+
+
+def _describe_profiler(diagnosis: DiagnosisResult, limit: int) -> str:
+    """Say whether savings are of the step with or without nsys; "" if nsys makes no difference."""
+    step = diagnosis.unprofiled
+    if step and step.sentence and any(finding.recoverable_ns is not None for finding in diagnosis.findings[:limit]):
+        return "Savings of launches, and shares of all savings, are of the step without nsys."
+    if _sum_share(diagnosis, "launch") < _MIN_ALONE_PCT or not any(map(_saves_launches, diagnosis.findings[:limit])):
+        return ""
+    if step is None:
+        return "Savings of launches are of the run under nsys, and smaller without it."
+    if not step.unknown:
+        return ""
+    return (
+        f"Savings of launches are of the run under nsys, and smaller without it: {step.unknown}. Give the time of a"
+        f" step without nsys: --step-time"
+    )
 
 
 def _draw_bar(busy_pct: float, width: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from nsys_insight.errors import ToolError, UsageError
 from nsys_insight.ingest import nsys
 from nsys_insight.ingest.waiting import signal_received
+from nsys_insight.text.units import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +31,8 @@ _ANY_NVTX_NAME = {"NSYS_NVTX_PROFILER_REGISTER_ONLY": "0"}
 # because it costs more than it shows: calls that wait, allocate or copy take longer.
 MIN_BACKTRACE_NS = 10_000
 _COSTS = {
-    "cuda": "tracing adds about 4 µs to each CUDA call: a launch-bound step appears up to a third slower than it is",
+    "cuda": "nsys slows the host: a step that the host bounds takes 1.0 to 2.6 times as long as without it, and one"
+    " that the GPU bounds takes as long; diagnose estimates it, or --step-time-from measures it",
     "node": "tracing the kernels of CUDA graphs slows a graph of small kernels by about a quarter; "
     "--cuda-graph-trace graph costs less, and hides the kernels",
     "metrics": "sampling GPU metrics needs permission to read performance counters, and disk space",
@@ -123,6 +126,68 @@ def is_python(program: Sequence[str]) -> bool:
     """Return whether a command runs Python, judged by its name."""
     name = Path(program[0]).name
     return name.startswith("python") or name in {"torchrun", "accelerate", "deepspeed", "vllm"} or name.endswith(".py")
+
+
+_STEP_TIME_EXAMPLE = "as in --step-time-from 'step: ([0-9.]+ ms)'"
+
+
+def check_step_time_pattern(pattern: str) -> re.Pattern[str]:
+    """Compile the regular expression that finds the time of a step in what a program prints.
+
+    Raises:
+        UsageError: The expression is wrong, or has fewer or more groups than one.
+    """
+    try:
+        compiled = re.compile(pattern, re.MULTILINE)
+    except re.error as error:
+        raise UsageError(
+            f"--step-time-from {pattern!r} is no regular expression: {error}", "quote it for the shell"
+        ) from None
+    if compiled.groups != 1:
+        raise UsageError(f"--step-time-from {pattern!r} has {compiled.groups} groups, not 1", _STEP_TIME_EXAMPLE)
+    return compiled
+
+
+def find_step_time_ns(output: str, pattern: str) -> int:
+    """Return the time of a step that a program printed, in ns: the group of the last match of a regular expression.
+
+    Raises:
+        UsageError: The expression is wrong or does not match, or the group is no time with a unit.
+    """
+    times = check_step_time_pattern(pattern).findall(output)
+    if not times:
+        raise UsageError(
+            f"--step-time-from {pattern!r} matches nothing that the program printed without nsys", _STEP_TIME_EXAMPLE
+        )
+    if not times[-1].strip().endswith("s"):
+        raise UsageError(
+            f"--step-time-from finds {times[-1]!r}, which has no unit",
+            f"put ns, us, ms or s into the group, {_STEP_TIME_EXAMPLE}",
+        )
+    return parse_duration(times[-1].strip(), flag="--step-time-from")
+
+
+def run_without_nsys(program: Sequence[str]) -> str:
+    """Run a program without nsys and return what it printed, which also goes to stderr.
+
+    Raises:
+        ToolError: The program failed.
+    """
+    import subprocess
+
+    lines = []
+    with subprocess.Popen(  # noqa: S603 - the user's own program
+        program, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    ) as process:
+        for line in process.stdout or ():
+            sys.stderr.write(line)
+            lines.append(line)
+    if process.returncode:
+        raise ToolError(
+            f"without nsys, the program ended with exit code {process.returncode}",
+            f"try it by hand: {shlex.join(program)}",
+        )
+    return "".join(lines)
 
 
 def find_free_name(program: Sequence[str], folder: Path) -> Path:

@@ -10,6 +10,7 @@ from nsys_insight.paths import queries_folder
 from nsys_insight.sql.quoting import literal
 
 LIMITS = ("warps_per_sm", "blocks_per_sm", "registers_per_sm", "shared_per_sm_bytes", "shared_per_block_optin_bytes")
+COSTS = ("least_ns", "likely_ns", "most_ns")
 
 
 def write_table_macros() -> list[str]:
@@ -20,7 +21,8 @@ def write_table_macros() -> list[str]:
     compute capability whose data sheet the rates are from, with its SMs and maximum clock. nvlinks(): the bandwidth of
     a product's NVLinks in one direction. rules_of_thumb(): the usual bound of the kernels of a family, or of those with
     a matching name; the first match counts (`queries/catalog/kernel_bounds.toml`). metric_columns(metrics): one row per
-    launch of a table like `raw.ncu_metrics`, with the columns of `queries/catalog/ncu_metrics.toml`.
+    launch of a table like `raw.ncu_metrics`, with the columns of `queries/catalog/ncu_metrics.toml`. profiler_costs():
+    one row per framework and kind of call, with what a call takes without nsys (`queries/catalog/profiler_costs.toml`).
     """
     return [
         _write_metric_columns(),
@@ -73,6 +75,20 @@ def write_table_macros() -> list[str]:
                     rule["because"],
                 )
                 for number, rule in enumerate(_read("kernel_bounds.toml", "rules"))
+            ],
+        ),
+        _write_table_macro(
+            "profiler_costs",
+            ("framework", "call_group", *COSTS, *_read("profiler_costs.toml", "shares")),
+            [
+                (
+                    framework,
+                    cost["call_group"],
+                    *(cost[name] for name in COSTS),
+                    *_read("profiler_costs.toml", "shares").values(),
+                )
+                for cost in _read("profiler_costs.toml", "calls")
+                for framework in cost["frameworks"]
             ],
         ),
     ]

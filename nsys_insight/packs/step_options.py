@@ -26,6 +26,7 @@ PARAMS = {
         Param("tokens", int, None, "Number of tokens (steps, frames) in the trace or scope", minimum=1),
         Param("tokens_per_step", int, None, "Tokens that a step makes for each sequence, if not one", minimum=1),
         Param("batch", int, None, "Sequences that a step works on, if not one", minimum=1),
+        Param("step_time_ns", int, None, "Time of a step without nsys, as the program or bench measured it", minimum=1),
     )
 }
 
@@ -35,7 +36,7 @@ class StepOptions:
     """The user's options about steps; None means detected automatically.
 
     `tokens` is the number of tokens in all steps. Without it, each step makes `tokens_per_step` tokens for each of
-    `batch` sequences.
+    `batch` sequences. `step_time_ns` was measured without the profiler: it replaces the estimate of that time.
     """
 
     step_method: str = "auto"
@@ -44,6 +45,7 @@ class StepOptions:
     tokens: int | None = None
     tokens_per_step: int | None = None
     batch: int | None = None
+    step_time_ns: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse contradictory options."""
@@ -56,6 +58,11 @@ class StepOptions:
             raise UsageError(f"--step-range is not for --step-method {self.step_method}", "omit one of them")
         if self.loop and (self.step_range or self.step_method not in ("auto", "sequence")):
             raise UsageError("--loop says what the steps are", "omit --step-range and --step-method")
+        if self.step_time_ns and self.step_method == "count":
+            raise UsageError(
+                "--step-time is the time of a step, and --step-method count finds no steps",
+                "omit --step-time, or name the steps: --step-range NAME",
+            )
         if self.step_method == "count" and not self.tokens:
             raise UsageError("--step-method count needs the number of tokens", "give it: --tokens N")
 

@@ -8,8 +8,8 @@ The same chains of small kernels repeat in every step. As one kernel each, they 
 passes over memory."""
 evidence = [
     [
-        "fusing {chains:chain} saves {low_ns} to {high_ns} {per}: {largest_chains}",
-        """fusing {chains:chain} saves up to {high_ns} {per}, or nothing where Python launches the fused kernels:
+        "fusing {chains:chain} saves {low_ns} to {high_ns} {per} under nsys: {largest_chains}",
+        """fusing {chains:chain} saves up to {high_ns} {per} under nsys, or nothing where Python launches the fused kernels:
         {largest_chains}""",
     ],
     "{more_chains:more chain}",

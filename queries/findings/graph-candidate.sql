@@ -8,8 +8,8 @@ meaning = """
 One graph launch would replace one launch call per kernel."""
 evidence = [
     [
-        "{?has_low_bound}a CUDA graph saves {saving_low_ns} to {saving_high_ns} {per}",
-        "a CUDA graph saves up to {saving_high_ns} {per}",
+        "{?has_low_bound}a CUDA graph saves {saving_low_ns} to {saving_high_ns} {per} under nsys",
+        "a CUDA graph saves up to {saving_high_ns} {per} under nsys",
     ],
     "remove first: {blockers}",
 ]

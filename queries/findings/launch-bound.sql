@@ -14,8 +14,8 @@ skip_if = """
 The CPU keeps ahead of the GPU without the profiler."""
 effort = "function"
 estimate = """
-High: the idle time in front of the launches that a CUDA graph would replace. Low: what is left of it if the step takes
-55% of its time without the profiler, which makes each launch take longer."""
+High: the idle time in front of the launches that a CUDA graph would replace. Low: what a CUDA graph saves at least. Of
+both, what is left without nsys."""
 links = ["CUDA C++ Programming Guide, CUDA Graphs", "PyTorch documentation, torch.compile: mode"]
 example = "sample_traces/decode_eager.sqlite"
 report = "classify"
@@ -43,8 +43,11 @@ tensorrt = "Capture enqueueV3 as a CUDA graph."
 */
 SELECT
     l.recoverable_ns,
-    -- The profiler makes the host take up to 1.8 times as long.
-    nullif(greatest(least(l.time_ns - 0.45 * w.time_ns, l.recoverable_ns), 0), 0) AS saving_low_ns,
+    -- Without nsys, less is left of it (nsys_insight/diagnose/unprofiled.py).
+    CASE
+        WHEN EXISTS (FROM unprofiled_step WHERE source IS NOT NULL)
+            THEN (SELECT least(saving_low_ns, l.recoverable_ns) FROM graph_candidates_report)
+    END AS saving_low_ns,
     100 * l.recoverable_ns / w.time_ns AS wall_pct,
     (SELECT pattern FROM step_method WHERE method = 'nvtx') AS place,
     l.time_ns AS idle_ns,

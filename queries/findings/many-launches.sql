@@ -14,8 +14,7 @@ skip_if = """
 The CPU keeps ahead of the GPU without the profiler."""
 effort = "function"
 estimate = """
-High: the idle time of the GPU before the launches. Low: what is left of it if the step takes 55% of its time without
-the profiler, which makes each launch take longer."""
+The idle time of the GPU before the launches, and what is left of it without nsys."""
 report = "classify"
 when = """
 SELECT 1 FROM classify_report
@@ -55,8 +54,8 @@ WITH launch_totals AS (
 )
 SELECT
     l.recoverable_ns,
-    -- The profiler makes the host take up to 1.8 times as long.
-    nullif(greatest(least(l.time_ns - 0.45 * w.time_ns, l.recoverable_ns), 0), 0) AS saving_low_ns,
+    -- Without nsys, less is left of it (nsys_insight/diagnose/unprofiled.py).
+    CASE WHEN EXISTS (FROM unprofiled_step WHERE source IS NOT NULL) THEN l.recoverable_ns END AS saving_low_ns,
     100 * l.recoverable_ns / w.time_ns AS wall_pct,
     NULL AS place,
     CASE

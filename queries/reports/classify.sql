@@ -5,7 +5,7 @@ place = 2
 question = "What bounds a step: launches, syncs, copies, allocations, communication, or the GPU?"
 examples = ["", "--steady --device 0"]
 main = ["part", "time_ns", "wall_pct", "recoverable_ns", "verdict", "evidence"]
-details = ["see"]
+details = ["see", "unprofiled_low_ns", "unprofiled_high_ns", "unprofiled_verdict"]
 description = """
 Splits the wall time of a steady step (see steps; of the whole scope where no steps were found) by what would save
 it. gpu: the GPU is busy. communication: it runs only communication kernels (exposed communication). copy: it runs
@@ -26,8 +26,9 @@ launch-bound: see graph-candidates; fuse kernels. host-bound: see gaps and host.
 allocation-bound: see mallocs. copy-bound: pin memory, copy asynchronously on another stream, see copies.
 communication-bound: overlap it, see streams. GPU-bound: the host keeps up, so look at the kernels: top and
 classify-kernels. recoverable_ns is an upper bound, because another cause may take the place of the one removed:
-change one thing and profile again. All figures are of the profiled run, in which launches take about a third longer
-than without the profiler. classify-steps gives the verdict of each step."""
+change one thing and profile again. All figures are of the run under nsys, which makes launches slower, except
+unprofiled_low_ns, unprofiled_high_ns and unprofiled_verdict: those are of the step without nsys, as --step-time gives it
+or as the calls of the trace show it (see the view unprofiled_step). classify-steps gives the verdict of each step."""
 empty = """\
 Nothing that ran on a GPU is recorded in this scope; if the program did use one, capture with: nsys profile -t cuda"""
 
@@ -80,6 +81,10 @@ wall_pct = "Share of the wall time"
 recoverable_ns = "The most of it that can be saved; NULL where that takes faster kernels, or cannot be determined"
 evidence = "What the part consists of, as shares of the wall time; for wall, TKLQT"
 see = "The report with the details"
+unprofiled_low_ns = "time_ns without nsys, at least; NULL if that is unknown. Of wall: of a typical step"
+unprofiled_high_ns = "time_ns without nsys, at most; NULL if that is unknown. Of wall: of a typical step"
+unprofiled_verdict = """\
+For wall, the verdict without nsys; NULL if that is unknown or the estimate allows several"""
 
 [notes.tokens]
 use = "step_tokens"
@@ -97,6 +102,13 @@ FROM step_method AS m, _step_source AS s WHERE EXISTS (FROM answer)"""
 
 [notes.doubt]
 use = "step_doubt"
+
+[notes.profiled]
+use = "unprofiled"
+
+[notes.profiler_verdict]
+text = "only nsys makes the step {verdict}: without it, it is {unprofiled_verdict}"
+query = "SELECT verdict, unprofiled_verdict FROM answer WHERE part = 'wall' AND unprofiled_verdict <> verdict"
 
 [notes.tracing]
 text = """
@@ -126,7 +138,7 @@ WHERE part = 'unknown' AND wall_pct >= 0.05 AND NOT EXISTS (FROM _unrecorded WHE
 [ranks]
 by = ["part", "see"]
 spread = "time_ns"
-mean = ["time_ns", "wall_pct", "recoverable_ns"]
+mean = ["time_ns", "wall_pct", "recoverable_ns", "unprofiled_low_ns", "unprofiled_high_ns"]
 */
 -- What a late host makes the verdict: host-bound if most of the waiting is for CPU work other than launching.
 WITH late_host AS (
@@ -142,6 +154,34 @@ verdict_words AS (
         coalesce(p['edge'], 0), (SELECT bound FROM late_host), $least_pct, $busy_pct, $main_pct
     ) AS words
     FROM (SELECT map_from_entries(list((part, wall_pct))) AS p FROM _wall_parts)
+),
+-- The same without nsys, with the least and with the most late launches that may be left.
+unprofiled_shares AS (
+    SELECT
+        u.late_left_ns, u.number,
+        map_from_entries(list((p.part, 100 * CASE p.part WHEN 'launch' THEN u.late_left_ns ELSE p.part_ns END / (
+            u.late_left_ns + u.other_ns
+        )))) AS p
+    FROM (SELECT part, time_ns / w.walls / w.tokens AS part_ns FROM _wall_parts, _step_walls AS w) AS p
+    CROSS JOIN (
+        SELECT
+            unnest([late_low_ns, late_high_ns]) AS late_left_ns, unnest([1, 2]) AS number,
+            (
+                SELECT sum(time_ns) / any_value(w.walls) / any_value(w.tokens)
+                FROM _wall_parts, _step_walls AS w WHERE part <> 'launch'
+            ) AS other_ns
+        FROM unprofiled_step
+        WHERE source IS NOT NULL
+    ) AS u
+    GROUP BY u.late_left_ns, u.number
+),
+unprofiled_verdicts AS (
+    SELECT common_value(_verdict_text(_verdict_of(
+        coalesce(p['gpu'], 0), coalesce(p['launch'], 0), coalesce(p['sync'], 0), coalesce(p['copy'], 0),
+        coalesce(p['allocation'], 0), coalesce(p['communication'], 0), coalesce(p['dependency'], 0),
+        coalesce(p['edge'], 0), (SELECT bound FROM late_host), $least_pct, $busy_pct, $main_pct
+    ))) AS verdict
+    FROM unprofiled_shares
 ),
 recoverable_parts AS (
     SELECT
@@ -186,6 +226,13 @@ report_rows AS (
 SELECT
     r.part, r.verdict, r.time_ns / w.walls / w.tokens AS time_ns, r.wall_pct,
     r.recoverable_ns / w.walls / w.tokens AS recoverable_ns,
-    r.evidence, r.see
-FROM report_rows AS r, _step_walls AS w
+    r.evidence, r.see,
+    CASE r.part WHEN 'wall' THEN u.low_ns WHEN 'launch' THEN u.late_low_ns ELSE r.time_ns / w.walls / w.tokens END
+        * if(u.source IS NULL, NULL, 1) AS unprofiled_low_ns,
+    CASE r.part WHEN 'wall' THEN u.high_ns WHEN 'launch' THEN u.late_high_ns ELSE r.time_ns / w.walls / w.tokens END
+        * if(u.source IS NULL, NULL, 1) AS unprofiled_high_ns,
+    CASE r.part WHEN 'wall' THEN (SELECT verdict FROM unprofiled_verdicts) END AS unprofiled_verdict
+FROM report_rows AS r
+CROSS JOIN _step_walls AS w
+LEFT JOIN unprofiled_step AS u ON true
 ORDER BY r.part <> 'wall', r.verdict IS NULL, r.time_ns DESC, r.part

@@ -29,8 +29,8 @@ Start with the recommended ones (chosen), from the top; see the kernels of one w
 launches_saved matters where the host is late (idle: starved), kernel time where the GPU is busy: a CUDA graph saves
 the launches of all kernels at once, and fusing still pays after that. A saved_low_ns below 0 is the extra cost of the
 fused kernel if Python launches it and nothing else is saved: use an operation of the library instead. Savings are of
-the profiled run: without the profiler a launch-bound step takes about three quarters of the time, on some machines a
-third, and its savings shrink with it. Profile again after a change."""
+the run under nsys, which makes launches slower; a note says what is left of them without it, if that is known. Profile
+again after a change."""
 empty = """\
 No chain of kernels repeats in the steps: nsys-insight steps shows whether steps were found; to record the kernels \
 of CUDA graphs, capture with --cuda-graph-trace=node"""
@@ -104,8 +104,29 @@ text = "replayed unchanged, the step takes {replayed_ns} instead of {wall_ns}: t
 query = "SELECT replayed_ns, wall_ns FROM fusion_step WHERE abs(replayed_ns - wall_ns) > 0.1 * wall_ns"
 
 [notes.profiler]
-text = "savings are of the profiled run: expect 75% or less without the profiler"
-query = "FROM answer WHERE chosen AND host_high_ns > kernel_high_ns + gap_ns LIMIT 1"
+use = "unprofiled"
+text = [[
+    "{misfit}",
+    """savings are of the run under nsys, and smaller without it: {unknown}; give the time of a step without nsys:
+    --step-time""",
+    """without nsys, the recommended set saves {least_ns} to {most_ns} per step: {step_ns} per {unit} under nsys;
+    {without}""",
+    "without nsys, the recommended set saves up to {most_ns} per step: {step_ns} per {unit} under nsys; {without}",
+]]
+query = """
+SELECT s.*, CASE WHEN low_ns >= 0.5 THEN low_ns END AS least_ns, most_ns
+FROM _unprofiled_source AS s
+CROSS JOIN (
+    SELECT
+        _without_nsys(
+            f.together_low_ns, f.together_high_ns, u.late_ns * m.tokens_per_step, u.late_low_ns * m.tokens_per_step
+        ) AS low_ns,
+        _without_nsys(
+            f.together_high_ns, f.together_high_ns, u.late_ns * m.tokens_per_step, u.late_high_ns * m.tokens_per_step
+        ) AS most_ns
+    FROM fusion_step AS f CROSS JOIN unprofiled_step AS u CROSS JOIN step_method AS m
+)
+WHERE EXISTS (FROM answer WHERE chosen AND host_high_ns > kernel_high_ns + gap_ns)"""
 
 [notes.dear]
 text = """

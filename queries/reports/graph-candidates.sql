@@ -19,8 +19,8 @@ reading = """
 yes: capture the step (torch.cuda.graph, torch.compile mode reduce-overhead, cudaStreamBeginCapture) before any
 kernel is tuned. obstacles says what must first be removed from the step: allocations cannot be captured (use a
 pool, or allocate before), and each wait for the GPU inside the step ends a graph, so that several graphs are
-needed. The saving is of the profiled run: without the profiler, launches take about a quarter less time, and the
-saving shrinks with them. no: the GPU hardly waits for launches, or they are in graphs already."""
+needed. saving_low_ns and saving_high_ns are of the run under nsys, which makes launches slower: without it, the graph
+saves unprofiled_low_ns to unprofiled_high_ns. no: the GPU hardly waits for launches, or they are in graphs already."""
 empty = "No steps were found: name an NVTX range with --step-range, or see steps"
 
 [params.kernel_gap_low_ns]
@@ -82,10 +82,28 @@ waiting_ns = "Idle time per step in which the GPU was starved or waited for a la
 launch_call_ns = "Mean time of a launch call"
 long_gap_ns = """\
 CPU work in waiting_ns that remains with a graph, because it is in long gaps or longer than launching takes"""
+unprofiled_low_ns = "Saving per token without nsys, at least, by the view unprofiled_step; NULL if that is unknown"
+unprofiled_high_ns = "Saving per token without nsys, at most; NULL if that is unknown"
 
 [notes.profiled]
-text = "the saving is of the profiled run: expect 75% or less without the profiler"
-query = "FROM answer WHERE verdict <> 'no'"
+use = "unprofiled"
+text = [[
+    "{misfit}",
+    """the saving is of the run under nsys, and smaller without it: {unknown}; give the time of a step without nsys:
+    --step-time""",
+    "without nsys, a graph saves about {about_ns} per {unit}: {step_ns} per {unit} under nsys; {without}",
+    "without nsys, a graph saves {least_ns} to {most_ns} per {unit}: {step_ns} per {unit} under nsys; {without}",
+    "without nsys, a graph saves up to {most_ns} per {unit}: {step_ns} per {unit} under nsys; {without}",
+]]
+query = """
+SELECT
+    s.*,
+    CASE WHEN a.unprofiled_high_ns < 0.95 * a.saving_high_ns THEN a.unprofiled_high_ns END AS most_ns,
+    CASE WHEN a.unprofiled_low_ns >= 0.5 THEN a.unprofiled_low_ns END AS least_ns,
+    -- Times that are written with the same digits are no range.
+    CASE WHEN time_text(a.unprofiled_low_ns) = time_text(most_ns) THEN most_ns END AS about_ns
+FROM answer AS a CROSS JOIN _unprofiled_source AS s
+WHERE a.verdict <> 'no'"""
 
 [agent]
 rows = 1
@@ -180,7 +198,12 @@ SELECT
     s.graph_launches,
     s.waiting_ns,
     s.launch_call_ns,
-    s.long_gap_ns
+    s.long_gap_ns,
+    _without_nsys(s.saving_low_ns / t.tokens_per_step, s.saving_high_ns / t.tokens_per_step, u.late_ns, u.late_low_ns)
+        AS unprofiled_low_ns,
+    _without_nsys(s.saving_high_ns / t.tokens_per_step, s.saving_high_ns / t.tokens_per_step, u.late_ns, u.late_high_ns)
+        AS unprofiled_high_ns
 FROM savings AS s
 CROSS JOIN step_method AS t
+LEFT JOIN unprofiled_step AS u ON u.source IS NOT NULL
 ORDER BY ALL

@@ -24,8 +24,8 @@ starved: launch-bound. CPU work is the program's own (Python, sampling): move it
 the step in a CUDA graph, which also removes launch calls and most launch latency; or fuse kernels. blocked: the
 host waited for the GPU before it launched more work: see syncs. allocation: use a memory pool, see mallocs.
 dependency: the next node of a graph, another stream, an event: see streams and gaps. profiler: not caused by the
-program. Much edge: the capture includes loading and warm-up; narrow it with --nvtx or --from and --to. Launches
-cost about a third more under the profiler than without it."""
+program. Much edge: the capture includes loading and warm-up; narrow it with --nvtx or --from and --to. All times are
+of the run under nsys, which makes launches slower; classify says what is left of them without it."""
 empty = """\
 Nothing that ran on a GPU is recorded in this scope; if the program did use one, capture with: nsys profile -t cuda"""
 

@@ -129,6 +129,9 @@ text = """
 CUDA graphs ran as a whole: gpu_busy_ns includes them, but their kernels are not in the trace; capture with
 --cuda-graph-trace=node to see them"""
 
+[notes.profiled]
+use = "unprofiled"
+
 [notes.bandwidth]
 text = "the trace does not give the memory bandwidth of its GPU: give it with --bandwidth"
 query = """

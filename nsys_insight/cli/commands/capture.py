@@ -16,10 +16,19 @@ from nsys_insight.cli.commands import PROGRAM_SETTINGS, Command
 from nsys_insight.cli.run import open_trace
 from nsys_insight.cli.trace_argument import remember_trace
 from nsys_insight.errors import UsageError
-from nsys_insight.ingest.capture import GRANULARITIES, Capture, find_free_name, is_python, run
+from nsys_insight.ingest.capture import (
+    GRANULARITIES,
+    Capture,
+    check_step_time_pattern,
+    find_free_name,
+    find_step_time_ns,
+    is_python,
+    run,
+    run_without_nsys,
+)
 from nsys_insight.ingest.nsys import Nsys, find_newest_nsys
-from nsys_insight.packs.step_options import AUTO
-from nsys_insight.text.units import parse_duration
+from nsys_insight.packs.step_options import AUTO, StepOptions
+from nsys_insight.text.units import parse_duration, time_text
 
 
 def capture(  # noqa: PLR0913 - flags
@@ -74,6 +83,18 @@ def capture(  # noqa: PLR0913 - flags
         ),
     ] = False,
     osrt: Annotated[bool, typer.Option("--osrt", help="Trace operating system calls.")] = False,
+    step_time_pattern: Annotated[
+        str | None,
+        typer.Option(
+            "--step-time-from",
+            metavar="REGEX",
+            help=(
+                "Run the program without nsys, too, and take the time of a step from what it prints: the last match "
+                "of this regular expression, whose group is the time with its unit, such as 'step: ([0-9.]+ ms)'."
+            ),
+            show_default=False,
+        ),
+    ] = None,
     more_nsys_flags: Annotated[
         str, typer.Option("--nsys-flags", metavar="FLAGS", help="More flags for nsys profile.", show_default=False)
     ] = "",
@@ -84,7 +105,8 @@ def capture(  # noqa: PLR0913 - flags
 ) -> None:
     """Profile a program with the nsys flags that the reports need, and say what bounds it.
 
-    What the program prints, the nsys command and what it costs go to stderr, the diagnosis to stdout.
+    What the program prints, the nsys command and what it costs go to stderr, the diagnosis to stdout. With
+    --step-time-from, the savings are those of the run without nsys.
     """
     if graphs not in GRANULARITIES:
         raise UsageError(f"--cuda-graph-trace is {graphs!r}", f"choose one of: {', '.join(GRANULARITIES)}")
@@ -102,12 +124,19 @@ def capture(  # noqa: PLR0913 - flags
         duration_s=_parse_seconds(duration, "--duration"),
         extra_flags=tuple(shlex.split(more_nsys_flags)),
     )
+    if step_time_pattern:
+        check_step_time_pattern(step_time_pattern)
     report = _check_report_path(output, force=force) if output else find_free_name(program, Path())
     nsys = Nsys(Path("nsys"), "2025") if dry_run else find_newest_nsys(to_capture=True)
     command = shlex.join(settings.build_command(nsys, report, program))
     if dry_run:
         print(command)
         return
+    # First without nsys: a program that does not print its time is not profiled in vain.
+    steps = AUTO
+    if step_time_pattern:
+        print(f"$ {shlex.join(program)}", file=sys.stderr)
+        steps = StepOptions(step_time_ns=find_step_time_ns(run_without_nsys(program), step_time_pattern))
     print(f"$ {command}", file=sys.stderr)
     for cost in settings.list_costs():
         terminal.note(cost)
@@ -117,13 +146,17 @@ def capture(  # noqa: PLR0913 - flags
     remember_trace(report)
     if is_diagnosis_skipped:
         print(report)
+        if steps.step_time_ns:
+            terminal.note(
+                f"without nsys, a step takes {time_text(steps.step_time_ns)}: give it to reports as --step-time"
+            )
         return
     from nsys_insight.diagnose.diagnosis import diagnose
     from nsys_insight.diagnose.text import write_text
     from nsys_insight.text.severity import color_severities
 
     with open_trace(report) as trace:
-        diagnosis_text = write_text(diagnose(trace, AUTO), terminal.get_width())
+        diagnosis_text = write_text(diagnose(trace, steps), terminal.get_width())
         sys.stdout.write(color_severities(diagnosis_text) if terminal.can_color(is_allowed=True) else diagnosis_text)
 
 

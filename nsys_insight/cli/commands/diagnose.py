@@ -33,8 +33,10 @@ HELP = """Show on one screen what bounds the run, what it costs, and what to do 
 The headline has the verdict of classify, the step time, and where it goes: the shares of GPU busy time and of idle
 time by cause add up to 100%. At most seven findings follow, the largest possible saving first, each with its
 evidence, what to do, when that would be wrong, and the command that shows more. Anything below 1% of the wall time
-is not a finding. Times are of the profiled run, and upper bounds of what can be saved: another cause may take the
-place of one that is removed. The last lines say what cannot be determined from the trace, and how to capture it.
+is not a finding. Times are of the run under nsys, which slows the host. Savings are of the step without nsys if that is
+known: give its time with --step-time, or it is estimated from the calls of the trace. They are upper bounds: another
+cause may take the place of one that is removed. The last lines say what cannot be determined from the trace, and
+how to capture it.
 
 Several traces, a folder of them, or a trace of several processes may be the ranks of a run. The headline then says
 which rank the others wait for, how long and why; everything else is about that rank.

@@ -136,6 +136,7 @@ def _detect_in_process(run: Run, process: int, options: StepOptions) -> None:
         share=method.share, is_named=method.is_named, confidence=method.confidence, unit=method.unit,
         doubt=method.doubt,
         tokens=options.tokens, tokens_per_step=(options.tokens_per_step or 1) * (options.batch or 1),
+        step_time=options.step_time_ns,
         high_steps=HIGH[0], high=HIGH[1], medium_steps=MEDIUM[0], medium=MEDIUM[1], process=process,
     )  # fmt: skip
 

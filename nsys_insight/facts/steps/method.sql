@@ -40,5 +40,6 @@ SELECT
     coalesce($tokens / nullif(step_count, 0), $tokens_per_step)::DOUBLE AS tokens_per_step,
     $loop::VARCHAR AS loop,
     $unit::VARCHAR AS unit,
-    $doubt::VARCHAR AS doubt
+    $doubt::VARCHAR AS doubt,
+    $step_time::BIGINT AS measured_ns
 FROM step_counts CROSS JOIN coverage

@@ -16,5 +16,6 @@ tokens_per_step = "Tokens that a step makes"
 loop = "The loop of `loops` whose iterations the steps are; NULL where they are NVTX ranges or a count"
 unit = "What a step is called: step; or iteration, layer, call of attention where it is probably a part of a step"
 doubt = "Which other level may be the step, and why; NULL if the level is clear"
+measured_ns = "Time of a step without the profiler, as --step-time gives it; NULL if it is not given"
 */
 FROM facts.step_method;
