@@ -1,4 +1,4 @@
-"""The second clinic: programs that were written without sight of the rules, and what is said first of them."""
+"""The second clinic: programs written by somebody who did not know the rules, and their first findings."""
 
 from __future__ import annotations
 

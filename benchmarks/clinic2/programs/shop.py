@@ -15,10 +15,10 @@ tower = nn.Sequential(nn.Linear(WIDTH, 512), nn.ReLU(), nn.Linear(512, 64)).cuda
 last = torch.randint(0, ARTICLES, (4, CUSTOMERS), device="cuda")
 
 
-def represent(seen: torch.Tensor) -> torch.Tensor:
+def represent(article_ids: torch.Tensor) -> torch.Tensor:
     if args.variant == "cured":
-        return F.embedding(seen, articles)
-    return F.one_hot(seen, ARTICLES).float() @ articles
+        return F.embedding(article_ids, articles)
+    return F.one_hot(article_ids, ARTICLES).float() @ articles
 
 
 @torch.no_grad()

@@ -84,7 +84,7 @@ def find_branches(symbol: Ints, first: Ints, is_mark: NDArray[np.bool_]) -> Bran
         shared = (first[ends] - first[starts[:-1]]).sum() if common >= MIN_COMMON_TERMS else 0
         if shared < MIN_COMMON_SHARE * (first[starts[-1]] - first[starts[0]]):
             continue
-        # What only one branch has begins fewer iterations, each of which has several of the others.
+        # Fewer iterations begin with what only one branch has; each of them holds several of the others.
         rank = (len(starts), common)
         if best is None or rank > best[0]:
             end = _find_end(symbol[starts[-1] :].tolist(), branches, common)
