@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Question: does itanium-demangler write the names of kernels as other demanglers do?
-# Guess:    yes, with "(anonymous namespace)", but it returns nothing for lambdas and for the 16-bit types of floating
-#           point.
+# Guess:    all write "(anonymous namespace)"; it returns nothing for a lambda, and does not know the 16-bit types of
+#           floating point. Nothing was guessed of -1 and of packs.
 # Seen:     itanium-demangler 1.1. The unnamed namespace stays "_GLOBAL__N_1"; the argument -1 is written "(int)n1"; a
 #           pack of types is written as the Python objects of its tree. A name that is not mangled gives None, but
 #           lambdas and _Float16 raise NotImplementedError and KeyError.

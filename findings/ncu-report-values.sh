@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Question: what do the accessors of an ncu-report metric return if the kind does not fit, and in which order are
 #           metrics?
-# Guess:    `as_string()` of a number is its text; NaN and what is too large become 2^63 by `as_uint64()`; the order of
-#           the file.
+# Guess:    `as_string()` of a number is its text; NaN is 2^63 by `as_uint64()` (right); the order of the file. Nothing
+#           was guessed of infinity and 1e20.
 # Seen:     ncu-report 2026.3.1, on a report made here. `as_string()` of a number is None. `as_uint64()` of NaN is 2^63,
 #           of infinity and of 1e20 it is 0, of -1.5 it is 2^64 - 1. `as_double()` of the text "12.5" is 0.0.
 #           `has_value()` is true for NaN, too. `metric_names()` is sorted by name. `value()` has the right type.
