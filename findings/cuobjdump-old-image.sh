@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Question: what does `cuobjdump -sass` do with a fat binary that holds one image of an old architecture?
-# Guess:    it skips the image with a note, lists the others and exits with 0.
+# Guess:    none, it was known from an issue. One expects that it skips the image with a note, lists the others and
+#           exits with 0.
 # Seen:     nvidia-cuda-cuobjdump 13.5.37, nvidia-cuda-nvdisasm 13.5.37, images by nvidia-cuda-nvcc 13.5.37 (sm_90) and
 #           nvidia-cuda-nvcc-cu12 12.9.86 (sm_52). It stops at the old image, with exit code 1; images after it are not
 #           listed, images before it are. `-arch sm_90`, `-lelf` and `-res-usage` read the same file to its end.
