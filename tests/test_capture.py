@@ -167,7 +167,7 @@ def test_the_step_time_is_measured_without_nsys(tmp_path, environment):
     script.chmod(0o755)
     result = capture(tmp_path, environment, "--step-time-from", "step: ([0-9.]+ ms)", "--", str(script))
     assert result.returncode == 0, result.stderr
-    assert "2.68 ms per step (373 steps/s) under nsys; about 1.8 ms without (measured)" in result.stdout
+    assert "2.68 ms per step under nsys; about 1.8 ms without (measured)" in result.stdout
 
 
 def test_a_program_without_its_time_is_not_profiled(tmp_path, environment):

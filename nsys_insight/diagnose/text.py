@@ -370,8 +370,10 @@ def describe_costs(diagnosis: DiagnosisResult) -> list[str]:
     """Return the wall time of a step, a token or the trace; its shares; and the steps. Empty if nothing ran."""
     if diagnosis.wall_ns is None:
         return []
-    # A rate of layers or calls is no speed of the program.
-    has_rate = diagnosis.unit in ("step", "token") and diagnosis.tokens_per_s and diagnosis.tokens_per_s >= 10
+    # A rate of layers or calls is no speed of the program, nor is one that nsys makes slower.
+    unprofiled = diagnosis.unprofiled.sentence if diagnosis.unprofiled else None
+    is_rate = diagnosis.unit in ("step", "token") and not unprofiled
+    has_rate = is_rate and diagnosis.tokens_per_s and diagnosis.tokens_per_s >= 10
     rate = f" ({diagnosis.tokens_per_s:,.0f} {diagnosis.unit}s/s)" if has_rate else ""
     wall = (
         f"{time_text(diagnosis.wall_ns)} {'in total' if diagnosis.unit == 'trace' else f'per {diagnosis.unit}{rate}'}"
@@ -380,8 +382,8 @@ def describe_costs(diagnosis: DiagnosisResult) -> list[str]:
     if diagnosis.unit != "trace" and median_ns and diagnosis.wall_ns >= _SKEWED * median_ns:
         ordinary = f"{time_text(median_ns)} per typical {diagnosis.unit} (median)"
         wall = f"{ordinary}, {time_text(diagnosis.wall_ns)} on average{rate}"
-    if diagnosis.unprofiled and diagnosis.unprofiled.sentence:
-        wall = f"{wall} under nsys; {diagnosis.unprofiled.sentence}"
+    if unprofiled:
+        wall = f"{wall} under nsys; {unprofiled}"
     sentences = [_say(diagnosis.steps[name]) for name in ("doubted", "interrupted") if diagnosis.steps[name]]
     return [wall, describe_shares(diagnosis.shares), _describe_steps(diagnosis), *sentences]
 

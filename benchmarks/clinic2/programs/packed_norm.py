@@ -15,7 +15,7 @@ args = arguments(__doc__)
     key=["width"] if args.variant == "cured" else ["tokens", "width"],
 )
 @triton.jit
-def rms_norm(source, weight, result, tokens, width, BLOCK: tl.constexpr):  # noqa: N803
+def rms_norm(source, weight, result, tokens, width, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     columns = tl.arange(0, BLOCK)
     values = tl.load(source + row * width + columns, mask=columns < width, other=0).to(tl.float32)

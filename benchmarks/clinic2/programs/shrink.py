@@ -11,7 +11,7 @@ args = arguments(__doc__)
 
 
 @triton.jit
-def shrink_group(source, scales, result, length, BLOCK: tl.constexpr):  # noqa: N803
+def shrink_group(source, scales, result, length, BLOCK: tl.constexpr):
     group = tl.program_id(0).to(tl.int64)
     columns = tl.arange(0, BLOCK)
     largest = tl.zeros((BLOCK,), tl.float32)
@@ -26,14 +26,14 @@ def shrink_group(source, scales, result, length, BLOCK: tl.constexpr):  # noqa: 
 
 
 @triton.jit
-def find_scale(source, scales, length, BLOCK: tl.constexpr):  # noqa: N803
+def find_scale(source, scales, length, BLOCK: tl.constexpr):
     group = tl.program_id(1).to(tl.int64)
     place = group * length + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.atomic_max(scales + group, tl.max(tl.abs(tl.load(source + place).to(tl.float32))) / 127)
 
 
 @triton.jit
-def divide(source, scales, result, length, BLOCK: tl.constexpr):  # noqa: N803
+def divide(source, scales, result, length, BLOCK: tl.constexpr):
     group = tl.program_id(1).to(tl.int64)
     place = group * length + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     values = tl.load(source + place).to(tl.float32) / tl.load(scales + group)
