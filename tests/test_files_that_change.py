@@ -201,7 +201,7 @@ class TestFacts:
 
 class TestCopies:
     def test_a_copy_of_a_trace_that_changed_meanwhile_is_not_cached(self, path, other, monkeypatch):
-        read_columns = sqlite_file.read_sqlite_columns
+        read_columns = sqlite_file.read_sqlite_types
 
         def replace_during_read(file):
             monkeypatch.undo()
@@ -210,7 +210,7 @@ class TestCopies:
 
         monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(path.parent / "cache"))
         cache_path = os.environ["NSYS_INSIGHT_CACHE_DIR"]
-        monkeypatch.setattr(copy, "read_sqlite_columns", replace_during_read)
+        monkeypatch.setattr(copy, "read_sqlite_types", replace_during_read)
         with pytest.raises(TraceError, match=CHANGE_MESSAGE):
             store.make_copy(path)
         os.environ["NSYS_INSIGHT_CACHE_DIR"] = cache_path

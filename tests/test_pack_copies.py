@@ -160,7 +160,7 @@ def test_a_batch_counts_once_and_has_a_note(tmp_path):
     trace.rows["CUPTI_ACTIVITY_KIND_MEMCPY"][0]["copyCount"] = 16
     rows, notes = ask(trace.write(tmp_path / "trace.sqlite"))
     assert [(row["calls"], row["size_bytes"]) for row in rows] == [(1, 4_096)]
-    assert any("stand for 16 copies" in note for note in notes)
+    assert any("stands for 16 copies" in note for note in notes)
 
 
 def test_a_scope_narrows_what_is_counted(sample):

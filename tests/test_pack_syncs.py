@@ -90,7 +90,7 @@ def test_a_decode_step_reads_back_one_scalar(sample):
         "D2H copy + wait": ("decode_step", 32, 1.0, 8.0),
         "H2D copy + wait": ("decode_step", 32, 1.0, 8.0),
     }
-    assert "32, 1.0 per range" in note
+    assert "32, 1 per range" in note
 
 
 def test_a_copy_into_pageable_memory_and_its_wait_are_one_place(sample):

@@ -290,7 +290,7 @@ def write_headline(diagnosis: DiagnosisResult) -> list[str]:
     run_lines = [diagnosis.run.sentence] if diagnosis.run else []
     return [
         *run_lines,
-        f"{_name_file(diagnosis)}: {name_verdict(diagnosis)}{_limit_verdict(diagnosis)}{'; ' if wall else ''}{wall}",
+        f"{_name_file(diagnosis)}: {name_verdict(diagnosis)}{limit_verdict(diagnosis)}{'; ' if wall else ''}{wall}",
         *other_lines,
     ]
 
@@ -314,7 +314,7 @@ def name_verdict(diagnosis: DiagnosisResult) -> str:
     return ", then ".join(f"{word} ({share:.1f}%)" for share, word in causes[:2])
 
 
-def _limit_verdict(diagnosis: DiagnosisResult) -> str:
+def limit_verdict(diagnosis: DiagnosisResult) -> str:
     """Name the part of the trace that the verdict is about, where the steps are a small part of it; "" elsewhere."""
     steps_ns = diagnosis.steps.get("steps_ns")
     if not steps_ns or diagnosis.unit == "trace" or steps_ns >= _SMALL_PART * diagnosis.steps["wall_ns"]:

@@ -180,7 +180,7 @@ def describe_diagnosis(diagnosis: Diagnosis, content: Content | None = None) -> 
     from nsys_insight.diagnose import text as diagnosis_text
 
     return {
-        "verdict": diagnosis_text.name_verdict(diagnosis),
+        "verdict": diagnosis_text.name_verdict(diagnosis) + diagnosis_text.limit_verdict(diagnosis),
         "lines": [printable(line) for line in diagnosis_text.describe_run(diagnosis) if line],
         "status": printable(diagnosis_text.describe_status(diagnosis)),
         "findings": [

@@ -9,7 +9,8 @@ passes over memory."""
 evidence = [
     [
         "fusing {chains:chain} saves {low_ns} to {high_ns} {per} under nsys: {largest_chains}",
-        """fusing {chains:chain} saves up to {high_ns} {per} under nsys, or nothing where Python launches the fused kernels:
+        """fusing {chains:chain} saves up to {high_ns} {per} under nsys, or nothing where Python launches the fused
+        kernels:
         {largest_chains}""",
     ],
     "{more_chains:more chain}",

@@ -12,7 +12,8 @@ evidence = [
     "the GPU is busy for {busy_ns} of each",
 ]
 skip_if = """
-Each repetition needs the result of the one before; then only a CUDA graph, or one kernel with the loop inside, helps."""
+Each repetition needs the result of the one before; then only a CUDA graph, or one kernel with the loop inside,
+helps."""
 effort = "function"
 estimate = """
 High: the idle time of the GPU in all repetitions but one. Low: 40% of it, because the profiler makes launches take up
@@ -24,7 +25,8 @@ when = "SELECT 1 FROM loops WHERE iterations >= $min_repeats AND operations <= $
 [fix]
 any = "Do all repetitions in one call: a library's batched interface, or one more dimension of the grid."
 pytorch = """
-Replace the loop in Python by one operation with a batch dimension (torch.bmm, torch.linalg with a batch, torch.vmap)."""
+Replace the loop in Python by one operation with a batch dimension (torch.bmm, torch.linalg with a batch,
+torch.vmap)."""
 jax = "Replace the loop in Python by jax.vmap; where the repetitions depend on each other, by jax.lax.scan in one jit."
 cupy = """
 Replace the loop in Python by one call on the whole array: axis= of cupy.fft, reductions and sorts, batched products."""

@@ -7,14 +7,16 @@ meaning = """
 Each block asks for so much dynamic shared memory that an SM holds one or a few blocks, with few warps: while these wait
 for memory, the SM has nothing to do. Its registers and warps would allow many more blocks."""
 evidence = [
-    """{kernel}: {dynamic_shared_bytes} of dynamic shared memory per block of {threads_per_block} threads: {blocks_per_sm:block}
+    """{kernel}: {dynamic_shared_bytes} of dynamic shared memory per block of {threads_per_block} threads:
+    {blocks_per_sm:block}
     per SM, {warps} of {warps_per_sm} warps""",
     "with less shared memory, an SM holds up to {blocks_without_shared:block}",
     "{calls:call} {per} of {avg_ns}, {kernel_wall_pct} of the wall time",
     "the grid fills the GPU {waves_ratio} times",
 ]
 skip_if = """
-The kernel uses all of this memory, or keeps the SM busy with few warps, as a matrix product or a kernel with a pipeline of
+The kernel uses all of this memory, or keeps the SM busy with few warps, as a matrix product or a kernel with a
+pipeline of
 its own does."""
 effort = "line"
 estimate = """
@@ -24,12 +26,14 @@ links = ["CUDA C++ Best Practices Guide, Effects of Shared Memory"]
 report = "occupancy"
 when = """
 SELECT 1 FROM launch_shapes
-WHERE dynamic_shared_bytes > $min_shared_bytes AND blocks_by_shared = blocks_per_sm AND least(blocks_by_warps, block_slots, blocks_by_registers) >= 4 * blocks_per_sm
+WHERE dynamic_shared_bytes > $min_shared_bytes AND blocks_by_shared = blocks_per_sm AND
+least(blocks_by_warps, block_slots, blocks_by_registers) >= 4 * blocks_per_sm
 LIMIT 1"""
 
 [fix]
 any = """
-Ask for only the dynamic shared memory that the kernel uses; if it uses all of it, use smaller tiles, or more threads per
+Ask for only the dynamic shared memory that the kernel uses; if it uses all of it, use smaller tiles, or more threads
+per
 block on the same tile."""
 cuda = """
 Pass the bytes that the kernel uses as the third launch parameter (<<<grid, block, bytes>>>), and no larger
@@ -41,7 +45,9 @@ numba = "Pass the bytes that the kernel uses as the fourth launch parameter; if 
 
 [params.max_warps_pct]
 default = 25.0
-help = "Share of an SM's warps up to which it counts as nearly empty (25: eight or more of 64 often hide arithmetic, not memory)"
+help = """
+Share of an SM's warps up to which it counts as nearly empty (25: eight or more of 64 often hide arithmetic, not
+memory)"""
 
 [params.min_ratio]
 default = 4

@@ -57,7 +57,8 @@ text = "correlation ids are used again or missing: the queue times of {calls:lau
 query = """
 SELECT count(*) AS calls
 FROM outer_api_calls
-WHERE call_group IN ('launch', 'graph launch') AND correlation_id IS NULL AND EXISTS (FROM answer WHERE api_name IS NULL)
+WHERE call_group IN ('launch', 'graph launch') AND correlation_id IS NULL AND EXISTS (FROM answer WHERE api_name IS
+NULL)
 HAVING count(*) > 0"""
 
 [notes.graphs]

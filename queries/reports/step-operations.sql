@@ -30,8 +30,8 @@ avg_ns = "Mean duration"
 time_ns = "Sum of the durations per step"
 gpu_pct = "time_ns as a share of that of all rows"
 idle_before_ns = """\
-Time per step in which a GPU was idle until an operation of this row started, summed over GPUs; idle time between steps \
-that are interrupted is left out"""
+Time per step in which a GPU was idle until an operation of this row started, summed over GPUs; idle time between \
+steps that are interrupted is left out"""
 grid = "Blocks in the grid, x × y × z; NULL for the other kinds"
 block = "Threads in a block, x × y × z"
 registers_per_thread = "Registers per thread, the most of these launches"

@@ -1,4 +1,5 @@
--- The API calls by name, without launches, copies and memsets: those have a row for what they run. A driver call inside a
+-- The API calls by name, without launches, copies and memsets: those have a row for what they run. A driver call
+-- inside a
 -- runtime call has another name.
 INSERT INTO facts.operation_groups BY NAME
 WITH first_steps AS (

@@ -15,7 +15,8 @@ WITH first_steps AS (
 limits AS (
     SELECT
         min(host_start_ns) AS host_start_ns, max(host_end_ns) AS host_end_ns, min(start_ns) AS start_ns,
-        max(end_ns) AS end_ns, count(*) AS steps, count(*) * (SELECT coalesce(any_value(tokens_per_step), 1) FROM step_method) AS units
+        max(end_ns) AS end_ns, count(*) AS steps, count(*) * (SELECT coalesce(any_value(tokens_per_step), 1)
+            FROM step_method) AS units
     FROM first_steps
 ),
 owned AS (

@@ -61,7 +61,8 @@ CREATE MACRO _function_with_types(rest, size) AS rest[:size] || '(' || _paramete
 -- The demangled name of a plain function whose parameters have types of the language. Of some compilers (OpenACC and
 -- OpenMP of nvc++), nsys records the mangled name only. Other names are not changed.
 CREATE MACRO _demangled(mangled) AS CASE
-    WHEN regexp_matches(mangled, '^_Z[1-9][0-9]{0,3}[A-Za-z_]') THEN coalesce(
+    -- OpenACC and OpenMP name kernels after their function and line: NAME_LINE_gpu.
+    WHEN regexp_matches(mangled, '^_Z[1-9][0-9]{0,3}[A-Za-z_]\w*_gpu') THEN coalesce(
         _function_with_types(
             regexp_replace(mangled, '^_Z[0-9]{1,4}', ''),
             TRY_CAST(regexp_extract(mangled, '^_Z([0-9]{1,4})', 1) AS INTEGER)

@@ -1,5 +1,6 @@
 /*
-description = """One row: `_step_means`, and how much a change of the GPU's work can save before the host is the limit."""
+description = """
+One row: `_step_means`, and how much a change of the GPU's work can save before the host is the limit."""
 stored = true
 [columns]
 has_steps = "Whether steps were found"

@@ -4,7 +4,8 @@ description = """One row if there are steady steps: what the sentences about the
 [columns]
 unit = "What a step is called: step, token, layer"
 step_ns = "Time of a typical step under nsys"
-without = """Time of a typical step without nsys: measured, about or from least to most; NULL if it takes as long as under
+without = """\
+Time of a typical step without nsys: measured, about or from least to most; NULL if it takes as long as under
     nsys, or that is unknown"""
 unknown = "Why the time without nsys is unknown, although late launches take a part of a step; NULL if it is known"
 misfit = "Why --step-time is not used, with the times of a step; NULL if it is used"

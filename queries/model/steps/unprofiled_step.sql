@@ -9,7 +9,8 @@ low_ns = "Time of a step without the profiler, at least; as measured if it was; 
 likely_ns = "Time of a step without the profiler, if a call costs as much as usual; NULL if there is no estimate"
 high_ns = "Time of a step without the profiler, at most; NULL if there is no estimate"
 source = "measured (--step-time) or estimated; NULL for neither"
-reason = """Why there is no estimate: other ranks, traced graphs, even (the host takes as long as the GPU), few launches,
+reason = """\
+Why there is no estimate: other ranks, traced graphs, even (the host takes as long as the GPU), few launches,
     graphs (they launch the step), backtraces, other work (of the host), long calls, or framework (none like it was
     measured). Why --step-time is not used: too long or too short. NULL for neither"""
 call_ns = "Median time of the call that the host makes most often of those that put work on the GPU; NULL without calls"

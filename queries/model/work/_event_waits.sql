@@ -1,5 +1,6 @@
 /*
-description = """Whether the program waits for events: the thread that launches sleeps in epoll, poll or the like for most
+description = """\
+Whether the program waits for events: the thread that launches sleeps in epoll, poll or the like for most
     of the CPU work that the GPU waits for, such as a server without requests. One row if so, else none."""
 [columns]
 wait_call = "The call with the most of this time"
