@@ -334,6 +334,7 @@ class Reports:
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
+        step_time_ns: int | str | None = None,
     ) -> pl.DataFrame:
         """What a step is made of, and what replaces it: What are the operations of a step, are they efficient
         at this size, and what would replace them?
@@ -356,6 +357,7 @@ class Reports:
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
+            step_time_ns: Time of a step without nsys, as the program or bench measured it
 
         Columns:
             name: The construct; of a kernel that the catalog does not have, its base name
@@ -1450,6 +1452,7 @@ class Reports:
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
+        step_time_ns: int | str | None = None,
     ) -> pl.DataFrame:
         """Loops of the program: Which loops does the program run, and how long is an iteration of each?
 
@@ -1472,6 +1475,7 @@ class Reports:
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
+            step_time_ns: Time of a step without nsys, as the program or bench measured it
 
         Columns:
             loop: Number of the loop; 1.2 is the second loop inside loop 1
@@ -2429,6 +2433,7 @@ class Reports:
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
+        step_time_ns: int | str | None = None,
     ) -> pl.DataFrame:
         """API calls of one step: Which CUDA API calls does one step make, and what do they wait for?
 
@@ -2447,6 +2452,7 @@ class Reports:
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
+            step_time_ns: Time of a step without nsys, as the program or bench measured it
 
         Columns:
             name: The function, without its version suffix (_v7000, _ptsz)
@@ -2472,6 +2478,7 @@ class Reports:
         tokens: int | None = None,
         tokens_per_step: int | None = None,
         batch: int | None = None,
+        step_time_ns: int | str | None = None,
     ) -> pl.DataFrame:
         """Operations of one step: What does one step run on the GPU: kernels, copies, memsets and graphs in
         one list?
@@ -2494,6 +2501,7 @@ class Reports:
             tokens: Number of tokens (steps, frames) in the trace or scope
             tokens_per_step: Tokens that a step makes for each sequence, if not one
             batch: Sequences that a step works on, if not one
+            step_time_ns: Time of a step without nsys, as the program or bench measured it
 
         Columns:
             kind: kernel, copy, memset or graph

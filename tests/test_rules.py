@@ -132,7 +132,7 @@ class TestTemplates:
         items = {name for clauses in rule.items.values() for name in list_columns(clauses)}
         named_columns = list_columns(rule.evidence) | list_columns([text for _, text in cures(rule)])
         named_columns |= {name for name in items if not re.search(rf"\b{name}\b", rule.sql)}
-        # Some lists of rows come from views as they are.
+        # The columns of some lists are those of a view.
         views = [view.query for name, view in definitions().items() if re.search(rf"\b{name}\b", rule.sql)]
         named_columns -= {name for name in items if any(re.search(rf"\b{name}\b", query) for query in views)}
         missing = [
