@@ -132,6 +132,19 @@ def _make_diagnose_schema() -> Schema:
         "not_judged": {"type": "array", "items": json_schema.describe_object({"what": text, "how": text})},
         "run": {"type": "object", "description": "For the ranks of a run: which one the others wait for"},
     }
+    step = {
+        "source": {"type": ["string", "null"], "description": "What the times come from; null if they are unknown"},
+        "low_ns": number_or_null,
+        "likely_ns": number_or_null,
+        "high_ns": number_or_null,
+        "verdict": {"type": ["string", "null"], "description": "What bounds the step without nsys"},
+        "unknown": {"type": ["string", "null"], "description": "Why the times are unknown"},
+    }
+    summary["unprofiled"] = {
+        **json_schema.describe_object(step),
+        "type": ["object", "null"],
+        "description": "The step without nsys; null without steady steps",
+    }
     hidden_finding = dict.fromkeys(("code", "finding", "title", "severity", "of"), text) | {
         "recoverable_ns": number_or_null, "wall_pct": number_or_null,
     }  # fmt: skip
