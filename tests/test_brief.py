@@ -13,8 +13,9 @@ from real_traces import REAL, path_of
 from sweeps import sweep
 from synthetic import Trace
 
+from nsys_insight.diagnose.bounded_text import write_short_diagnosis
 from nsys_insight.diagnose.brief import read_brief
-from nsys_insight.diagnose.brief_text import write_brief, write_page, write_short_diagnosis
+from nsys_insight.diagnose.brief_text import write_brief, write_page
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.text.operation_names import shorten_operation
 

@@ -18,8 +18,8 @@ RULES = {rule.name: rule for rule in read_finding_rules()}
 # A step of 1 ms on a busy GPU.
 STEP = {
     "units": 1, "wall_ns": 1e6, "busy_ns": 9e5, "kernel_ns": 9e5, "idle_ns": 1e5, "launch_calls": 10, "has_steps": True,
-    "high_limit_ns": 1e6, "low_limit_ns": 1e6,
 }  # fmt: skip
+LIMITS = {"high_limit_ns": 1e6, "low_limit_ns": 1e6}
 H100 = {"clock_hz": 1.98e9, "sm_count": 132}
 PEAKS = [{"gpu": "NVIDIA H100", "precision": name, "tflop_per_s": rate} for name, rate in
          (("fp32", 67.0), ("tf32", 495.0), ("fp16", 990.0))]  # fmt: skip
@@ -37,7 +37,7 @@ def run_rule():
         def run(name, **tables):
             connection.begin()
             try:
-                for table, rows in tables.items():
+                for table, rows in {"_step_limits": [LIMITS], **tables}.items():
                     selects = (
                         f"SELECT {', '.join(f'{literal(cell)} AS {column}' for column, cell in row.items())}"
                         for row in rows

@@ -155,8 +155,8 @@ class TestOptimizer:
         assert finding.values["kernels"] == 100
         assert (finding.values["tensors"], finding.values["kernels_each"]) == (20, 5)
         assert finding.profiled_ns == pytest.approx(0.9 * finding.values["update_ns"])
-        # Without nsys, the launches that the fused optimizer saves may cost next to nothing.
-        assert finding.saving_low_ns <= 0.45 * finding.values["update_ns"]
+        # 45% of it, all of which nsys may have added.
+        assert finding.saving_low_ns == 0
 
     @pytest.mark.parametrize(("has_backward", "is_found"), [(True, True), (False, False)])
     def test_momentum_is_an_optimizer_where_gradients_are_computed(self, has_backward, is_found, find):

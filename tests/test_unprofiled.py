@@ -67,7 +67,7 @@ def estimate(connection):
             f" FROM range({STEPS}) AS r(i)",
             "step_budget": f"FROM (VALUES ('launch', {STEPS * late_ns}), ('gpu', {STEPS * gpu_ns}),"
             f" ('communication', {STEPS * communication_ns})) AS t(part, time_ns)",
-            "_step_means": f"SELECT true AS has_steps, {STEPS * tokens} AS units, {step_ns / tokens} AS wall_ns,"
+            "_step_totals": f"SELECT true AS has_steps, {STEPS * tokens} AS units, {step_ns / tokens} AS wall_ns,"
             f" {gpu_ns / tokens}::DOUBLE AS busy_ns, {host_ns / tokens} AS host_floor_ns",
             "step_method": f"SELECT {tokens} AS tokens_per_step, {measured_ns or 'NULL'}::BIGINT AS measured_ns,"
             " NULL::VARCHAR AS unit",

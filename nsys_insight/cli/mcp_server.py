@@ -149,7 +149,7 @@ class Tools:
         to_ns: ToNs = None,
     ) -> str:
         """Say what bounds the run, what that costs, and what to do first: findings with evidence, fix and caveat."""
-        from nsys_insight.diagnose.brief_text import write_short_diagnosis
+        from nsys_insight.diagnose.bounded_text import write_short_diagnosis
 
         with self._open_trace(trace, nvtx=nvtx, steady=steady, step=step, from_ns=from_ns, to_ns=to_ns) as (
             opened_trace,

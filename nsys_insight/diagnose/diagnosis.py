@@ -115,11 +115,11 @@ def _diagnose_trace(
     visible_findings, hidden_findings = _split_chosen(evaluate_trace(reports, rules, run), choice)
     findings = rank(visible_findings, first=_FIRST_FAMILIES.get(last_cause))
     facts = vars(read_headline) | {"notes": (*choice.notes, *read_headline.notes)}
-    status = _choose_status(read_headline, (*findings, *hidden_findings), reports)
+    status, unknown_pct = _choose_status(read_headline, (*findings, *hidden_findings), reports)
     return Diagnosis(
         **facts,
         status=status,
-        unknown_pct=100 - _read_efficient_pct(reports) if status == "unjudged" else None,
+        unknown_pct=unknown_pct,
         findings=findings,
         trace=reports.trace.describe_trace(),
         params=reports.steps.explicit,
@@ -172,10 +172,12 @@ def _describe_left_out(choice: RuleChoice, hidden_findings: Sequence[Finding]) -
     )
 
 
-def _choose_status(read_headline: Headline, findings: Iterable[Finding], reports: AnsweredReports) -> str:
-    """Return the status of a diagnosis (`DiagnosisResult`)."""
+def _choose_status(
+    read_headline: Headline, findings: Iterable[Finding], reports: AnsweredReports
+) -> tuple[str, float | None]:
+    """Return the status of a diagnosis and its `unknown_pct` (`DiagnosisResult`)."""
     if read_headline.verdict in headline.EMPTY_VERDICTS:
-        return "empty"
+        return "empty", None
     ahead_pct = read_headline.ahead_pct
     is_healthy = (
         read_headline.verdict == "GPU-bound"
@@ -184,11 +186,12 @@ def _choose_status(read_headline: Headline, findings: Iterable[Finding], reports
         and (ahead_pct is None or ahead_pct >= text.MIN_AHEAD_PCT)
     )
     if not is_healthy:
-        return "findings"
+        return "findings", None
     info = reports.answers["info"].dicts()
     if any(row["metric"] == "whole_graph_pct" and row["value"] >= MIN_PCT for row in info):
-        return "unseen"
-    return "healthy" if _read_efficient_pct(reports) >= EFFICIENT_PCT else "unjudged"
+        return "unseen", None
+    efficient_pct = _read_efficient_pct(reports)
+    return ("healthy", None) if efficient_pct >= EFFICIENT_PCT else ("unjudged", 100 - efficient_pct)
 
 
 def _read_efficient_pct(reports: AnsweredReports) -> float:

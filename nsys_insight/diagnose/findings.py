@@ -88,6 +88,7 @@ class FindingRule(Rule):
     `explains`: the symptoms, and the names of other rules, whose findings are shown below this one: it is their cause.
     `blocks`: the symptoms whose cures it blocks, such as a wait in what could be a CUDA graph: a finding with a small
     saving is shown inside theirs as what to do first.
+    `is_host_work`: whether its saving is work of the host other than launching, which nsys may or may not make longer.
     `overlaps`: whether other findings can be about the same time. The times of all other findings add up to at most
     the wall time.
     `share_of`: `wall_pct` is a share of the wall time of a step, or of the trace.
@@ -119,6 +120,7 @@ class FindingRule(Rule):
     overlaps: bool = False
     share_of: str = "step"
     is_cross_rank: bool = False
+    is_host_work: bool = False
     when: str = ""
 
 
@@ -162,13 +164,11 @@ class Finding:
 
     `recoverable_ns` is the most time that may be saved, per token or in the full scope (`Diagnosis.unit`), and
     `saving_low_ns` the least, without nsys as far as that is known. `profiled_ns` is the most under nsys. None if it is
-    unknown. `bounded_by` is what limits the saving. `values` are the numbers
-    of the row in base units. `wall_pct` is the share of the wall time (`share_of` a step or the trace) that this is, or
-    that the finding is about. If it `overlaps`, the time is also in other findings. `report` shows details, `command`
-    prints it. `symptom`, `explains` and
-    `blocks` are those of its rule. `source` is where its cure is documented or was measured,
-    if the rule does not say that. `also` are the findings below it: its symptoms, and the
-    others of its family.
+    unknown. `bounded_by` is what limits the saving. `values` are the numbers of the row in base units. `wall_pct` is
+    the share of the wall time (`share_of` a step or the trace) that this is, or that the finding is about. If it
+    `overlaps`, the time is also in other findings. `report` shows details, `command` prints it. `symptom`, `explains`
+    and `blocks` are those of its rule. `source` is where its cure is documented or was measured, if the rule does not
+    say that. `also` are the findings below it: its symptoms, and the others of its family.
     """
 
     code: str

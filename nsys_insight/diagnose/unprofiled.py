@@ -9,9 +9,6 @@ if TYPE_CHECKING:
 
 _LATE_HOST = "late-host"
 _HOST_FAMILIES = ("launch", "fusion")
-# Rules about work of the host other than launching. nsys may or may not make it longer.
-_OTHER_WORK = ("cpu-work", "stall-place", "slow-launches", "host-input", "checkpoint-stall", "compile-in-loop",
-    "paced-outside", "alternating")  # fmt: skip
 
 
 def limit_saving(
@@ -30,7 +27,7 @@ def limit_saving(
         return min(high_ns, most_ns), None if low_ns is None else min(low_ns, most_ns)
     most_added_ns, least_added_ns = step.late_ns - (step.late_low_ns or 0), step.late_ns - (step.late_high_ns or 0)
     share = min(1.0, high_ns / step.late_ns) if step.late_ns else 0.0
-    if rule.name in _OTHER_WORK:
+    if rule.is_host_work:
         share, least_added_ns = 1.0, 0.0
     left_ns = max(high_ns - share * least_added_ns, 0.0)
     return left_ns, None if low_ns is None else min(left_ns, max(low_ns - share * most_added_ns, 0.0))

@@ -21,9 +21,12 @@ SETTINGS_TABLES = ("META_DATA_EXPORT", "EXPORT_META_DATA", "META_DATA_CAPTURE")
 CACHE_KEY_PART = "without what is private"
 # Substrings of the names of settings about the environment, the host and the user.
 _PRIVATE_SETTINGS = ("ENVIRONMENT", "HOST", "USER", "DEVICE_DISPLAY_NAME")
-# The same for another table with settings.
-_SYSTEM_TABLE = "TARGET_INFO_SYSTEM_ENV"
 _PRIVATE_SYSTEM_SETTINGS = ("Environment", "Hostname", "UserName")
+# The same by table.
+_PRIVATE_WORDS = {
+    **dict.fromkeys(SETTINGS_TABLES, _PRIVATE_SETTINGS),
+    "TARGET_INFO_SYSTEM_ENV": _PRIVATE_SYSTEM_SETTINGS,
+}
 # The columns with string ids.
 _STRING_ID_COLUMNS = {"demangledName", "shortName", "mangledName", "nameId", "textId", "symbol", "module"}
 # The payload of a Python backtrace of a CUDA call (facts/python_frames/) has string ids, too: four bytes each for the
@@ -56,8 +59,7 @@ def write_row_filter(table: str, schema: str, tables: Mapping[str, Iterable[str]
     A copy gets only the strings that events refer to. The events are in these `tables` of the `schema`, with these
     columns.
     """
-    if table in (*SETTINGS_TABLES, _SYSTEM_TABLE):
-        words = _PRIVATE_SYSTEM_SETTINGS if table == _SYSTEM_TABLE else _PRIVATE_SETTINGS
+    if words := _PRIVATE_WORDS.get(table):
         return " WHERE " + " AND ".join(f"name NOT LIKE {literal(f'%{word}%')}" for word in words)
     if table != "StringIds":
         return ""
@@ -90,12 +92,9 @@ def remove_private(copy: Path) -> None:
         with closing(sqlite3.connect(copy)) as database, database:
             database.execute("PRAGMA journal_mode = MEMORY")
             database.execute("PRAGMA secure_delete = ON")
-            for table, patterns in (
-                *dict.fromkeys(SETTINGS_TABLES, _PRIVATE_SETTINGS).items(),
-                (_SYSTEM_TABLE, _PRIVATE_SYSTEM_SETTINGS),
-            ):
+            for table, words in _PRIVATE_WORDS.items():
                 if _has_column(database, table, "name"):
-                    condition = " OR ".join(f"name LIKE {literal(f'%{word}%')}" for word in patterns)
+                    condition = " OR ".join(f"name LIKE {literal(f'%{word}%')}" for word in words)
                     database.execute(f"DELETE FROM {table} WHERE {condition}")
             if _has_column(database, "StringIds", "value"):
                 database.execute(f"UPDATE StringIds SET value = '' WHERE {_IS_ENVIRONMENT_BLOCK}")

@@ -136,6 +136,7 @@ class Header:
     """The header of a pack; see CONTRIBUTING.md.
 
     Attributes:
+        advice: What to do where the answer is empty because CUDA was not traced; part of what an empty answer means.
         param_headers: Its parameters as declared; `params` in the header.
         note_headers: Its notes as declared; `notes` in the header.
         topic: Its topic in `topics.toml`: its group in the help, the README and the page; "" for a user's pack.
@@ -157,6 +158,7 @@ class Header:
     reading: str
     empty: str
     columns: dict[str, str]
+    advice: str = ""
     param_headers: dict[str, ParamHeader] = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
     note_headers: dict[str, NoteHeader] = field(default_factory=dict)
@@ -179,7 +181,15 @@ def _check_characters(header: Header) -> None:
     Raises:
         RecordError: A text has a control character.
     """
-    texts = [header.title, header.description, header.reading, header.empty, header.question, *header.examples]
+    texts = [
+        header.title,
+        header.description,
+        header.reading,
+        header.empty,
+        header.advice,
+        header.question,
+        *header.examples,
+    ]
     for text in [*texts, *header.columns.values(), *(param.help for param in header.param_headers.values())]:
         if bad := next((char for char in text if not char.isprintable() and char not in "\n\t"), ""):
             raise RecordError(f"a text has the control character {bad!a}")
@@ -199,6 +209,11 @@ class Pack(Header):
     def is_built_in(self) -> bool:
         """Return whether it comes with the package. Tests check its SQL, so it is not checked again when it runs."""
         return self.path.is_relative_to(queries_folder())
+
+    @property
+    def empty_text(self) -> str:
+        """Return what an empty answer means, with the advice for a trace without CUDA."""
+        return "; ".join(filter(None, (self.empty, self.advice)))
 
     @property
     def names(self) -> Names:

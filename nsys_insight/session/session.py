@@ -395,19 +395,22 @@ class Session:
             self._options["note"](f"ncu data is from {self.ncu}")
 
     def _explain_empty(self, pack: Pack, table: str, step_range: str | None) -> str:
-        if self._scope == FULL_TRACE:
-            if len(self.labels) > 1 or self._connection.duckdb.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone():
-                return pack.empty
-            if step_range and (ranges := self._describe_ranges(step_range)):
-                return ranges
-            return self._correct_advice(pack.empty)
+        is_full = self._scope == FULL_TRACE
+        # What an empty answer of a full trace means depends on more than the report where it advises something.
+        if is_full and (len(self.labels) > 1 or not (step_range or pack.advice)):
+            return pack.empty_text
         any_row = self._connection.duckdb.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone()
+        if is_full and any_row:
+            return pack.empty_text
+        if is_full:
+            ranges = self._describe_ranges(step_range) if step_range else ""
+            return ranges or "; ".join(filter(None, (pack.empty, self._correct_advice(pack.advice))))
         text = f"Nothing in this scope ({self._scope.flags_text})"
         if any_row:
             return text
         if self._scope.range_pattern is not None and not self.rows("SELECT 1 AS found FROM gpu_ops LIMIT 1"):
             return f"{text}: no GPU work was launched in it."
-        return f"{text}{self.describe_gpu_time()}. Without this scope, an empty answer means: {pack.empty}"
+        return f"{text}{self.describe_gpu_time()}. Without this scope, an empty answer means: {pack.empty_text}"
 
     def _describe_ranges(self, pattern: str) -> str:
         """Describe the NVTX ranges of the requested steps in a trace without GPU work; "" without such ranges."""
@@ -423,16 +426,13 @@ class Session:
             f" takes {time_text(mean_ns)} on average: see nsys-insight nvtx"
         )
 
-    def _correct_advice(self, text: str) -> str:
+    def _correct_advice(self, advice: str) -> str:
         """Do not advise to trace CUDA where nsys says that it did: say what is known instead."""
-        fact, separator, advice = text.partition("; if the program did use")
-        if not separator or not advice.endswith("nsys profile -t cuda"):
-            return text
-        if self.rows("SELECT 1 AS found FROM _call_counts LIMIT 1"):
-            return f"{fact}; CUDA calls are recorded (nsys-insight diagnose says what is missing)"
-        if self.rows("SELECT 1 AS found FROM _capture_settings WHERE traces_cuda"):
-            return f"{fact}; CUDA was traced, but no traced process called it (nsys-insight diagnose)"
-        return text
+        if advice and self.rows("SELECT 1 AS found FROM _call_counts LIMIT 1"):
+            return "CUDA calls are recorded (nsys-insight diagnose says what is missing)"
+        if advice and self.rows("SELECT 1 AS found FROM _capture_settings WHERE traces_cuda"):
+            return "CUDA was traced, but no traced process called it (nsys-insight diagnose)"
+        return advice
 
     def describe_gpu_time(self) -> str:
         """Say when the GPU works in the full trace, after a semicolon; "" if the scope has no time window."""

@@ -2,6 +2,7 @@
 code = "NSI113"
 title = "The GPU and the CPU take turns"
 family = "alternating"
+is_host_work = true
 meaning = """
 In each step the host waits while the GPU works, and then does something else while the GPU is idle. With two buffers,
 the GPU can work at the same time."""

@@ -95,11 +95,11 @@ per_step AS (
     HAVING count(*) > 0
 )
 SELECT
-    least(s.chain_ns - 0.2 * s.gemm_ns, t.high_limit_ns) AS recoverable_ns,
-    least(s.chain_ns - 1.5 * s.gemm_ns, t.low_limit_ns) AS saving_low_ns,
+    least(s.chain_ns - 0.2 * s.gemm_ns, limits.high_limit_ns) AS recoverable_ns,
+    least(s.chain_ns - 1.5 * s.gemm_ns, limits.low_limit_ns) AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     kernel_base_name(s.softmax) AS place,
-    CASE WHEN s.chain_ns - 0.2 * s.gemm_ns > t.high_limit_ns THEN 'the host' END AS bounded_by,
+    CASE WHEN s.chain_ns - 0.2 * s.gemm_ns > limits.high_limit_ns THEN 'the host' END AS bounded_by,
     s.chain_ns, s.kernels, s.layers, s.gemm_ns, s.softmax_ns
-FROM per_step AS s, _step_totals AS t
+FROM per_step AS s, _step_totals AS t, _step_limits AS limits
 WHERE t.has_steps AND saving_low_ns > 0

@@ -2,6 +2,7 @@
 code = "NSI116"
 title = "Some steps stop to copy data to the host"
 family = "checkpoint"
+is_host_work = true
 explains = ["late-host", "start", "wait", "copy", "outlier-steps", "allocation"]
 meaning = """
 A few steps take at least twice as long as the median step, and copy much more data to the host than it does: such as a

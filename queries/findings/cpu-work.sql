@@ -2,6 +2,7 @@
 code = "NSI105"
 title = "GPU idle during CPU work"
 family = "launch"
+is_host_work = true
 symptom = "late-host"
 meaning = """
 The host does something other than calling CUDA for longer than launches take, and the GPU has nothing queued."""

@@ -75,14 +75,14 @@ losses AS (
     HAVING sum(k.calls) >= $min_passes * any_value(w.losses)
 )
 SELECT
-    least(l.high_ns / t.units, t.high_limit_ns) AS recoverable_ns,
-    least(l.low_ns / t.units, t.low_limit_ns) AS saving_low_ns,
+    least(l.high_ns / t.units, limits.high_limit_ns) AS recoverable_ns,
+    least(l.low_ns / t.units, limits.low_limit_ns) AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     kernel_base_name(l.place) AS place,
-    CASE WHEN l.high_ns / t.units > t.high_limit_ns THEN 'the host' END AS bounded_by,
+    CASE WHEN l.high_ns / t.units > limits.high_limit_ns THEN 'the host' END AS bounded_by,
     l.is_written_out, l.total_ns / t.units AS loss_ns, l.loss_pct, l.calls / t.units AS calls, l.kernel,
     CASE WHEN l.is_written_out THEN ['kernel-time', 'fusion'] ELSE ['kernel-time'] END AS explains
-FROM losses AS l, _step_totals AS t
+FROM losses AS l, _step_totals AS t, _step_limits AS limits
 WHERE l.loss_pct >= $min_pct AND saving_low_ns > 0
 ORDER BY recoverable_ns DESC
 LIMIT 1

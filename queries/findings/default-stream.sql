@@ -92,12 +92,12 @@ held_totals AS (
 )
 SELECT
     (h.overlap_ns + h.gap_ns) / t.units AS saved_ns,
-    least(saved_ns, CASE WHEN t.has_steps THEN t.high_limit_ns END) AS recoverable_ns,
+    least(saved_ns, CASE WHEN t.has_steps THEN limits.high_limit_ns END) AS recoverable_ns,
     recoverable_ns / 3 AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
-    CASE WHEN t.has_steps AND saved_ns > t.high_limit_ns THEN 'the host' END AS bounded_by,
+    CASE WHEN t.has_steps AND saved_ns > limits.high_limit_ns THEN 'the host' END AS bounded_by,
     NULL AS place,
     h.held / t.units AS held, h.held_ns / t.units AS held_ns, h.overlap_ns / t.units AS overlap_ns, h.name
-FROM held_totals AS h, _step_totals AS t
+FROM held_totals AS h, _step_totals AS t, _step_limits AS limits
 -- Events order the streams where the program waits for them.
 WHERE NOT EXISTS (FROM _call_counts WHERE name LIKE 'cu%StreamWaitEvent' AND calls >= 0.1 * h.held)

@@ -59,12 +59,12 @@ backward AS (
     HAVING count(*) FILTER (is_single_of_backward) > 0 AND sum(kernel_time_pct) >= $min_pct
 )
 SELECT
-    least(0.75 * b.total_ns / t.units, t.high_limit_ns) AS recoverable_ns,
-    least(0.4 * b.total_ns / t.units, t.low_limit_ns) AS saving_low_ns,
+    least(0.75 * b.total_ns / t.units, limits.high_limit_ns) AS recoverable_ns,
+    least(0.4 * b.total_ns / t.units, limits.low_limit_ns) AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     b.kernel AS place,
-    CASE WHEN 0.75 * b.total_ns / t.units > t.high_limit_ns THEN 'the host' END AS bounded_by,
+    CASE WHEN 0.75 * b.total_ns / t.units > limits.high_limit_ns THEN 'the host' END AS bounded_by,
     b.total_ns / t.units AS backward_ns, b.backward_pct, b.calls / t.units AS calls,
     b.sort_ns / t.units AS sort_ns, b.sorts / t.units AS sorts
-FROM backward AS b, _step_totals AS t
+FROM backward AS b, _step_totals AS t, _step_limits AS limits
 WHERE saving_low_ns > 0

@@ -84,15 +84,15 @@ peaks AS (
     FROM gpu_peaks
 )
 SELECT
-    least(p.high * g.total_ns / t.units, t.high_limit_ns) AS recoverable_ns,
-    least(p.low * g.total_ns / t.units, t.low_limit_ns) AS saving_low_ns,
+    least(p.high * g.total_ns / t.units, limits.high_limit_ns) AS recoverable_ns,
+    least(p.low * g.total_ns / t.units, limits.low_limit_ns) AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     g.kernel AS place,
-    CASE WHEN p.high * g.total_ns / t.units > t.high_limit_ns THEN 'the host' END AS bounded_by,
+    CASE WHEN p.high * g.total_ns / t.units > limits.high_limit_ns THEN 'the host' END AS bounded_by,
     g.total_ns / t.units AS gemm_ns,
     g.gemm_pct, g.calls / t.units AS calls, g.kernel,
     CASE WHEN p.has_tf32 THEN p.tf32_ratio END AS peak_ratio,
     p.half_ratio,
     CASE WHEN p.has_tf32 THEN 'tf32' ELSE 'half' END AS cure_case
-FROM fp32_gemms AS g, peaks AS p, _step_totals AS t
+FROM fp32_gemms AS g, peaks AS p, _step_totals AS t, _step_limits AS limits
 WHERE p.half_ratio >= 2 AND saving_low_ns > 0

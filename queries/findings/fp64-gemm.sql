@@ -63,13 +63,13 @@ gemms AS (
     HAVING sum(kernel_time_pct) >= $min_pct
 )
 SELECT
-    least(g.high_ns / t.units, t.high_limit_ns) AS recoverable_ns,
-    least(g.low_ns / t.units, t.low_limit_ns) AS saving_low_ns,
+    least(g.high_ns / t.units, limits.high_limit_ns) AS recoverable_ns,
+    least(g.low_ns / t.units, limits.low_limit_ns) AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     g.kernel AS place,
-    CASE WHEN g.high_ns / t.units > t.high_limit_ns THEN 'the host' END AS bounded_by,
+    CASE WHEN g.high_ns / t.units > limits.high_limit_ns THEN 'the host' END AS bounded_by,
     g.total_ns / t.units AS gemm_ns,
     g.gemm_pct, g.calls / t.units AS calls, g.kernel,
     p.peak_ratio, p.tf32_ratio, p.is_slow AND NOT g.is_vector AS is_slow, p.has_tf32 AND NOT g.is_vector AS has_tf32
-FROM gemms AS g, peaks AS p, _step_totals AS t
+FROM gemms AS g, peaks AS p, _step_totals AS t, _step_limits AS limits
 WHERE saving_low_ns > 0

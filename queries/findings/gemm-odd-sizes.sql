@@ -60,11 +60,11 @@ slow_products AS (
     HAVING sum(kernel_time_pct) >= $min_pct
 )
 SELECT
-    least(p.high_ns / t.units, t.high_limit_ns) AS recoverable_ns,
-    least(p.low_ns / t.units, t.low_limit_ns) AS saving_low_ns,
+    least(p.high_ns / t.units, limits.high_limit_ns) AS recoverable_ns,
+    least(p.low_ns / t.units, limits.low_limit_ns) AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     p.kernel AS place,
-    CASE WHEN p.high_ns / t.units > t.high_limit_ns THEN 'the host' END AS bounded_by,
+    CASE WHEN p.high_ns / t.units > limits.high_limit_ns THEN 'the host' END AS bounded_by,
     p.total_ns / t.units AS gemm_ns, p.gemm_pct, p.calls / t.units AS calls, p.kernel
-FROM slow_products AS p, _step_totals AS t
+FROM slow_products AS p, _step_totals AS t, _step_limits AS limits
 WHERE saving_low_ns > 0

@@ -2,6 +2,7 @@
 code = "NSI112"
 title = "The GPU waits until the host copies new data to it"
 family = "input"
+is_host_work = true
 explains = ["late-host", "start", "wait", "copy", "outlier-steps"]
 meaning = """
 In most steps the GPU is idle while the thread that launches is outside of CUDA calls, until a copy brings new data

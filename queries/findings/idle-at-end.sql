@@ -71,8 +71,11 @@ SELECT
     NULL AS recoverable_ns,
     i.wall_pct,
     NULL AS place,
-    CASE WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN 'steps' WHEN w.samples > 0
-        AND 2 * c.covered_ns < i.idle_ns THEN 'sampled' ELSE 'calls' END AS cure_case,
+    CASE
+        WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN 'steps'
+        WHEN w.samples > 0 AND 2 * c.covered_ns < i.idle_ns THEN 'sampled'
+        ELSE 'calls'
+    END AS cure_case,
     i.idle_ns,
     -- call_name, call_ns. Calls of less than a hundredth of it and other time of less than a tenth are not stated.
     nullif(list_filter(c.longest_calls, lambda call: 100 * call.call_ns >= i.idle_ns), []) AS longest_calls,

@@ -46,11 +46,11 @@ conversions AS (
     HAVING count(*) FILTER (is_conversion) > 0
 )
 SELECT
-    least((c.total_ns + 0.5 * coalesce(c.norm_ns, 0)) / t.units, t.high_limit_ns) AS recoverable_ns,
-    least((0.8 * c.total_ns + 0.15 * coalesce(c.norm_ns, 0)) / t.units, t.low_limit_ns) AS saving_low_ns,
+    least((c.total_ns + 0.5 * coalesce(c.norm_ns, 0)) / t.units, limits.high_limit_ns) AS recoverable_ns,
+    least((0.8 * c.total_ns + 0.15 * coalesce(c.norm_ns, 0)) / t.units, limits.low_limit_ns) AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     c.kernel AS place,
     c.total_ns / t.units AS conversion_ns, c.conversion_pct, c.calls / t.units AS calls, c.kernel,
     c.norm_ns / t.units AS norm_ns
-FROM conversions AS c, _step_totals AS t
+FROM conversions AS c, _step_totals AS t, _step_limits AS limits
 WHERE saving_low_ns > 0

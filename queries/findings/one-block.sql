@@ -75,11 +75,11 @@ few_blocks AS (
 SELECT
     -- Kernels that run at the same time share what is saved.
     f.own_ns / t.units * (1 - f.blocks / f.sm_count) * least(1, t.busy_ns / t.kernel_ns) AS saved_ns,
-    least(saved_ns, t.high_limit_ns) AS recoverable_ns,
-    least(0.5 * saved_ns, t.low_limit_ns) AS saving_low_ns,
+    least(saved_ns, limits.high_limit_ns) AS recoverable_ns,
+    least(0.5 * saved_ns, limits.low_limit_ns) AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     kernel_base_name(f.name) AS place,
     kernel_base_name(f.name) AS kernel, f.blocks, f.sm_count, f.calls / t.units AS calls, f.avg_ns AS mean_ns,
     f.kernel_time_pct
-FROM few_blocks AS f, _step_totals AS t
+FROM few_blocks AS f, _step_totals AS t, _step_limits AS limits
 WHERE saving_low_ns > 0

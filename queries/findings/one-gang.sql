@@ -55,10 +55,10 @@ slowest AS (
 SELECT
     -- Kernels that run at the same time share what is saved.
     s.kernel_ns / t.units * (1 - 1 / g.sm_count) * least(1, t.busy_ns / t.kernel_ns) AS saved_ns,
-    least(saved_ns, t.high_limit_ns) AS recoverable_ns,
-    least(0.5 * saved_ns, t.low_limit_ns) AS saving_low_ns,
+    least(saved_ns, limits.high_limit_ns) AS recoverable_ns,
+    least(0.5 * saved_ns, limits.low_limit_ns) AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     s.place, s.gangs, g.sm_count, s.kernels / t.units AS kernels, s.kernel_ns / s.kernels AS mean_ns,
     100 * s.kernel_ns / t.units / t.kernel_ns AS kernel_time_pct, s.workers, s.vector_length
-FROM slowest AS s, _step_totals AS t, (SELECT max(sm_count) AS sm_count FROM launch_shapes) AS g
+FROM slowest AS s, _step_totals AS t, _step_limits AS limits, (SELECT max(sm_count) AS sm_count FROM launch_shapes) AS g
 WHERE saving_low_ns > 0

@@ -2,6 +2,7 @@
 code = "NSI114"
 title = "The loop runs at a fixed rate"
 family = "paced"
+is_host_work = true
 severity = "critical"
 explains = ["late-host", "start", "wait", "kernel-time", "small-grid", "alternating", "host-input", "one-block"]
 meaning = """

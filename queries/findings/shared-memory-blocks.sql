@@ -16,8 +16,7 @@ evidence = [
 ]
 skip_if = """
 The kernel uses all of this memory, or keeps the SM busy with few warps, as a matrix product or a kernel with a
-pipeline of
-its own does."""
+pipeline of its own does."""
 effort = "line"
 estimate = """
 High: the time falls with the number of resident warps, up to half of those that an SM holds. Low: a third of that,
@@ -26,15 +25,14 @@ links = ["CUDA C++ Best Practices Guide, Effects of Shared Memory"]
 report = "occupancy"
 when = """
 SELECT 1 FROM launch_shapes
-WHERE dynamic_shared_bytes > $min_shared_bytes AND blocks_by_shared = blocks_per_sm AND
-least(blocks_by_warps, block_slots, blocks_by_registers) >= 4 * blocks_per_sm
+WHERE dynamic_shared_bytes > $min_shared_bytes AND blocks_by_shared = blocks_per_sm
+    AND least(blocks_by_warps, block_slots, blocks_by_registers) >= 4 * blocks_per_sm
 LIMIT 1"""
 
 [fix]
 any = """
 Ask for only the dynamic shared memory that the kernel uses; if it uses all of it, use smaller tiles, or more threads
-per
-block on the same tile."""
+per block on the same tile."""
 cuda = """
 Pass the bytes that the kernel uses as the third launch parameter (<<<grid, block, bytes>>>), and no larger
 cudaFuncAttributeMaxDynamicSharedMemorySize; if it uses all of them, use smaller tiles, or more threads per block on
@@ -80,14 +78,14 @@ WITH kernels AS (
         AND family NOT IN ('gemm', 'attention', 'comm')
 )
 SELECT
-    least((1 - 1 / k.speedup) * k.total_ns, t.high_limit_ns) AS recoverable_ns,
-    least((1 - 1 / k.speedup) * k.total_ns / 3, t.low_limit_ns) AS saving_low_ns,
+    least((1 - 1 / k.speedup) * k.total_ns, limits.high_limit_ns) AS recoverable_ns,
+    least((1 - 1 / k.speedup) * k.total_ns / 3, limits.low_limit_ns) AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct, NULL AS place,
-    CASE WHEN (1 - 1 / k.speedup) * k.total_ns > t.high_limit_ns THEN 'the host' END AS bounded_by,
+    CASE WHEN (1 - 1 / k.speedup) * k.total_ns > limits.high_limit_ns THEN 'the host' END AS bounded_by,
     kernel_base_name(k.name) AS kernel, k.dynamic_shared_bytes, k.threads_per_block, k.blocks_per_sm, k.warps,
     k.warps_per_sm, k.blocks_without_shared, k.calls, k.avg_ns, 100 * k.total_ns / t.wall_ns AS kernel_wall_pct,
     k.blocks_count / (k.blocks_per_sm * k.sm_count) AS waves_ratio
-FROM kernels AS k, _step_totals AS t
+FROM kernels AS k, _step_totals AS t, _step_limits AS limits
 WHERE k.speedup > 1.2
 ORDER BY recoverable_ns DESC
 LIMIT 3

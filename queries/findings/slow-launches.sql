@@ -2,6 +2,7 @@
 code = "NSI104"
 title = "The GPU waits long for launches"
 family = "launch"
+is_host_work = true
 symptom = "start"
 meaning = """
 A launch takes microseconds. Here the GPU waits much longer for each launch on average, so their number is not what

@@ -76,12 +76,12 @@ odd_shapes AS (
     LIMIT 1
 )
 SELECT
-    least(o.total_ns * o.saved_share / t.units, t.high_limit_ns) AS recoverable_ns,
-    least(0.5 * o.total_ns * o.saved_share / t.units, t.low_limit_ns) AS saving_low_ns,
+    least(o.total_ns * o.saved_share / t.units, limits.high_limit_ns) AS recoverable_ns,
+    least(0.5 * o.total_ns * o.saved_share / t.units, limits.low_limit_ns) AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     kernel_base_name(o.name) AS place,
     kernel_base_name(o.name) AS kernel, o.threads::BIGINT AS threads, 100 * o.lane_share AS lane_pct,
     o.is_start_bound, round(o.blocks / o.avg_ns * 1e3)::BIGINT AS blocks_per_us,
     o.calls / t.units AS calls, o.avg_ns AS mean_ns, o.kernel_time_pct
-FROM odd_shapes AS o, _step_totals AS t
+FROM odd_shapes AS o, _step_totals AS t, _step_limits AS limits
 WHERE saving_low_ns > 0

@@ -2,6 +2,7 @@
 code = "NSI106"
 title = "The GPU stalls at one place in the program"
 family = "launch"
+is_host_work = true
 symptom = "start"
 overlaps = true
 meaning = """

@@ -17,7 +17,8 @@ Time in sync calls (and in blocking cudaMemcpy) is waiting: that is fine while t
 Launch calls that take nearly all of the wall time mean launch-bound: fuse kernels or use a CUDA graph, see
 launches. Allocations after the start: see mallocs. A max far above the median is often the first call, which
 creates the context or loads a module."""
-empty = "No CUDA API calls are recorded in this scope; if the program did use CUDA, capture with: nsys profile -t cuda"
+empty = "No CUDA API calls are recorded in this scope"
+advice = "if the program did use CUDA, capture with: nsys profile -t cuda"
 
 [params.group_by]
 default = "call"

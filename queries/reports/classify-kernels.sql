@@ -20,7 +20,8 @@ compute: fewer or cheaper operations, tensor cores, lower precision. memory: few
 coalescing. latency: more parallelism or fewer launches; see occupancy and per-token. balanced: near the peak on
 both sides; change the algorithm, or accept it. If a kernel's bound is inferred or unknown and the kernel takes much
 of the time, profile it with ncu."""
-empty = "No kernels are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
+empty = "No kernels are recorded in this scope"
+advice = "if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.margin]
 default = 20.0

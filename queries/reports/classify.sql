@@ -28,10 +28,10 @@ communication-bound: overlap it, see streams. GPU-bound: the host keeps up, so l
 classify-kernels. recoverable_ns is an upper bound, because another cause may take the place of the one removed:
 change one thing and profile again. All figures are of the run under nsys, which makes launches slower, except
 unprofiled_low_ns, unprofiled_high_ns and unprofiled_verdict: those are of the step without nsys, as --step-time gives
-it
-or as the calls of the trace show it (see the view unprofiled_step). classify-steps gives the verdict of each step."""
-empty = """\
-Nothing that ran on a GPU is recorded in this scope; if the program did use one, capture with: nsys profile -t cuda"""
+it or as the calls of the trace show it (see the view unprofiled_step). classify-steps gives the verdict of each
+step."""
+empty = "Nothing that ran on a GPU is recorded in this scope"
+advice = "if the program did use one, capture with: nsys profile -t cuda"
 
 [params.least_pct]
 default = 10.0

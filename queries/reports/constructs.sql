@@ -15,7 +15,8 @@ trace does not show whether the operation is efficient."""
 reading = """
 replaceable rows first: diagnose has the cure for each, if it saves 1% of a step. A step of which most is efficient has
 little left to gain on the GPU. For rows without a judgment, see classify-kernels, or profile them with ncu."""
-empty = "No GPU work is recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
+empty = "No GPU work is recorded in this scope"
+advice = "if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [columns]
 name = "The construct; of a kernel that the catalog does not have, its base name"

@@ -23,8 +23,8 @@ below the bus (PCIe 4 ×16: 25 GB/s, PCIe 5: 50 GB/s) and copies are small, late
 --group-by size. H2D in a loop: keep the data on the GPU. D2H in a loop: see syncs.
 D2D: a fused kernel would not need it. UM: pages of unified memory, which pinned memory does not speed up: see
 unified-memory."""
-empty = """\
-No copies or memsets are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"""
+empty = "No copies or memsets are recorded in this scope"
+advice = "if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.group_by]
 default = "call"

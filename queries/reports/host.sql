@@ -23,7 +23,8 @@ Allocations: a pool (see mallocs). CPU work (see cpu-work, gaps): move it off th
 the step with a CUDA graph. Launch calls: a CUDA graph or fusion (see graph-candidates). Pageable copies: pin the
 memory (see copies). Blocking memsets: cudaMemsetAsync. Rows with host_ns but nothing recoverable are hidden behind
 the GPU's work: leave them."""
-empty = "No CUDA calls are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
+empty = "No CUDA calls are recorded in this scope"
+advice = "if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.group_by]
 default = "bottleneck"

@@ -26,8 +26,8 @@ host waited for the GPU before it launched more work: see syncs. allocation: use
 dependency: the next node of a graph, another stream, an event: see streams and gaps. profiler: not caused by the
 program. Much edge: the capture includes loading and warm-up; narrow it with --nvtx or --from and --to. All times are
 of the run under nsys, which makes launches slower; classify says what is left of them without it."""
-empty = """\
-Nothing that ran on a GPU is recorded in this scope; if the program did use one, capture with: nsys profile -t cuda"""
+empty = "Nothing that ran on a GPU is recorded in this scope"
+advice = "if the program did use one, capture with: nsys profile -t cuda"
 
 [columns]
 gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"

@@ -17,8 +17,8 @@ reading = """
 Rows with many launches and little gpu_ns are worth fusing (see fusion) or capturing in a CUDA graph (see
 graph-candidates): each launch costs the host about the same, however little it runs. By caller, the functions at
 the top are where to do it."""
-empty = """\
-No launch calls are recorded in the steady steps; if the program did use the GPU, capture with: nsys profile -t cuda"""
+empty = "No launch calls are recorded in the steady steps"
+advice = "if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.group_by]
 default = "family"

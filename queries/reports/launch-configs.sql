@@ -17,7 +17,8 @@ waves_per_sm below 1: the grid does not fill the GPU; give it more blocks (small
 or run it concurrently with another kernel. Just above a whole number: the last wave is nearly empty. Local memory
 is spilled registers or arrays: reduce register pressure (__launch_bounds__, smaller tiles). One kernel with very
 many grids: shapes vary, so a CUDA graph cannot be reused. What limits blocks_per_sm: see occupancy."""
-empty = "No kernels are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
+empty = "No kernels are recorded in this scope"
+advice = "if the program did use the GPU, capture with: nsys profile -t cuda"
 
 details = [
     "min_ns", "max_ns", "blocks_count", "threads_per_block", "static_shared_bytes", "local_per_thread_bytes", "cluster",

@@ -18,7 +18,8 @@ A long queue is good: the CPU is ahead and the GPU never waits. A queue of a few
 itself) with an api_kernel_ratio above 1 is launch-bound: the kernel takes less time than its launch. Launch fewer
 kernels: fuse them, or capture the step in a CUDA graph. Rows are sorted by api_total_ns, what each kernel costs the
 CPU."""
-empty = "No kernels are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
+empty = "No kernels are recorded in this scope"
+advice = "if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.group_by]
 default = "kernel"
@@ -57,8 +58,8 @@ text = "correlation ids are used again or missing: the queue times of {calls:lau
 query = """
 SELECT count(*) AS calls
 FROM outer_api_calls
-WHERE call_group IN ('launch', 'graph launch') AND correlation_id IS NULL AND EXISTS (FROM answer WHERE api_name IS
-NULL)
+WHERE call_group IN ('launch', 'graph launch') AND correlation_id IS NULL
+    AND EXISTS (FROM answer WHERE api_name IS NULL)
 HAVING count(*) > 0"""
 
 [notes.graphs]

@@ -113,8 +113,9 @@ numbered_calls AS (
     SELECT a.*, row_number() OVER (ORDER BY a.start_ns, a.correlation_id) AS number
     FROM outer_api_calls AS a
     WHERE a.process_id IN (SELECT process_id FROM loops)
-        AND NOT regexp_matches(a.name,
-            '^cu(Kernel|Func|Module|Library)Get|^cuda(GetFuncBySymbol|GetDevice|GetLastError)')
+        AND NOT regexp_matches(
+            a.name, '^cu(Kernel|Func|Module|Library)Get|^cuda(GetFuncBySymbol|GetDevice|GetLastError)'
+        )
 ),
 event_number AS (
     SELECT min(n.number) AS number
@@ -138,8 +139,10 @@ calls_with_operations AS MATERIALIZED (
             g.process_id, g.correlation_id, min(g.start_ns) AS gpu_start_ns, sum(g.duration_ns)::BIGINT AS gpu_ns,
             any_value(g.device_id) AS device_id, any_value(g.stream_id) AS stream_id,
             CASE WHEN count(*) = 1 THEN any_value(g.kind) ELSE 'graph' END AS kind,
-            CASE WHEN count(*) = 1 THEN any_value(coalesce(n.name, g.label))
-                ELSE 'CUDA graph of ' || count(*) END AS name
+            CASE
+                WHEN count(*) = 1 THEN any_value(coalesce(n.name, g.label))
+                ELSE 'CUDA graph of ' || count(*)
+            END AS name
         FROM gpu_ops AS g LEFT JOIN kernel_names AS n USING (name_id)
         GROUP BY ALL
     ) AS o USING (process_id, correlation_id)
@@ -170,8 +173,8 @@ iteration_rows AS (
 event_rows AS (
     SELECT
         c.start_ns, c.number AS turn, 1 AS repeats, coalesce(g.gap_ns, 0) AS gap_ns,
-        coalesce(c.gpu_ns, c.call_ns) AS duration_ns, coalesce(c.name, c.call) AS name, coalesce(c.kind,
-            'call') AS kind,
+        coalesce(c.gpu_ns, c.call_ns) AS duration_ns, coalesce(c.name, c.call) AS name,
+        coalesce(c.kind, 'call') AS kind,
         c.call, c.call_ns, c.gpu_start_ns, c.thread_id, c.device_id, c.stream_id
     FROM calls_with_operations AS c
     LEFT JOIN (SELECT next_ns, max(duration_ns) AS gap_ns FROM gpu_gaps GROUP BY next_ns) AS g

@@ -18,7 +18,8 @@ Low occupancy is not a problem in itself: matrix products run best at 10 to 20%,
 where classify says latency, or memory below 60% of its peak. limited_by registers: __launch_bounds__ or smaller
 tiles; shared memory: fewer stages; warps: a block size that divides the SM's; blocks: larger blocks. next_step says
 what one more block would need. wave_fill far below 100: the last wave leaves SMs empty (tail effect)."""
-empty = "No kernels are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
+empty = "No kernels are recorded in this scope"
+advice = "if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [columns]
 name = "The kernel"

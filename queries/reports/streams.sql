@@ -17,8 +17,8 @@ on streams of their own. Many streams with little overlap: they wait for each ot
 each kernel fills the GPU. Copies on the stream of the kernels do not overlap with them: put them on another, from
 pinned memory. The default stream (null stream) waits for all other streams: use non-blocking ones or
 --default-stream per-thread."""
-empty = """\
-No GPU operations are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"""
+empty = "No GPU operations are recorded in this scope"
+advice = "if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [shares]
 gpu_busy_pct = "GPU busy time"

@@ -28,9 +28,8 @@ memory asynchronously and look later. H2D copy + wait: a tensor made from a Pyth
 device='cuda')): make it on the GPU, or once. wait: torch.cuda.synchronize, or a library's own. Removing a wait
 saves at most gpu_idle_ns. gpu_idle_ns much larger than steady_idle_ns: most of it is in start-up, or between the
 steps."""
-empty = """\
-No call that makes the host wait is recorded in this scope; if the program did use the GPU, capture with: nsys \
-profile -t cuda"""
+empty = "No call that makes the host wait is recorded in this scope"
+advice = "if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.group_by]
 default = "call"

@@ -16,7 +16,8 @@ reading = """
 Look at the top three by time and the top by calls. Many calls with a moderate average: a per-layer kernel, so a
 candidate for fusion. Few calls with a high average: optimize the kernel itself. A small wall_pct in all rows: the
 GPU waits, see gaps."""
-empty = "No kernels are recorded in this scope; if the program did use the GPU, capture with: nsys profile -t cuda"
+empty = "No kernels are recorded in this scope"
+advice = "if the program did use the GPU, capture with: nsys profile -t cuda"
 
 [params.group_by]
 default = "full"

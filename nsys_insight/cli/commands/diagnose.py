@@ -72,7 +72,7 @@ def make_diagnose_command() -> Callable[..., None]:
                 show(make_answer(diagnosis), fmt, flags)
                 return
             if template == "agent":
-                from nsys_insight.diagnose.brief_text import write_short_diagnosis
+                from nsys_insight.diagnose.bounded_text import write_short_diagnosis
 
                 rendered_text = write_short_diagnosis(diagnosis)
             elif fmt == "markdown":

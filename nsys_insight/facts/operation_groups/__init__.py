@@ -26,6 +26,7 @@ def fill(context: Context) -> None:
         return
     process = steady_steps.process_id
     operations.find(context, process)
-    run("operations", process=process, most=MOST_OPERATIONS)
+    run("first_steps", most=MOST_OPERATIONS)
+    run("operations", process=process)
     run("group")
-    run("calls", process=process, most=MOST_OPERATIONS)
+    run("calls", process=process)

@@ -1,19 +1,10 @@
 -- The API calls by name, without launches, copies and memsets: those have a row for what they run. A driver call
--- inside a
--- runtime call has another name.
+-- inside a runtime call has another name.
 INSERT INTO facts.operation_groups BY NAME
 WITH first_steps AS (
     SELECT
-        min(host_start_ns) AS host_start_ns, max(host_end_ns) AS host_end_ns,
-        count(*) * (SELECT coalesce(any_value(tokens_per_step), 1) FROM step_method) AS units
-    FROM (
-        SELECT
-            *, row_number() OVER in_order AS number,
-            sum(kernels + h2d_copies + d2h_copies) OVER in_order AS operations_until
-        FROM steps WHERE phase = 'steady'
-        WINDOW in_order AS (ORDER BY step)
-    )
-    WHERE number = 1 OR operations_until <= $most
+        min(host_start_ns) AS host_start_ns, max(host_end_ns) AS host_end_ns, any_value(units) AS units
+    FROM internal.first_steps
 ),
 calls AS (
     SELECT r.nameId AS name_id, count(*) AS calls, sum(duration(r.start, r."end"))::BIGINT AS host_ns,
@@ -31,4 +22,6 @@ FROM calls AS c
 JOIN _api_names AS n USING (name_id)
 CROSS JOIN first_steps AS f
 WHERE n.call_group NOT IN ('launch', 'graph launch', 'copy', 'memset')
-GROUP BY n.name
+GROUP BY n.name;
+
+DROP TABLE internal.first_steps

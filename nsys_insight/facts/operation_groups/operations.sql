@@ -1,23 +1,11 @@
 -- The operations of the first steady steps. An operation belongs to the step in which its launch call begins. If the
 -- trace lacks the call, it belongs to the step in whose step time it starts.
 CREATE OR REPLACE TABLE internal.grouped_operations AS
-WITH first_steps AS (
-    SELECT step, host_start_ns, host_end_ns, start_ns, end_ns
-    FROM (
-        SELECT
-            *, row_number() OVER in_order AS number,
-            sum(kernels + h2d_copies + d2h_copies) OVER in_order AS operations_until
-        FROM steps WHERE phase = 'steady'
-        WINDOW in_order AS (ORDER BY step)
-    )
-    WHERE number = 1 OR operations_until <= $most
-),
-limits AS (
+WITH limits AS (
     SELECT
         min(host_start_ns) AS host_start_ns, max(host_end_ns) AS host_end_ns, min(start_ns) AS start_ns,
-        max(end_ns) AS end_ns, count(*) AS steps, count(*) * (SELECT coalesce(any_value(tokens_per_step), 1)
-            FROM step_method) AS units
-    FROM first_steps
+        max(end_ns) AS end_ns, count(*) AS steps, any_value(units) AS units
+    FROM internal.first_steps
 ),
 owned AS (
     SELECT o.*, f.step
@@ -25,7 +13,7 @@ owned AS (
         SELECT s.* FROM internal.step_launched AS s, limits AS l
         WHERE s.call_ns >= l.host_start_ns AND s.call_ns < l.host_end_ns
     ) AS o
-    ASOF JOIN first_steps AS f ON f.host_start_ns <= o.call_ns
+    ASOF JOIN internal.first_steps AS f ON f.host_start_ns <= o.call_ns
     WHERE o.call_ns < f.host_end_ns
     UNION ALL BY NAME
     SELECT o.*, f.step
@@ -33,7 +21,7 @@ owned AS (
         SELECT s.* FROM internal.step_launched AS s, limits AS l
         WHERE s.call_ns IS NULL AND s.start_ns >= l.start_ns AND s.start_ns < l.end_ns
     ) AS o
-    ASOF JOIN first_steps AS f ON f.start_ns <= o.start_ns
+    ASOF JOIN internal.first_steps AS f ON f.start_ns <= o.start_ns
     WHERE o.start_ns < f.end_ns
 )
 SELECT

@@ -1,8 +1,7 @@
 -- An operation on several devices counts as its mean over them. What a replacement includes is gone with it, if it runs
 -- about as often. Less time of the GPU shortens a step only down to what the host takes; where launches are gone, the
 -- host takes less time too, and the idle time before them is gone. High: all of that idle time. Low: half of it,
--- because
--- the profiler makes a launch take up to twice as long.
+-- because the profiler makes a launch take up to twice as long.
 INSERT INTO facts.step_replacements BY NAME
 WITH devices AS (
     SELECT process_id, count(DISTINCT device_id) AS device_count FROM internal.unjudged_operations GROUP BY process_id
@@ -53,11 +52,11 @@ totals AS (
         (coalesce(sum(w.host_ns), 0) + coalesce(sum(i.host_ns), 0)) / any_value(d.device_count) AS host_ns,
         (sum(w.gone_idle_ns) + coalesce(sum(i.idle_ns), 0)) / any_value(d.device_count) AS gone_idle_ns,
         sum(w.kept_high_ns) / any_value(d.device_count) AS kept_high_ns,
-            sum(w.kept_low_ns) / any_value(d.device_count) AS kept_low_ns,
+        sum(w.kept_low_ns) / any_value(d.device_count) AS kept_low_ns,
         sum(w.gone_high_ns) / any_value(d.device_count) AS gone_high_ns,
-            sum(w.gone_low_ns) / any_value(d.device_count) AS gone_low_ns,
+        sum(w.gone_low_ns) / any_value(d.device_count) AS gone_low_ns,
         sum(w.low_ns) / any_value(d.device_count) AS estimate_low_ns,
-            sum(w.high_ns) / any_value(d.device_count) AS estimate_high_ns,
+        sum(w.high_ns) / any_value(d.device_count) AS estimate_high_ns,
         sum(w.launches) / any_value(d.device_count) AS launches,
         max(w.saving_low_ns) AS own_saving_low_ns, max(w.saving_high_ns) AS own_saving_high_ns
     FROM replaceable AS w
@@ -67,11 +66,11 @@ totals AS (
 ),
 savings AS (
     SELECT
-        s.*, t.wall_ns, least(s.kept_high_ns, t.high_limit_ns) < s.kept_high_ns AS is_limited,
+        s.*, t.wall_ns, least(s.kept_high_ns, limits.high_limit_ns) < s.kept_high_ns AS is_limited,
         least(
             coalesce(
                 s.own_saving_high_ns,
-                least(s.kept_high_ns, t.high_limit_ns) + s.gone_high_ns + s.included_ns + s.gone_idle_ns
+                least(s.kept_high_ns, limits.high_limit_ns) + s.gone_high_ns + s.included_ns + s.gone_idle_ns
             ),
             t.wall_ns
         ) AS saving_ns,
@@ -79,20 +78,20 @@ savings AS (
             least(
                 coalesce(
                     s.own_saving_low_ns,
-                    least(s.kept_low_ns, t.low_limit_ns) + s.gone_low_ns + s.included_ns + s.gone_idle_ns / 2
+                    least(s.kept_low_ns, limits.low_limit_ns) + s.gone_low_ns + s.included_ns + s.gone_idle_ns / 2
                 ),
                 saving_ns
             ),
             0
         ) AS saving_low_ns
-    FROM totals AS s, _step_totals AS t
+    FROM totals AS s, _step_totals AS t, _step_limits AS limits
 )
 SELECT
     s.process_id, s.construct, c.domain, c.what, c.library, s.replacement, e.title, e.evidence, e.fix, e.skip_if,
-    e.effort, e.numerics, e.source, e.explains, e.blocks, s.device_id, coalesce(s.largest.base_name,
-        s.largest.name) AS kernel,
+    e.effort, e.numerics, e.source, e.explains, e.blocks, s.device_id,
+    coalesce(s.largest.base_name, s.largest.name) AS kernel,
     s.calls, if(s.total_ns = 0, s.host_ns, s.total_ns) / s.calls AS avg_ns, s.total_ns,
-        100 * s.total_ns / s.wall_ns AS total_pct,
+    100 * s.total_ns / s.wall_ns AS total_pct,
     s.included_calls, s.included_ns, s.included, s.calls + s.included_calls AS all_calls,
     s.total_ns + s.included_ns AS all_ns, 100 * (s.total_ns + s.included_ns) / s.wall_ns AS all_pct, s.idle_ns,
     s.host_ns, s.shapes,

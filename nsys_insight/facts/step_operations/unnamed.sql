@@ -50,7 +50,7 @@ SELECT
             g.block_y, g.block_z, g.size_bytes
     ) AS row_number,
     g.process_id, coalesce(g.device_id, p.first_device_id) AS device_id, g.kind, coalesce(n.name, g.label) AS name,
-        g.name_id, n.construct, n.family,
+    g.name_id, n.construct, n.family,
     n.provenance, n.base_name,
     g.grid_x, g.grid_y, g.grid_z, g.block_x, g.block_y, g.block_z,
     g.grid_x * g.grid_y * g.grid_z AS blocks_count, g.block_x * g.block_y * g.block_z AS threads_per_block,
@@ -58,7 +58,7 @@ SELECT
     least(s.blocks_by_warps, s.block_slots, s.blocks_by_registers) AS blocks_without_shared,
     s.warps_per_block, s.warps_per_sm, s.occupancy_pct, s.waves_per_sm::DOUBLE AS waves_per_sm, s.sm_count,
     g.calls / g.units AS calls, g.steps_pct, if(g.kind = 'call', g.host_ns, g.total_ns) / g.calls AS avg_ns, g.min_ns,
-        g.total_ns / g.units AS total_ns,
+    g.total_ns / g.units AS total_ns,
     100.0 * g.total_ns / g.units / nullif(t.wall_ns, 0) AS step_pct,
     least(100, 100.0 * g.total_ns / g.units / nullif(t.busy_ns, 0)) AS busy_pct,
     g.size_bytes, 1e9 * g.size_bytes * g.calls / nullif(g.total_ns, 0) AS bytes_per_s,

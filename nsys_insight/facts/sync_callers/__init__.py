@@ -34,7 +34,7 @@ def fill(context: Context) -> None:
 def fill_tables(context: Context, producer: str, prefix: str) -> None:
     """Fill the tables of a producer, whose names begin with `prefix`; its `select_calls.sql` selects the calls."""
     connection = context.connection
-    names = ("select_chains", "read_rows", "list_symbols", "name_stacks", "write")
+    names = ("select_chains", "read_rows", "list_symbols", "name_stacks", "write", "count_calls")
 
     def read_statement(name: str) -> str:
         return read_query(f"facts/sync_callers/{name}").replace("facts.sync_", f"facts.{prefix}")
@@ -64,8 +64,11 @@ def fill_tables(context: Context, producer: str, prefix: str) -> None:
         connection.execute("TRUNCATE internal.chain_callers")
     if is_certain:
         connection.execute(statements["write"])
+        has_chains = "true"
     else:
         from_all_calls = read_statement("write_from_all_calls")
         context.prepare(from_all_calls)
         connection.execute(from_all_calls)
+        has_chains = "EXISTS (FROM facts.callers)"
+    connection.execute(statements["count_calls"].replace("$has_chains", has_chains))
     connection.execute("; ".join(f"DROP TABLE IF EXISTS internal.{table}" for table in _TABLES))

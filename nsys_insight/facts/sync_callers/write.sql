@@ -13,17 +13,4 @@ chains AS (
 names AS (
     FROM internal.chain_names
 )
-FROM _stacks('callers', 'chains', 'names');
-
-INSERT INTO facts.sync_calls BY NAME
-SELECT
-    count(*) AS calls,
-    (
-        SELECT count(*)
-        FROM internal.chosen_calls
-        SEMI JOIN facts.sync_callers USING (process_id, correlation_id)
-        WHERE is_call
-    ) AS placed,
-    true AS has_chains
-FROM internal.chosen_calls
-WHERE is_call;
+FROM _stacks('callers', 'chains', 'names')

@@ -19,17 +19,4 @@ FROM _stacks('callers', 'chains', 'names')
 UNION ALL BY NAME
 SELECT place_id AS stack_id, name, [name] AS frames
 FROM facts.call_places
-WHERE NOT EXISTS (FROM facts.callers);
-
-INSERT INTO facts.sync_calls BY NAME
-SELECT
-    count(*) AS calls,
-    (
-        SELECT count(*)
-        FROM internal.chosen_calls
-        SEMI JOIN facts.sync_callers USING (process_id, correlation_id)
-        WHERE is_call
-    ) AS placed,
-    EXISTS (FROM facts.callers) AS has_chains
-FROM internal.chosen_calls
-WHERE is_call;
+WHERE NOT EXISTS (FROM facts.callers)

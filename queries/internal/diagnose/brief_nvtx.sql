@@ -1,6 +1,5 @@
 -- The NVTX ranges of the scope by level and name, with # for numbers where names differ only in these. NCCL's own
--- ranges
--- are collectives.
+-- ranges are collectives.
 WITH names AS (
     SELECT depth, name, fold(name) AS folded_name, calls, host_ns
     FROM (

@@ -9,7 +9,7 @@ SELECT
     q.ahead_pct,
     {'range_name': f.range_name, 'step_loop': f.step_loop, 'is_count': f.is_count, 'doubt': m.doubt,
         'is_once': f.is_once, 'interruptions': f.interruptions, 'interruption_ns': f.interruption_ns,
-            'operations': f.operations,
+        'operations': f.operations,
         'operation': f.operation} AS source,
     (SELECT string_agg(gpu_id::VARCHAR, ', ' ORDER BY gpu_id) FROM used_gpus) AS gpus
 FROM (SELECT sum(duration_ns)::BIGINT AS wall_ns FROM wall) AS w

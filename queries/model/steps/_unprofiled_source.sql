@@ -41,4 +41,4 @@ SELECT
             'shorter_ns': CASE u.reason WHEN 'too short' THEN s.busy_ns * m.tokens_per_step END
         }]
     END AS misfit
-FROM unprofiled_step AS u CROSS JOIN step_method AS m CROSS JOIN _step_means AS s;
+FROM unprofiled_step AS u CROSS JOIN step_method AS m CROSS JOIN _step_totals AS s;

@@ -72,7 +72,7 @@ step_times AS (
         least(k.least_ns / u.call_ns, k.least_share) AS least_share,
         least(k.likely_ns / u.call_ns, k.likely_share) AS likely_share,
         least(greatest(k.most_ns / u.call_ns, k.most_share), 1) AS most_share
-    FROM _step_means AS s
+    FROM _step_totals AS s
     CROSS JOIN step_method AS m
     CROSS JOIN (SELECT median(duration_ns) AS step_ns FROM steady_steps) AS d
     CROSS JOIN parts AS p
