@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -44,10 +45,23 @@ def test_the_same_file_twice_is_one_line_and_a_note_for_programs(run):
     assert "both sides are the same file" in result.stderr
 
 
-def test_unchanged_metrics_are_hidden_and_counted(run, tmp_path):
-    result = run("diff", EAGER, shutil.copy(EAGER, tmp_path))
-    assert "30 unchanged metrics are hidden; --wide shows them" in result.stderr
+def test_what_did_not_change_is_hidden_and_counted(run, tmp_path):
+    result = run("diff", EAGER, copy := shutil.copy(EAGER, tmp_path))
+    (hidden,) = re.findall(r"note: (\d+) more rows, by metric, phase, family and kernel: --all", result.stderr)
+    complete = run("diff", EAGER, copy, "--all", "--limit", "1000")
+    row_counts = [int(count) for count in re.findall(r"^(\d+) rows?$", complete.stdout, re.MULTILINE)]
+    assert int(hidden) + 1 == sum(row_counts)
+    assert "--all" not in complete.stderr
     assert "No significant change: wall" in result.stdout
+
+
+def test_what_changed_fits_on_a_screen(run):
+    """The decision, up to nine metrics, and notes."""
+    result = run("diff", EAGER, GRAPH)
+    assert len(result.stdout.splitlines()) <= 16
+    assert len(result.stderr.splitlines()) <= 6
+    assert "idle launch" in result.stdout
+    assert "negligible" not in result.stdout
 
 
 @pytest.mark.slow
