@@ -131,8 +131,8 @@ class Flags:
 DEFAULT_FLAGS = Flags()
 # The panels of the flags that every report has.
 SHARED_PANELS = ("Scope", "Output", "Loading")
-# Fields of `Flags` that sort and select the rows of a table.
-_ROW_FLAGS = ("sort", "name_pattern")
+# Flags that sort and select the rows of a table, and their fields of `Flags`.
+_ROW_FLAGS = {"sort": "sort", "name": "name_pattern"}
 # Fields of `Flags` that control how a trace is opened.
 LOADING_FLAGS = ("cache", "memory", "threads", "timeout", "ncu")
 
@@ -173,14 +173,9 @@ def make_command(
     main_argument = argument or inspect.Parameter(
         "trace", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=TraceArgument
     )
+    # A report may have a parameter with the name of one of these flags.
+    omitted_fields = {*omitted_fields, *(_ROW_FLAGS[flag.name] for flag in own_flags if flag.name in _ROW_FLAGS)}
     shared = [parameter for parameter in _make_shared_flags(has_rows=has_rows) if parameter.name not in omitted_fields]
-    # A report may have a parameter of this name.
-    own_names = {f"--{parameter.name}" for parameter in own_flags}
-    shared = [
-        parameter
-        for parameter in shared
-        if parameter.name not in _ROW_FLAGS or not own_names & set(_get_option(parameter).param_decls or ())
-    ]
     _refuse_same_names([main_argument, *shared, *own_flags])
     own_short_names = {
         name for parameter in own_flags for name in _get_option(parameter).param_decls or () if len(name) == 2
