@@ -301,3 +301,17 @@ class TestBenchmarks:
         assert run("diff", *paths, "--lower", "points").stdout.startswith("Regressed: points 300 → 321")
         paths[0].write_text("nothing\n")
         assert run("diff", *paths).returncode == 2
+
+
+def test_check_annotates_lines_of_the_budget_for_github(run, tmp_path):
+    budget = tmp_path / "my,budget.toml"
+    budget.write_text('[max]\nwall = "2ms"\nlaunches_per_token = 300\n[min]\ngpu_busy_pct = 90\n')
+    result = run("check", EAGER, "--budget", budget, "-f", "github")
+    assert result.returncode == 1
+    first, second, notice = result.stdout.splitlines()
+    place = f"file={budget.as_posix().replace(',', '%2C')}"
+    assert first.startswith(f"::error {place},line=2,title=wall_ns (max)::wall is 2.68 ms; allowed: at most 2.00 ms; ")
+    assert second.startswith(f"::error {place},line=5,title=gpu_busy_pct (min)::gpu busy is 13.7%25; ")
+    assert notice == f"::notice title=nsys-insight check::1 of 3 limits met in {EAGER}"
+    assert run("check", EAGER, "--max", "wall=1s", "-f", "github").stdout.count("::error") == 0
+    assert "hint: it is a format of check" in run("top", EAGER, "-f", "github").stderr

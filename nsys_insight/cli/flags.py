@@ -145,7 +145,11 @@ def check_format(fmt: str) -> str:
     """
     if fmt not in FORMATS:
         hint = (
-            f"give a file with SQL as --file {fmt}" if fmt.endswith(".sql") else f"choose one of: {', '.join(FORMATS)}"
+            "it is a format of check"
+            if fmt == "github"
+            else f"give a file with SQL as --file {fmt}"
+            if fmt.endswith(".sql")
+            else f"choose one of: {', '.join(FORMATS)}"
         )
         raise UsageError(f"there is no format {fmt!r}", hint)
     return fmt
