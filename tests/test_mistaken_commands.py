@@ -21,7 +21,7 @@ TRACE = Path(__file__).parents[1] / "sample_traces" / "churn.sqlite"
         ("summary {trace}", "did you mean diagnose?"),
         ("top {trace} --json", "did you mean -f json?"),
         ("top {trace} --csv", "did you mean -f csv?"),
-        ("top {trace} --sort calls", "ORDER BY"),
+        ("sql {trace} --sort calls", "ORDER BY"),
         ("sql {trace} -f query.sql", "--file query.sql"),
         ("sql {trace} query.sql", "--file query.sql"),
         ("sql {trace} EXPLAIN+FROM+kernels", "--explain"),
