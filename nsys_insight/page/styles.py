@@ -37,6 +37,7 @@ LEGEND = {
     "profiler": "idle: profiler",
     "edge": "idle: edge",
     "unknown": "idle: unknown",
+    "metric": "sampled metric, 0 to 100%",
 }
 
 
