@@ -271,11 +271,11 @@ class TestMethods:
     def test_type_checkers_refuse_names_that_do_not_exist(self, tmp_path):
         from mypy import api
 
-        used = (
+        code = (
             "import nsys_insight\nt = nsys_insight.open('x')\nt.top()\nt.diagnose().to_json()\nnsys_insight.check(t)\n"
         )
-        (tmp_path / "used.py").write_text(used)
-        (tmp_path / "misspelled.py").write_text(f"{used}t.tpo()\nnsys_insight.dif(t, t)\n")
+        (tmp_path / "used.py").write_text(code)
+        (tmp_path / "misspelled.py").write_text(f"{code}t.tpo()\nnsys_insight.dif(t, t)\n")
         refused, *_ = api.run(["--strict", str(tmp_path / "used.py"), str(tmp_path / "misspelled.py")])
         assert "used.py" not in refused
         assert '"Trace" has no attribute "tpo"' in refused

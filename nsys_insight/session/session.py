@@ -325,6 +325,14 @@ class Session:
         names, rows = self._connection.rows(query, FactOptions(steps), is_built_in=is_built_in)
         return [dict(zip(names, row, strict=True)) for row in rows]
 
+    def refuse_changed_files(self) -> None:
+        """Check that the files are those that were opened.
+
+        Raises:
+            TraceError: One was replaced, written to or removed.
+        """
+        self._connection.check_files()
+
     def drop_invalid_rows(self) -> bool:
         """Leave out rows that are impossible, as a query does that meets one; return False if this is done already."""
         return self._connection.drop_invalid_rows()
