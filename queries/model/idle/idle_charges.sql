@@ -2,7 +2,7 @@
 description = """The waits and allocations that GPU idle time is attributed to: one row per step, GPU, wait or
     allocation, gap, and what the host did. A wait gets the idle time in which the thread that launched the next
     operation was in it, and the starved time after it in the same gap, up to the rest of the time that the wait blocked
-    the host: without the wait, the host would have been that far ahead. An allocation or a free gets the idle time in
+    the host: without the wait, the host would have been that far ahead. Time in MPI calls is theirs. An allocation or a free gets the idle time in
     which that thread was in it. No idle time is counted twice."""
 stored = true
 [columns]
@@ -21,7 +21,8 @@ idle_ns = "How long"
 */
 -- `_idle_in` splits idle time over windows, which are cut where a blocking call begins or ends. A wait is also charged
 -- the starved time after it in the same gap, up to the time that the wait blocked the host in addition to its own idle
--- time: without the wait, the host would have launched that much earlier. The earliest starved time counts.
+-- time: without the wait, the host would have launched that much earlier. The earliest starved time counts. MPI calls
+-- after it would wait for other ranks all the same.
 WITH blocking_calls AS MATERIALIZED (
     FROM _held_gaps
 ),
@@ -123,7 +124,7 @@ starved_after_wait AS (
         JOIN waits_before_starving AS d
             ON d.gpu_id = i.gpu_id AND d.gap_start_ns = i.gap_start_ns AND i.start_ns >= d.end_ns
         LEFT JOIN tracing AS t ON t.gpu_id = i.gpu_id AND t.start_ns = i.start_ns AND t.host = i.host
-        WHERE i.cause = 'starved'
+        WHERE i.cause = 'starved' AND i.host <> 'MPI calls'
     )
 ),
 charges AS (
