@@ -37,7 +37,10 @@ OPERATIONS_PER_WINDOW = 200_000
 LONG_NS = 100_000_000
 # The kinds of API calls, in the order of their numbers in `calls.sql`: the columns of
 # `facts.idle_time`, and the words of `facts.idle_calls`.
-KINDS = {"sync_ns": "sync calls", "copy_ns": "blocking copies", "alloc_ns": "allocation", "api_ns": "API calls"}
+KINDS = {
+    "sync_ns": "sync calls", "copy_ns": "blocking copies", "alloc_ns": "allocation", "api_ns": "API calls",
+    "mpi_ns": "MPI calls",
+}  # fmt: skip
 _NO_CALLS = "".join(f", 0 AS {name}" for name in KINDS)
 # Reason codes: why the host was not late (index from 1; 0 means late).
 IN_TIME = (

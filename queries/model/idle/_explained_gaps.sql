@@ -73,6 +73,7 @@ named_activity AS (
         a.process_id, a.thread_id, a.start_ns, a.end_ns,
         CASE a.kind
             WHEN 'api' THEN n.call_group || ': ' || n.name
+            WHEN 'mpi' THEN 'MPI: ' || n.name
             WHEN 'os' THEN 'OS: ' || n.name
             ELSE 'profiler: ' || n.name
         END AS host,
@@ -84,7 +85,7 @@ named_activity AS (
             WHEN a.kind = 'api' AND n.call_group IN ('alloc', 'free') THEN 'allocation'
             ELSE 'launch'
         END AS cause,
-        CASE a.kind WHEN 'profiler' THEN 0 WHEN 'api' THEN 1 ELSE 2 END AS turn
+        CASE a.kind WHEN 'profiler' THEN 0 WHEN 'os' THEN 2 ELSE 1 END AS turn
     FROM _gap_activity AS a
     LEFT JOIN _api_names AS n USING (name_id)
     LEFT JOIN _gap_copies AS b ON b.process_id = a.process_id AND b.correlation_id = a.correlation_id
