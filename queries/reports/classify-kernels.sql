@@ -84,6 +84,9 @@ query = """
 SELECT count(*) FILTER (samples >= $min_samples) AS sampled, count(*) AS kernels
 FROM answer HAVING sampled < kernels AND EXISTS (FROM gpu_samples)"""
 
+[notes.green]
+use = "green_contexts"
+
 [notes.graphs]
 use = "whole_graphs"
 */
