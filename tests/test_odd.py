@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
+from command_line import run
 from opening import open_trace
 
 from tests.conftest import REPOSITORY
@@ -115,3 +116,48 @@ def test_the_note_says_which_pageable_copies_block(capture):
 def test_pageable_copies_that_all_block_are_not_said_to_return_early():
     note = next(note for note in ask(SAMPLES / "churn.sqlite", "copies")[1] if "pageable" in note)
     assert "20 calls return after the copy; pin the host buffer" in note
+
+
+# Programmatic dependent launch.
+
+
+def test_kernels_that_wait_for_the_one_before_are_said_to_overlap(capture):
+    path = capture("pdl")
+    with sqlite3.connect(path) as file:
+        rows = file.execute('SELECT start, "end" FROM CUPTI_ACTIVITY_KIND_KERNEL ORDER BY start').fetchall()
+    latest, shared = 0, 0
+    for start, end in rows:
+        shared += max(0, min(end, latest) - start)
+        latest = max(latest, end)
+    with open_trace(path) as trace:
+        (row,) = trace.sql("FROM _waiting_kernels").to_dicts()
+    assert row["overlap_ns"] == shared
+    assert shared > 0.8 * sum(end - start for start, end in rows)
+    for report in ("top", "classify-kernels"):
+        assert any(f"{row['kernels']} kernels began before the one before" in note for note in ask(path, report)[1])
+
+
+def test_kernels_that_run_one_after_another_are_not_said_to_overlap(capture):
+    assert not any("began before" in note for note in ask(capture("plain"), "top")[1])
+
+
+def test_fusing_kernels_that_overlap_saves_no_more_than_the_step(capture):
+    with open_trace(capture("pdl")) as trace:
+        (candidate,) = trace.answer("fusion").dicts()
+        (step,) = trace.sql("FROM fusion_step").to_dicts()
+    assert candidate["saved_high_ns"] < step["wall_ns"]
+    # Without the overlap, the replay takes as long as the step.
+    assert step["replayed_ns"] == pytest.approx(step["wall_ns"], rel=0.1)
+
+
+# The clock under ncu.
+
+
+@pytest.mark.parametrize(("clock", "is_lower"), [("base", True), ("none", False)])
+def test_a_report_of_ncu_says_that_the_clock_was_lower(clock, is_lower, tmp_path):
+    path = tmp_path / f"clock_{clock}.raw.csv"
+    path.write_bytes(lzma.decompress((CAPTURES / f"{path.name}.xz").read_bytes()))
+    text = run("ncu", "report", path).stdout
+    # The compute-bound kernel took 936 µs at the base clock and 709 µs without clock control: 1.32 times as long.
+    assert ("The SMs ran at 1.49 GHz under ncu, and can run at 1.98 GHz" in text) == is_lower
+    assert ("up to 1.33 times as long" in " ".join(text.split())) == is_lower
