@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import lzma
 import sqlite3
 from functools import cache
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from command_line import run
-from opening import open_trace
+from opening import evaluate_rules, open_trace
 
 from tests.conftest import REPOSITORY
 
@@ -104,7 +105,7 @@ def test_the_note_says_which_pageable_copies_block(capture):
     path = capture("copies")
     waiting = count(
         path,
-        'SELECT count(*) FROM CUPTI_ACTIVITY_KIND_MEMCPY m JOIN CUPTI_ACTIVITY_KIND_RUNTIME r USING (correlationId)'
+        "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_MEMCPY m JOIN CUPTI_ACTIVITY_KIND_RUNTIME r USING (correlationId)"
         ' WHERE 0 IN (m.srcKind, m.dstKind) AND r."end" >= m."end"',
     )
     assert waiting == 46
@@ -161,3 +162,103 @@ def test_a_report_of_ncu_says_that_the_clock_was_lower(clock, is_lower, tmp_path
     # The compute-bound kernel took 936 µs at the base clock and 709 µs without clock control: 1.32 times as long.
     assert ("The SMs ran at 1.49 GHz under ncu, and can run at 1.98 GHz" in text) == is_lower
     assert ("up to 1.33 times as long" in " ".join(text.split())) == is_lower
+
+
+# The body of a conditional graph node, which the graph launches on the device.
+
+
+def test_iterations_of_a_while_node_are_not_missing_from_the_capture(capture):
+    path = capture("while_node")
+    # 120 iterations of two kernels, without a launch call.
+    assert count(path, "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE correlationId = 0") == 240
+    causes = {row["cause"] for row in ask(path, "idle")[0]}
+    assert "unknown" not in causes
+    gaps = ask(path, "gaps")[0]
+    into_body = [row for row in gaps if row["after_name"].startswith(("relax", "converged"))]
+    assert len(into_body) == 240
+    assert {(row["cause"], row["host"]) for row in into_body} == {("dependency", "launched before the gap")}
+    # The first kernel of a launch still waits for the host.
+    assert {row["cause"] for row in gaps if row["after_name"].startswith("start")} == {"starved"}
+    with open_trace(path) as trace:
+        assert not evaluate_rules(trace, ["capture-problem"])
+
+
+def test_a_body_whose_graph_was_launched_in_the_gap_has_an_unknown_cause(capture, tmp_path):
+    path = tmp_path / "late.sqlite"
+    path.write_bytes(capture("while_node").read_bytes())
+    # A graph that is nothing but the WHILE node: the host launches it again after the last iteration.
+    with sqlite3.connect(path) as file:
+        file.execute(
+            "DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE correlationId > 0"
+            " AND correlationId > (SELECT min(correlationId) FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE correlationId > 0)"
+        )
+    gaps = ask(path, "gaps")[0]
+    # One gap for each of the five later launches.
+    assert sum(row["cause"] == "unknown" for row in gaps) == 5
+
+
+# Tracing of graphs by node.
+
+
+def test_the_cost_of_tracing_by_node_is_said_where_graphs_are_traced_so(capture):
+    def read_notes(path):
+        return [note for note in ask(path, "classify")[1] if "graphs of short kernels take up to" in note]
+
+    assert read_notes(capture("loop_node"))
+    assert not read_notes(SAMPLES / "decode_graph_whole.sqlite")
+    assert not read_notes(capture("plain"))
+
+
+# Two processes on one GPU.
+
+
+def test_processes_that_take_turns_are_said_to(capture):
+    path = capture("share_two")
+    with sqlite3.connect(path) as file:
+        order = [row[0] for row in file.execute("SELECT globalPid FROM CUPTI_ACTIVITY_KIND_KERNEL ORDER BY start")]
+    turns = sum(one != other for one, other in itertools.pairwise(order))
+    assert turns == 80
+    notes = ask(path, "classify")[1]
+    assert any(f"2 processes take turns on GPU 0, {turns} times" in note for note in notes)
+
+
+def test_processes_that_run_one_after_another_take_no_turns(capture, tmp_path):
+    path = tmp_path / "one_after_another.sqlite"
+    path.write_bytes(capture("share_two").read_bytes())
+    with sqlite3.connect(path) as file:
+        later = "WHERE globalPid = (SELECT max(globalPid) FROM CUPTI_ACTIVITY_KIND_KERNEL)"
+        for table in ("KERNEL", "SYNCHRONIZATION"):
+            file.execute(
+                f'UPDATE CUPTI_ACTIVITY_KIND_{table} SET start = start + 1000000000, "end" = "end" + 1000000000 {later}'
+            )
+    assert not any("take turns" in note for note in ask(path, "classify")[1])
+
+
+# A pool that gives its memory back.
+
+
+def test_the_wait_in_which_a_pool_gives_memory_back_counts(capture):
+    with open_trace(capture("pool_0")) as trace:
+        finding = evaluate_rules(trace, ["allocation"])["allocation"]
+    # A step took 306 µs, and 52 µs with a release threshold (pool_max): 254 µs less.
+    assert 0.8 * 254_000 < finding.recoverable_ns < 254_000
+    assert "synchronizations return 136 µs after the GPU has finished" in finding.evidence
+    assert "other-wait" in finding.explains
+
+
+def test_a_pool_that_keeps_its_memory_gives_none_back(capture):
+    with open_trace(capture("pool_max")) as trace:
+        finding = evaluate_rules(trace, ["allocation"])["allocation"]
+    assert "after the GPU has finished" not in finding.evidence
+    assert finding.recoverable_ns < 5_000
+
+
+# Plans that cuDNN keeps by thread.
+
+
+@pytest.mark.parametrize(("name", "is_by_thread"), [("attention_threads", True), ("attention_lengths", False)])
+def test_new_threads_are_told_from_new_shapes(capture, name, is_by_thread):
+    with open_trace(capture(name)) as trace:
+        finding = evaluate_rules(trace, ["compile-in-loop"])["compile-in-loop"]
+    assert ("each of the 5 threads that load code does so in one step only" in finding.evidence) == is_by_thread
+    assert finding.action.startswith("Run the steps in the same thread" if is_by_thread else "Pad or bucket the sizes")

@@ -1,4 +1,5 @@
 """Attention by cuDNN: in a new thread for each step, in one thread, or with a new length in each step."""
+
 import sys
 import threading
 import time
