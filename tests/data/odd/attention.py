@@ -19,7 +19,10 @@ def attend(length):
     torch.cuda.current_stream().synchronize()
 
 
-def step(i, pool=ThreadPoolExecutor(1)):
+pool = ThreadPoolExecutor(1)
+
+
+def step(i):
     if mode == "threads":
         worker = threading.Thread(target=attend, args=(512,))
         worker.start()
