@@ -1,4 +1,4 @@
-"""Behavior that nobody would guess, on real captures (tests/data/odd): what reports and findings say about it."""
+"""Unexpected behavior in real captures (tests/data/odd): what reports and findings say about it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_waves_of_a_green_context_are_unknown(capture, report):
     assert not any("limits of the GPU" in note for note in notes)
 
 
-def test_nothing_is_said_of_green_contexts_where_there_are_none(capture):
+def test_waves_without_green_contexts_are_known(capture):
     assert not any("green" in note for note in ask(capture("copies"), "occupancy")[1])
     rows, notes = ask(SAMPLES / "churn.sqlite", "occupancy")
     assert all(row["waves_per_sm"] is not None for row in rows)
@@ -114,7 +114,7 @@ def test_the_note_says_which_pageable_copies_block(capture):
     assert "46 calls return after the copy and 46 before, when the driver has the data" in note
 
 
-def test_pageable_copies_that_all_block_are_not_said_to_return_early():
+def test_no_early_return_is_reported_where_all_pageable_copies_block():
     note = next(note for note in ask(SAMPLES / "churn.sqlite", "copies")[1] if "pageable" in note)
     assert "20 calls return after the copy; pin the host buffer" in note
 
@@ -122,7 +122,7 @@ def test_pageable_copies_that_all_block_are_not_said_to_return_early():
 # Programmatic dependent launch.
 
 
-def test_kernels_that_wait_for_the_one_before_are_said_to_overlap(capture):
+def test_the_overlap_of_kernels_of_one_stream_is_reported(capture):
     path = capture("pdl")
     with sqlite3.connect(path) as file:
         rows = file.execute('SELECT start, "end" FROM CUPTI_ACTIVITY_KIND_KERNEL ORDER BY start').fetchall()
@@ -138,7 +138,7 @@ def test_kernels_that_wait_for_the_one_before_are_said_to_overlap(capture):
         assert any(f"{row['kernels']} kernels began before the one before" in note for note in ask(path, report)[1])
 
 
-def test_kernels_that_run_one_after_another_are_not_said_to_overlap(capture):
+def test_no_overlap_is_reported_of_kernels_in_sequence(capture):
     assert not any("began before" in note for note in ask(capture("plain"), "top")[1])
 
 
@@ -186,7 +186,7 @@ def test_iterations_of_a_while_node_are_not_missing_from_the_capture(capture):
 def test_a_body_whose_graph_was_launched_in_the_gap_has_an_unknown_cause(capture, tmp_path):
     path = tmp_path / "late.sqlite"
     path.write_bytes(capture("while_node").read_bytes())
-    # A graph that is nothing but the WHILE node: the host launches it again after the last iteration.
+    # The graph is then the WHILE node alone, and the host launches it again after the last iteration.
     with sqlite3.connect(path) as file:
         file.execute(
             "DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE correlationId > 0"
@@ -200,7 +200,7 @@ def test_a_body_whose_graph_was_launched_in_the_gap_has_an_unknown_cause(capture
 # Tracing of graphs by node.
 
 
-def test_the_cost_of_tracing_by_node_is_said_where_graphs_are_traced_so(capture):
+def test_the_cost_of_tracing_by_node_is_reported_for_such_traces(capture):
     def read_notes(path):
         return [note for note in ask(path, "classify")[1] if "graphs of short kernels take up to" in note]
 
@@ -212,11 +212,11 @@ def test_the_cost_of_tracing_by_node_is_said_where_graphs_are_traced_so(capture)
 # Two processes on one GPU.
 
 
-def test_processes_that_take_turns_are_said_to(capture):
+def test_turns_of_two_processes_are_reported(capture):
     path = capture("share_two")
     with sqlite3.connect(path) as file:
         order = [row[0] for row in file.execute("SELECT globalPid FROM CUPTI_ACTIVITY_KIND_KERNEL ORDER BY start")]
-    turns = sum(one != other for one, other in itertools.pairwise(order))
+    turns = sum(before != after for before, after in itertools.pairwise(order))
     assert turns == 80
     notes = ask(path, "classify")[1]
     assert any(f"2 processes take turns on GPU 0, {turns} times" in note for note in notes)
@@ -257,7 +257,7 @@ def test_a_pool_that_keeps_its_memory_gives_none_back(capture):
 
 
 @pytest.mark.parametrize(("name", "is_by_thread"), [("attention_threads", True), ("attention_lengths", False)])
-def test_new_threads_are_told_from_new_shapes(capture, name, is_by_thread):
+def test_new_threads_and_new_shapes_have_different_cures(capture, name, is_by_thread):
     with open_trace(capture(name)) as trace:
         finding = evaluate_rules(trace, ["compile-in-loop"])["compile-in-loop"]
     assert ("each of the 5 threads that load code does so in one step only" in finding.evidence) == is_by_thread
