@@ -127,6 +127,12 @@ CUDA graphs ran as a whole: all their time counts as gpu, including idle time an
 [notes.processes]
 use = "processes"
 
+[notes.waiting]
+use = "waiting_kernels"
+
+[notes.node_tracing]
+use = "node_tracing"
+
 [notes.unknown]
 text = """
 for {wall_pct} of the wall time, the launch call that ended the gap is not in the trace: what the GPU waited for is

@@ -54,10 +54,13 @@ _SAME_CALL, _MIGRATION, _COPY, _READ_BACK = 1, 2, 4, 8
 def fill(context: Context) -> None:
     """Fill `facts.idle_time` and `facts.idle_calls`."""
     connection, source = context.connection, context.source
-    statements = context.statements("idle", "edges", "migrations", "calls", "gaps", "around", "launched", "held")
+    statements = context.statements(
+        "idle", "edges", "migrations", "device_launches", "calls", "gaps", "around", "launched", "held"
+    )
     kind = "VIEW" if raw.can_read_some_rows(connection, source, "CUPTI_ACTIVITY_KIND_RUNTIME") else "TABLE"
     connection.execute(statements["edges"])
     connection.execute(statements["migrations"])
+    connection.execute(statements["device_launches"])
     calls, long_calls = (bind(statements["calls"], {"min_ns": min_ns}) for min_ns in (None, LONG_NS))
     connection.execute(f"CREATE OR REPLACE {kind} internal.idle_calls AS {calls}")
     connection.execute(f"CREATE OR REPLACE TABLE internal.idle_long_calls AS {long_calls}")

@@ -52,6 +52,7 @@ gaps_with_launch AS MATERIALIZED (
         least(c.end_ns, g.end_ns) AS until_ns,
         CASE
             WHEN a.name LIKE 'UM % copy' AND c.start_ns IS NULL THEN 'managed memory'
+            WHEN d.call_ns IS NOT NULL THEN CASE WHEN d.call_ns <= g.running_end_ns THEN 'launched before the gap' END
             WHEN c.end_ns <= g.running_end_ns OR (a.process_id, a.correlation_id) = (b.process_id, b.correlation_id)
                 THEN 'launched before the gap'
             WHEN c.start_ns < g.running_end_ns THEN 'launch call in progress'
@@ -63,6 +64,7 @@ gaps_with_launch AS MATERIALIZED (
         SELECT process_id, correlation_id, min(thread_id) AS thread_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns
         FROM _gap_activity WHERE kind = 'api' GROUP BY ALL
     ) AS c ON c.process_id = a.process_id AND c.correlation_id = a.correlation_id
+    LEFT JOIN _device_launches AS d ON d.process_id = a.process_id AND d.start_ns = g.next_ns
 ),
 late_gaps AS MATERIALIZED (
     FROM gaps_with_launch WHERE in_time IS NULL AND thread_id IS NOT NULL
