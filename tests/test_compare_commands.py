@@ -51,7 +51,9 @@ def step_times(run, before_file, after_file, times):
 def test_measured_times_decide_and_the_times_under_nsys_are_beside_them(run):
     """A graph makes the step 77% shorter under nsys; without it, 14% are left."""
     result = step_times(run, EAGER, GRAPH, "700us,600us")
-    assert result.stdout.startswith(f"Improved: without nsys 700.0 µs → 600.0 µs per step (-14.3%), {EAGER} → {GRAPH}\n")
+    assert result.stdout.startswith(
+        f"Improved: without nsys 700.0 µs → 600.0 µs per step (-14.3%), {EAGER} → {GRAPH}\n"
+    )
     notes = " ".join(result.stderr.split())
     assert "2.680 ms → 0.602 ms per step under nsys; 700.0 µs → 600.0 µs without (measured), which decides" in notes
     assert "wall time under nsys: " in notes
