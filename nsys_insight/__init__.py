@@ -68,7 +68,8 @@ def diff(
         before: The run before: a file, the name of a baseline, or an open trace, in whose scope it is compared. Several
             are runs of this side, or the ranks of one run.
         after: The run after the change.
-        **options: How steps are found: the options of `StepOptions`.
+        **options: How steps are found: the options of `StepOptions`. `step_time_ns` is a pair here, the times of a step
+            before and after without nsys, which then decide.
 
     Raises:
         UsageError: An option is wrong, a file is neither a saved run nor what a benchmark wrote, or the runs cannot be
@@ -82,15 +83,19 @@ def diff(
     from nsys_insight.compare.answer import answer
     from nsys_insight.compare.comparison import compare
     from nsys_insight.compare.measure import measure_runs
+    from nsys_insight.compare.step_times import parse_step_times
     from nsys_insight.notebook.html import make_html_answer
     from nsys_insight.packs.step_options import parse_options
     from nsys_insight.trace import Trace
 
     notes: list[str] = []
+    given_times = options.pop("step_time_ns", None)
+    step_times_ns = parse_step_times(given_times) if given_times is not None else None
     sides = [[side] if isinstance(side, str | Path | Trace) else side for side in (before, after)]
     with ExitStack() as stack:
         sources = [[_open_source(run, stack, notes.append) for run in side] for side in sides]
-        result = answer(compare(*measure_runs(sources, parse_options(options), note=notes.append)))
+        runs = measure_runs(sources, parse_options(options), note=notes.append)
+        result = answer(compare(*runs, step_times_ns=step_times_ns))
     return make_html_answer(replace(result, notes=tuple(dict.fromkeys([*notes, *result.notes]))))
 
 

@@ -76,6 +76,13 @@ def test_measured_times_are_rows_for_programs(run):
     assert values["wall_ns"][0] == pytest.approx(2_680_000, rel=0.01)
 
 
+def test_measured_times_in_python(run):
+    decision = nsys_insight.diff(EAGER, GRAPH, step_time_ns=("700us", 600_000)).dicts()[0]
+    assert (decision["metric"], decision["before"], decision["after"]) == ("without_nsys_ns", 700_000, 600_000)
+    with pytest.raises(UsageError, match="two times, before and after, not '515us'"):
+        nsys_insight.diff(EAGER, GRAPH, step_time_ns="515us")
+
+
 @pytest.mark.parametrize(
     ("times", "message"),
     [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from nsys_insight.compare.noise import Difference, Samples
 from nsys_insight.compare.runs import HEADLINE
 from nsys_insight.errors import UsageError
-from nsys_insight.text.units import time_text
+from nsys_insight.text.units import parse_duration, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,23 @@ if TYPE_CHECKING:
 WITHOUT_NSYS = "without_nsys_ns"
 # The limits of the view `unprofiled_step`: a time beyond them is of another unit of work than the step of the trace.
 MAX_RATIO, MIN_BUSY_RATIO = 1.15, 0.8
+EXAMPLE = "nsys-insight diff BEFORE AFTER --step-time 610us,515us"
 _HINT = "give the times of the steps that nsys-insight steps lists: --step-time 610us,515us"
+
+
+def parse_step_times(times: Sequence[str | int]) -> tuple[int, int]:
+    """Read the times of a step before and after, in ns.
+
+    Raises:
+        UsageError: These are not two durations above 0.
+    """
+    if len(times) != 2 or isinstance(times, str):
+        text = times if isinstance(times, str) else ",".join(map(str, times))
+        raise UsageError(f"--step-time takes two times, before and after, not {text!r}", EXAMPLE)
+    before, after = (parse_duration(str(time).strip(), flag="--step-time") for time in times)
+    if min(before, after) <= 0:
+        raise UsageError("--step-time takes times above 0", EXAMPLE)
+    return before, after
 
 
 def measure_per_unit(before: Sequence[Run], after: Sequence[Run], step_times_ns: tuple[int, int]) -> Difference:

@@ -15,7 +15,6 @@ from nsys_insight.cli.flags import Flags, make_argument, make_command, make_flag
 from nsys_insight.cli.run import open_traces
 from nsys_insight.errors import UsageError
 from nsys_insight.render import HUMAN_FORMATS
-from nsys_insight.text.units import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +59,6 @@ tile, type or number; else, as a guess, by their place in the step.
 """
 
 _PAGE_SUFFIXES = (".html", ".htm")
-_STEP_TIME_EXAMPLE = "nsys-insight diff BEFORE AFTER --step-time 610us,515us"
 
 
 def make_diff_command() -> Callable[..., None]:
@@ -81,16 +79,17 @@ def make_diff_command() -> Callable[..., None]:
     ) -> None:
         from nsys_insight.compare.answer import answer, summary_table, tables
         from nsys_insight.compare.comparison import compare
+        from nsys_insight.compare.step_times import EXAMPLE, parse_step_times
 
         steps = _parse_step_pair(step_pair) if step_pair is not None else ()
-        step_times_ns = _parse_step_times(step_times) if step_times is not None else None
+        step_times_ns = parse_step_times(step_times.split(",")) if step_times is not None else None
         has_one_file = bool(steps) and len(files or []) == 1
         sides = _split_sides((files or []) * (1 + has_one_file), before or [], after or [])
         is_one_each = len(sides[0]) == len(sides[1]) == 1
         is_same_file = not steps and is_one_each and sides[0][0].resolve() == sides[1][0].resolve()
         is_page = flags.fmt is None and flags.output and flags.output.suffix.lower() in _PAGE_SUFFIXES
         if step_times_ns and (steps or level is not None or is_page):
-            raise UsageError("--step-time is for the comparison of two runs, as text", _STEP_TIME_EXAMPLE)
+            raise UsageError("--step-time is for the comparison of two runs, as text", EXAMPLE)
         if is_page and flags.output:
             if steps or level is not None:
                 raise UsageError(
@@ -181,21 +180,6 @@ def _parse_step_pair(text: str) -> tuple[int, int]:
     if len(numbers) != 2 or not all(number.strip().isdecimal() for number in numbers):
         raise UsageError(f"--steps takes two numbers, not {text!r}", "nsys-insight diff TRACE --steps 16,17")
     return int(numbers[0]), int(numbers[1])
-
-
-def _parse_step_times(text: str) -> tuple[int, int]:
-    """Read the times of a step before and after, in ns.
-
-    Raises:
-        UsageError: These are not two durations above 0.
-    """
-    times = text.split(",")
-    if len(times) != 2:
-        raise UsageError(f"--step-time takes two times, before and after, not {text!r}", _STEP_TIME_EXAMPLE)
-    before, after = (parse_duration(time.strip(), flag="--step-time") for time in times)
-    if min(before, after) <= 0:
-        raise UsageError("--step-time takes times above 0", _STEP_TIME_EXAMPLE)
-    return before, after
 
 
 def _compare_layers(sides: tuple[list[Path], list[Path]], level: str, flags: Flags) -> Answer:
