@@ -1,4 +1,4 @@
-"""Rules about operations that another one replaces, by what surrounds them; and about kernels that take all the time."""
+"""Rules about operations that another one replaces, by what surrounds them, and about kernels that take all the time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ GEMV = (
 )
 NORM = "void at::native::<unnamed>::vectorized_layer_norm_kernel<float, float, (bool)0>(int)"
 REDUCE = "void at::native::reduce_kernel<(int)512, (int)1, at::native::ReduceOp<float, at::native::sum_functor>>(T3)"
-COUNT = "void at_cuda_detail::cub::detail::reduce::DeviceReduceSingleTileKernel<policy_hub<int>, at::native::NonZeroOp>(T1)"
+COUNT = (
+    "void at_cuda_detail::cub::detail::reduce::DeviceReduceSingleTileKernel<policy_hub<int>, at::native::NonZeroOp>(T1)"
+)
 SELECT = "void at_cuda_detail::cub::detail::select::DeviceSelectSweepKernel<policy_hub<long, bool, int>>(T1)"
 GATHER = "void at::native::vectorized_gather_kernel<(int)16, long>(char *, char *, T2 *, int, long, long)"
 ADD_ROWS = (
