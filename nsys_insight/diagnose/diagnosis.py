@@ -182,7 +182,7 @@ def _choose_status(
     is_healthy = (
         read_headline.verdict == "GPU-bound"
         and read_headline.busy_pct >= HEALTHY_PCT
-        and all(finding.severity == "info" for finding in findings)
+        and not any(map(_is_problem, findings))
         and (ahead_pct is None or ahead_pct >= text.MIN_AHEAD_PCT)
     )
     if not is_healthy:
@@ -192,6 +192,11 @@ def _choose_status(
         return "unseen", None
     efficient_pct = _read_efficient_pct(reports)
     return ("healthy", None) if efficient_pct >= EFFICIENT_PCT else ("unjudged", 100 - efficient_pct)
+
+
+def _is_problem(finding: Finding) -> bool:
+    """Return whether something is to be mended: not if kernels only take the time, and no saving is known."""
+    return finding.severity != "info" and not (finding.symptom == "kernel-time" and finding.recoverable_ns is None)
 
 
 def _read_efficient_pct(reports: AnsweredReports) -> float:

@@ -18,6 +18,7 @@ registers_per_thread = "Registers per thread"
 static_shared_bytes = "Static shared memory per block"
 dynamic_shared_bytes = "Dynamic shared memory per block"
 local_per_thread_bytes = "Local memory (spills, stack) per thread"
+local_total_bytes = "Local memory reserved for a launch, at most"
 calls = "Executions on the GPU"
 total_ns = "Sum of their durations"
 avg_ns = "Mean duration"
@@ -76,7 +77,8 @@ shapes AS (
         quantile_cont(k.duration_ns, 0.5) AS med_ns,
         min(k.duration_ns) AS min_ns,
         max(k.duration_ns) AS max_ns,
-        max(k.shared_executed_bytes) AS shared_executed_bytes
+        max(k.shared_executed_bytes) AS shared_executed_bytes,
+        max(k.local_total_bytes) AS local_total_bytes
     FROM kernel_events AS k
     LEFT JOIN limits_of_gpus AS l ON l.gpu_id = gpu_of(k.process_id, k.device_id)
     LEFT JOIN _contexts AS c ON c.process_id = k.process_id
@@ -128,6 +130,7 @@ SELECT
     static_shared_bytes,
     dynamic_shared_bytes,
     local_per_thread_bytes,
+    local_total_bytes,
     calls,
     total_ns,
     total_ns / calls AS avg_ns,
