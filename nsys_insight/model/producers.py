@@ -56,8 +56,8 @@ class Producer:
 
     @property
     def fill(self) -> str:
-        """Return the statement that fills its table."""
-        return f"INSERT INTO facts.{self.name} {self.query}"
+        """Return the statement that creates its table."""
+        return f"CREATE TABLE facts.{self.name} AS {self.query}"
 
     @property
     def statements(self) -> list[str]:
