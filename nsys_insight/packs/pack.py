@@ -43,7 +43,8 @@ class Param:
     """A parameter of a pack: `$name` in its SQL, a flag on the command line, a keyword in Python.
 
     Its type follows from its default. Without a default, the header has a `type`, and the value is NULL unless it is
-    set. `pattern` is a regular expression that a text must match in full.
+    set. `pattern` is a regular expression that a text must match in full. If it is given, the pack `report` answers,
+    which has it as well.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Param:
     choices: tuple[str, ...] = ()
     minimum: float | None = None
     pattern: str = ""
+    report: str = ""
 
     @property
     def flag(self) -> str:
@@ -104,6 +106,7 @@ class ParamHeader:
     choices: tuple[str, ...] = ()
     minimum: float | None = None
     pattern: str = ""
+    report: str = ""
 
     def make_param(self, name: str) -> Param:
         """Make the parameter.
@@ -120,7 +123,8 @@ class ParamHeader:
         except re.error as error:
             raise RecordError(f"params.{name}.pattern is not valid: {error}") from None
         kind = TYPES[self.type] if self.default is None else type(self.default)
-        return Param(name, kind, self.default, join_lines(self.help), self.choices, self.minimum, self.pattern)
+        text = join_lines(self.help)
+        return Param(name, kind, self.default, text, self.choices, self.minimum, self.pattern, self.report)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight.page.pictures import Bar
 from nsys_insight.page.queries import ask
+from nsys_insight.page.styles import style_budget_row
 from nsys_insight.page.tracks import Event, Limits, Track, View, read_view
 from nsys_insight.page.windows import MAX_EVENTS, Window, choose_event_windows, choose_first_window
 from nsys_insight.text.cells import printable
@@ -100,7 +101,10 @@ def build_timeline(
         "first": first.relative_to(run),
         "windows": [window.relative_to(run) for window in view.windows],
         "steps": listed_steps,
-        "gaps": [[*Window(gap.start_ns, gap.end_ns).relative_to(run), gap.cause] for gap in longest],
+        "gaps": [
+            [*Window(gap.start_ns, gap.end_ns).relative_to(run), gap.cause, style_budget_row(gap.cause)]
+            for gap in longest
+        ],
         "busy": _encode_busy(ask(trace, "run_busy", steps, bucket_count=BUCKETS), run),
     }
     if len(listed_steps) < len(rows):

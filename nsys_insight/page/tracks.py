@@ -207,7 +207,9 @@ def _build_idle_tracks(rows: list[Any], max_gaps: int) -> tuple[list[Track], int
     tracks: dict[int, list[Event]] = defaultdict(list)
     for gap in sorted(longest):
         gpu, start, end = gap
-        tracks[gpu].append(Event(start, end, _find_main_cause(gaps[gap]), "idle", causes=tuple(gaps[gap])))
+        tracks[gpu].append(
+            Event(start, end, styles.style_budget_row(_find_main_cause(gaps[gap])), "idle", causes=tuple(gaps[gap]))
+        )
     has_several_gpus = len(tracks) > 1
     return (
         [

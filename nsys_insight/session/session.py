@@ -197,7 +197,7 @@ class Session:
         Raises:
             UsageError: There is no such report, or a parameter is wrong.
         """
-        pack = library.get_pack(report) if isinstance(report, str) else report
+        pack, params = library.choose_pack(library.get_pack(report) if isinstance(report, str) else report, params)
         ranks = params.pop(rank_sums.PARAM.name, None)
         if ranks is not None and not is_cross_rank(pack):
             ranks = rank_sums.PARAM.value(ranks)

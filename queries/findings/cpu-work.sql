@@ -87,7 +87,7 @@ WITH longest_gap AS (
     SELECT g.*
     FROM gaps_report AS g
     ASOF JOIN _steady_windows AS s ON s.start_ns <= g.start_ns
-    WHERE g.start_ns < s.end_ns AND g.cause = 'starved'
+    WHERE g.start_ns < s.end_ns AND g.cause = 'launch'
         AND (g.host IN ('CPU work', 'managed memory') OR g.host LIKE 'OS: %')
     ORDER BY g.duration_ns DESC, g.start_ns
     LIMIT 1

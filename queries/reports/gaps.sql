@@ -44,7 +44,9 @@ start_ns = "When the GPU became idle; for several gaps, the first time"
 duration_ns = "GPU idle time of the gap; for several gaps, the sum"
 wall_pct = "Share of the wall time"
 idle_pct = "Share of the idle time of all gaps in scope"
-cause = "The cause of most of the gap, as in idle: starved, blocked, allocation, dependency, profiler, unknown"
+cause = """\
+What the cause of most of the gap is called in idle: launch, sync, copy, allocation, dependency, profiler or unknown; \
+of the CPU work after a wait, idle attributes a part to the wait"""
 host = "What the host did for most of the gap; NULL when the trace does not have the launch call"
 host_ns = "Time of the gap that host took"
 before_name = "The operation before the gap"

@@ -9,8 +9,8 @@ details = ["code", "caller"]
 description = """
 Ranks what the host does in a steady step (see steps; in the whole scope where no steps were found) by what removing
 it can save. recoverable_ns is idle time of the GPU, as classify splits it: for D2H sync points and other waits it
-includes the starved time after them, up to the time that they blocked the host; for CPU work it is the time that a
-late launching thread spent outside of CUDA calls; for launch calls the time in the calls, and from them to the
+includes the time of late launches after them, up to the time that they blocked the host; for CPU work it is the time
+that a late launching thread spent outside of CUDA calls; for launch calls the time in the calls, and from them to the
 start on the GPU. Pageable copies and blocking memsets have the idle time during their calls, so they may repeat
 idle time of waits, blocking copies, launch calls or other API calls. count and host_ns cover the calls of any
 thread that began in the step, without calls inside others. By caller, waits, copies, memsets and allocations are

@@ -15,6 +15,7 @@ from nsys_insight.cli.flags import Flags, make_argument, make_command, make_flag
 from nsys_insight.cli.run import open_traces
 from nsys_insight.errors import UsageError
 from nsys_insight.render import HUMAN_FORMATS
+from nsys_insight.text.units import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,6 +43,9 @@ steps into account, contains 0. Intervals hold for all rows together, with 95% c
 not show how runs differ; times that differ by less than 2% are then noise. With several runs of both sides, each run's
 mean is one measurement.
 
+nsys makes a step longer if the host bounds it, so part of a change can be nsys's. --step-time BEFORE,AFTER gives the
+times of a step without nsys: the decision is then about these, and the times under nsys are beside them.
+
 --by layer compares two implementations of one model. Matrix products, attention and communication are aligned in their
 order, and what runs between the same two of them belongs together. Each row has the time and launches per step of both
 sides, summed over the layers; the rows add up to the GPU time of a step.
@@ -53,6 +57,7 @@ tile, type or number; else, as a guess, by their place in the step.
 """
 
 _PAGE_SUFFIXES = (".html", ".htm")
+_STEP_TIME_EXAMPLE = "nsys-insight diff BEFORE AFTER --step-time 610us,515us"
 
 
 def make_diff_command() -> Callable[..., None]:
@@ -68,16 +73,21 @@ def make_diff_command() -> Callable[..., None]:
         lower: list[str] | None,
         level: str | None,
         step_pair: str | None,
+        step_times: str | None,
     ) -> None:
         from nsys_insight.compare.answer import answer, tables
         from nsys_insight.compare.comparison import compare
 
         steps = _parse_step_pair(step_pair) if step_pair is not None else ()
+        step_times_ns = _parse_step_times(step_times) if step_times is not None else None
         has_one_file = bool(steps) and len(files or []) == 1
         sides = _split_sides((files or []) * (1 + has_one_file), before or [], after or [])
         is_one_each = len(sides[0]) == len(sides[1]) == 1
         is_same_file = not steps and is_one_each and sides[0][0].resolve() == sides[1][0].resolve()
-        if flags.fmt is None and flags.output and flags.output.suffix.lower() in _PAGE_SUFFIXES:
+        is_page = flags.fmt is None and flags.output and flags.output.suffix.lower() in _PAGE_SUFFIXES
+        if step_times_ns and (steps or level is not None or is_page):
+            raise UsageError("--step-time is for the comparison of two runs, as text", _STEP_TIME_EXAMPLE)
+        if is_page and flags.output:
             if steps or level is not None:
                 raise UsageError(
                     "a page compares two traces, not two steps or layers", f"write text: -o {flags.output.stem}.md"
@@ -104,7 +114,8 @@ def make_diff_command() -> Callable[..., None]:
             ]
         directions: dict[str, Better] = {**dict.fromkeys(higher or (), "higher"), **dict.fromkeys(lower or (), "lower")}
         with progress.show_task("comparing"):
-            comparison = compare(*([run.with_directions(directions) for run in side] for side in runs))
+            named_runs = ([run.with_directions(directions) for run in side] for side in runs)
+            comparison = compare(*named_runs, step_times_ns=step_times_ns)
         shown_tables = tables(comparison, brief=fmt == "markdown", has_all_rows=flags.wide)
         write_tables(answer(comparison), shown_tables, fmt, flags)
         shown_count = len(shown_tables[0].rows()) if shown_tables else 0
@@ -139,7 +150,14 @@ def make_diff_command() -> Callable[..., None]:
         make_flag(
             "step_pair", str | None, "--steps", metavar="A,B", help="Two steps, by number: of BEFORE alone or of both."
         ),
-        *make_step_flags(),
+        make_flag(
+            "step_times",
+            str | None,
+            "--step-time",
+            metavar="BEFORE,AFTER",
+            help="Times of a step without nsys, as the program or bench measured them: 610us,515us. They decide.",
+        ),
+        *make_step_flags(has_step_time=False),
         argument=files_argument,
         omitted_fields=("explain",),
     )
@@ -155,6 +173,21 @@ def _parse_step_pair(text: str) -> tuple[int, int]:
     if len(numbers) != 2 or not all(number.strip().isdecimal() for number in numbers):
         raise UsageError(f"--steps takes two numbers, not {text!r}", "nsys-insight diff TRACE --steps 16,17")
     return int(numbers[0]), int(numbers[1])
+
+
+def _parse_step_times(text: str) -> tuple[int, int]:
+    """Read the times of a step before and after, in ns.
+
+    Raises:
+        UsageError: These are not two durations above 0.
+    """
+    times = text.split(",")
+    if len(times) != 2:
+        raise UsageError(f"--step-time takes two times, before and after, not {text!r}", _STEP_TIME_EXAMPLE)
+    before, after = (parse_duration(time.strip(), flag="--step-time") for time in times)
+    if min(before, after) <= 0:
+        raise UsageError("--step-time takes times above 0", _STEP_TIME_EXAMPLE)
+    return before, after
 
 
 def _compare_layers(sides: tuple[list[Path], list[Path]], level: str, flags: Flags) -> Answer:

@@ -79,9 +79,10 @@ named_activity AS (
         CASE
             WHEN host IS NULL THEN NULL
             WHEN a.kind = 'profiler' THEN 'profiler'
-            WHEN a.kind = 'api' AND (n.call_group = 'sync' OR b.correlation_id IS NOT NULL) THEN 'blocked'
+            WHEN a.kind = 'api' AND b.correlation_id IS NOT NULL THEN if(b.is_to_host, 'sync', 'copy')
+            WHEN a.kind = 'api' AND n.call_group = 'sync' THEN 'sync'
             WHEN a.kind = 'api' AND n.call_group IN ('alloc', 'free') THEN 'allocation'
-            ELSE 'starved'
+            ELSE 'launch'
         END AS cause,
         CASE a.kind WHEN 'profiler' THEN 0 WHEN 'api' THEN 1 ELSE 2 END AS turn
     FROM _gap_activity AS a
@@ -117,17 +118,25 @@ explanations AS (
     WHERE is_outermost OR turn = 0
     GROUP BY ALL
     UNION ALL
-    SELECT gap_id, 'CPU work', 'starved', greatest(until_ns - start_ns, 0) - coalesce(covered_ns, 0)
+    SELECT gap_id, 'CPU work', 'launch', greatest(until_ns - start_ns, 0) - coalesce(covered_ns, 0)
     FROM late_gaps
     LEFT JOIN (
         SELECT gap_id, sum(overlap_ns)::BIGINT AS covered_ns FROM thread_activity WHERE is_outermost GROUP BY ALL
     ) USING (gap_id)
     UNION ALL
-    SELECT gap_id, 'launch latency', 'starved', end_ns - greatest(until_ns, start_ns) FROM late_gaps
+    SELECT gap_id, 'launch latency', 'launch', end_ns - greatest(until_ns, start_ns) FROM late_gaps
     UNION ALL
-    SELECT gap_id, in_time, CASE in_time WHEN 'managed memory' THEN 'starved' ELSE 'dependency' END, duration_ns
-    FROM gaps_with_launch
-    WHERE in_time IS NOT NULL
+    SELECT
+        g.gap_id, g.in_time,
+        CASE
+            WHEN g.in_time = 'launched before the gap' THEN 'dependency'
+            WHEN b.correlation_id IS NOT NULL THEN if(b.is_to_host, 'sync', 'copy')
+            ELSE 'launch'
+        END,
+        g.duration_ns
+    FROM gaps_with_launch AS g
+    LEFT JOIN _gap_copies AS b ON b.process_id = g.process_id AND b.correlation_id = g.correlation_id
+    WHERE g.in_time IS NOT NULL
 ),
 -- The explanation with the longest time for each gap; the profiler, if it takes half of the gap.
 main_causes AS (

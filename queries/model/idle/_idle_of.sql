@@ -62,14 +62,15 @@ SELECT
     gpu_id,
     window_ns,
     CASE
-        WHEN host IN (idle_host('before the first operation'), idle_host('after the last operation')) THEN 'edge'
-        WHEN host IN (idle_host('same launch call'), idle_host('launched before'), idle_host('launch call in progress'))
-            THEN 'dependency'
-        WHEN host IN (idle_host('sync calls'), idle_host('blocking copies')) THEN 'blocked'
+        WHEN host IN (idle_host('before the first operation'), idle_host('after the last operation'))
+            THEN 'start-up and end'
+        WHEN host IN (idle_host('same launch call'), idle_host('launched before')) THEN 'dependency'
+        WHEN host = idle_host('sync calls') THEN 'sync'
+        WHEN host = idle_host('blocking copies') THEN 'copy'
         WHEN host = idle_host('allocation') THEN 'allocation'
         WHEN host = idle_host('profiler') THEN 'profiler'
         WHEN host = idle_host('not in the trace') THEN 'unknown'
-        ELSE 'starved'
+        ELSE 'launch'
     END AS cause,
     host,
     idle_ns
