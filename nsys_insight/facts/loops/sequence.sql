@@ -67,32 +67,35 @@ all_operations AS (
     WHERE process_id = $process AND call_group = 'sync'
 ),
 in_order AS (
-    FROM all_operations ORDER BY host_ns, start_ns, end_ns, token
-),
--- Windows without an order of their own do not sort again. The operation before or after has the number before or after.
-numbered AS MATERIALIZED (
-    SELECT
-        *, row_number() OVER () - 1 AS position,
-        count(*) FILTER (WHERE token <> hash('wait')) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS number
-    FROM in_order
-),
-copies AS (
+    SELECT o.*, coalesce(k.family = 'comm', false) AS is_communication
+    FROM all_operations AS o
+    LEFT JOIN kernel_names AS k ON k.name_id = o.name_id
+    ORDER BY o.host_ns, o.start_ns, o.end_ns, o.token
+)
+-- Windows without an order of their own do not sort again. `number` is how many operations there are up to
+-- here, without waits.
+SELECT
+    row_number() OVER () - 1 AS position, token <> hash('wait') AS is_operation,
+    count(*) FILTER (WHERE token <> hash('wait')) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS number,
+    token, shape, kind, name_id, host_ns, start_ns, end_ns, gpu_ns, is_launch, device_id, stream_id, is_result,
+    is_communication
+FROM in_order;
+
+WITH copies AS (
     SELECT
         c.token, min(c.token) OVER (PARTITION BY c.kind, c.device_id, b.token, a.token) AS common_token
-    FROM (FROM numbered WHERE kind IN ('H2D', 'D2H', 'copy')) AS c
-    JOIN (FROM numbered WHERE token <> hash('wait')) AS b ON b.number = c.number - 1
-    JOIN (FROM numbered WHERE token <> hash('wait')) AS a ON a.number = c.number + 1
-    WHERE b.is_launch AND a.is_launch
+    FROM (FROM internal.loop_sequence WHERE kind IN ('H2D', 'D2H', 'copy')) AS c
+    JOIN internal.loop_sequence AS b ON b.number = c.number - 1
+    JOIN internal.loop_sequence AS a ON a.number = c.number + 1
+    WHERE b.is_operation AND b.is_launch AND a.is_operation AND a.is_launch
 ),
 copies_of_any_size AS (
     SELECT token, min(common_token) AS common_token
     FROM copies
     GROUP BY token
+    HAVING min(common_token) <> token
 )
-SELECT
-    n.position::BIGINT AS position, coalesce(c.common_token, n.token) AS token,
-    n.shape, n.kind, n.name_id, n.host_ns, n.start_ns, n.end_ns, n.gpu_ns, n.is_launch,
-    n.device_id, n.stream_id, n.is_result, coalesce(k.family = 'comm', false) AS is_communication
-FROM numbered AS n
-LEFT JOIN kernel_names AS k ON k.name_id = n.name_id
-LEFT JOIN copies_of_any_size AS c ON c.token = n.token
+UPDATE internal.loop_sequence
+SET token = c.common_token
+FROM copies_of_any_size AS c
+WHERE c.token = loop_sequence.token
