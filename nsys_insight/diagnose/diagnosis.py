@@ -188,8 +188,7 @@ def _choose_status(
     )
     if not is_healthy:
         return "findings", None
-    info = reports.answers["info"].dicts()
-    if any(row["metric"] == "whole_graph_pct" and row["value"] >= MIN_PCT for row in info):
+    if reports.read(f"SELECT 1 FROM _graph_tracing WHERE wholes > 0 AND whole_pct >= {MIN_PCT}"):
         return "unseen", None
     efficient_pct = _read_efficient_pct(reports)
     return ("healthy", None) if efficient_pct >= EFFICIENT_PCT else ("unjudged", 100 - efficient_pct)
