@@ -224,6 +224,10 @@ class Pack(Header):
         """Return the relations that its query reads and the functions that it calls."""
         return scan_names(self.sql) if self.is_built_in else parse_names(self.sql)
 
+    def without_notes(self) -> Pack:
+        """Return it as a report without notes; without a topic, it also lacks the one on what is not in the trace."""
+        return replace(self, notes={}, topic="")
+
     def display_position(self, column: str) -> int | None:
         """Return the position of a column among the main columns of a terminal; None for other columns.
 

@@ -166,7 +166,7 @@ report_rows(place, rank, section, metric, value, detail) AS (
         'CPU time spent in the profiler'
     FROM profiler_overheads HAVING count(*) > 0
     UNION ALL
-    SELECT 70, place, 'missing', metric, NULL, detail FROM _missing_data WHERE (FROM is_unscoped)
+    SELECT 70, place, 'missing', metric, NULL, detail FROM _missing_data
 )
 SELECT section, metric, value::DOUBLE AS value, detail
 FROM report_rows
