@@ -186,8 +186,8 @@ def _describe_option_error(error: Exception, message: str, hint: str) -> tuple[s
     from nsys_insight.text.suggestions import did_you_mean
 
     if too_small := _BELOW_RANGE.match(message):
-        flag, value, least = too_small.groups()
-        return f"{flag} is {value}, which is less than {least}", f"{flag} {least}"
+        flag, value, minimum = too_small.groups()
+        return f"{flag} is {value}, which is less than {minimum}", f"{flag} {minimum}"
     option = getattr(error, "option_name", None)
     if not option:
         return message, hint
