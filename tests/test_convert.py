@@ -52,7 +52,7 @@ def test_the_duckdb_file_has_views_with_comments(tmp_path):
         assert connection.execute("SELECT count(*) FROM kernels").fetchone() == (500,)
         idle = connection.execute("SELECT cause, host, idle_ns FROM gpu_idle ORDER BY ALL").fetchall()
         steps = connection.execute("SELECT step, start_ns, end_ns FROM steps ORDER BY step").fetchall()
-        shown = [name for (name,) in connection.execute("SHOW TABLES").fetchall()]
+        listed_views = [name for (name,) in connection.execute("SHOW TABLES").fetchall()]
         left_over = connection.execute(
             "FROM duckdb_tables() WHERE table_name LIKE '%step%' AND schema_name <> 'facts'"
         ).fetchall()
@@ -60,8 +60,8 @@ def test_the_duckdb_file_has_views_with_comments(tmp_path):
             "SELECT view_name, comment FROM duckdb_views() WHERE comment IS NOT NULL"
         ).fetchall()
     assert {name for name, _ in view_comments} == set(documented_views(internal=False))
-    assert set(shown) == {*documented_views(internal=False), "scope"}
-    # The model takes 6 MB, whatever the trace is.
+    assert set(listed_views) == {*documented_views(internal=False), "scope"}
+    # The model alone takes 6 MB.
     assert (tmp_path / "churn.duckdb").stat().st_size < 11_000_000
     with nsys_insight.open(SAMPLES / "churn.sqlite") as trace:
         assert idle == trace.sql("SELECT cause, host, idle_ns FROM gpu_idle ORDER BY ALL").rows()

@@ -266,8 +266,8 @@ def _shorten_help(command: Any, examples: str) -> Any:
     summary, *paragraphs = re.split(r"\n[ \t]*\n", inspect.cleandoc(command.help or ""))
     command.help = "\n\n".join(filter(None, (summary, examples)))
     shared_flags = [param for param in command.params if getattr(param, "rich_help_panel", None) in SHARED_PANELS]
-    rest = f"nsys-insight help {command.name} --all"
-    links = [f"{rest} explains all of it." if paragraphs or shared_flags else ""]
+    full_help = f"nsys-insight help {command.name} --all"
+    links = [f"{full_help} explains all of it." if paragraphs or shared_flags else ""]
     if shared_flags:
         links.append(f"Flags of every report, such as --nvtx, --sort and -o: nsys-insight help {_SHARED_TOPIC}.")
     command.epilog = "\n\n".join(filter(None, (*paragraphs[:1], f"{_VERBATIM}\n" + "\n".join(filter(None, links)))))

@@ -126,7 +126,7 @@ class Answer:
         """Return the answer with only the rows in which a name fits a pattern, in which `*` and `?` are wildcards.
 
         Without wildcards, the name contains it. The case does not matter. Names are the columns `name` and `…_name`;
-        where there are none, all columns with text.
+        in answers without these, all columns with text.
 
         Raises:
             UsageError: The answer has no column with text.

@@ -418,7 +418,7 @@ class Session:
             return text
         if self._scope.range_pattern is not None and not self.rows("SELECT 1 AS found FROM gpu_ops LIMIT 1"):
             return f"{text}: no GPU work was launched in it."
-        return f"{text}{self.describe_gpu_time()}. Without this scope, an empty answer means: {pack.empty_text}"
+        return f"{text}{self.describe_gpu_time()}; leave the scope out to see whether the trace has such rows at all"
 
     def _describe_ranges(self, pattern: str) -> str:
         """Describe the NVTX ranges of the requested steps in a trace without GPU work; "" without such ranges."""
