@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Commands that take less time show no progress.
 _DELAY_S = 1.0
 _TICK_S = 0.1
-# Cells of the line beside the text of the task: bar, percentage, elapsed and remaining time.
+# Cells of the line without the text of the task: bar, percentage, elapsed and remaining time.
 _BAR_CELLS, _OTHER_CELLS = 20, 48
 
 
@@ -110,7 +110,7 @@ class ProgressLine:
         if self._bar is None:
             self._bar = bar
             bar.start()
-            bar.console.show_cursor(show=True)  # a process that is killed leaves it as it is
+            bar.console.show_cursor(show=True)  # a killed process would leave it hidden
         bar.refresh()
 
 
