@@ -154,7 +154,7 @@ def gather(
     packs = [pack for packs in packs_by_topic().values() for pack in packs if pack.page]
     options: dict[str, dict[str, Any]] = {pack.name: {} for pack in packs} | {"roofline": sizes or {}}
     later = LaterQueries([(pack, options[pack.name]) for pack in packs], queries)
-    brief = read_brief(trace, steps, more=later)
+    brief = read_brief(trace, steps, later=later)
     diagnosis, run = brief.diagnosis, brief.diagnosis.run
     rank_pictures = draw_ranks(trace, steps, run.sentence, run.notes) if run else None
     trace = select_rank(trace, diagnosis)

@@ -109,7 +109,7 @@ def read_view(trace: Session, steps: StepOptions, windows: Sequence[Window], lim
     """
     omissions, drawn_windows = [], list(windows)
 
-    def read_events(**query_limits: dict[str, int]) -> list[list[Any]]:
+    def read_events(**query_limits: dict[str, Any]) -> list[list[Any]]:
         bounds = {
             "starts": [window.start_ns for window in drawn_windows],
             "ends": [window.end_ns for window in drawn_windows],
