@@ -89,7 +89,7 @@ def _collect_notes(reports: AnsweredReports, *, is_empty: bool) -> tuple[str, ..
     For an empty scope, they say where the GPU work is; for a trace without GPU work, what else it has.
     """
     classify = reports.answers["classify"]
-    notes = tuple(note for name in ("processes", "tokens", SCOPE_NOTE) for note in classify.notes_named(name))
+    notes = tuple(note for name in ("processes", "tokens", "video", SCOPE_NOTE) for note in classify.notes_named(name))
     unprofiled = reports.program.unprofiled
     if unprofiled and unprofiled.misfit:
         notes = (*notes, unprofiled.misfit)
