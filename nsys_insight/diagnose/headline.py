@@ -93,7 +93,7 @@ def _collect_notes(reports: AnsweredReports, *, is_empty: bool) -> tuple[str, ..
     classify = reports.answers[NOTED_REPORT]
     notes = tuple(
         note
-        for name in ("processes", "waiting", "node_tracing", "tokens", SCOPE_NOTE)
+        for name in ("processes", "waiting", "node_tracing", "tokens", "video", SCOPE_NOTE)
         for note in classify.notes_named(name)
     )
     unprofiled = reports.program.unprofiled

@@ -351,6 +351,15 @@ class Session:
             description["left_out"] = self._connection.left_out
         return description
 
+    def describe_unread_tables(self) -> tuple[str, ...]:
+        """Name the tables of events in the files that no view reads, with their rows: one sentence for each trace."""
+        row_counts = [self_check.count_unread_rows(file) for file, _ in self._connection.files]
+        tables = (
+            ", ".join(f"{name} ({count:,} {'row' if count == 1 else 'rows'})" for name, count in counts.items())
+            for counts in row_counts
+        )
+        return tuple(f"tables that no report reads: {text} (nsys stats has reports on some)" for text in tables if text)
+
     def check_files(self, *, is_complete: bool = True) -> list[FileCheck]:
         """Compare rows and sums of the views with those that SQLite reads in the files; return a check of each trace.
 

@@ -48,6 +48,9 @@ FROM answer
 WHERE cause = 'unknown' AND NOT EXISTS (FROM _unrecorded WHERE what = 'calls')
 HAVING sum(wall_pct) >= 0.05"""
 
+[notes.video]
+use = "video"
+
 [notes.graphs]
 use = "idle_in_graphs"
 

@@ -140,6 +140,9 @@ report_rows(place, rank, section, metric, value, detail) AS (
     SELECT 48, 0, 'events', 'os_calls', count(*), 'calls into the operating system''s libraries'
     FROM os_calls HAVING count(*) > 0
     UNION ALL
+    SELECT 49, 0, 'events', 'video_engine_ranges', count(*), string_agg(DISTINCT engine, ', ' ORDER BY engine)
+    FROM video_work HAVING count(*) > 0
+    UNION ALL
     SELECT 50, 0, 'graphs', 'graph_launch_calls', calls, CASE
         WHEN wholes > 0 AND node_kernels > 0 THEN 'traced partly per graph, partly per node'
         WHEN wholes > 0 THEN 'traced per graph: their kernels are not in the trace'

@@ -56,6 +56,9 @@ SELECT
         / nullif(sum(duration_ns) + coalesce((SELECT sum(total_ns) FROM answer), 0), 0) AS graph_pct
 FROM graph_launches HAVING count(*) > 0"""
 
+[notes.video]
+use = "video"
+
 [notes.deep]
 use = "deep_paths"
 
