@@ -99,10 +99,7 @@ class Levels:
             "loops": columns,
             "loop_iterations": {
                 "loop": np.concatenate(
-                    [
-                        np.full(len(i["run"]), level.name)
-                        for level, i in zip(levels, iterations_by_level, strict=True)
-                    ]
+                    [np.full(len(i["run"]), level.name) for level, i in zip(levels, iterations_by_level, strict=True)]
                 ),
                 **{
                     name: np.concatenate([iterations[name] for iterations in iterations_by_level])
