@@ -225,7 +225,7 @@ class Pack(Header):
         return scan_names(self.sql) if self.is_built_in else parse_names(self.sql)
 
     def without_notes(self) -> Pack:
-        """Return it as a report without notes; without a topic, it also lacks the one on what is not in the trace."""
+        """Return it as a report without notes: without a topic, it lacks the one on what is not recorded, too."""
         return replace(self, notes={}, topic="")
 
     def display_position(self, column: str) -> int | None:
