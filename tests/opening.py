@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import planted
+from kept_connections import keep_connections
 from oracle import is_permanent
 
 import nsys_insight
@@ -37,7 +38,9 @@ def open_trace(path: Path | str, **scope: Any) -> Iterator[Trace]:
     if is_permanent(path) or Path(path).parent in _planted_folders():
         yield _open_once(path, selected_scope)
         return
-    with nsys_insight.open(path, scope=selected_scope) as trace:
+    with keep_connections():
+        opened_trace = nsys_insight.open(path, scope=selected_scope)
+    with opened_trace as trace:
         yield trace
 
 
@@ -66,4 +69,5 @@ def _planted_folder() -> Path:
 
 @cache
 def _open_once(path: Path | str, selected_scope: Scope) -> Trace:
-    return nsys_insight.open(path, scope=selected_scope, use_cache=False)
+    with keep_connections():
+        return nsys_insight.open(path, scope=selected_scope, use_cache=False)
