@@ -32,6 +32,7 @@ INSTALLED = os.environ.get("NSYS_INSIGHT_COMMAND")
 PROCESS = [INSTALLED] if INSTALLED else [sys.executable, "-m", "nsys_insight"]
 # Commands that run the user's SQL.
 _OWN_CONNECTION = {"sql", "shell", "explore", "mcp"}
+_TERMINAL_VARIABLES = {"COLUMNS", "NO_COLOR", "TERM"}
 
 
 def run(
@@ -59,8 +60,8 @@ def run(
         stdin_file.write(stdin.encode() if isinstance(stdin, str) else stdin)
         stdin_file.seek(0)
         with _environment(cwd, env or {}), _streams(stdin_file, stdout or out, err), _process_state():
-            # The user's SQL changes a connection, and the environment selects files and settings.
-            can_keep = not env and not _OWN_CONNECTION & set(words)
+            # The user's SQL changes a connection, and other variables select files and settings.
+            can_keep = (env or {}).keys() <= _TERMINAL_VARIABLES and not _OWN_CONNECTION & set(words)
             with keep_connections() if can_keep else nullcontext():
                 code = _call(words)
         output_texts = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import signal
@@ -65,6 +66,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (left_out if any(map(item.get_closest_marker, ("sweep", "slow"))) else selected).append(item)
     config.hook.pytest_deselected(items=left_out)
     items[:] = selected
+
+
+def pytest_collection_finish() -> None:
+    """Let garbage collections skip the modules and tests: a full one takes longer than most tests."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

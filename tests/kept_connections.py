@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
@@ -35,27 +36,35 @@ if TYPE_CHECKING:
 # By files, scope and limits. The one that was used last is at the end.
 _kept: dict[Any, KeptConnection] = {}
 _MOST_UNUSED = 24
-# Files that are older than this belong to fixtures of a module, or to the repository.
-_test_start_ns = 0
+# Older files belong to fixtures of a module, or to the repository.
+_test = SimpleNamespace(start_ns=0)
 
 
 def begin_test() -> None:
     """Begin a test: the files that it writes itself are read anew each time."""
-    global _test_start_ns
-    _test_start_ns = time.time_ns()
+    _test.start_ns = time.time_ns()
 
 
 @contextmanager
-def keep_connections() -> Iterator[None]:
-    """Keep the connections that sessions open in the block over unchanged files, and use the kept ones again."""
-    with patch.object(session, "Connection", _connect):
+def keep_connections(*, are_final: bool = False) -> Iterator[None]:
+    """Keep the connections that sessions open in the block over unchanged files, and use the kept ones again.
+
+    With `are_final`, nothing changes the files, although the test itself wrote them.
+    """
+
+    def connect(files: Sequence[File], scope: Scope, limits: Limits, **options: Any) -> Connection:
+        return _connect(files, scope, limits, time.time_ns() if are_final else _test.start_ns, options)
+
+    with patch.object(session, "Connection", connect):
         yield
 
 
-def _connect(files: Sequence[File], scope: Scope, limits: Limits, **options: Any) -> Connection:
+def _connect(
+    files: Sequence[File], scope: Scope, limits: Limits, before_ns: int, options: dict[str, Any]
+) -> Connection:
     # The current folder may be another one at the next use.
     files = [file._replace(path=file.path.absolute()) for file in files]
-    if not (_has_defaults(options) and _are_old_exports([file.path for file in files])):
+    if not (_has_defaults(options) and _are_old_exports([file.path for file in files], before_ns)):
         return Connection(files, scope, limits, **options)
     statuses = [(status.st_dev, status.st_ino, status.st_mtime_ns) for status in (file.path.stat() for file in files)]
     key = (*files, *statuses, scope, limits, *options["part_scopes"])
@@ -76,10 +85,10 @@ def _has_defaults(options: dict[str, Any]) -> bool:
     return not has_others and options["steps"] == AUTO and not template._list_user_catalogs()
 
 
-def _are_old_exports(paths: Sequence[Path]) -> bool:
-    """Return whether these are small exports from before the test, none of which has a file in the cache folder."""
+def _are_old_exports(paths: Sequence[Path], before_ns: int) -> bool:
+    """Return whether these are small exports from before this time, none of which has a file in the cache folder."""
     return (
-        all(path.is_file() and path.suffix == ".sqlite" and path.stat().st_ctime_ns < _test_start_ns for path in paths)
+        all(path.is_file() and path.suffix == ".sqlite" and path.stat().st_ctime_ns <= before_ns for path in paths)
         and are_small_files(paths)
         and not any(map(is_cached, paths))
     )
