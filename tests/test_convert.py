@@ -191,11 +191,18 @@ def test_a_part_has_the_counts_and_times_of_its_scope(tmp_path):
     assert not {"HOSTNAME", "PATH"} & {name for (name,) in sqlite3.connect(path).execute("SELECT value FROM StringIds")}
 
 
-@pytest.mark.parametrize("as_ncu_data", [False, True])
-def test_a_file_that_another_process_has_open_is_not_called_damaged(tmp_path, as_ncu_data):
-    file = tmp_path / "open.duckdb"
+@pytest.fixture(scope="module")
+def churn_file(tmp_path_factory):
+    """Return the converted sample, for tests that do not change it."""
+    file = tmp_path_factory.mktemp("converted") / "open.duckdb"
     with open_trace(SAMPLES / "churn.sqlite") as trace:
         convert(trace, file, "duckdb")
+    return file
+
+
+@pytest.mark.parametrize("as_ncu_data", [False, True])
+def test_a_file_that_another_process_has_open_is_not_called_damaged(churn_file, as_ncu_data):
+    file = churn_file
     code = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print(1, flush=True); sys.stdin.read()"
     command = [sys.executable, "-c", code, str(file)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
