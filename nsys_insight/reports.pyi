@@ -1742,6 +1742,7 @@ class Reports:
         *,
         by: Literal['name', 'path'] = 'name',
         fold: bool = True,
+        instances: str | None = None,
     ) -> pl.DataFrame:
         """NVTX ranges: host time, and the GPU work launched inside: How much host and GPU time does each NVTX
         range take, with and without nested ranges?
@@ -1772,6 +1773,8 @@ class Reports:
             by: What one row stands for: all ranges of a name, or only those at the same place in the
                 nesting
             fold: Count ranges whose names differ only in their numbers as one, such as step #
+            instances: List each occurrence of the ranges of this name instead, with the work that it
+                launched
 
         Columns:
             name: The range's text, after its domain if it has one; or the names from the outermost range
@@ -1801,6 +1804,53 @@ class Reports:
             captured_gpu_ns: GPU time of the nodes of CUDA graphs that were captured in the range, over all
                 launches; NULL where no capture is recorded
             captured_kernels: How many kernels ran in these nodes
+        """
+        ...
+
+    def nvtx_instances(
+        self,
+        *,
+        instances: str | None = None,
+    ) -> pl.DataFrame:
+        """Occurrences of an NVTX range, one by one: How long does each occurrence of an NVTX range take, on
+        the host and on the GPU, and which ones differ?
+
+        One row for each time that a range was open, in order. The name is as nvtx lists it: with # it
+        stands for all numbers. GPU work belongs to the occurrence that is open on the launching thread when
+        its launch call begins, no matter when it runs, so it may run after the range was closed: gpu_ns
+        adds up its durations, projected_ns is the time from the start of its first operation to the end of
+        its last. gpu_busy_during_ns and gpu_idle_during_ns are what the GPU does while the range is open,
+        no matter who launched it; they are unknown with --step. Occurrences that are nested in each other
+        both count what the inner one launched. The same as nvtx --instances.
+
+        The note has the distribution. An occurrence with a longer host_ns and the same gpu_ns waits for the
+        host: gaps with --from and --to shows when. One with more kernels or a longer gpu_ns does other
+        work. A projected_ns far above host_ns: its work is still queued when the range closes, so the range
+        does not show how long the work takes.
+
+        Args:
+            instances: Name as nvtx lists it, such as 'step #', or with its number (default: the name with
+                the most host time)
+
+        Columns:
+            instance: Number of the occurrence in order of time, from 1
+            start_ns: When the range was opened
+            host_ns: From then until it was closed; NULL if it was still open at the end of the capture
+            gpu_ns: Sum of the durations of the GPU operations launched inside
+            gpu_busy_during_ns: Time in which the GPU was busy while the range was open, whoever launched
+                the work; the mean of the GPUs that its process uses
+            gpu_idle_during_ns: The rest of that time, in which the GPU was idle
+            projected_ns: From the start of the first operation launched inside to the end of the last; NULL
+                if there is none
+            kernels: Kernels launched inside
+            operations: Kernels, copies, memsets and whole graphs launched inside
+            first_name: The operation launched inside that starts first on the GPU
+            last_name: The one that ends last
+            first_start_ns: When the first operation starts
+            last_end_ns: When the last operation ends
+            name: The range's own text, with its numbers, after its domain if it has one
+            process_id: Operating system's process id
+            thread_id: Thread that opened it
         """
         ...
 

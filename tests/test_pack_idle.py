@@ -48,10 +48,13 @@ class Threads:
             self.calls[call["globalTid"]].append(call)
         for row in oracle.profiler_overheads(tables):
             self.overheads[row["globalTid"]].append((row["start"], row["end"]))
+        self.mpi_times = defaultdict(list)
+        for row in oracle.mpi_calls(tables):
+            self.mpi_times[row["globalTid"]].append((row["start"], row["end"]))
         for thread, calls in self.calls.items():
             self.edges[thread] = sorted(
                 {edge for call in calls for edge in (call["start"], call["end"])}
-                | {edge for times in self.overheads[thread] for edge in times}
+                | {edge for times in (*self.overheads[thread], *self.mpi_times[thread]) for edge in times}
             )
         self.starts = {thread: [call["start"] for call in calls] for thread, calls in self.calls.items()}
 
@@ -71,6 +74,8 @@ class Threads:
             if a < launch["end"] and call_key(launch) in self.blocking:
                 return "copy", "blocking copies"
             return "launch", "launch latency" if a >= launch["end"] else "launch call"
+        if any(start <= a and b <= end for start, end in self.mpi_times[thread]):
+            return "launch", "MPI calls"
         last = bisect_right(self.starts[thread], a) - 1
         if last >= 0 and self.calls[thread][last]["end"] >= b:
             call = self.calls[thread][last]

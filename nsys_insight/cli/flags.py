@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 20
 _MAX_ROWS = 10**15
+# Parameters of steps that `diff` takes for each side.
+_TIME_PARAMS = {"step_time_ns"}
 _ID_SETTINGS = {"min": 0, "max": 2**63 - 1, "metavar": "N"}
 
 TraceArgument = Annotated[
@@ -190,8 +192,9 @@ def make_command(
 
     def command(**values: Any) -> None:
         flags = Flags(**{parameter.name: values.pop(parameter.name) for parameter in shared})
-        if PARAMS.keys() <= values.keys():
-            flags = replace(flags, steps=parse_options({name: values.pop(name) for name in PARAMS}))
+        if PARAMS.keys() - _TIME_PARAMS <= values.keys():
+            step_params = PARAMS.keys() & values.keys()
+            flags = replace(flags, steps=parse_options({name: values.pop(name) for name in step_params}))
         run(values.pop(main_argument.name), flags, **values)
 
     command.__signature__ = inspect.Signature([main_argument, *own_flags, *shared])  # type: ignore[attr-defined]
@@ -312,9 +315,9 @@ def make_scope_command(run: Callable[[Flags], None], text: str) -> Callable[...,
     return command
 
 
-def make_step_flags() -> list[inspect.Parameter]:
-    """Make the flags that define what a step is."""
-    return [make_param_flag(param) for param in PARAMS.values()]
+def make_step_flags(*, has_step_time: bool = True) -> list[inspect.Parameter]:
+    """Make the flags that define what a step is, and the one that gives its time without nsys."""
+    return [make_param_flag(param) for name, param in PARAMS.items() if has_step_time or name not in _TIME_PARAMS]
 
 
 def _parse_time(text: str | None) -> int | None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight.compare import members, phases
 from nsys_insight.compare.comparison import SIGNIFICANT_VERDICTS, find_clocks
 from nsys_insight.compare.noise import count_runs_needed
-from nsys_insight.compare.runs import PEAK_MEMORY
-from nsys_insight.compare.verdict import Decision, Verdict
+from nsys_insight.compare.runs import HEADLINE, PEAK_MEMORY
+from nsys_insight.compare.step_times import WITHOUT_NSYS
+from nsys_insight.compare.verdict import MIN_CHANGE_PCT, Decision, Verdict
 from nsys_insight.session.answer import Answer, Column, build_answer
 from nsys_insight.text import units as text_units
 from nsys_insight.text.kernel_names import fit, make_readable
@@ -212,10 +213,12 @@ def notes(comparison: Comparison) -> Iterator[str]:
     """Yield the notes: what a reader needs in addition to the numbers."""
     if advice := describe_detectable_difference(comparison):
         yield advice
+    if sentence := _describe_step_times(comparison):
+        yield sentence
     yield from _phase_notes(comparison)
     yield from members.describe_members(comparison.before, comparison.after)
     for title, rows, describe in (
-        ("wall time: ", _changed_times(comparison), _describe_change),
+        (f"wall time{_nsys_suffix(comparison)}: ", _changed_times(comparison), _describe_change),
         ("kernels that got slower: ", _kernels_with(comparison, Verdict.REGRESSED), _describe_values),
         ("kernels that got faster: ", _kernels_with(comparison, Verdict.IMPROVED), _describe_values),
         ("side effects: ", _side_effects(comparison), _describe_values),
@@ -234,6 +237,27 @@ def notes(comparison: Comparison) -> Iterator[str]:
     if guess_count:
         yield f"{guess_count} of the kernels were paired by a guess: different names at the same place in the step"
     yield from _run_notes(comparison)
+
+
+def _nsys_suffix(comparison: Comparison) -> str:
+    return " under nsys" if any(row.metric == WITHOUT_NSYS for row in comparison.headline) else ""
+
+
+def _describe_step_times(comparison: Comparison) -> str | None:
+    """Say what a change is worth without nsys, if that was measured, and whether it is one only under nsys."""
+    measured = next((row for row in comparison.headline if row.metric == WITHOUT_NSYS), None)
+    wall = next((row for row in comparison.rows if (row.part, row.metric) == ("run", HEADLINE)), None)
+    if measured is None or wall is None:
+        return None
+    times = [
+        f"{before} → {after}"
+        for before, after in (format_values(r.metric, r.before, r.after) for r in (wall, measured))
+    ]
+    text = f"{times[0]} per {comparison.unit} under nsys; {times[1]} without (measured), which decides"
+    words = {Verdict.IMPROVED: "faster", Verdict.REGRESSED: "slower"}
+    if wall.verdict in words and measured.verdict is not wall.verdict:
+        text += f". Only under nsys, a {comparison.unit} got {words[wall.verdict]}"
+    return text
 
 
 def _phase_notes(comparison: Comparison) -> Iterator[str]:
@@ -372,7 +396,7 @@ def _has_single_steps(comparison: Comparison) -> bool:
     return len(runs) == 2 and all(run.count == 1 and run.unit in ("step", "token") for run in runs)
 
 
-def describe_detectable_difference(comparison: Comparison) -> str | None:
+def describe_detectable_difference(comparison: Comparison) -> str | None:  # noqa: PLR0911 - a reason each
     """Say what a decision needs if it is missing, and which difference would have been detected.
 
     Return None if the comparison has a decision.
@@ -396,6 +420,10 @@ def describe_detectable_difference(comparison: Comparison) -> str | None:
     row = comparison.headline[0]
     difference = row.difference
     if comparison.decision is Decision.UNKNOWN or difference.low is None or difference.high is None or not row.before:
+        if row.metric == WITHOUT_NSYS:
+            return (
+                f"a difference of two measured times of less than {MIN_CHANGE_PCT:g}% can be noise: measure with bench"
+            )
         reason = "one measurement of each side cannot distinguish a difference from noise"
         remedy = "give several runs of each, --before 'a*.nsys-rep' --after 'b*.nsys-rep', or define a step (see steps)"
         return reason if _has_single_steps(comparison) else f"{reason}: {remedy}"

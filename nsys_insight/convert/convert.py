@@ -116,7 +116,7 @@ def _write_database(trace: Session, output: Path) -> None:
     with cache_folder.make_work_path(output.resolve()) as work_path:
         database_file = work_path.with_name("trace.duckdb")  # its views refer to the catalog by the name of the file
         own_files.claim(database_file)
-        config = {"memory_limit": Limits().effective[0]}
+        config: dict[str, str | bool | int | float | list[str]] = {"memory_limit": Limits().effective[0]}
         if all(path.stat().st_size < _LARGE_BYTES for path in trace.paths if path.is_file()):
             config["default_block_size"] = str(_SMALL_BLOCK_BYTES)
         with duckdb.connect(database_file, config=config) as connection:

@@ -39,6 +39,7 @@ LEGEND = {
     "profiler": "idle: profiler",
     "edge": "idle: start-up and end",
     "unknown": "idle: unknown",
+    "metric": "sampled metric, 0 to 100%",
 }
 
 

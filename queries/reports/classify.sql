@@ -124,8 +124,17 @@ text = """
 CUDA graphs ran as a whole: all their time counts as gpu, including idle time and copies inside them; capture with
 --cuda-graph-trace=node to see those"""
 
+[notes.video]
+use = "video"
+
 [notes.processes]
 use = "processes"
+
+[notes.waiting]
+use = "waiting_kernels"
+
+[notes.node_tracing]
+use = "node_tracing"
 
 [notes.unknown]
 text = """

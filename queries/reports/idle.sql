@@ -15,11 +15,11 @@ in progress, the cause is launch. Otherwise the host was late, and each nanoseco
 the launching thread did then, in this order of precedence: profiler (the profiler blocked the thread), sync (in a
 sync call or a copy to the host that blocks, as one into pageable host memory does even if its name says Async), copy
 (in another blocking copy), allocation (in an allocation or a free), launch (everything else: CPU work outside of CUDA
-calls, other API calls, the launch call itself, and the time from its return to the start on the GPU; also managed
-memory, until pages of unified memory were moved because the host touched them). The time of late launches after a
-wait belongs to the wait, sync or copy, up to the time that the wait blocked the host: without the wait, the host
-would have been that far ahead. Time before the first operation and after the last one of a GPU is start-up and end.
-A scope cuts all of this to its own time."""
+calls, MPI calls, other API calls, the launch call itself, and the time from its return to the start on the GPU; also
+managed memory, until pages of unified memory were moved because the host touched them). The time of late launches
+after a wait belongs to the wait, sync or copy, up to the time that the wait blocked the host: without the wait, the
+host would have been that far ahead. MPI calls after a wait are never caused by it. Time before the first operation
+and after the last one of a GPU is start-up and end. A scope cuts all of this to its own time."""
 reading = """
 launch: the CPU launches too slowly. CPU work is the program's own (Python, sampling): move it off the launching
 thread, or capture the step in a CUDA graph, which also removes launch calls and most launch latency; or fuse kernels.
@@ -47,6 +47,9 @@ SELECT sum(wall_pct) AS wall_pct
 FROM answer
 WHERE cause = 'unknown' AND NOT EXISTS (FROM _unrecorded WHERE what = 'calls')
 HAVING sum(wall_pct) >= 0.05"""
+
+[notes.video]
+use = "video"
 
 [notes.graphs]
 use = "idle_in_graphs"

@@ -45,6 +45,9 @@ steps into account, contains 0. Intervals hold for all rows together, with 95% c
 not show how runs differ; times that differ by less than 2% are then noise. With several runs of both sides, each run's
 mean is one measurement.
 
+nsys makes a step longer if the host bounds it, so part of a change can be nsys's. --step-time BEFORE,AFTER gives the
+times of a step without nsys: the decision is then about these, and the times under nsys are beside them.
+
 --by layer compares two implementations of one model. Matrix products, attention and communication are aligned in their
 order, and what runs between the same two of them belongs together. Each row has the time and launches per step of both
 sides, summed over the layers; the rows add up to the GPU time of a step.
@@ -71,17 +74,23 @@ def make_diff_command() -> Callable[..., None]:
         lower: list[str] | None,
         level: str | None,
         step_pair: str | None,
+        step_times: str | None,
         is_complete: bool,
     ) -> None:
         from nsys_insight.compare.answer import answer, summary_table, tables
         from nsys_insight.compare.comparison import compare
+        from nsys_insight.compare.step_times import EXAMPLE, parse_step_times
 
         steps = _parse_step_pair(step_pair) if step_pair is not None else ()
+        step_times_ns = parse_step_times(step_times.split(",")) if step_times is not None else None
         has_one_file = bool(steps) and len(files or []) == 1
         sides = _split_sides((files or []) * (1 + has_one_file), before or [], after or [])
         is_one_each = len(sides[0]) == len(sides[1]) == 1
         is_same_file = not steps and is_one_each and sides[0][0].resolve() == sides[1][0].resolve()
-        if flags.fmt is None and flags.output and flags.output.suffix.lower() in _PAGE_SUFFIXES:
+        is_page = flags.fmt is None and flags.output and flags.output.suffix.lower() in _PAGE_SUFFIXES
+        if step_times_ns and (steps or level is not None or is_page):
+            raise UsageError("--step-time is for the comparison of two runs, as text", EXAMPLE)
+        if is_page and flags.output:
             if steps or level is not None:
                 raise UsageError(
                     "a page compares two traces, not two steps or layers", f"write text: -o {flags.output.stem}.md"
@@ -108,7 +117,8 @@ def make_diff_command() -> Callable[..., None]:
             ]
         directions: dict[str, Better] = {**dict.fromkeys(higher or (), "higher"), **dict.fromkeys(lower or (), "lower")}
         with progress.show_task("comparing"):
-            comparison = compare(*([run.with_directions(directions) for run in side] for side in runs))
+            named_runs = ([run.with_directions(directions) for run in side] for side in runs)
+            comparison = compare(*named_runs, step_times_ns=step_times_ns)
         shows_all = is_complete or flags.wide or flags.limit == 0
         summary = summary_table(comparison)
         shown_tables = tables(comparison, brief=fmt == "markdown", has_all_rows=True) if shows_all else [summary]
@@ -145,9 +155,16 @@ def make_diff_command() -> Callable[..., None]:
             "step_pair", str | None, "--steps", metavar="A,B", help="Two steps, by number: of BEFORE alone or of both."
         ),
         make_flag(
+            "step_times",
+            str | None,
+            "--step-time",
+            metavar="BEFORE,AFTER",
+            help="Times of a step without nsys, as the program or bench measured them: 610us,515us. They decide.",
+        ),
+        make_flag(
             "is_complete", bool, "--all", help="Every metric, phase, rank, kernel family and kernel, not only changes."
         ),
-        *make_step_flags(),
+        *make_step_flags(has_step_time=False),
         argument=files_argument,
         omitted_fields=("explain",),
     )

@@ -52,6 +52,7 @@ gaps_with_launch AS MATERIALIZED (
         least(c.end_ns, g.end_ns) AS until_ns,
         CASE
             WHEN a.name LIKE 'UM % copy' AND c.start_ns IS NULL THEN 'managed memory'
+            WHEN d.call_ns IS NOT NULL THEN CASE WHEN d.call_ns <= g.running_end_ns THEN 'launched before the gap' END
             WHEN c.end_ns <= g.running_end_ns OR (a.process_id, a.correlation_id) = (b.process_id, b.correlation_id)
                 THEN 'launched before the gap'
             WHEN c.start_ns < g.running_end_ns THEN 'launch call in progress'
@@ -63,6 +64,7 @@ gaps_with_launch AS MATERIALIZED (
         SELECT process_id, correlation_id, min(thread_id) AS thread_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns
         FROM _gap_activity WHERE kind = 'api' GROUP BY ALL
     ) AS c ON c.process_id = a.process_id AND c.correlation_id = a.correlation_id
+    LEFT JOIN _device_launches AS d ON d.process_id = a.process_id AND d.start_ns = g.next_ns
 ),
 late_gaps AS MATERIALIZED (
     FROM gaps_with_launch WHERE in_time IS NULL AND thread_id IS NOT NULL
@@ -73,6 +75,7 @@ named_activity AS (
         a.process_id, a.thread_id, a.start_ns, a.end_ns,
         CASE a.kind
             WHEN 'api' THEN n.call_group || ': ' || n.name
+            WHEN 'mpi' THEN 'MPI: ' || n.name
             WHEN 'os' THEN 'OS: ' || n.name
             ELSE 'profiler: ' || n.name
         END AS host,
@@ -84,7 +87,7 @@ named_activity AS (
             WHEN a.kind = 'api' AND n.call_group IN ('alloc', 'free') THEN 'allocation'
             ELSE 'launch'
         END AS cause,
-        CASE a.kind WHEN 'profiler' THEN 0 WHEN 'api' THEN 1 ELSE 2 END AS turn
+        CASE a.kind WHEN 'profiler' THEN 0 WHEN 'os' THEN 2 ELSE 1 END AS turn
     FROM _gap_activity AS a
     LEFT JOIN _api_names AS n USING (name_id)
     LEFT JOIN _gap_copies AS b ON b.process_id = a.process_id AND b.correlation_id = a.correlation_id

@@ -11,10 +11,10 @@ cause = """profiler: it blocked the thread, whatever else the thread was in; syn
     copy (a copy into pageable memory blocks even if its name says Async); allocation: in an allocation or a free;
     launch: the host was late for any other reason; dependency; start-up and end: before the GPU's first operation or
     after its last one; unknown: the launch call is not in the trace"""
-host = """launch: CPU work (no CUDA call), API calls (other than those named), launch call, launch call in progress
-    (when the GPU became idle), launch latency (from the call's return to the start on the GPU), managed memory (until
-    pages of unified memory were moved without a call, because the host touched them); sync: sync calls; copy: blocking
-    copies; dependency: same launch call (of a CUDA graph), launched before; start-up and end: before the first
+host = """launch: CPU work (no CUDA or MPI call), MPI calls, API calls (other than those named), launch call, launch call
+    in progress (when the GPU became idle), launch latency (from the call's return to the start on the GPU), managed memory
+    (until pages of unified memory were moved without a call, because the host touched them); sync: sync calls; copy:
+    blocking copies; dependency: same launch call (of a CUDA graph), launched before; start-up and end: before the first
     operation, after the last operation"""
 idle_ns = "How long"
 */
@@ -24,8 +24,8 @@ WITH times AS NOT MATERIALIZED (
 -- Read twice, and not materialized: it would be as large as all gaps.
 pieces AS NOT MATERIALIZED (
     SELECT
-        gpu_id, start_ns, end_ns, call_ns, returned_ns, is_copy, host, sync_ns, copy_ns, alloc_ns, api_ns, gap_ns,
-        gap_end_ns, 0 AS window_ns
+        gpu_id, start_ns, end_ns, call_ns, returned_ns, is_copy, host, sync_ns, copy_ns, alloc_ns, mpi_ns, api_ns,
+        gap_ns, gap_end_ns, 0 AS window_ns
     FROM in_scope('times')
 ),
 gaps AS NOT MATERIALIZED (

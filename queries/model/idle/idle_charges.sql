@@ -2,8 +2,8 @@
 description = """The waits and allocations that GPU idle time is attributed to: one row per step, GPU, wait or
     allocation, gap, and what the host did. A wait gets the idle time in which the thread that launched the next
     operation was in it, and the time of late launches after it in the same gap, up to the rest of the time that the
-    wait blocked the host: without the wait, the host would have been that far ahead. An allocation or a free gets the
-    idle time in which that thread was in it. No idle time is counted twice."""
+    wait blocked the host: without the wait, the host would have been that far ahead. Time in MPI calls is theirs. An
+    allocation or a free gets the idle time in which that thread was in it. No idle time is counted twice."""
 stored = true
 [columns]
 step = "The steady step in whose wall time the idle time is; NULL outside of them"
@@ -21,7 +21,8 @@ idle_ns = "How long"
 */
 -- `_idle_in` splits idle time over windows, which are cut where a blocking call begins or ends. A wait is also charged
 -- the time of late launches after it in the same gap, up to the time that the wait blocked the host in addition to its
--- own idle time: without the wait, the host would have launched that much earlier. The earliest such time counts.
+-- own idle time: without the wait, the host would have launched that much earlier. The earliest such time counts. MPI
+-- calls after it would wait for other ranks all the same.
 WITH blocking_calls AS MATERIALIZED (
     FROM _held_gaps
 ),
@@ -123,7 +124,7 @@ late_after_wait AS (
         JOIN waits_before_late_launches AS d
             ON d.gpu_id = i.gpu_id AND d.gap_start_ns = i.gap_start_ns AND i.start_ns >= d.end_ns
         LEFT JOIN tracing AS t ON t.gpu_id = i.gpu_id AND t.start_ns = i.start_ns AND t.host = i.host
-        WHERE i.cause = 'launch' AND i.host <> 'launch call in progress'
+        WHERE i.cause = 'launch' AND i.host NOT IN ('launch call in progress', 'MPI calls')
     )
 ),
 charges AS (

@@ -79,5 +79,7 @@ function overview(line) {
     line.load(from, to);
     say(`${button.textContent}: an iteration of ${time(to - from)}`);
   }));
+  const zoomButton = line.box.querySelector("[data-selection]");
+  zoomButton?.addEventListener("click", () => { line.look(...line.selection); line.select(null); });
   all("[data-step-by]", line.box).forEach(button => button.addEventListener("click", () => load(current + Number(button.dataset.stepBy))));
 }
