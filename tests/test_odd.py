@@ -178,7 +178,7 @@ def test_iterations_of_a_while_node_are_not_missing_from_the_capture(capture):
     assert len(into_body) == 240
     assert {(row["cause"], row["host"]) for row in into_body} == {("dependency", "launched before the gap")}
     # The first kernel of a launch still waits for the host.
-    assert {row["cause"] for row in gaps if row["after_name"].startswith("start")} == {"starved"}
+    assert {row["cause"] for row in gaps if row["after_name"].startswith("start")} == {"launch"}
     with open_trace(path) as trace:
         assert not evaluate_rules(trace, ["capture-problem"])
 

@@ -178,7 +178,7 @@ def test_hovering_over_the_timeline_shows_a_tip(page):
     assert tip.text_content().startswith("cudnn_generated_fort_native_sdpa")
     page.locator(".timeline .idle .starved:not(.crowd)").first.hover()
     assert tip.text_content().startswith("idle\n")
-    assert "starved, " in tip.text_content()
+    assert "launch, " in tip.text_content()
     page.mouse.move(5, 5)
     assert not tip.is_visible()
 
