@@ -76,11 +76,11 @@ def test_the_first_sample_of_a_gpu_may_be_garbage(garbage, tmp_path):
     assert (clock["min"], active["max"]) == ((210, 50) if garbage < 0 else (40, 99))
 
 
-def test_a_program_whose_launches_fail_is_not_told_to_mark_its_steps(tmp_path):
+def test_failed_launches_request_no_steps(tmp_path):
     trace = Trace()
     host = trace.thread()
     host.copy("H2D", size=1 << 20)
-    for number in range(20):
+    for _ in range(20):
         host.call("cudaLaunchKernel_v7000", returns=222)
     with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
         text, empty = session.diagnose().text(None), session.answer("top").empty
@@ -104,7 +104,7 @@ def test_cpu_samples_at_other_times_are_not_requested_again(has_samples, tmp_pat
 
 
 @pytest.mark.parametrize("pause_ms", [0, 20])
-def test_what_holds_on_average_is_not_said_of_each_step(pause_ms, tmp_path):
+def test_the_mean_of_a_few_long_steps_is_not_each_step(pause_ms, tmp_path):
     trace = Trace()
     host = trace.thread()
     for number in range(100):
