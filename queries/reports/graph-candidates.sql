@@ -134,7 +134,10 @@ means_with_waiting AS (
         w.waiting_ns / m.steps / g.gpus AS waiting_ns,
         w.apart_ns / m.steps / g.gpus AS long_gap_ns,
         (
-            (SELECT coalesce(sum(idle_ns), 0) FROM step_idle WHERE host IN ('CPU work', 'MPI calls', 'API calls', 'managed memory'))
+            (
+                SELECT coalesce(sum(idle_ns), 0) FROM step_idle
+                WHERE host IN ('CPU work', 'MPI calls', 'API calls', 'managed memory')
+            )
                 - w.apart_ns
         )
             / m.steps / g.gpus / nullif(m.single_launches, 0) AS cpu_per_launch_ns

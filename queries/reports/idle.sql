@@ -14,8 +14,8 @@ dependency; unless that call is a copy to the host into pageable memory that was
 Otherwise the host was late, and each nanosecond of the gap is attributed to what the launching thread did then, in
 this order of precedence: profiler (the profiler blocked the thread), blocked (in a sync call or a blocking copy; a
 copy into pageable host memory blocks even if its name says Async), allocation (in an allocation or a free), starved
-(everything else: CPU work outside of CUDA calls, MPI calls, other API calls, the launch call itself, and the time from its
-return to the start on the GPU; also managed memory, until pages of unified memory were moved because the host
+(everything else: CPU work outside of CUDA calls, MPI calls, other API calls, the launch call itself, and the time
+from its return to the start on the GPU; also managed memory, until pages of unified memory were moved because the host
 touched them). Time before the first operation and after the last one of a GPU is edge. A scope cuts all of this to
 its own time. diagnose, classify and per-token group these causes by what removes them: starved and launch calls in
 progress are launch, except the starved time that a wait before it caused, which is sync (or copy); MPI calls after a

@@ -13,7 +13,8 @@ range_names AS (
 ),
 totals AS (
     SELECT
-        t.kind, coalesce(n.folded, t.name, '(no name)') AS name, count(*) AS times, sum(t.duration_ns)::DOUBLE AS time_ns
+        t.kind, coalesce(n.folded, t.name, '(no name)') AS name, count(*) AS times,
+        sum(t.duration_ns)::DOUBLE AS time_ns
     FROM named_times AS t LEFT JOIN range_names AS n ON t.kind = 'range' AND n.name = t.name
     GROUP BY ALL
 ),

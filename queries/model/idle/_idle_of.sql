@@ -1,8 +1,8 @@
 /* parameters = ["gaps", "cut_gaps"] */
 -- The causes of idle time. `gaps` are gaps of `_idle_time`, each with the window_ns that it lies in; `cut_gaps` are the
 -- parts of gaps that are cut to their window. One row per GPU, window, cause and host; `gpu_idle` says what the words
--- mean. In a late gap, the time before the launch call is CPU work, minus API and MPI calls. For a cut gap, these calls are
--- looked up. DuckDB takes the gaps from a list to be few; otherwise it would expect many, and hash all calls.
+-- mean. In a late gap, the time before the launch call is CPU work, minus API and MPI calls. For a cut gap, these calls
+-- are looked up. DuckDB takes the gaps from a list to be few; otherwise it would expect many, and hash all calls.
 WITH gap_sums AS (
     SELECT
         gpu_id, window_ns, host, is_copy,

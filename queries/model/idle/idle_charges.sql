@@ -2,8 +2,8 @@
 description = """The waits and allocations that GPU idle time is attributed to: one row per step, GPU, wait or
     allocation, gap, and what the host did. A wait gets the idle time in which the thread that launched the next
     operation was in it, and the starved time after it in the same gap, up to the rest of the time that the wait blocked
-    the host: without the wait, the host would have been that far ahead. Time in MPI calls is theirs. An allocation or a free gets the idle time in
-    which that thread was in it. No idle time is counted twice."""
+    the host: without the wait, the host would have been that far ahead. Time in MPI calls is theirs. An allocation or
+    a free gets the idle time in which that thread was in it. No idle time is counted twice."""
 stored = true
 [columns]
 step = "The steady step in whose wall time the idle time is; NULL outside of them"
