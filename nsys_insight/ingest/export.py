@@ -193,8 +193,8 @@ def _try_newest_first(tools: list[nsys.Nsys], report: Path, attempt: Callable[[n
     tool_paths = ", ".join(str(tool.path) for tool in tools)
     raise ToolError(
         failures[0],
-        f"point ${nsys.NSYS_VARIABLE} to a newer nsys than {tool_paths} (https://developer.nvidia.com/nsight-systems), or"
-        " export on the machine that made the report: nsys export --type sqlite -o trace.sqlite trace.nsys-rep",
+        f"point ${nsys.NSYS_VARIABLE} to a newer nsys than {tool_paths} (https://developer.nvidia.com/nsight-systems),"
+        " or export on the machine that made the report: nsys export --type sqlite -o trace.sqlite trace.nsys-rep",
     )
 
 
