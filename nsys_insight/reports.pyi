@@ -840,16 +840,16 @@ class Reports:
         time from the first operation to the last; the wall time before and after is not a gap. A scope cuts
         gaps to its own time; time in which the GPU worked for something outside the scope is not a gap.
         Without --min-gap, the 1,000 longest gaps are listed. host is what took most of the gap on the
-        thread that launched the operation after it, up to the end of that launch call: an API call by name
-        (its calls summed), an operating system call (captured with -t osrt), or CPU work outside all of
-        these. It is 'launch latency' if most of the gap came after the launch call had returned; 'launched
-        before the gap' if the call had returned before the gap began: the host was not late, and the
-        operation waited on the GPU (for another stream, or for the next node of its graph); 'launch call in
-        progress' if the call had begun before the gap and not returned; 'managed memory' if pages of
-        unified memory were moved next, which no call requests: the host touched them; and 'profiler: …' if
-        the profiler itself blocked the thread for half of the gap. With --group-by caller, a row is all
-        gaps before operations that one caller launched while the host did the same thing; columns in which
-        they differ are empty. gap-places adds up gaps by operation and NVTX range.
+        thread that launched the operation after it, up to the end of that launch call: an API or MPI call
+        by name (its calls summed), an operating system call (-t osrt), or CPU work outside all of these. It
+        is 'launch latency' if most of the gap came after the launch call had returned; 'launched before the
+        gap' if the call had returned before the gap began: the host was not late, and the operation waited
+        on the GPU (for another stream, or for the next node of its graph); 'launch call in progress' if the
+        call had begun before the gap and not returned; 'managed memory' if pages of unified memory were
+        moved next, which no call requests: the host touched them; and 'profiler: …' if the profiler itself
+        blocked the thread for half of the gap. With --group-by caller, a row is all gaps before operations
+        that one caller launched while the host did the same thing; columns in which they differ are empty.
+        gap-places adds up gaps by operation and NVTX range.
 
         CPU work: the program does something else before it launches (sampling, tokenizing, Python): move it
         off the launching thread, or use a CUDA graph. sync: the host waited and launched nothing meanwhile,
@@ -1080,7 +1080,8 @@ class Reports:
         syncs). Allocations: a pool (see mallocs). CPU work (see cpu-work, gaps): move it off the launching
         thread, or take it out of the step with a CUDA graph. Launch calls: a CUDA graph or fusion (see
         graph-candidates). Pageable copies: pin the memory (see copies). Blocking memsets: cudaMemsetAsync.
-        Rows with host_ns but nothing recoverable are hidden behind the GPU's work: leave them.
+        MPI calls: let messages pass while the GPU works (see mpi). Rows with host_ns but nothing
+        recoverable are hidden behind the GPU's work: leave them.
 
         Args:
             group_by: What one row stands for: what the host does, or what it does for each caller, the
@@ -1098,14 +1099,14 @@ class Reports:
         Columns:
             bottleneck: What the host does
             count: Number per token; in total for the whole scope where no steps were found; NULL for CPU
-                work
+                work and MPI calls
             host_ns: Host time per token; for CPU work, the time outside of CUDA calls in the step, NULL
                 where several threads make calls, and by caller
             recoverable_ns: GPU idle time per token that it causes: the most that can be saved
             wall_pct: recoverable_ns as a share of the wall time
             see: The report with the details
             code: Stable identifier of the bottleneck: d2h_sync, other_wait, blocking_copy, pageable_copy,
-                allocation, launch_call, other_call, blocking_memset, cpu_work
+                allocation, launch_call, other_call, blocking_memset, mpi_call, cpu_work
             caller: What --group-by selects, for CPU work that of the launch which it delayed; NULL without
                 it
         """
@@ -1383,12 +1384,12 @@ class Reports:
         """Calls of libraries: How much time do calls of cuBLAS, cuDNN, NCCL and other libraries take, and what
         do they run on the GPU?
 
-        Adds up the recorded calls of libraries. nsys records cuBLAS and cuDNN with -t cublas,cudnn. Other
-        libraries (NCCL, CCCL, cuSPARSE, cuSOLVER, cuDF, …) mark their calls with NVTX ranges of a domain of
-        their own, which -t nvtx records. Kernels and copies are those whose API call begins on the same
-        thread while the library's call is open, whenever they run. A call inside a call of the same row
-        counts once in times and kernels. Calls inside others have rows of their own, so rows must not be
-        added.
+        Adds up the recorded calls of libraries. nsys records cuBLAS and cuDNN with -t cublas,cudnn, and
+        calls of NVENC, NVDEC and nvJPEG with -t nvvideo. Other libraries (NCCL, CCCL, cuSPARSE, cuSOLVER,
+        cuDF, …) mark their calls with NVTX ranges of a domain of their own, which -t nvtx records. Kernels
+        and copies are those whose API call begins on the same thread while the library's call is open,
+        whenever they run. A call inside a call of the same row counts once in times and kernels. Calls
+        inside others have rows of their own, so rows must not be added.
 
         Much host_ns for few kernels: the library's set-up costs time (handles, plans, heuristics); do it
         once, before the loop. Many calls with a short kernel each: use the batched form of the function.

@@ -1,4 +1,4 @@
-"""Engines for video and images work next to kernels: they are no part of busy time, and notes name them."""
+"""Notes on the work of engines for video and images."""
 
 from __future__ import annotations
 

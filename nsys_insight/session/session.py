@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from nsys_insight.session.self_check import FileCheck
 
 _TRACE_COLUMNS = {"trace": "The trace of the row", "rank": "The rank of the trace, where known"}
+_FAILED_LAUNCHES = """
+SELECT 1 AS found FROM outer_api_calls WHERE call_group IN ('launch', 'graph launch')
+HAVING count(*) > 0 AND count(*) FILTER (coalesce(return_value, 0) = 0) = 0"""
 _SUMMED_NOTE = "{} ranks are summed; --ranks each has the rows of each rank"
 
 
@@ -438,13 +441,19 @@ class Session:
         )
         if not count or self.rows("SELECT 1 AS found FROM gpu_ops LIMIT 1"):
             return ""
+        ranges = "1 NVTX range is" if count == 1 else f"{count} NVTX ranges are"
         return (
-            f"{count} NVTX ranges are named {pattern}, but this trace has no GPU work, which steps need. A range"
+            f"{ranges} named {pattern}, but this trace has no GPU work, which steps need. A range"
             f" takes {time_text(mean_ns)} on average: see nsys-insight nvtx"
         )
 
     def _correct_advice(self, advice: str) -> str:
-        """Do not advise to trace CUDA where nsys says that it did: say what is known instead."""
+        """Do not advise to record what is recorded: say what is known instead."""
+        if "--sample" in advice:
+            has_samples = self.rows("SELECT 1 AS found FROM _sample_period LIMIT 1")
+            return "CPU samples are recorded, at other times" if has_samples else advice
+        if advice and self.rows(_FAILED_LAUNCHES):
+            return "every launch failed, so no kernel ran (nsys-insight diagnose has the error)"
         if advice and self.rows("SELECT 1 AS found FROM _call_counts LIMIT 1"):
             return "CUDA calls are recorded (nsys-insight diagnose says what is missing)"
         if advice and self.rows("SELECT 1 AS found FROM _capture_settings WHERE traces_cuda"):

@@ -21,6 +21,7 @@ FROM (
     UNION ALL BY NAME
     SELECT 2 AS priority, 'steps' AS subject, 'mark them with NVTX ranges, or use --step-range NAME' AS remedy
     WHERE EXISTS (FROM budget_parts) AND NOT EXISTS (FROM steps WHERE phase = 'steady')
+        AND EXISTS (FROM _operation_counts WHERE kind IN ('kernel', 'graph'))
     UNION ALL BY NAME
     SELECT
         3 AS priority,
@@ -31,7 +32,9 @@ FROM (
     HAVING count(*) > 0
     UNION ALL BY NAME
     SELECT 4 AS priority, 'place in the program' AS subject, 'capture with -t cuda,nvtx' AS remedy
-    FROM missing WHERE metric = 'nvtx_ranges' AND EXISTS (FROM budget_parts)
+    FROM missing
+    WHERE metric = 'nvtx_ranges' AND EXISTS (FROM budget_parts)
+        AND EXISTS (FROM _operation_counts WHERE kind IN ('kernel', 'graph'))
     UNION ALL BY NAME
     SELECT
         5 AS priority, 'what bounds the kernels' AS subject,
