@@ -430,7 +430,8 @@ class Reports:
         pageable memory and the driver's buffer. Copies that overlap may add up to more than the wall time.
 
         Pageable memory: the copy goes through a buffer of the driver, at a fraction of the bandwidth, and
-        even an asynchronous call blocks: allocate it with cudaMallocHost (pin_memory=True). If the
+        H2D often slower than D2H. Even an asynchronous call blocks: to the host until the copy is done, to
+        the GPU until the driver has the data. Allocate it with cudaMallocHost (pin_memory=True). If the
         bandwidth is far below the bus (PCIe 4 ×16: 25 GB/s, PCIe 5: 50 GB/s) and copies are small, latency
         dominates; combine them, see --group-by size. H2D in a loop: keep the data on the GPU. D2H in a
         loop: see syncs. D2D: a fused kernel would not need it. UM: pages of unified memory, which pinned
@@ -1326,7 +1327,7 @@ class Reports:
             waves_per_sm: How often the grid fills the GPU: blocks_count / (SMs * blocks_per_sm)
             flags: What stands out: block not a multiple of a warp, fewer blocks than SMs, local memory
             gpu: The GPU model that it ran on; NULL if the trace does not describe it
-            sm_count: SMs of that GPU; NULL if the trace does not describe it
+            sm_count: SMs of that GPU or green context; NULL if the trace does not state them
         """
         ...
 

@@ -15,8 +15,9 @@ It is warm-up that the steady state does not repeat."""
 effort = "line"
 estimate = """
 High: the time that the host spends in these calls, at most the idle time of the GPU: without them the host launches
-ahead, and the GPU is idle neither during them nor right after them; where the pool gives its memory back, also the time from
-the end of the GPU's work to the end of the synchronization. Low: 35% of it, because the profiler makes calls longer."""
+ahead, and the GPU is idle neither during them nor right after them; where the pool gives its memory back, also the time
+from the end of the GPU's work to the end of the synchronization. Low: 35% of it, because the profiler makes calls
+longer."""
 links = [
     "CUDA C++ Programming Guide, Stream Ordered Memory Allocator",
     "PyTorch documentation, CUDA semantics: Memory management",
@@ -72,7 +73,7 @@ any = "Pin host memory ahead of the work that needs it, in few calls, and reuse 
 
 [params.min_tail_ns]
 default = 20000
-help = "From the end of the GPU's work to the end of a synchronization, mean, if the pool gives memory back in it (20 µs)"
+help = "Mean time from the end of the GPU's work to the end of a synchronization that gives memory back (20 µs)"
 
 [params.min_alloc_ns]
 default = 10000
@@ -94,8 +95,8 @@ later_calls AS (
     WHERE call_group IN ('alloc', 'free') AND start_ns >= (SELECT min(start_ns) FROM _gpu_busy_parts)
         AND NOT EXISTS (FROM steps WHERE phase = 'steady')
 ),
--- A pool whose release threshold is 0 gives its unused memory back in the next synchronization, and maps memory again in
--- the next allocations.
+-- A pool whose release threshold is 0 gives its unused memory back in the next synchronization, and maps memory again
+-- in the next allocations.
 pool_calls AS (
     SELECT a.process_id, a.thread_id, a.call_group, a.start_ns, a.end_ns
     FROM outer_api_calls AS a

@@ -77,7 +77,8 @@ loads AS (
 -- Threads that load code, if each does so in one step, and no step has two of them.
 new_threads AS (
     SELECT CASE
-        WHEN count(DISTINCT c.thread_id) = count(DISTINCT s.step) AND count(DISTINCT (c.thread_id, s.step)) = count(DISTINCT s.step)
+        WHEN count(DISTINCT c.thread_id) = count(DISTINCT s.step)
+            AND count(DISTINCT (c.thread_id, s.step)) = count(DISTINCT s.step)
             AND count(DISTINCT c.thread_id) >= $min_threads THEN count(DISTINCT c.thread_id)
         END AS load_threads
     FROM (SELECT process_id, thread_id, start_ns FROM builds) AS c

@@ -56,8 +56,8 @@ stddev_ns = "Sample standard deviation of the durations; NULL for a single one"
 
 [notes.pageable]
 text = [
-    """{calls:asynchronous copy uses|asynchronous copies use} pageable memory; the CPU is in {#calls:its call|their calls}
-    for {host_ns}""",
+    """{calls:asynchronous copy uses|asynchronous copies use} pageable memory; the CPU is in
+    {#calls:its call|their calls} for {host_ns}""",
     "{waiting:call returns|calls return} after the copy< and {early} before, when the driver has the data>",
     "pin the host buffer",
 ]

@@ -122,7 +122,7 @@ report_rows(place, rank, section, metric, value, detail) AS (
     SELECT 44, 0, 'events', 'syncs', count(*), 'waits that CUPTI recorded'
     FROM syncs WHERE sync_type <> 'poll' HAVING count(*) > 0
     UNION ALL
-    SELECT 44, 1, 'events', 'polls', count(*), 'synchronization rows of cudaStreamQuery and cudaEventQuery, which do not wait'
+    SELECT 44, 1, 'events', 'polls', count(*), 'rows of cudaStreamQuery and cudaEventQuery, which do not wait'
     FROM syncs WHERE sync_type = 'poll' HAVING count(*) > 0
     UNION ALL
     SELECT 45, 0, 'events', 'nvtx_ranges', sum(ranges), count(*) || ' names; the most frequent: '

@@ -1,7 +1,7 @@
 -- The operations of the typical step with mean times, relative to the start of the step on the host. Differences of
 -- means are means of differences, so the times between two operations add up. Kernels of one stream overlap where they
--- are launched ahead of the end of the one before (programmatic dependent launch): the overlap is a wait, no work, so an
--- operation starts when those before it on its stream have ended.
+-- are launched ahead of the end of the one before (programmatic dependent launch): the overlap is a wait, no work, so
+-- an operation starts when those before it on its stream have ended.
 SELECT
     o.device_id AS device, o.stream_id AS stream, o.position, any_value(o.token) AS token, any_value(o.kind) AS kind,
     any_value(o.name_id) AS name_id, min(o.thread_id) AS thread, min(o.nvtx_range) AS nvtx_range,

@@ -1,7 +1,6 @@
 /*
 description = """The kernels that began before the one before them on their stream had ended, as programmatic dependent
     launch lets them: their durations contain the wait for it. One row; no row where they share little time."""
-stored = true
 [columns]
 kernels = "Such kernels"
 overlap_ns = "Time that they share with kernels before them on their stream"

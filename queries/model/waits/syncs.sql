@@ -1,7 +1,7 @@
 /*
 description = """One row per synchronization that CUPTI recorded. Not every waiting call has one (cudaDeviceSynchronize
-    seldom does), and a poll (cudaStreamQuery, cudaEventQuery) has one but does not wait: to count waits, use `api_calls`
-    with call_group sync."""
+    seldom does), and a poll (cudaStreamQuery, cudaEventQuery) has one but does not wait: to count waits, use
+    `api_calls` with call_group sync."""
 [columns]
 start_ns = "When the wait began"
 end_ns = "When the wait ended"
@@ -25,7 +25,8 @@ SELECT
     y.end_ns,
     y.duration_ns,
     CASE
-        WHEN a.name LIKE '%Query' OR (c.process_id IS NULL AND v.is_new AND y.sync_type_id = 2 AND t.has_calls) THEN 'poll'
+        WHEN a.name LIKE '%Query' OR (c.process_id IS NULL AND v.is_new AND y.sync_type_id = 2 AND t.has_calls)
+            THEN 'poll'
         WHEN a.name LIKE '%StreamSynchronize' THEN 'stream'
         WHEN a.name LIKE '%EventSynchronize' THEN 'event'
         WHEN a.name LIKE '%StreamWaitEvent' THEN 'stream wait'
