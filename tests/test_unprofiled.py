@@ -260,7 +260,7 @@ def test_a_step_time_needs_steps():
         parse_options({"step_time_ns": "515us", "step_method": "count", "tokens": 8})
 
 
-# Programs that were timed without nsys ---------------------------------------------------------------------------------
+# Programs that were timed without nsys ------------------------------------------------------------------------------
 
 TIMED = Path(__file__).parents[1] / "benchmarks" / "unprofiled"
 
