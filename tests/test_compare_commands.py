@@ -49,7 +49,7 @@ def step_times(run, before_file, after_file, times):
     return run("diff", before_file, after_file, "--step-time", times)
 
 
-def test_measured_times_decide_and_the_times_under_nsys_are_beside_them(run):
+def test_diff_decides_by_measured_times(run):
     """A graph makes the step 77% shorter under nsys; without it, 14% are left."""
     result = step_times(run, EAGER, GRAPH, "700us,600us")
     text = f"Improved: without nsys 700.0 µs → 600.0 µs per step (-14.3%), {EAGER} → {GRAPH}\n"
@@ -66,7 +66,7 @@ def test_measured_times_decide_and_the_times_under_nsys_are_beside_them(run):
     assert regressed.stdout.startswith("Regressed: without nsys 500.0 µs → 600.0 µs per step (+20.0%)")
 
 
-def test_measured_times_are_rows_for_programs(run):
+def test_programs_read_measured_times_as_rows(run):
     result = run("diff", EAGER, GRAPH, "--step-time", "1.4ms,600us", "-f", "json", "-n", "0")
     rows = json.loads(result.stdout)["rows"]
     assert (rows[0]["part"], rows[0]["metric"], rows[0]["verdict"]) == ("decision", "without_nsys_ns", "accept")
@@ -76,7 +76,7 @@ def test_measured_times_are_rows_for_programs(run):
     assert values["wall_ns"][0] == pytest.approx(2_680_000, rel=0.01)
 
 
-def test_measured_times_in_python(run):
+def test_python_takes_measured_times(run):
     decision = nsys_insight.diff(EAGER, GRAPH, step_time_ns=("700us", 600_000)).dicts()[0]
     assert (decision["metric"], decision["before"], decision["after"]) == ("without_nsys_ns", 700_000, 600_000)
     with pytest.raises(UsageError, match="two times, before and after, not '515us'"):

@@ -260,14 +260,14 @@ def test_a_step_time_needs_steps():
         parse_options({"step_time_ns": "515us", "step_method": "count", "tokens": 8})
 
 
-# Programs that were timed without nsys
+# Programs that were timed without nsys ------------------------------------------------------------------------------
 
-TIMED = Path(__file__).parents[1] / "benchmarks" / "unprofiled"
+TIMED_PROGRAMS = Path(__file__).parents[1] / "benchmarks" / "unprofiled"
 
 
 def unpack(name, folder):
     path = folder / f"{name}.sqlite"
-    path.write_bytes(lzma.decompress((TIMED / "traces" / f"{name}.sqlite.xz").read_bytes()))
+    path.write_bytes(lzma.decompress((TIMED_PROGRAMS / "traces" / f"{name}.sqlite.xz").read_bytes()))
     return path
 
 
@@ -281,7 +281,7 @@ def unpack(name, folder):
 )  # fmt: skip
 def test_the_step_of_a_timed_program_is_in_its_range(tmp_path, machine, program, parts, error):
     """`parts` steps are found in what the program times as one."""
-    times = json.loads((TIMED / "times.json").read_text())[machine][program]
+    times = json.loads((TIMED_PROGRAMS / "times.json").read_text())[machine][program]
     measured_ns = times["median_us"] * 1e3 / parts
     with open_trace(unpack(f"{machine.lower()}_{program}", tmp_path)) as trace:
         (row,) = trace.sql("FROM unprofiled_step").rows(named=True)

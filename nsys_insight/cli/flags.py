@@ -316,7 +316,7 @@ def make_scope_command(run: Callable[[Flags], None], text: str) -> Callable[...,
 
 
 def make_step_flags(*, has_step_time: bool = True) -> list[inspect.Parameter]:
-    """Make the flags that define what a step is, and the one that gives its time without nsys."""
+    """Make the flags that define what a step is, and its time without nsys."""
     return [make_param_flag(param) for name, param in PARAMS.items() if has_step_time or name not in _TIME_PARAMS]
 
 

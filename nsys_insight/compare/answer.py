@@ -245,17 +245,17 @@ def _nsys_suffix(comparison: Comparison) -> str:
 
 def _describe_step_times(comparison: Comparison) -> str | None:
     """Say what a change is worth without nsys, if that was measured, and whether it is one only under nsys."""
-    measured = next((row for row in comparison.headline if row.metric == WITHOUT_NSYS), None)
+    measured_row = next((row for row in comparison.headline if row.metric == WITHOUT_NSYS), None)
     wall = next((row for row in comparison.rows if (row.part, row.metric) == ("run", HEADLINE)), None)
-    if measured is None or wall is None:
+    if measured_row is None or wall is None:
         return None
     times = [
         f"{before} → {after}"
-        for before, after in (format_values(r.metric, r.before, r.after) for r in (wall, measured))
+        for before, after in (format_values(r.metric, r.before, r.after) for r in (wall, measured_row))
     ]
     text = f"{times[0]} per {comparison.unit} under nsys; {times[1]} without (measured), which decides"
     words = {Verdict.IMPROVED: "faster", Verdict.REGRESSED: "slower"}
-    if wall.verdict in words and measured.verdict is not wall.verdict:
+    if wall.verdict in words and measured_row.verdict is not wall.verdict:
         text += f". Only under nsys, a {comparison.unit} got {words[wall.verdict]}"
     return text
 

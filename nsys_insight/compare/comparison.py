@@ -163,7 +163,7 @@ def compare(before: Sequence[Run], after: Sequence[Run], *, step_times_ns: tuple
             "nsys-insight loops lists the levels: choose the same on both sides with --loop, --step-range or --tokens",
         )
     by_run = min(len(before), len(after)) > 1
-    measured = measure_per_unit(before, after, step_times_ns) if step_times_ns else None
+    measured_difference = measure_per_unit(before, after, step_times_ns) if step_times_ns else None
     if kinds == {"run"}:
         rows = _benchmark_rows(before, after, by_run=by_run)
     else:
@@ -177,8 +177,8 @@ def compare(before: Sequence[Run], after: Sequence[Run], *, step_times_ns: tuple
         if has_same_main and all(run.kernels is not None for run in (*before, *after)):
             matches = match_kernels(sides[0].kernels, sides[1].kernels, (before[0].sequence, after[0].sequence))
             rows += [*_family_rows(*sides), *_kernel_rows(*sides, matches)]
-    if measured:
-        rows.insert(1, Row("run", None, WITHOUT_NSYS, measured))
+    if measured_difference:
+        rows.insert(1, Row("run", None, WITHOUT_NSYS, measured_difference))
     headline = _choose_headline(rows, before, after)
     judged_rows = _assign_verdicts([replace(row, is_headline=row in headline) for row in rows], single=not by_run)
     if find_clocks(before, after):
@@ -187,7 +187,7 @@ def compare(before: Sequence[Run], after: Sequence[Run], *, step_times_ns: tuple
             for row in judged_rows
         ]
     if kinds <= {"token", "step"}:
-        place = 2 if measured else 1
+        place = 2 if measured_difference else 1
         judged_rows[place:place] = [
             _throughput_row(row)
             for row in judged_rows[place - 1 : place]

@@ -68,9 +68,11 @@ def _check_time(runs: Sequence[Run], time_ns: int) -> float:
         tokens * fmean(samples.mean if (samples := run.metrics.get(metric)) else 0.0 for run in runs)
         for metric in (HEADLINE, "gpu_busy_ns")
     )
-    given, busy = time_text(time_ns), time_text(busy_ns)
+    given_text, busy_text = time_text(time_ns), time_text(busy_ns)
     if time_ns > MAX_RATIO * wall_ns:
-        raise UsageError(f"--step-time {given} is longer than a step of {run.label}: {time_text(wall_ns)}", _HINT)
+        raise UsageError(f"--step-time {given_text} is longer than a step of {run.label}: {time_text(wall_ns)}", _HINT)
     if time_ns < MIN_BUSY_RATIO * busy_ns:
-        raise UsageError(f"--step-time {given} is shorter than the GPU's work in a step of {run.label}: {busy}", _HINT)
+        raise UsageError(
+            f"--step-time {given_text} is shorter than the GPU's work in a step of {run.label}: {busy_text}", _HINT
+        )
     return time_ns / tokens

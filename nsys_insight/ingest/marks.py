@@ -23,7 +23,7 @@ PROFILER_API = "cudaProfilerApi"
 _SOURCE = Path(__file__).with_name("marks.c")
 _COMPILERS = ("cc", "gcc", "clang")
 _OWN_OUTPUT_HINT = "let the program print its time: --step-time-from 'step: ([0-9.]+ ms)'"
-# Where CUPTI is, besides the loader's path: with nsys, CUDA and the packages of PyTorch.
+# Where CUPTI is, in addition to the loader's path.
 _CUPTI_FOLDERS = ("/usr/local/cuda/extras/CUPTI/lib64", "/opt/nvidia/nsight-systems/*/target-linux-*")
 
 
@@ -71,8 +71,10 @@ def measure_marks(program: Sequence[str], range_name: str, nsys_folder: Path | N
         intervals_by_process = [_read_intervals(path) for path in output.parent.glob(f"{output.name}.*")]
     intervals = max(intervals_by_process, key=len, default=[])
     if not intervals:
-        what = "cudaProfilerStart and cudaProfilerStop" if range_name == PROFILER_API else f"a range {range_name!r}"
-        raise ToolError(f"without nsys, the program was not seen to call {what}", _OWN_OUTPUT_HINT)
+        marks_text = (
+            "cudaProfilerStart and cudaProfilerStop" if range_name == PROFILER_API else f"a range {range_name!r}"
+        )
+        raise ToolError(f"without nsys, the program was not seen to call {marks_text}", _OWN_OUTPUT_HINT)
     return intervals
 
 
@@ -94,9 +96,9 @@ def _build_library(folder: Path) -> Path:
         raise ToolError("--also-without needs Linux and a C compiler, and there is none here", _OWN_OUTPUT_HINT)
     library = folder / "marks.so"
     command = [compiler, "-O2", "-shared", "-fPIC", "-o", str(library), str(_SOURCE), "-ldl"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - the user's compiler
-    if done.returncode:
-        raise ToolError(f"{shlex.join(command)} failed: {done.stderr.strip()[:200]}", _OWN_OUTPUT_HINT)
+    process = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - the user's compiler
+    if process.returncode:
+        raise ToolError(f"{shlex.join(command)} failed: {process.stderr.strip()[:200]}", _OWN_OUTPUT_HINT)
     return library
 
 

@@ -234,8 +234,8 @@ def time_us(step: Step, synchronize: Step, steps: int) -> float:
     return (time.perf_counter() - begin) * 1e6 / steps
 
 
-def report(name: str, where: str, times: list[float]) -> None:
-    print(json.dumps({"program": name, "where": where, "step_us": [round(time, 3) for time in times]}), flush=True)
+def report(name: str, place: str, times: list[float]) -> None:
+    print(json.dumps({"program": name, "where": place, "step_us": [round(time, 3) for time in times]}), flush=True)
 
 
 def main() -> None:
