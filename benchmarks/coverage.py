@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measure how much of the GPU time the catalog of constructs names and judges.
 
-coverage.py [--page] [FOLDER ...]: the traces in benchmarks/*/traces and sample_traces, and in folders of other traces.
+coverage.py [--traces] [FOLDER ...]: the traces in benchmarks/*/traces and sample_traces, and in folders of other traces.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OWN = [*sorted((REPOSITORY / "benchmarks").glob("*/traces")), REPOSITORY / "samp
 class Coverage(NamedTuple):
     """GPU time of a step, in ns, added up over traces."""
 
-    traces: int = 0
+    traces: float = 0
     gpu_ns: float = 0.0
     named_ns: float = 0.0
     hand_written_ns: float = 0.0
@@ -85,7 +85,7 @@ def print_row(name: str, coverage: Coverage) -> None:
         (coverage.judged_ns, coverage.named_ns),
     ]
     cells = [f"{100 * part_ns / all_ns:.0f}%" if all_ns else "-" for part_ns, all_ns in shares]
-    print(f"| {name} | {coverage.traces} | {' | '.join(cells)} |", flush=True)
+    print(f"| {name} | {coverage.traces:.0f} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":
