@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measure how much of the GPU time the catalog of constructs names and judges.
 
-coverage.py [--traces] [FOLDER ...]: the traces in benchmarks/*/traces and sample_traces, and in folders of other traces.
+coverage.py [--traces] [FOLDER ...]: traces in benchmarks/*/traces and sample_traces, or in folders of other traces.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ def main(words: list[str]) -> None:
 
 def print_row(name: str, coverage: Coverage) -> None:
     """Print a row of the table: what is named of all, and what is judged of what is named."""
-    known_ns = coverage.gpu_ns - coverage.hand_written_ns
+    # What is left of a difference of equal numbers is no time.
+    known_ns = coverage.gpu_ns - coverage.hand_written_ns if coverage.named_ns else 0.0
     shares = [
         (coverage.named_ns, coverage.gpu_ns),
         (coverage.named_ns, known_ns),

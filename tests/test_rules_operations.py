@@ -1,4 +1,4 @@
-"""Rules about operations that another one replaces, by what surrounds them, and about kernels that take all the time."""
+"""Rules about operations that another one replaces, by what is around them, and about kernels that take all of it."""
 
 from __future__ import annotations
 

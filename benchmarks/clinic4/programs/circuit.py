@@ -15,7 +15,7 @@ compressed = listed.tocsr()
 voltage = cp.ones(NODES, dtype=cp.float32)
 
 
-def step(index: int) -> None:
+def step(_: int) -> None:
     global voltage  # noqa: PLW0603
     matrix = compressed if args.variant == "cured" else listed.tocsr()
     current = matrix @ voltage
