@@ -32,7 +32,8 @@ class Coverage(NamedTuple):
         """Add the times of two corpora."""
         if not isinstance(other, Coverage):
             return NotImplemented
-        return Coverage(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+        traces, *times = (mine + theirs for mine, theirs in zip(self, other, strict=True))
+        return Coverage(int(traces), *times)
 
 
 def list_traces(folder: Path) -> list[Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -44,10 +45,76 @@ def test_the_same_file_twice_is_one_line_and_a_note_for_programs(run):
     assert "both sides are the same file" in result.stderr
 
 
-def test_unchanged_metrics_are_hidden_and_counted(run, tmp_path):
-    result = run("diff", EAGER, shutil.copy(EAGER, tmp_path))
-    assert "30 unchanged metrics are hidden; --wide shows them" in result.stderr
+def step_times(run, before_file, after_file, times):
+    return run("diff", before_file, after_file, "--step-time", times)
+
+
+def test_measured_times_decide_and_the_times_under_nsys_are_beside_them(run):
+    """A graph makes the step 77% shorter under nsys; without it, 14% are left."""
+    result = step_times(run, EAGER, GRAPH, "700us,600us")
+    text = f"Improved: without nsys 700.0 µs → 600.0 µs per step (-14.3%), {EAGER} → {GRAPH}\n"
+    assert result.stdout.startswith(text)
+    notes = " ".join(result.stderr.split())
+    assert "2.680 ms → 0.602 ms per step under nsys; 700.0 µs → 600.0 µs without (measured), which decides" in notes
+    assert "wall time under nsys: " in notes
+    assert "Only under nsys" not in notes
+    slower = step_times(run, EAGER, GRAPH, "600us,610us")
+    assert slower.stdout.startswith("No significant change: without nsys 600.0 µs → 610.0 µs per step (+1.7%)")
+    assert "Only under nsys, a step got faster" in " ".join(slower.stderr.split())
+    assert "less than 2% can be noise: measure with bench" in " ".join(slower.stderr.split())
+    regressed = step_times(run, EAGER, GRAPH, "500us,600us")
+    assert regressed.stdout.startswith("Regressed: without nsys 500.0 µs → 600.0 µs per step (+20.0%)")
+
+
+def test_measured_times_are_rows_for_programs(run):
+    result = run("diff", EAGER, GRAPH, "--step-time", "1.4ms,600us", "-f", "json", "-n", "0")
+    rows = json.loads(result.stdout)["rows"]
+    assert (rows[0]["part"], rows[0]["metric"], rows[0]["verdict"]) == ("decision", "without_nsys_ns", "accept")
+    values = {row["metric"]: (row["before"], row["after"]) for row in rows if row["part"] == "run"}
+    assert values["without_nsys_ns"] == (1_400_000, 600_000)
+    assert values["tokens_per_s"] == pytest.approx((1e9 / 1_400_000, 1e9 / 600_000))
+    assert values["wall_ns"][0] == pytest.approx(2_680_000, rel=0.01)
+
+
+def test_measured_times_in_python(run):
+    decision = nsys_insight.diff(EAGER, GRAPH, step_time_ns=("700us", 600_000)).dicts()[0]
+    assert (decision["metric"], decision["before"], decision["after"]) == ("without_nsys_ns", 700_000, 600_000)
+    with pytest.raises(UsageError, match="two times, before and after, not '515us'"):
+        nsys_insight.diff(EAGER, GRAPH, step_time_ns="515us")
+
+
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        ("515us", "takes two times, before and after, not '515us'"),
+        ("9ms,600us", "--step-time 9 ms is longer than a step of decode_eager.sqlite: 2.68 ms"),
+        ("700us,20us", "--step-time 20 µs is shorter than the GPU's work in a step of decode_graph_node.sqlite"),
+        ("0,600us", "takes times above 0"),
+    ],
+)
+def test_a_measured_time_of_something_else_is_refused(run, times, message):
+    result = step_times(run, EAGER, GRAPH, times)
+    assert result.returncode == 2
+    assert message in " ".join(result.stderr.split())
+
+
+def test_what_did_not_change_is_hidden_and_counted(run, tmp_path):
+    result = run("diff", EAGER, copy := shutil.copy(EAGER, tmp_path))
+    (hidden,) = re.findall(r"note: (\d+) more rows, by metric, phase, family and kernel: --all", result.stderr)
+    complete = run("diff", EAGER, copy, "--all", "--limit", "1000")
+    row_counts = [int(count) for count in re.findall(r"^(\d+) rows?$", complete.stdout, re.MULTILINE)]
+    assert int(hidden) + 1 == sum(row_counts)
+    assert "--all" not in complete.stderr
     assert "No significant change: wall" in result.stdout
+
+
+def test_what_changed_fits_on_a_screen(run):
+    """The decision, up to nine metrics, and notes."""
+    result = run("diff", EAGER, GRAPH)
+    assert len(result.stdout.splitlines()) <= 16
+    assert len(result.stderr.splitlines()) <= 6
+    assert "idle launch" in result.stdout
+    assert "negligible" not in result.stdout
 
 
 @pytest.mark.slow
@@ -287,3 +354,17 @@ class TestBenchmarks:
         assert run("diff", *paths, "--lower", "points").stdout.startswith("Regressed: points 300 → 321")
         paths[0].write_text("nothing\n")
         assert run("diff", *paths).returncode == 2
+
+
+def test_check_annotates_lines_of_the_budget_for_github(run, tmp_path):
+    budget = tmp_path / "my,budget.toml"
+    budget.write_text('[max]\nwall = "2ms"\nlaunches_per_token = 300\n[min]\ngpu_busy_pct = 90\n')
+    result = run("check", EAGER, "--budget", budget, "-f", "github")
+    assert result.returncode == 1
+    first, second, notice = result.stdout.splitlines()
+    place = f"file={budget.as_posix().replace(',', '%2C')}"
+    assert first.startswith(f"::error {place},line=2,title=wall_ns (max)::wall is 2.68 ms; allowed: at most 2.00 ms; ")
+    assert second.startswith(f"::error {place},line=5,title=gpu_busy_pct (min)::gpu busy is 13.7%25; ")
+    assert notice == f"::notice title=nsys-insight check::1 of 3 limits met in {EAGER}"
+    assert run("check", EAGER, "--max", "wall=1s", "-f", "github").stdout.count("::error") == 0
+    assert "hint: it is a format of check" in run("top", EAGER, "-f", "github").stderr

@@ -1,4 +1,4 @@
-"""Rules about operations that another one replaces, by what is around them, and about kernels that take all of it."""
+"""Rules about operations that another one replaces, by what is around them; kernels that take all of the time."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ from nsys_insight.session import model, open_strategies
 
 # Trace: statements, tables that are filled, and rows in them.
 LIMITS = {
-    "decode_eager": (547, 165, 74_105),
-    "decode_graph_node": (627, 160, 50_663),
-    "churn": (635, 162, 24_303),
+    "decode_eager": (386, 166, 74_446),
+    "decode_graph_node": (443, 161, 51_001),
+    "churn": (450, 163, 24_642),
 }
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import lzma
+from pathlib import Path
 from statistics import median
 
 import duckdb
@@ -54,7 +57,7 @@ def estimate(connection):
 
     def ask(
         *, group="launch", call_ns=5_000, calls=100, step_ns=1_000_000, late_ns=800_000, communication_ns=0,
-        host_ns=1_000_000, framework="cuda", backtraces=False, node_graphs=False, measured_ns=None, tokens=1,
+        host_ns=1_000_000, framework="cuda", backtraces=False, node_graphs=False, measured_ns=None, tokens=1, ranges=0,
     ):  # fmt: skip
         gpu_ns = step_ns - late_ns - communication_ns
         tables = {
@@ -62,6 +65,8 @@ def estimate(connection):
             f" (i + 1) * {step_ns} AS host_end_ns, {step_ns} AS duration_ns FROM range({STEPS}) AS r(i)",
             "api_calls": f"SELECT '{group}' AS call_group, 1 AS process_id, i AS start_ns, {call_ns} AS duration_ns,"
             f" {'1' if backtraces else 'NULL'} AS callchain_id, i AS correlation_id FROM range({calls}) AS r(i)",
+            "nvtx_ranges": f"SELECT 1 AS process_id, i * {step_ns // max(ranges, 1)} AS start_ns"
+            f" FROM range({STEPS * ranges}) AS r(i)",
             "_traced_back_calls": "SELECT 1 AS process_id, 1 AS correlation_id WHERE false",
             "step_calls": f"SELECT i AS step, '{group}' AS call_group, {calls} AS calls, {calls * call_ns} AS time_ns"
             f" FROM range({STEPS}) AS r(i)",
@@ -110,6 +115,23 @@ def test_the_host_takes_the_share_of_its_calls_that_is_not_nsys(estimate, framew
     assert row["late_low_ns"] == pytest.approx(expected[0] - 200_000)
 
 
+def test_what_nvtx_ranges_take_is_all_of_nsys(estimate):
+    """100 ranges, each of 23% of a call of 5 µs."""
+    row, without_ranges = estimate(ranges=100), estimate()
+    ranges_ns = 100 * COSTS["shares"]["range_share"] * 5_000
+    share = COSTS["calls"][2]["likely_ns"] / 5_000
+    # The last range begins with the step after the last one.
+    assert without_ranges["likely_ns"] - row["likely_ns"] == pytest.approx(share * ranges_ns, rel=0.01)
+    assert row["high_ns"] == without_ranges["high_ns"]
+
+
+def test_a_step_of_one_launch_has_an_estimate(estimate):
+    row = estimate(calls=8, call_ns=5_000, step_ns=6_000, late_ns=5_000, host_ns=6_000)
+    assert row["source"] == "estimated"
+    row = estimate(calls=1, call_ns=5_000, step_ns=6_000, late_ns=5_000, host_ns=6_000)
+    assert bounds(row) == pytest.approx(expect(5_000, step_ns=6_000, host_ns=6_000, gpu_ns=1_000))
+
+
 def test_the_step_is_not_shorter_than_what_the_gpu_does(estimate):
     """The host is late for a tenth of the step: without nsys, the GPU is the limit."""
     row = estimate(late_ns=100_000)
@@ -141,10 +163,10 @@ def test_times_are_per_token(estimate):
     ("changes", "reason", "text"),
     [
         ({"group": "graph launch"}, "graphs", "CUDA graphs launch the step"),
-        ({"calls": 1}, "few launches", "a step has fewer than two launches"),
+        ({"calls": 0}, "few launches", "a step has no launch of its own"),
         ({"calls": 20}, "other work", "most of the host's time is work other than CUDA calls, which nsys"),
         ({"backtraces": True}, "backtraces", "backtraces make calls longer"),
-        ({"call_ns": 10_000}, "long calls", "10 µs per call is more than nsys explains"),
+        ({"call_ns": 11_000}, "long calls", "11 µs per call is more than nsys explains"),
         ({"framework": "julia"}, "framework", "no program of this framework was measured"),
         ({"communication_ns": 100_000}, "other ranks", "the step waits for other ranks"),
         ({"late_ns": 0, "host_ns": 950_000}, "even", None),
@@ -236,3 +258,45 @@ def test_reports_say_what_is_left_of_a_saving(launch_bound):
 def test_a_step_time_needs_steps():
     with pytest.raises(UsageError, match="--step-time is the time of a step"):
         parse_options({"step_time_ns": "515us", "step_method": "count", "tokens": 8})
+
+
+# Programs that were timed without nsys
+
+TIMED = Path(__file__).parents[1] / "benchmarks" / "unprofiled"
+
+
+def unpack(name, folder):
+    path = folder / f"{name}.sqlite"
+    path.write_bytes(lzma.decompress((TIMED / "traces" / f"{name}.sqlite.xz").read_bytes()))
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("machine", "program", "parts", "error"),
+    [
+        ("H100", "cpp_20_wait", 1, 0.3), ("H100", "triton_small", 30, 0.15), ("H200", "cpp_streams", 20, 0.15),
+        ("H200", "torch_decode", 1, 0.3),
+    ],
+)  # fmt: skip
+def test_the_step_of_a_timed_program_is_in_its_range(tmp_path, machine, program, parts, error):
+    """`parts` steps are found in what the program times as one."""
+    times = json.loads((TIMED / "times.json").read_text())[machine][program]
+    measured_ns = times["median_us"] * 1e3 / parts
+    with open_trace(unpack(f"{machine.lower()}_{program}", tmp_path)) as trace:
+        (row,) = trace.sql("FROM unprofiled_step").rows(named=True)
+    assert row["source"] == "estimated"
+    assert row["low_ns"] / 1.05 <= measured_ns <= row["high_ns"] * 1.05
+    assert row["likely_ns"] == pytest.approx(measured_ns, rel=error)
+
+
+@pytest.mark.slow
+def test_savings_of_a_timed_program_are_at_most_its_step(tmp_path):
+    """A step takes 1.13 ms without nsys, 1.85 with it; the GPU works 0.1 of them."""
+    path = unpack("h200_torch_decode", tmp_path)
+    text = " ".join(run("diagnose", str(path), "--step-time", "1134us").stdout.split())
+    assert "1.85 ms per step under nsys; about 1.13 ms without (measured)" in text
+    with open_trace(path) as trace:
+        rules = RuleChoice(("launch-bound",)).filter(read_finding_rules())
+        (finding,) = evaluate(trace, rules, parse_options({"step_time_ns": 1_134_000}))
+    assert finding.recoverable_ns <= 1_134_000 - 100_000 < finding.profiled_ns

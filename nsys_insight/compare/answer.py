@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.compare import members, phases
-from nsys_insight.compare.comparison import find_clocks
+from nsys_insight.compare.comparison import SIGNIFICANT_VERDICTS, find_clocks
 from nsys_insight.compare.noise import count_runs_needed
-from nsys_insight.compare.runs import PEAK_MEMORY
-from nsys_insight.compare.verdict import Decision, Verdict
+from nsys_insight.compare.runs import HEADLINE, PEAK_MEMORY
+from nsys_insight.compare.step_times import WITHOUT_NSYS
+from nsys_insight.compare.verdict import MIN_CHANGE_PCT, Decision, Verdict
 from nsys_insight.session.answer import Answer, Column, build_answer
 from nsys_insight.text import units as text_units
 from nsys_insight.text.kernel_names import fit, make_readable
@@ -102,6 +103,9 @@ _COLUMNS_OF_PART = {
     "family": {"name", *_VALUE_COLUMNS, *_CALL_COLUMNS},
     "kernel": {"name", *_VALUE_COLUMNS, *_CALL_COLUMNS, "before_registers", "after_registers", "match"},
 }
+# The columns and the maximum number of rows of `summary_table`.
+_SUMMARY_COLUMNS = ("name", "metric", "before", "after", "delta_pct", "verdict")
+MAX_SUMMARY_ROWS = 9
 # Maximum number of rows that a note names, and the width of a kernel's name in it.
 MAX_NAMES = 3
 NAME_WIDTH = 60
@@ -163,6 +167,26 @@ def tables(comparison: Comparison, *, brief: bool = False, has_all_rows: bool = 
     return answers
 
 
+def summary_table(comparison: Comparison) -> Answer:
+    """Return what changed as one short table: the metrics that decide, and the most important ones that changed.
+
+    Phases, ranks, collectives and kernels are only in `tables`; the notes name those that changed.
+    """
+    rows = [row for row in comparison.rows if row.part in ("run", "benchmark")]
+    changed_rows = [row for row in rows if row.is_headline or row.verdict in SIGNIFICANT_VERDICTS]
+    # A changed metric is less important than one that got better or worse. The order of the budget decides the rest.
+    changed_rows.sort(key=lambda row: (not row.is_headline, row.verdict not in (Verdict.REGRESSED, Verdict.IMPROVED)))
+    shown_rows = [row for row in rows if row in changed_rows[:MAX_SUMMARY_ROWS]]
+    columns = [column for column in COLUMNS if column.name in _SUMMARY_COLUMNS]
+    if all(row.part == "run" for row in shown_rows):
+        columns = [column for column in columns if column.name != "name"]
+    cells = [
+        [value for value, column in zip(_make_cells(row, comparison), COLUMNS, strict=True) if column in columns]
+        for row in shown_rows
+    ]
+    return build_answer(columns, cells, report="diff", title=describe_decision(comparison))
+
+
 def _make_cells(row: Row, comparison: Comparison) -> tuple[Any, ...]:
     """Return a row's cells, where a side effect of an improvement is a change."""
     *cells, verdict = row_cells(row)
@@ -189,11 +213,14 @@ def notes(comparison: Comparison) -> Iterator[str]:
     """Yield the notes: what a reader needs in addition to the numbers."""
     if advice := describe_detectable_difference(comparison):
         yield advice
+    if sentence := _describe_step_times(comparison):
+        yield sentence
     yield from _phase_notes(comparison)
     yield from members.describe_members(comparison.before, comparison.after)
     for title, rows, describe in (
-        ("wall time: ", _changed_times(comparison), _describe_change),
-        ("kernels that got slower: ", _slower_kernels(comparison), _describe_values),
+        (f"wall time{_nsys_suffix(comparison)}: ", _changed_times(comparison), _describe_change),
+        ("kernels that got slower: ", _kernels_with(comparison, Verdict.REGRESSED), _describe_values),
+        ("kernels that got faster: ", _kernels_with(comparison, Verdict.IMPROVED), _describe_values),
         ("side effects: ", _side_effects(comparison), _describe_values),
     ):
         if rows:
@@ -210,6 +237,27 @@ def notes(comparison: Comparison) -> Iterator[str]:
     if guess_count:
         yield f"{guess_count} of the kernels were paired by a guess: different names at the same place in the step"
     yield from _run_notes(comparison)
+
+
+def _nsys_suffix(comparison: Comparison) -> str:
+    return " under nsys" if any(row.metric == WITHOUT_NSYS for row in comparison.headline) else ""
+
+
+def _describe_step_times(comparison: Comparison) -> str | None:
+    """Say what a change is worth without nsys, if that was measured, and whether it is one only under nsys."""
+    measured = next((row for row in comparison.headline if row.metric == WITHOUT_NSYS), None)
+    wall = next((row for row in comparison.rows if (row.part, row.metric) == ("run", HEADLINE)), None)
+    if measured is None or wall is None:
+        return None
+    times = [
+        f"{before} → {after}"
+        for before, after in (format_values(r.metric, r.before, r.after) for r in (wall, measured))
+    ]
+    text = f"{times[0]} per {comparison.unit} under nsys; {times[1]} without (measured), which decides"
+    words = {Verdict.IMPROVED: "faster", Verdict.REGRESSED: "slower"}
+    if wall.verdict in words and measured.verdict is not wall.verdict:
+        text += f". Only under nsys, a {comparison.unit} got {words[wall.verdict]}"
+    return text
 
 
 def _phase_notes(comparison: Comparison) -> Iterator[str]:
@@ -240,8 +288,8 @@ def _changed_times(comparison: Comparison) -> list[Row]:
     return sorted(time_rows, key=lambda row: -abs(row.difference.delta or 0))
 
 
-def _slower_kernels(comparison: Comparison) -> list[Row]:
-    return [row for row in comparison.rows_with_verdict(Verdict.REGRESSED) if row.part == "kernel"]
+def _kernels_with(comparison: Comparison, verdict: Verdict) -> list[Row]:
+    return [row for row in comparison.rows_with_verdict(verdict) if row.part == "kernel"]
 
 
 def _side_effects(comparison: Comparison) -> list[Row]:
@@ -348,7 +396,7 @@ def _has_single_steps(comparison: Comparison) -> bool:
     return len(runs) == 2 and all(run.count == 1 and run.unit in ("step", "token") for run in runs)
 
 
-def describe_detectable_difference(comparison: Comparison) -> str | None:
+def describe_detectable_difference(comparison: Comparison) -> str | None:  # noqa: PLR0911 - a reason each
     """Say what a decision needs if it is missing, and which difference would have been detected.
 
     Return None if the comparison has a decision.
@@ -372,6 +420,10 @@ def describe_detectable_difference(comparison: Comparison) -> str | None:
     row = comparison.headline[0]
     difference = row.difference
     if comparison.decision is Decision.UNKNOWN or difference.low is None or difference.high is None or not row.before:
+        if row.metric == WITHOUT_NSYS:
+            return (
+                f"a difference of two measured times of less than {MIN_CHANGE_PCT:g}% can be noise: measure with bench"
+            )
         reason = "one measurement of each side cannot distinguish a difference from noise"
         remedy = "give several runs of each, --before 'a*.nsys-rep' --after 'b*.nsys-rep', or define a step (see steps)"
         return reason if _has_single_steps(comparison) else f"{reason}: {remedy}"

@@ -12,6 +12,7 @@ from nsys_insight.compare.direction import infer_direction
 from nsys_insight.compare.kernel_identity import match_kernels
 from nsys_insight.compare.noise import Difference, Samples, compute_differences
 from nsys_insight.compare.runs import HEADLINE, PEAK_MEMORY, Side
+from nsys_insight.compare.step_times import WITHOUT_NSYS, measure_per_unit
 from nsys_insight.compare.verdict import MIN_CHANGE_PCT, Decision, Verdict, decide, judge_direction
 from nsys_insight.errors import UsageError
 
@@ -136,13 +137,19 @@ class Comparison:
         return [row for row in self.rows if row.verdict in verdicts and row not in self.headline]
 
 
-def compare(before: Sequence[Run], after: Sequence[Run]) -> Comparison:
+def compare(before: Sequence[Run], after: Sequence[Run], *, step_times_ns: tuple[int, int] | None = None) -> Comparison:
     """Compare the runs of two sides.
 
     If both sides have several runs, a sample is a run. Otherwise a sample is a step.
 
+    Args:
+        before: The runs before.
+        after: The runs after.
+        step_times_ns: Times of a step without nsys, before and after, as measured: they decide.
+
     Raises:
-        UsageError: The runs have different units, or their steps do different work.
+        UsageError: The runs have different units, their steps do different work, or the measured times are not of
+            these steps.
     """
     kinds = {run.unit for run in (*before, *after)}
     if len(kinds) > 1:
@@ -156,6 +163,7 @@ def compare(before: Sequence[Run], after: Sequence[Run]) -> Comparison:
             "nsys-insight loops lists the levels: choose the same on both sides with --loop, --step-range or --tokens",
         )
     by_run = min(len(before), len(after)) > 1
+    measured = measure_per_unit(before, after, step_times_ns) if step_times_ns else None
     if kinds == {"run"}:
         rows = _benchmark_rows(before, after, by_run=by_run)
     else:
@@ -169,15 +177,21 @@ def compare(before: Sequence[Run], after: Sequence[Run]) -> Comparison:
         if has_same_main and all(run.kernels is not None for run in (*before, *after)):
             matches = match_kernels(sides[0].kernels, sides[1].kernels, (before[0].sequence, after[0].sequence))
             rows += [*_family_rows(*sides), *_kernel_rows(*sides, matches)]
+    if measured:
+        rows.insert(1, Row("run", None, WITHOUT_NSYS, measured))
     headline = _choose_headline(rows, before, after)
     judged_rows = _assign_verdicts([replace(row, is_headline=row in headline) for row in rows], single=not by_run)
     if find_clocks(before, after):
-        judged_rows = [replace(row, verdict=None) if row.metric.endswith("_ns") else row for row in judged_rows]
+        judged_rows = [
+            replace(row, verdict=None) if row.metric.endswith("_ns") and row.metric != WITHOUT_NSYS else row
+            for row in judged_rows
+        ]
     if kinds <= {"token", "step"}:
-        judged_rows[1:1] = [
+        place = 2 if measured else 1
+        judged_rows[place:place] = [
             _throughput_row(row)
-            for row in judged_rows[:1]
-            if (row.part, row.metric) == ("run", HEADLINE) and row.before and row.after
+            for row in judged_rows[place - 1 : place]
+            if row.part == "run" and row.metric in (HEADLINE, WITHOUT_NSYS) and row.before and row.after
         ]
     return Comparison(before, after, judged_rows, by_run)
 
@@ -195,8 +209,11 @@ def _choose_headline(rows: Sequence[Row], before: Sequence[Run], after: Sequence
     """Choose the rows that decide: the step time.
 
     If the steps are of several phases of a server, it is that of each phase: their mean depends on how many of each
-    there were. If processes do different work, it is that of each process.
+    there were. If processes do different work, it is that of each process. A time that was measured without nsys
+    decides alone.
     """
+    if measured_rows := [row for row in rows if row.metric == WITHOUT_NSYS]:
+        return measured_rows
     runs = (*before, *after)
     walls = [row for row in rows if row.metric == HEADLINE]
     of_phases = [row for row in walls if row.part == "phase" and phases.is_serving(row.name or "")]
@@ -339,7 +356,9 @@ def _find_verdict(row: Row, *, single: bool) -> Verdict | None:
     delta = row.difference.delta
     if delta is None:
         return None
-    if row.metric == PEAK_MEMORY:
+    if row.metric == WITHOUT_NSYS:
+        is_real = abs(row.delta_pct or 0) >= MIN_CHANGE_PCT
+    elif row.metric == PEAK_MEMORY:
         is_real = abs(row.delta_pct or 100 * (delta != 0)) > max(
             MIN_CHANGE_PCT, abs(row.pct(row.difference.spread) or 0)
         )

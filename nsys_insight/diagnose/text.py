@@ -87,7 +87,7 @@ _PART_OF_VERDICT = {
     "GPU-bound": "busy", "launch-bound": "launch", HOST_BOUND: "launch",
     WAITING_FOR_EVENTS: "launch", "sync-bound": "sync", "copy-bound": "copy",
     "allocation-bound": "allocation", "communication-bound": "communication", WAITING: "communication",
-    "start-up and end": "edge",
+    "start-up and end": "start-up and end",
 }  # fmt: skip
 _REASONS = {
     "GPU-bound": "is busy {}; faster or fewer kernels shorten it",

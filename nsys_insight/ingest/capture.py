@@ -32,7 +32,8 @@ _ANY_NVTX_NAME = {"NSYS_NVTX_PROFILER_REGISTER_ONLY": "0"}
 MIN_BACKTRACE_NS = 10_000
 _COSTS = {
     "cuda": "nsys slows the host: a step that the host bounds takes 1.0 to 2.6 times as long as without it, and one"
-    " that the GPU bounds takes as long; diagnose estimates it, or --step-time-from measures it",
+    " that the GPU bounds takes as long; diagnose estimates it, and --also-without or"
+    " --step-time-from measures it",
     "node": "tracing the kernels of CUDA graphs slows a graph of small kernels by about a quarter; "
     "--cuda-graph-trace graph costs less, and hides the kernels",
     "metrics": "sampling GPU metrics needs permission to read performance counters, and disk space",

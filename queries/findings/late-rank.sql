@@ -76,7 +76,7 @@ help = "The host of another rank limits the delay if it is this share of what th
 WITH limits AS (
     SELECT
         wall_ns / steps - others_host_ns AS excess_ns,
-        -- The profiler makes the host take up to 1.8 times as long, but not outside of calls.
+        -- nsys adds at most 0.45 of the host's time (1 - least_share of profiler_costs.toml), but not outside of calls.
         least(excess_ns + 0.45 * (others_host_ns - coalesce(others_stretch_ns, 0)), waiting_ns) AS high_excess_ns,
         late_ns / steps >= $min_excess_share * excess_ns AS is_limited
     FROM _late_run

@@ -148,9 +148,9 @@ def mcp(
 ) -> None:
     """Start an MCP server for coding agents on stdin and stdout. It runs until stdin ends.
 
-    Six tools: brief, diagnose, report, sql, views and diff. brief, diagnose and views answer with short text, the
-    others with the same JSON as --format json. They read only the traces named here or below the folders named here,
-    and write no files. Needs the extra: pip install 'nsys-insight[mcp]'.
+    Six tools: brief, diagnose, report, sql, views and diff. They return short text, and rows as structured content
+    that has a schema. They read only the traces named here or below the folders named here, and write no files. A trace
+    stays open for the next question. Needs the extra: pip install 'nsys-insight[mcp]'.
     """
     if not traces:
         raise UsageError("name a trace or a folder that may be queried", "nsys-insight mcp FOLDER")

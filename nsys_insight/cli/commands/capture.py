@@ -14,6 +14,7 @@ from nsys_insight import outputs
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import PROGRAM_SETTINGS, Command
 from nsys_insight.cli.run import open_trace
+from nsys_insight.cli.step_time import measure_without_nsys
 from nsys_insight.cli.trace_argument import remember_trace
 from nsys_insight.errors import UsageError
 from nsys_insight.ingest.capture import (
@@ -95,6 +96,16 @@ def capture(  # noqa: PLR0913 - flags
             show_default=False,
         ),
     ] = None,
+    is_measured_without: Annotated[
+        bool,
+        typer.Option(
+            "--also-without",
+            help=(
+                "Run the program once more, without nsys, and take the time of a step from the same marks: "
+                "cudaProfilerStart() and cudaProfilerStop(), or NVTX ranges. Needs a C compiler."
+            ),
+        ),
+    ] = False,
     more_nsys_flags: Annotated[
         str, typer.Option("--nsys-flags", metavar="FLAGS", help="More flags for nsys profile.", show_default=False)
     ] = "",
@@ -106,12 +117,11 @@ def capture(  # noqa: PLR0913 - flags
     """Profile a program with the nsys flags that the reports need, and say what bounds it.
 
     What the program prints, the nsys command and what it costs go to stderr, the diagnosis to stdout. With
-    --step-time-from, the savings are those of the run without nsys.
+    --step-time-from or --also-without, the savings are those of the run without nsys.
     """
-    if graphs not in GRANULARITIES:
-        raise UsageError(f"--cuda-graph-trace is {graphs!r}", f"choose one of: {', '.join(GRANULARITIES)}")
-    if not shutil.which(program[0]):
-        raise UsageError(f"there is no program {program[0]!r}", "nsys-insight capture -- python train.py")
+    if is_measured_without and step_time_pattern:
+        raise UsageError("--also-without and --step-time-from measure the same", "give one of them")
+    _check_program(program, graphs)
     settings = Capture(
         graphs=graphs,
         metrics_hz=metrics,
@@ -144,6 +154,8 @@ def capture(  # noqa: PLR0913 - flags
     if code:
         terminal.note(f"the program ended with exit code {code}; {report} has what ran")
     remember_trace(report)
+    if is_measured_without:
+        steps = measure_without_nsys(report, range_name, program, nsys)
     if is_diagnosis_skipped:
         print(report)
         if steps.step_time_ns:
@@ -158,6 +170,18 @@ def capture(  # noqa: PLR0913 - flags
     with open_trace(report) as trace:
         diagnosis_text = write_text(diagnose(trace, steps), terminal.get_width())
         sys.stdout.write(color_severities(diagnosis_text) if terminal.can_color(is_allowed=True) else diagnosis_text)
+
+
+def _check_program(program: list[str], graphs: str) -> None:
+    """Check what to capture.
+
+    Raises:
+        UsageError: There is no such program, or no such way to trace graphs.
+    """
+    if graphs not in GRANULARITIES:
+        raise UsageError(f"--cuda-graph-trace is {graphs!r}", f"choose one of: {', '.join(GRANULARITIES)}")
+    if not shutil.which(program[0]):
+        raise UsageError(f"there is no program {program[0]!r}", "nsys-insight capture -- python train.py")
 
 
 def _check_report_path(output: Path, *, force: bool) -> Path:

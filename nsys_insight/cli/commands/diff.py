@@ -35,12 +35,18 @@ them; each also has rows of its own, and so do the collectives. Processes that d
 --process selects one process by its id in one of the traces, and in the others the one with the same rank, GPU or
 command.
 
+The answer is the decision and the metrics that changed; --all adds the others, and a table each of phases, ranks,
+kernel families and kernels.
+
 The decision is about the step time, or, of a server whose steps are of several phases, about that of each phase:
 revert if it got worse, accept if it got better by more than 3%. A difference is noise if it is less than a standard
 deviation of either side, or if its interval, from a bootstrap over the steps that takes the similarity of neighboring
 steps into account, contains 0. Intervals hold for all rows together, with 95% confidence. The steps of a single run do
 not show how runs differ; times that differ by less than 2% are then noise. With several runs of both sides, each run's
 mean is one measurement.
+
+nsys makes a step longer if the host bounds it, so part of a change can be nsys's. --step-time BEFORE,AFTER gives the
+times of a step without nsys: the decision is then about these, and the times under nsys are beside them.
 
 --by layer compares two implementations of one model. Matrix products, attention and communication are aligned in their
 order, and what runs between the same two of them belongs together. Each row has the time and launches per step of both
@@ -68,16 +74,23 @@ def make_diff_command() -> Callable[..., None]:
         lower: list[str] | None,
         level: str | None,
         step_pair: str | None,
+        step_times: str | None,
+        is_complete: bool,
     ) -> None:
-        from nsys_insight.compare.answer import answer, tables
+        from nsys_insight.compare.answer import answer, summary_table, tables
         from nsys_insight.compare.comparison import compare
+        from nsys_insight.compare.step_times import EXAMPLE, parse_step_times
 
         steps = _parse_step_pair(step_pair) if step_pair is not None else ()
+        step_times_ns = parse_step_times(step_times.split(",")) if step_times is not None else None
         has_one_file = bool(steps) and len(files or []) == 1
         sides = _split_sides((files or []) * (1 + has_one_file), before or [], after or [])
         is_one_each = len(sides[0]) == len(sides[1]) == 1
         is_same_file = not steps and is_one_each and sides[0][0].resolve() == sides[1][0].resolve()
-        if flags.fmt is None and flags.output and flags.output.suffix.lower() in _PAGE_SUFFIXES:
+        is_page = flags.fmt is None and flags.output and flags.output.suffix.lower() in _PAGE_SUFFIXES
+        if step_times_ns and (steps or level is not None or is_page):
+            raise UsageError("--step-time is for the comparison of two runs, as text", EXAMPLE)
+        if is_page and flags.output:
             if steps or level is not None:
                 raise UsageError(
                     "a page compares two traces, not two steps or layers", f"write text: -o {flags.output.stem}.md"
@@ -104,13 +117,15 @@ def make_diff_command() -> Callable[..., None]:
             ]
         directions: dict[str, Better] = {**dict.fromkeys(higher or (), "higher"), **dict.fromkeys(lower or (), "lower")}
         with progress.show_task("comparing"):
-            comparison = compare(*([run.with_directions(directions) for run in side] for side in runs))
-        shown_tables = tables(comparison, brief=fmt == "markdown", has_all_rows=flags.wide)
+            named_runs = ([run.with_directions(directions) for run in side] for side in runs)
+            comparison = compare(*named_runs, step_times_ns=step_times_ns)
+        shows_all = is_complete or flags.wide or flags.limit == 0
+        summary = summary_table(comparison)
+        shown_tables = tables(comparison, brief=fmt == "markdown", has_all_rows=True) if shows_all else [summary]
         write_tables(answer(comparison), shown_tables, fmt, flags)
-        shown_count = len(shown_tables[0].rows()) if shown_tables else 0
-        unchanged_count = sum(row.part == "run" for row in comparison.rows) - shown_count
-        if fmt in HUMAN_FORMATS and not flags.wide and unchanged_count > 0:
-            terminal.note(f"{unchanged_count} unchanged metrics are hidden; --wide shows them")
+        hidden_count = len(comparison.rows) - len(summary.rows())
+        if fmt in HUMAN_FORMATS and not shows_all and hidden_count > 0:
+            terminal.note(f"{hidden_count} more rows, by metric, phase, family and kernel: --all")
         if is_same_file:
             terminal.note("both sides are the same file")
 
@@ -139,7 +154,17 @@ def make_diff_command() -> Callable[..., None]:
         make_flag(
             "step_pair", str | None, "--steps", metavar="A,B", help="Two steps, by number: of BEFORE alone or of both."
         ),
-        *make_step_flags(),
+        make_flag(
+            "step_times",
+            str | None,
+            "--step-time",
+            metavar="BEFORE,AFTER",
+            help="Times of a step without nsys, as the program or bench measured them: 610us,515us. They decide.",
+        ),
+        make_flag(
+            "is_complete", bool, "--all", help="Every metric, phase, rank, kernel family and kernel, not only changes."
+        ),
+        *make_step_flags(has_step_time=False),
         argument=files_argument,
         omitted_fields=("explain",),
     )

@@ -1,7 +1,8 @@
 /*
 description = """One row if there are steady steps: the time of a step (or token) without the profiler, measured
     (--step-time) or estimated. The GPU's times stay. Of the host's time remains the share of its usual call that is not
-    nsys's (queries/catalog/profiler_costs.toml): the step is shorter by the rest, until the GPU bounds it."""
+    nsys's (queries/catalog/profiler_costs.toml), without NVTX ranges: the step is shorter by the rest, until the GPU
+    bounds it."""
 stored = true
 [columns]
 step_ns = "Time of a typical step (the median) under the profiler"
@@ -28,7 +29,9 @@ WITH steady_steps AS (
 ),
 -- Calls of up to 32 steps in the middle: the first steps of a capture are slower.
 middle_steps AS (
-    SELECT min(host_start_ns) AS start_ns, max(host_end_ns) AS end_ns, any_value(process_id) AS process_id
+    SELECT
+        min(host_start_ns) AS start_ns, max(host_end_ns) AS end_ns, any_value(process_id) AS process_id,
+        count(*) AS steps
     FROM (FROM steady_steps ORDER BY abs(step - (SELECT median(step) FROM steady_steps)), step LIMIT 32)
 ),
 -- What the host calls most often of what puts work on the GPU.
@@ -41,8 +44,15 @@ usual_calls AS (
     LEFT JOIN _traced_back_calls AS b ON b.process_id = c.process_id AND b.correlation_id = c.correlation_id
     WHERE c.call_group IN ('launch', 'graph launch', 'copy', 'memset')
     GROUP BY c.call_group
-    ORDER BY calls DESC, c.call_group
+    -- A launch where there are as many copies: how long a copy takes depends on its size.
+    ORDER BY calls DESC, c.call_group = 'launch' DESC, c.call_group
     LIMIT 1
+),
+-- NVTX ranges of a step.
+range_counts AS (
+    SELECT count(*) / any_value(m.steps) AS ranges
+    FROM nvtx_ranges AS n
+    JOIN middle_steps AS m ON m.process_id = n.process_id AND n.start_ns BETWEEN m.start_ns AND m.end_ns
 ),
 -- What puts work on the GPU, without graphs.
 call_times AS (
@@ -69,6 +79,8 @@ step_times AS (
         s.busy_ns * m.tokens_per_step AS busy_ns,
         u.call_group, u.call_ns, u.traced_back > 0.1 * u.calls AS is_traced_back,
         c.calls / c.steps AS calls, c.time_ns AS calls_ns, u.call_ns > 3 * k.likely_ns AS has_long_calls,
+        -- Ranges cost the program nothing without nsys.
+        least(coalesce(r.ranges, 0) * k.range_share * u.call_ns, 0.5 * host_ns) AS ranges_ns,
         least(k.least_ns / u.call_ns, k.least_share) AS least_share,
         least(k.likely_ns / u.call_ns, k.likely_share) AS likely_share,
         least(greatest(k.most_ns / u.call_ns, k.most_share), 1) AS most_share
@@ -77,6 +89,7 @@ step_times AS (
     CROSS JOIN (SELECT median(duration_ns) AS step_ns FROM steady_steps) AS d
     CROSS JOIN parts AS p
     CROSS JOIN call_times AS c
+    CROSS JOIN range_counts AS r
     LEFT JOIN usual_calls AS u ON true
     LEFT JOIN (SELECT framework FROM frameworks WHERE is_program) AS f ON true
     LEFT JOIN profiler_costs() AS k ON k.framework = f.framework AND k.call_group = u.call_group
@@ -97,7 +110,7 @@ judged_steps AS (
             -- Streams overlap more if the host launches earlier.
             WHEN is_gpu_bound AND host_ns >= 0.9 * step_ns THEN 'even'
             WHEN is_gpu_bound THEN NULL
-            WHEN call_group IS NULL OR calls < 2 THEN 'few launches'
+            WHEN call_group IS NULL OR calls < 0.9 THEN 'few launches'
             WHEN call_group = 'graph launch' THEN 'graphs'
             WHEN is_traced_back THEN 'backtraces'
             -- The share of programs that read files, compile or compute on the host was up to 0.17.
@@ -117,12 +130,12 @@ bounds AS (
         CASE
             WHEN source = 'measured' THEN measured_ns
             WHEN is_gpu_bound AND source = 'estimated' THEN gpu_ns
-            WHEN source = 'estimated' THEN greatest(gpu_ns, step_ns - (1 - least_share) * host_ns)
+            WHEN source = 'estimated' THEN greatest(gpu_ns, step_ns - host_ns + least_share * (host_ns - ranges_ns))
         END AS low_ns,
         CASE
             WHEN source = 'measured' THEN measured_ns
             WHEN is_gpu_bound AND source = 'estimated' THEN step_ns
-            WHEN source = 'estimated' THEN greatest(gpu_ns, step_ns - (1 - likely_share) * host_ns)
+            WHEN source = 'estimated' THEN greatest(gpu_ns, step_ns - host_ns + likely_share * (host_ns - ranges_ns))
         END AS likely_ns,
         CASE
             WHEN source = 'measured' THEN measured_ns

@@ -1,0 +1,7 @@
+-- The steps of a capture: how many, and which share of the time between the first and the last call they take. The range
+-- is NULL where the steps are no NVTX ranges.
+SELECT
+    count(*) AS steps,
+    sum(s.duration_ns) / nullif((SELECT max(end_ns) - min(start_ns) FROM api_calls), 0) AS share,
+    any_value(m.range_name) AS range_name
+FROM steps AS s CROSS JOIN _step_source AS m

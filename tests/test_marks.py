@@ -1,0 +1,128 @@
+"""A program's marks without nsys: a library that CUDA and NVTX load writes them down. No GPU is needed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import run
+
+from nsys_insight.errors import ToolError
+from nsys_insight.ingest.marks import Interval, measure_marks, period_ns
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or not shutil.which("cc"), reason="the library is compiled with cc"
+)
+REPORT = Path(__file__).parents[1] / "sample_traces" / "decode_eager.nsys-rep"
+# NVTX as a program has it: tables of pointers to its function pointers, which the library fills.
+NVTX_PROGRAM = """
+import ctypes as c, os, sys, time
+slots = {1: [c.c_void_p() for _ in range(16)], 5: [c.c_void_p() for _ in range(16)]}
+tables = {number: (c.c_void_p * 16)(*(c.addressof(slot) for slot in table)) for number, table in slots.items()}
+@c.CFUNCTYPE(c.c_int, c.c_int, c.POINTER(c.c_void_p), c.POINTER(c.c_uint))
+def find_table(number, table, size):
+    table[0], size[0] = c.addressof(tables[number]), 16
+    return 1
+class Callbacks(c.Structure):
+    _fields_ = [("size", c.c_size_t), ("find_table", type(find_table))]
+callbacks = Callbacks(16, find_table)
+find_export = c.CFUNCTYPE(c.c_void_p, c.c_uint32)(lambda number: c.addressof(callbacks))
+c.CDLL(os.environ["NVTX_INJECTION64_PATH"]).InitializeInjectionNvtx2(find_export)
+push = c.CFUNCTYPE(c.c_int, c.c_char_p)(slots[1][9].value)
+pop = c.CFUNCTYPE(c.c_int)(slots[1][11].value)
+for name, seconds in [(b"warm-up", 0.05), (b"decode", 0.02), (b"decode", 0.02), (b"decode", 0.02), (b"decoder", 0.05)]:
+    push(name); push(b"layer"); time.sleep(seconds); pop(); pop()
+"""
+# CUDA as a program has it: the driver loads the library, and CUPTI calls back.
+CUPTI = """
+static void (*on_call)(void*, int, unsigned, const int*);
+static int enabled[1000];
+int cuptiSubscribe(void** handle, void (*function)(void*, int, unsigned, const int*), void* data) {
+  (void)data; *handle = 0; on_call = function; return 0;
+}
+int cuptiEnableCallback(unsigned is_on, void* handle, int domain, unsigned call) {
+  (void)handle; enabled[call] = is_on && domain == 1; return 0;
+}
+void call_driver(unsigned call) {
+  int enter = 0, leave = 1;
+  if (enabled[call]) { on_call(0, 1, call, &enter); on_call(0, 1, call, &leave); }
+}
+"""
+CUDA_PROGRAM = """
+import ctypes as c, os, sys, time
+driver = c.CDLL(sys.argv[1], mode=c.RTLD_GLOBAL)
+c.CDLL(os.environ["CUDA_INJECTION64_PATH"]).InitializeInjection()
+time.sleep(0.05)
+driver.call_driver(308)
+time.sleep(0.03)
+driver.call_driver(307)
+driver.call_driver(309)
+time.sleep(0.05)
+"""
+
+
+def write_program(folder, text):
+    path = folder / "program.py"
+    path.write_text(text)
+    return [sys.executable, str(path)]
+
+
+def test_ranges_of_one_name_are_timed(tmp_path):
+    intervals = measure_marks(write_program(tmp_path, NVTX_PROGRAM), "decode")
+    assert [interval.duration_ns / 1e6 for interval in intervals] == [pytest.approx(20, abs=10)] * 3
+    assert period_ns(intervals) == pytest.approx(20e6, abs=10e6)
+
+
+def test_the_profiler_api_is_timed_through_cupti(tmp_path):
+    (tmp_path / "cupti.c").write_text(CUPTI)
+    library = tmp_path / "libcupti.so.13"
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-Wl,-soname,libcupti.so.13", "-o", library, tmp_path / "cupti.c"], check=True
+    )
+    program = [*write_program(tmp_path, CUDA_PROGRAM), str(library)]
+    (interval,) = measure_marks(program, "cudaProfilerApi")
+    assert interval.duration_ns == pytest.approx(30e6, abs=15e6)
+
+
+def test_a_program_without_marks_is_an_error(tmp_path):
+    with pytest.raises(ToolError, match="was not seen to call a range 'epoch'") as error:
+        measure_marks(write_program(tmp_path, NVTX_PROGRAM), "epoch")
+    assert "--step-time-from" in error.value.hint
+    with pytest.raises(ToolError, match="ended with exit code 3"):
+        measure_marks(["sh", "-c", "exit 3"], "epoch")
+
+
+def test_the_time_between_steps_belongs_to_them():
+    intervals = [Interval(start, start + 5) for start in (0, 10, 20, 45)]
+    assert period_ns(intervals) == 10
+    assert period_ns(intervals[:1]) == 5
+
+
+def test_capture_takes_the_time_of_a_step_from_the_marks(tmp_path):
+    """The sample's steps are its ranges `decode_step`: 2.68 ms under nsys, and about 1.6 ms in the program."""
+    tool = tmp_path / "nsys"
+    tool.write_text(f"""#!/bin/sh
+if [ "$1" = --version ]; then echo "NVIDIA Nsight Systems version 2025.3.1.90"; exit; fi
+while [ "$1" != -o ]; do shift; done
+cp {REPORT} "$2"
+sleep 0.02
+cp {REPORT.with_suffix(".sqlite")} "${{2%.nsys-rep}}.sqlite"
+""")
+    tool.chmod(0o755)
+    program = write_program(tmp_path, NVTX_PROGRAM.replace("0.02", "0.0015").replace('b"decode"', 'b"decode_step"'))
+    result = run(
+        "capture", "--also-without", "--", *program, cwd=tmp_path, env={"NSYS_INSIGHT_NSYS": str(tool)}
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    assert re.search(r"without nsys, a step takes [12]\.\d+ ms", result.stderr)
+    assert re.search(r"2.68 ms per step under nsys; about [12]\.\d+ ms without \(measured\)", result.stdout)
+
+
+def test_two_ways_to_measure_are_refused(tmp_path):
+    result = run("capture", "--also-without", "--step-time-from", "(.*)", "--", "true", cwd=tmp_path)
+    assert result.returncode == 2
+    assert "--also-without and --step-time-from measure the same" in result.stderr
