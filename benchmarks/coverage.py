@@ -16,7 +16,7 @@ from typing import NamedTuple
 from nsys_insight import Trace
 
 REPOSITORY = Path(__file__).parents[1]
-OWN = [*sorted((REPOSITORY / "benchmarks").glob("*/traces")), REPOSITORY / "sample_traces"]
+FOLDERS = [*sorted((REPOSITORY / "benchmarks").glob("*/traces")), REPOSITORY / "sample_traces"]
 
 
 class Coverage(NamedTuple):
@@ -32,7 +32,7 @@ class Coverage(NamedTuple):
         """Add the times of two corpora."""
         if not isinstance(other, Coverage):
             return NotImplemented
-        traces, *times = (mine + theirs for mine, theirs in zip(self, other, strict=True))
+        traces, *times = (left + right for left, right in zip(self, other, strict=True))
         return Coverage(int(traces), *times)
 
 
@@ -62,7 +62,7 @@ def measure(path: Path) -> Coverage:
 
 def main(words: list[str]) -> None:
     """Print a row for each folder, and for each trace with --traces."""
-    folders = [Path(word) for word in words if not word.startswith("--")] or OWN
+    folders = [Path(word) for word in words if not word.startswith("--")] or FOLDERS
     totals: dict[str, Coverage] = defaultdict(Coverage)
     print("| traces | of | named | named, of what is not hand-written | judged, of what is named |")
     print("|---|---|---|---|---|")

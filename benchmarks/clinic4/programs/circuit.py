@@ -10,14 +10,14 @@ args = arguments(__doc__)
 source = cp.random.default_rng(0)
 rows, columns = source.integers(0, NODES, (2, WIRES), dtype=cp.int32)
 conductance = source.random(WIRES, dtype=cp.float32)
-listed = sparse.coo_matrix((conductance, (rows, columns)), shape=(NODES, NODES))
-compressed = listed.tocsr()
+coordinates = sparse.coo_matrix((conductance, (rows, columns)), shape=(NODES, NODES))
+compressed = coordinates.tocsr()
 voltage = cp.ones(NODES, dtype=cp.float32)
 
 
 def step(_: int) -> None:
     global voltage  # noqa: PLW0603
-    matrix = compressed if args.variant == "cured" else listed.tocsr()
+    matrix = compressed if args.variant == "cured" else coordinates.tocsr()
     current = matrix @ voltage
     voltage = voltage - 1e-3 * (current - current.mean())
 

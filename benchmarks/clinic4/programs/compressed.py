@@ -1,4 +1,4 @@
-"""Compressed: a feed-forward block whose weights are kept as int8, for a small batch of tokens."""
+"""Compressed: a feed-forward block with int8 weights, for a small batch of tokens."""
 
 import torch
 from harness import arguments, measure
@@ -17,14 +17,14 @@ def make(rows: int, columns: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 layers = [(make(INNER, WIDTH), make(WIDTH, INNER)) for _ in range(LAYERS)]
 if args.variant == "cured":
-    whole = [tuple(weight.to(half) * scale for weight, scale in layer) for layer in layers]
+    half_layers = [tuple(weight.to(half) * scale for weight, scale in layer) for layer in layers]
 tokens = torch.randn(4, TOKENS, WIDTH, device="cuda", dtype=half)
 
 
-def linear(x: torch.Tensor, layer: int, which: int) -> torch.Tensor:
+def linear(x: torch.Tensor, layer: int, number: int) -> torch.Tensor:
     if args.variant == "cured":
-        return x @ whole[layer][which].T
-    weight, scale = layers[layer][which]
+        return x @ half_layers[layer][number].T
+    weight, scale = layers[layer][number]
     return x @ (weight.to(half) * scale).T
 
 

@@ -17,12 +17,12 @@ out = torch.empty(ROWS, WIDTH, device="cuda")
 def standardize(source, target, width, BLOCK: tl.constexpr):
     row = tl.program_id(0).to(tl.int64) * width
     offsets = tl.arange(0, BLOCK)
-    inside = offsets < width
-    x = tl.load(source + row + offsets, mask=inside, other=0.0)
+    mask = offsets < width
+    x = tl.load(source + row + offsets, mask=mask, other=0.0)
     mean = tl.sum(x, 0) / width
-    x = tl.where(inside, x - mean, 0.0)
+    x = tl.where(mask, x - mean, 0.0)
     deviation = tl.sqrt(tl.sum(x * x, 0) / width)
-    tl.store(target + row + offsets, x / deviation, mask=inside)
+    tl.store(target + row + offsets, x / deviation, mask=mask)
 
 
 def step(index: int) -> None:
