@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measure how much of the GPU time the catalog of constructs names and judges.
 
-coverage.py [--page] [FOLDER ...]: the traces in benchmarks/*/traces and sample_traces, and in folders of other traces.
+coverage.py [--traces] [FOLDER ...]: traces in benchmarks/*/traces and sample_traces, or in folders of other traces.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import NamedTuple
 from nsys_insight import Trace
 
 REPOSITORY = Path(__file__).parents[1]
-OWN = [*sorted((REPOSITORY / "benchmarks").glob("*/traces")), REPOSITORY / "sample_traces"]
+FOLDERS = [*sorted((REPOSITORY / "benchmarks").glob("*/traces")), REPOSITORY / "sample_traces"]
 
 
 class Coverage(NamedTuple):
     """GPU time of a step, in ns, added up over traces."""
 
-    traces: int = 0
+    traces: float = 0
     gpu_ns: float = 0.0
     named_ns: float = 0.0
     hand_written_ns: float = 0.0
@@ -32,7 +32,7 @@ class Coverage(NamedTuple):
         """Add the times of two corpora."""
         if not isinstance(other, Coverage):
             return NotImplemented
-        traces, *times = (mine + theirs for mine, theirs in zip(self, other, strict=True))
+        traces, *times = (left + right for left, right in zip(self, other, strict=True))
         return Coverage(int(traces), *times)
 
 
@@ -62,7 +62,7 @@ def measure(path: Path) -> Coverage:
 
 def main(words: list[str]) -> None:
     """Print a row for each folder, and for each trace with --traces."""
-    folders = [Path(word) for word in words if not word.startswith("--")] or OWN
+    folders = [Path(word) for word in words if not word.startswith("--")] or FOLDERS
     totals: dict[str, Coverage] = defaultdict(Coverage)
     print("| traces | of | named | named, of what is not hand-written | judged, of what is named |")
     print("|---|---|---|---|---|")
@@ -79,14 +79,15 @@ def main(words: list[str]) -> None:
 
 def print_row(name: str, coverage: Coverage) -> None:
     """Print a row of the table: what is named of all, and what is judged of what is named."""
-    known_ns = coverage.gpu_ns - coverage.hand_written_ns
+    # What is left of a difference of equal numbers is no time.
+    known_ns = coverage.gpu_ns - coverage.hand_written_ns if coverage.named_ns else 0.0
     shares = [
         (coverage.named_ns, coverage.gpu_ns),
         (coverage.named_ns, known_ns),
         (coverage.judged_ns, coverage.named_ns),
     ]
     cells = [f"{100 * part_ns / all_ns:.0f}%" if all_ns else "-" for part_ns, all_ns in shares]
-    print(f"| {name} | {coverage.traces} | {' | '.join(cells)} |", flush=True)
+    print(f"| {name} | {coverage.traces:.0f} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -180,7 +180,7 @@ def training(*, broadcast=BROADCAST, trains=True):
 
 
 class TestBuffers:
-    def test_a_broadcast_beside_the_gradients_sends_buffers(self, find_title):
+    def test_a_broadcast_next_to_the_gradients_is_of_buffers(self, find_title):
         assert find_title(training) == "Buffers are broadcast in each step"
 
     # In inference, a broadcast sends what one rank has drawn.

@@ -24,7 +24,7 @@ def list_cases():
         yield pytest.param(path, marks=[] if name_of(path) in FAST else pytest.mark.slow, id=name_of(path))
 
 
-@pytest.mark.parametrize("path", list_cases())
+@pytest.mark.parametrize("path", list(list_cases()))
 def test_nearly_all_of_a_step_is_no_info_and_healthy_runs_are_efficient(path, tmp_path):
     if path.suffix == ".xz":
         unpacked = tmp_path / path.stem

@@ -33,7 +33,8 @@ pytorch = """
 If attn_mask is a causal mask, pass is_causal=True to scaled_dot_product_attention instead: the kernel then leaves out
 half of the work. If it is a window or hides padding, use flex_attention with a block mask, or nested tensors."""
 jax = """
-If the mask is causal, pass is_causal=True to jax.nn.dot_product_attention instead; for padding, key_value_seq_lengths."""
+If the mask is causal, pass is_causal=True to jax.nn.dot_product_attention instead; for padding,
+key_value_seq_lengths."""
 cuda = """
 If the mask is causal, set the causal mask of cuDNN's attention or of FlashAttention instead of adding a bias."""
 

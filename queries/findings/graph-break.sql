@@ -27,8 +27,8 @@ when = "SELECT 1 FROM memcpys WHERE copy_kind = 'D2H' AND size_bytes = 1 LIMIT 1
 any = """
 Check the condition of the loop every 10 to 50 iterations, or run a fixed number of iterations."""
 jax = """
-The flag is the condition of jax.lax.while_loop: check it every 10 to 50 iterations, with that many in its body (a Python
-loop, or jax.lax.fori_loop), or run a fixed number with jax.lax.fori_loop or jax.lax.scan."""
+The flag is the condition of jax.lax.while_loop: check it every 10 to 50 iterations, with that many in its body (a
+Python loop, or jax.lax.fori_loop), or run a fixed number with jax.lax.fori_loop or jax.lax.scan."""
 
 [fix.branch]
 any = "Decide on the GPU: compute both sides and select, or pass the flag to the next kernel as a predicate."

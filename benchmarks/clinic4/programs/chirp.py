@@ -1,4 +1,4 @@
-"""Chirp: spectra of echoes, of which each has a prime number of samples."""
+"""Chirp: spectra of echoes with a prime number of samples each."""
 
 import cupy as cp
 from harness import arguments, measure

@@ -23,7 +23,7 @@ def one_by_one(x: torch.Tensor, choice: torch.Tensor, weight: torch.Tensor) -> t
     return out
 
 
-def grouped(x: torch.Tensor, choice: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+def run_groups(x: torch.Tensor, choice: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     order = choice.flatten().argsort()
     ends = torch.bincount(choice.flatten(), minlength=EXPERTS).cumsum(0).int()
     hidden = torch._grouped_mm(x[order // 2], up, ends)  # noqa: SLF001
@@ -32,7 +32,7 @@ def grouped(x: torch.Tensor, choice: torch.Tensor, weight: torch.Tensor) -> torc
     return out.index_add_(0, order // 2, hidden * weight.flatten()[order, None])
 
 
-layer = grouped if args.variant == "cured" else one_by_one
+layer = run_groups if args.variant == "cured" else one_by_one
 
 
 @torch.no_grad()

@@ -7,13 +7,13 @@ from harness import arguments, measure
 SIDE, SWEEPS, LIMIT = 512, 200, 1e-9
 
 args = arguments(__doc__)
-every = 50 if args.variant == "cured" else 1
+sweeps_per_check = 50 if args.variant == "cured" else 1
 heat = jax.random.uniform(jax.random.key(0), (SIDE, SIDE))
 
 
 def sweep(plate: jax.Array) -> jax.Array:
-    around = jnp.roll(plate, 1, 0) + jnp.roll(plate, -1, 0) + jnp.roll(plate, 1, 1) + jnp.roll(plate, -1, 1)
-    return 0.25 * around
+    neighbor_sum = jnp.roll(plate, 1, 0) + jnp.roll(plate, -1, 0) + jnp.roll(plate, 1, 1) + jnp.roll(plate, -1, 1)
+    return 0.25 * neighbor_sum
 
 
 @jax.jit
@@ -23,10 +23,10 @@ def solve(plate: jax.Array) -> jax.Array:
 
     def body(state: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
         plate, _, count = state
-        for _ in range(every - 1):
+        for _ in range(sweeps_per_check - 1):
             plate = sweep(plate)
         new = sweep(plate)
-        return new, jnp.max(jnp.abs(new - plate)), count + every
+        return new, jnp.max(jnp.abs(new - plate)), count + sweeps_per_check
 
     return jax.lax.while_loop(goes_on, body, (plate, jnp.float32(1), 0))[0]
 
