@@ -111,9 +111,10 @@ def restore_signals() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, name="cache")
-def cache_folder(all_caches: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache_folder(all_caches: Path, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config) -> Path:
     """Return a new cache folder for each test. The folder is created at the first use."""
-    begin_test()
+    if not pytestconfig.getoption("--all"):
+        begin_test()
     folder = all_caches / str(next(_NUMBERS))
     monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(folder))
     return folder

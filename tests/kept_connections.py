@@ -4,7 +4,7 @@ Opening a trace and finding its facts take most of a test's time, and hundreds o
 So a process keeps a connection over each small trace that is older than the test, in each scope, with the answers that
 it gave to queries of the package. The first test that asks a question computes the answer, as without this. A trace
 that a test wrote itself, an option for opening, a copy in the cache folder, or a definition of the user gets a
-connection of its own.
+connection of its own. With `--all`, every session has its own.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # By files, scope and limits. The one that was used last is at the end.
 _kept: dict[Any, KeptConnection] = {}
 _MOST_UNUSED = 24
-# Older files belong to fixtures of a module, or to the repository.
+# Older files belong to fixtures of a module, or to the repository. With 0, no connection is kept.
 _test = SimpleNamespace(start_ns=0)
 
 
@@ -53,7 +53,8 @@ def keep_connections(*, are_final: bool = False) -> Iterator[None]:
     """
 
     def connect(files: Sequence[File], scope: Scope, limits: Limits, **options: Any) -> Connection:
-        return _connect(files, scope, limits, time.time_ns() if are_final else _test.start_ns, options)
+        before_ns = time.time_ns() if are_final and _test.start_ns else _test.start_ns
+        return _connect(files, scope, limits, before_ns, options)
 
     with patch.object(session, "Connection", connect):
         yield
@@ -88,7 +89,7 @@ def _has_defaults(options: dict[str, Any]) -> bool:
 def _are_old_exports(paths: Sequence[Path], before_ns: int) -> bool:
     """Return whether these are small exports from before this time, none of which has a file in the cache folder."""
     return (
-        all(path.is_file() and path.suffix == ".sqlite" and path.stat().st_ctime_ns <= before_ns for path in paths)
+        all(path.is_file() and path.suffix == ".sqlite" and path.stat().st_ctime_ns < before_ns for path in paths)
         and are_small_files(paths)
         and not any(map(is_cached, paths))
     )
