@@ -1069,13 +1069,13 @@ class Reports:
         by what removing it can save. recoverable_ns is idle time of the GPU, as classify splits it: for D2H
         sync points and other waits it includes the time of late launches after them, up to the time that
         they blocked the host; for CPU work it is the time that a late launching thread spent outside of
-        CUDA calls; for launch calls the time in the calls, and from them to the start on the GPU. Pageable
-        copies and blocking memsets have the idle time during their calls, so they may repeat idle time of
-        waits, blocking copies, launch calls or other API calls. count and host_ns cover the calls of any
-        thread that began in the step, without calls inside others. By caller, waits, copies, memsets and
-        allocations are their caller's; CPU work, launch calls and other API calls are what was late before
-        an operation that the caller launched: what its code, or code before it, kept the GPU waiting for.
-        Rows of one bottleneck add up to that of the report without callers.
+        CUDA and MPI calls; for launch calls the time in the calls, and from them to the start on the GPU.
+        Pageable copies and blocking memsets have the idle time during their calls, so they may repeat idle
+        time of waits, blocking copies, launch calls or other API calls. count and host_ns cover the calls
+        of any thread that began in the step, without calls inside others. By caller, waits, copies, memsets
+        and allocations are their caller's; CPU work, launch calls and other API calls are what was late
+        before an operation that the caller launched: what its code, or code before it, kept the GPU waiting
+        for. Rows of one bottleneck add up to that of the report without callers.
 
         From the top, one at a time. D2H sync points: keep the value on the GPU, or read it back later (see
         syncs). Allocations: a pool (see mallocs). CPU work (see cpu-work, gaps): move it off the launching
@@ -1136,12 +1136,13 @@ class Reports:
         launching thread did then, in this order of precedence: profiler (the profiler blocked the thread),
         sync (in a sync call or a copy to the host that blocks, as one into pageable host memory does even
         if its name says Async), copy (in another blocking copy), allocation (in an allocation or a free),
-        launch (everything else: CPU work outside of CUDA calls, other API calls, the launch call itself,
-        and the time from its return to the start on the GPU; also managed memory, until pages of unified
-        memory were moved because the host touched them). The time of late launches after a wait belongs to
-        the wait, sync or copy, up to the time that the wait blocked the host: without the wait, the host
-        would have been that far ahead. Time before the first operation and after the last one of a GPU is
-        start-up and end. A scope cuts all of this to its own time.
+        launch (everything else: CPU work outside of CUDA calls, MPI calls, other API calls, the launch call
+        itself, and the time from its return to the start on the GPU; also managed memory, until pages of
+        unified memory were moved because the host touched them). The time of late launches after a wait
+        belongs to the wait, sync or copy, up to the time that the wait blocked the host: without the wait,
+        the host would have been that far ahead. MPI calls after a wait are never caused by it. Time before
+        the first operation and after the last one of a GPU is start-up and end. A scope cuts all of this to
+        its own time.
 
         launch: the CPU launches too slowly. CPU work is the program's own (Python, sampling): move it off
         the launching thread, or capture the step in a CUDA graph, which also removes launch calls and most

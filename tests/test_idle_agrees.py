@@ -9,7 +9,7 @@ from real_traces import REAL
 from synthetic import Trace
 
 MS = 1_000_000
-# The late launches after a wait can be the wait's in a step and the launches' in the whole scope.
+# The time of late launches after a wait belongs to the wait, up to a limit that a scope can change.
 CAUSES = ("allocation", "start-up and end", "unknown")
 
 

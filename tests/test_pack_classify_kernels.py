@@ -264,8 +264,8 @@ class TestWithoutSamples:
 
         # A name says nothing of a kernel that no known library has.
         answer = classify(expected)
-        others = {f"at::native::{name}": name for name in expected.keys() - answer.keys()}
-        answer |= {others[name]: bound for name, bound in classify(others).items()}
+        pytorch_names = {f"at::native::{name}": name for name in expected.keys() - answer.keys()}
+        answer |= {pytorch_names[name]: bound for name, bound in classify(pytorch_names).items()}
         assert answer == expected
 
     def test_a_note_says_how_to_measure(self, trace, path):

@@ -155,7 +155,7 @@ class TestOptimizer:
         assert finding.values["kernels"] == 100
         assert (finding.values["tensors"], finding.values["kernels_each"]) == (20, 5)
         assert finding.profiled_ns == pytest.approx(0.9 * finding.values["update_ns"])
-        # 45% of it, all of which nsys may have added.
+        # The low bound takes 45% of it, and nsys may have added all of that.
         assert finding.saving_low_ns == 0
 
     @pytest.mark.parametrize(("has_backward", "is_found"), [(True, True), (False, False)])

@@ -1,4 +1,4 @@
-"""Texts of a bounded length: lines with priorities, of which those that fit are chosen. A short diagnosis is one."""
+"""Texts of a bounded length: lines have priorities, and as many are chosen as fit. A short diagnosis is one."""
 
 from __future__ import annotations
 

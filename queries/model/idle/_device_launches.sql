@@ -4,6 +4,6 @@ description = "The kernels that a graph launched itself, on the device: the bodi
 start_ns = "When the kernel started"
 process_id = "Operating system's process id"
 call_ns = "When the last launch call of a graph before that began"
-returned_ns = "When that call returned"
+returned_ns = "When the last launch call of a graph before the kernel returned"
 */
 FROM facts.device_launches;

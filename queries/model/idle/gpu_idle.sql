@@ -11,11 +11,11 @@ cause = """profiler: it blocked the thread, whatever else the thread was in; syn
     copy (a copy into pageable memory blocks even if its name says Async); allocation: in an allocation or a free;
     launch: the host was late for any other reason; dependency; start-up and end: before the GPU's first operation or
     after its last one; unknown: the launch call is not in the trace"""
-host = """launch: CPU work (no CUDA or MPI call), MPI calls, API calls (other than those named), launch call, launch call
-    in progress (when the GPU became idle), launch latency (from the call's return to the start on the GPU), managed
-    memory (until pages of unified memory were moved without a call, because the host touched them); sync: sync calls;
-    copy: blocking copies; dependency: same launch call (of a CUDA graph), launched before; start-up and end: before the
-    first operation, after the last operation"""
+host = """launch: CPU work (no CUDA or MPI call), MPI calls, API calls (other than those named), launch call, launch
+    call in progress (when the GPU became idle), launch latency (from the call's return to the start on the GPU),
+    managed memory (until pages of unified memory were moved without a call, because the host touched them); sync: sync
+    calls; copy: blocking copies; dependency: same launch call (of a CUDA graph), launched before; start-up and end:
+    before the first operation, after the last operation"""
 idle_ns = "How long"
 */
 WITH times AS NOT MATERIALIZED (

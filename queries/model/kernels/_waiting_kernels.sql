@@ -2,9 +2,9 @@
 description = """The kernels that began before the one before them on their stream had ended, as programmatic dependent
     launch lets them: their durations contain the wait for it. One row; no row where they share little time."""
 [columns]
-kernels = "Such kernels"
+kernels = "Kernels that began before the one before them had ended"
 overlap_ns = "Time that they share with kernels before them on their stream"
-overlap_pct = "This time as a share of all kernel time: 1 at least"
+overlap_pct = "Time shared with kernels before them, as a share of all kernel time: 1 at least"
 */
 -- Kernels of one stream run one after another otherwise. Kernels of a graph may run side by side. Sorting millions of
 -- kernels takes as long as the reports that read this, so only streams are sorted whose kernels overlap in a part of

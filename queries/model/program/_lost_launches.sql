@@ -2,8 +2,8 @@
 description = "How many of the launch calls of a trace have no kernel in it; no calls where there are enough kernels."
 [columns]
 calls = "Launch calls that succeeded"
-lost = "Those whose kernel is not in the trace"
-lost_at_end = "Those after the last call of the process whose kernel is"
+lost = "Launch calls whose kernel is not in the trace"
+lost_at_end = "Lost ones after the last call of the process whose kernel is in the trace"
 */
 WITH launched_kernels AS (
     SELECT coalesce(sum(called), 0)::BIGINT AS kernels FROM _operation_counts WHERE kind = 'kernel'
