@@ -14,7 +14,8 @@ cause = """profiler: it blocked the thread, whatever else the thread was in; blo
 host = """starved: CPU work (no CUDA or MPI call), MPI calls, API calls (other than those named), launch call, launch
     latency (from the call's return to the start on the GPU), managed memory (until pages of unified memory were
     moved without a call, because the host touched them); blocked: sync calls, blocking copies;
-    dependency: same launch call (of a CUDA graph), launched before, launch call in progress; edge: before the first operation, after the last operation"""
+    dependency: same launch call (of a CUDA graph), launched before, launch call in progress; edge: before the
+    first operation, after the last operation"""
 idle_ns = "How long"
 */
 WITH times AS NOT MATERIALIZED (
