@@ -95,7 +95,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         File.generated(config, "commands/index.md", content=_commands("all", console("nsys-insight help --all")))
     )
     for name in _list_commands():
-        content = _commands(name, console(f"nsys-insight help {name}"))
+        content = _commands(name, console(f"nsys-insight help {name} --all"))
         files.append(File.generated(config, f"commands/{name}.md", content=content))
     for packs in topics.values():
         for pack in packs:

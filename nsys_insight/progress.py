@@ -17,10 +17,6 @@ class Task:
     text: str
     percent: float | None = None
 
-    def __str__(self) -> str:
-        """Return the text of the task, with the percentage if it is known."""
-        return self.text if self.percent is None else f"{self.text} {min(self.percent, 100):.0f}%"
-
 
 # From the outermost to the innermost task; the innermost is shown.
 tasks: list[Task] = []

@@ -75,19 +75,18 @@ class Reports:
         Splits the wall time of a steady step (see steps; of the whole scope where no steps were found) by
         what would save it. gpu: the GPU is busy. communication: it runs only communication kernels (exposed
         communication). copy: it runs only copies to or from it, or is idle for a blocking copy to it. The
-        rest is idle time by cause (see idle). launch: the GPU was starved, or waited for a launch call in
-        progress (launch-bound; host-bound where most of it is CPU work other than launching, see graph-
-        candidates). sync: idle time during waits for the GPU and reads of its data, and the starved time
-        after them, up to the time that the wait had blocked the host (without it, the host would have been
-        that far ahead). Verdict: GPU-bound where gpu has --busy-pct of the wall time, or half of it,
-        dependencies included, while the named causes have less than the rest. Otherwise the causes of at
-        least --least-pct, start-up and end among them: mixed with gpu where it has half of the wall time;
-        else the largest alone if it has --main-pct of them; else mixed, in the order in which to remove
-        them: waits of the host come first, because nothing can be queued or captured in a graph while the
-        host waits. TKLQT is the time from the start of each launch call to the start of its kernel
-        (Vellaisamy et al., arXiv 2504.11750): while the CPU is behind, it is the cost of launching; once
-        the CPU is ahead, kernels queue. CPU-bound here: less than half of it is spent in the queue, launch
-        latency included; GPU-bound: --queue-pct or more. Both limits are this tool's own.
+        rest is idle time by cause (see idle). launch: the host launched late (launch-bound; host-bound
+        where most of it is CPU work other than launching, see graph-candidates). sync: idle time during
+        waits for the GPU and reads of its data, and the time of late launches after them, up to the time
+        that the wait had blocked the host (without it, the host would have been that far ahead). Verdict:
+        GPU-bound where gpu has --busy-pct of the wall time, or half of it, dependencies included, while the
+        named causes have less than the rest. Otherwise the causes of at least --least-pct, start-up and end
+        among them: mixed with gpu where it has half of the wall time; else the largest alone if it has
+        --main-pct of them; else mixed, the largest share first. TKLQT is the time from the start of each
+        launch call to the start of its kernel (Vellaisamy et al., arXiv 2504.11750): while the CPU is
+        behind, it is the cost of launching; once the CPU is ahead, kernels queue. CPU-bound here: less than
+        half of it is spent in the queue, launch latency included; GPU-bound: --queue-pct or more. Both
+        limits are this tool's own.
 
         launch-bound: see graph-candidates; fuse kernels. host-bound: see gaps and host. sync-bound: see
         syncs and host. allocation-bound: see mallocs. copy-bound: pin memory, copy asynchronously on
@@ -431,7 +430,8 @@ class Reports:
         pageable memory and the driver's buffer. Copies that overlap may add up to more than the wall time.
 
         Pageable memory: the copy goes through a buffer of the driver, at a fraction of the bandwidth, and
-        even an asynchronous call blocks: allocate it with cudaMallocHost (pin_memory=True). If the
+        H2D often slower than D2H. Even an asynchronous call blocks: to the host until the copy is done, to
+        the GPU until the driver has the data. Allocate it with cudaMallocHost (pin_memory=True). If the
         bandwidth is far below the bus (PCIe 4 ×16: 25 GB/s, PCIe 5: 50 GB/s) and copies are small, latency
         dominates; combine them, see --group-by size. H2D in a loop: keep the data on the GPU. D2H in a
         loop: see syncs. D2D: a fused kernel would not need it. UM: pages of unified memory, which pinned
@@ -639,7 +639,7 @@ class Reports:
         Inductor, cuDNN or cuBLAS made them.
 
         Start with the recommended ones (chosen), from the top; see the kernels of one with fusion-candidate
-        --candidate N. launches_saved matters where the host is late (idle: starved), kernel time where the
+        --candidate N. launches_saved matters where the host is late (launch in idle), kernel time where the
         GPU is busy: a CUDA graph saves the launches of all kernels at once, and fusing still pays after
         that. A saved_low_ns below 0 is the extra cost of the fused kernel if Python launches it and nothing
         else is saved: use an operation of the library instead. Savings are of the run under nsys, which
@@ -841,16 +841,16 @@ class Reports:
         time from the first operation to the last; the wall time before and after is not a gap. A scope cuts
         gaps to its own time; time in which the GPU worked for something outside the scope is not a gap.
         Without --min-gap, the 1,000 longest gaps are listed. host is what took most of the gap on the
-        thread that launched the operation after it, up to the end of that launch call: an API call by name
-        (its calls summed), an operating system call (captured with -t osrt), or CPU work outside all of
-        these. It is 'launch latency' if most of the gap came after the launch call had returned; 'launched
-        before the gap' if the call had returned before the gap began: the host was not late, and the
-        operation waited on the GPU (for another stream, or for the next node of its graph); 'launch call in
-        progress' if the call had begun before the gap and not returned; 'managed memory' if pages of
-        unified memory were moved next, which no call requests: the host touched them; and 'profiler: …' if
-        the profiler itself blocked the thread for half of the gap. With --group-by caller, a row is all
-        gaps before operations that one caller launched while the host did the same thing; columns in which
-        they differ are empty. gap-places adds up gaps by operation and NVTX range.
+        thread that launched the operation after it, up to the end of that launch call: an API or MPI call
+        by name (its calls summed), an operating system call (-t osrt), or CPU work outside all of these. It
+        is 'launch latency' if most of the gap came after the launch call had returned; 'launched before the
+        gap' if the call had returned before the gap began: the host was not late, and the operation waited
+        on the GPU (for another stream, or for the next node of its graph); 'launch call in progress' if the
+        call had begun before the gap and not returned; 'managed memory' if pages of unified memory were
+        moved next, which no call requests: the host touched them; and 'profiler: …' if the profiler itself
+        blocked the thread for half of the gap. With --group-by caller, a row is all gaps before operations
+        that one caller launched while the host did the same thing; columns in which they differ are empty.
+        gap-places adds up gaps by operation and NVTX range.
 
         CPU work: the program does something else before it launches (sampling, tokenizing, Python): move it
         off the launching thread, or use a CUDA graph. sync: the host waited and launched nothing meanwhile,
@@ -870,8 +870,9 @@ class Reports:
             duration_ns: GPU idle time of the gap; for several gaps, the sum
             wall_pct: Share of the wall time
             idle_pct: Share of the idle time of all gaps in scope
-            cause: The cause of most of the gap, as in idle: starved, blocked, allocation, dependency,
-                profiler, unknown
+            cause: What the cause of most of the gap is called in idle: launch, sync, copy, allocation,
+                dependency, profiler or unknown; of the CPU work after a wait, idle attributes a part to the
+                wait
             host: What the host did for most of the gap; NULL when the trace does not have the launch call
             host_ns: Time of the gap that host took
             before_name: The operation before the gap
@@ -937,16 +938,16 @@ class Reports:
         most?
 
         Estimates the step time of a steady step (see steps) if one CUDA graph launched its kernels instead
-        of one call each. A graph removes the time in which the GPU was starved or waited for a launch call
-        in progress (see idle). What remains is, at least, 0.3 µs from one kernel of the graph to the next
-        and one launch call of the usual length; at most, 1 µs from kernel to kernel, 0.6 µs of the graph's
-        launch call for each kernel, and after each wait for the GPU the CPU work that usually precedes a
-        launch. Busy time, blocked time, dependencies and CPU work other than launching (in gaps of --long-
-        gap or more, before less than half of the operations; or more than --launch-apart for each launch)
-        do not change. The saving is what the graph removes minus what remains, never below 0: saving_low_ns
-        with the most that may remain, saving_high_ns with the least. The times from kernel to kernel are
-        those of an H200: 0.36 µs in a graph traced as a whole, 0.40 µs traced by node, where the launch
-        call took 0.57 µs for each kernel.
+        of one call each. A graph removes the idle time that late launches cause (launch in idle). What
+        remains is, at least, 0.3 µs from one kernel of the graph to the next and one launch call of the
+        usual length; at most, 1 µs from kernel to kernel, 0.6 µs of the graph's launch call for each
+        kernel, and after each wait for the GPU the CPU work that usually precedes a launch. Busy time, time
+        in waits, dependencies and CPU work other than launching (in gaps of --long-gap or more, before less
+        than half of the operations; or more than --launch-apart for each launch) do not change. The saving
+        is what the graph removes minus what remains, never below 0: saving_low_ns with the most that may
+        remain, saving_high_ns with the least. The times from kernel to kernel are those of an H200: 0.36 µs
+        in a graph traced as a whole, 0.40 µs traced by node, where the launch call took 0.57 µs for each
+        kernel.
 
         yes: capture the step (torch.cuda.graph, torch.compile mode reduce-overhead, cudaStreamBeginCapture)
         before any kernel is tuned. obstacles says what must first be removed from the step: allocations
@@ -986,8 +987,7 @@ class Reports:
             saving_high_pct: saving_high_ns as a share of the wall time per token
             single_launches: Launch calls per step that put one kernel on the GPU
             graph_launches: CUDA graph launches per step
-            waiting_ns: Idle time per step in which the GPU was starved or waited for a launch call in
-                progress
+            waiting_ns: Idle time per step that late launches cause (launch in gpu_idle)
             launch_call_ns: Mean time of a launch call
             long_gap_ns: CPU work in waiting_ns that remains with a graph, because it is in long gaps or
                 longer than launching takes
@@ -1067,9 +1067,9 @@ class Reports:
 
         Ranks what the host does in a steady step (see steps; in the whole scope where no steps were found)
         by what removing it can save. recoverable_ns is idle time of the GPU, as classify splits it: for D2H
-        sync points and other waits it includes the starved time after them, up to the time that they
-        blocked the host; for CPU work it is the time that a late launching thread spent outside of CUDA
-        calls; for launch calls the time in the calls, and from them to the start on the GPU. Pageable
+        sync points and other waits it includes the time of late launches after them, up to the time that
+        they blocked the host; for CPU work it is the time that a late launching thread spent outside of
+        CUDA calls; for launch calls the time in the calls, and from them to the start on the GPU. Pageable
         copies and blocking memsets have the idle time during their calls, so they may repeat idle time of
         waits, blocking copies, launch calls or other API calls. count and host_ns cover the calls of any
         thread that began in the step, without calls inside others. By caller, waits, copies, memsets and
@@ -1081,7 +1081,8 @@ class Reports:
         syncs). Allocations: a pool (see mallocs). CPU work (see cpu-work, gaps): move it off the launching
         thread, or take it out of the step with a CUDA graph. Launch calls: a CUDA graph or fusion (see
         graph-candidates). Pageable copies: pin the memory (see copies). Blocking memsets: cudaMemsetAsync.
-        Rows with host_ns but nothing recoverable are hidden behind the GPU's work: leave them.
+        MPI calls: let messages pass while the GPU works (see mpi). Rows with host_ns but nothing
+        recoverable are hidden behind the GPU's work: leave them.
 
         Args:
             group_by: What one row stands for: what the host does, or what it does for each caller, the
@@ -1099,14 +1100,14 @@ class Reports:
         Columns:
             bottleneck: What the host does
             count: Number per token; in total for the whole scope where no steps were found; NULL for CPU
-                work
+                work and MPI calls
             host_ns: Host time per token; for CPU work, the time outside of CUDA calls in the step, NULL
                 where several threads make calls, and by caller
             recoverable_ns: GPU idle time per token that it causes: the most that can be saved
             wall_pct: recoverable_ns as a share of the wall time
             see: The report with the details
             code: Stable identifier of the bottleneck: d2h_sync, other_wait, blocking_copy, pageable_copy,
-                allocation, launch_call, other_call, blocking_memset, cpu_work
+                allocation, launch_call, other_call, blocking_memset, mpi_call, cpu_work
             caller: What --group-by selects, for CPU work that of the launch which it delayed; NULL without
                 it
         """
@@ -1114,38 +1115,57 @@ class Reports:
 
     def idle(
         self,
+        *,
+        step_method: Literal['auto', 'nvtx', 'graph', 'sequence', 'count'] = 'auto',
+        step_range: str | None = None,
+        loop: str | None = None,
+        tokens: int | None = None,
+        tokens_per_step: int | None = None,
+        batch: int | None = None,
+        step_time_ns: int | str | None = None,
     ) -> pl.DataFrame:
         """GPU time: busy, and idle by cause: Where does the wall time of each GPU go: busy, or idle for which
         cause? Adds up to 100%.
 
         Splits the wall time of each GPU into busy time (the union of kernels, copies, memsets and whole
-        graphs) and idle time by cause, so that the shares of a GPU add up to 100%. A gap is attributed to
-        the operation that ends it. If that operation's launch call began before the gap, the operation was
-        launched in time and waited on the GPU: dependency; unless that call is a copy to the host into
-        pageable memory that was still in progress: blocked. Otherwise the host was late, and each
-        nanosecond of the gap is attributed to what the launching thread did then, in this order of
-        precedence: profiler (the profiler blocked the thread), blocked (in a sync call or a blocking copy;
-        a copy into pageable host memory blocks even if its name says Async), allocation (in an allocation
-        or a free), starved (everything else: CPU work outside of CUDA calls, other API calls, the launch
-        call itself, and the time from its return to the start on the GPU; also managed memory, until pages
-        of unified memory were moved because the host touched them). Time before the first operation and
-        after the last one of a GPU is edge. A scope cuts all of this to its own time. diagnose, classify
-        and per-token group these causes by what removes them: starved and launch calls in progress are
-        launch, except the starved time that a wait before it caused, which is sync (or copy).
+        graphs) and idle time by cause, so that the shares of a GPU add up to 100%. The causes are those of
+        diagnose, classify and per-token, here for the whole scope. A gap is attributed to the operation
+        that ends it. If that operation's launch call had returned before the gap, the operation was
+        launched in time and waited on the GPU: dependency. If the call was still in progress, the cause is
+        launch. Otherwise the host was late, and each nanosecond of the gap is attributed to what the
+        launching thread did then, in this order of precedence: profiler (the profiler blocked the thread),
+        sync (in a sync call or a copy to the host that blocks, as one into pageable host memory does even
+        if its name says Async), copy (in another blocking copy), allocation (in an allocation or a free),
+        launch (everything else: CPU work outside of CUDA calls, other API calls, the launch call itself,
+        and the time from its return to the start on the GPU; also managed memory, until pages of unified
+        memory were moved because the host touched them). The time of late launches after a wait belongs to
+        the wait, sync or copy, up to the time that the wait blocked the host: without the wait, the host
+        would have been that far ahead. Time before the first operation and after the last one of a GPU is
+        start-up and end. A scope cuts all of this to its own time.
 
-        starved: launch-bound. CPU work is the program's own (Python, sampling): move it off the launching
-        thread, or capture the step in a CUDA graph, which also removes launch calls and most launch
-        latency; or fuse kernels. blocked: the host waited for the GPU before it launched more work: see
-        syncs. allocation: use a memory pool, see mallocs. dependency: the next node of a graph, another
-        stream, an event: see streams and gaps. profiler: not caused by the program. Much edge: the capture
-        includes loading and warm-up; narrow it with --nvtx or --from and --to. All times are of the run
-        under nsys, which makes launches slower; classify says what is left of them without it.
+        launch: the CPU launches too slowly. CPU work is the program's own (Python, sampling): move it off
+        the launching thread, or capture the step in a CUDA graph, which also removes launch calls and most
+        launch latency; or fuse kernels. sync: the host waited for the GPU before it launched more work, or
+        read its data (D2H copy): see syncs. copy: pin memory, see copies. allocation: use a memory pool,
+        see mallocs. dependency: the next node of a graph, another stream, an event: see streams and gaps.
+        profiler: not caused by the program. Much start-up and end: the capture includes loading and warm-
+        up; narrow it with --nvtx or --from and --to. All times are of the run under nsys, which makes
+        launches slower; classify says what is left of them without it.
+
+        Args:
+            step_method: How to find steps
+            step_range: Steps are the NVTX ranges of this name (* and ? are wildcards)
+            loop: Steps are the iterations of this loop, by its number in loops: 1.2
+            tokens: Number of tokens (steps, frames) in the trace or scope
+            tokens_per_step: Tokens that a step makes for each sequence, if not one
+            batch: Sequences that a step works on, if not one
+            step_time_ns: Time of a step without nsys, as the program or bench measured it
 
         Columns:
             gpu_id: The machine's GPU where the trace says which, else the CUDA device number
-            cause: busy; or why the GPU was idle: starved, blocked, allocation, dependency, profiler, edge,
-                or unknown where the trace does not have the launch call
-            host: What the host did in that time, or what the operation waited for
+            cause: busy; or why the GPU was idle: launch, sync, copy, allocation, dependency, profiler,
+                start-up and end, or unknown where the trace does not have the launch call
+            host: What the host did in that time, or what it or the operation waited for
             time_ns: Time
             wall_pct: Share of the wall time; the shares of a GPU add up to 100
         """
@@ -1307,7 +1327,7 @@ class Reports:
             waves_per_sm: How often the grid fills the GPU: blocks_count / (SMs * blocks_per_sm)
             flags: What stands out: block not a multiple of a warp, fewer blocks than SMs, local memory
             gpu: The GPU model that it ran on; NULL if the trace does not describe it
-            sm_count: SMs of that GPU; NULL if the trace does not describe it
+            sm_count: SMs of that GPU or green context; NULL if the trace does not state them
         """
         ...
 
@@ -1365,12 +1385,12 @@ class Reports:
         """Calls of libraries: How much time do calls of cuBLAS, cuDNN, NCCL and other libraries take, and what
         do they run on the GPU?
 
-        Adds up the recorded calls of libraries. nsys records cuBLAS and cuDNN with -t cublas,cudnn. Other
-        libraries (NCCL, CCCL, cuSPARSE, cuSOLVER, cuDF, …) mark their calls with NVTX ranges of a domain of
-        their own, which -t nvtx records. Kernels and copies are those whose API call begins on the same
-        thread while the library's call is open, whenever they run. A call inside a call of the same row
-        counts once in times and kernels. Calls inside others have rows of their own, so rows must not be
-        added.
+        Adds up the recorded calls of libraries. nsys records cuBLAS and cuDNN with -t cublas,cudnn, and
+        calls of NVENC, NVDEC and nvJPEG with -t nvvideo. Other libraries (NCCL, CCCL, cuSPARSE, cuSOLVER,
+        cuDF, …) mark their calls with NVTX ranges of a domain of their own, which -t nvtx records. Kernels
+        and copies are those whose API call begins on the same thread while the library's call is open,
+        whenever they run. A call inside a call of the same row counts once in times and kernels. Calls
+        inside others have rows of their own, so rows must not be added.
 
         Much host_ns for few kernels: the library's set-up costs time (handles, plans, heuristics); do it
         once, before the loop. Many calls with a short kernel each: use the batched form of the function.
@@ -1724,6 +1744,7 @@ class Reports:
         *,
         by: Literal['name', 'path'] = 'name',
         fold: bool = True,
+        instances: str | None = None,
     ) -> pl.DataFrame:
         """NVTX ranges: host time, and the GPU work launched inside: How much host and GPU time does each NVTX
         range take, with and without nested ranges?
@@ -1754,6 +1775,8 @@ class Reports:
             by: What one row stands for: all ranges of a name, or only those at the same place in the
                 nesting
             fold: Count ranges whose names differ only in their numbers as one, such as step #
+            instances: List each occurrence of the ranges of this name instead, with the work that it
+                launched
 
         Columns:
             name: The range's text, after its domain if it has one; or the names from the outermost range
@@ -1783,6 +1806,53 @@ class Reports:
             captured_gpu_ns: GPU time of the nodes of CUDA graphs that were captured in the range, over all
                 launches; NULL where no capture is recorded
             captured_kernels: How many kernels ran in these nodes
+        """
+        ...
+
+    def nvtx_instances(
+        self,
+        *,
+        instances: str | None = None,
+    ) -> pl.DataFrame:
+        """Occurrences of an NVTX range, one by one: How long does each occurrence of an NVTX range take, on
+        the host and on the GPU, and which ones differ?
+
+        One row for each time that a range was open, in order. The name is as nvtx lists it: with # it
+        stands for all numbers. GPU work belongs to the occurrence that is open on the launching thread when
+        its launch call begins, no matter when it runs, so it may run after the range was closed: gpu_ns
+        adds up its durations, projected_ns is the time from the start of its first operation to the end of
+        its last. gpu_busy_during_ns and gpu_idle_during_ns are what the GPU does while the range is open,
+        no matter who launched it; they are unknown with --step. Occurrences that are nested in each other
+        both count what the inner one launched. The same as nvtx --instances.
+
+        The note has the distribution. An occurrence with a longer host_ns and the same gpu_ns waits for the
+        host: gaps with --from and --to shows when. One with more kernels or a longer gpu_ns does other
+        work. A projected_ns far above host_ns: its work is still queued when the range closes, so the range
+        does not show how long the work takes.
+
+        Args:
+            instances: Name as nvtx lists it, such as 'step #', or with its number (default: the name with
+                the most host time)
+
+        Columns:
+            instance: Number of the occurrence in order of time, from 1
+            start_ns: When the range was opened
+            host_ns: From then until it was closed; NULL if it was still open at the end of the capture
+            gpu_ns: Sum of the durations of the GPU operations launched inside
+            gpu_busy_during_ns: Time in which the GPU was busy while the range was open, whoever launched
+                the work; the mean of the GPUs that its process uses
+            gpu_idle_during_ns: The rest of that time, in which the GPU was idle
+            projected_ns: From the start of the first operation launched inside to the end of the last; NULL
+                if there is none
+            kernels: Kernels launched inside
+            operations: Kernels, copies, memsets and whole graphs launched inside
+            first_name: The operation launched inside that starts first on the GPU
+            last_name: The one that ends last
+            first_start_ns: When the first operation starts
+            last_end_ns: When the last operation ends
+            name: The range's own text, with its numbers, after its domain if it has one
+            process_id: Operating system's process id
+            thread_id: Thread that opened it
         """
         ...
 
@@ -2650,11 +2720,11 @@ class Reports:
         wait that follows count as one. Where the trace does not say what a call waits for, it is assumed to
         wait for everything that its thread began. gpu_idle_ns is the GPU idle time that waits cause, as
         classify and host count it: time in which the thread that launched the next operation was in the
-        wait, and the starved time after it in the same gap, up to the rest of the time that the wait
-        blocked the host; without the wait, the host would have been that far ahead. So a wait costs each
-        GPU at most its own time, no idle time is counted twice, and a wait that ended while the GPU was
-        busy costs none. steady_count and steady_idle_ns cover the steady steps: waits that began in one,
-        and idle time in the wall time of one, which may be the next step.
+        wait, and the time of late launches after it in the same gap, up to the rest of the time that the
+        wait blocked the host; without the wait, the host would have been that far ahead. So a wait costs
+        each GPU at most its own time, no idle time is counted twice, and a wait that ended while the GPU
+        was busy costs none. steady_count and steady_idle_ns cover the steady steps: waits that began in
+        one, and idle time in the wall time of one, which may be the next step.
 
         Removing D2H sync points often saves the most: .item(), .cpu(), .numpy(), printing a loss, a
         comparison of a tensor in an if. Few bytes mean a scalar is read back: keep it on the GPU, read back

@@ -12,10 +12,12 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from unittest.mock import patch
+
+from kept_connections import keep_connections
 
 from nsys_insight.cli import ending, main
 from nsys_insight.ingest import cache_entries
@@ -28,6 +30,9 @@ REPOSITORY = Path(__file__).parents[1]
 INSTALLED = os.environ.get("NSYS_INSIGHT_COMMAND")
 # Words that start a process of the command, for tests of signals, pipes, locks and concurrent processes.
 PROCESS = [INSTALLED] if INSTALLED else [sys.executable, "-m", "nsys_insight"]
+# Commands that run the user's SQL.
+_OWN_CONNECTION = {"sql", "shell", "explore", "mcp"}
+_TERMINAL_VARIABLES = {"COLUMNS", "NO_COLOR", "TERM"}
 
 
 def run(
@@ -55,7 +60,10 @@ def run(
         stdin_file.write(stdin.encode() if isinstance(stdin, str) else stdin)
         stdin_file.seek(0)
         with _environment(cwd, env or {}), _streams(stdin_file, stdout or out, err), _process_state():
-            code = _call(words)
+            # The user's SQL changes a connection, and other variables select files and settings.
+            can_keep = (env or {}).keys() <= _TERMINAL_VARIABLES and not _OWN_CONNECTION & set(words)
+            with keep_connections() if can_keep else nullcontext():
+                code = _call(words)
         output_texts = []
         for stream in (out, err):
             stream.seek(0)

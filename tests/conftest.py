@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import importlib.util
 import os
 import signal
 import sys
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
+from kept_connections import begin_test
 from opening import evaluate_rules, open_trace
 
 from nsys_insight.cli import ending
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
 
 # Without bytecode, each worker of each run would rewrite the assertions of all test modules.
 sys.dont_write_bytecode = False
+# DuckDB imports pandas for each text in each table of numpy arrays that it reads. A search that fails takes time.
+if importlib.util.find_spec("pandas") is None:
+    sys.modules["pandas"] = None  # type: ignore[assignment]
 REPOSITORY = Path(__file__).parents[1]
 _NUMBERS = count()
 
@@ -60,6 +66,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (left_out if any(map(item.get_closest_marker, ("sweep", "slow"))) else selected).append(item)
     config.hook.pytest_deselected(items=left_out)
     items[:] = selected
+
+
+def pytest_collection_finish() -> None:
+    """Let garbage collections skip the modules and tests: a full one takes longer than most tests."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -99,8 +111,10 @@ def restore_signals() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, name="cache")
-def cache_folder(all_caches: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache_folder(all_caches: Path, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config) -> Path:
     """Return a new cache folder for each test. The folder is created at the first use."""
+    if not pytestconfig.getoption("--all"):
+        begin_test()
     folder = all_caches / str(next(_NUMBERS))
     monkeypatch.setenv("NSYS_INSIGHT_CACHE_DIR", str(folder))
     return folder

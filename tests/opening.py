@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import planted
+from kept_connections import keep_connections
 from oracle import is_permanent
 
 import nsys_insight
@@ -31,13 +32,18 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def open_trace(path: Path | str, **scope: Any) -> Iterator[Trace]:
-    """Open a trace in a scope. A trace that a test wrote is closed after the block."""
+def open_trace(path: Path | str, *, is_final: bool = False, **scope: Any) -> Iterator[Trace]:
+    """Open a trace in a scope. A trace that a test wrote is closed after the block.
+
+    With `is_final`, nothing changes the file, although it was written just now.
+    """
     selected_scope = FULL_TRACE.narrowed(**scope)
     if is_permanent(path) or Path(path).parent in _planted_folders():
         yield _open_once(path, selected_scope)
         return
-    with nsys_insight.open(path, scope=selected_scope) as trace:
+    with keep_connections(are_final=is_final):
+        opened_trace = nsys_insight.open(path, scope=selected_scope)
+    with opened_trace as trace:
         yield trace
 
 
@@ -66,4 +72,5 @@ def _planted_folder() -> Path:
 
 @cache
 def _open_once(path: Path | str, selected_scope: Scope) -> Trace:
-    return nsys_insight.open(path, scope=selected_scope, use_cache=False)
+    with keep_connections(are_final=True):
+        return nsys_insight.open(path, scope=selected_scope, use_cache=False)

@@ -46,6 +46,7 @@ MEMORY_KINDS = {0: "Pageable", 1: "Pinned", 2: "Device", 3: "Array", 4: "Managed
 LAUNCH = re.compile(r"cu(da)?Launch(Cooperative)?Kernel")
 GRAPH_LAUNCH = re.compile(r"cu(da)?GraphLaunch")
 # Rows in nsys's table of overheads that are work of the program.
+MPI_TABLES = ("MPI_P2P_EVENTS", "MPI_COLLECTIVES_EVENTS", "MPI_START_WAIT_EVENTS", "MPI_OTHER_EVENTS")
 PROGRAM_OVERHEAD = re.compile(r"(?i)unknown$|dl(m?open|close)|.*(module load|function load|compil|command buffer)")
 HOST_WAIT = re.compile(r"cu(da)?(Stream|Event|Device|Ctx|Thread)Synchronize$")
 ALLOCATION = re.compile(r"cudaMalloc|cudaHostAlloc|cuMemAlloc|cuMemHostAlloc|cuMemCreate")
@@ -544,6 +545,14 @@ def profiler_overheads(tables: Tables) -> list[Row]:
     return [row for row in tables["PROFILER_OVERHEAD"] if not PROGRAM_OVERHEAD.match(names.get(row["nameId"]) or "")]
 
 
+def mpi_calls(tables: Tables) -> list[Row]:
+    """Return the MPI calls: of newer exports from their tables, of older ones from the ranges with their names."""
+    names = {row["id"]: row["value"] for row in tables["StringIds"] if row["value"].startswith("MPI_")}
+    rows = [row for row in tables["NVTX_EVENTS"] if row["eventType"] == 59]
+    rows += [row for table in MPI_TABLES for row in tables[table]]
+    return [{**row, "name": names[row["textId"]]} for row in rows if row.get("textId") in names]
+
+
 def blocking_copies(tables: Tables) -> dict[tuple[int, int], bool]:
     """Return process and correlation id of the calls that return when their copy is done.
 
@@ -639,6 +648,10 @@ def idle_costs(tables: Tables) -> dict[tuple[str, int, int], int]:  # noqa: C901
     for row in profiler_overheads(tables):
         overheads[row["globalTid"]].append((row["start"], row["end"]))
     profiler_intervals = {thread: union(times) for thread, times in overheads.items()}
+    mpi_times: dict[int, list[Interval]] = defaultdict(list)
+    for row in mpi_calls(tables):
+        mpi_times[row["globalTid"]].append((row["start"], row["end"]))
+    mpi_intervals = {thread: union(times) for thread, times in mpi_times.items()}
     waits = host_waits(tables)
     waits_of: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for wait in waits:
@@ -685,7 +698,9 @@ def idle_costs(tables: Tables) -> dict[tuple[str, int, int], int]:  # noqa: C901
             waits_across_start = [wait for wait in waits_of[thread] if wait["start"] <= start <= wait["end"] < end]
             last_wait = max(waits_across_start, key=lambda wait: wait["end"], default=None)
             starved_start = last_wait["end"] if last_wait else end
-            starved_ns = free(starved_start, end)
+            starved_ns = free(starved_start, end) - sum(
+                free(max(a, starved_start), min(b, launch["start"])) for a, b in mpi_intervals.get(thread, ())
+            )
             calls = by_thread[thread]  # outer calls of one thread do not overlap
             for call in calls[bisect_right(ends[thread], start) : bisect_left(starts[thread], end)]:
                 a, b = max(call["start"], start), min(call["end"], end)

@@ -2,17 +2,17 @@
 
     planted = planted.sync_bound(steps=8)
     planted.write(path)
-    planted.steps[3].idle_ns["blocked"]
+    planted.steps[3].idle_ns["sync"]
 
 A loop is a host that does one thing after another and a GPU that starts each operation when its launch call has
 returned and its stream is free. While they run, each nanosecond without GPU work is recorded together with the
 activity of the host. So the expected idle time does not depend on the trace.
 
-Causes of idle time. If the launch call of the next operation began before the GPU went idle, the operation was
-launched in time and waited for something else: *dependency*. Otherwise the host was late, and each nanosecond has the
-host's activity as its cause: *blocked* in a sync or a blocking copy, *allocation*, *profiler* for the profiler's own
-work, and *starved* for the rest, which is Python, other calls, the launch call itself and the latency from the call
-to the GPU. Time before the first operation and after the last one is *edge*.
+Causes of idle time, as in `gpu_idle`. If the launch call of the next operation returned before the GPU went idle, the
+operation was launched in time and waited for something else: *dependency*. Otherwise the host was late, and each
+nanosecond has the host's activity as its cause: *sync*, *copy* (a blocking one), *allocation*, *profiler* for the
+profiler's own work, and *launch* for the rest, which is Python, other calls, the launch call itself and the latency
+from the call to the GPU. Time before the first operation and after the last one is *start-up and end*.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from synthetic import LATENCY, NULL_STREAM, Host, Trace
 if TYPE_CHECKING:
     from pathlib import Path
 
-CAUSES = {"sync": "blocked", "blocking copy": "blocked", "allocation": "allocation", "profiler": "profiler"}
+CAUSES = {"sync": "sync", "blocking copy": "copy", "allocation": "allocation", "profiler": "profiler"}
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class Loop:
         """Add the idle time between the trace's first and last event and the GPU's own."""
         for start, end in ((first, self.busy[0][0]), (self.busy[-1][1], last)):
             if end > start:
-                self.gaps.append(Gap(self.gpu, start, end, "edge", ""))
+                self.gaps.append(Gap(self.gpu, start, end, "start-up and end", ""))
 
     def _close_range(self) -> None:
         if self.nvtx and self.steps:
@@ -236,10 +236,10 @@ class Loop:
         for activity, activity_start, activity_end in self.host_activities:
             if activity_end > gap_start and activity_start < end and gap_start < end:
                 gap_end = min(activity_end, end)
-                self.gaps.append(Gap(self.gpu, gap_start, gap_end, CAUSES.get(activity, "starved"), activity))
+                self.gaps.append(Gap(self.gpu, gap_start, gap_end, CAUSES.get(activity, "launch"), activity))
                 gap_start = gap_end
         if gap_start < end:
-            self.gaps.append(Gap(self.gpu, gap_start, end, "starved", "latency"))
+            self.gaps.append(Gap(self.gpu, gap_start, end, "launch", "latency"))
 
 
 def planted(trace: Trace, *loops: Loop, tokens_per_step: int = 1) -> Planted:
@@ -262,7 +262,7 @@ def layers(loop: Loop, runs: int = 2_000, *, count: int = 3, think: int = 5_000,
 
 
 def launch_bound(steps: int = 8, *, nvtx: str = "", straggler: int | None = None, tokens_per_step: int = 1) -> Planted:
-    """Kernels shorter than their launches: of the 9 µs that each of the 9 takes, 7 are idle and starved."""
+    """Kernels shorter than their launches: of the 9 µs that each of the 9 takes, 7 are idle: launch."""
     trace = Trace()
     loop = Loop(trace, nvtx=nvtx)
     for number in range(steps):
@@ -450,14 +450,14 @@ VERDICTS = {
     "straggling": "launch-bound",
     "tokens in batches": "launch-bound",
     "deep queue": "GPU-bound",
-    "sync bound": "mixed: sync-bound, GPU-bound",  # the GPU is busy for 91 µs of 126
+    "sync bound": "mixed: GPU-bound, sync-bound",  # the GPU is busy for 91 µs of 126
     "copy bound": "copy-bound",
-    "allocating": "mixed: allocation-bound, launch-bound",  # 60 µs of allocations, 69 µs of late launches
+    "allocating": "mixed: launch-bound, allocation-bound",  # 60 µs of allocations, 69 µs of late launches
     "profiled": "launch-bound",
     "dependent": "GPU-bound",
-    "two streams": "mixed: launch-bound, GPU-bound",  # the GPU waits for the host, a third of the time
+    "two streams": "mixed: GPU-bound, launch-bound",  # the GPU waits for the host, a third of the time
     "two processes": "launch-bound",
     "prefill and decode": "launch-bound",
-    "graphs": "mixed: sync-bound, GPU-bound",  # the host would be a step ahead if it did not wait for the token
+    "graphs": "mixed: GPU-bound, sync-bound",  # the host would be a step ahead if it did not wait for the token
     "communicating": "communication-bound",
 }

@@ -197,7 +197,7 @@ class Host:
         self, name: Text, *, start: int, runs: int = 1_000, stream: int = NULL_STREAM, device: int = 0,
         correlation: int | None = None, grid: Dim = (1, 1, 1), block: Dim = (128, 1, 1), registers: int = 32,
         static_shared: int = 0, dynamic_shared: int = 0, short_name: Text | None = None, graph_node: int | None = None,
-        launch_type: str = "Regular",
+        launch_type: str = "Regular", local_total: int = 0,
     ) -> Self:  # fmt: skip
         """Record a kernel without a call. `correlation` is that of a call that the trace already has."""
         short = base_name(name) if short_name is None else short_name
@@ -207,7 +207,7 @@ class Host:
             gridX=grid[0], gridY=grid[1], gridZ=grid[2], blockX=block[0], blockY=block[1], blockZ=block[2],
             registersPerThread=registers, staticSharedMemory=static_shared, dynamicSharedMemory=dynamic_shared,
             sharedMemoryExecuted=32_768, gridId=len(self.trace.rows["CUPTI_ACTIVITY_KIND_KERNEL"]) + 1,
-            graphNodeId=graph_node,
+            graphNodeId=graph_node, localMemoryTotal=local_total,
         )  # fmt: skip
         return self
 

@@ -8,8 +8,10 @@ import os
 import re
 import shutil
 import sys
+import time
 from pathlib import Path
 
+import jsonschema
 import pytest
 from typer.testing import CliRunner
 
@@ -17,7 +19,7 @@ import nsys_insight
 from nsys_insight.cli.commands import agents as skill
 from nsys_insight.cli.commands import load_command, read_help_entries
 from nsys_insight.cli.trace_argument import Traces
-from nsys_insight.errors import UsageError
+from nsys_insight.errors import InsightError, UsageError
 from nsys_insight.packs.library import built_in_packs
 from nsys_insight.paths import package_folder
 
@@ -174,7 +176,7 @@ class TestTraces:
 
 
 def ask(folder, questions, cache):
-    """Start the server on a folder as a client does; return the names of its tools and the answers to the questions."""
+    """Start the server on a folder as a client does; return its tools and the answers to the questions."""
     mcp = pytest.importorskip("mcp")
     environment = {"PYTHONPATH": str(REPOSITORY), "NSYS_INSIGHT_CACHE_DIR": str(cache), "TMPDIR": str(cache.parent)}
     command = mcp.StdioServerParameters(
@@ -183,7 +185,7 @@ def ask(folder, questions, cache):
 
     async def ask_server():
         async with mcp.Client(command) as client:
-            tools = [tool.name for tool in (await client.list_tools()).tools]
+            tools = (await client.list_tools()).tools
             return tools, [await client.call_tool(*question) for question in questions]
 
     return asyncio.run(ask_server())
@@ -214,22 +216,25 @@ def test_a_client_gets_the_answers_of_the_command_line_and_writes_no_file(tmp_pa
         ("views", {}),
         ("sql", {"query": "SELECT 1 AS a; CREATE TEMP TABLE t AS FROM gpus; SELECT count(*) AS b FROM t"}),
     ]
-    tools, (brief, short_diagnosis, views, two_results, diagnosis, top, sql, diff, *refused_answers) = ask(
-        folder, texts + questions, cache
-    )
-    assert tools == ["brief", "diagnose", "report", "sql", "views", "diff"]
+    _, (brief, short_diagnosis, views, two_results, *answers) = ask(folder, texts + questions[:4], cache)
+    tools, refused_answers = ask(folder, questions[4:], cache)
+    assert [tool.name for tool in tools] == ["brief", "diagnose", "report", "sql", "views", "diff"]
     for answer, max_chars in ((brief, 2_000), (short_diagnosis, 3_000), (views, 3_000)):
         assert 1_000 < len(answer.content[0].text) <= max_chars
-    assert [(result["query"], result["answer"]["rows"]) for result in json.loads(two_results.content[0].text)] == [
-        ("1 of 2: SELECT 1 AS a", [{"a": 1}]),
-        ("2 of 2: SELECT count(*) AS b FROM t", [{"b": 1}]),
+    assert [(result["query"], result["rows"]) for result in two_results.structured_content["answers"]] == [
+        ("1 of 2: SELECT 1 AS a", [[1]]),
+        ("2 of 2: SELECT count(*) AS b FROM t", [[1]]),
     ]
-    answers = [json.loads(answer.content[0].text) for answer in (diagnosis, top, sql, diff)]
-    assert answers[0]["summary"]["verdict"] == churn_trace.diagnose().verdict
-    assert answers[1]["row_count"] == churn_trace.answer("top", group_by="family").row_count
-    assert len(answers[1]["rows"]) == 2
-    assert answers[2]["rows"] == [{"kernels": churn_trace.query("FROM kernels").row_count}]
-    assert answers[3]["rows"][0]["verdict"] == "indistinguishable"
+    schemas = {tool.name: tool.output_schema for tool in tools}
+    assert {name for name, schema in schemas.items() if schema} == {"diagnose", "report", "sql", "diff"}
+    diagnosis, top, sql, diff = (answer.structured_content["answers"][0] for answer in answers)
+    for (name, _), answer in zip(questions, answers, strict=False):
+        jsonschema.validate(answer.structured_content, schemas[name])
+    assert diagnosis["summary"]["verdict"] == churn_trace.diagnose().verdict
+    assert top["row_count"] == churn_trace.answer("top", group_by="family").row_count
+    assert len(top["rows"]) == 2
+    assert sql["rows"] == [[churn_trace.query("FROM kernels").row_count]]
+    assert diff["rows"][0][diff["columns"].index("verdict")] == "indistinguishable"
     for answer in refused_answers:
         assert answer.is_error
         error = json.loads(answer.content[0].text)["error"]
@@ -243,3 +248,72 @@ def test_a_client_gets_the_answers_of_the_command_line_and_writes_no_file(tmp_pa
 def test_a_server_needs_a_trace_or_a_folder():
     with pytest.raises(UsageError, match="name a trace or a folder"):
         load_command("mcp").make()()
+
+
+@pytest.fixture
+def tools(tmp_path):
+    """The tools of a server on a copy of two samples."""
+    pytest.importorskip("mcp")
+    from nsys_insight.cli.mcp_server import Tools
+    from nsys_insight.cli.trace_pool import TracePool
+
+    for name in ("churn", "decode_eager"):
+        shutil.copy(CHURN.with_stem(name), tmp_path)
+    with TracePool(60) as trace_pool:
+        yield Tools(Traces([tmp_path]), trace_pool)
+
+
+def count_characters(result):
+    return len(result.content[0].text) + len(json.dumps(result.structured_content))
+
+
+def test_answers_and_the_list_of_tools_are_short(tools):
+    from nsys_insight.cli.mcp_server import make_server
+
+    schemas = asyncio.run(make_server(tools).list_tools())
+    assert sum(len(tool.model_dump_json(exclude_none=True)) for tool in schemas) < 8_000  # from 14,620
+    # Half of what the text alone was.
+    for name, limit in (("top", 9_170), ("gaps", 13_990), ("fusion", 8_460)):
+        result = tools.report(name, "decode_eager")
+        assert 1_000 < count_characters(result) < limit
+        assert len(result.structured_content["answers"][0]["rows"]) <= 20
+    full_table = tools.report("top", "decode_eager", full=True).structured_content["answers"][0]
+    assert any("void at::native" in cell for row in full_table["rows"] for cell in row if type(cell) is str)
+    assert "p99_ns" in full_table["columns"]
+
+
+def test_the_second_question_finds_the_trace_open(tools, tmp_path):
+    from nsys_insight.cli.mcp_server import Narrowing
+
+    tools.report("idle", "decode_eager")
+    start_s = time.process_time()
+    for name in ("idle", "top"):
+        tools.report(name, "decode_eager")
+    assert time.process_time() - start_s < 0.6
+    count = "SELECT count(*) AS kernels FROM kernels"
+    kernels = tools.sql(count, "decode_eager").structured_content
+    shutil.copy(CHURN, tmp_path / "decode_eager.sqlite")
+    assert tools.sql(count, "decode_eager").structured_content != kernels
+    tools.sql("CREATE TEMP TABLE mine AS FROM gpus; FROM mine", "churn")
+    with pytest.raises(InsightError):
+        tools.sql("FROM mine", "churn")
+    for step in range(5):
+        tools.report("top", "churn", scope=Narrowing(step=step))
+    assert len(tools._trace_pool._open) == 3
+
+
+def test_texts_are_in_the_terms_of_the_tools(tools):
+    from nsys_insight.cli.mcp_answers import name_arguments
+    from nsys_insight.ingest.scope import Scope
+
+    own_flags = {param.flag for pack in built_in_packs().values() for param in pack.params.values()}
+    own_flags |= {f"--{name.removesuffix('_ns')}" for name in vars(Scope())}
+    for trace in ("churn", "decode_eager"):
+        results = [tools.report(name, trace) for name in ("gaps", "per-token", "host", "launches", "top")]
+        text = "".join(result.content[0].text + str(result.structured_content) for result in results)
+        text += tools.brief(trace) + tools.diagnose(trace).content[0].text
+        assert own_flags.isdisjoint(re.findall(r"--[a-z-]+", text))
+        assert not re.search(r"nsys-insight (top|gaps|idle|host|sql|diff)", text)
+    command = "nsys profile --trace cuda --nvtx-capture x; nsys-insight gaps --min-gap 5us --nvtx 'a'"
+    result = "nsys profile --trace cuda --nvtx-capture x; report gaps min_gap_ns 5us scope.nvtx 'a'"
+    assert name_arguments(command) == result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -51,9 +52,8 @@ def step_times(run, before_file, after_file, times):
 def test_diff_decides_by_measured_times(run):
     """A graph makes the step 77% shorter under nsys; without it, 14% are left."""
     result = step_times(run, EAGER, GRAPH, "700us,600us")
-    assert result.stdout.startswith(
-        f"Improved: without nsys 700.0 µs → 600.0 µs per step (-14.3%), {EAGER} → {GRAPH}\n"
-    )
+    text = f"Improved: without nsys 700.0 µs → 600.0 µs per step (-14.3%), {EAGER} → {GRAPH}\n"
+    assert result.stdout.startswith(text)
     notes = " ".join(result.stderr.split())
     assert "2.680 ms → 0.602 ms per step under nsys; 700.0 µs → 600.0 µs without (measured), which decides" in notes
     assert "wall time under nsys: " in notes
@@ -98,10 +98,23 @@ def test_a_measured_time_of_something_else_is_refused(run, times, message):
     assert message in " ".join(result.stderr.split())
 
 
-def test_unchanged_metrics_are_hidden_and_counted(run, tmp_path):
-    result = run("diff", EAGER, shutil.copy(EAGER, tmp_path))
-    assert "30 unchanged metrics are hidden; --wide shows them" in result.stderr
+def test_what_did_not_change_is_hidden_and_counted(run, tmp_path):
+    result = run("diff", EAGER, copy := shutil.copy(EAGER, tmp_path))
+    (hidden,) = re.findall(r"note: (\d+) more rows, by metric, phase, family and kernel: --all", result.stderr)
+    complete = run("diff", EAGER, copy, "--all", "--limit", "1000")
+    row_counts = [int(count) for count in re.findall(r"^(\d+) rows?$", complete.stdout, re.MULTILINE)]
+    assert int(hidden) + 1 == sum(row_counts)
+    assert "--all" not in complete.stderr
     assert "No significant change: wall" in result.stdout
+
+
+def test_what_changed_fits_on_a_screen(run):
+    """The decision, up to nine metrics, and notes."""
+    result = run("diff", EAGER, GRAPH)
+    assert len(result.stdout.splitlines()) <= 16
+    assert len(result.stderr.splitlines()) <= 6
+    assert "idle launch" in result.stdout
+    assert "negligible" not in result.stdout
 
 
 @pytest.mark.slow
@@ -341,3 +354,17 @@ class TestBenchmarks:
         assert run("diff", *paths, "--lower", "points").stdout.startswith("Regressed: points 300 → 321")
         paths[0].write_text("nothing\n")
         assert run("diff", *paths).returncode == 2
+
+
+def test_check_annotates_lines_of_the_budget_for_github(run, tmp_path):
+    budget = tmp_path / "my,budget.toml"
+    budget.write_text('[max]\nwall = "2ms"\nlaunches_per_token = 300\n[min]\ngpu_busy_pct = 90\n')
+    result = run("check", EAGER, "--budget", budget, "-f", "github")
+    assert result.returncode == 1
+    first, second, notice = result.stdout.splitlines()
+    place = f"file={budget.as_posix().replace(',', '%2C')}"
+    assert first.startswith(f"::error {place},line=2,title=wall_ns (max)::wall is 2.68 ms; allowed: at most 2.00 ms; ")
+    assert second.startswith(f"::error {place},line=5,title=gpu_busy_pct (min)::gpu busy is 13.7%25; ")
+    assert notice == f"::notice title=nsys-insight check::1 of 3 limits met in {EAGER}"
+    assert run("check", EAGER, "--max", "wall=1s", "-f", "github").stdout.count("::error") == 0
+    assert "hint: it is a format of check" in run("top", EAGER, "-f", "github").stderr

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 from command_line import run
 from many_traces import make_full_trace
+from opening import open_trace
 from polars.testing import assert_frame_equal
 from synthetic import Trace
 
@@ -46,20 +47,24 @@ def test_a_converted_trace_gives_the_same_answers(tmp_path, name):
 
 @pytest.mark.slow
 def test_the_duckdb_file_has_views_with_comments(tmp_path):
-    with nsys_insight.open(SAMPLES / "churn.sqlite") as trace:
+    with open_trace(SAMPLES / "churn.sqlite") as trace:
         convert(trace, tmp_path / "churn.duckdb", "duckdb")
     with duckdb.connect(tmp_path / "churn.duckdb", read_only=True) as connection:
         assert connection.execute("SELECT count(*) FROM kernels").fetchone() == (500,)
         idle = connection.execute("SELECT cause, host, idle_ns FROM gpu_idle ORDER BY ALL").fetchall()
         steps = connection.execute("SELECT step, start_ns, end_ns FROM steps ORDER BY step").fetchall()
+        listed_views = [name for (name,) in connection.execute("SHOW TABLES").fetchall()]
         left_over = connection.execute(
             "FROM duckdb_tables() WHERE table_name LIKE '%step%' AND schema_name <> 'facts'"
         ).fetchall()
         view_comments = connection.execute(
             "SELECT view_name, comment FROM duckdb_views() WHERE comment IS NOT NULL"
         ).fetchall()
-    assert {name for name, _ in view_comments} == set(documented_views())
-    with nsys_insight.open(SAMPLES / "churn.sqlite") as trace:
+    assert {name for name, _ in view_comments} == set(documented_views(internal=False))
+    assert set(listed_views) == {*documented_views(internal=False), "scope"}
+    # The model alone takes 6 MB.
+    assert (tmp_path / "churn.duckdb").stat().st_size < 11_000_000
+    with open_trace(SAMPLES / "churn.sqlite") as trace:
         assert idle == trace.sql("SELECT cause, host, idle_ns FROM gpu_idle ORDER BY ALL").rows()
         assert steps == trace.sql("SELECT step, start_ns, end_ns FROM steps ORDER BY step").rows()
     assert (len(idle) > 3, len(steps) > 3, left_over) == (True, True, [])
@@ -67,14 +72,14 @@ def test_the_duckdb_file_has_views_with_comments(tmp_path):
 
 @pytest.mark.slow
 def test_other_engines_can_read_the_folder(tmp_path):
-    with nsys_insight.open(SAMPLES / "churn.sqlite") as trace:
+    with open_trace(SAMPLES / "churn.sqlite") as trace:
         convert(trace, tmp_path / "churn", "parquet")
         expected = trace.sql("SELECT sum(duration_ns)::BIGINT AS ns FROM kernels").item()
     assert pl.read_parquet(tmp_path / "churn" / "kernels.parquet")["duration_ns"].sum() == expected
 
 
 def test_impossible_conversions_are_refused(tmp_path):
-    with nsys_insight.open(SAMPLES / "churn.sqlite") as trace:
+    with open_trace(SAMPLES / "churn.sqlite") as trace:
         (tmp_path / "there").touch()
         with pytest.raises(UsageError, match="exists already"):
             convert(trace, tmp_path / "there", "duckdb")
@@ -130,7 +135,7 @@ def read_timeline(trace, path):
 
 @pytest.mark.parametrize("name", ["decode_eager", "decode_graph_node", "churn"])
 def test_a_timeline_has_every_event_at_its_time(tmp_path, name):
-    with nsys_insight.open(SAMPLES / f"{name}.sqlite") as trace:
+    with open_trace(SAMPLES / f"{name}.sqlite") as trace:
         slices, _, _ = read_timeline(trace, tmp_path / "t.pftrace")
         for category, view, label in (
             ("kernel", "kernels", "name"),
@@ -144,7 +149,7 @@ def test_a_timeline_has_every_event_at_its_time(tmp_path, name):
 
 @pytest.mark.slow
 def test_flows_connect_launches_with_kernels(tmp_path):
-    with nsys_insight.open(SAMPLES / "decode_eager.sqlite") as trace:
+    with open_trace(SAMPLES / "decode_eager.sqlite") as trace:
         slices, _, _ = read_timeline(trace, tmp_path / "t.pftrace")
         expected = Counter(trace.sql("SELECT api_start_ns, start_ns FROM launches WHERE api_name IS NOT NULL").rows())
     calls = {flow: start for _, category, _, start, _, flows in slices if category == "api" for flow in flows}
@@ -180,7 +185,7 @@ def test_a_part_has_the_counts_and_times_of_its_scope(tmp_path):
         "SELECT range_name, count(*), sum(duration_ns) FROM kernels_in_nvtx GROUP BY ALL ORDER BY ALL",
         "SELECT * FROM memcpys ORDER BY start_ns",
     )
-    with nsys_insight.open(SAMPLES / "decode_eager.sqlite") as trace, trace.scope(step=5) as scoped_trace:
+    with open_trace(SAMPLES / "decode_eager.sqlite") as trace, trace.scope(step=5) as scoped_trace:
         convert(scoped_trace, path, "sqlite")
         answers = [scoped_trace.sql(question).rows() for question in questions]
     with nsys_insight.open(path) as part:
@@ -190,11 +195,18 @@ def test_a_part_has_the_counts_and_times_of_its_scope(tmp_path):
     assert not {"HOSTNAME", "PATH"} & {name for (name,) in sqlite3.connect(path).execute("SELECT value FROM StringIds")}
 
 
-@pytest.mark.parametrize("as_ncu_data", [False, True])
-def test_a_file_that_another_process_has_open_is_not_called_damaged(tmp_path, as_ncu_data):
-    file = tmp_path / "open.duckdb"
-    with nsys_insight.open(SAMPLES / "churn.sqlite") as trace:
+@pytest.fixture(scope="module")
+def churn_file(tmp_path_factory):
+    """Return the converted sample, for tests that do not change it."""
+    file = tmp_path_factory.mktemp("converted") / "open.duckdb"
+    with open_trace(SAMPLES / "churn.sqlite") as trace:
         convert(trace, file, "duckdb")
+    return file
+
+
+@pytest.mark.parametrize("as_ncu_data", [False, True])
+def test_a_file_that_another_process_has_open_is_not_called_damaged(churn_file, as_ncu_data):
+    file = churn_file
     code = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print(1, flush=True); sys.stdin.read()"
     command = [sys.executable, "-c", code, str(file)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:

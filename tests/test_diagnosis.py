@@ -394,7 +394,7 @@ def open_once(tmp_path_factory):
                     path = case().write(tmp_path_factory.mktemp("planted") / "trace.sqlite")
                 else:
                     path = many_traces.SAMPLES / f"{case}.sqlite"
-                traces[case] = open_traces.enter_context(open_trace(path))
+                traces[case] = open_traces.enter_context(open_trace(path, is_final=True))
             return traces[case]
 
         yield open_case

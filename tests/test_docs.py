@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import runpy
+import shlex
 from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 
 import pytest
+from command_line import run
+from kept_connections import keep_connections
 
 import nsys_insight
 
@@ -21,7 +24,10 @@ COMMANDS = re.findall(r"^\$ (.+)$", README, re.MULTILINE)
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_of_the_readme_prints_what_the_readme_shows(command):
-    assert f"$ {command}\n{GENERATE['console'](command, GENERATE['README_COLUMNS'])}" in README
+    program, *words = shlex.split(command)
+    result = run(*words, cwd=REPOSITORY / "sample_traces", env={"COLUMNS": str(GENERATE["README_COLUMNS"])})
+    assert (program, result.returncode) == ("nsys-insight", 0)
+    assert f"$ {command}\n{result.stdout}{result.stderr}" in README
 
 
 @pytest.mark.slow
@@ -56,7 +62,8 @@ def test_python_in_the_readme_runs(monkeypatch):
     monkeypatch.chdir(REPOSITORY / "sample_traces")
     (block,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     names: dict[str, object] = {}
-    exec(block, names)  # noqa: S102 - our own document
+    with keep_connections():
+        exec(block, names)  # noqa: S102 - our own document
     assert isinstance(names["trace"], nsys_insight.trace.Trace)
 
 

@@ -278,9 +278,16 @@ class TestFailures:
         assert "NSYS_INSIGHT_NSYS" in error.hint
         assert list_files(cache) == []
 
+    def test_the_version_that_a_report_begins_with_is_named(self, report, stand_in):
+        stand_in("exit 1", build="33681189")
+        report.write_bytes(b"NVIDIA Tegra Profiler Report 2026@1@1@54-234433681190v0." + report.read_bytes())
+        assert "which nsys 2026.1.1 made" in expect_refusal(report).message
+
     def test_a_newer_report_is_detected_by_its_build_number(self, report, stand_in):
         stand_in("exit 1", build="33681189")
-        assert "which a newer nsys made" in expect_refusal(report).message
+        error = expect_refusal(report)
+        assert "which a newer nsys made" in error.message
+        assert "developer.nvidia.com/nsight-systems" in error.hint
 
     def test_an_nsys_that_cannot_be_started(self, report, stand_in):
         stand_in("").write_bytes(b"\x7fELF of another machine")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 
 import pytest
@@ -63,3 +64,25 @@ def test_the_error_for_an_option_that_became_a_report_names_the_report(words, hi
         f"error: there is no option {words[1].partition('=')[0]}",
         f"hint: {hint}",
     ]
+
+
+def test_the_short_help_has_examples_and_own_flags_only():
+    lines = run("top", "--help", env={"COLUMNS": "80"}).stdout.splitlines()
+    text = "\n".join(lines)
+    assert len(lines) <= 50
+    assert text.index("$ nsys-insight top trace.nsys-rep") < text.index("--group-by")
+    assert "--nvtx   " not in text
+    assert "nsys-insight help top --all" in text
+    assert "nsys-insight help scope" in text
+
+
+@pytest.mark.parametrize("name", ["top", "check", "diff", "gaps"])
+def test_the_rest_of_the_help_is_one_command_away(name):
+    short, full = (run(*words, env={"COLUMNS": "120"}).stdout for words in ((name, "--help"), ("help", name, "--all")))
+    shared = run("help", "scope", env={"COLUMNS": "120"}).stdout
+    for flag in ("--nvtx", "--from", "--output", "--timeout"):
+        assert f"{flag} " in shared
+        assert f"{flag} " in full
+    assert set(re.findall(r"^│ (--[a-z-]+)", short, re.MULTILINE)) <= set(
+        re.findall(r"^│ (--[a-z-]+)", full, re.MULTILINE)
+    )

@@ -99,9 +99,13 @@ def test_answers_of_other_commands_and_of_several_traces_match_their_schemas(chu
 # What each command that answers with JSON about a trace is called with; the reports have a test of their own.
 ANSWERS_OF_COMMANDS = (
     "brief {trace}",
+    "brief sample_traces/churn.sqlite",
     "check {trace} --max kernels=1000",
+    "check {trace} --min kernels=1 --baseline {trace}",
     "diagnose {trace}",
+    "diagnose {trace} --step-time 1.8ms",
     "diff {trace} {trace}",
+    "diff sample_traces/churn.sqlite {trace}",
     "info {trace}",
     "packs",
     "sql {trace} SELECT+1",
@@ -120,6 +124,11 @@ def test_what_a_command_writes_matches_its_schema(words, empty_folder):
     assert not get_validator(name).is_valid(document | {"more": 1})
     if "summary" in document:
         assert not get_validator(name).is_valid(document | {"summary": document["summary"] | {"more": 1}})
+
+
+@pytest.mark.parametrize("words", ["rule", "baseline list", "cache", "schema", "schema kernels"])
+def test_tables_without_a_schema_of_their_own_are_answers(words, empty_folder):
+    validate(json.loads(run(*words.split(), "-f", "json").stdout), "answer")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 from command_line import run
 
 TRACE = Path(__file__).parents[1] / "sample_traces" / "churn.sqlite"
+NCU_PAGE = Path(__file__).parent / "data" / "ncu" / "churn.ncu.raw.csv"
 
 
 @pytest.mark.parametrize(
@@ -21,7 +22,7 @@ TRACE = Path(__file__).parents[1] / "sample_traces" / "churn.sqlite"
         ("summary {trace}", "did you mean diagnose?"),
         ("top {trace} --json", "did you mean -f json?"),
         ("top {trace} --csv", "did you mean -f csv?"),
-        ("top {trace} --sort calls", "ORDER BY"),
+        ("sql {trace} --sort calls", "ORDER BY"),
         ("sql {trace} -f query.sql", "--file query.sql"),
         ("sql {trace} query.sql", "--file query.sql"),
         ("sql {trace} EXPLAIN+FROM+kernels", "--explain"),
@@ -32,6 +33,37 @@ def test_a_hint_has_the_words_to_type(words, suggested):
     result = run(*(word.replace("+", " ").format(trace=TRACE) for word in words.split()))
     assert (result.returncode, result.stdout) == (1 if "+" in words else 2, "")
     assert suggested in result.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "hint"),
+    [
+        (("top", TRACE, "--limit", "-1"), "--limit is -1, which is less than 0", "--limit 0"),
+        (
+            ("top", TRACE, "--from", "90ms", "--to", "80ms"),
+            "the window --from 90ms --to 80ms is empty",
+            "--to must be after --from",
+        ),
+        (
+            ("top", NCU_PAGE),
+            f"{NCU_PAGE} is a page of Nsight Compute, not a trace of nsys",
+            "nsys-insight ncu report FILE",
+        ),
+        (
+            ("bench", "sleep 0.05", "--max-runs", "12"),
+            "'sleep 0.05' --max-runs 12 cannot be run: No such file or directory",
+            "options stand before the command: nsys-insight bench --max-runs 12 -- COMMAND",
+        ),
+    ],
+)
+def test_an_error_says_what_happened_in_the_words_that_were_typed(words, error, hint):
+    assert run(*map(str, words)).stderr.splitlines() == [f"error: {error}", f"hint: {hint}"]
+
+
+def test_an_empty_answer_of_a_scope_does_not_state_what_the_trace_has():
+    result = run("copies", str(TRACE), "--from", "1ms", "--to", "2ms")
+    assert "Nothing in this scope (--from 1ms --to 2ms)" in result.stdout
+    assert "means" not in result.stdout
 
 
 def test_a_misspelled_command_still_gets_the_nearest_name():

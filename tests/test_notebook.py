@@ -118,6 +118,44 @@ class TestHtml:
             with pytest.raises(UsageError, match="one trace"):
                 traces.timeline()
 
+    def test_a_cell_shows_the_main_columns_and_says_what_is_left_out(self, eager):
+        answer = eager.answer("top")
+        html = answer._repr_html_()
+        main = sorted((column for column in answer.columns if column.position is not None), key=lambda c: c.position)
+        assert 3 < len(main) < len(answer.columns)
+        assert html.count("<th ") == len(main)
+        assert f"20 of 30 rows, {len(main)} of {len(answer.columns)} columns; .frame() has all" in html
+        assert eager.query("SELECT 1 AS a, 2 AS b")._repr_html_().count("<th ") == 2
+
+    def test_answers_and_diagnoses_are_the_json_of_the_command_line(self, eager):
+        answer, diagnosis = (json.loads(result.to_json()) for result in (eager.answer("top"), eager.diagnose()))
+        assert (answer["report"], answer["row_count"], len(answer["rows"])) == ("top", 30, 30)
+        assert diagnosis["summary"]["verdict"] == "launch-bound"
+        assert diagnosis["rows"][0]["code"].startswith("NSI")
+
+
+class TestFunctions:
+    @pytest.mark.slow
+    def test_a_report_is_written(self, eager, tmp_path):
+        assert nsys_insight.report(eager, tmp_path / "page.md") == tmp_path / "page.md"
+        assert "launch-bound" in (tmp_path / "page.md").read_text(encoding="utf-8")
+        (tmp_path / "mine.md").write_text("mine")
+        with pytest.raises(UsageError, match="mine"):
+            nsys_insight.report(eager, tmp_path / "mine.md")
+
+    def test_limits_are_checked_as_by_the_command(self, eager, tmp_path):
+        met = nsys_insight.check(eager, max={"launches_per_token": 200}, min={"gpu_busy_pct": 10})
+        assert (met.title, [row["verdict"] for row in met.dicts()]) == ("All 2 limits met", ["ok", "ok"])
+        (tmp_path / "budget.toml").write_text('[max]\nwall = "1ms"\n')
+        broken = nsys_insight.check(eager, budget=tmp_path / "budget.toml", baseline=eager, fail_on=["NSI1"]).dicts()
+        verdicts = {row["metric"]: row["verdict"] for row in broken if row["bound"] != "baseline"}
+        assert verdicts["wall_ns"] == "broken"
+        assert [verdict for name, verdict in verdicts.items() if name.startswith("NSI101")] == ["broken"]
+        assert {row["verdict"] for row in broken if row["bound"] == "baseline"} == {"ok"}
+        for options in ({}, {"fail_on": ["none"]}, {"max": {"wal": "1ms"}}):
+            with pytest.raises(UsageError):
+                nsys_insight.check(eager, **options)
+
 
 class TestPictures:
     def test_a_timeline_shows_the_requested_step(self, eager):
@@ -228,6 +266,20 @@ class TestMethods:
         assert nsys_insight.Trace is Trace
         with pytest.raises(AttributeError, match="no attribute 'Tracer'"):
             nsys_insight.Tracer  # noqa: B018
+
+    @pytest.mark.slow
+    def test_type_checkers_refuse_names_that_do_not_exist(self, tmp_path):
+        from mypy import api
+
+        code = (
+            "import nsys_insight\nt = nsys_insight.open('x')\nt.top()\nt.diagnose().to_json()\nnsys_insight.check(t)\n"
+        )
+        (tmp_path / "used.py").write_text(code)
+        (tmp_path / "misspelled.py").write_text(f"{code}t.tpo()\nnsys_insight.dif(t, t)\n")
+        refused, *_ = api.run(["--strict", str(tmp_path / "used.py"), str(tmp_path / "misspelled.py")])
+        assert "used.py" not in refused
+        assert '"Trace" has no attribute "tpo"' in refused
+        assert 'Module has no attribute "dif"' in refused
 
     def test_after_closing_an_error_says_so(self, sample):
         trace = nsys_insight.open(sample("churn"), use_cache=False)

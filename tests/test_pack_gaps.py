@@ -97,7 +97,8 @@ def explain_by_loops(tables, row):
     times, covered = Counter(), []
     strings = oracle.strings(tables)
     os_calls = [{**c, "name": "OS: " + strings[c["nameId"]]} for c in tables["OSRT_API"]]
-    for other in [*calls, *os_calls]:
+    mpi_calls = [{**c, "name": "MPI: " + c["name"]} for c in oracle.mpi_calls(tables)]
+    for other in [*mpi_calls, *calls, *os_calls]:
         start, end = max(other["start"], row["start_ns"]), min(other["end"], host_end_ns)
         if other["globalTid"] == call["globalTid"] and start < end:
             is_nested = any(a <= other["start"] and other["end"] <= b for a, b in covered)

@@ -22,16 +22,20 @@ from nsys_insight.facts import idle
 def ask(path, **scope):
     """Return nanoseconds by GPU, cause and host."""
     with open_trace(path, **scope) as trace:
-        return {(row["gpu_id"], row["cause"], row["host"]): row["time_ns"] for row in trace.idle().to_dicts()}
+        rows = trace.sql(
+            "SELECT gpu_id, cause, host, idle_ns FROM gpu_idle"
+            " UNION ALL SELECT gpu_id, 'busy', NULL, busy_ns FROM used_gpus, wall WHERE wall.duration_ns > 0"
+        ).rows()
+    return {(gpu, cause, host): ns for gpu, cause, host, ns in rows}
 
 
 def classify_call(name):
     """Classify an API call of a thread as a cause of idle GPU time."""
     if name.endswith("Synchronize"):
-        return "blocked", "sync calls"
+        return "sync", "sync calls"
     if name.startswith(("cudaMalloc", "cudaHostAlloc", "cudaFree", "cuMemAlloc", "cuMemFree")):
         return "allocation", "allocation"
-    return "starved", "API calls"
+    return "launch", "API calls"
 
 
 class Threads:
@@ -44,10 +48,13 @@ class Threads:
             self.calls[call["globalTid"]].append(call)
         for row in oracle.profiler_overheads(tables):
             self.overheads[row["globalTid"]].append((row["start"], row["end"]))
+        self.mpi_times = defaultdict(list)
+        for row in oracle.mpi_calls(tables):
+            self.mpi_times[row["globalTid"]].append((row["start"], row["end"]))
         for thread, calls in self.calls.items():
             self.edges[thread] = sorted(
                 {edge for call in calls for edge in (call["start"], call["end"])}
-                | {edge for times in self.overheads[thread] for edge in times}
+                | {edge for times in (*self.overheads[thread], *self.mpi_times[thread]) for edge in times}
             )
         self.starts = {thread: [call["start"] for call in calls] for thread, calls in self.calls.items()}
 
@@ -65,13 +72,15 @@ class Threads:
             return "profiler", "profiler"
         if a >= launch["start"]:
             if a < launch["end"] and call_key(launch) in self.blocking:
-                return "blocked", "blocking copies"
-            return "starved", "launch latency" if a >= launch["end"] else "launch call"
+                return "copy", "blocking copies"
+            return "launch", "launch latency" if a >= launch["end"] else "launch call"
+        if any(start <= a and b <= end for start, end in self.mpi_times[thread]):
+            return "launch", "MPI calls"
         last = bisect_right(self.starts[thread], a) - 1
         if last >= 0 and self.calls[thread][last]["end"] >= b:
             call = self.calls[thread][last]
-            return ("blocked", "blocking copies") if call_key(call) in self.blocking else classify_call(call["name"])
-        return "starved", "CPU work"
+            return ("copy", "blocking copies") if call_key(call) in self.blocking else classify_call(call["name"])
+        return "launch", "CPU work"
 
 
 def call_key(row):
@@ -86,15 +95,18 @@ def classify_gap(threads, start, op, before, launch):
     """Classify a gap that ends with an operation: cause, host and time of each piece."""
     duration = op["start"] - start
     if before is None:
-        yield "edge", "before the first operation", duration
+        yield "start-up and end", "before the first operation", duration
     elif call_key(before) == call_key(op) and op["correlationId"] is not None:
         yield "dependency", "same launch call", duration
     elif launch is None:
         yield "unknown", "not in the trace", duration
     elif launch["start"] < start < launch["end"] and threads.blocking.get(call_key(launch)):
-        yield "blocked", "blocking copies", duration
+        yield "copy", "blocking copies", duration
     elif launch["start"] < start:
-        yield "dependency", "launched before" if launch["end"] <= start else "launch call in progress", duration
+        is_done = launch["end"] <= start
+        yield (
+            ("dependency", "launched before", duration) if is_done else ("launch", "launch call in progress", duration)
+        )
     else:
         yield from threads.classify_late_gap(start, op["start"], launch)
 
@@ -123,7 +135,7 @@ def plain_idle(tables):
             # A GPU is busy until the latest end so far.
             idle_ns[gpu, "busy", None] += max(0, max(op["end"], op["start"]) - max(reached_ns, op["start"]))
             reached_ns, before = max(reached_ns, op["end"], op["start"]), op
-        idle_ns[gpu, "edge", "after the last operation"] += last - reached_ns
+        idle_ns[gpu, "start-up and end", "after the last operation"] += last - reached_ns
     return {key: ns for key, ns in idle_ns.items() if ns or key[1] == "busy"}
 
 
@@ -213,10 +225,10 @@ def test_every_step_is_idle_for_its_own_causes(name):
         (step.start_ns, cause, ns)
         for step in truth.steps
         for cause, ns in step.idle_ns.items()
-        if ns and cause != "edge"
+        if ns and cause != "start-up and end"
     }
     assert rows
-    assert {row for row in rows if row[1] != "edge"} <= expected
+    assert {row for row in rows if row[1] != "start-up and end"} <= expected
     steady_starts = {start for start, _, _ in rows}
     assert set(rows) >= {row for row in expected if row[0] in steady_starts}
 
@@ -232,6 +244,20 @@ def test_the_causes_of_a_step_add_up_to_its_idle_time(name, sample):
     assert all(idle_ns == sum_ns for idle_ns, sum_ns in rows)
 
 
+@pytest.mark.parametrize("name", ["decode_eager", "decode_graph_node", "churn"])
+def test_idle_and_classify_give_one_number_for_each_cause(name, sample):
+    with open_trace(sample(name), steady=True) as trace:
+        idle_ns, budget_ns = Counter(), Counter()
+        for row in trace.idle().to_dicts():
+            idle_ns[row["cause"]] += row["time_ns"]
+        for part, ns in trace.sql("SELECT part, time_ns FROM step_budget").rows():
+            budget_ns["busy" if part in ("gpu", "communication") else part] += ns
+        copies_ns = trace.sql("SELECT sum(time_ns) FROM step_budget WHERE part = 'copy' AND host IS NULL").item() or 0
+    budget_ns += Counter(busy=int(copies_ns))
+    budget_ns -= Counter(copy=int(copies_ns))
+    assert +idle_ns == +budget_ns
+
+
 # Planted -------------------------------------------------------------------------------------------------------------
 
 
@@ -242,14 +268,14 @@ def planted(tmp_path, act, **scope):
     host.launch("first", api=1_000, queue=100, runs=10_000)
     act(host)
     idle_ns = ask(trace.write(tmp_path / "trace.sqlite"), **scope)
-    return {(cause, host): ns for (_, cause, host), ns in idle_ns.items() if cause not in ("busy", "edge")}
+    return {(cause, host): ns for (_, cause, host), ns in idle_ns.items() if cause not in ("busy", "start-up and end")}
 
 
 def test_a_late_launch_starves_the_gpu(tmp_path):
     assert planted(tmp_path, lambda h: h.launch("last", start=40_000, api=1_000, queue=300)) == {
-        ("starved", "CPU work"): 40_000 - 11_100,
-        ("starved", "launch call"): 1_000,
-        ("starved", "launch latency"): 300,
+        ("launch", "CPU work"): 40_000 - 11_100,
+        ("launch", "launch call"): 1_000,
+        ("launch", "launch latency"): 300,
     }
 
 
@@ -259,10 +285,10 @@ def test_a_host_in_a_sync_is_blocked_until_it_returns(tmp_path):
         host.launch("last", start=25_000, api=1_000, queue=300)
 
     assert planted(tmp_path, act) == {
-        ("blocked", "sync calls"): 20_000 - 11_100,
-        ("starved", "CPU work"): 5_000,
-        ("starved", "launch call"): 1_000,
-        ("starved", "launch latency"): 300,
+        ("sync", "sync calls"): 20_000 - 11_100,
+        ("launch", "CPU work"): 5_000,
+        ("launch", "launch call"): 1_000,
+        ("launch", "launch latency"): 300,
     }
 
 
@@ -273,9 +299,9 @@ def test_an_allocation_in_a_gap_is_attributed_its_own_time(tmp_path):
 
     assert planted(tmp_path, act) == {
         ("allocation", "allocation"): 7_000,
-        ("starved", "CPU work"): 25_000 - 11_100 - 7_000,
-        ("starved", "launch call"): 1_000,
-        ("starved", "launch latency"): 300,
+        ("launch", "CPU work"): 25_000 - 11_100 - 7_000,
+        ("launch", "launch call"): 1_000,
+        ("launch", "launch latency"): 300,
     }
 
 
@@ -285,8 +311,8 @@ def test_a_host_in_a_copy_into_pageable_memory_is_blocked_even_if_the_copy_is_as
         host.copy("D2H", 64, start=start_ns, api=45_000, queue=-4_000, runs=2_000, target="pageable")
 
     idle_by_cause = planted(tmp_path, act)
-    assert idle_by_cause.pop(("blocked", "blocking copies")) == blocked
-    assert idle_by_cause == ({} if start_ns < 11_100 else {("starved", "CPU work"): start_ns - 11_100})
+    assert idle_by_cause.pop(("copy", "blocking copies")) == blocked
+    assert idle_by_cause == ({} if start_ns < 11_100 else {("launch", "CPU work"): start_ns - 11_100})
 
 
 def test_the_time_in_an_earlier_copy_into_pageable_memory_is_blocked(tmp_path):
@@ -294,21 +320,21 @@ def test_the_time_in_an_earlier_copy_into_pageable_memory_is_blocked(tmp_path):
         host.copy("D2H", 64, start=500, api=20_500, queue=-20_000, runs=500, target="pageable")  # returns at 21,000
         host.launch("last", start=30_000, api=1_000, queue=0)
 
-    assert planted(tmp_path, act)["blocked", "blocking copies"] == 21_000 - 11_100
+    assert planted(tmp_path, act)["copy", "blocking copies"] == 21_000 - 11_100
 
 
 def test_a_copy_into_pinned_memory_does_not_block(tmp_path):
     idle_by_cause = planted(
         tmp_path, lambda h: h.copy("D2H", 64, start=20_000, api=45_000, queue=-4_000, target="pinned")
     )
-    assert idle_by_cause == {("starved", "CPU work"): 20_000 - 11_100, ("starved", "launch call"): 41_000}
+    assert idle_by_cause == {("launch", "CPU work"): 20_000 - 11_100, ("launch", "launch call"): 41_000}
 
 
 def test_a_copy_between_memory_of_gpus_does_not_block(tmp_path):
     idle_by_cause = planted(
         tmp_path, lambda h: h.copy("D2D", 64, start=20_000, api=45_000, queue=-4_000, blocking=True)
     )
-    assert idle_by_cause == {("starved", "CPU work"): 20_000 - 11_100, ("starved", "launch call"): 41_000}
+    assert idle_by_cause == {("launch", "CPU work"): 20_000 - 11_100, ("launch", "launch call"): 41_000}
 
 
 def test_a_kernel_launched_in_time_waits_for_earlier_gpu_work(tmp_path):
@@ -327,10 +353,10 @@ def test_the_profiler_has_precedence_over_the_calls_of_a_thread(tmp_path):
 
     assert planted(tmp_path, act) == {
         ("profiler", "profiler"): 7_000,
-        ("blocked", "sync calls"): 15_000 - 11_100,
-        ("starved", "CPU work"): 3_000,
-        ("starved", "launch call"): 1_000,
-        ("starved", "launch latency"): 300,
+        ("sync", "sync calls"): 15_000 - 11_100,
+        ("launch", "CPU work"): 3_000,
+        ("launch", "launch call"): 1_000,
+        ("launch", "launch latency"): 300,
     }
 
 

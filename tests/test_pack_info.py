@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import oracle
 import pytest
+from command_line import run
 from opening import open_trace
 from synthetic import Trace
 
@@ -225,3 +228,20 @@ def test_it_names_the_ranges_to_narrow_to_and_the_next_step(sample):
         ]
     with open_trace(sample("churn")) as trace:
         assert "per-token" in trace.answer("info").notes[-1]
+
+
+def test_it_names_the_tables_that_nothing_reads(tmp_path):
+    trace = Trace()
+    trace.thread().launch("kernel")
+    path = trace.write(tmp_path / "trace.sqlite")
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE VULKAN_API (start INT)")
+        database.execute("CREATE TABLE NEW_ENGINE_WORKLOAD (start INT)")
+        database.execute("CREATE TABLE ENUM_NEW_ENGINE (id INT)")
+        database.execute("CREATE TABLE EMPTY_EVENTS (start INT)")
+        database.execute("INSERT INTO VULKAN_API VALUES (1), (2)")
+        database.execute("INSERT INTO NEW_ENGINE_WORKLOAD VALUES (1)")
+        database.execute("INSERT INTO ENUM_NEW_ENGINE VALUES (1)")
+        database.commit()
+    (note,) = [line for line in run("info", path).stderr.splitlines() if "that no report reads" in line]
+    assert "NEW_ENGINE_WORKLOAD (1 row), VULKAN_API (2 rows) (nsys" in note

@@ -236,7 +236,7 @@ def test_the_scope_of_ranges_that_launch_nothing_has_their_idle_time(tmp_path):
     path = plan_waits_and_files().write(tmp_path / "trace.sqlite")
     with open_trace(path, nvtx="file #") as trace:
         file_ns = sum(row["host_ns"] for (name, _), row in ask(path).items() if name.startswith("file"))
-        assert {row["cause"]: row["time_ns"] for row in trace.idle().to_dicts()} == {"busy": 0, "starved": file_ns}
+        assert {row["cause"]: row["time_ns"] for row in trace.idle().to_dicts()} == {"busy": 0, "launch": file_ns}
         assert [row["duration_ns"] for row in trace.gaps().to_dicts()] == [file_ns // 8] * 8
         assert trace.top().to_dicts() == []
         assert trace.answer("top").empty == "Nothing in this scope (--nvtx 'file #'): no GPU work was launched in it."

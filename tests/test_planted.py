@@ -37,15 +37,15 @@ def test_the_counts_of_the_steps_are_those_of_the_trace(name):
     ("name", "idle"),
     [
         # 9 kernels of 2 µs; from the end of one: 2 µs Python, 4 µs launch call, 1 µs on the way.
-        ("launch bound", {"starved": 9 * 7_000}),
+        ("launch bound", {"launch": 9 * 7_000}),
         ("deep queue", {}),
         # After the copy: 20 µs asleep, 10 µs Python, 4 + 1 µs for the launch.
-        ("sync bound", {"blocked": 20_000, "starved": 15_000}),
+        ("sync bound", {"sync": 20_000, "launch": 15_000}),
         # 16 µs before each copy, and 5 µs before the first kernel; the others are launched in time.
-        ("copy bound", {"blocked": 32_000, "starved": 5_000}),
+        ("copy bound", {"copy": 32_000, "launch": 5_000}),
         # Malloc and free take 30 µs each; then 10 times 7 µs as above, but 1 µs less Python in the last.
-        ("allocating", {"allocation": 60_000, "starved": 9 * 7_000 + 6_000}),
-        ("dependent", {"dependency": 6_000, "starved": 5_000}),
+        ("allocating", {"allocation": 60_000, "launch": 9 * 7_000 + 6_000}),
+        ("dependent", {"dependency": 6_000, "launch": 5_000}),
     ],
 )
 def test_the_idle_time_of_a_step(name, idle):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -18,6 +19,7 @@ import duckdb
 import pytest
 from command_line import run
 
+import nsys_insight
 from nsys_insight import progress
 from nsys_insight.cli import progress_line as progress_line_module
 from nsys_insight.cli import terminal
@@ -27,7 +29,28 @@ from tests.conftest import REPOSITORY
 
 pty = pytest.importorskip("pty", reason="a terminal for the tests")
 
-ERASE = "\r\x1b[K"
+_CONTROL = re.compile(r"\x1b\[([?\d;]*)([A-Za-z])|([\r\n])|([^\x1b\r\n]+)")
+
+
+def read_screen(output):
+    """Return what a terminal shows after this output, line by line."""
+    lines, row, column = [""], 0, 0
+    for count, command, line_end, text in _CONTROL.findall(output):
+        if command == "A":
+            row = max(row - int(count or 1), 0)
+        elif command == "K":
+            lines[row] = "" if count == "2" else lines[row][:column]
+        elif line_end == "\r":
+            column = 0
+        elif line_end:
+            row += 1
+            lines += [""] * (row + 1 - len(lines))
+        elif text:
+            lines[row] = lines[row][:column].ljust(column) + text + lines[row][column + len(text) :]
+            column += len(text)
+    return [line.rstrip() for line in lines][: next((i for i in range(len(lines), 0, -1) if lines[i - 1].strip()), 0)]
+
+
 ENDLESS = "SELECT sum(a.start_ns) FROM kernels AS a, kernels AS b, kernels AS c, kernels AS d, kernels AS e"
 # A slow machine may run tests in parallel. A single test takes 0.2 s.
 AT_ONCE_S = 10
@@ -87,7 +110,7 @@ class Terminal:
     @property
     def screen(self):
         """Return what stays on the screen, line by line."""
-        return [line.rpartition(ERASE)[2] for line in self.output.removesuffix("\r\n").split("\r\n")]
+        return read_screen(self.output)
 
     @property
     def leftovers(self):
@@ -167,9 +190,38 @@ class TestProgress:
             line.read_until("diagnosing")
             with progress.show_task("reading API calls") as task:
                 task.percent = 41.7
-                line.read_until(f"{ERASE}reading API calls 42%")
-        assert line.read_output().endswith(ERASE), "no task is running"
+                line.read_until("42%")
+                assert line.screen[0].startswith("reading API calls ━━")
+                with progress.show_task("finding steps"):  # its share is unknown: the bar is that of the task around it
+                    line.read_until("finding steps")
+                    assert "42%" in line.screen[0]
+        assert line.screen == [], "no task is running"
         line.end()
+
+    def test_elapsed_time_and_an_estimate_are_shown(self, line):
+        line.begin()
+        with progress.show_task("reading API calls") as task:
+            deadline = time.monotonic() + 30
+            task.percent = 0.0
+            while not re.search(r" [1-9]\d* s, left: 0:\d\d:\d\d", "".join(line.screen)):
+                assert time.monotonic() < deadline, line.screen
+                task.percent = min(task.percent + 1, 99)
+                time.sleep(0.1)
+        line.end()
+
+    def test_the_questions_of_a_diagnosis_are_counted(self, sample, monkeypatch):
+        shares = []
+
+        @contextlib.contextmanager
+        def show_task(text):
+            task = progress.Task(text)
+            yield task
+            shares.append((text, task.percent))
+
+        monkeypatch.setattr(progress, "show_task", show_task)
+        with nsys_insight.open(sample("churn"), use_cache=False) as trace:
+            trace.diagnose()
+        assert ("answering questions", 100) in shares
 
     def test_a_note_replaces_the_line(self, line, monkeypatch):
         monkeypatch.setattr(terminal, "progress_line", line)
@@ -177,7 +229,8 @@ class TestProgress:
         with progress.show_task("opening trace.nsys-rep"):
             line.read_until("opening")
             terminal.note("exported with nsys 2025.3")
-            line.read_until(f"{ERASE}note: exported with nsys 2025.3\r\n")
+            line.read_until("note: exported with nsys 2025.3\r\n")
+            assert line.screen[0] == "note: exported with nsys 2025.3"
         line.end()
 
     def test_nothing_is_shown_while_an_answer_is_written(self, line):
@@ -192,10 +245,10 @@ class TestProgress:
         line.begin()
         with progress.show_task("opening \x1b[2J" + "x" * 500):
             line.read_until("opening")
+            (shown_text,) = line.screen
+            assert shown_text.startswith(r"opening \x1b[2Jxxx")
+            assert len(shown_text) <= 80
         line.end()
-        (shown_text,) = [part for part in line.read_output().split(ERASE) if part]
-        assert shown_text.startswith(r"opening \x1b[2Jxxx")
-        assert len(shown_text) == 79
 
 
 class TestInterrupt:
@@ -298,6 +351,10 @@ class _Line(ProgressLine):
         with contextlib.suppress(BlockingIOError):
             self._output += os.read(self._own_fd, 1 << 16).decode()
         return self._output
+
+    @property
+    def screen(self):
+        return read_screen(self.read_output())
 
     def close(self):
         self.end()

@@ -19,8 +19,8 @@ SYMPTOMS = {"late-host", "start", "wait", "copy", "kernel-time", "communication"
 def make_finding(name, saving=None, share=None, *, severity="info", **changes):
     finding = Finding(
         code="NSI000", name=name, title=name, severity=severity, family=name, recoverable_ns=saving, saving_low_ns=None,
-        profiled_ns=saving, bounded_by=None, wall_pct=share, share_of="step", overlaps=False, place=None, evidence="", values={},
-        meaning="", cure=Cure(ANY, "", "line", "same"), caveat="", report="", command="",
+        profiled_ns=saving, bounded_by=None, wall_pct=share, share_of="step", overlaps=False, place=None, evidence="",
+        values={}, meaning="", cure=Cure(ANY, "", "line", "same"), caveat="", report="", command="",
     )  # fmt: skip
     return replace(finding, **changes)
 

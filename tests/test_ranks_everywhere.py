@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import json
+
 import pytest
 from rank_traces import Run
+from schemas import validate
 from synthetic import Trace
 
 import nsys_insight
 from nsys_insight.errors import UsageError
 from nsys_insight.packs import rank_sums
 from nsys_insight.packs.library import built_in_packs
+from nsys_insight.render import write
 
 SUMMED_REPORTS = {name: pack for name, pack in built_in_packs().items() if pack.ranks}
 COUNT = 3
@@ -207,3 +212,17 @@ def test_summed_columns_are_columns_of_the_report(pack):
     assert {*listed_columns, rules.spread, *(name for pair in (rules.ratio or {}).values() for name in pair)} <= set(
         pack.columns
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ranks", ["sum", "each"])
+def test_answers_about_ranks_match_their_schemas(separate_files, ranks):
+    for name in ("idle", "top", "per-token", "gaps"):
+        if ranks == "sum" and not built_in_packs()[name].ranks:
+            continue
+        stream = io.StringIO()
+        write(separate_files.answer(name, ranks=ranks), stream, "json", limit=None)
+        answer = json.loads(stream.getvalue())
+        assert answer["rows"]
+        assert {"rank", "ranks"} & answer["rows"][0].keys()
+        validate(answer, name, "answer")

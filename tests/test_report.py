@@ -30,6 +30,7 @@ from synthetic import Trace
 
 import nsys_insight
 from nsys_insight import outputs
+from nsys_insight.diagnose.brief_operations import merge_operations
 from nsys_insight.diagnose.text import name_verdict, write_headline
 from nsys_insight.errors import UsageError
 from nsys_insight.packs import library
@@ -215,6 +216,15 @@ class TestContent:
         finding = page.partition('<li class="finding')[2].partition("</li>")[0]
         assert finding.index("<b>Fix</b>") < finding.index("<details>") < finding.index("<b>Skip if</b>")
 
+    def test_the_brief_is_below_the_verdict(self, render_by_name, gather_by_name):
+        page = render_by_name("churn")
+        assert page.index('<section id="diagnosis">') < page.index('<section id="run-in-brief">')
+        brief = page.partition('<section id="run-in-brief">')[2].partition("</section>")[0]
+        assert "<section" not in page.partition("</section>")[2].partition('<section id="run-in-brief">')[0]
+        names = [operation.name for operation in merge_operations(gather_by_name("churn").brief.operations)]
+        assert brief.count("<tr>") > min(len(names), 8)
+        assert "API calls of" in brief
+
     @pytest.mark.parametrize("kind", ["html", "markdown"])
     def test_commands_name_the_file_without_the_folders_of_the_author(self, kind, render_by_name):
         report = render_by_name("churn", kind)
@@ -224,7 +234,7 @@ class TestContent:
     @pytest.mark.parametrize("verdict", ["GPU-bound", "host-bound"])
     def test_the_headline_is_that_of_the_terminal(self, verdict, gather_by_name):
         entry = gather_by_name("churn")
-        entry = replace(entry, diagnosis=replace(entry.diagnosis, verdict=verdict))
+        entry = replace(entry, brief=replace(entry.brief, diagnosis=replace(entry.diagnosis, verdict=verdict)))
         description = html.describe_diagnosis(entry.diagnosis, entry)
         wall, *other_lines = description["lines"]
         assert [f"churn.sqlite: {description['verdict']}; {wall}", *other_lines] == write_headline(entry.diagnosis)

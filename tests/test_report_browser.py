@@ -12,6 +12,7 @@ import pytest
 from opening import open_trace
 from rank_traces import Run
 from sweeps import sweep
+from synthetic import Trace as Synthetic
 
 import nsys_insight
 from nsys_insight import outputs
@@ -21,6 +22,7 @@ from nsys_insight.compare.runs import measure
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.page import compare as compare_page
 from nsys_insight.page import write_page
+from nsys_insight.page.tracks import Limits
 from nsys_insight.text.units import value
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -176,7 +178,7 @@ def test_hovering_over_the_timeline_shows_a_tip(page):
     assert tip.text_content().startswith("cudnn_generated_fort_native_sdpa")
     page.locator(".timeline .idle .starved:not(.crowd)").first.hover()
     assert tip.text_content().startswith("idle\n")
-    assert "starved, " in tip.text_content()
+    assert "launch, " in tip.text_content()
     page.mouse.move(5, 5)
     assert not tip.is_visible()
 
@@ -289,10 +291,139 @@ def test_the_timeline_is_zoomed_and_moved_and_names_appear_where_there_is_room(p
     page.mouse.move(box["x"] + 200, middle[1], steps=4)
     page.mouse.up()
     page.keyboard.up("Shift")
+    page.get_by_role("button", name="Zoom to selection").click()
     wait_until_drawn(page)
     ends = page.locator(".where").text_content()
     assert ends.startswith("Step 11: "), ends
     assert "µs of it" in ends
+
+
+def zoom_in(page, times=5):
+    page.locator(".canvas").focus()
+    for _ in range(times):
+        page.keyboard.press("+")
+    wait_until_drawn(page)
+
+
+def test_an_arrow_leads_from_the_call_to_the_kernel_that_is_marked(page, sample):
+    zoom_in(page)
+    for key in ("Home", "ArrowRight", "ArrowRight"):
+        page.keyboard.press(key)
+    wait_until_drawn(page)
+    assert page.locator(".timeline .arrow").count() == 1
+    left, right = (
+        page.eval_on_selector(".timeline .arrow", f"line => line.{end}.baseVal.value") for end in ("x1", "x2")
+    )
+    left_of_kernel = page.eval_on_selector(".timeline .here", "mark => mark.x.baseVal.value")
+    assert left < right == pytest.approx(left_of_kernel, abs=1)
+    call_end_ns = page.evaluate(
+        "lines[0].data.origin + lines[0].view[0]"
+        " + document.querySelector('.timeline .arrow').x1.baseVal.valueInSpecifiedUnits / 100 * lines[0].span"
+    )
+    kernel_start_ns = page.evaluate("lines[0].data.origin + lines[0].lanes[lines[0].here[0]].from[lines[0].here[1]]")
+    with open_trace(sample("decode_eager")) as trace:
+        (row,) = trace.rows(
+            "SELECT c.end_ns FROM kernels AS k JOIN outer_api_calls AS c USING (process_id, correlation_id)"
+            f" WHERE k.start_ns = {kernel_start_ns}"
+        )
+    assert call_end_ns == pytest.approx(row.end_ns, abs=2)
+
+
+def test_a_selection_has_totals(page):
+    zoom_in(page, 2)
+    box = page.locator(".canvas").bounding_box()
+    page.keyboard.down("Shift")
+    page.mouse.move(box["x"] + 100, box["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 400, box["y"] + 60, steps=4)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    wait_until_drawn(page)
+    text = page.locator(".where").text_content()
+    assert re.fullmatch(r"Selected .* µs\. calls: .* calls; stream 7: .* operations; GPU idle: .* gaps", text)
+    expected = page.evaluate(
+        """() => {
+            const [from, to] = lines[0].selection, lane = lines[0].lanes.find(({ kind }) => kind === "gpu");
+            return time(Math.round([...lane.from].reduce((sum, start, at) =>
+                sum + Math.max(0, Math.min(lane.to[at], to) - Math.max(start, from)), 0)));
+        }"""
+    )
+    assert f"stream 7: {expected} in " in text
+    page.locator(".canvas").focus()
+    page.keyboard.press("Escape")
+    wait_until_drawn(page)
+    assert page.locator(".where").text_content().startswith("Step 11: ")
+
+
+def test_the_address_has_the_view_and_opens_it(browser, path, page):
+    zoom_in(page)
+    page.wait_for_url(re.compile(r"#t=\d+-\d+$"))
+    text, fragment = page.locator(".where").text_content(), page.url.partition("#")[2]
+    with open_page(browser, path) as other:
+        other.evaluate(f"location.hash = '{fragment}'")
+        wait_until_drawn(other)
+        assert other.locator(".where").text_content() == text
+
+
+def test_a_finding_is_shown_where_it_is(page):
+    page.get_by_role("button", name="Show in the timeline").first.click()
+    wait_until_drawn(page)
+    assert page.locator(".found-count").text_content().endswith("of 32")
+    assert page.locator(".timeline .here").get_attribute("data-tip").startswith("decode_step\n")
+
+
+def test_after_a_search_the_arrow_keys_go_on_from_what_is_shown(page):
+    find = page.get_by_label("Search kernels, ranges and calls in the timeline")
+    find.fill("sdpa")
+    find.press("Enter")
+    find.press("Escape")
+    wait_until_drawn(page)
+    before = page.locator(".timeline .here").get_attribute("data-tip")
+    page.locator(".canvas").focus()
+    page.keyboard.press("ArrowRight")
+    wait_until_drawn(page)
+    assert page.locator(".timeline .here").get_attribute("data-tip") != before
+    assert page.locator(".where").text_content().startswith("Step 1")
+    page.locator(".overview").press("End")
+    page.locator(".canvas").focus()
+    page.keyboard.press("ArrowRight")
+    wait_until_drawn(page)
+    assert page.locator(".where").text_content().startswith("Step 31")
+
+
+def test_a_long_run_is_drawn_at_low_detail_where_it_has_no_events(browser, sample, tmp_path, monkeypatch):
+    for module in ("windows", "timeline"):
+        monkeypatch.setattr(f"nsys_insight.page.{module}.MAX_EVENTS", 3_000)
+    monkeypatch.setattr("nsys_insight.page.timeline.LIMITS", Limits(3_000, 3_000, 3_000, 6_000, 6))
+    with open_trace(sample("decode_eager")) as trace:
+        outputs.write_output(tmp_path / "long.html", write_page(trace, "html"))
+    with open_page(browser, tmp_path / "long.html") as page:
+        page.get_by_role("button", name="Run", exact=True).click()
+        wait_until_drawn(page)
+        rough = page.locator(".timeline .rough")
+        assert rough.count() > 100
+        assert re.match(r".*: GPU busy \d+%, \d+ operations?\n", rough.first.get_attribute("data-tip"))
+        assert page.evaluate("lines[0].data.rough.operations.reduce((a, b) => a + b)") == 6_537
+        page.locator(".overview").press("End")
+        wait_until_drawn(page)
+        assert "--step 31 -o piece.html" in page.locator(".elsewhere code").text_content()
+
+
+def test_sampled_metrics_are_tracks(browser, tmp_path):
+    trace = Synthetic()
+    trace.thread().kernel("work", start=1_000, runs=90_000)
+    for name, values in (("SMs Active [Throughput %]", (40, 80, 80)), ("GPC Clock Frequency [MHz]", (1, 2, 3))):
+        for index, percent in enumerate(values):
+            trace.gpu_metric(name, time=10_000 + 20_000 * index, value=percent)
+    with open_trace(trace.write(tmp_path / "metrics.sqlite")) as opened_trace:
+        outputs.write_output(tmp_path / "metrics.html", write_page(opened_trace, "html"))
+    with open_page(browser, tmp_path / "metrics.html") as page:
+        wait_until_drawn(page)
+        assert page.locator("#timeline .names .metric").all_text_contents() == ["SMs Active"]
+        heights = page.eval_on_selector_all(
+            ".timeline rect.metric", "bars => bars.map(bar => bar.height.baseVal.value)"
+        )
+        assert heights == [pytest.approx(22 * 0.4, abs=0.1), pytest.approx(22 * 0.8, abs=0.1)]
 
 
 def test_a_click_on_the_run_loads_a_step_or_a_gap(page):
@@ -365,7 +496,7 @@ def test_a_kernel_opens_a_drawer(page):
 def test_the_shown_window_is_saved_for_perfetto(page):
     with page.expect_download() as download:
         page.get_by_role("button", name="Export for Perfetto").click()
-    assert download.value.suggested_filename == "step-11.json"
+    assert download.value.suggested_filename == "decode_eager-step-11.json"
     events = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))["traceEvents"]
     kinds = {event["cat"] for event in events if event["ph"] == "X"}
     assert kinds == {"nvtx", "host", "gpu", "idle", "step"}

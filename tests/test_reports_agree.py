@@ -95,7 +95,7 @@ STATED = {
         "gpu_busy": lambda r: total(r.trace.sql("FROM gpu_busy").to_dicts(), "duration_ns"),
     },
     "idle time between operations": {
-        "idle": lambda r: sum(row["time_ns"] for row in r["idle"] if row["cause"] not in ("busy", "edge")),
+        "idle": lambda r: sum(row["time_ns"] for row in r["idle"] if row["cause"] not in ("busy", "start-up and end")),
         "gaps": lambda r: total(r.trace.sql("SELECT max(idle_ns)::BIGINT AS ns FROM longest_gaps").to_dicts(), "ns"),
         "gap-sizes": lambda r: total(r["gap-sizes"], "total_ns"),
     },

@@ -34,3 +34,30 @@ def test_the_first_finding_names_the_cure(tmp_path, name):
         assert words in first.action
     else:
         assert first.severity == "info"
+
+
+# Of the fourth set: a share of the title, and of the cure.
+FOURTH = {
+    "blur": ("large window", "convolve1d"),
+    "bridge": ("Matrix-vector products", "one matrix product"),
+    "cells": ("Integer keys", "end_bit"),
+    "mixture": ("Experts", "grouped_mm"),
+    "relax": ("flag", "while_loop"),
+    "reverb": ("Convolutions", "FFT"),
+    "swarm": ("Huge arrays", "cdist"),
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == "blur" else pytest.mark.slow) for name in FOURTH]
+)
+def test_the_first_finding_names_the_cure_of_the_fourth_set(tmp_path, name):
+    path = tmp_path / f"{name}.sqlite"
+    traces = REPOSITORY / "benchmarks" / "clinic4" / "traces"
+    path.write_bytes(lzma.decompress((traces / f"{name}_ailing.sqlite.xz").read_bytes()))
+    with open_trace(path) as trace:
+        first = trace.diagnose().findings[0]
+    title, cure = FOURTH[name]
+    assert title in first.title
+    assert cure in first.action
+    assert first.severity == "critical"

@@ -30,7 +30,7 @@ def sample_metrics(trace):
 
 
 CONTENTS = {
-    mark_ranges: "11 NVTX ranges; the names with the most time: Forward",
+    mark_ranges: "11 NVTX ranges; the names with the most time: Forward # 88 ms (11 times) (",
     call_cuda: "2 CUDA calls; the names with the most time: cudaMalloc 90 ms (1 time)",
     call_system: "2 calls into the operating system, waits included; the names with the most time: epoll_wait 70 ms",
     sample_metrics: "10 samples of GPU metrics; the largest means: SMs Active 40.0%",
@@ -74,3 +74,44 @@ def test_the_first_sample_of_a_gpu_may_be_garbage(garbage, tmp_path):
     with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
         clock, active = session.answer("metrics").dicts()
     assert (clock["min"], active["max"]) == ((210, 50) if garbage < 0 else (40, 99))
+
+
+def test_failed_launches_request_no_steps(tmp_path):
+    trace = Trace()
+    host = trace.thread()
+    host.copy("H2D", size=1 << 20)
+    for _ in range(20):
+        host.call("cudaLaunchKernel_v7000", returns=222)
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
+        text, empty = session.diagnose().text(None), session.answer("top").empty
+    assert "Not recorded" not in text
+    assert "every launch failed, so no kernel ran" in empty
+
+
+@pytest.mark.parametrize("has_samples", [True, False])
+def test_cpu_samples_at_other_times_are_not_requested_again(has_samples, tmp_path):
+    trace = Trace()
+    host = trace.thread().idle(100 * MS)
+    for _ in range(20):
+        host.launch("kernel", runs=MS)
+    host.sync("device")
+    for number in range(50 if has_samples else 0):
+        host.sample(number * MS, ("parse", "app"))
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
+        answer = session.answer("cpu-work")
+    assert ("--sample=process-tree" in answer.empty) != has_samples
+    assert ("CPU samples are recorded, at other times" in answer.empty) == has_samples
+
+
+@pytest.mark.parametrize("pause_ms", [0, 20])
+def test_the_mean_of_a_few_long_steps_is_not_each_step(pause_ms, tmp_path):
+    trace = Trace()
+    host = trace.thread()
+    for number in range(100):
+        for _ in range(20):
+            host.launch("kernel", runs=50_000)
+        host.sync("stream").idle(pause_ms * MS if number % 10 == 9 else 0)
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
+        text = session.diagnose().text(None)
+    assert ("of the time of the steps" in text) == (pause_ms > 0)
+    assert ("of each step" in text) == (pause_ms == 0)

@@ -60,7 +60,8 @@ def run(command: str | Sequence[str], timeout: float | None = None, cwd: Path | 
         )  # fmt: skip
     except OSError as error:
         raise UsageError(
-            f"{format_command(command)} cannot be run: {error.strerror}", "nsys-insight bench -- COMMAND"
+            f"{format_command(command)} cannot be run: {error.strerror}",
+            "options stand before the command: nsys-insight bench --max-runs 12 -- COMMAND",
         ) from None
     code: int | None
     try:

@@ -72,6 +72,8 @@ class Flags:
     full_names: bool = False
     wide: bool = False
     columns: str | None = None
+    sort: str | None = None
+    name_pattern: str | None = None
     csv_safe: bool = False
     explain: bool = False
     no_color: bool = False
@@ -129,6 +131,10 @@ class Flags:
 
 
 DEFAULT_FLAGS = Flags()
+# The panels of the flags that every report has.
+SHARED_PANELS = ("Scope", "Output", "Loading")
+# Flags that sort and select the rows of a table, and their fields of `Flags`.
+_ROW_FLAGS = {"sort": "sort", "name": "name_pattern"}
 # Fields of `Flags` that control how a trace is opened.
 LOADING_FLAGS = ("cache", "memory", "threads", "timeout", "ncu")
 
@@ -141,7 +147,11 @@ def check_format(fmt: str) -> str:
     """
     if fmt not in FORMATS:
         hint = (
-            f"give a file with SQL as --file {fmt}" if fmt.endswith(".sql") else f"choose one of: {', '.join(FORMATS)}"
+            "it is a format of check"
+            if fmt == "github"
+            else f"give a file with SQL as --file {fmt}"
+            if fmt.endswith(".sql")
+            else f"choose one of: {', '.join(FORMATS)}"
         )
         raise UsageError(f"there is no format {fmt!r}", hint)
     return fmt
@@ -153,6 +163,7 @@ def make_command(
     *own_flags: inspect.Parameter,
     argument: inspect.Parameter | None = None,
     omitted_fields: Collection[str] = (),
+    has_rows: bool = False,
 ) -> Callable[..., None]:
     """Make a command for Typer from a function of (argument, flags, own flags by name).
 
@@ -163,15 +174,14 @@ def make_command(
             of `make_step_flags` are passed as `Flags.steps`.
         argument: The command's argument, if that is not the trace.
         omitted_fields: Fields of `Flags` for which the command has no flag.
+        has_rows: Whether the answer is one table: then its rows can be sorted and selected by name.
     """
     main_argument = argument or inspect.Parameter(
         "trace", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=TraceArgument
     )
-    shared = [
-        parameter
-        for parameter in (*_make_scope_flags(), *_make_output_flags(), *_make_loading_flags())
-        if parameter.name not in omitted_fields
-    ]
+    # A report may have a parameter with the name of one of these flags.
+    omitted_fields = {*omitted_fields, *(_ROW_FLAGS[flag.name] for flag in own_flags if flag.name in _ROW_FLAGS)}
+    shared = [parameter for parameter in _make_shared_flags(has_rows=has_rows) if parameter.name not in omitted_fields]
     _refuse_same_names([main_argument, *shared, *own_flags])
     own_short_names = {
         name for parameter in own_flags for name in _get_option(parameter).param_decls or () if len(name) == 2
@@ -191,6 +201,38 @@ def make_command(
     command.__annotations__ = {}
     command.__doc__ = text
     return command
+
+
+def make_shared_command() -> Callable[..., None]:
+    """Make a command that has only the flags of every report, for their help."""
+
+    def command(**_: Any) -> None:
+        """Do nothing: only the help is shown."""
+
+    command.__signature__ = inspect.Signature(_make_shared_flags(has_rows=True))  # type: ignore[attr-defined]
+    command.__annotations__ = {}
+    command.__doc__ = "The flags that every report has: which part of the trace, how to show it, how to load it."
+    return command
+
+
+def _make_shared_flags(*, has_rows: bool) -> list[inspect.Parameter]:
+    return [
+        *_make_scope_flags(),
+        *(_make_row_flags() if has_rows else ()),
+        *_make_output_flags(),
+        *_make_loading_flags(),
+    ]
+
+
+def _make_row_flags() -> list[inspect.Parameter]:
+    """Make the flags of `_ROW_FLAGS`, which sort and select the rows of any table."""
+    panel: dict[str, Any] = {"rich_help_panel": "Output"}
+    sort = "Sort by this column, the largest first (text from A): total_ns, or calls:asc."
+    name = "Only rows in which a name contains this; * and ? are wildcards."
+    return [
+        make_flag("sort", str | None, "--sort", metavar="COLUMN", help=sort, **panel),
+        make_flag("name_pattern", str | None, "--name", metavar="PATTERN", help=name, **panel),
+    ]
 
 
 def _refuse_same_names(flags: Iterable[inspect.Parameter]) -> None:

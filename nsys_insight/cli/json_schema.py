@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import UsageError
-from nsys_insight.packs import library
+from nsys_insight.packs import library, rank_sums
 from nsys_insight.packs.rules import SEVERITIES
 from nsys_insight.packs.step_options import step_params_of
 from nsys_insight.render import json_schema
@@ -64,8 +64,21 @@ def list_schema_names() -> list[str]:
 
 def make_pack_schema(pack: Pack) -> Schema:
     """Make the schema of a report's answer. The column types come from running it over an empty model."""
-    columns = _list_columns(pack)
-    schema = json_schema.describe_answer(pack.name, pack.title, columns, pack.params | step_params_of(pack.names))
+    columns, other_columns, required = _list_columns(pack), [Column("rank", "BIGINT", "The rank, where known")], None
+    if pack.ranks:  # summed over ranks, an answer has other columns
+        sums = rank_sums.read_header(pack.ranks)
+        types = {column.name: column.type for column in columns}
+        counts = ("ranks", "max_rank")
+        other_columns += [
+            Column(name, "BIGINT" if name in counts else types[sums.spread], text)
+            for name, text in sums.added_columns.items()
+        ]
+        required = [name for name in sums.describe_columns(pack.columns) if name in types]
+        columns = [replace(column, type="DOUBLE") if column.name in sums.mean else column for column in columns]
+    schema = json_schema.describe_answer(
+        pack.name, pack.title, columns, pack.params | step_params_of(pack.names),
+        other_columns=other_columns, required=required,
+    )  # fmt: skip
     if pack.name == "info":
         schema["properties"]["summary"] = _describe_file_checks()  # only of the command
     return schema

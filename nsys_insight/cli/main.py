@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import signal
 import sys
 import time
@@ -33,6 +34,8 @@ app = typer.Typer(
 )
 # The system's errors for names that no file can have: too long, or links in a circle.
 _IMPOSSIBLE_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)
+# Click's message about a number below the smallest one that an option takes.
+_BELOW_RANGE = re.compile(r"Invalid value for '(--[\w-]+)'.*: (-?[\d.]+) is not in the range x>=([\d.]+)\.")
 # Times of Ctrl-C, and the time after it during which another one is ignored.
 _interrupt_times_s = [0.0]
 _INTERRUPT_PAUSE_S = 1.0
@@ -173,14 +176,25 @@ def _describe_error(error: Exception) -> InsightError | None:
             hint = " ".join(filter(None, (suggestion, "nsys-insight help lists them")))
         if os.path.exists(first):  # noqa: PTH110 - false for a name that no file can have
             message, hint = f"{first} is not a command", f"the command comes first: nsys-insight diagnose {first}"
-    elif option := getattr(error, "option_name", None):
-        from nsys_insight.text.suggestions import did_you_mean
-
-        message = f"there is no option {option}"
-        reports = suggest_reports(first, option)
-        similar_options = did_you_mean(option, getattr(error, "possibilities", None) or ())
-        hint = reports or synonyms.OPTIONS.get(option) or " ".join(filter(None, (similar_options, hint)))
+    else:
+        message, hint = _describe_option_error(error, message, hint)
     return UsageError(message, hint)
+
+
+def _describe_option_error(error: Exception, message: str, hint: str) -> tuple[str, str]:
+    """Return the message and hint for an unknown option or a number that is too small; else those of Click."""
+    from nsys_insight.text.suggestions import did_you_mean
+
+    if too_small := _BELOW_RANGE.match(message):
+        flag, value, minimum = too_small.groups()
+        return f"{flag} is {value}, which is less than {minimum}", f"{flag} {minimum}"
+    option = getattr(error, "option_name", None)
+    if not option:
+        return message, hint
+    reports = suggest_reports("".join(sys.argv[1:2]), option)
+    similar_options = did_you_mean(option, getattr(error, "possibilities", None) or ())
+    hint = reports or synonyms.OPTIONS.get(option) or " ".join(filter(None, (similar_options, hint)))
+    return f"there is no option {option}", hint
 
 
 def _describe_system_error(error: OSError) -> InsightError:

@@ -20,9 +20,10 @@ _COMMANDS = {
     "mpi_msg_size_sum": "nsys-insight mpi TRACE",
     "mpi_event_trace": 'nsys-insight sql TRACE "FROM mpi_calls ORDER BY start_ns"',
     "osrt_sum": "nsys-insight cpu-work TRACE",
+    "nvvideo_api_sum": "nsys-insight libraries TRACE",
 }  # fmt: skip
 _NOT_READ = (
-    "dx11_pix_sum", "dx12_gpu_marker_sum", "dx12_pix_sum", "network_congestion", "nvvideo_api_sum",
+    "dx11_pix_sum", "dx12_gpu_marker_sum", "dx12_pix_sum", "network_congestion",
     "opengl_khr_gpu_range_sum", "opengl_khr_range_sum", "syscall_sum", "vulkan_api_sum",
     "vulkan_api_trace", "vulkan_gpu_marker_sum", "vulkan_marker_sum", "wddm_queue_sum",
 )  # fmt: skip

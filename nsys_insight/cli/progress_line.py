@@ -14,23 +14,27 @@ from nsys_insight import progress
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rich.progress import Progress
+
 # Commands that take less time show no progress.
 _DELAY_S = 1.0
 _TICK_S = 0.1
-_ERASE = "\r\x1b[K"
+# Cells of the line without the text of the task: bar, percentage, elapsed and remaining time.
+_BAR_CELLS, _OTHER_CELLS = 20, 48
 
 
 class ProgressLine:
-    """Shows the innermost of `progress.tasks`. A background thread draws the line.
+    """Shows the innermost of `progress.tasks`, and the bar of the innermost one whose completed share is known.
 
-    The line is erased when the last task ends and before a note is printed. Other code prints between tasks, so it
-    needs no knowledge of the line.
+    A background thread draws the line with rich. The line is erased when the last task ends and before a note is
+    printed. Other code prints between tasks, so it needs no knowledge of the line.
     """
 
     def __init__(self) -> None:
         """Show nothing until `begin` is called."""
         self._lock = threading.RLock()
-        self._shown_text = ""
+        self._bar: Progress | None = None
+        self._measured_task: progress.Task | None = None
         self._started_s: float | None = None
         self._stop_event = threading.Event()
         self._thread: threading.Thread | None = None
@@ -66,9 +70,9 @@ class ProgressLine:
     def erase(self) -> None:
         """Erase the line. It is drawn again if a task is still running."""
         with self._lock:
-            if self._shown_text:
-                self._write(_ERASE)
-                self._shown_text = ""
+            if self._bar:
+                self._bar.stop()
+                self._bar = self._measured_task = None
 
     @contextmanager
     def hide(self) -> Iterator[None]:
@@ -81,24 +85,52 @@ class ProgressLine:
         while not self._stop_event.wait(_TICK_S):
             with self._lock:
                 if self._started_s is not None and time.monotonic() - self._started_s > _DELAY_S:
-                    self._draw()
+                    self._draw(self._started_s)
 
-    def _draw(self) -> None:
-        task = progress.tasks[-1:]
-        text = str(task[0]) if task else ""
-        if not text or text == self._shown_text:
+    def _draw(self, started_s: float) -> None:
+        tasks = list(progress.tasks)
+        if not tasks:
             return
         from nsys_insight.text.cells import printable, start_of
 
-        # A line that wraps cannot be erased. Some terminals report a width of 0.
-        columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80
-        self._write(_ERASE + start_of(printable(text), columns - 1))
-        self._shown_text = text
+        bar = self._bar or _make_bar()
+        measured_task = next((task for task in reversed(tasks) if task.percent is not None), None)
+        if self._bar is None:
+            bar.add_task("", total=None, elapsed="")
+        (task_id,) = bar.task_ids
+        if measured_task is not self._measured_task:
+            self._measured_task = measured_task
+            bar.reset(task_id, total=100 if measured_task else None)
+        bar.update(
+            task_id,
+            description=start_of(printable(tasks[-1].text), max(bar.console.width - _OTHER_CELLS, 16)),
+            completed=min(measured_task.percent or 0, 100) if measured_task else None,
+            elapsed=f"{time.monotonic() - started_s:.0f} s",
+        )
+        if self._bar is None:
+            self._bar = bar
+            bar.start()
+            bar.console.show_cursor(show=True)  # a killed process would leave it hidden
+        bar.refresh()
 
-    @staticmethod
-    def _write(text: str) -> None:
-        sys.stderr.write(text)
-        sys.stderr.flush()
+
+def _make_bar() -> Progress:
+    """Make a bar that only this module draws, and that leaves stdout alone."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(_BAR_CELLS),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[elapsed]}, left:", markup=False),
+        TimeRemainingColumn(),
+        console=Console(file=sys.stderr),
+        auto_refresh=False,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
 
 
 progress_line = ProgressLine()

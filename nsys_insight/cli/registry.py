@@ -14,6 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import GROUPS, HELP_SETTINGS, HelpEntry, load_command, read_help_entries
 from nsys_insight.cli.completion import plain_summary
+from nsys_insight.cli.flags import SHARED_PANELS, make_shared_command
 from nsys_insight.cli.nsys_reports import explain_report
 from nsys_insight.errors import Exit
 from nsys_insight.packs.library import built_in_packs, find_pack, packs_by_topic, topics, user_packs
@@ -28,6 +29,8 @@ _EXAMPLE_TRACE = "trace.nsys-rep"
 _MARKUP = re.compile(r"(\\*)(\[[a-z#/@][^\[]*?\])")  # a tag of rich markup, and the backslashes before it
 _NO_BOUND = 10**15
 _RULE_CODE = re.compile(r"NSI\d+", re.IGNORECASE)
+# What explains the flags that every report has: `nsys-insight help scope`.
+_SHARED_TOPIC = "scope"
 # A paragraph that begins with this line keeps its lines, as in Click.
 _VERBATIM = "\b"
 # Options of earlier versions that became reports: (report, option) and the reports.
@@ -97,19 +100,7 @@ class Commands(TyperGroup):
         """Make the command that was typed, with its flags."""
         name, *arguments = args
         if name == "help" and not ctx.resilient_parsing:  # completion needs the command itself
-            if not arguments:
-                print(ctx.get_help())
-                raise typer.Exit
-            if arguments == ["--all"]:
-                print(_write_overview(self._group_entries(all_commands=True)), end="")
-                raise typer.Exit
-            if arguments == ["--full"]:
-                commands = {command_name: _make_command(command_name) for command_name in self.list_commands(ctx)}
-                _print_help(ctx, commands)
-                raise typer.Exit
-            if _RULE_CODE.fullmatch(arguments[0]):
-                return self.resolve_command(ctx, ["rule", *arguments])
-            return self.resolve_command(ctx, [arguments[0], "--help"])
+            return self._resolve_help(ctx, arguments)
         if command := _make_command(name):
             return name, command, arguments
         if error := explain_report(name):
@@ -118,6 +109,24 @@ class Commands(TyperGroup):
             return "brief", _make_command("brief"), args
         self.commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
         return super().resolve_command(ctx, args)  # raises an error that suggests similar names
+
+    def _resolve_help(self, ctx: Any, arguments: list[str]) -> Any:
+        """Print the help that the arguments of `help` select, or return the command that prints it."""
+        name, *options = arguments or [""]
+        if arguments == ["--full"]:
+            commands = {name: _make_command(name, has_full_help=True) for name in self.list_commands(ctx)}
+            _print_help(ctx, commands)
+            raise typer.Exit
+        if name in ("", "--all"):
+            print((_write_overview(self._group_entries(all_commands=True)) if name else ctx.get_help()).rstrip("\n"))
+            raise typer.Exit
+        if name == _SHARED_TOPIC:
+            command = escape_help(make_click_command(name, make_shared_command(), {}))
+        else:
+            command = _make_command(name, has_full_help=True) if options == ["--all"] else None
+        if command:
+            return name, command, ["--help"]
+        return self.resolve_command(ctx, ["rule", *arguments] if _RULE_CODE.fullmatch(name) else [name, "--help"])
 
 
 def _is_trace(name: str) -> bool:
@@ -150,8 +159,9 @@ def _write_overview(groups: dict[str, list[tuple[str, str]]]) -> str:
         for name, summary in entries:
             first_line, *other_lines = wrap(printable(summary), max(width - name_width - 2, 20))
             lines += [f"  {name:{name_width}}{first_line}", *(" " * (name_width + 2) + line for line in other_lines)]
-    lines += ["", "help COMMAND explains one; help --all lists all. TRACE may be left out if the"]
-    lines.append("folder has one. Options: --version, --pack-dir FOLDER, --install-completion")
+    lines += ["", "help COMMAND explains one, and with --all in full; help --all lists all; help scope"]
+    lines.append("has the flags of every report. TRACE may be left out if the folder has one.")
+    lines.append("Options: --version, --pack-dir FOLDER, --install-completion")
     return "\n".join(lines) + "\n"
 
 
@@ -162,16 +172,22 @@ def suggest_reports(name: str, option: str) -> str:
     return reports and f"nsys-insight {reports}"
 
 
-def make_report_command(pack: Pack, name: str = "") -> Any:
-    """Make the command of a report, under its own name or `name`. A module may declare a version with more flags."""
+def make_report_command(pack: Pack, name: str = "", *, has_full_help: bool = True) -> Any:
+    """Make the command of a report, under its own name or `name`. A module may declare a version with more flags.
+
+    The short help has no columns, and not how to read the answer.
+    """
     from nsys_insight.cli.run import make_pack_command
 
     module_command = load_command(pack.name) if pack.topic else None
     command = make_click_command(
         name or pack.name, module_command.make() if module_command else make_pack_command(pack), {}
     )
+    examples = _format_examples(list_examples(pack))
+    if not has_full_help:
+        return escape_help(_shorten_help(command, examples))
     columns = "\n".join(f"{column}: {' '.join(text.split())}" for column, text in pack.columns.items())
-    command.epilog = f"{_VERBATIM}\nColumns:\n{columns}\n\n{_format_epilog(list_examples(pack))}"
+    command.epilog = f"{_VERBATIM}\nColumns:\n{columns}\n\n{examples}"
     return escape_help(command)
 
 
@@ -225,21 +241,49 @@ def _print_help(ctx: Any, commands: dict[str, Any]) -> None:
         _print_help(type(ctx)(command, info_name=name, parent=ctx), getattr(command, "commands", {}))
 
 
-def _make_command(name: str) -> Any:
+def _make_command(name: str, *, has_full_help: bool = False) -> Any:
     """Make the command of this name; return None if the name is unknown."""
     declaration = load_command(name)
     if declaration is None or not declaration.group:
         pack = find_pack(name)
-        return pack and make_report_command(pack, name)
+        return pack and make_report_command(pack, name, has_full_help=has_full_help)
     command = make_click_command(name, declaration.make(), declaration.settings)
-    command.epilog = _format_epilog(declaration.examples)
+    examples = _format_examples(declaration.examples)
+    has_subcommands = bool(getattr(command, "commands", None))
+    if not has_full_help and not has_subcommands:
+        return escape_help(_shorten_help(command, examples))
+    command.epilog = examples
     for subcommand_name, subcommand in getattr(command, "commands", {}).items():
-        subcommand.epilog = _format_epilog(declaration.subcommands.get(subcommand_name, ()))
+        subcommand.epilog = _format_examples(declaration.subcommands.get(subcommand_name, ()))
     return escape_help(command)
 
 
-def _format_epilog(examples: Sequence[str]) -> str:
-    """Format the examples at the end of a command's help."""
+def _shorten_help(command: Any, examples: str) -> Any:
+    """Make the help short: the first paragraphs, examples, own flags, and where the rest is.
+
+    The flags that every report has stay out of it; those of the output that a report has are named.
+    """
+    summary, *paragraphs = re.split(r"\n[ \t]*\n", inspect.cleandoc(command.help or ""))
+    command.help = "\n\n".join(filter(None, (summary, examples)))
+    shared_flags = [param for param in command.params if getattr(param, "rich_help_panel", None) in SHARED_PANELS]
+    full_help = f"nsys-insight help {command.name} --all"
+    links = [f"{full_help} explains all of it." if paragraphs or shared_flags else ""]
+    if shared_flags:
+        links.append(f"Flags of every report, such as --nvtx, --sort and -o: nsys-insight help {_SHARED_TOPIC}.")
+    command.epilog = "\n\n".join(filter(None, (*paragraphs[:1], f"{_VERBATIM}\n" + "\n".join(filter(None, links)))))
+    format_help = command.format_help
+
+    def format_short_help(context: Any, formatter: Any) -> None:
+        for flag in shared_flags:
+            flag.hidden = True
+        format_help(context, formatter)
+
+    command.format_help = format_short_help
+    return command
+
+
+def _format_examples(examples: Sequence[str]) -> str:
+    """Format the examples of a command's help."""
     lines = "\n".join(f"$ nsys-insight {example}" for example in examples)
     return f"{_VERBATIM}\nExamples:\n{lines}" if examples else ""
 

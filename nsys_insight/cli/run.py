@@ -88,7 +88,7 @@ def make_pack_command(pack: Pack) -> Callable[..., None]:
 
     rank_params = [] if is_cross_rank(pack) else [rank_sums.PARAM]
     pack_flags = map(make_param_flag, [*pack.params.values(), *step_params_of(pack.sql).values(), *rank_params])
-    return make_command(run, format_pack_help(pack), *pack_flags, argument=make_traces_argument())
+    return make_command(run, format_pack_help(pack), *pack_flags, argument=make_traces_argument(), has_rows=True)
 
 
 def answer_pack(pack: Pack, traces: Sequence[Path] | None, flags: Flags, params: dict[str, Any]) -> None:
@@ -211,6 +211,10 @@ def show(
     A table is cut to `default_limit` rows if it has more than 1.5 times as many; 0 never cuts.
     """
     limit, output = flags.limit, flags.output
+    if flags.name_pattern is not None:
+        answer = cast("Answer", answer).select_names(flags.name_pattern)
+    if flags.sort is not None:
+        answer = cast("Answer", answer).sort(flags.sort)
     if flags.columns is not None:
         answer = cast("Answer", answer).select_columns([name.strip() for name in flags.columns.split(",")])
     if (host := _host.get()) and not output:

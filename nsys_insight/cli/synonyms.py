@@ -13,5 +13,7 @@ COMMANDS = {
 OPTIONS = {
     "--json": "did you mean -f json?",
     "--csv": "did you mean -f csv?",
-    "--sort": 'sort with SQL: nsys-insight sql TRACE "FROM kernels ORDER BY duration_ns DESC"',
+    "--sort": "reports sort by a column (nsys-insight top --sort calls); sql has ORDER BY",
+    "--sort-by": "did you mean --sort COLUMN?",
+    "--filter": "did you mean --name PATTERN?",
 }

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.compare import members, phases
-from nsys_insight.compare.comparison import find_clocks
+from nsys_insight.compare.comparison import SIGNIFICANT_VERDICTS, find_clocks
 from nsys_insight.compare.noise import count_runs_needed
 from nsys_insight.compare.runs import HEADLINE, PEAK_MEMORY
 from nsys_insight.compare.step_times import WITHOUT_NSYS
@@ -103,6 +103,9 @@ _COLUMNS_OF_PART = {
     "family": {"name", *_VALUE_COLUMNS, *_CALL_COLUMNS},
     "kernel": {"name", *_VALUE_COLUMNS, *_CALL_COLUMNS, "before_registers", "after_registers", "match"},
 }
+# The columns and the maximum number of rows of `summary_table`.
+_SUMMARY_COLUMNS = ("name", "metric", "before", "after", "delta_pct", "verdict")
+MAX_SUMMARY_ROWS = 9
 # Maximum number of rows that a note names, and the width of a kernel's name in it.
 MAX_NAMES = 3
 NAME_WIDTH = 60
@@ -164,6 +167,26 @@ def tables(comparison: Comparison, *, brief: bool = False, has_all_rows: bool = 
     return answers
 
 
+def summary_table(comparison: Comparison) -> Answer:
+    """Return what changed as one short table: the metrics that decide, and the most important ones that changed.
+
+    Phases, ranks, collectives and kernels are only in `tables`; the notes name those that changed.
+    """
+    rows = [row for row in comparison.rows if row.part in ("run", "benchmark")]
+    changed_rows = [row for row in rows if row.is_headline or row.verdict in SIGNIFICANT_VERDICTS]
+    # A changed metric is less important than one that got better or worse. The order of the budget decides the rest.
+    changed_rows.sort(key=lambda row: (not row.is_headline, row.verdict not in (Verdict.REGRESSED, Verdict.IMPROVED)))
+    shown_rows = [row for row in rows if row in changed_rows[:MAX_SUMMARY_ROWS]]
+    columns = [column for column in COLUMNS if column.name in _SUMMARY_COLUMNS]
+    if all(row.part == "run" for row in shown_rows):
+        columns = [column for column in columns if column.name != "name"]
+    cells = [
+        [value for value, column in zip(_make_cells(row, comparison), COLUMNS, strict=True) if column in columns]
+        for row in shown_rows
+    ]
+    return build_answer(columns, cells, report="diff", title=describe_decision(comparison))
+
+
 def _make_cells(row: Row, comparison: Comparison) -> tuple[Any, ...]:
     """Return a row's cells, where a side effect of an improvement is a change."""
     *cells, verdict = row_cells(row)
@@ -196,7 +219,8 @@ def notes(comparison: Comparison) -> Iterator[str]:
     yield from members.describe_members(comparison.before, comparison.after)
     for title, rows, describe in (
         (f"wall time{_nsys_suffix(comparison)}: ", _changed_times(comparison), _describe_change),
-        ("kernels that got slower: ", _slower_kernels(comparison), _describe_values),
+        ("kernels that got slower: ", _kernels_with(comparison, Verdict.REGRESSED), _describe_values),
+        ("kernels that got faster: ", _kernels_with(comparison, Verdict.IMPROVED), _describe_values),
         ("side effects: ", _side_effects(comparison), _describe_values),
     ):
         if rows:
@@ -264,8 +288,8 @@ def _changed_times(comparison: Comparison) -> list[Row]:
     return sorted(time_rows, key=lambda row: -abs(row.difference.delta or 0))
 
 
-def _slower_kernels(comparison: Comparison) -> list[Row]:
-    return [row for row in comparison.rows_with_verdict(Verdict.REGRESSED) if row.part == "kernel"]
+def _kernels_with(comparison: Comparison, verdict: Verdict) -> list[Row]:
+    return [row for row in comparison.rows_with_verdict(verdict) if row.part == "kernel"]
 
 
 def _side_effects(comparison: Comparison) -> list[Row]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.compare.comparison import compare
 from nsys_insight.compare.noise import Samples
-from nsys_insight.compare.runs import HEADLINE, PEAK_MEMORY
+from nsys_insight.compare.runs import HEADLINE, OLD_METRICS, PEAK_MEMORY
 from nsys_insight.compare.verdict import Verdict
 from nsys_insight.errors import UsageError
 from nsys_insight.records import parse_toml
@@ -32,7 +32,10 @@ OK, BROKEN, UNKNOWN = "ok", "broken", "unknown"
 MIN_LEVEL_RATIO = 1.5
 STEP = "step"  # the table of a budget that says how often a kernel runs in a step
 # Common names of metrics.
-ALIASES = {"launches": "launch_calls", "syncs": "sync_points", "copies_h2d": "h2d_copies", "copies_d2h": "d2h_copies"}
+ALIASES = {
+    "launches": "launch_calls", "syncs": "sync_points", "copies_h2d": "h2d_copies", "copies_d2h": "d2h_copies",
+    **OLD_METRICS, **{old.removesuffix("_ns"): new for old, new in OLD_METRICS.items()},
+}  # fmt: skip
 # Metrics that must not get worse than a baseline. Times and memory have a tolerance, the others have none.
 GATES = (
     HEADLINE, "launch_calls", "sync_points", "mallocs", "frees", "h2d_bytes", "d2h_bytes", PEAK_MEMORY,

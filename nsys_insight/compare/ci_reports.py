@@ -1,4 +1,4 @@
-"""Write the result of `check` for CI pipelines: JUnit XML as tests, SARIF as annotations of the code.
+"""Write the result of `check` for CI pipelines: JUnit XML as tests, SARIF and GitHub's commands as annotations.
 
 Jenkins, GitLab and GitHub's actions read the JUnit file. SARIF 2.1.0 (OASIS) has the properties that GitHub requires.
 """
@@ -59,29 +59,49 @@ def format_sarif(answer: Answer, budget: Path | None, baseline: Path | None) -> 
         for rule, row in {row["metric"]: row for row in broken_rows}.items()
     ]
     driver = {"name": "nsys-insight", "version": __version__, "rules": rules}
+    locations = [_locate_budget(row, budget, baseline, budget_lines, trace) for row in broken_rows]
     results = [
         {
             "ruleId": row["metric"].partition(" ")[0],
             "level": "error",
             "message": {"text": describe_budget(row)},
-            "locations": [
-                {
-                    "physicalLocation": {
-                        "artifactLocation": {
-                            "uri": _locate_artifact(baseline if row["bound"] == "baseline" else budget, trace)
-                        },
-                        "region": {
-                            "startLine": 1 if row["bound"] == "baseline" else _find_line(budget_lines, row["metric"])
-                        },
-                    }
-                }
-            ],
+            "locations": [{"physicalLocation": {"artifactLocation": {"uri": file}, "region": {"startLine": line}}}],
             "partialFingerprints": {"budget": f"{row['bound']} {row['metric']}"},
         }
-        for row in broken_rows
+        for row, (file, line) in zip(broken_rows, locations, strict=True)
     ]
     run: dict[str, Any] = {"tool": {"driver": driver}, "results": results}
     return json.dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+def format_github(answer: Answer, budget: Path | None, baseline: Path | None) -> str:
+    """Format each broken budget as a workflow command of GitHub, which annotates its line in a pull request.
+
+    The last line is a notice with the number of limits that are met.
+    """
+    rows = answer.dicts()
+    broken_rows = [row for row in rows if row["verdict"] != OK]
+    budget_lines = budget.read_text(encoding="utf-8").splitlines() if budget else []
+    trace = str(answer.trace.get("file", "trace"))
+    lines = []
+    for row in broken_rows:
+        file, line = _locate_budget(row, budget, baseline, budget_lines, trace)
+        title = _escape_property(f"{row['metric']} ({row['bound']})")
+        place = f"file={_escape_property(file)},line={line}"
+        lines.append(f"::error {place},title={title}::{_escape_command(describe_budget(row))}")
+    met_count = len(rows) - len(broken_rows)
+    lines.append(
+        f"::notice title=nsys-insight check::{met_count} of {len(rows)} limits met in {_escape_command(trace)}"
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _escape_command(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _escape_property(text: str) -> str:
+    return _escape_command(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def describe_budget(row: dict[str, Any]) -> str:
@@ -94,6 +114,17 @@ def describe_budget(row: dict[str, Any]) -> str:
     limit_text = f"{bound_words} {limit_value}" if row["limit"] is not None else "the baseline does not have it"
     see_also = f"; see {row['where']}" if row["where"] else ""
     return f"{label_of(row['metric'])} {state_text}; allowed: {limit_text}{see_also}"
+
+
+def _locate_budget(
+    row: dict[str, Any], budget: Path | None, baseline: Path | None, budget_lines: list[str], trace: str
+) -> tuple[str, int]:
+    """Return the file and line of a budget: in the budget's file, in the baseline, or the trace."""
+    is_of_baseline = row["bound"] == "baseline"
+    return (
+        _locate_artifact(baseline if is_of_baseline else budget, trace),
+        1 if is_of_baseline else _find_line(budget_lines, row["metric"]),
+    )
 
 
 def _locate_artifact(path: Path | None, trace: str) -> str:

@@ -29,6 +29,8 @@ PEAK_MEMORY = "peak_memory_bytes"
 # Maximum number of samples of a metric. With more steps, a sample is the mean of consecutive steps, so that a saved run
 # stays small.
 MAX_SAMPLES = 256
+# Names of metrics in runs and budgets of earlier versions.
+OLD_METRICS = {"idle_edge_ns": "idle_start_end_ns"}
 # JSON keys of saved runs that differ from the fields of the dataclasses.
 _JSON_KEYS = {"steps_per_value": "each"}
 # By phase, or "requests": the samples of each metric.
@@ -235,7 +237,8 @@ def from_json(data: dict[str, Any], path: Path) -> Run:
         if data.get("schema") != SCHEMA:
             raise RecordError(f"its schema is {data.get('schema')!r}")  # noqa: TRY301 - one message for all errors
         entries = {name: value for name, value in data.items() if name not in ("schema", "about")}
-        return make_record(Run, entries, names=_JSON_KEYS)
+        run: Run = make_record(Run, entries, names=_JSON_KEYS)
+        return replace(run, metrics={OLD_METRICS.get(name, name): samples for name, samples in run.metrics.items()})
     except RecordError as error:
         raise UsageError(
             f"{path} is not a saved run of this version: {error}",

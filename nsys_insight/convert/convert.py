@@ -18,6 +18,8 @@ from nsys_insight.sql.quoting import identifier, read_parquet
 from nsys_insight.sql.statements import Statement
 
 if TYPE_CHECKING:
+    import duckdb
+
     from nsys_insight.session.session import Session
 
 _BY_SUFFIX = {
@@ -27,6 +29,11 @@ _BY_SUFFIX = {
     ".pftrace": "perfetto",
     ".perfetto-trace": "perfetto",
 }
+# The views of the model in a DuckDB file, with those that are not documented.
+_VIEW_SCHEMA = "model"
+# Below this size of a trace, a DuckDB file has small blocks: its many small tables take a block each.
+_LARGE_BYTES = 256 * 1024 * 1024
+_SMALL_BLOCK_BYTES = 16384
 KINDS = ("duckdb", "parquet", "sqlite", "perfetto")
 _KINDS_OF_PARTS = ("sqlite", "perfetto")
 
@@ -109,7 +116,10 @@ def _write_database(trace: Session, output: Path) -> None:
     with cache_folder.make_work_path(output.resolve()) as work_path:
         database_file = work_path.with_name("trace.duckdb")  # its views refer to the catalog by the name of the file
         own_files.claim(database_file)
-        with duckdb.connect(database_file, config={"memory_limit": Limits().effective[0]}) as connection:
+        config: dict[str, str | bool | int | float | list[str]] = {"memory_limit": Limits().effective[0]}
+        if all(path.stat().st_size < _LARGE_BYTES for path in trace.paths if path.is_file()):
+            config["default_block_size"] = str(_SMALL_BLOCK_BYTES)
+        with duckdb.connect(database_file, config=config) as connection:
             template.copy_into(connection, database_file.stem)
             for table, file in _write_raw_tables(trace, database_file.parent).items():
                 name = f"raw.{identifier(table)}"
@@ -117,7 +127,25 @@ def _write_database(trace: Session, output: Path) -> None:
                 connection.execute(f"DROP VIEW {name}; CREATE TABLE {name} AS {rows}")
                 own_files.remove(file)
             finish_stored_model(connection)
+            _show_documented_views(connection)
         outputs.move_to_target(database_file, output, force=True)
+
+
+def _show_documented_views(connection: duckdb.DuckDBPyConnection) -> None:
+    """Leave only the documented views in the schema `main`: what SHOW TABLES lists.
+
+    A view looks for others in its own schema, then in `main`, where the macros are.
+    """
+    stored_views = [view for view in views.list_in_creation_order() if "parameters" not in view.header]
+    connection.execute(f"BEGIN; CREATE SCHEMA {_VIEW_SCHEMA}")
+    for view in stored_views:
+        connection.execute(view.create.replace("CREATE VIEW ", f"CREATE VIEW {_VIEW_SCHEMA}.", 1))
+    for view in reversed(stored_views):
+        connection.execute(f"DROP VIEW main.{view.name}")
+    for view in stored_views:
+        if not view.is_internal and view.description:
+            connection.execute(f"CREATE VIEW main.{view.name} AS FROM {_VIEW_SCHEMA}.{view.name}; {view.comments}")
+    connection.execute("COMMIT")
 
 
 def _write_folder(trace: Session, output: Path) -> None:

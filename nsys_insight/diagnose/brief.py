@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.diagnose.diagnosis import ALL_RULES, open_diagnosis
-from nsys_insight.diagnose.evaluate import LaterQueries
+from nsys_insight.diagnose.evaluate import NO_LATER_QUERIES, LaterQueries
 from nsys_insight.packs import library
 from nsys_insight.paths import read_query
 from nsys_insight.session.answer import build_answer
@@ -75,8 +75,12 @@ class Brief:
         )
 
 
-def read_brief(trace: Session, steps: StepOptions, choice: RuleChoice = ALL_RULES) -> Brief:
+def read_brief(
+    trace: Session, steps: StepOptions, choice: RuleChoice = ALL_RULES, later: LaterQueries = NO_LATER_QUERIES
+) -> Brief:
     """Read a brief of a trace, or of the ranks of a run: then of the rank that delays the others.
+
+    `later` is prefetched together with the reports of the brief.
 
     Raises:
         UsageError: Several traces are open that share no collectives, or steps cannot be found as the options say.
@@ -84,8 +88,8 @@ def read_brief(trace: Session, steps: StepOptions, choice: RuleChoice = ALL_RULE
     packs = [library.get_pack(name) for name in _REPORTS]
     names = ("program", "devices", "nvtx")
     queries = {name: read_query(f"internal/diagnose/brief_{name}") for name in names}
-    later = LaterQueries([(pack, {}) for pack in packs], list(queries.values()))
-    with open_diagnosis(trace, steps, later, choice) as (diagnosis, reports):
+    all_later = LaterQueries([*((pack, {}) for pack in packs), *later.reports], [*queries.values(), *later.queries])
+    with open_diagnosis(trace, steps, all_later, choice) as (diagnosis, reports):
         reports.add(["FROM info_report", "FROM host_report"])
         operations, calls = (reports.trace.answer(pack, steps=steps) for pack in packs)
         rows = {name: reports.trace.dicts(query, steps, is_built_in=True) for name, query in queries.items()}

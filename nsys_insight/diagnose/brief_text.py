@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from nsys_insight.diagnose.brief import Brief, Rows
     from nsys_insight.diagnose.findings import DiagnosisResult
+    from nsys_insight.session.answer import Answer
 
 BUDGET, BUDGET_OF_SEVERAL = 2_000, 2_600
 _FINDING_CHARS, _RELATED_CHARS = 210, 150
@@ -100,27 +101,40 @@ def write_brief(brief: Brief, budget: int | None = None) -> str:
     return "".join(f"{text}\n" for text in texts if text)
 
 
-def write_page(brief: Brief, width: int) -> str:
-    """Write a brief for people: the same content, with operations and calls as tables, in lines of `width` cells."""
+class Sections(NamedTuple):
+    """A brief for people: sentences, the operations and calls as tables, and more sentences."""
+
+    head: list[str]
+    tables: list[Answer]
+    tail: list[str]
+
+
+def list_sections(brief: Brief) -> Sections:
+    """Return the parts of a brief for people, without the findings."""
     head = [
         *_describe_program(brief),
         *_describe_steps(brief),
         *_describe_time(brief),
         *_describe_ranks(brief),
     ]
-    tables = [build_operation_table(brief), build_call_table(brief)]
-    tail = [*_list_ranges(brief), *_list_collectives(brief)], list(_list_findings(brief.diagnosis))
     if meaning := diagnosis_text.explain_verdict(brief.diagnosis):
         head.insert(2 if brief.diagnosis.run else 1, Line(1, meaning))
-    lines = [text for line in head for text in wrap(line.text, width)]
-    for answer in tables:
-        if answer.row_count:
-            stream = StringIO()
-            table.write(table.build_lines(answer, MAX_TABLE_ROWS, width, full_names=False), stream, color=False)
-            lines += ["", *stream.getvalue().splitlines()]
-    for section in tail:
+    tables = [build_operation_table(brief), build_call_table(brief)]
+    tail = [line.text for line in (*_list_ranges(brief), *_list_collectives(brief))]
+    return Sections([line.text for line in head], [answer for answer in tables if answer.row_count], tail)
+
+
+def write_page(brief: Brief, width: int) -> str:
+    """Write a brief for people: the same content, with operations and calls as tables, in lines of `width` cells."""
+    sections = list_sections(brief)
+    lines = [text for line in sections.head for text in wrap(line, width)]
+    for answer in sections.tables:
+        stream = StringIO()
+        table.write(table.build_lines(answer, MAX_TABLE_ROWS, width, full_names=False), stream, color=False)
+        lines += ["", *stream.getvalue().splitlines()]
+    for section in (sections.tail, [line.text for line in _list_findings(brief.diagnosis)]):
         if section:
-            lines += ["", *(text for line in section for text in wrap(line.text, width))]
+            lines += ["", *(text for line in section for text in wrap(line, width))]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 

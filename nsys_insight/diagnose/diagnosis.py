@@ -87,15 +87,16 @@ def open_diagnosis(
     """
     # With a settings file, all rules are evaluated: the answer says what the file hides.
     rules = list(read_finding_rules()) if choice.file else choice.filter(read_finding_rules())
+    noted = {headline.NOTED_REPORT, *(pack.name for pack, _ in later.reports)}
     with progress.show_task("diagnosing"):
         trace.load()
         delaying_rank = ranks.find_delaying_rank(trace, steps)
         if delaying_rank is None:
-            reports = AnsweredReports(trace, steps)
+            reports = AnsweredReports(trace, steps, noted)
             yield _diagnose_trace(reports, rules, choice, later=later), reports
             return
         with delaying_rank.session as session:
-            reports = AnsweredReports(session, steps)
+            reports = AnsweredReports(session, steps, noted)
             diagnosis = _diagnose_trace(reports, rules, choice, delaying_rank.run, later)
             run_findings = evaluate_run(trace, rules, steps, reports.program)
             yield _add_run(diagnosis, delaying_rank.run, run_findings, choice), reports
@@ -182,16 +183,20 @@ def _choose_status(
     is_healthy = (
         read_headline.verdict == "GPU-bound"
         and read_headline.busy_pct >= HEALTHY_PCT
-        and all(finding.severity == "info" for finding in findings)
+        and not any(map(_is_problem, findings))
         and (ahead_pct is None or ahead_pct >= text.MIN_AHEAD_PCT)
     )
     if not is_healthy:
         return "findings", None
-    info = reports.answers["info"].dicts()
-    if any(row["metric"] == "whole_graph_pct" and row["value"] >= MIN_PCT for row in info):
+    if reports.read(f"SELECT 1 FROM _graph_tracing WHERE wholes > 0 AND whole_pct >= {MIN_PCT}"):
         return "unseen", None
     efficient_pct = _read_efficient_pct(reports)
     return ("healthy", None) if efficient_pct >= EFFICIENT_PCT else ("unjudged", 100 - efficient_pct)
+
+
+def _is_problem(finding: Finding) -> bool:
+    """Return whether something is to be mended: not if kernels only take the time, and no saving is known."""
+    return finding.severity != "info" and not (finding.symptom == "kernel-time" and finding.recoverable_ns is None)
 
 
 def _read_efficient_pct(reports: AnsweredReports) -> float:

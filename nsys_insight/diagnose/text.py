@@ -87,7 +87,7 @@ _PART_OF_VERDICT = {
     "GPU-bound": "busy", "launch-bound": "launch", HOST_BOUND: "launch",
     WAITING_FOR_EVENTS: "launch", "sync-bound": "sync", "copy-bound": "copy",
     "allocation-bound": "allocation", "communication-bound": "communication", WAITING: "communication",
-    "start-up and end": "edge",
+    "start-up and end": "start-up and end",
 }  # fmt: skip
 _REASONS = {
     "GPU-bound": "is busy {}; faster or fewer kernels shorten it",
@@ -327,7 +327,8 @@ def explain_verdict(diagnosis: DiagnosisResult) -> str:
     causes = [word.partition(" (")[0] for word in name_verdict(diagnosis).split(", then ")]
     if diagnosis.wall_ns is None or not set(causes) <= _REASONS.keys():
         return ""
-    unit = "the wall time" if diagnosis.unit == "trace" else f"each {diagnosis.unit}"
+    unit = f"the time of the {diagnosis.unit}s" if _is_skewed(diagnosis) else f"each {diagnosis.unit}"
+    unit = "the wall time" if diagnosis.unit == "trace" else unit
     shares = [f"{_find_share(diagnosis, word):.1f}% of {unit}" for word in causes]
     texts = _REASONS if len(causes) == 1 else {**_REASONS, "GPU-bound": _BUSY_NEXT_TO_OTHERS}
     reasons = [texts[word].format(share) for word, share in zip(causes, shares, strict=True)]
@@ -378,14 +379,19 @@ def describe_costs(diagnosis: DiagnosisResult) -> list[str]:
     wall = (
         f"{time_text(diagnosis.wall_ns)} {'in total' if diagnosis.unit == 'trace' else f'per {diagnosis.unit}{rate}'}"
     )
-    median_ns = diagnosis.steps["median_ns"]
-    if diagnosis.unit != "trace" and median_ns and diagnosis.wall_ns >= _SKEWED * median_ns:
-        ordinary = f"{time_text(median_ns)} per typical {diagnosis.unit} (median)"
+    if _is_skewed(diagnosis):
+        ordinary = f"{time_text(diagnosis.steps['median_ns'])} per typical {diagnosis.unit} (median)"
         wall = f"{ordinary}, {time_text(diagnosis.wall_ns)} on average{rate}"
     if unprofiled:
         wall = f"{wall} under nsys; {unprofiled}"
     sentences = [_say(diagnosis.steps[name]) for name in ("doubted", "interrupted") if diagnosis.steps[name]]
     return [wall, describe_shares(diagnosis.shares), _describe_steps(diagnosis), *sentences]
+
+
+def _is_skewed(diagnosis: DiagnosisResult) -> bool:
+    """Return whether a few long steps make the mean: then what is true on average is not true of each step."""
+    median_ns = diagnosis.steps["median_ns"]
+    return diagnosis.unit != "trace" and bool(median_ns) and (diagnosis.wall_ns or 0) >= _SKEWED * median_ns
 
 
 def _say(clause: str) -> str:

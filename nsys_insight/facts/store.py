@@ -141,14 +141,6 @@ class Facts:
         tables = producer.tables
         self._thread.tables_in_progress |= tables
         try:
-            for catalog in catalogs:
-                with use_catalog(self._connection, catalog):
-                    for table in tables:
-                        if (table, catalog) in self._tables:
-                            self._connection.execute(f"TRUNCATE facts.{table}")
-                        else:
-                            create_table(self._connection, table)
-                            self._tables.add((table, catalog))
             with progress.show_task(f"finding {producer.progress}"):
                 if to_fill := [catalog for catalog in catalogs if not self._load_stored(producer, options, catalog)]:
                     self._fill(name, options, to_fill)
@@ -174,6 +166,7 @@ class Facts:
         if stored_facts.definitions != digest_definitions():
             return False
         with use_catalog(self._connection, catalog):
+            self._empty_tables(producer, catalog, has_rows=True)
             for table in producer.tables & stored_facts.tables.keys():
                 try:
                     self._connection.execute(f"INSERT INTO facts.{table} BY NAME FROM {stored_facts.tables[table]}")
@@ -195,11 +188,28 @@ class Facts:
             self._connection, options, self._catalogs, self._labels, self._sources, self._scopes, prepare
         )
         if producer.is_cross_rank:
+            self._empty_tables(producer, "")
             fill(producer, all_traces)
             return
         for catalog in catalogs:
             with use_catalog(self._connection, catalog):
+                self._empty_tables(producer, catalog)
                 fill(producer, all_traces.for_trace(catalog))
+
+    def _empty_tables(self, producer: Producer, catalog: str, *, has_rows: bool = False) -> None:
+        """Replace the views of facts that are not found yet by empty tables, and empty the other tables.
+
+        A query creates its table itself, unless the rows come from stored facts (`has_rows`).
+        """
+        creates_table = bool(producer.query) and not has_rows
+        for table in producer.tables:
+            if (table, catalog) in self._tables:
+                self._connection.execute(f"{'DROP TABLE IF EXISTS' if creates_table else 'TRUNCATE'} facts.{table}")
+            elif creates_table:
+                self._connection.execute(f"DROP VIEW IF EXISTS facts.{table}")
+            else:
+                create_table(self._connection, table)
+            self._tables.add((table, catalog))
 
     def _existing_tables(self) -> set[tuple[str, str]]:
         """Return the tables (name, catalog) that exist already, because a scope was resolved with them."""

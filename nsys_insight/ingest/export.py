@@ -42,6 +42,7 @@ _NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENO
 _PAYLOAD_OPTION = "--include-blobs=true"
 _DISK_FULL = re.compile(r"disk is full|No space left on device|Disk quota exceeded")
 _INCOMPLETE = re.compile(r"magic number mismatch|Cannot read from stream|Version tag is not found")
+_REPORT_VERSION = re.compile(rb"NVIDIA Tegra Profiler Report (\d{4})@(\d+)@(\d+)")
 _REPORT_BUILD = re.compile(rb"NVIDIA Tegra Profiler Report (?:[\d@]+-\d{4})?(\d{8})\D")
 _NSYS_BUILD = re.compile(r"-\d{4}(\d{8})v")
 
@@ -183,7 +184,7 @@ def _try_newest_first(tools: list[nsys.Nsys], report: Path, attempt: Callable[[n
         try:
             return attempt(tool)
         except _ExportFailedError as failed:
-            newer_tool_text = ", which a newer nsys made" if _is_newer(report, tool) else ""
+            newer_tool_text = f", which {_name_nsys_of(report)} made" if _is_newer(report, tool) else ""
             failures.append(f"nsys {tool.version} cannot export {report}{newer_tool_text}: {failed}")
             if tool is not tools[-1]:
                 note(f"{failures[-1]}; trying another")
@@ -192,8 +193,8 @@ def _try_newest_first(tools: list[nsys.Nsys], report: Path, attempt: Callable[[n
     tool_paths = ", ".join(str(tool.path) for tool in tools)
     raise ToolError(
         failures[0],
-        f"point ${nsys.NSYS_VARIABLE} to a newer nsys than {tool_paths}, or export on the machine that made the report:"
-        " nsys export --type sqlite -o trace.sqlite trace.nsys-rep",
+        f"point ${nsys.NSYS_VARIABLE} to a newer nsys than {tool_paths} (https://developer.nvidia.com/nsight-systems),"
+        " or export on the machine that made the report: nsys export --type sqlite -o trace.sqlite trace.nsys-rep",
     )
 
 
@@ -203,6 +204,13 @@ def _is_newer(report: Path, tool: nsys.Nsys) -> bool:
         report_build = _REPORT_BUILD.match(stream.read(200))
     tool_build = _NSYS_BUILD.search(nsys.read_version_output(tool.path))
     return bool(report_build and tool_build and int(report_build[1]) > int(tool_build[1]))
+
+
+def _name_nsys_of(report: Path) -> str:
+    """Name the nsys that wrote the report, with its version if the file begins with it."""
+    with report.open("rb") as stream:
+        version = _REPORT_VERSION.match(stream.read(200))
+    return f"nsys {'.'.join(part.decode() for part in version.groups())}" if version else "a newer nsys"
 
 
 def _run_export(tool: nsys.Nsys, report: Path, path: Path, progress: Progress) -> None:

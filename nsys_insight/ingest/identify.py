@@ -291,6 +291,8 @@ def _describe_text_file(head: bytes) -> tuple[str, str]:
     """Return what a text file is, and what to type next."""
     if b'"traceEvents"' in head or b'"ph":' in head.replace(b" ", b""):
         return "is a Chrome trace (as torch.profiler writes it), not a trace of nsys", _PROFILE_HINT
+    if b'"Kernel Name"' in head and b'"ID"' in head:
+        return "is a page of Nsight Compute, not a trace of nsys", "nsys-insight ncu report FILE"
     if head.lstrip()[:1] in (b"{", b"["):
         return "is a JSON file, not a trace", _EXPORT_HINT
     return "is a text file, not a trace", "give the .nsys-rep that nsys wrote, or its .sqlite export"

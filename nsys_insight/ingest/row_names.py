@@ -9,7 +9,7 @@ _ROWS = {
     "CUPTI_ACTIVITY_KIND_MEMCPY": "copies",
     "CUPTI_ACTIVITY_KIND_MEMSET": "memsets",
     "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": "graph launches",
-    "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": "waits",
+    "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": "synchronizations",
     "CUDA_GPU_MEMORY_USAGE_EVENTS": "memory events",
     "CUDA_UM_CPU_PAGE_FAULT_EVENTS": "CPU page faults",
     "CUDA_UM_GPU_PAGE_FAULT_EVENTS": "GPU page faults",

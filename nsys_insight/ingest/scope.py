@@ -69,7 +69,8 @@ class Scope:
             raise UsageError("--steady and --step both choose steps", "give one of them")
         if self.from_ns is not None and self.to_ns is not None and self.to_ns <= self.from_ns:
             raise UsageError(
-                f"the window from {self.from_ns} ns to {self.to_ns} ns is empty", "--to must be after --from"
+                f"the window --from {exact_duration(self.from_ns)} --to {exact_duration(self.to_ns)} is empty",
+                "--to must be after --from",
             )
 
     @property

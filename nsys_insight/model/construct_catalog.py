@@ -254,11 +254,14 @@ def _write_replacement_table(entries: Sequence[Construct]) -> str:
 
 
 def _write_table(name: str, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> str:
-    if not rows:
-        nulls = ", ".join(f"NULL::VARCHAR AS {column}" for column in columns)
-        return f"CREATE OR REPLACE MACRO {name}() AS TABLE SELECT {nulls} WHERE false"
+    """Write a table and a macro that reads it: DuckDB would bind each cell again for each use of a list of values."""
+    nulls = ", ".join(f"NULL::VARCHAR AS {column}" for column in columns)
     values = ",\n".join(f"({', '.join(map(_write_cell, row))})" for row in rows)
-    return f"CREATE OR REPLACE MACRO {name}() AS TABLE SELECT * FROM (VALUES\n{values}\n) AS t({', '.join(columns)})"
+    select = f"FROM (VALUES\n{values}\n) AS t({', '.join(columns)})" if rows else f"SELECT {nulls} WHERE false"
+    return (
+        f"CREATE SCHEMA IF NOT EXISTS internal; CREATE OR REPLACE TABLE internal.{name} AS {select};"
+        f" CREATE OR REPLACE MACRO {name}() AS TABLE FROM internal.{name}"
+    )
 
 
 def _write_cell(cell: object) -> str:

@@ -56,8 +56,8 @@ class Producer:
 
     @property
     def fill(self) -> str:
-        """Return the statement that fills its table."""
-        return f"INSERT INTO facts.{self.name} {self.query}"
+        """Return the statement that creates its table."""
+        return f"CREATE TABLE facts.{self.name} AS {self.query}"
 
     @property
     def statements(self) -> list[str]:
@@ -124,8 +124,12 @@ def fact_tables() -> dict[str, Producer]:
 
 def create_table(connection: duckdb.DuckDBPyConnection, name: str) -> None:
     """Replace the view of a fact that is not found yet, without rows or of a stored table, by an empty table."""
-    columns = connection.execute(f"DESCRIBE facts.{name}").fetchall()
-    definition = ", ".join(f"{identifier(column)} {kind}" for column, kind, *_ in columns)
+    tables = read_declarations().get(producer_of(name).name, {}).get("tables", {})
+    if declared := tables.get(name) or tables.get(f"_{name}"):
+        columns = [(column, kind) for column, kind, _ in views.split_columns(declared["columns"])]
+    else:
+        columns = [row[:2] for row in connection.execute(f"DESCRIBE facts.{name}").fetchall()]
+    definition = ", ".join(f"{identifier(column)} {kind}" for column, kind in columns)
     connection.execute(f"DROP VIEW facts.{name}; CREATE TABLE facts.{name} ({definition})")
 
 

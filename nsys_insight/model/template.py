@@ -41,7 +41,8 @@ def copy_into(connection: duckdb.DuckDBPyConnection, *catalogs: str, use_cache: 
     """Create the model over an empty trace in catalogs of a connection.
 
     The schemas are `raw` (the relations that views read) and its unscoped counterpart, `facts` (views without rows, to
-    be replaced by tables), `internal`, and `main` (the views and macros, with their comments).
+    be replaced by tables), `internal` (the tables of the catalog of constructs), and `main` (the views and macros, with
+    their comments).
 
     Args:
         connection: A connection that can still attach files.
@@ -62,14 +63,14 @@ def copy_into(connection: duckdb.DuckDBPyConnection, *catalogs: str, use_cache: 
         connection.execute(f"USE {identifier(current_catalog)}")
         return
     for catalog in catalogs:
-        connection.execute(f"COPY FROM DATABASE template TO {identifier(catalog)} (SCHEMA)")
+        connection.execute(f"COPY FROM DATABASE template TO {identifier(catalog)}")
     connection.execute("DETACH template")
 
 
 def create_model(connection: duckdb.DuckDBPyConnection) -> None:
     """Create the model of the template statement by statement."""
     views.create_macros(connection)
-    connection.execute("CREATE SCHEMA facts; CREATE SCHEMA internal")
+    connection.execute("CREATE SCHEMA facts; CREATE SCHEMA IF NOT EXISTS internal")
     raw.create_empty(connection)
     write_scope_table(connection)
     for declared in views.read_declarations().values():

@@ -13,6 +13,7 @@ from nsys_insight.packs.rules import SEVERITIES
 from nsys_insight.paths import read_query
 from nsys_insight.sql.quoting import literal
 from nsys_insight.text.kernel_names import make_readable
+from nsys_insight.text.units import value
 
 if TYPE_CHECKING:
     from nsys_insight.ncu.data import NcuData
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 _MIN_SAVING_PCT = 1.0
 # Minimum estimate of ncu's own rule, in %, to become the priority of a kernel that has no other estimate.
 _MIN_REMARK_PCT = 10.0
+# From this ratio of the GPU's highest clock to the clock under ncu, the difference is reported.
+_MIN_CLOCK_RATIO = 1.1
 # A rule of ncu that is skipped: it fires for almost every kernel, and is about the allocation.
 _SKIPPED_REMARK = "MemoryL2Compression"
 
@@ -173,7 +176,19 @@ def build(ncu_data: NcuData, name: str, context: Context | None = None) -> NcuRe
     gpus = Counter(
         f"{row['gpu'] or 'a GPU'} (sm_{(row['compute_capability'] or '?').replace('.', '')})" for row in rows
     )
-    return NcuReport(name, ", ".join(gpus), kernels, prioritize(kernels))
+    return NcuReport(name, ", ".join(gpus), kernels, prioritize(kernels), _describe_clock(ncu_data))
+
+
+def _describe_clock(ncu_data: NcuData) -> list[str]:
+    """Return a note if the SMs ran at a lower clock under ncu than they can, as ncu's clock control makes them."""
+    return [
+        f"The SMs ran at {value('clock_hz', row['clock_hz'])} under ncu, and can run at"
+        f" {value('clock_hz', row['most_hz'])}: compute-bound kernels may take up to {ratio:.2f} times as long as in"
+        " the program, memory-bound ones about as long; to measure at the program's clock, profile with"
+        " --clock-control none."
+        for row in ncu_data.rows(read_query("internal/ncu/clock"))
+        if (ratio := row["most_hz"] / row["clock_hz"]) >= _MIN_CLOCK_RATIO
+    ]
 
 
 def prioritize(kernels: list[KernelReport]) -> list[Priority]:

@@ -225,10 +225,11 @@ def _format_headline(report: NcuReport) -> str:
     total_ns = sum(kernel.total_ns for kernel in report.kernels)
     total_time = value("duration_ns", total_ns) if total_ns else "unknown time"
     kernels = _format_count(len(report.kernels), "kernel", "kernels")
-    return (
+    headline = (
         f"{report.name}: {_format_count(launches, 'launch', 'launches')} of {kernels} on"
         f" {report.gpu or 'no GPU'}, {total_time} under ncu, which serializes kernels: compare shares, not durations."
     )
+    return " ".join([headline, *report.notes])
 
 
 def _format_count(count: int, singular: str, plural: str) -> str:

@@ -46,17 +46,33 @@ class HtmlAnswer(Answer):
         write(self, text, "table", limit=MAX_ROWS, width=_REPR_WIDTH)
         return text.getvalue().rstrip("\n")
 
+    def to_json(self) -> str:
+        """Write the answer as ``--format json`` does: rows with raw values, notes, and what the columns mean."""
+        return _write_json(self)
+
     def _repr_html_(self) -> str:
         from nsys_insight.page.html import make_environment
         from nsys_insight.page.tables import build_table
         from nsys_insight.text.cells import printable
 
-        first_rows = build_table(self, MAX_ROWS)
-        row_hint = f"{MAX_ROWS} of {self.row_count:,} rows; .frame() has all" if self.row_count > MAX_ROWS else ""
+        narrowed = self._select_main_columns()
+        first_rows = build_table(narrowed, MAX_ROWS)
+        hidden = [f"{MAX_ROWS} of {self.row_count:,} rows"] if self.row_count > MAX_ROWS else []
+        if len(narrowed.columns) < len(self.columns):
+            hidden.append(f"{len(narrowed.columns)} of {len(self.columns)} columns")
+        row_hint = f"{', '.join(hidden)}; .frame() has all" if hidden else ""
         macros: Any = make_environment().get_template("notebook.html.j2").module
         notes = [printable(note) for note in (*self.notes, *self.left_out)]
         title = printable(self.heading or self.report)
         return add_style(str(macros.answer(title, first_rows, notes, printable(self.empty), row_hint)))
+
+    def _select_main_columns(self) -> Answer:
+        """Return the answer with its main columns, in their order: a cell of a notebook is narrow."""
+        main_columns = sorted(
+            (column for column in self.columns if column.position is not None), key=lambda column: column.position or 0
+        )
+        columns = main_columns or [column for column in self.columns if not column.is_detail]
+        return self.select_columns([column.name for column in columns])
 
 
 class HtmlDiagnosis(Diagnosis):
@@ -66,11 +82,25 @@ class HtmlDiagnosis(Diagnosis):
         """Write the text of the terminal."""
         return self.text(_REPR_WIDTH).rstrip("\n")
 
+    def to_json(self) -> str:
+        """Write the diagnosis as ``diagnose --format json`` does: the headline as `summary`, findings as rows."""
+        return _write_json(self.answer())
+
     def _repr_html_(self) -> str:
         from nsys_insight.page.html import describe_diagnosis, make_environment
 
         macros: Any = make_environment().get_template("diagnosis.html.j2").module
         return add_style(str(macros.diagnosis(describe_diagnosis(self), [])))
+
+
+def _write_json(answer: Answer) -> str:
+    from io import StringIO
+
+    from nsys_insight.render import json_
+
+    stream = StringIO()
+    json_.write(answer, stream, limit=None)
+    return stream.getvalue()
 
 
 def make_html_answer(answer: Answer) -> HtmlAnswer:

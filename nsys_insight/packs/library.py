@@ -7,12 +7,15 @@ import tomllib
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight.errors import InsightError, UsageError
 from nsys_insight.packs.pack import Pack, parse_pack
 from nsys_insight.paths import package_folder, queries_folder, user_folder
 from nsys_insight.text.suggestions import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
 # The declaration of a command in a module of the command line.
@@ -62,6 +65,25 @@ def get_pack(name: str) -> Pack:
     packs = all_packs()
     hint = did_you_mean(name.replace("_", "-"), packs) or f"reports: {', '.join(packs)}"
     raise UsageError(f"there is no report {name!r}", hint)
+
+
+def choose_pack(pack: Pack, params: Mapping[str, Any]) -> tuple[Pack, dict[str, Any]]:
+    """Return the pack that answers, with its parameters: a parameter may be that of another pack (`report`).
+
+    Raises:
+        UsageError: Another parameter does not go with it.
+    """
+    for name, param in pack.params.items():
+        if not param.report or params.get(name) is None:
+            continue
+        other_pack = get_pack(param.report)
+        dropped = {key: pack.params[key] for key in params if key in pack.params and key not in other_pack.params}
+        for key, other in dropped.items():
+            if params[key] not in (None, other.default):
+                hint = f"nsys-insight {other_pack.name} --help"
+                raise UsageError(f"{other.flag} does not go with {param.flag}", hint)
+        return other_pack, {key: value for key, value in params.items() if key not in dropped}
+    return pack, dict(params)
 
 
 def built_in_packs() -> dict[str, Pack]:

@@ -43,7 +43,8 @@ class Param:
     """A parameter of a pack: `$name` in its SQL, a flag on the command line, a keyword in Python.
 
     Its type follows from its default. Without a default, the header has a `type`, and the value is NULL unless it is
-    set. `pattern` is a regular expression that a text must match in full.
+    set. `pattern` is a regular expression that a text must match in full. If it is given, the pack `report` answers,
+    which has it as well.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Param:
     choices: tuple[str, ...] = ()
     minimum: float | None = None
     pattern: str = ""
+    report: str = ""
 
     @property
     def flag(self) -> str:
@@ -104,6 +106,7 @@ class ParamHeader:
     choices: tuple[str, ...] = ()
     minimum: float | None = None
     pattern: str = ""
+    report: str = ""
 
     def make_param(self, name: str) -> Param:
         """Make the parameter.
@@ -120,7 +123,8 @@ class ParamHeader:
         except re.error as error:
             raise RecordError(f"params.{name}.pattern is not valid: {error}") from None
         kind = TYPES[self.type] if self.default is None else type(self.default)
-        return Param(name, kind, self.default, join_lines(self.help), self.choices, self.minimum, self.pattern)
+        text = join_lines(self.help)
+        return Param(name, kind, self.default, text, self.choices, self.minimum, self.pattern, self.report)
 
 
 @dataclass(frozen=True)
@@ -219,6 +223,10 @@ class Pack(Header):
     def names(self) -> Names:
         """Return the relations that its query reads and the functions that it calls."""
         return scan_names(self.sql) if self.is_built_in else parse_names(self.sql)
+
+    def without_notes(self) -> Pack:
+        """Return it as a report without notes: without a topic, it lacks the one on what is not recorded, too."""
+        return replace(self, notes={}, topic="")
 
     def display_position(self, column: str) -> int | None:
         """Return the position of a column among the main columns of a terminal; None for other columns.

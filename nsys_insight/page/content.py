@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nsys_insight.diagnose.diagnosis import diagnose
+from nsys_insight.diagnose.brief import read_brief
 from nsys_insight.diagnose.evaluate import LaterQueries
 from nsys_insight.errors import InsightError
 from nsys_insight.packs import command_line
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from nsys_insight.diagnose.brief import Brief
     from nsys_insight.diagnose.diagnosis import Diagnosis
     from nsys_insight.diagnose.findings import Finding
     from nsys_insight.ncu.report import Priority
@@ -84,7 +85,7 @@ class Content:
 
     path: str
     file: str
-    diagnosis: Diagnosis
+    brief: Brief
     scope: dict[str, Any]
     steps: StepOptions
     facts: list[str]
@@ -92,6 +93,11 @@ class Content:
     reports: dict[str, Report]
     ncu_answer: Answer | None = None
     ranks: Ranks | None = None
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """Return the diagnosis of the brief."""
+        return self.brief.diagnosis
 
     def build_command(self, report: str, path: str = "") -> str:
         """Return the command that prints the full report, of the file in the folder it is run in or of this path."""
@@ -147,8 +153,9 @@ def gather(
     """
     packs = [pack for packs in packs_by_topic().values() for pack in packs if pack.page]
     options: dict[str, dict[str, Any]] = {pack.name: {} for pack in packs} | {"roofline": sizes or {}}
-    diagnosis = diagnose(trace, steps, LaterQueries([(pack, options[pack.name]) for pack in packs], queries))
-    run = diagnosis.run
+    later = LaterQueries([(pack, options[pack.name]) for pack in packs], queries)
+    brief = read_brief(trace, steps, later=later)
+    diagnosis, run = brief.diagnosis, brief.diagnosis.run
     rank_pictures = draw_ranks(trace, steps, run.sentence, run.notes) if run else None
     trace = select_rank(trace, diagnosis)
     missing = [pack for pack in packs if pack.name not in diagnosis.answers]
@@ -161,7 +168,7 @@ def gather(
     return Content(
         path=str(trace.path),
         file=trace.path.name,
-        diagnosis=diagnosis,
+        brief=brief,
         scope=trace.describe_trace()["scope"],
         steps=steps,
         facts=[*_describe_capture(reports["info"]), *filter(None, [trace.describe_trace().get("left_out")])],

@@ -17,6 +17,7 @@ from nsys_insight.version import __version__
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+    from nsys_insight.diagnose.brief import Brief
     from nsys_insight.diagnose.diagnosis import Diagnosis
     from nsys_insight.diagnose.findings import Finding
     from nsys_insight.packs.step_options import StepOptions
@@ -34,7 +35,7 @@ _STYLES = ("page", "timeline")
 # In order of dependency: each script uses only those before it.
 _SCRIPTS = (
     "start", "quantities", "tables", "tips", "timeline", "gestures", "walk", "search", "overview", "perfetto",
-    "timelines", "drawer", "widen", "copy", "folding",
+    "moment", "timelines", "drawer", "widen", "copy", "folding",
 )  # fmt: skip
 
 
@@ -121,6 +122,7 @@ def render_page(content: Content, drawings: Drawings, limit: int | None = MAX_RO
         content=content,
         file=printable(content.file),
         diagnosis=describe_diagnosis(content.diagnosis_to_share, content),
+        brief=_describe_brief(content.brief, content.diagnosis),
         drawings=drawings,
         cards={card["key"]: index for index, card in enumerate(drawings.cards.values())},
         budget=pictures.draw_budget(answers["classify"]) if "classify" in answers else [],
@@ -198,6 +200,20 @@ def describe_diagnosis(diagnosis: Diagnosis, content: Content | None = None) -> 
 
 def _make_printable(finding: Finding) -> dict[str, Any]:
     return {name: printable(field) if isinstance(field, str) else field for name, field in vars(finding).items()}
+
+
+def _describe_brief(brief: Brief, diagnosis: Diagnosis) -> dict[str, Any]:
+    """Return the values of the brief, without the sentences that the headline has."""
+    from nsys_insight.diagnose import text as diagnosis_text
+    from nsys_insight.diagnose.brief_text import list_sections
+
+    (_, *head), tables, tail = list_sections(brief)
+    headline = set(diagnosis_text.describe_run(diagnosis))
+    return {
+        "head": [printable(line) for line in head if line.removeprefix("step: ") not in headline],
+        "tables": [(printable(answer.title), build_table(answer, None)) for answer in tables],
+        "tail": [printable(line) for line in tail],
+    }
 
 
 def _describe_ncu(content: Content, limit: int | None) -> dict[str, Any] | None:

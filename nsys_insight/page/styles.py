@@ -15,7 +15,9 @@ _STYLE_OF_CALL_GROUP = {
     "launch": "launch", "graph launch": "launch", "sync": "blocked", "copy": "copy", "memset": "copy",
     "alloc": "allocation", "free": "allocation",
 }  # fmt: skip
-_STYLE_OF_BUDGET_ROW = {"launch": "starved", "sync": "blocked", "gpu": "gemm", "communication": "comm"}
+_STYLE_OF_BUDGET_ROW = {
+    "launch": "starved", "sync": "blocked", "start-up and end": "edge", "gpu": "gemm", "communication": "comm",
+}  # fmt: skip
 
 LEGEND = {
     "gemm": "matrix product",
@@ -25,18 +27,19 @@ LEGEND = {
     "kernel": "other kernel",
     "graph": "graph as a whole",
     "comm": "communication",
-    "copy": "copy, memset",
+    "copy": "copy, memset, or idle for a copy",
     "launch": "launch call",
     "call": "other call",
     "range": "NVTX range",
     "busy": "busy",
-    "starved": "idle: starved",
-    "blocked": "idle: blocked, or a sync call",
+    "starved": "idle: launch",
+    "blocked": "idle: sync, or a sync call",
     "allocation": "idle: allocation, or its call",
     "dependency": "idle: dependency",
     "profiler": "idle: profiler",
-    "edge": "idle: edge",
+    "edge": "idle: start-up and end",
     "unknown": "idle: unknown",
+    "metric": "sampled metric, 0 to 100%",
 }
 
 

@@ -6,8 +6,10 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nsys_insight.page import styles
 from nsys_insight.page.pictures import Bar
 from nsys_insight.page.queries import ask
+from nsys_insight.page.styles import style_budget_row
 from nsys_insight.page.tracks import Event, Limits, Track, View, read_view
 from nsys_insight.page.windows import MAX_EVENTS, Window, choose_event_windows, choose_first_window
 from nsys_insight.text.cells import printable
@@ -20,12 +22,14 @@ if TYPE_CHECKING:
     from nsys_insight.session.session import Session
 
 # Limits of the run's timeline, and of a still picture: more could not be distinguished there.
-LIMITS = Limits(MAX_EVENTS, MAX_EVENTS, MAX_EVENTS, 6_000, 6)
+LIMITS = Limits(MAX_EVENTS, MAX_EVENTS, MAX_EVENTS, 6_000, 6, MAX_EVENTS)
 STILL_LIMITS = Limits(2_000, 2_000, 2_000, 300, 3)
 # Steps in the overview. If there are more, it shows only every n-th of the typical steps.
-MAX_STEPS = 1_500
+MAX_STEPS = 4_000
 # Time buckets of the run. Each has the busy share of the GPUs.
 BUCKETS = 300
+# Time buckets of a run whose events are not all in the page. Each also has the family with the most GPU time.
+FINE_BUCKETS = 3_000
 MAX_GAPS = 10
 # Loops listed above the timeline: their number, and how deep.
 LOOP_LIMITS = {"max_loops": 16, "max_depth": 3}
@@ -95,12 +99,17 @@ def build_timeline(
     data, kernels = _encode_events(view, run)
     listed_steps = _encode_steps(rows, run)
     data |= {
+        "file": trace.path.stem,
+        "rough": None if view.windows == [run] else _encode_rough(trace, steps, run),
         "origin": run.start_ns,
         "ns": run.end_ns - run.start_ns,
         "first": first.relative_to(run),
         "windows": [window.relative_to(run) for window in view.windows],
         "steps": listed_steps,
-        "gaps": [[*Window(gap.start_ns, gap.end_ns).relative_to(run), gap.cause] for gap in longest],
+        "gaps": [
+            [*Window(gap.start_ns, gap.end_ns).relative_to(run), gap.cause, style_budget_row(gap.cause)]
+            for gap in longest
+        ],
         "busy": _encode_busy(ask(trace, "run_busy", steps, bucket_count=BUCKETS), run),
     }
     if len(listed_steps) < len(rows):
@@ -144,9 +153,9 @@ def _encode_events(view: View, run: Window) -> tuple[dict[str, Any], list[int]]:
     kernels: dict[int, int] = {}
     lanes = []
     for track, top in zip(view.tracks, view.tops, strict=False):
-        start_offsets, durations, description_indexes, cause_times = [], [], [], {}
-        previous_start_ns = run.start_ns
-        for index, (start_ns, end_ns, style, label, detail, name_id, causes) in enumerate(track.events):
+        start_offsets, durations, description_indexes, cause_times, links = [], [], [], {}, []
+        previous_start_ns, previous_link = run.start_ns, 0
+        for index, (start_ns, end_ns, style, label, detail, name_id, causes, link) in enumerate(track.events):
             kernel = -1 if name_id is None else kernels.setdefault(name_id, len(kernels))
             description = (style, label, detail, kernel, *[f"{cause}, {host}" for cause, host, _ in causes])
             start_offsets.append(start_ns - previous_start_ns)
@@ -155,10 +164,15 @@ def _encode_events(view: View, run: Window) -> tuple[dict[str, Any], list[int]]:
             if len(causes) > 1:
                 cause_times[index] = [idle_ns for *_, idle_ns in causes]
             previous_start_ns = start_ns
+            if link is not None:
+                links.append(link - previous_link)
+                previous_link = link
         lanes.append(
             {
                 "name": track.name, "kind": track.kind, "top": top, "height": track.height,
                 "at": start_offsets, "lasts": durations, "what": description_indexes, "parts": cause_times,
+                # All events of a track have one, or none.
+                "links": links if len(links) == len(track.events) else [], "process": track.process,
             }
         )  # fmt: skip
     return {"things": [list(description) for description in descriptions], "lanes": lanes}, list(kernels)
@@ -187,6 +201,21 @@ def _describe_loop(row: Any, run: Window, name: str | None) -> LoopEntry:
     times = f"{value('a_ns', row.period_ns)} each, GPU busy {value('a_ns', row.gpu_busy_ns)}"
     text = f"{f'{name}: ' if name else ''}{count}, {times}, {row.gpu_pct:.1f}% of the GPU time"
     return LoopEntry(row.loop, row.depth, text, Window(row.start_ns, row.end_ns).relative_to(run))
+
+
+def _encode_rough(trace: Session, steps: StepOptions, run: Window) -> dict[str, Any] | None:
+    """Return the run at low detail: the busy share of each time bucket, its main style, and its operations."""
+    busy_rows = ask(trace, "run_busy", steps, bucket_count=FINE_BUCKETS)
+    busy = _encode_busy(busy_rows, run)
+    if busy is None:
+        return None
+    rows = ask(trace, "run_families", steps, from_ns=busy_rows[0].start_ns, bucket_ns=busy["each"])
+    families = {row.bucket: row for row in rows}
+    buckets = [families.get(row.bucket) for row in busy_rows]
+    return busy | {
+        "style": [styles.style_work(bucket.family) if bucket else "" for bucket in buckets],
+        "operations": [bucket.operations if bucket else 0 for bucket in buckets],
+    }
 
 
 def _encode_busy(rows: Sequence[Any], run: Window) -> dict[str, Any] | None:

@@ -21,27 +21,31 @@ if TYPE_CHECKING:
     from nsys_insight.session.session import Session
 
 MAX_THREADS, MAX_STREAMS = 4, 12
+# Sampled metrics that are drawn, where the trace has them: those that say what a kernel uses.
+METRICS = ("SMs Active", "Tensor Active", "DRAM Read Bandwidth", "DRAM Write Bandwidth")
 _NAME_LENGTH = 72  # characters of a kernel's name
 # Pixels: the height of each kind of track, the gap between tracks, and the height of the time scale above them.
 # page.css has the same heights for the tracks' names.
-HEIGHTS = {"nvtx": 18, "host": 20, "gpu": 28, "idle": 16}
+HEIGHTS = {"nvtx": 18, "host": 20, "gpu": 28, "idle": 16, "metric": 22}
 GAP, SCALE_HEIGHT = 4, 22
 
 
 class Limits(NamedTuple):
-    """The maximum number of events of each kind, and the maximum depth of ranges."""
+    """The maximum number of events of each kind, and the maximum depth of ranges. Without samples, no metrics."""
 
     operations: int
     calls: int
     gaps: int
     ranges: int
     depth: int
+    samples: int = 0
 
 
 class Event(NamedTuple):
     """An event: its time, style and label, a further line, and the name id if it is a kernel.
 
-    `causes` are the causes of idle time, each with what the host did and for how long.
+    `causes` are the causes of idle time, each with what the host did and for how long. `link` is the correlation id of
+    a call and of what it launched.
     """
 
     start_ns: int
@@ -51,15 +55,17 @@ class Event(NamedTuple):
     detail: str = ""
     kernel: int | None = None
     causes: tuple[tuple[str, str, int], ...] = ()
+    link: int | None = None
 
 
 @dataclass(frozen=True)
 class Track:
-    """One track: a thread's ranges of one depth or its calls, a stream's work, or a GPU's idle time."""
+    """One track: a thread's ranges of one depth or its calls, a stream's work, a GPU's idle time, or a metric."""
 
     name: str
     kind: str
     events: list[Event]
+    process: int | None = None
 
     @property
     def height(self) -> int:
@@ -103,7 +109,7 @@ def read_view(trace: Session, steps: StepOptions, windows: Sequence[Window], lim
     """
     omissions, drawn_windows = [], list(windows)
 
-    def read_events(**query_limits: dict[str, int]) -> list[list[Any]]:
+    def read_events(**query_limits: dict[str, Any]) -> list[list[Any]]:
         bounds = {
             "starts": [window.start_ns for window in drawn_windows],
             "ends": [window.end_ns for window in drawn_windows],
@@ -130,13 +136,19 @@ def read_view(trace: Session, steps: StepOptions, windows: Sequence[Window], lim
         calls, ranges, gaps = read_events(**host_limits)
     if len(calls) > limits.calls:
         omissions.append(f"the {limits.calls:,} longest calls")
+    if limits.samples:
+        (samples,) = read_events(metric_samples={"metrics": list(METRICS), "max_rows": limits.samples})
+        if len(samples) > limits.samples:
+            omissions.append(f"the first {limits.samples:,} samples of metrics")
+    else:
+        samples = []
     host, threads = _build_host_tracks(ranges[: limits.ranges], calls[: limits.calls])
     device, streams = _build_device_tracks(operations)
     idle, hidden_count, causes = _build_idle_tracks(gaps, limits.gaps)
     omissions += [f"{MAX_THREADS} of {threads} threads"] if threads > MAX_THREADS else []
     omissions += [f"{MAX_STREAMS} of {streams} streams"] if streams > MAX_STREAMS else []
     omissions += [f"{limits.gaps:,} longest gaps of {hidden_count + limits.gaps:,}"] if hidden_count else []
-    return View([*host, *device, *idle], drawn_windows, causes, omissions)
+    return View([*host, *device, *idle, *_build_metric_tracks(samples)], drawn_windows, causes, omissions)
 
 
 def _build_host_tracks(ranges: list[Any], calls: list[Any]) -> tuple[list[Track], int]:
@@ -166,11 +178,18 @@ def _build_host_tracks(ranges: list[Any], calls: list[Any]) -> tuple[list[Track]
             for depth, events in sorted(depths.items())
         ]
         events = [
-            Event(call.start_ns, call.end_ns, styles.style_call(call.call_group), printable(call.name), call.call_group)
+            Event(
+                call.start_ns,
+                call.end_ns,
+                styles.style_call(call.call_group),
+                printable(call.name),
+                call.call_group,
+                link=call.correlation_id,
+            )
             for call in sorted(calls_by_thread[process, thread])
         ]
         if events:
-            tracks.append(Track(f"calls{suffix}", "host", events))
+            tracks.append(Track(f"calls{suffix}", "host", events, process))
     return tracks, len(call_time)
 
 
@@ -182,7 +201,15 @@ def _build_device_tracks(operations: list[Any]) -> tuple[list[Track], int]:
         size_text = f", {value('a_bytes', row.size_bytes)}" if row.size_bytes else ""
         kernel = row.name_id if row.kind == "kernel" else None
         streams[row.device_id, row.process_id, row.stream_id].append(
-            Event(row.start_ns, row.end_ns, styles.style_work(row.family), label, f"{row.family}{size_text}", kernel)
+            Event(
+                row.start_ns,
+                row.end_ns,
+                styles.style_work(row.family),
+                label,
+                f"{row.family}{size_text}",
+                kernel,
+                link=row.correlation_id,
+            )
         )
     has_several_devices = len({key[:2] for key in streams}) > 1
     drawn_streams = sorted(sorted(streams, key=lambda key: (-len(streams[key]), key))[:MAX_STREAMS])
@@ -191,6 +218,7 @@ def _build_device_tracks(operations: list[Any]) -> tuple[list[Track], int]:
             f"GPU {key[0]}, {key[1]}: stream {key[2]}" if has_several_devices else f"stream {key[2]}",
             "gpu",
             streams[key],
+            key[1],
         )
         for key in drawn_streams
     ], len(streams)
@@ -207,7 +235,9 @@ def _build_idle_tracks(rows: list[Any], max_gaps: int) -> tuple[list[Track], int
     tracks: dict[int, list[Event]] = defaultdict(list)
     for gap in sorted(longest):
         gpu, start, end = gap
-        tracks[gpu].append(Event(start, end, _find_main_cause(gaps[gap]), "idle", causes=tuple(gaps[gap])))
+        tracks[gpu].append(
+            Event(start, end, styles.style_budget_row(_find_main_cause(gaps[gap])), "idle", causes=tuple(gaps[gap]))
+        )
     has_several_gpus = len(tracks) > 1
     return (
         [
@@ -217,6 +247,21 @@ def _build_idle_tracks(rows: list[Any], max_gaps: int) -> tuple[list[Track], int
         len(gaps) - len(longest),
         dict(idle_by_cause),
     )
+
+
+def _build_metric_tracks(samples: list[Any]) -> list[Track]:
+    """Build a track for each metric of each GPU. The label of an event is its value; equal samples are one event."""
+    events: dict[tuple[int, str], list[Event]] = defaultdict(list)
+    for gpu, metric, start_ns, end_ns, percent in samples:
+        track_events, label = events[gpu, metric], f"{percent}%"
+        if track_events and track_events[-1].end_ns == start_ns and track_events[-1].label == label:
+            start_ns = track_events.pop().start_ns  # noqa: PLW2901 - the sample before has the same value
+        track_events.append(Event(start_ns, end_ns, "metric", label, metric))
+    has_several_gpus = len({gpu for gpu, _ in events}) > 1
+    return [
+        Track(f"GPU {gpu} {metric}" if has_several_gpus else metric, "metric", metric_events)
+        for (gpu, metric), metric_events in sorted(events.items(), key=lambda item: METRICS.index(item[0][1]))
+    ]
 
 
 def _find_main_cause(causes: Sequence[tuple[str, str, int]]) -> str:

@@ -21,12 +21,15 @@ _TRACE_DESCRIPTION = "The trace of the row, if there are several"
 _ERROR_KINDS = ("failed", "query", "usage", "trace", "tool")
 
 
-def describe_answer(
+def describe_answer(  # noqa: PLR0913 - options by keyword
     report: str,
     title: str,
     columns: Iterable[Column],
     params: Mapping[str, Param] | None = None,
     summary: dict[str, Any] | None = None,
+    *,
+    other_columns: Iterable[Column] = (),
+    required: Iterable[str] | None = None,
 ) -> dict[str, Any]:
     """Describe the JSON of an answer.
 
@@ -36,11 +39,13 @@ def describe_answer(
         columns: The columns, in order.
         params: The parameters. None if `params` of the answer may contain any keys.
         summary: The schema of the summary, if there is one.
+        other_columns: Columns that only some answers have, such as those of several ranks.
+        required: The names of the columns that every answer has; by default all `columns`.
     """
     row = {column.name: describe_cell(column) for column in columns}
-    cells = describe_object(
-        row | {"trace": _describe_text(_TRACE_DESCRIPTION)} if "trace" not in row else row, required=row
-    )
+    other_cells = {"trace": _describe_text(_TRACE_DESCRIPTION)}
+    other_cells |= {column.name: describe_cell(column) for column in other_columns}
+    cells = describe_object(other_cells | row, required=row if required is None else required)
     param_schema = (
         {"type": "object"}
         if params is None
@@ -48,7 +53,12 @@ def describe_answer(
     )
     extra_properties = {"summary": summary} if summary else {}
     return _describe_parts(
-        title, {"const": report}, [*row, "trace"], params=param_schema, row=cells, extra_properties=extra_properties
+        title,
+        {"const": report},
+        [*row, *(other_cells.keys() - row.keys())],
+        params=param_schema,
+        row=cells,
+        extra_properties=extra_properties,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from nsys_insight.session.sandbox import open_writable_path
 from nsys_insight.sql.quoting import identifier, literal
 from nsys_insight.sql.rows import insert_rows
 from nsys_insight.text.suggestions import did_you_mean
+from nsys_insight.text.units import label_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -54,8 +56,8 @@ class Answer:
     `report` is the name of the command, `title` its heading, and `params` its parameters. `notes` are sentences that
     the reader needs to understand the numbers; `note_names` are their names in the pack. `trace` has a few facts about
     the trace, `summary` the overall statements of the answer. `shared_pids` are the pids that are shown instead of
-    the numbers of `ingest.processes`. Rows are fetched when they are read, so an answer of
-    millions of rows can be written to a file in batches.
+    the numbers of `ingest.processes`. `condition` and `order` select and sort the rows, in SQL. Rows are fetched when
+    they are read, so an answer of millions of rows can be written to a file in batches.
     """
 
     connection: duckdb.DuckDBPyConnection = field(repr=False)
@@ -70,11 +72,15 @@ class Answer:
     trace: dict[str, Any] = field(default_factory=dict)
     summary: dict[str, Any] = field(default_factory=dict)
     shared_pids: Mapping[int, int] = field(default_factory=dict, repr=False)
+    condition: str = "true"
+    order: str = "row_"
 
     @cached_property
     def row_count(self) -> int:
         """Return the number of all rows, also those that are not shown."""
-        return int(self.connection.execute(f"SELECT count(*) FROM {self.table}").fetchall()[0][0])
+        return int(
+            self.connection.execute(f"SELECT count(*) FROM {self.table} WHERE {self.condition}").fetchall()[0][0]
+        )
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -116,6 +122,50 @@ class Answer:
         columns = (replace(columns_by_name[name], is_detail=False, position=index) for index, name in enumerate(names))
         return replace(self, columns=tuple(columns))
 
+    def select_names(self, pattern: str) -> Answer:
+        """Return the answer with only the rows in which a name fits a pattern, in which `*` and `?` are wildcards.
+
+        Without wildcards, the name contains it. The case does not matter. Names are the columns `name` and `…_name`;
+        in answers without these, all columns with text.
+
+        Raises:
+            UsageError: The answer has no column with text.
+        """
+        texts = [column.name for column in self.columns if column.type == "VARCHAR"]
+        names = [name for name in texts if name == "name" or name.endswith("_name")] or texts
+        if not names:
+            raise UsageError(f"the answer of {self.report} has no names", "leave --name out")
+        glob = pattern.lower() if set(pattern) & {"*", "?"} else f"*{pattern.lower()}*"
+        # GLOB would read brackets as a set of characters, and names of kernels have them.
+        glob = re.sub(r"[\[\]]", lambda bracket: f"[{bracket[0]}]", glob)
+        condition = " OR ".join(f"coalesce(lower({identifier(name)}) GLOB {literal(glob)}, false)" for name in names)
+        answer = replace(self, condition=f"({condition})")
+        note = f"{answer.row_count:,} of {self.row_count:,} rows have {pattern!r} in {' or '.join(names)}"
+        empty = f"No {' or '.join(names)} fits {pattern!r}" if self.row_count else self.empty
+        return replace(answer, notes=(*self.notes, note), empty=empty)
+
+    def sort(self, text: str) -> Answer:
+        """Return the answer sorted by a column: numbers from the largest, text from A. `:asc` and `:desc` override it.
+
+        The unit at the end of the column's name may be left out. Unknown values come last.
+
+        Raises:
+            UsageError: The answer has no such column, or the order is neither asc nor desc.
+        """
+        typed_name, _, order = text.partition(":")
+        if order not in ("", "asc", "desc"):
+            raise UsageError(f"--sort takes COLUMN, COLUMN:asc or COLUMN:desc, not {text!r}", f"--sort {typed_name}")
+        columns_by_name = {column.name: column for column in self.columns}
+        key = "_".join(typed_name.lower().split())
+        similar = [name for name in columns_by_name if "_".join(label_of(name).lower().split()) == key]
+        column = columns_by_name.get(key) or (columns_by_name[similar[0]] if similar else None)
+        if column is None:
+            hint = did_you_mean(key, columns_by_name) or f"there are: {', '.join(columns_by_name)}"
+            raise UsageError(f"the answer of {self.report} has no column {typed_name!r}", hint)
+        is_text = column.type == "VARCHAR"
+        value = f"lower({identifier(column.name)})" if is_text else identifier(column.name)
+        return replace(self, order=f"{value} {order or ('asc' if is_text else 'desc')} NULLS LAST, row_")
+
     def rows(self, limit: int | None = None) -> list[tuple[Any, ...]]:
         """Fetch the first `limit` rows, or all of them."""
         with _explain_closed():
@@ -151,7 +201,7 @@ class Answer:
             f"{show_pid(column.name, self.shared_pids)} AS {identifier(column.name)}" for column in self.columns
         )
         limit_clause = "" if limit is None else f" LIMIT {limit}"
-        return f"SELECT {names} FROM {self.table} ORDER BY row_{limit_clause}"
+        return f"SELECT {names} FROM {self.table} WHERE {self.condition} ORDER BY {self.order}{limit_clause}"
 
 
 @contextmanager

@@ -7,10 +7,11 @@ connections to the same database derive facts and answer questions, each in its 
 
 from __future__ import annotations
 
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from threading import local
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
+from nsys_insight import progress
 from nsys_insight.facts.context import DEFAULT_OPTIONS, FactOptions
 from nsys_insight.sql.names import Names, parse_names, scan_names
 
@@ -81,8 +82,10 @@ class Prefetch(Generic[T]):
                 self._cursors.append(thread_state.cursor)
             return answer(thread_state.cursor, question)
 
-        with ThreadPoolExecutor(_WORKERS) as pool:
+        with progress.show_task("answering questions") as task, ThreadPoolExecutor(_WORKERS) as pool:
             futures = {question: pool.submit(work, question) for question in questions if question not in self._answers}
+            for count, _ in enumerate(as_completed(futures.values()), 1):
+                task.percent = 100 * count / len(futures)
         self._answers |= {
             question: future.result() for question, future in futures.items() if future.exception() is None
         }

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from nsys_insight.ingest.bad_rows import SIZE_BOUNDS
+from nsys_insight.ingest.expected_schema import read_expected_schema
 from nsys_insight.ingest.files import Kind
 from nsys_insight.ingest.identify import identify
 from nsys_insight.ingest.row_names import name_rows
@@ -53,6 +54,12 @@ _VIEWS = (
 )
 # The columns that are the same in a call that nsys recorded twice.
 _CALL_KEY = 'globalTid, correlationId, eventClass, start, "end", iif(correlationId IS NULL, rowid, 0)'
+
+
+# Tables that describe a capture, or the meaning of numbers in other tables: they hold no events.
+_DESCRIPTIONS = (
+    "ANALYSIS_", "ENUM_", "EXPORT_", "GENERIC_EVENT_", "META_", "ProcessStreams", "TARGET_", "UnwindMethod", "sqlite_",
+)  # fmt: skip
 
 
 class Sums(NamedTuple):
@@ -150,6 +157,20 @@ def count_rows(file: File) -> int:
             for table in tables:
                 row_count += database.execute(f"SELECT max(rowid) FROM {table}").fetchone()[0] or 0
     return row_count
+
+
+def count_unread_rows(file: File) -> dict[str, int]:
+    """Return about how many rows each table of events has that nothing here reads; empty if the file is no export."""
+    import sqlite3
+
+    row_counts: dict[str, int] = {}
+    if file.kind is Kind.SQLITE:
+        tables = read_sqlite_columns(file.path).keys() - read_expected_schema().keys()
+        with suppress(sqlite3.Error), open_read_only(file.path) as database:
+            for table in sorted(table for table in tables if not table.startswith(_DESCRIPTIONS)):
+                (count,) = database.execute(f'SELECT max(rowid) FROM "{table}"').fetchone()
+                row_counts |= {table: count} if count else {}
+    return row_counts
 
 
 def describe_unchecked(path: Path, file: File, row_count: int) -> FileCheck:

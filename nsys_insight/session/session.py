@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from nsys_insight.session.self_check import FileCheck
 
 _TRACE_COLUMNS = {"trace": "The trace of the row", "rank": "The rank of the trace, where known"}
+_FAILED_LAUNCHES = """
+SELECT 1 AS found FROM outer_api_calls WHERE call_group IN ('launch', 'graph launch')
+HAVING count(*) > 0 AND count(*) FILTER (coalesce(return_value, 0) = 0) = 0"""
 _SUMMED_NOTE = "{} ranks are summed; --ranks each has the rows of each rank"
 
 
@@ -197,7 +200,7 @@ class Session:
         Raises:
             UsageError: There is no such report, or a parameter is wrong.
         """
-        pack = library.get_pack(report) if isinstance(report, str) else report
+        pack, params = library.choose_pack(library.get_pack(report) if isinstance(report, str) else report, params)
         ranks = params.pop(rank_sums.PARAM.name, None)
         if ranks is not None and not is_cross_rank(pack):
             ranks = rank_sums.PARAM.value(ranks)
@@ -325,6 +328,14 @@ class Session:
         names, rows = self._connection.rows(query, FactOptions(steps), is_built_in=is_built_in)
         return [dict(zip(names, row, strict=True)) for row in rows]
 
+    def refuse_changed_files(self) -> None:
+        """Check that the files are those that were opened.
+
+        Raises:
+            TraceError: One was replaced, written to or removed.
+        """
+        self._connection.check_files()
+
     def drop_invalid_rows(self) -> bool:
         """Leave out rows that are impossible, as a query does that meets one; return False if this is done already."""
         return self._connection.drop_invalid_rows()
@@ -342,6 +353,15 @@ class Session:
         if self._connection.left_out:
             description["left_out"] = self._connection.left_out
         return description
+
+    def describe_unread_tables(self) -> tuple[str, ...]:
+        """Name the tables of events in the files that no view reads, with their rows: one sentence for each trace."""
+        row_counts = [self_check.count_unread_rows(file) for file, _ in self._connection.files]
+        tables = (
+            ", ".join(f"{name} ({count:,} {'row' if count == 1 else 'rows'})" for name, count in counts.items())
+            for counts in row_counts
+        )
+        return tuple(f"tables that no report reads: {text} (nsys stats has reports on some)" for text in tables if text)
 
     def check_files(self, *, is_complete: bool = True) -> list[FileCheck]:
         """Compare rows and sums of the views with those that SQLite reads in the files; return a check of each trace.
@@ -410,7 +430,7 @@ class Session:
             return text
         if self._scope.range_pattern is not None and not self.rows("SELECT 1 AS found FROM gpu_ops LIMIT 1"):
             return f"{text}: no GPU work was launched in it."
-        return f"{text}{self.describe_gpu_time()}. Without this scope, an empty answer means: {pack.empty_text}"
+        return f"{text}{self.describe_gpu_time()}; leave the scope out to see whether the trace has such rows at all"
 
     def _describe_ranges(self, pattern: str) -> str:
         """Describe the NVTX ranges of the requested steps in a trace without GPU work; "" without such ranges."""
@@ -421,13 +441,19 @@ class Session:
         )
         if not count or self.rows("SELECT 1 AS found FROM gpu_ops LIMIT 1"):
             return ""
+        ranges = "1 NVTX range is" if count == 1 else f"{count} NVTX ranges are"
         return (
-            f"{count} NVTX ranges are named {pattern}, but this trace has no GPU work, which steps need. A range"
+            f"{ranges} named {pattern}, but this trace has no GPU work, which steps need. A range"
             f" takes {time_text(mean_ns)} on average: see nsys-insight nvtx"
         )
 
     def _correct_advice(self, advice: str) -> str:
-        """Do not advise to trace CUDA where nsys says that it did: say what is known instead."""
+        """Do not advise to record what is recorded: say what is known instead."""
+        if "--sample" in advice:
+            has_samples = self.rows("SELECT 1 AS found FROM _sample_period LIMIT 1")
+            return "CPU samples are recorded, at other times" if has_samples else advice
+        if advice and self.rows(_FAILED_LAUNCHES):
+            return "every launch failed, so no kernel ran (nsys-insight diagnose has the error)"
         if advice and self.rows("SELECT 1 AS found FROM _call_counts LIMIT 1"):
             return "CUDA calls are recorded (nsys-insight diagnose says what is missing)"
         if advice and self.rows("SELECT 1 AS found FROM _capture_settings WHERE traces_cuda"):

@@ -56,7 +56,6 @@ FORMATS = {
     ),
     "password before its user": rf"(?<![\w-])-[pP][\s=]+{_NO_PORT}{_ONE_WORD}['\"]?\s+-[uU]\s+[^\s'\"-]",
 }  # fmt: skip
-_FORMATS = {kind: re.compile(pattern) for kind, pattern in FORMATS.items()}
 # Texts without any of these have no key in a known format. Most texts are like this.
 _FORMAT_HINT = re.compile(
     r"PRIVATE KEY|eyJ|A(?:KIA|SIA|BIA|CCA|Iza)|gh[pousr]_|github_pat_|gl(?:pat|dt|rt|ptt)-|hf_|sk-|nvapi-|xox|[rs]k_"
@@ -151,9 +150,10 @@ class SecretSpan(NamedTuple):
 def find_known_formats(text: str) -> Iterator[SecretSpan]:
     """Find the keys with a known format in a text."""
     has_key, has_argument = _FORMAT_HINT.search(text), _ARGUMENT_HINT.search(text)
-    for kind, pattern in _FORMATS.items() if has_key or has_argument else ():
+    for kind, expression in FORMATS.items() if has_key or has_argument else ():
         if not (has_argument if kind.startswith("password ") else has_key):
             continue
+        pattern = re.compile(expression)  # here, and not for all texts: most have no key
         group = "secret" if "secret" in pattern.groupindex else 0
         for match in pattern.finditer(text):
             is_selection = kind == "password of a user" and _SELECTS_USER.search(text[: match.start()])

@@ -7,13 +7,16 @@ The GPU is idle while the host allocates or frees memory. cudaFree and cudaMallo
 evidence = [
     "the CPU spends {host_ns} in {calls:call} {per}",
     "the GPU is idle for {idle_ns} during these calls",
+    """synchronizations return {tail_ns} after the GPU has finished, as when the pool gives its memory back, and
+    allocations take {alloc_ns} each""",
 ]
 skip_if = """
 It is warm-up that the steady state does not repeat."""
 effort = "line"
 estimate = """
 High: the time that the host spends in these calls, at most the idle time of the GPU: without them the host launches
-ahead, and the GPU is idle neither during them nor right after them. Low: 35% of it, because the profiler makes calls
+ahead, and the GPU is idle neither during them nor right after them; where the pool gives its memory back, also the time
+from the end of the GPU's work to the end of the synchronization. Low: 35% of it, because the profiler makes calls
 longer."""
 links = [
     "CUDA C++ Programming Guide, Stream Ordered Memory Allocator",
@@ -68,6 +71,14 @@ any = "Allocate ahead of the work that needs the memory, in few calls, and reuse
 [fix.pinned]
 any = "Pin host memory ahead of the work that needs it, in few calls, and reuse it: pinning takes time for each page."
 
+[params.min_tail_ns]
+default = 20000
+help = "Mean time from the end of the GPU's work to the end of a synchronization that gives memory back (20 µs)"
+
+[params.min_alloc_ns]
+default = 10000
+help = "Mean duration of an allocation from a pool that has no memory (10 µs: memory is reused sooner)"
+
 [params.max_freed]
 default = 0.1
 help = "Frees per allocation in the steps up to which memory is kept (0.1: a loop that reuses memory frees all of it)"
@@ -83,10 +94,42 @@ later_calls AS (
     FROM outer_api_calls
     WHERE call_group IN ('alloc', 'free') AND start_ns >= (SELECT min(start_ns) FROM _gpu_busy_parts)
         AND NOT EXISTS (FROM steps WHERE phase = 'steady')
+),
+-- A pool whose release threshold is 0 gives its unused memory back in the next synchronization, and maps memory again
+-- in the next allocations.
+pool_calls AS (
+    SELECT a.process_id, a.thread_id, a.call_group, a.start_ns, a.end_ns
+    FROM outer_api_calls AS a
+    ASOF JOIN (FROM steps WHERE phase = 'steady') AS s ON s.process_id = a.process_id AND s.host_start_ns <= a.start_ns
+    WHERE a.start_ns < s.host_end_ns
+        AND (a.call_group = 'sync' OR regexp_matches(a.name, '^cu(da)?(Malloc|MemAlloc|Free|MemFree).*Async$'))
+        AND EXISTS (FROM calls WHERE name LIKE '%Free%Async')
+),
+-- Synchronizations after frees, each with the last end of the work that began before its own end.
+pool_waits AS (
+    SELECT w.start_ns, w.end_ns, max(greatest(r.end_ns, coalesce(r.running_end_ns, r.end_ns))) AS done_ns
+    FROM (
+        SELECT * FROM pool_calls
+        QUALIFY call_group = 'sync'
+            AND lag(call_group) OVER (PARTITION BY process_id, thread_id ORDER BY start_ns) = 'free'
+    ) AS w
+    ASOF JOIN _gpu_reach AS r ON r.start_ns <= w.end_ns
+    GROUP BY ALL
+),
+pools AS (
+    SELECT
+        p.tail_ns / t.units AS tail_ns, a.alloc_ns
+    FROM (
+        SELECT sum(end_ns - greatest(start_ns, least(done_ns, end_ns))) AS tail_ns, count(*) AS waits FROM pool_waits
+    ) AS p,
+    (SELECT avg(end_ns - start_ns) AS alloc_ns FROM pool_calls WHERE call_group = 'alloc') AS a,
+    _step_totals AS t
+    WHERE p.tail_ns >= p.waits * $min_tail_ns AND a.alloc_ns >= $min_alloc_ns
 )
 SELECT
     -- Without other waits, all of the time that the host saves shortens the idle time.
     CASE
+        WHEN p.tail_ns IS NOT NULL THEN least(h.recoverable_ns + p.tail_ns, t.idle_ns)
         WHEN t.has_steps AND t.sync_calls = 0 THEN greatest(h.recoverable_ns, least(h.host_ns, t.idle_ns))
         ELSE h.recoverable_ns
     END AS saved_ns,
@@ -105,6 +148,10 @@ SELECT
     END AS cure_case,
     CASE WHEN l.calls > 0 THEN l.calls ELSE h.count END AS calls,
     CASE WHEN l.calls > 0 THEN l.host_ns ELSE h.host_ns END AS host_ns,
-    h.recoverable_ns AS idle_ns
-FROM host_report AS h, _step_totals AS t, later_calls AS l
+    h.recoverable_ns AS idle_ns, p.tail_ns, p.alloc_ns,
+    CASE WHEN p.tail_ns IS NOT NULL THEN ['other-wait', 'stall-place'] ELSE []::VARCHAR[] END AS explains
+FROM host_report AS h
+CROSS JOIN _step_totals AS t
+CROSS JOIN later_calls AS l
+LEFT JOIN pools AS p ON true
 WHERE h.code = 'allocation'

@@ -29,6 +29,15 @@ What was lost is outside the part that you look at."""
 effort = "flag"
 links = ["Nsight Systems User Guide, Troubleshooting"]
 report = "info"
+when = """
+SELECT 1 FROM diagnostics WHERE is_cuda_loss OR message LIKE '%driver version%not supported%'
+UNION ALL
+SELECT 1 FROM _unrecorded
+UNION ALL
+SELECT 1 FROM classify_report WHERE part = 'unknown' AND wall_pct >= 1
+UNION ALL
+SELECT 1 FROM (SELECT sum(calls) AS launches FROM _call_counts WHERE call_group = 'launch')
+WHERE launches > coalesce((SELECT sum(called) FROM _operation_counts WHERE kind = 'kernel'), 0)"""
 
 [items]
 longest_calls = ["{call_ns} in {call_name}"]

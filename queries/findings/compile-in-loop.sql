@@ -15,6 +15,7 @@ evidence = [
     ],
     "the loads, each with the time since the CUDA call before it, take {build_ns} {per}",
     "the first kernel after a load is mostly {kernel}",
+    "each of the {load_threads:thread} that load code does so in one step only",
 ]
 skip_if = """
 The new shapes end: then let the program warm up with all of them before it is measured."""
@@ -26,7 +27,15 @@ links = ["PyTorch documentation, torch.compile: Dynamic shapes", "CUDA C++ Progr
 report = "steps"
 when = "SELECT 1 FROM _call_counts WHERE regexp_matches(name, '^cu(da)?(Library|Module)Load')"
 
-[fix]
+[fix.threads]
+any = """
+Run the steps in the same thread, or in a pool of threads that lives as long as the loop: a library that keeps its plans
+by thread builds them again in each new one."""
+pytorch = """
+Run the steps in the same thread, or in a pool of threads that lives as long as the loop: cuDNN's plans for attention
+are kept by thread, and each new one builds them again. Or call torch.backends.cuda.enable_cudnn_sdp(False)."""
+
+[fix.shapes]
 any = "Pad or bucket the sizes, so that few shapes occur, and run each of them once before the loop."
 pytorch = """
 Pad or bucket the sizes, such as sequence lengths, and run each once before the loop. Compile kernels of your own once,
@@ -41,13 +50,18 @@ cuda = "Load modules and build plans (cuDNN, cuFFT) once, and keep them by shape
 [params.min_steps]
 default = 2
 help = "Fewest steps that load code (2: a single one may be the first use of a kernel)"
+
+[params.min_threads]
+default = 3
+help = "Fewest threads, each of which loads code in one step only, from which new threads are the reason"
 */
 WITH steady_steps AS (
     SELECT step, host_start_ns, host_end_ns, process_id, duration_ns FROM steps WHERE phase IN ('steady', 'tail')
 ),
 -- The code is built between the last call before and the load.
 builds AS (
-    SELECT c.process_id, c.name, c.start_ns, c.end_ns, c.end_ns - coalesce(p.end_ns, c.start_ns) AS build_ns
+    SELECT
+        c.process_id, c.thread_id, c.name, c.start_ns, c.end_ns, c.end_ns - coalesce(p.end_ns, c.start_ns) AS build_ns
     FROM (FROM outer_api_calls WHERE regexp_matches(name, '^cu(da)?(Library|Module)Load')) AS c
     ASOF LEFT JOIN (SELECT process_id, thread_id, start_ns, end_ns FROM outer_api_calls) AS p
         ON p.process_id = c.process_id AND p.thread_id = c.thread_id AND p.start_ns < c.start_ns
@@ -59,6 +73,17 @@ loads AS (
     ASOF JOIN steady_steps AS s ON s.process_id = c.process_id AND s.host_start_ns <= c.start_ns
     WHERE c.start_ns < s.host_end_ns
     GROUP BY s.step
+),
+-- Threads that load code, if each does so in one step, and no step has two of them.
+new_threads AS (
+    SELECT CASE
+        WHEN count(DISTINCT c.thread_id) = count(DISTINCT s.step)
+            AND count(DISTINCT (c.thread_id, s.step)) = count(DISTINCT s.step)
+            AND count(DISTINCT c.thread_id) >= $min_threads THEN count(DISTINCT c.thread_id)
+        END AS load_threads
+    FROM (SELECT process_id, thread_id, start_ns FROM builds) AS c
+    ASOF JOIN steady_steps AS s ON s.process_id = c.process_id AND s.host_start_ns <= c.start_ns
+    WHERE c.start_ns < s.host_end_ns
 ),
 -- XLA names the modules that it compiles.
 compile_ranges AS (
@@ -95,8 +120,9 @@ SELECT
         AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place,
-    l.load_steps, m.steps, l.loads, l.calls, l.load_step_ns, m.ordinary_ns, k.kernel
-FROM load_totals AS l, medians AS m, first_kernels AS k, _step_totals AS t
+    CASE WHEN n.load_threads IS NOT NULL THEN 'threads' ELSE 'shapes' END AS cure_case,
+    l.load_steps, m.steps, l.loads, l.calls, l.load_step_ns, m.ordinary_ns, k.kernel, n.load_threads
+FROM load_totals AS l, medians AS m, first_kernels AS k, _step_totals AS t, new_threads AS n
 WHERE t.has_steps
     AND CASE
         WHEN m.ordinary_ns IS NULL THEN 2 * t.wall_ns * l.build_ns / m.all_ns >= t.idle_ns

@@ -11,6 +11,7 @@ evidence = [
         "the GPU is idle for {idle_ns} while the CPU is outside CUDA calls: {known_work}",
         "the GPU is idle for {idle_ns} while the CPU is outside CUDA calls",
     ],
+    "{mpi_ns} of it in MPI calls, most in {mpi_name}",
     "{managed_ns} of it while the host touches managed memory, whose pages migrate",
     [
         "the longest gap, {longest_gap_ns}, is between {before} and {after} ({host})",
@@ -71,6 +72,11 @@ any = """
 The thread that launches is off the CPU: it sleeps, or waits for a device, a file or another thread (-t osrt records the
 call). Wait for it while the GPU has work; if it is the rate of the input, nothing is to be gained."""
 
+[fix.mpi]
+any = """
+Let messages pass while the GPU works: start them (MPI_Isend, MPI_Irecv), launch what does not need them, then wait for
+them. See mpi for the calls, and ranks, with the traces of all ranks, for a rank that is late."""
+
 [fix.managed]
 any = """
 Let a kernel set up what the GPU works on, and a kernel reduce what the host looks at; or let the host do its part
@@ -87,8 +93,8 @@ WITH longest_gap AS (
     SELECT g.*
     FROM gaps_report AS g
     ASOF JOIN _steady_windows AS s ON s.start_ns <= g.start_ns
-    WHERE g.start_ns < s.end_ns AND g.cause = 'starved'
-        AND (g.host IN ('CPU work', 'managed memory') OR g.host LIKE 'OS: %')
+    WHERE g.start_ns < s.end_ns AND g.cause = 'launch'
+        AND (g.host IN ('CPU work', 'managed memory') OR g.host SIMILAR TO '(OS|MPI): .*')
     ORDER BY g.duration_ns DESC, g.start_ns
     LIMIT 1
 ),
@@ -108,6 +114,24 @@ known_work AS (
         LIMIT 3
     )
 ),
+-- The MPI function that takes the most time.
+mpi_time AS (
+    SELECT s.name
+    FROM _host_activity AS a
+    ASOF JOIN _steady_windows AS w ON w.host_start_ns <= a.start_ns
+    JOIN strings AS s USING (name_id)
+    WHERE a.kind = 'mpi' AND a.start_ns < w.host_end_ns
+    GROUP BY s.name
+    ORDER BY sum(a.end_ns - a.start_ns) DESC, s.name
+    LIMIT 1
+),
+host_times AS (
+    SELECT
+        sum(recoverable_ns) AS recoverable_ns, sum(wall_pct) AS wall_pct,
+        sum(recoverable_ns) FILTER (code = 'mpi_call') AS mpi_ns
+    FROM host_report WHERE code IN ('cpu_work', 'mpi_call')
+    HAVING count(*) > 0
+),
 -- The share of the CPU work in which the host touches managed memory, whose pages move meanwhile.
 managed_work AS (
     SELECT
@@ -119,6 +143,7 @@ SELECT
     h.wall_pct,
     g.nvtx_path AS place,
     CASE
+        WHEN 2 * h.mpi_ns > h.recoverable_ns THEN 'mpi'
         WHEN 2 * w.managed_share > 1 THEN 'managed'
         WHEN EXISTS (FROM _event_waits) THEN 'events'
         WHEN 2 * k.parts[1].work_ns > h.recoverable_ns
@@ -132,13 +157,15 @@ SELECT
     CASE WHEN EXISTS (FROM _event_waits) THEN 'info' END AS severity,
     h.recoverable_ns AS idle_ns,
     CASE WHEN 2 * w.managed_share <= 1 AND k.known_ns <= 1.05 * h.recoverable_ns THEN k.parts END AS known_work,
+    h.mpi_ns,
+    (SELECT name FROM mpi_time) AS mpi_name,
     CASE WHEN 2 * w.managed_share > 1 THEN w.managed_share * h.recoverable_ns END AS managed_ns,
     g.duration_ns AS longest_gap_ns,
     operation_text(g.before_name) AS before,
     operation_text(g.after_name) AS after,
     nullif(g.host, 'CPU work') AS host
-FROM host_report AS h
+FROM host_times AS h
 CROSS JOIN managed_work AS w
 LEFT JOIN longest_gap AS g ON true
 LEFT JOIN known_work AS k ON true
-WHERE h.code = 'cpu_work' AND EXISTS (FROM classify_report WHERE part = 'launch' AND see = 'gaps')
+WHERE EXISTS (FROM classify_report WHERE part = 'launch' AND see = 'gaps')

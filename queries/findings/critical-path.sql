@@ -25,7 +25,20 @@ SELECT 1 FROM step_budget
 HAVING sum(time_ns) FILTER (part IN ('gpu', 'copy') AND host IS NULL) >= $min_busy * sum(time_ns)
     AND coalesce(sum(time_ns) FILTER (part = 'communication'), 0) < $max_communication * sum(time_ns)"""
 
-[fix]
+[fix.attention]
+any = """
+Let the kernel leave out what a mask hides: pass a causal mask as a flag and not as a tensor, and pack sequences instead
+of padding them. Beyond this saving, the operation that takes over limits the step."""
+pytorch = """
+If attn_mask is a causal mask, pass is_causal=True to scaled_dot_product_attention instead: the kernel then leaves out
+half of the work. If it is a window or hides padding, use flex_attention with a block mask, or nested tensors."""
+jax = """
+If the mask is causal, pass is_causal=True to jax.nn.dot_product_attention instead; for padding,
+key_value_seq_lengths."""
+cuda = """
+If the mask is causal, set the causal mask of cuDNN's attention or of FlashAttention instead of adding a bias."""
+
+[fix.other]
 any = """
 Make it faster. Beyond this saving, the operation that takes over limits the step: critical-path lists both."""
 
@@ -65,6 +78,7 @@ SELECT
     100 * b.saved_ns / w.tokens / w.time_ns AS wall_pct,
     NULL AS place,
     CASE WHEN b.kind = 'copy' THEN 'copy' END AS family,
+    CASE WHEN regexp_matches(b.name, '(?i)sdpa|flash_fwd|fmha') THEN 'attention' ELSE 'other' END AS cure_case,
     operation_text(b.name) AS operation,
     b.path_ns,
     r.measured_ns AS step_ns,

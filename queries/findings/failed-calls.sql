@@ -16,6 +16,7 @@ links = ["CUDA Runtime API, cudaError_t", "Compute Sanitizer User Manual"]
 report = '''
 sql "SELECT name, return_value, count(*) AS calls FROM api_calls WHERE return_value <> 0 GROUP BY ALL ORDER BY ALL"
 '''
+when = "SELECT 1 FROM api_calls WHERE return_value <> 0 LIMIT 1"
 
 [items]
 failures = ["{name}: {failed_calls} of {calls:call}", ["error {return_value} ({reason})", "error {return_value}"]]

@@ -63,6 +63,8 @@ WITH gemms AS (
     FROM _steady_shapes AS s
     -- A word in the name of a kernel of no known library does not show what it computes.
     WHERE s.family IN ('gemm', 'conv') AND kernel_provenance(s.name) <> 'hand-written'
+        -- The catalog of constructs has convolutions: what they need depends on their channels too.
+        AND NOT regexp_matches(s.name, '(?i)convolve|scudnn|_(?:fprop|dgrad|wgrad)_')
     GROUP BY s.name
 ),
 fp32_gemms AS (

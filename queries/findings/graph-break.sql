@@ -23,7 +23,14 @@ links = ["PyTorch documentation, torch.compile: Graph breaks"]
 report = "syncs"
 when = "SELECT 1 FROM memcpys WHERE copy_kind = 'D2H' AND size_bytes = 1 LIMIT 1"
 
-[fix]
+[fix.loop]
+any = """
+Check the condition of the loop every 10 to 50 iterations, or run a fixed number of iterations."""
+jax = """
+The flag is the condition of jax.lax.while_loop: check it every 10 to 50 iterations, with that many in its body (a
+Python loop, or jax.lax.fori_loop), or run a fixed number with jax.lax.fori_loop or jax.lax.scan."""
+
+[fix.branch]
 any = "Decide on the GPU: compute both sides and select, or pass the flag to the next kernel as a predicate."
 pytorch = """
 Replace the Python if on a tensor by torch.where, or move the check out of the step."""
@@ -65,6 +72,17 @@ kernels_before AS (
     ) AS k ON k.process_id = r.process_id AND k.start_ns <= r.copy_end_ns
     JOIN kernel_names AS n USING (name_id)
 ),
+-- XLA marks its operations: the copies of a while loop lie within the range of that loop.
+loop_reads AS (
+    SELECT count(*) AS loop_reads
+    FROM (SELECT process_id, correlation_id FROM memcpys WHERE copy_kind = 'D2H' AND size_bytes = 1 LIMIT 200) AS m
+    JOIN api_calls AS a USING (process_id, correlation_id)
+    WHERE EXISTS (
+        FROM nvtx_ranges AS r
+        WHERE r.process_id = a.process_id AND r.thread_id = a.thread_id AND r.name LIKE 'Thunk:#%hlo_op=while%'
+            AND a.start_ns BETWEEN r.start_ns AND r.end_ns
+    )
+),
 compiled_kernels AS (
     SELECT sum(kernel_time_pct) AS compiled_pct FROM _steady_shapes WHERE kernel_provenance(name) = 'Inductor'
 ),
@@ -82,7 +100,7 @@ SELECT
     NULL AS place,
     r.reads / t.units AS reads,
     t.launch_calls * t.units / r.reads AS launches_each,
-    t.busy_ns, t.wall_ns, k.kernel,
+    t.busy_ns, t.wall_ns, k.kernel, CASE WHEN l.loop_reads > 0 THEN 'loop' ELSE 'branch' END AS cure_case,
     CASE WHEN c.compiled_pct >= 10 THEN c.compiled_pct END AS compiled_pct
-FROM read_totals AS r, kernels_before AS k, compiled_kernels AS c, typical_step AS m, _step_totals AS t
+FROM read_totals AS r, kernels_before AS k, loop_reads AS l, compiled_kernels AS c, typical_step AS m, _step_totals AS t
 WHERE t.has_steps AND r.reads >= 0.5 * t.units AND t.launch_calls > 0

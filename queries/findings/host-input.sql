@@ -56,7 +56,7 @@ WITH late_gaps AS MATERIALIZED (
     SELECT gpu_id, start_ns, end_ns, end_ns - start_ns AS late_ns
     FROM _idle_time
     WHERE host = 'late' AND late_ns >= $min_gap_ns
-        AND 2 * (least(call_ns, end_ns) - start_ns - sync_ns - copy_ns - alloc_ns - api_ns) >= late_ns
+        AND 2 * (least(call_ns, end_ns) - start_ns - sync_ns - copy_ns - alloc_ns - mpi_ns - api_ns) >= late_ns
 ),
 input_gaps AS (
     SELECT s.step, g.late_ns, m.size_bytes

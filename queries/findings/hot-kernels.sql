@@ -9,6 +9,8 @@ The GPU is busy with these kernels whatever the host does; the run cannot become
 evidence = [
     "{kernels}",
     "{more_kernels:more kernel}",
+    """{first} reserves {local_bytes} of local memory per thread more than another kernel, at {registers:register} per
+    thread: registers are spilled, or arrays or a stack lie in local memory""",
     "{?is_unmeasured}distance from the roofline not measured",
 ]
 skip_if = """
@@ -53,6 +55,19 @@ any = """
 Make {first} move fewer bytes: fuse it with its neighbors (nsys-insight fusion), use a smaller type, or a layout
 without transposes."""
 
+[fix.spills]
+any = """
+Give a thread of {first} the registers that it needs: no cap for the compiler, and launch bounds of the threads that are
+really launched; or let it hold fewer values."""
+cuda = """
+Give a thread of {first} the registers that it needs: __launch_bounds__ of the threads that are really launched, no
+-maxrregcount; or let it hold fewer values. nvcc -Xptxas -v shows what is spilled (nsys-insight ptxas)."""
+triton = """
+Give a thread of {first} the registers that it needs: smaller BLOCK sizes, or more warps (num_warps) for the same
+block."""
+numba = """
+Give a thread of {first} the registers that it needs: no max_registers in cuda.jit; or let it hold fewer values."""
+
 [fix.latency]
 any = "Give {first} more parallel work: more blocks, several inputs in one launch (nsys-insight occupancy)."
 
@@ -73,6 +88,24 @@ help = "Share of the wall time below which a kernel is not named (1: what runs d
 [params.short_ns]
 default = 10000
 help = "A latency-bound kernel that is shorter has too little work (twice the launch cost of classify-kernels)"
+
+[params.few_registers]
+default = 64
+help = "A kernel with at most this many registers per thread can have more (of 255, at half of all warps)"
+
+[params.min_local]
+default = 64.0
+help = "Bytes of local memory per thread from which they count (64: 16 values)"
+
+[params.unjudged_pct]
+default = 95.0
+help = """\
+Share of the wall time from which kernels are a warning, unless most of their time is known to be efficient \
+(95: all but a small part of the step)"""
+
+[params.efficient_pct]
+default = 80.0
+help = "Share of the GPU time that must be known to be efficient for a healthy run"
 
 [params.near_pct]
 default = 85.0
@@ -112,14 +145,36 @@ hot_kernels AS (
         OR (turn = 1 OR turn <= 3 AND wall_pct >= $little_pct)
         AND EXISTS (FROM classify_report WHERE part = 'wall' AND verdict = 'GPU-bound')
 ),
+-- nsys may leave the size per thread empty. What a launch reserves beyond the smallest of the process is its own.
+local_memory AS (
+    SELECT
+        n.name, max(s.registers_per_thread) AS registers,
+        max((s.local_total_bytes - s.least_bytes) / (s.sm_count * s.warps_per_sm * s.threads_per_warp)) AS local_bytes
+    FROM (SELECT *, min(local_total_bytes) OVER (PARTITION BY model_id) AS least_bytes FROM launch_shapes) AS s
+    JOIN kernel_names AS n USING (name_id)
+    WHERE n.provenance IN ('hand-written', 'Triton', 'Numba', 'CuPy') AND s.registers_per_thread <= $few_registers
+        AND (SELECT count(DISTINCT process_id) FROM step_operations WHERE kind = 'kernel') = 1
+    GROUP BY n.name
+    HAVING local_bytes >= $min_local
+),
+judged AS (
+    SELECT
+        coalesce(100 * sum(o.total_ns) FILTER (o.judgment = 'efficient' OR s.used_pct >= $efficient_pct)
+            / sum(o.total_ns), 0) AS efficient_pct
+    FROM step_operations AS o
+    LEFT JOIN shapes AS s
+        ON s.name = o.name AND s.grid = o.grid_x || 'x' || o.grid_y || 'x' || o.grid_z
+            AND s.block = o.block_x || 'x' || o.block_y || 'x' || o.block_z
+),
 first_kernel AS (
-    SELECT short_name, CASE
+    SELECT short_name, local_bytes, registers, CASE
         WHEN near_pct >= $near_pct THEN 'near_peak'
+        WHEN local_bytes IS NOT NULL THEN 'spills'
         WHEN bound = 'latency' AND total_ns / calls < $short_ns THEN 'short'
         WHEN regexp_matches(name, '(?i)gemv') THEN 'gemv'
         WHEN bound IN ('memory', 'latency') THEN bound
         ELSE 'other'
-    END AS cure_case FROM hot_kernels WHERE turn = 1
+    END AS cure_case FROM hot_kernels LEFT JOIN local_memory USING (name) WHERE turn = 1
 ),
 -- Kernels at their roof still take the time: a saving below 1% of the wall time is not given.
 saving AS (
@@ -129,7 +184,11 @@ saving AS (
 SELECT
     any_value(s.saved_ns / t.units) AS recoverable_ns,
     least(coalesce(any_value(100 * s.saved_ns / (t.wall_ns * t.units)), sum(h.wall_pct)), 100) AS wall_pct,
+    CASE
+        WHEN sum(h.wall_pct) >= $unjudged_pct AND any_value(j.efficient_pct) < $efficient_pct THEN 'warning' ELSE 'info'
+    END AS severity,
     NULL AS place, any_value(f.cure_case) AS cure_case, any_value(f.short_name) AS first,
+    any_value(f.local_bytes) AS local_bytes, any_value(f.registers) AS registers,
     list({
         'name': h.label, 'kernel_wall_pct': h.wall_pct, 'kernel_time_pct': h.kernel_time_pct,
         'calls': h.calls / t.units, 'mean_ns': h.total_ns / h.calls, 'bound': nullif(h.bound, 'unknown'),
@@ -137,6 +196,6 @@ SELECT
         'used_pct': h.used_pct, 'ceiling': replace(h.ceiling, 'SM', 'the SMs')
     } ORDER BY h.turn) FILTER (h.turn <= 3) AS kernels,
     nullif(count(*) FILTER (h.turn > 3), 0) AS more_kernels, NOT bool_or(h.near_pct IS NOT NULL) AS is_unmeasured
-FROM hot_kernels AS h, first_kernel AS f, _step_totals AS t
+FROM hot_kernels AS h, first_kernel AS f, judged AS j, _step_totals AS t
 LEFT JOIN saving AS s ON true
 HAVING count(*) > 0

@@ -61,7 +61,7 @@ WITH low_shapes AS (
         AND list_product(list_transform(string_split(s.block, 'x'), lambda part: part::DOUBLE)) >= 32
 ),
 kernel_gpu_time AS (
-    SELECT time_ns * (1 - coalesce((SELECT value FROM info_report WHERE metric = 'whole_graph_pct'), 0) / 100) AS gpu_ns
+    SELECT time_ns * (1 - coalesce((SELECT whole_pct FROM _graph_tracing WHERE wholes > 0), 0) / 100) AS gpu_ns
     FROM classify_report WHERE part = 'gpu'
 ),
 largest_shape AS (

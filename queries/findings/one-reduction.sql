@@ -8,7 +8,7 @@ One large reduction can begin only when the last gradient is ready. In several b
 backward pass still computes."""
 evidence = [
     "after the last matrix product, {collectives:reduction} of {run_ns} on average, in {late_steps} of {steps:step}",
-    "for {exposed_ns} a step the GPU runs nothing else",
+    "for {exposed_ns} per step, the GPU runs nothing else",
 ]
 skip_if = """
 The gradients are accumulated over several passes, or the model is one layer."""

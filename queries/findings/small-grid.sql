@@ -47,7 +47,7 @@ small_shapes AS (
 ),
 -- The GPU time that is known by kernel: without graphs that ran as one operation.
 kernel_gpu_time AS (
-    SELECT time_ns * (1 - coalesce((SELECT value FROM info_report WHERE metric = 'whole_graph_pct'), 0) / 100) AS gpu_ns
+    SELECT time_ns * (1 - coalesce((SELECT whole_pct FROM _graph_tracing WHERE wholes > 0), 0) / 100) AS gpu_ns
     FROM classify_report WHERE part = 'gpu'
 ),
 largest_saving AS (

@@ -84,6 +84,12 @@ query = """
 SELECT count(*) FILTER (samples >= $min_samples) AS sampled, count(*) AS kernels
 FROM answer HAVING sampled < kernels AND EXISTS (FROM gpu_samples)"""
 
+[notes.waiting]
+use = "waiting_kernels"
+
+[notes.green]
+use = "green_contexts"
+
 [notes.graphs]
 use = "whole_graphs"
 */

@@ -87,7 +87,7 @@ WITH step_times AS (
         sum(CASE part WHEN 'allocation' THEN time_ns ELSE 0 END) AS allocation_ns,
         sum(CASE part WHEN 'communication' THEN time_ns ELSE 0 END) AS communication_ns,
         sum(CASE part WHEN 'dependency' THEN time_ns ELSE 0 END) AS dependency_ns,
-        sum(CASE WHEN part IN ('profiler', 'edge', 'unknown') THEN time_ns ELSE 0 END) AS other_ns
+        sum(CASE WHEN part IN ('profiler', 'start-up and end', 'unknown') THEN time_ns ELSE 0 END) AS other_ns
     FROM step_budget
     WHERE step IS NOT NULL
     GROUP BY step

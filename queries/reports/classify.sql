@@ -7,20 +7,19 @@ examples = ["", "--steady --device 0"]
 main = ["part", "time_ns", "wall_pct", "recoverable_ns", "verdict", "evidence"]
 details = ["see", "unprofiled_low_ns", "unprofiled_high_ns", "unprofiled_verdict"]
 description = """
-Splits the wall time of a steady step (see steps; of the whole scope where no steps were found) by what would save
-it. gpu: the GPU is busy. communication: it runs only communication kernels (exposed communication). copy: it runs
-only copies to or from it, or is idle for a blocking copy to it. The rest is idle time by cause (see idle). launch:
-the GPU was starved, or waited for a launch call in progress (launch-bound; host-bound where most of it is CPU work
-other than launching, see graph-candidates). sync: idle time during waits for the GPU and reads of its data, and the
-starved time after them, up to the time that the wait had blocked the host (without it, the host would have been
-that far ahead). Verdict: GPU-bound where gpu has --busy-pct of the wall time, or half of it, dependencies included,
-while the named causes have less than the rest. Otherwise the causes of at least --least-pct, start-up and end among
-them: mixed with gpu where it has half of the wall time; else the largest alone if it has --main-pct of them; else
-mixed, in the order in which to remove them: waits of the host come first, because nothing can be queued or captured
-in a graph while the host waits. TKLQT is the time from the start of each launch call to the start of its kernel
-(Vellaisamy et al., arXiv 2504.11750): while the CPU is behind, it is the cost of launching; once the CPU is ahead,
-kernels queue. CPU-bound here: less than half of it is spent in the queue, launch latency included; GPU-bound:
---queue-pct or more. Both limits are this tool's own."""
+Splits the wall time of a steady step (see steps; of the whole scope where no steps were found) by what would save it.
+gpu: the GPU is busy. communication: it runs only communication kernels (exposed communication). copy: it runs only
+copies to or from it, or is idle for a blocking copy to it. The rest is idle time by cause (see idle). launch: the
+host launched late (launch-bound; host-bound where most of it is CPU work other than launching, see graph-candidates).
+sync: idle time during waits for the GPU and reads of its data, and the time of late launches after them, up to the
+time that the wait had blocked the host (without it, the host would have been that far ahead). Verdict: GPU-bound
+where gpu has --busy-pct of the wall time, or half of it, dependencies included, while the named causes have less than
+the rest. Otherwise the causes of at least --least-pct, start-up and end among them: mixed with gpu where it has half
+of the wall time; else the largest alone if it has --main-pct of them; else mixed, the largest share first. TKLQT is
+the time from the start of each launch call to the start of its kernel (Vellaisamy et al., arXiv 2504.11750): while
+the CPU is behind, it is the cost of launching; once the CPU is ahead, kernels queue. CPU-bound here: less than half
+of it is spent in the queue, launch latency included; GPU-bound: --queue-pct or more. Both limits are this tool's
+own."""
 reading = """
 launch-bound: see graph-candidates; fuse kernels. host-bound: see gaps and host. sync-bound: see syncs and host.
 allocation-bound: see mallocs. copy-bound: pin memory, copy asynchronously on another stream, see copies.
@@ -125,8 +124,17 @@ text = """
 CUDA graphs ran as a whole: all their time counts as gpu, including idle time and copies inside them; capture with
 --cuda-graph-trace=node to see those"""
 
+[notes.video]
+use = "video"
+
 [notes.processes]
 use = "processes"
+
+[notes.waiting]
+use = "waiting_kernels"
+
+[notes.node_tracing]
+use = "node_tracing"
 
 [notes.unknown]
 text = """
@@ -152,7 +160,7 @@ verdict_words AS (
     SELECT _verdict_of(
         coalesce(p['gpu'], 0), coalesce(p['launch'], 0), coalesce(p['sync'], 0), coalesce(p['copy'], 0),
         coalesce(p['allocation'], 0), coalesce(p['communication'], 0), coalesce(p['dependency'], 0),
-        coalesce(p['edge'], 0), (SELECT bound FROM late_host), $least_pct, $busy_pct, $main_pct
+        coalesce(p['start-up and end'], 0), (SELECT bound FROM late_host), $least_pct, $busy_pct, $main_pct
     ) AS words
     FROM (SELECT map_from_entries(list((part, wall_pct))) AS p FROM _wall_parts)
 ),
@@ -176,13 +184,22 @@ unprofiled_shares AS (
     ) AS u
     GROUP BY u.late_left_ns, u.number
 ),
-unprofiled_verdicts AS (
-    SELECT common_value(_verdict_text(_verdict_of(
+unprofiled_words AS (
+    SELECT _verdict_of(
         coalesce(p['gpu'], 0), coalesce(p['launch'], 0), coalesce(p['sync'], 0), coalesce(p['copy'], 0),
         coalesce(p['allocation'], 0), coalesce(p['communication'], 0), coalesce(p['dependency'], 0),
-        coalesce(p['edge'], 0), (SELECT bound FROM late_host), $least_pct, $busy_pct, $main_pct
-    ))) AS verdict
+        coalesce(p['start-up and end'], 0), (SELECT bound FROM late_host), $least_pct, $busy_pct, $main_pct
+    ) AS words
     FROM unprofiled_shares
+),
+-- The same causes in another order are the same verdict.
+unprofiled_verdicts AS (
+    SELECT CASE
+        WHEN count(DISTINCT list_sort(u.words)) > 1 THEN NULL
+        WHEN list_sort(any_value(u.words)) = list_sort(any_value(j.words)) THEN _verdict_text(any_value(j.words))
+        ELSE common_value(_verdict_text(u.words))
+    END AS verdict
+    FROM unprofiled_words AS u, verdict_words AS j
 ),
 recoverable_parts AS (
     SELECT
@@ -221,7 +238,7 @@ report_rows AS (
         ('sync', 'sync-bound', 'syncs'),
         ('copy', 'copy-bound', 'copies'), ('allocation', 'allocation-bound', 'mallocs'),
         ('communication', 'communication-bound', 'streams'), ('dependency', NULL, 'streams'), ('unknown', NULL, 'info'),
-        ('edge', 'start-up and end', 'idle')
+        ('start-up and end', 'start-up and end', 'idle')
     ) AS b(part, bound, see) USING (part)
 )
 SELECT

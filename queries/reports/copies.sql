@@ -17,8 +17,9 @@ bytes divided by the time of all copies. Durations are end - start on the GPU: t
 the host waits (see syncs) nor the copying between pageable memory and the driver's buffer. Copies that overlap may
 add up to more than the wall time."""
 reading = """
-Pageable memory: the copy goes through a buffer of the driver, at a fraction of the bandwidth, and even an
-asynchronous call blocks: allocate it with cudaMallocHost (pin_memory=True). If the bandwidth is far
+Pageable memory: the copy goes through a buffer of the driver, at a fraction of the bandwidth, and H2D often slower
+than D2H. Even an asynchronous call blocks: to the host until the copy is done, to the GPU until the driver has the
+data. Allocate it with cudaMallocHost (pin_memory=True). If the bandwidth is far
 below the bus (PCIe 4 ×16: 25 GB/s, PCIe 5: 50 GB/s) and copies are small, latency dominates; combine them, see
 --group-by size. H2D in a loop: keep the data on the GPU. D2H in a loop: see syncs.
 D2D: a fused kernel would not need it. UM: pages of unified memory, which pinned memory does not speed up: see
@@ -54,12 +55,25 @@ max_ns = "Longest"
 stddev_ns = "Sample standard deviation of the durations; NULL for a single one"
 
 [notes.pageable]
-text = """
-{calls:asynchronous copy uses|asynchronous copies use} pageable memory and {#calls:runs|run} synchronously; pin the host
-buffer"""
+text = [
+    """{calls:asynchronous copy uses|asynchronous copies use} pageable memory; the CPU is in
+    {#calls:its call|their calls} for {host_ns}""",
+    "{waiting:call returns|calls return} after the copy< and {early} before, when the driver has the data>",
+    "pin the host buffer",
+]
 query = """
-SELECT sum(calls) AS calls FROM answer
-WHERE name LIKE '%Async%' AND 'pageable' IN (source_memory, target_memory) AND $group_by = 'call'
+SELECT
+    count(*) AS calls, sum(call_ns)::BIGINT AS host_ns,
+    nullif(count(*) FILTER (is_waiting), 0) AS waiting,
+    CASE WHEN waiting > 0 THEN nullif(count(*) - waiting, 0) END AS early
+FROM (
+    SELECT c.end_ns - c.start_ns AS call_ns, c.end_ns >= max(m.end_ns) AS is_waiting
+    FROM memcpys AS m
+    JOIN api_calls AS c ON c.process_id = m.process_id AND c.correlation_id = m.correlation_id
+    WHERE 'pageable' IN (m.source_memory, m.target_memory) AND c.name LIKE '%Async%' AND $group_by = 'call'
+        AND c.call_group = 'copy'
+    GROUP BY c.process_id, c.correlation_id, c.start_ns, c.end_ns
+)
 HAVING count(*) > 0"""
 
 [notes.batches]

@@ -24,9 +24,8 @@ do it in blocks, in a binary format, on another thread, or less often. OS calls 
 another thread holds what this one needs. nanosleep: the program sleeps on purpose. off the CPU: more threads than
 cores, or a wait that nsys does not trace. --group-by function names the functions; --group-by inclusive counts a
 function with everything that it calls."""
-empty = """\
-No CPU activity is recorded while the GPU waits for the next operation, or it never waits; to record it: nsys profile \
--t cuda,nvtx,osrt --sample=process-tree --cpuctxsw=process-tree"""
+empty = "No CPU activity is recorded while the GPU waits for the next operation, or it never waits"
+advice = "to record it: nsys profile -t cuda,nvtx,osrt --sample=process-tree --cpuctxsw=process-tree"
 
 [params.group_by]
 default = "activity"

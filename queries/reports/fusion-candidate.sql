@@ -48,7 +48,7 @@ FROM fusion_candidates WHERE candidate = $candidate"""
 text = [[
     """{?lacks_calls}launch calls: they are not in the trace, so what fewer of them would save is unknown""",
     """launch calls: ({kernel_count} - 1) × {per_step} = {kernels_saved} fewer kernels, {launches_saved} fewer launch
-    calls; host time {host_low_ns} to {host_high_ns} a step""",
+    calls; host time {host_low_ns} to {host_high_ns} per step""",
 ]]
 query = """
 SELECT
@@ -58,8 +58,8 @@ FROM fusion_candidates WHERE candidate = $candidate"""
 
 [notes.kernels]
 text = """
-GPU time: of {chain_ns} a step, {kernel_low_ns} to {kernel_high_ns} saved; a kernel costs at least {fixed_ns}; {gap_ns}
-between them"""
+GPU time: of {chain_ns} per step, {kernel_low_ns} to {kernel_high_ns} saved; a kernel costs at least {fixed_ns};
+{gap_ns} between them"""
 query = """
 SELECT chain_ns, kernel_low_ns, kernel_high_ns, fixed_ns, gap_ns
 FROM fusion_candidates, fusion_step WHERE candidate = $candidate"""

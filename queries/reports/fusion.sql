@@ -26,7 +26,7 @@ joined if different host threads launch them, if they are in different parts of 
 there is CPU work of more than 100 µs between them, or if Inductor, cuDNN or cuBLAS made them."""
 reading = """
 Start with the recommended ones (chosen), from the top; see the kernels of one with fusion-candidate --candidate N.
-launches_saved matters where the host is late (idle: starved), kernel time where the GPU is busy: a CUDA graph saves
+launches_saved matters where the host is late (launch in idle), kernel time where the GPU is busy: a CUDA graph saves
 the launches of all kernels at once, and fusing still pays after that. A saved_low_ns below 0 is the extra cost of the
 fused kernel if Python launches it and nothing else is saved: use an operation of the library instead. Savings are of
 the run under nsys, which makes launches slower; a note says what is left of them without it, if that is known. Profile

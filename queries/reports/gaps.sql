@@ -14,7 +14,7 @@ stream and of any process) to the start of the next. Gaps and busy time add up t
 to the last; the wall time before and after is not a gap. A scope cuts gaps to its own time; time in which the GPU
 worked for something outside the scope is not a gap. Without --min-gap, the 1,000 longest gaps are listed. host is
 what took most of the gap on the thread that launched the operation after it, up to the end of that launch call: an
-API call by name (its calls summed), an operating system call (captured with -t osrt), or CPU work outside all of
+API or MPI call by name (its calls summed), an operating system call (-t osrt), or CPU work outside all of
 these. It is 'launch latency' if most of the gap came after the launch call had returned; 'launched before the gap'
 if the call had returned before the gap began: the host was not late, and the operation waited on the GPU (for
 another stream, or for the next node of its graph); 'launch call in progress' if the call had begun before the gap and
@@ -44,7 +44,9 @@ start_ns = "When the GPU became idle; for several gaps, the first time"
 duration_ns = "GPU idle time of the gap; for several gaps, the sum"
 wall_pct = "Share of the wall time"
 idle_pct = "Share of the idle time of all gaps in scope"
-cause = "The cause of most of the gap, as in idle: starved, blocked, allocation, dependency, profiler, unknown"
+cause = """\
+What the cause of most of the gap is called in idle: launch, sync, copy, allocation, dependency, profiler or unknown; \
+of the CPU work after a wait, idle attributes a part to the wait"""
 host = "What the host did for most of the gap; NULL when the trace does not have the launch call"
 host_ns = "Time of the gap that host took"
 before_name = "The operation before the gap"

@@ -6,15 +6,15 @@ in_help = true
 question = "What would a CUDA graph of the step save, at least and at most?"
 examples = ["", "--nvtx decode_step"]
 description = """
-Estimates the step time of a steady step (see steps) if one CUDA graph launched its kernels instead of one call
-each. A graph removes the time in which the GPU was starved or waited for a launch call in progress (see idle). What
-remains is, at least, 0.3 µs from one kernel of the graph to the next and one launch call of the usual length; at
-most, 1 µs from kernel to kernel, 0.6 µs of the graph's launch call for each kernel, and after each wait for the GPU
-the CPU work that usually precedes a launch. Busy time, blocked time, dependencies and CPU work other than launching
-(in gaps of --long-gap or more, before less than half of the operations; or more than --launch-apart for each
-launch) do not change. The saving is what the graph removes minus what remains, never below 0: saving_low_ns with
-the most that may remain, saving_high_ns with the least. The times from kernel to kernel are those of an H200: 0.36
-µs in a graph traced as a whole, 0.40 µs traced by node, where the launch call took 0.57 µs for each kernel."""
+Estimates the step time of a steady step (see steps) if one CUDA graph launched its kernels instead of one call each.
+A graph removes the idle time that late launches cause (launch in idle). What remains is, at least, 0.3 µs from one
+kernel of the graph to the next and one launch call of the usual length; at most, 1 µs from kernel to kernel, 0.6 µs
+of the graph's launch call for each kernel, and after each wait for the GPU the CPU work that usually precedes a
+launch. Busy time, time in waits, dependencies and CPU work other than launching (in gaps of --long-gap or more,
+before less than half of the operations; or more than --launch-apart for each launch) do not change. The saving is
+what the graph removes minus what remains, never below 0: saving_low_ns with the most that may remain, saving_high_ns
+with the least. The times from kernel to kernel are those of an H200: 0.36 µs in a graph traced as a whole, 0.40 µs
+traced by node, where the launch call took 0.57 µs for each kernel."""
 reading = """
 yes: capture the step (torch.cuda.graph, torch.compile mode reduce-overhead, cudaStreamBeginCapture) before any
 kernel is tuned. obstacles says what must first be removed from the step: allocations cannot be captured (use a
@@ -78,7 +78,7 @@ saving_low_pct = "saving_low_ns as a share of the wall time per token"
 saving_high_pct = "saving_high_ns as a share of the wall time per token"
 single_launches = "Launch calls per step that put one kernel on the GPU"
 graph_launches = "CUDA graph launches per step"
-waiting_ns = "Idle time per step in which the GPU was starved or waited for a launch call in progress"
+waiting_ns = "Idle time per step that late launches cause (launch in gpu_idle)"
 launch_call_ns = "Mean time of a launch call"
 long_gap_ns = """\
 CPU work in waiting_ns that remains with a graph, because it is in long gaps or longer than launching takes"""
@@ -134,7 +134,11 @@ means_with_waiting AS (
         w.waiting_ns / m.steps / g.gpus AS waiting_ns,
         w.apart_ns / m.steps / g.gpus AS long_gap_ns,
         (
-            (SELECT coalesce(sum(idle_ns), 0) FROM step_idle WHERE host IN ('CPU work', 'API calls', 'managed memory'))
+            (
+                SELECT coalesce(sum(idle_ns), 0)
+                FROM step_idle
+                WHERE host IN ('CPU work', 'MPI calls', 'API calls', 'managed memory')
+            )
                 - w.apart_ns
         )
             / m.steps / g.gpus / nullif(m.single_launches, 0) AS cpu_per_launch_ns

@@ -9,10 +9,10 @@ details = ["code", "caller"]
 description = """
 Ranks what the host does in a steady step (see steps; in the whole scope where no steps were found) by what removing
 it can save. recoverable_ns is idle time of the GPU, as classify splits it: for D2H sync points and other waits it
-includes the starved time after them, up to the time that they blocked the host; for CPU work it is the time that a
-late launching thread spent outside of CUDA calls; for launch calls the time in the calls, and from them to the
-start on the GPU. Pageable copies and blocking memsets have the idle time during their calls, so they may repeat
-idle time of waits, blocking copies, launch calls or other API calls. count and host_ns cover the calls of any
+includes the time of late launches after them, up to the time that they blocked the host; for CPU work it is the time
+that a late launching thread spent outside of CUDA and MPI calls; for launch calls the time in the calls, and from
+them to the start on the GPU. Pageable copies and blocking memsets have the idle time during their calls, so they may
+repeat idle time of waits, blocking copies, launch calls or other API calls. count and host_ns cover the calls of any
 thread that began in the step, without calls inside others. By caller, waits, copies, memsets and allocations are
 their caller's; CPU work, launch calls and other API calls are what was late before an operation that the caller
 launched: what its code, or code before it, kept the GPU waiting for. Rows of one bottleneck add up to that of the
@@ -21,8 +21,8 @@ reading = """
 From the top, one at a time. D2H sync points: keep the value on the GPU, or read it back later (see syncs).
 Allocations: a pool (see mallocs). CPU work (see cpu-work, gaps): move it off the launching thread, or take it out of
 the step with a CUDA graph. Launch calls: a CUDA graph or fusion (see graph-candidates). Pageable copies: pin the
-memory (see copies). Blocking memsets: cudaMemsetAsync. Rows with host_ns but nothing recoverable are hidden behind
-the GPU's work: leave them."""
+memory (see copies). Blocking memsets: cudaMemsetAsync. MPI calls: let messages pass while the GPU works (see mpi).
+Rows with host_ns but nothing recoverable are hidden behind the GPU's work: leave them."""
 empty = "No CUDA calls are recorded in this scope"
 advice = "if the program did use the GPU, capture with: nsys profile -t cuda"
 
@@ -33,7 +33,7 @@ help = "What one row stands for: what the host does, or what it does for each ca
 
 [columns]
 bottleneck = "What the host does"
-count = "Number per token; in total for the whole scope where no steps were found; NULL for CPU work"
+count = "Number per token; in total for the whole scope where no steps were found; NULL for CPU work and MPI calls"
 host_ns = """\
 Host time per token; for CPU work, the time outside of CUDA calls in the step, NULL where several threads make \
 calls, and by caller"""
@@ -42,7 +42,7 @@ wall_pct = "recoverable_ns as a share of the wall time"
 see = "The report with the details"
 code = """\
 Stable identifier of the bottleneck: d2h_sync, other_wait, blocking_copy, pageable_copy, allocation, launch_call, \
-other_call, blocking_memset, cpu_work"""
+other_call, blocking_memset, mpi_call, cpu_work"""
 caller = "What --group-by selects, for CPU work that of the launch which it delayed; NULL without it"
 
 [notes.whole]
@@ -198,6 +198,7 @@ LEFT JOIN (VALUES
     ('launch_call', 'launch calls', 'graph-candidates'),
     ('other_call', 'other API calls', 'api'),
     ('blocking_memset', 'blocking memsets', 'api'),
+    ('mpi_call', 'MPI calls', 'mpi'),
     ('cpu_work', 'CPU work', 'gaps')
 ) AS w(code, bottleneck, see) ON w.code = coalesce(c.code, i.code)
 CROSS JOIN divisors AS p

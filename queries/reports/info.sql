@@ -119,7 +119,11 @@ report_rows(place, rank, section, metric, value, detail) AS (
     UNION ALL
     SELECT 43, 0, 'events', 'api_calls', sum(calls), count(DISTINCT name) || ' functions' FROM calls HAVING count(*) > 0
     UNION ALL
-    SELECT 44, 0, 'events', 'syncs', count(*), 'waits that CUPTI recorded' FROM sync_events HAVING count(*) > 0
+    SELECT 44, 0, 'events', 'syncs', count(*), 'waits that CUPTI recorded'
+    FROM syncs WHERE sync_type <> 'poll' HAVING count(*) > 0
+    UNION ALL
+    SELECT 44, 1, 'events', 'polls', count(*), 'rows of cudaStreamQuery and cudaEventQuery, which do not wait'
+    FROM syncs WHERE sync_type = 'poll' HAVING count(*) > 0
     UNION ALL
     SELECT 45, 0, 'events', 'nvtx_ranges', sum(ranges), count(*) || ' names; the most frequent: '
         || array_to_string(
@@ -135,6 +139,9 @@ report_rows(place, rank, section, metric, value, detail) AS (
     UNION ALL
     SELECT 48, 0, 'events', 'os_calls', count(*), 'calls into the operating system''s libraries'
     FROM os_calls HAVING count(*) > 0
+    UNION ALL
+    SELECT 49, 0, 'events', 'video_engine_ranges', count(*), string_agg(DISTINCT engine, ', ' ORDER BY engine)
+    FROM video_work HAVING count(*) > 0
     UNION ALL
     SELECT 50, 0, 'graphs', 'graph_launch_calls', calls, CASE
         WHEN wholes > 0 AND node_kernels > 0 THEN 'traced partly per graph, partly per node'
@@ -162,7 +169,7 @@ report_rows(place, rank, section, metric, value, detail) AS (
         'CPU time spent in the profiler'
     FROM profiler_overheads HAVING count(*) > 0
     UNION ALL
-    SELECT 70, place, 'missing', metric, NULL, detail FROM _missing_data WHERE (FROM is_unscoped)
+    SELECT 70, place, 'missing', metric, NULL, detail FROM _missing_data
 )
 SELECT section, metric, value::DOUBLE AS value, detail
 FROM report_rows

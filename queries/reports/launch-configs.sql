@@ -47,11 +47,14 @@ blocks_per_sm = "Most such blocks that an SM holds at once"
 waves_per_sm = "How often the grid fills the GPU: blocks_count / (SMs * blocks_per_sm)"
 flags = "What stands out: block not a multiple of a warp, fewer blocks than SMs, local memory"
 gpu = "The GPU model that it ran on; NULL if the trace does not describe it"
-sm_count = "SMs of that GPU; NULL if the trace does not describe it"
+sm_count = "SMs of that GPU or green context; NULL if the trace does not state them"
 
 [notes.unknown]
 text = "the trace does not give the limits of the GPU: blocks_per_sm and waves_per_sm are unknown"
-query = "SELECT count(*) AS rows FROM answer HAVING count(*) > 0 AND count(waves_per_sm) = 0"
+query = "SELECT count(*) AS rows FROM answer HAVING count(*) > 0 AND count(blocks_per_sm) = 0"
+
+[notes.green]
+use = "green_contexts"
 
 [notes.graphs]
 use = "whole_graphs"

@@ -8,7 +8,8 @@ examples = ["", "--group-by library"]
 main = ["name", "library", "host_ns", "calls", "kernels", "kernel_ns", "kernel_pct"]
 details = ["avg_ns", "min_ns", "max_ns"]
 description = """
-Adds up the recorded calls of libraries. nsys records cuBLAS and cuDNN with -t cublas,cudnn. Other libraries (NCCL,
+Adds up the recorded calls of libraries. nsys records cuBLAS and cuDNN with -t cublas,cudnn, and calls
+of NVENC, NVDEC and nvJPEG with -t nvvideo. Other libraries (NCCL,
 CCCL, cuSPARSE, cuSOLVER, cuDF, …) mark their calls with NVTX ranges of a domain of their own, which -t nvtx records.
 Kernels and copies are those whose API call begins on the same thread while the library's call is open, whenever they
 run. A call inside a call of the same row counts once in times and kernels. Calls inside others have rows of their

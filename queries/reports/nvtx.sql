@@ -4,7 +4,7 @@ topic = "program"
 place = 1
 in_help = true
 question = "How much host and GPU time does each NVTX range take, with and without nested ranges?"
-examples = ["", "--by path"]
+examples = ["", "--by path", "--instances decode_step"]
 aliases = ["nvtx_sum", "nvtx-sum", "nvtx_pushpop_sum", "nvtx_startend_sum", "nvtx_gpu_proj_sum"]
 main = ["wall_pct", "host_ns", "gpu_idle_during_ns", "calls", "name", "gpu_ns", "own_host_ns", "kernels"]
 description = """
@@ -41,6 +41,11 @@ help = "What one row stands for: all ranges of a name, or only those at the same
 [params.fold]
 default = true
 help = "Count ranges whose names differ only in their numbers as one, such as step #"
+
+[params.instances]
+type = "text"
+report = "nvtx-instances"
+help = "List each occurrence of the ranges of this name instead, with the work that it launched"
 
 [columns]
 name = "The range's text, after its domain if it has one; or the names from the outermost range down to it, at most 64"

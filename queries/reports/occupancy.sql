@@ -58,6 +58,9 @@ the trace does not say what the GPU's SMs can hold, and its compute capability i
 unknown"""
 query = "SELECT count(*) AS rows FROM answer HAVING count(*) > 0 AND count(occupancy_pct) = 0"
 
+[notes.green]
+use = "green_contexts"
+
 [notes.graphs]
 use = "whole_graphs"
 */

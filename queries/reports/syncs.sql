@@ -17,8 +17,8 @@ a copy was the last operation that the GPU had finished; 'H2D copy' is a blockin
 into pageable memory and the wait that follows count as one. Where the trace does not say what a call waits for, it
 is assumed to wait for everything that its thread began. gpu_idle_ns is the GPU idle time that waits cause, as
 classify and host count it: time in which the thread that launched the next operation was in the wait, and the
-starved time after it in the same gap, up to the rest of the time that the wait blocked the host; without the wait,
-the host would have been that far ahead. So a wait costs each GPU at most its own time, no idle time is counted
+time of late launches after it in the same gap, up to the rest of the time that the wait blocked the host; without the
+wait, the host would have been that far ahead. So a wait costs each GPU at most its own time, no idle time is counted
 twice, and a wait that ended while the GPU was busy costs none. steady_count and steady_idle_ns cover the steady
 steps: waits that began in one, and idle time in the wall time of one, which may be the next step."""
 reading = """

@@ -13,7 +13,7 @@ import typer
 from nsys_insight import outputs, own_files
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import Command
-from nsys_insight.errors import UsageError, cannot_write_error
+from nsys_insight.errors import ToolError, UsageError, cannot_write_error
 from nsys_insight.extras import write_install_command as install_extra
 from nsys_insight.paths import package_folder
 from nsys_insight.records import check, parse_json
@@ -148,9 +148,9 @@ def mcp(
 ) -> None:
     """Start an MCP server for coding agents on stdin and stdout. It runs until stdin ends.
 
-    Six tools: brief, diagnose, report, sql, views and diff. brief, diagnose and views answer with short text, the
-    others with the same JSON as --format json. They read only the traces named here or below the folders named here,
-    and write no files. Needs the extra: pip install 'nsys-insight[mcp]'.
+    Six tools: brief, diagnose, report, sql, views and diff. They return short text, and rows as structured content
+    that has a schema. They read only the traces named here or below the folders named here, and write no files. A trace
+    stays open for the next question. Needs the extra: pip install '.[mcp]' in the checkout of nsys-insight.
     """
     if not traces:
         raise UsageError("name a trace or a folder that may be queried", "nsys-insight mcp FOLDER")
@@ -160,7 +160,7 @@ def mcp(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "pydantic"):
             raise
-        raise UsageError("the Model Context Protocol needs the package mcp", install_extra("mcp")) from None
+        raise ToolError("the Model Context Protocol needs the package mcp", install_extra("mcp")) from None
     serve(traces, timeout_s)
 
 

@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 
     from nsys_insight.compare.budgets import Budget
     from nsys_insight.compare.runs import Run
+    from nsys_insight.session.answer import Answer
 
 # Parameters of speed-of-light that say what a step computes.
 _SPEED_PARAMS = ("flops_per_step", "parameters", "training", "precision", "peak", "gpu")
+# A format of this command only.
+GITHUB = "github"
 _HELP = """Check a run against limits or a baseline; exit 1 on failure.
 
 Budgets are --max and --min with METRIC=VALUE, of the metrics of per-token and shares such as gpu_busy_pct: --max
@@ -33,6 +36,8 @@ the same names and values. mfu_pct, tensor_pct, dram_pct and sms_active_pct are 
 mfu_pct=40 --flops-per-step 1.2e15. An unknown metric also breaks its budget. With --baseline, the step time, launches,
 syncs, allocations, copies and peak memory, and the step time of each phase that NVTX ranges name, may not be worse than
 in a saved run by more than noise and, for times and memory, --tolerance.
+
+-f github writes what GitHub shows at the lines of a pull request: an annotation for each broken budget.
 """
 
 
@@ -65,7 +70,7 @@ def make_check_command() -> Callable[..., None]:
                 "there is no budget to check",
                 "nsys-insight check TRACE --max launches_per_token=9, --budget FILE, --baseline NAME, --fail-on CODE",
             )
-        fmt = flags.format
+        fmt = flags.fmt if flags.fmt == GITHUB else flags.format
         origin_notes = []
         if baseline and not baseline.exists() and not baseline.suffix:
             named_baseline = baselines.get_baseline(str(baseline))
@@ -88,7 +93,7 @@ def make_check_command() -> Callable[..., None]:
             outputs.write_output(sarif, ci_reports.format_sarif(check_result.answer, budget, baseline))
         if markdown:
             write_tables(check_result.answer, [check_result.answer], "markdown", replace(flags, output=markdown))
-        write_tables(check_result.answer, [check_result.answer], fmt, flags)
+        _write_answer(check_result.answer, fmt, flags, budget, baseline)
         if check_result.is_broken:
             raise typer.Exit(Exit.FAILED)
 
@@ -140,6 +145,17 @@ def make_check_command() -> Callable[..., None]:
         *make_step_flags(),
         omitted_fields=("explain",),
     )
+
+
+def _write_answer(answer: Answer, fmt: str, flags: Flags, budget: Path | None, baseline: Path | None) -> None:
+    from nsys_insight.compare.ci_reports import format_github
+
+    if fmt != GITHUB:
+        write_tables(answer, [answer], fmt, flags)
+    elif flags.output:
+        outputs.write_output(flags.output, format_github(answer, budget, baseline))
+    else:
+        print(format_github(answer, budget, baseline), end="")
 
 
 def _measure_speed(

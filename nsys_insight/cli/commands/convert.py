@@ -59,7 +59,7 @@ def make_convert_command() -> Callable[..., None]:
         else:
             with open_traces([trace] if trace else [], flags) as opened_trace:
                 convert(opened_trace, output, output_kind, force=force)
-        terminal.note(f"{output} written" + ("; open it at ui.perfetto.dev" if output_kind == "perfetto" else ""))
+        terminal.note(f"{output} written{_describe_output(output, output_kind)}")
         if not scrub:
             terminal.note(
                 "convert has not scrubbed it: names, paths and the command line are those of the trace; add --scrub "
@@ -79,6 +79,17 @@ def make_convert_command() -> Callable[..., None]:
         make_flag("scrub", bool, "--scrub", help="Replace private data in what is written, as the command scrub does."),
         omitted_fields=("csv_safe",),
     )
+
+
+def _describe_output(output: Path, kind: str) -> str:
+    """Describe what was written, where its name does not."""
+    if kind == "parquet":
+        count = len(list(output.glob("*.parquet")))
+        return (
+            f": a folder with a file for each of {count} views; one view as one file: nsys-insight sql TRACE"
+            ' "FROM kernels" -o kernels.parquet'
+        )
+    return "; open it at ui.perfetto.dev" if kind == "perfetto" else ""
 
 
 def _convert_scrubbed(trace: Path, output: Path, kind: str, flags: Flags, *, force: bool) -> None:

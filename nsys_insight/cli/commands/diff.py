@@ -35,6 +35,9 @@ them; each also has rows of its own, and so do the collectives. Processes that d
 --process selects one process by its id in one of the traces, and in the others the one with the same rank, GPU or
 command.
 
+The answer is the decision and the metrics that changed; --all adds the others, and a table each of phases, ranks,
+kernel families and kernels.
+
 The decision is about the step time, or, of a server whose steps are of several phases, about that of each phase:
 revert if it got worse, accept if it got better by more than 3%. A difference is noise if it is less than a standard
 deviation of either side, or if its interval, from a bootstrap over the steps that takes the similarity of neighboring
@@ -72,8 +75,9 @@ def make_diff_command() -> Callable[..., None]:
         level: str | None,
         step_pair: str | None,
         step_times: str | None,
+        is_complete: bool,
     ) -> None:
-        from nsys_insight.compare.answer import answer, tables
+        from nsys_insight.compare.answer import answer, summary_table, tables
         from nsys_insight.compare.comparison import compare
         from nsys_insight.compare.step_times import EXAMPLE, parse_step_times
 
@@ -115,12 +119,13 @@ def make_diff_command() -> Callable[..., None]:
         with progress.show_task("comparing"):
             named_runs = ([run.with_directions(directions) for run in side] for side in runs)
             comparison = compare(*named_runs, step_times_ns=step_times_ns)
-        shown_tables = tables(comparison, brief=fmt == "markdown", has_all_rows=flags.wide)
+        shows_all = is_complete or flags.wide or flags.limit == 0
+        summary = summary_table(comparison)
+        shown_tables = tables(comparison, brief=fmt == "markdown", has_all_rows=True) if shows_all else [summary]
         write_tables(answer(comparison), shown_tables, fmt, flags)
-        shown_count = len(shown_tables[0].rows()) if shown_tables else 0
-        unchanged_count = sum(row.part == "run" for row in comparison.rows) - shown_count
-        if fmt in HUMAN_FORMATS and not flags.wide and unchanged_count > 0:
-            terminal.note(f"{unchanged_count} unchanged metrics are hidden; --wide shows them")
+        hidden_count = len(comparison.rows) - len(summary.rows())
+        if fmt in HUMAN_FORMATS and not shows_all and hidden_count > 0:
+            terminal.note(f"{hidden_count} more rows, by metric, phase, family and kernel: --all")
         if is_same_file:
             terminal.note("both sides are the same file")
 
@@ -155,6 +160,9 @@ def make_diff_command() -> Callable[..., None]:
             "--step-time",
             metavar="BEFORE,AFTER",
             help="Times of a step without nsys, as the program or bench measured them: 610us,515us. They decide.",
+        ),
+        make_flag(
+            "is_complete", bool, "--all", help="Every metric, phase, rank, kernel family and kernel, not only changes."
         ),
         *make_step_flags(has_step_time=False),
         argument=files_argument,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def explore(trace: TraceArgument = None) -> None:
-    """Open the views in Harlequin, an SQL editor for the terminal: pip install 'nsys-insight[explore]'.
+    """Open the views in Harlequin, an SQL editor for the terminal: pip install '.[explore]' in the checkout.
 
     It reads a DuckDB file like that of convert, made once and stored in the cache.
     """

@@ -30,6 +30,7 @@ def make_info_command() -> Callable[..., None]:
             if check and not checks:
                 raise UsageError("--check compares the whole trace with its file", "omit the scope, or --check")
             answer = trace.answer(pack, **params)
+            answer = replace(answer, notes=(*answer.notes, *trace.describe_unread_tables()))
             show(replace(answer, summary={"file_checks": [entry.describe() for entry in checks]}), fmt, flags)
         differences = [
             f"{entry.trace}: {text}" for entry in checks for table in entry.tables for text in table.differences

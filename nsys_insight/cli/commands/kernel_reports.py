@@ -33,6 +33,7 @@ def make_roofline_command() -> Callable[..., None]:
         plot_flag,
         *map(make_param_flag, pack.params.values()),
         argument=make_traces_argument(),
+        has_rows=True,
     )
 
 
@@ -77,6 +78,7 @@ def make_occupancy_command() -> Callable[..., None]:
         *own_flags,
         *map(make_param_flag, pack.params.values()),
         argument=make_traces_argument(),
+        has_rows=True,
     )
 
 
@@ -103,6 +105,7 @@ def make_peaks_command() -> Callable[..., None]:
         arch_flag,
         *map(make_param_flag, pack.params.values()),
         argument=make_traces_argument(),
+        has_rows=True,
     )
 
 

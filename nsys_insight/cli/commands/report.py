@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight import outputs
+from nsys_insight import outputs, progress
 from nsys_insight.cli import comparison, terminal
 from nsys_insight.cli.commands import Command
 from nsys_insight.cli.flags import (
@@ -24,6 +24,8 @@ from nsys_insight.packs import library
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from nsys_insight.trace import Trace
+
 _REPORT_HELP = (
     "Write a report to share: -o report.html is a self-contained page, -o report.md is Markdown.\n\n"
     "The diagnosis first, then the answer of each report, with pictures: the timeline of a typical step, "
@@ -39,23 +41,28 @@ def make_page_command() -> Callable[..., None]:
     params = library.get_pack("roofline").params
     roofline_params = {name: params[name] for name in ("gemm", "attention", "causal", "elements")}
 
-    def run(
-        traces: list[Path] | None, flags: Flags, *, template: str, compare: bool, baseline: Path | None, **values: Any
+    def run(  # noqa: PLR0913 - flags
+        traces: list[Path] | None,
+        flags: Flags,
+        *,
+        template: str,
+        compare: bool,
+        baseline: Path | None,
+        is_opened: bool,
+        **values: Any,
     ) -> None:
-        from nsys_insight.page import choose_kind, write_page
+        from nsys_insight.page import write_page
 
         sizes = {name: value for name in roofline_params if (value := values.pop(name)) not in (None, False)}
-        # A terminal would scroll through hundreds of lines.
-        is_named_here = flags.output is None and template == "full" and not (flags.fmt or compare or baseline)
-        is_named_here = is_named_here and sys.stdout.isatty()
-        kind = "html" if is_named_here else choose_kind(flags.output, template)
-        if flags.fmt not in (None, "markdown") or (flags.fmt and kind == "html"):
-            raise UsageError("unsupported report format (use .html or .md)", "name it: -o report.html or -o report.md")
         if flags.explain:
             raise UsageError("a report consists of many queries", "nsys-insight top --explain prints one of them")
         if baseline is not None:
             compare, traces = True, [baseline, *(traces or [resolve_trace(None)])]
-        output = flags.output
+        # A terminal would scroll through hundreds of lines.
+        is_named_here = flags.output is None and template == "full" and not (flags.fmt or compare or is_opened)
+        is_named_here = is_named_here and sys.stdout.isatty()
+        kind = _choose_kind(flags, template, is_page=is_named_here or is_opened)
+        output, timeline = flags.output, None
         if compare:
             if kind != "html":
                 raise UsageError(comparison.PAGE_REFUSAL, comparison.PAGE_HINT)
@@ -66,11 +73,16 @@ def make_page_command() -> Callable[..., None]:
                     output = Path("report.html" if len(trace.paths) > 1 else f"{trace.path.stem}.html")
                     outputs.refuse_foreign(output)  # before minutes of work
                 text = write_page(trace, kind, flags.steps, limit=flags.limit, sizes=sizes)
-        if output is None:
-            print(text, end="")
-        else:
+                timeline = _make_timeline(trace) if is_opened and len(trace.paths) == 1 else None
+        if output:
             outputs.write_output(output, text)
             terminal.note(f"{output} written" + ("; open it in a browser" if is_named_here else ""))
+        if is_opened:
+            from nsys_insight.cli import local_server
+
+            local_server.serve(text, timeline, terminal.note)
+        elif not output:
+            print(text, end="")
 
     template_flag = make_flag(
         "template",
@@ -94,10 +106,17 @@ def make_page_command() -> Callable[..., None]:
         metavar="BEFORE",
         help="A page that compares the trace with this earlier one: report AFTER --baseline BEFORE.",
     )
+    open_flag = make_flag(
+        "is_opened",
+        bool,
+        "--open",
+        help="Show the page in the browser, from this machine, and its timeline for Perfetto's UI, until Ctrl-C.",
+    )
     return make_command(
         run,
         _REPORT_HELP,
         template_flag,
+        open_flag,
         compare_flag,
         baseline_flag,
         *make_step_flags(),
@@ -105,6 +124,34 @@ def make_page_command() -> Callable[..., None]:
         argument=make_traces_argument(),
         omitted_fields=("csv_safe",),
     )
+
+
+def _choose_kind(flags: Flags, template: str, *, is_page: bool) -> str:
+    """Return the kind of page. `is_page`: without a file, it is HTML.
+
+    Raises:
+        UsageError: The flags contradict each other.
+    """
+    from nsys_insight.page import choose_kind
+
+    kind = choose_kind(flags.output or (Path("report.html") if is_page else None), template)
+    if is_page and kind != "html":
+        raise UsageError("--open shows the page, which is HTML", "name it -o report.html, or omit -o")
+    if flags.fmt not in (None, "markdown") or (flags.fmt and kind == "html"):
+        raise UsageError("unsupported report format (use .html or .md)", "name it: -o report.html or -o report.md")
+    return kind
+
+
+def _make_timeline(trace: Trace) -> bytes:
+    """Make the timeline that Perfetto's UI reads."""
+    from io import BytesIO
+
+    from nsys_insight.convert.perfetto import write_timeline
+
+    stream = BytesIO()
+    with progress.show_task("writing the timeline"):
+        write_timeline(trace, stream)
+    return stream.getvalue()
 
 
 REPORT = Command(

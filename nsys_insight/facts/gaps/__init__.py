@@ -149,7 +149,8 @@ class _Lookup:
         """List the calls, among those found, that return only when their copy is done."""
         self._fill(
             "facts.listed_copies",
-            f"INSERT INTO facts.listed_copies BY NAME SELECT DISTINCT process_id, correlation_id FROM ({copies_query})",
+            "INSERT INTO facts.listed_copies BY NAME"
+            f" SELECT DISTINCT process_id, correlation_id, is_to_host FROM ({copies_query})",
             self.calls,
         )
 

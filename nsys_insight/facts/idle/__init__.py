@@ -37,7 +37,10 @@ OPERATIONS_PER_WINDOW = 200_000
 LONG_NS = 100_000_000
 # The kinds of API calls, in the order of their numbers in `calls.sql`: the columns of
 # `facts.idle_time`, and the words of `facts.idle_calls`.
-KINDS = {"sync_ns": "sync calls", "copy_ns": "blocking copies", "alloc_ns": "allocation", "api_ns": "API calls"}
+KINDS = {
+    "sync_ns": "sync calls", "copy_ns": "blocking copies", "alloc_ns": "allocation", "api_ns": "API calls",
+    "mpi_ns": "MPI calls",
+}  # fmt: skip
 _NO_CALLS = "".join(f", 0 AS {name}" for name in KINDS)
 # Reason codes: why the host was not late (index from 1; 0 means late).
 IN_TIME = (
@@ -51,10 +54,13 @@ _SAME_CALL, _MIGRATION, _COPY, _READ_BACK = 1, 2, 4, 8
 def fill(context: Context) -> None:
     """Fill `facts.idle_time` and `facts.idle_calls`."""
     connection, source = context.connection, context.source
-    statements = context.statements("idle", "edges", "migrations", "calls", "gaps", "around", "launched", "held")
+    statements = context.statements(
+        "idle", "edges", "migrations", "device_launches", "calls", "gaps", "around", "launched", "held"
+    )
     kind = "VIEW" if raw.can_read_some_rows(connection, source, "CUPTI_ACTIVITY_KIND_RUNTIME") else "TABLE"
     connection.execute(statements["edges"])
     connection.execute(statements["migrations"])
+    connection.execute(statements["device_launches"])
     calls, long_calls = (bind(statements["calls"], {"min_ns": min_ns}) for min_ns in (None, LONG_NS))
     connection.execute(f"CREATE OR REPLACE {kind} internal.idle_calls AS {calls}")
     connection.execute(f"CREATE OR REPLACE TABLE internal.idle_long_calls AS {long_calls}")

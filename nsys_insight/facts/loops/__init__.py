@@ -42,9 +42,6 @@ def fill(context: Context) -> None:
     sequence["ends_step"] = np.isin(sequence["token"], [row.token for row in classes if row.ends_step])
     for table, rows in find_loops(sequence, {row.token: row.class_id for row in classes}, process).items():
         connection.register("rows_to_insert", rows)
-        if table == "loop_operations":
-            run("operations")
-        else:
-            connection.execute(f"INSERT INTO facts.{table} BY NAME FROM rows_to_insert")
+        run(table)
         connection.unregister("rows_to_insert")
     connection.execute("DROP TABLE internal.loop_sequence")

@@ -99,10 +99,7 @@ class Levels:
             "loops": columns,
             "loop_iterations": {
                 "loop": np.concatenate(
-                    [
-                        np.full(len(i["run"]), level.name, object)
-                        for level, i in zip(levels, iterations_by_level, strict=True)
-                    ]
+                    [np.full(len(i["run"]), level.name) for level, i in zip(levels, iterations_by_level, strict=True)]
                 ),
                 **{
                     name: np.concatenate([iterations[name] for iterations in iterations_by_level])
@@ -353,10 +350,12 @@ def _sum(values: Column, firsts: Column, ends: Column) -> Column:
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
-    """Return rows as columns: text as objects, NaN for numbers that are missing."""
+    """Return rows as columns: "" for text that is missing, NaN for numbers.
+
+    Text has a text type: for each text among Python objects, DuckDB checks again whether pandas is installed.
+    """
     columns = {}
     for name in rows[0]:
         values = [row[name] for row in rows]
-        is_text = any(isinstance(value, str) for value in values) or all(value is None for value in values)
-        columns[name] = np.array(values, dtype=object) if is_text else np.array(values)
+        columns[name] = np.array(["" if value is None else value for value in values])
     return columns

@@ -66,31 +66,36 @@ all_operations AS (
     FROM api_calls
     WHERE process_id = $process AND call_group = 'sync'
 ),
-neighbors AS (
+in_order AS (
+    SELECT o.*, coalesce(k.family = 'comm', false) AS is_communication
+    FROM all_operations AS o
+    LEFT JOIN kernel_names AS k ON k.name_id = o.name_id
+    ORDER BY o.host_ns, o.start_ns, o.end_ns, o.token
+)
+-- Windows without an order of their own do not sort again. `number` is how many operations there are up to
+-- here, without waits.
+SELECT
+    row_number() OVER () - 1 AS position, token <> hash('wait') AS is_operation,
+    count(*) FILTER (WHERE token <> hash('wait')) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS number,
+    token, shape, kind, name_id, host_ns, start_ns, end_ns, gpu_ns, is_launch, device_id, stream_id, is_result,
+    is_communication
+FROM in_order;
+
+WITH copies AS (
     SELECT
-        *, CASE WHEN token <> hash('wait') THEN is_launch END AS is_launch_or_null,
-        lag(CASE WHEN token <> hash('wait') THEN token END IGNORE NULLS) OVER in_order AS before_token,
-        lead(CASE WHEN token <> hash('wait') THEN token END IGNORE NULLS) OVER in_order AS after_token,
-        lag(is_launch_or_null IGNORE NULLS) OVER in_order AND lead(is_launch_or_null IGNORE NULLS) OVER in_order
-            AS is_between_launches
-    FROM all_operations
-    WINDOW in_order AS (ORDER BY host_ns, start_ns, end_ns, token)
-),
-copies AS (
-    SELECT token, min(token) OVER (PARTITION BY kind, device_id, before_token, after_token) AS common_token
-    FROM neighbors
-    WHERE is_between_launches AND kind IN ('H2D', 'D2H', 'copy')
+        c.token, min(c.token) OVER (PARTITION BY c.kind, c.device_id, b.token, a.token) AS common_token
+    FROM (FROM internal.loop_sequence WHERE kind IN ('H2D', 'D2H', 'copy')) AS c
+    JOIN internal.loop_sequence AS b ON b.number = c.number - 1
+    JOIN internal.loop_sequence AS a ON a.number = c.number + 1
+    WHERE b.is_operation AND b.is_launch AND a.is_operation AND a.is_launch
 ),
 copies_of_any_size AS (
     SELECT token, min(common_token) AS common_token
     FROM copies
     GROUP BY token
+    HAVING min(common_token) <> token
 )
-SELECT
-    (row_number() OVER (ORDER BY n.host_ns, n.start_ns, n.end_ns, n.token) - 1)::BIGINT AS position,
-    coalesce(c.common_token, n.token) AS token,
-    n.shape, n.kind, n.name_id, n.host_ns, n.start_ns, n.end_ns, n.gpu_ns, n.is_launch,
-    n.device_id, n.stream_id, n.is_result, coalesce(k.family = 'comm', false) AS is_communication
-FROM neighbors AS n
-LEFT JOIN kernel_names AS k ON k.name_id = n.name_id
-LEFT JOIN copies_of_any_size AS c ON c.token = n.token
+UPDATE internal.loop_sequence
+SET token = c.common_token
+FROM copies_of_any_size AS c
+WHERE c.token = loop_sequence.token

@@ -12,6 +12,7 @@ import numpy as np
 
 from nsys_insight.facts.reading import read_columns
 from nsys_insight.ingest.scope import LAST_NAMED_DEPTH
+from nsys_insight.sql.rows import insert_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,9 +44,9 @@ def fill(context: Context) -> None:
         connection.register("rows_to_insert", rows)
         run("insert")
         connection.unregister("rows_to_insert")
-        connection.register("rows_to_insert", {"path_id": np.arange(len(paths)), "path": np.array(paths, dtype=object)})
-        connection.execute("INSERT INTO facts.nvtx_paths BY NAME FROM rows_to_insert")
-        connection.unregister("rows_to_insert")
+        insert_rows(
+            connection, "facts.nvtx_paths", [{"path_id": path_id, "path": path} for path_id, path in enumerate(paths)]
+        )
     connection.execute("DROP TABLE internal.ranges_by_start; DROP TABLE internal.range_texts")
 
 

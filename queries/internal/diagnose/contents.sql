@@ -7,9 +7,15 @@ WITH named_times AS (
     UNION ALL
     SELECT 'os', name, duration_ns FROM os_calls
 ),
+-- As in the report nvtx, ranges whose names differ only in their numbers count as one.
+range_names AS (
+    SELECT name, fold(name) AS folded FROM (SELECT DISTINCT name FROM named_times WHERE kind = 'range')
+),
 totals AS (
-    SELECT kind, coalesce(name, '(no name)') AS name, count(*) AS times, sum(duration_ns)::DOUBLE AS time_ns
-    FROM named_times
+    SELECT
+        t.kind, coalesce(n.folded, t.name, '(no name)') AS name, count(*) AS times,
+        sum(t.duration_ns)::DOUBLE AS time_ns
+    FROM named_times AS t LEFT JOIN range_names AS n ON t.kind = 'range' AND n.name = t.name
     GROUP BY ALL
 ),
 longest AS (

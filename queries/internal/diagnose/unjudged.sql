@@ -1,7 +1,7 @@
 -- Relevant questions that this trace cannot answer, each with the nsys flag or the action that provides the data. A
 -- subject is a template (`text.templates`) over the other columns.
 WITH missing AS (
-    SELECT metric, detail FROM info_report WHERE section = 'missing'
+    SELECT metric, detail FROM _missing_data
 ),
 budget_parts AS (
     SELECT part, wall_pct FROM classify_report
@@ -16,11 +16,12 @@ FROM (
     UNION ALL BY NAME
     SELECT
         1 AS priority, 'kernels and idle time inside CUDA graphs, {graph_pct} of GPU time' AS subject,
-        'capture with --cuda-graph-trace=node' AS remedy, value AS graph_pct
-    FROM info_report WHERE metric = 'whole_graph_pct'
+        'capture with --cuda-graph-trace=node' AS remedy, whole_pct::DOUBLE AS graph_pct
+    FROM _graph_tracing WHERE wholes > 0
     UNION ALL BY NAME
     SELECT 2 AS priority, 'steps' AS subject, 'mark them with NVTX ranges, or use --step-range NAME' AS remedy
     WHERE EXISTS (FROM budget_parts) AND NOT EXISTS (FROM steps WHERE phase = 'steady')
+        AND EXISTS (FROM _operation_counts WHERE kind IN ('kernel', 'graph'))
     UNION ALL BY NAME
     SELECT
         3 AS priority,
@@ -31,7 +32,9 @@ FROM (
     HAVING count(*) > 0
     UNION ALL BY NAME
     SELECT 4 AS priority, 'place in the program' AS subject, 'capture with -t cuda,nvtx' AS remedy
-    FROM missing WHERE metric = 'nvtx_ranges' AND EXISTS (FROM budget_parts)
+    FROM missing
+    WHERE metric = 'nvtx_ranges' AND EXISTS (FROM budget_parts)
+        AND EXISTS (FROM _operation_counts WHERE kind IN ('kernel', 'graph'))
     UNION ALL BY NAME
     SELECT
         5 AS priority, 'what bounds the kernels' AS subject,

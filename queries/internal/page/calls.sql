@@ -2,7 +2,7 @@
 WITH windows AS (
     SELECT unnest($starts)::BIGINT AS from_ns, unnest($ends)::BIGINT AS to_ns
 )
-SELECT c.process_id, c.thread_id, c.start_ns, c.end_ns, c.call_group, c.name
+SELECT c.process_id, c.thread_id, c.start_ns, c.end_ns, c.call_group, c.name, c.correlation_id
 FROM outer_api_calls AS c
 JOIN windows AS w ON c.start_ns < w.to_ns AND c.end_ns > w.from_ns
 -- Most events are in no window. This cheap filter drops them before the join.

@@ -4,7 +4,7 @@ WITH windows AS (
 )
 SELECT
     o.process_id, o.device_id, o.stream_id, o.start_ns, greatest(o.start_ns, o.end_ns) AS end_ns, o.kind, o.name_id,
-    coalesce(n.family, o.kind) AS family, coalesce(n.name, o.label, '(no name)') AS name, o.size_bytes
+    coalesce(n.family, o.kind) AS family, coalesce(n.name, o.label, '(no name)') AS name, o.size_bytes, o.correlation_id
 FROM gpu_ops AS o
 JOIN windows AS w ON o.start_ns < w.to_ns AND o.end_ns > w.from_ns
 LEFT JOIN kernel_names AS n USING (name_id)

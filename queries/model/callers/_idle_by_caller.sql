@@ -52,7 +52,7 @@ charges AS MATERIALIZED (
         OR (c.step, c.gpu_id) IN (SELECT (step, gpu_id) FROM step_gpus WHERE phase = 'steady')
 ),
 attributed_times AS (
-    SELECT _bottleneck_code(_budget_part(cause, host), host) AS code, place_id, idle_ns
+    SELECT _bottleneck_code(cause, host) AS code, place_id, idle_ns
     FROM (
         SELECT window_ns AS place_id, cause, host, idle_ns FROM _idle_of('uncut_pieces', 'cut_pieces')
         UNION ALL

@@ -1,11 +1,11 @@
 /*
-description = """One row per recorded call of a library: of cuDNN and cuBLAS with -t cudnn,cublas, of others by the NVTX
-    ranges of their domain."""
+description = """One row per recorded call of a library: of cuDNN and cuBLAS with -t cudnn,cublas, of the encoder and
+    decoders of video and images with -t nvvideo, of others by the NVTX ranges of their domain."""
 [columns]
 start_ns = "When the call began"
 end_ns = "When the call returned"
 duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
-library = "cuDNN, cuBLAS, or the NVTX domain, such as NCCL or CCCL"
+library = "cuDNN, cuBLAS, NVENC, NVDEC, nvJPEG, or the NVTX domain, such as NCCL or CCCL"
 name = "The function, or the range's text"
 process_id = "Operating system's process id"
 thread_id = "Operating system's thread id"
@@ -14,6 +14,12 @@ WITH event_rows AS (
     SELECT 'cuDNN' AS library, * FROM raw.CUDNN_EVENTS
     UNION ALL
     SELECT 'cuBLAS', * FROM raw.CUBLAS_EVENTS
+    UNION ALL
+    SELECT 'NVENC', * FROM raw.NVVIDEO_ENCODER_API
+    UNION ALL
+    SELECT 'NVDEC', * FROM raw.NVVIDEO_DECODER_API
+    UNION ALL
+    SELECT 'nvJPEG', * FROM raw.NVVIDEO_JPEG_API
 )
 SELECT
     e.start AS start_ns, e."end" AS end_ns, duration(e.start, e."end") AS duration_ns, e.library, n.value AS name,

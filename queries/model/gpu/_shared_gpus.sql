@@ -1,11 +1,12 @@
 /*
-description = """One row per GPU on which several processes ran at once: the durations of kernels include the time of
-    others."""
+description = """One row per GPU that several processes shared: at the same time, so that the durations of kernels
+    include the time of others; or in turn."""
 stored = true
 [columns]
 gpu_id = "The GPU"
 processes = "Processes that ran on it"
-overlap_pct = "Share of its busy time in which kernels of several processes ran, 100 at most"
+overlap_pct = "Share of its busy time in which kernels of several processes ran, 100 at most; NULL below 1"
+turns = "How often a kernel of another process came next, where they take turns; NULL where they run at the same time"
 */
 -- The time in which kernels of several processes run on one GPU: the sum of the busy times of the processes, less the
 -- time in which any of them is busy. GPUs of a single process are left out first. Older exports do not say which GPU a
@@ -25,18 +26,24 @@ intervals_with_reach AS (
             AS reach_ns,
         max(end_ns) OVER (
             PARTITION BY gpu_id, process_id ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS own_reach_ns
+        ) AS own_reach_ns,
+        process_id <> lag(process_id) OVER (PARTITION BY gpu_id ORDER BY start_ns) AS is_turn
     FROM intervals
 ),
 busy_times AS (
     SELECT
         gpu_id, count(DISTINCT process_id) AS processes,
         sum(greatest(0, end_ns - greatest(start_ns, coalesce(reach_ns, start_ns))))::DOUBLE AS busy_ns,
-        sum(greatest(0, end_ns - greatest(start_ns, coalesce(own_reach_ns, start_ns))))::DOUBLE AS summed_ns
+        sum(greatest(0, end_ns - greatest(start_ns, coalesce(own_reach_ns, start_ns))))::DOUBLE AS summed_ns,
+        count(*) FILTER (is_turn) AS changes
     FROM intervals_with_reach
     GROUP BY gpu_id
 )
-SELECT gpu_id, processes, 100 * least((summed_ns - busy_ns) / busy_ns, 1) AS overlap_pct
+SELECT
+    gpu_id, processes,
+    CASE WHEN summed_ns >= 1.01 * busy_ns THEN 100 * least((summed_ns - busy_ns) / busy_ns, 1) END AS overlap_pct,
+    -- Fewer turns may be two parts of one program, one after the other.
+    CASE WHEN overlap_pct IS NULL AND changes >= 10 THEN changes END AS turns
 FROM busy_times
-WHERE summed_ns >= 1.01 * busy_ns
+WHERE coalesce(overlap_pct, turns) IS NOT NULL
 ORDER BY gpu_id;

@@ -6,6 +6,7 @@ CASE
     WHEN part = 'copy' AND host IS NOT NULL THEN 'blocking_copy'
     WHEN part = 'allocation' THEN 'allocation'
     WHEN part = 'launch' AND host IN ('CPU work', 'managed memory') THEN 'cpu_work'
+    WHEN part = 'launch' AND host = 'MPI calls' THEN 'mpi_call'
     WHEN part = 'launch' AND host = 'API calls' THEN 'other_call'
     WHEN part = 'launch' THEN 'launch_call'
 END;

@@ -16,7 +16,8 @@ host = """late; or why the host was not: same launch call, launched before, laun
 sync_ns = "For a late gap, how long its thread was in calls that wait, before the launch call"
 copy_ns = "How long in copies that block"
 alloc_ns = "How long in calls that allocate or free memory"
-api_ns = "How long in all other calls"
+mpi_ns = "How long in MPI calls"
+api_ns = "How long in all other CUDA calls"
 gap_ns = "start_ns before any cut"
 gap_end_ns = "end_ns before any cut"
 */
@@ -38,6 +39,6 @@ piece_starts AS MATERIALIZED (
     SELECT gpu_id, unnest([start_ns, end_ns]) FROM profiler_times
 )
 SELECT
-    gpu_id, start_ns, end_ns, thread, call_ns, returned_ns, is_copy, host, sync_ns, copy_ns, alloc_ns, api_ns,
+    gpu_id, start_ns, end_ns, thread, call_ns, returned_ns, is_copy, host, sync_ns, copy_ns, alloc_ns, mpi_ns, api_ns,
     start_ns AS gap_ns, end_ns AS gap_end_ns
 FROM _idle_time SEMI JOIN piece_starts USING (gpu_id, start_ns);

@@ -9,8 +9,8 @@ WITH steady_steps AS (
 ),
 step_waiting_time AS (
     SELECT
-        sum(idle_ns) FILTER (cause = 'starved' OR host = 'launch call in progress') AS all_ns,
-        sum(idle_ns) FILTER (host IN ('CPU work', 'API calls', 'managed memory')) AS cpu_ns,
+        sum(idle_ns) FILTER (cause = 'launch') AS all_ns,
+        sum(idle_ns) FILTER (host IN ('CPU work', 'MPI calls', 'API calls', 'managed memory')) AS cpu_ns,
         coalesce(sum(idle_ns) FILTER (host = 'managed memory'), 0) AS managed_ns
     FROM step_idle
 ),
@@ -46,8 +46,8 @@ launch_totals AS (
 ),
 scope_waiting_time AS (
     SELECT
-        coalesce(sum(idle_ns) FILTER (cause = 'starved' OR host = 'launch call in progress'), 0) AS all_ns,
-        coalesce(sum(idle_ns) FILTER (host IN ('CPU work', 'managed memory')), 0) AS cpu_ns,
+        coalesce(sum(idle_ns) FILTER (cause = 'launch'), 0) AS all_ns,
+        coalesce(sum(idle_ns) FILTER (host IN ('CPU work', 'MPI calls', 'managed memory')), 0) AS cpu_ns,
         greatest(count(DISTINCT gpu_id), 1) AS gpus
     FROM gpu_idle
     WHERE NOT EXISTS (FROM steady_steps)

@@ -52,6 +52,7 @@ gaps_with_launch AS MATERIALIZED (
         least(c.end_ns, g.end_ns) AS until_ns,
         CASE
             WHEN a.name LIKE 'UM % copy' AND c.start_ns IS NULL THEN 'managed memory'
+            WHEN d.call_ns IS NOT NULL THEN CASE WHEN d.call_ns <= g.running_end_ns THEN 'launched before the gap' END
             WHEN c.end_ns <= g.running_end_ns OR (a.process_id, a.correlation_id) = (b.process_id, b.correlation_id)
                 THEN 'launched before the gap'
             WHEN c.start_ns < g.running_end_ns THEN 'launch call in progress'
@@ -63,6 +64,7 @@ gaps_with_launch AS MATERIALIZED (
         SELECT process_id, correlation_id, min(thread_id) AS thread_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns
         FROM _gap_activity WHERE kind = 'api' GROUP BY ALL
     ) AS c ON c.process_id = a.process_id AND c.correlation_id = a.correlation_id
+    LEFT JOIN _device_launches AS d ON d.process_id = a.process_id AND d.start_ns = g.next_ns
 ),
 late_gaps AS MATERIALIZED (
     FROM gaps_with_launch WHERE in_time IS NULL AND thread_id IS NOT NULL
@@ -73,17 +75,19 @@ named_activity AS (
         a.process_id, a.thread_id, a.start_ns, a.end_ns,
         CASE a.kind
             WHEN 'api' THEN n.call_group || ': ' || n.name
+            WHEN 'mpi' THEN 'MPI: ' || n.name
             WHEN 'os' THEN 'OS: ' || n.name
             ELSE 'profiler: ' || n.name
         END AS host,
         CASE
             WHEN host IS NULL THEN NULL
             WHEN a.kind = 'profiler' THEN 'profiler'
-            WHEN a.kind = 'api' AND (n.call_group = 'sync' OR b.correlation_id IS NOT NULL) THEN 'blocked'
+            WHEN a.kind = 'api' AND b.correlation_id IS NOT NULL THEN if(b.is_to_host, 'sync', 'copy')
+            WHEN a.kind = 'api' AND n.call_group = 'sync' THEN 'sync'
             WHEN a.kind = 'api' AND n.call_group IN ('alloc', 'free') THEN 'allocation'
-            ELSE 'starved'
+            ELSE 'launch'
         END AS cause,
-        CASE a.kind WHEN 'profiler' THEN 0 WHEN 'api' THEN 1 ELSE 2 END AS turn
+        CASE a.kind WHEN 'profiler' THEN 0 WHEN 'os' THEN 2 ELSE 1 END AS turn
     FROM _gap_activity AS a
     LEFT JOIN _api_names AS n USING (name_id)
     LEFT JOIN _gap_copies AS b ON b.process_id = a.process_id AND b.correlation_id = a.correlation_id
@@ -117,17 +121,25 @@ explanations AS (
     WHERE is_outermost OR turn = 0
     GROUP BY ALL
     UNION ALL
-    SELECT gap_id, 'CPU work', 'starved', greatest(until_ns - start_ns, 0) - coalesce(covered_ns, 0)
+    SELECT gap_id, 'CPU work', 'launch', greatest(until_ns - start_ns, 0) - coalesce(covered_ns, 0)
     FROM late_gaps
     LEFT JOIN (
         SELECT gap_id, sum(overlap_ns)::BIGINT AS covered_ns FROM thread_activity WHERE is_outermost GROUP BY ALL
     ) USING (gap_id)
     UNION ALL
-    SELECT gap_id, 'launch latency', 'starved', end_ns - greatest(until_ns, start_ns) FROM late_gaps
+    SELECT gap_id, 'launch latency', 'launch', end_ns - greatest(until_ns, start_ns) FROM late_gaps
     UNION ALL
-    SELECT gap_id, in_time, CASE in_time WHEN 'managed memory' THEN 'starved' ELSE 'dependency' END, duration_ns
-    FROM gaps_with_launch
-    WHERE in_time IS NOT NULL
+    SELECT
+        g.gap_id, g.in_time,
+        CASE
+            WHEN g.in_time = 'launched before the gap' THEN 'dependency'
+            WHEN b.correlation_id IS NOT NULL THEN if(b.is_to_host, 'sync', 'copy')
+            ELSE 'launch'
+        END,
+        g.duration_ns
+    FROM gaps_with_launch AS g
+    LEFT JOIN _gap_copies AS b ON b.process_id = g.process_id AND b.correlation_id = g.correlation_id
+    WHERE g.in_time IS NOT NULL
 ),
 -- The explanation with the longest time for each gap; the profiler, if it takes half of the gap.
 main_causes AS (

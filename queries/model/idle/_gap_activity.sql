@@ -2,7 +2,7 @@
 description = """All rows of `_host_activity` that overlap one of the `longest_gaps`, and all calls that launched
     `_gap_operations`; may contain more."""
 [columns]
-kind = "api: a CUDA API call; os: an operating system call; profiler: the profiler blocked the thread"
+kind = "api: a CUDA API call; mpi: an MPI call; os: an operating system call; profiler: the profiler blocked the thread"
 start_ns = "When the activity began"
 end_ns = "When the activity ended"
 name_id = "What was called: in `_api_names` and `strings`"

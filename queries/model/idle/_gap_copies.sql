@@ -3,5 +3,6 @@ description = "The calls in `_gap_activity` that return only when their copy is 
 [columns]
 process_id = "Operating system's process id"
 correlation_id = "Joins with `_gap_activity`, together with process_id"
+is_to_host = "Whether the call copied from a GPU to the host"
 */
 FROM facts.listed_copies;

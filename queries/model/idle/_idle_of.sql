@@ -1,8 +1,8 @@
 /* parameters = ["gaps", "cut_gaps"] */
 -- The causes of idle time. `gaps` are gaps of `_idle_time`, each with the window_ns that it lies in; `cut_gaps` are the
 -- parts of gaps that are cut to their window. One row per GPU, window, cause and host; `gpu_idle` says what the words
--- mean. In a late gap, the time before the launch call is CPU work, minus API calls. For a cut gap, these calls are
--- looked up. DuckDB takes the gaps from a list to be few; otherwise it would expect many, and hash all calls.
+-- mean. In a late gap, the time before the launch call is CPU work, minus API and MPI calls. For a cut gap, these calls
+-- are looked up. DuckDB takes the gaps from a list to be few; otherwise it would expect many, and hash all calls.
 WITH gap_sums AS (
     SELECT
         gpu_id, window_ns, host, is_copy,
@@ -10,13 +10,15 @@ WITH gap_sums AS (
         sum(greatest(0, least(call_ns, end_ns) - start_ns)) AS before_ns,
         sum(greatest(0, least(returned_ns, end_ns) - greatest(call_ns, start_ns))) AS call_ns,
         sum(greatest(0, end_ns - greatest(call_ns, returned_ns, start_ns))) AS latency_ns,
-        sum(sync_ns) AS sync_ns, sum(copy_ns) AS copy_ns, sum(alloc_ns) AS alloc_ns, sum(api_ns) AS api_ns
+        sum(sync_ns) AS sync_ns, sum(copy_ns) AS copy_ns, sum(alloc_ns) AS alloc_ns, sum(mpi_ns) AS mpi_ns,
+        sum(api_ns) AS api_ns
     FROM (
         SELECT
-            gpu_id, window_ns, host, is_copy, start_ns, end_ns, call_ns, returned_ns, sync_ns, copy_ns, alloc_ns, api_ns
+            gpu_id, window_ns, host, is_copy, start_ns, end_ns, call_ns, returned_ns, sync_ns, copy_ns, alloc_ns,
+            mpi_ns, api_ns
         FROM query_table(gaps)
         UNION ALL
-        SELECT gpu_id, window_ns, host, is_copy, start_ns, end_ns, call_ns, returned_ns, 0, 0, 0, 0
+        SELECT gpu_id, window_ns, host, is_copy, start_ns, end_ns, call_ns, returned_ns, 0, 0, 0, 0, 0
         FROM query_table(cut_gaps)
     )
     GROUP BY ALL
@@ -25,9 +27,10 @@ calls AS (
     SELECT
         gpu_id, window_ns,
         unnest(
-            [idle_host('sync calls'), idle_host('blocking copies'), idle_host('allocation'), idle_host('API calls')]
+            [idle_host('sync calls'), idle_host('blocking copies'), idle_host('allocation'), idle_host('MPI calls'),
+                idle_host('API calls')]
         ) AS host,
-        unnest([sync_ns, copy_ns, alloc_ns, api_ns]) AS call_ns
+        unnest([sync_ns, copy_ns, alloc_ns, mpi_ns, api_ns]) AS call_ns
     FROM gap_sums
     WHERE host = idle_host('late')
     UNION ALL
@@ -62,14 +65,15 @@ SELECT
     gpu_id,
     window_ns,
     CASE
-        WHEN host IN (idle_host('before the first operation'), idle_host('after the last operation')) THEN 'edge'
-        WHEN host IN (idle_host('same launch call'), idle_host('launched before'), idle_host('launch call in progress'))
-            THEN 'dependency'
-        WHEN host IN (idle_host('sync calls'), idle_host('blocking copies')) THEN 'blocked'
+        WHEN host IN (idle_host('before the first operation'), idle_host('after the last operation'))
+            THEN 'start-up and end'
+        WHEN host IN (idle_host('same launch call'), idle_host('launched before')) THEN 'dependency'
+        WHEN host = idle_host('sync calls') THEN 'sync'
+        WHEN host = idle_host('blocking copies') THEN 'copy'
         WHEN host = idle_host('allocation') THEN 'allocation'
         WHEN host = idle_host('profiler') THEN 'profiler'
         WHEN host = idle_host('not in the trace') THEN 'unknown'
-        ELSE 'starved'
+        ELSE 'launch'
     END AS cause,
     host,
     idle_ns

@@ -1,20 +1,21 @@
 /*
 description = """The idle time of each GPU by cause: with `used_gpus.busy_ns` it adds up to the wall time, to the
-    nanosecond. A gap is attributed to the operation that ends it. If its launch call began before the gap, the
-    operation was launched in time and waited on the GPU: dependency; but if that call is a copy into pageable host
-    memory that was still in progress, the host was blocked in it. Otherwise the host was late, and each nanosecond is
-    attributed to what the launching thread did then."""
+    nanosecond. A gap is attributed to the operation that ends it. If its launch call had returned before the gap, the
+    operation was launched in time and waited on the GPU: dependency. If that call was in progress when the gap began,
+    the cause is launch, or copy if it is a copy into pageable host memory. Otherwise the host was late, and each
+    nanosecond is attributed to what the launching thread did then."""
 stored = true
 [columns]
 gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
-cause = """profiler: it blocked the thread, whatever else the thread was in; blocked: in a sync call or a blocking copy
-    (a copy into pageable memory blocks even if its name says Async); allocation: in an allocation or a free; starved:
-    late for any other reason; dependency; edge: before the GPU's first operation or after its last one; unknown: the
-    launch call is not in the trace"""
-host = """starved: CPU work (no CUDA call), API calls (other than those named), launch call, launch latency (from the
-    call's return to the start on the GPU), managed memory (until pages of unified memory were moved without a call,
-    because the host touched them); blocked: sync calls, blocking copies; dependency: same launch call (of a CUDA
-    graph), launched before, launch call in progress; edge: before the first operation, after the last operation"""
+cause = """profiler: it blocked the thread, whatever else the thread was in; sync: in a sync call; copy: in a blocking
+    copy (a copy into pageable memory blocks even if its name says Async); allocation: in an allocation or a free;
+    launch: the host was late for any other reason; dependency; start-up and end: before the GPU's first operation or
+    after its last one; unknown: the launch call is not in the trace"""
+host = """launch: CPU work (no CUDA or MPI call), MPI calls, API calls (other than those named), launch call, launch call
+    in progress (when the GPU became idle), launch latency (from the call's return to the start on the GPU), managed
+    memory (until pages of unified memory were moved without a call, because the host touched them); sync: sync calls;
+    copy: blocking copies; dependency: same launch call (of a CUDA graph), launched before; start-up and end: before the
+    first operation, after the last operation"""
 idle_ns = "How long"
 */
 WITH times AS NOT MATERIALIZED (
@@ -23,8 +24,8 @@ WITH times AS NOT MATERIALIZED (
 -- Read twice, and not materialized: it would be as large as all gaps.
 pieces AS NOT MATERIALIZED (
     SELECT
-        gpu_id, start_ns, end_ns, call_ns, returned_ns, is_copy, host, sync_ns, copy_ns, alloc_ns, api_ns, gap_ns,
-        gap_end_ns, 0 AS window_ns
+        gpu_id, start_ns, end_ns, call_ns, returned_ns, is_copy, host, sync_ns, copy_ns, alloc_ns, mpi_ns, api_ns,
+        gap_ns, gap_end_ns, 0 AS window_ns
     FROM in_scope('times')
 ),
 gaps AS NOT MATERIALIZED (

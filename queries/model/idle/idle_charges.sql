@@ -1,9 +1,9 @@
 /*
 description = """The waits and allocations that GPU idle time is attributed to: one row per step, GPU, wait or
     allocation, gap, and what the host did. A wait gets the idle time in which the thread that launched the next
-    operation was in it, and the starved time after it in the same gap, up to the rest of the time that the wait blocked
-    the host: without the wait, the host would have been that far ahead. An allocation or a free gets the idle time in
-    which that thread was in it. No idle time is counted twice."""
+    operation was in it, and the time of late launches after it in the same gap, up to the rest of the time that the
+    wait blocked the host: without the wait, the host would have been that far ahead. Time in MPI calls is theirs. An
+    allocation or a free gets the idle time in which that thread was in it. No idle time is counted twice."""
 stored = true
 [columns]
 step = "The steady step in whose wall time the idle time is; NULL outside of them"
@@ -20,8 +20,9 @@ host = "What the host did in this time, as `gpu_idle` calls it"
 idle_ns = "How long"
 */
 -- `_idle_in` splits idle time over windows, which are cut where a blocking call begins or ends. A wait is also charged
--- the starved time after it in the same gap, up to the time that the wait blocked the host in addition to its own idle
--- time: without the wait, the host would have launched that much earlier. The earliest starved time counts.
+-- the time of late launches after it in the same gap, up to the time that the wait blocked the host in addition to its
+-- own idle time: without the wait, the host would have launched that much earlier. The earliest such time counts. MPI
+-- calls after it would wait for other ranks all the same.
 WITH blocking_calls AS MATERIALIZED (
     FROM _held_gaps
 ),
@@ -68,9 +69,9 @@ idle_times AS MATERIALIZED (
 idle_in_calls AS MATERIALIZED (
     SELECT i.*, h.charge, h.process_id, h.thread_id, h.call_start_ns
     FROM (
-        SELECT *, CASE cause WHEN 'blocked' THEN 'wait' ELSE cause END AS charge
+        SELECT *, CASE cause WHEN 'allocation' THEN cause ELSE 'wait' END AS charge
         FROM idle_times
-        WHERE cause IN ('blocked', 'allocation')
+        WHERE cause IN ('sync', 'copy', 'allocation')
     ) AS i
     ASOF JOIN (
         SELECT *, unnest([start_ns, call_start_ns]) AS from_ns FROM blocking_calls
@@ -95,7 +96,7 @@ tracing AS MATERIALIZED (
     )
 ),
 -- The wait in which the GPU ran out of work, and how long it blocked the host beyond its own idle time.
-waits_before_starving AS (
+waits_before_late_launches AS (
     SELECT
         h.gpu_id, h.gap_start_ns, h.process_id, h.thread_id, h.call_start_ns, h.end_ns,
         greatest(h.held_ns - coalesce(c.idle_ns, 0), 0) AS limit_ns
@@ -109,8 +110,8 @@ waits_before_starving AS (
     WHERE h.charge = 'wait' AND h.start_ns <= h.dry_ns
     QUALIFY row_number() OVER (PARTITION BY h.gpu_id, h.gap_start_ns ORDER BY h.end_ns DESC, h.call_start_ns DESC) = 1
 ),
--- Starved time after a wait, up to limit_ns.
-starved_after_wait AS (
+-- Time of late launches after a wait, up to limit_ns.
+late_after_wait AS (
     SELECT * REPLACE (least(so_far_ns, limit_ns) - least(so_far_ns - idle_ns, limit_ns) AS idle_ns)
     FROM (
         SELECT
@@ -120,10 +121,10 @@ starved_after_wait AS (
                 PARTITION BY i.gpu_id, i.gap_start_ns ORDER BY i.start_ns, i.host ROWS UNBOUNDED PRECEDING
             ) AS so_far_ns
         FROM idle_times AS i
-        JOIN waits_before_starving AS d
+        JOIN waits_before_late_launches AS d
             ON d.gpu_id = i.gpu_id AND d.gap_start_ns = i.gap_start_ns AND i.start_ns >= d.end_ns
         LEFT JOIN tracing AS t ON t.gpu_id = i.gpu_id AND t.start_ns = i.start_ns AND t.host = i.host
-        WHERE i.cause = 'starved'
+        WHERE i.cause = 'launch' AND i.host NOT IN ('launch call in progress', 'MPI calls')
     )
 ),
 charges AS (
@@ -131,7 +132,7 @@ charges AS (
     FROM idle_in_calls
     UNION ALL
     SELECT step, gpu_id, 'wait', process_id, thread_id, call_start_ns, gap_start_ns, cause, host, idle_ns
-    FROM starved_after_wait
+    FROM late_after_wait
     UNION ALL
     SELECT i.step, i.gpu_id, 'tracing', NULL, NULL, NULL, i.gap_start_ns, i.cause, i.host, t.tracing_ns
     FROM idle_times AS i

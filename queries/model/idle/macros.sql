@@ -2,8 +2,8 @@
 -- which are cast once. The words are those of `facts.idle_time` and `_idle_of`. They are in alphabetical order, because
 -- `idle_charges` puts the causes of one instant in that order.
 CREATE MACRO idle_host(word) AS word::ENUM (
-    'API calls', 'CPU work', 'after the last operation', 'allocation', 'before the first operation', 'blocking copies',
-    'late', 'launch call', 'launch call in progress',
+    'API calls', 'CPU work', 'MPI calls', 'after the last operation', 'allocation', 'before the first operation',
+    'blocking copies', 'late', 'launch call', 'launch call in progress',
     'launch latency', 'launched before', 'managed memory', 'not in the trace', 'profiler', 'same launch call',
     'sync calls'
 );

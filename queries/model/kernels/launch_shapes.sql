@@ -18,6 +18,7 @@ registers_per_thread = "Registers per thread"
 static_shared_bytes = "Static shared memory per block"
 dynamic_shared_bytes = "Dynamic shared memory per block"
 local_per_thread_bytes = "Local memory (spills, stack) per thread"
+local_total_bytes = "Local memory reserved for a launch, at most"
 calls = "Executions on the GPU"
 total_ns = "Sum of their durations"
 avg_ns = "Mean duration"
@@ -41,7 +42,9 @@ shared_per_block_bytes = "Maximum opt-in shared memory per block"
 shared_unit_bytes = """Allocation granularity of shared memory: a block's shared memory is rounded up to a multiple of
     this"""
 shared_driver_bytes = "Shared memory per block that the driver reserves"
-sm_count = "Streaming multiprocessors of the GPU, or of the green context or MIG instance"
+sm_count = """Streaming multiprocessors of the GPU, or of the green context or MIG instance; NULL for a green context
+    whose size the trace does not state"""
+is_green = "Whether it ran in a green context, which has some of the GPU's SMs"
 threads_per_warp = "Threads per warp"
 model_id = "GPU model, as in `gpu_limits`"
 gpu = "Name of the GPU model; NULL if the trace does not describe it"
@@ -65,18 +68,21 @@ shapes AS (
         k.dynamic_shared_bytes,
         k.local_per_thread_bytes,
         l.model_id,
-        -- A green context or an instance of MIG has some of the GPU's SMs.
-        coalesce(c.sm_count, l.sm_count) AS sm_count,
+        -- A green context or an instance of MIG has some of the GPU's SMs. Exports before nsys 2026 do not state how
+        -- many a green context has.
+        k.green_context_id IS NOT NULL AS is_green,
+        coalesce(c.sm_count, CASE WHEN NOT is_green THEN l.sm_count END) AS sm_count,
         count(*) AS calls,
         sum(k.duration_ns)::BIGINT AS total_ns,
         quantile_cont(k.duration_ns, 0.5) AS med_ns,
         min(k.duration_ns) AS min_ns,
         max(k.duration_ns) AS max_ns,
-        max(k.shared_executed_bytes) AS shared_executed_bytes
+        max(k.shared_executed_bytes) AS shared_executed_bytes,
+        max(k.local_total_bytes) AS local_total_bytes
     FROM kernel_events AS k
     LEFT JOIN limits_of_gpus AS l ON l.gpu_id = gpu_of(k.process_id, k.device_id)
     LEFT JOIN _contexts AS c ON c.process_id = k.process_id
-        AND c.context_id = coalesce(k.green_context_id, k.context_id) AND c.sm_count < l.sm_count
+        AND c.context_id = coalesce(k.green_context_id, k.context_id) AND c.sm_count <= l.sm_count
     GROUP BY ALL
 ),
 -- Shapes with the limits of the GPU, and what a block needs of them.
@@ -124,6 +130,7 @@ SELECT
     static_shared_bytes,
     dynamic_shared_bytes,
     local_per_thread_bytes,
+    local_total_bytes,
     calls,
     total_ns,
     total_ns / calls AS avg_ns,
@@ -147,6 +154,7 @@ SELECT
     shared_unit_bytes,
     shared_driver_bytes,
     sm_count,
+    is_green,
     threads_per_warp,
     model_id,
     gpu,

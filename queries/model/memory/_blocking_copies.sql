@@ -7,20 +7,22 @@ process_id = "Operating system's process id"
 correlation_id = "Joins with `_host_activity` and `_gpu_work`, together with process_id"
 is_read = """Whether the call copied from a GPU into pageable memory: such a call returns after the copy, even if its
     name says Async"""
+is_to_host = "Whether the call copied from a GPU to the host"
 */
 -- A copy between GPU memories does not block the host, even if its call is synchronous by name. A copy into pageable
 -- host memory does. (CUDA Runtime API, "API synchronization behavior".)
 WITH copies AS (
     SELECT
         pid_of(m.globalPid) AS process_id, m.correlationId AS correlation_id,
-        coalesce(bool_or(k.word = 'D2H' AND d.word = 'pageable'), false) AS is_read
+        coalesce(bool_or(k.word = 'D2H' AND d.word = 'pageable'), false) AS is_read,
+        bool_or(k.word = 'D2H') AS is_to_host
     FROM unscoped.CUPTI_ACTIVITY_KIND_MEMCPY AS m
     JOIN _enum_words AS k ON k.enum = 'copy kind' AND k.id = m.copyKind AND k.word LIKE '%H%'
     LEFT JOIN _enum_words AS d ON d.enum = 'memory' AND d.id = m.dstKind
     WHERE m.correlationId IS NOT NULL
     GROUP BY ALL
 )
-SELECT c.process_id, c.correlation_id, c.is_read
+SELECT c.process_id, c.correlation_id, c.is_read, c.is_to_host
 FROM copies AS c
 JOIN _host_activity AS a ON call_of(a.correlation_id, a.process_id) = call_of(c.correlation_id, c.process_id)
 JOIN _api_names AS n USING (name_id)

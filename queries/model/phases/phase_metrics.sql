@@ -27,7 +27,7 @@ JOIN phase_steps_as_steps AS s USING (step)
 UNION ALL
 SELECT
     s.phase_step, s.phase, s.batch_size,
-    _idle_place(p.part), 'idle_' || p.part || '_ns', 'time', coalesce(i.idle_ns, 0)
+    _idle_place(p.part), _idle_metric(p.part), 'time', coalesce(i.idle_ns, 0)
 FROM phase_steps_as_steps AS s
 CROSS JOIN parts AS p
 LEFT JOIN idle AS i ON i.phase_step = s.phase_step AND i.part = p.part;

@@ -30,5 +30,7 @@ launch_calls AS (
     LEFT JOIN (SELECT DISTINCT process_id, correlation_id FROM kernel_events) AS k USING (process_id, correlation_id)
 )
 SELECT
-    count(*) AS calls, count(*) FILTER (is_lost) AS lost, count(*) FILTER (is_lost AND start_ns > last_ns) AS lost_at_end
+    count(*) AS calls,
+    count(*) FILTER (is_lost) AS lost,
+    count(*) FILTER (is_lost AND start_ns > last_ns) AS lost_at_end
 FROM launch_calls;

@@ -1,5 +1,7 @@
 /*
-description = "What the trace does not have, and how to capture it."
+description = """
+What the trace does not have, and how to capture it; no rows in a scope: what a part of the trace lacks says nothing about
+the capture."""
 [columns]
 place = "Position in the list"
 metric = "What is missing"
@@ -39,4 +41,6 @@ FROM scope, LATERAL (
         (5, 'os_calls', '-t osrt', NOT EXISTS (FROM os_calls)),
         (6, 'unimportant_api_calls', '--cuda-trace-all-apis=true', (SELECT skips_calls FROM _capture_settings))
 ) AS m (place, metric, detail, is_missing)
-WHERE is_missing;
+WHERE is_missing AND coalesce(
+    nvtx, steps, from_ns::VARCHAR, to_ns::VARCHAR, device_id::VARCHAR, process_id::VARCHAR, stream_id::VARCHAR
+) IS NULL;

@@ -4,9 +4,8 @@ parameters = [
     "edge_pct", "late_bound", "least_pct", "busy_pct", "main_pct"
 ]
 */
--- What bounds a step or a trace, from the shares of its wall time: one word, or mixed and several words in the order in
--- which to remove the causes. What makes the host wait comes first: while the host waits, nothing can be queued or
--- captured in a graph. A GPU that is busy for half of the time is named along with the causes of its idle time.
+-- What bounds a step or a trace, from the shares of its wall time: one word, or mixed and several words, that of the
+-- largest share first. A GPU that is busy for half of the time is named along with the causes of its idle time.
 -- `late_bound` is the word for late launches: launch-bound or host-bound.
 (
     SELECT CASE
@@ -14,9 +13,9 @@ parameters = [
         WHEN gpu_pct + dependency_pct >= 50 AND coalesce(total, 0) < 100 - busy_pct THEN ['GPU-bound']
         WHEN len(causes) = 0 THEN ['unknown']
         WHEN communication_pct = largest_pct AND 100 * largest_pct >= main_pct * total THEN ['communication-bound']
-        WHEN gpu_pct >= 50 THEN ['mixed'] || list_transform(causes, lambda n: n.bound) || ['GPU-bound']
+        WHEN gpu_pct >= 50 THEN ['mixed'] || _words_by_share(causes || [{'pct': gpu_pct, 'bound': 'GPU-bound'}])
         WHEN 100 * largest_pct >= main_pct * total THEN [list_filter(causes, lambda n: n.pct = largest_pct)[1].bound]
-        ELSE ['mixed'] || list_transform(causes, lambda n: n.bound)
+        ELSE ['mixed'] || _words_by_share(causes)
     END
     FROM (
         SELECT
@@ -24,9 +23,9 @@ parameters = [
             list_sum(list_transform(causes, lambda n: n.pct)) AS total
         FROM (
             SELECT list_filter([
-                {'bound': 'allocation-bound', 'pct': allocation_pct}, {'bound': 'sync-bound', 'pct': sync_pct},
-                {'bound': 'copy-bound', 'pct': copy_pct}, {'bound': 'communication-bound', 'pct': communication_pct},
-                {'bound': late_bound, 'pct': launch_pct}, {'bound': 'start-up and end', 'pct': edge_pct}
+                {'pct': allocation_pct, 'bound': 'allocation-bound'}, {'pct': sync_pct, 'bound': 'sync-bound'},
+                {'pct': copy_pct, 'bound': 'copy-bound'}, {'pct': communication_pct, 'bound': 'communication-bound'},
+                {'pct': launch_pct, 'bound': late_bound}, {'pct': edge_pct, 'bound': 'start-up and end'}
             ], lambda n: n.pct > 0 AND n.pct >= least_pct) AS causes
         )
     )

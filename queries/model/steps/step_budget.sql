@@ -1,15 +1,15 @@
 /*
 description = """Where the wall time of each steady step goes, on each GPU, by what would save it; of the whole scope
     where no steps were found. The parts add up to the wall time. Idle time is that of `gpu_idle`; a wait gets, in
-    addition to its own time, the starved time after it, up to the time that the wait blocked the host."""
+    addition to its own time, the time of late launches after it, up to the time that the wait blocked the host."""
 stored = true
 [columns]
 step = "Number of the step; NULL for the whole scope"
 gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 part = """gpu: busy with kernels, memsets, whole graphs or copies in its own memory; communication: busy only with
     communication kernels; copy: busy only with copies, or idle for a blocking copy to the GPU; launch: idle, the host
-    launched late; sync: idle, the host had waited for the GPU; allocation, dependency, profiler, edge, unknown: idle,
-    as in `gpu_idle`"""
+    launched late; sync: idle, the host had waited for the GPU; allocation, dependency, profiler, start-up and end,
+    unknown: idle, as in `gpu_idle`"""
 host = "What the host did, as in `gpu_idle`; for sync, D2H copy where it waited for data, else wait; NULL for busy time"
 time_ns = "How long"
 */
@@ -37,25 +37,16 @@ idle_times AS (
     UNION ALL
     SELECT NULL, gpu_id, cause, host, idle_ns FROM gpu_idle WHERE NOT EXISTS (FROM steady_steps)
 ),
--- Charges to waits and to tracing, each with what was waited for.
 charges AS MATERIALIZED (
-    SELECT c.step, c.gpu_id, c.cause, c.host, c.charge, c.idle_ns, w.waited_for
-    FROM idle_charges AS c
+    SELECT c.*
+    FROM _charged_parts AS c
     SEMI JOIN span_gpus AS g ON g.step IS NOT DISTINCT FROM c.step AND g.gpu_id = c.gpu_id
-    LEFT JOIN (
-        SELECT
-            'wait' AS charge, process_id, thread_id, call_start_ns,
-            CASE WHEN copy_kind = 'D2H' THEN 'D2H copy' WHEN is_copy THEN 'copy' ELSE 'wait' END AS waited_for
-        FROM waits
-    ) AS w ON w.charge = c.charge AND w.process_id = c.process_id AND w.thread_id = c.thread_id
-        AND w.call_start_ns = c.call_start_ns
-    WHERE c.charge <> 'allocation'
 ),
 -- Idle time by part: first the time that is not charged, then the charges.
 idle_parts AS (
     SELECT
         step, gpu_id,
-        _budget_part(cause, host) AS part,
+        cause AS part,
         CASE host WHEN 'sync calls' THEN 'wait' ELSE host END AS host,
         idle_ns
     FROM (
@@ -64,16 +55,7 @@ idle_parts AS (
         GROUP BY ALL
     )
     UNION ALL
-    SELECT
-        step, gpu_id,
-        CASE WHEN charge = 'tracing' THEN 'profiler' WHEN waited_for = 'copy' THEN 'copy' ELSE 'sync' END,
-        CASE
-            WHEN charge = 'tracing' THEN 'tracing of graph nodes'
-            WHEN waited_for = 'copy' THEN 'blocking copies'
-            ELSE waited_for
-        END,
-        idle_ns
-    FROM charges
+    SELECT step, gpu_id, part, part_host, idle_ns FROM charges
 ),
 -- Only what runs at the same time as a copy or as communication matters: it begins or ends within the same time slice,
 -- or lasts longer. A slice is 65 µs, or longer if copies last so long that there would be more slices than rows.

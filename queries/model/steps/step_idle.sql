@@ -22,7 +22,7 @@ JOIN step_gpus AS g ON g.step = s.step AND g.gpu_id = i.gpu_id
 UNION ALL
 -- A range, and with it the step, may begin before the first CUDA event or end after the last one. The wall time does
 -- not.
-SELECT s.step, g.gpu_id, 'edge', e.host, e.idle_ns
+SELECT s.step, g.gpu_id, 'start-up and end', e.host, e.idle_ns
 FROM steps AS s
 JOIN step_gpus AS g ON g.step = s.step
 CROSS JOIN (SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM wall) AS w

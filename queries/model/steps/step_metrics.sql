@@ -33,5 +33,5 @@ idle AS (
 )
 FROM _budget_of('steady_steps')
 UNION ALL
-SELECT step, _idle_place(part), 'idle_' || part || '_ns', 'time', idle_ns
+SELECT step, _idle_place(part), _idle_metric(part), 'time', idle_ns
 FROM idle;

@@ -26,7 +26,7 @@ function stepChart(steps) {
     const height = Math.max(70 * ns / most, 0.5);
     svg.append(make("rect", { class: "mark busy", x: `${100 * (step - first) / all}%`, width: `${Math.max(92 * (last - step + 1) / all, 0.2)}%`, y: 72 - height, height, "data-tip": `Step ${step}${last > step ? ` to ${last}, mean` : ""}: ${time(Math.round(ns))}\n${grouped(calls, Number.isInteger(calls) ? 0 : 1)} launches` }));
   }
-  svg.append(make("text", { x: 0, y: 88 }, `step ${first}`), make("text", { x: "100%", y: 88, "text-anchor": "end" }, `${steps.at(-1)[1]}· max ${time(Math.round(most))}`));
+  svg.append(make("text", { x: 0, y: 88 }, `step ${first}`), make("text", { x: "100%", y: 88, "text-anchor": "end" }, `step ${steps.at(-1)[1]}; max ${time(Math.round(most))}`));
   return svg;
 }
 function table([title, heads], rows) {

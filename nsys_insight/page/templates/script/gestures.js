@@ -1,4 +1,4 @@
-// The pointer on a timeline: the wheel zooms, dragging pans, two fingers pinch, dragging with Shift zooms to a selection.
+// The pointer on a timeline: the wheel zooms, dragging pans, two fingers pinch, dragging with Shift adds up a selection.
 function gestures(line) {
   const { canvas, svg } = line, pointers = new Map();
   let dragged = false, from = null;
@@ -43,7 +43,7 @@ function gestures(line) {
     if (!pointers.delete(event.pointerId)) return;
     if (from?.to !== undefined) {
       const [left, right] = [Math.min(from.mark, from.to), Math.max(from.mark, from.to)];
-      line.look(line.moment(left), line.moment(right));
+      line.select([line.moment(left), line.moment(right)]);
     }
     from = null;
   };
@@ -52,7 +52,8 @@ function gestures(line) {
   // Ignore the click that ends a drag. A click on a crowd of events zooms to them.
   canvas.addEventListener("click", event => {
     if (dragged) { event.stopImmediatePropagation(); dragged = false; return; }
-    const crowd = event.target.closest(".crowd");
+    const mark = event.target.closest("[data-at]"), crowd = event.target.closest(".crowd");
+    if (mark) line.mark(Number(mark.closest("[data-lane]").dataset.lane), Number(mark.dataset.at));
     if (!crowd) return;
     const [left, right] = [Number(crowd.dataset.from), Number(crowd.dataset.to)];
     line.look(left - (right - left) / 4, right + (right - left) / 4);

@@ -25,9 +25,9 @@ function overview(line) {
     if (reason) mark.append(make("text", { class: "odd", x: percent(from + wall / 2), y: 11 }, "▼"));
     svg.append(mark);
   });
-  gaps.forEach(([from, to, cause], index) => {
+  gaps.forEach(([from, to, cause, style], index) => {
     const mark = make("g", { class: "mark a-gap", "data-gap": index, "data-tip": `Gap ${index + 1} of the longest: ${time(to - from)}\nmainly ${cause}, at ${time(from)}` });
-    mark.append(make("rect", { class: cause, x: percent(from), width: widthOf(from, to), y: BUSY[0], height: BUSY[1] }));
+    mark.append(make("rect", { class: style, x: percent(from), width: widthOf(from, to), y: BUSY[0], height: BUSY[1] }));
     mark.append(make("text", { class: "odd", x: percent((from + to) / 2), y: 73 }, "▲"));
     svg.append(mark);
   });
@@ -79,5 +79,7 @@ function overview(line) {
     line.load(from, to);
     say(`${button.textContent}: an iteration of ${time(to - from)}`);
   }));
+  const zoomButton = line.box.querySelector("[data-selection]");
+  zoomButton?.addEventListener("click", () => { line.look(...line.selection); line.select(null); });
   all("[data-step-by]", line.box).forEach(button => button.addEventListener("click", () => load(current + Number(button.dataset.stepBy))));
 }

@@ -12,6 +12,10 @@ function traceEvents(line) {
     for (let at = firstAfter(lane.latestEnds, line.view[0]); at < lane.from.length && lane.from[at] < line.view[1]; at++) {
       if (lane.to[at] < line.view[0]) continue;
       const [style, label, more, , ...causes] = line.things[lane.what[at]];
+      if (lane.kind === "metric") {
+        events.push({ ph: "C", pid, name: lane.name, ts: (origin + lane.from[at]) / 1000, args: { percent: parseFloat(label) } });
+        continue;
+      }
       const args = more ? { about: more } : causes.length ? { causes: causes.join("; ") } : {};
       const name = lane.kind === "idle" ? `idle: ${style}` : label;
       events.push({ ph: "X", pid, tid: thread, cat: lane.kind, name, ts: (origin + lane.from[at]) / 1000, dur: (lane.to[at] - lane.from[at]) / 1000, args });
@@ -27,7 +31,7 @@ function traceEvents(line) {
 function perfetto(line) {
   const button = line.box.querySelector("[data-perfetto]");
   button?.addEventListener("click", () => {
-    const step = line.step(), name = `${step ? line.name(step).toLowerCase().replace(/\W+/g, "-") : "timeline"}.json`;
+    const step = line.step(), name = `${line.data.file}-${step ? line.name(step).toLowerCase().replace(/\W+/g, "-") : "timeline"}.json`;
     const link = element("a", { download: name });
     link.href = URL.createObjectURL(new Blob([JSON.stringify(traceEvents(line))], { type: "application/json" }));
     link.click();

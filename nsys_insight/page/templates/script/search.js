@@ -3,14 +3,23 @@ function search(line) {
   const input = line.box.querySelector(".find"), output = line.box.querySelector(".found-count");
   if (!input) return;
   let matches = [], current = -1;
+  // Mark the events of these descriptions, as a search does.
+  line.find = things => {
+    input.value = "";
+    mark(things);
+    next(1);
+  };
   function seek() {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-    current = -1;
-    matches = [];
-    line.found = words.length ? new Set(line.things.flatMap(([style, label, more], index) => {
+    mark(words.length ? new Set(line.things.flatMap(([style, label, more], index) => {
       const text = `${label} ${more}`.toLowerCase();
       return label !== "idle" && words.every(word => text.includes(word)) ? [index] : [];
-    })) : null;
+    })) : null);
+  }
+  function mark(things) {
+    current = -1;
+    matches = [];
+    line.found = things;
     if (line.found) {
       line.lanes.forEach((lane, number) => lane.what.forEach((thing, index) => { if (line.found.has(thing)) matches.push([lane.from[index], number, index]); }));
       matches.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
@@ -38,6 +47,6 @@ function search(line) {
   input.addEventListener("input", seek);
   input.addEventListener("keydown", event => {
     if (event.key === "Enter") { event.preventDefault(); next(event.shiftKey ? -1 : 1); }
-    if (event.key === "Escape" && input.value) { input.value = ""; seek(); }
+    if (event.key === "Escape" && line.found) { input.value = ""; seek(); }
   });
 }

@@ -9,7 +9,9 @@ function decodeLane(lane) {
   // The running maximum of the ends: if it is before a time, all events up to this one have ended by then.
   let latest = -Infinity;
   const latestEnds = Float64Array.from(to, end => (latest = Math.max(latest, end)));
-  return { ...lane, from, to, latestEnds };
+  let link = 0;
+  const links = Float64Array.from(lane.links ?? [], offset => (link += offset));
+  return { ...lane, from, to, latestEnds, links };
 }
 
 // The first index in sorted numbers whose value is above `limit`.
@@ -29,14 +31,18 @@ class Timeline {
     this.canvas = box.querySelector(".canvas");
     this.where = box.querySelector(".where");
     this.listeners = [];
-    this.found = null;
-    this.here = null;
+    this.found = this.here = this.selection = null;
     this.home = timelineData.view ?? timelineData.first;
     this.view = [...(timelineData.view ?? timelineData.first)];
     this.zero = timelineData.first[0];
     this.height = Number(this.svg.getAttribute("height"));
     this.top = this.lanes[0]?.top ?? 0;
     this.waiting = false;
+    this.linked = new Map();
+    this.lanes.forEach((lane, index) => lane.links.forEach((link, at) => {
+      const key = `${lane.process} ${link}`;
+      this.linked.set(key, [...this.linked.get(key) ?? [], [index, at]]);
+    }));
     new ResizeObserver(() => this.scheduleDraw()).observe(this.canvas);
   }
 
@@ -66,6 +72,32 @@ class Timeline {
     this.here = null;
     this.look(from, to);
   }
+  // Mark an event, and draw arrows to what launched it or what it launched.
+  mark(lane, at) {
+    this.here = [lane, at];
+    say(this.tip(this.lanes[lane], at));
+    this.scheduleDraw();
+  }
+  // Select a part of the time, for its totals. null ends the selection.
+  select(selection) {
+    this.selection = selection;
+    const button = this.box.querySelector("[data-selection]");
+    if (button) button.hidden = !selection;
+    this.scheduleDraw();
+  }
+  isInView(lane, at) { return this.lanes[lane].to[at] >= this.view[0] && this.lanes[lane].from[at] <= this.view[1]; }
+  // What the selection has: of each track the events in it, and their time, cut to the selection.
+  totals() {
+    const [from, to] = this.selection;
+    return this.lanes.filter(lane => ["host", "gpu", "idle"].includes(lane.kind)).map(lane => {
+      let ns = 0, number = 0;
+      for (let at = firstAfter(lane.latestEnds, from); at < lane.from.length && lane.from[at] < to; at++) {
+        const part = Math.min(lane.to[at], to) - Math.max(lane.from[at], from);
+        if (part > 0) [ns, number] = [ns + part, number + 1];
+      }
+      return `${lane.name}: ${time(Math.round(ns))} in ${count(number, lane.kind === "idle" ? "gap" : lane.kind === "host" ? "call" : "operation")}`;
+    });
+  }
   listen(listener) { this.listeners.push(listener); }
   scheduleDraw() {
     if (this.waiting) return;
@@ -82,6 +114,8 @@ class Timeline {
     this.lanes.forEach((lane, index) => picture.append(this.drawLane(lane, index)));
     const over = make("g", { class: "over" });
     picture.append(over);
+    this.drawSelection(over);
+    this.drawArrows(over);
     this.svg.replaceChildren(picture);
     if (tipOwner && !tipOwner.isConnected) hide();
     this.describeView();
@@ -89,6 +123,27 @@ class Timeline {
   }
 
   percent(ns) { return `${((ns - this.view[0]) / this.span * 100).toFixed(4)}%`; }
+
+  drawSelection(over) {
+    if (!this.selection) return;
+    const [from, to] = this.selection;
+    over.append(make("rect", { class: "marking", x: this.percent(from), y: 0, width: `${((to - from) / this.span * 100).toFixed(4)}%`, height: "100%", "pointer-events": "none" }));
+  }
+  // From the end of a call to the start of each operation that it launched.
+  drawArrows(over) {
+    const lane = this.here && this.lanes[this.here[0]];
+    if (!lane?.links.length) return;
+    const linked = this.linked.get(`${lane.process} ${lane.links[this.here[1]]}`);
+    const calls = linked.filter(([index]) => this.lanes[index].kind === "host");
+    const operations = lane.kind === "host" ? linked.filter(([index]) => this.lanes[index].kind === "gpu") : [this.here];
+    for (const [callLane, call] of calls) for (const [index, at] of operations.slice(0, 200)) {
+      const source = this.lanes[callLane], target = this.lanes[index], x = this.percent(target.from[at]), y = target.top;
+      over.append(make("line", { class: "arrow", x1: this.percent(source.to[call]), y1: source.top + source.height, x2: x, y2: y }));
+      const head = make("svg", { x, y, overflow: "visible", width: 1, height: 1 });
+      head.append(make("path", { class: "arrow-head", d: "M0 1L-4 -7L4 -7Z" }));
+      over.append(head);
+    }
+  }
 
   drawAxis(picture) {
     const { zero } = this;
@@ -116,8 +171,32 @@ class Timeline {
       const x = this.percent(left), width = `${((right - left) / this.span * 100).toFixed(4)}%`;
       const hole = make("svg", { x, width, y: this.top, height: this.height - this.top, class: "hole" });
       hole.append(make("rect", { width: "100%", height: "100%" }));
-      if ((right - left) / this.span * this.width > 150) hole.append(make("text", { x: "50%", y: "50%", "text-anchor": "middle" }, "not in this page"));
+      this.drawRough(hole, left, right);
+      if (!this.data.rough && (right - left) / this.span * this.width > 150) hole.append(make("text", { x: "50%", y: "50%", "text-anchor": "middle" }, "not in this page"));
       picture.append(hole);
+    }
+  }
+
+  // A part of the run at low detail: for each piece of time how busy the GPUs were, and mainly with what.
+  drawRough(hole, left, right) {
+    const rough = this.data.rough;
+    if (!rough) return;
+    const lane = this.lanes.find(({ kind }) => kind === "gpu") ?? this.lanes[0], top = lane.top - this.top;
+    const first = Math.max(0, Math.floor((left - rough.from) / rough.each)), last = Math.min(rough.pct.length, Math.ceil((right - rough.from) / rough.each));
+    // At most one bar for two pixels, so that a run of any length is quick to draw.
+    const each = Math.max(1, Math.floor((last - first) / Math.max(1, (right - left) / this.span * this.width / 2)));
+    for (let at = first; at < last; at += each) {
+      const end = Math.min(at + each, last), buckets = [...Array(end - at).keys()].map(index => at + index);
+      const share = buckets.reduce((sum, bucket) => sum + rough.pct[bucket], 0) / buckets.length;
+      const operations = buckets.reduce((sum, bucket) => sum + rough.operations[bucket], 0);
+      const main = buckets.find(bucket => rough.style[bucket]);
+      const from = Math.max(left, rough.from + at * rough.each), to = Math.min(right, rough.from + end * rough.each);
+      if (share <= 0 || to <= from) continue;
+      hole.append(make("rect", {
+        class: `mark rough ${main === undefined ? "busy" : rough.style[main]}`, x: `${((from - left) / (right - left) * 100).toFixed(4)}%`, width: `${((to - from) / (right - left) * 100).toFixed(4)}%`,
+        y: top + lane.height * (1 - share / 100), height: lane.height * share / 100,
+        "data-tip": `${time(Math.round(to - from))}: GPU busy ${share.toFixed(0)}%, ${count(operations, "operation")}\nlow detail: the events are not in this page`,
+      }));
     }
   }
 
@@ -157,6 +236,10 @@ class Timeline {
       "data-tip": this.tip(lane, at), "data-at": at, "data-kernel": kernel < 0 ? null : kernel,
     };
     const state = `mark${this.isFound(lane, at) ? " found" : ""}${this.here?.[0] === index && this.here[1] === at ? " here" : ""}`;
+    if (lane.kind === "metric") {
+      const height = Math.max(lane.height * parseFloat(label) / 100, 0.5);
+      return make("rect", { ...attributes, y: lane.top + lane.height - height, height, class: `${state} metric` });
+    }
     if (lane.kind === "idle" || shown < TEXT_PX) return make("rect", { ...attributes, class: `${state} ${style}` });
     const mark = make("svg", { ...attributes, class: state });
     mark.append(make("rect", { class: style, width: "100%", height: "100%" }));
@@ -174,6 +257,10 @@ class Timeline {
       const ns = lane.to[at] - lane.from[at], style = this.things[lane.what[at]][0];
       times.set(style, (times.get(style) ?? 0) + ns);
       busy += ns;
+    }
+    if (lane.kind === "metric") {
+      const mean = indexes.reduce((sum, at) => sum + parseFloat(this.things[lane.what[at]][1]), 0) / indexes.length, height = Math.max(lane.height * mean / 100, 0.5);
+      return make("rect", { class: "mark metric", x: `${(Math.max(x, 0) / this.width * 100).toFixed(4)}%`, width: `${(Math.max(end - Math.max(x, 0), 1) / this.width * 100).toFixed(4)}%`, y: lane.top + lane.height - height, height, "data-tip": `${lane.name}: mean ${mean.toFixed(1)}%` });
     }
     const [style] = [...times].reduce((longest, entry) => entry[1] > longest[1] ? entry : longest);
     const found = indexes.some(at => this.isFound(lane, at));
@@ -214,6 +301,10 @@ class Timeline {
   describeView() {
     if (!this.where) return;
     this.showCommand();
+    if (this.selection) {
+      this.where.textContent = `Selected ${time(Math.round(this.selection[1] - this.selection[0]))}. ${this.totals().join("; ")}`;
+      return;
+    }
     const step = this.step(), from = this.view[0] - (step ? step[2] : 0);
     const name = step ? this.name(step) : "The run";
     this.where.textContent = `${name}: ${time(this.span)} of it, from ${from < 0 ? "−" : ""}${from ? time(Math.abs(from)) : "0 ns"}`;
@@ -225,8 +316,9 @@ class Timeline {
     const elsewhere = this.box.querySelector(".elsewhere"), middle = (this.view[0] + this.view[1]) / 2;
     if (!elsewhere || !this.data.command) return;
     elsewhere.hidden = this.span > 0.5 * this.ns || this.data.windows.some(([from, to]) => from <= middle && middle <= to);
-    const ends = this.view.map(at => Math.round(this.data.origin + at));
-    elsewhere.querySelector("code").textContent = `${this.data.command} --from ${ends[0]} --to ${ends[1]} -o piece.html`;
+    const ends = this.view.map(at => Math.round(this.data.origin + at)), step = this.step();
+    const part = step && step[0] !== null ? `--step ${step[0]}` : `--from ${ends[0]} --to ${ends[1]}`;
+    elsewhere.querySelector("code").textContent = `${this.data.command} ${part} -o piece.html`;
   }
 
   name([number, phase]) { return number === null ? phase[0].toUpperCase() + phase.slice(1) : `Step ${number}${phase === "steady" ? "" : `, ${phase}`}`; }

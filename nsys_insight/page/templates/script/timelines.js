@@ -8,6 +8,10 @@ for (const line of lines) {
   perfetto(line);
   line.draw();
 }
+if (lines.length === 1) {
+  moments(lines[0]);
+  places(lines[0]);
+}
 
 // The timelines of two runs move together: both show the same part of a step.
 if (lines.length === 2 && lines[0].data.together) {

@@ -15,7 +15,10 @@ function walk(line) {
   }
   // Start at the marked event, or at the start of the view.
   function chooseStart() {
-    if (!line.here) at = Math.max(0, firstAfter(lanes[lane].from, line.view[0]) - 1) - 1;
+    // Search and clicks mark events, too. A marked event that is out of view is no place to go on from.
+    if (line.here && !line.isInView(...line.here)) line.here = null;
+    if (line.here) [lane, at] = line.here;
+    else at = firstAfter(lanes[lane].latestEnds, line.view[0]) - 1;
   }
   function moveAcross(by) {
     chooseStart();
@@ -36,11 +39,12 @@ function walk(line) {
     ArrowDown: () => moveAcross(1), ArrowUp: () => moveAcross(-1),
     "+": () => line.zoom(0.5), "=": () => line.zoom(0.5), "-": () => line.zoom(2), "0": () => line.look(...line.home),
     w: () => line.zoom(0.5), s: () => line.zoom(2), a: () => line.pan(-line.span / 4), d: () => line.pan(line.span / 4),
+    Escape: () => line.select(null),
     Enter: () => line.svg.querySelector(".here")?.dispatchEvent(new MouseEvent("click", { bubbles: true })),
   };
   line.canvas.addEventListener("keydown", event => {
     if (event.ctrlKey || event.metaKey || event.altKey || !keys[event.key] || !lanes.length) return;
-    event.preventDefault();
+    if (event.key !== "Escape") event.preventDefault();
     keys[event.key]();
   });
   all("[data-zoom]", line.box).forEach(button => button.addEventListener("click", () => line.zoom(Number(button.dataset.zoom))));

@@ -1,5 +1,8 @@
 -- The rows of `facts.loop_operations`: what stands at some positions of the sequence.
 INSERT INTO facts.loop_operations BY NAME
+WITH rows_with_null AS (
+    SELECT * REPLACE (nullif(inner_loop::VARCHAR, '') AS inner_loop) FROM rows_to_insert
+)
 SELECT
     r.loop, r.position, r.inner_loop, r.repeats,
     CASE
@@ -15,6 +18,6 @@ SELECT
         ELSE s.kind
     END AS label,
     r.gap_ns, r.duration_ns, s.host_ns AS host_start_ns, s.start_ns
-FROM rows_to_insert AS r
+FROM rows_with_null AS r
 JOIN internal.loop_sequence AS s ON s.position = r.first
 ORDER BY r.loop, r.position

@@ -1,0 +1,33 @@
+/*
+description = """The kernels that began before the one before them on their stream had ended, as programmatic dependent
+    launch lets them: their durations contain the wait for it. One row; no row where they share little time."""
+[columns]
+kernels = "Such kernels"
+overlap_ns = "Time that they share with kernels before them on their stream"
+overlap_pct = "This time as a share of all kernel time: 1 at least"
+*/
+-- Kernels of one stream run one after another otherwise. Kernels of a graph may run side by side. Sorting millions of
+-- kernels takes as long as the reports that read this, so only streams are sorted whose kernels overlap in a part of
+-- the trace.
+WITH stream_kernels AS (
+    SELECT process_id, device_id, context_id, stream_id, start_ns, end_ns
+    FROM kernel_events
+    WHERE stream_id IS NOT NULL AND coalesce(graph_node_id, 0) = 0
+),
+overlapping_streams AS MATERIALIZED (
+    SELECT DISTINCT process_id, device_id, context_id, stream_id
+    FROM (FROM stream_kernels LIMIT 100000)
+    QUALIFY start_ns < lag(end_ns) OVER (PARTITION BY process_id, device_id, context_id, stream_id ORDER BY start_ns)
+)
+SELECT
+    count(*) FILTER (shared_ns > 0) AS kernels, sum(shared_ns)::BIGINT AS overlap_ns,
+    100.0 * sum(shared_ns) / (SELECT nullif(sum(duration_ns), 0) FROM kernel_events) AS overlap_pct
+FROM (
+    SELECT
+        greatest(0, least(end_ns, coalesce(max(end_ns) OVER (
+            PARTITION BY process_id, device_id, context_id, stream_id ORDER BY start_ns
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ), start_ns)) - start_ns) AS shared_ns
+    FROM stream_kernels SEMI JOIN overlapping_streams USING (process_id, device_id, context_id, stream_id)
+)
+HAVING overlap_pct >= 1;

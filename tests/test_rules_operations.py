@@ -1,0 +1,252 @@
+"""Rules about operations that another one replaces, by what is around them; kernels that take all of the time."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from ailments import BF16, LARGE, NATIVE, run_steps
+from opening import open_trace
+
+RULES = ("replaceable-construct", "graph-break", "hot-kernels", "fp32-gemm")
+GEMV = (
+    "void gemv2T_kernel_val<int, int, float, float, float, float, (int)128, (int)16, (int)4, (int)4, (bool)0, (bool)0, "
+    "cublasGemvParamsEx<int, cublasGemvTensorStridedBatched<const float>>>(T13, T6, T6)"
+)
+NORM = "void at::native::<unnamed>::vectorized_layer_norm_kernel<float, float, (bool)0>(int)"
+REDUCE = "void at::native::reduce_kernel<(int)512, (int)1, at::native::ReduceOp<float, at::native::sum_functor>>(T3)"
+COUNT = (
+    "void at_cuda_detail::cub::detail::reduce::DeviceReduceSingleTileKernel<policy_hub<int>, at::native::NonZeroOp>(T1)"
+)
+SELECT = "void at_cuda_detail::cub::detail::select::DeviceSelectSweepKernel<policy_hub<long, bool, int>>(T1)"
+GATHER = "void at::native::vectorized_gather_kernel<(int)16, long>(char *, char *, T2 *, int, long, long)"
+ADD_ROWS = (
+    "void at::native::indexFuncLargeIndex<c10::BFloat16, long, unsigned int, (int)2, (int)2, (int)-2, (bool)1, "
+    "at::native::<unnamed>::ReduceAdd>(at::cuda::detail::TensorInfo<T1, T3>)"
+)
+WINDOW = "cupyx_scipy_ndimage_correlate_2d_reflect_w{}_{}"
+SORT = "void cub::detail::radix_sort::DeviceRadixSortOnesweepKernel<cub::detail::radix::policy_hub<{}>>(T1)"
+CONVOLVE = "void implicit_convolve_sgemm<float, float, (int)1024, (int)5, (int)5, (int)3, (int)3>(int, int, int)"
+BROADCAST = "ncclDevKernel_Broadcast_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)"
+ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)"
+BACKWARD = "void at::native::<unnamed>::cunn_SoftMaxBackward<(int)4>(T1)"
+SMALL = {"grid": (4, 1, 1), "block": (128, 1, 1)}
+
+
+@pytest.fixture
+def find_title(findings_of):
+    """Give a function that returns the title of the finding about a construct of a planted program, or None."""
+
+    def find(make):
+        finding = findings_of(make).get("replaceable-construct")
+        return finding and finding.title
+
+    return find
+
+
+@pytest.fixture
+def diagnose(tmp_path):
+    """Give a function that diagnoses a planted program."""
+
+    def diagnose_program(make):
+        with open_trace(make().write(tmp_path / "trace.sqlite")) as trace:
+            return trace.diagnose()
+
+    return diagnose_program
+
+
+def products(*, name=GEMV, between="", count=48):
+    def body(loop, _):
+        for _ in range(count):
+            loop.launch(name, 90_000, **LARGE)
+            if between:
+                loop.launch(between, 30_000, **LARGE)
+        loop.launch(NORM, 30_000, **LARGE)
+
+    return run_steps(body)
+
+
+class TestProducts:
+    def test_products_of_one_size_in_a_row_become_one(self, findings_of):
+        finding = findings_of(products)["replaceable-construct"]
+        assert finding.title == "Matrix-vector products of one size run one after another"
+        assert finding.recoverable_ns > 1.5 * finding.saving_low_ns > 0
+
+    @pytest.mark.parametrize("make", [partial(products, between=NORM), partial(products, name=BF16)])
+    def test_products_with_something_between_stay(self, make, find_title):
+        assert find_title(make) is None
+
+
+def pairs(*, parts=4):
+    def body(loop, _):
+        for name, runs in ((NATIVE.format("CUDAFunctor_add"), 1_400_000), (NATIVE.format("Pow"), 1_000_000)):
+            for _ in range(parts):
+                loop.launch(name, runs, grid=(2_000_000, 1, 1))
+        for _ in range(parts):
+            loop.launch(REDUCE, 2_000_000, grid=(500_000, 1, 1), block=(512, 1, 1))
+        loop.launch(BF16, 400_000, **LARGE)
+
+    return run_steps(body)
+
+
+class TestHugeArrays:
+    def test_an_array_in_parts_that_is_reduced(self, find_title):
+        assert find_title(pairs) == "Huge arrays are computed, and reduced by an operation of their own"
+
+    def test_an_array_in_one_part_is_left_to_fusion(self, find_title):
+        assert find_title(partial(pairs, parts=1)) is None
+
+
+def experts(*, product=BF16, selects=True, runs=6_000):
+    def body(loop, _):
+        for _ in range(8):
+            loop.launch(NATIVE.format("CompareEqFunctor"), 1_000, **SMALL)
+            if selects:
+                loop.launch(COUNT, 1_500, **SMALL)
+                loop.copy("D2H", 4, 1_500, blocking=True)
+                loop.launch(SELECT, 2_000, **SMALL)
+            loop.python(20_000)
+            loop.launch(GATHER, 3_000, **SMALL)
+            if product:
+                loop.launch(product, runs, grid=(96, 1, 1), block=(384, 1, 1))
+            loop.launch(ADD_ROWS, 3_000, grid=(1056, 1, 1))
+
+    return run_steps(body)
+
+
+class TestExperts:
+    def test_experts_whose_rows_are_searched_become_a_grouped_product(self, diagnose):
+        first = diagnose(experts).findings[0]
+        assert first.title == "Experts run one after another, and the rows of each are searched"
+        assert "grouped_mm" in first.action
+
+    @pytest.mark.parametrize(
+        "make", [partial(experts, product=""), partial(experts, selects=False), partial(experts, runs=2_000_000)]
+    )
+    def test_masks_alone_and_large_products_stay(self, make, diagnose):
+        titles = [member.title for finding in diagnose(make).findings for member in (finding, *finding.also)]
+        assert "Experts run one after another, and the rows of each are searched" not in titles
+
+
+def launches(*names, runs=500_000):
+    def body(loop, _):
+        for name in names:
+            loop.launch(name, runs, **LARGE)
+        loop.launch("finish(float *)", 20_000, **LARGE)
+
+    return run_steps(body)
+
+
+class TestWindows:
+    def test_a_window_in_two_dimensions(self, find_title):
+        make = partial(launches, WINDOW.format(41, 41), "cupy_add__float32_float32_float32")
+        assert find_title(make) == "A large window is applied in two dimensions at once"
+
+    @pytest.mark.parametrize("size", [(41, 1), (1, 41), (3, 3)])
+    def test_a_window_along_an_axis_or_a_small_one_stays(self, size, find_title):
+        assert find_title(partial(launches, WINDOW.format(*size), "cupy_add__float32_float32_float32")) is None
+
+
+class TestKeys:
+    def test_integer_keys_may_be_small(self, find_title):
+        make = partial(launches, *[SORT.format("unsigned int, unsigned int, unsigned int")] * 4)
+        assert find_title(make) == "Integer keys are sorted by all of their bits, or by many"
+
+    # 2 passes are 16 bits at most; floating-point keys use all of their bits.
+    @pytest.mark.parametrize(("key", "passes"), [("unsigned int, int", 2), ("float, int", 4)])
+    def test_few_bits_and_floating_point_keys_stay(self, key, passes, find_title):
+        assert find_title(partial(launches, *[SORT.format(key)] * passes)) is None
+
+
+class TestConvolutions:
+    def test_a_convolution_is_no_matrix_product(self, findings_of):
+        diagnosed = findings_of(partial(launches, CONVOLVE, runs=5_000_000))
+        assert "fp32-gemm" not in diagnosed
+        assert diagnosed["replaceable-construct"].title == "Convolutions run in FP32 without tensor cores"
+        assert "FFT" in diagnosed["replaceable-construct"].action
+
+
+def training(*, broadcast=BROADCAST, trains=True):
+    def body(loop, _):
+        if broadcast:
+            loop.launch(broadcast, 150_000, grid=(1, 1, 1), block=(544, 1, 1))
+        for number in range(6):
+            loop.launch(NATIVE.format(f"{'ABC'[number % 3]}Functor"), 200_000, **LARGE)
+        if trains:
+            loop.launch(BACKWARD, 300_000, **LARGE)
+        loop.launch(ALL_REDUCE, 100_000, grid=(1, 1, 1), block=(544, 1, 1))
+
+    return run_steps(body)
+
+
+class TestBuffers:
+    def test_a_broadcast_next_to_the_gradients_is_of_buffers(self, find_title):
+        assert find_title(training) == "Buffers are broadcast in each step"
+
+    # In inference, a broadcast sends what one rank has drawn.
+    @pytest.mark.parametrize("make", [partial(training, broadcast=""), partial(training, trains=False)])
+    def test_other_communication_stays(self, make, find_title):
+        assert find_title(make) is None
+
+
+def iterate(*, mark="Thunk:#hlo_op=while.6,unique_hlo_op_id=34#"):
+    """A loop of XLA, whose condition is read back in each iteration."""
+
+    def body(loop, _):
+        start = loop.host.now
+        for _ in range(40):
+            loop.launch("loop_add_fusion", 3_000, **LARGE)
+            loop.launch("loop_and_fusion", 1_000, **SMALL)
+            loop.copy("D2H", 1, 1_500, blocking=True)
+        loop.host.range(mark, start, loop.host.now)
+
+    return run_steps(body)
+
+
+class TestLoopsOfXla:
+    def test_its_flag_is_the_condition_of_a_loop(self, findings_of):
+        assert "10 to 50 iterations" in findings_of(iterate)["graph-break"].action
+
+    def test_another_flag_is_a_branch_of_the_program(self, findings_of):
+        action = findings_of(partial(iterate, mark="Thunk:#hlo_op=command_buffer_6#"))["graph-break"].action
+        assert "iterations" not in action
+
+
+def spilling(*, local_total=268_173_312, registers=32, name="advance(float *)"):
+    def body(loop, _):
+        loop.launch(name, 3_000_000, **LARGE, registers=registers, local_total=local_total)
+        loop.launch("mix(float *)", 8_000, **LARGE, registers=16, local_total=155_713_536)
+
+    return run_steps(body)
+
+
+class TestSpills:
+    def test_local_memory_beyond_that_of_other_kernels_is_named(self, findings_of):
+        finding = findings_of(spilling)["hot-kernels"]
+        # (268,173,312 - 155,713,536) bytes for 132 SMs of 2,048 threads.
+        assert finding.values["local_bytes"] == pytest.approx(416)
+        assert "registers that it needs" in finding.action
+
+    @pytest.mark.parametrize(
+        "make",
+        [
+            partial(spilling, local_total=155_713_536),
+            partial(spilling, local_total=0),
+            # Nothing is gained from more registers.
+            partial(spilling, registers=128),
+            # A kernel of a library, and a stack of 16 bytes.
+            partial(spilling, name=REDUCE),
+            partial(spilling, local_total=155_713_536 + 16 * 132 * 2048),
+        ],
+    )
+    def test_others_have_no_such_advice(self, make, findings_of):
+        assert "registers that it needs" not in findings_of(make)["hot-kernels"].action
+
+
+@pytest.mark.parametrize(
+    ("name", "severity", "status"), [("advance(float *)", "warning", "unjudged"), (NORM, "info", "healthy")]
+)
+def test_nearly_all_of_a_step_is_no_info_unless_it_is_efficient(name, severity, status, diagnose):
+    diagnosis = diagnose(partial(launches, name, runs=3_000_000))
+    (kernels,) = (finding for finding in diagnosis.findings if finding.name == "hot-kernels")
+    assert (kernels.severity, diagnosis.status) == (severity, status)
