@@ -1,7 +1,7 @@
 /*
 description = """
-What the trace does not have, and how to capture it; no rows in a scope: what a part of the trace lacks says nothing
-about the capture."""
+What the trace does not have, and how to capture it. In a scope there are no rows: what a part of the trace lacks says
+nothing about the capture."""
 [columns]
 place = "Position in the list"
 metric = "What is missing"
