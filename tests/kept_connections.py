@@ -33,21 +33,21 @@ if TYPE_CHECKING:
     from nsys_insight.session.prefetch import Question
     from nsys_insight.session.stored_answers import Rows, StoredAnswer
 
-# By files, scope and limits. The one that was used last is at the end.
-_kept: dict[Any, KeptConnection] = {}
+# By files, scope and limits. The most recently used connection is at the end.
+_connections: dict[Any, KeptConnection] = {}
 _MOST_UNUSED = 24
-# Older files belong to fixtures of a module, or to the repository. With 0, no connection is kept.
+# Older files belong to fixtures of a module, or to the repository. With 0, each session opens its own connection.
 _test = SimpleNamespace(start_ns=0)
 
 
 def begin_test() -> None:
-    """Begin a test: the files that it writes itself are read anew each time."""
+    """Begin a test: the files that it writes itself are read again each time."""
     _test.start_ns = time.time_ns()
 
 
 @contextmanager
 def keep_connections(*, are_final: bool = False) -> Iterator[None]:
-    """Keep the connections that sessions open in the block over unchanged files, and use the kept ones again.
+    """Share the connections that sessions open in the block over unchanged files.
 
     With `are_final`, nothing changes the files, although the test itself wrote them.
     """
@@ -69,16 +69,16 @@ def _connect(
         return Connection(files, scope, limits, **options)
     statuses = [(status.st_dev, status.st_ino, status.st_mtime_ns) for status in (file.path.stat() for file in files)]
     key = (*files, *statuses, scope, limits, *options["part_scopes"])
-    kept, note = _kept.pop(key, None), options["note"]
-    if kept and kept.is_unchanged:
-        kept.reuse(note)
+    connection, note = _connections.pop(key, None), options["note"]
+    if connection and connection.is_unchanged:
+        connection.reuse(note)
     else:
-        kept = KeptConnection(files, scope, limits, **options)
-    _kept[key] = kept
-    unused = [other for other in _kept if not _kept[other].user_count]
+        connection = KeptConnection(files, scope, limits, **options)
+    _connections[key] = connection
+    unused = [other for other in _connections if not _connections[other].user_count]
     for other in unused[:-_MOST_UNUSED]:
-        Connection.close(_kept.pop(other))
-    return kept
+        Connection.close(_connections.pop(other))
+    return connection
 
 
 def _has_defaults(options: dict[str, Any]) -> bool:
@@ -87,7 +87,7 @@ def _has_defaults(options: dict[str, Any]) -> bool:
 
 
 def _are_old_exports(paths: Sequence[Path], before_ns: int) -> bool:
-    """Return whether these are small exports from before this time, none of which has a file in the cache folder."""
+    """Return whether these are small exports from before this time, without files in the cache folder."""
     return (
         all(path.is_file() and path.suffix == ".sqlite" and path.stat().st_ctime_ns < before_ns for path in paths)
         and are_small_files(paths)

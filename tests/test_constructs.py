@@ -29,8 +29,8 @@ def constructs():
     names = sorted({name for entry in ENTRIES for name in (*entry.examples, *entry.not_examples)})
     with duckdb.connect() as connection:
         connection.execute(construct_catalog.write_macros()[0])
-        found = connection.execute("SELECT name, construct_of(name) FROM unnest(?) AS t (name)", [names]).fetchall()
-    return dict(found)
+        rows = connection.execute("SELECT name, construct_of(name) FROM unnest(?) AS t (name)", [names]).fetchall()
+    return dict(rows)
 
 
 def matches(pattern, name):
