@@ -33,21 +33,21 @@ if TYPE_CHECKING:
     from nsys_insight.session.prefetch import Question
     from nsys_insight.session.stored_answers import Rows, StoredAnswer
 
-# By files, scope and limits, in the order of their last use.
-_open_connections: dict[Any, KeptConnection] = {}
+# By files, scope and limits. The most recently used connection is at the end.
+_connections: dict[Any, KeptConnection] = {}
 _MOST_UNUSED = 24
-# Older files belong to fixtures of a module, or to the repository. With 0, every connection is closed.
+# Older files belong to fixtures of a module, or to the repository. With 0, each session opens its own connection.
 _test = SimpleNamespace(start_ns=0)
 
 
 def begin_test() -> None:
-    """Begin a test: files that it writes itself get a new connection each time."""
+    """Begin a test: the files that it writes itself are read again each time."""
     _test.start_ns = time.time_ns()
 
 
 @contextmanager
 def keep_connections(*, are_final: bool = False) -> Iterator[None]:
-    """Keep the connections that sessions open in the block over unchanged files, and use them again.
+    """Share the connections that sessions open in the block over unchanged files.
 
     With `are_final`, nothing changes the files, although the test itself wrote them.
     """
@@ -69,15 +69,15 @@ def _connect(
         return Connection(files, scope, limits, **options)
     statuses = [(status.st_dev, status.st_ino, status.st_mtime_ns) for status in (file.path.stat() for file in files)]
     key = (*files, *statuses, scope, limits, *options["part_scopes"])
-    connection, note = _open_connections.pop(key, None), options["note"]
+    connection, note = _connections.pop(key, None), options["note"]
     if connection and connection.is_unchanged:
         connection.reuse(note)
     else:
         connection = KeptConnection(files, scope, limits, **options)
-    _open_connections[key] = connection
-    unused = [other for other in _open_connections if not _open_connections[other].user_count]
+    _connections[key] = connection
+    unused = [other for other in _connections if not _connections[other].user_count]
     for other in unused[:-_MOST_UNUSED]:
-        Connection.close(_open_connections.pop(other))
+        Connection.close(_connections.pop(other))
     return connection
 
 
@@ -87,7 +87,7 @@ def _has_defaults(options: dict[str, Any]) -> bool:
 
 
 def _are_old_exports(paths: Sequence[Path], before_ns: int) -> bool:
-    """Return whether these are small exports from before this time that have no file in the cache folder."""
+    """Return whether these are small exports from before this time, without files in the cache folder."""
     return (
         all(path.is_file() and path.suffix == ".sqlite" and path.stat().st_ctime_ns < before_ns for path in paths)
         and are_small_files(paths)

@@ -114,17 +114,6 @@ known_work AS (
         LIMIT 3
     )
 ),
--- The MPI function that takes the most time.
-mpi_time AS (
-    SELECT s.name
-    FROM _host_activity AS a
-    ASOF JOIN _steady_windows AS w ON w.host_start_ns <= a.start_ns
-    JOIN strings AS s USING (name_id)
-    WHERE a.kind = 'mpi' AND a.start_ns < w.host_end_ns
-    GROUP BY s.name
-    ORDER BY sum(a.end_ns - a.start_ns) DESC, s.name
-    LIMIT 1
-),
 host_times AS (
     SELECT
         sum(recoverable_ns) AS recoverable_ns, sum(wall_pct) AS wall_pct,
@@ -158,7 +147,7 @@ SELECT
     h.recoverable_ns AS idle_ns,
     CASE WHEN 2 * w.managed_share <= 1 AND k.known_ns <= 1.05 * h.recoverable_ns THEN k.parts END AS known_work,
     h.mpi_ns,
-    (SELECT name FROM mpi_time) AS mpi_name,
+    (FROM _mpi_work) AS mpi_name,
     CASE WHEN 2 * w.managed_share > 1 THEN w.managed_share * h.recoverable_ns END AS managed_ns,
     g.duration_ns AS longest_gap_ns,
     operation_text(g.before_name) AS before,
