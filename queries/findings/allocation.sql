@@ -95,36 +95,11 @@ later_calls AS (
     WHERE call_group IN ('alloc', 'free') AND start_ns >= (SELECT min(start_ns) FROM _gpu_busy_parts)
         AND NOT EXISTS (FROM steps WHERE phase = 'steady')
 ),
--- A pool whose release threshold is 0 gives its unused memory back in the next synchronization, and maps memory again
--- in the next allocations.
-pool_calls AS (
-    SELECT a.process_id, a.thread_id, a.call_group, a.start_ns, a.end_ns
-    FROM outer_api_calls AS a
-    ASOF JOIN (FROM steps WHERE phase = 'steady') AS s ON s.process_id = a.process_id AND s.host_start_ns <= a.start_ns
-    WHERE a.start_ns < s.host_end_ns
-        AND (a.call_group = 'sync' OR regexp_matches(a.name, '^cu(da)?(Malloc|MemAlloc|Free|MemFree).*Async$'))
-        AND EXISTS (FROM calls WHERE name LIKE '%Free%Async')
-),
--- Synchronizations after frees, each with the last end of the work that began before its own end.
-pool_waits AS (
-    SELECT w.start_ns, w.end_ns, max(greatest(r.end_ns, coalesce(r.running_end_ns, r.end_ns))) AS done_ns
-    FROM (
-        SELECT * FROM pool_calls
-        QUALIFY call_group = 'sync'
-            AND lag(call_group) OVER (PARTITION BY process_id, thread_id ORDER BY start_ns) = 'free'
-    ) AS w
-    ASOF JOIN _gpu_reach AS r ON r.start_ns <= w.end_ns
-    GROUP BY ALL
-),
 pools AS (
-    SELECT
-        p.tail_ns / t.units AS tail_ns, a.alloc_ns
-    FROM (
-        SELECT sum(end_ns - greatest(start_ns, least(done_ns, end_ns))) AS tail_ns, count(*) AS waits FROM pool_waits
-    ) AS p,
-    (SELECT avg(end_ns - start_ns) AS alloc_ns FROM pool_calls WHERE call_group = 'alloc') AS a,
-    _step_totals AS t
-    WHERE p.tail_ns >= p.waits * $min_tail_ns AND a.alloc_ns >= $min_alloc_ns
+    SELECT p.tail_ns / t.units AS tail_ns, p.alloc_ns
+    FROM _pool_waits AS p, _step_totals AS t
+    WHERE p.tail_ns >= p.waits * $min_tail_ns AND p.alloc_ns >= $min_alloc_ns
+        AND EXISTS (FROM calls WHERE name LIKE '%Free%Async')
 )
 SELECT
     -- Without other waits, all of the time that the host saves shortens the idle time.

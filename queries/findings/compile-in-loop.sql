@@ -60,30 +60,17 @@ WITH steady_steps AS (
 ),
 -- The code is built between the last call before and the load.
 builds AS (
-    SELECT
-        c.process_id, c.thread_id, c.name, c.start_ns, c.end_ns, c.end_ns - coalesce(p.end_ns, c.start_ns) AS build_ns
+    SELECT c.process_id, c.thread_id, c.name, c.start_ns, c.end_ns, c.end_ns - coalesce(p.end_ns, c.start_ns) AS build_ns
     FROM (FROM outer_api_calls WHERE regexp_matches(name, '^cu(da)?(Library|Module)Load')) AS c
     ASOF LEFT JOIN (SELECT process_id, thread_id, start_ns, end_ns FROM outer_api_calls) AS p
         ON p.process_id = c.process_id AND p.thread_id = c.thread_id AND p.start_ns < c.start_ns
 ),
 loads AS (
-    SELECT
-        s.step, count(*) AS loads, any_value(c.name) AS call, max(c.end_ns) AS end_ns, sum(c.build_ns) AS build_ns
+    SELECT s.step, count(*) AS loads, any_value(c.name) AS call, max(c.end_ns) AS end_ns, sum(c.build_ns) AS build_ns
     FROM builds AS c
     ASOF JOIN steady_steps AS s ON s.process_id = c.process_id AND s.host_start_ns <= c.start_ns
     WHERE c.start_ns < s.host_end_ns
     GROUP BY s.step
-),
--- Threads that load code, if each does so in one step, and no step has two of them.
-new_threads AS (
-    SELECT CASE
-        WHEN count(DISTINCT c.thread_id) = count(DISTINCT s.step)
-            AND count(DISTINCT (c.thread_id, s.step)) = count(DISTINCT s.step)
-            AND count(DISTINCT c.thread_id) >= $min_threads THEN count(DISTINCT c.thread_id)
-        END AS load_threads
-    FROM (SELECT process_id, thread_id, start_ns FROM builds) AS c
-    ASOF JOIN steady_steps AS s ON s.process_id = c.process_id AND s.host_start_ns <= c.start_ns
-    WHERE c.start_ns < s.host_end_ns
 ),
 -- XLA names the modules that it compiles.
 compile_ranges AS (
@@ -100,8 +87,8 @@ first_kernels AS (
 ),
 medians AS (
     SELECT
-        median(duration_ns) FILTER (l.step IS NULL) AS ordinary_ns, count(*) AS steps,
-        sum(duration_ns)::DOUBLE AS all_ns
+        count(*) AS steps, sum(duration_ns)::DOUBLE AS all_ns,
+        median(duration_ns) FILTER (l.step IS NULL) AS ordinary_ns
     FROM steady_steps AS s LEFT JOIN loads AS l USING (step)
 ),
 load_totals AS (
@@ -120,9 +107,11 @@ SELECT
         AS saving_low_ns,
     100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place,
-    CASE WHEN n.load_threads IS NOT NULL THEN 'threads' ELSE 'shapes' END AS cure_case,
-    l.load_steps, m.steps, l.loads, l.calls, l.load_step_ns, m.ordinary_ns, k.kernel, n.load_threads
-FROM load_totals AS l, medians AS m, first_kernels AS k, _step_totals AS t, new_threads AS n
+    -- Each thread loads code in one step, and no step has two of them.
+    if(n.threads = n.steps AND n.pairs = n.steps AND n.threads >= $min_threads, n.threads, NULL) AS load_threads,
+    CASE WHEN load_threads IS NOT NULL THEN 'threads' ELSE 'shapes' END AS cure_case,
+    l.load_steps, m.steps, l.loads, l.calls, l.load_step_ns, m.ordinary_ns, k.kernel
+FROM load_totals AS l, medians AS m, first_kernels AS k, _step_totals AS t, _loading_threads AS n
 WHERE t.has_steps
     AND CASE
         WHEN m.ordinary_ns IS NULL THEN 2 * t.wall_ns * l.build_ns / m.all_ns >= t.idle_ns

@@ -120,17 +120,9 @@ host_times AS (
         sum(recoverable_ns) FILTER (code = 'mpi_call') AS mpi_ns
     FROM host_report WHERE code IN ('cpu_work', 'mpi_call')
     HAVING count(*) > 0
-),
--- The share of the CPU work in which the host touches managed memory, whose pages move meanwhile.
-managed_work AS (
-    SELECT
-        coalesce(coalesce(sum(time_ns) FILTER (host = 'managed memory'), 0)::DOUBLE / sum(time_ns), 0) AS managed_share
-    FROM step_budget WHERE part = 'launch' AND host IN ('CPU work', 'managed memory')
 )
 SELECT
-    h.recoverable_ns,
-    h.wall_pct,
-    g.nvtx_path AS place,
+    h.recoverable_ns, h.wall_pct, g.nvtx_path AS place,
     CASE
         WHEN 2 * h.mpi_ns > h.recoverable_ns THEN 'mpi'
         WHEN 2 * w.managed_share > 1 THEN 'managed'
@@ -154,7 +146,7 @@ SELECT
     operation_text(g.after_name) AS after,
     nullif(g.host, 'CPU work') AS host
 FROM host_times AS h
-CROSS JOIN managed_work AS w
+CROSS JOIN _managed_work AS w
 LEFT JOIN longest_gap AS g ON true
 LEFT JOIN known_work AS k ON true
 WHERE EXISTS (FROM classify_report WHERE part = 'launch' AND see = 'gaps')

@@ -115,9 +115,7 @@ help = "Share of the nearer roof from which a kernel is near it"
 WITH shapes AS (
     SELECT
         s.*, b.bound, b.evidence, b.reason, h.ceiling, h.ceiling_used_pct AS used_pct,
-        coalesce(
-            h.ceiling_used_pct, CASE WHEN b.evidence = 'gpu_metrics' THEN greatest(b.sm_pct, b.memory_pct) END
-        ) AS near_pct,
+        coalesce(used_pct, if(b.evidence = 'gpu_metrics', greatest(b.sm_pct, b.memory_pct), NULL)) AS near_pct,
         s.total_ns * h.recoverable_ns / h.total_ns AS recoverable_ns
     FROM _steady_shapes AS s
     LEFT JOIN (
@@ -130,8 +128,8 @@ WITH shapes AS (
 kernel_totals AS (
     SELECT
         s.name, sum(s.calls) AS calls, sum(s.total_ns) AS total_ns, sum(s.recoverable_ns) AS recoverable_ns,
-        least(100 * sum(s.total_ns) / any_value(t.wall_ns * t.units), 100) AS wall_pct,
         sum(s.kernel_time_pct) AS kernel_time_pct,
+        least(100 * sum(s.total_ns) / any_value(t.wall_ns * t.units), 100) AS wall_pct,
         unnest(max_by({bound: bound, evidence: evidence, reason: reason, ceiling: ceiling, used_pct: used_pct,
             near_pct: near_pct}, (s.total_ns, s.grid, s.block)))
     FROM shapes AS s, _step_totals AS t GROUP BY s.name
@@ -145,27 +143,6 @@ hot_kernels AS (
         OR (turn = 1 OR turn <= 3 AND wall_pct >= $little_pct)
         AND EXISTS (FROM classify_report WHERE part = 'wall' AND verdict = 'GPU-bound')
 ),
--- nsys may leave the size per thread empty. What a launch reserves beyond the smallest of the process is its own.
-local_memory AS (
-    SELECT
-        n.name, max(s.registers_per_thread) AS registers,
-        max((s.local_total_bytes - s.least_bytes) / (s.sm_count * s.warps_per_sm * s.threads_per_warp)) AS local_bytes
-    FROM (SELECT *, min(local_total_bytes) OVER (PARTITION BY model_id) AS least_bytes FROM launch_shapes) AS s
-    JOIN kernel_names AS n USING (name_id)
-    WHERE n.provenance IN ('hand-written', 'Triton', 'Numba', 'CuPy') AND s.registers_per_thread <= $few_registers
-        AND (SELECT count(DISTINCT process_id) FROM step_operations WHERE kind = 'kernel') = 1
-    GROUP BY n.name
-    HAVING local_bytes >= $min_local
-),
-judged AS (
-    SELECT
-        coalesce(100 * sum(o.total_ns) FILTER (o.judgment = 'efficient' OR s.used_pct >= $efficient_pct)
-            / sum(o.total_ns), 0) AS efficient_pct
-    FROM step_operations AS o
-    LEFT JOIN shapes AS s
-        ON s.name = o.name AND s.grid = o.grid_x || 'x' || o.grid_y || 'x' || o.grid_z
-            AND s.block = o.block_x || 'x' || o.block_y || 'x' || o.block_z
-),
 first_kernel AS (
     SELECT short_name, local_bytes, registers, CASE
         WHEN near_pct >= $near_pct THEN 'near_peak'
@@ -174,21 +151,19 @@ first_kernel AS (
         WHEN regexp_matches(name, '(?i)gemv') THEN 'gemv'
         WHEN bound IN ('memory', 'latency') THEN bound
         ELSE 'other'
-    END AS cure_case FROM hot_kernels LEFT JOIN local_memory USING (name) WHERE turn = 1
-),
--- Kernels at their roof still take the time: a saving below 1% of the wall time is not given.
-saving AS (
-    SELECT sum(recoverable_ns) AS saved_ns FROM hot_kernels, _step_totals AS t
-    HAVING 100 * saved_ns >= any_value(t.wall_ns * t.units)
+    END AS cure_case
+    FROM hot_kernels
+    LEFT JOIN (FROM _own_local_memory WHERE registers <= $few_registers AND local_bytes >= $min_local) USING (name)
+    WHERE turn = 1
 )
 SELECT
-    any_value(s.saved_ns / t.units) AS recoverable_ns,
-    least(coalesce(any_value(100 * s.saved_ns / (t.wall_ns * t.units)), sum(h.wall_pct)), 100) AS wall_pct,
-    CASE
-        WHEN sum(h.wall_pct) >= $unjudged_pct AND any_value(j.efficient_pct) < $efficient_pct THEN 'warning' ELSE 'info'
-    END AS severity,
-    NULL AS place, any_value(f.cure_case) AS cure_case, any_value(f.short_name) AS first,
-    any_value(f.local_bytes) AS local_bytes, any_value(f.registers) AS registers,
+    -- Kernels at their roof still take the time: a saving below 1% of the wall time is not given.
+    if(100 * sum(h.recoverable_ns) >= any_value(t.wall_ns * t.units), sum(h.recoverable_ns), NULL) AS saved_ns,
+    saved_ns / any_value(t.units) AS recoverable_ns,
+    least(coalesce(100 * saved_ns / any_value(t.wall_ns * t.units), sum(h.wall_pct)), 100) AS wall_pct,
+    if(sum(h.wall_pct) >= $unjudged_pct AND any_value(f.cure_case <> 'near_peak' AND c.efficient_pct < $efficient_pct),
+        'warning', 'info') AS severity,
+    NULL AS place, f.cure_case, f.short_name AS first, f.local_bytes, f.registers,
     list({
         'name': h.label, 'kernel_wall_pct': h.wall_pct, 'kernel_time_pct': h.kernel_time_pct,
         'calls': h.calls / t.units, 'mean_ns': h.total_ns / h.calls, 'bound': nullif(h.bound, 'unknown'),
@@ -196,6 +171,5 @@ SELECT
         'used_pct': h.used_pct, 'ceiling': replace(h.ceiling, 'SM', 'the SMs')
     } ORDER BY h.turn) FILTER (h.turn <= 3) AS kernels,
     nullif(count(*) FILTER (h.turn > 3), 0) AS more_kernels, NOT bool_or(h.near_pct IS NOT NULL) AS is_unmeasured
-FROM hot_kernels AS h, first_kernel AS f, judged AS j, _step_totals AS t
-LEFT JOIN saving AS s ON true
-HAVING count(*) > 0
+FROM hot_kernels AS h, first_kernel AS f, construct_coverage AS c, _step_totals AS t
+GROUP BY f.cure_case, f.short_name, f.local_bytes, f.registers

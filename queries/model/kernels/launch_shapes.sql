@@ -44,7 +44,7 @@ shared_unit_bytes = """Allocation granularity of shared memory: a block's shared
 shared_driver_bytes = "Shared memory per block that the driver reserves"
 sm_count = """Streaming multiprocessors of the GPU, or of the green context or MIG instance; NULL for a green context
     whose size the trace does not state"""
-is_green = "Whether it ran in a green context, which has some of the GPU's SMs"
+is_green = "True for kernels of a green context, which has some of the SMs of the GPU"
 threads_per_warp = "Threads per warp"
 model_id = "GPU model, as in `gpu_limits`"
 gpu = "Name of the GPU model; NULL if the trace does not describe it"
