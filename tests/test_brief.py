@@ -15,6 +15,7 @@ from synthetic import Trace
 
 from nsys_insight.diagnose.bounded_text import write_short_diagnosis
 from nsys_insight.diagnose.brief import read_brief
+from nsys_insight.diagnose.brief_operations import Operation, title_operation
 from nsys_insight.diagnose.brief_text import write_brief, write_page
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.text.operation_names import shorten_operation
@@ -179,6 +180,20 @@ def test_without_steps_all_of_the_trace_is_counted(tmp_path):
 )
 def test_a_short_name_keeps_library_operation_type_and_tile(name, provenance, short):
     assert shorten_operation(name, provenance) == short
+
+
+@pytest.mark.parametrize(
+    ("construct", "name", "title"),
+    [
+        ("gather of rows", "PyTorch vectorized_gather_kernel", "gather of rows: PyTorch vectorized_gather_kernel"),
+        ("PyTorch elementwise operation", "PyTorch elementwise Mul f32", "PyTorch elementwise Mul f32"),
+        ("CuPy copy", "cupy_copy__float32_float32", "cupy_copy__float32_float32"),
+        (None, "solve", "solve"),
+    ],
+)
+def test_an_operation_has_the_title_of_its_construct_unless_its_name_says_it(construct, name, title):
+    operation = Operation(name, 1.0, 1_000.0, 0.0, {"construct": construct}, 1, None)
+    assert title_operation(operation) == title
 
 
 def test_a_short_name_has_no_control_characters_and_fits():

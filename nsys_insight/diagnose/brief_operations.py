@@ -102,10 +102,18 @@ def describe_operation(operation: Operation, total_ns: float, devices: int, main
         f"{number(operation.calls)} {TIMES} {time_text(operation.time_ns / operation.calls)}",
         pct(share),
         f"idle {time_text(operation.idle_ns)}" if operation.idle_ns >= _MIN_IDLE_NS else "",
-        operation.name,
+        title_operation(operation),
         describe_details(operation, devices, main_stream),
     ]
     return ", ".join(filter(None, parts))
+
+
+def title_operation(operation: Operation) -> str:
+    """Return the name, after what the catalog of constructs says that it does, unless the name says so itself."""
+    construct = operation.row["construct"]
+    if not construct or operation.name.lower().startswith(construct.split()[0].lower()):  # such as PyTorch
+        return operation.name
+    return f"{construct}: {operation.name}"
 
 
 def describe_details(operation: Operation, devices: int, main_stream: str | None) -> str:

@@ -10,6 +10,7 @@ from nsys_insight.diagnose.brief_operations import (
     describe_unit,
     find_main_stream,
     merge_operations,
+    title_operation,
 )
 from nsys_insight.session.answer import Column, build_answer
 from nsys_insight.text.units import time_text
@@ -53,7 +54,7 @@ def build_operation_table(brief: Brief) -> Answer:
     rows = [
         [
             operation.calls, operation.time_ns / operation.calls, 100 * operation.time_ns / max(total_ns, 1),
-            operation.idle_ns, operation.name, describe_details(operation, devices, main_stream),
+            operation.idle_ns, title_operation(operation), describe_details(operation, devices, main_stream),
         ]
         for operation in operations if operation in shown_operations
     ]  # fmt: skip

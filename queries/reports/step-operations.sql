@@ -6,7 +6,7 @@ question = "What does one step run on the GPU: kernels, copies, memsets and grap
 examples = ["", "--limit 0"]
 page = false
 main = ["gpu_pct", "time_ns", "calls", "avg_ns", "name", "idle_before_ns", "grid", "block"]
-details = ["family", "provenance", "local_bytes", "source_memory", "target_memory", "devices", "streams"]
+details = ["family", "construct", "provenance", "local_bytes", "source_memory", "target_memory", "devices", "streams"]
 description = """
 Counts the kernels, copies, memsets and graphs of the steady steps (see steps; of the whole scope where no steps were
 found) per step: per token where --tokens says how many there are. An operation belongs to the step in which its
@@ -46,6 +46,7 @@ target_memory = "Memory that was written"
 devices = "CUDA devices that it ran on"
 streams = "CUDA streams that it ran on"
 family = "Family of the kernel"
+construct = "What the kernel does, by the catalog of constructs; NULL if no entry has its name"
 provenance = "Where the kernel comes from"
 
 [notes.whole]
@@ -168,9 +169,11 @@ SELECT
     array_to_string(list_sort(t.devices), ', ') AS devices,
     array_to_string(list_sort(t.streams), ', ') AS streams,
     n.family,
+    k.construct,
     n.provenance
 FROM totals AS t
 CROSS JOIN step_count AS c
 LEFT JOIN kernel_names AS n USING (name_id)
+LEFT JOIN kernel_constructs AS k USING (name_id)
 LEFT JOIN occupancies AS l USING (name_id, grid, block)
 ORDER BY time_ns DESC, calls DESC, name, grid, block, source_memory, target_memory, size_bytes
