@@ -2597,6 +2597,7 @@ class Reports:
             devices: CUDA devices that it ran on
             streams: CUDA streams that it ran on
             family: Family of the kernel
+            construct: What the kernel does, by the catalog of constructs; NULL if no entry has its name
             provenance: Where the kernel comes from
         """
         ...
