@@ -856,7 +856,7 @@ def test_the_headline_s_shares_are_those_of_classify(case, diagnose):
     line = next(line for line in diagnosis.text(500).splitlines() if line.startswith("GPU busy"))
     busy, idle = (float(re.search(rf"{word} (\d+\.\d)%", line)[1]) for word in ("busy", "idle"))
     assert round(busy + idle, 1) == 100.0
-    printed_shares = dict(re.findall(r"(\w+) (\d+\.\d)%(?=,|\))", line.partition(", idle ")[2]))
+    printed_shares = dict(re.findall(r"(\w[\w -]*) (\d+\.\d)%(?=,|\))", line.partition(", idle ")[2]))
     assert printed_shares == {
         s.part: f"{s.wall_pct:.1f}" for s in diagnosis.shares if not s.is_busy and s.wall_pct >= 0.05
     }

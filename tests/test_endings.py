@@ -163,7 +163,7 @@ class TestFlags:
         assert process.stderr.startswith("error: ")
 
     def test_a_flag_is_declared_once(self):
-        assert run("convert", "--help").stdout.count("--to ") == 1
+        assert run("help", "convert", "--all").stdout.count("--to ") == 1
 
     @pytest.mark.parametrize("columns", ["1", *sweep(["4"])])
     def test_narrow_terminals(self, trace, columns):

@@ -103,7 +103,7 @@ def test_the_time_between_steps_belongs_to_them():
 
 
 def test_capture_takes_the_time_of_a_step_from_the_marks(tmp_path):
-    """The sample's steps are its ranges `decode_step`: 2.68 ms under nsys, and about 1.6 ms in the program."""
+    """The sample's steps are its ranges `decode_step`: 2.68 ms under nsys, and about 1.1 ms in the program."""
     tool = tmp_path / "nsys"
     tool.write_text(f"""#!/bin/sh
 if [ "$1" = --version ]; then echo "NVIDIA Nsight Systems version 2025.3.1.90"; exit; fi
@@ -113,13 +113,15 @@ sleep 0.02
 cp {REPORT.with_suffix(".sqlite")} "${{2%.nsys-rep}}.sqlite"
 """)
     tool.chmod(0o755)
-    program = write_program(tmp_path, NVTX_PROGRAM.replace("0.02", "0.0015").replace('b"decode"', 'b"decode_step"'))
+    program = write_program(tmp_path, NVTX_PROGRAM.replace("0.02", "0.001").replace('b"decode"', 'b"decode_step"'))
     result = run(
         "capture", "--also-without", "--", *program, cwd=tmp_path, env={"NSYS_INSIGHT_NSYS": str(tool)}
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     assert re.search(r"without nsys, a step takes [12]\.\d+ ms", result.stderr)
-    assert re.search(r"2.68 ms per step under nsys; about [12]\.\d+ ms without \(measured\)", result.stdout)
+    assert re.search(
+        r"2.68 ms per step under nsys; about [12]\.\d+ ms without \(measured\)", " ".join(result.stdout.split())
+    )
 
 
 def test_only_one_way_to_measure_is_allowed(tmp_path):

@@ -70,6 +70,7 @@ ELSEWHERE = {
     "classify-steps",
     "loop-iteration",
     "fusion-candidate",
+    "nvtx-instances",
     "overlap",
     "ranks",
     "collectives",

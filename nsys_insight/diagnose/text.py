@@ -431,7 +431,8 @@ def describe_status(diagnosis: DiagnosisResult) -> str:
     if diagnosis.status in {"healthy", "unjudged"}:
         return _describe_busy(diagnosis, busy)
     if (
-        diagnosis.verdict == "GPU-bound" and not any(finding.severity != "info" for finding in diagnosis.findings)
+        diagnosis.verdict == "GPU-bound"
+        and all(finding.severity == "info" or finding.symptom == "kernel-time" for finding in diagnosis.findings)
         and diagnosis.ahead_pct is not None and diagnosis.ahead_pct < MIN_AHEAD_PCT
         and 2 * (_sum_share(diagnosis, "launch") + _sum_share(diagnosis, "sync")) >= 100 - diagnosis.busy_pct
     ):  # fmt: skip

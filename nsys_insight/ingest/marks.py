@@ -7,13 +7,13 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
+from nsys_insight import cache_folder
 from nsys_insight.errors import ToolError
 
 if TYPE_CHECKING:
@@ -53,8 +53,9 @@ def measure_marks(program: Sequence[str], range_name: str, nsys_folder: Path | N
     Raises:
         ToolError: There is no C compiler, the program failed, or it made no such marks.
     """
-    with tempfile.TemporaryDirectory(prefix="nsys-insight-") as folder:
-        library, output = _build_library(Path(folder)), Path(folder) / "times"
+    with cache_folder.use_temporary_folder() as folder:
+        library, output = _build_library(folder.claim("marks.so")), folder.path / "times"
+        folder.claim_pattern("times.*")
         variables = {"NSYS_INSIGHT_MARKS": str(output)}
         if range_name == PROFILER_API:
             cupti = ":".join(str(path) for path in _find_cupti(nsys_folder))
@@ -85,7 +86,7 @@ def period_ns(intervals: Sequence[Interval]) -> float:
     return float(median(periods or [intervals[0].duration_ns]))
 
 
-def _build_library(folder: Path) -> Path:
+def _build_library(library: Path) -> Path:
     """Compile the library that CUDA and NVTX load.
 
     Raises:
@@ -94,7 +95,6 @@ def _build_library(folder: Path) -> Path:
     compiler = next((path for name in _COMPILERS if (path := shutil.which(name))), None)
     if sys.platform != "linux" or not compiler:
         raise ToolError("--also-without needs Linux and a C compiler, and there is none here", _OWN_OUTPUT_HINT)
-    library = folder / "marks.so"
     command = [compiler, "-O2", "-shared", "-fPIC", "-o", str(library), str(_SOURCE), "-ldl"]
     process = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - the user's compiler
     if process.returncode:

@@ -44,7 +44,8 @@ def _check_parameters(pack: Pack) -> Iterator[str]:
     used_names = find_parameters(pack.sql)
     for name in sorted(used_names - pack.params.keys()):
         yield f"${name} is used but not declared: add [params.{name}]"
-    for name in sorted(pack.params.keys() - used_names):
+    own_names = {param.name for param in pack.params.values() if not param.report}
+    for name in sorted(own_names - used_names):
         yield f"[params.{name}] is declared but not used"
     for name in sorted(pack.params.keys() & step_params_of(pack.names).keys()):
         yield f"[params.{name}] needs another name: every report about steps takes {name!r}"

@@ -57,7 +57,7 @@ SELECT
 FROM graph_launches HAVING count(*) > 0"""
 
 [notes.video]
-use = "video"
+use = "video_engines"
 
 [notes.deep]
 use = "deep_paths"
