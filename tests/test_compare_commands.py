@@ -368,3 +368,13 @@ def test_check_annotates_lines_of_the_budget_for_github(run, tmp_path):
     assert notice == f"::notice title=nsys-insight check::1 of 3 limits met in {EAGER}"
     assert run("check", EAGER, "--max", "wall=1s", "-f", "github").stdout.count("::error") == 0
     assert "hint: it is a format of check" in run("top", EAGER, "-f", "github").stderr
+
+
+def test_two_steps_show_the_times_that_differ_most(run):
+    """Step 0 of churn is no steady step: it takes 2.2 times as long, as launches take longer."""
+    result = run("diff", "churn.sqlite", "--steps", "1,0")
+    assert result.stdout.startswith("One step each: wall 215.7 µs → 479.8 µs per step (+122.4%), step 1 → step 0\n")
+    assert "whole traces" not in result.stderr
+    assert "steps are those of --steps" in result.stderr
+    names = re.findall(r"^([a-z ]+?)  ", result.stdout, re.MULTILINE)
+    assert names[1:4] == ["wall", "gpu idle", "idle launch"]

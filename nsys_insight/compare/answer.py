@@ -105,6 +105,7 @@ _COLUMNS_OF_PART = {
 }
 # The columns and the maximum number of rows of `summary_table`.
 _SUMMARY_COLUMNS = ("name", "metric", "before", "after", "delta_pct", "verdict")
+MAX_STEP_ROWS = 6  # of two single steps
 MAX_SUMMARY_ROWS = 9
 # Maximum number of rows that a note names, and the width of a kernel's name in it.
 MAX_NAMES = 3
@@ -176,6 +177,11 @@ def summary_table(comparison: Comparison) -> Answer:
     changed_rows = [row for row in rows if row.is_headline or row.verdict in SIGNIFICANT_VERDICTS]
     # A changed metric is less important than one that got better or worse. The order of the budget decides the rest.
     changed_rows.sort(key=lambda row: (not row.is_headline, row.verdict not in (Verdict.REGRESSED, Verdict.IMPROVED)))
+    if _has_single_steps(comparison):
+        # Two single steps have no verdicts: their times that differ most are shown.
+        times = [row for row in rows if row.metric.endswith("_ns") and row.difference.delta]
+        times.sort(key=lambda row: (not row.is_headline, -abs(row.difference.delta or 0)))
+        changed_rows = times[:MAX_STEP_ROWS]
     shown_rows = [row for row in rows if row in changed_rows[:MAX_SUMMARY_ROWS]]
     columns = [column for column in COLUMNS if column.name in _SUMMARY_COLUMNS]
     if all(row.part == "run" for row in shown_rows):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from nsys_insight.compare.direction import Better
+    from nsys_insight.compare.runs import Run
     from nsys_insight.session.answer import Answer
 
 _HELP = """Compare two runs, or several runs of each side, per step: what changed, and whether it is noise.
@@ -112,7 +113,7 @@ def make_diff_command() -> Callable[..., None]:
         runs = measure_files(sides, flags, steps)
         if steps:
             runs = [
-                [replace(run, label=f"step {step}" + ("" if has_one_file else f" of {run.label}")) for run in side]
+                [_name_step(run, step, has_one_file=has_one_file) for run in side]
                 for step, side in zip(steps, runs, strict=True)
             ]
         directions: dict[str, Better] = {**dict.fromkeys(higher or (), "higher"), **dict.fromkeys(lower or (), "lower")}
@@ -168,6 +169,12 @@ def make_diff_command() -> Callable[..., None]:
         argument=files_argument,
         omitted_fields=("explain",),
     )
+
+
+def _name_step(run: Run, step: int, *, has_one_file: bool) -> Run:
+    """Label a run with its step. Where the step is not a steady one, its scope has no steps, but it is one."""
+    run = replace(run, label=f"step {step}" if has_one_file else f"step {step} of {run.label}")
+    return replace(run, unit="step", method="those of --steps") if run.unit == "trace" else run
 
 
 def _parse_step_pair(text: str) -> tuple[int, int]:
