@@ -60,7 +60,7 @@ WITH steady_steps AS (
 ),
 -- The code is built between the last call before and the load.
 builds AS (
-    SELECT c.process_id, c.thread_id, c.name, c.start_ns, c.end_ns, c.end_ns - coalesce(p.end_ns, c.start_ns) AS build_ns
+    SELECT c.process_id, c.name, c.start_ns, c.end_ns, c.end_ns - coalesce(p.end_ns, c.start_ns) AS build_ns
     FROM (FROM outer_api_calls WHERE regexp_matches(name, '^cu(da)?(Library|Module)Load')) AS c
     ASOF LEFT JOIN (SELECT process_id, thread_id, start_ns, end_ns FROM outer_api_calls) AS p
         ON p.process_id = c.process_id AND p.thread_id = c.thread_id AND p.start_ns < c.start_ns
