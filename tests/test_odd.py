@@ -272,7 +272,8 @@ def test_the_priority_of_a_stream_has_its_sign(capture):
 
 def test_a_wait_after_a_launch_does_not_create_the_context(capture):
     path = capture("range_within_kernel")
-    query = "SELECT min(start) FROM CUPTI_ACTIVITY_KIND_RUNTIME AS r JOIN StringIds AS s ON s.id = r.nameId WHERE value LIKE"
+    calls = "CUPTI_ACTIVITY_KIND_RUNTIME AS r JOIN StringIds AS s ON s.id = r.nameId"
+    query = f"SELECT min(start) FROM {calls} WHERE value LIKE"
     assert count(path, f"{query} 'cudaLaunchKernel%'") < count(path, f"{query} 'cudaDeviceSynchronize%'")
     text = run("diagnose", path).stdout
     assert "NSI603" in text
