@@ -262,3 +262,19 @@ def test_new_threads_and_new_shapes_have_different_cures(capture, name, is_by_th
         finding = evaluate_rules(trace, ["compile-in-loop"])["compile-in-loop"]
     assert ("each of the 5 threads that load code does so in one step only" in finding.evidence) == is_by_thread
     assert finding.action.startswith("Run the steps in the same thread" if is_by_thread else "Pad or bucket the sizes")
+
+
+def test_the_priority_of_a_stream_has_its_sign(capture):
+    rows, _ = ask(capture("launches"), "streams")
+    # The program made one stream of the least and one of the greatest priority, and printed the range as 0 to -5.
+    assert {row["stream_id"]: row["priority"] for row in rows} == {7: 0, 13: 0, 14: -5}
+
+
+def test_a_wait_after_a_launch_does_not_create_the_context(capture):
+    path = capture("range_within_kernel")
+    calls = "CUPTI_ACTIVITY_KIND_RUNTIME AS r JOIN StringIds AS s ON s.id = r.nameId"
+    query = f"SELECT min(start) FROM {calls} WHERE value LIKE"
+    assert count(path, f"{query} 'cudaLaunchKernel%'") < count(path, f"{query} 'cudaDeviceSynchronize%'")
+    text = run("diagnose", path).stdout
+    assert "NSI603" in text
+    assert "creation of the context" not in text

@@ -84,10 +84,11 @@ WITH idle AS MATERIALIZED (
 idle_times AS MATERIALIZED (
     SELECT NULL AS from_ns, min(start_ns) AS until_ns FROM _gpu_busy_parts WHERE EXISTS (FROM idle) HAVING count(*) > 0
 ),
--- The call that creates the context: the first one that takes long.
+-- The call that creates the context: the first one that takes long. After a launch, the context exists: a capture range
+-- may begin while the GPU runs, and the first long call then waits for work that has no rows.
 first_work AS (
     SELECT name, duration_ns::DOUBLE AS duration_ns FROM outer_api_calls, idle_times
-    WHERE duration_ns >= $context_ns AND start_ns < until_ns
+    WHERE start_ns < until_ns AND (duration_ns >= $context_ns OR regexp_matches(name, '^(cuda|cu)Launch'))
     ORDER BY start_ns LIMIT 1
 )
 SELECT
