@@ -127,6 +127,23 @@ def test_stalls_between_modules_belong_to_them(tmp_path):
     assert (finding.name, [member.name for member in finding.also]) == ("op-by-op", ["stall-place"])
 
 
+@pytest.mark.parametrize("has_functions", [False, True])
+def test_an_operation_may_wait_for_a_function_of_the_host(has_functions, tmp_path):
+    """Kernel b is launched in time and starts 2 ms after a. A function that the stream runs on the host has no row."""
+    trace = Trace()
+    host = trace.thread()
+    for _ in range(8):
+        with host.nvtx("step"):
+            host.launch("a", runs=MS)
+            if has_functions:
+                host.call("cudaLaunchHostFunc_v10000")
+            host.launch("b", queue=3 * MS, runs=MS).sync("stream")
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
+        evidence = evaluate_rules(session, {"stall-place"})["stall-place"].evidence
+    assert ("the operation waits for others on the GPU" in evidence) is not has_functions
+    assert ("functions on the host (cudaLaunchHostFunc), for which the operation may wait" in evidence) is has_functions
+
+
 class TestAlternating:
     def test_both_times_are_those_that_were_planted(self, findings_of):
         values = findings_of(ailments.turns)["alternating"].values

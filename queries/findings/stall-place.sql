@@ -24,6 +24,8 @@ evidence = [
         "{?is_managed_memory}the host touches managed memory, whose pages migrate",
         "{?is_launch_begun}the launch call had begun before",
         "{?is_launched_before}the launch call had returned before, so the operation waits for others on the GPU",
+        """{?follows_host_functions}the launch call had returned before, and streams of the program run functions on the
+        host (cudaLaunchHostFunc), for which the operation may wait""",
     ],
 ]
 skip_if = """
@@ -72,6 +74,9 @@ listed_gaps AS (
     SELECT
         (SELECT count(*) FROM gaps_report WHERE duration_ns >= $long_gap_ns)
             = (SELECT count(*) FROM gpu_gaps WHERE duration_ns >= $long_gap_ns) AS are_all
+),
+host_functions AS (
+    SELECT count(*) AS calls FROM _call_counts WHERE name SIMILAR TO 'cu(da)?(LaunchHostFunc|StreamAddCallback).*'
 )
 SELECT
     s.total_ns / t.units AS recoverable_ns,
@@ -97,6 +102,7 @@ SELECT
     host = 'launch latency' AS is_launch_latency,
     host = 'managed memory' AS is_managed_memory,
     host = 'launch call in progress' AS is_launch_begun,
-    host = 'launched before the gap' AS is_launched_before
-FROM longest_stall AS s, _step_totals AS t, listed_gaps AS l
+    host = 'launched before the gap' AND f.calls = 0 AS is_launched_before,
+    host = 'launched before the gap' AND f.calls > 0 AS follows_host_functions
+FROM longest_stall AS s, _step_totals AS t, listed_gaps AS l, host_functions AS f
 WHERE 100 * s.total_ns >= $min_pct * t.wall_ns * t.units
