@@ -64,7 +64,7 @@ def main(words: list[str]) -> None:
     """Print a row for each folder, and for each trace with --traces."""
     folders = [Path(word) for word in words if not word.startswith("--")] or FOLDERS
     totals: dict[str, Coverage] = defaultdict(Coverage)
-    print("| traces | of | named | named, of what is not hand-written | judged, of what is named |")
+    print("| traces | of | named | named share without hand-written kernels | judged share of the named time |")
     print("|---|---|---|---|---|")
     for folder in folders:
         for path in list_traces(folder):

@@ -225,7 +225,7 @@ class Pack(Header):
         return scan_names(self.sql) if self.is_built_in else parse_names(self.sql)
 
     def without_notes(self) -> Pack:
-        """Return it as a report without notes: without a topic, it lacks the one on what is not recorded, too."""
+        """Return the report without notes. It has no topic, so it does not say what is not recorded, either."""
         return replace(self, notes={}, topic="")
 
     def display_position(self, column: str) -> int | None:
