@@ -8,6 +8,7 @@ A failed call, or the kernel whose error it returns, did not do its work, so the
 evidence = [
     "{failures}", "{more_calls:more failed call}",
     "the first failed launch takes {first_ns}",
+    "after the last of them, {later_launches:launch call} succeeded: the program went on",
 ]
 skip_if = """
 The program expects it, such as an allocation that is retried with a smaller size."""
@@ -21,6 +22,10 @@ when = "SELECT 1 FROM api_calls WHERE return_value <> 0 LIMIT 1"
 [items]
 failures = ["{name}: {failed_calls} of {calls:call}", ["error {return_value} ({reason})", "error {return_value}"]]
 
+[params.min_later_launches]
+default = 10
+help = "Launches after the last failed allocation from which the program went on (10: more than an error path makes)"
+
 [fix.memory]
 any = "Fix this first: lower the peak of the memory in use, and check that the program handles the failed allocation."
 pytorch = """
@@ -29,6 +34,11 @@ PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."""
 jax = """
 Lower the peak of the memory in use: a smaller batch, jax.checkpoint, donate_argnums; if another process needs part of
 the memory, set XLA_PYTHON_CLIENT_MEM_FRACTION."""
+
+[fix.retried]
+any = """
+The program asks for less, or does without it: lower the peak of the memory in use if what it does instead is
+slower."""
 
 [fix.build]
 any = """
@@ -98,12 +108,35 @@ rejections AS (
     SELECT arg_max_null(cure, failed) AS cure
     FROM failed_calls JOIN reasons USING (return_value)
     WHERE api_group(name) IN ('launch', 'graph launch')
+),
+-- A program that expects failed allocations goes on launching: a framework's allocator then asks for less, and a library
+-- takes an algorithm that needs less.
+last_failures AS (
+    SELECT process_id, max(start_ns) AS start_ns
+    FROM outer_api_calls
+    WHERE return_value = 2 AND call_group = 'alloc'
+        AND (SELECT bool_and(return_value = 2 AND api_group(name) = 'alloc') FROM failed_calls)
+    GROUP BY process_id
+),
+retries AS (
+    SELECT count(*) AS launches
+    FROM outer_api_calls AS c
+    JOIN last_failures AS f ON f.process_id = c.process_id AND f.start_ns < c.start_ns
+    WHERE c.call_group IN ('launch', 'graph launch') AND c.return_value = 0
+    HAVING launches >= $min_later_launches
 )
 SELECT
     NULL AS recoverable_ns,
     NULL AS wall_pct,
     NULL AS place,
-    CASE WHEN bool_and(f.return_value = 2) THEN 'memory' ELSE coalesce((FROM rejections), 'other') END AS cure_case,
+    any_value(r.launches) AS later_launches,
+    CASE WHEN later_launches > 0 THEN 'retried' END AS family,
+    CASE WHEN later_launches > 0 THEN 'warning' END AS severity,
+    CASE
+        WHEN later_launches > 0 THEN 'retried'
+        WHEN bool_and(f.return_value = 2) THEN 'memory'
+        ELSE coalesce((FROM rejections), 'other')
+    END AS cure_case,
     -- The first launch of a kernel loads its code. If it is long, all of its time was lost.
     (
         SELECT duration_ns::DOUBLE FROM outer_api_calls
@@ -113,12 +146,13 @@ SELECT
     list(
         {
             'name': f.name, 'failed_calls': f.failed, 'calls': c.calls, 'return_value': f.return_value,
-            'reason': r.reason
+            'reason': n.reason
         }
         ORDER BY f.turn
     ) FILTER (f.turn <= 3) AS failures,
     sum(f.failed) FILTER (f.turn > 3) AS more_calls
 FROM failed_calls AS f
 JOIN all_calls AS c USING (name)
-LEFT JOIN reasons AS r USING (return_value)
+LEFT JOIN reasons AS n USING (return_value)
+LEFT JOIN retries AS r ON true
 HAVING count(*) > 0

@@ -1,6 +1,8 @@
 -- Which steps are steady, and why the others are outliers. A step is an outlier if its step time differs from the
 -- median by more than a tenth, and by more than five standard deviations. The median absolute deviation estimates the
 -- latter (1.4826 is the ratio of the two for a normal distribution).
+-- A range that begins after the last CUDA call and operation is no step: nsys has recorded nothing of it, or the program
+-- did something else in it.
 -- A step is warm-up if it begins in a range with such a name. Steps before the first typical one are warm-up. So is a
 -- step, and all before it, that lasts more than twice as long as any later one, if it is among the first five and the
 -- first quarter of at least six steps. A step with less than half of the usual operations is not typical.
@@ -12,13 +14,18 @@ WITH warm_ups AS (
     WHERE process_id = (SELECT any_value(process_id) FROM internal.step_totals) AND is_warm_up_name(name)
         AND end_ns > start_ns
 ),
+recorded_steps AS (
+    SELECT
+        *, is_step AND ops = 0 AND api_ns = 0 AND start_ns >= (SELECT max(end_ns) FROM wall) AS is_unrecorded
+    FROM internal.step_totals
+),
 totals AS (
     SELECT
         t.*, t.is_step AND coalesce(t.host_start_ns < w.end_ns, false) AS is_called_warm_up,
-        max(duration_ns) FILTER (is_step AND NOT is_open) OVER (
+        max(duration_ns) FILTER (is_step AND NOT is_open AND NOT is_unrecorded) OVER (
             ORDER BY piece ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING
         ) AS longest_later_ns
-    FROM internal.step_totals AS t
+    FROM recorded_steps AS t
     ASOF LEFT JOIN warm_ups AS w ON w.start_ns <= t.host_start_ns
 ),
 -- What a usual step takes, and how much it may differ.
@@ -36,7 +43,7 @@ step_medians AS (
         quantile_cont(ops, 0.5) AS ops,
         quantile_cont(gpu_ns, 0.5) AS gpu_ns
     FROM totals
-    WHERE is_step AND NOT is_open
+    WHERE is_step AND NOT is_open AND NOT is_unrecorded
         AND (NOT is_called_warm_up OR (SELECT bool_and(is_called_warm_up) FROM totals WHERE is_step))
 ),
 -- Steps compared with the medians, with the differences in words.
@@ -94,6 +101,7 @@ steps_with_phase AS (
         CASE
             WHEN NOT is_step AND is_like_prefill THEN 'prefill'
             WHEN NOT is_step THEN 'other'
+            WHEN is_unrecorded THEN 'tail'
             WHEN is_open AND steps >= 2 THEN 'tail'
             WHEN is_called_warm_up OR step <= last_slow_step THEN 'warm-up'
             WHEN step < first_steady AND first_steady <= steps / 2 THEN 'warm-up'
@@ -107,6 +115,7 @@ SELECT
         WHEN is_called_warm_up THEN 'in a range named warm-up'
         WHEN phase = 'prefill' THEN 'about as many operations as a step, but different ones that take longer'
         WHEN phase = 'other' THEN 'not the operations of a step'
+        WHEN is_unrecorded THEN 'begins after the last CUDA call in the trace'
         WHEN phase = 'tail' THEN 'no step follows, so it ends with its last operation'
         WHEN phase = 'warm-up' OR is_unlike THEN nullif(differs, '')
     END AS reason,
@@ -116,7 +125,7 @@ SELECT
     CASE WHEN host_end_ns < 9223372036854775807 THEN host_end_ns ELSE (SELECT max(end_ns) FROM wall) END AS host_end_ns,
     * EXCLUDE (
         step, phase, host_start_ns, host_end_ns, piece, is_step, is_open, ops, gpu_ns, is_unlike, allocates_more,
-        takes_more, is_partial, differs, is_like_prefill, steps, first_steady,
+        takes_more, is_partial, is_unrecorded, differs, is_like_prefill, steps, first_steady,
         is_called_warm_up, longest_later_ns, last_slow_step)
 FROM steps_with_phase;
 
