@@ -49,9 +49,16 @@ help = "Shortest gap that counts as a stall (as CPU work that is more than launc
 default = 3.0
 help = "Share of the wall time from which a place is named (3: an improvement that is worth keeping)"
 */
-WITH stalls AS (
+-- Gaps on the GPUs of the steps, up to the end of the last one.
+WITH step_gaps AS (
+    SELECT * REPLACE (least(end_ns, (SELECT max(end_ns) FROM _steady_windows)) - start_ns AS duration_ns)
+    FROM gaps_report
+    WHERE NOT EXISTS (FROM step_gpus WHERE phase = 'steady')
+        OR gpu_id IN (SELECT gpu_id FROM step_gpus WHERE phase = 'steady')
+),
+stalls AS (
     SELECT g.after_name, g.host, fold(g.nvtx_path) AS nvtx_path, g.duration_ns, o.step
-    FROM gaps_report AS g ASOF JOIN _steady_windows AS o ON o.start_ns <= g.start_ns
+    FROM step_gaps AS g ASOF JOIN _steady_windows AS o ON o.start_ns <= g.start_ns
     -- The time of a graph launch counts as launching; where its nodes are traced, as the profiler's.
     WHERE g.start_ns < o.end_ns AND g.duration_ns >= $long_gap_ns AND g.cause <> 'profiler'
         AND coalesce(g.host NOT LIKE 'graph launch: %', true)

@@ -2,7 +2,6 @@
 code = "NSI212"
 title = "The host waits after most launches"
 family = "sync-each-launch"
-explains = ["late-host", "start", "wait", "alternating", "fusion"]
 blocks = ["late-host"]
 meaning = """
 With a wait after each launch nothing runs ahead: after each kernel the GPU is idle until the host has returned from
@@ -88,12 +87,17 @@ blocking_calls AS (
     WHERE l.api_start_ns < s.host_end_ns
     HAVING calls > 0 AND calls >= 0.9 * count(*)
 ),
+-- What the host spends in MPI calls stays without the waits.
+messages AS (
+    SELECT coalesce(sum(idle_ns), 0)::DOUBLE AS idle_ns FROM step_idle WHERE host = 'MPI calls'
+),
 costs AS (
     SELECT
-        t.*, w.waits, w.call, b.calls,
-        0.9 * least(t.idle_ns, $max_call_ns * coalesce(b.calls, w.waits) / t.units) AS gap_ns,
+        t.*, w.waits, w.call, b.calls, m.idle_ns / t.units AS message_ns,
+        0.9 * least(t.idle_ns - message_ns, $max_call_ns * coalesce(b.calls, w.waits) / t.units) AS gap_ns,
         t.host_floor_ns - coalesce(greatest(b.call_ns - $launch_ns * b.calls, 0) / t.units, 0) AS floor_ns
-    FROM waits_of_steps AS w CROSS JOIN _step_totals AS t LEFT JOIN blocking_calls AS b ON true
+    FROM waits_of_steps AS w CROSS JOIN _step_totals AS t CROSS JOIN messages AS m
+    LEFT JOIN blocking_calls AS b ON true
     WHERE t.has_steps
         AND (
             w.waits >= $min_waits * t.units AND w.waits >= $min_ratio * t.launch_calls * t.units
@@ -107,6 +111,7 @@ SELECT
     NULL AS place,
     CASE WHEN calls IS NULL THEN 'waits' ELSE 'launches' END AS cure_case,
     CASE WHEN calls IS NULL THEN waits / units END AS waits, launch_calls AS launches, call,
-    calls / units AS blocking_calls, idle_ns, wall_ns
+    calls / units AS blocking_calls, idle_ns, wall_ns,
+    ['start', 'wait', 'alternating', 'fusion'] || if(2 * message_ns > idle_ns, [], ['late-host']) AS explains
 FROM costs
 WHERE recoverable_ns > 0
