@@ -339,7 +339,10 @@ def _compare_verdicts(diagnosis: DiagnosisResult) -> str:
     """Say that only the profiler creates the verdict; "" if it does not, or if that is unknown."""
     if diagnosis.unprofiled_verdict in (None, diagnosis.verdict):
         return ""
-    return f"Only nsys makes it {diagnosis.verdict}: without it, it is {diagnosis.unprofiled_verdict}."
+    words = diagnosis.verdict.removeprefix(_MIXED).split(", ")
+    if diagnosis.unprofiled_verdict in words:
+        return f"Without nsys, it is {diagnosis.unprofiled_verdict} alone."
+    return f"Only nsys makes it {' and '.join(words)}: without it, it is {diagnosis.unprofiled_verdict}."
 
 
 def _find_share(diagnosis: DiagnosisResult, word: str) -> float:
@@ -389,9 +392,11 @@ def describe_costs(diagnosis: DiagnosisResult) -> list[str]:
 
 
 def _is_skewed(diagnosis: DiagnosisResult) -> bool:
-    """Return whether a few long steps make the mean: then what is true on average is not true of each step."""
-    median_ns = diagnosis.steps["median_ns"]
-    return diagnosis.unit != "trace" and bool(median_ns) and (diagnosis.wall_ns or 0) >= _SKEWED * median_ns
+    """Return whether a few long or short steps make the mean: what is true on average is not true of each."""
+    median_ns, mean_ns = diagnosis.steps["median_ns"], diagnosis.wall_ns or 0
+    return (
+        diagnosis.unit != "trace" and bool(median_ns) and max(mean_ns, median_ns) >= _SKEWED * min(mean_ns, median_ns)
+    )
 
 
 def _say(clause: str) -> str:
