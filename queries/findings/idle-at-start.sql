@@ -29,6 +29,17 @@ any = """
 process. Do more work in one process, keep the driver loaded (nvidia-smi -pm 1), and of several GPUs make only
 one visible (CUDA_VISIBLE_DEVICES)."""
 
+[fix.jit]
+any = """
+The driver compiles PTX for this GPU ({jit_pct} of the samples are in its compiler): compile the program for it (nvcc
+-arch=native, or -gencode for its compute capability). The driver's cache keeps the result only for the next run
+(CUDA_CACHE_PATH, CUDA_CACHE_MAXSIZE)."""
+
+[fix.first]
+any = """
+{first_ns} of it is in {first_call}, the call of the first operation, which sets up what later ones use. Make one small
+call of its kind before the part that is measured."""
+
 [fix.calls]
 any = """
 See which of these calls the first GPU work needs (nsys-insight api); make the others later, or once per
@@ -70,6 +81,10 @@ help = "Share of the trace's wall time from which this is reported (5: what is c
 default = 50.0
 help = "Share of the wall time from which start-up is what bounds a trace without steps (50: most of it)"
 
+[params.jit_pct]
+default = 25.0
+help = "Share of the CPU samples in the driver's PTX compiler from which start-up is compilation (25: the largest part)"
+
 [params.context_ns]
 default = 10000000
 help = "Shortest first call that creates a context (10 ms: a context takes longer, nearly all other calls take less)"
@@ -87,7 +102,7 @@ idle_times AS MATERIALIZED (
 -- The call that creates the context: the first one that takes long. After a launch, the context exists: a capture range
 -- may begin while the GPU runs, and the first long call then waits for work that has no rows.
 first_work AS (
-    SELECT name, duration_ns::DOUBLE AS duration_ns FROM outer_api_calls, idle_times
+    SELECT name, call_group, duration_ns::DOUBLE AS duration_ns FROM outer_api_calls, idle_times
     WHERE start_ns < until_ns AND (duration_ns >= $context_ns OR regexp_matches(name, '^(cuda|cu)Launch'))
     ORDER BY start_ns LIMIT 1
 )
@@ -99,9 +114,11 @@ SELECT
     -- Without steps, nothing shows a steady state that the capture could be narrowed to.
     CASE
         WHEN t.has_steps AND (w.samples IS NULL OR i.wall_pct < $main_pct) THEN 'steps'
+        WHEN j.jit_pct >= $jit_pct THEN 'jit'
         -- Calls of the driver do not create contexts, except those whose names say so.
         WHEN 2 * f.duration_ns >= i.idle_ns AND regexp_matches(f.name, '^cuda|^cu(CtxCreate|DevicePrimaryCtxRetain)')
             THEN 'context'
+        WHEN 2 * f.duration_ns >= i.idle_ns AND f.call_group IN ('copy', 'memset', 'launch') THEN 'first'
         WHEN 2 * c.covered_ns >= i.idle_ns THEN 'calls'
         WHEN w.samples > 0 THEN 'sampled'
         ELSE 'outside'
@@ -111,6 +128,7 @@ SELECT
         -- Known work before steps, most of the trace: what it is can be changed, unless the capture is short.
         WHEN w.samples > 0 AND i.wall_pct >= $main_pct THEN 'warning'
     END AS severity,
+    j.jit_pct,
     f.name AS first_call,
     f.duration_ns AS first_ns,
     i.idle_ns,
@@ -120,3 +138,10 @@ SELECT
 FROM idle AS i, _step_totals AS t, _calls_in('idle_times') AS c
 LEFT JOIN first_work AS f ON true
 LEFT JOIN (FROM _edge_functions WHERE edge = 'start') AS w ON true
+LEFT JOIN (
+    SELECT
+        list_sum(list_transform(
+            list_filter(functions, lambda f: f.function_name LIKE '%ptxjitcompiler%'), lambda f: f.samples_pct
+        )) AS jit_pct
+    FROM _edge_functions WHERE edge = 'start'
+) AS j ON true

@@ -11,7 +11,8 @@ tensor_pct = "Share of the cycles in which tensor cores were active"
 dram_pct = "Bytes read from and written to the device's memory, as a share of its peak"
 */
 -- A sample belongs to a kernel if executions of one launch shape on one stream fill at least nine tenths of its
--- interval, and all other GPU work, in scope or not, fills at most one tenth.
+-- interval, and all other GPU work, in scope or not, fills at most one tenth. A sample in which no SM has a warp says
+-- nothing about a kernel that runs: some GPUs are sampled for a few milliseconds of each tenth of a second.
 WITH windows AS (
     SELECT *, row_number() OVER (PARTITION BY gpu_id ORDER BY start_ns) AS number FROM gpu_samples
 ),
@@ -72,4 +73,5 @@ SELECT
     w.dram_pct
 FROM shape_times AS s
 JOIN windows AS w ON w.gpu_id = s.gpu_id AND w.number = s.number
-WHERE s.shape_id IS NOT NULL AND s.stream_ns >= 0.9 * s.duration_ns AND s.all_ns - s.shape_ns <= 0.1 * s.duration_ns;
+WHERE s.shape_id IS NOT NULL AND s.stream_ns >= 0.9 * s.duration_ns AND s.all_ns - s.shape_ns <= 0.1 * s.duration_ns
+    AND w.sms_active_pct IS DISTINCT FROM 0;

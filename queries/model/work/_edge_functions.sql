@@ -21,6 +21,11 @@ edge_samples AS MATERIALIZED (
     JOIN edges AS e ON c.start >= e.from_ns AND c.start < e.until_ns
     WHERE pid_of(c.globalTid) IN (SELECT process_id FROM _call_counts)
 ),
+-- The functions of a static CUDA runtime are named by numbers: all of them are one.
+frames AS (
+    SELECT frame_id, function, kind, regexp_replace(name, '^libcudart_static_[0-9a-f]{40}', 'the CUDA runtime') AS name
+    FROM facts.cpu_frames
+),
 named_samples AS (
     SELECT
         s.edge, s.sample_id,
@@ -30,15 +35,21 @@ named_samples AS (
         min_by(f.name, c.depth) FILTER (f.kind <> 'unknown') AS any_name
     FROM edge_samples AS s
     JOIN facts.cpu_chains AS c ON c.of = 'sample' AND c.chain_id = s.sample_id
-    JOIN facts.cpu_frames AS f USING (frame_id)
+    JOIN frames AS f USING (frame_id)
     GROUP BY ALL
 ),
 functions AS (
     SELECT
         edge, coalesce(own_names[1], any_name) AS function_name,
-        mode(nullif(array_to_string(own_names[2:3], ', '), '') ORDER BY sample_id) AS callers, count(*) AS samples
+        mode(
+            nullif(array_to_string(list_filter(
+                own_names, lambda name, place: place > 1 AND NOT list_contains(own_names[:place - 1], name)
+            )[:2], ', '), '')
+            ORDER BY sample_id
+        ) AS callers,
+        count(*) AS samples
     FROM named_samples
-    GROUP BY ALL
+    GROUP BY edge, function_name
     HAVING function_name IS NOT NULL
 ),
 most_sampled AS (
