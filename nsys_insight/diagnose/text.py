@@ -20,7 +20,7 @@ from nsys_insight.text.units import time_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from nsys_insight.diagnose.findings import DiagnosisResult, Finding, LeftOut, Share
+    from nsys_insight.diagnose.findings import DiagnosisResult, Finding, LeftOut, Share, UnassessedQuestion
 
 COLUMNS = (
     Column("rank", "INTEGER", "Rank of the finding, the largest possible saving first"),
@@ -463,6 +463,12 @@ def _describe_busy(diagnosis: DiagnosisResult, busy: str) -> str:
     return f"Healthy: {busy}{ahead}.{kernel}"
 
 
+def _list_unassessed(diagnosis: DiagnosisResult) -> list[UnassessedQuestion]:
+    """Return what the trace cannot answer, without what the text of a trace without GPU work has said already."""
+    is_said = diagnosis.verdict != LOST_KERNELS
+    return [question for question in diagnosis.unassessed if question.subject != _GPU_WORK or not is_said]
+
+
 def _describe_no_finding(diagnosis: DiagnosisResult) -> str:
     """Say that there is no finding; of rules that are off, this is not said."""
     if diagnosis.left_out and diagnosis.left_out.rules:
@@ -524,7 +530,7 @@ def _write_lines(diagnosis: DiagnosisResult, width: int, limit: int) -> Iterator
         yield ""
     for rank, finding in enumerate(diagnosis.findings[:limit], 1):
         yield from _write_finding(rank, finding, diagnosis.unit, width)
-    if diagnosis.findings or diagnosis.unassessed or diagnosis.left_out:
+    if diagnosis.findings or _list_unassessed(diagnosis) or diagnosis.left_out:
         yield ""
     yield from _write_footer(diagnosis, width, limit)
 
@@ -539,8 +545,8 @@ def _write_footer(diagnosis: DiagnosisResult, width: int, limit: int) -> Iterato
             yield from _wrap_hanging(note, width, 2)
     if left_out := describe_left_out(diagnosis):
         yield from _wrap_hanging(left_out, width, 2)
-    if diagnosis.unassessed:
-        questions = "; ".join(f"{question.subject} ({question.remedy})" for question in diagnosis.unassessed)
+    if unassessed := _list_unassessed(diagnosis):
+        questions = "; ".join(f"{question.subject} ({question.remedy})" for question in unassessed)
         yield from _wrap_hanging(f"Not recorded: {questions}", width, 2)
 
 

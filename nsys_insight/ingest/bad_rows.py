@@ -72,6 +72,8 @@ _KEYS = {
     "OSRT_FILE_ACCESS_DESCRIPTORS": ("fileAccessId",),
     "ENUM_OSRT_FILE_ACCESS_EVENT_TYPE": ("id",),
 }
+# nsys starts the program in this process, which it then replaces.
+_LAUNCHER = "nsys-launcher"
 _GPU_TABLES = tuple(f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE"))
 _COLUMN_TEXTS = {
     "correlationId": "correlation id", "deviceId": "device number", "gpuId": "GPU number",
@@ -307,13 +309,29 @@ def _drop_repeated_keys(connection: duckdb.DuckDBPyConnection, source: Source, r
     """Leave one row of each id in `relations`; return the counts of the others."""
     texts = []
     for table, key_columns in _KEYS.items():
-        for count, rows in _count_repeated_keys(connection, source, table):
+        for repeats, rows in _count_repeated_keys(connection, source, table):
+            count = repeats
             key, has_key = _write_key(key_columns)
             order = ", ".join(map(identifier, sorted(source.columns[table])))
+            if table == "PROCESSES" and "name" in source.columns[table]:
+                # nsys's launcher becomes the program: both have its id, and the program is what ran.
+                order = f"name = '{_LAUNCHER}', {order}"
+                count -= _count_launchers(connection, relations[table])
             is_first = f"row_number() OVER (PARTITION BY {key} ORDER BY {order}) = 1"
             relations[table] = f"(FROM {relations[table]} QUALIFY NOT ({has_key}) OR {is_first})"
-            texts.append(f"{count:,} of {rows:,} {name_rows(table)}")
+            texts += [f"{count:,} of {rows:,} {name_rows(table)}"] if count else []
     return texts
+
+
+def _count_launchers(connection: duckdb.DuckDBPyConnection, relation: str) -> int:
+    """Return the number of processes that were nsys's launcher before they became the program."""
+    query = f"""
+    SELECT count(*)
+    FROM (
+        SELECT globalPid FROM {relation} GROUP BY globalPid
+        HAVING count(*) = 2 AND count(*) FILTER (name = '{_LAUNCHER}') = 1
+    )"""
+    return int(connection.execute(query).fetchall()[0][0])
 
 
 def _count_repeated_keys(connection: duckdb.DuckDBPyConnection, source: Source, table: str) -> list[tuple[int, int]]:

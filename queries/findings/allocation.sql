@@ -5,7 +5,10 @@ family = "allocation"
 meaning = """
 The GPU is idle while the host allocates or frees memory. cudaFree and cudaMalloc can also wait for the GPU."""
 evidence = [
-    "the CPU spends {host_ns} in {calls:call} {per}",
+    [
+        "{threads:thread} of the CPU together spend {host_ns} in {calls:call} {per}",
+        "the CPU spends {host_ns} in {calls:call} {per}",
+    ],
     "the GPU is idle for {idle_ns} during these calls",
     """synchronizations return {tail_ns} after the GPU has finished, as when the pool gives its memory back, and
     allocations take {alloc_ns} each""",
@@ -95,6 +98,10 @@ later_calls AS (
     WHERE call_group IN ('alloc', 'free') AND start_ns >= (SELECT min(start_ns) FROM _gpu_busy_parts)
         AND NOT EXISTS (FROM steps WHERE phase = 'steady')
 ),
+-- Threads that allocate at the same time: together they may take longer than a step.
+threads AS (
+    SELECT count(DISTINCT thread_id) AS threads FROM step_calls WHERE call_group IN ('alloc', 'free')
+),
 pools AS (
     SELECT p.tail_ns / t.units AS tail_ns, p.alloc_ns
     FROM _pool_waits AS p, _step_totals AS t
@@ -123,10 +130,12 @@ SELECT
     END AS cure_case,
     CASE WHEN l.calls > 0 THEN l.calls ELSE h.count END AS calls,
     CASE WHEN l.calls > 0 THEN l.host_ns ELSE h.host_ns END AS host_ns,
+    CASE WHEN n.threads > 1 AND h.host_ns > t.wall_ns THEN n.threads END AS threads,
     h.recoverable_ns AS idle_ns, p.tail_ns, p.alloc_ns,
     CASE WHEN p.tail_ns IS NOT NULL THEN ['other-wait', 'stall-place'] ELSE []::VARCHAR[] END AS explains
 FROM host_report AS h
 CROSS JOIN _step_totals AS t
 CROSS JOIN later_calls AS l
+CROSS JOIN threads AS n
 LEFT JOIN pools AS p ON true
 WHERE h.code = 'allocation'

@@ -25,6 +25,16 @@ FROM scope, LATERAL (
         ),
         (
             0, 'kernels',
+            'nsys profile without --duration and --kill, until the program ends: nsys says that CUDA events '
+                'might be missing',
+            NOT EXISTS (FROM _operation_counts) AND NOT EXISTS (FROM _unrecorded) AND EXISTS (FROM _call_counts)
+                AND EXISTS (
+                    FROM diagnostics
+                    WHERE regexp_matches(message, 'CUPTI events might be missing|^Not all CUDA events might')
+                )
+        ),
+        (
+            0, 'kernels',
             CASE
                 -- The rows of a context are lost with it.
                 WHEN NOT EXISTS (FROM _operation_counts) AND EXISTS (
