@@ -28,6 +28,14 @@ openmp = "Add teams: collapse the outer loops (collapse), or set num_teams."
 [params.min_avg_ns]
 default = 10000
 help = "Shorter kernels are latency-bound, whatever their grid (twice the launch cost of classify-kernels)"
+
+[params.few_blocks_share]
+default = 0.1
+help = "Number of blocks, as a share of the SMs, up to which a single shape is left to one-block"
+
+[params.few_blocks_ns]
+default = 20000
+help = "Mean time of a kernel from which a single shape is left to one-block"
 */
 -- Only blocks_count / sm_count of the SMs have a block: that share of the time would suffice. Kernels that communicate
 -- take as many blocks as they need.
@@ -40,7 +48,7 @@ WITH shape_blocks AS (
     GROUP BY ALL
 ),
 small_shapes AS (
-    SELECT s.*, l.sm_count, s.kernel_time_pct * (1 - l.blocks_count / l.sm_count) AS saved_pct
+    SELECT s.*, l.blocks_count, l.sm_count, s.kernel_time_pct * (1 - l.blocks_count / l.sm_count) AS saved_pct
     FROM _steady_shapes AS s
     JOIN shape_blocks AS l USING (name, grid, block)
     WHERE l.blocks_count < l.sm_count AND s.avg_ns >= $min_avg_ns AND s.family IS DISTINCT FROM 'comm'
@@ -61,3 +69,5 @@ SELECT
     nullif(s.shapes - 1, 0) AS more_shapes
 FROM kernel_gpu_time AS k, largest_saving AS l, _step_totals AS t, (FROM classify_report WHERE part = 'wall') AS w,
     (SELECT sum(saved_pct) AS saved_pct, count(*) AS shapes FROM small_shapes HAVING count(*) > 0) AS s
+-- one-block says all of it about a single shape of few blocks.
+WHERE NOT (s.shapes = 1 AND l.blocks_count <= $few_blocks_share * l.sm_count AND l.avg_ns >= $few_blocks_ns)
