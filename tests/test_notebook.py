@@ -168,7 +168,11 @@ class TestFunctions:
                 "there is no option 'step_rnge' about steps",
                 "did you mean step_range?",
             ),
-            ({"max": {"wall": "3ms"}, "loop": "1", "step_range": "x"}, "loop says what", "omit step_range and step_method"),
+            (
+                {"max": {"wall": "3ms"}, "loop": "1", "step_range": "x"},
+                "loop says what",
+                "omit step_range and step_method",
+            ),
         ],
     )
     def test_errors_name_parameters_instead_of_flags(self, eager, options, message, hint):
