@@ -48,16 +48,19 @@ def _limit_mixed_saving(
     """Return what is left of a saving of the GPU's work, of idle time, or of both.
 
     At most, the saving is of the GPU's work as far as it lasts; at least, it is of idle time, if that is its cause.
+    Measured steps that take longer than the trace's are of a slower GPU: the most grows in proportion.
     """
-    if not (step.sentence and rule.share_of == "step"):
+    if not (step.sentence and step.high_ns and rule.share_of == "step"):
         return high_ns, low_ns
-    most_left, least_left = step.idle_left(step.high_ns), step.idle_left(step.low_ns)
-    most_ns = min(high_ns - max(high_ns - step.busy_ns, 0.0) * (1 - most_left), step.high_ns or high_ns)
+    most_lost, least_lost = 1 - step.idle_left(step.low_ns), 1 - step.idle_left(step.high_ns)
+    busy_ns, idle_ns = step.busy_ns, max(step.wall_ns - step.busy_ns, 0.0)
+    most_ns = (high_ns - least_lost * max(high_ns - busy_ns, 0.0)) * max(step.high_ns / step.wall_ns, 1.0)
+    most_ns = min(most_ns, step.high_ns)
     if low_ns is None:
         return most_ns, None
     is_idle = rule.symptom in _IDLE_CAUSES or not _IDLE_CAUSES.isdisjoint(explains or rule.explains)
-    idle_ns = low_ns if is_idle else max(low_ns - step.busy_ns, 0.0)
-    return most_ns, min(most_ns, low_ns - idle_ns * (1 - least_left))
+    low_idle_ns = min(low_ns, idle_ns) if is_idle else max(low_ns - busy_ns, 0.0)
+    return most_ns, min(most_ns, low_ns - most_lost * low_idle_ns)
 
 
 def saves_host_time(rule: FindingRule) -> bool:
