@@ -342,7 +342,8 @@ class DiagnosisResult(Headline):
     - "findings"
     - "healthy": the GPU is busy nearly all the time with recorded work that is known to be efficient, the host launches
       ahead, and no finding has a relevant saving.
-    - "unjudged": the same, but the trace does not show whether `unknown_pct` of the GPU time is efficient.
+    - "unjudged": the same, but less of the GPU time is known to be efficient: something replaces `replaceable_pct` of
+      it, and the trace does not show whether `unknown_pct` of it is efficient.
     - "unseen": the same, but the trace does not have the kernels that ran in that time.
     - "empty"
 
@@ -358,6 +359,7 @@ class DiagnosisResult(Headline):
     run: RunOfRanks | None = None
     left_out: LeftOut | None = None
     unknown_pct: float | None = None
+    replaceable_pct: float | None = None
 
 
 def read_finding_rules() -> tuple[FindingRule, ...]:
