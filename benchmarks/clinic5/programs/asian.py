@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import cupy as cp
 from cupy.cuda import nvtx
 from harness import arguments, measure
@@ -9,23 +11,27 @@ from harness import arguments, measure
 PATHS, DATES, SCENARIOS = 200_000, 24, 4
 RATE, VOLATILITY, YEARS, SPOT = 0.02, 0.25, 1.0, 100.0
 
-payoff = cp.ReductionKernel(
-    "float32 mean, float32 strike",
-    "float64 total",
-    "fmaxf(mean - strike, 0.0f)",
-    "a + b",
-    "total = a",
-    "0.0",
-    "asian_payoff",
+walk = cp.ElementwiseKernel(
+    "raw float32 normals, int32 dates, int32 paths, float32 drift, float32 spread, float32 spot, float32 strike",
+    "float32 payoff",
+    """
+    float logarithm = 0, sum = 0;
+    for (int date = 0; date < dates; ++date) {
+        logarithm += drift + spread * normals[(long long)date * paths + i];
+        sum += __expf(logarithm);
+    }
+    payoff = fmaxf(spot * sum / dates - strike, 0.0f);
+    """,
+    "walk_asian_paths",
 )
 
 
 def price(normals: cp.ndarray, strike: float) -> cp.ndarray:
     """Return the discounted mean payoff of an average-price call."""
     interval = YEARS / DATES
-    moves = (RATE - VOLATILITY**2 / 2) * interval + VOLATILITY * interval**0.5 * normals
-    means = SPOT * cp.exp(cp.cumsum(moves, axis=0)).mean(axis=0)
-    return payoff(means, cp.float32(strike)) * (cp.exp(-RATE * YEARS) / PATHS)
+    drift, spread = (RATE - VOLATILITY**2 / 2) * interval, VOLATILITY * interval**0.5
+    payoffs = walk(normals, DATES, PATHS, drift, spread, SPOT, strike, size=PATHS)
+    return payoffs.mean(dtype=cp.float64) * math.exp(-RATE * YEARS)
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 
 #include "harness.cuh"
 
-constexpr int SPECIES = 6, EACH = 512, PARTS = 8, THREADS = 128;
+constexpr int SPECIES = 6, EACH = 512, PARTS = 32, THREADS = 128;
 constexpr float BOX = 24, INTERVAL = 1e-4f;
 
 struct Pair {
