@@ -1,4 +1,4 @@
-"""Send each token to the best of 64 experts: two layers of a mixture of experts."""
+"""Send each token to the best of 32 experts: a layer of a mixture of experts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from harness import arguments, measure
 from torch import nn
 from torch.nn import functional
 
-TOKENS, WIDTH, INNER, EXPERTS, LAYERS = 4096, 1024, 2048, 64, 2
+TOKENS, WIDTH, INNER, EXPERTS, LAYERS = 4096, 1024, 2048, 32, 1
 CAPACITY = 2 * TOKENS // EXPERTS
 
 

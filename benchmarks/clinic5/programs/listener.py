@@ -6,7 +6,7 @@ import torch
 from harness import arguments, measure
 from torch import nn
 
-SPEAKERS, FRAMES, MELS, WIDTH, LAYERS, PIECES = 32, 40, 80, 512, 2, 1024
+SPEAKERS, FRAMES, MELS, WIDTH, LAYERS, PIECES = 32, 24, 80, 512, 2, 1024
 
 
 class Encoder(nn.Module):
