@@ -87,6 +87,35 @@ class TestCopies:
         assert judge(make, "other copy")[0] == judgment
 
 
+def migrations(*, cause="User prefetch", rate=0.85 * PCIE, count=20):
+    """Move pages of managed memory to the GPU in each step, while a kernel runs."""
+    takes = round(1e9 * (2 << 20) / rate)
+
+    def body(loop, _):
+        loop.launch(BF16, 5 * MS, **LARGE)
+        for number in range(count):
+            loop.host.migrate(
+                "UM H2D", 2 << 20, start=loop.host.now + 100_000 + number * takes, runs=takes, cause=cause
+            )
+
+    return run_steps(body)
+
+
+class TestMigrations:
+    @pytest.mark.parametrize(
+        ("options", "judgment"),
+        [
+            ({}, "efficient"),
+            ({"rate": 0.3 * PCIE}, None),
+            ({"cause": "Page fault"}, "replaceable"),
+            ({"cause": "Speculative prefecth"}, "replaceable"),
+            ({"cause": "Page fault", "count": 3}, None),
+        ],
+    )
+    def test_what_the_program_asked_for_is_efficient(self, options, judgment, judge):
+        assert judge(partial(migrations, **options), "migration")[0] == judgment
+
+
 def operations(name, runs, *, neighbor=BF16, count=10, shape=LARGE, streams=1):
     """Launch a kernel between others."""
 
