@@ -773,7 +773,7 @@ def test_a_busy_gpu_with_kernels_that_nobody_knows_is_not_called_healthy(diagnos
 SOFTMAX = "void at::native::<unnamed>::cunn_SoftMaxForward<(int)4, float, float, float>(T4 *)"
 
 
-def short_beside_unknown_work():
+def short_and_unknown_kernels():
     """Keep the GPU busy, a part of the time with operations as short as a launch."""
 
     def body(loop, _):
@@ -785,7 +785,7 @@ def short_beside_unknown_work():
 
 
 def test_the_time_that_something_could_replace_is_not_called_unknown(diagnose):
-    diagnosis = diagnose(short_beside_unknown_work)
+    diagnosis = diagnose(short_and_unknown_kernels)
     assert diagnosis.status == "unjudged"
     assert diagnosis.replaceable_pct == pytest.approx(25, abs=1)
     assert diagnosis.unknown_pct == pytest.approx(75, abs=1)

@@ -13,7 +13,7 @@ WITH copies AS (
         AND EXISTS (FROM internal.grouped_operations WHERE label IN ('H2D copy', 'D2H copy', 'migration'))
         AND m.start_ns BETWEEN (SELECT min(start_ns) FROM internal.grouped_operations)
             AND (SELECT max(start_ns) FROM internal.grouped_operations)
-    -- An operation has one row, whatever the file has.
+    -- One row for each operation, also in a file that has it twice.
     QUALIFY row_number() OVER (PARTITION BY m.process_id, m.stream_id, m.start_ns) = 1
 ),
 keyed AS (
