@@ -73,9 +73,7 @@ def main(words: list[str]) -> None:
     """Print a row for each folder, and for each trace with --traces."""
     folders = [Path(word) for word in words if not word.startswith("--")] or FOLDERS
     totals: dict[str, Coverage] = defaultdict(Coverage)
-    print(
-        "| traces | of | named | named share of what can be named | judged share of the named time | mean of the traces |"
-    )
+    print("| traces | of | named | named share of what can be named | judged share of named time | mean |")
     print("|---|---|---|---|---|---|")
     for folder in folders:
         for path in list_traces(folder):

@@ -148,7 +148,7 @@ class TestShortOperations:
             (SOFTMAX, 4_000),
             # Its time contains the wait for other ranks.
             (SEND, 2_000),
-            # It is no construct.
+            # No entry has its name.
             ("advance(float *)", 2_000),
         ],
     )
