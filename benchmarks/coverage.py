@@ -25,8 +25,10 @@ class Coverage(NamedTuple):
     traces: float = 0
     gpu_ns: float = 0.0
     named_ns: float = 0.0
-    hand_written_ns: float = 0.0
+    unnamable_ns: float = 0.0  # in hand-written kernels, and in graphs that are one operation
     judged_ns: float = 0.0
+    named_traces: float = 0  # traces in which something is named
+    judged_shares: float = 0.0  # of the named time of each trace, added up
 
     def __add__(self, other: object) -> Coverage:
         """Add the times of two corpora."""
@@ -55,8 +57,15 @@ def measure(path: Path) -> Coverage:
         return Coverage()
     (row,) = rows
     gpu_ns, named_ns = row["gpu_ns"], row["gpu_ns"] * row["named_pct"] / 100
+    judged_share = (row["judged_pct"] or 0) / 100
     return Coverage(
-        1, gpu_ns, named_ns, gpu_ns * row["hand_written_pct"] / 100, named_ns * (row["judged_pct"] or 0) / 100
+        traces=1,
+        gpu_ns=gpu_ns,
+        named_ns=named_ns,
+        unnamable_ns=gpu_ns * (row["hand_written_pct"] + row["graph_pct"]) / 100,
+        judged_ns=named_ns * judged_share,
+        named_traces=int(named_ns > 0),
+        judged_shares=judged_share,
     )
 
 
@@ -64,8 +73,8 @@ def main(words: list[str]) -> None:
     """Print a row for each folder, and for each trace with --traces."""
     folders = [Path(word) for word in words if not word.startswith("--")] or FOLDERS
     totals: dict[str, Coverage] = defaultdict(Coverage)
-    print("| traces | of | named | named share without hand-written kernels | judged share of the named time |")
-    print("|---|---|---|---|---|")
+    print("| traces | of | named | named share of what can be named | judged share of named time | mean |")
+    print("|---|---|---|---|---|---|")
     for folder in folders:
         for path in list_traces(folder):
             coverage = measure(path)
@@ -80,13 +89,14 @@ def main(words: list[str]) -> None:
 def print_row(name: str, coverage: Coverage) -> None:
     """Print a row of the table: what is named of all, and what is judged of what is named."""
     # What is left of a difference of equal numbers is no time.
-    known_ns = coverage.gpu_ns - coverage.hand_written_ns if coverage.named_ns else 0.0
+    known_ns = coverage.gpu_ns - coverage.unnamable_ns if coverage.named_ns else 0.0
     shares = [
         (coverage.named_ns, coverage.gpu_ns),
         (coverage.named_ns, known_ns),
         (coverage.judged_ns, coverage.named_ns),
+        (coverage.judged_shares, coverage.named_traces),
     ]
-    cells = [f"{100 * part_ns / all_ns:.0f}%" if all_ns else "-" for part_ns, all_ns in shares]
+    cells = [f"{100 * part / total:.0f}%" if total else "-" for part, total in shares]
     print(f"| {name} | {coverage.traces:.0f} | {' | '.join(cells)} |", flush=True)
 
 

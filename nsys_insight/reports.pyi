@@ -342,7 +342,8 @@ class Reports:
         kernel that the catalog does not have is a row under its own name. Counts and times are means over
         the steady steps, or over the first of them in a long trace; of the whole scope where no steps were
         found. efficient: the entry of the catalog has a condition for that, and most of the row's time
-        meets it. replaceable: the condition of a replacement holds. Neither: the trace does not show
+        meets it. replaceable: the condition of a replacement holds, or for most of the row's time that of a
+        kind of operations, such as those as short as an operation can be. Neither: the trace does not show
         whether the operation is efficient.
 
         replaceable rows first: diagnose has the cure for each, if it saves 1% of a step. A step of which
@@ -368,8 +369,9 @@ class Reports:
             device_id: CUDA device number within the process
             judgment: efficient, replaceable; NULL where the trace does not show it
             replaced_by: What replaces it in any framework; diagnose has the text for the program's
-            saving_low_ns: What the replacement saves per step, at least
-            saving_ns: What the replacement saves per step, at most
+            saving_low_ns: What the replacement saves per step, at least; NULL where it replaces several
+                rows
+            saving_ns: What the replacement saves per step, at most; NULL where it replaces several rows
             is_named: Whether the catalog has it
             library: The library or framework that has it; of other kernels, where they come from
             domain: The file of its entry in the catalog

@@ -770,6 +770,32 @@ def test_a_busy_gpu_with_kernels_that_nobody_knows_is_not_called_healthy(diagnos
     assert "Healthy" not in text
 
 
+SOFTMAX = "void at::native::<unnamed>::cunn_SoftMaxForward<(int)4, float, float, float>(T4 *)"
+
+
+def short_and_unknown_kernels():
+    """Keep the GPU busy, a part of the time with operations as short as a launch."""
+
+    def body(loop, _):
+        for _ in range(100):
+            loop.launch(SOFTMAX, 2_000, api=1_500, **LARGE)
+        loop.launch("advance(float *)", 600_000, **LARGE)
+
+    return run_steps(body, sync=False)
+
+
+def test_the_time_that_something_could_replace_is_not_called_unknown(diagnose):
+    diagnosis = diagnose(short_and_unknown_kernels)
+    assert diagnosis.status == "unjudged"
+    assert diagnosis.replaceable_pct == pytest.approx(25, abs=1)
+    assert diagnosis.unknown_pct == pytest.approx(75, abs=1)
+    assert re.search(
+        r"GPU-bound: .*; 25% of the GPU time is in operations that something could replace, and 75% is in kernels whose"
+        r" efficiency the trace does not show \(nsys-insight constructs\)\.",
+        diagnosis.text(500),
+    )
+
+
 def launched_one_by_one():
     """Launch each kernel after the one before it has ended: the GPU is nearly always busy."""
     loop = Loop(trace := Trace().gpu())

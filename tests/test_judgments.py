@@ -13,7 +13,7 @@ GEMV = "void gemv2T_kernel_val<int, int, double, double, double, double, (int)12
 SOFTMAX = "void at::native::<unnamed>::cunn_SoftMaxForward<(int)4, float, float, float>(T4 *)"
 SEND = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<(unsigned long)4096>)"
 ADD, ROOT = NATIVE.format("CUDAFunctor_add"), NATIVE.format("sqrt_kernel_cuda")
-BESIDE, SHORT, PARTIAL = (
+FUSIBLE, SHORT, PARTIAL = (
     "elementwise operation beside another",
     "operation as short as a launch",
     "kernel on a part of the GPU",
@@ -30,21 +30,21 @@ def judge(tmp_path):
             rows = trace.dicts(f"FROM step_operations WHERE contains(name, '{name}') ORDER BY total_ns DESC")
             reported = {finding.values.get("construct") for finding in trace.diagnose().findings}
         # What a rule of its own reports is no finding of the catalog as well.
-        assert not reported & {BESIDE, SHORT, PARTIAL}
+        assert not reported & {FUSIBLE, SHORT, PARTIAL}
         return rows[0]["judgment"], rows[0]["judged_by"]
 
     return judge_operation
 
 
-def copies(*, kind="H2D", size=64 << 20, rate=0.86 * PCIE, memory="pinned", others=20 * MS, steps=10):
-    """Copy an array from or to the host, or within the GPU, in each step, beside other work."""
+def copies(*, kind="H2D", size=64 << 20, rate=0.86 * PCIE, memory="pinned", other_ns=20 * MS, steps=10):
+    """Copy an array from or to the host, or within the GPU, in each step, and do other work."""
 
     def body(loop, _):
         loop.copy(kind, size, round(1e9 * size / rate))
         row = loop.trace.rows["CUPTI_ACTIVITY_KIND_MEMCPY"][-1]
         for column in ("srcKind", "dstKind"):
             row[column] = row[column].replace("Pinned", memory.title())
-        loop.launch(BF16, others, **LARGE)
+        loop.launch(BF16, other_ns, **LARGE)
 
     return run_steps(body, steps=steps)
 
@@ -58,7 +58,7 @@ class TestCopies:
     # 4.5 us are 2.5 us and 1.9 us for 128 KiB, at 70% of the bus.
     @pytest.mark.parametrize(("takes", "judgment"), [(4_500, "efficient"), (9_000, None)])
     def test_a_small_copy_takes_its_fixed_time_as_well(self, takes, judgment, judge):
-        make = partial(copies, size=128 << 10, rate=1e9 * (128 << 10) / takes, others=100_000)
+        make = partial(copies, size=128 << 10, rate=1e9 * (128 << 10) / takes, other_ns=100_000)
         assert judge(make, "H2D copy")[0] == judgment
 
     @pytest.mark.parametrize("rate", [0.1, 0.3, 0.5])
@@ -79,12 +79,41 @@ class TestCopies:
         ],
     )
     def test_other_copies_are_not_judged(self, options, judge):
-        assert judge(partial(copies, others=5 * MS, **options), "H2D copy") == (None, None)
+        assert judge(partial(copies, other_ns=5 * MS, **options), "H2D copy") == (None, None)
 
     @pytest.mark.parametrize(("rate", "judgment"), [(2.1e12, "efficient"), (0.9e12, None)])
     def test_a_copy_within_the_gpu_reads_and_writes(self, rate, judgment, judge):
-        make = partial(copies, kind="D2D", size=1 << 30, rate=rate, others=40 * MS)
+        make = partial(copies, kind="D2D", size=1 << 30, rate=rate, other_ns=40 * MS)
         assert judge(make, "other copy")[0] == judgment
+
+
+def migrations(*, cause="User prefetch", rate=0.85 * PCIE, count=20):
+    """Move pages of managed memory to the GPU in each step, while a kernel runs."""
+    takes = round(1e9 * (2 << 20) / rate)
+
+    def body(loop, _):
+        loop.launch(BF16, 5 * MS, **LARGE)
+        for number in range(count):
+            loop.host.migrate(
+                "UM H2D", 2 << 20, start=loop.host.now + 100_000 + number * takes, runs=takes, cause=cause
+            )
+
+    return run_steps(body)
+
+
+class TestMigrations:
+    @pytest.mark.parametrize(
+        ("options", "judgment"),
+        [
+            ({}, "efficient"),
+            ({"rate": 0.3 * PCIE}, None),
+            ({"cause": "Page fault"}, "replaceable"),
+            ({"cause": "Speculative prefecth"}, "replaceable"),
+            ({"cause": "Page fault", "count": 3}, None),
+        ],
+    )
+    def test_migrations_are_judged_by_their_cause_and_rate(self, options, judgment, judge):
+        assert judge(partial(migrations, **options), "migration")[0] == judgment
 
 
 def operations(name, runs, *, neighbor=BF16, count=10, shape=LARGE, streams=1):
@@ -101,8 +130,8 @@ def operations(name, runs, *, neighbor=BF16, count=10, shape=LARGE, streams=1):
 
 class TestElementwise:
     @pytest.mark.parametrize("runs", [2_000, 8_000, 50_000])
-    def test_beside_another_one_it_can_be_fused(self, runs, judge):
-        assert judge(partial(operations, ROOT, runs, neighbor=ADD), "sqrt") == ("replaceable", BESIDE)
+    def test_next_to_another_one_it_can_be_fused(self, runs, judge):
+        assert judge(partial(operations, ROOT, runs, neighbor=ADD), "sqrt") == ("replaceable", FUSIBLE)
 
     @pytest.mark.parametrize(("runs", "judgment"), [(8_000, None), (50_000, "efficient")])
     def test_between_matrix_products_it_cannot(self, runs, judgment, judge):
@@ -117,9 +146,9 @@ class TestShortOperations:
         ("name", "runs"),
         [
             (SOFTMAX, 4_000),
-            # It waits for other ranks, whatever it takes.
+            # Its time contains the wait for other ranks.
             (SEND, 2_000),
-            # Nobody knows what it does.
+            # No entry has its name.
             ("advance(float *)", 2_000),
         ],
     )
@@ -144,7 +173,7 @@ class TestPartOfTheGpu:
         "options",
         [
             {"shape": {"grid": (100, 1, 1), "block": (128, 1, 1)}},
-            # Others may run beside it.
+            # Other kernels may run at the same time.
             {"shape": {"grid": (16, 1, 1), "block": (128, 1, 1)}, "streams": 2},
         ],
     )
@@ -176,7 +205,7 @@ def products_in_a_row():
     return run_steps(body)
 
 
-def graph_beside_products():
+def graph_and_products():
     def body(loop, _):
         loop.graph(graph_ns=300_000)
         loop.launch(BF16, 100_000, **LARGE)
@@ -185,7 +214,7 @@ def graph_beside_products():
 
 
 def test_a_graph_that_is_one_operation_is_not_named(tmp_path):
-    with open_trace(graph_beside_products().write(tmp_path / "trace.sqlite")) as trace:
+    with open_trace(graph_and_products().write(tmp_path / "trace.sqlite")) as trace:
         (row,) = trace.dicts("FROM construct_coverage")
     assert (row["graph_pct"], row["named_pct"]) == (pytest.approx(75), pytest.approx(25))
     assert (row["neither_pct"], row["judged_pct"]) == (pytest.approx(0), pytest.approx(100))

@@ -92,7 +92,8 @@ constructs_of_step AS (
 SELECT
     n.name, n.step_pct, n.total_ns, n.calls, n.avg_ns, n.shapes, n.device_id, n.judgment,
     r.replaced_by, if(r.construct = n.construct, r.saving_low_ns, NULL) AS saving_low_ns,
-    if(r.construct = n.construct, r.saving_ns, NULL) AS saving_ns, n.construct IS NOT NULL AS is_named, n.library, n.domain,
+    if(r.construct = n.construct, r.saving_ns, NULL) AS saving_ns,
+    n.construct IS NOT NULL AS is_named, n.library, n.domain,
     n.idle_before_ns, n.host_ns, n.size_bytes, n.read_back_pct, n.before, n.after
 FROM constructs_of_step AS n
 LEFT JOIN replaced AS r

@@ -4,17 +4,21 @@ INSERT INTO facts.operation_groups BY NAME
 WITH copies AS (
     SELECT
         m.process_id, m.stream_id, m.start_ns,
-        bool_or('pageable' IN (m.source_memory, m.target_memory)) AS is_pageable
+        CASE
+            WHEN m.copy_kind IN ('H2D', 'D2H') THEN 'pageable' IN (m.source_memory, m.target_memory)
+        END AS is_pageable,
+        m.migration_cause IN ('page fault', 'speculative') AS is_faulted
     FROM memcpys AS m
-    WHERE m.copy_kind IN ('H2D', 'D2H')
-        AND EXISTS (FROM internal.grouped_operations WHERE label IN ('H2D copy', 'D2H copy'))
+    WHERE (m.copy_kind IN ('H2D', 'D2H') OR m.migration_cause IS NOT NULL)
+        AND EXISTS (FROM internal.grouped_operations WHERE label IN ('H2D copy', 'D2H copy', 'migration'))
         AND m.start_ns BETWEEN (SELECT min(start_ns) FROM internal.grouped_operations)
             AND (SELECT max(start_ns) FROM internal.grouped_operations)
-    GROUP BY m.process_id, m.stream_id, m.start_ns
+    -- One row for each operation, also in a file that has it twice.
+    QUALIFY row_number() OVER (PARTITION BY m.process_id, m.stream_id, m.start_ns) = 1
 ),
 keyed AS (
     SELECT
-        o.*, c.is_pageable, CASE
+        o.*, c.is_pageable, c.is_faulted, CASE
             WHEN kind = 'kernel' THEN name_id
             WHEN label = 'H2D copy' THEN -1
             WHEN label = 'D2H copy' THEN -2
@@ -25,7 +29,7 @@ keyed AS (
         END AS key
     FROM internal.grouped_operations AS o
     LEFT JOIN copies AS c
-        ON o.label IN ('H2D copy', 'D2H copy') AND c.process_id = o.process_id AND c.start_ns = o.start_ns
+        ON o.label IN ('H2D copy', 'D2H copy', 'migration') AND c.process_id = o.process_id AND c.start_ns = o.start_ns
             AND c.stream_id IS NOT DISTINCT FROM o.stream_id
 ),
 neighbors AS (
@@ -49,7 +53,8 @@ SELECT
     coalesce(sum(idle_ns), 0)::BIGINT AS idle_before_ns, count(DISTINCT stream_id) AS streams,
     mode(before_key) AS before_key, mode(after_key) AS after_key, count(read_bytes) AS read_backs,
     median(read_bytes) AS read_back_bytes, count(*) FILTER (is_in_graph) AS in_graph,
-    100.0 * count(*) FILTER (is_pageable) / nullif(count(is_pageable), 0) AS pageable_pct
+    100.0 * count(*) FILTER (is_pageable) / nullif(count(is_pageable), 0) AS pageable_pct,
+    100.0 * count(*) FILTER (is_faulted) / nullif(count(is_faulted), 0) AS faulted_pct
 FROM neighbors
 GROUP BY process_id, device_id, kind, label, name_id, key, grid, block, floor(log2(greatest(size_bytes, 1)));
 

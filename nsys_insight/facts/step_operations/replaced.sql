@@ -1,6 +1,6 @@
--- An operation on several devices counts as its mean over them. Less time of the GPU shortens a step only down to what the host takes; where launches are gone, the
--- host takes less time too, and the idle time before them is gone. High: all of that idle time. Low: half of it,
--- because the profiler makes a launch take up to twice as long.
+-- An operation on several devices counts as its mean over them. Less time of the GPU shortens a step only down to what
+-- the host takes; where launches are gone, the host takes less time too, and the idle time before them is gone. High:
+-- all of that idle time. Low: half of it, because the profiler makes a launch take up to twice as long.
 INSERT INTO facts.step_replacements BY NAME
 WITH devices AS (
     SELECT process_id, count(DISTINCT device_id) AS device_count FROM internal.unjudged_operations GROUP BY process_id

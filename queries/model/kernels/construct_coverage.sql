@@ -26,7 +26,8 @@ WITH times AS (
     HAVING count(*) > 0
 )
 SELECT
-    gpu_ns, 100 * named_ns / nullif(gpu_ns, 0) AS named_pct, 100 * hand_written_ns / nullif(gpu_ns, 0) AS hand_written_pct,
+    gpu_ns, 100 * named_ns / nullif(gpu_ns, 0) AS named_pct,
+    100 * hand_written_ns / nullif(gpu_ns, 0) AS hand_written_pct,
     100 * (gpu_ns - named_ns - hand_written_ns - graph_ns) / nullif(gpu_ns, 0) AS neither_pct,
     100 * judged_ns / nullif(named_ns, 0) AS judged_pct, 100 * efficient_ns / nullif(gpu_ns, 0) AS efficient_pct,
     100 * replaceable_ns / nullif(gpu_ns, 0) AS replaceable_pct, 100 * graph_ns / nullif(gpu_ns, 0) AS graph_pct
