@@ -12,7 +12,7 @@ The same few operations run again and again, and each leaves most of the GPU idl
 call with a batch does all of them."""
 evidence = [
     [
-        "XLA runs {compiled_repeats} iterations of {operations:operation} in a loop, one after another: {period_ns} each",
+        "a compiled loop runs {compiled_repeats} iterations of {operations:operation} in a row: {period_ns} each",
         """each step is one of {step_repeats} equal sequences in a row, of {operations:operation} each ({kernels}), with
         {blocks:block} on a GPU of {sm_count} SMs: {period_ns} each""",
         "the same {operations:operation} {repeats} times {per}, most time in {kernel}: {period_ns} each",
@@ -66,7 +66,7 @@ help = "Longest mean time of an operation on the GPU (20 µs: a longer one has w
 
 [params.max_filled]
 default = 0.25
-help = "Share of the SMs with a block up to which a repetition that keeps the GPU busy leaves it mostly idle (a quarter)"
+help = "Share of the SMs with a block up to which a repetition on a busy GPU leaves most of it idle (a quarter)"
 
 [params.max_compiled_ns]
 default = 50000

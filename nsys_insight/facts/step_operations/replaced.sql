@@ -94,8 +94,8 @@ SELECT
     -- Kernels that overlap take longer together than the step.
     least(100, 100 * s.total_ns / s.wall_ns) AS total_pct,
     s.included_calls, s.included_ns, s.included, s.calls + s.included_calls AS all_calls,
-    s.total_ns + s.included_ns AS all_ns, least(100, 100 * (s.total_ns + s.included_ns) / s.wall_ns) AS all_pct, s.idle_ns,
-    s.host_ns, s.shapes,
+    s.total_ns + s.included_ns AS all_ns, least(100, 100 * (s.total_ns + s.included_ns) / s.wall_ns) AS all_pct,
+    s.idle_ns, s.host_ns, s.shapes,
     s.largest.size_bytes, s.largest.bytes_per_s, s.largest.blocks_count, s.largest.threads_per_block,
     s.largest.registers_per_thread, s.largest.static_shared_bytes, s.largest.dynamic_shared_bytes,
     s.largest.blocks_per_sm, s.largest.blocks_without_shared, s.largest.occupancy_pct, s.largest.waves_per_sm,
