@@ -565,7 +565,7 @@ def transforms(*, rows=40, runs=6_000, reads=False, host_ns=20_000, blocks=1):
 
 
 def rows_in_turn(*, names=("standardize(float *)",), grid=(1, 1, 1), runs=2_000, host_ns=20_000, count=400, mark=""):
-    """Launch a short sequence again and again; nothing but this runs. `mark` is a range around all of it."""
+    """Launch a short sequence again and again. `mark` is a range around all of it."""
     loop = Loop(Trace().gpu())
     start = loop.host.now
     for _ in range(count):

@@ -266,7 +266,7 @@ class TestRepetitions:
         finding = findings_of(partial(ailments.transforms, runs=40_000, host_ns=1_000))["repeated-sequence"]
         assert finding.values["filled_pct"] == pytest.approx(100 / 132)
 
-    def test_time_steps_are_launched_as_a_graph_and_the_condition_is_said(self, diagnose):
+    def test_time_steps_are_launched_as_a_graph(self, diagnose):
         first = diagnose(TIME_STEPS).findings[0]
         assert first.code in ("NSI101", "NSI102")
         (step,) = (finding for finding in first.also if finding.code == "NSI108")

@@ -4,8 +4,8 @@ description = """One row per loop of at most 24 operations without a wait that r
     of one item."""
 [columns]
 loop = "The loop, as in `loops`"
-is_step = "Whether its iterations are the steps, and no input or result marks them"
-repeats = "Its iterations in a step; in total if they are the steps"
+is_step = "Whether the iterations are the steps"
+repeats = "Iterations in a step; in total if the iterations are the steps"
 operations = "Operations of an iteration"
 period_ns = "Time from the start of an iteration to the start of the next one"
 busy_ns = "Time of an iteration in which the GPU is busy"
