@@ -19,7 +19,7 @@ kernels = "The first kernels of an iteration, in order, each once"
 blocks = "Most blocks of one of these kernels; NULL if unknown"
 sm_count = "SMs of the GPU"
 has_layers = "Whether some kernels are those of a layer: products, attention, norms, communication"
-is_plain = "Whether it has at most 8 operations, none of them of a layer"
+is_plain = "Whether an iteration has at most 8 operations, none of them of a layer"
 is_compiled = "Whether XLA launches the iterations from one loop of its own"
 */
 WITH short_loops AS (
