@@ -549,23 +549,62 @@ def shared_memory(*, shared=180 << 10, grid=(40_000, 1, 1), name="smooth(float *
     return run_steps(body)
 
 
-def transforms(*, rows=40, runs=6_000, reads=False):
+def transforms(*, rows=40, runs=6_000, reads=False, host_ns=20_000, blocks=1):
     """Transform row after row, with three kernels each, after one large product."""
 
     def body(loop, _):
         loop.launch(BF16, 50_000, **LARGE)
         for _ in range(rows):
             for name in ("turn_row(float *)", "scale(float *)", "turn_back(float *)"):
-                loop.launch(name, runs, grid=(1, 1, 1), block=(128, 1, 1))
-                loop.python(20_000)
+                loop.launch(name, runs, grid=(blocks, 1, 1), block=(128, 1, 1))
+                loop.python(host_ns)
             if reads:
                 loop.copy("D2H", 4, 1_000, blocking=True)
 
     return run_steps(body)
 
 
+def rows_in_turn(*, names=("standardize(float *)",), grid=(1, 1, 1), runs=2_000, host_ns=20_000, count=400, mark=""):
+    """Launch a short sequence again and again. `mark` is a range around all of it."""
+    loop = Loop(Trace().gpu())
+    start = loop.host.now
+    for _ in range(count):
+        loop.step()
+        for name in names:
+            loop.launch(name, runs, grid=grid, block=(128, 1, 1))
+        loop.python(host_ns)
+    if mark:
+        loop.host.range(mark, start, loop.host.now)
+    return planted.planted(loop.trace, loop)
+
+
+# Time steps: each kernel needs what the one before wrote.
+TIME_STEPS = partial(rows_in_turn, names=("pull(float *)", "kick(float *)", "drift(float *)"), grid=(40, 1, 1))
+PASSES = partial(rows_in_turn, names=("mark(int *)", "add(int *)"), grid=(4096, 1, 1), runs=60_000, host_ns=1_000)
+
+
+def decoding():
+    """Decode token after token: a norm, a product and attention in each."""
+    names = ("void vectorized_layer_norm_kernel<float, float>(int)", BF16, "flash_fwd_splitkv_kernel(Params)")
+    return rows_in_turn(names=names, grid=(16, 1, 1))
+
+
+def training():
+    """Train: products forward and backward, an optimizer, and a loss that is read back."""
+
+    def body(loop, _):
+        for name in (BF16, NATIVE.format("relu"), BF16, BF16):
+            loop.launch(name, 2_000, grid=(16, 1, 1), block=(128, 1, 1))
+            loop.python(20_000)
+        loop.launch("void multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata<4>>(T1)", 3_000)
+        loop.copy("D2H", 4, 1_000, blocking=True)
+
+    return run_steps(body, steps=100, sync=False)
+
+
 AILING = {
     "repeated-sequence": transforms,
+    "repeated-step": TIME_STEPS,
     "replaceable-construct": solves,
     "shared-memory-blocks": shared_memory,
     "fp32-gemm": partial(gemms, FP32),
@@ -609,10 +648,15 @@ AILING = {
 CURED = {
     "repeated-sequence": [
         partial(transforms, rows=8),
-        partial(transforms, runs=60_000),
+        partial(transforms, runs=60_000, blocks=64),
         partial(transforms, reads=True),
         partial(gemms, BF16),
+        TIME_STEPS,
+        PASSES,
+        decoding,
+        training,
     ],
+    "repeated-step": [partial(rows_in_turn, count=12), rows_in_turn, transforms, decoding, training],
     "replaceable-construct": [
         partial(solves, systems=4),
         partial(solves, blocks=264),
@@ -698,7 +742,7 @@ CURED = {
 }
 # The rules by the file that tests them: tests/test_rules_FAMILY.py.
 FAMILIES = {
-    "constructs": ("replaceable-construct", "shared-memory-blocks", "repeated-sequence"),
+    "constructs": ("replaceable-construct", "shared-memory-blocks", "repeated-sequence", "repeated-step"),
     "host": (
         "graph-break", "host-input", "alternating", "paced-outside", "compile-in-loop", "checkpoint-stall", "op-by-op",
         "default-stream", "graph-node-updates", "backtrace-overhead",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
+import ailments
 import pytest
-from ailments import BF16, LARGE, NATIVE, run_steps
+from ailments import BF16, LARGE, NATIVE, PASSES, TIME_STEPS, rows_in_turn, run_steps
 from opening import open_trace
 
-RULES = ("replaceable-construct", "graph-break", "hot-kernels", "fp32-gemm")
+RULES = ("replaceable-construct", "graph-break", "hot-kernels", "fp32-gemm", "repeated-sequence")
 GEMV = (
     "void gemv2T_kernel_val<int, int, float, float, float, float, (int)128, (int)16, (int)4, (int)4, (bool)0, (bool)0, "
     "cublasGemvParamsEx<int, cublasGemvTensorStridedBatched<const float>>>(T13, T6, T6)"
@@ -250,3 +251,56 @@ def test_nearly_all_of_a_step_is_no_info_unless_it_is_efficient(name, severity, 
     diagnosis = diagnose(partial(launches, name, runs=3_000_000))
     (kernels,) = (finding for finding in diagnosis.findings if finding.name == "hot-kernels")
     assert (kernels.severity, diagnosis.status) == (severity, status)
+
+
+class TestRepetitions:
+    def test_rows_of_one_block_become_one_launch(self, diagnose):
+        first = diagnose(rows_in_turn).findings[0]
+        assert first.code == "NSI107"
+        assert "one of 400 equal sequences" in first.evidence
+        assert "one more grid dimension" in first.action
+        # All but one of 400 launches go.
+        assert 0 < first.saving_low_ns < first.recoverable_ns
+
+    def test_rows_on_a_busy_gpu_that_is_mostly_empty(self, findings_of):
+        finding = findings_of(partial(ailments.transforms, runs=40_000, host_ns=1_000))["repeated-sequence"]
+        assert finding.values["filled_pct"] == pytest.approx(100 / 132)
+
+    def test_time_steps_are_launched_as_a_graph(self, diagnose):
+        first = diagnose(TIME_STEPS).findings[0]
+        assert first.code in ("NSI101", "NSI102")
+        (step,) = (finding for finding in first.also if finding.code == "NSI108")
+        assert "pull, kick, drift" in step.evidence
+        assert "as time steps do" in step.evidence
+
+    def test_passes_over_the_same_data_may_be_one_pass(self, diagnose):
+        first = diagnose(PASSES).findings[0]
+        assert first.code == "NSI401"
+        assert "in one pass over it" in first.action
+        assert "NSI108" in {finding.code for finding in first.also}
+
+    @pytest.mark.parametrize("mark", ["Thunk:#hlo_op=while.6,unique_hlo_op_id=34#", "epoch"])
+    def test_a_loop_of_xla_may_be_a_map(self, findings_of, mark):
+        make = partial(rows_in_turn, names=("loop_add_fusion",), grid=(4, 1, 1), runs=6_000, host_ns=1_000, mark=mark)
+        finding = findings_of(make).get("repeated-sequence")
+        assert (finding is not None) == mark.startswith("Thunk")
+        assert finding is None or ("jax.vmap" in finding.action and finding.saving_low_ns == 0)
+
+
+def library_ranges():
+    """Sort twice in each of the steps: the library marks its calls."""
+
+    def body(loop, _):
+        loop.launch("fill(float *)", 50_000, **LARGE)
+        for _ in range(2):
+            start = loop.host.now
+            loop.launch(SORT.format("float"), 400_000, **LARGE)
+            loop.host.range("cub::DeviceRadixSort", start, loop.host.now, domain="CCCL")
+
+    return run_steps(body)
+
+
+def test_the_ranges_of_a_library_are_no_steps(tmp_path):
+    with open_trace(library_ranges().write(tmp_path / "trace.sqlite")) as trace:
+        ((method, count),) = trace.sql("SELECT method, step_count FROM step_method").rows()
+    assert (method, count) == ("sequence", 10)
