@@ -201,6 +201,31 @@ def test_the_call_of_the_first_operation_is_not_to_be_made_later(tmp_path):
     assert "make the others later" not in action
 
 
+@pytest.mark.parametrize(("free_ns", "is_setup"), [(400 * MS, True), (40 * MS, False)])
+def test_a_library_that_starts_with_a_free_is_not_told_to_allocate_ahead(tmp_path, free_ns, is_setup):
+    trace = Trace().gpu()
+    host = trace.thread()
+    for number in range(3):
+        host.launch(f"first{number}(float *)", runs=MS).sync("device")
+        host.call("cudaFree_v3020", takes=free_ns)
+    host.launch("last(float *)", runs=MS).sync("device")
+    action = find(diagnose(trace, tmp_path)[0], "NSI301").action
+    assert ("set themselves up" in action, "Allocate ahead" in action) == (is_setup, not is_setup)
+
+
+def test_a_few_late_launches_are_not_said_to_be_slow(tmp_path):
+    trace = Trace().gpu()
+    host = trace.thread()
+    for number in range(4):
+        host.launch(f"kernel{number}(float *)", runs=50 * US).sync("device")
+        host.call("cudaStreamCreateWithFlags_v5000", takes=20 * MS)
+    host.launch("last(float *)", runs=50 * US).sync("device")
+    diagnosis, text = diagnose(trace, tmp_path)
+    assert diagnosis.verdict == "launch-bound"
+    assert "because launches come late" in text
+    assert "too slowly" not in text
+
+
 # Names, samples and times ---------------------------------------------------------------------------------------------
 
 
