@@ -115,7 +115,7 @@ _MIN_ALONE_PCT = 1.0
 _SMALL_PART = 0.1
 # From this ratio of mean to median, no step takes the mean: a few long steps make it.
 _SKEWED = 1.2
-# What is late are few launches, for whatever reason: it is not that the CPU launches slowly.
+# A few launches come late: the CPU does not launch slowly.
 _SLOW_LAUNCHES = "NSI104"
 # Rules of this family whose time is not that of launches.
 _NO_LAUNCHES = ("cpu-work", "stall-place")
@@ -469,8 +469,8 @@ def _describe_busy(diagnosis: DiagnosisResult, busy: str) -> str:
 
 def _list_unassessed(diagnosis: DiagnosisResult) -> list[UnassessedQuestion]:
     """Return what the trace cannot answer, without what the text of a trace without GPU work has said already."""
-    is_said = diagnosis.verdict != LOST_KERNELS
-    return [question for question in diagnosis.unassessed if question.subject != _GPU_WORK or not is_said]
+    has_remedy = diagnosis.verdict != LOST_KERNELS
+    return [question for question in diagnosis.unassessed if question.subject != _GPU_WORK or not has_remedy]
 
 
 def _describe_no_finding(diagnosis: DiagnosisResult) -> str:

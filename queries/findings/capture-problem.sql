@@ -10,9 +10,9 @@ evidence = [
     [
         """{?lacks_calls}the trace has no CUDA API calls: what the host did and why the GPU waited cannot be determined;
         capture with -t cuda, and let the program end before the capture""",
-        """{?has_failed_kernel}{transfers:copy or memset call}< and {unrecorded_calls:launch call}> returned success, but
-        nothing that ran on the GPU is in the trace: a kernel failed (error {kernel_error}), after which nsys could not
-        read the rows of its context""",
+        """{?has_failed_kernel}{transfers:copy or memset call}< and {unrecorded_calls:launch call}> returned success,
+        but nothing that ran on the GPU is in the trace: a kernel failed (error {kernel_error}), after which nsys could
+        not read the rows of its context""",
         """{?lacks_kernels}{transfers:copy or memset call}< and {unrecorded_calls:launch call}> returned success, but
         nothing that ran on the GPU is in the trace: the profiler lost it, or could not record it""",
         """{?lacks_kernels}{unrecorded_calls:launch call} {#unrecorded_calls:is|are} in the trace, but no kernels: the
@@ -26,10 +26,10 @@ evidence = [
     """{lost_launches} of {launch_calls:launch call} ran no kernel that is in the trace: kernels are missing, and the
     GPU appears idle while they ran""",
     "{cut_launches:launch call} at the end ran no kernel that is in the trace: the capture ended first",
-    """{unseen_steps} of {steps:step|steps} begin after the last CUDA call in the trace, the last one {unseen_ns} after it:
-    what they did is not recorded""",
-    """after step {last_step} a thread that launched in each step before has no calls: from there on, figures are of a part
-    of the work""",
+    """{unseen_steps} of {steps:step} begin after the last CUDA call in the trace, the last one {unseen_ns} after it: what
+    they did is not recorded""",
+    """after step {last_step} a thread that launched in each step before has no calls: from there on, figures are of a
+    part of the work""",
 ]
 skip_if = """
 What was lost is outside the part that you look at."""
@@ -163,7 +163,8 @@ SELECT
     list_filter(c.longest_calls, lambda call: 100 * call.call_ns >= t.wall_ns) AS longest_calls,
     message, what = 'calls' AS lacks_calls,
     what = 'kernels' AND EXISTS (FROM failed_kernel) AS has_failed_kernel,
-    CASE WHEN what = 'kernels' THEN (FROM failed_kernel) END AS kernel_error, what = 'kernels' AS lacks_kernels, what = 'copies' AS lacks_copies,
+    CASE WHEN what = 'kernels' THEN (FROM failed_kernel) END AS kernel_error,
+    what = 'kernels' AS lacks_kernels, what = 'copies' AS lacks_copies,
     calls AS unrecorded_calls, transfers, NULL::DOUBLE AS unknown_pct,
     NULL::BIGINT AS lost_launches, NULL AS launch_calls, NULL AS cut_launches
 FROM problems LEFT JOIN unseen_times AS t ON true CROSS JOIN _calls_in('unseen_times') AS c

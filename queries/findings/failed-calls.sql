@@ -109,8 +109,8 @@ rejections AS (
     FROM failed_calls JOIN reasons USING (return_value)
     WHERE api_group(name) IN ('launch', 'graph launch')
 ),
--- A program that expects failed allocations goes on launching: a framework's allocator then asks for less, and a library
--- takes an algorithm that needs less.
+-- A program that expects failed allocations goes on launching: a framework's allocator then asks for less, and a
+-- library takes an algorithm that needs less.
 last_failures AS (
     SELECT process_id, max(start_ns) AS start_ns
     FROM outer_api_calls
