@@ -26,8 +26,8 @@ evidence = [
     """{lost_launches} of {launch_calls:launch call} ran no kernel that is in the trace: kernels are missing, and the
     GPU appears idle while they ran""",
     "{cut_launches:launch call} at the end ran no kernel that is in the trace: the capture ended first",
-    """{unseen_steps} of {steps:step} begin after the last CUDA call in the trace, the last one {unseen_ns} after it: what
-    they did is not recorded""",
+    """{unseen_steps} of {steps:step} begin after the last CUDA call in the trace, the last one {unseen_ns} after it:
+    what they did is not recorded""",
     """after step {last_step} a thread that launched in each step before has no calls: from there on, figures are of a
     part of the work""",
 ]
