@@ -85,14 +85,15 @@ def diff(
     from nsys_insight.compare.measure import measure_runs
     from nsys_insight.compare.step_times import parse_step_times
     from nsys_insight.notebook.html import make_html_answer
+    from nsys_insight.packs.parameter_names import naming_parameters
     from nsys_insight.packs.step_options import parse_options
     from nsys_insight.trace import Trace
 
     notes: list[str] = []
     given_times = options.pop("step_time_ns", None)
-    step_times_ns = parse_step_times(given_times) if given_times is not None else None
     sides = [[side] if isinstance(side, str | Path | Trace) else side for side in (before, after)]
-    with ExitStack() as stack:
+    with ExitStack() as stack, naming_parameters():
+        step_times_ns = parse_step_times(given_times) if given_times is not None else None
         sources = [[_open_source(run, stack, notes.append) for run in side] for side in sides]
         runs = measure_runs(sources, parse_options(options), note=notes.append)
         result = answer(compare(*runs, step_times_ns=step_times_ns))
@@ -117,13 +118,14 @@ def report(trace: TraceOrFile | Sequence[str | Path], output: str | Path, **opti
     from pathlib import Path
 
     from nsys_insight import outputs
+    from nsys_insight.packs.parameter_names import naming_parameters
     from nsys_insight.packs.step_options import parse_options
     from nsys_insight.page import choose_kind, write_page
     from nsys_insight.trace import Trace
 
     target = Path(output)
     kind = choose_kind(target, "full")
-    with ExitStack() as stack:
+    with ExitStack() as stack, naming_parameters():
         opened_trace = trace if isinstance(trace, Trace) else stack.enter_context(Trace(trace))
         outputs.check_target(target, opened_trace.paths)
         outputs.refuse_foreign(target)  # before minutes of work
@@ -139,7 +141,7 @@ def check(  # noqa: PLR0913 - kinds of limits, by keyword
     budget: str | Path | None = None,
     baseline: TraceOrFile | None = None,
     tolerance_pct: float = 3.0,
-    fail_on: Sequence[str] = (),
+    fail_on: str | Sequence[str] = (),
     **options: Any,
 ) -> HtmlAnswer:
     """Check a run against limits or a baseline: a row for each limit, as ``nsys-insight check`` writes them.
@@ -155,7 +157,8 @@ def check(  # noqa: PLR0913 - kinds of limits, by keyword
         budget: A TOML file with the tables max and min.
         baseline: An earlier run, which this one may not be worse than by more than noise.
         tolerance_pct: By how much a time may be worse than in the baseline, in percent.
-        fail_on: Rules of `diagnose` that may not have a finding: codes, starts of codes, names. Needs a trace.
+        fail_on: Rules of `diagnose` that may not have a finding: codes, starts of codes, names; a text has
+            commas between them. Needs a trace.
         **options: How steps are found: the options of `StepOptions`.
 
     Raises:
@@ -173,6 +176,7 @@ def check(  # noqa: PLR0913 - kinds of limits, by keyword
     from nsys_insight.diagnose.rule_choice import RuleChoice, split_names
     from nsys_insight.errors import UsageError
     from nsys_insight.notebook.html import make_html_answer
+    from nsys_insight.packs.parameter_names import naming_parameters
     from nsys_insight.packs.step_options import parse_options
     from nsys_insight.trace import Trace
 
@@ -184,13 +188,14 @@ def check(  # noqa: PLR0913 - kinds of limits, by keyword
     budgets += from_toml(Path(budget)) if budget else []
     if not budgets and baseline is None and not fail_on:
         raise UsageError("there is no limit to check", 'give max={"wall": "2.5ms"}, min, budget, baseline or fail_on')
-    steps, notes = parse_options(options), list[str]()
-    with ExitStack() as stack:
+    names, notes = [fail_on] if isinstance(fail_on, str) else fail_on, list[str]()
+    with ExitStack() as stack, naming_parameters():
+        steps = parse_options(options)
         source = _open_source(run, stack, notes.append)
         ((measured_run,),) = measure_runs([[source]], steps, note=notes.append)
         earlier = [] if baseline is None else [[_open_source(baseline, stack, notes.append)]]
         earlier_runs = measure_runs(earlier, steps, note=notes.append) if earlier else [[None]]
-        rules = RuleChoice(split_names(fail_on, "fail_on")).filter(read_finding_rules()) if fail_on else []
+        rules = RuleChoice(split_names(names, "fail_on")).filter(read_finding_rules()) if fail_on else []
         if rules and not isinstance(source, Trace):
             raise UsageError("fail_on needs a trace: a saved run has no findings", "name the trace")
         finding_rows = check_findings(evaluate(source, rules, steps), rules) if rules else ()

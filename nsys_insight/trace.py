@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import InsightError, UsageError
 from nsys_insight.packs import library, step_options
+from nsys_insight.packs.parameter_names import naming_parameters
 from nsys_insight.session.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     import polars as pl
 
@@ -25,18 +25,6 @@ else:
 
 # The attributes of `Session` that are for users.
 _INHERITED = ("close", "dicts", "labels", "path", "paths", "rows", "scope")
-
-
-@contextmanager
-def _naming_parameters(report: str | Pack) -> Iterator[None]:
-    """Name parameters in error messages as Python does, not as flags: group_by, not --group-by."""
-    try:
-        yield
-    except UsageError as error:
-        message = error.message
-        for name, param in (library.get_pack(report).params if isinstance(report, str) else {}).items():
-            message = message.replace(f"{param.flag} ", f"{name} ")
-        raise UsageError(message, error.hint) from None
 
 
 class Trace(Session, Reports):
@@ -54,7 +42,7 @@ class Trace(Session, Reports):
 
         The notes of the answer go to the trace's `note` callback.
         """
-        with _naming_parameters(report):
+        with naming_parameters():
             answer = super().answer(report, **params)
         for text in answer.notes:
             self._options["note"](text)
@@ -68,7 +56,7 @@ class Trace(Session, Reports):
         """
         from nsys_insight.notebook import html
 
-        with _naming_parameters(report):
+        with naming_parameters():
             return html.make_html_answer(super().answer(report, steps=steps, **params))
 
     def query(self, query: str) -> HtmlAnswer:
@@ -90,7 +78,8 @@ class Trace(Session, Reports):
         from nsys_insight.diagnose.diagnosis import diagnose
         from nsys_insight.notebook import html
 
-        return html.make_html_diagnosis(diagnose(self, step_options.parse_options(options)))
+        with naming_parameters():
+            return html.make_html_diagnosis(diagnose(self, step_options.parse_options(options)))
 
     def timeline(self, step: int | None = None, **options: Any) -> Picture:
         """Draw a step over time: the work of the host, the work of the GPUs, and why the GPUs were idle.
@@ -107,7 +96,8 @@ class Trace(Session, Reports):
         from nsys_insight.page.timeline import draw_still
 
         self._refuse_pictures_of_several()
-        drawing = draw_still(self, step_options.parse_options(options), step)
+        with naming_parameters():
+            drawing = draw_still(self, step_options.parse_options(options), step)
         if drawing is None:
             raise UsageError("there is nothing to draw: no GPU work is in this scope", "narrow it less")
         return picture.draw_timeline(

@@ -283,8 +283,6 @@ def test_answers_and_the_list_of_tools_are_short(tools):
 
 
 def test_the_second_question_finds_the_trace_open(tools, tmp_path):
-    from nsys_insight.cli.mcp_server import Narrowing
-
     tools.report("idle", "decode_eager")
     start_s = time.process_time()
     for name in ("idle", "top"):
@@ -298,8 +296,32 @@ def test_the_second_question_finds_the_trace_open(tools, tmp_path):
     with pytest.raises(InsightError):
         tools.sql("FROM mine", "churn")
     for step in range(5):
-        tools.report("top", "churn", scope=Narrowing(step=step))
+        tools.report("top", "churn", scope={"step": step})
     assert len(tools._trace_pool._open) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "hint"),
+    [
+        ({"scope": {"stp": 1}}, "scope has no 'stp'", "did you mean step?"),
+        ({"scope": {"where": 1}}, "scope has no 'where'", "it takes nvtx, phase, steady"),
+        ({"scope": {"step": "one"}}, "scope.step cannot be 'one'", "it should be a valid integer"),
+        ({"scope": {"nvtx": "a", "phase": "b"}}, "scope.nvtx and scope.phase both name ranges", "give one of them"),
+        ({"scope": {"device": 7}}, "there is no device 7 in the trace", "there is 0"),
+        ({"limit": 0}, "limit cannot be 0", "it should be greater than or equal to 1"),
+        ({"full": "maybe"}, "full cannot be 'maybe'", "it should be a valid boolean"),
+        ({"limt": 3}, "report has no argument 'limt'", "did you mean limit?"),
+    ],
+)
+def test_arguments_that_cannot_be_are_one_sentence_with_a_hint(tools, arguments, message, hint):
+    from nsys_insight.cli.mcp_server import make_server
+
+    arguments = {"name": "top", "trace": "churn", **arguments}
+    result = asyncio.run(make_server(tools).call_tool("report", arguments))
+    assert result.is_error
+    error = json.loads(result.content[0].text)["error"]
+    assert error["message"] == message
+    assert error["hint"].startswith(hint)
 
 
 def test_texts_are_in_the_terms_of_the_tools(tools):

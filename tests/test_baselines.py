@@ -155,9 +155,9 @@ def test_check_writes_files_for_a_pipeline(run, repository, traces):
 @pytest.mark.parametrize(
     ("limit", "suggested"),
     [
-        ("wall=3", "--max wall=3ms"),
-        ("wall_per_token=2.5", "--max wall_per_token=2.5ms"),
-        ("h2d=8", "--max h2d=8MB"),
+        ("wall=3", "wall=3ms"),
+        ("wall_per_token=2.5", "wall_per_token=2.5ms"),
+        ("h2d=8", "h2d=8MB"),
     ],
 )
 def test_a_time_or_size_without_a_unit_is_refused(run, traces, limit, suggested):

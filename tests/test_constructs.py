@@ -10,7 +10,7 @@ import pytest
 from nsys_insight.diagnose.findings import EFFORTS, FRAMEWORKS, NUMERICS, read_finding_rules
 from nsys_insight.model import construct_catalog
 from nsys_insight.paths import package_folder
-from nsys_insight.records import parse_toml
+from nsys_insight.records import RecordError, parse_toml
 from nsys_insight.text.templates import list_columns
 
 ENTRIES = construct_catalog.read_constructs()
@@ -48,7 +48,7 @@ def test_names_are_unique():
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_every_pattern_has_an_example(entry):
     patterns = [*entry.kernels, *entry.operations]
-    assert patterns
+    assert bool(patterns) != entry.is_kind
     assert not [pattern for pattern in patterns if not any(matches(pattern, name) for name in entry.examples)]
 
 
@@ -72,7 +72,8 @@ def test_conditions_name_constructs_that_exist(entry):
     mentioned = {name for text in texts for name in re.findall(r"(?:counts|times)\['([^']+)'\]", text)}
     mentioned |= {name for item in entry.replacement for name in item.includes}
     assert mentioned <= NAMES
-    assert not LATER_COLUMNS.search(entry.condition)
+    # A kind judges operations that have their constructs.
+    assert entry.is_kind or not LATER_COLUMNS.search(entry.condition)
     assert entry.efficient.lower() != "true"
 
 
@@ -107,3 +108,20 @@ def test_a_replacement_is_complete(entry, replacement):
     rules = read_finding_rules()
     explainable = {rule.name for rule in rules} | {rule.symptom for rule in rules if rule.symptom}
     assert set(replacement.explains) <= explainable, entry.name
+    assert set(replacement.reported_by) <= {rule.name for rule in rules}
+
+
+def test_a_kind_has_replacements_that_rules_report():
+    kinds = [entry for entry in ENTRIES if entry.is_kind]
+    assert kinds
+    for entry in kinds:
+        assert entry.condition
+        assert entry.replacement
+        assert all(replacement.reported_by for replacement in entry.replacement)
+
+
+def test_an_entry_that_says_nothing_of_what_it_is_has_a_reason(tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text('[[construct]]\nname = "sort"\nwhat = "Sorts."\nlibrary = "ours"\nseen = "unseen"\n')
+    with pytest.raises(RecordError, match="the construct 'sort' has neither 'kernels' nor 'operations' nor 'where'"):
+        construct_catalog.parse_file(path)

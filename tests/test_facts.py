@@ -11,6 +11,7 @@ import pytest
 from opening import open_trace
 
 import nsys_insight
+from nsys_insight.errors import UsageError
 from nsys_insight.facts import idle, operations
 from nsys_insight.ingest import store
 from nsys_insight.model import views
@@ -70,6 +71,14 @@ def test_a_fact_that_failed_is_computed_later(sample, monkeypatch):
             trace.answer("steps")
         monkeypatch.setattr(steps, "fill", fill)
         assert trace.answer("steps").rows()
+
+
+def test_after_options_that_fail_the_answer_is_the_one_before(sample):
+    with nsys_insight.open(sample("decode_eager")) as trace:
+        rows = trace.answer("steps").rows()
+        with pytest.raises(UsageError, match="there is no loop 9"):
+            trace.answer("steps", loop="9")
+        assert trace.answer("steps").rows() == rows
 
 
 @pytest.mark.parametrize("name", ["decode_eager", "decode_graph_node", "churn"])

@@ -152,9 +152,38 @@ class TestFunctions:
         assert verdicts["wall_ns"] == "broken"
         assert [verdict for name, verdict in verdicts.items() if name.startswith("NSI101")] == ["broken"]
         assert {row["verdict"] for row in broken if row["bound"] == "baseline"} == {"ok"}
+        assert len(nsys_insight.check(eager, fail_on="NSI101, NSI102").dicts()) == 2
         for options in ({}, {"fail_on": ["none"]}, {"max": {"wal": "1ms"}}):
             with pytest.raises(UsageError):
                 nsys_insight.check(eager, **options)
+
+    @pytest.mark.parametrize(
+        ("options", "message", "hint"),
+        [
+            ({"max": {"wall": 3}}, "max wall is 3 without a unit", "write the unit: wall=3ms"),
+            ({"max": {"launches": "3ms"}}, "max launches takes a number, not '3ms'", "such as launches=15"),
+            ({"max": {"wall": "3ms"}, "tokens": 0}, "tokens cannot be 0", "it is 1 or more"),
+            (
+                {"max": {"wall": "3ms"}, "step_rnge": "x"},
+                "there is no option 'step_rnge' about steps",
+                "did you mean step_range?",
+            ),
+            (
+                {"max": {"wall": "3ms"}, "loop": "1", "step_range": "x"},
+                "loop says what",
+                "omit step_range and step_method",
+            ),
+        ],
+    )
+    def test_errors_name_parameters_instead_of_flags(self, eager, options, message, hint):
+        with pytest.raises(UsageError, match=message) as caught:
+            nsys_insight.check(eager, **options)
+        assert caught.value.hint.startswith(hint)
+
+    def test_a_command_in_an_error_keeps_its_flags(self, eager):
+        with pytest.raises(UsageError, match="step_time_ns takes two times") as caught:
+            nsys_insight.diff(eager, eager, step_time_ns=("3ms",))
+        assert caught.value.hint == "nsys-insight diff BEFORE AFTER --step-time 610us,515us"
 
 
 class TestPictures:

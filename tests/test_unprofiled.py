@@ -14,8 +14,9 @@ from command_line import run
 from opening import open_trace
 
 from nsys_insight.diagnose.evaluate import evaluate
-from nsys_insight.diagnose.findings import read_finding_rules
+from nsys_insight.diagnose.findings import Unprofiled, read_finding_rules
 from nsys_insight.diagnose.rule_choice import RuleChoice
+from nsys_insight.diagnose.unprofiled import limit_saving
 from nsys_insight.errors import UsageError
 from nsys_insight.model.views import create_macros
 from nsys_insight.packs.notes import fill_note
@@ -229,9 +230,53 @@ def test_savings_are_those_of_the_step_without_nsys(launch_bound):
         (finding,) = evaluate(trace, rules, parse_options({"step_time_ns": 50_000}))
     late_ns, left_ns = row["late_ns"], 50_000 - (81_000 - row["late_ns"])
     assert finding.profiled_ns < late_ns
-    assert finding.recoverable_ns == pytest.approx(finding.profiled_ns * left_ns / late_ns)
+    # In a graph, kernels may be a tenth shorter.
+    assert finding.recoverable_ns == pytest.approx(min(1.1 * left_ns, 50_000 - 0.9 * 9 * 2_000))
     assert 0 < finding.saving_low_ns < finding.recoverable_ns
     assert finding.wall_pct == pytest.approx(100 * finding.recoverable_ns / 50_000)
+
+
+def limit(rule_name, high_ns, low_ns, *, measured_ns, wall_ns=10_000, busy_ns=2_000, late_ns=7_000, is_measured=True):
+    """Return what is left of a saving in a step of 10 µs under nsys, in which the GPU works for 2."""
+    (rule,) = RuleChoice((rule_name,)).filter(read_finding_rules())
+    step = Unprofiled(
+        source="measured" if is_measured else "estimated", step_ns=wall_ns, wall_ns=wall_ns, busy_ns=busy_ns,
+        low_ns=measured_ns, likely_ns=measured_ns, high_ns=measured_ns, late_ns=late_ns,
+        late_low_ns=max(measured_ns - wall_ns + late_ns, 0), late_high_ns=max(measured_ns - wall_ns + late_ns, 0),
+        sentence="a time", unknown=None, misfit=None,
+    )  # fmt: skip
+    return limit_saving(step, rule, high_ns, low_ns)
+
+
+@pytest.mark.parametrize("rule_name", ["graph-break", "scalar-read-backs", "tiny-d2d", "replaceable-construct"])
+def test_a_saving_of_idle_time_loses_what_nsys_adds_to_it(rule_name):
+    """A quarter of the 8 µs of idle time is left in a step of 4 µs. At most, the saving contains the GPU's 2 µs."""
+    high_ns, low_ns = limit(rule_name, 9_000, 3_600, measured_ns=4_000)
+    assert (high_ns, low_ns) == pytest.approx((2_000 + 7_000 / 4, 3_600 / 4))
+    # All that the step does is all of it without nsys, too.
+    assert limit(rule_name, 10_000, None, measured_ns=4_000) == (4_000, None)
+    # Idle time is not longer than that of the step.
+    assert limit(rule_name, 10_000, 9_000, measured_ns=4_000)[1] == pytest.approx(9_000 - 8_000 * 3 / 4)
+
+
+def test_a_saving_of_the_gpus_work_stays():
+    assert limit("fp32-gemm", 1_800, 1_500, measured_ns=4_000) == (1_800, 1_500)
+
+
+def test_a_measured_step_that_takes_longer_is_of_a_slower_gpu():
+    high_ns, low_ns = limit("attention-unfused", 8_000, 6_000, measured_ns=11_000, busy_ns=9_900, late_ns=50)
+    assert (high_ns, low_ns) == pytest.approx((8_800, 6_000))
+
+
+def test_a_graph_saves_the_gaps_and_a_part_of_the_kernels_time():
+    """3 µs are left of the launches, and the GPU works for 1.8 µs at least."""
+    assert limit("launch-bound", 6_500, None, measured_ns=6_000)[0] == pytest.approx(1.1 * 3_000)
+    assert limit("launch-bound", 6_500, None, measured_ns=6_000, late_ns=7_900)[0] == pytest.approx(6_000 - 0.9 * 2_000)
+    # If the GPU bounds the step, nothing is left; the range of an estimate is wide enough.
+    assert limit("launch-bound", 6_500, None, measured_ns=3_000)[0] == 0
+    assert limit("launch-bound", 6_500, None, measured_ns=6_000, is_measured=False)[0] == pytest.approx(
+        6_500 * 3 / 7, rel=1e-3
+    )
 
 
 def test_a_verdict_that_only_nsys_creates_is_named_so(launch_bound):

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Time the programs without nsys, attached to it and inside captures, on one machine, and export the captures.
 # Usage: capture.sh OUTDIR [NSYS]
-# FRAMEWORKS, PROGRAMS (separated by commas) and SETS select what to run; LATEST is the second after which nothing starts.
+# FRAMEWORKS, PROGRAMS, BACKTRACED (separated by commas) and SETS select what to run; LATEST is the second after which nothing starts.
 # Needs: an NVIDIA GPU, nsys, nvcc (or SMALL, the compiled small.cu), python3 with PyTorch, JAX, CuPy; root
 #
 # A report contains the environment and all visible processes of the machine: each program runs with an environment of
@@ -50,7 +50,7 @@ capture cuda "" -t cuda,nvtx -s none --cpuctxsw=none
 time_alone 2
 capture samples "cpp_20_wait,cpp_memsets,cpp_ranges,cpp_graph,torch_decode,torch_adam,jax_calls,cupy_chain" \
   -t cuda,nvtx,osrt -s process-tree --cpuctxsw=process-tree --cuda-graph-trace=node
-capture backtraces "cpp_20_wait,torch_decode,torch_adam" -t cuda,nvtx,osrt -s process-tree --cudabacktrace=all
+capture backtraces "${BACKTRACED:-cpp_20_wait,torch_decode,torch_adam}" -t cuda,nvtx,osrt -s process-tree --cudabacktrace=all
 for report in reports/*.nsys-rep; do echo "$report"; done | xargs -P 12 -I{} sh -c \
   'n=$(basename {} .nsys-rep); timeout 60 '"$nsys"' export --type sqlite --force-overwrite true -o "$0/$n.sqlite" {} > "$0/$n.export.log" 2>&1 || echo "$n: export failed"' "$out"
 echo "exported after $SECONDS s"

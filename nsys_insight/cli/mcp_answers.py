@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from nsys_insight.ingest.scope import Scope
-from nsys_insight.packs import library, rank_sums, step_options
+from nsys_insight.packs import library
+from nsys_insight.packs.parameter_names import list_parameters, replace_flags
 from nsys_insight.render.fields import build_fields, drop_unknown_details
 from nsys_insight.render.json_ import make_plain
 from nsys_insight.text.cells import printable
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 # The maximum number of characters of a short kernel name.
 _NAME_LENGTH = 64
 _NAME_COLUMN = re.compile(r"(^|_)(name|kernel|function)$")
-_FLAG = re.compile(r"(?<![\w-])--([a-z][a-z-]*)(?![\w-])")
 _COMMAND = re.compile(r"\bnsys-insight ([a-z][a-z-]*)")
 _TOOLS = ("brief", "diagnose", "sql", "views", "diff")
 
@@ -99,23 +99,21 @@ def write_text(answer: Answer, table: dict[str, Any], limit: int, *, is_full: bo
 
 def name_arguments(text: str) -> str:
     """Write the flags and commands in a text as the arguments and tools of the server; nsys's own flags stay."""
-    arguments, reports = _list_arguments(), library.all_packs()
+    reports = library.all_packs()
 
     def name_tool(match: re.Match[str]) -> str:
         name = match[1]
         return name if name in _TOOLS else f"report {name}" if name in reports else match[0]
 
     # A command for a shell keeps its flags: nsys records with them, and other commands are no tools.
-    return _FLAG.sub(lambda match: arguments.get(match[1], match[0]), _COMMAND.sub(name_tool, text))
+    return replace_flags(_COMMAND.sub(name_tool, text), _list_arguments())
 
 
 @cache
 def _list_arguments() -> dict[str, str]:
-    params = [rank_sums.PARAM, *step_options.PARAMS.values()]
-    params += [param for pack in library.all_packs().values() for param in pack.params.values()]
-    arguments = {param.flag.removeprefix("--"): param.name for param in params}
-    arguments |= {name.removesuffix("_ns"): f"scope.{name}" for name in vars(Scope())}
-    return arguments | {"limit": "limit", "full-names": "full", "wide": "full", "format": "format"}
+    arguments = {name.removesuffix("_ns"): f"scope.{name}" for name in vars(Scope())}
+    own_arguments = {"limit": "limit", "full-names": "full", "wide": "full", "format": "format"}
+    return list_parameters() | arguments | own_arguments
 
 
 def _round(value: Any) -> Any:

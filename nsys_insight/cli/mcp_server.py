@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import BaseModel, Field, WithJsonSchema
+from pydantic import Field, TypeAdapter, ValidationError, WithJsonSchema
 
 import nsys_insight
 from nsys_insight.cli.commands.sql import name_query
@@ -21,12 +22,13 @@ from nsys_insight.cli.mcp_answers import Tables, make_table, name_arguments, wri
 from nsys_insight.cli.trace_argument import Traces
 from nsys_insight.cli.trace_pool import PooledTrace, TracePool
 from nsys_insight.errors import InsightError, UsageError
-from nsys_insight.ingest.scope import Scope
+from nsys_insight.ingest.scope import FULL_TRACE, Scope
 from nsys_insight.packs import library, rank_sums, step_options
 from nsys_insight.packs.library import packs_by_topic
 from nsys_insight.render import json_
 from nsys_insight.session.schema import write_views
 from nsys_insight.sql.statements import split_statements
+from nsys_insight.text.suggestions import did_you_mean
 from nsys_insight.version import __version__
 
 if TYPE_CHECKING:
@@ -50,26 +52,11 @@ Limit = Annotated[int, Field(ge=1, le=1000)]
 Full = Annotated[bool, Field(description="All columns, names in full")]
 
 
-Params = Annotated[dict[str, Any] | None, Field(description='{"group_by": "family"}; {"?": 0} lists them')]
-
-
-class Narrowing(BaseModel, extra="forbid"):
-    """The part of a trace that a question is about: the fields of `Scope`."""
-
-    nvtx: str | None = None
-    phase: str | None = None
-    steady: bool | None = None
-    step: int | None = None
-    from_ns: int | None = None
-    to_ns: int | None = None
-    device: int | None = None
-    process: int | None = None
-    stream: int | None = None
-
-
 # Three tools have it, so that the schema is one sentence.
-_SCOPE_TEXT = f"Only a part: {{{', '.join(Narrowing.model_fields)}}}; nvtx is a range's name or path, with * and ?"
-ScopeArgument = Annotated[Narrowing | None, WithJsonSchema({"type": "object", "description": _SCOPE_TEXT})]
+_SCOPE_TEXT = f"Only a part: {{{', '.join(vars(FULL_TRACE))}}}; nvtx is a range's name or path, with * and ?"
+_ScopeSchema = WithJsonSchema({"type": "object", "description": _SCOPE_TEXT})
+ScopeArgument = Annotated[dict[str, Any] | None, _ScopeSchema]
+_scope_reader = TypeAdapter(Scope)
 Answers = Annotated[CallToolResult, Tables]
 
 
@@ -115,6 +102,20 @@ def make_server(tools: Tools) -> MCPServer[Any]:
 
 
 class _Server(MCPServer[Any]):
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        """Call a tool. An argument that it does not take is an error in a sentence, with a hint."""
+        tool = self._tool_manager.get_tool(name)
+        names = tool.parameters["properties"] if tool else arguments
+        if unknown_names := sorted(arguments.keys() - names):
+            hint = did_you_mean(unknown_names[0], names) or f"it takes {', '.join(names)}"
+            return _make_error(UsageError(f"{name} has no argument {unknown_names[0]!r}", hint))
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                return _make_error(_describe_invalid(error.__cause__))
+            raise
+
     async def list_tools(self) -> list[Tool]:
         """List the tools, with schemas as short as they can be: a client sends them with every conversation."""
         tools = await super().list_tools()
@@ -160,12 +161,25 @@ def _report_errors(tool: Callable[..., Any]) -> Callable[..., Any]:
             with _question_lock:
                 return tool(**arguments)
         except InsightError as error:
-            fields = json_.describe_error(error)
-            for part in ("message", "hint"):
-                fields["error"][part] = fields["error"][part] and name_arguments(fields["error"][part])
-            return CallToolResult(content=[TextContent(type="text", text=json.dumps(fields))], is_error=True)
+            return _make_error(error)
 
     return answer_or_error
+
+
+def _make_error(error: InsightError) -> CallToolResult:
+    fields = json_.describe_error(error)
+    for part in ("message", "hint"):
+        fields["error"][part] = fields["error"][part] and name_arguments(fields["error"][part])
+    return CallToolResult(content=[TextContent(type="text", text=json.dumps(fields))], is_error=True)
+
+
+def _describe_invalid(error: ValidationError, owner: str = "") -> UsageError:
+    """Describe the first value that is missing or has another type or size; `owner` is the argument that holds it."""
+    problem = error.errors()[0]
+    name = f"{owner}{problem['loc'][0]}"
+    if problem["type"] == "missing":
+        return UsageError(f"{name} is missing", f"give {name}")
+    return UsageError(f"{name} cannot be {problem['input']!r}", problem["msg"].replace("Input", "it", 1))
 
 
 class Tools:
@@ -280,12 +294,27 @@ class Tools:
 
     @contextmanager
     def _open_trace(
-        self, name: str | None, narrowing: Narrowing | None = None, *, is_shared: bool = True
+        self, name: str | None, scope: dict[str, Any] | None = None, *, is_shared: bool = True
     ) -> Iterator[PooledTrace]:
         """Open a trace that may be queried, or take it if it is open."""
-        scope = Scope(**narrowing.model_dump()) if narrowing else Scope()
-        with self._trace_pool.open(self.traces.find(name), scope, is_shared=is_shared) as pooled:
+        with self._trace_pool.open(self.traces.find(name), _read_scope(scope or {}), is_shared=is_shared) as pooled:
             yield pooled
+
+
+def _read_scope(values: dict[str, Any]) -> Scope:
+    """Return the part of a trace that an argument names.
+
+    Raises:
+        UsageError: There is no such part, or a value is of another type.
+    """
+    names = vars(FULL_TRACE)
+    if unknown_names := sorted(values.keys() - names.keys()):
+        hint = did_you_mean(unknown_names[0], names) or f"it takes {', '.join(names)}"
+        raise UsageError(f"scope has no {unknown_names[0]!r}", hint)
+    try:
+        return _scope_reader.validate_python(values)
+    except ValidationError as error:
+        raise _describe_invalid(error, "scope.") from None
 
 
 def _find_pack(name: str) -> Pack:

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from nsys_insight.compare.comparison import Comparison, Row
     from nsys_insight.compare.runs import Run
 
+# Launches bound a step if the GPU waits for them for this share of it.
+MIN_LAUNCH_SHARE = 0.5
+NSYS_TIMES_NOTE = (
+    "These times are under nsys, which makes launches slower: --step-time BEFORE,AFTER compares those without it"
+)
 _DESCRIPTIONS = {
     "part": (
         "What is compared: decision (the headline row with what to do), run, phase, rank (or process), collective,"
@@ -219,12 +224,16 @@ def notes(comparison: Comparison) -> Iterator[str]:
     """Yield the notes: what a reader needs in addition to the numbers."""
     if advice := describe_detectable_difference(comparison):
         yield advice
-    if sentence := _describe_step_times(comparison):
+    changed_times = _changed_times(comparison)
+    nsys_note = NSYS_TIMES_NOTE if _is_bound_by_launches(comparison) else ""
+    if sentence := _describe_step_times(comparison) or (not changed_times and nsys_note):
         yield sentence
     yield from _phase_notes(comparison)
     yield from members.describe_members(comparison.before, comparison.after)
+    if changed_times:
+        times_text = _join_texts(list(map(_describe_change, changed_times)))
+        yield f"wall time{_nsys_suffix(comparison)}: {times_text}{nsys_note and '. '}{nsys_note}"
     for title, rows, describe in (
-        (f"wall time{_nsys_suffix(comparison)}: ", _changed_times(comparison), _describe_change),
         ("kernels that got slower: ", _kernels_with(comparison, Verdict.REGRESSED), _describe_values),
         ("kernels that got faster: ", _kernels_with(comparison, Verdict.IMPROVED), _describe_values),
         ("side effects: ", _side_effects(comparison), _describe_values),
@@ -264,6 +273,17 @@ def _describe_step_times(comparison: Comparison) -> str | None:
     if wall.verdict in words and measured_row.verdict is not wall.verdict:
         text += f". Only under nsys, a {comparison.unit} got {words[wall.verdict]}"
     return text
+
+
+def _is_bound_by_launches(comparison: Comparison) -> bool:
+    """Return whether the GPU waits for launches, which nsys makes longer, for most of a step that was not measured."""
+    if comparison.unit not in ("step", "token") or any(row.metric == WITHOUT_NSYS for row in comparison.headline):
+        return False
+    times = (
+        (run.metrics.get(HEADLINE), run.metrics.get("idle_launch_ns"))
+        for run in (*comparison.before, *comparison.after)
+    )
+    return any(wall and launch and launch.mean > MIN_LAUNCH_SHARE * wall.mean for wall, launch in times)
 
 
 def _phase_notes(comparison: Comparison) -> Iterator[str]:

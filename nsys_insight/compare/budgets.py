@@ -317,18 +317,18 @@ def _list_metric_names(run: Run) -> list[str]:
 
 
 def _parse_value(text: str, metric: str, bound: str, name: str) -> float:
-    flag = f"[{STEP}] {name}" if bound == STEP else f"--{bound} {name}"
+    limit = f"[{STEP}] {name}" if bound == STEP else f"{bound} {name}"
     unit, parse = next((kind for suffix, kind in _UNITS.items() if metric.endswith(suffix)), ("", None))
     if parse:
         # A number alone would be in ns or bytes, and "3" probably means ms.
         if _NUMBER.fullmatch(text) and float(text) and not name.endswith(tuple(_UNITS)):
-            raise UsageError(f"{flag} is {text} without a unit", f"write the unit: --{bound} {name}={text}{unit}")
-        return parse(text, flag=flag)
+            raise UsageError(f"{limit} is {text} without a unit", f"write the unit: {name}={text}{unit}")
+        return parse(text, flag=limit)
     with suppress(ValueError):
         value = float(text.removesuffix("%"))
         if math.isfinite(value):
             return value
-    raise UsageError(f"{flag} takes a number, not {text!r}", f"{flag}=15")
+    raise UsageError(f"{limit} takes a number, not {text!r}", f"such as {name}=15")
 
 
 def _make_row(verdict: str, metric: str, bound: str, limit: float | None, value: float | None) -> tuple[Any, ...]:

@@ -116,11 +116,12 @@ def _diagnose_trace(
     visible_findings, hidden_findings = _split_chosen(evaluate_trace(reports, rules, run), choice)
     findings = rank(visible_findings, first=_FIRST_FAMILIES.get(last_cause))
     facts = vars(read_headline) | {"notes": (*choice.notes, *read_headline.notes)}
-    status, unknown_pct = _choose_status(read_headline, (*findings, *hidden_findings), reports)
+    status, unknown_pct, replaceable_pct = _choose_status(read_headline, (*findings, *hidden_findings), reports)
     return Diagnosis(
         **facts,
         status=status,
         unknown_pct=unknown_pct,
+        replaceable_pct=replaceable_pct,
         findings=findings,
         trace=reports.trace.describe_trace(),
         params=reports.steps.explicit,
@@ -175,10 +176,10 @@ def _describe_left_out(choice: RuleChoice, hidden_findings: Sequence[Finding]) -
 
 def _choose_status(
     read_headline: Headline, findings: Iterable[Finding], reports: AnsweredReports
-) -> tuple[str, float | None]:
-    """Return the status of a diagnosis and its `unknown_pct` (`DiagnosisResult`)."""
+) -> tuple[str, float | None, float | None]:
+    """Return the status of a diagnosis, its `unknown_pct` and its `replaceable_pct` (`DiagnosisResult`)."""
     if read_headline.verdict in headline.EMPTY_VERDICTS:
-        return "empty", None
+        return "empty", None, None
     ahead_pct = read_headline.ahead_pct
     is_healthy = (
         read_headline.verdict == "GPU-bound"
@@ -187,11 +188,13 @@ def _choose_status(
         and (ahead_pct is None or ahead_pct >= text.MIN_AHEAD_PCT)
     )
     if not is_healthy:
-        return "findings", None
+        return "findings", None, None
     if reports.read(f"SELECT 1 FROM _graph_tracing WHERE wholes > 0 AND whole_pct >= {MIN_PCT}"):
-        return "unseen", None
-    efficient_pct = _read_efficient_pct(reports)
-    return ("healthy", None) if efficient_pct >= EFFICIENT_PCT else ("unjudged", 100 - efficient_pct)
+        return "unseen", None, None
+    efficient_pct, replaceable_pct = _read_judged_time(reports)
+    if efficient_pct >= EFFICIENT_PCT:
+        return "healthy", None, None
+    return "unjudged", max(0.0, 100 - efficient_pct - replaceable_pct), replaceable_pct
 
 
 def _is_problem(finding: Finding) -> bool:
@@ -199,9 +202,9 @@ def _is_problem(finding: Finding) -> bool:
     return finding.severity != "info" and not (finding.symptom == "kernel-time" and finding.recoverable_ns is None)
 
 
-def _read_efficient_pct(reports: AnsweredReports) -> float:
-    """Return the share of the GPU time that is known to be efficient, in %."""
+def _read_judged_time(reports: AnsweredReports) -> tuple[float, float]:
+    """Return the shares of the GPU time that are known to be efficient, and that something replaces, in %."""
     query = read_query("internal/diagnose/efficient")
     reports.add([query])
     (row,) = reports.read(query)
-    return row["efficient_pct"] or 0.0
+    return row["efficient_pct"] or 0.0, row["replaceable_pct"] or 0.0

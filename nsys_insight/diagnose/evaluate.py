@@ -238,7 +238,9 @@ def _make_finding(rule: FindingRule, row: dict[str, Any], command: str, program:
     profiled_ns = recoverable_ns = row["recoverable_ns"]
     saving_low_ns = row.get("saving_low_ns")
     if program.unprofiled and recoverable_ns is not None and not rule.is_cross_rank:
-        recoverable_ns, saving_low_ns = limit_saving(program.unprofiled, rule, recoverable_ns, saving_low_ns)
+        recoverable_ns, saving_low_ns = limit_saving(
+            program.unprofiled, rule, recoverable_ns, saving_low_ns, row.get("explains") or ()
+        )
         if share and profiled_ns > 0 and rule.share_of == "step":
             share = min(100.0, share * recoverable_ns / profiled_ns * program.unprofiled.stretch)
     if recoverable_ns is not None and share is not None:

@@ -89,6 +89,7 @@ class FindingRule(Rule):
     `blocks`: the symptoms whose cures it blocks, such as a wait in what could be a CUDA graph: a finding with a small
     saving is shown inside theirs as what to do first.
     `is_host_work`: whether its saving is work of the host other than launching, which nsys may or may not make longer.
+    `shortens_kernels`: whether its cure (a graph, fusion) also saves a part of the kernels' own time.
     `overlaps`: whether other findings can be about the same time. The times of all other findings add up to at most
     the wall time.
     `share_of`: `wall_pct` is a share of the wall time of a step, or of the trace.
@@ -121,6 +122,7 @@ class FindingRule(Rule):
     share_of: str = "step"
     is_cross_rank: bool = False
     is_host_work: bool = False
+    shortens_kernels: bool = False
     when: str = ""
 
 
@@ -259,12 +261,15 @@ class LeftOut:
 class Unprofiled:
     """What is known of the step (or token) without nsys, as in the view `unprofiled_step`.
 
+    `wall_ns` is the mean of the steps under nsys, and `busy_ns` the mean time in which the GPU is busy in them.
     `sentence` is its time in words, after its time under nsys; None if it takes as long, or that is unknown. `unknown`
     says why it is unknown, although the host is late, and `misfit` why --step-time is not used.
     """
 
     source: str | None
     step_ns: float
+    wall_ns: float
+    busy_ns: float
     low_ns: float | None
     likely_ns: float | None
     high_ns: float | None
@@ -284,6 +289,16 @@ class Unprofiled:
     def is_known(self) -> bool:
         """Return whether the time of the step without nsys is measured or estimated."""
         return self.source is not None
+
+    @property
+    def is_measured(self) -> bool:
+        """Return whether the time of the step without nsys was measured."""
+        return self.source == "measured"
+
+    def idle_left(self, time_ns: float | None) -> float:
+        """Return the share of the GPU's idle time that is left in a step of this time: its work takes as long."""
+        idle_ns = self.wall_ns - self.busy_ns
+        return min(max((time_ns - self.busy_ns) / idle_ns, 0.0), 1.0) if time_ns and idle_ns > 0 else 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -327,7 +342,8 @@ class DiagnosisResult(Headline):
     - "findings"
     - "healthy": the GPU is busy nearly all the time with recorded work that is known to be efficient, the host launches
       ahead, and no finding has a relevant saving.
-    - "unjudged": the same, but the trace does not show whether `unknown_pct` of the GPU time is efficient.
+    - "unjudged": the same, but less of the GPU time is known to be efficient: something replaces `replaceable_pct` of
+      it, and the trace does not show whether `unknown_pct` of it is efficient.
     - "unseen": the same, but the trace does not have the kernels that ran in that time.
     - "empty"
 
@@ -343,6 +359,7 @@ class DiagnosisResult(Headline):
     run: RunOfRanks | None = None
     left_out: LeftOut | None = None
     unknown_pct: float | None = None
+    replaceable_pct: float | None = None
 
 
 def read_finding_rules() -> tuple[FindingRule, ...]:

@@ -455,10 +455,7 @@ def describe_status(diagnosis: DiagnosisResult) -> str:
 def _describe_busy(diagnosis: DiagnosisResult, busy: str) -> str:
     """Describe a run whose GPU never waits: healthy, if its operations are known to be efficient."""
     if diagnosis.status == "unjudged":
-        return (
-            f"GPU-bound: {busy}; {diagnosis.unknown_pct:.0f}% of the GPU time is in kernels whose efficiency the trace"
-            " does not show (nsys-insight constructs)."
-        )
+        return f"GPU-bound: {busy}; {_describe_unjudged(diagnosis)} (nsys-insight constructs)."
     kernel = ""
     if diagnosis.top_kernel:
         name, share = fit(make_readable(diagnosis.top_kernel[0]), 60), diagnosis.top_kernel[1]
@@ -471,6 +468,18 @@ def _list_unassessed(diagnosis: DiagnosisResult) -> list[UnassessedQuestion]:
     """Return what the trace cannot answer, without what the text of a trace without GPU work has said already."""
     has_remedy = diagnosis.verdict != LOST_KERNELS
     return [question for question in diagnosis.unassessed if question.subject != _GPU_WORK or not has_remedy]
+
+
+def _describe_unjudged(diagnosis: DiagnosisResult) -> str:
+    """Say how much of the GPU time something replaces, and of how much the trace does not show it."""
+    replaceable_pct, unknown_pct = diagnosis.replaceable_pct or 0.0, diagnosis.unknown_pct or 0.0
+    replaceable = f"{replaceable_pct:.0f}% of the GPU time is in operations that something could replace"
+    unknown = "in kernels whose efficiency the trace does not show"
+    if unknown_pct < 1:
+        return replaceable
+    if replaceable_pct < 1:
+        return f"{unknown_pct:.0f}% of the GPU time is {unknown}"
+    return f"{replaceable}, and {unknown_pct:.0f}% is {unknown}"
 
 
 def _describe_no_finding(diagnosis: DiagnosisResult) -> str:

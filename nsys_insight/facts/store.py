@@ -125,6 +125,9 @@ class Facts:
             with self._locks.setdefault(producer.scratch, RLock()):
                 # Another producer or another thread may have filled them meanwhile.
                 if missing_catalogs := self._missing_catalogs(producer, options, catalogs):
+                    # If this fails, the tables are empty, also for the options that they were filled with.
+                    for catalog in missing_catalogs:
+                        self._fill_options.pop((name, catalog), None)
                     self._find(name, options, missing_catalogs)
                     fill_options = options.restrict_to(options_of(name))
                     self._fill_options |= dict.fromkeys(((name, catalog) for catalog in missing_catalogs), fill_options)

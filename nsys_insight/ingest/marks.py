@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -15,13 +14,13 @@ from typing import TYPE_CHECKING
 
 from nsys_insight import cache_folder
 from nsys_insight.errors import ToolError
+from nsys_insight.ingest.compiler import compile_c
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 PROFILER_API = "cudaProfilerApi"
 _SOURCE = Path(__file__).with_name("marks.c")
-_COMPILERS = ("cc", "gcc", "clang")
 _OWN_OUTPUT_HINT = "let the program print its time: --step-time-from 'step: ([0-9.]+ ms)'"
 # Where CUPTI is, in addition to the loader's path.
 _CUPTI_FOLDERS = ("/usr/local/cuda/extras/CUPTI/lib64", "/opt/nvidia/nsight-systems/*/target-linux-*")
@@ -54,7 +53,8 @@ def measure_marks(program: Sequence[str], range_name: str, nsys_folder: Path | N
         ToolError: There is no C compiler, the program failed, or it made no such marks.
     """
     with cache_folder.use_temporary_folder() as folder:
-        library, output = _build_library(folder.claim("marks.so")), folder.path / "times"
+        library, output = folder.claim("marks.so"), folder.path / "times"
+        compile_c(_SOURCE, library, "-shared", "-fPIC", purpose="--also-without", hint=_OWN_OUTPUT_HINT)
         folder.claim_pattern("times.*")
         variables = {"NSYS_INSIGHT_MARKS": str(output)}
         if range_name == PROFILER_API:
@@ -84,22 +84,6 @@ def period_ns(intervals: Sequence[Interval]) -> float:
     starts = [interval.start_ns for interval in intervals]
     periods = [after - before for before, after in pairwise(starts)]
     return float(median(periods or [intervals[0].duration_ns]))
-
-
-def _build_library(library: Path) -> Path:
-    """Compile the library that CUDA and NVTX load.
-
-    Raises:
-        ToolError: There is no C compiler, or it failed.
-    """
-    compiler = next((path for name in _COMPILERS if (path := shutil.which(name))), None)
-    if sys.platform != "linux" or not compiler:
-        raise ToolError("--also-without needs Linux and a C compiler, and there is none here", _OWN_OUTPUT_HINT)
-    command = [compiler, "-O2", "-shared", "-fPIC", "-o", str(library), str(_SOURCE), "-ldl"]
-    process = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - the user's compiler
-    if process.returncode:
-        raise ToolError(f"{shlex.join(command)} failed: {process.stderr.strip()[:200]}", _OWN_OUTPUT_HINT)
-    return library
 
 
 def _find_cupti(nsys_folder: Path | None) -> Iterator[Path]:

@@ -28,13 +28,14 @@ def write_table_macros() -> list[str]:
         _write_metric_columns(),
         _write_table_macro(
             "compute_capabilities",
-            ("compute_capability", *LIMITS, "shared_unit_bytes", "shared_driver_bytes"),
+            ("compute_capability", *LIMITS, "shared_unit_bytes", "shared_driver_bytes", "host_link_bytes_per_s"),
             [
                 (
                     chip["compute_capability"],
                     *(chip["limits"][name] for name in LIMITS),
                     chip["shared_unit_bytes"],
                     chip["shared_driver_bytes"],
+                    chip.get("host_link_bytes_per_s"),
                 )
                 for chip in read_chips()
             ],

@@ -42,7 +42,8 @@ class Replacement:
     changes how the step runs.
     `includes`: other constructs whose operations the replacement also does: their time counts as well.
     `explains`: the rules whose findings are shown below this one, in addition to the generic ones. `blocks`: the
-    symptoms and rules whose cure needs this one to be gone first.
+    symptoms and rules whose cure needs this one to be gone first. `reported_by`: the rules whose findings report this;
+    NSI701 leaves it to them.
     """
 
     title: str
@@ -59,6 +60,7 @@ class Replacement:
     includes: tuple[str, ...] = ()
     explains: tuple[str, ...] = ()
     blocks: tuple[str, ...] = ()
+    reported_by: tuple[str, ...] = ()
     effort: str = "line"
     numerics: str = "same"
 
@@ -74,6 +76,9 @@ class Construct:
     file) is what these must meet. `examples`: names that are this construct. `not_examples`: similar names that are
     not. `origin` (`seen` in the file): the trace or the source file that has these names, or "unseen".
     `efficient`: the condition under which nothing is to gain. `is_generic`: tried after all entries that are not.
+
+    An entry without patterns is a kind. It names nothing: its replacements count for the operations of any construct
+    that meet `where` and that the entry of their construct does not judge.
     """
 
     name: str
@@ -89,6 +94,11 @@ class Construct:
     is_generic: bool = False
     replacement: tuple[Replacement, ...] = ()
     domain: str = ""
+
+    @property
+    def is_kind(self) -> bool:
+        """Return whether this entry is a kind."""
+        return not (self.kernels or self.operations)
 
 
 def read_constructs() -> list[Construct]:
@@ -170,6 +180,8 @@ def parse_file(path: Path) -> list[Construct]:
     if rows is None:
         raise RecordError("it lacks 'construct'")
     entries = [make_record(Construct, row, f"construct[{number}]", names=_KEYS) for number, row in enumerate(rows)]
+    if nameless := [entry.name for entry in entries if entry.is_kind and not entry.condition]:
+        raise RecordError(f"the construct {nameless[0]!r} has neither 'kernels' nor 'operations' nor 'where'")
     return [replace(entry, domain=path.stem) for entry in entries]
 
 
@@ -221,11 +233,12 @@ def _write_name_macro(entries: Sequence[Construct]) -> str:
 
 
 def _write_construct_table(entries: Sequence[Construct]) -> str:
-    columns = ("construct", "domain", "what", "library", "operations", "condition", "efficient", "place")
+    columns = ("construct", "domain", "what", "library", "operations", "condition", "efficient", "is_kind", "place")
     rows = [
         (
             entry.name, entry.domain, join_lines(entry.description), entry.library,
-            _join(entry.operations) or None, entry.condition or None, entry.efficient or None, number,
+            _join(entry.operations) or None, entry.condition or None, entry.efficient or None, entry.is_kind,
+            number,
         )
         for number, entry in enumerate(entries)
     ]  # fmt: skip
@@ -235,8 +248,8 @@ def _write_construct_table(entries: Sequence[Construct]) -> str:
 def _write_replacement_table(entries: Sequence[Construct]) -> str:
     columns = (
         "construct", "replacement", "title", "condition", "evidence", "fix", "skip_if", "estimate_low",
-        "estimate_high", "saving_low", "saving_high", "launches", "includes", "explains", "blocks", "effort",
-        "numerics", "source",
+        "estimate_high", "saving_low", "saving_high", "launches", "includes", "explains", "blocks", "reported_by",
+        "effort", "numerics", "source",
     )  # fmt: skip
     rows = [
         (
@@ -244,7 +257,7 @@ def _write_replacement_table(entries: Sequence[Construct]) -> str:
             {framework: join_lines(text) for framework, text in item.fix.items()}, join_lines(item.skip_if),
             item.estimate_low or None, item.estimate_high or None, item.saving_low or None, item.saving_high or None,
             item.launches or None, list(item.includes), list(item.explains),
-            list(item.blocks),
+            list(item.blocks), list(item.reported_by),
             item.effort, item.numerics, join_lines(item.source),
         )
         for entry in entries

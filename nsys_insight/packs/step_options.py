@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight.errors import UsageError
 from nsys_insight.model.producers import facts_read, options_of, producer_of
 from nsys_insight.packs.pack import Param
+from nsys_insight.text.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,8 +85,13 @@ def parse_options(arguments: Mapping[str, Any]) -> StepOptions:
     """Read options by name; None means not set.
 
     Raises:
-        UsageError: An option is impossible, or two contradict each other.
+        UsageError: There is no such option, an option is impossible, or two contradict each other.
     """
+    if unknown := sorted(arguments.keys() - PARAMS.keys()):
+        raise UsageError(
+            f"there is no option {unknown[0]!r} about steps",
+            did_you_mean(unknown[0], PARAMS) or f"they are {', '.join(PARAMS)}",
+        )
     return StepOptions(**{name: PARAMS[name].value(value) for name, value in arguments.items() if value is not None})
 
 

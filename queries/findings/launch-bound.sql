@@ -3,6 +3,7 @@ code = "NSI101"
 title = "Kernel launch overhead"
 family = "launch"
 symptom = "late-host"
+shortens_kernels = true
 meaning = """
 The host launches kernels more slowly than the GPU runs them, so the GPU is idle in between."""
 evidence = [

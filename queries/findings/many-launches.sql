@@ -3,6 +3,7 @@ code = "NSI102"
 title = "The GPU waits for launch calls"
 family = "launch"
 symptom = "late-host"
+shortens_kernels = true
 meaning = """
 The host launches kernels more slowly than the GPU runs them, so the GPU is idle in between. A CUDA graph would save
 little, or no repeating steps were found."""

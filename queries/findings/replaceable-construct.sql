@@ -46,4 +46,4 @@ SELECT
     r.blocks_without_shared, r.occupancy_pct, r.waves_per_sm, r.sm_count, r.read_back_bytes, r.before, r.after,
     r.devices, r.step_busy_pct, r.estimate_low_ns, r.estimate_high_ns, r.launches
 FROM step_replacements AS r, _step_totals AS t
-WHERE 100 * r.saving_ns / t.wall_ns >= $min_pct AND r.saving_ns > 0
+WHERE len(r.reported_by) = 0 AND 100 * r.saving_ns / t.wall_ns >= $min_pct AND r.saving_ns > 0

@@ -10,8 +10,9 @@ description = """
 Names the operations of a step by the catalog of constructs: kernels of one construct are one row, a kernel that the
 catalog does not have is a row under its own name. Counts and times are means over the steady steps, or over the first
 of them in a long trace; of the whole scope where no steps were found. efficient: the entry of the catalog has a
-condition for that, and most of the row's time meets it. replaceable: the condition of a replacement holds. Neither: the
-trace does not show whether the operation is efficient."""
+condition for that, and most of the row's time meets it. replaceable: the condition of a replacement holds, or for most
+of the row's time that of a kind of operations, such as those as short as an operation can be. Neither: the trace does
+not show whether the operation is efficient."""
 reading = """
 replaceable rows first: diagnose has the cure for each, if it saves 1% of a step. A step of which most is efficient has
 little left to gain on the GPU. For rows without a judgment, see classify-kernels, or profile them with ncu."""
@@ -28,8 +29,8 @@ shapes = "Launch shapes and names"
 device_id = "CUDA device number within the process"
 judgment = "efficient, replaceable; NULL where the trace does not show it"
 replaced_by = "What replaces it in any framework; diagnose has the text for the program's"
-saving_low_ns = "What the replacement saves per step, at least"
-saving_ns = "What the replacement saves per step, at most"
+saving_low_ns = "What the replacement saves per step, at least; NULL where it replaces several rows"
+saving_ns = "What the replacement saves per step, at most; NULL where it replaces several rows"
 is_named = "Whether the catalog has it"
 library = "The library or framework that has it; of other kernels, where they come from"
 domain = "The file of its entry in the catalog"
@@ -71,9 +72,14 @@ constructs_of_step AS (
         sum(step_pct) AS step_pct, sum(total_ns) AS total_ns, sum(calls) AS calls,
         sum(avg_ns * calls) / sum(calls) AS avg_ns, count(*) AS shapes,
         CASE
-            WHEN bool_or(judgment = 'replaceable') THEN 'replaceable'
+            WHEN bool_or(judgment = 'replaceable' AND judged_by = construct) THEN 'replaceable'
+            WHEN sum(total_ns) FILTER (judgment = 'replaceable') >= 0.5 * sum(total_ns) THEN 'replaceable'
             WHEN sum(total_ns) FILTER (judgment = 'efficient') >= 0.8 * sum(total_ns) THEN 'efficient'
         END AS judgment,
+        coalesce(
+            any_value(judged_by) FILTER (judgment = 'replaceable' AND judged_by = construct),
+            max_by(judged_by, total_ns) FILTER (judgment = 'replaceable')
+        ) AS replaced_with,
         sum(idle_before_ns) AS idle_before_ns, sum(host_ns) AS host_ns,
         sum(size_bytes * calls) / sum(calls) FILTER (size_bytes IS NOT NULL) AS size_bytes,
         sum(read_back_pct * calls) / sum(calls) AS read_back_pct,
@@ -85,9 +91,10 @@ constructs_of_step AS (
 )
 SELECT
     n.name, n.step_pct, n.total_ns, n.calls, n.avg_ns, n.shapes, n.device_id, n.judgment,
-    r.replaced_by, r.saving_low_ns, r.saving_ns, n.construct IS NOT NULL AS is_named, n.library, n.domain,
+    r.replaced_by, if(r.construct = n.construct, r.saving_low_ns, NULL) AS saving_low_ns,
+    if(r.construct = n.construct, r.saving_ns, NULL) AS saving_ns, n.construct IS NOT NULL AS is_named, n.library, n.domain,
     n.idle_before_ns, n.host_ns, n.size_bytes, n.read_back_pct, n.before, n.after
 FROM constructs_of_step AS n
 LEFT JOIN replaced AS r
-    ON r.process_id = n.process_id AND r.construct = n.construct AND n.judgment = 'replaceable'
+    ON r.process_id = n.process_id AND r.construct = n.replaced_with AND n.judgment = 'replaceable'
 ORDER BY n.total_ns DESC, n.name, n.device_id

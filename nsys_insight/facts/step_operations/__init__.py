@@ -19,18 +19,13 @@ if TYPE_CHECKING:
 # that are gone, the low one half of it: the profiler makes a launch take up to twice as long.
 _ESTIMATE = """
 SELECT
-    o.process_id, o.device_id, o.construct, {number} AS replacement, o.row_number,
+    {construct} AS construct, {number} AS replacement, {is_kind} AS is_kind, {place} AS place, o.row_number,
     least(coalesce(({low})::DOUBLE, 0), o.total_ns) AS low_ns,
     least(coalesce(({high})::DOUBLE, o.total_ns), o.total_ns) AS high_ns,
     least(greatest(coalesce(({launches})::DOUBLE, o.calls), 0), o.calls) AS launches,
     ({saving_low})::DOUBLE AS saving_low_ns, ({saving_high})::DOUBLE AS saving_high_ns
 FROM internal.unjudged_operations AS o
-WHERE o.construct = {construct} AND ({condition})"""
-_NO_ESTIMATES = """
-SELECT
-    process_id, device_id, construct, 0 AS replacement, row_number, total_ns AS low_ns, total_ns AS high_ns,
-    calls AS launches, total_ns AS saving_low_ns, total_ns AS saving_high_ns
-FROM internal.unjudged_operations WHERE false"""
+WHERE {condition}"""
 
 
 def fill(context: Context) -> None:
@@ -50,7 +45,9 @@ def fill(context: Context) -> None:
         _ESTIMATE.format(
             number=row.replacement,
             construct=literal(row.construct),
-            condition=row.condition,
+            is_kind=literal(row.is_kind),
+            place=row.place,
+            condition=_write_condition(row),
             low=row.estimate_low or "NULL",
             high=row.estimate_high or "NULL",
             saving_low=row.saving_low or "NULL",
@@ -60,7 +57,7 @@ def fill(context: Context) -> None:
         for row in replacements
     ]
     context.connection.execute(
-        f"CREATE OR REPLACE TABLE internal.replacement_estimates AS {' UNION ALL '.join(estimates) or _NO_ESTIMATES}"
+        f"CREATE OR REPLACE TABLE internal.replacement_estimates AS {' UNION ALL '.join(estimates)}"
     )
     efficient = [
         f"WHEN construct = {literal(row.construct)} THEN coalesce(({row.efficient})::BOOLEAN, false)"
@@ -73,8 +70,14 @@ def fill(context: Context) -> None:
         f" SELECT row_number FROM internal.unjudged_operations WHERE {condition}"
     )
     run("judged")
-    if replacements:
-        run("replaced")
+    run("replaced")
+
+
+def _write_condition(replacement: Any) -> str:
+    """Write when a replacement counts for a row: that of a construct for its own rows, that of a kind for any."""
+    if replacement.is_kind:
+        return f"o.construct IS NOT NULL AND ({replacement.kind_condition}) AND ({replacement.condition})"
+    return f"o.construct = {literal(replacement.construct)} AND ({replacement.condition})"
 
 
 def _write_choice(constructs: Iterable[Any]) -> str:

@@ -1,5 +1,4 @@
--- An operation on several devices counts as its mean over them. What a replacement includes is gone with it, if it runs
--- about as often. Less time of the GPU shortens a step only down to what the host takes; where launches are gone, the
+-- An operation on several devices counts as its mean over them. Less time of the GPU shortens a step only down to what the host takes; where launches are gone, the
 -- host takes less time too, and the idle time before them is gone. High: all of that idle time. Low: half of it,
 -- because the profiler makes a launch take up to twice as long.
 INSERT INTO facts.step_replacements BY NAME
@@ -8,8 +7,8 @@ WITH devices AS (
 ),
 replaceable AS (
     SELECT
-        o.process_id, o.construct, e.replacement, o.device_id,
-        sum(o.calls) AS calls, min(o.calls) AS least_calls, sum(o.total_ns) AS total_ns,
+        o.process_id, e.construct, e.replacement, o.device_id,
+        sum(o.calls) AS calls, sum(o.total_ns) AS total_ns,
         sum(o.idle_before_ns) AS idle_ns, sum(o.host_ns) AS host_ns,
         -- A launch call takes at most some 50 µs: a longer wait before it is for other work of the host.
         sum(least(o.idle_before_ns, 50_000 * o.calls) * (1 - e.launches / o.calls)) AS gone_idle_ns,
@@ -22,7 +21,7 @@ replaceable AS (
         max_by(o, (o.total_ns, -o.row_number)) AS largest
     FROM internal.chosen_estimates AS e
     JOIN internal.unjudged_operations AS o USING (row_number)
-    GROUP BY o.process_id, o.construct, e.replacement, o.device_id
+    GROUP BY o.process_id, e.construct, e.replacement, o.device_id
 ),
 entries AS (
     FROM construct_replacements()
@@ -30,15 +29,12 @@ entries AS (
 ),
 included AS (
     SELECT
-        w.process_id, w.construct, w.replacement, w.device_id, sum(o.calls) AS calls, sum(o.total_ns) AS total_ns,
+        i.construct, i.replacement, o.process_id, o.device_id, sum(o.calls) AS calls, sum(o.total_ns) AS total_ns,
         sum(o.idle_before_ns) AS idle_ns, sum(o.host_ns) AS host_ns,
         string_agg(DISTINCT o.construct, ', ' ORDER BY o.construct) AS names
-    FROM replaceable AS w
-    JOIN entries AS e USING (construct, replacement)
-    JOIN internal.unjudged_operations AS o
-        ON o.process_id = w.process_id AND o.device_id = w.device_id AND o.construct <> w.construct
-            AND list_contains(e.includes, o.construct) AND o.calls BETWEEN 0.2 * w.least_calls AND 4 * w.calls
-    GROUP BY w.process_id, w.construct, w.replacement, w.device_id
+    FROM internal.included_operations AS i
+    JOIN internal.unjudged_operations AS o USING (row_number)
+    GROUP BY ALL
 ),
 totals AS (
     SELECT
@@ -88,7 +84,7 @@ savings AS (
 )
 SELECT
     s.process_id, s.construct, c.domain, c.what, c.library, s.replacement, e.title, e.evidence, e.fix, e.skip_if,
-    e.effort, e.numerics, e.source, e.explains, e.blocks, s.device_id,
+    e.effort, e.numerics, e.source, e.explains, e.blocks, e.reported_by, s.device_id,
     coalesce(s.largest.base_name, s.largest.name) AS kernel,
     s.calls, if(s.total_ns = 0, s.host_ns, s.total_ns) / s.calls AS avg_ns, s.total_ns,
     100 * s.total_ns / s.wall_ns AS total_pct,

@@ -22,8 +22,12 @@ peaks AS (
     SELECT
         gpu_id, any_value(memory_bytes_per_s) AS memory_bytes_per_s,
         max(1e12 * tflop_per_s) FILTER (precision = 'fp32') AS fp32_flop_per_s,
-        max(1e12 * tflop_per_s) FILTER (precision = 'fp16') AS half_flop_per_s
-    FROM gpu_peaks
+        max(1e12 * tflop_per_s) FILTER (precision = 'fp16') AS half_flop_per_s,
+        any_value(compute_capability) AS compute_capability,
+        -- The GPUs of GH200, GB200 and others are linked to the CPU by NVLink.
+        any_value(c.host_link_bytes_per_s::DOUBLE) FILTER (NOT regexp_matches(p.gpu, 'G[HB]\d')) AS host_bytes_per_s
+    FROM gpu_peaks AS p
+    LEFT JOIN compute_capabilities() AS c USING (compute_capability)
     GROUP BY gpu_id
 ),
 -- What a step has on each device.
@@ -58,7 +62,7 @@ SELECT
     least(s.blocks_by_warps, s.block_slots, s.blocks_by_registers) AS blocks_without_shared,
     s.warps_per_block, s.warps_per_sm, s.occupancy_pct, s.waves_per_sm::DOUBLE AS waves_per_sm, s.sm_count,
     g.calls / g.units AS calls, g.steps_pct, if(g.kind = 'call', g.host_ns, g.total_ns) / g.calls AS avg_ns, g.min_ns,
-    g.total_ns / g.units AS total_ns,
+    g.total_ns / g.units AS total_ns, g.pageable_pct,
     100.0 * g.total_ns / g.units / nullif(t.wall_ns, 0) AS step_pct,
     least(100, 100.0 * g.total_ns / g.units / nullif(t.busy_ns, 0)) AS busy_pct,
     g.size_bytes, 1e9 * g.size_bytes * g.calls / nullif(g.total_ns, 0) AS bytes_per_s,
@@ -67,7 +71,8 @@ SELECT
     100.0 * g.read_backs / g.calls AS read_back_pct, g.read_back_bytes,
     c.constructs, c.families, p.has_backward, f.framework, p.devices,
     t.wall_ns AS step_ns, 100.0 * t.busy_ns / nullif(t.wall_ns, 0) AS step_busy_pct, t.launch_calls AS step_launches,
-    t.has_steps, k.memory_bytes_per_s, k.fp32_flop_per_s, k.half_flop_per_s
+    t.has_steps, k.memory_bytes_per_s, k.fp32_flop_per_s, k.half_flop_per_s, k.compute_capability,
+    k.host_bytes_per_s
 FROM facts.operation_groups AS g
 JOIN programs AS p ON p.process_id = g.process_id
 JOIN contents AS c ON c.process_id = g.process_id AND c.device_id = coalesce(g.device_id, p.first_device_id)

@@ -1,0 +1,32 @@
+"""The command ``calibrate``: what calls of CUDA take on this machine, without nsys and under it."""
+
+from __future__ import annotations
+
+from nsys_insight.cli import terminal
+from nsys_insight.cli.commands import Command
+from nsys_insight.ingest import calibration
+from nsys_insight.ingest.nsys import find_newest_nsys
+from nsys_insight.text.units import time_text
+
+
+def calibrate() -> None:
+    """Measure what a launch, a memset and a copy take on this machine, without nsys and under it.
+
+    Runs a small program twice, without nsys and under it: some seconds. It needs a GPU, Linux and a C compiler. The
+    times are kept in your folder, for this machine.
+    """
+    measured = calibration.measure(find_newest_nsys(to_capture=True))
+    print(f"{'call':<8}{'without nsys':>14}{'under nsys':>14}")
+    for name, without_ns in measured.without_ns.items():
+        print(f"{name:<8}{time_text(without_ns):>14}{time_text(measured.under_nsys_ns[name]):>14}")
+    terminal.note(f"kept in {calibration.keep(measured)}")
+
+
+CALIBRATE = Command(
+    "calibrate",
+    lambda: calibrate,
+    group="first",
+    place=35,
+    help="Measure what nsys costs on this machine",
+    examples=("calibrate",),
+)
