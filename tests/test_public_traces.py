@@ -16,7 +16,7 @@ def diagnose(trace, folder):
 
 
 def find(diagnosis, code):
-    """Return the finding with this code, also among those that others explain; None if there is none."""
+    """Return the finding with this code, also among those that others explain; else None."""
     findings = [*diagnosis.findings, *(also for finding in diagnosis.findings for also in finding.also)]
     return next((finding for finding in findings if finding.code == code), None)
 
@@ -24,14 +24,14 @@ def find(diagnosis, code):
 # Ranges that go on after nsys lost CUDA ------------------------------------------------------------------------------
 
 
-def make_lost_steps(recorded, lost, *, second_thread_until=None):
+def make_lost_steps(recorded_count, lost_count, *, second_thread_until=None):
     """Make iterations in ranges; of the last ones the CUDA calls are lost, of a second thread's also before."""
     trace = Trace().gpu()
     host = trace.thread()
     worker = trace.thread(tid=2) if second_thread_until else None
-    for number in range(recorded + lost):
+    for number in range(recorded_count + lost_count):
         with host.nvtx(f"iteration{number}"):
-            if number < recorded:
+            if number < recorded_count:
                 host.copy("H2D", 1 << 20, runs=100 * US)
                 for _ in range(10):
                     host.launch("forward(float *)", runs=50 * US)
@@ -201,10 +201,35 @@ def test_the_call_of_the_first_operation_is_not_to_be_made_later(tmp_path):
     assert "make the others later" not in action
 
 
+@pytest.mark.parametrize(("free_ns", "is_setup"), [(400 * MS, True), (40 * MS, False)])
+def test_a_free_that_starts_a_library_needs_no_allocation_ahead(tmp_path, free_ns, is_setup):
+    trace = Trace().gpu()
+    host = trace.thread()
+    for number in range(3):
+        host.launch(f"first{number}(float *)", runs=MS).sync("device")
+        host.call("cudaFree_v3020", takes=free_ns)
+    host.launch("last(float *)", runs=MS).sync("device")
+    action = find(diagnose(trace, tmp_path)[0], "NSI301").action
+    assert ("set themselves up" in action, "Allocate ahead" in action) == (is_setup, not is_setup)
+
+
+def test_a_few_late_launches_are_not_slow(tmp_path):
+    trace = Trace().gpu()
+    host = trace.thread()
+    for number in range(4):
+        host.launch(f"kernel{number}(float *)", runs=50 * US).sync("device")
+        host.call("cudaStreamCreateWithFlags_v5000", takes=20 * MS)
+    host.launch("last(float *)", runs=50 * US).sync("device")
+    diagnosis, text = diagnose(trace, tmp_path)
+    assert diagnosis.verdict == "launch-bound"
+    assert "because launches come late" in text
+    assert "too slowly" not in text
+
+
 # Names, samples and times ---------------------------------------------------------------------------------------------
 
 
-def test_tuning_by_tensorflow_is_not_said_to_be_that_of_xla(tmp_path):
+def test_tuning_by_tensorflow_is_not_attributed_to_xla(tmp_path):
     trace = Trace().gpu()
     host = trace.thread()
     for number in range(20):
@@ -237,7 +262,7 @@ def test_a_kernel_of_one_block_is_described_once(tmp_path):
     assert "grid 1x1x1" not in text
 
 
-def test_a_few_short_steps_are_told_as_the_median_and_the_mean(tmp_path):
+def test_a_few_short_steps_have_a_median_and_a_mean(tmp_path):
     """Else the time without nsys is that of another statistic, and longer than the one under nsys."""
     trace = Trace().gpu()
     host = trace.thread()

@@ -115,6 +115,8 @@ _MIN_ALONE_PCT = 1.0
 _SMALL_PART = 0.1
 # From this ratio of mean to median, no step takes the mean: a few long steps make it.
 _SKEWED = 1.2
+# A few launches come late: the CPU does not launch slowly.
+_SLOW_LAUNCHES = "NSI104"
 # Rules of this family whose time is not that of launches.
 _NO_LAUNCHES = ("cpu-work", "stall-place")
 # A saving that is smaller than this share of itself under nsys is shown with it.
@@ -331,6 +333,8 @@ def explain_verdict(diagnosis: DiagnosisResult) -> str:
     unit = "the wall time" if diagnosis.unit == "trace" else unit
     shares = [f"{_find_share(diagnosis, word):.1f}% of {unit}" for word in causes]
     texts = _REASONS if len(causes) == 1 else {**_REASONS, "GPU-bound": _BUSY_NEXT_TO_OTHERS}
+    if any(finding.code == _SLOW_LAUNCHES for finding in diagnosis.findings):
+        texts = {**texts, "launch-bound": "is idle {} because launches come late"}
     reasons = [texts[word].format(share) for word, share in zip(causes, shares, strict=True)]
     return f"The GPU {', and '.join(reasons)}."
 
@@ -462,8 +466,8 @@ def _describe_busy(diagnosis: DiagnosisResult, busy: str) -> str:
 
 def _list_unassessed(diagnosis: DiagnosisResult) -> list[UnassessedQuestion]:
     """Return what the trace cannot answer, without what the text of a trace without GPU work has said already."""
-    is_said = diagnosis.verdict != LOST_KERNELS
-    return [question for question in diagnosis.unassessed if question.subject != _GPU_WORK or not is_said]
+    has_remedy = diagnosis.verdict != LOST_KERNELS
+    return [question for question in diagnosis.unassessed if question.subject != _GPU_WORK or not has_remedy]
 
 
 def _describe_judgments(diagnosis: DiagnosisResult) -> str:

@@ -71,6 +71,11 @@ target enter data allocates and copies."""
 [fix.no_loop]
 any = "Allocate ahead of the work that needs the memory, in few calls, and reuse it."
 
+[fix.setup]
+any = """
+Most of it is in calls of cudaFree of 100 ms and more, with which libraries such as cuBLAS and cuDNN set themselves up,
+once per process: run one operation of each before the part that is measured."""
+
 [fix.pinned]
 any = "Pin host memory ahead of the work that needs it, in few calls, and reuse it: pinning takes time for each page."
 
@@ -81,6 +86,10 @@ help = "Mean time from the end of the GPU's work to the end of a synchronization
 [params.min_alloc_ns]
 default = 10000
 help = "Mean duration of an allocation from a pool that has no memory (10 µs: memory is reused sooner)"
+
+[params.setup_ns]
+default = 100000000
+help = "Shortest cudaFree with an idle GPU that sets up a library (100 ms: freeing memory takes less)"
 
 [params.max_freed]
 default = 0.1
@@ -93,7 +102,9 @@ WITH calls AS (
 ),
 -- Without steps: the calls after the first operation. Those before it create the context, and delay no operation.
 later_calls AS (
-    SELECT count(*) AS calls, sum(duration_ns) AS host_ns
+    SELECT
+        count(*) AS calls, sum(duration_ns) AS host_ns,
+        sum(duration_ns) FILTER (call_group = 'free' AND duration_ns >= $setup_ns) AS setup_ns
     FROM outer_api_calls
     WHERE call_group IN ('alloc', 'free') AND start_ns >= (SELECT min(start_ns) FROM _gpu_busy_parts)
         AND NOT EXISTS (FROM steps WHERE phase = 'steady')
@@ -121,6 +132,7 @@ SELECT
     (SELECT string_agg(name, ', ' ORDER BY turn) FROM calls WHERE turn <= 2) AS place,
     -- Without steps, it is unknown whether there is a loop.
     CASE
+        WHEN 2 * l.setup_ns >= l.host_ns THEN 'setup'
         WHEN NOT t.has_steps AND EXISTS (FROM calls WHERE turn = 1 AND memory = 'pinned host') THEN 'pinned'
         WHEN NOT t.has_steps THEN 'no_loop'
         WHEN (SELECT coalesce(sum(steady_count) FILTER (call_group = 'free'), 0) FROM calls)

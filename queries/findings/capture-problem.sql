@@ -10,9 +10,9 @@ evidence = [
     [
         """{?lacks_calls}the trace has no CUDA API calls: what the host did and why the GPU waited cannot be determined;
         capture with -t cuda, and let the program end before the capture""",
-        """{?has_failed_kernel}{transfers:copy or memset call}< and {unrecorded_calls:launch call}> returned success, but
-        nothing that ran on the GPU is in the trace: a kernel failed (error {kernel_error}), after which nsys could not
-        read the rows of its context""",
+        """{?has_failed_kernel}{transfers:copy or memset call}< and {unrecorded_calls:launch call}> returned success,
+        but nothing that ran on the GPU is in the trace: a kernel failed (error {kernel_error}), after which nsys could
+        not read the rows of its context""",
         """{?lacks_kernels}{transfers:copy or memset call}< and {unrecorded_calls:launch call}> returned success, but
         nothing that ran on the GPU is in the trace: the profiler lost it, or could not record it""",
         """{?lacks_kernels}{unrecorded_calls:launch call} {#unrecorded_calls:is|are} in the trace, but no kernels: the
@@ -26,10 +26,10 @@ evidence = [
     """{lost_launches} of {launch_calls:launch call} ran no kernel that is in the trace: kernels are missing, and the
     GPU appears idle while they ran""",
     "{cut_launches:launch call} at the end ran no kernel that is in the trace: the capture ended first",
-    """{unseen_steps} of {steps:step|steps} begin after the last CUDA call in the trace, the last one {unseen_ns} after it:
+    """{unseen_steps} of {steps:step} begin after the last CUDA call in the trace, the last one {unseen_ns} after it:
     what they did is not recorded""",
-    """after step {last_step} a thread that launched in each step before has no calls: from there on, figures are of a part
-    of the work""",
+    """after step {last_step} a thread that launched in each step before has no calls: from there on, figures are of a
+    part of the work""",
 ]
 skip_if = """
 What was lost is outside the part that you look at."""
@@ -112,34 +112,6 @@ problems AS (
     UNION ALL
     SELECT NULL, what, calls, transfers FROM _unrecorded
 ),
--- The error of a kernel: a context cannot be used after it.
-failed_kernel AS (
-    SELECT min(return_value) AS error
-    FROM outer_api_calls
-    WHERE return_value IN (700, 702, 710, 714, 715, 716, 717, 718, 719)
-    HAVING count(*) > 0
-),
--- Ranges of the steps that go on after the last CUDA call. Threads may end before that: one that launched in each step
--- until it stopped, while the steps go on.
-unseen_steps AS MATERIALIZED (
-    SELECT
-        count(*) FILTER (step IS NOT NULL) AS steps,
-        count(*) FILTER (reason = 'begins after the last CUDA call in the trace') AS unseen,
-        max(start_ns) FILTER (reason = 'begins after the last CUDA call in the trace')
-            - (SELECT max(end_ns) FROM wall) AS unseen_ns
-    FROM steps
-    HAVING unseen > 1
-),
-stopped_threads AS (
-    SELECT max(step) AS last_step
-    FROM step_calls
-    WHERE call_group IN ('launch', 'graph launch') AND EXISTS (FROM unseen_steps)
-    GROUP BY process_id, thread_id
-    HAVING count(DISTINCT step) = max(step) - min(step) + 1 AND count(DISTINCT step) >= 5
-        AND max(step) + 1 < (SELECT max(step) FROM steps WHERE phase = 'steady')
-    ORDER BY last_step
-    LIMIT 1
-),
 -- All of the wall time, if no kernel is recorded.
 unseen_times AS MATERIALIZED (
     SELECT NULL::BIGINT AS from_ns, NULL::BIGINT AS until_ns, sum(duration_ns)::BIGINT AS wall_ns
@@ -151,7 +123,7 @@ SELECT
         (SELECT min(cure) FROM messages),
         CASE
             WHEN what IS DISTINCT FROM 'kernels' THEN 'less'
-            WHEN EXISTS (FROM failed_kernel) THEN 'failed'
+            WHEN EXISTS (FROM _failed_kernel) THEN 'failed'
             WHEN (SELECT is_wsl FROM _capture_settings) THEN 'wsl'
             -- If nothing at all was recorded, it was not too much.
             WHEN NOT EXISTS (FROM _operation_counts) THEN 'nothing'
@@ -162,8 +134,9 @@ SELECT
     CASE WHEN what = 'kernels' THEN t.wall_ns END AS wall_ns,
     list_filter(c.longest_calls, lambda call: 100 * call.call_ns >= t.wall_ns) AS longest_calls,
     message, what = 'calls' AS lacks_calls,
-    what = 'kernels' AND EXISTS (FROM failed_kernel) AS has_failed_kernel,
-    CASE WHEN what = 'kernels' THEN (FROM failed_kernel) END AS kernel_error, what = 'kernels' AS lacks_kernels, what = 'copies' AS lacks_copies,
+    what = 'kernels' AND EXISTS (FROM _failed_kernel) AS has_failed_kernel,
+    CASE WHEN what = 'kernels' THEN (SELECT error FROM _failed_kernel) END AS kernel_error,
+    what = 'kernels' AS lacks_kernels, what = 'copies' AS lacks_copies,
     calls AS unrecorded_calls, transfers, NULL::DOUBLE AS unknown_pct,
     NULL::BIGINT AS lost_launches, NULL AS launch_calls, NULL AS cut_launches
 FROM problems LEFT JOIN unseen_times AS t ON true CROSS JOIN _calls_in('unseen_times') AS c
@@ -177,6 +150,4 @@ SELECT
     CASE WHEN NOT is_end THEN calls END AS launch_calls, CASE WHEN is_end THEN lost END AS cut_launches
 FROM losses
 UNION ALL BY NAME
-SELECT
-    'less' AS cure_case, u.unseen AS unseen_steps, u.steps, u.unseen_ns, s.last_step
-FROM unseen_steps AS u LEFT JOIN stopped_threads AS s ON true
+SELECT 'less' AS cure_case, unseen AS unseen_steps, steps, unseen_ns, last_step FROM _unseen_steps

@@ -108,32 +108,16 @@ rejections AS (
     SELECT arg_max_null(cure, failed) AS cure
     FROM failed_calls JOIN reasons USING (return_value)
     WHERE api_group(name) IN ('launch', 'graph launch')
-),
--- A program that expects failed allocations goes on launching: a framework's allocator then asks for less, and a library
--- takes an algorithm that needs less.
-last_failures AS (
-    SELECT process_id, max(start_ns) AS start_ns
-    FROM outer_api_calls
-    WHERE return_value = 2 AND call_group = 'alloc'
-        AND (SELECT bool_and(return_value = 2 AND api_group(name) = 'alloc') FROM failed_calls)
-    GROUP BY process_id
-),
-retries AS (
-    SELECT count(*) AS launches
-    FROM outer_api_calls AS c
-    JOIN last_failures AS f ON f.process_id = c.process_id AND f.start_ns < c.start_ns
-    WHERE c.call_group IN ('launch', 'graph launch') AND c.return_value = 0
-    HAVING launches >= $min_later_launches
 )
 SELECT
     NULL AS recoverable_ns,
     NULL AS wall_pct,
     NULL AS place,
-    any_value(r.launches) AS later_launches,
+    -- Only if no other call failed.
+    CASE WHEN bool_and(f.return_value = 2 AND api_group(f.name) = 'alloc') THEN max(r.launches) END AS later_launches,
     CASE WHEN later_launches > 0 THEN 'retried' END AS family,
     CASE WHEN later_launches > 0 THEN 'warning' END AS severity,
-    CASE
-        WHEN later_launches > 0 THEN 'retried'
+    CASE WHEN later_launches > 0 THEN 'retried'
         WHEN bool_and(f.return_value = 2) THEN 'memory'
         ELSE coalesce((FROM rejections), 'other')
     END AS cure_case,
@@ -154,5 +138,5 @@ SELECT
 FROM failed_calls AS f
 JOIN all_calls AS c USING (name)
 LEFT JOIN reasons AS n USING (return_value)
-LEFT JOIN retries AS r ON true
+LEFT JOIN (FROM _survived_failures WHERE launches >= $min_later_launches) AS r ON true
 HAVING count(*) > 0

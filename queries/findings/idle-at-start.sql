@@ -108,13 +108,16 @@ first_work AS (
 )
 SELECT
     w.samples, w.functions,
+    list_sum(list_transform(
+        list_filter(w.functions, lambda f: f.function_name LIKE '%ptxjitcompiler%'), lambda f: f.samples_pct
+    )) AS jit_pct,
     NULL AS recoverable_ns,
     i.wall_pct,
     NULL AS place,
     -- Without steps, nothing shows a steady state that the capture could be narrowed to.
     CASE
         WHEN t.has_steps AND (w.samples IS NULL OR i.wall_pct < $main_pct) THEN 'steps'
-        WHEN j.jit_pct >= $jit_pct THEN 'jit'
+        WHEN jit_pct >= $jit_pct THEN 'jit'
         -- Calls of the driver do not create contexts, except those whose names say so.
         WHEN 2 * f.duration_ns >= i.idle_ns AND regexp_matches(f.name, '^cuda|^cu(CtxCreate|DevicePrimaryCtxRetain)')
             THEN 'context'
@@ -128,7 +131,6 @@ SELECT
         -- Known work before steps, most of the trace: what it is can be changed, unless the capture is short.
         WHEN w.samples > 0 AND i.wall_pct >= $main_pct THEN 'warning'
     END AS severity,
-    j.jit_pct,
     f.name AS first_call,
     f.duration_ns AS first_ns,
     i.idle_ns,
@@ -138,10 +140,3 @@ SELECT
 FROM idle AS i, _step_totals AS t, _calls_in('idle_times') AS c
 LEFT JOIN first_work AS f ON true
 LEFT JOIN (FROM _edge_functions WHERE edge = 'start') AS w ON true
-LEFT JOIN (
-    SELECT
-        list_sum(list_transform(
-            list_filter(functions, lambda f: f.function_name LIKE '%ptxjitcompiler%'), lambda f: f.samples_pct
-        )) AS jit_pct
-    FROM _edge_functions WHERE edge = 'start'
-) AS j ON true

@@ -1,8 +1,8 @@
 -- Which steps are steady, and why the others are outliers. A step is an outlier if its step time differs from the
 -- median by more than a tenth, and by more than five standard deviations. The median absolute deviation estimates the
 -- latter (1.4826 is the ratio of the two for a normal distribution).
--- A range that begins after the last CUDA call and operation is no step: nsys has recorded nothing of it, or the program
--- did something else in it.
+-- A range that begins after the last CUDA call and operation is no step: nsys has lost what happened in it, or the
+-- program did something else.
 -- A step is warm-up if it begins in a range with such a name. Steps before the first typical one are warm-up. So is a
 -- step, and all before it, that lasts more than twice as long as any later one, if it is among the first five and the
 -- first quarter of at least six steps. A step with less than half of the usual operations is not typical.

@@ -37,9 +37,8 @@ FROM scope, LATERAL (
             0, 'kernels',
             CASE
                 -- The rows of a context are lost with it.
-                WHEN NOT EXISTS (FROM _operation_counts) AND EXISTS (
-                    FROM outer_api_calls WHERE return_value IN (700, 702, 710, 714, 715, 716, 717, 718, 719)
-                ) THEN 'a run in which no kernel fails'
+                WHEN NOT EXISTS (FROM _operation_counts) AND EXISTS (FROM _failed_kernel)
+                    THEN 'a run in which no kernel fails'
                 WHEN (SELECT is_wsl FROM _capture_settings)
                     THEN 'a newer nsys and a newer driver of Windows, or nsys of Windows: this is WSL2'
                 WHEN EXISTS (FROM _operation_counts)
