@@ -38,8 +38,8 @@ functions AS (
         edge, coalesce(own_names[1], any_name) AS function_name,
         mode(nullif(array_to_string(own_names[2:3], ', '), '') ORDER BY sample_id) AS callers, count(*) AS samples
     FROM named_samples
-    GROUP BY ALL
-    HAVING function_name IS NOT NULL
+    WHERE coalesce(own_names[1], any_name) IS NOT NULL
+    GROUP BY edge, function_name
 ),
 most_sampled AS (
     FROM functions QUALIFY row_number() OVER (PARTITION BY edge ORDER BY samples DESC, function_name) <= 3
