@@ -1142,9 +1142,10 @@ class Reports:
         itself, and the time from its return to the start on the GPU; also managed memory, until pages of
         unified memory were moved because the host touched them). The time of late launches after a wait
         belongs to the wait, sync or copy, up to the time that the wait blocked the host: without the wait,
-        the host would have been that far ahead. MPI calls after a wait are never caused by it. Time before
-        the first operation and after the last one of a GPU is start-up and end. A scope cuts all of this to
-        its own time.
+        the host would have been that far ahead. MPI calls after a wait are never caused by it, nor is an
+        operation that starts 100 µs or more after its launch call has returned. Time before the first
+        operation and after the last one of a GPU is start-up and end. A scope cuts all of this to its own
+        time.
 
         launch: the CPU launches too slowly. CPU work is the program's own (Python, sampling): move it off
         the launching thread, or capture the step in a CUDA graph, which also removes launch calls and most
@@ -2538,6 +2539,7 @@ class Reports:
             waits_for: D2H copy, H2D copy …: the copy that the call waits for; GPU: it waits for other work;
                 NULL if it does not wait
             copy_bytes: Mean bytes of these copies
+            max_copy_bytes: Bytes of the largest of them
             threads: Threads that made the calls
         """
         ...

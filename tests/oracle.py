@@ -701,6 +701,9 @@ def idle_costs(tables: Tables) -> dict[tuple[str, int, int], int]:  # noqa: C901
             starved_ns = free(starved_start, end) - sum(
                 free(max(a, starved_start), min(b, launch["start"])) for a, b in mpi_intervals.get(thread, ())
             )
+            latency_ns = free(max(launch["end"], start), end)
+            if latency_ns >= 100_000:  # it waits for something else than the host
+                starved_ns -= free(max(launch["end"], starved_start), end)
             calls = by_thread[thread]  # outer calls of one thread do not overlap
             for call in calls[bisect_right(ends[thread], start) : bisect_left(starts[thread], end)]:
                 a, b = max(call["start"], start), min(call["end"], end)

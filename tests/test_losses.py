@@ -96,7 +96,7 @@ def make_trace_without_gpu_work(*, calls=(), traces_cuda=False, message=None):
     [
         ({}, "capture with: nsys profile -t cuda", True),
         ({"calls": ["cudaFree_v3020"]}, "the program ran nothing on the GPU while it was captured", False),
-        ({"traces_cuda": True}, "CUDA was traced, but no traced process called it", False),
+        ({"traces_cuda": True}, "CUDA was traced, but no call is recorded", False),
         (
             {"traces_cuda": True, "message": "Installed CUDA driver version (13.0) is not supported by this build."},
             "a newer nsys: this one does not support the CUDA version of the driver",

@@ -148,7 +148,9 @@ def _describe_kernel(operation: Operation) -> Iterator[str]:
 
 def _describe_bytes(operation: Operation) -> Iterator[str]:
     row = operation.row
-    memories = " → ".join(filter(None, (row["source_memory"], row["target_memory"])))
+    sides = [memory for memory in (row["source_memory"], row["target_memory"]) if memory]
+    # Pages of managed memory have no such kind.
+    memories = "" if set(sides) == {"unknown"} else " → ".join(sides)
     size = ""
     if operation.sizes:
         size = " to ".join(dict.fromkeys(map(size_text, operation.sizes)))

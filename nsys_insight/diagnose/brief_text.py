@@ -54,6 +54,8 @@ _LOADING_CALL = re.compile(r"cu(?:da)?(?:Library|Module)Load|cuLink")
 # Rows of the report host whose idle time is in other rows as well.
 _REPEATED_CODES = ("pageable_copy", "blocking_memset")
 _MAX_FIRST_CALLS = 4
+# A call that takes less time does not wait: what it is for has ended, or it is for another stream.
+_LEAST_WAIT_NS = 2000
 _LAUNCH_GROUPS = ("launch", "graph launch")
 # Words for what a trace does not have, by the metric in `info`.
 _MISSING = {
@@ -165,7 +167,9 @@ def _describe_program(brief: Brief) -> Iterator[Line]:
     parts: list[str] = [
         ": ".join(text for text in (framework, command) if text),
         *(f"{count} {TIMES} {gpu}" if count > 1 else gpu for gpu, count in _count(gpus) if gpu),
-        count_noun(program["processes"], "process", "processes") + (f" ({fit(process, 30)})" if process else ""),
+        (count_noun(program["processes"], "process", "processes") + (f" ({fit(process, 30)})" if process else ""))
+        if program["processes"]
+        else "",
         _describe_threads(program),
         f"nsys {details['nsys_version'].partition(',')[0]}" if details.get("nsys_version") else "",
     ]
@@ -321,14 +325,21 @@ def _list_calls(brief: Brief) -> Iterator[Line]:
     ordinary = [row for row in other_calls if row not in telling and row["avg_ns"] >= MIN_CALL_NS]
     for rank, row in enumerate([*telling, *ordinary]):
         waits_for = ""
-        if row["waits_for"]:
-            size = f" of {size_text(row['copy_bytes'])}" if row["copy_bytes"] is not None else ""
-            waits_for = f", waits for {row['waits_for']}{size}"
+        if row["waits_for"] and row["avg_ns"] >= _LEAST_WAIT_NS:
+            waits_for = f", waits for {row['waits_for']}{_describe_waited_bytes(row)}"
         yield Line(
             3 if rank < _MAX_FIRST_CALLS else 5 + rank / 100,
             f" {number(row['calls'])} {TIMES} {row['name']} {time_text(row['avg_ns'])}, "
             f"max {time_text(row['max_ns'])}{waits_for}",
         )
+
+
+def _describe_waited_bytes(row: dict[str, Any]) -> str:
+    """Describe the size of the copies that a call waits for: their mean is no copy's size where they differ."""
+    if row["copy_bytes"] is None:
+        return ""
+    largest = size_text(row["max_copy_bytes"])
+    return f" of {largest}" if size_text(row["copy_bytes"]) == largest else f" of up to {largest}"
 
 
 def _is_rare(row: dict[str, Any]) -> bool:

@@ -39,7 +39,7 @@ def read_headline(reports: AnsweredReports) -> Headline:
     reports.prefetch(queries)
     share_query, step_query, unassessed_query = queries
     (steps,) = reports.read(step_query)
-    source, ahead_pct = steps.pop("source"), steps.pop("ahead_pct")
+    source, ahead_pct, starts_late = (steps.pop(name) for name in ("source", "ahead_pct", "starts_late"))
     program = reports.program
     classify = reports.answers["classify"]
     wall = next((row for row in classify.dicts() if row["part"] == "wall"), {"verdict": None, "time_ns": None})
@@ -48,6 +48,8 @@ def read_headline(reports: AnsweredReports) -> Headline:
     verdict, wall_ns = (empty_verdict, None) if lacks_kernels else (wall["verdict"], wall["time_ns"])
     if verdict and text.HOST_BOUND in verdict and reports.read(_EVENT_WAITS):
         verdict = verdict.replace(text.HOST_BOUND, text.WAITING_FOR_EVENTS)
+    if verdict and starts_late:
+        verdict = verdict.replace(text.LAUNCH_BOUND, text.STARTING_LATE)
     return Headline(
         framework=program.framework,
         verdict=verdict or NO_GPU_WORK,

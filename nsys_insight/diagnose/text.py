@@ -18,9 +18,9 @@ from nsys_insight.text.templates import MAX_NAME_CELLS
 from nsys_insight.text.units import time_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from nsys_insight.diagnose.findings import DiagnosisResult, Finding, LeftOut, Share, UnassessedQuestion
+    from nsys_insight.diagnose.findings import DiagnosisResult, Finding, LeftOut, Share
 
 COLUMNS = (
     Column("rank", "INTEGER", "Rank of the finding, the largest possible saving first"),
@@ -81,17 +81,19 @@ FAILED_LAUNCHES = "no kernel ran"
 _GPU_WORK = "what the GPU does"
 # A late host, and one that is late because nothing is to do.
 HOST_BOUND, WAITING_FOR_EVENTS = "host-bound", "waiting for events"
+LAUNCH_BOUND, STARTING_LATE = "launch-bound", "late starts"
 # The parts of the budget that verdicts are about, and what the GPU then does.
 _MIXED = "mixed: "
 _PART_OF_VERDICT = {
-    "GPU-bound": "busy", "launch-bound": "launch", HOST_BOUND: "launch",
-    WAITING_FOR_EVENTS: "launch", "sync-bound": "sync", "copy-bound": "copy",
+    "GPU-bound": "busy", LAUNCH_BOUND: "launch", HOST_BOUND: "launch",
+    WAITING_FOR_EVENTS: "launch", STARTING_LATE: "launch", "sync-bound": "sync", "copy-bound": "copy",
     "allocation-bound": "allocation", "communication-bound": "communication", WAITING: "communication",
     "start-up and end": "start-up and end",
 }  # fmt: skip
 _REASONS = {
     "GPU-bound": "is busy {}; faster or fewer kernels shorten it",
-    "launch-bound": "is idle {} because the CPU launches kernels too slowly",
+    LAUNCH_BOUND: "is idle {} because the CPU launches kernels too slowly",
+    STARTING_LATE: "is idle {} because operations start long after their launch calls have returned",
     HOST_BOUND: (
         "is idle {} because the CPU issues the next operation late: it mostly does something other than launching"
     ),
@@ -277,11 +279,10 @@ def write_markdown(
         lines += [f"- more: {format_code(printable(finding.command))}", ""]
     if left_out := describe_left_out(diagnosis):
         lines += [quote(printable(left_out)), ""]
-    if diagnosis.unassessed:
+    if questions := _list_open_questions(diagnosis):
         lines += ["Not recorded in this trace:", ""]
         lines += [
-            f"- {escape_prose(printable(question.subject))}: {escape_prose(printable(question.remedy))}"
-            for question in diagnosis.unassessed
+            f"- {escape_prose(printable(subject))}: {escape_prose(printable(remedy))}" for subject, remedy in questions
         ]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -341,7 +342,7 @@ def explain_verdict(diagnosis: DiagnosisResult) -> str:
 
 def _compare_verdicts(diagnosis: DiagnosisResult) -> str:
     """Say that only the profiler creates the verdict; "" if it does not, or if that is unknown."""
-    if diagnosis.unprofiled_verdict in (None, diagnosis.verdict):
+    if diagnosis.unprofiled_verdict in (None, diagnosis.verdict) or STARTING_LATE in diagnosis.verdict:
         return ""
     words = diagnosis.verdict.removeprefix(_MIXED).split(", ")
     if diagnosis.unprofiled_verdict in words:
@@ -464,12 +465,6 @@ def _describe_busy(diagnosis: DiagnosisResult, busy: str) -> str:
     return f"Healthy: {busy}{ahead}.{kernel}"
 
 
-def _list_unassessed(diagnosis: DiagnosisResult) -> list[UnassessedQuestion]:
-    """Return what the trace cannot answer, without what the text of a trace without GPU work has said already."""
-    has_remedy = diagnosis.verdict != LOST_KERNELS
-    return [question for question in diagnosis.unassessed if question.subject != _GPU_WORK or not has_remedy]
-
-
 def _describe_judgments(diagnosis: DiagnosisResult) -> str:
     """Say how much of the GPU time something replaces, and of how much the trace does not show it."""
     replaceable_pct, unknown_pct = diagnosis.replaceable_pct or 0.0, diagnosis.unknown_pct or 0.0
@@ -487,6 +482,12 @@ def _describe_no_finding(diagnosis: DiagnosisResult) -> str:
     if diagnosis.left_out and diagnosis.left_out.rules:
         return "None of the rules in use finds a cause of 1% or more of the wall time."
     return "No single cause accounts for 1% or more of the wall time."
+
+
+def _list_open_questions(diagnosis: DiagnosisResult) -> list[tuple[str, str]]:
+    """List what cannot be determined, each with the remedy; the sentence about an empty trace has its own."""
+    questions = [(question.subject, question.remedy) for question in diagnosis.unassessed]
+    return [pair for pair in questions if pair[0] != _GPU_WORK or pair[1] not in describe_status(diagnosis)]
 
 
 def _explain_empty(diagnosis: DiagnosisResult) -> str:
@@ -543,7 +544,7 @@ def _write_lines(diagnosis: DiagnosisResult, width: int, limit: int) -> Iterator
         yield ""
     for rank, finding in enumerate(diagnosis.findings[:limit], 1):
         yield from _write_finding(rank, finding, diagnosis.unit, width)
-    if diagnosis.findings or _list_unassessed(diagnosis) or diagnosis.left_out:
+    if diagnosis.findings or _list_open_questions(diagnosis) or diagnosis.left_out:
         yield ""
     yield from _write_footer(diagnosis, width, limit)
 
@@ -558,9 +559,9 @@ def _write_footer(diagnosis: DiagnosisResult, width: int, limit: int) -> Iterato
             yield from _wrap_hanging(note, width, 2)
     if left_out := describe_left_out(diagnosis):
         yield from _wrap_hanging(left_out, width, 2)
-    if unassessed := _list_unassessed(diagnosis):
-        questions = "; ".join(f"{question.subject} ({question.remedy})" for question in unassessed)
-        yield from _wrap_hanging(f"Not recorded: {questions}", width, 2)
+    if questions := _list_open_questions(diagnosis):
+        texts = "; ".join(f"{subject} ({remedy})" for subject, remedy in questions)
+        yield from _wrap_hanging(f"Not recorded: {texts}", width, 2)
 
 
 def _describe_profiler(diagnosis: DiagnosisResult, limit: int) -> str:
@@ -643,12 +644,9 @@ def _describe_outside(diagnosis: DiagnosisResult) -> str:
         return ""
     text = f"{'Only ' if 'outside' in diagnosis.steps else ''}{_write_coverage(diagnosis)} is in steady steps"
     if outside:
-        idle_times = " and ".join(
-            f"{time_text(idle['idle_ns'])} (mostly {idle['host']})" for idle in outside["longest_idle"] or ()
-        )
         text += (
             f"; outside them, the GPU is busy for {time_text(outside['busy_ns'])} of {time_text(outside['outside_ns'])}"
-            f"{', and idle for ' + idle_times if idle_times else ''}"
+            f"{_describe_idle_outside(outside)}"
         )
     for loop in loops or ():
         text += (
@@ -656,6 +654,17 @@ def _describe_outside(diagnosis: DiagnosisResult) -> str:
             f"{loop['gpu_pct']:.1f}% of the GPU time"
         )
     return f"{text}{' (see loops)' if loops else ''}."
+
+
+def _describe_idle_outside(outside: Mapping[str, Any]) -> str:
+    """Say how long the GPU is idle outside the steps, and what the host did in the longest of these times."""
+    longest = outside["longest_idle"]
+    if not longest:
+        return ""
+    idle = time_text(outside["outside_ns"] - outside["busy_ns"])
+    parts = " and ".join(f"{time_text(part['idle_ns'])} (mostly {part['host']})" for part in longest)
+    is_all = time_text(sum(part["idle_ns"] for part in longest)) == idle
+    return f", and idle for {parts}" if is_all else f", and idle for {idle}, of which {parts}"
 
 
 def _write_coverage(diagnosis: DiagnosisResult) -> str:

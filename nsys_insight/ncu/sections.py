@@ -100,7 +100,8 @@ def conclude(row: dict[str, Any]) -> dict[str, str]:
         "roofline": describe_roofline(row) or "unknown",
         "occupancy": value_or_unknown("occupancy_pct", row["occupancy_pct"]),
         "registers": value_or_unknown("registers_per_thread", row["registers_per_thread"]),
-        "shared memory": value_or_unknown("shared_per_block_bytes", row["shared_per_block_bytes"]),
+        "shared memory": value_or_unknown("shared_per_block_bytes", row["shared_per_block_bytes"])
+        + (", the driver's part included" if row["shared_per_block_bytes"] else ""),
     }
 
 

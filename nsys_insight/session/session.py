@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -19,7 +20,7 @@ from nsys_insight.ingest.raw import UNSCOPED_TABLES
 from nsys_insight.ingest.scope import FULL_TRACE, Scope
 from nsys_insight.ingest.waiting import StopSignal
 from nsys_insight.packs import library, rank_sums
-from nsys_insight.packs.step_options import AUTO, StepOptions
+from nsys_insight.packs.step_options import AUTO, StepOptions, step_params_of
 from nsys_insight.session import self_check
 from nsys_insight.session.answer import Answer, Column
 from nsys_insight.session.connection import Connection
@@ -416,21 +417,35 @@ class Session:
 
     def _explain_empty(self, pack: Pack, table: str, step_range: str | None) -> str:
         is_full = self._scope == FULL_TRACE
+        is_single = len(self.labels) == 1
+        reason = self._explain_no_steps(pack, step_range) if is_full and is_single else ""
         # What an empty answer of a full trace means depends on more than the report where it advises something.
-        if is_full and (len(self.labels) > 1 or not (step_range or pack.advice)):
-            return pack.empty_text
+        if reason or (is_full and not (is_single and pack.advice)):
+            return reason or pack.empty_text
         any_row = self._connection.duckdb.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone()
         if is_full and any_row:
             return pack.empty_text
         if is_full:
-            ranges = self._describe_ranges(step_range) if step_range else ""
-            return ranges or "; ".join(filter(None, (pack.empty, self._correct_advice(pack.advice))))
+            return "; ".join(filter(None, (pack.empty, self._correct_advice(pack.advice))))
         text = f"Nothing in this scope ({self._scope.flags_text})"
         if any_row:
             return text
         if self._scope.range_pattern is not None and not self.rows("SELECT 1 AS found FROM gpu_ops LIMIT 1"):
             return f"{text}: no GPU work was launched in it."
         return f"{text}{self.describe_gpu_time()}; leave the scope out to see whether the trace has such rows at all"
+
+    @cached_property
+    def _has_gpu_work(self) -> bool:
+        return bool(self.rows("SELECT 1 AS found FROM gpu_ops LIMIT 1"))
+
+    def _explain_no_steps(self, pack: Pack, step_range: str | None) -> str:
+        """Say that a report about steps is empty because the trace has no GPU work; "" where that is not why."""
+        if not step_params_of(pack.names) or self._has_gpu_work:
+            return ""
+        ranges = self._describe_ranges(step_range) if step_range else ""
+        if ranges or pack.advice:
+            return ranges
+        return "This trace has no GPU work, which this report is about: nsys-insight diagnose says what the trace has"
 
     def _describe_ranges(self, pattern: str) -> str:
         """Describe the NVTX ranges of the requested steps in a trace without GPU work; "" without such ranges."""
@@ -439,7 +454,7 @@ class Session:
             "SELECT count(*) AS ranges, avg(duration_ns) AS mean_ns FROM nvtx_ranges"
             f" WHERE fits_pattern(name, {any_number}) AND end_ns IS NOT NULL"
         )
-        if not count or self.rows("SELECT 1 AS found FROM gpu_ops LIMIT 1"):
+        if not count:
             return ""
         ranges = "1 NVTX range is" if count == 1 else f"{count} NVTX ranges are"
         return (
@@ -457,7 +472,7 @@ class Session:
         if advice and self.rows("SELECT 1 AS found FROM _call_counts LIMIT 1"):
             return "CUDA calls are recorded (nsys-insight diagnose says what is missing)"
         if advice and self.rows("SELECT 1 AS found FROM _capture_settings WHERE traces_cuda"):
-            return "CUDA was traced, but no traced process called it (nsys-insight diagnose)"
+            return "CUDA was traced, but no call is recorded (nsys-insight diagnose)"
         return advice
 
     def describe_gpu_time(self) -> str:

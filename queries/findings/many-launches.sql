@@ -39,6 +39,10 @@ openmp = "Merge small target regions, and launch them with nowait."
 default = 0.8
 help = "Waits per launch from which the waits are why launches are late (0.8, as in sync-each-launch)"
 
+[params.least_wait_ns]
+default = 2000
+help = "A call that takes less time does not wait: what it is for has ended, or it is for another stream"
+
 [params.slow_launch_ns]
 default = 100000
 help = """
@@ -60,7 +64,10 @@ SELECT
     100 * l.recoverable_ns / w.time_ns AS wall_pct,
     NULL AS place,
     CASE
-        WHEN s.has_steps AND s.sync_calls >= $min_waits * s.launch_calls THEN 'waits' ELSE 'launches'
+        WHEN s.has_steps AND s.sync_calls >= $min_waits * s.launch_calls
+            AND (SELECT median(wait_ns) FROM waits) >= $least_wait_ns
+            THEN 'waits'
+        ELSE 'launches'
     END AS cure_case,
     l.time_ns AS idle_ns,
     nullif(l.evidence, '') AS idle_parts,

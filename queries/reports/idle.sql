@@ -18,7 +18,8 @@ sync call or a copy to the host that blocks, as one into pageable host memory do
 calls, MPI calls, other API calls, the launch call itself, and the time from its return to the start on the GPU; also
 managed memory, until pages of unified memory were moved because the host touched them). The time of late launches
 after a wait belongs to the wait, sync or copy, up to the time that the wait blocked the host: without the wait, the
-host would have been that far ahead. MPI calls after a wait are never caused by it. Time before the first operation
+host would have been that far ahead. MPI calls after a wait are never caused by it, nor is an operation that starts
+100 µs or more after its launch call has returned. Time before the first operation
 and after the last one of a GPU is start-up and end. A scope cuts all of this to its own time."""
 reading = """
 launch: the CPU launches too slowly. CPU work is the program's own (Python, sampling): move it off the launching

@@ -87,7 +87,9 @@ report_rows(place, rank, section, metric, value, detail) AS (
         concat_ws(': ', 'GPU ' || gpu_id, nullif(facts, ''))
     FROM _gpu_inventory, wall_total WHERE busy_ns IS NOT NULL
     UNION ALL
-    SELECT 21, 0, 'gpu', 'gpus_not_used', count(*), string_agg(DISTINCT name, ', ' ORDER BY name)
+    -- Where no work of a GPU is recorded, it may have been used all the same.
+    SELECT 21, 0, 'gpu', CASE WHEN EXISTS (FROM used_gpus) THEN 'gpus_not_used' ELSE 'gpus' END, count(*),
+        string_agg(DISTINCT name, ', ' ORDER BY name)
     FROM _gpu_inventory WHERE busy_ns IS NULL AND (FROM is_unscoped) HAVING count(*) > 0
     UNION ALL
     SELECT 30, -c.gpu_ns, 'process', 'gpu_time_ns', c.gpu_ns,

@@ -27,6 +27,7 @@ time_ns = "Sum of the durations per step"
 waits_for = """\
 D2H copy, H2D copy …: the copy that the call waits for; GPU: it waits for other work; NULL if it does not wait"""
 copy_bytes = "Mean bytes of these copies"
+max_copy_bytes = "Bytes of the largest of them"
 threads = "Threads that made the calls"
 
 [notes.whole]
@@ -57,6 +58,7 @@ SELECT
     sum(c.duration_ns)::BIGINT / any_value(s.units) AS time_ns,
     w.waits_for,
     avg(w.copy_bytes) AS copy_bytes,
+    max(w.copy_bytes) AS max_copy_bytes,
     count(DISTINCT (c.process_id, c.thread_id)) AS threads
 FROM begun_in('calls', 'windows') AS c
 CROSS JOIN step_count AS s

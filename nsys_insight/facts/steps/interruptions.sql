@@ -22,7 +22,7 @@ work AS (
     GROUP BY ALL
 ),
 largest AS (
-    SELECT window_ns, arg_max(coalesce(name, kind || ' copy'), (gpu_ns, name)) AS operation
+    SELECT window_ns, arg_max(coalesce(name, if(kind = 'memset', kind, kind || ' copy')), (gpu_ns, name)) AS operation
     FROM work
     LEFT JOIN kernel_names USING (name_id)
     GROUP BY window_ns

@@ -7,6 +7,14 @@ SELECT
     s.median_ns / coalesce(m.tokens_per_step, 1) AS median_ns,
     w.wall_ns,
     q.ahead_pct,
+    -- As in the rule slow-launches: most of the idle time of late launches is after the calls, 100 µs for each call.
+    (
+        SELECT
+            2 * sum(time_ns) FILTER (host = 'launch latency') > sum(time_ns)
+            AND sum(time_ns) FILTER (host = 'launch latency') >= 100000 * q.launch_calls
+        FROM step_budget
+        WHERE part = 'launch'
+    ) AS starts_late,
     {'range_name': f.range_name, 'step_loop': f.step_loop, 'is_count': f.is_count, 'doubt': m.doubt,
         'is_once': f.is_once, 'interruptions': f.interruptions, 'interruption_ns': f.interruption_ns,
         'operations': f.operations,
@@ -26,5 +34,7 @@ LEFT JOIN _step_source AS f ON true
 -- The share of the launch calls that were made ahead. A mean time would be that of one late operation. Fewer than 5
 -- calls have no queue.
 LEFT JOIN (
-    SELECT 100.0 * sum(ahead_calls) / sum(launch_calls) AS ahead_pct FROM step_launches HAVING sum(launch_calls) >= 5
+    SELECT 100.0 * sum(ahead_calls) / sum(launch_calls) AS ahead_pct, sum(launch_calls) AS launch_calls
+    FROM step_launches
+    HAVING sum(launch_calls) >= 5
 ) AS q ON true

@@ -2,7 +2,8 @@
 description = """The waits and allocations that GPU idle time is attributed to: one row per step, GPU, wait or
     allocation, gap, and what the host did. A wait gets the idle time in which the thread that launched the next
     operation was in it, and the time of late launches after it in the same gap, up to the rest of the time that the
-    wait blocked the host: without the wait, the host would have been that far ahead. Time in MPI calls is theirs. An
+    wait blocked the host: without the wait, the host would have been that far ahead. Time in MPI calls is theirs, and
+    an operation that starts 100 µs or more after its launch call has returned does not wait for the host. An
     allocation or a free gets the idle time in which that thread was in it. No idle time is counted twice."""
 stored = true
 [columns]
@@ -110,6 +111,14 @@ waits_before_late_launches AS (
     WHERE h.charge = 'wait' AND h.start_ns <= h.dry_ns
     QUALIFY row_number() OVER (PARTITION BY h.gpu_id, h.gap_start_ns ORDER BY h.end_ns DESC, h.call_start_ns DESC) = 1
 ),
+-- An operation that starts long after its launch call has returned waits for something else, such as another process.
+late_starts AS (
+    SELECT gpu_id, gap_start_ns
+    FROM idle_times
+    WHERE host = 'launch latency'
+    GROUP BY ALL
+    HAVING sum(idle_ns) >= 100000
+),
 -- Time of late launches after a wait, up to limit_ns.
 late_after_wait AS (
     SELECT * REPLACE (least(so_far_ns, limit_ns) - least(so_far_ns - idle_ns, limit_ns) AS idle_ns)
@@ -125,6 +134,7 @@ late_after_wait AS (
             ON d.gpu_id = i.gpu_id AND d.gap_start_ns = i.gap_start_ns AND i.start_ns >= d.end_ns
         LEFT JOIN tracing AS t ON t.gpu_id = i.gpu_id AND t.start_ns = i.start_ns AND t.host = i.host
         WHERE i.cause = 'launch' AND i.host NOT IN ('launch call in progress', 'MPI calls')
+            AND NOT (i.host = 'launch latency' AND (i.gpu_id, i.gap_start_ns) IN (FROM late_starts))
     )
 ),
 charges AS (

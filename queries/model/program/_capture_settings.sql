@@ -16,7 +16,10 @@ SELECT
     max(value) FILTER (WHERE name = 'CAPTURE_DURATION_NS')::BIGINT AS capture_ns,
     max(replace(value, 'T', ' ')) FILTER (WHERE name = 'CAPTURE_START_UTC') AS begun,
     count(*) FILTER (WHERE name LIKE '%:CUDA_SKIP_SOME_API_CALLS' AND value = 'true') > 0 AS skips_calls,
-    count(*) FILTER (WHERE name LIKE '%COLLECT_CUDA_TRACE' AND value = 'true') > 0 AS traces_cuda,
+    -- From version 2025.6, only the type of events says it.
+    count(*) FILTER (
+        WHERE name LIKE '%COLLECT_CUDA_TRACE' AND value = 'true' OR name = 'CAPTURE_EVENT_TYPE' AND value = 'Cuda'
+    ) > 0 AS traces_cuda,
     EXISTS (
         FROM raw.TARGET_INFO_SYSTEM_ENV
         WHERE name = 'NvDriverVersion' AND regexp_full_match(value, '[0-9]{3}\.[0-9]{2}')

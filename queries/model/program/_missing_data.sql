@@ -16,8 +16,7 @@ FROM scope, LATERAL (
                 WHEN EXISTS (FROM diagnostics WHERE message LIKE '%driver version%not supported%')
                     THEN 'a newer nsys: this one does not support the CUDA version of the driver'
                 WHEN (SELECT traces_cuda FROM _capture_settings)
-                    THEN '--trace-fork-before-exec=true, for child processes: CUDA was traced, but no traced process '
-                        'called it'
+                    THEN '--trace-fork-before-exec=true, for child processes: CUDA was traced, but no call is recorded'
                 ELSE 'nsys profile -t cuda'
             END,
             -- Calls without GPU work are a program that ran nothing on the GPU.

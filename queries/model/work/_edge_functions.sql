@@ -49,8 +49,8 @@ functions AS (
         ) AS callers,
         count(*) AS samples
     FROM named_samples
+    WHERE coalesce(own_names[1], any_name) IS NOT NULL
     GROUP BY edge, function_name
-    HAVING function_name IS NOT NULL
 ),
 most_sampled AS (
     FROM functions QUALIFY row_number() OVER (PARTITION BY edge ORDER BY samples DESC, function_name) <= 3
