@@ -52,6 +52,7 @@ def test_a_hint_has_the_words_to_type(words, suggested):
             "--to must be after --from",
         ),
         (("nvtx", TRACE, "--instances"), "--instances needs a value", "nsys-insight nvtx --help"),
+        (("report", TRACE, "--open=x"), "--open takes no value", "nsys-insight report --help"),
         (
             ("top", NCU_PAGE),
             f"{NCU_PAGE} is a page of Nsight Compute, not a trace of nsys",

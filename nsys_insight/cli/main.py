@@ -198,8 +198,9 @@ def _describe_option_error(error: Exception, message: str, hint: str) -> tuple[s
     option = getattr(error, "option_name", None)
     if not option:
         return message, hint
-    if not hasattr(error, "possibilities"):  # the option exists, and is the last word
-        return f"{option} needs a value", f"nsys-insight {''.join(sys.argv[1:2])} --help"  # the error has no context
+    if not hasattr(error, "possibilities"):  # the option exists
+        problem = "takes no value" if "does not take" in message else "needs a value"
+        return f"{option} {problem}", f"nsys-insight {''.join(sys.argv[1:2])} --help"  # the error has no context
     reports = suggest_reports("".join(sys.argv[1:2]), option) or synonyms.OTHER_HINTS.get(option)
     context = getattr(error, "ctx", None)
     own_options = {name for parameter in (context.command.params if context else ()) for name in parameter.opts}
