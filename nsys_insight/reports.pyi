@@ -661,8 +661,8 @@ class Reports:
             pattern: The known pattern of the chain; unrecognized where none fits
             verdict: YES, NO or UNKNOWN: whether the kernels can be fused, and that saves time in the middle
                 of both bounds
-            chosen: Whether the chain is in the recommended set. A candidate whose verdict is YES is not if
-                it shares kernels with a chosen one
+            chosen: Whether the candidate is recommended: its verdict is YES, and it shares no kernel with
+                one chosen above
             saved_low_ns: Wall time saved per step, at least; below 0 where the step may become slower
             saved_high_ns: Wall time saved per step, at most
             saved_pct: The mean of saved_low_ns and saved_high_ns as a share of the step time
