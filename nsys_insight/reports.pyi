@@ -663,7 +663,8 @@ class Reports:
             pattern: The known pattern of the chain; unrecognized where none fits
             verdict: YES, NO or UNKNOWN: whether the kernels can be fused, and that saves time in the middle
                 of both bounds
-            chosen: Whether the chain is one of the candidates that can all be fused together
+            chosen: Whether the candidate is recommended: its verdict is YES, and it shares no kernel with
+                one chosen above
             saved_low_ns: Wall time saved per step, at least; below 0 where the step may become slower
             saved_high_ns: Wall time saved per step, at most
             saved_pct: The mean of saved_low_ns and saved_high_ns as a share of the step time
@@ -956,7 +957,8 @@ class Reports:
         cannot be captured (use a pool, or allocate before), and each wait for the GPU inside the step ends
         a graph, so that several graphs are needed. saving_low_ns and saving_high_ns are of the run under
         nsys, which makes launches slower: without it, the graph saves unprofiled_low_ns to
-        unprofiled_high_ns. no: the GPU hardly waits for launches, or they are in graphs already.
+        unprofiled_high_ns. no: do not capture the step. The GPU waits little for launches, or the launches
+        are in graphs already.
 
         Args:
             kernel_gap_low_ns: The shortest time from one kernel of a graph to the next
@@ -2730,7 +2732,9 @@ class Reports:
         wait blocked the host; without the wait, the host would have been that far ahead. So a wait costs
         each GPU at most its own time, no idle time is counted twice, and a wait that ended while the GPU
         was busy costs none. steady_count and steady_idle_ns cover the steady steps: waits that began in
-        one, and idle time in the wall time of one, which may be the next step.
+        one, and idle time in the wall time of one, which may be the next step. Rows are sorted by
+        steady_idle_ns, which host and diagnose count per token, so the first row is the wait to remove
+        first; without steps, by gpu_idle_ns.
 
         Removing D2H sync points often saves the most: .item(), .cpu(), .numpy(), printing a loss, a
         comparison of a tensor in an if. Few bytes mean a scalar is read back: keep it on the GPU, read back

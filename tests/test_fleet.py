@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ import pytest
 from command_line import run
 from many_traces import make_full_trace
 from rank_traces import Run
+from schemas import get_validator, validate
 
 import nsys_insight
 from nsys_insight.errors import ToolError, TraceError, UsageError
@@ -339,6 +341,14 @@ def test_the_command(traces, facts):
     process = run("fleet", traces[0].parent, "-o", facts[0], "--format", "csv", "--workers", "1")
     assert (process.returncode, process.stdout.splitlines()[0]) == (0, "file,state,size_bytes,time_ns,why")
     assert "note: 2 kept, 1 failed" in process.stderr
+
+
+def test_the_answer_of_the_command_matches_its_schema(traces, facts):
+    process = run("fleet", traces[0].parent, "-o", facts[0], "--format", "json", "--workers", "1")
+    answer = json.loads(process.stdout)
+    validate(answer, "fleet", "answer")
+    assert Counter(row["state"] for row in answer["rows"]) == {"kept": 2, "failed": 1}
+    assert not get_validator("fleet").is_valid(answer | {"rows": [answer["rows"][0] | {"more": 1}]})
 
 
 @pytest.mark.parametrize(

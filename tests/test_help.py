@@ -54,7 +54,7 @@ def test_help_completes_to_commands_only(shell, monkeypatch, capsys):
         (("idle", "--list"), "nsys-insight gaps"),
         (("kernels", "--view=bound"), "nsys-insight launch-configs, classify-kernels, occupancy or roofline"),
         (("classify", "--kernels"), "nsys-insight classify-kernels"),
-        (("gaps", "--by", "length"), "nsys-insight gaps --help"),
+        (("gaps", "--by", "length"), "did you mean --group-by or --sort COLUMN? nsys-insight gaps --help"),
     ],
 )
 def test_the_error_for_an_option_that_became_a_report_names_the_report(words, hint):

@@ -169,10 +169,10 @@ def test_the_sql_argument_may_come_before_the_trace(empty_folder):
 
 
 def test_every_schema_of_a_command_has_an_answer_that_is_checked():
-    """A command with a schema is run above, or in the tests of kernel code, of ncu, of `bench` and of `experiment`."""
+    """A command with a schema is run above, or in the tests of kernel code, ncu, `bench`, `experiment` and `fleet`."""
     checked = {words.partition(" ")[0] for words in ANSWERS_OF_COMMANDS}
     elsewhere = {"answer", "error", "bench", "experiment", "sass", "ptxas"}
-    elsewhere |= {"ncu-plan", "ncu-roofline", "ncu-diff", "ncu-report"}
+    elsewhere |= {"fleet", "ncu-plan", "ncu-roofline", "ncu-diff", "ncu-report"}
     assert checked | elsewhere | set(built_in_packs()) == set(json_schema.list_schema_names())
 
 

@@ -22,6 +22,13 @@ NCU_PAGE = Path(__file__).parent / "data" / "ncu" / "churn.ncu.raw.csv"
         ("summary {trace}", "did you mean diagnose?"),
         ("top {trace} --json", "did you mean -f json?"),
         ("top {trace} --csv", "did you mean -f csv?"),
+        ("starved {trace}", "did you mean idle?"),
+        ("why {trace}", "did you mean diagnose?"),
+        ("copies {trace} --top 3", "did you mean --limit N?"),
+        ("syncs {trace} --by calls", "did you mean --group-by or --sort COLUMN?"),
+        ("idle {trace} --order-by time", "did you mean --sort COLUMN?"),
+        ("top {trace} --gpu 0", "did you mean --device N?"),
+        ("sql {trace} --order-by calls", "nsys-insight sql --help"),
         ("sql {trace} --sort calls", "ORDER BY"),
         ("sql {trace} -f query.sql", "--file query.sql"),
         ("sql {trace} query.sql", "--file query.sql"),
@@ -44,6 +51,8 @@ def test_a_hint_has_the_words_to_type(words, suggested):
             "the window --from 90ms --to 80ms is empty",
             "--to must be after --from",
         ),
+        (("nvtx", TRACE, "--instances"), "--instances needs a value", "nsys-insight nvtx --help"),
+        (("report", TRACE, "--open=x"), "--open takes no value", "nsys-insight report --help"),
         (
             ("top", NCU_PAGE),
             f"{NCU_PAGE} is a page of Nsight Compute, not a trace of nsys",
@@ -64,6 +73,32 @@ def test_an_empty_answer_of_a_scope_does_not_state_what_the_trace_has():
     result = run("copies", str(TRACE), "--from", "1ms", "--to", "2ms")
     assert "Nothing in this scope (--from 1ms --to 2ms)" in result.stdout
     assert "means" not in result.stdout
+
+
+def test_synonyms_name_commands_that_exist():
+    from nsys_insight.cli import synonyms
+    from nsys_insight.cli.commands.help import complete_commands
+
+    assert set(synonyms.COMMANDS.values()) - {"--version", "help"} <= set(complete_commands(""))
+    assert not set(synonyms.COMMANDS) & set(complete_commands(""))
+
+
+@pytest.mark.parametrize(
+    ("query", "hint"),
+    [
+        ("FROM copies", "copies is a report, which reads api_calls, memcpys,"),
+        ("FROM kernel", "did you mean kernels"),
+        ("SELECT bytes FROM memcpys", "did you mean size_bytes?"),
+    ],
+)
+def test_sql_with_a_name_of_a_report_or_a_part_of_a_column_has_the_name_to_type(query, hint):
+    assert run("sql", str(TRACE), query).stderr.splitlines()[-1].startswith(f"hint: {hint}")
+
+
+def test_help_installs_no_completion(tmp_path):
+    result = run("--install-completion", "bash", "--help", env={"HOME": str(tmp_path)})
+    assert result.stdout.startswith("Usage: nsys-insight COMMAND")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_misspelled_command_still_gets_the_nearest_name():

@@ -208,6 +208,21 @@ def test_a_row_is_a_place_in_the_nvtx_nesting_of_the_waiting_thread(tmp_path):
     ]
 
 
+@pytest.mark.slow
+def test_the_first_row_is_the_wait_that_costs_most_in_the_steps(tmp_path):
+    """As in `host` and `diagnose`: a long wait at the start is not the one to remove first."""
+    trace = Trace()
+    host = trace.thread()
+    host.launch("warm_up").sync("device", waits=5_000_000).launch("warm_up")
+    for _ in range(12):
+        with host.nvtx("step"):
+            host.launch("work", runs=20_000).sync("stream", waits=40_000).launch("rest", runs=9_000)
+    rows, _ = ask(trace.write(tmp_path / "trace.sqlite"))
+    assert [row["nvtx_path"] for row in rows] == ["step", None]
+    assert rows[0]["steady_idle_ns"] > 0 == rows[1]["steady_idle_ns"]
+    assert rows[0]["gpu_idle_ns"] < rows[1]["gpu_idle_ns"]
+
+
 # What a wait costs ---------------------------------------------------------------------------------------------------
 
 

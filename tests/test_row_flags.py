@@ -48,6 +48,12 @@ def test_an_answer_without_a_fitting_name_does_not_say_that_nothing_ran():
     assert "No kernels are recorded" not in result.stdout
 
 
+def test_where_no_name_fits_the_other_texts_are_searched():
+    answer, families = ask("top", EAGER, "--name", "gemm"), [row["family"] for row in ask("top", EAGER)["rows"]]
+    assert [row["family"] for row in answer["rows"]] == ["gemm"] * families.count("gemm") != []
+    assert answer["notes"][-1] == f"{families.count('gemm')} of {len(families)} rows have 'gemm' in family"
+
+
 def test_other_reports_have_the_same_flags():
     names = [row["name"] for row in ask("api", EAGER, "--name", "sync", "--sort", "name")["rows"]]
     assert names == sorted(names, key=str.lower)

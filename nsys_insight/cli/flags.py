@@ -228,7 +228,7 @@ def _make_row_flags() -> list[inspect.Parameter]:
     """Make the flags of `_ROW_FLAGS`, which sort and select the rows of any table."""
     panel: dict[str, Any] = {"rich_help_panel": "Output"}
     sort = "Sort by this column, the largest first (text from A): total_ns, or calls:asc."
-    name = "Only rows in which a name contains this; * and ? are wildcards."
+    name = "Only rows in which a name contains this, or another text, such as the family; * and ? are wildcards."
     return [
         make_flag("sort", str | None, "--sort", metavar="COLUMN", help=sort, **panel),
         make_flag("name_pattern", str | None, "--name", metavar="PATTERN", help=name, **panel),

@@ -219,6 +219,12 @@ def _make_check_schema() -> Schema:
     return json_schema.describe_answer("check", "A run against a budget", COLUMNS)
 
 
+def _make_fleet_schema() -> Schema:
+    from nsys_insight.fleet.fleet import COLUMNS
+
+    return json_schema.describe_answer("fleet", "Facts of each trace", COLUMNS)
+
+
 def _make_packs_schema() -> Schema:
     from nsys_insight.cli.commands.packs import LIST_COLUMNS
 
@@ -435,6 +441,7 @@ _COMMAND_SCHEMAS: dict[str, Callable[[], Schema]] = {
     "diagnose": _make_diagnose_schema,
     "diff": _make_diff_schema,
     "check": _make_check_schema,
+    "fleet": _make_fleet_schema,
     "packs": _make_packs_schema,
     "sql": lambda: json_schema.describe_any_answer("The answer to a query", "sql"),
     "answer": lambda: json_schema.describe_any_answer("What all answers share"),

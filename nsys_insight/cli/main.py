@@ -79,6 +79,12 @@ def _use_pack_folder(arguments: list[str]) -> None:
             break
 
 
+def _prefer_help(arguments: list[str]) -> None:
+    """Remove the options that install completion if help is requested: they would install it before the help."""
+    if {"--help", "-h"} & set(arguments) and arguments[1].startswith(("--install-completion", "--show-completion")):
+        arguments[1:] = ["--help"]
+
+
 def main() -> None:
     """Run the command line. An error becomes one sentence, a hint and an exit code."""
     terminal.reopen_closed_streams()
@@ -118,6 +124,7 @@ def _run() -> int | None:
     try:
         outputs.uses_cache.set(True)
         _use_pack_folder(sys.argv)
+        _prefer_help(sys.argv)
         code = cast("int | None", app(standalone_mode=False, prog_name="nsys-insight"))
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -182,8 +189,8 @@ def _describe_error(error: Exception) -> InsightError | None:
 
 
 def _describe_option_error(error: Exception, message: str, hint: str) -> tuple[str, str]:
-    """Return the message and hint for an unknown option or a number that is too small; else those of Click."""
-    from nsys_insight.text.suggestions import did_you_mean
+    """Return the message and hint for an option that is unknown, has no value or is too small; else those of Click."""
+    from nsys_insight.text.suggestions import did_you_mean, format_suggestion
 
     if too_small := _BELOW_RANGE.match(message):
         flag, value, minimum = too_small.groups()
@@ -191,10 +198,17 @@ def _describe_option_error(error: Exception, message: str, hint: str) -> tuple[s
     option = getattr(error, "option_name", None)
     if not option:
         return message, hint
-    reports = suggest_reports("".join(sys.argv[1:2]), option)
-    similar_options = did_you_mean(option, getattr(error, "possibilities", None) or ())
-    hint = reports or synonyms.OPTIONS.get(option) or " ".join(filter(None, (similar_options, hint)))
-    return f"there is no option {option}", hint
+    if not hasattr(error, "possibilities"):  # the option exists
+        problem = "takes no value" if "does not take" in message else "needs a value"
+        return f"{option} {problem}", f"nsys-insight {''.join(sys.argv[1:2])} --help"  # the error has no context
+    reports = suggest_reports("".join(sys.argv[1:2]), option) or synonyms.OTHER_HINTS.get(option)
+    context = getattr(error, "ctx", None)
+    own_options = {name for parameter in (context.command.params if context else ()) for name in parameter.opts}
+    known_texts = [text for text in synonyms.OPTIONS.get(option, ()) if text.split()[0] in own_options]
+    similar_options = format_suggestion(known_texts) or did_you_mean(
+        option, getattr(error, "possibilities", None) or ()
+    )
+    return f"there is no option {option}", reports or " ".join(filter(None, (similar_options, hint)))
 
 
 def _describe_system_error(error: OSError) -> InsightError:

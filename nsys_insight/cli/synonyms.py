@@ -1,19 +1,52 @@
 """Words of other tools for commands and options, and what they are called here."""
 
 COMMANDS = {
+    "analyse": "diagnose",
+    "analyze": "diagnose",
+    "benchmark": "bench",
+    "blocked": "syncs",
+    "bottleneck": "diagnose",
+    "bottlenecks": "diagnose",
     "compare": "diff",
+    "fuse": "fusion",
+    "graphs": "graph-candidates",
+    "hotspots": "top",
+    "list": "help",
+    "memcpy": "copies",
     "profile": "capture",
+    "query": "sql",
     "record": "capture",
+    "slow": "diagnose",
+    "stalls": "idle",
+    "starved": "idle",
     "summary": "diagnose",
     "timeline": "report",
+    "tokens": "per-token",
     "trace": "report",
+    "utilization": "idle",
     "version": "--version",
+    "waits": "syncs",
+    "why": "diagnose",
 }
-# The hint for an option that no command has.
+_GROUP, _LIMIT, _SORT, _NAME = "--group-by", "--limit N", "--sort COLUMN", "--name PATTERN"
+# What to type for an option, if the command has it.
 OPTIONS = {
-    "--json": "did you mean -f json?",
-    "--csv": "did you mean -f csv?",
-    "--sort": "reports sort by a column (nsys-insight top --sort calls); sql has ORDER BY",
-    "--sort-by": "did you mean --sort COLUMN?",
-    "--filter": "did you mean --name PATTERN?",
+    "--by": (_GROUP, _SORT),
+    "--count": (_LIMIT,),
+    "--csv": ("-f csv",),
+    "--filter": (_NAME,),
+    "--gpu": ("--device N",),
+    "--grep": (_NAME,),
+    "--group": (_GROUP,),
+    "--head": (_LIMIT,),
+    "--json": ("-f json",),
+    "--kernel": (_NAME,),
+    "--order-by": (_SORT,),
+    "--pid": ("--process N",),
+    "--range": ("--nvtx NAME",),
+    "--rows": (_LIMIT,),
+    "--sort-by": (_SORT,),
+    "--top": (_LIMIT,),
 }
+# The hint for an option where the command does not have it.
+OTHER_HINTS = {"--sort": "reports sort by a column (nsys-insight top --sort calls); sql has ORDER BY"}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-_COLUMNS = (
+COLUMNS = (
     Column("file", "VARCHAR", "The trace"),
     Column(
         "state", "VARCHAR", "written; kept: its facts were there, and neither it nor nsys-insight has changed; failed"
@@ -187,7 +187,7 @@ def _make_answer(tasks: Sequence[Task], outcomes: dict[int, Outcome], output: Pa
         outcome = outcomes[number]
         rows.append((task.folder.stem, outcome.state, outcome.size_bytes, outcome.time_ns, outcome.reason))
     return build_answer(
-        _COLUMNS, rows, report="fleet", title="Facts of each trace", notes=tuple(notes), empty="No traces."
+        COLUMNS, rows, report="fleet", title="Facts of each trace", notes=tuple(notes), empty="No traces."
     )
 
 

@@ -19,7 +19,7 @@ _COMMAND_OR_FLAG = re.compile(r"nsys-insight [^;:,]*|(?<![\w-])--([a-z][a-z-]*)(
 
 
 def replace_flags(text: str, names: Mapping[str, str]) -> str:
-    """Replace the flags of which there is a name, by the flag without its dashes. Other flags stay, such as nsys's."""
+    """Replace flags by names. `names` has them by the flag without its dashes; other flags stay, such as nsys's."""
     return _COMMAND_OR_FLAG.sub(lambda match: names.get(match[1], match[0]), text)
 
 

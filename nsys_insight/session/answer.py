@@ -125,24 +125,31 @@ class Answer:
     def select_names(self, pattern: str) -> Answer:
         """Return the answer with only the rows in which a name fits a pattern, in which `*` and `?` are wildcards.
 
-        Without wildcards, the name contains it. The case does not matter. Names are the columns `name` and `…_name`;
-        in answers without these, all columns with text.
+        Without wildcards, the name contains it. The case does not matter. Names are the columns `name` and `…_name`.
+        Where none of them fits, other columns with text are searched, such as `family`.
 
         Raises:
             UsageError: The answer has no column with text.
         """
         texts = [column.name for column in self.columns if column.type == "VARCHAR"]
-        names = [name for name in texts if name == "name" or name.endswith("_name")] or texts
-        if not names:
+        if not texts:
             raise UsageError(f"the answer of {self.report} has no names", "leave --name out")
         glob = pattern.lower() if set(pattern) & {"*", "?"} else f"*{pattern.lower()}*"
         # GLOB would read brackets as a set of characters, and names of kernels have them.
         glob = re.sub(r"[\[\]]", lambda bracket: f"[{bracket[0]}]", glob)
-        condition = " OR ".join(f"coalesce(lower({identifier(name)}) GLOB {literal(glob)}, false)" for name in names)
-        answer = replace(self, condition=f"({condition})")
+        names = [name for name in texts if name == "name" or name.endswith("_name")] or texts
+        answer = self._select_fitting(names, glob)
+        if not answer.row_count:
+            other_columns = [name for name in texts if self._select_fitting([name], glob).row_count]
+            names, answer = other_columns or names, self._select_fitting(other_columns or names, glob)
         note = f"{answer.row_count:,} of {self.row_count:,} rows have {pattern!r} in {' or '.join(names)}"
         empty = f"No {' or '.join(names)} fits {pattern!r}" if self.row_count else self.empty
         return replace(answer, notes=(*self.notes, note), empty=empty)
+
+    def _select_fitting(self, columns: Sequence[str], glob: str) -> Answer:
+        """Return the answer with only the rows in which one of these columns fits."""
+        tests = (f"coalesce(lower({identifier(column)}) GLOB {literal(glob)}, false)" for column in columns)
+        return replace(self, condition=f"({' OR '.join(tests)})")
 
     def sort(self, text: str) -> Answer:
         """Return the answer sorted by a column: numbers from the largest, text from A. `:asc` and `:desc` override it.

@@ -12,6 +12,7 @@ from nsys_insight.facts.context import DEFAULT_OPTIONS
 from nsys_insight.ingest.catalogs import open_cursor
 from nsys_insight.ingest.waiting import left_running
 from nsys_insight.model import views
+from nsys_insight.packs.library import find_pack
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.session import sandbox
 from nsys_insight.session.answer import readable_type, select_readable
@@ -392,7 +393,14 @@ class Connection:
             ]
             for view in sorted(read_names & set(view_names))
         }
-        return explain_failure(error, line=line, names=view_names, columns=columns, query_columns=query_columns)
+        return explain_failure(
+            error,
+            line=line,
+            names=view_names,
+            columns=columns,
+            query_columns=query_columns,
+            describe_report=_describe_report,
+        )
 
     def _refuse_closed(self) -> None:
         if self._is_closed:
@@ -404,3 +412,13 @@ class Connection:
         if not left_running:
             self._prefetch.close()
         self._files.close()
+
+
+def _describe_report(name: str) -> str:
+    """Return a hint for a report that was taken for a view: its command, and the views that it reads."""
+    pack = find_pack(name.replace("_", "-"))
+    if pack is None:
+        return ""
+    read_views = sorted(pack.names.model_relations & views.documented_views(internal=False).keys())
+    reads = f", which reads {', '.join(read_views)}" if read_views else ""
+    return f"{name} is a report{reads}: nsys-insight {pack.name}"

@@ -12,7 +12,7 @@ from nsys_insight.sql.parser import get_locked_connection, tokenize
 from nsys_insight.text.suggestions import did_you_mean, find_nearest, format_suggestion
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import duckdb
 
@@ -150,31 +150,36 @@ def parse_value(text: str) -> Any:
     return text[1:-1].replace("''", "'") if re.fullmatch(r"'.*'", text, re.DOTALL) else text
 
 
-def explain_failure(
+def explain_failure(  # noqa: PLR0913 - what it may suggest, by keyword
     error: Exception,
     *,
     line: int = 0,
     names: Sequence[str] = (),
     columns: Sequence[str] = (),
     query_columns: Mapping[str, Sequence[str]] | None = None,
+    describe_report: Callable[[str], str] = lambda _: "",
 ) -> QueryError:
     """Explain what is wrong with a statement, and where, and suggest a similar name.
 
     DuckDB counts lines from the first one of the statement; `line` is added to that. `names` are the names of all
     views, `columns` those of their columns, `query_columns` the columns of the views that the statement reads.
+    `describe_report` returns a hint if there is a report with the name of a missing view.
     """
     message, _, location = str(error).partition("\n\nLINE ")
     location = _locate_error(location, line)
     hint = "nsys-insight schema lists the views, schema VIEW the columns of one"
     if missing := re.search(r'(?:Table with name|View with name) "?([\w.]+)"? does not exist', message):
         sentence = f"there is no view {missing[1]!r}"
-        hint = did_you_mean(missing[1], names, 2) or "nsys-insight schema lists the views"
+        hint = (
+            describe_report(missing[1]) or did_you_mean(missing[1], names, 2) or "nsys-insight schema lists the views"
+        )
     elif missing := re.search(r'column "([^"]+)" not found', message, re.IGNORECASE) or re.search(
         r'does not have a column named "([^"]+)"', message
     ):
         sentence = f"there is no column {missing[1]!r}"
+        longer = [name for group in (query_columns or {}).values() for name in group if missing[1] in name.split("_")]
         # DuckDB suggests no names for a column of an alias.
-        likely = re.findall(r'"([^"]+)"', message[missing.end() :]) or find_nearest(missing[1], columns, 3)
+        likely = longer or re.findall(r'"([^"]+)"', message[missing.end() :]) or find_nearest(missing[1], columns, 3)
         hint = (
             format_suggestion(name.rpartition(".")[2] for name in likely[:3])
             or "nsys-insight schema VIEW lists the columns"

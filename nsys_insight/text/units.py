@@ -64,12 +64,16 @@ def is_id(name: str) -> bool:
     return bool(_ID.search(name))
 
 
+# Columns whose names say too little without the unit.
+_LABELS = {"bytes_per_s": "rate", "avg_bytes": "avg size"}
+
+
 def label_of(name: str) -> str:
     """Return a readable column name, without the unit that the header shows: `total_ns` is "total"."""
     if not re.fullmatch(r"\w+", name):
         return name  # an expression of a user's SQL
-    if name == "bytes_per_s":
-        return "rate"
+    if name in _LABELS:
+        return _LABELS[name]
     for suffix, _ in _SUFFIXES:
         if name.endswith(suffix):
             name = name.removesuffix(suffix)

@@ -53,7 +53,7 @@ help = "Fewest steps that load code (2: a single one may be the first use of a k
 
 [params.min_threads]
 default = 3
-help = "Fewest threads, each of which loads code in one step only, from which new threads are the reason"
+help = "New threads are the reason if at least this many threads load code, each of them in one step only"
 */
 WITH steady_steps AS (
     SELECT step, host_start_ns, host_end_ns, process_id, duration_ns FROM steps WHERE phase IN ('steady', 'tail')

@@ -46,7 +46,7 @@ saved_pct = "the step, the mean of low and high"
 candidate = "Number of the candidate: those that can be fused come first, in order of what they save"
 pattern = "The known pattern of the chain; unrecognized where none fits"
 verdict = "YES, NO or UNKNOWN: whether the kernels can be fused, and that saves time in the middle of both bounds"
-chosen = "Whether the chain is one of the candidates that can all be fused together"
+chosen = "Whether the candidate is recommended: its verdict is YES, and it shares no kernel with one chosen above"
 saved_low_ns = "Wall time saved per step, at least; below 0 where the step may become slower"
 saved_high_ns = "Wall time saved per step, at most"
 saved_pct = "The mean of saved_low_ns and saved_high_ns as a share of the step time"
@@ -92,7 +92,7 @@ FROM fusion_step"""
 [notes.together]
 text = """
 recommended set of {chosen}: saves {together_low_ns} to {together_high_ns} per step ({low_count} to {high_count}%);
-savings of candidates that share kernels do not add up"""
+savings of candidates that share kernels do not add up, so at most one of those is chosen"""
 query = """
 SELECT
     (SELECT count(*) FROM answer WHERE chosen) AS chosen, together_low_ns, together_high_ns,

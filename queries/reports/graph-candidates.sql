@@ -20,7 +20,8 @@ yes: capture the step (torch.cuda.graph, torch.compile mode reduce-overhead, cud
 kernel is tuned. obstacles says what must first be removed from the step: allocations cannot be captured (use a
 pool, or allocate before), and each wait for the GPU inside the step ends a graph, so that several graphs are
 needed. saving_low_ns and saving_high_ns are of the run under nsys, which makes launches slower: without it, the graph
-saves unprofiled_low_ns to unprofiled_high_ns. no: the GPU hardly waits for launches, or they are in graphs already."""
+saves unprofiled_low_ns to unprofiled_high_ns.
+no: do not capture the step. The GPU waits little for launches, or the launches are in graphs already."""
 empty = "No steps were found: name an NVTX range with --step-range, or see steps"
 
 [params.kernel_gap_low_ns]

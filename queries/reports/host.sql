@@ -45,6 +45,15 @@ Stable identifier of the bottleneck: d2h_sync, other_wait, blocking_copy, pageab
 other_call, blocking_memset, mpi_call, cpu_work"""
 caller = "What --group-by selects, for CPU work that of the launch which it delayed; NULL without it"
 
+[shares]
+wall_pct = "the wall time of the steady steps, or of the scope where no steps were found"
+
+[notes.longer]
+text = """
+recoverable is idle time of the GPU, which lasts until the next operation starts: it can be longer than the host's
+time"""
+query = "SELECT code FROM answer WHERE recoverable_ns > host_ns LIMIT 1"
+
 [notes.whole]
 use = "no_steady_steps"
 

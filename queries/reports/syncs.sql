@@ -6,8 +6,8 @@ in_help = true
 question = "Where does the host wait for the GPU, and how much idle time does that cause?"
 examples = ["", "--group-by caller"]
 aliases = ["cuda_api_sync"]
-main = ["gpu_idle_ns", "calls", "kind", "name", "nvtx_path", "host_wait_ns", "avg_ns", "steady_idle_ns"]
-details = ["copy_kind", "is_copy"]
+main = ["steady_idle_ns", "gpu_idle_ns", "calls", "kind", "name", "nvtx_path", "host_wait_ns", "avg_ns"]
+details = ["copy_kind", "is_copy", "steady_count", "steady_idle_ns"]
 description = """
 Counts the calls in which the host waits, by place: what it waits for, the NVTX path on the waiting thread, the
 call, and the thread. 'D2H copy' is a blocking device-to-host copy, or one into pageable memory, which blocks even
@@ -20,7 +20,9 @@ classify and host count it: time in which the thread that launched the next oper
 time of late launches after it in the same gap, up to the rest of the time that the wait blocked the host; without the
 wait, the host would have been that far ahead. So a wait costs each GPU at most its own time, no idle time is counted
 twice, and a wait that ended while the GPU was busy costs none. steady_count and steady_idle_ns cover the steady
-steps: waits that began in one, and idle time in the wall time of one, which may be the next step."""
+steps: waits that began in one, and idle time in the wall time of one, which may be the next step. Rows are sorted
+by steady_idle_ns, which host and diagnose count per token, so the first row is the wait to remove first; without steps,
+by gpu_idle_ns."""
 reading = """
 Removing D2H sync points often saves the most: .item(), .cpu(), .numpy(), printing a loss, a comparison of a tensor
 in an if. Few bytes mean a scalar is read back: keep it on the GPU, read back every N steps, or copy to pinned
@@ -149,4 +151,4 @@ FROM grouped_waits AS p
 LEFT JOIN nvtx_nesting AS n ON n.range_id = p.range_id
 LEFT JOIN folded_paths AS f USING (path)
 GROUP BY p.copy_kind, p.is_copy, f.folded_path, p.name, p.process_id, p.thread_id
-ORDER BY gpu_idle_ns DESC, host_wait_ns DESC, kind, nvtx_path, p.name, p.process_id, p.thread_id
+ORDER BY sum(p.steady_ns) DESC, gpu_idle_ns DESC, host_wait_ns DESC, kind, nvtx_path, p.name, p.process_id, p.thread_id
