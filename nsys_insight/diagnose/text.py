@@ -337,7 +337,7 @@ def explain_verdict(diagnosis: DiagnosisResult) -> str:
 
 def _compare_verdicts(diagnosis: DiagnosisResult) -> str:
     """Say that only the profiler creates the verdict; "" if it does not, or if that is unknown."""
-    if diagnosis.unprofiled_verdict in (None, diagnosis.verdict):
+    if diagnosis.unprofiled_verdict is None or diagnosis.verdict in diagnosis.unprofiled_verdict:
         return ""
     return f"Only nsys makes it {diagnosis.verdict}: without it, it is {diagnosis.unprofiled_verdict}."
 

@@ -15,6 +15,7 @@ from nsys_insight.errors import ToolError, cannot_write_error
 from nsys_insight.ingest.compiler import compile_c
 from nsys_insight.paths import user_folder
 from nsys_insight.records import RecordError, make_record, parse_json
+from nsys_insight.text.units import time_text
 
 if TYPE_CHECKING:
     from nsys_insight.ingest.nsys import Nsys
@@ -32,6 +33,12 @@ class Calibration:
     nsys: str
     without_ns: dict[str, float]
     under_nsys_ns: dict[str, float]
+
+    @property
+    def sentence(self) -> str:
+        """Return what nsys costs on this machine, in words."""
+        times = [time_text(times_ns["launch"]) for times_ns in (self.without_ns, self.under_nsys_ns)]
+        return f"on this machine, a launch takes {times[0]} without nsys, and {times[1]} under it (calibrate)"
 
 
 def measure(nsys: Nsys) -> Calibration:
@@ -100,4 +107,5 @@ def read_kept(nsys: Nsys) -> Calibration | None:
         calibration = make_record(Calibration, parse_json(location().read_bytes()))
     except (OSError, RecordError):
         return None
-    return calibration if calibration.nsys == nsys.version else None
+    is_whole = "launch" in calibration.without_ns and "launch" in calibration.under_nsys_ns
+    return calibration if calibration.nsys == nsys.version and is_whole else None

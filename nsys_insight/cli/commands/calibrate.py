@@ -13,7 +13,8 @@ def calibrate() -> None:
     """Measure what a launch, a memset and a copy take on this machine, without nsys and under it.
 
     Runs a small program twice, without nsys and under it: some seconds. It needs a GPU, Linux and a C compiler. The
-    times are kept in your folder, for this machine.
+    times are kept for this machine, and capture shows them. Estimates of diagnose do not use them: programs of one
+    machine differ by more than machines do. So measure the program: capture --also-without.
     """
     measured = calibration.measure(find_newest_nsys(to_capture=True))
     print(f"{'call':<8}{'without nsys':>14}{'under nsys':>14}")
