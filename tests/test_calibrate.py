@@ -1,4 +1,4 @@
-"""`calibrate` times calls of CUDA without nsys and under it, and keeps the times. A stand-in for CUDA needs no GPU."""
+"""`calibrate` times calls of CUDA without nsys and under it, and stores the times. A stand-in for CUDA needs no GPU."""
 
 from __future__ import annotations
 
@@ -68,22 +68,22 @@ def environment(tmp_path):
     return {
         "NSYS_INSIGHT_NSYS": str(tmp_path / "nsys"),
         "LD_LIBRARY_PATH": str(tmp_path),
-        "NSYS_INSIGHT_CALIBRATION_DIR": str(tmp_path / "kept"),
+        "NSYS_INSIGHT_CALIBRATION_DIR": str(tmp_path / "stored"),
     }
 
 
-def test_the_calls_are_timed_and_kept_and_capture_shows_them(tmp_path, environment):
+def test_the_calls_are_timed_and_stored_and_capture_shows_them(tmp_path, environment):
     result = run("calibrate", cwd=tmp_path, env=environment)
     assert result.returncode == 0, result.stderr
     assert re.search(r"^launch +[2-5](\.\d+)? µs +[4-9](\.\d+)? µs$", result.stdout, re.MULTILINE)
-    (path,) = (tmp_path / "kept").iterdir()
-    assert f"kept in {path}" in result.stderr
-    kept = json.loads(path.read_text())
-    assert (kept["gpu"], kept["nsys"]) == ("Test GPU", "2025.3.1.90")
-    assert kept["without_ns"].keys() == kept["under_nsys_ns"].keys() == {"launch", "memset", "copy"}
-    assert kept["without_ns"]["memset"] < kept["without_ns"]["launch"] < kept["under_nsys_ns"]["launch"]
-    shown = run("capture", "--no-diagnose", "--", "true", cwd=tmp_path, env=environment)
-    assert re.search(r"a launch takes [2-5](\.\d+)? µs without nsys, and [4-9](\.\d+)? µs under it", shown.stderr)
+    (path,) = (tmp_path / "stored").iterdir()
+    assert f"stored in {path}" in result.stderr
+    times = json.loads(path.read_text())
+    assert (times["gpu"], times["nsys"]) == ("Test GPU", "2025.3.1.90")
+    assert times["without_ns"].keys() == times["under_nsys_ns"].keys() == {"launch", "memset", "copy"}
+    assert times["without_ns"]["memset"] < times["without_ns"]["launch"] < times["under_nsys_ns"]["launch"]
+    output = run("capture", "--no-diagnose", "--", "true", cwd=tmp_path, env=environment)
+    assert re.search(r"a launch takes [2-5](\.\d+)? µs without nsys, and [4-9](\.\d+)? µs under it", output.stderr)
     # Another nsys costs something else, and a damaged file says nothing.
     path.write_text(path.read_text().replace("2025.3.1.90", "2026.1.1.1"))
     assert "a launch takes" not in run("capture", "--no-diagnose", "--", "true", cwd=tmp_path, env=environment).stderr
@@ -96,7 +96,7 @@ def test_without_a_gpu_it_says_what_else_can_be_measured(tmp_path, environment):
     assert result.returncode == 4
     assert "the calls of CUDA were not measured: cuInit returned error 100" in result.stderr
     assert "hint: measure the program instead: nsys-insight capture --also-without" in result.stderr
-    assert not (tmp_path / "kept").exists()
+    assert not (tmp_path / "stored").exists()
 
 
 def test_without_a_compiler_it_says_so(monkeypatch):

@@ -1,4 +1,4 @@
-"""What a call of CUDA takes on this machine, without nsys and under it: measured once, and kept."""
+"""What a call of CUDA takes on this machine, without nsys and under it: measured once, and stored."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ def _read_times(output: str) -> dict[str, float]:
 
 
 def location() -> Path:
-    """Return where the calibration of this machine is kept: machines may share the folder."""
+    """Return where the calibration of this machine is stored: machines may share the folder."""
     return user_folder("calibration") / f"{platform.node() or 'machine'}.json"
 
 
-def keep(calibration: Calibration) -> Path:
-    """Keep the calibration of this machine, and return its file.
+def store(calibration: Calibration) -> Path:
+    """Store the calibration of this machine, and return its file.
 
     Raises:
         UsageError: The file cannot be written.
@@ -101,11 +101,11 @@ def keep(calibration: Calibration) -> Path:
     return path
 
 
-def read_kept(nsys: Nsys) -> Calibration | None:
-    """Return the calibration of this machine and this nsys; None if there is none, or it is damaged."""
+def read_stored(nsys: Nsys) -> list[Calibration]:
+    """Return the calibration of this machine and this nsys; none if it was not measured, or its file is damaged."""
     try:
         calibration = make_record(Calibration, parse_json(location().read_bytes()))
     except (OSError, RecordError):
-        return None
-    is_whole = "launch" in calibration.without_ns and "launch" in calibration.under_nsys_ns
-    return calibration if calibration.nsys == nsys.version and is_whole else None
+        return []
+    has_launches = "launch" in calibration.without_ns and "launch" in calibration.under_nsys_ns
+    return [calibration] if calibration.nsys == nsys.version and has_launches else []
