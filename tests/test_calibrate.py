@@ -75,15 +75,17 @@ def environment(tmp_path):
 def test_the_calls_are_timed_and_stored_and_capture_shows_them(tmp_path, environment):
     result = run("calibrate", cwd=tmp_path, env=environment)
     assert result.returncode == 0, result.stderr
-    assert re.search(r"^launch +[2-5](\.\d+)? µs +[4-9](\.\d+)? µs$", result.stdout, re.MULTILINE)
+    assert re.search(r"^launch +[\d.]+ µs +[\d.]+ µs$", result.stdout, re.MULTILINE)
     (path,) = (tmp_path / "stored").iterdir()
     assert f"stored in {path}" in result.stderr
     times = json.loads(path.read_text())
     assert (times["gpu"], times["nsys"]) == ("Test GPU", "2025.3.1.90")
     assert times["without_ns"].keys() == times["under_nsys_ns"].keys() == {"launch", "memset", "copy"}
-    assert times["without_ns"]["memset"] < times["without_ns"]["launch"] < times["under_nsys_ns"]["launch"]
+    # A busy machine takes longer, not shorter.
+    assert times["without_ns"]["launch"] >= 2_000
+    assert times["without_ns"]["memset"] < 4_000 <= min(times["under_nsys_ns"].values())
     output = run("capture", "--no-diagnose", "--", "true", cwd=tmp_path, env=environment)
-    assert re.search(r"a launch takes [2-5](\.\d+)? µs without nsys, and [4-9](\.\d+)? µs under it", output.stderr)
+    assert re.search(r"a launch takes [\d.]+ µs without nsys, and [\d.]+ µs under it", output.stderr)
     # Another nsys costs something else, and a damaged file says nothing.
     path.write_text(path.read_text().replace("2025.3.1.90", "2026.1.1.1"))
     assert "a launch takes" not in run("capture", "--no-diagnose", "--", "true", cwd=tmp_path, env=environment).stderr
