@@ -44,7 +44,8 @@ def test_what_the_cure_saves_is_within_the_estimate(name, make, make_cured, find
     finding = findings_of(make)[name]
     saved_ns = step_ns(make()) - step_ns(make_cured())
     assert 0.95 * finding.saving_low_ns <= saved_ns <= 1.1 * finding.recoverable_ns
-    assert finding.recoverable_ns <= 3.01 * finding.saving_low_ns
+    # The range of a rule is 3 at most; that of the step without nsys makes it wider, where the saving may be idle time.
+    assert finding.recoverable_ns <= (5 if name == "graph-break" else 3.01) * finding.saving_low_ns
 
 
 class TestGraphBreak:

@@ -342,7 +342,8 @@ def explain_verdict(diagnosis: DiagnosisResult) -> str:
 
 def _compare_verdicts(diagnosis: DiagnosisResult) -> str:
     """Say that only the profiler creates the verdict; "" if it does not, or if that is unknown."""
-    if diagnosis.unprofiled_verdict in (None, diagnosis.verdict) or STARTING_LATE in diagnosis.verdict:
+    unprofiled = diagnosis.unprofiled_verdict
+    if unprofiled is None or diagnosis.verdict in unprofiled or STARTING_LATE in diagnosis.verdict:
         return ""
     words = diagnosis.verdict.removeprefix(_MIXED).split(", ")
     if diagnosis.unprofiled_verdict in words:

@@ -13,7 +13,7 @@ _LATE_HOST = "late-host"
 _HOST_FAMILIES = ("launch", "fusion")
 # Savings of these consist of idle time of the GPU, in which the host works, more slowly under nsys.
 _IDLE_CAUSES = frozenset({_LATE_HOST, "start", "wait", "copy"})
-# Measured without nsys, kernels in a graph follow each other without gaps, and take 0.92 to 1.05 of what nsys records
+# Measured without nsys, kernels in a graph follow each other without gaps, and take 0.94 to 1.04 of what nsys records
 # for each of them (docs/evidence/unprofiled.md).
 _SHORTEST_KERNELS, _MOST_LATE = 0.9, 1.1
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { REPETITIONS = 15, CALLS = 400, COPY_BYTES = 1024 };
+enum { REPETITIONS = 101, CALLS = 400, COPY_BYTES = 1024 };
 
 static const char KERNEL[] = ".version 6.4\n.target sm_50\n.address_size 64\n.visible .entry nothing() { ret; }\n";
 

@@ -1,4 +1,4 @@
-"""What a call of CUDA takes on this machine, without nsys and under it: measured once, and kept."""
+"""What a call of CUDA takes on this machine, without nsys and under it: measured once, and stored."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from nsys_insight.errors import ToolError, cannot_write_error
 from nsys_insight.ingest.compiler import compile_c
 from nsys_insight.paths import user_folder
 from nsys_insight.records import RecordError, make_record, parse_json
+from nsys_insight.text.units import time_text
 
 if TYPE_CHECKING:
     from nsys_insight.ingest.nsys import Nsys
@@ -32,6 +33,12 @@ class Calibration:
     nsys: str
     without_ns: dict[str, float]
     under_nsys_ns: dict[str, float]
+
+    @property
+    def sentence(self) -> str:
+        """Return what nsys costs on this machine, in words."""
+        times = [time_text(times_ns["launch"]) for times_ns in (self.without_ns, self.under_nsys_ns)]
+        return f"on this machine, a launch takes {times[0]} without nsys, and {times[1]} under it (calibrate)"
 
 
 def measure(nsys: Nsys) -> Calibration:
@@ -75,12 +82,12 @@ def _read_times(output: str) -> dict[str, float]:
 
 
 def location() -> Path:
-    """Return where the calibration of this machine is kept: machines may share the folder."""
+    """Return where the calibration of this machine is stored: machines may share the folder."""
     return user_folder("calibration") / f"{platform.node() or 'machine'}.json"
 
 
-def keep(calibration: Calibration) -> Path:
-    """Keep the calibration of this machine, and return its file.
+def store(calibration: Calibration) -> Path:
+    """Store the calibration of this machine, and return its file.
 
     Raises:
         UsageError: The file cannot be written.
@@ -94,10 +101,11 @@ def keep(calibration: Calibration) -> Path:
     return path
 
 
-def read_kept(nsys: Nsys) -> Calibration | None:
-    """Return the calibration of this machine and this nsys; None if there is none, or it is damaged."""
+def read_stored(nsys: Nsys) -> list[Calibration]:
+    """Return the calibration of this machine and this nsys; none if it was not measured, or its file is damaged."""
     try:
         calibration = make_record(Calibration, parse_json(location().read_bytes()))
     except (OSError, RecordError):
-        return None
-    return calibration if calibration.nsys == nsys.version else None
+        return []
+    has_launches = "launch" in calibration.without_ns and "launch" in calibration.under_nsys_ns
+    return [calibration] if calibration.nsys == nsys.version and has_launches else []

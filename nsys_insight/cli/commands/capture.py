@@ -17,6 +17,7 @@ from nsys_insight.cli.run import open_trace
 from nsys_insight.cli.step_time import measure_without_nsys
 from nsys_insight.cli.trace_argument import remember_trace
 from nsys_insight.errors import UsageError
+from nsys_insight.ingest.calibration import read_stored
 from nsys_insight.ingest.capture import (
     GRANULARITIES,
     Capture,
@@ -148,7 +149,7 @@ def capture(  # noqa: PLR0913 - flags
         print(f"$ {shlex.join(program)}", file=sys.stderr)
         steps = StepOptions(step_time_ns=find_step_time_ns(run_without_nsys(program), step_time_pattern))
     print(f"$ {command}", file=sys.stderr)
-    for cost in settings.list_costs():
+    for cost in (*settings.list_costs(), *(calibration.sentence for calibration in read_stored(nsys))):
         terminal.note(cost)
     code = run(settings, program, report)
     if code:
