@@ -71,6 +71,12 @@ Give a thread of {first} the registers that it needs: no max_registers in cuda.j
 [fix.latency]
 any = "Give {first} more parallel work: more blocks, several inputs in one launch (nsys-insight occupancy)."
 
+[fix.repeated]
+any = """
+If the repetitions of {first} read the same data (bins, classes, filters), do them in one pass over it; if they work on
+different data, in one launch. If each needs the one before, as time steps do, profile it with ncu (nsys-insight ncu
+plan): its metrics show what limits the kernel."""
+
 [fix.other]
 any = """
 Profile {first} with ncu (nsys-insight ncu plan writes the command): its metrics show what limits the kernel."""
@@ -149,8 +155,8 @@ first_kernel AS (
         WHEN local_bytes IS NOT NULL THEN 'spills'
         WHEN bound = 'latency' AND total_ns / calls < $short_ns THEN 'short'
         WHEN regexp_matches(name, '(?i)gemv') THEN 'gemv'
-        WHEN bound IN ('memory', 'latency') THEN bound
-        ELSE 'other'
+        WHEN short_name IN (SELECT kernel FROM _repetitions WHERE is_plain) THEN 'repeated'
+        WHEN bound IN ('memory', 'latency') THEN bound ELSE 'other'
     END AS cure_case
     FROM hot_kernels
     LEFT JOIN (FROM _own_local_memory WHERE registers <= $few_registers AND local_bytes >= $min_local) USING (name)

@@ -2,7 +2,7 @@
 code = "NSI421"
 title = "A kernel runs in one or a few blocks"
 family = "one-block"
-explains = ["kernel-time", "small-grid", "low-occupancy"]
+explains = ["kernel-time", "small-grid", "low-occupancy", "repeated-step"]
 meaning = """
 A block runs on one SM: with fewer blocks than a tenth of the SMs, most of the GPU does nothing, and the kernel takes
 as long as one SM needs."""

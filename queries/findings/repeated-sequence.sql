@@ -1,45 +1,60 @@
 /*
 code = "NSI107"
-title = "A short sequence of operations is launched many times in a step"
+title = "A short sequence of operations is launched many times"
 family = "repetition"
 symptom = "late-host"
-explains = ["launch-bound", "many-launches", "slow-launches", "graph-candidate", "small-grid", "fusion"]
+explains = [
+    "launch-bound", "many-launches", "slow-launches", "graph-candidate", "small-grid", "one-block", "fusion",
+    "repeated-step", "critical-path", "hot-kernels",
+]
 meaning = """
-A step repeats the same few operations many times, and the GPU waits for the launch of each. If they work on different
-data, one call with a batch does all of them."""
+The same few operations run again and again, and each leaves most of the GPU idle. If they work on different data, one
+call with a batch does all of them."""
 evidence = [
-    "the same {operations:operation} {repeats} times {per}, most time in {kernel}: {period_ns} each",
+    [
+        "XLA runs {compiled_repeats} iterations of {operations:operation} in a loop, one after another: {period_ns} each",
+        """each step is one of {step_repeats} equal sequences in a row, of {operations:operation} each ({kernels}), with
+        {blocks:block} on a GPU of {sm_count} SMs: {period_ns} each""",
+        "the same {operations:operation} {repeats} times {per}, most time in {kernel}: {period_ns} each",
+    ],
     "the GPU is busy for {busy_ns} of each",
+    "{filled_pct} of its SMs have a block meanwhile",
 ]
 skip_if = """
 Each repetition needs the result of the one before; then only a CUDA graph, or one kernel with the loop inside,
 helps."""
 effort = "function"
 estimate = """
-High: the idle time of the GPU in all repetitions but one. Low: 40% of it, because the profiler makes launches take up
-to twice as long."""
+High: the idle time of the GPU in all repetitions but one, and the time in which SMs had no block. Low: 40% of the idle
+time, because the profiler makes launches take up to twice as long; nothing for a loop that a
+compiler made, and for repetitions that keep the GPU busy."""
 links = ["CUDA C++ Best Practices Guide, Concurrent Kernel Execution"]
 report = "loops"
-when = "SELECT 1 FROM loops WHERE iterations >= $min_repeats AND operations <= $max_operations"
+when = "SELECT 1 FROM loops WHERE iterations >= 16 AND operations <= 24"
 
-[fix]
-any = "Do all repetitions in one call: a library's batched interface, or one more dimension of the grid."
+[fix.repeated]
+any = """
+Do all repetitions in one call: a library's batched interface, or one more dimension of the grid, with a block or more
+for each of them."""
 pytorch = """
 Replace the loop in Python by one operation with a batch dimension (torch.bmm, torch.linalg with a batch,
-torch.vmap)."""
+torch.vmap); launch a kernel of your own once, with one more dimension of the grid."""
 jax = "Replace the loop in Python by jax.vmap; where the repetitions depend on each other, by jax.lax.scan in one jit."
 cupy = """
-Replace the loop in Python by one call on the whole array: axis= of cupy.fft, reductions and sorts, batched products."""
+Replace the loop in Python by one call on the whole array: axis= of cupy.fft, reductions and sorts, batched products; a
+kernel of your own with one more dimension of the grid."""
 numba = "Give the kernel one more grid dimension for what the loop counts."
 cuda = "Use the batched or strided interface of the library, or give the kernel one more grid dimension."
 
-[params.min_repeats]
-default = 16
-help = "Fewest repetitions in a step (16: fewer may be the layers of a model)"
+[fix.compiled]
+any = "Batch the iterations: compute all of them at once, or many in each iteration."
+jax = """
+Replace jax.lax.map, or a jax.lax.scan that carries nothing, by jax.vmap (or give lax.map a batch_size). Where each
+iteration needs the one before, give the scan unroll=, so that XLA fuses several."""
 
 [params.max_operations]
 default = 8
-help = "Most operations in a repetition (8: a layer of a model has more)"
+help = "Most operations in a repetition that has a product, a norm or the like (8: a layer of a model has more)"
 
 [params.min_idle]
 default = 0.5
@@ -49,35 +64,43 @@ help = "Share of a repetition in which the GPU is idle, from which launches limi
 default = 20000
 help = "Longest mean time of an operation on the GPU (20 µs: a longer one has work for the whole GPU)"
 
-[params.min_share]
-default = 0.3
-help = "Share of the step that the repetitions take, at least (0.3: less is not what limits the step)"
+[params.max_filled]
+default = 0.25
+help = "Share of the SMs with a block up to which a repetition that keeps the GPU busy leaves it mostly idle (a quarter)"
+
+[params.max_compiled_ns]
+default = 50000
+help = "Longest iteration of a compiled loop (50 µs: a longer one has work for the whole GPU)"
 */
 WITH repetitions AS (
     SELECT
-        l.loop, l.operations, l.period_ns, l.gpu_busy_ns AS busy_ns, l.gpu_idle_ns, l.process_id,
-        round(l.iterations / m.step_count) AS repeats, t.wall_ns
-    FROM loops AS l
-    JOIN step_method AS m ON m.process_id = l.process_id AND m.loop IS DISTINCT FROM l.loop
-    CROSS JOIN _step_totals AS t
-    WHERE t.has_steps AND l.iterations >= $min_repeats * m.step_count AND l.operations <= $max_operations
-        AND l.launches >= 1 AND l.graph_share < 0.5 AND l.gpu_idle_ns >= $min_idle * l.period_ns
-        AND l.gpu_busy_ns <= $max_operation_ns * l.operations
-        AND l.iterations * l.period_ns >= $min_share * m.step_count * t.wall_ns
+        *, idle_ns >= $min_idle * period_ns AND busy_ns <= $max_operation_ns * operations AS is_launched_late,
+        coalesce(filled_ns <= $max_filled * busy_ns, false) AS is_small,
+        is_compiled AND period_ns <= $max_compiled_ns AS is_compiled_loop
+    FROM _repetitions
+    WHERE (NOT has_layers OR operations <= $max_operations)
+        -- The step itself may be a time step or a token. One block is one item, or a loop that fits into a kernel.
+        AND (NOT is_step OR is_compiled OR coalesce(blocks <= 1, false))
+),
+savings AS (
+    SELECT
+        *, if(is_step, 1, repeats) * (1 - 1 / repeats) AS count, if(is_launched_late, idle_ns, 0) AS late_ns,
+        CASE WHEN is_compiled_loop THEN period_ns ELSE late_ns + if(is_small, busy_ns - filled_ns, 0) END AS gone_ns
+    FROM repetitions
+    WHERE is_compiled_loop OR graph_share < 0.5 AND (is_launched_late OR is_small AND NOT is_step AND NOT has_layers)
 )
 SELECT
-    least(r.repeats * r.gpu_idle_ns * (1 - 1 / r.repeats), r.wall_ns) AS recoverable_ns,
-    0.4 * recoverable_ns AS saving_low_ns,
-    100 * recoverable_ns / r.wall_ns AS wall_pct,
+    least(s.count * s.gone_ns, t.wall_ns) AS recoverable_ns,
+    if(s.is_compiled_loop, 0, least(0.4 * s.count * s.late_ns, recoverable_ns)) AS saving_low_ns,
+    100 * recoverable_ns / t.wall_ns AS wall_pct,
     NULL AS place,
-    r.operations, r.repeats, r.period_ns, r.busy_ns,
-    (
-        SELECT arg_max(kernel_base_name(n.name), o.duration_ns)
-        FROM loop_operations AS o JOIN kernel_names AS n ON n.name_id = o.name_id
-        WHERE o.loop = r.loop
-    ) AS kernel
-FROM repetitions AS r
--- A repetition with a wait is limited by the wait, which has rules of its own.
-WHERE NOT EXISTS (FROM loop_operations AS o WHERE o.loop = r.loop AND o.kind IN ('wait', 'loop'))
-ORDER BY recoverable_ns DESC, r.loop
+    if(s.is_compiled_loop, 'compiled', 'repeated') AS cure_case,
+    s.operations, s.period_ns, s.busy_ns, s.kernel, s.kernels, s.sm_count,
+    CASE WHEN s.is_compiled_loop THEN s.repeats END AS compiled_repeats,
+    CASE WHEN s.is_step AND NOT s.is_compiled_loop THEN s.repeats END AS step_repeats,
+    CASE WHEN NOT s.is_step AND NOT s.is_compiled_loop THEN s.repeats END AS repeats,
+    CASE WHEN s.is_step THEN s.blocks END AS blocks,
+    CASE WHEN s.is_small AND NOT s.is_launched_late THEN 100 * s.filled_ns / s.busy_ns END AS filled_pct
+FROM savings AS s, _step_totals AS t
+ORDER BY recoverable_ns DESC, s.loop
 LIMIT 1

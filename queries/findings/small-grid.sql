@@ -2,6 +2,7 @@
 code = "NSI403"
 title = "Kernels are too small for the GPU"
 family = "grid"
+explains = ["repeated-step"]
 meaning = """
 They have fewer blocks than the GPU has SMs, so part of the GPU does nothing while they run."""
 evidence = [

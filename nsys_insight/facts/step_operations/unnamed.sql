@@ -63,7 +63,7 @@ SELECT
     s.warps_per_block, s.warps_per_sm, s.occupancy_pct, s.waves_per_sm::DOUBLE AS waves_per_sm, s.sm_count,
     g.calls / g.units AS calls, g.steps_pct, if(g.kind = 'call', g.host_ns, g.total_ns) / g.calls AS avg_ns, g.min_ns,
     g.total_ns / g.units AS total_ns, g.pageable_pct,
-    100.0 * g.total_ns / g.units / nullif(t.wall_ns, 0) AS step_pct,
+    least(100, 100.0 * g.total_ns / g.units / nullif(t.wall_ns, 0)) AS step_pct,
     least(100, 100.0 * g.total_ns / g.units / nullif(t.busy_ns, 0)) AS busy_pct,
     g.size_bytes, 1e9 * g.size_bytes * g.calls / nullif(g.total_ns, 0) AS bytes_per_s,
     g.host_ns / g.units AS host_ns, g.idle_before_ns / g.units AS idle_before_ns,

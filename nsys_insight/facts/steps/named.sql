@@ -1,9 +1,10 @@
 -- The NVTX ranges of the process that may be steps: those with the name $range_name, if it is given. Otherwise all
--- ranges except a framework's operators, NCCL's own ranges and warm-up. The pattern is the text with numbers as #.
+-- ranges except a framework's operators, the ranges that libraries and XLA open inside a step, and warm-up. The pattern
+-- is the text with numbers as #.
 CREATE OR REPLACE VIEW internal.step_named AS
 WITH candidate_ranges AS (
     SELECT
-        thread_id, start_ns, end_ns, name,
+        thread_id, start_ns, end_ns, name, domain,
         folded_name(name) AS pattern
     FROM nvtx_ranges
     WHERE process_id = $process AND end_ns > start_ns
@@ -11,5 +12,6 @@ WITH candidate_ranges AS (
 SELECT thread_id, start_ns, end_ns, name, coalesce($range_name, pattern) AS pattern
 FROM candidate_ranges
 WHERE $range_name IS NULL AND NOT is_operator_name(name) AND NOT starts_with(name, 'nccl')
+        AND NOT starts_with(name, 'Thunk:#') AND NOT coalesce(is_library_domain(domain), false)
         AND NOT is_warm_up_name(name)
     OR pattern = $range_name OR fits_pattern(name, $range_name)

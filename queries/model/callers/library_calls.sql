@@ -29,6 +29,4 @@ LEFT JOIN raw.StringIds AS n ON n.id = e.nameId
 UNION ALL
 SELECT start_ns, end_ns, duration_ns, domain, name, process_id, thread_id
 FROM nvtx_ranges
-WHERE end_ns IS NOT NULL AND regexp_matches(
-    domain, '(?i)^(lib)?(cccl|cublas|cudf|cudnn|cudss|cufft|curand|cusolver|cusparse|cutensor|nccl|npp|nvjpeg|nvshmem)'
-);
+WHERE end_ns IS NOT NULL AND is_library_domain(domain);

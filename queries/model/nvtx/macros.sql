@@ -21,6 +21,11 @@ CREATE MACRO is_operator_name(name) AS regexp_matches(
     name, '^(aten|prims?|autograd|torch|c10d)::|\b(op_id|seq) = [0-9]'
 );
 
+-- Whether the domain of an NVTX range is that of a library, which marks its own calls.
+CREATE MACRO is_library_domain(domain) AS regexp_matches(
+    domain, '(?i)^(lib)?(cccl|cublas|cudf|cudnn|cudss|cufft|curand|cusolver|cusparse|cutensor|nccl|npp|nvjpeg|nvshmem)'
+);
+
 -- The requests that a text names: req=3, request_ids=[a, b], or a number as in request 3.
 CREATE MACRO _request_ids(name) AS list_filter(list_transform(string_split(coalesce(
     nullif(

@@ -1,0 +1,82 @@
+/*
+description = """One row per loop of at most 24 operations without a wait that runs at least 16 times in a step, or as
+    the step, and takes 30% of it: fewer repetitions may be the layers of a model, and more operations are rarely those
+    of one item."""
+[columns]
+loop = "The loop, as in `loops`"
+is_step = "Whether its iterations are the steps, and no input or result marks them"
+repeats = "Its iterations in a step; in total if they are the steps"
+operations = "Operations of an iteration"
+period_ns = "Time from the start of an iteration to the start of the next one"
+busy_ns = "Time of an iteration in which the GPU is busy"
+idle_ns = "Time of an iteration in which the GPU is idle"
+filled_ns = """GPU time of an iteration if other work ran on the SMs that its kernels leave free; NULL if a number of
+    blocks is unknown"""
+share = "Share of the wall time that the iterations take"
+graph_share = "Share of their GPU time in CUDA graphs"
+kernel = "The kernel that takes the longest; NULL for a graph"
+kernels = "The first kernels of an iteration, in order, each once"
+blocks = "Most blocks of one of these kernels; NULL if unknown"
+sm_count = "SMs of the GPU"
+has_layers = "Whether some kernels are those of a layer: products, attention, norms, communication"
+is_plain = "Whether it has at most 8 operations, none of them of a layer"
+is_compiled = "Whether XLA launches the iterations from one loop of its own"
+*/
+WITH short_loops AS (
+    SELECT
+        l.*, m.loop IS NOT DISTINCT FROM l.loop AS is_step,
+        l.iterations / if(is_step, 1, m.step_count) AS repeats,
+        if(is_step, 1, least(1, l.iterations * l.period_ns / (m.step_count * t.wall_ns))) AS share
+    FROM loops AS l
+    JOIN step_method AS m ON m.process_id = l.process_id AND m.step_count > 0
+    CROSS JOIN _step_totals AS t
+    WHERE t.has_steps AND l.launches >= 1 AND l.operations <= 24 AND repeats >= 16 AND share >= 0.3
+        AND NOT (is_step AND l.marks > 0)
+        AND NOT EXISTS (FROM loop_operations AS o WHERE o.loop = l.loop AND o.kind IN ('wait', 'loop'))
+),
+-- The grid that most launches of a name have.
+grids AS (
+    SELECT name_id, max_by(blocks_count, calls) AS blocks, max_by(sm_count, calls) AS sm_count
+    FROM launch_shapes GROUP BY name_id
+),
+-- The names of an iteration, in order.
+names AS (
+    SELECT loop, array_to_string(list(kernel ORDER BY place)[:4], ', ') AS kernels
+    FROM (
+        SELECT o.loop, kernel_base_name(n.name) AS kernel, min(o.position) AS place
+        FROM loop_operations AS o JOIN kernel_names AS n USING (name_id)
+        GROUP BY ALL
+    )
+    GROUP BY loop
+),
+contents AS (
+    SELECT
+        o.loop, max_by(kernel_base_name(n.name), o.duration_ns) AS kernel,
+        if(bool_and(g.blocks IS NOT NULL), max(g.blocks), NULL) AS blocks, max(g.sm_count) AS sm_count,
+        if(
+            bool_and(g.blocks IS NOT NULL),
+            sum(o.duration_ns * least(1, g.blocks / g.sm_count)) / nullif(sum(o.duration_ns), 0), NULL
+        ) AS filled_share,
+        coalesce(bool_or(n.family IN ('gemm', 'attention', 'norm', 'rope', 'embedding', 'comm', 'conv')), false)
+            AS has_layers
+    FROM loop_operations AS o
+    LEFT JOIN kernel_names AS n USING (name_id)
+    LEFT JOIN grids AS g USING (name_id)
+    WHERE o.loop IN (SELECT loop FROM short_loops) AND o.kind IN ('kernel', 'graph')
+    GROUP BY o.loop
+)
+SELECT
+    l.loop, l.is_step, round(l.repeats) AS repeats, l.operations, l.period_ns, l.gpu_busy_ns AS busy_ns,
+    l.gpu_idle_ns AS idle_ns, l.gpu_busy_ns * c.filled_share AS filled_ns,
+    l.share,
+    l.graph_share, c.kernel, n.kernels, c.blocks, c.sm_count, c.has_layers,
+    l.operations <= 8 AND NOT c.has_layers AS is_plain,
+    EXISTS (
+        FROM nvtx_ranges AS r
+        WHERE r.process_id = l.process_id AND r.name LIKE 'Thunk:#%hlo_op=while%'
+            AND r.end_ns - r.start_ns >= 0.5 * l.period_ns * l.iterations AND r.start_ns <= l.start_ns + l.period_ns
+            AND r.end_ns >= l.start_ns + 0.5 * l.period_ns * l.iterations
+    ) AS is_compiled
+FROM short_loops AS l
+JOIN contents AS c USING (loop)
+LEFT JOIN names AS n USING (loop);
