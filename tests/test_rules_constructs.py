@@ -250,3 +250,81 @@ class TestRepetition:
             return run_steps(body)
 
         assert "fusion" not in findings_of(partial(chain, 100_000))
+
+
+NATIVE_COPY = ("void at::native::unrolled_elementwise_kernel<at::native::CUDAFunctor_add<float>>(int)", 500_000)
+MERGE_SORT = "void at_cuda_detail::cub::detail::merge_sort::DeviceMergeSortMergeKernel<policy_hub<long>>(T1)"
+COALESCE = "void at::native::apply::coalesceValuesKernel<float, float>(long *, long *, T1 *, T1 *, long, long, long)"
+PERMUTATION = "void <unnamed>::randperm_handle_duplicate_keys_kernel<int>(T1 *, T2 *, T1, int, at::PhiloxCudaState)"
+FROZEN_NORM = (
+    "void at::native::elementwise_kernel<at::native::<unnamed>::batch_norm_elementwise_backward_eval(int)>(T1)"
+)
+TRAINED_NORM = (
+    "void at::native::batch_norm_backward_elemt_channels_last_kernel<(int)4, float, float, float>(const T1 *)"
+)
+TRIANGLE = "void at::native::triu_tril_kernel<float, int, (bool)0, (int)4, (bool)0>(T1)"
+ROWS = "void at::native::<unnamed>::sum_and_scatter<float, long>(const T2 *, T1 *, long)"
+ADAM = (
+    "void at::native::<unnamed>::multi_tensor_apply_kernel<at::native::<unnamed>::FusedOptimizerTensorListMetadata"
+    "<(int)4>, at::native::<unnamed>::FusedAdamMathFunctor<float, (int)4>>(T1)"
+)
+FILL = "void at::native::vectorized_elementwise_kernel<(int)4, at::native::FillFunctor<float>, std::array<char *>>(int)"
+SEED = "void generate_seed_pseudo<rng_config<curandStateXORWOW, (curandOrdering)101>>(unsigned long long)"
+
+
+def step_of(*kernels, host_ns=0):
+    def body(loop, _):
+        loop.python(host_ns)
+        for name, duration_ns in kernels:
+            loop.launch(name, duration_ns, **LARGE)
+
+    return run_steps(body)
+
+
+@pytest.mark.parametrize(
+    ("title", "ailing", "healthy"),
+    [
+        (
+            "A sparse matrix is sorted and its equal entries are added in each step",
+            [(MERGE_SORT, 300_000), (COALESCE, 400_000), NATIVE_COPY],
+            [(MERGE_SORT, 300_000), NATIVE_COPY],
+        ),
+        (
+            "A permutation of many elements is drawn in each step",
+            [(SORT, 900_000), (PERMUTATION, 50_000), NATIVE_COPY],
+            [(SORT, 5_000), (PERMUTATION, 5_000), NATIVE_COPY],
+        ),
+        (
+            "Gradients are computed through batch normalizations whose statistics are frozen",
+            [(FROZEN_NORM, 200_000), NATIVE_COPY, (FROZEN_NORM, 200_000)],
+            [(TRAINED_NORM, 200_000), NATIVE_COPY, (TRAINED_NORM, 200_000)],
+        ),
+        (
+            "A causal mask is made and handed to fused attention",
+            [(TRIANGLE, 40_000), (FUSED, 900_000), NATIVE_COPY],
+            [(FUSED, 900_000), NATIVE_COPY],
+        ),
+        (
+            "The optimizer updates all rows of an embedding table",
+            [(ROWS, 40_000), (FILL, 300_000), (ADAM, 900_000), (ADAM, 900_000), NATIVE_COPY],
+            [(ROWS, 40_000), (FILL, 10_000), (ADAM, 900_000), (ADAM, 900_000), NATIVE_COPY],
+        ),
+    ],
+)
+def test_what_replaces_the_operation_and_where_it_does_not(title, ailing, healthy, find):
+    finding = find(lambda: step_of(*ailing))
+    assert finding.title == title
+    assert finding.saving_low_ns <= finding.recoverable_ns
+    other = find(lambda: step_of(*healthy))
+    assert other is None or other.title != title
+
+
+def test_a_generator_that_is_made_in_each_step_of_an_idle_gpu_is_found(find):
+    finding = find(lambda: step_of((SEED, 150_000), ("walk(float *)", 20_000), host_ns=300_000))
+    assert finding.title == "The states of the random generator are set up again in each step"
+    # The host may take as long without it.
+    assert finding.saving_low_ns == 0
+
+
+def test_launches_of_a_fused_optimizer_are_no_chain(findings_of):
+    assert "fusion" not in findings_of(lambda: step_of((BF16, 100_000), *[(ADAM, 200_000)] * 8))

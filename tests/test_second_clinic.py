@@ -36,31 +36,43 @@ def test_the_first_finding_names_the_cure(tmp_path, name):
         assert first.severity == "info"
 
 
-# Of the fourth set: a share of the title, and of the cure.
-FOURTH = {
-    "blur": ("large window", "convolve1d"),
-    "bridge": ("Matrix-vector products", "one matrix product"),
-    "cells": ("Integer keys", "end_bit"),
-    "circuit": ("sparse matrix is converted", "tocsr"),
-    "gauges": ("launched many times", "one more dimension of the grid"),
-    "mixture": ("Experts", "grouped_mm"),
-    "portfolio": ("launched many times", "jax.vmap"),
-    "relax": ("flag", "while_loop"),
-    "reverb": ("Convolutions", "FFT"),
-    "swarm": ("Huge arrays", "cdist"),
+# Of later sets: a share of the title, and of the cure.
+LATER = {
+    "clinic4/blur": ("large window", "convolve1d"),
+    "clinic4/bridge": ("Matrix-vector products", "one matrix product"),
+    "clinic4/cells": ("Integer keys", "end_bit"),
+    "clinic4/circuit": ("sparse matrix is converted", "tocsr"),
+    "clinic4/gauges": ("launched many times", "one more dimension of the grid"),
+    "clinic4/portfolio": ("launched many times", "jax.vmap"),
+    "clinic4/mixture": ("Experts", "grouped_mm"),
+    "clinic4/relax": ("flag", "while_loop"),
+    "clinic4/reverb": ("Convolutions", "FFT"),
+    "clinic4/swarm": ("Huge arrays", "cdist"),
+    "clinic5/asian": ("random generator", "before the loop"),
+    "clinic5/causal": ("causal mask", "is_causal=True"),
+    "clinic5/lander": ("permutation", "torch.randint"),
+    "clinic5/ripple": ("CUDA graphs are built", "before the loop"),
+    "clinic5/rumour": ("sparse matrix is sorted", "coalesce() once"),
+    "clinic5/shelf": ("all rows of an embedding table", "sparse=True"),
+    "clinic5/transfer": ("statistics are frozen", "requires_grad_(False)"),
 }
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name == "blur" else pytest.mark.slow) for name in FOURTH]
+    "name",
+    [
+        pytest.param(name, marks=[] if name in {"clinic4/blur", "clinic5/ripple"} else pytest.mark.slow)
+        for name in LATER
+    ],
 )
-def test_the_first_finding_names_the_cure_of_the_fourth_set(tmp_path, name):
-    path = tmp_path / f"{name}.sqlite"
-    traces = REPOSITORY / "benchmarks" / "clinic4" / "traces"
-    path.write_bytes(lzma.decompress((traces / f"{name}_ailing.sqlite.xz").read_bytes()))
+def test_the_first_finding_names_the_cure_of_later_sets(tmp_path, name):
+    folder, _, program = name.partition("/")
+    path = tmp_path / f"{program}.sqlite"
+    packed = REPOSITORY / "benchmarks" / folder / "traces" / f"{program}_ailing.sqlite.xz"
+    path.write_bytes(lzma.decompress(packed.read_bytes()))
     with open_trace(path) as trace:
         first = trace.diagnose().findings[0]
-    title, cure = FOURTH[name]
+    title, cure = LATER[name]
     assert title in first.title
     assert cure in first.action
     assert first.severity == "critical"

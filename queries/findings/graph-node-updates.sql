@@ -1,15 +1,16 @@
 /*
 code = "NSI118"
-title = "CUDA graphs are built or updated in each step"
+title = "CUDA graphs are built or updated again and again"
 family = "graph-node-updates"
 explains = ["late-host", "start"]
 meaning = """
-Before a graph is launched, it is instantiated, updated as a whole, or its nodes get new parameters: addresses, sizes or
-operations change from step to step. Each of these calls takes the host time, as a launch would."""
+Before a graph is launched, it is instantiated, updated as a whole, or its nodes get new parameters, as if addresses,
+sizes or operations changed each time. Each of these calls takes the host time, as a launch would."""
 evidence = [
     "{builds:instantiation or update of a graph|instantiations and updates of graphs} {per}",
     "{updates:update} of single nodes {per}",
-    "{graph_launches:graph launch|graph launches} {per}, and the host takes {update_ns} for these updates [{names}]",
+    """{graph_launches:graph launch|graph launches} {per}, and the host takes {update_ns} to build, update or remove
+    graphs [{names}]""",
 ]
 skip_if = """
 The operations or sizes really change in each step."""
@@ -38,6 +39,10 @@ help = "Fewest updates of nodes for a graph launch (10: below, they cost less th
 [params.min_builds]
 default = 0.5
 help = "Fewest instantiations and updates of whole graphs for a graph launch (0.5: every other launch needs one)"
+
+[params.min_builds_without_steps]
+default = 4
+help = "Fewest instantiations and updates of whole graphs where no steps were found (4: fewer may be the setup)"
 */
 WITH graph_calls AS (
     SELECT
@@ -46,7 +51,8 @@ WITH graph_calls AS (
         regexp_matches(name, 'GraphExecUpdate|GraphInstantiate') AS is_build
     FROM api_calls
     WHERE call_group = 'graph launch'
-        OR regexp_matches(name, 'Graph\w*NodeSetParams|GraphExecUpdate|GraphInstantiate|GraphExecDestroy')
+        OR regexp_matches(name, 'Graph\w*NodeSetParams|GraphExecUpdate|GraphInstantiate')
+        OR regexp_matches(name, 'Graph(Exec)?Destroy|Stream(Begin|End)Capture')
 ),
 calls AS (
     SELECT
@@ -56,8 +62,8 @@ calls AS (
         coalesce(sum(c.duration_ns) FILTER (NOT c.is_launch), 0)::DOUBLE AS update_ns,
         list(DISTINCT c.name ORDER BY c.name) FILTER (NOT c.is_launch) AS names
     FROM graph_calls AS c
-    ASOF JOIN _steady_windows AS s ON s.process_id = c.process_id AND s.host_start_ns <= c.start_ns
-    WHERE c.start_ns < s.host_end_ns
+    JOIN _steady_windows AS s
+        ON coalesce(s.process_id = c.process_id, true) AND c.start_ns BETWEEN s.host_start_ns AND s.host_end_ns - 1
 )
 SELECT
     least(c.update_ns / t.units, t.idle_ns) AS recoverable_ns,
@@ -67,5 +73,5 @@ SELECT
     c.updates / t.units AS updates, c.builds / t.units AS builds, c.graph_launches / t.units AS graph_launches,
     c.update_ns / t.units AS update_ns, c.names
 FROM calls AS c, _step_totals AS t
-WHERE t.has_steps AND c.graph_launches > 0
+WHERE c.graph_launches > 0 AND (t.has_steps OR c.builds >= $min_builds_without_steps)
     AND (c.updates >= $min_updates * c.graph_launches OR c.builds >= $min_builds * c.graph_launches)

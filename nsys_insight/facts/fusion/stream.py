@@ -93,7 +93,13 @@ class OpStream:
     def is_fusable(self, index: int) -> bool:
         """Return whether an operation may be in a chain."""
         kernel = self.kernels[index]
-        return kernel is not None and kernel.family in FUSABLE and kernel.provenance not in FINISHED
+        # Each launch of a fused optimizer updates other tensors: nothing of one is read by the next.
+        return (
+            kernel is not None
+            and kernel.family in FUSABLE
+            and kernel.provenance not in FINISHED
+            and kernel.word != "fused_optimizer"
+        )
 
 
 @dataclass(frozen=True)
