@@ -10,7 +10,7 @@ NODES, EDGES, FEATURES, CLASSES, HOPS = 200_000, 3_000_000, 128, 32, 4
 
 
 def propagate(adjacency: torch.Tensor, hidden: torch.Tensor, teleport: float = 0.1) -> torch.Tensor:
-    """Average over the neighbours, with teleport."""
+    """Propagate along the edges, with teleport."""
     start = hidden
     for hop in range(HOPS):
         with torch.cuda.nvtx.range(f"hop {hop}"):
