@@ -10,7 +10,7 @@ SIZE, SUBSTEPS, GRADIENT = 1024, 1, 0.5
 
 
 def laplacian(field: jax.Array) -> jax.Array:
-    """Sum the four neighbours of each cell on a torus, less four times the cell."""
+    """Compute the Laplacian on a torus."""
     neighbours = jnp.roll(field, 1, 0) + jnp.roll(field, -1, 0) + jnp.roll(field, 1, 1) + jnp.roll(field, -1, 1)
     return neighbours - 4 * field
 

@@ -5,26 +5,26 @@ from __future__ import annotations
 import torch
 from harness import arguments, measure
 
-SEQUENCES, WIDTH, VOCABULARY, PAST, KEPT, MASS = 256, 2048, 128_256, 64, 64, 0.9
+SEQUENCES, WIDTH, VOCABULARY, PAST, CANDIDATES, MASS = 256, 2048, 128_256, 64, 64, 0.9
 
 
-def cut(probabilities: torch.Tensor) -> torch.Tensor:
+def truncate(probabilities: torch.Tensor) -> torch.Tensor:
     """Keep the most probable tokens that together hold the wanted mass."""
     before = probabilities.cumsum(dim=-1) - probabilities
     return probabilities.masked_fill(before > MASS, 0)
 
 
 def draw_from_all(logits: torch.Tensor) -> torch.Tensor:
-    """Order the whole vocabulary."""
+    """Sort the vocabulary."""
     ordered, tokens = torch.sort(logits, dim=-1, descending=True)
-    picked = torch.multinomial(cut(ordered.softmax(dim=-1)), 1)
+    picked = torch.multinomial(truncate(ordered.softmax(dim=-1)), 1)
     return tokens.gather(1, picked)
 
 
 def draw_from_best(logits: torch.Tensor) -> torch.Tensor:
     """Order the best few only, as most servers do."""
-    best, tokens = torch.topk(logits, KEPT, dim=-1)
-    picked = torch.multinomial(cut(best.softmax(dim=-1)), 1)
+    best, tokens = torch.topk(logits, CANDIDATES, dim=-1)
+    picked = torch.multinomial(truncate(best.softmax(dim=-1)), 1)
     return tokens.gather(1, picked)
 
 
@@ -41,8 +41,8 @@ def main() -> None:
         with torch.cuda.nvtx.range("project"):
             logits = (hidden[index % len(hidden)] @ head.T).float()
         with torch.cuda.nvtx.range("penalty"):
-            seen = logits.gather(1, past)
-            logits.scatter_(1, past, torch.where(seen > 0, seen / 1.2, seen * 1.2))
+            repeated = logits.gather(1, past)
+            logits.scatter_(1, past, torch.where(repeated > 0, repeated / 1.2, repeated * 1.2))
         with torch.cuda.nvtx.range("draw"):
             tokens = draw(logits)
         past[:, index % PAST] = tokens[:, 0]

@@ -10,10 +10,10 @@ CUSTOMERS, FEATURES, EVENTS, BATCHES = 8_000_000, 64, 8192, 8
 
 
 def absorb(table: jax.Array, rows: jax.Array, events: jax.Array, weights: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Move the events' rows towards the events; score each event against what was known."""
-    known = table[rows]
-    scores = jnp.sum((known @ weights) * events, axis=1)
-    change = 0.05 * (jnp.tanh(events) - known)
+    """Move the events' rows towards the events; score each event against the previous row."""
+    previous = table[rows]
+    scores = jnp.sum((previous @ weights) * events, axis=1)
+    change = 0.05 * (jnp.tanh(events) - previous)
     return table.at[rows].add(change), jax.nn.sigmoid(scores)
 
 

@@ -30,7 +30,7 @@ class Trunk(nn.Module):
 
 
 def loss_by_distribution(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Compare with the whole smoothed distribution of every token."""
+    """Compare with the smoothed distribution of each token."""
     truth = functional.one_hot(labels, VOCABULARY).float()
     truth = truth * (1 - SMOOTHING) + SMOOTHING / VOCABULARY
     return -(truth * functional.log_softmax(logits, dim=-1)).sum(dim=-1).mean()

@@ -1,4 +1,4 @@
-"""Mix long sequences with learned filters as long as they are: a gated convolution by Fourier transform."""
+"""Mix long sequences with learned filters of the same length: a gated convolution by Fourier transform."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import torch
 from harness import arguments, measure
 from torch import nn
 
-BATCH, CHANNELS, TOKENS = 8, 384, 8191  # 8192 tokens, less the one that the labels are shifted by
+BATCH, CHANNELS, TOKENS = 8, 384, 8191  # 8192 tokens, minus one: the labels are shifted
 
 
 class LongConvolution(nn.Module):
@@ -14,8 +14,8 @@ class LongConvolution(nn.Module):
 
     def __init__(self, *, is_cured: bool) -> None:
         super().__init__()
-        whole = 2 * TOKENS - 1
-        self.length = 1 << (whole - 1).bit_length() if is_cured else whole
+        linear = 2 * TOKENS - 1
+        self.length = 1 << (linear - 1).bit_length() if is_cured else linear
         self.filters = nn.Parameter(torch.randn(CHANNELS, TOKENS) / TOKENS)
         self.gate, self.project = nn.Linear(CHANNELS, CHANNELS), nn.Linear(CHANNELS, CHANNELS)
 

@@ -24,9 +24,9 @@ class Mixture(nn.Module):
         """Visit the experts one after the other."""
         result = torch.zeros_like(hidden)
         for expert in range(EXPERTS):
-            mine = torch.where(choice == expert)[0]
-            inner = functional.gelu(hidden[mine] @ self.rise[expert])
-            result.index_add_(0, mine, inner @ self.fall[expert])
+            members = torch.where(choice == expert)[0]
+            inner = functional.gelu(hidden[members] @ self.rise[expert])
+            result.index_add_(0, members, inner @ self.fall[expert])
         return result
 
     def at_once(self, hidden: torch.Tensor, choice: torch.Tensor) -> torch.Tensor:

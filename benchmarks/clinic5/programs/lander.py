@@ -11,7 +11,7 @@ CAPACITY, BATCH, OBSERVATION, ACTIONS, DISCOUNT = 16_000_000, 512, 8, 4, 0.99
 
 
 class Memory:
-    """Transitions, kept on the GPU."""
+    """Transitions in GPU memory."""
 
     def __init__(self, *, is_cured: bool) -> None:
         self.is_cured = is_cured
@@ -22,10 +22,10 @@ class Memory:
 
     def sample(self) -> tuple[torch.Tensor, ...]:
         if self.is_cured:
-            places = torch.randint(CAPACITY, (BATCH,), device="cuda")
+            indices = torch.randint(CAPACITY, (BATCH,), device="cuda")
         else:
-            places = torch.randperm(CAPACITY, device="cuda")[:BATCH]
-        return self.before[places], self.action[places], self.reward[places], self.after[places]
+            indices = torch.randperm(CAPACITY, device="cuda")[:BATCH]
+        return self.before[indices], self.action[indices], self.reward[indices], self.after[indices]
 
 
 def network() -> nn.Sequential:
@@ -47,10 +47,10 @@ def main() -> None:
             before, action, reward, after = memory.sample()
         with torch.cuda.nvtx.range("update"):
             with torch.no_grad():
-                wanted = reward + DISCOUNT * target(after).max(dim=1).values
+                target_value = reward + DISCOUNT * target(after).max(dim=1).values
             value = online(before).gather(1, action[:, None]).squeeze(1)
             optimizer.zero_grad()
-            functional.smooth_l1_loss(value, wanted).backward()
+            functional.smooth_l1_loss(value, target_value).backward()
             optimizer.step()
         if index % 100 == 0:
             target.load_state_dict(online.state_dict())

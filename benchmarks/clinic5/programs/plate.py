@@ -13,8 +13,8 @@ PANELS, INTERVAL = 2048, 0.01
 def boundary_operator() -> cp.ndarray:
     """Return the interaction of panels on a circle."""
     angle = 2 * cp.pi * cp.arange(PANELS) / PANELS
-    apart = 2 * cp.abs(cp.sin((angle[:, None] - angle[None, :]) / 2))
-    kernel = -cp.log(apart + 1.0 / PANELS) / PANELS
+    distance = 2 * cp.abs(cp.sin((angle[:, None] - angle[None, :]) / 2))
+    kernel = -cp.log(distance + 1.0 / PANELS) / PANELS
     return cp.eye(PANELS) + INTERVAL * (cp.diag(kernel.sum(axis=1)) - kernel)
 
 

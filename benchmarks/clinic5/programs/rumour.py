@@ -10,7 +10,7 @@ NODES, EDGES, FEATURES, CLASSES, HOPS = 200_000, 3_000_000, 128, 32, 4
 
 
 def propagate(adjacency: torch.Tensor, hidden: torch.Tensor, teleport: float = 0.1) -> torch.Tensor:
-    """Mix each node with its neighbours, and with where it began."""
+    """Propagate along the edges, with teleport."""
     start = hidden
     for hop in range(HOPS):
         with torch.cuda.nvtx.range(f"hop {hop}"):

@@ -1,4 +1,4 @@
-"""Teach a new classifier on top of a pretrained residual network that stays as it is."""
+"""Teach a new classifier on top of a pretrained residual network."""
 
 from __future__ import annotations
 
