@@ -11,8 +11,8 @@ evidence = [
         "{kernels} run {repeats} times {per} in a row",
     ],
     [
-        """up to {blocks:block} each on {sm_count} SMs: unless each needs the result of the one before, as time steps do,
-        one launch with a larger grid, or a batched call, does all of them""",
+        """up to {blocks:block} each on {sm_count} SMs: unless each needs the result of the one before, as time steps
+        do, one launch with a larger grid, or a batched call, does all of them""",
         """up to {large_blocks:block} each: if they read the same data, one pass over it does all of them, unless each
         needs the result of the one before, as time steps do""",
         "unless each needs the result of the one before, as time steps do, one batched call does all of them",
