@@ -50,6 +50,7 @@ LATER = {
     "clinic4/swarm": ("Huge arrays", "cdist"),
     "clinic5/asian": ("random generator", "before the loop"),
     "clinic5/causal": ("causal mask", "is_causal=True"),
+    "clinic5/footage": ("default stream", "cudaMemsetAsync"),
     "clinic5/lander": ("permutation", "torch.randint"),
     "clinic5/ripple": ("CUDA graphs are built", "before the loop"),
     "clinic5/rumour": ("sparse matrix is sorted", "coalesce() once"),
@@ -61,7 +62,7 @@ LATER = {
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[] if name in {"clinic4/blur", "clinic5/ripple"} else pytest.mark.slow)
+        pytest.param(name, marks=[] if name in {"clinic4/blur", "clinic5/footage", "clinic5/ripple"} else pytest.mark.slow)
         for name in LATER
     ],
 )

@@ -42,8 +42,12 @@ Pad or bucket the sizes, such as sequence lengths, and run each once before the 
 and pass what changes as arguments. If cuDNN builds its plans again, call
 torch.backends.cuda.enable_cudnn_sdp(False)."""
 inductor = "Compile with torch.compile(dynamic=True), or pad or bucket the sizes."
-jax = "Pad or bucket the sizes: jax.jit compiles again for each new shape."
-cupy = "Build RawKernel and RawModule once, outside of the loop; avoid new constants in ElementwiseKernel code."
+jax = """
+Pad or bucket the sizes, and pass values that change as arrays: jax.jit compiles again for each new shape and each new
+value of a static argument."""
+cupy = """
+Build RawKernel and RawModule once, outside of the loop; avoid new constants in ElementwiseKernel code. For transforms
+of many lengths, enlarge CuPy's cache of FFT plans, or pad them to few lengths."""
 numba = "Compile before the loop: call the kernel once for each signature, or give cuda.jit the signature."
 cuda = "Load modules and build plans (cuDNN, cuFFT) once, and keep them by shape."
 

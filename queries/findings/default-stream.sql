@@ -30,8 +30,8 @@ any = """
 Launch nothing on the default stream while other streams work, or create these as non-blocking streams; order with
 events what depends on the other."""
 cuda = """
-Compile with nvcc --default-stream per-thread, or create the streams with cudaStreamNonBlocking
-(cudaStreamCreateWithFlags); order with events what depends on the other."""
+Give each launch, copy and memset (cudaMemsetAsync) its stream, compile with nvcc --default-stream per-thread, or create
+the streams with cudaStreamNonBlocking (cudaStreamCreateWithFlags); order with events what depends on the other."""
 cupy = """
 Create the streams with cupy.cuda.Stream(non_blocking=True), and launch nothing on Stream.null meanwhile."""
 numba = """
@@ -52,7 +52,8 @@ operations AS (
             grid_x::BIGINT * grid_y * grid_z < (SELECT max(sm_count) FROM gpus) AS is_small
         FROM kernel_events
         UNION ALL
-        SELECT process_id, device_id, stream_id, correlation_id, start_ns, end_ns, NULL, copy_kind, true FROM memcpys
+        SELECT process_id, device_id, stream_id, correlation_id, start_ns, end_ns, NULL, copy_kind, true
+        FROM (FROM memcpys UNION ALL BY NAME FROM memsets)
     ) AS o JOIN blocking_streams AS s USING (process_id, stream_id)
     JOIN outer_api_calls AS c USING (process_id, correlation_id)
 ),
@@ -85,7 +86,7 @@ held_totals AS (
         count(*)::DOUBLE AS held, sum(h.wait_ns)::DOUBLE AS held_ns, sum(h.gap_ns)::DOUBLE AS gap_ns,
         -- Both sides may be held in turn, but what overlaps counts once.
         greatest(sum(h.overlap_ns) FILTER (h.is_null), sum(h.overlap_ns) FILTER (NOT h.is_null))::DOUBLE AS overlap_ns,
-        mode(coalesce(h.copy_kind || ' copy', kernel_base_name(n.name))) AS name
+        mode(coalesce(h.copy_kind || ' copy', kernel_base_name(n.name))) AS name, count(h.copy_kind) AS held_copies
     FROM held_operations AS h
     ASOF JOIN _steady_windows AS w ON w.start_ns <= h.start_ns LEFT JOIN kernel_names AS n USING (name_id)
     WHERE h.start_ns < w.end_ns HAVING count(*) > 0
@@ -93,10 +94,9 @@ held_totals AS (
 SELECT
     (h.overlap_ns + h.gap_ns) / t.units AS saved_ns,
     least(saved_ns, CASE WHEN t.has_steps THEN limits.high_limit_ns END) AS recoverable_ns,
-    recoverable_ns / 3 AS saving_low_ns,
-    100 * recoverable_ns / t.wall_ns AS wall_pct,
+    recoverable_ns / 3 AS saving_low_ns, 100 * recoverable_ns / t.wall_ns AS wall_pct, NULL AS place,
     CASE WHEN t.has_steps AND saved_ns > limits.high_limit_ns THEN 'the host' END AS bounded_by,
-    NULL AS place,
+    ['start'] || CASE WHEN h.held_copies > 0 THEN ['copy'] ELSE [] END AS explains,
     h.held / t.units AS held, h.held_ns / t.units AS held_ns, h.overlap_ns / t.units AS overlap_ns, h.name
 FROM held_totals AS h, _step_totals AS t, _step_limits AS limits
 -- Events order the streams where the program waits for them.
