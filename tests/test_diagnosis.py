@@ -485,6 +485,7 @@ def test_a_finding_reads_views_and_reports_and_its_command_shows_one_of_them(nam
         report if tables & tables_of_report else "",
         "ranks" if rule.is_cross_rank else "",
         "collectives" if "_exposed_collectives" in tables else "",
+        "loops" if "_repetitions" in tables else "",
         # The kernels of the steady steps, by name or launch shape.
         *(("top", "launch-configs") if "_steady_shapes" in tables else ()),
         # The launch shapes of the operations of a step.
@@ -636,7 +637,9 @@ def test_waiting_for_other_ranks_is_not_communication_that_overlap_would_hide(di
 
 def test_an_outlier_costs_what_it_takes_longer_shared_by_all_steps(diagnose):
     finding = findings_by_name(diagnose(planted.straggling))["outlier-steps"]
-    assert finding.recoverable_ns == pytest.approx(500_000 / 11, rel=0.02)
+    assert finding.profiled_ns == pytest.approx(500_000 / 11, rel=0.02)
+    # Without nsys, a part of it is left.
+    assert 0.5 * finding.profiled_ns < finding.recoverable_ns < finding.profiled_ns
     assert finding.place.startswith("step 7, at ")
     assert (finding.values["outliers"], finding.values["steady_steps"]) == (1, 11)
     assert finding.values["more_idle_ns"] == pytest.approx(500_000, rel=0.02)

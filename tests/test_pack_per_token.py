@@ -149,7 +149,7 @@ class TestTokens:
         assert any("no steps were found" in note for note in notes)
 
     def test_there_is_at_least_one_token(self, sample):
-        with open_trace(sample("churn")) as trace, pytest.raises(UsageError, match="--tokens"):
+        with open_trace(sample("churn")) as trace, pytest.raises(UsageError, match="tokens cannot be 0"):
             trace.answer("per-token", tokens=0)
 
 

@@ -35,7 +35,9 @@ def answer_threads(monkeypatch):
 
     def record_thread(function):
         def call_and_record(*arguments):
-            threads.append(threading.current_thread().name)
+            # Once in a session, the text of an empty answer asks whether there is GPU work.
+            if not any("FROM gpu_ops LIMIT 1" in str(argument) for argument in arguments[1:]):
+                threads.append(threading.current_thread().name)
             return function(*arguments)
 
         return call_and_record

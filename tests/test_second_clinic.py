@@ -62,7 +62,9 @@ LATER = {
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[] if name in {"clinic4/blur", "clinic5/footage", "clinic5/ripple"} else pytest.mark.slow)
+        pytest.param(
+            name, marks=[] if name in {"clinic4/blur", "clinic5/footage", "clinic5/ripple"} else pytest.mark.slow
+        )
         for name in LATER
     ],
 )

@@ -78,8 +78,9 @@ held_operations AS (
     FROM orders
     WHERE start_ns BETWEEN other.stop AND other.stop + $max_delay_ns
         AND issued_ns < other.stop AND own_end_ns < other.stop
-        -- Kernels that fill the GPU, and copies in one direction, do not overlap.
-        AND (is_small OR other.small) AND coalesce(copy_kind <> other.copies, true)
+        -- Memsets hold others, and are too short to gain. Kernels that fill the GPU, and copies in one direction, do not
+        -- overlap.
+        AND coalesce(name_id::VARCHAR, copy_kind) IS NOT NULL AND (is_small OR other.small) AND coalesce(copy_kind <> other.copies, true)
 ),
 held_totals AS (
     SELECT
