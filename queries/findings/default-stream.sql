@@ -37,6 +37,10 @@ Create the streams with cupy.cuda.Stream(non_blocking=True), and launch nothing 
 numba = """
 Pass a stream to every launch and copy, or set NUMBA_CUDA_PER_THREAD_DEFAULT_STREAM=1."""
 
+[params.min_pct]
+default = 1.0
+help = "Least share of the wall time that could run at the same time (1: what runs differ by)"
+
 [params.max_delay_ns]
 default = 10000
 help = "Longest time from the end of one to the start of the other (10 µs: what a dependency of streams takes)"
@@ -78,9 +82,10 @@ held_operations AS (
     FROM orders
     WHERE start_ns BETWEEN other.stop AND other.stop + $max_delay_ns
         AND issued_ns < other.stop AND own_end_ns < other.stop
-        -- Memsets hold others, and are too short to gain. Kernels that fill the GPU, and copies in one direction, do not
-        -- overlap.
-        AND coalesce(name_id::VARCHAR, copy_kind) IS NOT NULL AND (is_small OR other.small) AND coalesce(copy_kind <> other.copies, true)
+        -- Memsets hold others, and are too short to gain.
+        AND coalesce(name_id::VARCHAR, copy_kind) IS NOT NULL
+        -- Kernels that fill the GPU, and copies in one direction, do not overlap.
+        AND (is_small OR other.small) AND coalesce(copy_kind <> other.copies, true)
 ),
 held_totals AS (
     SELECT
@@ -101,4 +106,5 @@ SELECT
     h.held / t.units AS held, h.held_ns / t.units AS held_ns, h.overlap_ns / t.units AS overlap_ns, h.name
 FROM held_totals AS h, _step_totals AS t, _step_limits AS limits
 -- Events order the streams where the program waits for them.
-WHERE NOT EXISTS (FROM _call_counts WHERE name LIKE 'cu%StreamWaitEvent' AND calls >= 0.1 * h.held)
+WHERE 100 * h.overlap_ns / t.units >= $min_pct * t.wall_ns
+    AND NOT EXISTS (FROM _call_counts WHERE name LIKE 'cu%StreamWaitEvent' AND calls >= 0.1 * h.held)
