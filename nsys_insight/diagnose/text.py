@@ -335,7 +335,7 @@ def explain_verdict(diagnosis: DiagnosisResult) -> str:
     shares = [f"{_find_share(diagnosis, word):.1f}% of {unit}" for word in causes]
     texts = _REASONS if len(causes) == 1 else {**_REASONS, "GPU-bound": _BUSY_NEXT_TO_OTHERS}
     if any(finding.code == _SLOW_LAUNCHES for finding in diagnosis.findings):
-        texts = {**texts, "launch-bound": "is idle {} because launches come late"}
+        texts = {**texts, LAUNCH_BOUND: "is idle {} because launches come late"}
     reasons = [texts[word].format(share) for word, share in zip(causes, shares, strict=True)]
     return f"The GPU {', and '.join(reasons)}."
 
@@ -346,9 +346,9 @@ def _compare_verdicts(diagnosis: DiagnosisResult) -> str:
     if unprofiled is None or diagnosis.verdict in unprofiled or STARTING_LATE in diagnosis.verdict:
         return ""
     words = diagnosis.verdict.removeprefix(_MIXED).split(", ")
-    if diagnosis.unprofiled_verdict in words:
-        return f"Without nsys, it is {diagnosis.unprofiled_verdict} alone."
-    return f"Only nsys makes it {' and '.join(words)}: without it, it is {diagnosis.unprofiled_verdict}."
+    if unprofiled in words:
+        return f"Without nsys, it is {unprofiled} alone."
+    return f"Only nsys makes it {' and '.join(words)}: without it, it is {unprofiled}."
 
 
 def _find_share(diagnosis: DiagnosisResult, word: str) -> float:
@@ -487,8 +487,12 @@ def _describe_no_finding(diagnosis: DiagnosisResult) -> str:
 
 def _list_open_questions(diagnosis: DiagnosisResult) -> list[tuple[str, str]]:
     """List what cannot be determined, each with the remedy; the sentence about an empty trace has its own."""
-    questions = [(question.subject, question.remedy) for question in diagnosis.unassessed]
-    return [pair for pair in questions if pair[0] != _GPU_WORK or pair[1] not in describe_status(diagnosis)]
+    status = describe_status(diagnosis)
+    return [
+        (question.subject, question.remedy)
+        for question in diagnosis.unassessed
+        if question.subject != _GPU_WORK or question.remedy not in status
+    ]
 
 
 def _explain_empty(diagnosis: DiagnosisResult) -> str:
