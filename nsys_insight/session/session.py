@@ -13,10 +13,10 @@ from nsys_insight.errors import InsightError, TraceError, UsageError
 from nsys_insight.facts.context import FactOptions
 from nsys_insight.ingest import time_bounds
 from nsys_insight.ingest.files import File, Kind, make_labels
+from nsys_insight.ingest.gpus import GPU_TABLES
 from nsys_insight.ingest.identify import identify, make_scannable
 from nsys_insight.ingest.limits import choose_limits
 from nsys_insight.ingest.ncu.store import find_store
-from nsys_insight.ingest.raw import UNSCOPED_TABLES
 from nsys_insight.ingest.scope import FULL_TRACE, Scope
 from nsys_insight.ingest.waiting import StopSignal
 from nsys_insight.packs import library, rank_sums
@@ -479,13 +479,8 @@ class Session:
         """Say when the GPU works in the full trace, after a semicolon; "" if the scope has no time window."""
         if self._scope.from_ns is None and self._scope.to_ns is None:
             return ""
-        tables = [
-            table
-            for table in time_bounds.EVENT_CONDITIONS
-            if table in UNSCOPED_TABLES and table != "CUPTI_ACTIVITY_KIND_RUNTIME"
-        ]
         bounds = self._connection.duckdb.execute(
-            time_bounds.select_time_bounds({}, schema="unscoped", tables=tables)
+            time_bounds.select_time_bounds({}, schema="unscoped", tables=GPU_TABLES)
         ).fetchone()
         if not bounds or bounds[0] is None:
             return "; the whole trace has no GPU work"

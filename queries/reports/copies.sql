@@ -44,7 +44,7 @@ total_ns = "Sum of their durations"
 copy_time_pct = "total_ns as a share of the time of all copies and memsets in scope"
 wall_pct = "total_ns as a share of the wall time"
 size_bytes = "Sum of their sizes"
-bandwidth_bytes_per_s = "size_bytes / total_ns"
+bandwidth_bytes_per_s = "size_bytes / total_ns; NULL where their time is not recorded (staged P2P above 1 MiB)"
 avg_bytes = "Mean size"
 min_bytes = "Smallest"
 max_bytes = "Largest"
@@ -81,6 +81,13 @@ text = """
 {rows:row of the trace stands|rows of the trace stand} for {copies:copy|copies} in batches: each counts once here"""
 query = """
 SELECT count(*) AS rows, sum(copy_count) AS copies FROM memcpys WHERE copy_count > 1 HAVING count(*) > 0"""
+
+[notes.staged]
+text = """
+{copies:copy|copies} from one GPU to another went through host memory, which has two rows each: without peer access, nsys
+records only the time of the last MiB"""
+query = """
+SELECT sum(calls) // 2 AS copies FROM answer WHERE kind = 'staged P2P' AND max_bytes > 1048576 HAVING count(*) > 0"""
 
 [notes.graphs]
 use = "whole_graphs"
@@ -163,7 +170,10 @@ SELECT
         AS copy_time_pct,
     100.0 * sum(duration_ns)::BIGINT / (SELECT sum(duration_ns) FROM wall) AS wall_pct,
     sum(size_bytes)::BIGINT AS size_bytes,
-    1e9 * sum(size_bytes)::BIGINT / nullif(sum(duration_ns), 0)::BIGINT AS bandwidth_bytes_per_s,
+    CASE
+        WHEN kind <> 'staged P2P' OR max(size_bytes) <= 1048576
+            THEN 1e9 * sum(size_bytes)::BIGINT / nullif(sum(duration_ns), 0)::BIGINT
+    END AS bandwidth_bytes_per_s,
     avg(size_bytes) AS avg_bytes,
     min(size_bytes) AS min_bytes,
     max(size_bytes) AS max_bytes,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.ingest import raw, row_search
 from nsys_insight.ingest.expected_schema import read_expected_schema
+from nsys_insight.ingest.gpus import GPU_TABLES
 from nsys_insight.ingest.sqlite_file import open_read_only
 from nsys_insight.model.producers import get_producer
 from nsys_insight.sql.parameters import bind
@@ -104,7 +105,7 @@ class _Lookup:
             self._fill("facts.listed_operations", statement, rows_by_table)
 
         with open_read_only(self.export.file) as database:
-            work = self.source.time_bounds.keys() & set(raw.UNSCOPED_TABLES) - {_CALLS}
+            work = self.source.time_bounds.keys() & set(GPU_TABLES)
             tables = {table: row_search.Rows(database, table) for table in work}
             times = [next_ns for _, next_ns in self.gaps]
             look_up(times)

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 OPERATIONS_PER_WINDOW = 200_000
 # Longer calls are few. They are read separately.
 LONG_NS = 100_000_000
+# An operation that starts later after its launch call has returned may wait on the GPU: a launch takes 5 µs.
+WAIT_NS = 20_000
 # The kinds of API calls, in the order of their numbers in `calls.sql`: the columns of
 # `facts.idle_time`, and the words of `facts.idle_calls`.
 KINDS = {
@@ -59,7 +61,8 @@ def fill(context: Context) -> None:
     )
     kind = "VIEW" if raw.can_read_some_rows(connection, source, "CUPTI_ACTIVITY_KIND_RUNTIME") else "TABLE"
     connection.execute(statements["edges"])
-    connection.execute(statements["migrations"])
+    if connection.execute(statements["migrations"]).fetchall() != [(0,)]:
+        connection.execute(*context.statements("idle", "prefetches").values())
     connection.execute(statements["device_launches"])
     calls, long_calls = (bind(statements["calls"], {"min_ns": min_ns}) for min_ns in (None, LONG_NS))
     connection.execute(f"CREATE OR REPLACE {kind} internal.idle_calls AS {calls}")
@@ -69,6 +72,10 @@ def fill(context: Context) -> None:
         filling = _Filling(connection, statements, inserts)
         for number in range(len(windows)):
             filling.add(windows[: number + 1])
+    if len(filling.gpus) > 1:
+        waits, split = context.statements("idle", "waits", "split").values()
+        connection.execute(bind(waits, {"min_ns": WAIT_NS}))
+        connection.execute(split)
     connection.execute(f"DROP {kind} internal.idle_calls")
     connection.execute("DROP TABLE internal.idle_long_calls; DROP TABLE internal.idle_migrations")
 
@@ -84,6 +91,7 @@ class _Filling:
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, statements: Mapping[str, str], inserts: Inserts) -> None:
         self._connection, self._statements, self._inserts = connection, statements, inserts
+        self.gpus: set[int] = set()
         self._profiler_times = self._read("held")
         self._words = cast_words(connection, "idle_time", "host", ("late", "profiler", *IN_TIME))
         self._reason_word = _case("reason", {reason: self._words[word] for reason, word in enumerate(IN_TIME, 1)})
@@ -98,6 +106,7 @@ class _Filling:
         gaps = self._read("gaps", from_ns=windows[-1][0], to_ns=windows[-1][1])
         if not len(gaps["call"]):
             return
+        self.gpus.update(set(gaps["gpu_id"].tolist()))
         first_ns = max(windows[-1][0], int(gaps["start_ns"].min()))
         calls = self._read("around", from_ns=first_ns, to_ns=int(gaps["end_ns"].max()), long_ns=LONG_NS)
         launches = LaunchCalls.find(gaps["call"], calls, self._look_up)

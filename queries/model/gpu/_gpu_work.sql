@@ -8,6 +8,7 @@ end_ns = "When the operation ended; never before start_ns"
 name_id = "A kernel's name, in `strings` and `kernel_names`; NULL for the others"
 label = "The name of other operations: H2D copy, memset, graph 4"
 process_id = "Operating system's process id"
+stream_id = "CUDA stream, numbered by CUPTI"
 correlation_id = "Joins with `_host_activity`, together with process_id"
 copy_kind = "H2D, D2H, D2D, …: the direction of a copy; NULL for the others"
 */
@@ -15,20 +16,20 @@ copy_kind = "H2D, D2H, D2D, …: the direction of a copy; NULL for the others"
 -- GPUs that are in scope.
 WITH ops AS (
     SELECT
-        start, "end", deviceId, globalPid, correlationId, demangledName AS name_id, NULL::VARCHAR AS copy_kind,
+        start, "end", deviceId, streamId, globalPid, correlationId, demangledName AS name_id, NULL::VARCHAR AS copy_kind,
         NULL::VARCHAR AS label
     FROM unscoped.CUPTI_ACTIVITY_KIND_KERNEL
     UNION ALL
     SELECT
-        m.start, m."end", m.deviceId, m.globalPid, m.correlationId, NULL,
+        m.start, m."end", m.deviceId, m.streamId, m.globalPid, m.correlationId, NULL,
         coalesce(k.word, 'kind ' || m.copyKind) AS direction, direction || ' copy'
     FROM unscoped.CUPTI_ACTIVITY_KIND_MEMCPY AS m
     LEFT JOIN _enum_words AS k ON k.enum = 'copy kind' AND k.id = m.copyKind
     UNION ALL
-    SELECT start, "end", deviceId, globalPid, correlationId, NULL, NULL, 'memset'
+    SELECT start, "end", deviceId, streamId, globalPid, correlationId, NULL, NULL, 'memset'
     FROM unscoped.CUPTI_ACTIVITY_KIND_MEMSET
     UNION ALL
-    SELECT start, "end", deviceId, globalPid, correlationId, NULL, NULL, 'graph ' || graphId
+    SELECT start, "end", deviceId, streamId, globalPid, correlationId, NULL, NULL, 'graph ' || graphId
     FROM unscoped.CUPTI_ACTIVITY_KIND_GRAPH_TRACE
 )
 SELECT
@@ -38,6 +39,7 @@ SELECT
     name_id,
     label,
     pid_of(globalPid) AS process_id,
+    streamId AS stream_id,
     correlationId AS correlation_id,
     copy_kind
 FROM ops

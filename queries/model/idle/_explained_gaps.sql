@@ -48,9 +48,12 @@ slicing AS MATERIALIZED (
 gaps_with_launch AS MATERIALIZED (
     SELECT
         g.gap_id, g.gpu_id, g.start_ns, g.end_ns, g.duration_ns, g.idle_ns, b.name AS before_name, a.name AS after_name,
-        c.process_id, c.thread_id, c.start_ns AS call_start_ns, a.correlation_id,
-        least(c.end_ns, g.end_ns) AS until_ns,
+        coalesce(c.process_id, p.process_id) AS process_id, coalesce(c.thread_id, p.thread_id) AS thread_id,
+        coalesce(c.start_ns, p.start_ns) AS call_start_ns, a.correlation_id,
+        least(coalesce(c.end_ns, p.end_ns), g.end_ns) AS until_ns,
         CASE
+            WHEN p.start_ns < g.running_end_ns THEN 'launch call in progress'
+            WHEN p.start_ns IS NOT NULL THEN NULL
             WHEN a.name LIKE 'UM % copy' AND c.start_ns IS NULL THEN 'managed memory'
             WHEN d.call_ns IS NOT NULL THEN CASE WHEN d.call_ns <= g.running_end_ns THEN 'launched before the gap' END
             WHEN c.end_ns <= g.running_end_ns OR (a.process_id, a.correlation_id) = (b.process_id, b.correlation_id)
@@ -64,6 +67,14 @@ gaps_with_launch AS MATERIALIZED (
         SELECT process_id, correlation_id, min(thread_id) AS thread_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns
         FROM _gap_activity WHERE kind = 'api' GROUP BY ALL
     ) AS c ON c.process_id = a.process_id AND c.correlation_id = a.correlation_id
+    -- A migration belongs to the call that asks for it, if that is in progress.
+    LEFT JOIN (
+        SELECT process_id, thread_id, start_ns, end_ns
+        FROM _gap_activity JOIN _api_names USING (name_id)
+        WHERE kind = 'api' AND name LIKE '%MemPrefetch%'
+    ) AS p
+        ON a.name LIKE 'UM % copy' AND c.start_ns IS NULL AND p.process_id = a.process_id
+        AND g.next_ns BETWEEN p.start_ns AND p.end_ns
     LEFT JOIN _device_launches AS d ON d.process_id = a.process_id AND d.start_ns = g.next_ns
 ),
 late_gaps AS MATERIALIZED (

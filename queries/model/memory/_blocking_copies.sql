@@ -18,8 +18,9 @@ WITH copies AS (
         bool_or(k.word = 'D2H') AS is_to_host
     FROM unscoped.CUPTI_ACTIVITY_KIND_MEMCPY AS m
     JOIN _enum_words AS k ON k.enum = 'copy kind' AND k.id = m.copyKind AND k.word LIKE '%H%'
+    LEFT JOIN _enum_words AS s ON s.enum = 'memory' AND s.id = m.srcKind
     LEFT JOIN _enum_words AS d ON d.enum = 'memory' AND d.id = m.dstKind
-    WHERE m.correlationId IS NOT NULL
+    WHERE m.correlationId IS NOT NULL AND NOT coalesce(s.word = 'device' AND d.word = 'device', false)
     GROUP BY ALL
 )
 SELECT c.process_id, c.correlation_id, c.is_read, c.is_to_host

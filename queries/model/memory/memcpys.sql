@@ -4,7 +4,8 @@ description = "One row per memory copy that the GPU executed."
 start_ns = "When the copy started on the GPU"
 end_ns = "When the copy ended on the GPU"
 duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
-copy_kind = "H2D, D2H, D2D, P2P, H2H, to and from arrays (A), UM for unified memory"
+copy_kind = """H2D, D2H, D2D, P2P, H2H, to and from arrays (A), UM for unified memory; staged P2P: one half of a copy
+    between GPUs through host memory, with all of its bytes, but only the time of the last MiB"""
 size_bytes = "Bytes copied"
 source_memory = "Memory that was read: pageable, pinned, device, array, managed"
 target_memory = "Memory that was written: pageable, pinned, device, array, managed"
@@ -24,7 +25,10 @@ SELECT
     m.start AS start_ns,
     m."end" AS end_ns,
     duration(m.start, m."end") AS duration_ns,
-    coalesce(k.word, 'kind ' || m.copyKind) AS copy_kind,
+    CASE
+        WHEN k.word IN ('H2D', 'D2H') AND s.word = 'device' AND d.word = 'device' THEN 'staged P2P'
+        ELSE coalesce(k.word, 'kind ' || m.copyKind)
+    END AS copy_kind,
     m.bytes AS size_bytes,
     coalesce(s.word, 'memory ' || m.srcKind) AS source_memory,
     coalesce(d.word, 'memory ' || m.dstKind) AS target_memory,
