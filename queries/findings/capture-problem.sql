@@ -20,6 +20,7 @@ evidence = [
         """{?lacks_copies}{unrecorded_calls:copy call} {#unrecorded_calls:is|are} in the trace, but no copies: the time
         of copies on the GPU counts as idle time""",
     ],
+    "nsys failed to process some of the events that it had recorded: {failures}",
     "{?is_wsl}a driver of Windows under Linux: the program ran under WSL2",
     "what the trace shows of the {wall_ns} from the first call to the last one: {longest_calls}",
     "for {unknown_pct} of the wall time, the launch call that ended the gap is not in the trace",
@@ -37,7 +38,8 @@ effort = "flag"
 links = ["Nsight Systems User Guide, Troubleshooting"]
 report = "info"
 when = """
-SELECT 1 FROM diagnostics WHERE is_cuda_loss OR message LIKE '%driver version%not supported%'
+SELECT 1 FROM diagnostics
+WHERE is_cuda_loss OR message LIKE '%driver version%not supported%' OR message LIKE 'Error when processing events%'
 UNION ALL
 SELECT 1 FROM _unrecorded
 UNION ALL
@@ -76,6 +78,9 @@ which nvidia-smi shows."""
 
 [fix.driver]
 any = "Update nsys: record with a version that supports the CUDA version of the driver."
+
+[fix.processing]
+any = "Record with fewer -t options, first without nvtx, or with a newer nsys."
 
 [fix.end]
 any = """
@@ -149,5 +154,17 @@ SELECT
     CASE WHEN is_end THEN 'end' ELSE 'less' END AS cure_case, CASE WHEN NOT is_end THEN lost END AS lost_launches,
     CASE WHEN NOT is_end THEN calls END AS launch_calls, CASE WHEN is_end THEN lost END AS cut_launches
 FROM losses
+UNION ALL BY NAME
+-- What the importer of nsys says of its own error.
+SELECT 'processing' AS cure_case, string_agg(DISTINCT failure, '; ' ORDER BY failure) AS failures
+FROM (
+    SELECT coalesce(
+        nullif(trim(regexp_extract(message, 'tag_message\*\] = ([^\n]+)', 1)), ''),
+        nullif(trim(regexp_extract(message, 'exception::what: ([^\n]+)', 1)), ''),
+        'an error without a text'
+    ) AS failure
+    FROM diagnostics WHERE message LIKE 'Error when processing events%'
+)
+HAVING count(*) > 0
 UNION ALL BY NAME
 SELECT 'less' AS cure_case, unseen AS unseen_steps, steps, unseen_ns, last_step FROM _unseen_steps

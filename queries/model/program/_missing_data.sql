@@ -24,8 +24,12 @@ FROM scope, LATERAL (
         ),
         (
             0, 'kernels',
-            'nsys profile without --duration and --kill, until the program ends: nsys says that CUDA events '
-                'might be missing',
+            CASE
+                WHEN EXISTS (FROM diagnostics WHERE message LIKE 'Error when processing events%')
+                    THEN 'nsys profile -t cuda, without nvtx, or a newer nsys: nsys failed to process some events'
+                ELSE 'nsys profile without --duration and --kill, until the program ends: nsys says that CUDA events '
+                    'might be missing'
+            END,
             NOT EXISTS (FROM _operation_counts) AND NOT EXISTS (FROM _unrecorded) AND EXISTS (FROM _call_counts)
                 AND EXISTS (
                     FROM diagnostics
