@@ -10,6 +10,7 @@ evidence = [
     "the GPU is idle for {idle_ns}: {idle_parts}",
     "{launch_calls:launch call} {per} at {launch_call_ns} each",
     "kernels average {kernel_ns}",
+    "besides, {graph_launches:CUDA graph} {per}",
 ]
 skip_if = """
 The CPU keeps ahead of the GPU without the profiler."""
@@ -21,7 +22,7 @@ links = ["CUDA C++ Programming Guide, CUDA Graphs", "PyTorch documentation, torc
 example = "sample_traces/decode_eager.sqlite"
 report = "classify"
 
-[fix]
+[fix.without_graphs]
 any = "Launch the step as a CUDA graph, or launch fewer kernels: fuse them, batch the work."
 pytorch = """
 Compile the step: torch.compile(model, mode="reduce-overhead") fuses kernels and launches a CUDA graph; or capture it
@@ -41,6 +42,16 @@ kokkos = "Merge small parallel_for regions, or use Kokkos::Experimental::Graph."
 sycl = "Merge small kernels, or record the step in a command graph (sycl_ext_oneapi_graph)."
 julia = "Fuse broadcasts into one kernel, or capture the step with CUDA.@captured."
 tensorrt = "Capture enqueueV3 as a CUDA graph."
+
+[fix.with_graphs]
+any = "Put what the step launches outside its CUDA graphs into them, or launch less of it."
+pytorch = """
+The step launches a graph already: compile or capture the rest with it, such as the loss and the conversion of results;
+inputs that keep their addresses are not copied first."""
+inductor = """
+The step launches a graph already: compile the rest with it, such as the loss and the conversion of results; inputs that
+keep their addresses (torch._dynamo.mark_static_address) are not copied first."""
+jax = "Put the whole step under one jax.jit."
 */
 SELECT
     l.recoverable_ns,
@@ -51,6 +62,8 @@ SELECT
     END AS saving_low_ns,
     100 * l.recoverable_ns / w.time_ns AS wall_pct,
     (SELECT pattern FROM step_method WHERE method = 'nvtx') AS place,
+    CASE WHEN g.graph_launches >= 1 THEN 'with_graphs' ELSE 'without_graphs' END AS cure_case,
+    CASE WHEN g.graph_launches >= 1 THEN g.graph_launches END AS graph_launches,
     l.time_ns AS idle_ns,
     coalesce(l.evidence, 'launch calls') AS idle_parts,
     g.launch_calls,
@@ -59,7 +72,9 @@ SELECT
 FROM (FROM classify_report WHERE part = 'launch') AS l
 CROSS JOIN (FROM classify_report WHERE part = 'wall') AS w
 LEFT JOIN (
-    SELECT c.single_launches / m.tokens_per_step AS launch_calls, c.launch_call_ns
+    SELECT
+        c.single_launches / m.tokens_per_step AS launch_calls, c.launch_call_ns,
+        c.graph_launches / m.tokens_per_step AS graph_launches
     FROM graph_candidates_report AS c, step_method AS m WHERE c.single_launches > 0
 ) AS g ON true
 LEFT JOIN (

@@ -8,6 +8,6 @@ CASE
     WHEN regexp_matches(name, '(?i)f64|dgemm|double')
         THEN CASE WHEN regexp_matches(name, 'tensor') THEN 'fp64_tensor' ELSE 'fp64' END
     WHEN regexp_matches(name, '(?i)s8|int8|imma') THEN 'int8'
-    WHEN regexp_matches(name, '(?i)f16|half|hgemm|h16816|hmma|nvjet_\w*?_[ht]s[hts]_') THEN 'fp16'
+    WHEN regexp_matches(name, '(?i)f16|float16|half|hgemm|h16816|hmma|nvjet_\w*?_[ht]s[hts]_') THEN 'fp16'
     WHEN regexp_matches(name, '(?i)sgemm|ffma|simt|f32f32') THEN 'fp32'
 END;

@@ -7,8 +7,8 @@ name_id = "Id of the name, as in `kernels`"
 name = "The demangled name"
 family = """gemm, attention, norm, rope, activation, elementwise, reduction, copy/cast, gather/scatter, sort/topk,
     softmax, embedding, comm, quantise, memory, other"""
-provenance = """cuBLAS, cuDNN, CUTLASS, CuTe, Triton, Inductor, FlashAttention, NCCL, CUB/Thrust, PyTorch native,
-    hand-written"""
+provenance = """The library or compiler: cuBLAS, cuDNN, cuSPARSE, cuFFT, cuSOLVER, CUTLASS, CuTe, Triton, Inductor,
+    FlashAttention, NCCL, CUB/Thrust, PyTorch native …; hand-written: none that the catalog knows"""
 */
 SELECT
     s.name_id,

@@ -1,0 +1,166 @@
+"""Captures on two GPUs and of frameworks (tests/data/odd): what a GPU waited for, and what nsys could not process."""
+
+from __future__ import annotations
+
+import lzma
+import sqlite3
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pytest
+from command_line import run
+from opening import open_trace
+
+from tests.conftest import REPOSITORY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+CAPTURES = REPOSITORY / "tests" / "data" / "odd"
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory) -> Callable[[str], Path]:
+    """Give a function that unpacks a capture."""
+    folder = tmp_path_factory.mktemp("two_gpus")
+
+    @cache
+    def unpack(name: str) -> Path:
+        path = folder / f"{name}.sqlite"
+        path.write_bytes(lzma.decompress((CAPTURES / f"{path.name}.xz").read_bytes()))
+        return path
+
+    return unpack
+
+
+@pytest.fixture(scope="module")
+def diagnosis(capture):
+    """Give a function that returns the findings of a capture by code."""
+
+    @cache
+    def diagnose(name: str):
+        with open_trace(capture(name)) as trace:
+            return {finding.code: finding for finding in trace.diagnose().findings}
+
+    return diagnose
+
+
+def read(path: Path, query: str):
+    with sqlite3.connect(path) as file:
+        return file.execute(query).fetchall()
+
+
+def idle_times(path: Path) -> dict[tuple[int, str, str], int]:
+    with open_trace(path) as trace:
+        return {(row["gpu_id"], row["cause"], row["host"]): row["time_ns"] for row in trace.answer("idle").dicts()}
+
+
+def sum_waits(path: Path) -> dict[int, int]:
+    """Add up, from the file, how long each GPU was idle after the launch call of the operation that ended it."""
+    calls = dict(read(path, 'SELECT correlationId, "end" FROM CUPTI_ACTIVITY_KIND_RUNTIME'))
+    ends: dict[int, int] = {}
+    waits = {0: 0, 1: 0}
+    rows = read(
+        path,
+        """SELECT start, "end", deviceId, correlationId FROM (
+            SELECT start, "end", deviceId, correlationId FROM CUPTI_ACTIVITY_KIND_KERNEL
+            UNION ALL SELECT start, "end", deviceId, correlationId FROM CUPTI_ACTIVITY_KIND_MEMCPY
+        ) ORDER BY start""",
+    )
+    for start, end, gpu, correlation in rows:
+        if gpu in ends and start > ends[gpu]:
+            waits[gpu] += max(0, start - max(ends[gpu], calls[correlation]))
+        ends[gpu] = max(ends.get(gpu, 0), end)
+    return waits
+
+
+def test_a_copy_through_the_host_is_a_copy_from_its_call_to_its_end(capture, diagnosis):
+    path = capture("staged")
+    # Each row has the bytes of the copy, and 21 µs: more than 700 GB/s.
+    pairs = read(path, 'SELECT copyKind, bytes, "end" - start FROM CUPTI_ACTIVITY_KIND_MEMCPY')
+    assert {kind for kind, _, _ in pairs} == {1, 2}
+    assert all(size / duration > 700 for _, size, duration in pairs)
+    idle = idle_times(path)
+    staged = {gpu: ns for (gpu, cause, host), ns in idle.items() if (cause, host) == ("copy", "staged copy")}
+    # On the GPU that is read, nothing else ends a gap after a launch call.
+    calls = dict(read(path, "SELECT correlationId, start FROM CUPTI_ACTIVITY_KIND_RUNTIME"))
+    expected, before = 0, {}
+    for start, end, gpu, correlation, kind in read(
+        path,
+        """SELECT * FROM (
+            SELECT start, "end", deviceId, correlationId, 0 FROM CUPTI_ACTIVITY_KIND_KERNEL
+            UNION ALL SELECT start, "end", deviceId, correlationId, copyKind FROM CUPTI_ACTIVITY_KIND_MEMCPY
+        ) ORDER BY start""",
+    ):
+        if kind == 2:
+            expected += start - max(before[gpu], calls[correlation])
+        before[gpu] = end
+    assert staged[0] == expected
+    assert not any(host == "launch latency" for _, _, host in idle)
+    finding = diagnosis("staged")["NSI305"]
+    assert finding.values["copies"] == pytest.approx(1)
+    assert finding.values["mean_bytes"] == 16 << 20
+    # Without nsys, a step took 745 µs, and 323 µs with peer access.
+    assert 422_000 <= finding.recoverable_ns <= 500_000
+    assert "cudaDeviceEnablePeerAccess" in finding.action
+    assert "NSI101" not in diagnosis("staged")
+    with open_trace(path) as trace:
+        copies = trace.answer("copies")
+        (row,) = (row for row in copies.dicts() if row["kind"] == "staged P2P")
+        assert (row["calls"], row["bandwidth_bytes_per_s"]) == (60, None)
+        assert any("30 copies from one GPU to another went through host memory" in note for note in copies.notes)
+
+
+def test_a_stream_that_waits_for_another_gpu_is_no_late_launch(capture, diagnosis):
+    path = capture("access")
+    waits = sum_waits(path)
+    idle = idle_times(path)
+    assert idle[1, "dependency", "stream wait"] == waits[1] > 8_000_000
+    assert (1, "launch", "launch latency") not in idle
+    assert not {"NSI101", "NSI104", "NSI305"} & diagnosis("access").keys()
+    with open_trace(path) as trace:
+        assert [row["kind"] for row in trace.answer("copies").dicts()] == ["P2P"]
+        assert not any("through host memory" in note for note in trace.answer("copies").notes)
+
+
+def test_a_prefetch_is_a_call_and_no_touch_of_the_host(capture, diagnosis):
+    path = capture("prefetch")
+    idle = idle_times(path)
+    api_ns = sum(ns for (_, cause, host), ns in idle.items() if (cause, host) == ("launch", "API calls"))
+    managed_ns = sum(ns for (_, _, host), ns in idle.items() if host == "managed memory")
+    ((called_ns,),) = read(
+        path,
+        """SELECT sum(r."end" - r.start) FROM CUPTI_ACTIVITY_KIND_RUNTIME AS r JOIN StringIds AS s ON s.id = r.nameId
+        WHERE s.value LIKE 'cudaMemPrefetchAsync%'""",
+    )
+    # Both GPUs wait in nearly all of these calls, and the GPU that is copied to is busy in some.
+    assert called_ns * 0.8 < api_ns < 2 * called_ns
+    assert managed_ns < 100_000
+    with open_trace(path) as trace:
+        assert {row["host"] for row in trace.answer("gaps").dicts()[:4]} == {"copy: cudaMemPrefetchAsync"}
+    assert not any("touches managed memory" in finding.evidence for finding in diagnosis("prefetch").values())
+
+
+def test_what_nsys_failed_to_process_is_named(capture, diagnosis):
+    finding = diagnosis("jax_nvtx")["NSI901"]
+    assert "Cannot find string for an exterior index; unordered_map::at" in finding.evidence
+    assert "without nvtx" in finding.action
+    answer = run("diagnose", capture("jax_nvtx")).stdout
+    assert "without nvtx" in answer
+    assert "--duration" not in answer
+
+
+def test_the_diagnosis_of_a_rank_says_nothing_of_the_calls_of_the_others(capture):
+    answer = run("diagnose", capture("symmetric")).stdout
+    assert "2 ranks" in answer
+    assert "did on a GPU" not in answer
+
+
+def test_a_step_that_launches_a_graph_is_not_told_to_launch_one(capture, diagnosis):
+    finding = diagnosis("reduce_overhead")["NSI101"]
+    ((launches,),) = read(capture("reduce_overhead"), "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_GRAPH_TRACE")
+    assert launches == 40
+    assert finding.values["graph_launches"] == pytest.approx(1)
+    assert "launches a graph already" in finding.action
+    assert "reduce-overhead" not in finding.action
