@@ -157,7 +157,7 @@ def test_the_diagnosis_of_a_rank_says_nothing_of_the_calls_of_the_others(capture
     assert "did on a GPU" not in answer
 
 
-def test_a_step_that_launches_a_graph_is_not_told_to_launch_one(capture, diagnosis):
+def test_a_step_that_launches_a_graph_gets_no_advice_to_do_so(capture, diagnosis):
     finding = diagnosis("reduce_overhead")["NSI101"]
     ((launches,),) = read(capture("reduce_overhead"), "SELECT count(*) FROM CUPTI_ACTIVITY_KIND_GRAPH_TRACE")
     assert launches == 40

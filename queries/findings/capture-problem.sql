@@ -155,7 +155,7 @@ SELECT
     CASE WHEN NOT is_end THEN calls END AS launch_calls, CASE WHEN is_end THEN lost END AS cut_launches
 FROM losses
 UNION ALL BY NAME
--- What the importer of nsys says of its own error.
+-- The text of the error that nsys itself met.
 SELECT 'processing' AS cure_case, string_agg(DISTINCT failure, '; ' ORDER BY failure) AS failures
 FROM (
     SELECT coalesce(

@@ -10,7 +10,7 @@ evidence = [
     "the GPU is idle for {idle_ns}: {idle_parts}",
     "{launch_calls:launch call} {per} at {launch_call_ns} each",
     "kernels average {kernel_ns}",
-    "besides, {graph_launches:CUDA graph} {per}",
+    "{graph_launches:launch of a CUDA graph|launches of CUDA graphs} {per}",
 ]
 skip_if = """
 The CPU keeps ahead of the GPU without the profiler."""

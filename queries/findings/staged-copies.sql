@@ -4,8 +4,8 @@ title = "Copies between GPUs go through host memory"
 family = "staged-copies"
 explains = ["copy", "start"]
 meaning = """
-One GPU cannot, or is not allowed to, access the memory of the other. So the driver copies in pieces to the host, and from
-there to the other GPU. nsys gives the time of the last piece only: the rest looks like idle time."""
+One GPU cannot, or is not allowed to, access the memory of the other. So the driver copies in pieces to the host, and
+from there to the other GPU. nsys gives the time of the last piece only: the rest looks like idle time."""
 evidence = [
     "{copies:copy|copies} {per} of {mean_bytes} on average, from one GPU to another, in pieces through the host",
     "the GPUs are idle for {idle_ns} of {wall_ns} {per} meanwhile",
@@ -20,8 +20,7 @@ report = "copies"
 when = "SELECT 1 FROM step_budget WHERE host = 'staged copy' LIMIT 1"
 
 [fix]
-any = "Let the GPUs access each other's memory before the first copy."
-cuda = "Call cudaDeviceEnablePeerAccess once for each GPU and each of its peers, before the first copy."
+any = "Call cudaDeviceEnablePeerAccess once for each GPU and each of its peers, before the first copy."
 cupy = "Call cupy.cuda.runtime.deviceEnablePeerAccess(peer, 0) once on each GPU, before the first copy."
 */
 WITH staged_times AS (

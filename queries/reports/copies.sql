@@ -84,7 +84,7 @@ SELECT count(*) AS rows, sum(copy_count) AS copies FROM memcpys WHERE copy_count
 
 [notes.staged]
 text = """
-{copies:copy|copies} from one GPU to another went through host memory, which has two rows each: without peer access, nsys
+{copies:copy|copies} from one GPU to another went through host memory, in two rows each: without peer access, nsys
 records only the time of the last MiB"""
 query = """
 SELECT sum(calls) // 2 AS copies FROM answer WHERE kind = 'staged P2P' AND max_bytes > 1048576 HAVING count(*) > 0"""

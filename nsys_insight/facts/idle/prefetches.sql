@@ -1,5 +1,5 @@
--- The call that asked for a migration to another GPU or the host, in advance: it is in progress when the migration
--- begins, or the last one before a migration that is a prefetch.
+-- The call that requested a migration in advance: it is in progress when the migration begins, or it is the last one
+-- before a migration that is a prefetch.
 CREATE OR REPLACE TABLE internal.idle_migrations AS
 SELECT
     m.start_ns, m.call, m.is_prefetch,

@@ -1,7 +1,8 @@
--- What operations of processes with several GPUs waited for on the GPU. From wait_ns on, the stream of the operation that
--- starts at end_ns waits for an event, or the second half of a copy between GPUs waits for the first: the launch call
--- has returned. From copy_ns on, such a copy is in progress. Without peer access it goes through host memory, in pieces
--- of 1 MiB, and its two rows (D2H, H2D) have all of its bytes, but the time of the last piece (docs/evidence/odd.md).
+-- What operations of processes with several GPUs waited for on the GPU. From wait_ns on, when the launch call has
+-- returned, the stream of the operation that starts at end_ns waits for an event, or the second half of a copy between
+-- GPUs waits for the first. From copy_ns on, such a copy is in progress. Without peer access it goes through host
+-- memory, in pieces of 1 MiB, and its two rows (D2H, H2D) have all of its bytes, but the time of the last piece
+-- (docs/evidence/odd.md).
 CREATE OR REPLACE TABLE internal.idle_waits AS
 WITH gaps AS MATERIALIZED (
     SELECT gpu_id, start_ns, end_ns, thread >> 24 AS process_id, call_ns, returned_ns, host
@@ -21,7 +22,8 @@ waiting_operations AS (
     SELECT o.gpu_id, o.end_ns, o.returned_ns AS wait_ns
     FROM (
         SELECT g.*, w.stream_id
-        FROM gaps AS g JOIN _gpu_work AS w ON w.gpu_id = g.gpu_id AND w.start_ns = g.end_ns AND w.process_id = g.process_id
+        FROM gaps AS g
+        JOIN _gpu_work AS w ON w.gpu_id = g.gpu_id AND w.start_ns = g.end_ns AND w.process_id = g.process_id
         WHERE g.host = idle_host('late') AND g.end_ns - g.returned_ns >= $min_ns
     ) AS o
     ASOF JOIN stream_waits AS s

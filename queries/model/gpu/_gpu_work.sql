@@ -16,8 +16,8 @@ copy_kind = "H2D, D2H, D2D, …: the direction of a copy; NULL for the others"
 -- GPUs that are in scope.
 WITH ops AS (
     SELECT
-        start, "end", deviceId, streamId, globalPid, correlationId, demangledName AS name_id, NULL::VARCHAR AS copy_kind,
-        NULL::VARCHAR AS label
+        start, "end", deviceId, streamId, globalPid, correlationId, demangledName AS name_id,
+        NULL::VARCHAR AS copy_kind, NULL::VARCHAR AS label
     FROM unscoped.CUPTI_ACTIVITY_KIND_KERNEL
     UNION ALL
     SELECT

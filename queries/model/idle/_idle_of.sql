@@ -67,7 +67,8 @@ SELECT
     CASE
         WHEN host IN (idle_host('before the first operation'), idle_host('after the last operation'))
             THEN 'start-up and end'
-        WHEN host IN (idle_host('same launch call'), idle_host('launched before'), idle_host('stream wait')) THEN 'dependency'
+        WHEN host IN (idle_host('same launch call'), idle_host('launched before'), idle_host('stream wait'))
+            THEN 'dependency'
         WHEN host = idle_host('sync calls') THEN 'sync'
         WHEN host IN (idle_host('blocking copies'), idle_host('staged copy')) THEN 'copy'
         WHEN host = idle_host('allocation') THEN 'allocation'

@@ -14,8 +14,9 @@ cause = """profiler: it blocked the thread, whatever else the thread was in; syn
 host = """launch: CPU work (no CUDA or MPI call), MPI calls, API calls (other than those named), launch call, launch
     call in progress (when the GPU became idle), launch latency (from the call's return to the start on the GPU),
     managed memory (until pages of unified memory were moved without a call, because the host touched them); sync: sync
-    calls; copy: blocking copies; dependency: same launch call (of a CUDA graph), launched before; start-up and end:
-    before the first operation, after the last operation"""
+    calls; copy: blocking copies, staged copy (between GPUs, through the host); dependency: same launch call (of a CUDA
+    graph), launched before, stream wait (after the launch, for an event); start-up and end: before the first operation,
+    after the last operation"""
 idle_ns = "How long"
 */
 WITH times AS NOT MATERIALIZED (

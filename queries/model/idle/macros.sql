@@ -4,6 +4,6 @@
 CREATE MACRO idle_host(word) AS word::ENUM (
     'API calls', 'CPU work', 'MPI calls', 'after the last operation', 'allocation', 'before the first operation',
     'blocking copies', 'late', 'launch call', 'launch call in progress',
-    'launch latency', 'launched before', 'managed memory', 'not in the trace', 'profiler', 'same launch call', 'staged copy', 'stream wait',
-    'sync calls'
+    'launch latency', 'launched before', 'managed memory', 'not in the trace', 'profiler', 'same launch call',
+    'staged copy', 'stream wait', 'sync calls'
 );

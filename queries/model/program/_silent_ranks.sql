@@ -5,8 +5,8 @@ process_id = "Operating system's process id"
 name = "Name of the executable"
 */
 -- Processes that may be ranks whose CUDA calls are not recorded: they have the name of a process that runs NCCL, which
--- needs several ranks, but no CUDA call. Workers that load data look the same. The scope of a process hides the calls of
--- the others.
+-- needs several ranks, but no CUDA call. Workers that load data look the same. The scope of a process hides the calls
+-- of the others.
 WITH nccl_processes AS (
     SELECT DISTINCT k.process_id
     FROM _operation_counts AS k

@@ -7,7 +7,7 @@
 #define OK(x) do { cudaError_t r_ = (x); if (r_ != cudaSuccess) { printf("%s: %s\n", #x, cudaGetErrorString(r_)); exit(1); } } while (0)
 __global__ void scale(float *x, size_t n) { for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) x[i] *= 1.0001f; }
 static double now() { return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-// staged MODE: a pipeline of two GPUs; each step, GPU 0 works, sends its result to GPU 1, which works on it.
+// staged pipeline|access|sizes: a pipeline of two GPUs; each step, GPU 0 works, sends its result to GPU 1, which works on it.
 int main(int argc, char **argv) {
   bool access = !strcmp(argv[1], "access"), sizes = !strcmp(argv[1], "sizes"); const size_t N = 256 << 20; float *p[2]; cudaStream_t s[2]; cudaEvent_t sent;
   for (int d = 0; d < 2; d++) { OK(cudaSetDevice(d)); OK(cudaMalloc(&p[d], N)); OK(cudaStreamCreate(&s[d])); scale<<<528, 256, 0, s[d]>>>(p[d], N / 4); if (access) OK(cudaDeviceEnablePeerAccess(1 - d, 0)); OK(cudaDeviceSynchronize()); }
