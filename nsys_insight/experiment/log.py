@@ -41,7 +41,6 @@ class Setup:
     Attributes:
         goal: The goal in the user's words.
         command: The benchmark.
-        metric: The metric that decides; empty for the first one.
         test: A command that fails if results are wrong.
         sanitize: Whether the benchmark also runs under compute-sanitizer.
         output: A file of results, compared with the reference after the tests.
@@ -53,7 +52,6 @@ class Setup:
 
     goal: str
     command: str
-    metric: str = ""
     test: str = ""
     sanitize: bool = False
     output: str = ""

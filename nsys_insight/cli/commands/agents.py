@@ -17,7 +17,7 @@ from nsys_insight.errors import ToolError, UsageError, cannot_write_error
 from nsys_insight.extras import write_install_command as install_extra
 from nsys_insight.paths import package_folder
 from nsys_insight.records import check, parse_json
-from nsys_insight.text.units import parse_duration
+from nsys_insight.text.units import parse_seconds
 
 SKILL_NAME = "nsys-insight"
 # The installed files and their hashes. Only files that have not changed since may be replaced.
@@ -154,7 +154,7 @@ def mcp(
     """
     if not traces:
         raise UsageError("name a trace or a folder that may be queried", "nsys-insight mcp FOLDER")
-    timeout_s = parse_duration(f"{timeout}s" if timeout.isdecimal() else timeout, flag="--timeout") / 1e9
+    timeout_s = parse_seconds(timeout, flag="--timeout")
     try:
         from nsys_insight.cli.mcp_server import serve
     except ModuleNotFoundError as error:

@@ -30,7 +30,7 @@ from nsys_insight.ingest.capture import (
 )
 from nsys_insight.ingest.nsys import Nsys, find_newest_nsys
 from nsys_insight.packs.step_options import AUTO, StepOptions
-from nsys_insight.text.units import parse_duration, time_text
+from nsys_insight.text.units import parse_seconds, time_text
 
 
 def capture(  # noqa: PLR0913 - flags
@@ -131,8 +131,8 @@ def capture(  # noqa: PLR0913 - flags
         is_python=is_python(program),
         osrt=osrt,
         capture_range=range_name,
-        delay_s=_parse_seconds(delay, "--delay"),
-        duration_s=_parse_seconds(duration, "--duration"),
+        delay_s=None if delay is None else parse_seconds(delay, flag="--delay"),
+        duration_s=None if duration is None else parse_seconds(duration, flag="--duration"),
         extra_flags=tuple(shlex.split(more_nsys_flags)),
     )
     if step_time_pattern:
@@ -196,16 +196,6 @@ def _check_report_path(output: Path, *, force: bool) -> Path:
         raise UsageError(f"{path.parent} is not a folder", f"make it first: mkdir -p {shlex.quote(str(path.parent))}")
     outputs.refuse_existing(path, force=force)
     return path
-
-
-def _parse_seconds(text: str | None, flag: str) -> float | None:
-    """Parse a duration into seconds. A plain number is seconds, as for nsys."""
-    if text is None:
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        return parse_duration(text, flag=flag) / 1e9
 
 
 CAPTURE = Command(

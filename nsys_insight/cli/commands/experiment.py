@@ -11,32 +11,12 @@ import typer
 
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import Command
-from nsys_insight.cli.commands.bench import (
-    AtolOption,
-    BudgetOption,
-    HigherOption,
-    LowerOption,
-    MaxRepetitionsOption,
-    MetricOption,
-    MinRepetitionsOption,
-    OutputsOption,
-    ParamOption,
-    PrecisionOption,
-    ResultsOption,
-    RtolOption,
-    SanitizeOption,
-    TestOption,
-    TimeoutOption,
-    WarmupOption,
-    make_plan,
-)  # fmt: skip
-from nsys_insight.cli.flags import Flags, check_format
+from nsys_insight.cli.commands.bench import make_measure_flags, make_plan
+from nsys_insight.cli.flags import Flags, FormatOption, add_flags, check_format
 from nsys_insight.cli.run import open_trace, resolve_trace, show
 from nsys_insight.errors import Exit
-from nsys_insight.render import FORMATS
 
 if TYPE_CHECKING:
-    from nsys_insight.bench.measure import Plan
     from nsys_insight.experiment.log import Log, Try
     from nsys_insight.session.answer import Answer, Column
 
@@ -47,7 +27,6 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 FolderOption = Annotated[Path, typer.Option("--folder", help="Where the experiment is kept.")]
-FormatOption = Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")]
 TraceOption = Annotated[
     Path | None,
     typer.Option("--trace", help="A trace of this state, for evidence and for what changed.", show_default=False),
@@ -76,7 +55,6 @@ _COLUMN_TEXTS = {
 }
 
 
-@app.command()
 def start(  # noqa: PLR0913 - flags
     command: Annotated[str, typer.Option("--bench", metavar="CMD", help="The benchmark.")],
     *,
@@ -84,39 +62,25 @@ def start(  # noqa: PLR0913 - flags
     folder: FolderOption = FOLDER,
     trace: TraceOption = None,
     ncu: NcuOption = None,
-    metric: MetricOption = None,
-    higher: HigherOption = None,
-    lower: LowerOption = None,
-    results: ResultsOption = None,
-    param: ParamOption = None,
-    warmup: WarmupOption = 1,
-    min_repetitions: MinRepetitionsOption = 10,
-    max_repetitions: MaxRepetitionsOption = 50,
-    budget: BudgetOption = "120s",
-    precision: PrecisionOption = 1.0,
-    timeout: TimeoutOption = None,
-    test: TestOption = None,
-    sanitize: SanitizeOption = False,
-    compare_output: OutputsOption = None,
-    rtol: RtolOption = 1e-5,
-    atol: AtolOption = 1e-8,
     fmt: FormatOption = "table",
+    **settings: Any,
 ) -> None:
     """Run the checks, measure the baseline, and start the log. The checks must pass."""
     from nsys_insight.experiment import steps
     from nsys_insight.experiment.log import Setup
 
     check_format(fmt)
-    settings: dict[str, Any] = {
-        "metric": metric, "higher": higher, "lower": lower, "results": str(results) if results else None,
-        "param": param, "warmup": warmup, "least": min_repetitions, "most": max_repetitions, "budget": budget,
-        "precision": precision, "timeout": timeout,
-    }  # fmt: skip
-    given_settings = {name: value for name, value in settings.items() if value is not None}
-    output, reference = map(str, compare_output or ("", ""))
-    setup = Setup(goal, command, "", test or "", sanitize, output, reference, rtol, atol, given_settings)
-    experiment_log = steps.start(folder, setup, _make_plan(given_settings), _collect_evidence(None, trace, ncu))
+    test, sanitize, files, rtol, atol = map(settings.pop, ("test", "sanitize", "compare_output", "rtol", "atol"))
+    bench_settings = {
+        name: str(value) if name == "results" else value for name, value in settings.items() if value is not None
+    }
+    output, reference = map(str, files or ("", ""))
+    setup = Setup(goal, command, test or "", sanitize, output, reference, rtol, atol, bench_settings)
+    experiment_log = steps.start(folder, setup, make_plan(bench_settings), _collect_evidence(None, trace, ncu))
     _show_tries(experiment_log, [experiment_log.tries[0]], fmt, experiment_log.tries[0].sentence, has_notes=True)
+
+
+app.command("start")(add_flags(start, *make_measure_flags()))
 
 
 @app.command("try")
@@ -145,7 +109,7 @@ def try_(  # noqa: PLR0913 - flags
 
     check_format(fmt)
     experiment_log = log.read(folder)
-    plan = _make_plan(experiment_log.setup.bench_settings)
+    plan = make_plan(experiment_log.setup.bench_settings)
     evidence_fields = {} if experiment_log.open_try else _collect_evidence(experiment_log.current_try, trace, ncu)
     experiment_log = steps.try_change(experiment_log, change, plan, evidence_fields, command=command, because=because)
     new_try = experiment_log.tries[-1]
@@ -199,18 +163,6 @@ def _settle_open_try(folder: Path, status: str, fmt: str) -> None:
     if status == "reverted" and settled_try.command == experiment_log.current_try.command:
         terminal.note("revert the change in your files, too: they were not modified")
     _show_tries(experiment_log, [settled_try], fmt, f"{settled_try.number}. {settled_try.change}: {status}")
-
-
-def _make_plan(settings: dict[str, Any]) -> Plan:
-    results_file, lists = (
-        settings.get("results"),
-        {name: list(settings.get(name) or ()) for name in ("metric", "higher", "lower", "param")},
-    )
-    return make_plan(
-        lists["metric"], lists["higher"], lists["lower"], Path(results_file) if results_file else None, lists["param"],
-        settings["warmup"], settings["least"], settings["most"], settings["budget"], settings["precision"],
-        settings.get("timeout"),
-    )  # fmt: skip
 
 
 def _collect_evidence(before: Try | None, trace: Path | None, ncu: list[Path] | None) -> dict[str, object]:
