@@ -55,7 +55,7 @@ def _greet_without_command(
     ] = False,
     pack_dir: Annotated[  # noqa: ARG001 - `_use_pack_folder` has removed it
         Path | None,
-        typer.Option("--pack-dir", help="Directory of your report packs (.sql files).", show_default=False),
+        typer.Option("--pack-dir", help="Directory of your report packs (.sql files)."),
     ] = None,
 ) -> None:
     if context.invoked_subcommand is None:

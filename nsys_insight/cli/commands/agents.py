@@ -40,7 +40,6 @@ def install(
         typer.Argument(
             metavar="[DIR]",
             help="The folder for skills; by default .claude/skills if there is a folder .claude, else .agents/skills.",
-            show_default=False,
         ),
     ] = None,
     *,
@@ -92,7 +91,7 @@ def install(
 @app.command()
 def show(
     file: Annotated[
-        str, typer.Argument(metavar="[FILE]", help="One of its files, such as references/sql.md.", show_default=False)
+        str, typer.Argument(metavar="[FILE]", help="One of its files, such as references/sql.md.")
     ] = "SKILL.md",
 ) -> None:
     """Print the skill, for an agent that reads it without installing it."""

@@ -65,8 +65,7 @@ def make_measure_flags() -> list[inspect.Parameter]:
 
 def bench(  # noqa: PLR0913 - flags
     command: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[-- COMMAND...]", help="The command and its arguments.", show_default=False),
+        list[str] | None, typer.Argument(metavar="[-- COMMAND...]", help="The command and its arguments.")
     ] = None,
     *,
     before: Annotated[
@@ -86,8 +85,7 @@ def bench(  # noqa: PLR0913 - flags
     ] = None,
     fmt: FormatOption = "table",
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Save all measurements as JSON, for --baseline and diff."),
+        Path | None, typer.Option("--output", "-o", help="Save all measurements as JSON, for --baseline and diff.")
     ] = None,
     **settings: Any,
 ) -> None:

@@ -43,10 +43,7 @@ app = typer.Typer(
 
 
 @app.callback()
-def _list_entries(
-    context: typer.Context,
-    fmt: FormatOption = "table",
-) -> None:
+def _list_entries(context: typer.Context, fmt: FormatOption = "table") -> None:
     if context.invoked_subcommand is not None:
         return
     folder = _find_folder()
@@ -73,12 +70,10 @@ def clear(
         typer.Argument(
             metavar="[TRACE]",
             help="A trace, or a folder for all traces in it; they need not exist any more. By default, all.",
-            show_default=False,
         ),
     ] = None,
     older_than: Annotated[
-        str | None,
-        typer.Option("--older-than", metavar="AGE", help="Only entries not used for this long: 7d, 12h."),
+        str | None, typer.Option("--older-than", metavar="AGE", help="Only entries not used for this long: 7d, 12h.")
     ] = None,
     dry_run: Annotated[  # noqa: FBT002
         bool, typer.Option("--dry-run", help="Show what would be removed, and remove nothing.")
@@ -173,7 +168,5 @@ CACHE = Command(
     place=250,
     help="Show or clear the cache",
     examples=("cache", "cache clear --older-than 7d"),
-    subcommands={
-        "clear": ("cache clear", "cache clear --older-than 7d", "cache clear --dry-run"),
-    },
+    subcommands={"clear": ("cache clear", "cache clear --older-than 7d", "cache clear --dry-run")},
 )

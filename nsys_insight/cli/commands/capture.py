@@ -37,8 +37,7 @@ def capture(  # noqa: PLR0913 - flags
     program: Annotated[list[str], typer.Argument(metavar="-- PROGRAM...", help="The program and its arguments.")],
     *,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="The report; by default named after the program.", show_default=False),
+        Path | None, typer.Option("--output", "-o", help="The report; by default named after the program.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the report if it exists.")] = False,
     range_name: Annotated[
@@ -50,27 +49,17 @@ def capture(  # noqa: PLR0913 - flags
                 "Capture the first NVTX range of this name, or with cudaProfilerApi the part between "
                 "cudaProfilerStart() and cudaProfilerStop(). By default, the whole run."
             ),
-            show_default=False,
         ),
     ] = None,
-    delay: Annotated[
-        str | None, typer.Option(help="Begin this long after the start, such as 20s.", show_default=False)
-    ] = None,
-    duration: Annotated[
-        str | None, typer.Option(help="End after this long; the program continues.", show_default=False)
-    ] = None,
+    delay: Annotated[str | None, typer.Option(help="Begin this long after the start, such as 20s.")] = None,
+    duration: Annotated[str | None, typer.Option(help="End after this long; the program continues.")] = None,
     graphs: Annotated[
         str, typer.Option("--cuda-graph-trace", help="How to trace CUDA graphs: node (each kernel) or graph.")
     ] = "node",
     metrics: Annotated[
         int | None,
         typer.Option(
-            "--gpu-metrics",
-            metavar="HZ",
-            help="Sample GPU metrics, such as 10000 a second.",
-            min=10,
-            max=200_000,
-            show_default=False,
+            "--gpu-metrics", metavar="HZ", help="Sample GPU metrics, such as 10000 a second.", min=10, max=200_000
         ),
     ] = None,
     backtraces: Annotated[bool, typer.Option("--backtraces", help="Record where CUDA calls come from.")] = False,
@@ -94,7 +83,6 @@ def capture(  # noqa: PLR0913 - flags
                 "Run the program without nsys, too, and take the time of a step from what it prints: the last match "
                 "of this regular expression, whose group is the time with its unit, such as 'step: ([0-9.]+ ms)'."
             ),
-            show_default=False,
         ),
     ] = None,
     is_measured_without: Annotated[
@@ -108,7 +96,7 @@ def capture(  # noqa: PLR0913 - flags
         ),
     ] = False,
     more_nsys_flags: Annotated[
-        str, typer.Option("--nsys-flags", metavar="FLAGS", help="More flags for nsys profile.", show_default=False)
+        str, typer.Option("--nsys-flags", metavar="FLAGS", help="More flags for nsys profile.")
     ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the nsys command without running it.")] = False,
     is_diagnosis_skipped: Annotated[

@@ -171,11 +171,5 @@ DIAGNOSE = Command(
 
 
 DEMO = Command(
-    "demo",
-    lambda: demo,
-    group="first",
-    place=90,
-    in_help=True,
-    help="Diagnose a sample trace",
-    examples=("demo",),
+    "demo", lambda: demo, group="first", place=90, in_help=True, help="Diagnose a sample trace", examples=("demo",)
 )

@@ -28,12 +28,9 @@ app = typer.Typer(
 )
 FolderOption = Annotated[Path, typer.Option("--folder", help="Where the experiment is kept.")]
 TraceOption = Annotated[
-    Path | None,
-    typer.Option("--trace", help="A trace of this state, for evidence and for what changed.", show_default=False),
+    Path | None, typer.Option("--trace", help="A trace of this state, for evidence and for what changed.")
 ]
-NcuOption = Annotated[
-    list[Path] | None, typer.Option("--ncu", help="What ncu measured of this state.", show_default=False)
-]
+NcuOption = Annotated[list[Path] | None, typer.Option("--ncu", help="What ncu measured of this state.")]
 FOLDER = Path("experiment")
 _COLUMN_TEXTS = {
     "number": "Number of the try; 0 is the baseline",
@@ -87,11 +84,11 @@ app.command("start")(add_flags(start, *make_measure_flags()))
 def try_(  # noqa: PLR0913 - flags
     change: Annotated[str, typer.Argument(metavar="CHANGE", help="The one change, in words.")],
     *,
-    because: Annotated[str, typer.Option("--because", help="Why it should help.", show_default=False)] = "",
+    because: Annotated[str, typer.Option("--because", help="Why it should help.")] = "",
     command: Annotated[
         str,
         typer.Option(
-            "--bench", metavar="CMD", show_default=False,
+            "--bench", metavar="CMD",
             help="The benchmark with the change, if it is a different command: the two then take turns.",
         ),
     ] = "",

@@ -26,9 +26,7 @@ def fleet(  # noqa: PLR0913 - flags
     traces: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FOLDER|TRACE...",
-            help="A folder with traces, or traces, or a pattern: 'run/*/rank*.nsys-rep'.",
-            show_default=False,
+            metavar="FOLDER|TRACE...", help="A folder with traces, or traces, or a pattern: 'run/*/rank*.nsys-rep'."
         ),
     ],
     *,
@@ -40,7 +38,6 @@ def fleet(  # noqa: PLR0913 - flags
             help="Processes on this machine; by default one per core. 1 does not need Dask.",
             min=1,
             max=1024,
-            show_default=False,
         ),
     ] = None,
     scheduler: Annotated[
@@ -51,7 +48,6 @@ def fleet(  # noqa: PLR0913 - flags
                 "Use the workers of this Dask scheduler instead: tcp://HOST:8786. They must see the same "
                 "folders as this machine, and have the same nsys-insight."
             ),
-            show_default=False,
         ),
     ] = None,
     memory: Annotated[
@@ -62,7 +58,6 @@ def fleet(  # noqa: PLR0913 - flags
                 "Memory of a worker in total, such as 2GB: queries spill beyond half of it. By default "
                 "4GB, or what the machine has for each."
             ),
-            show_default=False,
         ),
     ] = None,
     fmt: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "table",

@@ -35,10 +35,9 @@ Files = Annotated[
         metavar="FILE...", help="CSV pages (raw, details) or .ncu-rep reports of ncu, or a file that ncu import wrote."
     ),
 ]
-Implementation = Annotated[str | None, typer.Option("--type", help=_TYPE_HELP, show_default=False)]
+Implementation = Annotated[str | None, typer.Option("--type", help=_TYPE_HELP)]
 Against = Annotated[
-    Path | None,
-    typer.Option("--against", help="ncu data of a baseline, such as cuBLAS: its longest kernel."),
+    Path | None, typer.Option("--against", help="ncu data of a baseline, such as cuBLAS: its longest kernel.")
 ]
 AgainstKernel = Annotated[
     str | None, typer.Option("--against-kernel", help="The baseline's name, in --against or else in the same files.")
@@ -81,8 +80,7 @@ def report(  # noqa: PLR0913 - flags
     files: Files,
     *,
     trace: Annotated[
-        Path | None,
-        typer.Option("--trace", help="Rank by the time that kernels take in this trace.", show_default=False),
+        Path | None, typer.Option("--trace", help="Rank by the time that kernels take in this trace.")
     ] = None,
     tokens: Annotated[
         int | None,

@@ -36,22 +36,17 @@ def plan(  # noqa: PLR0913 - flags
         typer.Argument(
             metavar="[TRACE] [-- PROGRAM...]",
             help="The trace, and the program's command line if the trace does not have it or another one should run.",
-            show_default=False,
         ),
     ] = None,
     *,
     kernel: Annotated[
         list[str] | None,
-        typer.Option(
-            "--kernel", "-k", help="Kernels whose name contains this, instead of the hottest.", show_default=False
-        ),
+        typer.Option("--kernel", "-k", help="Kernels whose name contains this, instead of the hottest."),
     ] = None,
     bound: Annotated[
         str | None,
         typer.Option(
-            "--bound",
-            help="Only kernels that classify-kernels calls compute, memory, latency, balanced or unknown.",
-            show_default=False,
+            "--bound", help="Only kernels that classify-kernels calls compute, memory, latency, balanced or unknown."
         ),
     ] = None,
     top: Annotated[int, typer.Option("--top", min=1, max=100, help="Number of the hottest kernels.")] = 3,
@@ -73,8 +68,7 @@ def plan(  # noqa: PLR0913 - flags
     command_only: Annotated[bool, typer.Option("--command-only", help="Print only the command.")] = False,
     run: Annotated[bool, typer.Option("--run", help="Run the command, with the program after --.")] = False,
     trust: Annotated[
-        bool,
-        typer.Option("--trust-trace", help="Let --run run the program that the trace names; on a terminal only."),
+        bool, typer.Option("--trust-trace", help="Let --run run the program that the trace names; on a terminal only.")
     ] = False,
 ) -> None:
     """Write the ncu command that profiles the hottest kernels, each at a launch of the steady state."""
@@ -158,8 +152,7 @@ def analyze(  # noqa: PLR0913 - flags
         bool, typer.Option("--collectives", help="Profile collectives too: the whole program runs again for each pass.")
     ] = False,
     implementation: Annotated[
-        str | None,
-        typer.Option("--type", help=f"What the kernels are written in: {', '.join(store.IMPLEMENTATIONS)}."),
+        str | None, typer.Option("--type", help=f"What the kernels are written in: {', '.join(store.IMPLEMENTATIONS)}.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files that nsys-insight did not write.")] = False,
 ) -> None:

@@ -67,10 +67,7 @@ app = typer.Typer(
 
 
 @app.callback()
-def _list_packs(
-    context: typer.Context,
-    fmt: FormatOption = "table",
-) -> None:
+def _list_packs(context: typer.Context, fmt: FormatOption = "table") -> None:
     if context.invoked_subcommand is not None:
         return
     user_packs = library.user_packs()
@@ -131,10 +128,7 @@ def run(
     pack: Annotated[
         str | None,
         typer.Argument(
-            metavar="PACK",
-            help="A pack's file, or a report's name.",
-            show_default=False,
-            autocompletion=completion.complete_reports,
+            metavar="PACK", help="A pack's file, or a report's name.", autocompletion=completion.complete_reports
         ),
     ] = None,
 ) -> None:

@@ -176,7 +176,6 @@ def schema(
         str | None,
         typer.Argument(
             help="A view, or with --json a report; by default, all of them.",
-            show_default=False,
             autocompletion=completion.complete_reports_and_views,
         ),
     ] = None,
