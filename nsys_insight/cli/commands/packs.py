@@ -53,7 +53,7 @@ GROUP BY ALL
 HAVING count(*) >= $least
 ORDER BY total_ns DESC, name  -- to the last tie, so that the answer is the same every time
 '''
-LIST_COLUMNS = (
+COLUMNS = (
     Column("name", "VARCHAR", "The command"),
     Column("title", "VARCHAR", "What it answers"),
     Column("file", "VARCHAR", "Where it comes from"),
@@ -73,7 +73,7 @@ def _list_packs(context: typer.Context, fmt: FormatOption = "table") -> None:
     user_packs = library.user_packs()
     rows = [(pack.name, pack.title, "built in") for pack in library.built_in_packs().values()]
     rows += [(pack.name, pack.title, str(pack.path)) for pack in user_packs.packs.values()]
-    show(build_answer(LIST_COLUMNS, rows, report="packs", title="Packs"), check_format(fmt), Flags(limit=0))
+    show(build_answer(COLUMNS, rows, report="packs", title="Packs"), check_format(fmt), Flags(limit=0))
     for path, problem in user_packs.errors.items():
         terminal.note(f"{path} is not used: {problem}")
 
