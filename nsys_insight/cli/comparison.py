@@ -70,11 +70,7 @@ def write_tables(machine_answer: Answer, tables: Sequence[Answer], fmt: str, fla
     if fmt not in HUMAN_FORMATS:
         show(machine_answer, fmt, flags)
         return
-    with ExitStack() as stack:
-        stream = sys.stdout
-        if output:
-            temporary_path = stack.enter_context(outputs.open_output(output))
-            stream = stack.enter_context(temporary_path.open("w", encoding="utf-8"))
+    with outputs.open_text(output) as stream:
         for index, table in enumerate(tables):
             if index:
                 stream.write("\n")

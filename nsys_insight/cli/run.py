@@ -32,7 +32,7 @@ from nsys_insight.sql.names import list_tables_read, parse_names
 from nsys_insight.sql.quoting import literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from nsys_insight.packs.pack import Pack
     from nsys_insight.session.answer import Answer
@@ -262,12 +262,21 @@ def draw(answer: Answer, output: Path | None, limit: int | None) -> None:
     from nsys_insight.render import roofline
 
     drawing = roofline.draw(answer, get_picture_suffix(output), limit=limit, width=terminal.get_width())
-    if output is None:
-        print(drawing)
+    write_text(drawing if output else str(drawing) + "\n", output, answer.notes)
+
+
+def write_text(text: str | bytes, output: Path | None, notes: Iterable[str] = ()) -> None:
+    """Write a text to stdout or a file, and its notes to stderr.
+
+    Raises:
+        UsageError: The file cannot be written.
+    """
+    if output:
+        outputs.write_output(output, text)
     else:
-        outputs.write_output(output, drawing)
-    for text in answer.notes:
-        terminal.note(text)
+        sys.stdout.write(str(text))
+    for note in notes:
+        terminal.note(note)
 
 
 def explain(statement: str, title: str, values: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ from nsys_insight.cli import completion
 from nsys_insight.cli.commands import Command
 from nsys_insight.cli.comparison import measure_files, write_tables
 from nsys_insight.cli.flags import Flags, make_command, make_flag, make_param_flag, make_step_flags
-from nsys_insight.cli.run import open_traces
+from nsys_insight.cli.run import open_traces, write_text
 from nsys_insight.errors import Exit, UsageError
 from nsys_insight.packs import library
 
@@ -152,10 +152,8 @@ def _write_answer(answer: Answer, fmt: str, flags: Flags, budget: Path | None, b
 
     if fmt != GITHUB:
         write_tables(answer, [answer], fmt, flags)
-    elif flags.output:
-        outputs.write_output(flags.output, format_github(answer, budget, baseline))
     else:
-        print(format_github(answer, budget, baseline), end="")
+        write_text(format_github(answer, budget, baseline), flags.output)
 
 
 def _measure_speed(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -120,11 +118,7 @@ def report(  # noqa: PLR0913 - flags
         context = reports.Context(rows, wall_ns, baseline, {} if code is None else read_code(code))
         kernel_report = reports.build(ncu_data, ", ".join(names), context)
         described_count = max_described_kernels or len(kernel_report.kernels)
-        with ExitStack() as stack:
-            stream = sys.stdout
-            if output:
-                temporary_path = stack.enter_context(outputs.open_output(output, inputs))
-                stream = stack.enter_context(temporary_path.open("w", encoding="utf-8", newline=""))
+        with outputs.open_text(output, inputs) as stream:
             if fmt == "json":
                 formats.write_json(kernel_report, stream)
             elif fmt == "markdown":

@@ -183,19 +183,12 @@ def analyze(  # noqa: PLR0913 - flags
     if not report.is_file():
         raise ToolError(f"ncu wrote no {report}", "see its output above")
     outputs.remember(report.resolve())
-    with outputs.open_output(files["raw"], [report], force=force) as temporary_path:
-        temporary_path.write_text(tool.print_page(ncu, report, "raw"), encoding="utf-8")
+    outputs.write_output(files["raw"], tool.print_page(ncu, report, "raw"), [report], force=force)
     with NcuData(store.make_cached_store([report], implementation)) as ncu_data:
         kernel_report = reports.build(ncu_data, name, reports.Context(code=_read_report_code(ncu, report)))
-    with (
-        outputs.open_output(files["analysis"], [report], force=force) as temporary_path,
-        temporary_path.open("w", encoding="utf-8") as stream,
-    ):
+    with outputs.open_text(files["analysis"], [report], force=force) as stream:
         formats.write_markdown(kernel_report, stream, len(kernel_report.kernels))
-    with (
-        outputs.open_output(files["summary"], [report], force=force) as temporary_path,
-        temporary_path.open("w", encoding="utf-8") as stream,
-    ):
+    with outputs.open_text(files["summary"], [report], force=force) as stream:
         formats.write_summary(kernel_report, stream, _SUMMARY_WIDTH)
     formats.write_summary(kernel_report, sys.stdout, terminal.get_width())
     terminal.note(f"written: {', '.join(map(str, files.values()))}")
