@@ -82,7 +82,7 @@ def open_output(target: Path, inputs: Iterable[Path] = (), *, force: bool = Fals
 
 @contextmanager
 def open_text(target: Path | None, inputs: Iterable[Path] = (), *, force: bool = False) -> Iterator[TextIO]:
-    """Yield a stream of text: that of a target, as in `open_output`, or stdout if there is none.
+    """Yield a stream of text: that of a target, as in `open_output`, or stdout without one.
 
     Raises:
         UsageError: See `open_output`.

@@ -107,14 +107,14 @@ def from_json(text: str, path: Path) -> Bench:
         ) from None
 
 
-def compare_with_saved(saved: Bench, new: Bench) -> Bench:
-    """Combine a saved benchmark (before) with a new one (after). Conditions of the machine become parameters."""
+def compare_with_old(old: Bench, new: Bench) -> Bench:
+    """Combine an earlier benchmark (before) with a new one (after). Conditions of the machine become parameters."""
     names = [name for name in ("gpu", "driver", "cuda", "application_clock_mhz") if name in new.conditions]
     before, after = (
         replace(
             bench.side, label=label, parameters=bench.side.parameters | {n: bench.conditions.get(n, "-") for n in names}
         )
-        for label, bench in (("before", saved), ("after", new))
+        for label, bench in (("before", old), ("after", new))
     )
     return replace(new, sides=(before, after), turns=False)
 

@@ -13,7 +13,7 @@ from nsys_insight.bench.answer import notes as bench_notes
 from nsys_insight.bench.checks import Check, CheckOptions, have_passed, run_checks
 from nsys_insight.bench.measure import Plan, measure
 from nsys_insight.bench.repository import read_git_commit, read_git_diff
-from nsys_insight.bench.result import compare_with_saved
+from nsys_insight.bench.result import compare_with_old
 from nsys_insight.bench.statistics import estimate_center
 from nsys_insight.compare.verdict import Decision, Verdict
 from nsys_insight.errors import InsightError, UsageError
@@ -130,7 +130,7 @@ def _measure_change(experiment_log: Log, current_try: Try, after_command: str, p
             f"{current_try.number}. {current_try.change} was kept without being measured",
             "give the change a command: --bench CMD",
         )
-    return compare_with_saved(saved_bench, measure([("after", after_command)], plan))
+    return compare_with_old(saved_bench, measure([("after", after_command)], plan))
 
 
 def _make_measured_try(  # noqa: PLR0913, PLR0917 - the facts of a change

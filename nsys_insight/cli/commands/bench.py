@@ -39,8 +39,8 @@ def make_measure_flags() -> list[inspect.Parameter]:
     results = "The JSON that the command writes, instead of its output."
     output = "A file of results and its reference: .npy, .npz, .json or text."
     sanitize = "Also run the command under compute-sanitizer's four tools."
-    fewest = {"min": 1, "max": 10_000, "help": "Minimum number of repetitions; below 6 there is no verdict."}
-    most = {"min": 1, "max": 10_000, "help": "Maximum number of repetitions."}
+    min_runs = {"min": 1, "max": 10_000, "help": "Minimum number of repetitions; below 6 there is no verdict."}
+    max_runs = {"min": 1, "max": 10_000, "help": "Maximum number of repetitions."}
     precision = {"min": 0.001, "max": 100, "help": "Stop when the interval is ± this many percent."}
     texts = list[str] | None
     return [
@@ -50,8 +50,8 @@ def make_measure_flags() -> list[inspect.Parameter]:
         make_flag("results", Path | None, metavar="FILE", help=results, **metrics),
         make_flag("param", texts, metavar="NAME=VALUE", help="A parameter of the workload.", **metrics),
         make_flag("warmup", int, default=1, min=0, max=1000, help="Runs that do not count.", **repetitions),
-        make_flag("least", int, "--min-runs", "--least", default=10, **fewest, **repetitions),
-        make_flag("most", int, "--max-runs", "--most", default=50, **most, **repetitions),
+        make_flag("least", int, "--min-runs", "--least", default=10, **min_runs, **repetitions),
+        make_flag("most", int, "--max-runs", "--most", default=50, **max_runs, **repetitions),
         make_flag("budget", str, default="120s", help="No repetition starts after this time.", **repetitions),
         make_flag("precision", float, default=1.0, **precision, **repetitions),
         make_flag("timeout", str | None, help="End a run that takes longer, such as 5m.", **repetitions),
@@ -101,7 +101,7 @@ def bench(  # noqa: PLR0913 - flags
     from nsys_insight.bench import measure
     from nsys_insight.bench.answer import answer
     from nsys_insight.bench.checks import CheckOptions, run_checks
-    from nsys_insight.bench.result import compare_with_saved, to_json
+    from nsys_insight.bench.result import compare_with_old, to_json
     from nsys_insight.compare.verdict import Decision
 
     check_format(fmt)
@@ -116,7 +116,7 @@ def bench(  # noqa: PLR0913 - flags
     )
     benchmark = measure.read(read, plan) if read else measure.measure(commands, plan)
     if baseline_benchmark:
-        benchmark = compare_with_saved(baseline_benchmark, benchmark)
+        benchmark = compare_with_old(baseline_benchmark, benchmark)
     if output:
         outputs.write_output(output, to_json(benchmark))
     bench_answer = answer(benchmark, checks, vary or ())
