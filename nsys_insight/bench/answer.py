@@ -145,14 +145,7 @@ def answer(bench: Bench, checks: Sequence[Check] = (), vary: Sequence[str] = ())
             _make_pair_row(before.metric(metric_verdict.name), after.metric(metric_verdict.name), metric_verdict)
             for metric_verdict in result.verdicts
         ]
-    return build_answer(
-        columns,
-        rows,
-        report="bench",
-        title=title,
-        notes=tuple(notes(bench, checks)),
-        summary=summary,
-    )
+    return build_answer(columns, rows, report="bench", title=title, notes=tuple(notes(bench, checks)), summary=summary)
 
 
 def _make_title(side: Side) -> str:

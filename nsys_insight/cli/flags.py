@@ -241,11 +241,7 @@ def _make_row_flags() -> list[inspect.Parameter]:
 
 
 def _refuse_same_names(flags: Iterable[inspect.Parameter]) -> None:
-    """Refuse flags of the same name, which a user's report may declare.
-
-    Raises:
-        UsageError: Two flags have the same name.
-    """
+    """Refuse flags of the same name, which a user's report may declare."""
     used_names: set[str] = set()
     for flag in flags:
         option = _get_option(flag)  # in an annotation, Typer keeps the first name of a flag as its default

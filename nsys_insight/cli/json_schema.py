@@ -115,10 +115,7 @@ def _describe_file_checks() -> Schema:
         "text": _TEXT,
         "tables": _make_array(table),
     }
-    checks = {
-        **_make_array(check),
-        "description": "A check of each trace; none in a scope",
-    }
+    checks = {**_make_array(check), "description": "A check of each trace; none in a scope"}
     return json_schema.describe_object({"file_checks": checks})
 
 
@@ -314,12 +311,7 @@ def _make_ncu_report_schema(headroom: Schema) -> Schema:
         "more_shared_bytes": _INTEGER,
         "conflicts": {**_TEXT_BY_NAME, "description": "Strategies that it cannot be combined with, and why"},
     }
-    target_properties = {
-        "target": _TEXT,
-        "value_pct": _NUMBER_OR_NULL,
-        "target_pct": _NUMBER_OR_NULL,
-        "met": _BOOLEAN,
-    }
+    target_properties = {"target": _TEXT, "value_pct": _NUMBER_OR_NULL, "target_pct": _NUMBER_OR_NULL, "met": _BOOLEAN}
     kernel_properties = {
         **_make_view_properties("ncu_kernels"),
         "launches": {"type": "array", "items": _INTEGER, "description": "The launches that it stands for"},
@@ -360,10 +352,7 @@ def _make_ncu_report_schema(headroom: Schema) -> Schema:
         "gpu": _TEXT,
         "notes": _TEXTS,
         "kernels": _make_array(kernel_properties),
-        "priorities": {
-            **_make_array(priority_properties),
-            "description": "What to do first",
-        },
+        "priorities": {**_make_array(priority_properties), "description": "What to do first"},
     }
     return {
         "$schema": json_schema.DIALECT,

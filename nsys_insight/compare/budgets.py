@@ -137,18 +137,6 @@ class Budget:
             )
 
 
-@dataclass(frozen=True)
-class BudgetReport:
-    """The checked budgets of a run, as an answer."""
-
-    answer: Answer
-
-    @property
-    def is_broken(self) -> bool:
-        """Return whether a limit is exceeded or cannot be checked."""
-        return any(row[0] != OK for row in self.answer.rows())
-
-
 def from_toml(path: Path) -> list[Budget]:
     """Read budgets from a TOML file with tables `[max]` and `[min]` of metrics and values, and `[step]` of kernels.
 
@@ -185,7 +173,7 @@ def check_budgets(  # noqa: PLR0913 - what is checked, and against what
     extra_notes: Sequence[str] = (),
     *,
     finding_rows: Sequence[tuple[Any, ...]] = (),
-) -> BudgetReport:
+) -> Answer:
     """Check a run against budgets and a baseline.
 
     `extra_notes` are appended to the notes of the answer, `finding_rows` to its rows (`check_findings`).
@@ -211,10 +199,9 @@ def check_budgets(  # noqa: PLR0913 - what is checked, and against what
     rows += finding_rows
     broken_count = sum(row[0] != OK for row in rows)
     title = f"{broken_count} of {len(rows)} limits exceeded" if broken_count else _success_title(len(rows))
-    answer = build_answer(
+    return build_answer(
         COLUMNS, rows, report="check", title=title, notes=tuple(notes), trace={"file": run.label, "unit": run.unit}
     )
-    return BudgetReport(answer)
 
 
 def check_findings(findings: Iterable[Any], rules: Iterable[Any]) -> list[tuple[Any, ...]]:

@@ -120,11 +120,7 @@ def _open_ranks(sources: Sequence[Source], stack: ExitStack) -> Session | None:
 def _select_process(
     sides: Sequence[Sequence[Source]], process: int, stack: ExitStack, note: Callable[[str], None]
 ) -> list[list[Source]]:
-    """Narrow traces to a process, and say which it is where it has another id.
-
-    Raises:
-        UsageError: No trace has such a process, or one has none that is paired with it.
-    """
+    """Narrow traces to a process, and say which it is where it has another id."""
     members_by_trace = [
         [member for member, _ in list_members(source)]
         for side in sides

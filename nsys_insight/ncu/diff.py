@@ -104,8 +104,7 @@ def compare(before: NcuData, after: NcuData, metric: str | None = None) -> list[
     comparisons += [_compare(kernel, None, (durations[id(kernel)], []), "none", metric) for kernel in old_kernels]
     comparisons += [_compare(None, kernel, ([], durations[id(kernel)]), "none", metric) for kernel in new_kernels]
     return sorted(
-        comparisons,
-        key=lambda comparison: (-(comparison.before_ns or comparison.after_ns or 0), comparison.name),
+        comparisons, key=lambda comparison: (-(comparison.before_ns or comparison.after_ns or 0), comparison.name)
     )
 
 

@@ -187,10 +187,7 @@ def _escape(words: str) -> str:
 def _format_targets(kernel: KernelReport) -> list[tuple[Target, str]]:
     """Format each target with the value that the kernel reaches and the value that it should reach."""
     return [
-        (
-            target,
-            f"{'met' if target.is_met else 'missed'}: {target.value_pct:.1f}% of at least {target.target_pct:g}%",
-        )
+        (target, f"{'met' if target.is_met else 'missed'}: {target.value_pct:.1f}% of at least {target.target_pct:g}%")
         for target in kernel.targets
     ]
 

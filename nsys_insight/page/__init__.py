@@ -31,8 +31,7 @@ def choose_kind(output: Path | None, template: str) -> str:
     kind = "markdown" if output is None else _KIND_OF_SUFFIX.get(output.suffix.lower())
     if kind is None:
         raise UsageError(
-            f"unsupported report format of '{output}' (use .html or .md)",
-            "name it report.html or report.md",
+            f"unsupported report format of '{output}' (use .html or .md)", "name it report.html or report.md"
         )
     if template == "agent" and kind == "html":
         raise UsageError("the agent template is Markdown", "name it report.md, or omit --template agent")

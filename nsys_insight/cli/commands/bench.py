@@ -128,11 +128,7 @@ def bench(  # noqa: PLR0913 - flags
 def _list_programs(
     command: list[str] | None, before: str | None, after: str | None, read: list[Path] | None, baseline: Path | None
 ) -> list[tuple[str, Program]]:
-    """List the programs to run, with their labels; empty if files are read.
-
-    Raises:
-        UsageError: The flags do not select exactly one kind of input.
-    """
+    """List the programs to run, with their labels; empty if files are read."""
     if command and len(command) == 1 and " " in command[0] and not Path(command[0]).exists():
         command = shlex.split(command[0])  # one quoted string, as hyperfine takes it
     input_kinds = [bool(command), bool(before or after), bool(read)]

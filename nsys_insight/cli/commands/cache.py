@@ -111,11 +111,7 @@ def clear(
 
 
 def _find_folder() -> Path:
-    """Return the cache folder.
-
-    Raises:
-        UsageError: The folder exists, but other users have access to it.
-    """
+    """Return the cache folder."""
     if refusal := cache_folder.refusal_reason():
         raise UsageError(
             describe_unused_cache(refusal), f"name a folder of your own in ${cache_folder.FOLDER_VARIABLE}"

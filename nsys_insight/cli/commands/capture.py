@@ -162,11 +162,7 @@ def capture(  # noqa: PLR0913 - flags
 
 
 def _check_program(program: list[str], graphs: str) -> None:
-    """Check what to capture.
-
-    Raises:
-        UsageError: There is no such program, or no such way to trace graphs.
-    """
+    """Check what to capture."""
     if graphs not in GRANULARITIES:
         raise UsageError(f"--cuda-graph-trace is {graphs!r}", f"choose one of: {', '.join(GRANULARITIES)}")
     if not shutil.which(program[0]):
@@ -174,11 +170,7 @@ def _check_program(program: list[str], graphs: str) -> None:
 
 
 def _check_report_path(output: Path, *, force: bool) -> Path:
-    """Return the report to write, with its suffix.
-
-    Raises:
-        UsageError: The report exists, or its folder does not.
-    """
+    """Return the report to write, with its suffix."""
     path = output if output.suffix == ".nsys-rep" else output.with_name(f"{output.name}.nsys-rep")
     if not path.parent.is_dir():
         raise UsageError(f"{path.parent} is not a folder", f"make it first: mkdir -p {shlex.quote(str(path.parent))}")

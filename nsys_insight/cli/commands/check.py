@@ -59,7 +59,7 @@ def make_check_command() -> Callable[..., None]:
         **values: Any,
     ) -> None:
         from nsys_insight.compare import baselines, ci_reports
-        from nsys_insight.compare.budgets import Budget, check_budgets, from_toml
+        from nsys_insight.compare.budgets import OK, Budget, check_budgets, from_toml
 
         budgets = [Budget.parse(bound, text) for bound in ("max", "min") for text in values[bound] or []]
         if budget:
@@ -83,18 +83,18 @@ def make_check_command() -> Callable[..., None]:
         condition_differences = (
             _list_condition_differences(trace, flags, baseline, baselines.parse_params(param or [])) if baseline else []
         )
-        check_result = check_budgets(
+        check_answer = check_budgets(
             current_run, budgets, baseline_run, tolerance, [*origin_notes, *condition_differences],
             finding_rows=_check_rules(trace, fail_on, flags) if fail_on else (),
         )  # fmt: skip
         if junit:
-            outputs.write_output(junit, ci_reports.format_junit(check_result.answer))
+            outputs.write_output(junit, ci_reports.format_junit(check_answer))
         if sarif:
-            outputs.write_output(sarif, ci_reports.format_sarif(check_result.answer, budget, baseline))
+            outputs.write_output(sarif, ci_reports.format_sarif(check_answer, budget, baseline))
         if markdown:
-            write_tables(check_result.answer, [check_result.answer], "markdown", replace(flags, output=markdown))
-        _write_answer(check_result.answer, fmt, flags, budget, baseline)
-        if check_result.is_broken:
+            write_tables(check_answer, [check_answer], "markdown", replace(flags, output=markdown))
+        _write_answer(check_answer, fmt, flags, budget, baseline)
+        if any(row[0] != OK for row in check_answer.rows()):
             raise typer.Exit(Exit.FAILED)
 
     baseline_help = "A baseline's name or tag, or a saved run's file; this run may not be worse."

@@ -10,11 +10,10 @@ import typer
 
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import Command
-from nsys_insight.cli.flags import Flags, check_format
+from nsys_insight.cli.flags import Flags, FormatOption, check_format
 from nsys_insight.cli.run import show
 from nsys_insight.errors import UsageError
 from nsys_insight.extras import write_install_command
-from nsys_insight.render import FORMATS
 
 # Maximum memory of a worker in bytes: no report needs more (docs/evidence/performance.md). On a small machine, all
 # workers together share nine tenths of the memory.
@@ -60,7 +59,7 @@ def fleet(  # noqa: PLR0913 - flags
             ),
         ),
     ] = None,
-    fmt: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "table",
+    fmt: FormatOption = "table",
 ) -> None:
     """Compute the facts of many traces once, where the files are: fleet run/ -o facts/.
 

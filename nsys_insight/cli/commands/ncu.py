@@ -240,11 +240,7 @@ def find_store(files: list[Path], implementation: str | None) -> Path:
 
 
 def _delete_other_kernels(ncu_data: NcuData, kernel: str) -> None:
-    """Delete the launches of kernels whose name does not contain `kernel`.
-
-    Raises:
-        UsageError: No kernel's name contains it.
-    """
+    """Delete the launches of kernels whose name does not contain `kernel`."""
     from nsys_insight.sql.quoting import literal
 
     condition = f"NOT contains(lower(kernel), {literal(kernel.lower())})"

@@ -100,11 +100,7 @@ def plan(  # noqa: PLR0913 - flags
 
 
 def _refuse_recorded_program(given_program: tuple[str, ...], recorded_program: tuple[str, ...], *, trust: bool) -> None:
-    """Refuse to run a program that only the trace names, unless a user at a terminal trusts the trace.
-
-    Raises:
-        UsageError: No program is given, and the trace's program is unknown or not trusted.
-    """
+    """Refuse to run a program that only the trace names, unless a user at a terminal trusts the trace."""
     from nsys_insight.ncu.plan import quote_command
 
     if given_program:

@@ -42,13 +42,7 @@ def make_page_command() -> Callable[..., None]:
     roofline_params = {name: params[name] for name in ("gemm", "attention", "causal", "elements")}
 
     def run(
-        traces: list[Path] | None,
-        flags: Flags,
-        *,
-        template: str,
-        baseline: Path | None,
-        is_opened: bool,
-        **values: Any,
+        traces: list[Path] | None, flags: Flags, *, template: str, baseline: Path | None, is_opened: bool, **values: Any
     ) -> None:
         from nsys_insight.page import write_page
 
@@ -98,11 +92,7 @@ def make_page_command() -> Callable[..., None]:
 
 
 def _choose_kind(flags: Flags, template: str, *, is_page: bool) -> str:
-    """Return the kind of page. `is_page`: without a file, it is HTML.
-
-    Raises:
-        UsageError: The flags contradict each other.
-    """
+    """Return the kind of page. `is_page`: without a file, it is HTML."""
     from nsys_insight.page import choose_kind
 
     kind = choose_kind(flags.output or (Path("report.html") if is_page else None), template)
