@@ -13,7 +13,7 @@ from nsys_insight.packs.rules import SEVERITIES
 from nsys_insight.packs.step_options import step_params_of
 from nsys_insight.render import json_schema
 from nsys_insight.render.json_ import SCHEMA
-from nsys_insight.session.answer import Column
+from nsys_insight.session.answer import Column, read_columns
 from nsys_insight.text.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -239,7 +239,6 @@ def _make_bench_schema() -> Schema:
 
 def _make_experiment_schema() -> Schema:
     """Make the schema of every `experiment` command: rows and a summary of the tries."""
-    from nsys_insight.cli.commands.experiment import list_columns
     from nsys_insight.experiment.log import Try
 
     summary = {
@@ -250,7 +249,7 @@ def _make_experiment_schema() -> Schema:
         "tries": _make_array(_make_dataclass_properties(Try)),
     }
     return json_schema.describe_answer(
-        "experiment", "Changes, one at a time", list_columns(), {}, json_schema.describe_object(summary)
+        "experiment", "Changes, one at a time", read_columns("cli/tries"), {}, json_schema.describe_object(summary)
     )
 
 

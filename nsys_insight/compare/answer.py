@@ -11,7 +11,7 @@ from nsys_insight.compare.noise import count_runs_needed
 from nsys_insight.compare.runs import HEADLINE, PEAK_MEMORY
 from nsys_insight.compare.step_times import WITHOUT_NSYS
 from nsys_insight.compare.verdict import MIN_CHANGE_PCT, Decision, Verdict
-from nsys_insight.session.answer import Answer, Column, build_answer
+from nsys_insight.session.answer import Answer, Column, build_answer, read_columns
 from nsys_insight.text.kernel_names import fit, make_readable
 from nsys_insight.text.units import label_of, values
 
@@ -26,65 +26,8 @@ MIN_LAUNCH_SHARE = 0.5
 NSYS_TIMES_NOTE = (
     "These times are under nsys, which makes launches slower: --step-time BEFORE,AFTER compares those without it"
 )
-_DESCRIPTIONS = {
-    "part": (
-        "What is compared: decision (the headline row with what to do), run, phase, rank (or process), collective,"
-        " family, kernel, or benchmark"
-    ),
-    "name": (
-        "Which phase (requests: their latencies), rank, process, collective with its size, kernel, family or"
-        " benchmark; NULL for the whole run"
-    ),
-    "metric": "What is compared; before, after, delta and the deviations are in its unit",
-    "before": "Mean before, per token or step",
-    "after": "Mean after",
-    "delta": "after - before",
-    "delta_pct": "delta as a percentage of before",
-    "low_pct": (
-        "Lower end of delta_pct's interval; all intervals together have 95% confidence; NULL for single measurements"
-    ),
-    "high_pct": "Where it ends",
-    "before_stddev": (
-        "Sample standard deviation over the steps before; over the runs' means where both sides have several runs"
-    ),
-    "after_stddev": "The same after",
-    "before_calls": "Kernels of this name or family that a step launches, before",
-    "after_calls": "The same after",
-    "before_registers": "The most registers per thread of the kernel, before",
-    "after_registers": "The same after",
-    "match": (
-        "How kernels were paired: by name; by identity, which ignores tiles, types and numbers; or by "
-        "a guess: different names at the same place in the step"
-    ),
-    "better": "Whether higher or lower values of the metric are better; NULL if neither is, or unknown",
-    "verdict": "improved, regressed, changed (neither better nor worse, a kernel that took the place of a faster"
-    " one, or a side effect: worse, while the decision is that the run improved), negligible"
-    " (a time that differs by less than 1% of the step), noise (less than a standard deviation, the"
-    " interval holds 0, or times of single runs that differ by less than 2%), new, gone; NULL where it"
-    " cannot be determined."
-    " Of the decision: accept, small (better by 3% or less), revert, indistinguishable, unknown",
-}
-_TEXT_COLUMNS = {"part", "name", "metric", "match", "better", "verdict"}
-_COUNT_COLUMNS = {"before_registers", "after_registers"}
-_DETAIL_COLUMNS = {
-    "low_pct",
-    "high_pct",
-    "before_stddev",
-    "after_stddev",
-    "before_calls",
-    "after_calls",
-    *_COUNT_COLUMNS,
-    "match",
-}
-COLUMNS = tuple(
-    Column(
-        name,
-        "VARCHAR" if name in _TEXT_COLUMNS else "BIGINT" if name in _COUNT_COLUMNS else "DOUBLE",
-        text,
-        is_detail=name in _DETAIL_COLUMNS,
-    )
-    for name, text in _DESCRIPTIONS.items()
-)
+COLUMNS = read_columns("compare/rows")
+_DETAIL_COLUMNS = {column.name for column in COLUMNS if column.is_detail}
 _VALUE_COLUMNS = {
     "before",
     "after",

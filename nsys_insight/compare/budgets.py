@@ -14,7 +14,7 @@ from nsys_insight.compare.runs import HEADLINE, OLD_METRICS, PEAK_MEMORY
 from nsys_insight.compare.verdict import Verdict
 from nsys_insight.errors import UsageError
 from nsys_insight.records import parse_toml
-from nsys_insight.session.answer import Answer, Column, build_answer
+from nsys_insight.session.answer import Answer, build_answer, read_columns
 from nsys_insight.text.suggestions import did_you_mean
 from nsys_insight.text.units import parse_bytes, parse_duration
 
@@ -55,17 +55,7 @@ REPORTS_BY_METRIC = (
     ("api", "api"),
     ("", "steps"),
 )
-COLUMNS = (
-    Column("verdict", "VARCHAR", "ok, broken, or unknown: the trace does not have it, which also breaks a budget"),
-    Column("metric", "VARCHAR", "The metric, per token or step"),
-    Column(
-        "bound", "VARCHAR", "max, min, or baseline: no worse than the baseline by more than noise and the tolerance"
-    ),
-    Column("limit", "DOUBLE", "The limit"),
-    Column("actual", "DOUBLE", "What was measured"),
-    Column("where", "VARCHAR", "The report with the details, for budgets that are not ok"),
-    Column("evidence", "VARCHAR", "Of a finding that must not occur: its numbers"),
-)
+COLUMNS = read_columns("compare/budgets")
 # The unit to suggest for a limit, and what reads the limit, by the end of the metric's name.
 _UNITS: dict[str, tuple[str, Callable[..., int]]] = {"_ns": ("ms", parse_duration), "_bytes": ("MB", parse_bytes)}
 _NUMBER = re.compile(r"\s*\d+\.?\d*\s*")

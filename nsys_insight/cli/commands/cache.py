@@ -18,20 +18,13 @@ from nsys_insight.cli.flags import Flags, FormatOption, check_format
 from nsys_insight.cli.run import describe_unused_cache, show
 from nsys_insight.errors import UsageError
 from nsys_insight.ingest import cache_entries
-from nsys_insight.session.answer import Column, build_answer
+from nsys_insight.session.answer import build_answer, read_columns
 from nsys_insight.text.units import value
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-_COLUMNS = (
-    Column("trace", "VARCHAR", "The trace, or the ncu files, that it was made from; unknown for old entries"),
-    Column("state", "VARCHAR", "Whether that file is unchanged; entries of a changed file are not used"),
-    Column("holds", "VARCHAR", "What it is"),
-    Column("size_bytes", "BIGINT", "Its size"),
-    Column("last_used", "VARCHAR", "When it was made or last used, in local time"),
-    Column("file", "VARCHAR", "Its file name in the folder", is_detail=True),
-)
+_COLUMNS = read_columns("cli/cache")
 _AGE = re.compile(r"(\d{1,6})\s*([hd])", re.ASCII)
 _SECONDS = {"h": 60 * 60, "d": 24 * 60 * 60}
 

@@ -18,7 +18,7 @@ from nsys_insight.errors import Exit
 
 if TYPE_CHECKING:
     from nsys_insight.experiment.log import Log, Try
-    from nsys_insight.session.answer import Answer, Column
+    from nsys_insight.session.answer import Answer
 
 app = typer.Typer(
     help=(
@@ -32,24 +32,6 @@ TraceOption = Annotated[
 ]
 NcuOption = Annotated[list[Path] | None, typer.Option("--ncu", help="What ncu measured of this state.")]
 FOLDER = Path("experiment")
-_COLUMN_TEXTS = {
-    "number": "Number of the try; 0 is the baseline",
-    "change": "The one change",
-    "status": "open (neither kept nor reverted yet), kept, reverted",
-    "decision": (
-        "By rule: accept (better by more than 3%, and tests passed), unchecked (correctness was "
-        "not checked), small, revert (worse, or broken), indistinguishable, refused (too much scatter), "
-        "unknown; baseline"
-    ),
-    "metric": "The metric that decides",
-    "before": "Its center before the change",
-    "after": "Its center after the change",
-    "change_pct": "The change as a percentage of before",
-    "low_pct": "Lower end of the 95% confidence interval of change_pct",
-    "high_pct": "Where it ends",
-    "tests": "passed, failed, or not checked",
-    "side_effects": "What got worse other than the metric that decides",
-}
 
 
 def start(  # noqa: PLR0913 - flags
@@ -197,23 +179,15 @@ def _show_tries(experiment_log: Log, tries: list[Try], fmt: str, title: str, *, 
     show(_make_answer(experiment_log, tries, title, has_notes=has_notes), fmt, Flags(), default_limit=0)
 
 
-def list_columns() -> list[Column]:
-    """List the columns of an answer about tries."""
-    from nsys_insight.session.answer import Column
-
-    kinds = {"number": "BIGINT", **dict.fromkeys(("before", "after", "change_pct", "low_pct", "high_pct"), "DOUBLE")}
-    details = {"low_pct", "high_pct", "side_effects"}
-    return [Column(name, kinds.get(name, "VARCHAR"), text, name in details) for name, text in _COLUMN_TEXTS.items()]
-
-
 def _make_answer(experiment_log: Log, tries: list[Try], title: str, *, has_notes: bool) -> Answer:
     from dataclasses import asdict
 
-    from nsys_insight.session.answer import build_answer
+    from nsys_insight.session.answer import build_answer, read_columns
 
+    columns = read_columns("cli/tries")
     rows = [
         [("; ".join(entry.side_effects) or None) if name == "side_effects" else getattr(entry, name) or None
-         if name == "metric" else getattr(entry, name) for name in _COLUMN_TEXTS]
+         if name == "metric" else getattr(entry, name) for name in (column.name for column in columns)]
         for entry in tries
     ]  # fmt: skip
     notes = [
@@ -234,7 +208,7 @@ def _make_answer(experiment_log: Log, tries: list[Try], title: str, *, has_notes
         "current": experiment_log.current_try.number,
         "tries": [asdict(entry) for entry in tries],
     }
-    return build_answer(list_columns(), rows, report="experiment", title=title, notes=tuple(notes), summary=summary)
+    return build_answer(columns, rows, report="experiment", title=title, notes=tuple(notes), summary=summary)
 
 
 EXPERIMENT = Command(

@@ -14,7 +14,7 @@ from nsys_insight.cli.run import make_pack_command, show
 from nsys_insight.errors import QueryError, UsageError, cannot_write_error
 from nsys_insight.packs import library
 from nsys_insight.packs.pack import HINT
-from nsys_insight.session.answer import Column, build_answer
+from nsys_insight.session.answer import build_answer, read_columns
 
 TEMPLATE = '''/*
 title = "{title}"
@@ -53,11 +53,7 @@ GROUP BY ALL
 HAVING count(*) >= $least
 ORDER BY total_ns DESC, name  -- to the last tie, so that the answer is the same every time
 '''
-COLUMNS = (
-    Column("name", "VARCHAR", "The command"),
-    Column("title", "VARCHAR", "What it answers"),
-    Column("file", "VARCHAR", "Where it comes from"),
-)
+COLUMNS = read_columns("cli/packs")
 
 app = typer.Typer(
     help="List the packs: reports that are .sql files, built in and your own.",
