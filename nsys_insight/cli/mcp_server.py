@@ -85,15 +85,9 @@ def make_server(tools: Tools) -> MCPServer[Any]:
         f" Traces: {', '.join(trace_names[:_MAX_TRACES_NAMED]) or 'none yet'}{remainder}.",
         log_level="WARNING",
     )
-    for tool, extra_text in (
-        (tools.brief, ""),
-        (tools.diagnose, ""),
-        (tools.report, f"\n\nReports:\n{_list_reports()}"),
-        (tools.sql, ""),
-        (tools.views, ""),
-        (tools.diff, ""),
-    ):
-        description = inspect.cleandoc(tool.__doc__ or "") + extra_text
+    for tool in (tools.brief, tools.diagnose, tools.report, tools.sql, tools.views, tools.diff):
+        reports = f"\n\nReports:\n{_list_reports()}" if tool == tools.report else ""
+        description = inspect.cleandoc(tool.__doc__ or "") + reports
         has_rows = tool.__annotations__["return"] == "Answers"
         mcp_server.tool(
             name=tool.__name__, description=description, annotations=_READ_ONLY, structured_output=has_rows

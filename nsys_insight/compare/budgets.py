@@ -12,7 +12,7 @@ from nsys_insight.compare.comparison import compare
 from nsys_insight.compare.noise import Samples
 from nsys_insight.compare.runs import HEADLINE, OLD_METRICS, PEAK_MEMORY
 from nsys_insight.compare.verdict import Verdict
-from nsys_insight.errors import UsageError
+from nsys_insight.errors import UsageError, read_text
 from nsys_insight.records import parse_toml
 from nsys_insight.session.answer import Answer, build_answer, read_columns
 from nsys_insight.text.suggestions import did_you_mean
@@ -134,7 +134,7 @@ def from_toml(path: Path) -> list[Budget]:
         UsageError: The file cannot be read, or has other contents.
     """
     try:
-        tables = parse_toml(path.read_text(encoding="utf-8"))
+        tables = parse_toml(read_text(path, "name a TOML file of limits"))
         unknown = sorted(set(tables) - {"max", "min", STEP})
         if unknown or not all(isinstance(table, dict) for table in tables.values()):
             raise UsageError(
@@ -146,8 +146,6 @@ def from_toml(path: Path) -> list[Budget]:
             for bound in (STEP, "max", "min")
             for name, value in tables.get(bound, {}).items()
         ]
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}", "name a TOML file of limits") from None
     except ValueError as error:
         raise UsageError(f"{path} cannot be read as TOML: {error}", "[max]\nlaunches_per_token = 15") from None
     if not budgets:

@@ -58,18 +58,14 @@ def write_page(
     Raises:
         InsightError: The trace cannot be read, or has no steps of the requested kind.
     """
-    with progress.show_task("making the page"):
-        return _write_page(trace, kind, steps, limit, sizes)
-
-
-def _write_page(trace: Session, kind: str, steps: StepOptions, limit: int | None, sizes: dict[str, Any] | None) -> str:
     from nsys_insight.page import html, markdown
     from nsys_insight.page.content import gather, select_rank
 
-    content = gather(trace, steps, sizes, html.list_first_queries() if kind == "html" else ())
-    if kind == "agent":
-        return markdown.write_agent_report(content)
-    if kind == "markdown":
-        return markdown.write_report(content, markdown.MAX_ROWS if limit is None else limit or None)
-    drawings = html.draw(select_rank(trace, content.diagnosis), steps, content)
-    return html.render_page(content, drawings, html.MAX_ROWS if limit is None else limit or None)
+    with progress.show_task("making the page"):
+        content = gather(trace, steps, sizes, html.list_first_queries() if kind == "html" else ())
+        if kind == "agent":
+            return markdown.write_agent_report(content)
+        if kind == "markdown":
+            return markdown.write_report(content, markdown.MAX_ROWS if limit is None else limit or None)
+        drawings = html.draw(select_rank(trace, content.diagnosis), steps, content)
+        return html.render_page(content, drawings, html.MAX_ROWS if limit is None else limit or None)

@@ -13,7 +13,7 @@ from nsys_insight import outputs
 from nsys_insight.cli.commands import PROGRAM_SETTINGS, Command
 from nsys_insight.cli.flags import Flags, FormatOption, add_flags, check_format, make_flag
 from nsys_insight.cli.run import show
-from nsys_insight.errors import Exit, UsageError
+from nsys_insight.errors import Exit, UsageError, read_text
 from nsys_insight.text.units import parse_seconds
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from nsys_insight.bench.measure import Command as Program
     from nsys_insight.bench.measure import Plan
-    from nsys_insight.bench.result import Bench
 
+_SAVE_HINT = "save one: nsys-insight bench -o FILE -- COMMAND"
 _METRIC_PATTERN = re.compile(r"(?P<name>[^=\[]+)(?:\[(?P<unit>[^\]]*)\])?(?:=(?P<pattern>.+))?", re.DOTALL)
 
 
@@ -101,14 +101,14 @@ def bench(  # noqa: PLR0913 - flags
     from nsys_insight.bench import measure
     from nsys_insight.bench.answer import answer
     from nsys_insight.bench.checks import CheckOptions, run_checks
-    from nsys_insight.bench.result import compare_with_old, to_json
+    from nsys_insight.bench.result import compare_with_old, from_json, to_json
     from nsys_insight.compare.verdict import Decision
 
     check_format(fmt)
     outputs.check_target(output, [*(read or []), *([baseline] if baseline else [])])
     plan = make_plan(settings)
     commands = _list_programs(command, before, after, read, baseline)
-    baseline_benchmark = _read_benchmark(baseline) if baseline else None
+    baseline_benchmark = from_json(read_text(baseline, _SAVE_HINT), baseline) if baseline else None
     checked_program: Program | None = commands[-1][1] if commands and settings["sanitize"] else None
     tolerances = settings["rtol"], settings["atol"]
     checks = run_checks(
@@ -140,17 +140,6 @@ def _list_programs(
     if before and after:
         return [("before", before), ("after", after)]
     return [("after" if baseline else "the command", command)] if command else []
-
-
-def _read_benchmark(path: Path) -> Bench:
-    from nsys_insight.bench.result import from_json
-
-    try:
-        return from_json(path.read_text(encoding="utf-8"), path)
-    except OSError as error:
-        raise UsageError(
-            f"{path} cannot be read: {error.strerror}", "save one: nsys-insight bench -o FILE -- COMMAND"
-        ) from None
 
 
 def make_plan(settings: Mapping[str, Any]) -> Plan:
