@@ -201,7 +201,7 @@ def check(  # noqa: PLR0913 - kinds of limits, by keyword
         finding_rows = check_findings(evaluate(source, rules, steps), rules) if rules else ()
         result = check_budgets(
             measured_run, budgets, earlier_runs[0][0], tolerance_pct, notes, finding_rows=finding_rows
-        ).answer
+        )
     return make_html_answer(replace(result, notes=tuple(dict.fromkeys(result.notes))))
 
 

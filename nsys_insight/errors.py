@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Exit(IntEnum):
@@ -71,3 +75,15 @@ def file_changed_error(path: object, change: str = "replaced or written to") -> 
 def cannot_write_error(path: object, error: OSError) -> UsageError:
     """Return the error for a file that cannot be written."""
     return UsageError(f"cannot write {path}: {error.strerror or error}", "name a file in a folder that exists")
+
+
+def read_text(path: Path, hint: str, errors: str = "strict") -> str:
+    """Read a file that the user named; `errors` says what becomes of bytes that are not UTF-8, as in `open`.
+
+    Raises:
+        UsageError: The file cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8", errors=errors)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}", hint) from None

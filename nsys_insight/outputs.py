@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import sys
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from nsys_insight import cache_folder, own_files
 from nsys_insight.errors import UsageError, cannot_write_error
@@ -77,6 +78,20 @@ def open_output(target: Path, inputs: Iterable[Path] = (), *, force: bool = Fals
             remember(real)
     except OSError as error:
         raise cannot_write_error(target, error) from None
+
+
+@contextmanager
+def open_text(target: Path | None, inputs: Iterable[Path] = (), *, force: bool = False) -> Iterator[TextIO]:
+    """Yield a stream of text: that of a target, as in `open_output`, or stdout without one.
+
+    Raises:
+        UsageError: See `open_output`.
+    """
+    if target is None:
+        yield sys.stdout
+        return
+    with open_output(target, inputs, force=force) as path, path.open("w", encoding="utf-8", newline="") as stream:
+        yield stream
 
 
 @contextmanager

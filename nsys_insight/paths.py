@@ -30,11 +30,11 @@ def read_query(name: str) -> str:
 
 
 @cache
-def read_catalog(name: str) -> dict[str, Any]:
-    """Read a catalog, ``queries/catalog/NAME.toml``, which people edit."""
+def read_catalog(name: str, folder: str = "catalog") -> dict[str, Any]:
+    """Read a catalog, which people edit: a TOML file in a folder of ``queries``."""
     import tomllib
 
-    return tomllib.loads((queries_folder() / "catalog" / f"{name}.toml").read_text(encoding="utf-8"))
+    return tomllib.loads((queries_folder() / folder / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def demo_trace() -> Path:

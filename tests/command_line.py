@@ -31,7 +31,7 @@ INSTALLED = os.environ.get("NSYS_INSIGHT_COMMAND")
 # Words that start a process of the command, for tests of signals, pipes, locks and concurrent processes.
 PROCESS = [INSTALLED] if INSTALLED else [sys.executable, "-m", "nsys_insight"]
 # Commands that run the user's SQL.
-_OWN_CONNECTION = {"sql", "shell", "explore", "mcp"}
+_OWN_CONNECTION = {"sql", "shell", "mcp"}
 _TERMINAL_VARIABLES = {"COLUMNS", "NO_COLOR", "TERM"}
 
 

@@ -191,7 +191,7 @@ class TestOneCommand:
             (["--metric", "x=(", "--", "8", "1"], 2, "is no regular expression"),
             (["--metric", "x=nothing", "--", "8", "1"], 1, "printed nothing that --metric x matches"),
             (["--metric", "speed", "--", "8", "1"], 2, "there is no metric 'speed'"),
-            (["--param", "batch", "--", "8", "1"], 2, "--param takes KEY=VALUE"),
+            (["--param", "batch", "--", "8", "1"], 2, "--param takes NAME=VALUE"),
             (["--", "8", "0"], 1, "8 0 ended with exit code 3: no GPU"),
             (["--baseline", "nowhere.json", "--", "8", "1"], 2, "nowhere.json cannot be read"),
         ],

@@ -87,7 +87,7 @@ def test_answers_of_other_commands_and_of_several_traces_match_their_schemas(chu
     validate(as_json(churn.diagnose().answer()), "diagnose", "answer")
     run = measure(churn, AUTO)
     validate(as_json(build_diff_answer(compare([run], [run]))), "diff", "answer")
-    validate(as_json(check_budgets(run, [Budget.parse("max", "kernels=3")], None, 3.0).answer), "check", "answer")
+    validate(as_json(check_budgets(run, [Budget.parse("max", "kernels=3")], None, 3.0)), "check", "answer")
     validate(as_json(churn.query("SELECT name, 1.5 AS x, now() AS t FROM kernels")), "sql", "answer")
     other = shutil.copy(churn.path, tmp_path / "other.sqlite")
     with nsys_insight.open([churn.path, other], use_cache=False) as traces:

@@ -27,7 +27,7 @@ EXTRA_ARGUMENTS = {
     "roofline": ["--gemm", "64,64,64"],
     "sql": ["SELECT count(*) FROM raw.StringIds"],
 }
-# These commands read no trace, or write the requested files. `explore` reports that it keeps its file.
+# These commands read no trace, or write the requested files.
 WITHOUT_THE_FLAG = {
     "baseline",
     "bench",
@@ -35,7 +35,6 @@ WITHOUT_THE_FLAG = {
     "capture",
     "demo",
     "experiment",
-    "explore",
     "export",
     "fleet",
     "mcp",

@@ -861,7 +861,7 @@ class TestCommand:
             ["--format", "csv"],
             ["--explain"],
             ["--step-range", "nope", "-o", "r.html"],
-            ["--compare", "-o", "r.html"],
+            ["--baseline", "no.sqlite", "-o", "r.md"],
         ],
     )
     def test_impossible_options_are_usage_errors(self, arguments, sample, tmp_path):

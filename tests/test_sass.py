@@ -18,7 +18,7 @@ from nsys_insight.kernel_code.instructions import decode_control, parse_instruct
 from nsys_insight.kernel_code.loops import find_loops
 from nsys_insight.kernel_code.reading import Limits, count_neighbor_loads, describe_region
 from nsys_insight.kernel_code.regions import split_regions
-from nsys_insight.kernel_code.sass import LOOP_COLUMNS
+from nsys_insight.session.answer import read_columns
 
 DATA = Path(__file__).parent / "data" / "sass"
 TEXTS = ["sass_a.sm_90a.cuobjdump.txt", "sass_a.sm_90a.nvdisasm.txt", "sass_a.sm_75.cuobjdump.txt"]
@@ -735,7 +735,9 @@ def test_the_command_prints_a_table_and_the_remarks(run):
 
 def test_machine_formats_have_all_columns(run):
     _, out, _ = run("sass", DATA / TEXTS[0], "--format", "json", "-k", "spilling")
-    assert {column["name"] for column in json.loads(out)["columns"]} == {column.name for column in LOOP_COLUMNS}
+    assert {column["name"] for column in json.loads(out)["columns"]} == {
+        column.name for column in read_columns("kernel_code/loops")
+    }
 
 
 def test_an_unknown_kernel_is_reported_with_the_existing_ones(run):

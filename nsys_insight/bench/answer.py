@@ -10,51 +10,13 @@ from nsys_insight.bench.result import Bench, Series, Side, list_different_parame
 from nsys_insight.bench.statistics import MAX_CV_PCT, Interval, describe_spread, estimate_center
 from nsys_insight.bench.verdict import CONFIDENCE, MetricVerdict, judge_metric
 from nsys_insight.compare.verdict import Decision, decide
-from nsys_insight.session.answer import Answer, Column, build_answer
+from nsys_insight.session.answer import Answer, build_answer, read_columns
 from nsys_insight.text.units import Scale, scale_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-
-_SINGLE_DESCRIPTIONS = {
-    "metric": "What was measured, with its unit in brackets",
-    "better": "Whether higher or lower values are better, by unit and name, or as the user says; NULL if unknown",
-    "estimate": "Center: the Hodges-Lehmann estimate, the median of the means of all pairs",
-    "low": "Lower end of its 95% confidence interval; NULL for fewer than 6 repetitions",
-    "high": "Upper end of it",
-    "count": "Repetitions",
-    "cv_pct": "Coefficient of variation: sample standard deviation as a percentage of the mean",
-    "mean": "Mean of the repetitions",
-    "min": "Smallest value",
-    "max": "Largest value",
-}
-_PAIR_DESCRIPTIONS = {
-    "metric": "What was measured, with its unit in brackets; the metric that decides is the first",
-    "better": _SINGLE_DESCRIPTIONS["better"],
-    "before": "Center before the change: the median of the means of all pairs",
-    "after": "The same after",
-    "change_pct": "The change, as a percentage of before",
-    "low_pct": (
-        "Lower end of the interval of change_pct: 95% confidence for the metric that decides, and "
-        "for all others together; NULL for fewer than 6 repetitions"
-    ),
-    "high_pct": "Where it ends",
-    "before_cv_pct": "Coefficient of variation before",
-    "after_cv_pct": "The same after",
-    "count": "Repetitions of each side",
-    "verdict": "improved, regressed, changed (unknown which is better), noise (the interval holds 0, or sides measured"
-    " apart differ by less than 2%), refused (too much scatter or drift), unknown (too few repetitions)",
-}
-_TYPES_BY_COLUMN = {"count": "BIGINT", **dict.fromkeys(("metric", "better", "verdict"), "VARCHAR")}
-_DETAIL_COLUMNS = {"mean", "min", "max", "before_cv_pct", "after_cv_pct", "count"}
-SINGLE_COLUMNS, PAIR_COLUMNS = (
-    tuple(
-        Column(name, _TYPES_BY_COLUMN.get(name, "DOUBLE"), text, name in _DETAIL_COLUMNS)
-        for name, text in texts.items()
-    )
-    for texts in (_SINGLE_DESCRIPTIONS, _PAIR_DESCRIPTIONS)
-)
+SINGLE_COLUMNS, PAIR_COLUMNS = read_columns("bench/single"), read_columns("bench/pair")
 
 
 @dataclass(frozen=True)
@@ -145,14 +107,7 @@ def answer(bench: Bench, checks: Sequence[Check] = (), vary: Sequence[str] = ())
             _make_pair_row(before.metric(metric_verdict.name), after.metric(metric_verdict.name), metric_verdict)
             for metric_verdict in result.verdicts
         ]
-    return build_answer(
-        columns,
-        rows,
-        report="bench",
-        title=title,
-        notes=tuple(notes(bench, checks)),
-        summary=summary,
-    )
+    return build_answer(columns, rows, report="bench", title=title, notes=tuple(notes(bench, checks)), summary=summary)
 
 
 def _make_title(side: Side) -> str:

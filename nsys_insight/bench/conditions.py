@@ -100,10 +100,6 @@ class Machine:
             return call(*arguments)
         return None
 
-    def watch(self) -> GpuWatch:
-        """Watch the GPUs while a program runs."""
-        return GpuWatch(self)
-
     def _iter_clocks(self) -> Iterator[tuple[int | None, list[str]]]:
         for gpu in self._gpus:
             yield (

@@ -10,20 +10,19 @@ from typing import TYPE_CHECKING
 
 from nsys_insight import outputs, progress
 from nsys_insight.bench import programs
-from nsys_insight.bench.conditions import Machine, describe_gpu_changes
+from nsys_insight.bench.conditions import GpuWatch, Machine, describe_gpu_changes
 from nsys_insight.bench.repository import read_git_commit
 from nsys_insight.bench.result import Bench, Series, Side
 from nsys_insight.bench.statistics import MIN_REPETITIONS, estimate_center
 from nsys_insight.bench.verdict import estimate_change
-from nsys_insight.compare.benchmark_formats import BenchmarkOutput, Reading, parse_text
+from nsys_insight.compare.benchmark_formats import NAME_HINT, BenchmarkOutput, Reading, parse_text
 from nsys_insight.compare.direction import infer_direction
-from nsys_insight.errors import InsightError, UsageError
+from nsys_insight.errors import InsightError, UsageError, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from nsys_insight.bench.conditions import GpuWatch
     from nsys_insight.compare.direction import Better
 
 Command = str | list[str]
@@ -162,12 +161,7 @@ def read(paths: Sequence[Path], plan: Plan) -> Bench:
     """
     measurements = _Measurements()
     for path in paths:
-        try:
-            benchmark_output = parse_text(path.read_text(encoding="utf-8", errors="replace"), plan.patterns)
-        except OSError as error:
-            raise UsageError(
-                f"{path} cannot be read: {error.strerror}", "name a file with the output of a benchmark"
-            ) from None
+        benchmark_output = parse_text(read_text(path, NAME_HINT, "replace"), plan.patterns)
         if not benchmark_output.readings:
             raise UsageError(f"{path} has no measurements in a known format", _HINT)
         if len(paths) == 1:  # each value in the file is a repetition
@@ -194,7 +188,7 @@ def _run_once(command: Command, plan: Plan, machine: Machine) -> tuple[Benchmark
 def _run_and_read(
     command: Command, plan: Plan, machine: Machine, old_results: _OldResults | None
 ) -> tuple[BenchmarkOutput, GpuWatch]:
-    with machine.watch() as watch:
+    with GpuWatch(machine) as watch:
         result = programs.run(command, plan.timeout_s)
     if result.code != 0:
         raise programs.make_command_error(command, result)

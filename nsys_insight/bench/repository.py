@@ -160,11 +160,7 @@ class _Repository:
 
 
 def _find_git() -> str:
-    """Return the path of git. A folder of the search path that is relative is the working folder, which is not ours.
-
-    Raises:
-        FileNotFoundError: There is no git.
-    """
+    """Return the path of git. A folder of the search path that is relative is the working folder, which is not ours."""
     for entry in filter(os.path.isabs, os.get_exec_path()):
         git = shutil.which("git", path=entry)
         if git and Path(git).parent == Path(entry):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.compare.benchmark_formats import BENCH_SCHEMA
@@ -105,6 +105,18 @@ def from_json(text: str, path: Path) -> Bench:
             f"{path} is not a benchmark file of this version: {error}",
             f"measure again: nsys-insight bench -o {path} -- COMMAND",
         ) from None
+
+
+def compare_with_old(old: Bench, new: Bench) -> Bench:
+    """Combine an earlier benchmark (before) with a new one (after). Conditions of the machine become parameters."""
+    names = [name for name in ("gpu", "driver", "cuda", "application_clock_mhz") if name in new.conditions]
+    before, after = (
+        replace(
+            bench.side, label=label, parameters=bench.side.parameters | {n: bench.conditions.get(n, "-") for n in names}
+        )
+        for label, bench in (("before", old), ("after", new))
+    )
+    return replace(new, sides=(before, after), turns=False)
 
 
 def list_different_parameters(before: Side, after: Side, vary: Sequence[str] = ()) -> dict[str, tuple[str, str]]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
-from statistics import NormalDist, fmean, median, stdev
+from statistics import NormalDist, correlation, fmean, median, stdev
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -257,8 +257,10 @@ def _describe_clock(values: Sequence[float], clocks: Sequence[float | None]) -> 
     readings = [clock for _, clock in pairs]
     if 100 * (max(readings) - min(readings)) / max(readings) < _MIN_CLOCK_RANGE_PCT:
         return None
-    correlation = _correlate(_rank_values([value for value, _ in pairs]), _rank_values(readings))
-    if abs(correlation) < _MIN_CLOCK_CORRELATION:
+    metric_values = [value for value, _ in pairs]
+    if max(metric_values) == min(metric_values):
+        return None
+    if abs(correlation(_rank_values(metric_values), _rank_values(readings))) < _MIN_CLOCK_CORRELATION:
         return None
     return (
         f"clock: the SM clock was between {min(readings):.0f} and {max(readings):.0f} MHz, and the metric followed it"
@@ -269,12 +271,6 @@ def _rank_values(values: Sequence[float]) -> list[float]:
     """Return the rank of each value. Equal values get their mean rank."""
     sorted_values = sorted(values)
     return [sorted_values.index(value) + (sorted_values.count(value) - 1) / 2 for value in values]
-
-
-def _correlate(first: Sequence[float], second: Sequence[float]) -> float:
-    first_deviations, second_deviations = [x - fmean(first) for x in first], [y - fmean(second) for y in second]
-    norm = math.sqrt(sum(x * x for x in first_deviations) * sum(y * y for y in second_deviations))
-    return sum(x * y for x, y in zip(first_deviations, second_deviations, strict=True)) / norm if norm else 0.0
 
 
 def _format_value(value: float) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight import outputs, progress
 from nsys_insight.cli import terminal
-from nsys_insight.cli.run import open_traces, show
+from nsys_insight.cli.run import open_traces, show, write_answer
 from nsys_insight.errors import UsageError
 from nsys_insight.render import HUMAN_FORMATS
 
@@ -59,7 +59,6 @@ def write_tables(machine_answer: Answer, tables: Sequence[Answer], fmt: str, fla
 
     Markdown includes the notes, because it is read elsewhere.
     """
-    from nsys_insight.render import write
     from nsys_insight.render.markdown import escape_prose
 
     output = flags.output
@@ -70,29 +69,14 @@ def write_tables(machine_answer: Answer, tables: Sequence[Answer], fmt: str, fla
     if fmt not in HUMAN_FORMATS:
         show(machine_answer, fmt, flags)
         return
-    with ExitStack() as stack:
-        stream = sys.stdout
-        if output:
-            temporary_path = stack.enter_context(outputs.open_output(output))
-            stream = stack.enter_context(temporary_path.open("w", encoding="utf-8"))
+    with outputs.open_text(output) as stream:
         for index, table in enumerate(tables):
             if index:
                 stream.write("\n")
             limit = flags.limit if flags.limit is not None else len(table.rows()) if not index else 12
-            write(
-                table, stream, fmt,
-                limit=limit or None,
-                width=None if output else terminal.get_width(),
-                color=terminal.can_color(is_allowed=not flags.no_color and not output),
-                full_names=flags.full_names,
-                wide=flags.wide,
-            )  # fmt: skip
-        if fmt == "markdown":
-            stream.write(
-                "".join(f"\n- {escape_prose(text)}" for text in machine_answer.notes) + "\n"
-                if machine_answer.notes
-                else ""
-            )
+            write_answer(table, stream, fmt, limit or None, flags)
+        if fmt == "markdown" and machine_answer.notes:
+            stream.write("".join(f"\n- {escape_prose(text)}" for text in machine_answer.notes) + "\n")
     sys.stdout.flush()
     for text in machine_answer.notes if fmt != "markdown" else ():
         terminal.note(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -110,12 +111,9 @@ class Flags:
         Raises:
             UsageError: The text is not a duration.
         """
-        from nsys_insight.text.units import parse_duration
+        from nsys_insight.text.units import parse_seconds
 
-        text = self.timeout
-        if text is None:
-            return None
-        return parse_duration(f"{text}s" if text.isdecimal() else text, flag="--timeout") / 1e9
+        return None if self.timeout is None else parse_seconds(self.timeout, flag="--timeout")
 
     @property
     def format(self) -> str:
@@ -197,7 +195,20 @@ def make_command(
             flags = replace(flags, steps=parse_options({name: values.pop(name) for name in step_params}))
         run(values.pop(main_argument.name), flags, **values)
 
-    command.__signature__ = inspect.Signature([main_argument, *own_flags, *shared])  # type: ignore[attr-defined]
+    return _declare(command, [main_argument, *own_flags, *shared], text)
+
+
+def add_flags(run: Callable[..., None], *flags: inspect.Parameter) -> Callable[..., None]:
+    """Make a command for Typer from a function with annotated flags, which receives more flags by name."""
+    own_flags = [
+        flag for flag in inspect.signature(run, eval_str=True).parameters.values() if flag.kind is not flag.VAR_KEYWORD
+    ]
+    return _declare(partial(run), [*own_flags, *flags], inspect.cleandoc(run.__doc__ or ""))
+
+
+def _declare(command: Callable[..., None], flags: list[inspect.Parameter], text: str) -> Callable[..., None]:
+    """Give a function the flags and the help that Typer reads from a command."""
+    command.__signature__ = inspect.Signature(flags)  # type: ignore[attr-defined]
     command.__annotations__ = {}
     command.__doc__ = text
     return command
@@ -205,14 +216,8 @@ def make_command(
 
 def make_shared_command() -> Callable[..., None]:
     """Make a command that has only the flags of every report, for their help."""
-
-    def command(**_: Any) -> None:
-        """Do nothing: only the help is shown."""
-
-    command.__signature__ = inspect.Signature(_make_shared_flags(has_rows=True))  # type: ignore[attr-defined]
-    command.__annotations__ = {}
-    command.__doc__ = "The flags that every report has: which part of the trace, how to show it, how to load it."
-    return command
+    text = "The flags that every report has: which part of the trace, how to show it, how to load it."
+    return _declare(lambda **_: None, _make_shared_flags(has_rows=True), text)
 
 
 def _make_shared_flags(*, has_rows: bool) -> list[inspect.Parameter]:
@@ -236,11 +241,7 @@ def _make_row_flags() -> list[inspect.Parameter]:
 
 
 def _refuse_same_names(flags: Iterable[inspect.Parameter]) -> None:
-    """Refuse flags of the same name, which a user's report may declare.
-
-    Raises:
-        UsageError: Two flags have the same name.
-    """
+    """Refuse flags of the same name, which a user's report may declare."""
     used_names: set[str] = set()
     for flag in flags:
         option = _get_option(flag)  # in an annotation, Typer keeps the first name of a flag as its default
@@ -304,15 +305,7 @@ def _choose_completer(param: Param) -> Callable[..., list[str]] | None:
 
 def make_scope_command(run: Callable[[Flags], None], text: str) -> Callable[..., None]:
     """Make a command from a function of `Flags`; the command has only the flags of the scope."""
-    shared = _make_scope_flags()
-
-    def command(**values: Any) -> None:
-        run(Flags(**values))
-
-    command.__signature__ = inspect.Signature(shared)  # type: ignore[attr-defined]
-    command.__annotations__ = {}
-    command.__doc__ = text
-    return command
+    return _declare(lambda **values: run(Flags(**values)), _make_scope_flags(), text)
 
 
 def make_step_flags(*, has_step_time: bool = True) -> list[inspect.Parameter]:

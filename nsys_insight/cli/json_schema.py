@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import UsageError
@@ -11,25 +13,29 @@ from nsys_insight.packs.rules import SEVERITIES
 from nsys_insight.packs.step_options import step_params_of
 from nsys_insight.render import json_schema
 from nsys_insight.render.json_ import SCHEMA
-from nsys_insight.session.answer import Column
+from nsys_insight.session.answer import Column, read_columns
 from nsys_insight.text.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nsys_insight.packs.pack import Pack
+    from nsys_insight.packs.pack import Pack, Param
 
 Schema = dict[str, Any]
 
 _TEXT: Schema = {"type": "string"}
+_TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
+_NUMBER: Schema = {"type": "number"}
 _NUMBER_OR_NULL: Schema = {"type": ["number", "null"]}
+_INTEGER: Schema = {"type": "integer"}
+_INTEGER_OR_NULL: Schema = {"type": ["integer", "null"]}
+_BOOLEAN: Schema = {"type": "boolean"}
 _TEXTS: Schema = {"type": "array", "items": _TEXT}
 _TEXT_BY_NAME: Schema = {"type": "object", "additionalProperties": _TEXT}
 # The schema of a dataclass field, by the text of its annotation.
 _FIELD_SCHEMAS: dict[str, Schema] = {
-    "str": _TEXT, "bool": {"type": "boolean"}, "int": {"type": "integer"}, "float | None": _NUMBER_OR_NULL,
-    "int | None": {"type": ["integer", "null"]}, "str | None": {"type": ["string", "null"]},
-    "tuple[str, ...]": _TEXTS, "dict[str, str]": _TEXT_BY_NAME,
+    "str": _TEXT, "bool": _BOOLEAN, "int": _INTEGER, "int | None": _INTEGER_OR_NULL, "str | None": _TEXT_OR_NULL,
+    "float": _NUMBER, "float | None": _NUMBER_OR_NULL, "tuple[str, ...]": _TEXTS, "dict[str, str]": _TEXT_BY_NAME,
 }  # fmt: skip
 
 
@@ -95,74 +101,60 @@ def _list_columns(pack: Pack) -> list[Column]:
 
 def _describe_file_checks() -> Schema:
     """Describe the summary of `info`: whether each trace holds what its file holds."""
-    integer, integer_or_null = {"type": "integer"}, {"type": ["integer", "null"]}
-    sums = json_schema.describe_object({"rows": integer, "time_ns": integer_or_null, "size_bytes": integer_or_null})
+    sums = json_schema.describe_object({"rows": _INTEGER, "time_ns": _INTEGER_OR_NULL, "size_bytes": _INTEGER_OR_NULL})
     table = {
         "table": _TEXT,
         "view": {**sums, "description": "Events of the view, and the sums of their durations and sizes"},
         "file": {**sums, "description": "The same, as SQLite adds up the rows of the table that count"},
-        "file_rows": {"type": "integer", "description": "Events of the table, also those that do not count"},
+        "file_rows": {**_INTEGER, "description": "Events of the table, also those that do not count"},
         "remarks": {**_TEXTS, "description": "Which rows do not count, and why"},
     }
     check = {
         "trace": _TEXT,
         "status": {"enum": ["equal", "different", "unchecked"]},
         "text": _TEXT,
-        "tables": _make_array(json_schema.describe_object(table)),
+        "tables": _make_array(table),
     }
-    checks = {
-        **_make_array(json_schema.describe_object(check)),
-        "description": "A check of each trace; none in a scope",
-    }
+    checks = {**_make_array(check), "description": "A check of each trace; none in a scope"}
     return json_schema.describe_object({"file_checks": checks})
 
 
 def _make_diagnose_schema() -> Schema:
     from nsys_insight.diagnose.text import COLUMNS
 
-    text, number, number_or_null = {"type": "string"}, {"type": "number"}, {"type": ["number", "null"]}
-    share_properties = {
-        "part": text,
-        "is_busy": {"type": "boolean"},
-        "time_ns": number,
-        "wall_pct": number,
-    }
+    share_properties = {"part": _TEXT, "is_busy": _BOOLEAN, "time_ns": _NUMBER, "wall_pct": _NUMBER}
     summary = {
         "status": {"enum": ["findings", "healthy", "unjudged", "unseen", "empty"]},
-        "verdict": {**text, "description": "What bounds the run"},
-        "framework": {**text, "description": "The framework of the program; any if nothing shows it"},
+        "verdict": {**_TEXT, "description": "What bounds the run"},
+        "framework": {**_TEXT, "description": "The framework of the program; any if nothing shows it"},
         "per": {"enum": ["step", "token", "trace"], "description": "What times are given for"},
-        "wall_ns": number_or_null,
-        "tokens_per_s": number_or_null,
-        "gpu_busy_pct": number,
-        "gpu_idle_pct": number,
-        "shares": {
-            "type": "array",
-            "items": json_schema.describe_object(share_properties),
-            "description": "They add up to 100%",
-        },
+        "wall_ns": _NUMBER_OR_NULL,
+        "tokens_per_s": _NUMBER_OR_NULL,
+        "gpu_busy_pct": _NUMBER,
+        "gpu_idle_pct": _NUMBER,
+        "shares": {**_make_array(share_properties), "description": "They add up to 100%"},
         "steps": {"type": "object", "description": "How steps were found"},
-        "not_judged": {"type": "array", "items": json_schema.describe_object({"what": text, "how": text})},
+        "not_judged": _make_array({"what": _TEXT, "how": _TEXT}),
         "run": {"type": "object", "description": "For the ranks of a run: which one the others wait for"},
     }
     step = {
-        "source": {"type": ["string", "null"], "description": "What the times come from; null if they are unknown"},
-        "low_ns": number_or_null,
-        "likely_ns": number_or_null,
-        "high_ns": number_or_null,
-        "verdict": {"type": ["string", "null"], "description": "What bounds the step without nsys"},
-        "unknown": {"type": ["string", "null"], "description": "Why the times are unknown"},
+        "source": {**_TEXT_OR_NULL, "description": "What the times come from; null if they are unknown"},
+        "low_ns": _NUMBER_OR_NULL,
+        "likely_ns": _NUMBER_OR_NULL,
+        "high_ns": _NUMBER_OR_NULL,
+        "verdict": {**_TEXT_OR_NULL, "description": "What bounds the step without nsys"},
+        "unknown": {**_TEXT_OR_NULL, "description": "Why the times are unknown"},
     }
     summary["unprofiled"] = {
         **json_schema.describe_object(step),
         "type": ["object", "null"],
         "description": "The step without nsys; null without steady steps",
     }
-    hidden_finding = dict.fromkeys(("code", "finding", "title", "severity", "of"), text) | {
-        "recoverable_ns": number_or_null, "wall_pct": number_or_null,
+    hidden_finding = dict.fromkeys(("code", "finding", "title", "severity", "of"), _TEXT) | {
+        "recoverable_ns": _NUMBER_OR_NULL, "wall_pct": _NUMBER_OR_NULL,
     }  # fmt: skip
     left_out = {
-        "file": {"type": ["string", "null"], "description": "The settings file; null for flags"},
+        "file": {**_TEXT_OR_NULL, "description": "The settings file; null for flags"},
         "select": {**_TEXTS, "description": "The rules that it uses, all if this is empty"},
         "ignore": {**_TEXTS, "description": "The rules that it leaves out"},
         "rules": {**_TEXTS, "description": "The codes of all rules that are off"},
@@ -195,7 +187,7 @@ def _make_brief_schema() -> Schema:
     }
     properties = headline["properties"] | {
         "program": {"type": "object", "description": "Processes, their threads, and those that launch"},
-        **{name: {**_make_array({"type": "object"}), "description": text} for name, text in rows.items()},
+        **{name: {"type": "array", "items": {"type": "object"}, "description": text} for name, text in rows.items()},
     }
     required = [*headline["required"], "program", *rows]
     return json_schema.describe_answer(
@@ -207,28 +199,9 @@ def _make_brief_schema() -> Schema:
     )
 
 
-def _make_diff_schema() -> Schema:
-    from nsys_insight.compare.answer import COLUMNS
-
-    return json_schema.describe_answer("diff", "Comparison of two runs", COLUMNS)
-
-
-def _make_check_schema() -> Schema:
-    from nsys_insight.compare.budgets import COLUMNS
-
-    return json_schema.describe_answer("check", "A run against a budget", COLUMNS)
-
-
-def _make_fleet_schema() -> Schema:
-    from nsys_insight.fleet.fleet import COLUMNS
-
-    return json_schema.describe_answer("fleet", "Facts of each trace", COLUMNS)
-
-
-def _make_packs_schema() -> Schema:
-    from nsys_insight.cli.commands.packs import LIST_COLUMNS
-
-    return json_schema.describe_answer("packs", "The reports", LIST_COLUMNS)
+def _make_fixed_schema(name: str, title: str, module: str, params: dict[str, Param] | None = None) -> Schema:
+    columns = import_module(f"nsys_insight.{module}").COLUMNS
+    return json_schema.describe_answer(name.replace("-", " "), title, columns, params)
 
 
 def _make_bench_schema() -> Schema:
@@ -239,55 +212,44 @@ def _make_bench_schema() -> Schema:
     from nsys_insight.compare.verdict import Decision
 
     gpus = {"type": "array", "items": {"type": "object"}, "description": "Clocks, temperature, processes of each GPU"}
-    check_schema = json_schema.describe_object(
-        {
-            **{JSON_KEYS.get(name, name): schema for name, schema in _make_dataclass_properties(Check).items()},
-            "errors": _make_array(json_schema.describe_object(_make_dataclass_properties(SanitizerError))),
-        }
-    )
+    check = {JSON_KEYS.get(name, name): schema for name, schema in _make_dataclass_properties(Check).items()}
+    check["errors"] = _make_array(_make_dataclass_properties(SanitizerError))
     summary = {
         "conditions": {**_TEXT_BY_NAME, "description": "GPU, driver, clocks, commit"},
         "gpus_before": gpus,
         "gpus_after": gpus,
-        "sides": _make_array(
-            json_schema.describe_object({"label": _TEXT, "command": _TEXT, "parameters": _TEXT_BY_NAME})
-        ),
-        "checks": _make_array(check_schema),
+        "sides": _make_array({"label": _TEXT, "command": _TEXT, "parameters": _TEXT_BY_NAME}),
+        "checks": _make_array(check),
         "tests_passed": {"type": ["boolean", "null"], "description": "Null: not checked"},
     }
     comparison_fields = {
         "decision": {"enum": [str(decision) for decision in Decision]},
         "different_parameters": {"type": "object", "additionalProperties": _TEXTS},
     }
-    title = "A benchmark"
-    return json_schema.describe_alternatives(
-        title,
-        json_schema.describe_answer("bench", title, SINGLE_COLUMNS, {}, json_schema.describe_object(summary)),
-        json_schema.describe_answer(
-            "bench",
-            f"{title}, before and after",
-            PAIR_COLUMNS,
-            {},
-            json_schema.describe_object(summary | comparison_fields),
-        ),
+    alternatives = (
+        ("A benchmark", SINGLE_COLUMNS, summary),
+        ("A benchmark, before and after", PAIR_COLUMNS, summary | comparison_fields),
     )
+    answers = (
+        json_schema.describe_answer("bench", title, columns, {}, json_schema.describe_object(properties))
+        for title, columns, properties in alternatives
+    )
+    return json_schema.describe_alternatives("A benchmark", *answers)
 
 
 def _make_experiment_schema() -> Schema:
     """Make the schema of every `experiment` command: rows and a summary of the tries."""
-    from nsys_insight.cli.commands.experiment import list_columns
     from nsys_insight.experiment.log import Try
 
-    number_or_null = {"type": ["integer", "null"]}
     summary = {
         "folder": _TEXT,
         "goal": _TEXT,
-        "open": {**number_or_null, "description": "The try that waits for keep or revert"},
-        "current": {**number_or_null, "description": "The try that the next one is compared with"},
-        "tries": _make_array(json_schema.describe_object(_make_dataclass_properties(Try))),
+        "open": {**_INTEGER_OR_NULL, "description": "The try that waits for keep or revert"},
+        "current": {**_INTEGER_OR_NULL, "description": "The try that the next one is compared with"},
+        "tries": _make_array(_make_dataclass_properties(Try)),
     }
     return json_schema.describe_answer(
-        "experiment", "Changes, one at a time", list_columns(), {}, json_schema.describe_object(summary)
+        "experiment", "Changes, one at a time", read_columns("cli/tries"), {}, json_schema.describe_object(summary)
     )
 
 
@@ -301,13 +263,6 @@ def _make_sass_schema() -> Schema:
     return json_schema.describe_alternatives("Machine code of kernels", *answers)
 
 
-def _make_ptxas_schema() -> Schema:
-    """Make the schema of `ptxas`."""
-    from nsys_insight.kernel_code.ptxas import COLUMNS
-
-    return json_schema.describe_answer("ptxas", "Resources of kernels", COLUMNS, {})
-
-
 def _make_ncu_plan_schema() -> Schema:
     """Make the schema of `ncu plan`: `params` has the ncu command, a row is a launch to profile."""
     from nsys_insight.ncu.plan import COLUMNS
@@ -317,13 +272,6 @@ def _make_ncu_plan_schema() -> Schema:
     schema = json_schema.describe_answer("ncu plan", "Launches that ncu will profile", columns)
     schema["properties"]["params"] = json_schema.describe_object({"command": _TEXTS, "set": _TEXT})
     return schema
-
-
-def _make_ncu_diff_schema() -> Schema:
-    """Make the schema of `ncu diff`."""
-    from nsys_insight.ncu.diff import COLUMNS
-
-    return json_schema.describe_answer("ncu diff", "Two ncu measurements", COLUMNS, {})
 
 
 def _make_ncu_roofline_schema() -> Schema:
@@ -354,24 +302,19 @@ def _make_ncu_report_schema(headroom: Schema) -> Schema:
         "title": _TEXT,
         "effort": {"enum": list(EFFORTS)},
         "rules": {**_TEXTS, "description": "The findings behind it"},
-        "least_saving_pct": {"type": "number", "description": "Share of the kernel's time"},
-        "most_saving_pct": {"type": "number"},
+        "least_saving_pct": {**_NUMBER, "description": "Share of the kernel's time"},
+        "most_saving_pct": _NUMBER,
         "least_wall_pct": {**_NUMBER_OR_NULL, "description": "Share of the trace's wall time, if a trace is given"},
         "most_wall_pct": _NUMBER_OR_NULL,
-        "more_registers": {"type": "integer"},
-        "more_shared_bytes": {"type": "integer"},
+        "more_registers": _INTEGER,
+        "more_shared_bytes": _INTEGER,
         "conflicts": {**_TEXT_BY_NAME, "description": "Strategies that it cannot be combined with, and why"},
     }
-    target_properties = {
-        "target": _TEXT,
-        "value_pct": _NUMBER_OR_NULL,
-        "target_pct": _NUMBER_OR_NULL,
-        "met": {"type": "boolean"},
-    }
+    target_properties = {"target": _TEXT, "value_pct": _NUMBER_OR_NULL, "target_pct": _NUMBER_OR_NULL, "met": _BOOLEAN}
     kernel_properties = {
         **_make_view_properties("ncu_kernels"),
-        "launches": {"type": "array", "items": {"type": "integer"}, "description": "The launches that it stands for"},
-        "total_ns": {"type": "number", "description": "Sum of their durations under ncu"},
+        "launches": {"type": "array", "items": _INTEGER, "description": "The launches that it stands for"},
+        "total_ns": {**_NUMBER, "description": "Sum of their durations under ncu"},
         "share_pct": {**_NUMBER_OR_NULL, "description": "Share of the durations of all profiled launches"},
         "trace": {
             "anyOf": [headroom["properties"]["rows"]["items"], {"type": "null"}],
@@ -379,24 +322,24 @@ def _make_ncu_report_schema(headroom: Schema) -> Schema:
         },
         "wall_pct": {**_NUMBER_OR_NULL, "description": "Its share of that trace's wall time"},
         "diagnostics": {**_TEXT_BY_NAME, "description": "What was measured, section by section"},
-        "findings": _make_array(json_schema.describe_object({
+        "findings": _make_array({
             **finding_properties,
             "evidence": {"type": "object", "description": "Columns of ncu_kernels that prove it"},
-            "estimate": {"type": ["string", "null"], "description": "The ncu rule that saving_pct is from"},
-        })),
-        "strategies": _make_array(json_schema.describe_object(strategy_properties)),
+            "estimate": {**_TEXT_OR_NULL, "description": "The ncu rule that saving_pct is from"},
+        }),
+        "strategies": _make_array(strategy_properties),
         "next": {**_TEXTS, "description": "What to measure next"},
         "unjudged": {
             "type": "object", "additionalProperties": _TEXTS,
             "description": "Metrics that were not collected, and the rules that need them",
         },
-        "remarks": _make_array(json_schema.describe_object(_make_view_properties("ncu_rules"))),
+        "remarks": _make_array(_make_view_properties("ncu_rules")),
         "conclusion": _TEXT_BY_NAME,
-        "targets": _make_array(json_schema.describe_object(target_properties)),
+        "targets": _make_array(target_properties),
     }  # fmt: skip
     priority_properties = {
         "kernel": _TEXT,
-        "launch": {"type": "integer"},
+        "launch": _INTEGER,
         **finding_properties,
         "saving_ns": _NUMBER_OR_NULL,
         "basis": _TEXT,
@@ -407,11 +350,8 @@ def _make_ncu_report_schema(headroom: Schema) -> Schema:
         "name": _TEXT,
         "gpu": _TEXT,
         "notes": _TEXTS,
-        "kernels": _make_array(json_schema.describe_object(kernel_properties)),
-        "priorities": {
-            **_make_array(json_schema.describe_object(priority_properties)),
-            "description": "What to do first",
-        },
+        "kernels": _make_array(kernel_properties),
+        "priorities": {**_make_array(priority_properties), "description": "What to do first"},
     }
     return {
         "$schema": json_schema.DIALECT,
@@ -432,26 +372,31 @@ def _make_view_properties(view: str) -> dict[str, Schema]:
     return {column.name: json_schema.describe_cell(column) for column in columns}
 
 
-def _make_array(items: Schema) -> Schema:
-    return {"type": "array", "items": items}
+def _make_array(properties: Schema) -> Schema:
+    """Make the schema of an array of objects, which have all of these properties."""
+    return {"type": "array", "items": json_schema.describe_object(properties)}
 
 
+# Answers with fixed columns: the title, the module whose `COLUMNS` they are, and the parameters if they are known.
+_FIXED_COLUMNS: dict[str, tuple[Any, ...]] = {
+    "diff": ("Comparison of two runs", "compare.answer"),
+    "check": ("A run against a budget", "compare.budgets"),
+    "fleet": ("Facts of each trace", "fleet.fleet"),
+    "packs": ("The reports", "cli.commands.packs"),
+    "ptxas": ("Resources of kernels", "kernel_code.ptxas", {}),
+    "ncu-diff": ("Two ncu measurements", "ncu.diff", {}),
+}
 _COMMAND_SCHEMAS: dict[str, Callable[[], Schema]] = {
     "brief": _make_brief_schema,
     "diagnose": _make_diagnose_schema,
-    "diff": _make_diff_schema,
-    "check": _make_check_schema,
-    "fleet": _make_fleet_schema,
-    "packs": _make_packs_schema,
+    **{name: partial(_make_fixed_schema, name, *answer) for name, answer in _FIXED_COLUMNS.items()},
     "sql": lambda: json_schema.describe_any_answer("The answer to a query", "sql"),
     "answer": lambda: json_schema.describe_any_answer("What all answers share"),
     "error": json_schema.describe_error,
     "bench": _make_bench_schema,
     "experiment": _make_experiment_schema,
     "sass": _make_sass_schema,
-    "ptxas": _make_ptxas_schema,
     "ncu-plan": _make_ncu_plan_schema,
     "ncu-roofline": _make_ncu_roofline_schema,
-    "ncu-diff": _make_ncu_diff_schema,
     "ncu-report": lambda: _make_ncu_report_schema(get_schema("headroom")),
 }

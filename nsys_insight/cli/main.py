@@ -54,8 +54,7 @@ def _greet_without_command(
         bool, typer.Option("--version", "-V", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
     pack_dir: Annotated[  # noqa: ARG001 - `_use_pack_folder` has removed it
-        Path | None,
-        typer.Option("--pack-dir", help="Directory of your report packs (.sql files).", show_default=False),
+        Path | None, typer.Option("--pack-dir", help="Directory of your report packs (.sql files).")
     ] = None,
 ) -> None:
     if context.invoked_subcommand is None:

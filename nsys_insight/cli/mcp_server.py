@@ -85,15 +85,9 @@ def make_server(tools: Tools) -> MCPServer[Any]:
         f" Traces: {', '.join(trace_names[:_MAX_TRACES_NAMED]) or 'none yet'}{remainder}.",
         log_level="WARNING",
     )
-    for tool, extra_text in (
-        (tools.brief, ""),
-        (tools.diagnose, ""),
-        (tools.report, f"\n\nReports:\n{_list_reports()}"),
-        (tools.sql, ""),
-        (tools.views, ""),
-        (tools.diff, ""),
-    ):
-        description = inspect.cleandoc(tool.__doc__ or "") + extra_text
+    for tool in (tools.brief, tools.diagnose, tools.report, tools.sql, tools.views, tools.diff):
+        reports = f"\n\nReports:\n{_list_reports()}" if tool == tools.report else ""
+        description = inspect.cleandoc(tool.__doc__ or "") + reports
         has_rows = tool.__annotations__["return"] == "Answers"
         mcp_server.tool(
             name=tool.__name__, description=description, annotations=_READ_ONLY, structured_output=has_rows
@@ -208,13 +202,7 @@ class Tools:
             pooled.diagnosis = brief.diagnosis
             return name_arguments(write_brief(brief, budget))
 
-    def diagnose(
-        self,
-        trace: TraceName = None,
-        *,
-        full: Full = False,
-        scope: ScopeArgument = None,
-    ) -> Answers:
+    def diagnose(self, trace: TraceName = None, *, full: Full = False, scope: ScopeArgument = None) -> Answers:
         """Say what bounds the run, what that costs, and what to do first: findings with evidence, fix and caveat."""
         from nsys_insight.diagnose.bounded_text import write_short_diagnosis
 
@@ -302,11 +290,7 @@ class Tools:
 
 
 def _read_scope(values: dict[str, Any]) -> Scope:
-    """Return the part of a trace that an argument names.
-
-    Raises:
-        UsageError: There is no such part, or a value is of another type.
-    """
+    """Return the part of a trace that an argument names."""
     names = vars(FULL_TRACE)
     if unknown_names := sorted(values.keys() - names.keys()):
         hint = did_you_mean(unknown_names[0], names) or f"it takes {', '.join(names)}"
@@ -318,11 +302,7 @@ def _read_scope(values: dict[str, Any]) -> Scope:
 
 
 def _find_pack(name: str) -> Pack:
-    """Return the report of this name.
-
-    Raises:
-        UsageError: The name is unknown, or is a file.
-    """
+    """Return the report of this name."""
     if name.endswith(".sql"):
         raise UsageError(f"{name!r} is not the name of a report", "nsys-insight run runs a file")
     return library.get_pack(name)

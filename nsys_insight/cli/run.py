@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from nsys_insight import cache_folder, outputs, progress
 from nsys_insight.cli import terminal
@@ -32,7 +32,7 @@ from nsys_insight.sql.names import list_tables_read, parse_names
 from nsys_insight.sql.quoting import literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from nsys_insight.packs.pack import Pack
     from nsys_insight.session.answer import Answer
@@ -151,11 +151,7 @@ def open_traces(traces: Sequence[Path], flags: Flags, *, can_expand_folders: boo
 
 
 def _resolve_time_shares(paths: Sequence[Path], flags: Flags, options: dict[str, Any]) -> Flags:
-    """Return the flags with times instead of shares of the trace's wall time: `--from 10%`.
-
-    Raises:
-        UsageError: A share is not a number from 0 to 100.
-    """
+    """Return the flags with times instead of shares of the trace's wall time: `--from 10%`."""
     shares = {name: text for name in ("scope_from", "scope_to") if (text := getattr(flags, name) or "").endswith("%")}
     for text in shares.values():
         if not re.fullmatch(r"\d+(\.\d*)?%", text) or float(text[:-1]) > 100:
@@ -225,17 +221,8 @@ def show(
     if limit is None and default_limit and is_cut:
         limit = default_limit
     with progress.show_task(f"writing {output.name}") if output else progress_line.pause():
-        write(
-            cast("Answer", answer),  # a running answer has the attributes that streaming formats use
-            output or sys.stdout,
-            fmt,
-            limit=limit or None,
-            width=None if output else terminal.get_width(),
-            color=terminal.can_color(is_allowed=not flags.no_color and not output),
-            full_names=flags.full_names,
-            wide=flags.wide,
-            csv_safe=flags.csv_safe,
-        )
+        # A running answer has the attributes that streaming formats use.
+        write_answer(cast("Answer", answer), output or sys.stdout, fmt, limit or None, flags)
         sys.stdout.flush()
     if fmt == "json":  # contains the notes
         return
@@ -243,6 +230,19 @@ def show(
         terminal.note(text)
     if limit and limit < answer.row_count and fmt not in HUMAN_FORMATS:  # those have a footer
         terminal.note(f"{limit} of {answer.row_count:,} rows shown; --limit 0 shows all")
+
+
+def write_answer(answer: Answer, target: TextIO | Path, fmt: str, limit: int | None, flags: Flags) -> None:
+    """Write an answer as the flags say: without colors and at any width unless it goes to the terminal."""
+    write(
+        answer, target, fmt,
+        limit=limit,
+        width=None if flags.output else terminal.get_width(),
+        color=terminal.can_color(is_allowed=not flags.no_color and not flags.output),
+        full_names=flags.full_names,
+        wide=flags.wide,
+        csv_safe=flags.csv_safe,
+    )  # fmt: skip
 
 
 def get_picture_suffix(output: Path | None) -> str | None:
@@ -262,12 +262,21 @@ def draw(answer: Answer, output: Path | None, limit: int | None) -> None:
     from nsys_insight.render import roofline
 
     drawing = roofline.draw(answer, get_picture_suffix(output), limit=limit, width=terminal.get_width())
-    if output is None:
-        print(drawing)
+    write_text(drawing if output else str(drawing) + "\n", output, answer.notes)
+
+
+def write_text(text: str | bytes, output: Path | None, notes: Iterable[str] = ()) -> None:
+    """Write a text to stdout or a file, and its notes to stderr.
+
+    Raises:
+        UsageError: The file cannot be written.
+    """
+    if output:
+        outputs.write_output(output, text)
     else:
-        outputs.write_output(output, drawing)
-    for text in answer.notes:
-        terminal.note(text)
+        sys.stdout.write(str(text))
+    for note in notes:
+        terminal.note(note)
 
 
 def explain(statement: str, title: str, values: dict[str, Any]) -> None:

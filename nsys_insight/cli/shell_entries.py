@@ -273,11 +273,7 @@ def make_dot_scope_command(apply_scope: Callable[[Flags], None]) -> Any:
 
 
 def _run_click_command(command: Any, name: str, words: list[str]) -> None:
-    """Run a command as the command line does.
-
-    Raises:
-        UsageError: The command cannot parse the words.
-    """
+    """Run a command as the command line does."""
     try:
         command.main(words, prog_name=name, standalone_mode=False)
     except InsightError:

@@ -8,6 +8,7 @@ COMMANDS = {
     "bottleneck": "diagnose",
     "bottlenecks": "diagnose",
     "compare": "diff",
+    "explore": "shell",
     "fuse": "fusion",
     "graphs": "graph-candidates",
     "hotspots": "top",

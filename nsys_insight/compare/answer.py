@@ -11,13 +11,12 @@ from nsys_insight.compare.noise import count_runs_needed
 from nsys_insight.compare.runs import HEADLINE, PEAK_MEMORY
 from nsys_insight.compare.step_times import WITHOUT_NSYS
 from nsys_insight.compare.verdict import MIN_CHANGE_PCT, Decision, Verdict
-from nsys_insight.session.answer import Answer, Column, build_answer
-from nsys_insight.text import units as text_units
+from nsys_insight.session.answer import Answer, Column, build_answer, read_columns
 from nsys_insight.text.kernel_names import fit, make_readable
-from nsys_insight.text.units import label_of
+from nsys_insight.text.units import label_of, values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from nsys_insight.compare.comparison import Comparison, Row
     from nsys_insight.compare.runs import Run
@@ -27,65 +26,8 @@ MIN_LAUNCH_SHARE = 0.5
 NSYS_TIMES_NOTE = (
     "These times are under nsys, which makes launches slower: --step-time BEFORE,AFTER compares those without it"
 )
-_DESCRIPTIONS = {
-    "part": (
-        "What is compared: decision (the headline row with what to do), run, phase, rank (or process), collective,"
-        " family, kernel, or benchmark"
-    ),
-    "name": (
-        "Which phase (requests: their latencies), rank, process, collective with its size, kernel, family or"
-        " benchmark; NULL for the whole run"
-    ),
-    "metric": "What is compared; before, after, delta and the deviations are in its unit",
-    "before": "Mean before, per token or step",
-    "after": "Mean after",
-    "delta": "after - before",
-    "delta_pct": "delta as a percentage of before",
-    "low_pct": (
-        "Lower end of delta_pct's interval; all intervals together have 95% confidence; NULL for single measurements"
-    ),
-    "high_pct": "Where it ends",
-    "before_stddev": (
-        "Sample standard deviation over the steps before; over the runs' means where both sides have several runs"
-    ),
-    "after_stddev": "The same after",
-    "before_calls": "Kernels of this name or family that a step launches, before",
-    "after_calls": "The same after",
-    "before_registers": "The most registers per thread of the kernel, before",
-    "after_registers": "The same after",
-    "match": (
-        "How kernels were paired: by name; by identity, which ignores tiles, types and numbers; or by "
-        "a guess: different names at the same place in the step"
-    ),
-    "better": "Whether higher or lower values of the metric are better; NULL if neither is, or unknown",
-    "verdict": "improved, regressed, changed (neither better nor worse, a kernel that took the place of a faster"
-    " one, or a side effect: worse, while the decision is that the run improved), negligible"
-    " (a time that differs by less than 1% of the step), noise (less than a standard deviation, the"
-    " interval holds 0, or times of single runs that differ by less than 2%), new, gone; NULL where it"
-    " cannot be determined."
-    " Of the decision: accept, small (better by 3% or less), revert, indistinguishable, unknown",
-}
-_TEXT_COLUMNS = {"part", "name", "metric", "match", "better", "verdict"}
-_COUNT_COLUMNS = {"before_registers", "after_registers"}
-_DETAIL_COLUMNS = {
-    "low_pct",
-    "high_pct",
-    "before_stddev",
-    "after_stddev",
-    "before_calls",
-    "after_calls",
-    *_COUNT_COLUMNS,
-    "match",
-}
-COLUMNS = tuple(
-    Column(
-        name,
-        "VARCHAR" if name in _TEXT_COLUMNS else "BIGINT" if name in _COUNT_COLUMNS else "DOUBLE",
-        text,
-        is_detail=name in _DETAIL_COLUMNS,
-    )
-    for name, text in _DESCRIPTIONS.items()
-)
+COLUMNS = read_columns("compare/rows")
+_DETAIL_COLUMNS = {column.name for column in COLUMNS if column.is_detail}
 _VALUE_COLUMNS = {
     "before",
     "after",
@@ -109,7 +51,7 @@ _COLUMNS_OF_PART = {
     "kernel": {"name", *_VALUE_COLUMNS, *_CALL_COLUMNS, "before_registers", "after_registers", "match"},
 }
 # The columns and the maximum number of rows of `summary_table`.
-_SUMMARY_COLUMNS = ("name", "metric", "before", "after", "delta_pct", "verdict")
+_SUMMARY_COLUMNS = {"name", "metric", "before", "after", "delta_pct", "verdict"}
 MAX_STEP_ROWS = 6  # of two single steps
 MAX_SUMMARY_ROWS = 9
 # Maximum number of rows that a note names, and the width of a kernel's name in it.
@@ -156,14 +98,10 @@ def tables(comparison: Comparison, *, brief: bool = False, has_all_rows: bool = 
             rows = [
                 row for row in rows if row.is_headline or (row.verdict is not Verdict.NOISE and row.before != row.after)
             ]
-        columns = [column for column in COLUMNS if column.name in _COLUMNS_OF_PART[part]]
-        if brief and part in ("family", "kernel"):
-            columns = [column for column in columns if not column.is_detail]
-        cells = [
-            [value for value, column in zip(_make_cells(row, comparison), COLUMNS, strict=True) if column in columns]
-            for row in rows
-        ]
-        if part in ("family", "kernel"):
+        is_of_kernels = part in ("family", "kernel")
+        names = _COLUMNS_OF_PART[part] - (_DETAIL_COLUMNS if brief and is_of_kernels else set())
+        columns, cells = _select_columns(rows, names, comparison)
+        if is_of_kernels:
             # All values are times: the column header names the unit.
             columns = [_rename_for_part(column, part) for column in columns]
         if brief and part == "kernel":
@@ -188,14 +126,20 @@ def summary_table(comparison: Comparison) -> Answer:
         times.sort(key=lambda row: (not row.is_headline, -abs(row.difference.delta or 0)))
         changed_rows = times[:MAX_STEP_ROWS]
     shown_rows = [row for row in rows if row in changed_rows[:MAX_SUMMARY_ROWS]]
-    columns = [column for column in COLUMNS if column.name in _SUMMARY_COLUMNS]
-    if all(row.part == "run" for row in shown_rows):
-        columns = [column for column in columns if column.name != "name"]
-    cells = [
-        [value for value, column in zip(_make_cells(row, comparison), COLUMNS, strict=True) if column in columns]
-        for row in shown_rows
-    ]
+    has_names = any(row.part != "run" for row in shown_rows)
+    columns, cells = _select_columns(shown_rows, _SUMMARY_COLUMNS - (set() if has_names else {"name"}), comparison)
     return build_answer(columns, cells, report="diff", title=describe_decision(comparison))
+
+
+def _select_columns(
+    rows: Iterable[Row], names: set[str], comparison: Comparison
+) -> tuple[list[Column], list[list[Any]]]:
+    """Return the columns of these names, and their cells in each row."""
+    cells = [
+        [cell for cell, column in zip(_make_cells(row, comparison), COLUMNS, strict=True) if column.name in names]
+        for row in rows
+    ]
+    return [column for column in COLUMNS if column.name in names], cells
 
 
 def _make_cells(row: Row, comparison: Comparison) -> tuple[Any, ...]:
@@ -233,21 +177,19 @@ def notes(comparison: Comparison) -> Iterator[str]:
     if changed_times:
         times_text = _join_texts(list(map(_describe_change, changed_times)))
         yield f"wall time{_nsys_suffix(comparison)}: {times_text}{nsys_note and '. '}{nsys_note}"
-    for title, rows, describe in (
-        ("kernels that got slower: ", _kernels_with(comparison, Verdict.REGRESSED), _describe_values),
-        ("kernels that got faster: ", _kernels_with(comparison, Verdict.IMPROVED), _describe_values),
-        ("side effects: ", _side_effects(comparison), _describe_values),
+    more_registers = [
+        f"{_shorten_name(row.name or '')} {row.registers[0]} → {row.registers[1]}"
+        for row in comparison.rows
+        if _has_more_registers(row)
+    ]
+    for title, texts in (
+        ("kernels that got slower", map(_describe_values, _kernels_with(comparison, Verdict.REGRESSED))),
+        ("kernels that got faster", map(_describe_values, _kernels_with(comparison, Verdict.IMPROVED))),
+        ("side effects", map(_describe_values, _side_effects(comparison))),
+        ("more registers", more_registers),
     ):
-        if rows:
-            yield title + _join_texts([describe(row) for row in rows])
-    rows_with_more_registers = [row for row in comparison.rows if _has_more_registers(row)]
-    if rows_with_more_registers:
-        yield "more registers: " + _join_texts(
-            [
-                f"{_shorten_name(row.name or '')} {row.registers[0]} → {row.registers[1]}"
-                for row in rows_with_more_registers
-            ]
-        )
+        if text := _join_texts(list(texts)):
+            yield f"{title}: {text}"
     guess_count = sum(row.match == "guess" for row in comparison.rows)
     if guess_count:
         yield f"{guess_count} of the kernels were paired by a guess: different names at the same place in the step"
@@ -265,8 +207,7 @@ def _describe_step_times(comparison: Comparison) -> str | None:
     if measured_row is None or wall is None:
         return None
     times = [
-        f"{before} → {after}"
-        for before, after in (format_values(r.metric, r.before, r.after) for r in (wall, measured_row))
+        f"{before} → {after}" for before, after in (values(r.metric, (r.before, r.after)) for r in (wall, measured_row))
     ]
     text = f"{times[0]} per {comparison.unit} under nsys; {times[1]} without (measured), which decides"
     words = {Verdict.IMPROVED: "faster", Verdict.REGRESSED: "slower"}
@@ -303,7 +244,7 @@ def _phase_notes(comparison: Comparison) -> Iterator[str]:
 
 
 def _describe_phase(row: Row) -> str:
-    before, after = format_values(row.metric, row.before, row.after)
+    before, after = values(row.metric, (row.before, row.after))
     return f"{phases.label_phase(row.name or '', row.metric)} {before} → {after}"
 
 
@@ -328,12 +269,12 @@ def _side_effects(comparison: Comparison) -> list[Row]:
 
 
 def _describe_change(row: Row) -> str:
-    (text,) = format_values(row.metric, abs(row.difference.delta or 0))
+    (text,) = values(row.metric, [abs(row.difference.delta or 0)])
     return f"{label_of(row.metric)} {'+' if (row.difference.delta or 0) > 0 else '-'}{text}"
 
 
 def _describe_values(row: Row) -> str:
-    before, after = format_values(row.metric, row.before, row.after)
+    before, after = values(row.metric, (row.before, row.after))
     return f"{_shorten_name(row.name) if row.name else label_of(row.metric)} {before} → {after}"
 
 
@@ -394,18 +335,13 @@ def _rename_for_part(column: Column, part: str) -> Column:
     return column
 
 
-def format_values(metric: str, *values: float | None) -> list[str]:
-    """Format values of a metric, all in the same unit."""
-    return text_units.values(metric, values)
-
-
 def describe_decision(comparison: Comparison) -> str:
     """Return the decision in one line."""
     decision_text = comparison.decision.text
     row = comparison.main_row
     if row is None:
         return decision_text
-    before, after = format_values(row.metric, row.before, row.after)
+    before, after = values(row.metric, (row.before, row.after))
     subject = " ".join(filter(None, (row.name, label_of(row.metric))))
     change = f" ({row.delta_pct:+.1f}%)" if row.delta_pct is not None else ""
     per_unit = "" if comparison.unit == "run" else f" per {comparison.unit}"

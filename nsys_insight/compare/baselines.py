@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsys_insight.compare.runs import Run, from_json, is_run, to_json
-from nsys_insight.errors import UsageError, cannot_write_error
+from nsys_insight.errors import UsageError, cannot_write_error, read_text
 from nsys_insight.paths import is_of_another_user, list_project_folders, user_folder
 from nsys_insight.records import RecordError, make_record, parse_json
 from nsys_insight.text.suggestions import did_you_mean
@@ -170,9 +170,7 @@ def read(path: Path) -> Baseline:
         UsageError: The file is not a saved run, or it is of another version.
     """
     try:
-        data = parse_json(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}", "nsys-insight baseline list") from None
+        data = parse_json(read_text(path, "nsys-insight baseline list"))
     except ValueError as error:
         raise UsageError(f"{path} cannot be read as JSON: {error}", "save it again, or remove it") from None
     if not is_run(data):

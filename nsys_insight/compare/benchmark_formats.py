@@ -15,7 +15,7 @@ from nsys_insight import records
 from nsys_insight.compare.direction import infer_direction
 from nsys_insight.compare.noise import Samples
 from nsys_insight.compare.runs import Run
-from nsys_insight.errors import UsageError
+from nsys_insight.errors import UsageError, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -40,6 +40,7 @@ _NVBENCH = {
     "nv/cold/bw/global/bytes_per_second": ("global_bandwidth", "bytes/s"),
 }  # fmt: skip
 _NS_PER_UNIT = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
+NAME_HINT = "name a file with the output of a benchmark"
 BENCH_SCHEMA = "nsys-insight-bench"
 
 
@@ -236,12 +237,7 @@ def read_run_from_text(path: Path) -> Run:
     Raises:
         UsageError: The file cannot be read, or has no measurements.
     """
-    try:
-        return make_run_from_readings(parse_text(path.read_text(encoding="utf-8", errors="replace")).readings, path)
-    except OSError as error:
-        raise UsageError(
-            f"{path} cannot be read: {error.strerror}", "name a file with the output of a benchmark"
-        ) from None
+    return make_run_from_readings(parse_text(read_text(path, NAME_HINT, "replace")).readings, path)
 
 
 def make_run_from_readings(readings: Iterable[Reading], path: Path, better: dict[str, Better] | None = None) -> Run:

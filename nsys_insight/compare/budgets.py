@@ -12,9 +12,9 @@ from nsys_insight.compare.comparison import compare
 from nsys_insight.compare.noise import Samples
 from nsys_insight.compare.runs import HEADLINE, OLD_METRICS, PEAK_MEMORY
 from nsys_insight.compare.verdict import Verdict
-from nsys_insight.errors import UsageError
+from nsys_insight.errors import UsageError, read_text
 from nsys_insight.records import parse_toml
-from nsys_insight.session.answer import Answer, Column, build_answer
+from nsys_insight.session.answer import Answer, build_answer, read_columns
 from nsys_insight.text.suggestions import did_you_mean
 from nsys_insight.text.units import parse_bytes, parse_duration
 
@@ -55,17 +55,7 @@ REPORTS_BY_METRIC = (
     ("api", "api"),
     ("", "steps"),
 )
-COLUMNS = (
-    Column("verdict", "VARCHAR", "ok, broken, or unknown: the trace does not have it, which also breaks a budget"),
-    Column("metric", "VARCHAR", "The metric, per token or step"),
-    Column(
-        "bound", "VARCHAR", "max, min, or baseline: no worse than the baseline by more than noise and the tolerance"
-    ),
-    Column("limit", "DOUBLE", "The limit"),
-    Column("actual", "DOUBLE", "What was measured"),
-    Column("where", "VARCHAR", "The report with the details, for budgets that are not ok"),
-    Column("evidence", "VARCHAR", "Of a finding that must not occur: its numbers"),
-)
+COLUMNS = read_columns("compare/budgets")
 # The unit to suggest for a limit, and what reads the limit, by the end of the metric's name.
 _UNITS: dict[str, tuple[str, Callable[..., int]]] = {"_ns": ("ms", parse_duration), "_bytes": ("MB", parse_bytes)}
 _NUMBER = re.compile(r"\s*\d+\.?\d*\s*")
@@ -137,18 +127,6 @@ class Budget:
             )
 
 
-@dataclass(frozen=True)
-class BudgetReport:
-    """The checked budgets of a run, as an answer."""
-
-    answer: Answer
-
-    @property
-    def is_broken(self) -> bool:
-        """Return whether a limit is exceeded or cannot be checked."""
-        return any(row[0] != OK for row in self.answer.rows())
-
-
 def from_toml(path: Path) -> list[Budget]:
     """Read budgets from a TOML file with tables `[max]` and `[min]` of metrics and values, and `[step]` of kernels.
 
@@ -156,7 +134,7 @@ def from_toml(path: Path) -> list[Budget]:
         UsageError: The file cannot be read, or has other contents.
     """
     try:
-        tables = parse_toml(path.read_text(encoding="utf-8"))
+        tables = parse_toml(read_text(path, "name a TOML file of limits"))
         unknown = sorted(set(tables) - {"max", "min", STEP})
         if unknown or not all(isinstance(table, dict) for table in tables.values()):
             raise UsageError(
@@ -168,8 +146,6 @@ def from_toml(path: Path) -> list[Budget]:
             for bound in (STEP, "max", "min")
             for name, value in tables.get(bound, {}).items()
         ]
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}", "name a TOML file of limits") from None
     except ValueError as error:
         raise UsageError(f"{path} cannot be read as TOML: {error}", "[max]\nlaunches_per_token = 15") from None
     if not budgets:
@@ -185,7 +161,7 @@ def check_budgets(  # noqa: PLR0913 - what is checked, and against what
     extra_notes: Sequence[str] = (),
     *,
     finding_rows: Sequence[tuple[Any, ...]] = (),
-) -> BudgetReport:
+) -> Answer:
     """Check a run against budgets and a baseline.
 
     `extra_notes` are appended to the notes of the answer, `finding_rows` to its rows (`check_findings`).
@@ -211,10 +187,9 @@ def check_budgets(  # noqa: PLR0913 - what is checked, and against what
     rows += finding_rows
     broken_count = sum(row[0] != OK for row in rows)
     title = f"{broken_count} of {len(rows)} limits exceeded" if broken_count else _success_title(len(rows))
-    answer = build_answer(
+    return build_answer(
         COLUMNS, rows, report="check", title=title, notes=tuple(notes), trace={"file": run.label, "unit": run.unit}
     )
-    return BudgetReport(answer)
 
 
 def check_findings(findings: Iterable[Any], rules: Iterable[Any]) -> list[tuple[Any, ...]]:

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
 
-from nsys_insight.compare.answer import format_values
 from nsys_insight.compare.budgets import ALIASES, FINDING, OK
-from nsys_insight.text.units import label_of
+from nsys_insight.text.units import label_of, values
 from nsys_insight.version import __version__
 
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ def describe_budget(row: dict[str, Any]) -> str:
     """Return a sentence on a broken or unknown budget: the measured value and the limit, or the evidence."""
     if row["bound"] == FINDING:
         return f"{row['metric']}: {row['evidence']}; see {row['where']}"
-    limit_value, measured_value = format_values(row["metric"], row["limit"], row["actual"])
+    limit_value, measured_value = values(row["metric"], (row["limit"], row["actual"]))
     bound_words = {"max": "at most", "min": "at least"}.get(row["bound"], "as in the baseline, at most")
     state_text = f"is {measured_value}" if row["actual"] is not None else "is unknown in this trace"
     limit_text = f"{bound_words} {limit_value}" if row["limit"] is not None else "the baseline does not have it"

@@ -233,9 +233,7 @@ def _throughput_row(wall: Row) -> Row:
         None if off is None or before + off <= 0 else 1e9 / (before + off) - rates[0] for off in (high, low)
     ]
     difference = Difference(
-        Samples((rates[0],)),
-        Samples((rates[1],)),
-        *(interval_offsets if None not in interval_offsets else ()),
+        Samples((rates[0],)), Samples((rates[1],)), *(interval_offsets if None not in interval_offsets else ())
     )
     return Row("run", None, THROUGHPUT, difference, wall.verdict, better="higher")
 

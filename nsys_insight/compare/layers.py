@@ -22,7 +22,7 @@ from nsys_insight.compare.kernel_identity import normalize_name
 from nsys_insight.errors import UsageError
 from nsys_insight.packs.step_options import AUTO, StepOptions
 from nsys_insight.paths import read_query
-from nsys_insight.session.answer import Answer, Column, build_answer
+from nsys_insight.session.answer import Answer, build_answer, read_columns
 from nsys_insight.sql.parameters import bind
 from nsys_insight.text.kernel_names import fit, make_readable
 from nsys_insight.text.units import time_text
@@ -54,37 +54,7 @@ MAX_JOINED_DISTANCE = 3
 MAX_COMPARISONS = 300_000
 _MAX_NAMES, _NAME_WIDTH = 4, 40
 
-COLUMNS = (
-    Column(
-        "part",
-        "VARCHAR",
-        "Where it is in the step: before the layers, layer (of which loop, if several), another layer (unlike most),"
-        " between the layers, after the layers; step if there are no layers",
-    ),
-    Column("position", "BIGINT", "Position in the part, from 0"),
-    Column("module", "VARCHAR", "The anchor (matrix product, attention, communication), or what is around it"),
-    Column("before_ns", "DOUBLE", "GPU time per step before, of all layers"),
-    Column("after_ns", "DOUBLE", "GPU time per step after"),
-    Column("delta_ns", "DOUBLE", "after - before"),
-    Column("before_launches", "DOUBLE", "Kernels, copies and memsets per step before, of all layers"),
-    Column("after_launches", "DOUBLE", "The same after"),
-    Column("layers", "BIGINT", "Number of layers that the row is the sum of", is_detail=True),
-    Column(
-        "change",
-        "VARCHAR",
-        "same (the same kernels), other kernels, fused (fewer kernels), split (more), only before, only after;"
-        " varies, if layers differ",
-    ),
-    Column(
-        "aligned_by",
-        "VARCHAR",
-        "How both sides were aligned: name; family (a matrix product of similar share); place (between the same"
-        " anchors); NULL for what only one side has",
-        is_detail=True,
-    ),
-    Column("before_kernels", "VARCHAR", "Its kernels before, in order"),
-    Column("after_kernels", "VARCHAR", "Its kernels after, in order"),
-)
+COLUMNS = read_columns("compare/layers")
 
 
 # The number of a loop in the step, and of its iteration.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from nsys_insight.compare.benchmark_formats import make_run_from_json, read_run_from_text
 from nsys_insight.compare.comparison import explain_different_work
 from nsys_insight.compare.processes import are_ranks, find_process, list_members, measure_ranks, measure_run
 from nsys_insight.compare.runs import Run, from_json, is_run, measure_full_scope
-from nsys_insight.errors import UsageError
+from nsys_insight.errors import UsageError, read_text
 from nsys_insight.packs.step_options import AUTO, StepOptions
 from nsys_insight.records import parse_json
 
@@ -36,16 +36,12 @@ def read_run(path: Path) -> Run | None:
         return read_run_from_text(path)
     if suffix != ".json":
         return None
-    content = _read_json(path)
-    return from_json(content, path) if is_run(content) else make_run_from_json(content, path)
-
-
-def _read_json(path: Path) -> Any:
+    hint = "give a trace, or the JSON file of a benchmark"
     try:
-        return parse_json(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else f"it is not JSON: {error}"
-        raise UsageError(f"{path} cannot be read: {reason}", "give a trace, or the JSON file of a benchmark") from None
+        content = parse_json(read_text(path, hint))
+    except ValueError as error:
+        raise UsageError(f"{path} cannot be read: it is not JSON: {error}", hint) from None
+    return from_json(content, path) if is_run(content) else make_run_from_json(content, path)
 
 
 def measure_runs(
@@ -120,11 +116,7 @@ def _open_ranks(sources: Sequence[Source], stack: ExitStack) -> Session | None:
 def _select_process(
     sides: Sequence[Sequence[Source]], process: int, stack: ExitStack, note: Callable[[str], None]
 ) -> list[list[Source]]:
-    """Narrow traces to a process, and say which it is where it has another id.
-
-    Raises:
-        UsageError: No trace has such a process, or one has none that is paired with it.
-    """
+    """Narrow traces to a process, and say which it is where it has another id."""
     members_by_trace = [
         [member for member, _ in list_members(source)]
         for side in sides

@@ -286,7 +286,7 @@ class Side:
 
     def metric(self, name: str) -> Samples | None:
         """Return the samples of a metric; None if a run does not have it."""
-        return self._pool_samples([run.metrics.get(name) for run in self.runs])
+        return pool_samples([run.metrics.get(name) for run in self.runs], by_run=self.by_run)
 
     def peak_memory(self) -> Samples | None:
         """Return the peak memory of each run; None if a run does not have it."""
@@ -296,10 +296,7 @@ class Side:
     def sum_times(self, names: Iterable[str]) -> Samples | None:
         """Return the total time of kernels. It is 0 in a run that does not have them."""
         names = list(names)
-        return self._pool_samples([_sum_kernel_times(run, names) for run in self.runs])
-
-    def _pool_samples(self, samples_by_run: Sequence[Samples | None]) -> Samples | None:
-        return pool_samples(samples_by_run, by_run=self.by_run)
+        return pool_samples([_sum_kernel_times(run, names) for run in self.runs], by_run=self.by_run)
 
 
 def pool_samples(samples_by_run: Sequence[Samples | None], *, by_run: bool) -> Samples | None:

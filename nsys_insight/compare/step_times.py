@@ -53,11 +53,7 @@ def measure_per_unit(before: Sequence[Run], after: Sequence[Run], step_times_ns:
 
 
 def _check_time(runs: Sequence[Run], time_ns: int) -> float:
-    """Return a measured time of a side per step or token.
-
-    Raises:
-        UsageError: The time is longer than a step under nsys, or shorter than what the GPU works in it.
-    """
+    """Return a measured time of a side per step or token."""
     run = runs[0]
     if run.unit not in ("step", "token"):
         raise UsageError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,8 @@ _VIEW_SCHEMA = "model"
 # Below this size of a trace, a DuckDB file has small blocks: its many small tables take a block each.
 _LARGE_BYTES = 256 * 1024 * 1024
 _SMALL_BLOCK_BYTES = 16384
+# The types of SQLite's columns; others are texts.
+_SQLITE_TYPES = {"BIGINT": "INTEGER", "INTEGER": "INTEGER", "BOOLEAN": "INTEGER", "DOUBLE": "REAL"}
 KINDS = ("duckdb", "parquet", "sqlite", "perfetto")
 _KINDS_OF_PARTS = ("sqlite", "perfetto")
 
@@ -80,28 +83,40 @@ def _write(trace: Session, output: Path, kind: str) -> None:
         with outputs.open_output(output, trace.paths, force=True) as path, path.open("wb") as stream:
             write_timeline(trace, stream)
     elif kind == "sqlite":
-        from nsys_insight.convert.sqlite import write_part
-
         with outputs.open_output(output, trace.paths, force=True) as path:
-            write_part(trace, path)
+            _write_part(trace, path)
     elif kind == "duckdb":
-        write_database(trace, output)
+        _write_database(trace, output)
     else:
         _write_folder(trace, output)
 
 
-def write_database(trace: Session, output: Path) -> None:
-    """Write the raw tables as tables, and the views of the model over them, with their comments.
+def _write_part(trace: Session, path: Path) -> None:
+    """Write the rows of each raw table that are in scope. As in nsys's own exports, empty tables are left out."""
+    import sqlite3
 
-    Raises:
-        QueryError: The facts of the trace cannot be computed.
-        OSError: The file cannot be written.
-    """
+    with closing(sqlite3.connect(path, isolation_level=None)) as file:
+        file.execute("PRAGMA journal_mode = OFF")
+        file.execute("BEGIN")
+        for table, columns in read_expected_schema().items():
+            names, marks = ", ".join(map(identifier, columns)), ", ".join("?" * len(columns))
+            declarations = (f"{identifier(name)} {_SQLITE_TYPES.get(kind, 'TEXT')}" for name, kind in columns.items())
+            is_created = False
+            for batch in trace.stream(Statement(f"SELECT {names} FROM ({select_exported_rows(table)})")).batches():
+                if batch and not is_created:
+                    file.execute(f"CREATE TABLE {identifier(table)} ({', '.join(declarations)})")
+                    is_created = True
+                file.executemany(f"INSERT INTO {identifier(table)} VALUES ({marks})", batch)
+        file.execute("COMMIT")
+
+
+def _write_database(trace: Session, output: Path) -> None:
+    """Write the raw tables as tables, and the views of the model over them, with their comments."""
     import duckdb
 
     while True:
         try:
-            return _write_database(trace, output)
+            return _write_database_once(trace, output)
         except duckdb.Error as error:
             reason = str(error).partition("\n")[0]
             if isinstance(error, duckdb.IOException):
@@ -110,7 +125,7 @@ def write_database(trace: Session, output: Path) -> None:
                 raise QueryError(f"{trace.path} cannot be converted: {reason}", "convert --as parquet") from None
 
 
-def _write_database(trace: Session, output: Path) -> None:
+def _write_database_once(trace: Session, output: Path) -> None:
     import duckdb
 
     with cache_folder.make_work_path(output.resolve()) as work_path:
@@ -149,11 +164,7 @@ def _show_documented_views(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _write_folder(trace: Session, output: Path) -> None:
-    """Write each view of the model to a file, for any reader, and the raw tables to a subfolder, to read them back.
-
-    Raises:
-        UsageError: The folder holds files that this program did not write.
-    """
+    """Write each view of the model to a file, for any reader, and the raw tables to a subfolder, to read them back."""
     refuse_foreign_folder(output)
     output.parent.mkdir(parents=True, exist_ok=True)
     # A folder with only some of the tables could be read as a trace, so it gets its name when it is complete.

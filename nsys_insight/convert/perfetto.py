@@ -15,6 +15,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from nsys_insight.paths import read_query
 from nsys_insight.sql.statements import Statement
 
 if TYPE_CHECKING:
@@ -24,51 +25,6 @@ if TYPE_CHECKING:
 
 _BEGIN, _END, _COUNTER = 1, 2, 4
 _SEQUENCE = b"\x50\x01"  # trusted_packet_sequence_id: all packets share one sequence, and its interned names
-
-# Columns of the queries: track (process and two numbers), category, name, detail, start_ns, end_ns, and flow, which
-# links a call and what it launched.
-_GPU = """
-    WITH graph_starts AS (
-        SELECT process_id, correlation_id, min(start_ns) AS start_ns FROM kernel_events
-        WHERE coalesce(graph_node_id, 0) <> 0 GROUP BY ALL
-    ), operations AS (
-        SELECT k.process_id, k.device_id, k.stream_id, 'kernel' AS category, s.name,
-            'grid (' || k.grid_x || ', ' || k.grid_y || ', ' || k.grid_z || '), block (' || k.block_x || ', '
-                || k.block_y || ', ' || k.block_z || ')' || coalesce(', ' || k.registers_per_thread || ' registers', '')
-                AS detail,
-            k.start_ns, k.end_ns,
-            CASE WHEN coalesce(k.graph_node_id, 0) = 0 OR f.process_id IS NOT NULL THEN k.correlation_id END AS flow
-        FROM kernel_events AS k
-        LEFT JOIN strings AS s USING (name_id)
-        LEFT JOIN graph_starts AS f USING (process_id, correlation_id, start_ns)
-        UNION ALL
-        SELECT process_id, device_id, stream_id, 'copy', copy_kind,
-            size_bytes || ' bytes, ' || source_memory || ' to ' || target_memory, start_ns, end_ns, correlation_id
-        FROM memcpys
-        UNION ALL
-        SELECT process_id, device_id, stream_id, 'memset', 'memset', size_bytes || ' bytes', start_ns, end_ns,
-            correlation_id
-        FROM memsets
-        UNION ALL
-        SELECT process_id, device_id, stream_id, 'graph', 'graph ' || graph_id, NULL, start_ns, end_ns, correlation_id
-        FROM graph_launches
-    )
-    SELECT * RENAME (process_id AS process) FROM operations
-    ORDER BY process_id, device_id, stream_id, start_ns, end_ns DESC, name"""
-_API = """
-    SELECT process_id AS process, thread_id, 0 AS track_number, 'api' AS category, name, NULL AS detail,
-        start_ns, end_ns,
-        CASE WHEN call_group IN ('launch', 'graph launch', 'copy', 'memset') THEN correlation_id END AS flow
-    FROM api_calls ORDER BY process_id, thread_id, start_ns, end_ns DESC, name"""
-_NVTX = """
-    SELECT process_id AS process, thread_id, 0 AS track_number, 'nvtx' AS category, name,
-        nullif(domain, '') AS detail, start_ns,
-        coalesce(end_ns, (SELECT max(end_ns) FROM wall), start_ns) AS end_ns, NULL AS flow
-    FROM nvtx_ranges ORDER BY process_id, thread_id, start_ns, end_ns DESC, name"""
-_METRICS = "SELECT gpu_id, name, start_ns, value FROM gpu_metrics ORDER BY gpu_id, name, start_ns"
-_FIRST_TIME = """
-    SELECT least((SELECT min(start_ns) FROM wall), (SELECT min(start_ns) FROM nvtx_ranges),
-        (SELECT min(start_ns) FROM gpu_metrics), 0) AS first_ns"""
 
 
 def write_timeline(trace: Session, stream: BinaryIO) -> None:
@@ -90,7 +46,7 @@ class _Timeline:
         self.shift = 0
 
     def write(self) -> None:
-        self.shift = -min(0, int(self.trace.rows(_FIRST_TIME)[0].first_ns))
+        self.shift = -min(0, int(self.trace.rows(read_query("internal/convert/first_time"))[0].first_ns))
         # These queries come first, because a query ends the stream that is being read.
         processes = self.trace.rows("SELECT process_id, min(name) AS name FROM processes GROUP BY ALL")
         self.process_names = {row.process_id: row.name for row in processes}
@@ -98,13 +54,14 @@ class _Timeline:
         self.thread_names = {(row.process_id, row.thread_id): row.name for row in threads}
         self._write_packet(b"\x68\x01")  # sequence_flags: interned names begin here
         self._write_slices(
-            _API, lambda process, thread, _: self._add_track("CUDA API", self._get_thread_track(process, thread))
+            "api_slices",
+            lambda process, thread, _: self._add_track("CUDA API", self._get_thread_track(process, thread)),
         )
         self._write_slices(
-            _NVTX, lambda process, thread, _: self._add_track("NVTX", self._get_thread_track(process, thread))
+            "nvtx_slices", lambda process, thread, _: self._add_track("NVTX", self._get_thread_track(process, thread))
         )
         self._write_slices(
-            _GPU,
+            "gpu_slices",
             lambda process, device, number: self._add_track(f"stream {number}", self._get_gpu_track(process, device)),
             nests=False,
         )
@@ -132,7 +89,7 @@ class _Timeline:
 
     def _write_counters(self) -> None:
         track_key, track = None, 0
-        for gpu, name, start, value in self._read_rows(_METRICS):
+        for gpu, name, start, value in self._read_rows("metric_samples"):
             if track_key != (gpu, name):
                 track_key = (gpu, name)
                 track = self._add_track(f"GPU {gpu}: {name}", 0, b"\x42\x00")
@@ -152,7 +109,7 @@ class _Timeline:
         self.stream.write(b"\x0a" + _encode_varint(len(content) + 2) + content + _SEQUENCE)
 
     def _read_rows(self, query: str) -> Iterator[tuple[Any, ...]]:
-        for batch in self.trace.stream(Statement(query)).batches():
+        for batch in self.trace.stream(Statement(read_query(f"internal/convert/{query}"))).batches():
             yield from batch
 
     def _add_track(self, name: str, parent: int, extra_fields: bytes = b"") -> int:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_insight.compare.answer import describe_decision, format_values, notes
+from nsys_insight.compare.answer import describe_decision, notes
 from nsys_insight.compare.comparison import compare
 from nsys_insight.compare.measure import measure_runs
 from nsys_insight.compare.verdict import Verdict
 from nsys_insight.diagnose.diagnosis import diagnose
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.text.kernel_names import fit, make_readable
+from nsys_insight.text.units import values
 
 if TYPE_CHECKING:
     from nsys_insight.ncu.data import NcuData
@@ -38,7 +39,7 @@ def compare_traces(before: Session, after: Session) -> tuple[tuple[str, ...], tu
     sentences = [describe_decision(comparison)]
     for row in comparison.rows:
         if row.part == "run" and row.verdict in (Verdict.IMPROVED, Verdict.REGRESSED) and row.metric != "wall_ns":
-            old, new = format_values(row.metric, row.before, row.after)
+            old, new = values(row.metric, (row.before, row.after))
             sentences.append(f"{row.metric} {old} → {new}: {row.verdict}")
     comparison_notes = list(notes(comparison))
     effects = [text.removeprefix("side effects: ") for text in comparison_notes if text.startswith(SIDE_EFFECTS)]
@@ -54,7 +55,7 @@ def compare_ncu(before: NcuData, after: NcuData) -> tuple[tuple[str, ...], tuple
     sentences, effects = [f"decision of ncu diff: {diff.decide(kernel_pairs)}"], []
     for pair in kernel_pairs[:_MAX_ITEMS]:
         name = fit(make_readable(pair.name), 60)
-        old, new = format_values("duration_ns", pair.before_ns, pair.after_ns)
+        old, new = values("duration_ns", (pair.before_ns, pair.after_ns))
         sentences.append(f"{name} {old} → {new}: {pair.verdict}")
         if pair.before and pair.after:
             registers_before, registers_after = (side.row["registers_per_thread"] for side in (pair.before, pair.after))

@@ -41,7 +41,6 @@ class Setup:
     Attributes:
         goal: The goal in the user's words.
         command: The benchmark.
-        metric: The metric that decides; empty for the first one.
         test: A command that fails if results are wrong.
         sanitize: Whether the benchmark also runs under compute-sanitizer.
         output: A file of results, compared with the reference after the tests.
@@ -53,7 +52,6 @@ class Setup:
 
     goal: str
     command: str
-    metric: str = ""
     test: str = ""
     sanitize: bool = False
     output: str = ""
@@ -165,7 +163,7 @@ def read(folder: Path) -> Log:
         raise UsageError(
             f"there is no experiment in {folder}", "nsys-insight experiment start --bench COMMAND, or name its --folder"
         )
-    trials = [_read_try(path) for path in folder.glob(f"*/{_TRY}")]
+    trials: list[Try] = [_make_dataclass(Try, _read_toml(path) or {}, path) for path in folder.glob(f"*/{_TRY}")]
     tries = tuple(sorted(trials, key=lambda trial: trial.number))
     if not tries or [trial.number for trial in tries] != list(range(len(tries))):
         raise UsageError(
@@ -215,11 +213,6 @@ def _read_toml(path: Path) -> dict[str, Any] | None:
         raise UsageError(
             f"{path} cannot be read: {error}", "restore it, or start a new experiment in another --folder"
         ) from None
-
-
-def _read_try(path: Path) -> Try:
-    trial: Try = _make_dataclass(Try, _read_toml(path) or {}, path)
-    return trial
 
 
 def _make_dataclass(dataclass_type: Any, settings: dict[str, Any], path: Path) -> Any:

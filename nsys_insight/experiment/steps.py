@@ -13,6 +13,7 @@ from nsys_insight.bench.answer import notes as bench_notes
 from nsys_insight.bench.checks import Check, CheckOptions, have_passed, run_checks
 from nsys_insight.bench.measure import Plan, measure
 from nsys_insight.bench.repository import read_git_commit, read_git_diff
+from nsys_insight.bench.result import compare_with_old
 from nsys_insight.bench.statistics import estimate_center
 from nsys_insight.compare.verdict import Decision, Verdict
 from nsys_insight.errors import InsightError, UsageError
@@ -86,29 +87,23 @@ def try_change(  # noqa: PLR0913 - the facts of a change
     current_try, number = experiment_log.current_try, len(experiment_log.tries)
     after_command = command or current_try.command
     checks = run_checks(_make_check_options(experiment_log.setup, after_command, plan))
-    trace_fields = {**trace_fields, "because": because}
-    if have_passed(checks) is False:
+    trace_fields, bench = {**trace_fields, "because": because}, None
+    if have_passed(checks) is not False:
+        try:
+            bench = _measure_change(experiment_log, current_try, after_command, plan)
+        except UsageError:
+            raise
+        except InsightError as error:
+            checks = (*checks, Check("benchmark", passed=False, message=error.message))
+    if bench:
+        result = decide_bench(bench, checks)
+        trial = _make_measured_try(number, change, after_command, checks, bench, result, trace_fields)
+    else:
         failed_check = next(check for check in checks if not check.passed)
         trial = _make_try(
             number, change, after_command, log.OPEN_STATUS, Decision.REVERT, checks, None,
             sentence=f"Failed: {failed_check.message}", **trace_fields,
         )  # fmt: skip
-        log.write_try(experiment_log.folder, trial, None, read_git_diff())
-        return _write_page(experiment_log.folder)
-    try:
-        bench = _measure_change(experiment_log, current_try, after_command, plan)
-    except UsageError:
-        raise
-    except InsightError as error:
-        checks = (*checks, Check("benchmark", passed=False, message=error.message))
-        trial = _make_try(
-            number, change, after_command, log.OPEN_STATUS, Decision.REVERT, checks, None,
-            sentence=f"Failed: {error.message}", **trace_fields,
-        )  # fmt: skip
-        log.write_try(experiment_log.folder, trial, None, read_git_diff())
-        return _write_page(experiment_log.folder)
-    result = decide_bench(bench, checks)
-    trial = _make_measured_try(number, change, after_command, checks, bench, result, trace_fields)
     log.write_try(experiment_log.folder, trial, bench, read_git_diff())
     return _write_page(experiment_log.folder)
 
@@ -135,18 +130,7 @@ def _measure_change(experiment_log: Log, current_try: Try, after_command: str, p
             f"{current_try.number}. {current_try.change} was kept without being measured",
             "give the change a command: --bench CMD",
         )
-    new_bench = measure([("after", after_command)], plan)
-    old_side = replace(saved_bench.side, label="before")
-    machine_names = [
-        name for name in ("gpu", "driver", "cuda", "application_clock_mhz") if name in new_bench.conditions
-    ]
-    sides = [
-        replace(
-            side, parameters={**side.parameters, **{name: bench.conditions.get(name, "-") for name in machine_names}}
-        )
-        for side, bench in ((old_side, saved_bench), (new_bench.side, new_bench))
-    ]
-    return replace(new_bench, sides=(sides[0], sides[1]))
+    return compare_with_old(saved_bench, measure([("after", after_command)], plan))
 
 
 def _make_measured_try(  # noqa: PLR0913, PLR0917 - the facts of a change

@@ -15,22 +15,14 @@ from nsys_insight.fleet import pool
 from nsys_insight.fleet.task import Outcome, Task, remove_facts, write_run_facts
 from nsys_insight.ingest import facts_folder
 from nsys_insight.ingest.files import make_labels
-from nsys_insight.session.answer import Answer, Column, build_answer
+from nsys_insight.session.answer import Answer, build_answer, read_columns
 from nsys_insight.text.units import value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-COLUMNS = (
-    Column("file", "VARCHAR", "The trace"),
-    Column(
-        "state", "VARCHAR", "written; kept: its facts were there, and neither it nor nsys-insight has changed; failed"
-    ),
-    Column("size_bytes", "BIGINT", "Size of its facts"),
-    Column("time_ns", "BIGINT", "Time that it took to compute them"),
-    Column("why", "VARCHAR", "Why it failed"),
-)
+COLUMNS = read_columns("fleet/traces")
 
 
 @dataclass(frozen=True)

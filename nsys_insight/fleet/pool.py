@@ -122,11 +122,7 @@ def connect_cluster(scheduler: str, note: Callable[[str], None]) -> Iterator[Any
 
 
 def _import_dask() -> Any:
-    """Import Dask's package for clusters.
-
-    Raises:
-        ToolError: Dask is not installed.
-    """
+    """Import Dask's package for clusters."""
     if not has_dask():
         hint = f"{write_install_command('fleet')}; or use one worker: --workers 1"
         raise ToolError("several workers need Dask, which is not installed", hint)

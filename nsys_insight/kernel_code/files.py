@@ -98,9 +98,6 @@ def _run_disassembler(
 
     nvdisasm reads cubins, because it prints source lines. cuobjdump reads all other files, one architecture at a time:
     it stops at the first one that it does not know.
-
-    Raises:
-        ToolError: No disassembler is installed, or it failed.
     """
     is_cubin = first_bytes.startswith(b"\x7fELF") and int.from_bytes(first_bytes[18:20], "little") == _CUBIN_MACHINE
     nvdisasm, cuobjdump = _find_tool("nvdisasm"), _find_tool("cuobjdump")
@@ -159,11 +156,7 @@ def _read_all(
 
 
 def _read_lines(command: list[str], file: Path, environment: Mapping[str, str]) -> Iterator[str]:
-    """Run a disassembler and yield the lines that it prints.
-
-    Raises:
-        ToolError: It does not run, or failed.
-    """
+    """Run a disassembler and yield the lines that it prints."""
     import subprocess
 
     with tempfile.TemporaryFile() as errors:

@@ -9,7 +9,7 @@ from nsys_insight.ingest.database import connect
 from nsys_insight.model.catalog_tables import LIMITS, read_chips
 from nsys_insight.model.views import create_macros
 from nsys_insight.paths import read_query
-from nsys_insight.session.answer import Answer, Column, build_answer
+from nsys_insight.session.answer import Answer, build_answer, read_columns
 from nsys_insight.text.units import parse_bytes
 
 if TYPE_CHECKING:
@@ -20,33 +20,8 @@ SUFFICIENT_WARPS = 8
 _MAX_REGISTERS = 255
 _MAX_SHARED_BYTES = 2**30
 
-COLUMNS = (
-    Column("compute_capability", "VARCHAR", "The architecture"),
-    Column("block", "BIGINT", "Threads in a block: as given, else the best size"),
-    Column("registers_per_thread", "BIGINT", "Registers per thread; NULL where they were not given and do not count"),
-    Column("shared_bytes", "BIGINT", "Shared memory per block"),
-    Column("occupancy_pct", "DOUBLE", "Resident warps as a share of the most that an SM can hold"),
-    Column("blocks_per_sm", "BIGINT", "Blocks that an SM holds at once"),
-    Column("active_warps", "BIGINT", f"The warps of these blocks; {SUFFICIENT_WARPS} usually suffice to hide latency"),
-    Column("limited_by", "VARCHAR", "What limits the number of blocks"),
-    Column("next_step", "VARCHAR", "What one more block per SM would need"),
-    Column("shared_cliff_bytes", "BIGINT", "Shared memory that a block can add before one block fewer fits"),
-    Column("double_buffered_blocks", "BIGINT", "Blocks that fit with twice the shared memory: two buffers for one"),
-    Column("double_buffered_pct", "DOUBLE", "Occupancy with these blocks"),
-    Column("best_block", "BIGINT", "Largest block of the highest occupancy, as cudaOccupancyMaxPotentialBlockSize"),
-    Column("best_pct", "DOUBLE", "Occupancy with this block size"),
-)
-_PEAK_COLUMNS = (
-    Column("compute_capability", "VARCHAR", "Compute capability"),
-    Column("precision", "VARCHAR", "Precision of the operations: fp64, fp32: ordinary arithmetic; others: "
-        "tensor cores"),
-    Column("flop_per_cycle", "BIGINT", "Operations per SM and cycle, a multiply-add as two, dense"),
-    Column("warps_per_sm", "BIGINT", "Most resident warps of an SM"),
-    Column("blocks_per_sm", "BIGINT", "Most resident blocks of an SM"),
-    Column("registers_per_sm", "BIGINT", "32-bit registers of an SM"),
-    Column("shared_per_sm_bytes", "BIGINT", "Shared memory of an SM"),
-    Column("shared_per_block_bytes", "BIGINT", "Most shared memory of a block that opts in"),
-)  # fmt: skip
+COLUMNS = read_columns("kernel_code/occupancy")
+_PEAK_COLUMNS = read_columns("kernel_code/peaks")
 
 
 class Requirements(NamedTuple):

@@ -13,7 +13,7 @@ from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.kernel_code.demangle import demangle
 from nsys_insight.kernel_code.occupancy import Requirements, compute_occupancy, parse_capability
 from nsys_insight.paths import read_query
-from nsys_insight.session.answer import Answer, Column, build_answer
+from nsys_insight.session.answer import Answer, build_answer, read_columns
 from nsys_insight.text.kernel_names import make_readable
 
 if TYPE_CHECKING:
@@ -36,32 +36,7 @@ _FUNCTION = re.compile(r"\s*Function\s+([^\s:]+)\s*:")
 _RESOURCES = re.compile(r"REG:(\d+) STACK:(\d+) SHARED:(\d+) LOCAL:(\d+)(.*)")
 _IMPOSSIBLE = re.compile(r"\d{13}")  # too large for a number of registers or bytes
 _BANK = re.compile(r"CONSTANT\[\d+\]:(\d+)")
-COLUMNS = (
-    Column("name", "VARCHAR", "The kernel"),
-    Column("architecture", "VARCHAR", "What it was compiled for"),
-    Column("registers_per_thread", "BIGINT", "Registers per thread, from the compiler"),
-    Column(
-        "spill_store_bytes", "BIGINT", "Bytes of spill stores in the code, per thread; NULL where the text has none"
-    ),
-    Column("spill_load_bytes", "BIGINT", "Bytes of spill loads in the code, per thread"),
-    Column("stack_bytes", "BIGINT", "Stack frame per thread"),
-    Column("barriers", "BIGINT", "Block barriers that it uses", is_detail=True),
-    Column("static_shared_bytes", "BIGINT", "Static shared memory per block"),
-    Column("dynamic_shared_bytes", "BIGINT", "Dynamic shared memory per block: the trace's, else what was given"),
-    Column("constant_bytes", "BIGINT", "Constant memory, parameters included", is_detail=True),
-    Column("calls", "BIGINT", "Executions in the trace"),
-    Column("total_ns", "BIGINT", "Sum of their durations"),
-    Column("trace_registers", "BIGINT", "Registers per thread in the trace, where 16 is the least"),
-    Column("block", "BIGINT", "Threads of a block: the trace's, else what was given, else the best size"),
-    Column("occupancy_pct", "DOUBLE", "Theoretical occupancy with that block"),
-    Column("blocks_per_sm", "BIGINT", "Blocks that an SM holds at once"),
-    Column("limited_by", "VARCHAR", "What limits the number of blocks"),
-    Column("next_step", "VARCHAR", "What one more block per SM would need", is_detail=True),
-    Column("best_block", "BIGINT", "Largest block of the highest occupancy, as cudaOccupancyMaxPotentialBlockSize"),
-    Column("best_pct", "DOUBLE", "Occupancy with this block size"),
-    Column("mangled_name", "VARCHAR", "The linker's name", is_detail=True),
-    Column("reading", "VARCHAR", "What stands out"),
-)
+COLUMNS = read_columns("kernel_code/ptxas")
 _INPUTS = (
     "give what these print: nvcc -Xptxas -v, nvcc --resource-usage, ptxas -v, cuobjdump -res-usage; "
     "nvcc -Xptxas -v -c FILE.cu 2>&1 | nsys-insight ptxas"

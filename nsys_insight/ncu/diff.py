@@ -100,12 +100,11 @@ def compare(before: NcuData, after: NcuData, metric: str | None = None) -> list[
                 old_kernels.remove(partner)
                 new_kernels.remove(kernel)
                 pair_durations = durations[id(partner)], durations[id(kernel)]
-                comparisons.append(_compare_pair(partner, kernel, pair_durations, match, metric))
-    comparisons += [_compare_unmatched(kernel, None, durations[id(kernel)], metric) for kernel in old_kernels]
-    comparisons += [_compare_unmatched(None, kernel, durations[id(kernel)], metric) for kernel in new_kernels]
+                comparisons.append(_compare(partner, kernel, pair_durations, match, metric))
+    comparisons += [_compare(kernel, None, (durations[id(kernel)], []), "none", metric) for kernel in old_kernels]
+    comparisons += [_compare(None, kernel, ([], durations[id(kernel)]), "none", metric) for kernel in new_kernels]
     return sorted(
-        comparisons,
-        key=lambda comparison: (-(comparison.before_ns or comparison.after_ns or 0), comparison.name),
+        comparisons, key=lambda comparison: (-(comparison.before_ns or comparison.after_ns or 0), comparison.name)
     )
 
 
@@ -159,55 +158,36 @@ def append_log(path: Path, change: str, comparisons: list[KernelComparison]) -> 
     return entry
 
 
-def _compare_pair(
-    before: KernelReport,
-    after: KernelReport,
+def _compare(
+    before: KernelReport | None,
+    after: KernelReport | None,
     durations: tuple[list[float], list[float]],
     match: str,
     metric: str | None,
 ) -> KernelComparison:
-    target = metric or _TARGETS.get(before.row["bound"], "sm_pct")
-    old_rules = {finding.rule for finding in before.findings} - _list_skipped_rules(after)
-    new_rules = {finding.rule for finding in after.findings} - _list_skipped_rules(before)
+    """Compare a kernel of two measurements, or describe one that only one of them has."""
+    kernel = before or after
+    assert kernel is not None  # noqa: S101 - one of the two is given
+    target = metric or _TARGETS.get(kernel.row["bound"], "sm_pct")
+    old_rules, new_rules = (
+        _list_rules(side) - _list_skipped_rules(other) for side, other in ((before, after), (after, before))
+    )
     old_ns, new_ns = (statistics.median(side) if side else None for side in durations)
+    verdict = "gone" if after is None else "new" if before is None else ""
+    shown_row = (after or kernel).row
     return KernelComparison(
-        name=after.row["short_name"] or after.row["kernel"],
+        name=shown_row["short_name"] or shown_row["kernel"],
         before=before,
         after=after,
         match=match,
         before_ns=old_ns,
         after_ns=new_ns,
         metric=target,
-        before_metric=before.row[target],
-        after_metric=after.row[target],
+        before_metric=before.row[target] if before else None,
+        after_metric=after.row[target] if after else None,
         new_findings=tuple(sorted(new_rules - old_rules)),
         gone_findings=tuple(sorted(old_rules - new_rules)),
-        verdict=_find_verdict(old_ns, new_ns, max(map(_compute_deviation, durations)), after.row),
-    )
-
-
-def _compare_unmatched(
-    before: KernelReport | None, after: KernelReport | None, durations: list[float], metric: str | None
-) -> KernelComparison:
-    kernel = before or after
-    assert kernel is not None  # noqa: S101 - one of the two is given
-    target = metric or _TARGETS.get(kernel.row["bound"], "sm_pct")
-    median_ns = statistics.median(durations) if durations else None
-    rules = tuple(sorted({finding.rule for finding in kernel.findings}))
-    is_gone = before is not None
-    return KernelComparison(
-        name=kernel.row["short_name"] or kernel.row["kernel"],
-        before=before,
-        after=after,
-        match="none",
-        before_ns=median_ns if is_gone else None,
-        after_ns=None if is_gone else median_ns,
-        metric=target,
-        before_metric=kernel.row[target] if is_gone else None,
-        after_metric=None if is_gone else kernel.row[target],
-        new_findings=() if is_gone else rules,
-        gone_findings=rules if is_gone else (),
-        verdict="gone" if is_gone else "new",
+        verdict=verdict or _find_verdict(old_ns, new_ns, max(map(_compute_deviation, durations)), shown_row),
     )
 
 
@@ -224,9 +204,13 @@ def _is_at_ceiling(row: dict[str, Any]) -> bool:
     return (row["sm_pct"] or 0) > SM_CEILING_PCT or (row["dram_pct"] or 0) > DRAM_CEILING_PCT
 
 
-def _list_skipped_rules(kernel: KernelReport) -> set[str]:
+def _list_rules(kernel: KernelReport | None) -> set[str]:
+    return {finding.rule for finding in kernel.findings} if kernel else set()
+
+
+def _list_skipped_rules(kernel: KernelReport | None) -> set[str]:
     """List the rules that lacked metrics in one measurement. They count neither as new nor as gone."""
-    return {rule for rules in kernel.missing_metrics.values() for rule in rules}
+    return {rule for rules in kernel.missing_metrics.values() for rule in rules} if kernel else set()
 
 
 def _compute_deviation(durations: list[float]) -> float:

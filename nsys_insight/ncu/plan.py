@@ -204,7 +204,7 @@ def _find_targets(
         WHERE time_rank = 1 AND process_id = (
             SELECT process_id FROM ranked_configurations ORDER BY process_ns DESC, process_id LIMIT 1
         )
-        ORDER BY name_ns DESC, name LIMIT {int(top)}""",
+        ORDER BY name_ns DESC, name LIMIT {int(top)}"""
     )
 
 
@@ -245,7 +245,7 @@ def _find_window(
         )
         SELECT * FROM target_launches
         QUALIFY row_number() OVER (PARTITION BY target, is_steady ORDER BY match_index) <= {_CANDIDATES}
-        ORDER BY match_index""",
+        ORDER BY match_index"""
     )
     steady_rows = [row for row in candidate_rows if row["is_steady"]]
     candidates = steady_rows if len({row["target"] for row in steady_rows}) == target_count else candidate_rows
@@ -341,7 +341,7 @@ def _find_step_range(trace: Session) -> tuple[str, Session]:
         return "", trace
     method_rows = trace.dicts(
         """SELECT pattern FROM step_method
-           WHERE method = 'nvtx' AND NOT EXISTS (FROM nvtx_nesting WHERE name = pattern AND depth > 1)""",
+           WHERE method = 'nvtx' AND NOT EXISTS (FROM nvtx_nesting WHERE name = pattern AND depth > 1)"""
     )
     name = method_rows[0]["pattern"] if method_rows else ""
     return (name, trace.scope(nvtx=name)) if _PLAIN_NAME.fullmatch(name) else ("", trace)
@@ -354,7 +354,7 @@ def _find_steady_window(trace: Session, process: int) -> tuple[int, int] | None:
     """
     window_row = trace.dicts(
         f"""SELECT quantile_disc(start_ns, 0.5) AS start_ns, max(end_ns) AS end_ns
-            FROM steps WHERE phase = 'steady' AND process_id = {process}""",
+            FROM steps WHERE phase = 'steady' AND process_id = {process}"""
     )[0]
     return None if window_row["start_ns"] is None else (window_row["start_ns"], window_row["end_ns"])
 
@@ -372,7 +372,7 @@ def _has_profiler_start(trace: Session) -> bool:
     return bool(
         trace.dicts(
             """SELECT 1 FROM api_calls WHERE regexp_matches(name, '^cu(da)?ProfilerStart')
-               AND start_ns <= (SELECT min(start_ns) FROM kernel_events)""",
+               AND start_ns <= (SELECT min(start_ns) FROM kernel_events)"""
         )
     )
 
@@ -381,7 +381,7 @@ def _read_recorded_command(trace: Session) -> tuple[tuple[str, ...], str]:
     """Read the program's command line, with secrets masked, and its folder as recorded; never its environment."""
     capture_rows = trace.dicts(
         """SELECT name, value FROM capture
-           WHERE regexp_matches(name, '^PROCESS_0:(COMMAND|ARGUMENT_\\d+|WORKING_DIR)$')""",
+           WHERE regexp_matches(name, '^PROCESS_0:(COMMAND|ARGUMENT_\\d+|WORKING_DIR)$')"""
     )
     values = {row["name"].removeprefix("PROCESS_0:"): row["value"] for row in capture_rows}
     if not values.get("COMMAND"):

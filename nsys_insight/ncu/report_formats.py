@@ -187,10 +187,7 @@ def _escape(words: str) -> str:
 def _format_targets(kernel: KernelReport) -> list[tuple[Target, str]]:
     """Format each target with the value that the kernel reaches and the value that it should reach."""
     return [
-        (
-            target,
-            f"{'met' if target.is_met else 'missed'}: {target.value_pct:.1f}% of at least {target.target_pct:g}%",
-        )
+        (target, f"{'met' if target.is_met else 'missed'}: {target.value_pct:.1f}% of at least {target.target_pct:g}%")
         for target in kernel.targets
     ]
 
@@ -307,11 +304,7 @@ def write_json(report: NcuReport, stream: TextIO) -> None:
         "priorities": [
             {
                 "kernel": priority.kernel.row["kernel"],
-                "launch": priority.kernel.row["launch"],
-                "rule": priority.finding.rule,
-                "severity": priority.finding.severity,
-                "title": priority.finding.title,
-                "action": priority.finding.action,
+                **_build_finding_object(priority.finding),
                 "saving_pct": priority.saving_pct,
                 "saving_ns": priority.saving_ns,
                 "basis": priority.basis,
@@ -323,24 +316,23 @@ def write_json(report: NcuReport, stream: TextIO) -> None:
     stream.write("\n")
 
 
+def _build_finding_object(finding: KernelFinding) -> dict[str, Any]:
+    return {name: getattr(finding, name) for name in ("launch", "rule", "severity", "title", "action")}
+
+
 def _build_kernel_object(kernel: KernelReport) -> dict[str, Any]:
+    def scale(saving_pct: float) -> float | None:
+        return None if kernel.wall_pct is None else scale_saving(kernel.wall_pct, saving_pct)
+
     return {
-        **{column: make_plain(cell) for column, cell in kernel.row.items()},
+        **make_plain(kernel.row),
         "launches": list(kernel.launches),
         "total_ns": kernel.total_ns,
         "share_pct": kernel.share_pct,
-        "trace": {column: make_plain(cell) for column, cell in kernel.trace_row.items()} if kernel.trace_row else None,
+        "trace": make_plain(kernel.trace_row) if kernel.trace_row else None,
         "diagnostics": kernel.diagnostics,
         "findings": [
-            {
-                "rule": finding.rule,
-                "severity": finding.severity,
-                "title": finding.title,
-                "evidence": {column: make_plain(cell) for column, cell in finding.evidence.items()},
-                "action": finding.action,
-                "saving_pct": finding.saving_pct,
-                "estimate": finding.estimate,
-            }
+            make_plain({name: value for name, value in vars(finding).items() if name != "launch"})
             for finding in kernel.findings
         ],
         "strategies": [
@@ -351,8 +343,8 @@ def _build_kernel_object(kernel: KernelReport) -> dict[str, Any]:
                 "rules": [finding.rule for finding in strategy.findings],
                 "least_saving_pct": strategy.min_pct,
                 "most_saving_pct": strategy.max_pct,
-                "least_wall_pct": None if kernel.wall_pct is None else scale_saving(kernel.wall_pct, strategy.min_pct),
-                "most_wall_pct": None if kernel.wall_pct is None else scale_saving(kernel.wall_pct, strategy.max_pct),
+                "least_wall_pct": scale(strategy.min_pct),
+                "most_wall_pct": scale(strategy.max_pct),
                 "more_registers": strategy.more_registers,
                 "more_shared_bytes": strategy.more_shared_bytes,
                 "conflicts": strategy.conflicts,
@@ -362,15 +354,10 @@ def _build_kernel_object(kernel: KernelReport) -> dict[str, Any]:
         "next": kernel.next_steps,
         "wall_pct": kernel.wall_pct,
         "unjudged": kernel.missing_metrics,
-        "remarks": [{column: make_plain(cell) for column, cell in remark.items()} for remark in kernel.remarks],
+        "remarks": list(map(make_plain, kernel.remarks)),
         "conclusion": kernel.conclusion,
         "targets": [
-            {
-                "target": target.target,
-                "value_pct": target.value_pct,
-                "target_pct": target.target_pct,
-                "met": target.is_met,
-            }
-            for target in kernel.targets
+            {"target": goal.target, "value_pct": goal.value_pct, "target_pct": goal.target_pct, "met": goal.is_met}
+            for goal in kernel.targets
         ],
     }

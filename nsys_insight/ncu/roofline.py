@@ -6,47 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.paths import read_query
-from nsys_insight.session.answer import Answer, Column, build_answer
+from nsys_insight.session.answer import Answer, build_answer, read_columns
 from nsys_insight.text.units import value
 
 if TYPE_CHECKING:
     from nsys_insight.ncu.data import NcuData
 
-COLUMNS = (
-    Column("name", "VARCHAR", "The kernel"),
-    Column("report", "VARCHAR", "The ncu report it is in", is_detail=True),
-    Column("grid", "VARCHAR", "Blocks in the grid"),
-    Column("launches", "BIGINT", "Launches profiled; figures are their medians", is_detail=True),
-    Column("duration_ns", "DOUBLE", "Duration under ncu"),
-    Column("precision", "VARCHAR", "The precision of most of its operations"),
-    Column("flop_count", "DOUBLE", "Operations in it, including those on tile padding; NULL if not counted"),
-    Column("other_flop_count", "DOUBLE", "Operations in other precisions", is_detail=True),
-    Column("bytes", "DOUBLE", "Bytes read from DRAM and written to it"),
-    Column("l2_bytes", "DOUBLE", "Bytes between L1 and L2"),
-    Column("l1_bytes", "DOUBLE", "Bytes of global and local access at L1", is_detail=True),
-    Column("intensity_ratio", "DOUBLE", "Operations per byte of DRAM"),
-    Column("l2_intensity_ratio", "DOUBLE", "Operations per byte between L1 and L2"),
-    Column("l1_intensity_ratio", "DOUBLE", "Operations per byte at L1", is_detail=True),
-    Column("tflop_per_s", "DOUBLE", "Attained, in 10^12 operations per second"),
-    Column("compute_pct", "DOUBLE", "Share of the precision's peak at the clock under ncu"),
-    Column("bytes_per_s", "DOUBLE", "Attained bandwidth of DRAM"),
-    Column("bandwidth_pct", "DOUBLE", "Share of its peak at the clock under ncu"),
-    Column("roof", "VARCHAR", "The lower roof at this intensity: memory or compute"),
-    Column("roof_pct", "DOUBLE", "Attained share of that roof"),
-    Column("l2_bytes_per_s", "DOUBLE", "What L2 sent to the SMs", is_detail=True),
-    Column("l2_bandwidth_pct", "DOUBLE", "Share of its peak at the clock under ncu"),
-    Column("l1_bytes_per_s", "DOUBLE", "Bytes per second from L1 to registers, global and local memory",
-        is_detail=True),
-    Column("l1_bandwidth_pct", "DOUBLE", "Share of its peak at the clock under ncu"),
-    Column("l1_passes_pct", "DOUBLE", "Passes of the data stage of L1 and shared memory, share of their peak"),
-    Column("ceiling", "VARCHAR", "The nearest ceiling: compute, DRAM, L2, or L1 by bytes or passes"),
-    Column("ceiling_pct", "DOUBLE", "Attained share of that ceiling"),
-)  # fmt: skip
-BASELINE_COLUMNS = (
-    Column("efficiency_pct", "DOUBLE", "The baseline's duration as a share of this one's: 100 is equally fast"),
-    Column("work_ratio", "DOUBLE", "Operations as a multiple of the baseline's; far from 1, the problem differs"),
-    Column("bytes_ratio", "DOUBLE", "Bytes of DRAM as a multiple of the baseline's"),
-)
+COLUMNS, BASELINE_COLUMNS = read_columns("ncu/roofline"), read_columns("ncu/baseline")
 # Largest ratio of operations at which two kernels still do the same work. Tile padding adds a few percent.
 _MAX_WORK_RATIO = 1.25
 
@@ -58,7 +24,7 @@ def answer(ncu_data: NcuData, *, kernel: str | None = None, baseline: dict[str, 
         UsageError: No kernel's name contains `kernel`.
     """
     rows = _read_rows(ncu_data, kernel)
-    columns: tuple[Column, ...] = COLUMNS
+    columns = COLUMNS
     notes = []
     unknown_count = sum(row["flop_count"] is None for row in rows)
     if unknown_count:

@@ -110,14 +110,7 @@ def _add_conflicts(ncu_data: NcuData, strategies_by_launch: dict[int, list[Strat
         for first, second in combinations(strategies, 2)
     ]
     resource_needs = [
-        (
-            number,
-            launch,
-            first.more_registers,
-            first.more_shared_bytes,
-            second.more_registers,
-            second.more_shared_bytes,
-        )
+        (number, launch, first.more_registers, first.more_shared_bytes, second.more_registers, second.more_shared_bytes)
         for number, (launch, first, second) in enumerate(pairs)
         if any((first.more_registers, first.more_shared_bytes))
         and any((second.more_registers, second.more_shared_bytes))

@@ -31,8 +31,7 @@ def choose_kind(output: Path | None, template: str) -> str:
     kind = "markdown" if output is None else _KIND_OF_SUFFIX.get(output.suffix.lower())
     if kind is None:
         raise UsageError(
-            f"unsupported report format of '{output}' (use .html or .md)",
-            "name it report.html or report.md",
+            f"unsupported report format of '{output}' (use .html or .md)", "name it report.html or report.md"
         )
     if template == "agent" and kind == "html":
         raise UsageError("the agent template is Markdown", "name it report.md, or omit --template agent")
@@ -59,18 +58,14 @@ def write_page(
     Raises:
         InsightError: The trace cannot be read, or has no steps of the requested kind.
     """
-    with progress.show_task("making the page"):
-        return _write_page(trace, kind, steps, limit, sizes)
-
-
-def _write_page(trace: Session, kind: str, steps: StepOptions, limit: int | None, sizes: dict[str, Any] | None) -> str:
     from nsys_insight.page import html, markdown
     from nsys_insight.page.content import gather, select_rank
 
-    content = gather(trace, steps, sizes, html.list_first_queries() if kind == "html" else ())
-    if kind == "agent":
-        return markdown.write_agent_report(content)
-    if kind == "markdown":
-        return markdown.write_report(content, markdown.MAX_ROWS if limit is None else limit or None)
-    drawings = html.draw(select_rank(trace, content.diagnosis), steps, content)
-    return html.render_page(content, drawings, html.MAX_ROWS if limit is None else limit or None)
+    with progress.show_task("making the page"):
+        content = gather(trace, steps, sizes, html.list_first_queries() if kind == "html" else ())
+        if kind == "agent":
+            return markdown.write_agent_report(content)
+        if kind == "markdown":
+            return markdown.write_report(content, markdown.MAX_ROWS if limit is None else limit or None)
+        drawings = html.draw(select_rank(trace, content.diagnosis), steps, content)
+        return html.render_page(content, drawings, html.MAX_ROWS if limit is None else limit or None)

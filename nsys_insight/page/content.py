@@ -12,7 +12,7 @@ from nsys_insight.errors import InsightError
 from nsys_insight.packs import command_line
 from nsys_insight.packs.library import built_in_packs, packs_by_topic
 from nsys_insight.page.ranks import draw_ranks
-from nsys_insight.session.answer import Column, build_answer
+from nsys_insight.session.answer import build_answer, read_columns
 from nsys_insight.text.cells import printable
 from nsys_insight.text.units import label, value
 
@@ -37,20 +37,7 @@ NCU_READING = (
     "Sorted by what may save the most time of the trace. A saving is ncu's own estimate, or at most the "
     "kernel's distance to its ceiling; savings of one kernel overlap."
 )
-NCU_COLUMNS = (
-    Column("finding", "VARCHAR", "What was found"),
-    Column("name", "VARCHAR", "The kernel"),
-    Column("severity", "VARCHAR", "critical, warning, info"),
-    Column(
-        "saving_ns",
-        "DOUBLE",
-        "What may be saved: in the trace if the kernel is in it, else in the launches that ncu profiled",
-    ),
-    Column("saving_pct", "DOUBLE", "The same as a share of the kernel's time"),
-    Column("evidence", "VARCHAR", "The metrics that prove it"),
-    Column("action", "VARCHAR", "What to do"),
-    Column("basis", "VARCHAR", "Source of the saving"),
-)
+NCU_COLUMNS = read_columns("page/ncu_findings")
 
 
 @dataclass(frozen=True)

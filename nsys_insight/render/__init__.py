@@ -108,11 +108,7 @@ def write(  # noqa: PLR0913 - the entry point of all formats, with keyword-only 
 
 
 def _write_binary(answer: Answer, target: TextIO, fmt: str, limit: int | None) -> None:
-    """Write a binary format to a stream, by way of a temporary file.
-
-    Raises:
-        UsageError: The stream is a terminal.
-    """
+    """Write a binary format to a stream, by way of a temporary file."""
     if target.isatty():
         raise UsageError(f"{fmt.capitalize()} is binary and cannot be shown in a terminal", f"add -o answer.{fmt}")
     import shutil

@@ -73,8 +73,7 @@ def scrub(  # noqa: PLR0913 - options, by keyword
         )
     if output.suffix in (".nsys-rep", ".qdrep"):
         raise UsageError(
-            "only nsys can write a report (.nsys-rep)",
-            "write a .sqlite, which is also a trace: -o shared.sqlite",
+            "only nsys can write a report (.nsys-rep)", "write a .sqlite, which is also a trace: -o shared.sqlite"
         )
     outputs.check_target(output, [trace])
     outputs.refuse_existing(output, force=force)

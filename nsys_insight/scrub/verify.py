@@ -16,7 +16,7 @@ from nsys_insight.render.json_ import make_plain
 from nsys_insight.scrub.paths import ROOTS, find_paths
 from nsys_insight.scrub.rewrite import find_addresses
 from nsys_insight.scrub.wide_text import decode_wide, find_wide
-from nsys_insight.session.answer import Column, build_answer
+from nsys_insight.session.answer import build_answer, read_columns
 from nsys_insight.sql.quoting import identifier
 from nsys_insight.text.secrets import MASK, find_known_formats, find_named_secrets, find_random_words
 
@@ -34,12 +34,7 @@ if TYPE_CHECKING:
 _TIME_COLUMNS = ("start_ns", "end_ns", "timestamp_ns")
 # Floating point sums depend on the order in which threads add the numbers.
 _TOLERANCE = 1e-6
-_COLUMNS = (
-    Column("place", "VARCHAR", "The table and the column"),
-    Column("looks_like", "VARCHAR", "What it looks like"),
-    Column("text", "VARCHAR", "The text around it, up to 120 characters, with the private part masked"),
-    Column("cells", "BIGINT", "Cells with such a text"),
-)
+_COLUMNS = read_columns("scrub/remaining")
 _CONTEXT = 60
 # Public symbols that look random: of C++, Cython, and CUDA's static runtime.
 _SYMBOL = re.compile(r"_Z|__pyx_|libcudart_static_[0-9a-f]{40}\Z")

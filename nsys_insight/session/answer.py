@@ -13,6 +13,7 @@ from nsys_insight import progress
 from nsys_insight.errors import UsageError
 from nsys_insight.ingest.catalogs import open_cursor
 from nsys_insight.ingest.scope import write_flags
+from nsys_insight.paths import read_catalog
 from nsys_insight.session.sandbox import open_writable_path
 from nsys_insight.sql.quoting import identifier, literal
 from nsys_insight.sql.rows import insert_rows
@@ -47,6 +48,20 @@ class Column:
     is_detail: bool = False
     position: int | None = None
     share_of: str = ""
+
+
+def read_columns(place: str) -> tuple[Column, ...]:
+    """Read the columns of an answer that Python computes: a table of a package's file, as in `kernel_code/loops`.
+
+    The file is `queries/internal/PACKAGE/columns.toml`. `detail` after the type sets `is_detail`.
+    """
+    package, _, table = place.partition("/")
+    texts = read_catalog("columns", f"internal/{package}")[table].items()
+    columns = []
+    for name, text in texts:
+        kind, _, description = text.partition(": ")
+        columns.append(Column(name, kind.removesuffix(" detail"), description, is_detail=kind.endswith(" detail")))
+    return tuple(columns)
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ _ID = re.compile(r"(^|_)(id|pid|tid)$")
 
 _DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(ns|us|\u00b5s|\u03bcs|ms|s)?", re.ASCII)
 _NS = {"ns": 1, "us": 10**3, "\u00b5s": 10**3, "\u03bcs": 10**3, "ms": 10**6, "s": 10**9}
+_SECONDS = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(m(?:in)?)?", re.ASCII)
 _SIZE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?)(i?)b?(?:/s)?", re.ASCII | re.IGNORECASE)
 _LARGEST = 2**63 - 1
 
@@ -259,6 +260,17 @@ def parse_duration(text: str, *, flag: str = "") -> int:
             return duration
     message = f"{flag} takes a duration, not {text!r}" if flag else f"{text!r} is not a duration"
     raise UsageError(message, "write a number and a unit: 250ns, 5us, 1.5ms or 2s")
+
+
+def parse_seconds(text: str, *, flag: str = "") -> float:
+    """Parse a duration into seconds: a plain number is seconds, and m is minutes.
+
+    Raises:
+        UsageError: It is not a number with a unit of time.
+    """
+    if match := _SECONDS.fullmatch(text.strip()):
+        return float(match[1]) * (60 if match[2] else 1)
+    return parse_duration(text, flag=flag) / 1e9
 
 
 def exact_duration(ns: int) -> str:

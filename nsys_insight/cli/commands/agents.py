@@ -17,7 +17,7 @@ from nsys_insight.errors import ToolError, UsageError, cannot_write_error
 from nsys_insight.extras import write_install_command as install_extra
 from nsys_insight.paths import package_folder
 from nsys_insight.records import check, parse_json
-from nsys_insight.text.units import parse_duration
+from nsys_insight.text.units import parse_seconds
 
 SKILL_NAME = "nsys-insight"
 # The installed files and their hashes. Only files that have not changed since may be replaced.
@@ -40,7 +40,6 @@ def install(
         typer.Argument(
             metavar="[DIR]",
             help="The folder for skills; by default .claude/skills if there is a folder .claude, else .agents/skills.",
-            show_default=False,
         ),
     ] = None,
     *,
@@ -92,7 +91,7 @@ def install(
 @app.command()
 def show(
     file: Annotated[
-        str, typer.Argument(metavar="[FILE]", help="One of its files, such as references/sql.md.", show_default=False)
+        str, typer.Argument(metavar="[FILE]", help="One of its files, such as references/sql.md.")
     ] = "SKILL.md",
 ) -> None:
     """Print the skill, for an agent that reads it without installing it."""
@@ -154,7 +153,7 @@ def mcp(
     """
     if not traces:
         raise UsageError("name a trace or a folder that may be queried", "nsys-insight mcp FOLDER")
-    timeout_s = parse_duration(f"{timeout}s" if timeout.isdecimal() else timeout, flag="--timeout") / 1e9
+    timeout_s = parse_seconds(timeout, flag="--timeout")
     try:
         from nsys_insight.cli.mcp_server import serve
     except ModuleNotFoundError as error:

@@ -16,7 +16,7 @@ from nsys_insight.cli.comparison import measure_files
 from nsys_insight.cli.flags import Flags, FormatOption, check_format, make_command, make_flag, make_step_flags
 from nsys_insight.cli.run import open_traces, show
 from nsys_insight.errors import UsageError
-from nsys_insight.session.answer import Column, build_answer
+from nsys_insight.session.answer import build_answer, read_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,29 +34,8 @@ NameArgument = Annotated[
     str,
     typer.Argument(metavar="NAME", help="A baseline's name, or a tag.", autocompletion=completion.complete_baselines),
 ]
-_LIST_COLUMNS = (
-    Column("name", "VARCHAR", "The baseline"),
-    Column("tags", "VARCHAR", "Its tags"),
-    Column("saved_at", "VARCHAR", "When it was saved, UTC"),
-    Column(
-        "commit",
-        "VARCHAR",
-        "The commit of the repository; +changes if files differed from it, +unchecked if that is unknown",
-    ),
-    Column("gpu", "VARCHAR", "The GPUs that were used"),
-    Column("params", "VARCHAR", "The parameters of the workload"),
-    Column("unit", "VARCHAR", "What the figures are per: step or token"),
-    Column("steps", "BIGINT", "How many steps were measured"),
-    Column("wall_ns", "DOUBLE", "Mean step time, or wall time per token where a step makes several"),
-    Column("tokens_per_s", "DOUBLE", "Of that mean; NULL where no steps were found"),
-    Column("file", "VARCHAR", "Where it is", is_detail=True),
-)
-_METRIC_COLUMNS = (
-    Column("name", "VARCHAR", "Of which phase; NULL for the whole step"),
-    Column("metric", "VARCHAR", "What was measured, per token or step"),
-    Column("mean", "DOUBLE", "Mean over the steps"),
-    Column("stddev", "DOUBLE", "Sample standard deviation of a step"),
-)
+_LIST_COLUMNS = read_columns("cli/baselines")
+_METRIC_COLUMNS = read_columns("cli/metrics")
 
 
 def make_baseline_app() -> typer.Typer:

@@ -11,119 +11,61 @@ import typer
 
 from nsys_insight import outputs
 from nsys_insight.cli.commands import PROGRAM_SETTINGS, Command
-from nsys_insight.cli.flags import Flags, check_format
+from nsys_insight.cli.flags import Flags, FormatOption, add_flags, check_format, make_flag
 from nsys_insight.cli.run import show
-from nsys_insight.errors import Exit, UsageError
-from nsys_insight.render import FORMATS
-from nsys_insight.text.units import parse_duration
+from nsys_insight.errors import Exit, UsageError, read_text
+from nsys_insight.text.units import parse_seconds
 
 if TYPE_CHECKING:
-    from nsys_insight.bench.checks import CheckOptions
+    import inspect
+    from collections.abc import Mapping
+
     from nsys_insight.bench.measure import Command as Program
     from nsys_insight.bench.measure import Plan
-    from nsys_insight.bench.result import Bench
 
+_SAVE_HINT = "save one: nsys-insight bench -o FILE -- COMMAND"
 _METRIC_PATTERN = re.compile(r"(?P<name>[^=\[]+)(?:\[(?P<unit>[^\]]*)\])?(?:=(?P<pattern>.+))?", re.DOTALL)
-_CHECKS_PANEL: dict[str, Any] = {"rich_help_panel": "Correctness"}
-_METRICS_PANEL: dict[str, Any] = {"rich_help_panel": "What is measured"}
-_REPETITIONS_PANEL: dict[str, Any] = {"rich_help_panel": "How often"}
 
-MetricOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--metric", metavar="NAME[[UNIT]=REGEX]", show_default=False,
-        help="The metric that decides; with a regular expression, whose first group is the number, "
-             "what to look for in the output: 'decode\\[tok/s]=([0-9.]+) tok/s'.", **_METRICS_PANEL,
-    ),
-]  # fmt: skip
-HigherOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--higher",
-        metavar="NAME",
-        help="Higher values of this metric are better.",
-        show_default=False,
-        **_METRICS_PANEL,
-    ),
-]
-LowerOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--lower", metavar="NAME", help="Lower values of this metric are better.", show_default=False, **_METRICS_PANEL
-    ),
-]
-ResultsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--results", metavar="FILE", help="The JSON that the command writes, instead of its output.",
-        show_default=False, **_METRICS_PANEL,
-    ),
-]  # fmt: skip
-ParamOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--param", metavar="KEY=VALUE", help="A parameter of the workload.", show_default=False, **_METRICS_PANEL
-    ),
-]
-WarmupOption = Annotated[
-    int, typer.Option("--warmup", min=0, max=1000, help="Runs that do not count.", **_REPETITIONS_PANEL)
-]
-MinRepetitionsOption = Annotated[
-    int,
-    typer.Option(
-        "--min-runs",
-        "--min-runs",
-        "--min-runs",
-        "--least",
-        min=1,
-        max=10_000,
-        help="Minimum number of repetitions; below 6 there is no verdict.",
-        **_REPETITIONS_PANEL,
-    ),
-]
-MaxRepetitionsOption = Annotated[
-    int,
-    typer.Option(
-        "--max-runs", "--most", min=1, max=10_000, help="Maximum number of repetitions.", **_REPETITIONS_PANEL
-    ),
-]
-BudgetOption = Annotated[
-    str, typer.Option("--budget", help="No repetition starts after this time.", **_REPETITIONS_PANEL)
-]
-PrecisionOption = Annotated[
-    float,
-    typer.Option(
-        "--precision", min=0.001, max=100, help="Stop when the interval is ± this many percent.", **_REPETITIONS_PANEL
-    ),
-]
-TimeoutOption = Annotated[
-    str | None,
-    typer.Option(
-        "--timeout", help="End a run that takes longer, such as 5m.", show_default=False, **_REPETITIONS_PANEL
-    ),
-]
-TestOption = Annotated[
-    str | None,
-    typer.Option("--test", metavar="CMD", help="Fails if the results are wrong.", show_default=False, **_CHECKS_PANEL),
-]
-SanitizeOption = Annotated[
-    bool, typer.Option("--sanitize", help="Also run the command under compute-sanitizer's four tools.", **_CHECKS_PANEL)
-]
-OutputsOption = Annotated[
-    tuple[Path, Path] | None,
-    typer.Option(
-        "--compare-output", metavar="A B", help="A file of results and its reference: .npy, .npz, .json or text.",
-        show_default=False, **_CHECKS_PANEL,
-    ),
-]  # fmt: skip
-RtolOption = Annotated[float, typer.Option("--rtol", min=0, help="Relative tolerance of a number.", **_CHECKS_PANEL)]
-AtolOption = Annotated[float, typer.Option("--atol", min=0, help="Absolute tolerance of a number.", **_CHECKS_PANEL)]
+
+def make_measure_flags() -> list[inspect.Parameter]:
+    """Make the flags that say what is measured, how often, and which checks must pass."""
+    metrics, repetitions, checks = (
+        {"rich_help_panel": title} for title in ("What is measured", "How often", "Correctness")
+    )
+    metric = (
+        "The metric that decides; with a regular expression, whose first group is the number, "
+        "what to look for in the output: 'decode\\[tok/s]=([0-9.]+) tok/s'."
+    )
+    results = "The JSON that the command writes, instead of its output."
+    output = "A file of results and its reference: .npy, .npz, .json or text."
+    sanitize = "Also run the command under compute-sanitizer's four tools."
+    min_runs = {"min": 1, "max": 10_000, "help": "Minimum number of repetitions; below 6 there is no verdict."}
+    max_runs = {"min": 1, "max": 10_000, "help": "Maximum number of repetitions."}
+    precision = {"min": 0.001, "max": 100, "help": "Stop when the interval is ± this many percent."}
+    texts = list[str] | None
+    return [
+        make_flag("metric", texts, metavar="NAME[[UNIT]=REGEX]", help=metric, **metrics),
+        make_flag("higher", texts, metavar="NAME", help="Higher values of this metric are better.", **metrics),
+        make_flag("lower", texts, metavar="NAME", help="Lower values of this metric are better.", **metrics),
+        make_flag("results", Path | None, metavar="FILE", help=results, **metrics),
+        make_flag("param", texts, metavar="NAME=VALUE", help="A parameter of the workload.", **metrics),
+        make_flag("warmup", int, default=1, min=0, max=1000, help="Runs that do not count.", **repetitions),
+        make_flag("least", int, "--min-runs", "--least", default=10, **min_runs, **repetitions),
+        make_flag("most", int, "--max-runs", "--most", default=50, **max_runs, **repetitions),
+        make_flag("budget", str, default="120s", help="No repetition starts after this time.", **repetitions),
+        make_flag("precision", float, default=1.0, **precision, **repetitions),
+        make_flag("timeout", str | None, help="End a run that takes longer, such as 5m.", **repetitions),
+        make_flag("test", str | None, metavar="CMD", help="Fails if the results are wrong.", **checks),
+        make_flag("sanitize", bool, "--sanitize", help=sanitize, **checks),
+        make_flag("compare_output", tuple[Path, Path] | None, metavar="A B", help=output, **checks),
+        make_flag("rtol", float, default=1e-5, min=0, help="Relative tolerance of a number.", **checks),
+        make_flag("atol", float, default=1e-8, min=0, help="Absolute tolerance of a number.", **checks),
+    ]
 
 
 def bench(  # noqa: PLR0913 - flags
     command: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[-- COMMAND...]", help="The command and its arguments.", show_default=False),
+        list[str] | None, typer.Argument(metavar="[-- COMMAND...]", help="The command and its arguments.")
     ] = None,
     *,
     before: Annotated[
@@ -141,29 +83,11 @@ def bench(  # noqa: PLR0913 - flags
     vary: Annotated[
         list[str] | None, typer.Option("--vary", metavar="KEY", help="A parameter that the sides may differ in.")
     ] = None,
-    metric: MetricOption = None,
-    higher: HigherOption = None,
-    lower: LowerOption = None,
-    results: ResultsOption = None,
-    param: ParamOption = None,
-    warmup: WarmupOption = 1,
-    min_repetitions: MinRepetitionsOption = 10,
-    max_repetitions: MaxRepetitionsOption = 50,
-    budget: BudgetOption = "120s",
-    precision: PrecisionOption = 1.0,
-    timeout: TimeoutOption = None,
-    test: TestOption = None,
-    sanitize: SanitizeOption = False,
-    compare_output: OutputsOption = None,
-    rtol: RtolOption = 1e-5,
-    atol: AtolOption = 1e-8,
-    fmt: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "table",
+    fmt: FormatOption = "table",
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="Save all measurements as JSON, for --baseline and diff.", show_default=False
-        ),
+        Path | None, typer.Option("--output", "-o", help="Save all measurements as JSON, for --baseline and diff.")
     ] = None,
+    **settings: Any,
 ) -> None:
     """Benchmark a command, or two interleaved, until the confidence interval is narrow.
 
@@ -176,24 +100,23 @@ def bench(  # noqa: PLR0913 - flags
     """
     from nsys_insight.bench import measure
     from nsys_insight.bench.answer import answer
-    from nsys_insight.bench.checks import run_checks
-    from nsys_insight.bench.result import to_json
+    from nsys_insight.bench.checks import CheckOptions, run_checks
+    from nsys_insight.bench.result import compare_with_old, from_json, to_json
     from nsys_insight.compare.verdict import Decision
 
     check_format(fmt)
     outputs.check_target(output, [*(read or []), *([baseline] if baseline else [])])
-    plan = make_plan(
-        metric, higher, lower, results, param, warmup, min_repetitions, max_repetitions, budget, precision, timeout
-    )
+    plan = make_plan(settings)
     commands = _list_programs(command, before, after, read, baseline)
-    baseline_benchmark = _read_benchmark(baseline) if baseline else None
-    checked_program: Program | None = commands[-1][1] if commands else None
+    baseline_benchmark = from_json(read_text(baseline, _SAVE_HINT), baseline) if baseline else None
+    checked_program: Program | None = commands[-1][1] if commands and settings["sanitize"] else None
+    tolerances = settings["rtol"], settings["atol"]
     checks = run_checks(
-        make_check_options(test, checked_program if sanitize else None, compare_output, rtol, atol, plan)
+        CheckOptions(settings["test"], checked_program, settings["compare_output"], *tolerances, plan.timeout_s)
     )
     benchmark = measure.read(read, plan) if read else measure.measure(commands, plan)
     if baseline_benchmark:
-        benchmark = _compare_with_baseline(baseline_benchmark, benchmark)
+        benchmark = compare_with_old(baseline_benchmark, benchmark)
     if output:
         outputs.write_output(output, to_json(benchmark))
     bench_answer = answer(benchmark, checks, vary or ())
@@ -205,11 +128,7 @@ def bench(  # noqa: PLR0913 - flags
 def _list_programs(
     command: list[str] | None, before: str | None, after: str | None, read: list[Path] | None, baseline: Path | None
 ) -> list[tuple[str, Program]]:
-    """List the programs to run, with their labels; empty if files are read.
-
-    Raises:
-        UsageError: The flags do not select exactly one kind of input.
-    """
+    """List the programs to run, with their labels; empty if files are read."""
     if command and len(command) == 1 and " " in command[0] and not Path(command[0]).exists():
         command = shlex.split(command[0])  # one quoted string, as hyperfine takes it
     input_kinds = [bool(command), bool(before or after), bool(read)]
@@ -223,52 +142,17 @@ def _list_programs(
     return [("after" if baseline else "the command", command)] if command else []
 
 
-def _read_benchmark(path: Path) -> Bench:
-    from nsys_insight.bench.result import from_json
-
-    try:
-        return from_json(path.read_text(encoding="utf-8"), path)
-    except OSError as error:
-        raise UsageError(
-            f"{path} cannot be read: {error.strerror}", "save one: nsys-insight bench -o FILE -- COMMAND"
-        ) from None
-
-
-def _compare_with_baseline(baseline_benchmark: Bench, new_benchmark: Bench) -> Bench:
-    """Combine a saved benchmark (before) with a new one (after). Conditions of the machine become parameters."""
-    from dataclasses import replace
-
-    before, after = replace(baseline_benchmark.side, label="before"), replace(new_benchmark.side, label="after")
-    machine_conditions = [
-        name for name in ("gpu", "driver", "cuda", "application_clock_mhz") if name in new_benchmark.conditions
-    ]
-    before, after = (
-        replace(
-            side,
-            parameters={
-                **side.parameters,
-                **{name: benchmark.conditions[name] for name in machine_conditions if name in benchmark.conditions},
-            },
-        )
-        for side, benchmark in ((before, baseline_benchmark), (after, new_benchmark))
-    )
-    return replace(new_benchmark, sides=(before, after), turns=False)
-
-
-def make_plan(  # noqa: PLR0913, PLR0917 - flags
-    metric: list[str] | None, higher: list[str] | None, lower: list[str] | None, results: Path | None,
-    param: list[str] | None, warmup: int, min_repetitions: int, max_repetitions: int, budget: str, precision: float,
-    timeout: str | None,
-) -> Plan:  # fmt: skip
-    """Make the measurement plan from the flags.
+def make_plan(settings: Mapping[str, Any]) -> Plan:
+    """Make the measurement plan from flags of `make_measure_flags`. Those without a value may be missing.
 
     Raises:
         UsageError: A flag has an invalid value.
     """
     from nsys_insight.bench.measure import Plan
+    from nsys_insight.compare.baselines import parse_params
 
     patterns, first_metric = {}, None
-    for text in metric or ():
+    for text in settings.get("metric") or ():
         match = _METRIC_PATTERN.fullmatch(text)
         if not match:
             raise UsageError(f"--metric cannot be {text!r}", "write NAME, or 'NAME[UNIT]=REGEX'")
@@ -282,57 +166,28 @@ def make_plan(  # noqa: PLR0913, PLR0917 - flags
                     f"{match['pattern']!r} is no regular expression: {error}", "quote it for the shell"
                 ) from None
             patterns[name] = (match["pattern"], match["unit"] or "")
+    results, timeout = settings.get("results"), settings.get("timeout")
     return Plan(
-        warmup=warmup,
-        min_repetitions=min_repetitions,
-        max_repetitions=max(max_repetitions, min_repetitions),
-        budget_s=parse_seconds(budget, "--budget"),
-        precision=precision / 100,
-        timeout_s=parse_seconds(timeout, "--timeout") if timeout else None,
+        warmup=settings["warmup"],
+        min_repetitions=settings["least"],
+        max_repetitions=max(settings["most"], settings["least"]),
+        budget_s=parse_seconds(settings["budget"], flag="--budget"),
+        precision=settings["precision"] / 100,
+        timeout_s=parse_seconds(timeout, flag="--timeout") if timeout else None,
         metric=first_metric,
         patterns=patterns,
-        output=results,
-        better={**dict.fromkeys(higher or (), "higher"), **dict.fromkeys(lower or (), "lower")},
-        parameters=parse_parameters(param),
+        output=Path(results) if results else None,
+        better={
+            **dict.fromkeys(settings.get("higher") or (), "higher"),
+            **dict.fromkeys(settings.get("lower") or (), "lower"),
+        },
+        parameters=parse_params(settings.get("param") or ()),
     )
-
-
-def make_check_options(  # noqa: PLR0913, PLR0917 - flags
-    test: str | None,
-    sanitize: Program | None,
-    compare_output: tuple[Path, Path] | None,
-    rtol: float,
-    atol: float,
-    plan: Plan,
-) -> CheckOptions:
-    """Make the options of the correctness checks from the flags."""
-    from nsys_insight.bench.checks import CheckOptions
-
-    return CheckOptions(test, sanitize, compare_output, rtol, atol, plan.timeout_s)
-
-
-def parse_parameters(texts: list[str] | None) -> dict[str, str]:
-    """Parse `--param KEY=VALUE`.
-
-    Raises:
-        UsageError: A text has another form.
-    """
-    pairs = [text.partition("=") for text in texts or ()]
-    if malformed_keys := [key for key, equals, _ in pairs if not equals or not key]:
-        raise UsageError(f"--param takes KEY=VALUE, not {malformed_keys[0]!r}", "--param batch=8")
-    return {key: value for key, _, value in pairs}
-
-
-def parse_seconds(text: str, flag: str) -> float:
-    """Parse a duration into seconds: a plain number is seconds, m is minutes."""
-    if match := re.fullmatch(r"(\d+(?:\.\d+)?)m(?:in)?", text):
-        return 60 * float(match[1])
-    return parse_duration(f"{text}s" if re.fullmatch(r"[\d.]+", text) else text, flag=flag) / 1e9
 
 
 BENCH = Command(
     "bench",
-    lambda: bench,
+    lambda: add_flags(bench, *make_measure_flags()),
     group="compare",
     place=70,
     in_help=True,

@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from nsys_insight import outputs
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import Command
 from nsys_insight.cli.flags import Flags, make_command, make_flag, make_step_flags, make_traces_argument
-from nsys_insight.cli.run import open_traces, show
+from nsys_insight.cli.run import open_traces, show, write_text
 from nsys_insight.render import HUMAN_FORMATS
 
 if TYPE_CHECKING:
@@ -49,12 +48,7 @@ def make_brief_command() -> Callable[..., None]:
             # In a terminal a person reads it, elsewhere a program or an agent.
             is_for_people = sys.stdout.isatty() and not flags.output and budget is None and fmt == "table"
             text = write_page(brief, terminal.get_width()) if is_for_people else write_brief(brief, budget)
-            if flags.output:
-                outputs.write_output(flags.output, text)
-                return
-            sys.stdout.write(text)
-            for note in brief.diagnosis.notes:
-                terminal.note(note)
+            write_text(text, flags.output, brief.diagnosis.notes)
 
     return make_command(
         run,

@@ -18,20 +18,13 @@ from nsys_insight.cli.flags import Flags, FormatOption, check_format
 from nsys_insight.cli.run import describe_unused_cache, show
 from nsys_insight.errors import UsageError
 from nsys_insight.ingest import cache_entries
-from nsys_insight.session.answer import Column, build_answer
+from nsys_insight.session.answer import build_answer, read_columns
 from nsys_insight.text.units import value
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-_COLUMNS = (
-    Column("trace", "VARCHAR", "The trace, or the ncu files, that it was made from; unknown for old entries"),
-    Column("state", "VARCHAR", "Whether that file is unchanged; entries of a changed file are not used"),
-    Column("holds", "VARCHAR", "What it is"),
-    Column("size_bytes", "BIGINT", "Its size"),
-    Column("last_used", "VARCHAR", "When it was made or last used, in local time"),
-    Column("file", "VARCHAR", "Its file name in the folder", is_detail=True),
-)
+_COLUMNS = read_columns("cli/cache")
 _AGE = re.compile(r"(\d{1,6})\s*([hd])", re.ASCII)
 _SECONDS = {"h": 60 * 60, "d": 24 * 60 * 60}
 
@@ -43,10 +36,7 @@ app = typer.Typer(
 
 
 @app.callback()
-def _list_entries(
-    context: typer.Context,
-    fmt: FormatOption = "table",
-) -> None:
+def _list_entries(context: typer.Context, fmt: FormatOption = "table") -> None:
     if context.invoked_subcommand is not None:
         return
     folder = _find_folder()
@@ -73,12 +63,10 @@ def clear(
         typer.Argument(
             metavar="[TRACE]",
             help="A trace, or a folder for all traces in it; they need not exist any more. By default, all.",
-            show_default=False,
         ),
     ] = None,
     older_than: Annotated[
-        str | None,
-        typer.Option("--older-than", metavar="AGE", help="Only entries not used for this long: 7d, 12h."),
+        str | None, typer.Option("--older-than", metavar="AGE", help="Only entries not used for this long: 7d, 12h.")
     ] = None,
     dry_run: Annotated[  # noqa: FBT002
         bool, typer.Option("--dry-run", help="Show what would be removed, and remove nothing.")
@@ -116,11 +104,7 @@ def clear(
 
 
 def _find_folder() -> Path:
-    """Return the cache folder.
-
-    Raises:
-        UsageError: The folder exists, but other users have access to it.
-    """
+    """Return the cache folder."""
     if refusal := cache_folder.refusal_reason():
         raise UsageError(
             describe_unused_cache(refusal), f"name a folder of your own in ${cache_folder.FOLDER_VARIABLE}"
@@ -173,7 +157,5 @@ CACHE = Command(
     place=250,
     help="Show or clear the cache",
     examples=("cache", "cache clear --older-than 7d"),
-    subcommands={
-        "clear": ("cache clear", "cache clear --older-than 7d", "cache clear --dry-run"),
-    },
+    subcommands={"clear": ("cache clear", "cache clear --older-than 7d", "cache clear --dry-run")},
 )

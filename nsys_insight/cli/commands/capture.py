@@ -30,15 +30,14 @@ from nsys_insight.ingest.capture import (
 )
 from nsys_insight.ingest.nsys import Nsys, find_newest_nsys
 from nsys_insight.packs.step_options import AUTO, StepOptions
-from nsys_insight.text.units import parse_duration, time_text
+from nsys_insight.text.units import parse_seconds, time_text
 
 
 def capture(  # noqa: PLR0913 - flags
     program: Annotated[list[str], typer.Argument(metavar="-- PROGRAM...", help="The program and its arguments.")],
     *,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="The report; by default named after the program.", show_default=False),
+        Path | None, typer.Option("--output", "-o", help="The report; by default named after the program.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the report if it exists.")] = False,
     range_name: Annotated[
@@ -50,27 +49,17 @@ def capture(  # noqa: PLR0913 - flags
                 "Capture the first NVTX range of this name, or with cudaProfilerApi the part between "
                 "cudaProfilerStart() and cudaProfilerStop(). By default, the whole run."
             ),
-            show_default=False,
         ),
     ] = None,
-    delay: Annotated[
-        str | None, typer.Option(help="Begin this long after the start, such as 20s.", show_default=False)
-    ] = None,
-    duration: Annotated[
-        str | None, typer.Option(help="End after this long; the program continues.", show_default=False)
-    ] = None,
+    delay: Annotated[str | None, typer.Option(help="Begin this long after the start, such as 20s.")] = None,
+    duration: Annotated[str | None, typer.Option(help="End after this long; the program continues.")] = None,
     graphs: Annotated[
         str, typer.Option("--cuda-graph-trace", help="How to trace CUDA graphs: node (each kernel) or graph.")
     ] = "node",
     metrics: Annotated[
         int | None,
         typer.Option(
-            "--gpu-metrics",
-            metavar="HZ",
-            help="Sample GPU metrics, such as 10000 a second.",
-            min=10,
-            max=200_000,
-            show_default=False,
+            "--gpu-metrics", metavar="HZ", help="Sample GPU metrics, such as 10000 a second.", min=10, max=200_000
         ),
     ] = None,
     backtraces: Annotated[bool, typer.Option("--backtraces", help="Record where CUDA calls come from.")] = False,
@@ -94,7 +83,6 @@ def capture(  # noqa: PLR0913 - flags
                 "Run the program without nsys, too, and take the time of a step from what it prints: the last match "
                 "of this regular expression, whose group is the time with its unit, such as 'step: ([0-9.]+ ms)'."
             ),
-            show_default=False,
         ),
     ] = None,
     is_measured_without: Annotated[
@@ -108,7 +96,7 @@ def capture(  # noqa: PLR0913 - flags
         ),
     ] = False,
     more_nsys_flags: Annotated[
-        str, typer.Option("--nsys-flags", metavar="FLAGS", help="More flags for nsys profile.", show_default=False)
+        str, typer.Option("--nsys-flags", metavar="FLAGS", help="More flags for nsys profile.")
     ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the nsys command without running it.")] = False,
     is_diagnosis_skipped: Annotated[
@@ -131,8 +119,8 @@ def capture(  # noqa: PLR0913 - flags
         is_python=is_python(program),
         osrt=osrt,
         capture_range=range_name,
-        delay_s=_parse_seconds(delay, "--delay"),
-        duration_s=_parse_seconds(duration, "--duration"),
+        delay_s=None if delay is None else parse_seconds(delay, flag="--delay"),
+        duration_s=None if duration is None else parse_seconds(duration, flag="--duration"),
         extra_flags=tuple(shlex.split(more_nsys_flags)),
     )
     if step_time_pattern:
@@ -174,11 +162,7 @@ def capture(  # noqa: PLR0913 - flags
 
 
 def _check_program(program: list[str], graphs: str) -> None:
-    """Check what to capture.
-
-    Raises:
-        UsageError: There is no such program, or no such way to trace graphs.
-    """
+    """Check what to capture."""
     if graphs not in GRANULARITIES:
         raise UsageError(f"--cuda-graph-trace is {graphs!r}", f"choose one of: {', '.join(GRANULARITIES)}")
     if not shutil.which(program[0]):
@@ -186,26 +170,12 @@ def _check_program(program: list[str], graphs: str) -> None:
 
 
 def _check_report_path(output: Path, *, force: bool) -> Path:
-    """Return the report to write, with its suffix.
-
-    Raises:
-        UsageError: The report exists, or its folder does not.
-    """
+    """Return the report to write, with its suffix."""
     path = output if output.suffix == ".nsys-rep" else output.with_name(f"{output.name}.nsys-rep")
     if not path.parent.is_dir():
         raise UsageError(f"{path.parent} is not a folder", f"make it first: mkdir -p {shlex.quote(str(path.parent))}")
     outputs.refuse_existing(path, force=force)
     return path
-
-
-def _parse_seconds(text: str | None, flag: str) -> float | None:
-    """Parse a duration into seconds. A plain number is seconds, as for nsys."""
-    if text is None:
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        return parse_duration(text, flag=flag) / 1e9
 
 
 CAPTURE = Command(

@@ -13,7 +13,7 @@ from nsys_insight.cli import completion
 from nsys_insight.cli.commands import Command
 from nsys_insight.cli.comparison import measure_files, write_tables
 from nsys_insight.cli.flags import Flags, make_command, make_flag, make_param_flag, make_step_flags
-from nsys_insight.cli.run import open_traces
+from nsys_insight.cli.run import open_traces, write_text
 from nsys_insight.errors import Exit, UsageError
 from nsys_insight.packs import library
 
@@ -59,7 +59,7 @@ def make_check_command() -> Callable[..., None]:
         **values: Any,
     ) -> None:
         from nsys_insight.compare import baselines, ci_reports
-        from nsys_insight.compare.budgets import Budget, check_budgets, from_toml
+        from nsys_insight.compare.budgets import OK, Budget, check_budgets, from_toml
 
         budgets = [Budget.parse(bound, text) for bound in ("max", "min") for text in values[bound] or []]
         if budget:
@@ -83,18 +83,18 @@ def make_check_command() -> Callable[..., None]:
         condition_differences = (
             _list_condition_differences(trace, flags, baseline, baselines.parse_params(param or [])) if baseline else []
         )
-        check_result = check_budgets(
+        check_answer = check_budgets(
             current_run, budgets, baseline_run, tolerance, [*origin_notes, *condition_differences],
             finding_rows=_check_rules(trace, fail_on, flags) if fail_on else (),
         )  # fmt: skip
         if junit:
-            outputs.write_output(junit, ci_reports.format_junit(check_result.answer))
+            outputs.write_output(junit, ci_reports.format_junit(check_answer))
         if sarif:
-            outputs.write_output(sarif, ci_reports.format_sarif(check_result.answer, budget, baseline))
+            outputs.write_output(sarif, ci_reports.format_sarif(check_answer, budget, baseline))
         if markdown:
-            write_tables(check_result.answer, [check_result.answer], "markdown", replace(flags, output=markdown))
-        _write_answer(check_result.answer, fmt, flags, budget, baseline)
-        if check_result.is_broken:
+            write_tables(check_answer, [check_answer], "markdown", replace(flags, output=markdown))
+        _write_answer(check_answer, fmt, flags, budget, baseline)
+        if any(row[0] != OK for row in check_answer.rows()):
             raise typer.Exit(Exit.FAILED)
 
     baseline_help = "A baseline's name or tag, or a saved run's file; this run may not be worse."
@@ -152,10 +152,8 @@ def _write_answer(answer: Answer, fmt: str, flags: Flags, budget: Path | None, b
 
     if fmt != GITHUB:
         write_tables(answer, [answer], fmt, flags)
-    elif flags.output:
-        outputs.write_output(flags.output, format_github(answer, budget, baseline))
     else:
-        print(format_github(answer, budget, baseline), end="")
+        write_text(format_github(answer, budget, baseline), flags.output)
 
 
 def _measure_speed(

@@ -167,7 +167,6 @@ def scrub(  # noqa: PLR0913 - flags
                 "The key that --names hashes with: names in files with the same key match, and whoever "
                 "knows the key can guess them."
             ),
-            show_default=False,
         ),
     ] = None,
     shift_times: Annotated[

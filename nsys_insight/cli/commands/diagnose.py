@@ -7,11 +7,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsys_insight import outputs
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import Command
 from nsys_insight.cli.flags import Flags, make_command, make_flag, make_step_flags, make_traces_argument
-from nsys_insight.cli.run import open_traces, show
+from nsys_insight.cli.run import open_traces, show, write_text
 from nsys_insight.errors import InsightError, UsageError
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.render import HUMAN_FORMATS
@@ -64,29 +63,24 @@ def make_diagnose_command() -> Callable[..., None]:
             raise UsageError(f"there is no template {template!r}", f"choose one of: {', '.join(_TEMPLATES)}")
         choice = make_choice(select or (), ignore or ()) if select or ignore else read_project_choice()
         with open_traces(traces or [], flags, can_expand_folders=True) as trace:
+            from nsys_insight.diagnose import text as texts
             from nsys_insight.diagnose.diagnosis import diagnose
-            from nsys_insight.diagnose.text import make_answer, write_markdown, write_text
 
             diagnosis = diagnose(trace, flags.steps, choice=choice)
             if fmt not in HUMAN_FORMATS:
-                show(make_answer(diagnosis), fmt, flags)
+                show(texts.make_answer(diagnosis), fmt, flags)
                 return
             if template == "agent":
                 from nsys_insight.diagnose.bounded_text import write_short_diagnosis
 
                 rendered_text = write_short_diagnosis(diagnosis)
             elif fmt == "markdown":
-                rendered_text = write_markdown(diagnosis, flags.limit)
+                rendered_text = texts.write_markdown(diagnosis, flags.limit)
             else:
-                rendered_text = write_text(diagnosis, None if flags.output else terminal.get_width(), flags.limit)
+                rendered_text = texts.write_text(diagnosis, None if flags.output else terminal.get_width(), flags.limit)
                 if terminal.can_color(is_allowed=not flags.no_color and not flags.output):
                     rendered_text = color_severities(rendered_text)
-            if flags.output:
-                outputs.write_output(flags.output, rendered_text)
-            else:
-                sys.stdout.write(rendered_text)
-            for note in diagnosis.notes:
-                terminal.note(note)
+            write_text(rendered_text, flags.output, diagnosis.notes)
 
     omitted_fields = ("explain", "full_names")
     return make_command(
@@ -171,11 +165,5 @@ DIAGNOSE = Command(
 
 
 DEMO = Command(
-    "demo",
-    lambda: demo,
-    group="first",
-    place=90,
-    in_help=True,
-    help="Diagnose a sample trace",
-    examples=("demo",),
+    "demo", lambda: demo, group="first", place=90, in_help=True, help="Diagnose a sample trace", examples=("demo",)
 )

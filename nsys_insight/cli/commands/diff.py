@@ -178,11 +178,7 @@ def _name_step(run: Run, step: int, *, has_one_file: bool) -> Run:
 
 
 def _parse_step_pair(text: str) -> tuple[int, int]:
-    """Read the numbers of two steps.
-
-    Raises:
-        UsageError: These are not two numbers.
-    """
+    """Read the numbers of two steps."""
     numbers = text.split(",")
     if len(numbers) != 2 or not all(number.strip().isdecimal() for number in numbers):
         raise UsageError(f"--steps takes two numbers, not {text!r}", "nsys-insight diff TRACE --steps 16,17")
@@ -190,11 +186,7 @@ def _parse_step_pair(text: str) -> tuple[int, int]:
 
 
 def _compare_layers(sides: tuple[list[Path], list[Path]], level: str, flags: Flags) -> Answer:
-    """Compare two traces layer by layer.
-
-    Raises:
-        UsageError: `level` is unknown, a side has several traces, or the programs cannot be aligned.
-    """
+    """Compare two traces layer by layer."""
     from nsys_insight.compare.layers import compare_layers, read_program
 
     if level != "layer":
@@ -207,11 +199,7 @@ def _compare_layers(sides: tuple[list[Path], list[Path]], level: str, flags: Fla
 
 
 def _split_sides(files: list[Path], before: list[Path], after: list[Path]) -> tuple[list[Path], list[Path]]:
-    """Return the two sides: two files, or the files of --before and --after. A folder stands for all traces in it.
-
-    Raises:
-        UsageError: There are not two sides, or a folder holds no trace.
-    """
+    """Return the two sides: two files, or the files of --before and --after. A folder stands for all traces in it."""
     from nsys_insight.cli.trace_argument import resolve_trace_paths
 
     if files and (before or after):

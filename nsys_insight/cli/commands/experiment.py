@@ -11,34 +11,14 @@ import typer
 
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import Command
-from nsys_insight.cli.commands.bench import (
-    AtolOption,
-    BudgetOption,
-    HigherOption,
-    LowerOption,
-    MaxRepetitionsOption,
-    MetricOption,
-    MinRepetitionsOption,
-    OutputsOption,
-    ParamOption,
-    PrecisionOption,
-    ResultsOption,
-    RtolOption,
-    SanitizeOption,
-    TestOption,
-    TimeoutOption,
-    WarmupOption,
-    make_plan,
-)  # fmt: skip
-from nsys_insight.cli.flags import Flags, check_format
+from nsys_insight.cli.commands.bench import make_measure_flags, make_plan
+from nsys_insight.cli.flags import Flags, FormatOption, add_flags, check_format
 from nsys_insight.cli.run import open_trace, resolve_trace, show
 from nsys_insight.errors import Exit
-from nsys_insight.render import FORMATS
 
 if TYPE_CHECKING:
-    from nsys_insight.bench.measure import Plan
     from nsys_insight.experiment.log import Log, Try
-    from nsys_insight.session.answer import Answer, Column
+    from nsys_insight.session.answer import Answer
 
 app = typer.Typer(
     help=(
@@ -47,36 +27,13 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 FolderOption = Annotated[Path, typer.Option("--folder", help="Where the experiment is kept.")]
-FormatOption = Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")]
 TraceOption = Annotated[
-    Path | None,
-    typer.Option("--trace", help="A trace of this state, for evidence and for what changed.", show_default=False),
+    Path | None, typer.Option("--trace", help="A trace of this state, for evidence and for what changed.")
 ]
-NcuOption = Annotated[
-    list[Path] | None, typer.Option("--ncu", help="What ncu measured of this state.", show_default=False)
-]
+NcuOption = Annotated[list[Path] | None, typer.Option("--ncu", help="What ncu measured of this state.")]
 FOLDER = Path("experiment")
-_COLUMN_TEXTS = {
-    "number": "Number of the try; 0 is the baseline",
-    "change": "The one change",
-    "status": "open (neither kept nor reverted yet), kept, reverted",
-    "decision": (
-        "By rule: accept (better by more than 3%, and tests passed), unchecked (correctness was "
-        "not checked), small, revert (worse, or broken), indistinguishable, refused (too much scatter), "
-        "unknown; baseline"
-    ),
-    "metric": "The metric that decides",
-    "before": "Its center before the change",
-    "after": "Its center after the change",
-    "change_pct": "The change as a percentage of before",
-    "low_pct": "Lower end of the 95% confidence interval of change_pct",
-    "high_pct": "Where it ends",
-    "tests": "passed, failed, or not checked",
-    "side_effects": "What got worse other than the metric that decides",
-}
 
 
-@app.command()
 def start(  # noqa: PLR0913 - flags
     command: Annotated[str, typer.Option("--bench", metavar="CMD", help="The benchmark.")],
     *,
@@ -84,50 +41,36 @@ def start(  # noqa: PLR0913 - flags
     folder: FolderOption = FOLDER,
     trace: TraceOption = None,
     ncu: NcuOption = None,
-    metric: MetricOption = None,
-    higher: HigherOption = None,
-    lower: LowerOption = None,
-    results: ResultsOption = None,
-    param: ParamOption = None,
-    warmup: WarmupOption = 1,
-    min_repetitions: MinRepetitionsOption = 10,
-    max_repetitions: MaxRepetitionsOption = 50,
-    budget: BudgetOption = "120s",
-    precision: PrecisionOption = 1.0,
-    timeout: TimeoutOption = None,
-    test: TestOption = None,
-    sanitize: SanitizeOption = False,
-    compare_output: OutputsOption = None,
-    rtol: RtolOption = 1e-5,
-    atol: AtolOption = 1e-8,
     fmt: FormatOption = "table",
+    **settings: Any,
 ) -> None:
     """Run the checks, measure the baseline, and start the log. The checks must pass."""
     from nsys_insight.experiment import steps
     from nsys_insight.experiment.log import Setup
 
     check_format(fmt)
-    settings: dict[str, Any] = {
-        "metric": metric, "higher": higher, "lower": lower, "results": str(results) if results else None,
-        "param": param, "warmup": warmup, "least": min_repetitions, "most": max_repetitions, "budget": budget,
-        "precision": precision, "timeout": timeout,
-    }  # fmt: skip
-    given_settings = {name: value for name, value in settings.items() if value is not None}
-    output, reference = map(str, compare_output or ("", ""))
-    setup = Setup(goal, command, "", test or "", sanitize, output, reference, rtol, atol, given_settings)
-    experiment_log = steps.start(folder, setup, _make_plan(given_settings), _collect_evidence(None, trace, ncu))
+    test, sanitize, files, rtol, atol = map(settings.pop, ("test", "sanitize", "compare_output", "rtol", "atol"))
+    bench_settings = {
+        name: str(value) if name == "results" else value for name, value in settings.items() if value is not None
+    }
+    output, reference = map(str, files or ("", ""))
+    setup = Setup(goal, command, test or "", sanitize, output, reference, rtol, atol, bench_settings)
+    experiment_log = steps.start(folder, setup, make_plan(bench_settings), _collect_evidence(None, trace, ncu))
     _show_tries(experiment_log, [experiment_log.tries[0]], fmt, experiment_log.tries[0].sentence, has_notes=True)
+
+
+app.command("start")(add_flags(start, *make_measure_flags()))
 
 
 @app.command("try")
 def try_(  # noqa: PLR0913 - flags
     change: Annotated[str, typer.Argument(metavar="CHANGE", help="The one change, in words.")],
     *,
-    because: Annotated[str, typer.Option("--because", help="Why it should help.", show_default=False)] = "",
+    because: Annotated[str, typer.Option("--because", help="Why it should help.")] = "",
     command: Annotated[
         str,
         typer.Option(
-            "--bench", metavar="CMD", show_default=False,
+            "--bench", metavar="CMD",
             help="The benchmark with the change, if it is a different command: the two then take turns.",
         ),
     ] = "",
@@ -145,7 +88,7 @@ def try_(  # noqa: PLR0913 - flags
 
     check_format(fmt)
     experiment_log = log.read(folder)
-    plan = _make_plan(experiment_log.setup.bench_settings)
+    plan = make_plan(experiment_log.setup.bench_settings)
     evidence_fields = {} if experiment_log.open_try else _collect_evidence(experiment_log.current_try, trace, ncu)
     experiment_log = steps.try_change(experiment_log, change, plan, evidence_fields, command=command, because=because)
     new_try = experiment_log.tries[-1]
@@ -201,18 +144,6 @@ def _settle_open_try(folder: Path, status: str, fmt: str) -> None:
     _show_tries(experiment_log, [settled_try], fmt, f"{settled_try.number}. {settled_try.change}: {status}")
 
 
-def _make_plan(settings: dict[str, Any]) -> Plan:
-    results_file, lists = (
-        settings.get("results"),
-        {name: list(settings.get(name) or ()) for name in ("metric", "higher", "lower", "param")},
-    )
-    return make_plan(
-        lists["metric"], lists["higher"], lists["lower"], Path(results_file) if results_file else None, lists["param"],
-        settings["warmup"], settings["least"], settings["most"], settings["budget"], settings["precision"],
-        settings.get("timeout"),
-    )  # fmt: skip
-
-
 def _collect_evidence(before: Try | None, trace: Path | None, ncu: list[Path] | None) -> dict[str, object]:
     """Collect evidence from the trace and ncu data of this state, and their differences to `before`.
 
@@ -248,23 +179,15 @@ def _show_tries(experiment_log: Log, tries: list[Try], fmt: str, title: str, *, 
     show(_make_answer(experiment_log, tries, title, has_notes=has_notes), fmt, Flags(), default_limit=0)
 
 
-def list_columns() -> list[Column]:
-    """List the columns of an answer about tries."""
-    from nsys_insight.session.answer import Column
-
-    kinds = {"number": "BIGINT", **dict.fromkeys(("before", "after", "change_pct", "low_pct", "high_pct"), "DOUBLE")}
-    details = {"low_pct", "high_pct", "side_effects"}
-    return [Column(name, kinds.get(name, "VARCHAR"), text, name in details) for name, text in _COLUMN_TEXTS.items()]
-
-
 def _make_answer(experiment_log: Log, tries: list[Try], title: str, *, has_notes: bool) -> Answer:
     from dataclasses import asdict
 
-    from nsys_insight.session.answer import build_answer
+    from nsys_insight.session.answer import build_answer, read_columns
 
+    columns = read_columns("cli/tries")
     rows = [
         [("; ".join(entry.side_effects) or None) if name == "side_effects" else getattr(entry, name) or None
-         if name == "metric" else getattr(entry, name) for name in _COLUMN_TEXTS]
+         if name == "metric" else getattr(entry, name) for name in (column.name for column in columns)]
         for entry in tries
     ]  # fmt: skip
     notes = [
@@ -285,7 +208,7 @@ def _make_answer(experiment_log: Log, tries: list[Try], title: str, *, has_notes
         "current": experiment_log.current_try.number,
         "tries": [asdict(entry) for entry in tries],
     }
-    return build_answer(list_columns(), rows, report="experiment", title=title, notes=tuple(notes), summary=summary)
+    return build_answer(columns, rows, report="experiment", title=title, notes=tuple(notes), summary=summary)
 
 
 EXPERIMENT = Command(

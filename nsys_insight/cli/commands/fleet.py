@@ -10,11 +10,10 @@ import typer
 
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import Command
-from nsys_insight.cli.flags import Flags, check_format
+from nsys_insight.cli.flags import Flags, FormatOption, check_format
 from nsys_insight.cli.run import show
 from nsys_insight.errors import UsageError
 from nsys_insight.extras import write_install_command
-from nsys_insight.render import FORMATS
 
 # Maximum memory of a worker in bytes: no report needs more (docs/evidence/performance.md). On a small machine, all
 # workers together share nine tenths of the memory.
@@ -26,9 +25,7 @@ def fleet(  # noqa: PLR0913 - flags
     traces: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FOLDER|TRACE...",
-            help="A folder with traces, or traces, or a pattern: 'run/*/rank*.nsys-rep'.",
-            show_default=False,
+            metavar="FOLDER|TRACE...", help="A folder with traces, or traces, or a pattern: 'run/*/rank*.nsys-rep'."
         ),
     ],
     *,
@@ -40,7 +37,6 @@ def fleet(  # noqa: PLR0913 - flags
             help="Processes on this machine; by default one per core. 1 does not need Dask.",
             min=1,
             max=1024,
-            show_default=False,
         ),
     ] = None,
     scheduler: Annotated[
@@ -51,7 +47,6 @@ def fleet(  # noqa: PLR0913 - flags
                 "Use the workers of this Dask scheduler instead: tcp://HOST:8786. They must see the same "
                 "folders as this machine, and have the same nsys-insight."
             ),
-            show_default=False,
         ),
     ] = None,
     memory: Annotated[
@@ -62,10 +57,9 @@ def fleet(  # noqa: PLR0913 - flags
                 "Memory of a worker in total, such as 2GB: queries spill beyond half of it. By default "
                 "4GB, or what the machine has for each."
             ),
-            show_default=False,
         ),
     ] = None,
-    fmt: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = "table",
+    fmt: FormatOption = "table",
 ) -> None:
     """Compute the facts of many traces once, where the files are: fleet run/ -o facts/.
 

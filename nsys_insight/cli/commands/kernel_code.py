@@ -37,9 +37,7 @@ def sass(  # noqa: PLR0913 - flags
     ],
     *,
     kernel: Annotated[str | None, typer.Option("--kernel", "-k", help="Only kernels whose name contains this.")] = None,
-    arch: Annotated[
-        str | None, typer.Option("--arch", help="Only code of this architecture: sm_90.", show_default=False)
-    ] = None,
+    arch: Annotated[str | None, typer.Option("--arch", help="Only code of this architecture: sm_90.")] = None,
     row_kind: Annotated[
         str,
         typer.Option(
@@ -54,9 +52,7 @@ def sass(  # noqa: PLR0913 - flags
     ] = 20.0,
     fmt: Annotated[str | None, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
-    limit: Annotated[
-        int | None, typer.Option("--limit", "-n", min=0, help="Show this many rows; 0 is all.", show_default=False)
-    ] = None,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", min=0, help="Show this many rows; 0 is all.")] = None,
 ) -> None:
     """Read the machine code of kernels: instructions, loops, loads and stores, spills, and what stands out.
 
@@ -109,14 +105,10 @@ def ptxas(  # noqa: PLR0913 - flags
     shared: Annotated[
         str | None, typer.Option("--shared", help="Dynamic shared memory of a block, such as 30KiB, in the same way.")
     ] = None,
-    arch: Annotated[
-        str | None, typer.Option("--arch", help="The architecture, if the text does not say it.", show_default=False)
-    ] = None,
+    arch: Annotated[str | None, typer.Option("--arch", help="The architecture, if the text does not say it.")] = None,
     fmt: Annotated[str | None, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
-    limit: Annotated[
-        int | None, typer.Option("--limit", "-n", min=0, help="Show this many rows; 0 is all.", show_default=False)
-    ] = None,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", min=0, help="Show this many rows; 0 is all.")] = None,
 ) -> None:
     """Read registers, spills, stack and shared memory of kernels, and say what fits on an SM, and what limits it.
 

@@ -11,8 +11,11 @@ from nsys_insight.errors import UsageError
 from nsys_insight.packs import library
 
 if TYPE_CHECKING:
+    import inspect
     from collections.abc import Callable
     from pathlib import Path
+
+    from nsys_insight.packs.pack import Pack
 
 
 def make_roofline_command() -> Callable[..., None]:
@@ -27,14 +30,7 @@ def make_roofline_command() -> Callable[..., None]:
             draw(trace.answer(pack, **params), flags.output, flags.limit)
 
     plot_flag = make_flag("plot", bool, "--plot", help="Draw with characters; -o x.svg and -o x.png are pictures.")
-    return make_command(
-        run,
-        format_pack_help(pack),
-        plot_flag,
-        *map(make_param_flag, pack.params.values()),
-        argument=make_traces_argument(),
-        has_rows=True,
-    )
+    return _make_command(pack, run, plot_flag)
 
 
 def make_occupancy_command() -> Callable[..., None]:
@@ -72,14 +68,7 @@ def make_occupancy_command() -> Callable[..., None]:
         make_flag("shared", str | None, "--shared", help="Shared memory of a block, such as 30KiB.", **panel),
         make_flag("arch", str | None, "--arch", help="One architecture (9.0, sm_90); by default, all.", **panel),
     ]
-    return make_command(
-        run,
-        format_pack_help(pack),
-        *own_flags,
-        *map(make_param_flag, pack.params.values()),
-        argument=make_traces_argument(),
-        has_rows=True,
-    )
+    return _make_command(pack, run, *own_flags)
 
 
 def make_peaks_command() -> Callable[..., None]:
@@ -99,14 +88,12 @@ def make_peaks_command() -> Callable[..., None]:
     arch_flag = make_flag(
         "arch", str | None, "--arch", help="Without a trace: an architecture of the catalog (9.0), or all."
     )
-    return make_command(
-        run,
-        format_pack_help(pack),
-        arch_flag,
-        *map(make_param_flag, pack.params.values()),
-        argument=make_traces_argument(),
-        has_rows=True,
-    )
+    return _make_command(pack, run, arch_flag)
+
+
+def _make_command(pack: Pack, run: Callable[..., None], *own_flags: inspect.Parameter) -> Callable[..., None]:
+    flags = [*own_flags, *map(make_param_flag, pack.params.values())]
+    return make_command(run, format_pack_help(pack), *flags, argument=make_traces_argument(), has_rows=True)
 
 
 # Without a group: the help lists them as reports.

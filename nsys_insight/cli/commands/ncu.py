@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,10 +33,9 @@ Files = Annotated[
         metavar="FILE...", help="CSV pages (raw, details) or .ncu-rep reports of ncu, or a file that ncu import wrote."
     ),
 ]
-Implementation = Annotated[str | None, typer.Option("--type", help=_TYPE_HELP, show_default=False)]
+Implementation = Annotated[str | None, typer.Option("--type", help=_TYPE_HELP)]
 Against = Annotated[
-    Path | None,
-    typer.Option("--against", help="ncu data of a baseline, such as cuBLAS: its longest kernel."),
+    Path | None, typer.Option("--against", help="ncu data of a baseline, such as cuBLAS: its longest kernel.")
 ]
 AgainstKernel = Annotated[
     str | None, typer.Option("--against-kernel", help="The baseline's name, in --against or else in the same files.")
@@ -81,8 +78,7 @@ def report(  # noqa: PLR0913 - flags
     files: Files,
     *,
     trace: Annotated[
-        Path | None,
-        typer.Option("--trace", help="Rank by the time that kernels take in this trace.", show_default=False),
+        Path | None, typer.Option("--trace", help="Rank by the time that kernels take in this trace.")
     ] = None,
     tokens: Annotated[
         int | None,
@@ -122,11 +118,7 @@ def report(  # noqa: PLR0913 - flags
         context = reports.Context(rows, wall_ns, baseline, {} if code is None else read_code(code))
         kernel_report = reports.build(ncu_data, ", ".join(names), context)
         described_count = max_described_kernels or len(kernel_report.kernels)
-        with ExitStack() as stack:
-            stream = sys.stdout
-            if output:
-                temporary_path = stack.enter_context(outputs.open_output(output, inputs))
-                stream = stack.enter_context(temporary_path.open("w", encoding="utf-8", newline=""))
+        with outputs.open_text(output, inputs) as stream:
             if fmt == "json":
                 formats.write_json(kernel_report, stream)
             elif fmt == "markdown":
@@ -248,11 +240,7 @@ def find_store(files: list[Path], implementation: str | None) -> Path:
 
 
 def _delete_other_kernels(ncu_data: NcuData, kernel: str) -> None:
-    """Delete the launches of kernels whose name does not contain `kernel`.
-
-    Raises:
-        UsageError: No kernel's name contains it.
-    """
+    """Delete the launches of kernels whose name does not contain `kernel`."""
     from nsys_insight.sql.quoting import literal
 
     condition = f"NOT contains(lower(kernel), {literal(kernel.lower())})"

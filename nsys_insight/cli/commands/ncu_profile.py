@@ -36,22 +36,17 @@ def plan(  # noqa: PLR0913 - flags
         typer.Argument(
             metavar="[TRACE] [-- PROGRAM...]",
             help="The trace, and the program's command line if the trace does not have it or another one should run.",
-            show_default=False,
         ),
     ] = None,
     *,
     kernel: Annotated[
         list[str] | None,
-        typer.Option(
-            "--kernel", "-k", help="Kernels whose name contains this, instead of the hottest.", show_default=False
-        ),
+        typer.Option("--kernel", "-k", help="Kernels whose name contains this, instead of the hottest."),
     ] = None,
     bound: Annotated[
         str | None,
         typer.Option(
-            "--bound",
-            help="Only kernels that classify-kernels calls compute, memory, latency, balanced or unknown.",
-            show_default=False,
+            "--bound", help="Only kernels that classify-kernels calls compute, memory, latency, balanced or unknown."
         ),
     ] = None,
     top: Annotated[int, typer.Option("--top", min=1, max=100, help="Number of the hottest kernels.")] = 3,
@@ -73,8 +68,7 @@ def plan(  # noqa: PLR0913 - flags
     command_only: Annotated[bool, typer.Option("--command-only", help="Print only the command.")] = False,
     run: Annotated[bool, typer.Option("--run", help="Run the command, with the program after --.")] = False,
     trust: Annotated[
-        bool,
-        typer.Option("--trust-trace", help="Let --run run the program that the trace names; on a terminal only."),
+        bool, typer.Option("--trust-trace", help="Let --run run the program that the trace names; on a terminal only.")
     ] = False,
 ) -> None:
     """Write the ncu command that profiles the hottest kernels, each at a launch of the steady state."""
@@ -106,11 +100,7 @@ def plan(  # noqa: PLR0913 - flags
 
 
 def _refuse_recorded_program(given_program: tuple[str, ...], recorded_program: tuple[str, ...], *, trust: bool) -> None:
-    """Refuse to run a program that only the trace names, unless a user at a terminal trusts the trace.
-
-    Raises:
-        UsageError: No program is given, and the trace's program is unknown or not trusted.
-    """
+    """Refuse to run a program that only the trace names, unless a user at a terminal trusts the trace."""
     from nsys_insight.ncu.plan import quote_command
 
     if given_program:
@@ -158,8 +148,7 @@ def analyze(  # noqa: PLR0913 - flags
         bool, typer.Option("--collectives", help="Profile collectives too: the whole program runs again for each pass.")
     ] = False,
     implementation: Annotated[
-        str | None,
-        typer.Option("--type", help=f"What the kernels are written in: {', '.join(store.IMPLEMENTATIONS)}."),
+        str | None, typer.Option("--type", help=f"What the kernels are written in: {', '.join(store.IMPLEMENTATIONS)}.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files that nsys-insight did not write.")] = False,
 ) -> None:
@@ -190,19 +179,12 @@ def analyze(  # noqa: PLR0913 - flags
     if not report.is_file():
         raise ToolError(f"ncu wrote no {report}", "see its output above")
     outputs.remember(report.resolve())
-    with outputs.open_output(files["raw"], [report], force=force) as temporary_path:
-        temporary_path.write_text(tool.print_page(ncu, report, "raw"), encoding="utf-8")
+    outputs.write_output(files["raw"], tool.print_page(ncu, report, "raw"), [report], force=force)
     with NcuData(store.make_cached_store([report], implementation)) as ncu_data:
         kernel_report = reports.build(ncu_data, name, reports.Context(code=_read_report_code(ncu, report)))
-    with (
-        outputs.open_output(files["analysis"], [report], force=force) as temporary_path,
-        temporary_path.open("w", encoding="utf-8") as stream,
-    ):
+    with outputs.open_text(files["analysis"], [report], force=force) as stream:
         formats.write_markdown(kernel_report, stream, len(kernel_report.kernels))
-    with (
-        outputs.open_output(files["summary"], [report], force=force) as temporary_path,
-        temporary_path.open("w", encoding="utf-8") as stream,
-    ):
+    with outputs.open_text(files["summary"], [report], force=force) as stream:
         formats.write_summary(kernel_report, stream, _SUMMARY_WIDTH)
     formats.write_summary(kernel_report, sys.stdout, terminal.get_width())
     terminal.note(f"written: {', '.join(map(str, files.values()))}")

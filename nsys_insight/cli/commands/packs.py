@@ -14,7 +14,7 @@ from nsys_insight.cli.run import make_pack_command, show
 from nsys_insight.errors import QueryError, UsageError, cannot_write_error
 from nsys_insight.packs import library
 from nsys_insight.packs.pack import HINT
-from nsys_insight.session.answer import Column, build_answer
+from nsys_insight.session.answer import build_answer, read_columns
 
 TEMPLATE = '''/*
 title = "{title}"
@@ -53,11 +53,7 @@ GROUP BY ALL
 HAVING count(*) >= $least
 ORDER BY total_ns DESC, name  -- to the last tie, so that the answer is the same every time
 '''
-LIST_COLUMNS = (
-    Column("name", "VARCHAR", "The command"),
-    Column("title", "VARCHAR", "What it answers"),
-    Column("file", "VARCHAR", "Where it comes from"),
-)
+COLUMNS = read_columns("cli/packs")
 
 app = typer.Typer(
     help="List the packs: reports that are .sql files, built in and your own.",
@@ -67,16 +63,13 @@ app = typer.Typer(
 
 
 @app.callback()
-def _list_packs(
-    context: typer.Context,
-    fmt: FormatOption = "table",
-) -> None:
+def _list_packs(context: typer.Context, fmt: FormatOption = "table") -> None:
     if context.invoked_subcommand is not None:
         return
     user_packs = library.user_packs()
     rows = [(pack.name, pack.title, "built in") for pack in library.built_in_packs().values()]
     rows += [(pack.name, pack.title, str(pack.path)) for pack in user_packs.packs.values()]
-    show(build_answer(LIST_COLUMNS, rows, report="packs", title="Packs"), check_format(fmt), Flags(limit=0))
+    show(build_answer(COLUMNS, rows, report="packs", title="Packs"), check_format(fmt), Flags(limit=0))
     for path, problem in user_packs.errors.items():
         terminal.note(f"{path} is not used: {problem}")
 
@@ -131,10 +124,7 @@ def run(
     pack: Annotated[
         str | None,
         typer.Argument(
-            metavar="PACK",
-            help="A pack's file, or a report's name.",
-            show_default=False,
-            autocompletion=completion.complete_reports,
+            metavar="PACK", help="A pack's file, or a report's name.", autocompletion=completion.complete_reports
         ),
     ] = None,
 ) -> None:

@@ -41,32 +41,23 @@ def make_page_command() -> Callable[..., None]:
     params = library.get_pack("roofline").params
     roofline_params = {name: params[name] for name in ("gemm", "attention", "causal", "elements")}
 
-    def run(  # noqa: PLR0913 - flags
-        traces: list[Path] | None,
-        flags: Flags,
-        *,
-        template: str,
-        compare: bool,
-        baseline: Path | None,
-        is_opened: bool,
-        **values: Any,
+    def run(
+        traces: list[Path] | None, flags: Flags, *, template: str, baseline: Path | None, is_opened: bool, **values: Any
     ) -> None:
         from nsys_insight.page import write_page
 
         sizes = {name: value for name in roofline_params if (value := values.pop(name)) not in (None, False)}
         if flags.explain:
             raise UsageError("a report consists of many queries", "nsys-insight top --explain prints one of them")
-        if baseline is not None:
-            compare, traces = True, [baseline, *(traces or [resolve_trace(None)])]
         # A terminal would scroll through hundreds of lines.
-        is_named_here = flags.output is None and template == "full" and not (flags.fmt or compare or is_opened)
+        is_named_here = flags.output is None and template == "full" and not (flags.fmt or baseline or is_opened)
         is_named_here = is_named_here and sys.stdout.isatty()
         kind = _choose_kind(flags, template, is_page=is_named_here or is_opened)
         output, timeline = flags.output, None
-        if compare:
+        if baseline is not None:
             if kind != "html":
                 raise UsageError(comparison.PAGE_REFUSAL, comparison.PAGE_HINT)
-            text = comparison.make_page(traces or [], flags)
+            text = comparison.make_page([baseline, *(traces or [resolve_trace(None)])], flags)
         else:
             with open_traces(traces or [], flags) as trace:
                 if is_named_here:
@@ -84,41 +75,15 @@ def make_page_command() -> Callable[..., None]:
         elif not output:
             print(text, end="")
 
-    template_flag = make_flag(
-        "template",
-        str,
-        "--template",
-        default="full",
-        help="full, or agent: short Markdown for a coding agent.",
-        show_default=False,
-    )
-    compare_flag = make_flag(
-        "compare",
-        bool,
-        "--compare",
-        help="A page of two traces, BEFORE and AFTER in this order: what changed, and a step of each on one scale.",
-        hidden=True,
-    )
-    baseline_flag = make_flag(
-        "baseline",
-        Path | None,
-        "--baseline",
-        metavar="BEFORE",
-        help="A page that compares the trace with this earlier one: report AFTER --baseline BEFORE.",
-    )
-    open_flag = make_flag(
-        "is_opened",
-        bool,
-        "--open",
-        help="Show the page in the browser, from this machine, and its timeline for Perfetto's UI, until Ctrl-C.",
-    )
+    template_help = "full, or agent: short Markdown for a coding agent."
+    baseline_help = "A page that compares the trace with this earlier one: report AFTER --baseline BEFORE."
+    open_help = "Show the page in the browser, from this machine, and its timeline for Perfetto's UI, until Ctrl-C."
     return make_command(
         run,
         _REPORT_HELP,
-        template_flag,
-        open_flag,
-        compare_flag,
-        baseline_flag,
+        make_flag("template", str, default="full", help=template_help, show_default=False),
+        make_flag("is_opened", bool, "--open", help=open_help),
+        make_flag("baseline", Path | None, metavar="BEFORE", help=baseline_help),
         *make_step_flags(),
         *map(make_param_flag, roofline_params.values()),
         argument=make_traces_argument(),
@@ -127,11 +92,7 @@ def make_page_command() -> Callable[..., None]:
 
 
 def _choose_kind(flags: Flags, template: str, *, is_page: bool) -> str:
-    """Return the kind of page. `is_page`: without a file, it is HTML.
-
-    Raises:
-        UsageError: The flags contradict each other.
-    """
+    """Return the kind of page. `is_page`: without a file, it is HTML."""
     from nsys_insight.page import choose_kind
 
     kind = choose_kind(flags.output or (Path("report.html") if is_page else None), template)

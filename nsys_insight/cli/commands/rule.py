@@ -28,7 +28,6 @@ def print_rule(
         typer.Argument(
             metavar="[CODE]",
             help="Code or name of a rule: NSI201, d2h-sync. Without one, all rules are listed.",
-            show_default=False,
             autocompletion=complete_rules,
         ),
     ] = None,

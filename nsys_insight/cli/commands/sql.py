@@ -119,11 +119,7 @@ def _show_query(trace: Trace, statement: Statement, flags: Flags) -> int:
 
 
 def _split_traces_and_query(arguments: Sequence[str], file: Path | None) -> tuple[list[Path], str]:
-    """Split the arguments into traces and query. The query may also come from a file or stdin.
-
-    Raises:
-        UsageError: There is no query, or no such file.
-    """
+    """Split the arguments into traces and query. The query may also come from a file or stdin."""
     traces = list(arguments)
     text = None
     for argument in traces:
@@ -176,7 +172,6 @@ def schema(
         str | None,
         typer.Argument(
             help="A view, or with --json a report; by default, all of them.",
-            show_default=False,
             autocompletion=completion.complete_reports_and_views,
         ),
     ] = None,
