@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import duckdb
 import pytest
-from ailments import BF16, FP64, TF32
+from ailments import BF16, FP64, NATIVE, TF32
 
 from nsys_insight.diagnose.findings import read_finding_rules
 from nsys_insight.model.views import create_macros
@@ -166,3 +166,239 @@ def test_products_with_narrow_loads_by_name(name, low, high, run_rule):
     (row,) = run_rule("gemm-odd-sizes", _steady_shapes=[shape(name)], _step_totals=[STEP]) or [{}]
     saving = (row.get("saving_low_ns"), row.get("recoverable_ns"))
     assert saving == ((pytest.approx(low * 600_000), pytest.approx(high * 600_000)) if low else (None, None))
+
+
+def native(name, *, avg_ns, calls=1):
+    """Give a row of `_steady_shapes`: a kernel of PyTorch, with a tenth of the time in each call."""
+    names = {
+        "softmax": "void cunn_SoftMaxForward<4, float, LogSoftMaxForwardEpilogue>(int)",
+        "loss": "void at::native::nll_loss_backward_reduce_cuda_kernel_2d<float, long>(int)",
+        "gather": "void at::native::_scatter_gather_elementwise_kernel<128, 8>(int)",
+    }
+    name = names.get(name, NATIVE.format(f"{name}_kernel_cuda(TensorIteratorBase &)"))
+    return shape(name, avg_ns=avg_ns, total_ns=calls * avg_ns, calls=calls, kernel_time_pct=10 * calls)
+
+
+@pytest.mark.parametrize(
+    ("passes", "sum_ns", "gather_ns", "is_loss"),
+    [(12, 2_000, 2_000, True), (4, 2_000, 2_000, False), (12, 51_000, 2_000, False), (12, 2_000, 51_000, False)],
+)
+def test_a_loss_that_is_written_out_is_all_passes_over_the_matrix(passes, sum_ns, gather_ns, is_loss, run_rule):
+    shapes = [
+        native("exp", avg_ns=500_000), native("log", avg_ns=sum_ns), native("gather", avg_ns=gather_ns),
+        native("neg", avg_ns=500_000, calls=passes - 1),
+    ]  # fmt: skip
+    limits = {"high_limit_ns": 1e7, "low_limit_ns": 1e7}
+    rows = run_rule("cross-entropy-unfused", _steady_shapes=shapes, _step_totals=[STEP], _step_limits=[limits])
+    values = [(row["is_written_out"], row["loss_ns"], row["calls"]) for row in rows]
+    assert values == ([(True, 6_000_000, 12)] if is_loss else [])
+    assert [(row["saving_low_ns"], row["recoverable_ns"]) for row in rows] == ([(3e6, 5.5e6)] if is_loss else [])
+
+
+@pytest.mark.parametrize("has_loss", [True, False])
+def test_a_log_softmax_without_a_loss_is_needed_itself(has_loss, run_rule):
+    shapes = [native("softmax", avg_ns=500_000, calls=2), *[native("loss", avg_ns=10_000)] * has_loss]
+    rows = run_rule("cross-entropy-unfused", _steady_shapes=shapes, _step_totals=[STEP])
+    assert [row["loss_ns"] for row in rows] == [1_000_000] * has_loss
+
+
+def test_batch_normalization_gets_faster_in_another_layout_too(run_rule):
+    convert = shape("void cudnn::ops::nchwToNhwcKernel<__half, __half, float>(T3)", avg_ns=100_000, total_ns=400_000,
+                    calls=4)  # fmt: skip
+    norm = shape("void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, int, 128, true>(T1)", avg_ns=1_200_000)
+    (row,) = run_rule("layout-conversion", _steady_shapes=[convert, norm], _step_totals=[STEP])
+    assert (row["conversion_ns"], row["calls"], row["norm_ns"]) == (400_000, 4, 1_200_000)
+    assert (row["saving_low_ns"], row["recoverable_ns"]) == (500_000, 1_000_000)
+
+
+def test_a_product_with_a_vector_is_bounded_by_its_bytes(run_rule):
+    name = "std::enable_if<!(false), void>::type internal::gemvx::kernel<int, int, double, double, double>(T1)"
+    peaks = [*PEAKS, {"gpu": "NVIDIA H100", "precision": "fp64 (tensor)", "tflop_per_s": 67.0}]
+    (row,) = run_rule("fp64-gemm", _steady_shapes=[shape(name)], gpu_peaks=peaks, _step_totals=[STEP])
+    assert (row["saving_low_ns"], row["recoverable_ns"]) == (0.3 * 600_000, 0.5 * 600_000)
+    assert row["place"] == "gemvx::kernel"
+    assert (row["is_slow"], row["has_tf32"]) == (False, False)
+
+
+@pytest.mark.parametrize(("sorts", "sort_ns"), [(1, 60_000), (3, None)])
+def test_the_sorts_of_an_embedding_are_as_many_as_its_gradients(sorts, sort_ns, run_rule):
+    names = {"void cub::DeviceRadixSortExclusiveSumKernel<policy_hub<long>>(int)": (sorts, 60_000),
+             "void at::native::<unnamed>::compute_grad_weight<float, long>(int)": (1, 100_000),
+             "void at::native::<unnamed>::sum_and_scatter<float, long>(int)": (1, 140_000)}  # fmt: skip
+    shapes = [
+        shape(name, avg_ns=avg_ns, calls=calls, total_ns=calls * avg_ns) for name, (calls, avg_ns) in names.items()
+    ]
+    (row,) = run_rule("embedding-sort", _steady_shapes=shapes, _step_totals=[STEP])
+    assert (row["backward_ns"], row["sort_ns"]) == (240_000 + (sort_ns or 0), sort_ns)
+
+
+# Two steps of one process, each as long as `STEP`.
+WINDOWS = [
+    {"process_id": 1, "step": step, "start_ns": step * 1_000_000, "end_ns": (step + 1) * 1_000_000,
+     "host_start_ns": step * 1_000_000, "host_end_ns": (step + 1) * 1_000_000}
+    for step in range(2)
+]  # fmt: skip
+TWO_STEPS = {**STEP, "units": 2, "host_floor_ns": 1e5}
+
+
+def in_steps(*rows):
+    """Give rows that happen in each of two steps, and once more after them."""
+    return [
+        {"process_id": 1, "start_ns": step * 1_000_000 + 1_000 * (number + 1), **row}
+        for step in range(3)
+        for number, row in enumerate(rows)
+    ]
+
+
+def copy(kind="H2D", size=4):
+    """Give a row of `memcpys`."""
+    return {"copy_kind": kind, "size_bytes": size, "duration_ns": 1_000, "graph_node_id": 0}
+
+
+def wait(*, is_copy=False, copy_kind=None, copy_bytes=0):
+    """Give a row of `waits`."""
+    return {"name": "cudaStreamSynchronize", "is_copy": is_copy, "copy_kind": copy_kind, "copy_bytes": copy_bytes}
+
+
+@pytest.mark.parametrize(
+    ("copies", "launches", "is_found"),
+    [
+        ([copy()] * 3, 10, True),
+        ([copy()] * 2, 8, True),
+        ([copy()] * 2, 9, False),  # less than a fifth of all calls
+        ([copy()], 1, False),
+        ([copy(size=256)] * 3, 10, True),
+        ([copy(size=257)] * 3, 10, False),
+        ([copy("D2H")] * 3, 10, False),
+        ([{**copy(), "graph_node_id": 7}] * 3, 10, False),
+    ],
+)
+def test_small_copies(copies, launches, is_found, run_rule):
+    totals = {**TWO_STEPS, "launch_calls": launches}
+    waits = in_steps(wait(), wait(copy_kind="H2D", copy_bytes=257))
+    rows = run_rule("small-copies", memcpys=in_steps(*copies), waits=waits, _steady_windows=WINDOWS,
+                    _step_totals=[totals])  # fmt: skip
+    assert [row["copies"] for row in rows] == [len(copies)] * is_found
+    # Waits that are not for these copies are not counted.
+    assert [row["waits"] for row in rows] == [None] * is_found
+
+
+@pytest.mark.parametrize(
+    ("copies", "launches", "is_found"),
+    [
+        ([copy("D2D", 65_536)] * 16, 10, True),
+        ([copy("D2D", 65_537)] * 16, 10, False),
+        ([copy("D2D")] * 15, 10, False),
+        ([copy("H2D")] * 16, 10, False),
+        ([copy("D2D")] * 16, 64, True),
+        ([copy("D2D")] * 16, 65, False),
+    ],
+)
+def test_small_copies_within_the_gpu(copies, launches, is_found, run_rule):
+    totals = {**TWO_STEPS, "launch_calls": launches}
+    gpu = {"memory_bytes_per_s": 2e12}
+    rows = run_rule("tiny-d2d", memcpys=in_steps(*copies), gpus=[gpu], _steady_windows=WINDOWS, _step_totals=[totals])
+    assert [(row["copies"], row["copy_ns"]) for row in rows] == [(16, 16_000)] * is_found
+
+
+@pytest.mark.parametrize(
+    ("waits", "copies", "copy_ns", "explains"),
+    [
+        (2, 2, 10_000, ["late-host", "wait", "copy"]),
+        (2, 4, 10_000, ["late-host", "wait", "copy"]),
+        (2, 5, 10_000, None),  # less than half of the copies
+        # The copies take longer than the GPU is idle.
+        (2, 2, 100_001, ["late-host", "wait", "pageable-copy"]),
+    ],
+)
+def test_waits_after_copies(waits, copies, copy_ns, explains, run_rule):
+    copied = {"copy_kind": "H2D", "copy_bytes": 4096}
+    rows = run_rule(
+        "sync-after-copy", waits=in_steps(*[wait(**copied)] * waits, wait(), wait(is_copy=True, **copied)),
+        _steady_copies=[{"copy_kind": "H2D", "calls": 2 * copies, "avg_bytes": 4096.0}], _steady_windows=WINDOWS,
+        classify_report=[{"part": "copy", "time_ns": copy_ns}], _step_totals=[TWO_STEPS],
+    )  # fmt: skip
+    assert [(row["copies"], row["explains"]) for row in rows] == ([(waits, explains)] if explains else [])
+
+
+@pytest.mark.parametrize(
+    ("waits", "launches", "is_found"),
+    [
+        ([wait()] * 6, 10, True),
+        ([wait()] * 5, 10, False),
+        ([wait()], 1, False),
+        ([wait(copy_kind="D2H", copy_bytes=4096)] * 6, 10, False),
+        ([wait(is_copy=True)] * 6, 10, False),
+    ],
+)
+def test_a_wait_after_each_launch(waits, launches, is_found, run_rule):
+    totals = {**TWO_STEPS, "launch_calls": launches}
+    call = {"step": 0, "process_id": 1, "call_group": "launch", "time_ns": 1}
+    launch = {"process_id": 1, "call_group": "launch", "api_start_ns": 0, "api_end_ns": 1, "api_duration_ns": 1,
+              "end_ns": 2}  # fmt: skip
+    rows = run_rule("sync-each-launch", waits=in_steps(*waits), _steady_windows=WINDOWS, step_calls=[call],
+                    launches=[launch], step_idle=[{"host": "other", "idle_ns": 1}], _step_totals=[totals])  # fmt: skip
+    assert [row["waits"] for row in rows] == [len(waits)] * is_found
+
+
+REDUCTION, GATHER = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)", "ncclDevKernel_AllGather_RING_LL(int)"
+PRODUCTS_AND_COLLECTIVES = [
+    {"name_id": number, "name": name, "family": family}
+    for number, (name, family) in enumerate([(BF16, "gemm"), (REDUCTION, "comm"), (GATHER, "comm")])
+]
+
+
+def kernels(*names, duration_ns=50_000):
+    """Give rows of `kernel_events`, one after another, in each of two steps."""
+    numbers = {row["name"]: row["name_id"] for row in PRODUCTS_AND_COLLECTIVES}
+    return [
+        {"process_id": 1, "name_id": numbers[name], "start_ns": step * 1_000_000 + number * 60_000,
+         "end_ns": step * 1_000_000 + number * 60_000 + duration_ns}
+        for step in range(2)
+        for number, name in enumerate(names)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("names", "is_late"),
+    [
+        ([BF16] * 4 + [REDUCTION] * 4, True),
+        ([BF16] * 4 + [REDUCTION] * 3, False),
+        ([BF16] * 3 + [REDUCTION] * 4 + [BF16], False),
+        ([BF16] * 4 + [GATHER] * 4, False),  # parameters
+        ([REDUCTION] * 4, False),
+    ],
+)
+def test_reductions_after_the_last_product(names, is_late, run_rule):
+    rows = run_rule("gradient-reduction-late", kernel_events=kernels(*names), kernel_names=PRODUCTS_AND_COLLECTIVES,
+                    _steady_windows=WINDOWS, _step_totals=[TWO_STEPS])  # fmt: skip
+    # The first one may wait for another rank: what can be saved begins at its end.
+    assert [(row["collectives"], row["recoverable_ns"]) for row in rows] == [(4, 180_000)] * is_late
+
+
+@pytest.mark.parametrize(
+    ("count", "duration_ns", "is_found"), [(16, 40_000, True), (15, 40_000, False), (16, 40_001, False)]
+)
+def test_many_small_reductions(count, duration_ns, is_found, run_rule):
+    calls = [
+        {"process_id": 1, "thread_id": 1, "call_group": "launch", "name_id": number % 2,
+         "api_start_ns": 30_000 * number, "api_end_ns": 30_000 * number + 5_000}
+        for number in range(16)
+    ]  # fmt: skip
+    rows = run_rule(
+        "small-buckets", kernel_events=kernels(*[REDUCTION] * count, duration_ns=duration_ns), launches=calls,
+        kernel_names=PRODUCTS_AND_COLLECTIVES, _steady_windows=WINDOWS, _step_totals=[TWO_STEPS],
+        step_budget=[{"part": "communication", "time_ns": 2e6}],
+    )  # fmt: skip
+    assert [(row["collectives"], row["median_ns"]) for row in rows] == [(16, 40_000)] * is_found
+
+
+@pytest.mark.parametrize(("tensors", "is_found"), [(8, True), (7, False)])
+def test_an_optimizer_of_few_tensors(tensors, is_found, run_rule):
+    names = [{"name_id": number, "name": NATIVE.format(operation), "family": "elementwise"}
+             for number, operation in enumerate(("mul", "lerp_scalar", "addcmul_cuda"))]  # fmt: skip
+    operations = [{"loop": 1, "position": number, "kind": "kernel", "name_id": number} for number in range(3)]
+    loop = {"loop": 1, "depth": 1, "iterations": 2 * tensors, "period_ns": 40_000}
+    rows = run_rule("optimizer-per-parameter", loop_operations=operations, kernel_names=names, loops=[loop],
+                    step_method=[{"step_count": 2}], _step_totals=[STEP])  # fmt: skip
+    assert [(row["tensors"], row["kernels"]) for row in rows] == [(8, 24)] * is_found
