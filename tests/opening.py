@@ -48,9 +48,11 @@ def open_trace(path: Path | str, *, is_final: bool = False, **scope: Any) -> Ite
 
 
 def evaluate_rules(trace: Trace, names: Iterable[str]) -> dict[str, Finding]:
-    """Evaluate some rules on a trace; return their findings by name."""
+    """Evaluate some rules on a trace; return their findings by name, those about constructs also by title."""
     rules = RuleChoice(tuple(names)).filter(read_finding_rules())
-    return {finding.name: finding for finding in evaluate(trace, rules, AUTO)}
+    findings = evaluate(trace, rules, AUTO)
+    constructs = {finding.title: finding for finding in findings if finding.name == "replaceable-construct"}
+    return {finding.name: finding for finding in findings} | constructs
 
 
 @cache
