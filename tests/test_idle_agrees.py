@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import mpi_traces
 import pytest
-from opening import evaluate_rules, open_trace
+from opening import evaluate_rules, open_trace, read_headline_of
 from real_traces import REAL
 from synthetic import Trace
-
-from nsys_insight.diagnose.evaluate import AnsweredReports
-from nsys_insight.diagnose.headline import NOTED_REPORT, read_headline
-from nsys_insight.packs.step_options import AUTO
 
 MS = 1_000_000
 # The time of late launches after a wait belongs to the wait, up to a limit that a scope can change.
@@ -46,7 +42,7 @@ def test_idle_gaps_and_nvtx_state_one_number(path):
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
 def test_idle_and_diagnose_state_one_number(path):
     with open_trace(path) as session:
-        headline = read_headline(AnsweredReports(session, AUTO, [NOTED_REPORT]))
+        headline = read_headline_of(session)
         has_steps = session.sql("SELECT 1 FROM steps WHERE phase = 'steady' LIMIT 1").rows()
     rows, busy_ns, idle_ns, _ = read_idle_times(path, steady=True if has_steps else None)
     shares = {(share.part, share.is_busy): share.wall_pct for share in headline.shares}
@@ -80,7 +76,7 @@ def test_idle_time_in_mpi_calls_after_a_wait_belongs_to_them(kind, tmp_path):
         gap = session.gaps().to_dicts()[0]
         waits_ns = sum(row["gpu_idle_ns"] for row in session.syncs().to_dicts())
         bottlenecks = {row["bottleneck"]: row["recoverable_ns"] for row in session.host().to_dicts()}
-        verdict = read_headline(AnsweredReports(session, AUTO, [NOTED_REPORT])).verdict
+        verdict = read_headline_of(session).verdict
         evidence = "".join(finding.evidence for finding in evaluate_rules(session, ["cpu-work"]).values())
     is_mpi = kind != "work"
     assert (idle_ns.get(("launch", "MPI calls")) == 11 * 8 * MS) == is_mpi
