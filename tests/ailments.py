@@ -16,15 +16,33 @@ NATIVE = "void at::native::vectorized_elementwise_kernel<4, at::native::{}<float
 LARGE = {"grid": (4096, 1, 1), "block": (256, 1, 1)}
 
 
-def run_steps(body, *, steps=10, sync=True):
+def run_steps(body, *, steps=10, sync=True, nvtx=""):
     """Make a loop on an H200 whose steps run `body(loop, number)`, and end with a wait."""
-    loop = Loop(Trace().gpu())
+    loop = Loop(Trace().gpu(), nvtx=nvtx)
     for number in range(steps):
         loop.step()
         body(loop, number)
         if sync:
             loop.sync()
-    return planted.planted(loop.trace, loop)
+    truth = planted.planted(loop.trace, loop)
+    truth.body = body
+    return truth
+
+
+def in_turn(*makes, steps=10):
+    """Do in each step what each of these programs does in a step, with a wait and another kernel after each.
+
+    So one trace plants several ailments, or several cures. The steps are marked.
+    """
+    bodies = [make().body for make in makes]
+
+    def body(loop, number):
+        for part in bodies:
+            part(loop, number)
+            loop.sync()
+            loop.launch("separate(float *)", 20_000, **LARGE)
+
+    return run_steps(body, steps=steps, nvtx="step")
 
 
 def gemms(name, *, other_names=()):
@@ -70,6 +88,27 @@ def optimizer(*, is_fused=False, tensors=20):
             return
         for _ in range(tensors):
             for operation in ("mul", "lerp_scalar", "addcmul_cuda", "sqrt_kernel", "addcdiv_cuda"):
+                loop.launch(NATIVE.format(operation), 2_000)
+                loop.python(8_000)
+
+    return run_steps(body)
+
+
+def gradient_norm():
+    return run_steps(
+        lambda loop, _: loop.launch("void multi_tensor_apply_kernel<TensorListMetadata<1>, LpNormFunctor>(T1)", 20_000)
+    )
+
+
+def momentum(*, has_backward=False):
+    """Multiply and add small arrays: an optimizer with momentum where gradients are computed."""
+
+    def body(loop, _):
+        loop.launch(BF16, 400_000, **LARGE)
+        if has_backward:
+            loop.launch("void softmax_warp_backward<float, float, float, 4, true, false>(int)", 5_000, **LARGE)
+        for _ in range(20):
+            for operation in ("BinaryFunctor<float, MulFunctor<float>>", "CUDAFunctor_add<float>"):
                 loop.launch(NATIVE.format(operation), 2_000)
                 loop.python(8_000)
 
@@ -162,13 +201,13 @@ def waits(*, waits_each=True):
     return run_steps(body)
 
 
-def norms(*, reads=8):
+def norms(*, reads=8, size=4):
     def body(loop, _):
         loop.launch(BF16, 300_000, **LARGE)
         for number in range(8):
             loop.launch("void reduce_kernel<512, 1, ReduceOp<float, NormTwoOps<float>>>(T3)", 10_000, **LARGE)
             if number < reads:
-                loop.copy("D2H", 4, 1_000, blocking=True)
+                loop.copy("D2H", size, 1_000, blocking=True)
                 loop.python(20_000)
 
     return run_steps(body)
@@ -235,13 +274,15 @@ CONVERSION = (
 )
 
 
-def casts(*, operands=2, is_training=False, layers=8):
-    """Convert the operands of each product."""
+def casts(*, operands=2, is_training=False, is_elsewhere=False, layers=8):
+    """Convert the operands of each product, or something else before it."""
 
     def body(loop, _):
         for _ in range(layers):
             for _ in range(operands):
                 loop.launch(CONVERSION, 20_000, **LARGE)
+            if is_elsewhere:
+                loop.launch(NATIVE.format("MulFunctor"), 20_000, **LARGE)
             loop.launch(BF16, 60_000, **LARGE)
             loop.launch(NATIVE.format("GeluCUDAKernelImpl"), 10_000, **LARGE)
         if is_training:
@@ -378,7 +419,7 @@ def tiny_copies(*, copies=100, size=4096):
     return run_steps(body)
 
 
-def small_reductions(*, reductions=20, kernel="FusedAdamMathFunctor", runs=12_000):
+def small_reductions(*, reductions=16, kernel="FusedAdamMathFunctor", runs=12_000):
     """Reduce gradients between the kernels of the backward pass. The host launches each of them late."""
 
     def body(loop, _):
@@ -602,33 +643,89 @@ def training():
     return run_steps(body, steps=100, sync=False)
 
 
+# Ailments of several rules in one trace, without and with a backward pass, and their cures.
+INFERENCE = partial(in_turn, partial(gemms, FP32), partial(gemms, FP64), attention, odd_sizes, casts, convolutions)
+TRAINING = partial(in_turn, gradient_norm, optimizer, losses, embeddings)
+CURED_INFERENCE = partial(
+    in_turn,
+    partial(gemms, TF32),
+    partial(gemms, BF16),
+    partial(attention, is_fused=True),
+    partial(odd_sizes, align=8),
+    partial(casts, operands=0),
+    partial(casts, operands=1),
+    partial(casts, is_elsewhere=True),
+    partial(convolutions, converts=False),
+    norms,
+)
+CURED_TRAINING = partial(
+    in_turn,
+    partial(losses, is_fused=True),
+    partial(embeddings, is_sorted=False, other_sorts=4),
+    partial(casts, is_training=True),
+)
+CURED_TRAINING_RANKS = partial(
+    in_turn,
+    partial(shards, units=8, prefetches=True),
+    partial(large_reductions, kind="bf16", is_late=False, count=4),
+    partial(large_reductions, runs=40_000),
+    tensor_parallel,
+)
+CURED_INFERENCE_RANKS = partial(
+    in_turn,
+    partial(tensor_parallel, runs=100_000),
+    partial(stage, waits=50_000),
+    partial(stage, waits=100_000, parts=4),
+    partial(stage, name="AllGather_RING_LL"),
+    partial(large_reductions, rounds=4, count=4, is_late=False, stream=7, optimizer=""),
+    partial(large_reductions, optimizer=""),
+)
+# Modules of a kernel each, and updates of a graph.
+MODULES_AND_UPDATES = partial(in_turn, modules, graph_updates)
+SMALL_BLOCKS = partial(single_kernel, grid=(4096, 1, 1), block=(16, 1, 1))
+# Small blocks, and reductions after the last product of a step.
+BLOCKS_AND_GRADIENTS = partial(in_turn, SMALL_BLOCKS, gradients)
+CURED_READS = partial(in_turn, partial(norms, reads=3), partial(norms, size=1), partial(norms, size=16))
+CURED_WAITS = partial(
+    in_turn,
+    partial(waits, waits_each=False),
+    turns,
+    partial(single_kernel, **LARGE),
+    partial(directives, gangs=4096, region_line=30),
+    partial(directives, copies=False, gangs=4096),
+    partial(small_copies, copies=1),
+    partial(synced_copies, has_waits=False),
+    partial(tiny_copies, copies=1),
+    partial(tiny_copies, copies=20, size=1 << 20),
+    partial(small_reductions, kernel=""),
+)
 AILING = {
     "repeated-sequence": transforms,
     "repeated-step": TIME_STEPS,
     "replaceable-construct": solves,
     "shared-memory-blocks": shared_memory,
-    "fp32-gemm": partial(gemms, FP32),
-    "fp64-gemm": partial(gemms, FP64),
-    "attention-unfused": attention,
-    "optimizer-per-parameter": optimizer,
+    "fp32-gemm": INFERENCE,
+    "fp64-gemm": INFERENCE,
+    "attention-unfused": INFERENCE,
+    "optimizer-per-parameter": TRAINING,
     "graph-break": branches,
     "host-input": batches,
     "checkpoint-stall": checkpoints,
     "paced-outside": fixed_rate,
     "alternating": turns,
-    "gradient-reduction-late": gradients,
+    "gradient-reduction-late": BLOCKS_AND_GRADIENTS,
     "sync-each-launch": waits,
     "scalar-read-backs": norms,
     "one-block": partial(single_kernel, grid=(1, 1, 1), block=(256, 1, 1)),
-    "small-blocks": partial(single_kernel, grid=(4096, 1, 1), block=(16, 1, 1)),
+    "small-blocks": BLOCKS_AND_GRADIENTS,
     "compile-in-loop": loads,
-    "layout-conversion": convolutions,
-    "op-by-op": modules,
-    "graph-node-updates": graph_updates,
-    "gemm-odd-sizes": odd_sizes,
-    "weight-casts": casts,
-    "cross-entropy-unfused": losses,
-    "embedding-sort": embeddings,
+    "layout-conversion": INFERENCE,
+    "op-by-op": MODULES_AND_UPDATES,
+    "graph-node-updates": MODULES_AND_UPDATES,
+    "gemm-odd-sizes": INFERENCE,
+    "weight-casts": INFERENCE,
+    "cross-entropy-unfused": TRAINING,
+    "embedding-sort": TRAINING,
     "default-stream": streams,
     "backtrace-overhead": backtraces,
     "small-copies": small_copies,
@@ -646,99 +743,47 @@ AILING = {
     "accumulated-reductions": partial(large_reductions, rounds=4, count=4, is_late=False, stream=7),
 }
 CURED = {
-    "repeated-sequence": [
-        partial(transforms, rows=8),
-        partial(transforms, runs=60_000, blocks=64),
-        partial(transforms, reads=True),
-        partial(gemms, BF16),
-        TIME_STEPS,
-        PASSES,
-        decoding,
-        training,
-    ],
-    "repeated-step": [partial(rows_in_turn, count=12), rows_in_turn, transforms, decoding, training],
-    "replaceable-construct": [
-        partial(solves, systems=4),
-        partial(solves, blocks=264),
-        partial(gemms, BF16),
-        partial(norms, reads=1),
-    ],
-    "shared-memory-blocks": [
-        partial(shared_memory, shared=20 << 10),
-        partial(shared_memory, grid=(132, 1, 1)),
-        partial(shared_memory, threads=1024),
-        partial(shared_memory, name="my_flash_attention_kernel(float *)"),
-        partial(shared_memory, name=BF16),
-    ],
-    "fp32-gemm": [partial(gemms, TF32), partial(gemms, BF16), partial(gemms, FP32, other_names=(TF32, TF32, TF32))],
-    "fp64-gemm": [partial(gemms, FP32), partial(gemms, TF32)],
-    "attention-unfused": [partial(attention, is_fused=True), norms],
-    "optimizer-per-parameter": [partial(optimizer, is_fused=True), partial(optimizer, tensors=4)],
-    "graph-break": [partial(branches, is_cured=True), partial(branches, value_bytes=4)],
+    "repeated-sequence": [partial(transforms, rows=8), partial(transforms, reads=True), TIME_STEPS, decoding, training],
+    "repeated-step": [partial(rows_in_turn, count=12), transforms, decoding, training],
+    "replaceable-construct": [decoding],
+    "shared-memory-blocks": [decoding],
+    "fp32-gemm": [CURED_INFERENCE, TRAINING],
+    "fp64-gemm": [CURED_INFERENCE, TRAINING],
+    "attention-unfused": [CURED_INFERENCE, TRAINING],
+    "optimizer-per-parameter": [partial(optimizer, is_fused=True), momentum],
+    "graph-break": [partial(branches, is_cured=True), norms],
     "host-input": [partial(batches, host_ms=0.05), turns],
-    "checkpoint-stall": [partial(checkpoints, interval=0), partial(checkpoints, read_bytes=1 << 10)],
-    "paced-outside": [
-        partial(fixed_rate, drift_ms=3.0),
-        partial(fixed_rate, period_ms=37.0),
-        partial(fixed_rate, kernel_ms=30.0),
-    ],
-    "alternating": [partial(turns, waits=False), planted.launch_bound],
-    "gradient-reduction-late": [partial(gradients, after=False), partial(gemms, BF16)],
-    "sync-each-launch": [partial(waits, waits_each=False), turns],
-    "scalar-read-backs": [partial(norms, reads=1), branches],
-    "one-block": [partial(single_kernel, **LARGE), partial(gemms, BF16)],
-    "small-blocks": [
-        partial(single_kernel, **LARGE),
-        partial(single_kernel, grid=(1, 1, 1), block=(1, 1, 1)),
-        # As full blocks, these threads would leave SMs empty.
-        partial(single_kernel, grid=(200, 1, 1), block=(16, 1, 1)),
-    ],
-    "compile-in-loop": [partial(loads, steps_with_loads=())],
-    "layout-conversion": [partial(convolutions, converts=False)],
-    "op-by-op": [partial(modules, count=1)],
-    "graph-node-updates": [partial(graph_updates, updates=2)],
-    "gemm-odd-sizes": [partial(odd_sizes, align=8), partial(gemms, FP32), partial(gemms, FP64)],
-    "weight-casts": [partial(casts, operands=0), partial(casts, operands=1), partial(casts, is_training=True)],
-    "cross-entropy-unfused": [partial(losses, is_fused=True), attention],
-    "embedding-sort": [partial(embeddings, is_sorted=False), partial(embeddings, is_sorted=False, other_sorts=4)],
+    "checkpoint-stall": [partial(checkpoints, read_bytes=1 << 10)],
+    "paced-outside": [partial(fixed_rate, period_ms=37.0)],
+    "alternating": [partial(turns, waits=False)],
+    "gradient-reduction-late": [CURED_WAITS, small_reductions],
+    "sync-each-launch": [CURED_WAITS, norms],
+    "scalar-read-backs": [CURED_READS],
+    "one-block": [CURED_WAITS, BLOCKS_AND_GRADIENTS],
+    "small-blocks": [CURED_WAITS, directives],
+    "compile-in-loop": [partial(loads, steps_with_loads=(5,))],
+    "layout-conversion": [CURED_INFERENCE, TRAINING],
+    "op-by-op": [turns],
+    "graph-node-updates": [turns],
+    "gemm-odd-sizes": [CURED_INFERENCE, TRAINING],
+    "weight-casts": [CURED_INFERENCE, CURED_TRAINING],
+    "cross-entropy-unfused": [CURED_TRAINING, INFERENCE],
+    "embedding-sort": [CURED_TRAINING],
     "default-stream": [partial(streams, is_cured=True)],
     "backtrace-overhead": [partial(backtraces, extra_ns=0, after_wait_ns=MS)],
-    "small-copies": [partial(small_copies, copies=2), synced_copies],
-    "sync-after-copy": [partial(synced_copies, has_waits=False), small_copies],
-    "one-gang": [partial(directives, gangs=4096), partial(directives, runs=15_000)],
-    "implicit-copies": [partial(directives, copies=False), partial(directives, region_line=30)],
-    "tiny-d2d": [partial(tiny_copies, copies=1), partial(tiny_copies, size=1 << 20)],
-    "small-buckets": [partial(small_reductions, reductions=2), partial(small_reductions, kernel="")],
-    "exposed-gathers": [partial(shards, units=8, prefetches=True), small_shards, large_reductions],
-    "small-units": [partial(small_shards, python=0), partial(shards, units=8), tensor_parallel],
-    "small-exchanges": [
-        small_reductions,
-        partial(tensor_parallel, reductions=4),
-        partial(tensor_parallel, runs=100_000),
-        partial(tensor_parallel, last="void multi_tensor_apply_kernel<FusedAdamMathFunctor>(T1)"),
-    ],
-    "message-waits": [
-        partial(stage, waits=50_000),
-        partial(stage, waits=100_000, parts=4),
-        partial(stage, name="AllGather_RING_LL"),
-        tensor_parallel,
-    ],
-    "fp32-gradients": [
-        partial(large_reductions, kind="bf16"),
-        partial(large_reductions, is_late=False, count=4),
-        partial(large_reductions, optimizer=""),
-        partial(large_reductions, runs=40_000),
-    ],
-    "one-reduction": [
-        partial(large_reductions, is_late=False, count=4),
-        partial(large_reductions, count=8),
-        partial(large_reductions, runs=150_000),
-    ],
-    "accumulated-reductions": [
-        partial(large_reductions, count=4, is_late=False, stream=7),
-        partial(large_reductions, rounds=4, count=4, is_late=False, stream=7, optimizer=""),
-        gradients,
-    ],
+    "small-copies": [CURED_WAITS, synced_copies],
+    "sync-after-copy": [CURED_WAITS, small_copies],
+    "one-gang": [CURED_WAITS, partial(directives, runs=15_000)],
+    "implicit-copies": [CURED_WAITS],
+    "tiny-d2d": [CURED_WAITS],
+    "small-buckets": [CURED_WAITS, BLOCKS_AND_GRADIENTS],
+    "exposed-gathers": [CURED_TRAINING_RANKS, small_shards, large_reductions],
+    "small-units": [shards, tensor_parallel],
+    "small-exchanges": [CURED_TRAINING_RANKS, CURED_INFERENCE_RANKS],
+    "message-waits": [CURED_INFERENCE_RANKS, tensor_parallel],
+    "fp32-gradients": [CURED_TRAINING_RANKS, CURED_INFERENCE_RANKS],
+    "one-reduction": [CURED_TRAINING_RANKS, shards],
+    "accumulated-reductions": [CURED_INFERENCE_RANKS, partial(large_reductions, count=4, is_late=False, stream=7)],
 }
 # The rules by the file that tests them: tests/test_rules_FAMILY.py.
 FAMILIES = {

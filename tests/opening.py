@@ -17,8 +17,9 @@ from kept_connections import keep_connections
 from oracle import is_permanent
 
 import nsys_insight
-from nsys_insight.diagnose.evaluate import evaluate
+from nsys_insight.diagnose.evaluate import AnsweredReports, evaluate
 from nsys_insight.diagnose.findings import read_finding_rules
+from nsys_insight.diagnose.headline import NOTED_REPORT, read_headline
 from nsys_insight.diagnose.rule_choice import RuleChoice
 from nsys_insight.ingest.scope import FULL_TRACE
 from nsys_insight.packs.step_options import AUTO
@@ -26,7 +27,7 @@ from nsys_insight.packs.step_options import AUTO
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from nsys_insight.diagnose.findings import Finding
+    from nsys_insight.diagnose.findings import Finding, Headline
     from nsys_insight.ingest.scope import Scope
     from nsys_insight.trace import Trace
 
@@ -48,9 +49,16 @@ def open_trace(path: Path | str, *, is_final: bool = False, **scope: Any) -> Ite
 
 
 def evaluate_rules(trace: Trace, names: Iterable[str]) -> dict[str, Finding]:
-    """Evaluate some rules on a trace; return their findings by name."""
+    """Evaluate some rules on a trace; return their findings by name, those about constructs also by title."""
     rules = RuleChoice(tuple(names)).filter(read_finding_rules())
-    return {finding.name: finding for finding in evaluate(trace, rules, AUTO)}
+    findings = evaluate(trace, rules, AUTO)
+    constructs = {finding.title: finding for finding in findings if finding.name == "replaceable-construct"}
+    return {finding.name: finding for finding in findings} | constructs
+
+
+def read_headline_of(trace: Trace) -> Headline:
+    """Read the headline of a trace, without its findings."""
+    return read_headline(AnsweredReports(trace, AUTO, [NOTED_REPORT]))
 
 
 @cache

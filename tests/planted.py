@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from synthetic import LATENCY, NULL_STREAM, Host, Trace
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 CAUSES = {"sync": "sync", "blocking copy": "copy", "allocation": "allocation", "profiler": "profiler"}
@@ -70,6 +71,8 @@ class Planted:
     trace: Trace
     loops: list[Loop]
     tokens_per_step: int = 1
+    # What a step does, of a program of `ailments`: `body(loop, number)`.
+    body: Callable[[Loop, int], None] | None = None
 
     @property
     def steps(self) -> list[Step]:

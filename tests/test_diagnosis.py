@@ -12,7 +12,7 @@ import many_traces
 import oracle
 import planted
 import pytest
-from ailments import AILING, BF16, CURED, FAMILIES, LARGE, check_finding, run_steps
+from ailments import AILING, BF16, CURED, FAMILIES, LARGE, check_finding, graph_updates, run_steps
 from hypothesis import HealthCheck, given, settings
 from opening import evaluate_rules, open_trace, planted_path
 from pipeline_traces import PipelineRun
@@ -24,6 +24,7 @@ from synthetic import Trace
 
 import nsys_insight
 from nsys_insight.diagnose.findings import list_reports, read_finding_rules
+from nsys_insight.diagnose.ranking import rank
 from nsys_insight.diagnose.text import write_markdown
 from nsys_insight.model import views
 from nsys_insight.packs import library, step_options
@@ -370,6 +371,10 @@ SILENT = {
 
 # What must hold of every diagnosis is tested on these with all rules.
 _DIAGNOSED = (*SAMPLES, planted.launch_bound, planted.communicating, late_rank, page_migrations, slow_launches)
+# Other tests need the diagnoses of these too.
+_ALSO_DIAGNOSED = (
+    planted.sync_bound, planted.allocating, healthy_run, graphs_without_kernels, alternating_late_ranks, late_start,
+)  # fmt: skip
 every_case = pytest.mark.parametrize(
     "case",
     [
@@ -407,13 +412,23 @@ def diagnose(open_once):
 
 
 @pytest.fixture(scope="module")
-def evaluate(open_once):
-    """Give a function that evaluates all rules that a planted trace or a sample is in `FIRES` or `SILENT` for, once."""
+def evaluate(open_once, diagnose):
+    """Give a function that evaluates all rules that a planted trace or a sample is in `FIRES` or `SILENT` for, once.
+
+    A trace that is diagnosed anyway has the findings of its diagnosis.
+    """
     rules_by_case = {}
     for name, case in FIRES.items():
         for tested_case in (case, *SILENT[name]):
             rules_by_case.setdefault(tested_case, []).append(name)
-    return cache(lambda case: evaluate_rules(open_once(case), rules_by_case[case]))
+
+    @cache
+    def evaluate_case(case):
+        if case in _DIAGNOSED or case in _ALSO_DIAGNOSED:
+            return findings_by_name(diagnose(case))
+        return evaluate_rules(open_once(case), rules_by_case[case])
+
+    return evaluate_case
 
 
 def findings_by_name(diagnosis):
@@ -551,9 +566,9 @@ def test_the_share_of_a_finding_is_its_time_as_a_share_of_the_wall(case, diagnos
 # Planted numbers ----------------------------------------------------------------------------------------------------
 
 
-def test_the_critical_path_says_what_is_saved_until_another_path_takes_over(diagnose):
+def test_the_critical_path_says_what_is_saved_until_another_path_takes_over(evaluate):
     # Launched 5 µs after `wide`, `side` ends 45 µs before it.
-    finding = findings_by_name(diagnose(two_streams))["critical-path"]
+    finding = evaluate(two_streams)["critical-path"]
     assert finding.recoverable_ns == pytest.approx(45_000, abs=2_000)
     assert "wide holds the critical path of a step for 200 µs" in finding.evidence
     assert "and as much if it takes half the time; then side takes over" in finding.evidence
@@ -567,13 +582,13 @@ def test_launches_cost_what_was_planted(diagnose):
     assert "kernels average 2 µs" in findings["launch-bound"].evidence
 
 
-def test_cpu_work_costs_what_was_planted(diagnose):
+def test_cpu_work_costs_what_was_planted(evaluate):
     truth = cpu_work_run()
     steady_steps = truth.steps[:-1]
     python_ns = sum(
         gap.duration_ns for gap in truth.gaps if gap.host == "python" and gap.start_ns < steady_steps[-1].end_ns
     )
-    finding = findings_by_name(diagnose(cpu_work_run))["cpu-work"]
+    finding = evaluate(cpu_work_run)["cpu-work"]
     assert finding.recoverable_ns == pytest.approx(python_ns / len(steady_steps), rel=0.01)
 
 
@@ -584,18 +599,16 @@ def test_allocations_cost_what_was_planted(diagnose):
     assert finding.place in ("cudaMalloc, cudaFree", "cudaFree, cudaMalloc")
 
 
-def test_a_small_grid_wastes_all_but_its_share_of_the_gpu(diagnose):
+def test_a_small_grid_wastes_all_but_its_share_of_the_gpu(evaluate):
     # 9 kernels of 50 µs per step, of 4 blocks each, on the 132 SMs of an H200.
-    diagnosis = diagnose(small_grids)
-    finding = findings_by_name(diagnosis)["small-grid"]
-    assert finding.recoverable_ns == pytest.approx(diagnosis.wall_ns * (1 - 4 / 132), rel=1e-3)
+    finding = evaluate(small_grids)["small-grid"]
+    assert finding.recoverable_ns == pytest.approx(9 * 50_000 * (1 - 4 / 132), rel=1e-3)
     assert "grid 4x1x1 on 132 SMs" in finding.evidence
 
 
-def test_a_slow_rank_is_the_one_that_works_longer(diagnose):
-    diagnosis = diagnose(slow_rank)
-    finding = findings_by_name(diagnosis)["slow-rank"]
-    assert (diagnosis.run.rank, finding.place) == (1, "rank 1")
+def test_a_slow_rank_is_the_one_that_works_longer(evaluate):
+    finding = evaluate(slow_rank)["slow-rank"]
+    assert finding.place == "rank 1"
     assert finding.recoverable_ns == pytest.approx(200_000)
     assert "its GPU is busy 1.7 times as long" in finding.evidence
 
@@ -603,13 +616,13 @@ def test_a_slow_rank_is_the_one_that_works_longer(diagnose):
 def two_late_ranks():
     """Give five ranks; two of them get their data later in every third step, one by 3 ms and one by 5 ms."""
     run = Run(5, steps=9)
-    for rank, late_ns in ((1, 3_000_000), (2, 5_000_000)):
-        run.python[rank] = dict.fromkeys(range(2, 9, 3), late_ns)
+    for number, late_ns in ((1, 3_000_000), (2, 5_000_000)):
+        run.python[number] = dict.fromkeys(range(2, 9, 3), late_ns)
     return run.merged()
 
 
-def test_ranks_that_are_late_together_cost_as_much_as_the_latest(diagnose):
-    finding = findings_by_name(diagnose(two_late_ranks))["late-rank"]
+def test_ranks_that_are_late_together_cost_as_much_as_the_latest(open_once):
+    finding = evaluate_rules(open_once(two_late_ranks), ["late-rank"])["late-rank"]
     assert finding.place.startswith("ranks 1, 2")
     assert finding.recoverable_ns == pytest.approx(3 * 5_000_000 / 8, rel=0.02)
 
@@ -635,8 +648,8 @@ def test_waiting_for_other_ranks_is_not_communication_that_overlap_would_hide(di
     assert exposed.recoverable_ns == pytest.approx(exposed.values["exposed_ns"] * transfer_share)
 
 
-def test_an_outlier_costs_what_it_takes_longer_shared_by_all_steps(diagnose):
-    finding = findings_by_name(diagnose(planted.straggling))["outlier-steps"]
+def test_an_outlier_costs_what_it_takes_longer_shared_by_all_steps(evaluate):
+    finding = evaluate(planted.straggling)["outlier-steps"]
     assert finding.profiled_ns == pytest.approx(500_000 / 11, rel=0.02)
     # Without nsys, a part of it is left.
     assert 0.5 * finding.profiled_ns < finding.recoverable_ns < finding.profiled_ns
@@ -666,15 +679,16 @@ def test_a_small_delay_of_a_rank_comes_after_larger_problems(diagnose):
     assert (findings[0].name, findings[-1].name) == ("one-block", "late-rank")
 
 
-def test_pauses_in_a_few_steps_are_not_cpu_work_of_each_step(diagnose):
-    (leader,) = [finding for finding in diagnose(server).findings if finding.name in {"outlier-steps", "cpu-work"}]
+def test_pauses_in_a_few_steps_are_not_cpu_work_of_each_step(open_once):
+    (leader,) = rank(evaluate_rules(open_once(server), ["outlier-steps", "cpu-work"]).values())
     assert leader.name == "outlier-steps"
-    assert {"cpu-work"} <= {member.name for member in leader.also}
+    assert [member.name for member in leader.also] == ["cpu-work"]
     assert "a server without requests" in leader.caveat
 
 
-def test_cpu_work_of_each_step_is_no_symptom_of_outliers(diagnose):
-    findings = diagnose(partial(server, think=8_000_000)).findings
+def test_cpu_work_of_each_step_is_no_symptom_of_outliers(open_once):
+    trace = open_once(partial(server, think=8_000_000))
+    findings = rank(evaluate_rules(trace, ["outlier-steps", "cpu-work"]).values())
     assert "cpu-work" in {finding.name for finding in findings}
 
 
@@ -799,18 +813,11 @@ def test_the_time_that_something_could_replace_is_not_called_unknown(diagnose):
     )
 
 
-def launched_one_by_one():
-    """Launch each kernel after the one before it has ended: the GPU is nearly always busy."""
-    loop = Loop(trace := Trace().gpu())
-    for _ in range(8):
-        loop.step()
-        loop.launch("k(float *)", 2_000_000, grid=(4096, 1, 1), registers=32, block=(256, 1, 1))
-        loop.sync()
-    return planted.planted(trace, loop)
-
-
 def launched_one_by_one_with_a_late_kernel():
-    """Like `launched_one_by_one`; one kernel starts so late that the mean launch would be ahead."""
+    """Launch each kernel after the one before it has ended: the GPU is nearly always busy.
+
+    One kernel starts so late that the mean launch would be ahead.
+    """
     loop = Loop(trace := Trace().gpu())
     for step in range(60):
         loop.step()
@@ -819,9 +826,8 @@ def launched_one_by_one_with_a_late_kernel():
     return planted.planted(trace, loop)
 
 
-@pytest.mark.parametrize("plant", [launched_one_by_one, launched_one_by_one_with_a_late_kernel])
-def test_a_run_that_waits_for_each_kernel_is_not_healthy(plant, diagnose):
-    diagnosis = diagnose(plant)
+def test_a_run_that_waits_for_each_kernel_is_not_healthy(diagnose):
+    diagnosis = diagnose(launched_one_by_one_with_a_late_kernel)
     assert (diagnosis.status, diagnosis.verdict) == ("findings", "GPU-bound")
     assert "Healthy" not in diagnosis.text(500)
     assert re.search(r"% of a step, but the CPU does not launch ahead: [0-9]% of the operations", diagnosis.text(500))
@@ -829,7 +835,7 @@ def test_a_run_that_waits_for_each_kernel_is_not_healthy(plant, diagnose):
 
 def test_time_in_other_calls_is_not_outside_of_calls(diagnose):
     # The host sets the parameters of graph nodes: 20 calls of 10 µs.
-    diagnosis = diagnose(AILING["graph-node-updates"])
+    diagnosis = diagnose(graph_updates)
     assert diagnosis.verdict == "host-bound"
     assert "it mostly does something other than launching" in diagnosis.text(None)
     assert "outside CUDA calls" not in diagnosis.text(None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mpi_traces
 import pytest
-from opening import open_trace
+from opening import evaluate_rules, open_trace, read_headline_of
 from real_traces import REAL
 from synthetic import Trace
 
@@ -29,10 +29,11 @@ def read_idle_times(path, **scope):
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
 def test_idle_gaps_and_nvtx_state_one_number(path):
     with open_trace(path) as session:
-        ranges = [row for row in session.nvtx().to_dicts() if row["gpu_idle_during_ns"] is not None][:3]
+        ranges = [row for row in session.nvtx().to_dicts() if row["gpu_idle_during_ns"] is not None]
     _, _, idle_ns, gap_ns = read_idle_times(path)
     assert idle_ns == gap_ns
-    for row in ranges:
+    # The range with most of the time, and on one trace those in it too.
+    for row in ranges[: 3 if path.stem == "decode_eager" else 1]:
         _, busy_ns, idle_ns, gap_ns = read_idle_times(path, nvtx=row["name"])
         assert (busy_ns, idle_ns) == (row["gpu_busy_during_ns"], row["gpu_idle_during_ns"]), row["name"]
         assert idle_ns == gap_ns, row["name"]
@@ -41,9 +42,10 @@ def test_idle_gaps_and_nvtx_state_one_number(path):
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
 def test_idle_and_diagnose_state_one_number(path):
     with open_trace(path) as session:
-        shares = {(share.part, share.is_busy): share.wall_pct for share in session.diagnose().shares}
+        headline = read_headline_of(session)
         has_steps = session.sql("SELECT 1 FROM steps WHERE phase = 'steady' LIMIT 1").rows()
     rows, busy_ns, idle_ns, _ = read_idle_times(path, steady=True if has_steps else None)
+    shares = {(share.part, share.is_busy): share.wall_pct for share in headline.shares}
     pct = 100 / (busy_ns + idle_ns)
     assert sum(share for (_, is_busy), share in shares.items() if not is_busy) == pytest.approx(pct * idle_ns, abs=1e-6)
     for cause in CAUSES:
@@ -74,11 +76,12 @@ def test_idle_time_in_mpi_calls_after_a_wait_belongs_to_them(kind, tmp_path):
         gap = session.gaps().to_dicts()[0]
         waits_ns = sum(row["gpu_idle_ns"] for row in session.syncs().to_dicts())
         bottlenecks = {row["bottleneck"]: row["recoverable_ns"] for row in session.host().to_dicts()}
-        text = session.diagnose().text(None)
+        verdict = read_headline_of(session).verdict
+        evidence = "".join(finding.evidence for finding in evaluate_rules(session, ["cpu-work"]).values())
     is_mpi = kind != "work"
     assert (idle_ns.get(("launch", "MPI calls")) == 11 * 8 * MS) == is_mpi
     assert gap["host"] == ("MPI: MPI_Allreduce" if is_mpi else "CPU work")
     assert (waits_ns < 11 * MS) == is_mpi
     assert (bottlenecks.get("MPI calls", 0) == pytest.approx(8 * MS, rel=0.01)) == is_mpi
-    assert ("in MPI calls, most in MPI_Allreduce" in text) == is_mpi
-    assert (("host-bound" in text.splitlines()[0]), ("sync-bound" in text.splitlines()[0])) == (is_mpi, not is_mpi)
+    assert ("in MPI calls, most in MPI_Allreduce" in evidence) == is_mpi
+    assert ("host-bound" in verdict, "sync-bound" in verdict) == (is_mpi, not is_mpi)

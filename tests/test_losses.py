@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import planted
 import pytest
-from opening import open_trace
+from opening import evaluate_rules, open_trace
 from synthetic import MACHINE, Trace
 
 OTHER_PROCESS = MACHINE | 300 << 24
@@ -24,8 +24,10 @@ def diagnose(trace, path):
         return trace_session.diagnose()
 
 
-def find_losses(diagnosis):
-    return [entry for finding in diagnosis.findings for entry in (finding, *finding.also) if entry.code == "NSI901"]
+def find_losses(trace, path):
+    """Return the findings about what a capture has lost."""
+    with open_trace(trace.write(path)) as opened_trace:
+        return list(evaluate_rules(opened_trace, ["capture-problem"]).values())
 
 
 def test_a_process_without_cuda_is_no_loss(tmp_path):
@@ -33,9 +35,9 @@ def test_a_process_without_cuda_is_no_loss(tmp_path):
     for text in ("CUDA profiling might have not been started correctly.", "No CUDA events collected."):
         trace.diagnostic(text)
         trace.rows["DIAGNOSTIC_EVENT"][-1]["globalPid"] = OTHER_PROCESS
-    assert not find_losses(diagnose(trace, tmp_path / "child.sqlite"))
+    assert not find_losses(trace, tmp_path / "child.sqlite")
     trace.rows["DIAGNOSTIC_EVENT"][0]["globalPid"] = MACHINE | 100 << 24
-    (loss,) = find_losses(diagnose(trace, tmp_path / "own.sqlite"))
+    (loss,) = find_losses(trace, tmp_path / "own.sqlite")
     assert loss.evidence.startswith("CUDA profiling might have not been started")
 
 
@@ -54,7 +56,7 @@ def test_the_note_of_every_ranged_capture_is_not_repeated(tmp_path):
 def test_kernels_after_the_end_of_the_capture_were_not_lost(tmp_path, lost, evidence, cure):
     trace = launch_many()
     del trace.rows["CUPTI_ACTIVITY_KIND_KERNEL"][lost]
-    (loss,) = find_losses(diagnose(trace, tmp_path / "trace.sqlite"))
+    (loss,) = find_losses(trace, tmp_path / "trace.sqlite")
     assert loss.evidence.startswith(evidence)
     assert cure in loss.action
 
@@ -64,7 +66,7 @@ def test_a_driver_newer_than_nsys_is_named_where_kernels_are_missing(tmp_path, i
     trace = launch_many().diagnostic("Installed CUDA driver version (12.0) is not supported by this build.")
     if is_lost:
         del trace.rows["CUPTI_ACTIVITY_KIND_KERNEL"][:]
-    losses = find_losses(diagnose(trace, tmp_path / "trace.sqlite"))
+    losses = find_losses(trace, tmp_path / "trace.sqlite")
     assert [loss.action.startswith("Update nsys") for loss in losses] == [True] * len(losses)
     assert bool(losses) == is_lost
 
@@ -145,16 +147,12 @@ def test_wsl_is_recognized_by_a_driver_of_windows_under_linux(tmp_path, driver, 
     trace.thread().call("cudaLaunchKernel_v7000").call("cudaDeviceSynchronize_v3020", takes=3_000_000)
     for name, value in (("NvDriverVersion", driver), ("OsDescription", system)):
         trace.row("TARGET_INFO_SYSTEM_ENV", name=name, value=value, devStateName="", nameEnum=1)
-    (loss,) = find_losses(diagnose(trace, tmp_path / "trace.sqlite"))
+    (loss,) = find_losses(trace, tmp_path / "trace.sqlite")
     assert ("WSL2" in loss.evidence, "nsys of Windows" in loss.action) == (is_wsl, is_wsl)
     assert "Capture less" not in loss.action
 
 
-@pytest.mark.parametrize(
-    ("error", "remedy"),
-    [(209, "-arch=native"), (222, "update the driver"), (98, "-arch=native"), (701, "__launch_bounds__")],
-)
-def test_a_program_whose_launches_all_fail_is_not_judged_by_speed(tmp_path, error, remedy):
+def launches_that_fail(error):
     trace = Trace().gpu()
     host = trace.thread()
     host.copy("H2D", 1 << 20, runs=1_000_000)
@@ -162,11 +160,26 @@ def test_a_program_whose_launches_all_fail_is_not_judged_by_speed(tmp_path, erro
     for _ in range(20):
         host.call("cudaLaunchKernel_v7000", takes=3_000, returns=error)
     host.copy("D2H", 1 << 20, runs=1_000_000)
+    return trace, host
+
+
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [(209, "-arch=native"), (222, "update the driver"), (98, "-arch=native"), (701, "__launch_bounds__")],
+)
+def test_the_error_of_launches_that_all_fail_has_a_remedy(tmp_path, error, remedy):
+    trace, _ = launches_that_fail(error)
+    with open_trace(trace.write(tmp_path / "failed.sqlite")) as opened_trace:
+        finding = evaluate_rules(opened_trace, ["failed-calls"])["failed-calls"]
+    assert remedy in finding.action
+    assert "the first failed launch takes 100 ms" in finding.evidence
+    assert "sanitizer" not in finding.action
+
+
+def test_a_program_whose_launches_all_fail_is_not_judged_by_speed(tmp_path):
+    trace, host = launches_that_fail(222)
     diagnosis = diagnose(trace, tmp_path / "failed.sqlite")
     assert [finding.code for finding in diagnosis.findings] == ["NSI903"]
     assert diagnosis.verdict == "no kernel ran"
-    assert remedy in diagnosis.findings[0].action
-    assert "the first failed launch takes 100 ms" in diagnosis.findings[0].evidence
-    assert "sanitizer" not in diagnosis.findings[0].action
     host.launch("k", runs=5_000_000)
     assert diagnose(trace, tmp_path / "one_ran.sqlite").verdict != "no kernel ran"

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import duckdb
 import pytest
-from ailments import BF16, FP64, TF32
+from ailments import BF16, FP64, NATIVE, TF32
 
 from nsys_insight.diagnose.findings import read_finding_rules
+from nsys_insight.model import construct_catalog
 from nsys_insight.model.views import create_macros
 from nsys_insight.sql.quoting import literal
 
@@ -46,7 +47,7 @@ def run_rule():
                 if "_steady_shapes" in tables and "family" not in tables["_steady_shapes"][0]:
                     connection.execute("ALTER TABLE _steady_shapes ADD COLUMN family VARCHAR")
                     connection.execute("UPDATE _steady_shapes SET family = kernel_family(name)")
-                result = connection.sql(RULES[name].statement())
+                result = connection.sql(RULES[name].statement(waiting_pct=None))
                 return [dict(zip(result.columns, row, strict=True)) for row in result.fetchall()]
             finally:
                 connection.rollback()
@@ -166,3 +167,733 @@ def test_products_with_narrow_loads_by_name(name, low, high, run_rule):
     (row,) = run_rule("gemm-odd-sizes", _steady_shapes=[shape(name)], _step_totals=[STEP]) or [{}]
     saving = (row.get("saving_low_ns"), row.get("recoverable_ns"))
     assert saving == ((pytest.approx(low * 600_000), pytest.approx(high * 600_000)) if low else (None, None))
+
+
+def native(name, *, avg_ns, calls=1):
+    """Give a row of `_steady_shapes`: a kernel of PyTorch, with a tenth of the time in each call."""
+    names = {
+        "softmax": "void cunn_SoftMaxForward<4, float, LogSoftMaxForwardEpilogue>(int)",
+        "loss": "void at::native::nll_loss_backward_reduce_cuda_kernel_2d<float, long>(int)",
+        "gather": "void at::native::_scatter_gather_elementwise_kernel<128, 8>(int)",
+    }
+    name = names.get(name, NATIVE.format(f"{name}_kernel_cuda(TensorIteratorBase &)"))
+    return shape(name, avg_ns=avg_ns, total_ns=calls * avg_ns, calls=calls, kernel_time_pct=10 * calls)
+
+
+@pytest.mark.parametrize(
+    ("passes", "sum_ns", "gather_ns", "is_loss"),
+    [(12, 2_000, 2_000, True), (4, 2_000, 2_000, False), (12, 51_000, 2_000, False), (12, 2_000, 51_000, False)],
+)
+def test_a_loss_that_is_written_out_is_all_passes_over_the_matrix(passes, sum_ns, gather_ns, is_loss, run_rule):
+    shapes = [
+        native("exp", avg_ns=500_000), native("log", avg_ns=sum_ns), native("gather", avg_ns=gather_ns),
+        native("neg", avg_ns=500_000, calls=passes - 1),
+    ]  # fmt: skip
+    limits = {"high_limit_ns": 1e7, "low_limit_ns": 1e7}
+    rows = run_rule("cross-entropy-unfused", _steady_shapes=shapes, _step_totals=[STEP], _step_limits=[limits])
+    values = [(row["is_written_out"], row["loss_ns"], row["calls"]) for row in rows]
+    assert values == ([(True, 6_000_000, 12)] if is_loss else [])
+    assert [(row["saving_low_ns"], row["recoverable_ns"]) for row in rows] == ([(3e6, 5.5e6)] if is_loss else [])
+
+
+@pytest.mark.parametrize("has_loss", [True, False])
+def test_a_log_softmax_without_a_loss_is_needed_itself(has_loss, run_rule):
+    shapes = [native("softmax", avg_ns=500_000, calls=2), *[native("loss", avg_ns=10_000)] * has_loss]
+    rows = run_rule("cross-entropy-unfused", _steady_shapes=shapes, _step_totals=[STEP])
+    assert [row["loss_ns"] for row in rows] == [1_000_000] * has_loss
+
+
+def test_batch_normalization_gets_faster_in_another_layout_too(run_rule):
+    convert = shape("void cudnn::ops::nchwToNhwcKernel<__half, __half, float>(T3)", avg_ns=100_000, total_ns=400_000,
+                    calls=4)  # fmt: skip
+    norm = shape("void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, int, 128, true>(T1)", avg_ns=1_200_000)
+    (row,) = run_rule("layout-conversion", _steady_shapes=[convert, norm], _step_totals=[STEP])
+    assert (row["conversion_ns"], row["calls"], row["norm_ns"]) == (400_000, 4, 1_200_000)
+    assert (row["saving_low_ns"], row["recoverable_ns"]) == (500_000, 1_000_000)
+
+
+def test_a_product_with_a_vector_is_bounded_by_its_bytes(run_rule):
+    name = "std::enable_if<!(false), void>::type internal::gemvx::kernel<int, int, double, double, double>(T1)"
+    peaks = [*PEAKS, {"gpu": "NVIDIA H100", "precision": "fp64 (tensor)", "tflop_per_s": 67.0}]
+    (row,) = run_rule("fp64-gemm", _steady_shapes=[shape(name)], gpu_peaks=peaks, _step_totals=[STEP])
+    assert (row["saving_low_ns"], row["recoverable_ns"]) == (0.3 * 600_000, 0.5 * 600_000)
+    assert row["place"] == "gemvx::kernel"
+    assert (row["is_slow"], row["has_tf32"]) == (False, False)
+
+
+@pytest.mark.parametrize(("sorts", "sort_ns"), [(1, 60_000), (3, None)])
+def test_the_sorts_of_an_embedding_are_as_many_as_its_gradients(sorts, sort_ns, run_rule):
+    names = {"void cub::DeviceRadixSortExclusiveSumKernel<policy_hub<long>>(int)": (sorts, 60_000),
+             "void at::native::<unnamed>::compute_grad_weight<float, long>(int)": (1, 100_000),
+             "void at::native::<unnamed>::sum_and_scatter<float, long>(int)": (1, 140_000)}  # fmt: skip
+    shapes = [
+        shape(name, avg_ns=avg_ns, calls=calls, total_ns=calls * avg_ns) for name, (calls, avg_ns) in names.items()
+    ]
+    (row,) = run_rule("embedding-sort", _steady_shapes=shapes, _step_totals=[STEP])
+    assert (row["backward_ns"], row["sort_ns"]) == (240_000 + (sort_ns or 0), sort_ns)
+
+
+# Two steps of one process, each as long as `STEP`.
+WINDOWS = [
+    {"process_id": 1, "step": step, "start_ns": step * 1_000_000, "end_ns": (step + 1) * 1_000_000,
+     "host_start_ns": step * 1_000_000, "host_end_ns": (step + 1) * 1_000_000}
+    for step in range(2)
+]  # fmt: skip
+TWO_STEPS = {**STEP, "units": 2, "host_floor_ns": 1e5}
+
+
+def in_steps(*rows):
+    """Give rows that happen in each of two steps, and once more after them."""
+    return [
+        {"process_id": 1, "start_ns": step * 1_000_000 + 1_000 * (number + 1), **row}
+        for step in range(3)
+        for number, row in enumerate(rows)
+    ]
+
+
+def copy(kind="H2D", size=4):
+    """Give a row of `memcpys`."""
+    return {"copy_kind": kind, "size_bytes": size, "duration_ns": 1_000, "graph_node_id": 0}
+
+
+def wait(*, is_copy=False, copy_kind=None, copy_bytes=0):
+    """Give a row of `waits`."""
+    return {"name": "cudaStreamSynchronize", "is_copy": is_copy, "copy_kind": copy_kind, "copy_bytes": copy_bytes}
+
+
+@pytest.mark.parametrize(
+    ("copies", "launches", "is_found"),
+    [
+        ([copy()] * 3, 10, True),
+        ([copy()] * 2, 8, True),
+        ([copy()] * 2, 9, False),  # less than a fifth of all calls
+        ([copy()], 1, False),
+        ([copy(size=256)] * 3, 10, True),
+        ([copy(size=257)] * 3, 10, False),
+        ([copy("D2H")] * 3, 10, False),
+        ([{**copy(), "graph_node_id": 7}] * 3, 10, False),
+    ],
+)
+def test_small_copies(copies, launches, is_found, run_rule):
+    totals = {**TWO_STEPS, "launch_calls": launches}
+    waits = in_steps(wait(), wait(copy_kind="H2D", copy_bytes=257))
+    rows = run_rule("small-copies", memcpys=in_steps(*copies), waits=waits, _steady_windows=WINDOWS,
+                    _step_totals=[totals])  # fmt: skip
+    assert [row["copies"] for row in rows] == [len(copies)] * is_found
+    # Waits that are not for these copies are not counted.
+    assert [row["waits"] for row in rows] == [None] * is_found
+
+
+@pytest.mark.parametrize(
+    ("copies", "launches", "is_found"),
+    [
+        ([copy("D2D", 65_536)] * 16, 10, True),
+        ([copy("D2D", 65_537)] * 16, 10, False),
+        ([copy("D2D")] * 15, 10, False),
+        ([copy("H2D")] * 16, 10, False),
+        ([copy("D2D")] * 16, 64, True),
+        ([copy("D2D")] * 16, 65, False),
+    ],
+)
+def test_small_copies_within_the_gpu(copies, launches, is_found, run_rule):
+    totals = {**TWO_STEPS, "launch_calls": launches}
+    gpu = {"memory_bytes_per_s": 2e12}
+    rows = run_rule("tiny-d2d", memcpys=in_steps(*copies), gpus=[gpu], _steady_windows=WINDOWS, _step_totals=[totals])
+    assert [(row["copies"], row["copy_ns"]) for row in rows] == [(16, 16_000)] * is_found
+
+
+@pytest.mark.parametrize(
+    ("waits", "copies", "copy_ns", "explains"),
+    [
+        (2, 2, 10_000, ["late-host", "wait", "copy"]),
+        (2, 4, 10_000, ["late-host", "wait", "copy"]),
+        (2, 5, 10_000, None),  # less than half of the copies
+        # The copies take longer than the GPU is idle.
+        (2, 2, 100_001, ["late-host", "wait", "pageable-copy"]),
+    ],
+)
+def test_waits_after_copies(waits, copies, copy_ns, explains, run_rule):
+    copied = {"copy_kind": "H2D", "copy_bytes": 4096}
+    rows = run_rule(
+        "sync-after-copy", waits=in_steps(*[wait(**copied)] * waits, wait(), wait(is_copy=True, **copied)),
+        _steady_copies=[{"copy_kind": "H2D", "calls": 2 * copies, "avg_bytes": 4096.0}], _steady_windows=WINDOWS,
+        classify_report=[{"part": "copy", "time_ns": copy_ns}], _step_totals=[TWO_STEPS],
+    )  # fmt: skip
+    assert [(row["copies"], row["explains"]) for row in rows] == ([(waits, explains)] if explains else [])
+
+
+@pytest.mark.parametrize(
+    ("waits", "launches", "is_found"),
+    [
+        ([wait()] * 6, 10, True),
+        ([wait()] * 5, 10, False),
+        ([wait()], 1, False),
+        ([wait(copy_kind="D2H", copy_bytes=4096)] * 6, 10, False),
+        ([wait(is_copy=True)] * 6, 10, False),
+    ],
+)
+def test_a_wait_after_each_launch(waits, launches, is_found, run_rule):
+    totals = {**TWO_STEPS, "launch_calls": launches}
+    call = {"step": 0, "process_id": 1, "call_group": "launch", "time_ns": 1}
+    launch = {"process_id": 1, "call_group": "launch", "api_start_ns": 0, "api_end_ns": 1, "api_duration_ns": 1,
+              "end_ns": 2}  # fmt: skip
+    rows = run_rule("sync-each-launch", waits=in_steps(*waits), _steady_windows=WINDOWS, step_calls=[call],
+                    launches=[launch], step_idle=[{"host": "other", "idle_ns": 1}], _step_totals=[totals])  # fmt: skip
+    assert [row["waits"] for row in rows] == [len(waits)] * is_found
+
+
+REDUCTION, GATHER = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)", "ncclDevKernel_AllGather_RING_LL(int)"
+PRODUCTS_AND_COLLECTIVES = [
+    {"name_id": number, "name": name, "family": family}
+    for number, (name, family) in enumerate([(BF16, "gemm"), (REDUCTION, "comm"), (GATHER, "comm")])
+]
+
+
+def kernels(*names, duration_ns=50_000):
+    """Give rows of `kernel_events`, one after another, in each of two steps."""
+    numbers = {row["name"]: row["name_id"] for row in PRODUCTS_AND_COLLECTIVES}
+    return [
+        {"process_id": 1, "name_id": numbers[name], "start_ns": step * 1_000_000 + number * 60_000,
+         "end_ns": step * 1_000_000 + number * 60_000 + duration_ns}
+        for step in range(2)
+        for number, name in enumerate(names)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("names", "is_late"),
+    [
+        ([BF16] * 4 + [REDUCTION] * 4, True),
+        ([BF16] * 4 + [REDUCTION] * 3, False),
+        ([BF16] * 3 + [REDUCTION] * 4 + [BF16], False),
+        ([BF16] * 4 + [GATHER] * 4, False),  # parameters
+        ([REDUCTION] * 4, False),
+    ],
+)
+def test_reductions_after_the_last_product(names, is_late, run_rule):
+    rows = run_rule("gradient-reduction-late", kernel_events=kernels(*names), kernel_names=PRODUCTS_AND_COLLECTIVES,
+                    _steady_windows=WINDOWS, _step_totals=[TWO_STEPS])  # fmt: skip
+    # The first one may wait for another rank: what can be saved begins at its end.
+    assert [(row["collectives"], row["recoverable_ns"]) for row in rows] == [(4, 180_000)] * is_late
+
+
+@pytest.mark.parametrize(
+    ("count", "duration_ns", "is_found"), [(16, 40_000, True), (15, 40_000, False), (16, 40_001, False)]
+)
+def test_many_small_reductions(count, duration_ns, is_found, run_rule):
+    calls = [
+        {"process_id": 1, "thread_id": 1, "call_group": "launch", "name_id": number % 2,
+         "api_start_ns": 30_000 * number, "api_end_ns": 30_000 * number + 5_000}
+        for number in range(16)
+    ]  # fmt: skip
+    rows = run_rule(
+        "small-buckets", kernel_events=kernels(*[REDUCTION] * count, duration_ns=duration_ns), launches=calls,
+        kernel_names=PRODUCTS_AND_COLLECTIVES, _steady_windows=WINDOWS, _step_totals=[TWO_STEPS],
+        step_budget=[{"part": "communication", "time_ns": 2e6}],
+    )  # fmt: skip
+    assert [(row["collectives"], row["median_ns"]) for row in rows] == [(16, 40_000)] * is_found
+
+
+@pytest.mark.parametrize(("tensors", "is_found"), [(8, True), (7, False)])
+def test_an_optimizer_of_few_tensors(tensors, is_found, run_rule):
+    names = [{"name_id": number, "name": NATIVE.format(operation), "family": "elementwise"}
+             for number, operation in enumerate(("mul", "lerp_scalar", "addcmul_cuda"))]  # fmt: skip
+    operations = [{"loop": 1, "position": number, "kind": "kernel", "name_id": number} for number in range(3)]
+    loop = {"loop": 1, "depth": 1, "iterations": 2 * tensors, "period_ns": 40_000}
+    rows = run_rule("optimizer-per-parameter", loop_operations=operations, kernel_names=names, loops=[loop],
+                    step_method=[{"step_count": 2}], _step_totals=[STEP])  # fmt: skip
+    assert [(row["tensors"], row["kernels"]) for row in rows] == [(8, 24)] * is_found
+
+
+# What the replacements of the catalog of constructs need, as values of an operation of a step.
+OPERATION = {
+    "has_steps": True, "has_backward": False, "devices": 1, "framework": "pytorch", "steps_pct": 100, "step_ns": 1e6,
+    "step_busy_pct": 90, "step_launches": 100, "in_graph_pct": 0, "idle_before_ns": 0, "sm_count": 132,
+    "fp32_flop_per_s": 67e12, "half_flop_per_s": 990e12,
+}  # fmt: skip
+REPLACEMENTS = {
+    replacement.title: replacement.when
+    for entry in construct_catalog.read_constructs()
+    for replacement in entry.replacement
+}
+MASK = "cupyx_scipy_ndimage_correlate_2d_reflect_w{}_{}"
+KEYS = "void cub::detail::radix_sort::DeviceRadixSortOnesweepKernel<cub::detail::radix::policy_hub<{}>>(T1)"
+PRODUCT = "16-bit matrix product"
+
+
+@pytest.fixture(scope="module")
+def is_met():
+    """Give a function that returns whether an operation with these values meets the condition of a replacement."""
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE operation ({', '.join(construct_catalog.list_columns())})")
+
+        def evaluate(title, values):
+            texts = [f"{write_value(value)} AS {name}" for name, value in {**OPERATION, **values}.items()]
+            connection.execute("DELETE FROM operation")
+            connection.execute(f"INSERT INTO operation BY NAME SELECT {', '.join(texts)}")
+            return connection.sql(f"SELECT coalesce(({REPLACEMENTS[title]})::BOOLEAN, false) FROM operation").fetchone()
+
+        yield lambda title, values: evaluate(title, values)[0]
+
+
+def write_value(value):
+    """Write a value as SQL: a number per construct as a map, names as a list."""
+    if isinstance(value, dict):
+        return f"MAP {{{', '.join(f'{literal(name)}: {number}' for name, number in value.items())}}}"
+    return f"[{', '.join(map(literal, value))}]" if isinstance(value, list) else literal(value)
+
+
+@pytest.mark.parametrize(
+    ("title", "values", "misses"),
+    [
+        (
+            "Small systems are factorized and solved one after another",
+            {"calls": 8, "blocks_count": 131, "avg_ns": 60_000},
+            [{"calls": 7}, {"blocks_count": 132}, {"avg_ns": 500_000}],
+        ),
+        (
+            "Buffers are cleared one by one",
+            {"calls": 8, "size_bytes": 4096, "before": "memset", "after": "memset"},
+            [
+                {"calls": 4},
+                {"size_bytes": 4 << 20},
+                {"before": "scale", "after": "scale"},
+                {"after": "LU factorization"},
+                {"in_graph_pct": 50},
+            ],
+        ),
+        (
+            "Keys and values are copied before each attention call",
+            {
+                "calls": 8, "avg_ns": 20_000, "total_ns": 160_000, "after": "fused attention",
+                "counts": {"fused attention": 4}, "times": {"fused attention": 320_000},
+            },
+            [
+                {"calls": 9},
+                {"calls": 3},
+                {"avg_ns": 19_999},
+                {"total_ns": 159_999},
+                {"has_backward": True},
+                {"after": "softmax"},
+                {"counts": {"softmax": 4}},
+            ],
+        ),
+        (
+            "Tokens are decoded eagerly with a cache that grows",
+            {
+                "calls": 2, "shapes": 8, "steps_pct": 10, "construct_calls": 16, "step_busy_pct": 40,
+                "counts": {"fused attention": 16},
+            },
+            [
+                {"shapes": 7},
+                {"steps_pct": 50},
+                {"construct_calls": 15},
+                {"step_busy_pct": 50},
+                {"step_launches": 49},
+                {"has_backward": True},
+                {"in_graph_pct": 50},
+            ],
+        ),
+        (
+            "The whole vocabulary is sorted to sample from it",
+            {"construct_pct": 5, "counts": {"prefix sum": 1, "softmax": 1, "random numbers": 1}},
+            [
+                {"construct_pct": 4.9},
+                {"counts": {"softmax": 1, "random numbers": 1}},
+                {"counts": {"prefix sum": 1, "softmax": 1}},
+                {"has_backward": True},
+            ],
+        ),
+        (
+            "Metrics are reduced over the ranks and read back one by one",
+            {"calls": 2, "read_back_pct": 50, "read_back_bytes": 64, "blocks_count": 4},
+            [{"calls": 1}, {"read_back_pct": 49}, {"read_back_bytes": 1 << 20}, {"blocks_count": 5}],
+        ),
+        (
+            "A sparse matrix is sorted and its equal entries are added in each step",
+            {"calls": 1, "construct_pct": 1},
+            [{"calls": 0.5}, {"construct_pct": 0.9}, {"has_steps": False}],
+        ),
+        (
+            "A permutation of many elements is drawn in each step",
+            {"calls": 1, "times": {"radix sort": 30_000}},
+            [{"calls": 0.5}, {"times": {"radix sort": 29_999}}, {"times": {"softmax": 1}}],
+        ),
+        (
+            "A causal mask is made and handed to fused attention",
+            {"calls": 1, "counts": {"fused attention": 1}},
+            [{"calls": 0.5}, {"counts": {"softmax": 1}}],
+        ),
+        (
+            "The optimizer updates all rows of an embedding table",
+            {"name": "sum_and_scatter", "times": {"fused Adam": 470_000, "fill of a tensor": 30_000}},
+            [
+                {"times": {"fused Adam": 469_999, "fill of a tensor": 30_000}},
+                {"times": {"fused Adam": 900_000, "fill of a tensor": 29_999}},
+                {"name": "compute_grad_weight"},
+            ],
+        ),
+        (
+            "Matrix-vector products of one size run one after another",
+            {
+                "calls": 48, "avg_ns": 10_000, "before": "matrix-vector product", "after": "matrix-vector product",
+                "shapes": 1, "construct_calls": 48, "step_pct": 60,
+            },
+            [
+                {"before": "norm"},
+                {"after": "norm"},
+                {"shapes": 2},
+                {"step_pct": 59},
+                {"avg_ns": 9_999},
+                {"calls": 7},
+                {"idle_before_ns": 48 * 50_001},
+            ],
+        ),
+        (
+            "Huge arrays are computed, and reduced by an operation of their own",
+            {
+                "calls": 2, "avg_ns": 200_000, "step_pct": 10, "before": "PyTorch reduction", "total_ns": 400_000,
+                "after": "PyTorch reduction", "times": {"PyTorch elementwise operation": 120_000},
+            },
+            [
+                {"calls": 1},
+                {"avg_ns": 199_999},
+                {"step_pct": 9.9},
+                {"after": "softmax"},
+                {"times": {"PyTorch elementwise operation": 119_999}},
+            ],
+        ),
+        (
+            "Experts run one after another, and the rows of each are searched",
+            {
+                "calls": 8, "before": "reduction by CUB", "after": "selection by CUB", "step_busy_pct": 60,
+                "counts": {"gather of rows": 4, "addition of rows by index": 4}, "constructs": [PRODUCT],
+            },
+            [
+                {"constructs": ["softmax"]},
+                {"before": "softmax"},
+                {"after": "softmax"},
+                {"step_busy_pct": 70},
+                {"counts": {"gather of rows": 3, "addition of rows by index": 4}},
+                {"counts": {"gather of rows": 4, "addition of rows by index": 3}},
+                {"has_backward": True},
+            ],
+        ),
+        (
+            "A large window is applied in two dimensions at once",
+            {"step_pct": 3, "name": MASK.format(7, 7)},
+            [{"step_pct": 2.9}, *({"name": MASK.format(*size)} for size in ((41, 1), (1, 41), (6, 7), (7, 6)))],
+        ),
+        (
+            "Integer keys are sorted by all of their bits, or by many",
+            {
+                "framework": "cuda", "calls": 4, "avg_ns": 10_000, "construct_pct": 10,
+                "name": KEYS.format("unsigned int, unsigned int"),
+            },
+            # 2 passes are 16 bits at most; floating-point keys use all of their bits.
+            [{"calls": 2}, {"name": KEYS.format("float, int")}, {"framework": "pytorch"}, {"construct_pct": 9.9}],
+        ),
+        (
+            "Convolutions run in FP32 without tensor cores",
+            {"avg_ns": 20_000, "step_busy_pct": 75},
+            [{"avg_ns": 19_999}, {"step_busy_pct": 74}, {"half_flop_per_s": 260e12}],
+        ),
+        (
+            "Buffers are broadcast in each step",
+            {"calls": 1, "has_backward": True, "steps_pct": 80, "counts": {"NCCL all-reduce": 1}},
+            # In inference, a broadcast sends what one rank has drawn.
+            [{"has_backward": False}, {"calls": 9}, {"steps_pct": 79}, {"counts": {"softmax": 1}}],
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_what_an_operation_needs_to_be_replaceable(title, values, misses, is_met):
+    assert is_met(title, values)
+    assert [changes for changes in misses if is_met(title, {**values, **changes})] == []
+
+
+REPETITION = {
+    "loop": 1, "is_step": False, "repeats": 40, "operations": 3, "period_ns": 20_000, "busy_ns": 10_000,
+    "idle_ns": 10_000, "filled_ns": 10_000, "share": 0.9, "graph_share": 0.0, "kernel": "scale", "kernels": "scale",
+    "blocks": 4096, "sm_count": 132, "has_layers": False, "is_plain": True, "is_compiled": False,
+}  # fmt: skip
+BUSY = {"idle_ns": 1_000, "busy_ns": 19_000, "filled_ns": 19_000}
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({}, "repeated-sequence"),
+        ({"idle_ns": 9_999}, "repeated-step"),
+        ({"busy_ns": 60_001, "filled_ns": 60_001, "operations": 3}, None),  # launches are no part of it
+        ({"graph_share": 0.5}, None),
+        # Layers of a model in at most 8 operations.
+        ({"has_layers": True, "operations": 8, "is_plain": False}, "repeated-sequence"),
+        ({"has_layers": True, "operations": 9, "is_plain": False}, None),
+        # Kernels that leave most of the GPU free.
+        ({**BUSY, "filled_ns": 4_750}, "repeated-sequence repeated-step"),
+        ({**BUSY, "filled_ns": 4_760}, "repeated-step"),
+        # Steps: of one block each, or time steps.
+        ({"is_step": True, "blocks": 1}, "repeated-sequence"),
+        ({"is_step": True, "blocks": 2}, "repeated-step"),
+        ({"is_step": True, "blocks": 2, "is_plain": False}, None),
+        # Loops of XLA, if they are short.
+        ({**BUSY, "is_compiled": True, "period_ns": 50_000}, "repeated-sequence"),
+        ({**BUSY, "is_compiled": True, "period_ns": 50_001}, None),
+    ],
+)
+def test_repetitions(changes, found, run_rule):
+    rows = {
+        name: run_rule(name, _repetitions=[{**REPETITION, **changes}], _step_totals=[STEP])
+        for name in ("repeated-sequence", "repeated-step")
+    }
+    assert [name for name in rows if rows[name]] == (found or "").split()
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_found"),
+    [
+        ({}, True),
+        ({"blocks_per_sm": 2, "blocks_without_shared": 7}, False),
+        ({"dynamic_shared_bytes": 49_152}, False),
+        ({"warps_per_block": 17}, False),
+        ({"blocks_count": 527}, False),  # too few blocks to use the room
+        ({"avg_ns": 9_999}, False),
+        ({"provenance": "cuBLAS"}, False),
+        ({"family": "attention"}, False),
+    ],
+)
+def test_shared_memory_that_leaves_room_for_one_block(changes, is_found, run_rule):
+    operation = {
+        "kind": "kernel", "name": "smooth(float *)", "provenance": "hand-written", "family": "other", "calls": 1,
+        "blocks_per_sm": 1, "blocks_without_shared": 8, "warps_per_block": 8, "warps_per_sm": 64, "blocks_count": 528,
+        "sm_count": 132, "dynamic_shared_bytes": 180 << 10, "threads_per_block": 256, "avg_ns": 1e6, "total_ns": 1e6,
+    }  # fmt: skip
+    rows = run_rule("shared-memory-blocks", step_operations=[{**operation, **changes}], _step_totals=[STEP])
+    assert [row["recoverable_ns"] for row in rows] == [750_000] * is_found
+
+
+@pytest.mark.parametrize(
+    ("kernel", "own", "shares", "expected"),
+    [
+        ("advance(float *)", (64, 64.0), (95.0, 79.9), ("warning", "spills")),
+        ("advance(float *)", (65, 64.0), (95.0, 79.9), ("warning", "other")),  # nothing is gained from more registers
+        ("advance(float *)", (64, 63.0), (95.0, 79.9), ("warning", "other")),  # a small stack
+        ("mix(float *)", (64, 64.0), (95.0, 79.9), ("warning", "other")),  # that of another kernel
+        ("advance(float *)", (64, 64.0), (94.0, 79.9), ("info", "spills")),
+        # Most of it is known to be efficient.
+        ("advance(float *)", (64, 64.0), (95.0, 80.0), ("info", "spills")),
+    ],
+)
+def test_kernels_that_take_the_time(kernel, own, shares, expected, run_rule):
+    pct, efficient_pct = shares
+    row = shape(kernel, avg_ns=10_000 * pct)
+    keys = {name: row[name] for name in ("name", "grid", "block", "total_ns")}
+    bound = {**keys, "bound": "compute", "evidence": "names", "reason": "", "sm_pct": None, "memory_pct": None}
+    headroom = {**keys, "ceiling": "DRAM", "ceiling_used_pct": 10.0, "recoverable_ns": 0}
+    rows = run_rule(
+        "hot-kernels", _steady_shapes=[row], classify_kernels_report=[bound], headroom_report=[headroom],
+        _own_local_memory=[{"name": "advance(float *)", "registers": own[0], "local_bytes": own[1]}],
+        classify_report=[{"part": "wall", "verdict": "GPU-bound"}],
+        construct_coverage=[{"efficient_pct": efficient_pct}], _repetitions=[REPETITION], _step_totals=[STEP],
+    )  # fmt: skip
+    assert [(row["severity"], row["cure_case"]) for row in rows] == [expected]
+
+
+def collectives(operation, count=1, *, run_ns=100_000, exposed_ns=None, start_ns=500_000):
+    """Give rows of `_exposed_collectives` in each of two steps."""
+    return [
+        {"step": step, "operation": operation, "name": f"ncclDevKernel_{operation}_Sum_f32_RING_LL(int)",
+         "start_ns": step * 1_000_000 + start_ns + number * 1_000,
+         "end_ns": step * 1_000_000 + start_ns + number * 1_000 + run_ns,
+         "exposed_ns": run_ns if exposed_ns is None else exposed_ns, "bytes": 1_000}
+        for step in range(2)
+        for number in range(count)
+    ]  # fmt: skip
+
+
+ADAM_SHAPE = shape("void multi_tensor_apply_kernel<FusedAdamMathFunctor>(T1)")
+GATHERS = [*collectives("AllGather", 8), *collectives("ReduceScatter")]
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "tables", "is_found"),
+    [
+        ("exposed-gathers", GATHERS, {"busy_ns": 6e5}, True),
+        ("exposed-gathers", GATHERS, {"busy_ns": 5.9e5}, False),
+        ("exposed-gathers", collectives("AllGather"), {}, False),
+        ("exposed-gathers", collectives("ReduceScatter"), {}, False),
+        ("small-units", GATHERS, {"busy_ns": 5.9e5}, True),
+        ("small-units", GATHERS, {"busy_ns": 6e5}, False),
+        ("small-units", collectives("AllGather", 8), {"busy_ns": 5.9e5}, False),
+        ("small-units", [*collectives("AllGather", 7), *collectives("ReduceScatter")], {"busy_ns": 5e5}, False),
+        ("small-units", GATHERS, {"busy_ns": 5e5, "launch_calls": 481}, False),
+        ("small-exchanges", collectives("AllReduce", 8, run_ns=40_000), {}, True),
+        ("small-exchanges", collectives("AllReduce", 7, run_ns=40_000), {}, False),
+        ("small-exchanges", collectives("AllReduce", 8, run_ns=40_001), {}, False),
+        ("small-exchanges", collectives("SendRecv", 8, run_ns=40_000), {}, False),
+        ("message-waits", collectives("SendRecv"), {}, True),
+        ("message-waits", collectives("SendRecv", exposed_ns=99_000), {}, False),
+        ("message-waits", collectives("AllGather"), {}, False),
+        # Divided into many messages.
+        ("message-waits", collectives("SendRecv", 16, exposed_ns=15_700), {}, True),
+        ("message-waits", collectives("SendRecv", 16, exposed_ns=15_600), {}, False),
+        ("message-waits", collectives("SendRecv", 15, exposed_ns=15_600), {}, True),
+        ("fp32-gradients", collectives("AllReduce", run_ns=50_000), {}, True),
+        ("fp32-gradients", collectives("AllReduce", run_ns=49_999), {}, False),
+        ("fp32-gradients", collectives("AllReduce"), {"_steady_shapes": [shape(BF16)]}, False),
+        ("one-reduction", collectives("AllReduce", 3, run_ns=200_000), {}, True),
+        ("one-reduction", collectives("AllReduce", 4, run_ns=200_000), {}, False),
+        ("one-reduction", collectives("AllReduce", 3, run_ns=199_999), {}, False),
+        ("one-reduction", collectives("AllReduce", start_ns=100_000, run_ns=200_000), {}, False),
+        ("one-reduction", collectives("ReduceScatter", run_ns=200_000), {}, False),
+    ],
+)
+def test_exposed_collectives(name, rows, tables, is_found, run_rule):
+    totals = {**TWO_STEPS, **{column: value for column, value in tables.items() if column in TWO_STEPS}}
+    shapes = tables.get("_steady_shapes", [ADAM_SHAPE])
+    found = run_rule(name, _exposed_collectives=rows, _steady_shapes=shapes, kernel_events=kernels(*[BF16] * 4),
+                     kernel_names=PRODUCTS_AND_COLLECTIVES, _steady_windows=WINDOWS, _step_totals=[totals])  # fmt: skip
+    assert len(found) == is_found
+
+
+@pytest.mark.parametrize(
+    ("sizes", "is_found"), [([1, 1], True), ([1, 8], True), ([8, 8, 8, 1], False), ([8, 8], False)]
+)
+def test_flags_that_are_read_back_are_branches(sizes, is_found, run_rule):
+    """Half of the steps must have one."""
+    windows = [{**WINDOWS[0], "step": step, **{
+        f"{side}{end}_ns": 1_000_000 * (step + (end == "end")) for side in ("", "host_") for end in ("start", "end")
+    }} for step in range(len(sizes))]  # fmt: skip
+    rows = [
+        {"process_id": 1, "device_id": 0, "start_ns": step * 1_000_000 + 1_000, "end_ns": 1_000_000 * step + 2_000,
+         "copy_end_ns": step * 1_000_000 + 2_000, "copy_kind": "D2H", "copy_bytes": size, "size_bytes": size,
+         "correlation_id": step}
+        for step, size in enumerate(sizes)
+    ]  # fmt: skip
+    steps = [{"gpu_idle_ns": 100_000, "phase": "steady"}]
+    call = {"process_id": 1, "thread_id": 1, "correlation_id": 0, "start_ns": 0, "end_ns": 1}
+    rows = run_rule(
+        "graph-break", waits=rows, memcpys=rows, frameworks=[{"framework": "pytorch", "is_program": True}],
+        kernel_events=kernels(BF16), kernel_names=PRODUCTS_AND_COLLECTIVES, api_calls=[call],
+        nvtx_ranges=[{**call, "name": "x"}],
+        _steady_shapes=[shape(BF16)], steps=steps, step_method=[{"tokens_per_step": 1}], _steady_windows=windows,
+        _step_totals=[{**STEP, "units": len(sizes)}],
+    )  # fmt: skip
+    assert [row["reads"] for row in rows] == [sizes.count(1) / len(sizes)] * is_found
+
+
+@pytest.mark.parametrize(
+    ("changes", "copy", "is_found"),
+    [
+        ({}, {}, True),
+        ({}, {"size_bytes": 256}, False),  # single values
+        ({}, {"copy_kind": "D2H"}, False),
+        ({}, {"start_ns": 300_001}, False),  # another operation ends the gap
+        ({"end_ns": 199_999}, {"start_ns": 199_999}, False),
+        # Half of the gap is in CUDA calls.
+        ({"api_ns": 100_000}, {}, True),
+        ({"api_ns": 100_001}, {}, False),
+        ({"host": "sync"}, {}, False),
+    ],
+)
+def test_gaps_before_copies_of_an_input(changes, copy, is_found, run_rule):
+    gap = {"gpu_id": 0, "host": "late", "start_ns": 100_000, "end_ns": 300_000, "call_ns": 300_000, "sync_ns": 0,
+           "copy_ns": 0, "alloc_ns": 0, "mpi_ns": 0, "api_ns": 0}  # fmt: skip
+    copies = {"start_ns": 300_000, "copy_kind": "H2D", "size_bytes": 257, **copy}
+    rows = run_rule("host-input", _idle_time=[{**gap, **changes}], memcpys=[copies], _steady_windows=WINDOWS[:1],
+                    host_report=[{"code": "cpu_work", "recoverable_ns": 0.0}], _step_totals=[STEP])  # fmt: skip
+    assert [row["gap_ns"] for row in rows] == [200_000] * is_found
+
+
+@pytest.mark.parametrize(
+    ("busy_ns", "api_ns", "copy_ns", "expected"),
+    [
+        (500_000, 100_000, 0, 500_000),
+        # More than half of what the host does is in calls.
+        (500_000, 251_000, 0, None),
+        # Copies of the next input are no work that could overlap.
+        (500_000, 100_000, 300_000, 200_000),
+        (500_000, 100_000, 410_000, None),
+    ],
+)
+def test_a_host_and_a_gpu_that_take_turns(busy_ns, api_ns, copy_ns, expected, run_rule):
+    step = {"host_start_ns": 0, "host_end_ns": 1_000_000, "api_ns": 500_000 + api_ns, "api_sync_ns": 500_000,
+            "gpu_busy_ns": busy_ns, "phase": "steady"}  # fmt: skip
+    totals = {**STEP, "busy_ns": busy_ns, "idle_ns": 1e6 - busy_ns, "host_floor_ns": 5e5, "sync_calls": 1}
+    rows = run_rule(
+        "alternating", steps=[step], step_method=[{"tokens_per_step": 1}],
+        step_budget=[
+            {"part": "copy", "host": None, "time_ns": copy_ns}, {"part": "idle", "host": "sync", "time_ns": 1}
+        ],
+        _steady_copies=[{"copy_kind": "H2D", "total_ns": copy_ns}], _step_totals=[totals],
+    )  # fmt: skip
+    assert [row["recoverable_ns"] for row in rows] == [expected] * (expected is not None)
+
+
+def paced(*, count=20, period_ns=40_000_000, drift_ns=0, gap_ns=30_000_000, busy_ns=4_000_000, call="read", tid=1):
+    """Give what `paced-outside` reads of steps of one rate: the steps, their gaps, and a call of the host in each."""
+    starts = [number * period_ns for number in range(count)]
+    key = {"process_id": 1, "thread_id": 1}
+    steps = [
+        {"step": number, **key, "start_ns": start, "end_ns": start + period_ns, "host_start_ns": start,
+         "host_end_ns": start + period_ns, "duration_ns": period_ns + drift_ns * (-1) ** number, "phase": "steady"}
+        for number, start in enumerate(starts)
+    ]  # fmt: skip
+    return {
+        "steps": steps,
+        "_idle_time": [{"host": "late", "start_ns": start, "end_ns": start + gap_ns} for start in starts],
+        "os_calls": [
+            {**key, "thread_id": tid, "name": call, "start_ns": start, "duration_ns": 30_000_000} for start in starts
+        ],
+        "_cpu_work": [{"counted_by": "activity", "samples": 0, "time_ns": 0}],
+        "_step_totals": [{**STEP, "wall_ns": period_ns, "busy_ns": busy_ns, "idle_ns": period_ns - busy_ns}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "rates"),
+    [
+        ({}, [25]),
+        ({"count": 19}, []),
+        ({"period_ns": 37_000_000}, []),
+        ({"period_ns": 40_190_000}, [25]),
+        ({"period_ns": 40_210_000}, []),
+        ({"drift_ns": 2_000_000}, [25]),
+        ({"drift_ns": 2_010_000}, []),
+        ({"busy_ns": 20_000_000}, [25]),
+        ({"busy_ns": 20_010_000}, []),
+        ({"gap_ns": 17_990_000}, []),  # many gaps instead of a long one
+        # A thread that sleeps has any rate; other calls and other threads set none.
+        ({"period_ns": 37_000_000, "call": "clock_nanosleep"}, [None]),
+        ({"period_ns": 37_000_000, "call": "clock_nanosleep", "count": 4}, []),
+        ({"period_ns": 37_000_000, "call": "clock_nanosleep", "tid": 2}, []),
+        ({"period_ns": 37_000_000, "call": "pthread_cond_wait"}, []),
+    ],
+)
+def test_steps_of_one_rate(changes, rates, run_rule):
+    assert [row["rate"] for row in run_rule("paced-outside", **paced(**changes))] == rates
+
+
+@pytest.mark.parametrize(
+    ("long_ns", "copied", "after_ns", "excess_ns"),
+    [
+        (2_000_000, 1_000_000, 1_000_000, 1_000_000),
+        (1_999_999, 1_000_000, 1_000_000, None),
+        (2_000_000, 999_999, 1_000_000, None),
+        # The step after it may wait for what is still being written.
+        (2_000_000, 1_000_000, 2_000_000, 2_000_000),
+        (2_000_000, 1_000_000, 1_999_999, 1_000_000),
+    ],
+)
+def test_steps_that_copy_and_take_longer(long_ns, copied, after_ns, excess_ns, run_rule):
+    steps = [
+        {"step": step, "process_id": 1, "host_start_ns": step, "host_end_ns": step + 1, "phase": "steady",
+         "duration_ns": {3: long_ns, 4: after_ns}.get(step, 1_000_000), "d2h_bytes": copied if step == 3 else 8}
+        for step in range(10)
+    ]  # fmt: skip
+    call = {"process_id": 1, "name": "read", "start_ns": 0, "duration_ns": 1}
+    rows = run_rule("checkpoint-stall", steps=steps, os_calls=[call], _step_totals=[STEP])
+    total_ns = 8_000_000 + long_ns + after_ns
+    expected = [pytest.approx(1e6 * excess_ns / total_ns)] if excess_ns else []
+    assert [row["recoverable_ns"] for row in rows] == expected

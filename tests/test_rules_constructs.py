@@ -9,7 +9,7 @@ import pytest
 from ailments import BF16, LARGE, MS, NATIVE, run_steps
 from opening import open_trace
 
-RULES = (*ailments.FAMILIES["constructs"], "graph-break")
+RULES = (*ailments.FAMILIES["constructs"], "graph-break", "fusion")
 COPY = (
     "void at::native::elementwise_kernel<(int)128, (int)4, void at::native::gpu_kernel_impl_nocast"
     "<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase &)>(int)>(T1)"
@@ -24,25 +24,80 @@ RANDOM = "void at::native::<unnamed>::distribution_elementwise_grid_stride_kerne
 ONE_BLOCK = {"grid": (1, 1, 1), "block": (128, 1, 1)}
 
 
-@pytest.fixture
-def find(findings_of):
-    """Give a function that returns the finding about a construct of a planted program, or None."""
-
-    def find_construct(make, name="replaceable-construct"):
-        return findings_of(make).get(name)
-
-    return find_construct
-
-
 @pytest.mark.parametrize("name", ailments.FAMILIES["constructs"])
 def test_a_rule_fires_on_its_program_and_not_on_cured_ones(name, findings_of):
     ailments.check_rule(name, findings_of)
 
 
-class TestSolves:
-    def test_one_solve_after_another_becomes_a_batch(self, find):
-        finding = find(ailments.solves)
-        assert finding.title == "Small systems are factorized and solved one after another"
+def memsets():
+    def body(loop, _):
+        for _ in range(100):
+            loop.memset(4096, 1_500)
+        loop.launch("scale(float *)", 3_000, **LARGE)
+
+    return run_steps(body)
+
+
+def decode():
+    def body(loop, _):
+        for _ in range(4):
+            for _ in range(2):
+                loop.launch(COPY, 200_000, **LARGE)
+            loop.launch(FUSED, 100_000, grid=(1, 32, 32), block=(128, 1, 1))
+            loop.launch(BF16, 100_000, **LARGE)
+
+    return run_steps(body)
+
+
+def tokens(*, growth=1):
+    def body(loop, step):
+        for _ in range(16):
+            for number in range(6):
+                loop.launch(NATIVE.format("MulFunctor"), 2_000, grid=(8, 1, 1))
+                loop.python(30_000)
+                if number < 2:
+                    loop.launch(JOIN, 2_000, grid=(64 + growth * step, 1, 1))
+            loop.launch(FUSED, 4_000, grid=(1, 4, 4), block=(128, 1, 1))
+
+    return run_steps(body)
+
+
+def sampling():
+    def body(loop, _):
+        loop.launch(BF16, 400_000, **LARGE)
+        loop.launch(SORT, 300_000, **LARGE)
+        loop.launch(SOFTMAX, 50_000, grid=(264, 1, 1), block=(1024, 1, 1))
+        loop.launch(SCAN, 200_000, grid=(264, 1, 1), block=(512, 1, 1))
+        loop.launch(RANDOM, 20_000, **LARGE)
+
+    return run_steps(body)
+
+
+def metrics(*, launches=60):
+    """A model whose kernels follow in no order that repeats within a step, then metrics."""
+
+    def body(loop, _):
+        for number in range(launches):
+            loop.launch(NATIVE.format(f"{'ABCDEFG'[number * number * number % 61 % 7]}Functor"), 2_000, grid=(64, 1, 1))
+            loop.python(5_000)
+        for _ in range(6):
+            loop.launch(ALL_REDUCE, 10_000, **ONE_BLOCK)
+            loop.copy("D2H", 4, 1_000, blocking=True)
+            loop.python(30_000)
+
+    return run_steps(body)
+
+
+# Several of these in each step.
+OPERATIONS = partial(ailments.in_turn, ailments.solves, memsets, metrics)
+DECODING = partial(ailments.in_turn, decode, sampling)
+
+
+class TestReplacements:
+    """Operations that another one replaces; tests/test_rule_limits.py has the conditions of each."""
+
+    def test_one_solve_after_another_becomes_a_batch(self, findings_of):
+        finding = findings_of(OPERATIONS)["Small systems are factorized and solved one after another"]
         assert finding.values["calls"] == 16
         assert finding.values["total_ns"] == 16 * 60_000
         # The triangular solves and the read-backs go with it.
@@ -51,153 +106,38 @@ class TestSolves:
         assert finding.saving_low_ns < finding.recoverable_ns
         # One call takes as long as one factorization, at least.
         assert finding.recoverable_ns >= 16 * 69_000 - 60_000
+        # The cure is that of the framework. The read-backs are no branches of the program.
+        assert finding.source.startswith("PyTorch documentation, torch.linalg.solve")
+        assert finding.does_explain(findings_of(OPERATIONS)["graph-break"])
 
-    def test_its_read_backs_are_no_branches_of_the_program(self, findings_of):
-        diagnosed = findings_of(ailments.solves)
-        assert diagnosed["replaceable-construct"].does_explain(diagnosed["graph-break"])
-
-    def test_the_cure_is_that_of_the_framework(self, find):
-        assert find(ailments.solves).source.startswith("PyTorch documentation, torch.linalg.solve")
-
-
-def memsets(*, count=100, size=4096, between=False):
-    def body(loop, _):
-        for _ in range(count):
-            loop.memset(size, 1_500)
-            if between:
-                loop.launch("scale(float *)", 2_000, **LARGE)
-        loop.launch("scale(float *)", 3_000, **LARGE)
-
-    return run_steps(body)
-
-
-class TestMemsets:
-    def test_memsets_in_a_row_become_one(self, find):
-        finding = find(memsets)
-        assert finding.title == "Buffers are cleared one by one"
+    def test_memsets_in_a_row_become_one(self, findings_of):
+        finding = findings_of(OPERATIONS)["Buffers are cleared one by one"]
         assert (finding.values["calls"], finding.values["size_bytes"]) == (100, 4096)
         # What one memset takes follows from the bytes and the bandwidth: 400 KiB at 4.8 TB/s take 0.1 µs.
         assert 1_500 < finding.values["estimate_low_ns"] < 2_000
 
-    @pytest.mark.parametrize(
-        "make", [partial(memsets, count=4), partial(memsets, size=64 << 20), partial(memsets, between=True)]
-    )
-    def test_few_large_or_separate_memsets_stay(self, make, find):
-        assert find(make) is None
+    def test_keys_and_values_are_copied(self, findings_of):
+        finding = findings_of(DECODING)["Keys and values are copied before each attention call"]
+        assert finding.values["total_ns"] == 4 * 2 * 200_000
+        assert finding.saving_low_ns == pytest.approx(4 * 0.4 * MS, rel=0.05)
+        assert finding.recoverable_ns == pytest.approx(4 * (0.4 + 0.75 * 0.1) * MS, rel=0.05)
 
-
-def decode(*, copies=2, copy_ns=200_000, attention_ns=100_000, layers=8, kernel="", trains=False):
-    def body(loop, _):
-        for _ in range(layers):
-            for _ in range(copies):
-                loop.launch(COPY, copy_ns, **LARGE)
-            loop.launch(FUSED, attention_ns, grid=(1, 32, 32), block=(128, 1, 1))
-            loop.launch(BF16, 100_000, **LARGE)
-            if trains:
-                loop.launch("void at::native::<unnamed>::cunn_SoftMaxBackward<(int)4>(T1)", 20_000, **LARGE)
-
-    return run_steps(body)
-
-
-class TestCopiesBeforeAttention:
-    def test_keys_and_values_are_copied(self, find):
-        finding = find(decode)
-        assert finding.title == "Keys and values are copied before each attention call"
-        # The step that is found is a layer.
-        assert finding.values["total_ns"] == 2 * 200_000
-        assert finding.saving_low_ns == pytest.approx(0.4 * MS, rel=0.05)
-        assert finding.recoverable_ns == pytest.approx((0.4 + 0.75 * 0.1) * MS, rel=0.05)
-
-    @pytest.mark.parametrize(
-        "make",
-        [
-            # Small, few or many copies, and training.
-            partial(decode, copy_ns=10_000),
-            partial(decode, copies=4),
-            partial(decode, copies=0),
-            partial(decode, trains=True),
-        ],
-    )
-    def test_other_copies_stay(self, make, find):
-        assert find(make) is None
-
-
-def tokens(*, joins=2, python=30_000, runs=2_000, growth=1):
-    def body(loop, step):
-        for _ in range(16):
-            for number in range(6):
-                loop.launch(NATIVE.format("MulFunctor"), runs, grid=(8, 1, 1))
-                loop.python(python)
-                if number < joins:
-                    loop.launch(JOIN, runs, grid=(64 + growth * step, 1, 1))
-            loop.launch(FUSED, 4_000, grid=(1, 4, 4), block=(128, 1, 1))
-
-    return run_steps(body)
-
-
-class TestEagerDecode:
-    def test_a_growing_cache_becomes_a_static_one(self, find):
-        finding = find(tokens)
-        assert finding.title == "Tokens are decoded eagerly with a cache that grows"
-        assert finding.recoverable_ns > 2 * finding.saving_low_ns > 0
-
-    # Rotary embeddings join halves of the heads, of one size in all steps.
-    @pytest.mark.parametrize(
-        "make", [partial(tokens, joins=0), partial(tokens, growth=0), partial(tokens, python=0, runs=50_000)]
-    )
-    def test_other_joins_and_a_busy_gpu_have_no_finding(self, make, find):
-        assert find(make) is None
-
-
-def sampling(*, sort_ns=300_000, scans=True):
-    def body(loop, _):
-        loop.launch(BF16, 400_000, **LARGE)
-        loop.launch(SORT, sort_ns, **LARGE)
-        loop.launch(SOFTMAX, 50_000, grid=(264, 1, 1), block=(1024, 1, 1))
-        if scans:
-            loop.launch(SCAN, 200_000, grid=(264, 1, 1), block=(512, 1, 1))
-        loop.launch(RANDOM, 20_000, **LARGE)
-
-    return run_steps(body)
-
-
-class TestSampling:
-    def test_a_sort_of_all_values_before_a_prefix_sum(self, find):
-        finding = find(sampling)
-        assert finding.title == "The whole vocabulary is sorted to sample from it"
-        assert finding.values["included_ns"] == 200_000
-        assert finding.saving_low_ns == pytest.approx(0.6 * 300_000 + 200_000, rel=0.1)
-
-    @pytest.mark.parametrize("make", [partial(sampling, scans=False), partial(sampling, sort_ns=10_000)])
-    def test_another_sort_stays(self, make, find):
-        assert find(make) is None
-
-
-def metrics(*, reductions=6, size=4, runs=10_000, launches=60):
-    """A model whose kernels follow in no order that repeats within a step, then metrics."""
-
-    def body(loop, _):
-        for number in range(launches):
-            loop.launch(NATIVE.format(f"{'ABCDEFG'[number * number * number % 61 % 7]}Functor"), 2_000, grid=(64, 1, 1))
-            loop.python(5_000)
-        for _ in range(reductions):
-            loop.launch(ALL_REDUCE, runs, **ONE_BLOCK)
-            loop.copy("D2H", size, 1_000, blocking=True)
-            loop.python(30_000)
-
-    return run_steps(body)
-
-
-class TestMetrics:
-    def test_small_reductions_that_are_read_back_are_metrics(self, find):
-        finding = find(metrics)
-        assert finding.title == "Metrics are reduced over the ranks and read back one by one"
+    def test_small_reductions_that_are_read_back_are_metrics(self, findings_of):
+        finding = findings_of(OPERATIONS)["Metrics are reduced over the ranks and read back one by one"]
         assert finding.values["calls"] == 6
         assert finding.blocks == ("late-host",)
 
-    @pytest.mark.parametrize("make", [partial(metrics, reductions=1), partial(metrics, size=1 << 20)])
-    def test_one_or_a_large_reduction_stays(self, make, find):
-        assert find(make) is None
+    # Rotary embeddings join halves of the heads, of one size in all steps.
+    @pytest.mark.parametrize("growth", [1, 0])
+    def test_a_growing_cache_becomes_a_static_one(self, growth, findings_of):
+        finding = findings_of(partial(tokens, growth=growth)).get("Tokens are decoded eagerly with a cache that grows")
+        assert (finding is not None) == (growth > 0)
+        assert finding is None or finding.recoverable_ns > 2 * finding.saving_low_ns > 0
+
+    def test_a_sort_of_all_values_before_a_prefix_sum(self, findings_of):
+        finding = findings_of(DECODING)["The whole vocabulary is sorted to sample from it"]
+        assert finding.values["included_ns"] == 200_000
+        assert finding.saving_low_ns == pytest.approx(0.6 * 300_000 + 200_000, rel=0.1)
 
 
 class TestSharedMemory:
@@ -242,16 +182,6 @@ class TestRepetition:
         assert first.name == "repeated-sequence"
         assert "launch-bound" in {member.name for member in first.also}
 
-    def test_long_kernels_of_a_compiler_stay_apart(self, findings_of):
-        def chain(runs):
-            def body(loop, _):
-                for number in range(4):
-                    loop.launch(f"loop_add_fusion_{number}", runs, grid=(1_000, 1, 1))
-
-            return run_steps(body)
-
-        assert "fusion" not in findings_of(partial(chain, 100_000))
-
 
 NATIVE_COPY = ("void at::native::unrolled_elementwise_kernel<at::native::CUDAFunctor_add<float>>(int)", 500_000)
 MERGE_SORT = "void at_cuda_detail::cub::detail::merge_sort::DeviceMergeSortMergeKernel<policy_hub<long>>(T1)"
@@ -282,50 +212,49 @@ def step_of(*kernels, host_ns=0):
     return run_steps(body)
 
 
-@pytest.mark.parametrize(
-    ("title", "ailing", "healthy"),
-    [
-        (
-            "A sparse matrix is sorted and its equal entries are added in each step",
-            [(MERGE_SORT, 300_000), (COALESCE, 400_000), NATIVE_COPY],
-            [(MERGE_SORT, 300_000), NATIVE_COPY],
-        ),
-        (
-            "A permutation of many elements is drawn in each step",
-            [(SORT, 900_000), (PERMUTATION, 50_000), NATIVE_COPY],
-            [(SORT, 5_000), (PERMUTATION, 5_000), NATIVE_COPY],
-        ),
-        (
-            "Gradients are computed through batch normalizations whose statistics are frozen",
-            [(FROZEN_NORM, 200_000), NATIVE_COPY, (FROZEN_NORM, 200_000)],
-            [(TRAINED_NORM, 200_000), NATIVE_COPY, (TRAINED_NORM, 200_000)],
-        ),
-        (
-            "A causal mask is made and handed to fused attention",
-            [(TRIANGLE, 40_000), (FUSED, 900_000), NATIVE_COPY],
-            [(FUSED, 900_000), NATIVE_COPY],
-        ),
-        (
-            "The optimizer updates all rows of an embedding table",
-            [(ROWS, 40_000), (FILL, 300_000), (ADAM, 900_000), (ADAM, 900_000), NATIVE_COPY],
-            [(ROWS, 40_000), (FILL, 10_000), (ADAM, 900_000), (ADAM, 900_000), NATIVE_COPY],
-        ),
+AILING_STEPS = {
+    "A sparse matrix is sorted and its equal entries are added in each step": [
+        (MERGE_SORT, 300_000),
+        (COALESCE, 400_000),
+        NATIVE_COPY,
     ],
-)
-def test_what_replaces_the_operation_and_where_it_does_not(title, ailing, healthy, find):
-    finding = find(lambda: step_of(*ailing))
-    assert finding.title == title
-    assert finding.saving_low_ns <= finding.recoverable_ns
-    other = find(lambda: step_of(*healthy))
-    assert other is None or other.title != title
+    "A permutation of many elements is drawn in each step": [(SORT, 900_000), (PERMUTATION, 50_000), NATIVE_COPY],
+    "Gradients are computed through batch normalizations whose statistics are frozen": [
+        (FROZEN_NORM, 200_000),
+        NATIVE_COPY,
+        (FROZEN_NORM, 200_000),
+    ],
+    "A causal mask is made and handed to fused attention": [(TRIANGLE, 40_000), (FUSED, 900_000), NATIVE_COPY],
+}
+ROWS_AND_ADAM = ((ROWS, 40_000), (FILL, 300_000), (ADAM, 900_000), (ADAM, 900_000), NATIVE_COPY)
 
 
-def test_a_generator_that_is_made_in_each_step_of_an_idle_gpu_is_found(find):
-    finding = find(lambda: step_of((SEED, 150_000), ("walk(float *)", 20_000), host_ns=300_000))
+def test_what_replaces_the_operation(findings_of):
+    """One step has all of these operations, and a normalization that is trained."""
+    steps = [partial(step_of, *kernels) for kernels in AILING_STEPS.values()]
+    findings = findings_of(partial(ailments.in_turn, *steps, partial(step_of, (TRAINED_NORM, 200_000))))
+    assert AILING_STEPS.keys() == {title for title in findings if " " in title}
+    assert all(findings[title].saving_low_ns <= findings[title].recoverable_ns for title in AILING_STEPS)
+    norms = findings["Gradients are computed through batch normalizations whose statistics are frozen"]
+    assert norms.values["calls"] == 2
+
+
+def test_all_rows_of_an_embedding_table_are_updated(findings_of):
+    finding = findings_of(partial(step_of, *ROWS_AND_ADAM))["replaceable-construct"]
+    assert finding.title == "The optimizer updates all rows of an embedding table"
+
+
+def test_a_generator_that_is_made_in_each_step_of_an_idle_gpu_is_found(findings_of):
+    finding = findings_of(lambda: step_of((SEED, 150_000), ("walk(float *)", 20_000), host_ns=300_000))[
+        "replaceable-construct"
+    ]
     assert finding.title == "The states of the random generator are set up again in each step"
     # The host may take as long without it.
     assert finding.saving_low_ns == 0
 
 
-def test_launches_of_a_fused_optimizer_are_no_chain(findings_of):
-    assert "fusion" not in findings_of(lambda: step_of((BF16, 100_000), *[(ADAM, 200_000)] * 8))
+def test_launches_of_a_fused_optimizer_and_long_kernels_of_a_compiler_are_no_chains(findings_of):
+    optimizer = partial(step_of, (BF16, 100_000), *[(ADAM, 200_000)] * 8)
+    chain = partial(step_of, *[(f"loop_add_fusion_{number}", 100_000) for number in range(4)])
+    findings = findings_of(partial(ailments.in_turn, optimizer, chain))
+    assert "fusion" not in findings

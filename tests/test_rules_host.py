@@ -57,15 +57,6 @@ class TestGraphBreak:
         assert finding.values["compiled_pct"] == pytest.approx(100 * 10 / 30)
         assert finding.cure.framework == "inductor"
 
-    def test_a_flag_in_few_steps_is_no_branch_of_the_step(self, findings_of):
-        def body(loop, number):
-            for _ in range(4):
-                loop.launch(BF16, 20_000, **LARGE)
-            loop.copy("D2H", 1 if number in (5, 6, 13) else 8, 1_000, blocking=True)
-            loop.python(80_000)
-
-        assert "graph-break" not in findings_of(partial(run_steps, body, steps=16, sync=False))
-
     def test_long_work_in_few_steps_is_not_saved_with_the_flag(self, findings_of):
         def body(loop, number):
             loop.launch("insert(int *)", 400_000, **LARGE)
@@ -100,16 +91,6 @@ class TestHostInput:
 
         values = findings_of(partial(run_steps, body, steps=1_200, sync=False))["host-input"].values
         assert values["input_steps"] == values["steps"] >= 1_190
-
-    @pytest.mark.parametrize(("size", "is_named"), [(4, False), (1 << 10, True)])
-    def test_a_single_value_is_no_input(self, size, is_named, findings_of):
-        def body(loop, _):
-            loop.python(2 * MS)
-            loop.copy("H2D", size, 1_000)
-            loop.launch(BF16, MS, **LARGE)
-            loop.sync()
-
-        assert ("host-input" in findings_of(partial(run_steps, body, sync=False))) is is_named
 
     def test_a_cuda_call_before_the_copy_is_no_preparation(self, findings_of):
         def body(loop, _):
@@ -163,9 +144,6 @@ class TestAlternating:
         finding = findings_of(partial(run_steps, body, sync=False))["alternating"]
         assert finding.recoverable_ns == pytest.approx(1_200_000, rel=0.1)
 
-    def test_a_host_that_works_while_the_gpu_copies_takes_no_turns(self, findings_of):
-        assert "alternating" not in findings_of(partial(self.uploads, works_first=False))
-
     def test_the_copy_of_the_next_input_is_not_saved(self, findings_of):
         finding = findings_of(partial(self.uploads, works_first=True))["alternating"]
         assert finding.recoverable_ns == pytest.approx(2 * MS, rel=0.1)
@@ -182,15 +160,6 @@ class TestAlternating:
             loop.sync()
 
         return run_steps(body, sync=False)
-
-    def test_a_host_that_works_while_the_gpu_does_takes_no_turns(self, findings_of):
-        def body(loop, _):
-            for _ in range(20):
-                loop.launch("solve(float *)", 20_000, **LARGE)
-                loop.python(100_000)
-            loop.sync()
-
-        assert "alternating" not in findings_of(partial(run_steps, body, sync=False))
 
 
 def sleeping(*, call="clock_nanosleep", on_main_thread=True, period_ms=37.0):
@@ -222,27 +191,12 @@ class TestPacedOutside:
         assert "()" not in finding.evidence
 
     def test_a_thread_that_sleeps_has_any_rate(self, findings_of):
-        finding = findings_of(
-            partial(
-                sleeping,
-            )
-        )["paced-outside"]
+        finding = findings_of(sleeping)["paced-outside"]
         assert "a step takes 37 ms and varies by" in finding.evidence
         assert "in clock_nanosleep() for 33 ms" in finding.evidence
 
-    @pytest.mark.parametrize("case", [{"on_main_thread": False}, {"call": "pthread_cond_wait"}])
-    def test_other_calls_and_other_threads_set_no_rate(self, case, findings_of):
-        assert "paced-outside" not in findings_of(partial(sleeping, **case))
-
-    def test_a_rate_by_chance_has_no_long_gap(self, findings_of):
-        def body(loop, _):
-            for name in "abcdefghijklmnopqrst":
-                loop.launch(f"small_{name}(float *)", 10_000, **LARGE)
-                loop.python(496_000)
-
-        truth = run_steps(body, steps=24, sync=False)
-        assert step_ns(truth) == 10 * MS
-        assert "paced-outside" not in findings_of(lambda: truth)
+    def test_other_threads_set_no_rate(self, findings_of):
+        assert "paced-outside" not in findings_of(partial(sleeping, on_main_thread=False))
 
 
 class TestCompileInLoop:
@@ -250,9 +204,6 @@ class TestCompileInLoop:
         finding = findings_of(ailments.loads)["compile-in-loop"]
         assert finding.values["load_steps"] == finding.values["loads"] == 5
         assert "5 calls of cuLibraryLoadData" in finding.evidence
-
-    def test_one_load_may_be_the_first_use_of_a_kernel(self, findings_of):
-        assert "compile-in-loop" not in findings_of(partial(ailments.loads, steps_with_loads=(5,)))
 
 
 class TestCheckpointStall:
@@ -295,19 +246,11 @@ class TestCheckpointStall:
         assert finding.values["file_ns"] == 30 * MS
         assert "mostly in writev()" in finding.evidence
 
-    def test_long_steps_that_copy_no_more_than_others_are_no_checkpoint(self, findings_of):
-        def body(loop, number):
-            loop.launch(BF16, 3 * MS, **LARGE)
-            loop.copy("D2H", 50 << 20, 4 * MS, blocking=True)
-            loop.python(60 * MS if number % 8 == 4 else 0)
-
-        assert "checkpoint-stall" not in findings_of(partial(run_steps, body, steps=24, sync=False))
-
 
 def test_modules_and_updates_are_counted(findings_of):
-    modules = findings_of(ailments.modules)["op-by-op"].values
+    modules = findings_of(ailments.MODULES_AND_UPDATES)["op-by-op"].values
     assert modules["modules"] == pytest.approx(30)
-    updates = findings_of(ailments.graph_updates)["graph-node-updates"].values
+    updates = findings_of(ailments.MODULES_AND_UPDATES)["graph-node-updates"].values
     assert (updates["updates"], updates["graph_launches"]) == (20, 1)
     assert updates["update_ns"] == pytest.approx(200_000)
 

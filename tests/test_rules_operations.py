@@ -7,7 +7,7 @@ from functools import partial
 import ailments
 import pytest
 from ailments import BF16, LARGE, NATIVE, PASSES, TIME_STEPS, rows_in_turn, run_steps
-from opening import open_trace
+from opening import evaluate_rules, open_trace
 
 RULES = ("replaceable-construct", "graph-break", "hot-kernels", "fp32-gemm", "repeated-sequence")
 GEMV = (
@@ -35,17 +35,6 @@ SMALL = {"grid": (4, 1, 1), "block": (128, 1, 1)}
 
 
 @pytest.fixture
-def find_title(findings_of):
-    """Give a function that returns the title of the finding about a construct of a planted program, or None."""
-
-    def find(make):
-        finding = findings_of(make).get("replaceable-construct")
-        return finding and finding.title
-
-    return find
-
-
-@pytest.fixture
 def diagnose(tmp_path):
     """Give a function that diagnoses a planted program."""
 
@@ -56,77 +45,40 @@ def diagnose(tmp_path):
     return diagnose_program
 
 
-def products(*, name=GEMV, between="", count=48):
+def products():
     def body(loop, _):
-        for _ in range(count):
-            loop.launch(name, 90_000, **LARGE)
-            if between:
-                loop.launch(between, 30_000, **LARGE)
+        for _ in range(48):
+            loop.launch(GEMV, 90_000, **LARGE)
         loop.launch(NORM, 30_000, **LARGE)
 
     return run_steps(body)
 
 
-class TestProducts:
-    def test_products_of_one_size_in_a_row_become_one(self, findings_of):
-        finding = findings_of(products)["replaceable-construct"]
-        assert finding.title == "Matrix-vector products of one size run one after another"
-        assert finding.recoverable_ns > 1.5 * finding.saving_low_ns > 0
-
-    @pytest.mark.parametrize("make", [partial(products, between=NORM), partial(products, name=BF16)])
-    def test_products_with_something_between_stay(self, make, find_title):
-        assert find_title(make) is None
-
-
-def pairs(*, parts=4):
+def pairs():
     def body(loop, _):
         for name, runs in ((NATIVE.format("CUDAFunctor_add"), 1_400_000), (NATIVE.format("Pow"), 1_000_000)):
-            for _ in range(parts):
+            for _ in range(4):
                 loop.launch(name, runs, grid=(2_000_000, 1, 1))
-        for _ in range(parts):
+        for _ in range(4):
             loop.launch(REDUCE, 2_000_000, grid=(500_000, 1, 1), block=(512, 1, 1))
         loop.launch(BF16, 400_000, **LARGE)
 
     return run_steps(body)
 
 
-class TestHugeArrays:
-    def test_an_array_in_parts_that_is_reduced(self, find_title):
-        assert find_title(pairs) == "Huge arrays are computed, and reduced by an operation of their own"
-
-    def test_an_array_in_one_part_is_left_to_fusion(self, find_title):
-        assert find_title(partial(pairs, parts=1)) is None
-
-
-def experts(*, product=BF16, selects=True, runs=6_000):
+def experts():
     def body(loop, _):
         for _ in range(8):
             loop.launch(NATIVE.format("CompareEqFunctor"), 1_000, **SMALL)
-            if selects:
-                loop.launch(COUNT, 1_500, **SMALL)
-                loop.copy("D2H", 4, 1_500, blocking=True)
-                loop.launch(SELECT, 2_000, **SMALL)
+            loop.launch(COUNT, 1_500, **SMALL)
+            loop.copy("D2H", 4, 1_500, blocking=True)
+            loop.launch(SELECT, 2_000, **SMALL)
             loop.python(20_000)
             loop.launch(GATHER, 3_000, **SMALL)
-            if product:
-                loop.launch(product, runs, grid=(96, 1, 1), block=(384, 1, 1))
+            loop.launch(BF16, 6_000, grid=(96, 1, 1), block=(384, 1, 1))
             loop.launch(ADD_ROWS, 3_000, grid=(1056, 1, 1))
 
     return run_steps(body)
-
-
-class TestExperts:
-    def test_experts_whose_rows_are_searched_become_a_grouped_product(self, diagnose):
-        first = diagnose(experts).findings[0]
-        assert first.title == "Experts run one after another, and the rows of each are searched"
-        assert "grouped_mm" in first.action
-
-    @pytest.mark.parametrize(
-        "make", [partial(experts, product=""), partial(experts, selects=False), partial(experts, runs=2_000_000)]
-    )
-    def test_masks_alone_and_large_products_stay(self, make, diagnose):
-        titles = [member.title for finding in diagnose(make).findings for member in (finding, *finding.also)]
-        assert "Experts run one after another, and the rows of each are searched" not in titles
 
 
 def launches(*names, runs=500_000):
@@ -138,56 +90,48 @@ def launches(*names, runs=500_000):
     return run_steps(body)
 
 
-class TestWindows:
-    def test_a_window_in_two_dimensions(self, find_title):
-        make = partial(launches, WINDOW.format(41, 41), "cupy_add__float32_float32_float32")
-        assert find_title(make) == "A large window is applied in two dimensions at once"
-
-    @pytest.mark.parametrize("size", [(41, 1), (1, 41), (3, 3)])
-    def test_a_window_along_an_axis_or_a_small_one_stays(self, size, find_title):
-        assert find_title(partial(launches, WINDOW.format(*size), "cupy_add__float32_float32_float32")) is None
-
-
-class TestKeys:
-    def test_integer_keys_may_be_small(self, find_title):
-        make = partial(launches, *[SORT.format("unsigned int, unsigned int, unsigned int")] * 4)
-        assert find_title(make) == "Integer keys are sorted by all of their bits, or by many"
-
-    # 2 passes are 16 bits at most; floating-point keys use all of their bits.
-    @pytest.mark.parametrize(("key", "passes"), [("unsigned int, int", 2), ("float, int", 4)])
-    def test_few_bits_and_floating_point_keys_stay(self, key, passes, find_title):
-        assert find_title(partial(launches, *[SORT.format(key)] * passes)) is None
-
-
-class TestConvolutions:
-    def test_a_convolution_is_no_matrix_product(self, findings_of):
-        diagnosed = findings_of(partial(launches, CONVOLVE, runs=5_000_000))
-        assert "fp32-gemm" not in diagnosed
-        assert diagnosed["replaceable-construct"].title == "Convolutions run in FP32 without tensor cores"
-        assert "FFT" in diagnosed["replaceable-construct"].action
-
-
-def training(*, broadcast=BROADCAST, trains=True):
+def training():
     def body(loop, _):
-        if broadcast:
-            loop.launch(broadcast, 150_000, grid=(1, 1, 1), block=(544, 1, 1))
+        loop.launch(BROADCAST, 150_000, grid=(1, 1, 1), block=(544, 1, 1))
         for number in range(6):
             loop.launch(NATIVE.format(f"{'ABC'[number % 3]}Functor"), 200_000, **LARGE)
-        if trains:
-            loop.launch(BACKWARD, 300_000, **LARGE)
+        loop.launch(BACKWARD, 300_000, **LARGE)
         loop.launch(ALL_REDUCE, 100_000, grid=(1, 1, 1), block=(544, 1, 1))
 
     return run_steps(body)
 
 
-class TestBuffers:
-    def test_a_broadcast_next_to_the_gradients_is_of_buffers(self, find_title):
-        assert find_title(training) == "Buffers are broadcast in each step"
+class TestReplacements:
+    """Operations that another one replaces; tests/test_rule_limits.py has the conditions of each."""
 
-    # In inference, a broadcast sends what one rank has drawn.
-    @pytest.mark.parametrize("make", [partial(training, broadcast=""), partial(training, trains=False)])
-    def test_other_communication_stays(self, make, find_title):
-        assert find_title(make) is None
+    def test_products_of_one_size_in_a_row_become_one(self, findings_of):
+        finding = findings_of(products)["Matrix-vector products of one size run one after another"]
+        assert finding.recoverable_ns > 1.5 * finding.saving_low_ns > 0
+
+    def test_arrays_in_parts_that_are_reduced_and_convolutions(self, findings_of):
+        findings = findings_of(partial(ailments.in_turn, pairs, partial(launches, CONVOLVE, runs=5_000_000)))
+        assert "Huge arrays are computed, and reduced by an operation of their own" in findings
+        assert "FFT" in findings["Convolutions run in FP32 without tensor cores"].action
+        # A convolution is no matrix product.
+        assert "fp32-gemm" not in findings
+
+    def test_experts_whose_rows_are_searched_become_a_grouped_product(self, diagnose):
+        first = diagnose(experts).findings[0]
+        assert first.title == "Experts run one after another, and the rows of each are searched"
+        assert "grouped_mm" in first.action
+
+    def test_windows_in_two_dimensions_and_integer_keys(self, findings_of):
+        # Windows along an axis or of a small size, and floating-point keys, are beside them.
+        windows = [WINDOW.format(*size) for size in ((41, 41), (41, 1), (1, 41), (3, 3))]
+        keys = [SORT.format(keys) for keys in ("unsigned int, unsigned int, unsigned int", "float, int")]
+        findings = findings_of(partial(launches, *windows, *keys * 4))
+        window = findings["A large window is applied in two dimensions at once"]
+        sort = findings["Integer keys are sorted by all of their bits, or by many"]
+        assert (window.values["calls"], window.values["total_ns"]) == (1, 500_000)
+        assert (sort.values["calls"], sort.values["total_ns"]) == (4, 2_000_000)
+
+    def test_a_broadcast_next_to_the_gradients_is_of_buffers(self, findings_of):
+        assert "Buffers are broadcast in each step" in findings_of(training)
 
 
 def iterate(*, mark="Thunk:#hlo_op=while.6,unique_hlo_op_id=34#"):
@@ -213,44 +157,33 @@ class TestLoopsOfXla:
         assert "iterations" not in action
 
 
-def spilling(*, local_total=268_173_312, registers=32, name="advance(float *)"):
+# Local memory for all threads of the GPU: 132 SMs of 2,048 threads.
+LOCAL = 132 * 2048
+
+
+def spilling():
+    """Run kernels with local memory: most of the time a kernel that has more than others."""
+
     def body(loop, _):
-        loop.launch(name, 3_000_000, **LARGE, registers=registers, local_total=local_total)
-        loop.launch("mix(float *)", 8_000, **LARGE, registers=16, local_total=155_713_536)
+        for name, runs, registers, local_bytes in (
+            ("advance(float *)", 3_000_000, 32, 1_008),
+            ("mix(float *)", 8_000, 16, 592),
+            ("push(float *)", 8_000, 16, 592 + 16),
+            (REDUCE, 8_000, 16, 1_008),
+        ):
+            loop.launch(name, runs, **LARGE, registers=registers, local_total=local_bytes * LOCAL)
 
     return run_steps(body)
 
 
-class TestSpills:
-    def test_local_memory_beyond_that_of_other_kernels_is_named(self, findings_of):
-        finding = findings_of(spilling)["hot-kernels"]
-        # (268,173,312 - 155,713,536) bytes for 132 SMs of 2,048 threads.
-        assert finding.values["local_bytes"] == pytest.approx(416)
-        assert "registers that it needs" in finding.action
-
-    @pytest.mark.parametrize(
-        "make",
-        [
-            partial(spilling, local_total=155_713_536),
-            partial(spilling, local_total=0),
-            # Nothing is gained from more registers.
-            partial(spilling, registers=128),
-            # A kernel of a library, and a stack of 16 bytes.
-            partial(spilling, name=REDUCE),
-            partial(spilling, local_total=155_713_536 + 16 * 132 * 2048),
-        ],
-    )
-    def test_others_have_no_such_advice(self, make, findings_of):
-        assert "registers that it needs" not in findings_of(make)["hot-kernels"].action
-
-
-@pytest.mark.parametrize(
-    ("name", "severity", "status"), [("advance(float *)", "warning", "unjudged"), (NORM, "info", "healthy")]
-)
-def test_nearly_all_of_a_step_is_no_info_unless_it_is_efficient(name, severity, status, diagnose):
-    diagnosis = diagnose(partial(launches, name, runs=3_000_000))
-    (kernels,) = (finding for finding in diagnosis.findings if finding.name == "hot-kernels")
-    assert (kernels.severity, diagnosis.status) == (severity, status)
+def test_local_memory_beyond_that_of_other_kernels_is_named(tmp_path):
+    with open_trace(spilling().write(tmp_path / "trace.sqlite")) as trace:
+        rows = trace.sql("SELECT kernel_base_name(name), local_bytes FROM _own_local_memory").rows()
+        finding = evaluate_rules(trace, ["hot-kernels"])["hot-kernels"]
+    # None of kernels of libraries, and what is more than the least of all.
+    assert dict(rows) == {"advance": 416, "push": 16, "mix": 0}
+    assert finding.values["local_bytes"] == pytest.approx(416)
+    assert "registers that it needs" in finding.action
 
 
 class TestRepetitions:
@@ -279,12 +212,12 @@ class TestRepetitions:
         assert "in one pass over it" in first.action
         assert "NSI108" in {finding.code for finding in first.also}
 
-    @pytest.mark.parametrize("mark", ["Thunk:#hlo_op=while.6,unique_hlo_op_id=34#", "epoch"])
-    def test_a_loop_of_xla_may_be_a_map(self, findings_of, mark):
+    def test_a_loop_of_xla_may_be_a_map(self, findings_of):
+        mark = "Thunk:#hlo_op=while.6,unique_hlo_op_id=34#"
         make = partial(rows_in_turn, names=("loop_add_fusion",), grid=(4, 1, 1), runs=6_000, host_ns=1_000, mark=mark)
-        finding = findings_of(make).get("repeated-sequence")
-        assert (finding is not None) == mark.startswith("Thunk")
-        assert finding is None or ("jax.vmap" in finding.action and finding.saving_low_ns == 0)
+        finding = findings_of(make)["repeated-sequence"]
+        assert "jax.vmap" in finding.action
+        assert finding.saving_low_ns == 0
 
 
 def library_ranges():
