@@ -13,8 +13,9 @@ from nsys_insight.model.producers import fact_tables
 
 @pytest.fixture(autouse=True)
 def forget_template(monkeypatch):
-    """Forget the template that this process has used."""
+    """Forget the template that this process has used, and that of the installation."""
     monkeypatch.setattr(template, "_in_use", {})
+    monkeypatch.setattr(template, "_is_packaged_current", lambda: False)
 
 
 def list_names(connection, kind):
