@@ -283,10 +283,10 @@ def _join_lines(comments: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 def _join_phrases(*phrases: str) -> re.Pattern[str]:
     """Return one pattern for all phrases. Most texts have none of them, and one search tells so."""
     at_words = [phrase.removeprefix(r"\b") for phrase in phrases if phrase.startswith(r"\b") and r"\1" not in phrase]
-    others = [phrase for phrase in phrases if not phrase.startswith(r"\b") or r"\1" in phrase]
+    elsewhere = [phrase for phrase in phrases if not phrase.startswith(r"\b") or r"\1" in phrase]
     # The number of a group that is repeated is that of its phrase alone.
-    others = [phrase.replace("([a-z]{3,})", "(?P<word>[a-z]{3,})").replace(r"\1", "(?P=word)") for phrase in others]
-    return re.compile("|".join([rf"\b(?:{'|'.join(at_words)})", *others]))
+    elsewhere = [p.replace("([a-z]{3,})", "(?P<word>[a-z]{3,})").replace(r"\1", "(?P=word)") for p in elsewhere]
+    return re.compile("|".join([rf"\b(?:{'|'.join(at_words)})", *elsewhere]))
 
 
 def _match(path: Path, line: int, text: str, phrases: dict[str, str]) -> Iterator[Hit]:
