@@ -24,7 +24,7 @@ def without_most_facts() -> Iterator[None]:
     no facts.
     """
     find_facts, all_facts = Facts.find, task.fact_tables()
-    one_view: dict[str, Any] = {**vars(views), "documented_views": lambda *, internal: {"kernels": None}}
+    one_view: dict[str, Any] = {**vars(views), "documented_views": lambda **_: {"kernels": None}}
 
     def find_few(facts: Facts, queries: list[str], *options: Any) -> None:
         # Only a DuckDB file asks for the facts of all views at once.
