@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 def without_most_facts() -> Iterator[None]:
     """Shorten conversions in the block.
 
-    `convert` writes one view to a folder, and `fleet` writes one fact. The DuckDB file of `convert` and `explore` has
-    no facts.
+    `convert` writes one view to a folder, and `fleet` one fact of each trace. The DuckDB file of `convert` and `explore`
+    has no facts.
     """
     find_facts, all_facts = Facts.find, task.fact_tables()
+    few_facts = {name: fact for name, fact in all_facts.items() if name == "steps" or fact.is_cross_rank}
     one_view: dict[str, Any] = {**vars(views), "documented_views": lambda **_: {"kernels": None}}
 
     def find_few(facts: Facts, queries: list[str], *options: Any) -> None:
@@ -34,6 +35,6 @@ def without_most_facts() -> Iterator[None]:
     with (
         patch.object(Facts, "find", find_few),
         patch.object(convert, "views", SimpleNamespace(**one_view)),
-        patch.object(task, "fact_tables", lambda: {"steps": all_facts["steps"]}),
+        patch.object(task, "fact_tables", lambda: few_facts),
     ):
         yield
