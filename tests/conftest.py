@@ -7,6 +7,8 @@ import importlib.util
 import os
 import signal
 import sys
+import tempfile
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -18,6 +20,7 @@ from kept_connections import begin_test
 from opening import evaluate_rules, open_trace
 
 from nsys_insight.cli import ending
+from nsys_insight.model import template
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -54,6 +57,26 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "wheel: what needs the files that a wheel carries; CI runs these on the wheel")
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    # Before the workers start, which use it.
+    if not hasattr(config, "workerinput") and not config.option.collectonly:
+        _update_template()
+
+
+def _update_template() -> None:
+    """Write the template of the model again if its source files changed since the installation.
+
+    Otherwise, each process that a test starts would build the model, which takes longer than most commands.
+    """
+    if template._is_packaged_current():
+        return
+    file, manifest = (template.package_folder() / name for name in (template.PACKAGED_FILE, template.PACKAGED_MANIFEST))
+    with suppress(OSError):
+        file.parent.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=file.parent) as folder:
+            template.write_template(Path(folder) / file.name)
+            (Path(folder) / file.name).replace(file)
+        manifest.write_text(template.describe_package(has_times=True), encoding="utf-8")
+        template._is_packaged_current.cache_clear()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from kept_connections import keep_connections
+from opening import open_trace
 from typer.testing import CliRunner
 
-import nsys_insight
 from nsys_insight.cli.commands import agents as skill
 from nsys_insight.cli.commands import load_command, read_help_entries
 from nsys_insight.cli.trace_argument import Traces
@@ -38,7 +39,7 @@ def install(*arguments):
 
 @pytest.fixture(scope="module")
 def churn_trace():
-    with nsys_insight.open(CHURN, use_cache=False) as trace:
+    with open_trace(CHURN) as trace:
         yield trace
 
 
@@ -216,8 +217,8 @@ def test_a_client_gets_the_answers_of_the_command_line_and_writes_no_file(tmp_pa
         ("views", {}),
         ("sql", {"query": "SELECT 1 AS a; CREATE TEMP TABLE t AS FROM gpus; SELECT count(*) AS b FROM t"}),
     ]
-    _, (brief, short_diagnosis, views, two_results, *answers) = ask(folder, texts + questions[:4], cache)
-    tools, refused_answers = ask(folder, questions[4:], cache)
+    tools, (brief, short_diagnosis, views, two_results, *answers) = ask(folder, texts + questions, cache)
+    answers, refused_answers = answers[:4], answers[4:]
     assert [tool.name for tool in tools] == ["brief", "diagnose", "report", "sql", "views", "diff"]
     for answer, max_chars in ((brief, 2_000), (short_diagnosis, 3_000), (views, 3_000)):
         assert 1_000 < len(answer.content[0].text) <= max_chars
@@ -295,7 +296,7 @@ def test_the_second_question_finds_the_trace_open(tools, tmp_path):
     tools.sql("CREATE TEMP TABLE mine AS FROM gpus; FROM mine", "churn")
     with pytest.raises(InsightError):
         tools.sql("FROM mine", "churn")
-    for step in range(5):
+    for step in range(2):
         tools.report("top", "churn", scope={"step": step})
     assert len(tools._trace_pool._open) == 3
 
@@ -324,18 +325,23 @@ def test_arguments_that_cannot_be_are_one_sentence_with_a_hint(tools, arguments,
     assert error["hint"].startswith(hint)
 
 
-def test_texts_are_in_the_terms_of_the_tools(tools):
+def test_texts_are_in_the_terms_of_the_tools():
+    pytest.importorskip("mcp")
     from nsys_insight.cli.mcp_answers import name_arguments
+    from nsys_insight.cli.mcp_server import Tools
+    from nsys_insight.cli.trace_pool import TracePool
     from nsys_insight.ingest.scope import Scope
 
     own_flags = {param.flag for pack in built_in_packs().values() for param in pack.params.values()}
     own_flags |= {f"--{name.removesuffix('_ns')}" for name in vars(Scope())}
-    for trace in ("churn", "decode_eager"):
-        results = [tools.report(name, trace) for name in ("gaps", "per-token", "host", "launches", "top")]
-        text = "".join(result.content[0].text + str(result.structured_content) for result in results)
-        text += tools.brief(trace) + tools.diagnose(trace).content[0].text
-        assert own_flags.isdisjoint(re.findall(r"--[a-z-]+", text))
-        assert not re.search(r"nsys-insight (top|gaps|idle|host|sql|diff)", text)
+    with keep_connections(), TracePool(60) as trace_pool:
+        tools = Tools(Traces([CHURN.parent]), trace_pool)
+        for trace in ("churn", "decode_eager"):
+            results = [tools.report(name, trace) for name in ("gaps", "per-token", "host", "launches", "top")]
+            text = "".join(result.content[0].text + str(result.structured_content) for result in results)
+            text += tools.brief(trace) + tools.diagnose(trace).content[0].text
+            assert own_flags.isdisjoint(re.findall(r"--[a-z-]+", text))
+            assert not re.search(r"nsys-insight (top|gaps|idle|host|sql|diff)", text)
     command = "nsys profile --trace cuda --nvtx-capture x; nsys-insight gaps --min-gap 5us --nvtx 'a'"
     result = "nsys profile --trace cuda --nvtx-capture x; report gaps min_gap_ns 5us scope.nvtx 'a'"
     assert name_arguments(command) == result

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import command_line
 import pytest
+from kept_connections import keep_connections
 from opening import planted_path
 
 import nsys_insight
 from nsys_insight.compare import benchmark_formats
 from nsys_insight.errors import UsageError
 
-EAGER, GRAPH = "decode_eager.sqlite", "decode_graph_node.sqlite"
+EAGER, GRAPH, CHURN = "decode_eager.sqlite", "decode_graph_node.sqlite", "churn.sqlite"
 BOTH_SIDES_TWICE = ["--before", EAGER, "--before", EAGER, "--after", EAGER, "--after", EAGER]
 SAMPLES = Path(__file__).parents[1] / "sample_traces"
 
@@ -26,6 +27,12 @@ def run(monkeypatch):
     monkeypatch.chdir(SAMPLES)
     monkeypatch.setenv("COLUMNS", "120")
     return command_line.run
+
+
+@pytest.fixture(scope="module")
+def copy_of_eager(tmp_path_factory):
+    """Return a copy that is older than a test, which reads it twice."""
+    return shutil.copy(SAMPLES / EAGER, tmp_path_factory.mktemp("copy"))
 
 
 @pytest.mark.slow
@@ -77,7 +84,8 @@ def test_programs_read_measured_times_as_rows(run):
 
 
 def test_python_takes_measured_times(run):
-    decision = nsys_insight.diff(EAGER, GRAPH, step_time_ns=("700us", 600_000)).dicts()[0]
+    with keep_connections():
+        decision = nsys_insight.diff(EAGER, GRAPH, step_time_ns=("700us", 600_000)).dicts()[0]
     assert (decision["metric"], decision["before"], decision["after"]) == ("without_nsys_ns", 700_000, 600_000)
     with pytest.raises(UsageError, match="two times, before and after, not '515us'"):
         nsys_insight.diff(EAGER, GRAPH, step_time_ns="515us")
@@ -98,10 +106,10 @@ def test_a_measured_time_of_something_else_is_refused(run, times, message):
     assert message in " ".join(result.stderr.split())
 
 
-def test_what_did_not_change_is_hidden_and_counted(run, tmp_path):
-    result = run("diff", EAGER, copy := shutil.copy(EAGER, tmp_path))
+def test_what_did_not_change_is_hidden_and_counted(run, copy_of_eager):
+    result = run("diff", EAGER, copy_of_eager)
     (hidden,) = re.findall(r"note: (\d+) more rows, by metric, phase, family and kernel: --all", result.stderr)
-    complete = run("diff", EAGER, copy, "--all", "--limit", "1000")
+    complete = run("diff", EAGER, copy_of_eager, "--all", "--limit", "1000")
     row_counts = [int(count) for count in re.findall(r"^(\d+) rows?$", complete.stdout, re.MULTILINE)]
     assert int(hidden) + 1 == sum(row_counts)
     assert "--all" not in complete.stderr
@@ -144,7 +152,6 @@ def test_diff_of_two_steps_of_a_trace_shows_what_makes_one_of_them_slow(run):
     assert rows["wall_ns"]["delta"] == pytest.approx(500_000, rel=0.02)
     assert rows["gpu_idle_ns"]["delta"] == pytest.approx(500_000, rel=0.02)
     assert rows["kernels"]["delta"] == 0
-    assert run("diff", EAGER, "--steps", "6,7").stdout.splitlines()[0].endswith(", step 6 → step 7")
     assert run("diff", EAGER, "--steps", "6").stderr.startswith("error: --steps takes two numbers, not '6'")
 
 
@@ -186,16 +193,21 @@ def test_python_compares_as_the_command_does(run, sides):
 
 def test_python_compares_open_traces_in_their_scope_and_saved_runs(run, tmp_path):
     baseline_file = tmp_path / "baseline.json"
-    assert run("baseline", "save", EAGER, "--step", 6, "-o", baseline_file).returncode == 0
-    with nsys_insight.open(EAGER) as trace, trace.scope(step=6) as before, trace.scope(step=7) as after:
+    assert run("baseline", "save", CHURN, "--step", 1, "-o", baseline_file).returncode == 0
+    with (
+        keep_connections(),
+        nsys_insight.open(CHURN) as trace,
+        trace.scope(step=1) as before,
+        trace.scope(step=0) as after,
+    ):
         decision = nsys_insight.diff(before, after).dicts()[0]
         assert nsys_insight.diff(str(baseline_file), after).dicts()[0] == decision
-    rows = json.loads(run("diff", EAGER, "--steps", "6,7", "-f", "json").stdout)["rows"]
+    rows = json.loads(run("diff", CHURN, "--steps", "1,0", "-f", "json").stdout)["rows"]
     assert decision == rows[0]
     broken_file = tmp_path / "broken.json"
     broken_file.write_text("{")
     with pytest.raises(UsageError, match="it is not JSON"):
-        nsys_insight.diff(EAGER, broken_file)
+        nsys_insight.diff(CHURN, broken_file)
 
 
 @pytest.mark.slow
@@ -372,7 +384,7 @@ def test_check_annotates_lines_of_the_budget_for_github(run, tmp_path):
 
 def test_two_steps_show_the_times_that_differ_most(run):
     """Step 0 of churn is no steady step: it takes 2.2 times as long, as launches take longer."""
-    result = run("diff", "churn.sqlite", "--steps", "1,0")
+    result = run("diff", CHURN, "--steps", "1,0")
     assert result.stdout.startswith("One step each: wall 215.7 µs → 479.8 µs per step (+122.4%), step 1 → step 0\n")
     assert "whole traces" not in result.stderr
     assert "steps are those of --steps" in result.stderr

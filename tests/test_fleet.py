@@ -18,6 +18,7 @@ from dataclasses import replace
 import duckdb
 import pytest
 from command_line import run
+from conversions import without_most_facts
 from many_traces import make_full_trace
 from rank_traces import Run
 from schemas import get_validator, validate
@@ -58,9 +59,10 @@ def traces(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def facts(traces, tmp_path_factory):
-    """Return the folder of the facts, built by one process, and the answer of the command."""
+    """Return the folder of the facts, one of each trace, built by one process, and the answer of the command."""
     folder = tmp_path_factory.mktemp("facts")
-    return folder, build_fleet(traces, folder, Workers())
+    with without_most_facts():
+        return folder, build_fleet(traces, folder, Workers())
 
 
 def list_folders(facts):
@@ -93,7 +95,8 @@ def read_answers(paths, reports=(*REPORTS_OF_RUN, *REPORTS_OF_RANKS)):
 
 
 @pytest.mark.slow
-def test_facts_answer_as_the_traces_do(traces, facts, monkeypatch):
+def test_facts_answer_as_the_traces_do(traces, tmp_path, monkeypatch):
+    build_fleet(traces, tmp_path, Workers())
     expected = read_answers(traces[:2])
     assert expected["ranks"][0][0]["late_steps"] == 2
     assert "rank 2 is not in these traces" in expected["ranks"][1]  # known from the launcher
@@ -104,9 +107,9 @@ def test_facts_answer_as_the_traces_do(traces, facts, monkeypatch):
         fill_facts(facts, kind, *arguments)
 
     monkeypatch.setattr(store.Facts, "_fill", record_and_fill)
-    assert read_answers(list_folders(facts[0])) == expected
+    assert read_answers(list_folders(tmp_path)) == expected
     assert filled_kinds == []  # all facts were present
-    with nsys_insight.open(list_folders(facts[0]), use_cache=False) as fleet_facts:
+    with nsys_insight.open(list_folders(tmp_path), use_cache=False) as fleet_facts:
         fleet_facts.answer("steps", step_range="step")
         assert "steps" in filled_kinds  # the steps differ now
         filled_kinds.clear()

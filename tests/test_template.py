@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import duckdb
 import pytest
+from opening import open_trace
 
 import nsys_insight
 from nsys_insight import cache_folder
 from nsys_insight.model import template, views
 from nsys_insight.model.producers import fact_tables
 
+_is_packaged_current = template._is_packaged_current
+
 
 @pytest.fixture(autouse=True)
 def forget_template(monkeypatch):
-    """Forget the template that this process has used."""
+    """Forget the template that this process has used, and that of the installation."""
     monkeypatch.setattr(template, "_in_use", {})
+    monkeypatch.setattr(template, "_is_packaged_current", lambda: False)
+
+
+@pytest.fixture(scope="module")
+def template_file(tmp_path_factory):
+    file = tmp_path_factory.mktemp("template") / "model.duckdb"
+    template.write_template(file)
+    return file
 
 
 def list_names(connection, kind):
@@ -31,7 +45,7 @@ def test_a_copy_has_all_views_and_tables():
             assert list_names(copied, kind) == list_names(created, kind)
         assert list_names(copied, "view") >= {("main", name) for name in views.documented_views()}
         assert list_names(copied, "view") >= {("facts", name) for name in fact_tables()}
-        assert not list_names(copied, "table")
+        assert {schema for schema, _ in list_names(copied, "table")} == {"internal"}
 
 
 @pytest.mark.slow
@@ -67,9 +81,8 @@ def test_a_damaged_template_is_built_again(sample):
 
 
 def test_on_a_full_disk_the_answer_is_the_same(sample, monkeypatch):
-    with nsys_insight.open(sample("churn")) as trace:
+    with open_trace(sample("churn")) as trace:
         expected = trace.answer("top").rows()
-    monkeypatch.setattr(template, "_in_use", {})
 
     def full(_):
         raise OSError(28, "No space left on device")
@@ -101,15 +114,18 @@ class TestPackagedTemplate:
     """An installation brings the template, so the first command builds none."""
 
     @pytest.fixture
-    def package(self, tmp_path, monkeypatch):
+    def package(self, tmp_path, monkeypatch, template_file):
         """Give an installation of links to the package's folders, with a template of its own."""
+        monkeypatch.setattr(template, "_is_packaged_current", _is_packaged_current)
         for name in ("facts", "ingest", "model"):
             (tmp_path / name).symlink_to(template.package_folder() / name)
         (tmp_path / "template").mkdir()
         monkeypatch.setattr(template, "package_folder", lambda: tmp_path)
         for function in (template._digest_package, template._is_packaged_current):
             function.cache_clear()
-        template.write_template(tmp_path / template.PACKAGED_FILE)
+        shutil.copy(template_file, tmp_path / template.PACKAGED_FILE)
+        # Tests above build one.
+        monkeypatch.setattr(template, "_build", Path.touch)
         yield tmp_path
         for function in (template._digest_package, template._is_packaged_current):
             function.cache_clear()

@@ -14,6 +14,7 @@ import re
 import sys
 import tokenize
 from collections import Counter
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -160,9 +161,15 @@ def find_hits(paths: Iterable[Path]) -> Iterator[Hit]:
                 yield from read(file, file.read_text(encoding="utf-8"))
 
 
-def bound_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
+@lru_cache(maxsize=1)
+def _list_nodes(source: str) -> list[ast.AST]:
+    """List all nodes of a Python file, for all that is read from it in turn."""
+    return list(ast.walk(ast.parse(source)))
+
+
+def bound_names(source: str) -> Iterator[tuple[str, int]]:
     """List the names that a Python file defines, with their lines: functions, parameters, variables, attributes."""
-    for node in ast.walk(tree):
+    for node in _list_nodes(source):
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 yield node.name, node.lineno
@@ -193,9 +200,8 @@ def is_prose(text: str) -> bool:
 def printed_texts(path: Path, source: str) -> Iterator[tuple[int, str]]:
     """List the texts of a file that a user can see, with their lines."""
     if path.suffix == ".py":
-        tree = ast.parse(source)
-        docstrings = {id(node) for node, _ in _docstrings(tree, of_commands=False, in_cli=path.parent.name == "cli")}
-        for node in ast.walk(tree):
+        docstrings = {id(node) for node, _ in _docstrings(source, of_commands=False, in_cli=path.parent.name == "cli")}
+        for node in _list_nodes(source):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
                 yield node.lineno, node.value
     elif path.suffix == ".sql":
@@ -211,10 +217,10 @@ def printed_texts(path: Path, source: str) -> Iterator[tuple[int, str]]:
         yield 1, re.sub(r"^```.*?^```", "", source, flags=re.DOTALL | re.MULTILINE)
 
 
-def _docstrings(tree: ast.AST, *, of_commands: bool, in_cli: bool) -> Iterator[tuple[ast.Constant, int]]:
+def _docstrings(source: str, *, of_commands: bool, in_cli: bool) -> Iterator[tuple[ast.Constant, int]]:
     # The docstring of a command is its help: users read it.
     read_by_developers = (ast.Module, ast.ClassDef) if in_cli and not of_commands else None
-    for node in ast.walk(tree):
+    for node in _list_nodes(source):
         if not isinstance(
             node, read_by_developers or (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
         ):
@@ -225,11 +231,10 @@ def _docstrings(tree: ast.AST, *, of_commands: bool, in_cli: bool) -> Iterator[t
 
 
 def _read_python(path: Path, source: str) -> Iterator[Hit]:
-    tree = ast.parse(source)
-    for name, line in bound_names(tree):
+    for name, line in bound_names(source):
         if is_vague(name):
             yield Hit(path, line, name, "a noun or a verb phrase")
-    for node, line in _docstrings(tree, of_commands=True, in_cli=False):
+    for node, line in _docstrings(source, of_commands=True, in_cli=False):
         yield from _match(path, line, str(node.value), PHRASES | CODE_PHRASES)
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     comments = [(token.start[0], token.string) for token in tokens if token.type == tokenize.COMMENT]
@@ -274,8 +279,20 @@ def _join_lines(comments: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
         yield start, joined
 
 
+@cache
+def _join_phrases(*phrases: str) -> re.Pattern[str]:
+    """Return one pattern for all phrases. Most texts have none of them, and one search tells so."""
+    at_words = [phrase.removeprefix(r"\b") for phrase in phrases if phrase.startswith(r"\b") and r"\1" not in phrase]
+    elsewhere = [phrase for phrase in phrases if not phrase.startswith(r"\b") or r"\1" in phrase]
+    # The number of a group that is repeated is that of its phrase alone.
+    elsewhere = [p.replace("([a-z]{3,})", "(?P<word>[a-z]{3,})").replace(r"\1", "(?P=word)") for p in elsewhere]
+    return re.compile("|".join([rf"\b(?:{'|'.join(at_words)})", *elsewhere]))
+
+
 def _match(path: Path, line: int, text: str, phrases: dict[str, str]) -> Iterator[Hit]:
     low = " ".join(text.lower().split())
+    if not _join_phrases(*phrases).search(low):
+        return
     for phrase, advice in phrases.items():
         for match in re.finditer(phrase, low):
             yield Hit(path, line, low[max(0, match.start() - 40) : match.end() + 40], advice)
