@@ -7,7 +7,7 @@ from threading import RLock, local
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight import progress
-from nsys_insight.facts.context import DEFAULT_OPTIONS, Context, fill
+from nsys_insight.facts.context import DEFAULT_OPTIONS, Context, can_have_rows, fill
 from nsys_insight.facts.definitions import digest_definitions
 from nsys_insight.ingest import facts_folder
 from nsys_insight.ingest.catalogs import name_catalogs, use_catalog
@@ -169,7 +169,7 @@ class Facts:
         if stored_facts.definitions != digest_definitions():
             return False
         with use_catalog(self._connection, catalog):
-            self._empty_tables(producer, catalog, has_rows=True)
+            self._empty_tables(producer, catalog, is_created=True)
             for table in producer.tables & stored_facts.tables.keys():
                 try:
                     self._connection.execute(f"INSERT INTO facts.{table} BY NAME FROM {stored_facts.tables[table]}")
@@ -195,16 +195,19 @@ class Facts:
             fill(producer, all_traces)
             return
         for catalog in catalogs:
+            context = all_traces.for_trace(catalog)
             with use_catalog(self._connection, catalog):
-                self._empty_tables(producer, catalog)
-                fill(producer, all_traces.for_trace(catalog))
+                has_rows = can_have_rows(producer, context)
+                self._empty_tables(producer, catalog, is_created=not has_rows)
+                if has_rows:
+                    fill(producer, context)
 
-    def _empty_tables(self, producer: Producer, catalog: str, *, has_rows: bool = False) -> None:
+    def _empty_tables(self, producer: Producer, catalog: str, *, is_created: bool = False) -> None:
         """Replace the views of facts that are not found yet by empty tables, and empty the other tables.
 
-        A query creates its table itself, unless the rows come from stored facts (`has_rows`).
+        A query creates its table itself, unless the table `is_created` here: for stored rows, or for none.
         """
-        creates_table = bool(producer.query) and not has_rows
+        creates_table = bool(producer.query) and not is_created
         for table in producer.tables:
             if (table, catalog) in self._tables:
                 self._connection.execute(f"{'DROP TABLE IF EXISTS' if creates_table else 'TRUNCATE'} facts.{table}")
