@@ -154,7 +154,8 @@ def facts_read(query: str | Names) -> frozenset[str]:
 @cache
 def _find_facts(names: Names) -> frozenset[str]:
     tables = frozenset(filter(_find_producer, views.expand_names(names).relations_in("facts")))
-    return tables.union(*(_find_facts(scan_names(producer.check or producer.query)) for producer in map(producer_of, tables)))
+    producers = map(producer_of, tables)
+    return tables.union(*(_find_facts(scan_names(producer.check or producer.query)) for producer in producers))
 
 
 @cache
