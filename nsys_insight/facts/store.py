@@ -61,7 +61,7 @@ class Facts:
         self._main, self._sources, self._scopes, self._show = connection, sources, scopes, prepare
         self._thread = _ThreadState(connection)
         self._locks: dict[str, Any] = {}
-        self._labels, self._run_facts = labels, run_facts
+        self._labels, self._run_facts, self._stored_tables = labels, run_facts, stored_tables
         self._tables = self._existing_tables() if any(scope != FULL_TRACE for scope in scopes) else set()
         # The options that the tables of a producer are filled with, by its name and the catalog.
         self._fill_options = {
@@ -197,10 +197,11 @@ class Facts:
         for catalog in catalogs:
             context = all_traces.for_trace(catalog)
             with use_catalog(self._connection, catalog):
-                has_rows = can_have_rows(producer, context)
-                self._empty_tables(producer, catalog, is_created=not has_rows)
-                if has_rows:
+                if can_have_rows(producer, context):
+                    self._empty_tables(producer, catalog)
                     fill(producer, context)
+                elif (name, catalog) in self._tables or name in self._stored_tables:
+                    self._empty_tables(producer, catalog, is_created=True)
 
     def _empty_tables(self, producer: Producer, catalog: str, *, is_created: bool = False) -> None:
         """Replace the views of facts that are not found yet by empty tables, and empty the other tables.
