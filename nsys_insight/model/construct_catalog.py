@@ -215,23 +215,23 @@ def _join(patterns: Sequence[str]) -> str:
 
 
 def find_texts(patterns: Sequence[str]) -> list[str]:
-    """Return lower-case texts of which each name that one of the patterns matches has one; [""] if they are unknown.
+    """Return lower-case texts: each name that matches has one of them. [""] if that is unknown.
 
-    A name is first searched for these: compiling the patterns of the catalog takes longer than most questions.
+    Names are searched for these first: compiling all patterns of the catalog takes longer than most questions.
     """
     texts = set[str]()
     for pattern in patterns:
         # RE2 has classes and quotes that Python reads as something else.
         try:
-            found = set[str]() if re.search(r"\[\[?:|\\Q", pattern) else _find_needed(parser.parse(pattern))
+            own_texts = set[str]() if re.search(r"\[\[?:|\\Q", pattern) else _find_needed(parser.parse(pattern))
         except re.error:
-            found = set()
-        texts |= found or {""}
+            own_texts = set()
+        texts |= own_texts or {""}
     return sorted(texts)
 
 
 def _find_needed(items: Iterable[tuple[Any, Any]]) -> set[str]:
-    """Find texts of which a match of this parsed expression has one: those whose shortest one is the longest."""
+    """Find texts: each match of a parsed expression has one of them. The shortest one is as long as possible."""
     choices: list[set[str]] = []
     run = ""
     for kind, value in [*items, (None, None)]:
@@ -247,8 +247,8 @@ def _find_needed(items: Iterable[tuple[Any, Any]]) -> set[str]:
             choices.append(set[str]().union(*branches) if all(branches) else set())
         elif kind in {constants.MAX_REPEAT, constants.MIN_REPEAT} and value[0] > 0:
             choices.append(_find_needed(value[-1]))
-    known = [texts for texts in choices if texts and "" not in texts]
-    return max(known, key=lambda texts: min(map(len, texts)), default=set())
+    useful = [texts for texts in choices if texts and "" not in texts]
+    return max(useful, key=lambda texts: min(map(len, texts)), default=set())
 
 
 def _write_construct_table(entries: Sequence[Construct]) -> str:
