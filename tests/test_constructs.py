@@ -8,6 +8,8 @@ import duckdb
 import pytest
 
 from nsys_insight.diagnose.findings import EFFORTS, FRAMEWORKS, NUMERICS, read_finding_rules
+from nsys_insight.facts import kernel_constructs
+from nsys_insight.facts.context import DEFAULT_OPTIONS, Context
 from nsys_insight.model import construct_catalog
 from nsys_insight.paths import package_folder
 from nsys_insight.records import RecordError, parse_toml
@@ -28,9 +30,15 @@ def constructs():
     """
     names = sorted({name for entry in ENTRIES for name in (*entry.examples, *entry.not_examples)})
     with duckdb.connect() as connection:
-        connection.execute(construct_catalog.write_macros()[0])
-        rows = connection.execute("SELECT name, construct_of(name) FROM unnest(?) AS t (name)", [names]).fetchall()
-    return dict(rows)
+        connection.execute("; ".join(construct_catalog.write_macros()))
+        connection.execute(
+            "CREATE TABLE kernel_names AS SELECT name, name AS name_id FROM unnest(?) AS t (name)", [names]
+        )
+        connection.execute(
+            "CREATE SCHEMA facts; CREATE TABLE facts.kernel_constructs (name VARCHAR, construct VARCHAR)"
+        )
+        kernel_constructs.fill(Context(connection, DEFAULT_OPTIONS, [""], [""], [], [], lambda *_: None))
+        return dict(connection.execute("FROM facts.kernel_constructs").fetchall())
 
 
 def matches(pattern, name):
@@ -57,6 +65,30 @@ def test_examples_get_the_construct_and_counter_examples_do_not(entry, construct
     names = [name for name in entry.examples if not any(matches(pattern, name) for pattern in entry.operations)]
     assert {name: constructs[name] for name in names} == dict.fromkeys(names, entry.name)
     assert not [name for name in entry.not_examples if constructs[name] == entry.name]
+
+
+@pytest.mark.parametrize("entry", [entry for entry in ENTRIES if entry.kernels], ids=lambda entry: entry.name)
+def test_an_entry_is_tried_on_its_names(entry):
+    texts = construct_catalog.find_texts(entry.kernels)
+    assert texts != [""]
+    names = [name for name in entry.examples if any(matches(pattern, name) for pattern in entry.kernels)]
+    assert not [name for name in names if not any(text in name.lower() for text in texts)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "texts"),
+    [
+        ("ab(c|d)?EFG", ["efg"]),
+        ("(?i)Sort|de+", ["d", "sort"]),
+        ("(?:x|longer)_kernel", ["_kernel"]),
+        ("a*|b", [""]),
+        # Python reads these as something else, or not at all.
+        ("a[[:alpha:]]x", [""]),
+        (r"\pL+foo", [""]),
+    ],
+)
+def test_texts_are_in_each_name_that_matches(pattern, texts):
+    assert construct_catalog.find_texts([pattern]) == texts
 
 
 def test_conditions_are_valid_sql_over_the_columns():

@@ -144,7 +144,7 @@ def test_options_are_declared_by_producers_and_passed_on_to_their_readers():
     )
     assert steps_producers == {
         "cpu_work", "critical_path", "frameworks", "fusion", "idle_charges", "operation_groups", "ranks", "step_budget",
-        "step_idle", "steady_windows", "step_kernels", "step_limits", "step_operations", "step_totals", "steps",
+        "step_idle", "steady_shapes", "steady_windows", "step_kernels", "step_limits", "step_operations", "step_totals", "steps",
         "unprofiled_step",
     }  # fmt: skip
     assert gap_producers == {"explained_gaps", "gap_callers", "gaps"}

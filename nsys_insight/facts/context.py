@@ -103,6 +103,12 @@ class Context:
         return run
 
 
+def can_have_rows(producer: Producer, context: Context) -> bool:
+    """Return whether the trace has what the query of a producer needs to return a row."""
+    context.prepare(*filter(None, [producer.check]))
+    return not producer.check or context.connection.execute(producer.check).fetchone() is not None
+
+
 def fill(producer: Producer, context: Context) -> None:
     """Fill the empty tables of a producer. The producer's module is imported only here."""
     if producer.query:

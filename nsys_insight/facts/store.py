@@ -7,7 +7,7 @@ from threading import RLock, local
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight import progress
-from nsys_insight.facts.context import DEFAULT_OPTIONS, Context, fill
+from nsys_insight.facts.context import DEFAULT_OPTIONS, Context, can_have_rows, fill
 from nsys_insight.facts.definitions import digest_definitions
 from nsys_insight.ingest import facts_folder
 from nsys_insight.ingest.catalogs import name_catalogs, use_catalog
@@ -61,7 +61,7 @@ class Facts:
         self._main, self._sources, self._scopes, self._show = connection, sources, scopes, prepare
         self._thread = _ThreadState(connection)
         self._locks: dict[str, Any] = {}
-        self._labels, self._run_facts = labels, run_facts
+        self._labels, self._run_facts, self._stored_tables = labels, run_facts, stored_tables
         self._tables = self._existing_tables() if any(scope != FULL_TRACE for scope in scopes) else set()
         # The options that the tables of a producer are filled with, by its name and the catalog.
         self._fill_options = {
@@ -169,7 +169,7 @@ class Facts:
         if stored_facts.definitions != digest_definitions():
             return False
         with use_catalog(self._connection, catalog):
-            self._empty_tables(producer, catalog, has_rows=True)
+            self._empty_tables(producer, catalog, is_created=True)
             for table in producer.tables & stored_facts.tables.keys():
                 try:
                     self._connection.execute(f"INSERT INTO facts.{table} BY NAME FROM {stored_facts.tables[table]}")
@@ -195,16 +195,20 @@ class Facts:
             fill(producer, all_traces)
             return
         for catalog in catalogs:
+            context = all_traces.for_trace(catalog)
             with use_catalog(self._connection, catalog):
-                self._empty_tables(producer, catalog)
-                fill(producer, all_traces.for_trace(catalog))
+                if can_have_rows(producer, context):
+                    self._empty_tables(producer, catalog)
+                    fill(producer, context)
+                elif (name, catalog) in self._tables or name in self._stored_tables:
+                    self._empty_tables(producer, catalog, is_created=True)
 
-    def _empty_tables(self, producer: Producer, catalog: str, *, has_rows: bool = False) -> None:
+    def _empty_tables(self, producer: Producer, catalog: str, *, is_created: bool = False) -> None:
         """Replace the views of facts that are not found yet by empty tables, and empty the other tables.
 
-        A query creates its table itself, unless the rows come from stored facts (`has_rows`).
+        A query creates its table itself, unless the table `is_created` here: for stored rows, or for none.
         """
-        creates_table = bool(producer.query) and not has_rows
+        creates_table = bool(producer.query) and not is_created
         for table in producer.tables:
             if (table, catalog) in self._tables:
                 self._connection.execute(f"{'DROP TABLE IF EXISTS' if creates_table else 'TRUNCATE'} facts.{table}")

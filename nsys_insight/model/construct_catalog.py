@@ -8,8 +8,11 @@ configuration.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from functools import cache
+from re import _constants as constants  # type: ignore[attr-defined] # Python has no public parser
+from re import _parser as parser  # type: ignore[attr-defined]
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import UsageError
@@ -19,7 +22,7 @@ from nsys_insight.sql.headers import join_lines
 from nsys_insight.sql.quoting import literal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 _FOLDER = "constructs"
@@ -112,13 +115,9 @@ def read_constructs() -> list[Construct]:
 
 
 def write_macros() -> list[str]:
-    """Write the SQL that creates the macros of the catalog.
-
-    construct_of(name): the construct of a kernel's name, NULL for none; it costs some microseconds per name, so apply
-    it to distinct names. constructs() and construct_replacements(): the entries, as tables.
-    """
+    """Write the SQL that creates the macros of the catalog: its tables, constructs() and construct_replacements()."""
     entries = read_constructs()
-    return [_write_name_macro(entries), _write_construct_table(entries), _write_replacement_table(entries)]
+    return [_write_construct_table(entries), _write_replacement_table(entries)]
 
 
 def check_conditions(entries: Sequence[Construct], columns: Sequence[str]) -> None:
@@ -215,29 +214,53 @@ def _join(patterns: Sequence[str]) -> str:
     return "|".join(f"(?:{pattern})" for pattern in patterns)
 
 
-def _write_name_macro(entries: Sequence[Construct]) -> str:
-    """Write a CASE for each domain, within a CASE of all domains: most names are tried on few expressions."""
-    groups: dict[tuple[bool, str], list[Construct]] = {}
-    for entry in entries:
-        if entry.kernels:
-            groups.setdefault((entry.is_generic, entry.domain), []).append(entry)
-    cases = []
-    for group in groups.values():
-        all_patterns = _join([pattern for entry in group for pattern in entry.kernels])
-        inner = "\n".join(
-            f"WHEN regexp_matches(name, {literal(_join(entry.kernels))}) THEN {literal(entry.name)}" for entry in group
-        )
-        cases.append(f"WHEN regexp_matches(name, {literal(all_patterns)}) THEN CASE\n{inner}\nEND")
-    body = "CASE\n{}\nEND".format("\n".join(cases)) if cases else "NULL::VARCHAR"
-    return f"CREATE OR REPLACE MACRO construct_of(name) AS {body}"
+def find_texts(patterns: Sequence[str]) -> list[str]:
+    """Return lower-case texts: each name that matches has one of them. [""] if that is unknown.
+
+    Names are searched for these first: compiling all patterns of the catalog takes longer than most questions.
+    """
+    texts = set[str]()
+    for pattern in patterns:
+        # RE2 has classes and quotes that Python reads as something else.
+        try:
+            own_texts = set[str]() if re.search(r"\[\[?:|\\Q", pattern) else _find_needed(parser.parse(pattern))
+        except re.error:
+            own_texts = set()
+        texts |= own_texts or {""}
+    return sorted(texts)
+
+
+def _find_needed(items: Iterable[tuple[Any, Any]]) -> set[str]:
+    """Find texts: each match of a parsed expression has one of them. The shortest one is as long as possible."""
+    choices: list[set[str]] = []
+    run = ""
+    for kind, value in [*items, (None, None)]:
+        if kind is constants.LITERAL:
+            run += chr(value).lower()
+            continue
+        choices.append({run})
+        run = ""
+        if kind is constants.SUBPATTERN:
+            choices.append(_find_needed(value[-1]))
+        elif kind is constants.BRANCH:
+            branches = [_find_needed(branch) for branch in value[1]]
+            choices.append(set[str]().union(*branches) if all(branches) else set())
+        elif kind in {constants.MAX_REPEAT, constants.MIN_REPEAT} and value[0] > 0:
+            choices.append(_find_needed(value[-1]))
+    useful = [texts for texts in choices if texts and "" not in texts]
+    return max(useful, key=lambda texts: min(map(len, texts)), default=set())
 
 
 def _write_construct_table(entries: Sequence[Construct]) -> str:
-    columns = ("construct", "domain", "what", "library", "operations", "condition", "efficient", "is_kind", "place")
+    columns = (
+        "construct", "domain", "what", "library", "kernels", "kernel_texts", "operations", "condition", "efficient",
+        "is_kind", "place",
+    )  # fmt: skip
     rows = [
         (
             entry.name, entry.domain, join_lines(entry.description), entry.library,
-            _join(entry.operations) or None, entry.condition or None, entry.efficient or None, entry.is_kind,
+            _join(entry.kernels) or None, find_texts(entry.kernels), _join(entry.operations) or None,
+            entry.condition or None, entry.efficient or None, entry.is_kind,
             number,
         )
         for number, entry in enumerate(entries)

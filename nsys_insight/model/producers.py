@@ -40,6 +40,7 @@ class Producer:
     """It fills one or more tables of the schema `facts`: with its query, or if that is "", with the module of its name.
 
     Attributes:
+        needs: What its query returns no row without, as the text after FROM.
         progress: Its name in progress messages.
         options: The options that it takes itself; see `options_of`.
         is_cross_rank: Whether it covers all traces together; its tables are then in the connection's own catalog.
@@ -49,6 +50,7 @@ class Producer:
     name: str
     tables: frozenset[str]
     query: str = ""
+    needs: str = ""
     progress: str = ""
     options: frozenset[str] = frozenset()
     is_cross_rank: bool = False
@@ -60,10 +62,15 @@ class Producer:
         return f"CREATE TABLE facts.{self.name} AS {self.query}"
 
     @property
+    def check(self) -> str:
+        """Return the query that has a row if its query can have one; "" if that is always so."""
+        return f"SELECT 1 FROM {self.needs} LIMIT 1" if self.needs else ""
+
+    @property
     def statements(self) -> list[str]:
         """Return the statements that it can run to fill its tables."""
         files = (package_folder() / "facts" / self.name).glob("*.sql")
-        return [self.query] if self.query else [file.read_text(encoding="utf-8") for file in sorted(files)]
+        return [self.check, self.query] if self.query else [file.read_text(encoding="utf-8") for file in sorted(files)]
 
 
 def _make_producer(name: str, tables: Iterable[str], declared: Mapping[str, Any], query: str = "") -> Producer:
@@ -71,6 +78,7 @@ def _make_producer(name: str, tables: Iterable[str], declared: Mapping[str, Any]
         name,
         frozenset(table.removeprefix("_") for table in tables),
         query,
+        declared.get("needs", ""),
         declared.get("progress", name.replace("_", " ")),
         frozenset(declared.get("options", ())),
         declared.get("is_cross_rank", False),
@@ -137,7 +145,8 @@ def facts_read(query: str | Names) -> frozenset[str]:
     """Return the fact tables that a query reads: directly, through views, or through the queries of stored views.
 
     `query` is built-in SQL, or the names that `sql.names.parse_names` finds in a user's.
-    The tables that producers with a module read are left out: they depend on the trace.
+    The tables that producers with a module read are left out, as are those of a stored view after its check: they
+    depend on the trace.
     """
     return _find_facts(views.to_names(query))
 
@@ -145,7 +154,8 @@ def facts_read(query: str | Names) -> frozenset[str]:
 @cache
 def _find_facts(names: Names) -> frozenset[str]:
     tables = frozenset(filter(_find_producer, views.expand_names(names).relations_in("facts")))
-    return tables.union(*(_find_facts(scan_names(producer_of(table).query)) for table in tables))
+    producers = map(producer_of, tables)
+    return tables.union(*(_find_facts(scan_names(producer.check or producer.query)) for producer in producers))
 
 
 @cache

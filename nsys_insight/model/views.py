@@ -4,6 +4,7 @@ A file is a header in TOML and one SELECT. The folder is the topic, and the file
 
     description = "One row per …"   what a row stands for
     stored = true                   a fact: the rows are found once, and stored (`model.producers`)
+    needs = "_cpu_pieces"           what a fact has no row without: then its query is not planned
     progress = "idle time"          its name in progress messages, if not that of the table
     [columns]                       a sentence for each column, in the order of the query
     parameters = ["windows"]        a macro instead of a view; an expression instead of a SELECT makes it scalar

@@ -417,19 +417,16 @@ class Session:
 
     def _explain_empty(self, pack: Pack, table: str, step_range: str | None) -> str:
         is_full = self._scope == FULL_TRACE
-        is_single = len(self.labels) == 1
-        reason = self._explain_no_steps(pack, step_range) if is_full and is_single else ""
-        # What an empty answer of a full trace means depends on more than the report where it advises something.
-        if reason or (is_full and not (is_single and pack.advice)):
-            return reason or pack.empty_text
-        any_row = self._connection.duckdb.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone()
-        if is_full and any_row:
-            return pack.empty_text
-        if is_full:
-            return "; ".join(filter(None, (pack.empty, self._correct_advice(pack.advice))))
         text = f"Nothing in this scope ({self._scope.flags_text})"
-        if any_row:
-            return text
+        if self._connection.duckdb.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone():
+            return pack.empty_text if is_full else text
+        if is_full:
+            is_single = len(self.labels) == 1
+            reason = self._explain_no_steps(pack, step_range) if is_single else ""
+            # What an empty answer of a full trace means depends on more than the report where it advises something.
+            if reason or not (is_single and pack.advice):
+                return reason or pack.empty_text
+            return "; ".join(filter(None, (pack.empty, self._correct_advice(pack.advice))))
         if self._scope.range_pattern is not None and not self.rows("SELECT 1 AS found FROM gpu_ops LIMIT 1"):
             return f"{text}: no GPU work was launched in it."
         return f"{text}{self.describe_gpu_time()}; leave the scope out to see whether the trace has such rows at all"

@@ -1,6 +1,7 @@
 /*
 description = "The CUDA API calls that were made inside another call of the same thread."
 stored = true
+needs = "_overlapping_threads"
 progress = "API calls"
 [columns]
 process_id = "Operating system's process id"

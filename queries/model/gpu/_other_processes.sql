@@ -1,6 +1,7 @@
 /*
 description = "The processes that ran on GPUs, where they are several: one row; no row where only one did."
 stored = true
+needs = "_operation_counts HAVING count(DISTINCT process_id) > 1"
 [columns]
 process_ids = "The processes"
 shared_gpus = "The rows of `_shared_gpus`; NULL if there are none"

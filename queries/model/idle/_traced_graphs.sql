@@ -2,6 +2,7 @@
 description = """The gaps that a CUDA graph ended which was traced by its nodes, and what that cost its launch call at
     most."""
 stored = true
+needs = "_api_names WHERE call_group = 'graph launch'"
 [columns]
 gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 gap_start_ns = "When the gap began, in the scope"

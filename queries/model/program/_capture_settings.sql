@@ -9,12 +9,13 @@ skips_calls = "Whether nsys left calls out that it finds unimportant"
 traces_cuda = "Whether nsys says that it traced CUDA"
 is_wsl = "Whether the program ran under WSL2: Linux with a driver of Windows"
 */
+-- None of these settings is private, so they are read from the raw tables: the view `capture` masks all settings first.
 -- Since version 470, the versions of drivers of Linux have three numbers (580.65.06), those of Windows two (576.57).
 SELECT
     max(value) FILTER (WHERE name = 'EXPORT_PRODUCT_VERSION') AS nsys_version,
     max(value) FILTER (WHERE name = 'EXPORT_SCHEMA_VERSION') AS schema_version,
-    max(value) FILTER (WHERE name = 'CAPTURE_DURATION_NS')::BIGINT AS capture_ns,
-    max(replace(value, 'T', ' ')) FILTER (WHERE name = 'CAPTURE_START_UTC') AS begun,
+    (SELECT max(duration) FROM raw.ANALYSIS_DETAILS) AS capture_ns,
+    (SELECT max(replace(utcTime, 'T', ' ')) FROM raw.TARGET_INFO_SESSION_START_TIME) AS begun,
     count(*) FILTER (WHERE name LIKE '%:CUDA_SKIP_SOME_API_CALLS' AND value = 'true') > 0 AS skips_calls,
     -- From version 2025.6, only the type of events says it.
     count(*) FILTER (
@@ -28,4 +29,10 @@ SELECT
         FROM raw.TARGET_INFO_SYSTEM_ENV WHERE name = 'OsDescription' AND value ILIKE '%windows%'
     ) AND EXISTS (FROM raw.TARGET_INFO_SYSTEM_ENV WHERE name = 'OsDescription')
     OR EXISTS (FROM raw.TARGET_INFO_SYSTEM_ENV WHERE name = 'KernelVersion' AND value ILIKE '%microsoft%') AS is_wsl
-FROM capture;
+FROM (
+    SELECT name, value FROM raw.META_DATA_EXPORT
+    UNION ALL
+    SELECT name, value FROM raw.EXPORT_META_DATA
+    UNION ALL
+    SELECT name, value FROM raw.META_DATA_CAPTURE
+);

@@ -1,6 +1,8 @@
 /*
 description = """Which kernels ran in the steady steps, one row per name, grid and block; those of the whole scope where
     there are no steps."""
+stored = true
+progress = "kernels of the steady steps"
 [columns]
 name = "The kernel"
 family = "Family of the kernel"
@@ -11,6 +13,7 @@ total_ns = "Sum of their durations"
 avg_ns = "Mean of their durations"
 kernel_time_pct = "Share of all kernel time of the steady steps"
 */
+-- A table because a dozen rules read it: as a view it was planned again in each of them.
 WITH shapes AS (
     SELECT
         name_id, grid_x || 'x' || grid_y || 'x' || grid_z AS grid, block_x || 'x' || block_y || 'x' || block_z AS block,

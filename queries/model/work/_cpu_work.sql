@@ -2,6 +2,7 @@
 description = """What the CPU did while the GPU waited for a thread that was outside of CUDA calls, by place; no row
     where the trace does not say."""
 stored = true
+needs = "_cpu_pieces"
 progress = "CPU work"
 [columns]
 counted_by = """activity, function, inclusive or stack: one of the four ways in which samples are counted, each with all
