@@ -510,3 +510,12 @@ class TestDeepNesting:
         assert process.returncode == 0
         assert usage.ru_utime + usage.ru_stime < 30
         assert usage.ru_maxrss < 1 << 20  # KiB
+
+
+def test_where_nvtx_was_traced_nobody_is_told_to_trace_it(sample):
+    with open_trace(sample("churn")) as trace:
+        answer = trace.answer("nvtx")
+        remedies = {question.subject: question.remedy for question in trace.diagnose().unassessed}
+    assert (answer.row_count, "NVTX was traced, so mark ranges in the program" in answer.empty) == (0, True)
+    assert "-t cuda,nvtx" not in answer.empty
+    assert remedies["place in the program"] == "mark ranges around the program's steps"

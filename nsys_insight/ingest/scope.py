@@ -383,7 +383,7 @@ def _suggest_ranges(connection: duckdb.DuckDBPyConnection, missing_name: str) ->
         ).fetchall()
     ]
     if not names:
-        return "there are no NVTX ranges in this trace; capture with -t cuda,nvtx and mark ranges in the program"
+        return "there are no NVTX ranges in this trace; mark ranges in the program, and capture with -t cuda,nvtx"
     examples = ", ".join(map(quote_name, names[:3])) + (" …" if len(names) > 3 else "")
     suggestion = did_you_mean(missing_name, names, 3, quoted=True)
     return (

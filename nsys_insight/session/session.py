@@ -492,6 +492,9 @@ class Session:
         if "--sample" in advice:
             has_samples = self.rows("SELECT 1 AS found FROM _sample_period LIMIT 1")
             return "CPU samples are recorded, at other times" if has_samples else advice
+        if "nvtx" in advice:
+            is_traced = self.rows("SELECT 1 AS found FROM _capture_settings WHERE traces_nvtx")
+            return "NVTX was traced, so mark ranges" + advice.partition("mark ranges")[2] if is_traced else advice
         if advice and self.rows(_FAILED_LAUNCHES):
             return "every launch failed, so no kernel ran (nsys-insight diagnose has the error)"
         if advice and self.rows("SELECT 1 AS found FROM _call_counts LIMIT 1"):
