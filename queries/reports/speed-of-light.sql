@@ -9,8 +9,8 @@ main = [
 ]
 details = [
     "mfu_pct", "tensor_pct", "dram_pct", "sms_active_pct", "issue_pct", "pcie_in_pct", "pcie_out_pct",
-    "h2d_bytes_per_s", "d2h_bytes_per_s", "nccl_bytes_per_s", "clock_hz", "clock_pct", "samples", "flop_count", "flop_from", "tflop_per_s", "precision", "peak_tflop_per_s", "known_flop_pct",
-    "gpus", "other_ns",
+    "h2d_bytes_per_s", "d2h_bytes_per_s", "nccl_bytes_per_s", "clock_hz", "clock_pct", "samples", "flop_count",
+    "flop_from", "tflop_per_s", "precision", "peak_tflop_per_s", "known_flop_pct", "gpus", "other_ns",
 ]
 description = """
 One row for the steady steps (see steps), or one per step, phase, NVTX range or loop with --by. A range is the time
