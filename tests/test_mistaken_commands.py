@@ -74,6 +74,11 @@ def test_an_error_says_what_happened_in_the_words_that_were_typed(words, error, 
     [
         ("nvtx {} --instances decode_stp", "there is no NVTX range 'decode_stp'", "did you mean 'decode_step'?"),
         ("nvtx {} --instances nope", "there is no NVTX range 'nope'", "there are: 'decode_step', 'layer_#', 'prefill'"),
+        (
+            "top {} --nvtx decode_step --from 1ms --to 2ms",
+            "no NVTX range 'decode_step' is in the rest of the scope",
+            "leave out --from 1ms --to 2ms",
+        ),
         ("loop-iteration {} --loop 9", "there is no loop '9'", "there are: '1', '2', '2.1'"),
     ],
 )

@@ -305,6 +305,7 @@ def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
             ranges_query = (
                 f"SELECT DISTINCT process_id, thread_id, step_start_ns AS start_ns, step_end_ns AS end_ns {phase_query}"
             )
+    named_ranges = ranges_query
     if scope.has_steps:
         ranges_query = f"""
                 SELECT n.process_id, n.thread_id, greatest(n.start_ns, s.start_ns) AS start_ns,
@@ -321,6 +322,11 @@ def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
             WHERE {window_test}"""
     )
     count = connection.execute("SELECT count(*) FROM internal.scope_matching_ranges").fetchall()[0][0]
+    if not count and connection.execute(f"SELECT 1 FROM ({named_ranges}) LIMIT 1").fetchall():
+        raise UsageError(
+            f"no NVTX range {scope.range_pattern!r} is in the rest of the scope",
+            f"leave out {scope.narrowed(nvtx=None, phase=None).flags_text}",
+        )
     if not count:
         raise UsageError(*_explain_missing_range(connection, scope))
     connection.execute(
