@@ -251,6 +251,11 @@ def test_a_candidate_is_explained_with_its_kernels(sample):
     assert any("(9 - 1) \N{MULTIPLICATION SIGN} 9 = 72 fewer kernels, 72 fewer launch calls" in note for note in notes)
 
 
+def test_a_chain_that_repeats_itself_is_written_once(sample):
+    chains = {row["kernel_count"]: row["chain"] for row in read_report(sample("churn"))[0]}
+    assert chains[25] == "8 × (mul → add → relu) → reduction"
+
+
 def test_an_unknown_candidate_is_refused(sample):
     with pytest.raises(UsageError, match="there is no fusion candidate 999"):
         read_report(sample("decode_eager"), "fusion-candidate", candidate=999)

@@ -75,8 +75,12 @@ class Scope:
 
     @property
     def range_pattern(self) -> str | None:
-        """Return the name of the NVTX ranges, from `nvtx` or `phase`; None if the scope has no ranges."""
-        return self.phase if self.nvtx is None else self.nvtx
+        """Return the name of the NVTX ranges, from `nvtx` or `phase`; None if the scope has no ranges.
+
+        Tables cut long names with an ellipsis, which stands for anything.
+        """
+        pattern = self.phase if self.nvtx is None else self.nvtx
+        return pattern if pattern is None else pattern.replace("…", "*")
 
     @property
     def has_steps(self) -> bool:
@@ -288,6 +292,8 @@ def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
     pattern = literal(scope.range_pattern)
     path_test = f"fits_pattern(path, {pattern}) OR fits_pattern(path, '*/' || {pattern})"
     name_test = f"{pattern} IN (name, domain || ':' || name) OR fits_pattern(name, {pattern})"
+    if "…" in str(scope.nvtx):  # a cut name begins with its domain
+        name_test += f" OR fits_pattern(domain || ':' || name, {pattern})"
     if "#" in str(scope.range_pattern):  # reports write # for the numbers in names
         path_test += f" OR fits_pattern(folded_name(path), {pattern})"
         path_test += f" OR fits_pattern(folded_name(path), '*/' || {pattern})"
