@@ -253,7 +253,7 @@ def test_a_candidate_is_explained_with_its_kernels(sample):
 
 def test_a_chain_that_repeats_itself_is_written_once(sample):
     chains = {row["kernel_count"]: row["chain"] for row in read_report(sample("churn"))[0]}
-    assert chains[25] == "8 × (mul → add → relu) → reduction"
+    assert chains[25] == "8 \N{MULTIPLICATION SIGN} (mul → add → relu) → reduction"
 
 
 def test_an_unknown_candidate_is_refused(sample):

@@ -242,7 +242,9 @@ def test_the_scope_of_ranges_that_launch_nothing_has_their_idle_time(tmp_path):
         assert trace.answer("top").empty == "Nothing in this scope (--nvtx 'file #'): no GPU work was launched in it."
 
 
-@pytest.mark.parametrize(("pattern", "count"), [("file #", 8), ("file *", 8), ("f*#", 8), ("f…#", 8), ("file 3", 1), ("# #", 0)])
+@pytest.mark.parametrize(
+    ("pattern", "count"), [("file #", 8), ("file *", 8), ("f*#", 8), ("f…#", 8), ("file 3", 1), ("# #", 0)]
+)
 def test_a_number_sign_stands_for_any_number(tmp_path, pattern, count):
     path = plan_waits_and_files().write(tmp_path / "trace.sqlite")
     with open_trace(path) as trace:

@@ -160,7 +160,7 @@ def _format_chain(chain: Chain) -> str:
 
 
 def _write_repeats(words: list[str]) -> list[str]:
-    """Return the words in order; what follows itself is one text: "3 × mul", "122 × (mul → add)"."""
+    """Return the words in order, where a repetition is one text with its count, also of several words."""
     texts: list[str] = []
     start = 0
     while start < len(words):
