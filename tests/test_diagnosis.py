@@ -773,7 +773,7 @@ def test_a_busy_gpu_with_kernels_that_nobody_knows_is_not_called_healthy(diagnos
     assert "Healthy" not in text
 
 
-def test_a_verdict_about_graphs_traced_as_a_whole_is_limited_to_what_is_recorded(sample):
+def test_a_verdict_about_graphs_without_kernels_has_a_reservation(sample):
     with open_trace(sample("decode_graph_whole")) as trace:
         first_line, sentence, *_ = trace.diagnose().text(200).splitlines()
     assert "GPU-bound as far as recorded; " in first_line

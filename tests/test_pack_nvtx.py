@@ -514,7 +514,7 @@ class TestDeepNesting:
         assert usage.ru_maxrss < 1 << 20  # KiB
 
 
-def test_where_nvtx_was_traced_nobody_is_told_to_trace_it(sample):
+def test_a_trace_with_nvtx_gets_no_advice_to_trace_it(sample):
     with open_trace(sample("churn")) as trace:
         answer = trace.answer("nvtx")
         remedies = {question.subject: question.remedy for question in trace.diagnose().unassessed}

@@ -110,7 +110,7 @@ _REASONS = {
 }
 # Its share is without communication and copies; see `_find_share`.
 _BUSY_NEXT_TO_OTHERS = "computes {}"
-# Where most GPU time is in graphs that were traced as a whole: the GPU may be idle inside them.
+# Where most GPU time is in graphs that were traced without their kernels: the GPU may be idle in them.
 _MOST_GPU_TIME = 50.0
 _BUSY_OR_IN_GRAPHS = "is busy, or inside a CUDA graph, {}"
 # Words that keep their capital letter inside a sentence.
@@ -323,11 +323,11 @@ def name_verdict(diagnosis: DiagnosisResult) -> str:
 
 def limit_verdict(diagnosis: DiagnosisResult) -> str:
     """Name the part of the run that the verdict is about; "" if it is about most of it."""
-    recorded = " as far as recorded" if _is_in_graphs(diagnosis) and "GPU-bound" in diagnosis.verdict else ""
+    reservation = " as far as recorded" if _is_in_graphs(diagnosis) and "GPU-bound" in diagnosis.verdict else ""
     steps_ns = diagnosis.steps.get("steps_ns")
     if not steps_ns or diagnosis.unit == "trace" or steps_ns >= _SMALL_PART * diagnosis.steps["wall_ns"]:
-        return recorded
-    return f"{recorded} in the steps, {_write_coverage(diagnosis)}"
+        return reservation
+    return f"{reservation} in the steps, {_write_coverage(diagnosis)}"
 
 
 def _is_in_graphs(diagnosis: DiagnosisResult) -> bool:

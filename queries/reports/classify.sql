@@ -239,7 +239,8 @@ report_rows AS (
         ('gpu', 'GPU-bound', 'top'), ('launch', (SELECT bound FROM late_host), (SELECT see FROM late_host)),
         ('sync', 'sync-bound', 'syncs'),
         ('copy', 'copy-bound', 'copies'), ('allocation', 'allocation-bound', 'mallocs'),
-        ('communication', 'communication-bound', 'streams'), ('dependency', 'dependency-bound', 'streams'), ('unknown', NULL, 'info'),
+        ('communication', 'communication-bound', 'streams'), ('dependency', 'dependency-bound', 'streams'),
+        ('unknown', NULL, 'info'),
         ('start-up and end', 'start-up and end', 'idle')
     ) AS b(part, bound, see) USING (part)
 )

@@ -71,7 +71,8 @@ SELECT
     nullif(tail_count, 0) AS tail_count,
     -- A prefill ends where its range does not, or has work of no range.
     (
-        SELECT any_value(r.duration_ns) FROM phase_steps AS r, answer AS a WHERE r.phase = 'prefill' AND a.phase = 'prefill'
+        SELECT any_value(r.duration_ns) FROM phase_steps AS r, answer AS a
+        WHERE r.phase = 'prefill' AND a.phase = 'prefill'
         HAVING count(*) = 1 AND any_value(r.duration_ns) <> any_value(a.duration_ns)
     ) AS range_ns
 FROM step_method"""

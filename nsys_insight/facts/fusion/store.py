@@ -155,8 +155,9 @@ def _format_chain(chain: Chain) -> str:
     words = chain.stream.words
     labels = [words[index] if index in indices else f"[{words[index]}]" for index in sorted({*indices, *chain.skipped})]
     texts = _write_repeats(labels)
-    more = f"… ({len(texts) - _MAX_OPERATIONS} more)" if len(texts) > _MAX_OPERATIONS else ""
-    return " → ".join([*texts[:_MAX_OPERATIONS], *filter(None, [more])])
+    if len(texts) > _MAX_OPERATIONS:
+        texts = [*texts[:_MAX_OPERATIONS], f"… ({len(texts) - _MAX_OPERATIONS} more)"]
+    return " → ".join(texts)
 
 
 def _write_repeats(words: list[str]) -> list[str]:

@@ -7,7 +7,7 @@ capture_ns = "How long was captured"
 begun = "When, in UTC"
 skips_calls = "Whether nsys left calls out that it finds unimportant"
 traces_cuda = "Whether nsys says that it traced CUDA"
-traces_nvtx = "Whether it traced NVTX"
+traces_nvtx = "Whether nsys says that it traced NVTX"
 is_wsl = "Whether the program ran under WSL2: Linux with a driver of Windows"
 */
 -- Since version 470, the versions of drivers of Linux have three numbers (580.65.06), those of Windows two (576.57).
