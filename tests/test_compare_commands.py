@@ -380,6 +380,7 @@ def test_check_annotates_lines_of_the_budget_for_github(run, tmp_path):
     assert notice == f"::notice title=nsys-insight check::1 of 3 limits met in {EAGER}"
     assert run("check", EAGER, "--max", "wall=1s", "-f", "github").stdout.count("::error") == 0
     assert "hint: it is a format of check" in run("top", EAGER, "-f", "github").stderr
+    assert "github" in run("check", EAGER, "--max", "wall=1s", "-f", "githb").stderr.splitlines()[-1]
 
 
 def test_two_steps_show_the_times_that_differ_most(run):

@@ -787,6 +787,13 @@ def test_a_busy_gpu_with_kernels_that_nobody_knows_is_not_called_healthy(diagnos
     assert "Healthy" not in text
 
 
+def test_a_verdict_about_graphs_without_kernels_has_a_reservation(sample):
+    with open_trace(sample("decode_graph_whole")) as trace:
+        first_line, sentence, *_ = trace.diagnose().text(200).splitlines()
+    assert "GPU-bound as far as recorded; " in first_line
+    assert sentence == "The GPU is busy, or inside a CUDA graph, 91.0% of each step."
+
+
 SOFTMAX = "void at::native::<unnamed>::cunn_SoftMaxForward<(int)4, float, float, float>(T4 *)"
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from opening import open_trace
 from synthetic import Trace
 
+from nsys_insight.errors import UsageError
 from nsys_insight.facts.fusion.mine import find_layers
 from nsys_insight.facts.fusion.patterns import compile_sequence, join_words, load_catalog
 
@@ -250,8 +251,14 @@ def test_a_candidate_is_explained_with_its_kernels(sample):
     assert any("(9 - 1) \N{MULTIPLICATION SIGN} 9 = 72 fewer kernels, 72 fewer launch calls" in note for note in notes)
 
 
-def test_an_unknown_candidate_has_no_rows(sample):
-    assert read_report(sample("decode_eager"), "fusion-candidate", candidate=999)[0] == []
+def test_a_chain_that_repeats_itself_is_written_once(sample):
+    chains = {row["kernel_count"]: row["chain"] for row in read_report(sample("churn"))[0]}
+    assert chains[25] == "8 \N{MULTIPLICATION SIGN} (mul → add → relu) → reduction"
+
+
+def test_an_unknown_candidate_is_refused(sample):
+    with pytest.raises(UsageError, match="there is no fusion candidate 999"):
+        read_report(sample("decode_eager"), "fusion-candidate", candidate=999)
 
 
 def test_graphs_traced_without_kernels_have_no_kernels_to_fuse(sample):

@@ -69,6 +69,24 @@ def test_an_error_says_what_happened_in_the_words_that_were_typed(words, error, 
     assert run(*map(str, words)).stderr.splitlines() == [f"error: {error}", f"hint: {hint}"]
 
 
+@pytest.mark.parametrize(
+    ("words", "error", "hint"),
+    [
+        ("nvtx {} --instances decode_stp", "there is no NVTX range 'decode_stp'", "did you mean 'decode_step'?"),
+        ("nvtx {} --instances nope", "there is no NVTX range 'nope'", "there are: 'decode_step', 'layer_#', 'prefill'"),
+        (
+            "top {} --nvtx decode_step --from 1ms --to 2ms",
+            "no NVTX range 'decode_step' is in the rest of the scope",
+            "leave out --from 1ms --to 2ms",
+        ),
+        ("loop-iteration {} --loop 9", "there is no loop '9'", "there are: '1', '2', '2.1'"),
+    ],
+)
+def test_a_name_that_the_trace_does_not_have_is_refused_with_what_it_has(words, error, hint):
+    result = run(*words.format(TRACE.with_name("decode_eager.sqlite")).split())
+    assert (result.returncode, result.stderr.splitlines()) == (2, [f"error: {error}", f"hint: {hint}"])
+
+
 def test_an_empty_answer_of_a_scope_does_not_state_what_the_trace_has():
     result = run("copies", str(TRACE), "--from", "1ms", "--to", "2ms")
     assert "Nothing in this scope (--from 1ms --to 2ms)" in result.stdout

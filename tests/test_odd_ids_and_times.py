@@ -125,8 +125,10 @@ def test_an_export_without_names_is_not_diagnosed(tmp_path):
     result = run("diagnose", path)
     assert result.returncode == 3
     assert result.stdout == ""
-    assert "error: this export has no StringIds, the table with the names of kernels and calls" in result.stderr
-    assert "hint: export the report again, without --tables or with StringIds in it" in result.stderr
+    assert "error: this needs the names of kernels and calls, which the export does not have" in result.stderr
+    assert "hint: export the report again: nsys export" in result.stderr
+    # The note has it, once.
+    assert result.stderr.count("StringIds, the table with the names") == 1
     result = run("top", path)
     assert result.returncode == 0
     assert "note: this export has no StringIds" in result.stderr

@@ -242,7 +242,9 @@ def test_the_scope_of_ranges_that_launch_nothing_has_their_idle_time(tmp_path):
         assert trace.answer("top").empty == "Nothing in this scope (--nvtx 'file #'): no GPU work was launched in it."
 
 
-@pytest.mark.parametrize(("pattern", "count"), [("file #", 8), ("file *", 8), ("f*#", 8), ("file 3", 1), ("# #", 0)])
+@pytest.mark.parametrize(
+    ("pattern", "count"), [("file #", 8), ("file *", 8), ("f*#", 8), ("f…#", 8), ("file 3", 1), ("# #", 0)]
+)
 def test_a_number_sign_stands_for_any_number(tmp_path, pattern, count):
     path = plan_waits_and_files().write(tmp_path / "trace.sqlite")
     with open_trace(path) as trace:
@@ -510,3 +512,12 @@ class TestDeepNesting:
         assert process.returncode == 0
         assert usage.ru_utime + usage.ru_stime < 30
         assert usage.ru_maxrss < 1 << 20  # KiB
+
+
+def test_a_trace_with_nvtx_gets_no_advice_to_trace_it(sample):
+    with open_trace(sample("churn")) as trace:
+        answer = trace.answer("nvtx")
+        remedies = {question.subject: question.remedy for question in trace.diagnose().unassessed}
+    assert (answer.row_count, "NVTX was traced, so mark ranges in the program" in answer.empty) == (0, True)
+    assert "-t cuda,nvtx" not in answer.empty
+    assert remedies["place in the program"] == "mark ranges around the program's steps"

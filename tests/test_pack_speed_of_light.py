@@ -203,3 +203,9 @@ def test_mfu_is_that_of_the_time_that_the_program_printed(tmp_path):
     ((row,), _) = ask(path, flops_per_step=operations)
     peak = 132 * 1.98e9 * 4096  # BF16 in tensor cores, at the maximum clock
     assert row["mfu_pct"] == pytest.approx(100 * operations / (printed_ms / 1e3) / peak, rel=0.02)
+
+
+def test_the_bar_has_a_legend_and_unknown_columns_are_not_shown(sample):
+    result = command_line.run("speed-of-light", str(sample("decode_eager")), env={"COLUMNS": "100"})
+    assert "note: bar, a character for 5% of the time: s small kernels, . idle" in result.stderr
+    assert not [line for line in result.stdout.splitlines() if line.split()[:1] in (["mfu"], ["tensor"], ["dram"])]

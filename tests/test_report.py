@@ -255,6 +255,10 @@ class TestContent:
             entry = content._answer_report(trace, library.built_in_packs()["streams"], {}, None)
         assert (entry.is_empty, entry.answer.empty) == (True, "no")
 
+    def test_prose_names_columns_as_tables_do(self):
+        text = "gpu_idle_ns can be saved; see kernel_avg_ns, h2d_bytes, tokens_per_s and --min-gap."
+        assert content.label_columns(text) == "gpu idle can be saved; see kernel avg, h2d, tokens/s and --min-gap."
+
     def test_the_first_sentences_of_a_reading(self):
         assert content.take_sentences("One: a b. Two. Three.", 2) == "One: a b. Two."
         assert content.take_sentences("Only one.", 2) == "Only one."

@@ -383,3 +383,11 @@ class TestLoopsOfVaryingLength:
         assert choose_loop([varying, regular], "auto") is regular
         assert choose_loop([other, varying], "auto") is varying
         assert choose_loop([other], "auto") is None
+
+
+def test_a_prefill_that_differs_from_its_range_says_so(sample):
+    with open_trace(sample("decode_eager")) as trace:
+        (note,) = trace.answer("steps").notes_named("left_out")
+        assert note.endswith("left out: 1 prefill with all work before the steps (its range alone: 3.3 ms, see phases)")
+        (note,) = trace.answer("per-token").notes_named("steady")
+        assert "all rows are of these, tokens/s too" in note

@@ -301,6 +301,19 @@ def test_an_error_names_the_parameter_as_python_does():
     assert "family" in error.value.hint
 
 
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"nvtx": "decode_step", "phase": "decode"}, "nvtx and phase both name ranges"),
+        ({"from_ns": 9, "to_ns": 8}, "the window from_ns 9 to_ns 8 is empty"),
+    ],
+)
+def test_an_impossible_scope_names_its_arguments(parts, message):
+    with nsys_insight.open(SAMPLES / "decode_eager.sqlite") as trace, pytest.raises(UsageError) as error:
+        trace.scope(**parts)
+    assert error.value.message == message
+
+
 def test_no_trace_at_all_is_a_usage_error():
     with pytest.raises(UsageError, match="no trace is named") as raised:
         nsys_insight.open([])

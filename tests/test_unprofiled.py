@@ -12,6 +12,7 @@ import planted
 import pytest
 from command_line import run
 from opening import open_trace
+from synthetic import Trace
 
 from nsys_insight.diagnose.evaluate import evaluate
 from nsys_insight.diagnose.findings import Unprofiled, read_finding_rules
@@ -286,6 +287,21 @@ def test_a_verdict_that_only_nsys_creates_is_named_so(launch_bound):
     assert "Only nsys makes it launch-bound: without it, it is GPU-bound." in " ".join(text.split())
     text = run("classify", str(launch_bound), "--step-time", "22us").stderr
     assert "only nsys makes the step launch-bound: without it, it is GPU-bound" in text
+
+
+def test_late_starts_under_nsys_make_no_verdict_without_it(tmp_path):
+    """Each kernel runs for 5.3 µs and starts 9 µs after its launch call, so that the GPU is busy for half of a step."""
+    trace = Trace()
+    host = trace.thread()
+    for _ in range(12):
+        for name in "abcdefghi":
+            host.launch(f"{name}(float *)", api=2_000, queue=9_000, runs=5_300).idle(8_000)
+        host.idle(40_000)
+    path = trace.write(tmp_path / "trace.sqlite")
+    text = " ".join(run("diagnose", str(path), "--step-time", "90us").stdout.split())
+    assert "launch-bound" in text
+    assert "about 90 µs without (measured)" in text
+    assert "it is GPU-bound" not in text
 
 
 def test_reports_say_what_is_left_of_a_saving(launch_bound):

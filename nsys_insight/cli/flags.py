@@ -137,19 +137,20 @@ _ROW_FLAGS = {"sort": "sort", "name": "name_pattern"}
 LOADING_FLAGS = ("cache", "memory", "threads", "timeout", "ncu")
 
 
-def check_format(fmt: str) -> str:
-    """Return the format if its name is known.
+def check_format(fmt: str, *own_formats: str) -> str:
+    """Return the format if its name is known: one of all commands, or one of a command's own.
 
     Raises:
         UsageError: The name is unknown.
     """
-    if fmt not in FORMATS:
+    known_formats = (*FORMATS, *own_formats)
+    if fmt not in known_formats:
         hint = (
             "it is a format of check"
             if fmt == "github"
             else f"give a file with SQL as --file {fmt}"
             if fmt.endswith(".sql")
-            else f"choose one of: {', '.join(FORMATS)}"
+            else f"choose one of: {', '.join(known_formats)}"
         )
         raise UsageError(f"there is no format {fmt!r}", hint)
     return fmt

@@ -39,7 +39,7 @@ HEALTHY_PCT = 80.0
 # With less of its GPU time in operations that are known to be efficient, a run is not called healthy.
 EFFICIENT_PCT = 80.0
 # The family of what bounds the run, for verdicts that name it. A mixed one names a GPU that is busy half of the time.
-_FIRST_FAMILIES = {"GPU-bound": "kernels", "start-up and end": "outside"}
+_FIRST_FAMILIES = {"GPU-bound": "kernels", "dependency-bound": "kernels", "start-up and end": "outside"}
 ALL_RULES = RuleChoice()
 
 

@@ -307,7 +307,8 @@ class Headline:
 
     `framework` is that of the program, as in the view `frameworks`. `unit` is the unit that times refer to: step, token
     or trace. `step_source` says in brief how the steps were found. `ahead_pct` is the share of the launch calls that
-    return 10 µs or more before their operation starts, in steady steps. `unprofiled` is the step without nsys, and
+    return 10 µs or more before their operation starts, in steady steps. `graph_pct` is the share of the GPU time in
+    graphs that were traced without their kernels; None without any. `unprofiled` is the step without nsys, and
     `unprofiled_verdict` what bounds it; None if that is unknown. `top_kernel` is the kernel with the most time, and its
     share of the kernel time in percent.
     """
@@ -321,6 +322,7 @@ class Headline:
     steps: dict[str, Any]
     step_source: str | None
     ahead_pct: float | None
+    graph_pct: float | None
     unprofiled: Unprofiled | None
     unprofiled_verdict: str | None
     unassessed: tuple[UnassessedQuestion, ...]

@@ -39,7 +39,9 @@ def read_headline(reports: AnsweredReports) -> Headline:
     reports.prefetch(queries)
     share_query, step_query, unassessed_query = queries
     (steps,) = reports.read(step_query)
-    source, ahead_pct, starts_late = (steps.pop(name) for name in ("source", "ahead_pct", "starts_late"))
+    source, ahead_pct, starts_late, graph_pct = (
+        steps.pop(name) for name in ("source", "ahead_pct", "starts_late", "graph_pct")
+    )
     program = reports.program
     classify = reports.answers["classify"]
     wall = next((row for row in classify.dicts() if row["part"] == "wall"), {"verdict": None, "time_ns": None})
@@ -65,6 +67,7 @@ def read_headline(reports: AnsweredReports) -> Headline:
         },
         step_source=fill_note("step_source", source) or None,
         ahead_pct=ahead_pct,
+        graph_pct=graph_pct,
         unprofiled=program.unprofiled,
         unprofiled_verdict=wall.get("unprofiled_verdict"),
         unassessed=tuple(

@@ -88,7 +88,7 @@ _PART_OF_VERDICT = {
     "GPU-bound": "busy", LAUNCH_BOUND: "launch", HOST_BOUND: "launch",
     WAITING_FOR_EVENTS: "launch", STARTING_LATE: "launch", "sync-bound": "sync", "copy-bound": "copy",
     "allocation-bound": "allocation", "communication-bound": "communication", WAITING: "communication",
-    "start-up and end": "start-up and end",
+    "dependency-bound": "dependency", "start-up and end": "start-up and end",
 }  # fmt: skip
 _REASONS = {
     "GPU-bound": "is busy {}; faster or fewer kernels shorten it",
@@ -105,10 +105,14 @@ _REASONS = {
     "allocation-bound": "is idle {} while the CPU allocates or frees memory",
     "communication-bound": "only communicates {}",
     WAITING: "only communicates {}, most of it waiting for other ranks",
+    "dependency-bound": "is idle {} although its next operation has been launched in time",
     "start-up and end": "is idle {} before its first operation and after its last one",
 }
 # Its share is without communication and copies; see `_find_share`.
 _BUSY_NEXT_TO_OTHERS = "computes {}"
+# Where most GPU time is in graphs that were traced without their kernels: the GPU may be idle in them.
+_MOST_GPU_TIME = 50.0
+_BUSY_OR_IN_GRAPHS = "is busy, or inside a CUDA graph, {}"
 # Words that keep their capital letter inside a sentence.
 _NAMES = ("Python",)
 _NAME_ALONE = {"copy": "copies", "communication": "communication"}
@@ -318,11 +322,16 @@ def name_verdict(diagnosis: DiagnosisResult) -> str:
 
 
 def limit_verdict(diagnosis: DiagnosisResult) -> str:
-    """Name the part of the trace that the verdict is about, where the steps are a small part of it; "" elsewhere."""
+    """Name the part of the run that the verdict is about; "" if it is about most of it."""
+    reservation = " as far as recorded" if _is_in_graphs(diagnosis) and "GPU-bound" in diagnosis.verdict else ""
     steps_ns = diagnosis.steps.get("steps_ns")
     if not steps_ns or diagnosis.unit == "trace" or steps_ns >= _SMALL_PART * diagnosis.steps["wall_ns"]:
-        return ""
-    return f" in the steps, {_write_coverage(diagnosis)}"
+        return reservation
+    return f"{reservation} in the steps, {_write_coverage(diagnosis)}"
+
+
+def _is_in_graphs(diagnosis: DiagnosisResult) -> bool:
+    return (diagnosis.graph_pct or 0) >= _MOST_GPU_TIME
 
 
 def explain_verdict(diagnosis: DiagnosisResult) -> str:
@@ -334,6 +343,8 @@ def explain_verdict(diagnosis: DiagnosisResult) -> str:
     unit = "the wall time" if diagnosis.unit == "trace" else unit
     shares = [f"{_find_share(diagnosis, word):.1f}% of {unit}" for word in causes]
     texts = _REASONS if len(causes) == 1 else {**_REASONS, "GPU-bound": _BUSY_NEXT_TO_OTHERS}
+    if _is_in_graphs(diagnosis):
+        texts = {**texts, "GPU-bound": _BUSY_OR_IN_GRAPHS}
     if any(finding.code == _SLOW_LAUNCHES for finding in diagnosis.findings):
         texts = {**texts, LAUNCH_BOUND: "is idle {} because launches come late"}
     reasons = [texts[word].format(share) for word, share in zip(causes, shares, strict=True)]

@@ -75,8 +75,12 @@ class Scope:
 
     @property
     def range_pattern(self) -> str | None:
-        """Return the name of the NVTX ranges, from `nvtx` or `phase`; None if the scope has no ranges."""
-        return self.phase if self.nvtx is None else self.nvtx
+        """Return the name of the NVTX ranges, from `nvtx` or `phase`; None if the scope has no ranges.
+
+        Tables cut long names with an ellipsis, which stands for anything.
+        """
+        pattern = self.phase if self.nvtx is None else self.nvtx
+        return pattern if pattern is None else pattern.replace("…", "*")
 
     @property
     def has_steps(self) -> bool:
@@ -288,6 +292,8 @@ def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
     pattern = literal(scope.range_pattern)
     path_test = f"fits_pattern(path, {pattern}) OR fits_pattern(path, '*/' || {pattern})"
     name_test = f"{pattern} IN (name, domain || ':' || name) OR fits_pattern(name, {pattern})"
+    if "…" in str(scope.nvtx):  # a cut name begins with its domain
+        name_test += f" OR fits_pattern(domain || ':' || name, {pattern})"
     if "#" in str(scope.range_pattern):  # reports write # for the numbers in names
         path_test += f" OR fits_pattern(folded_name(path), {pattern})"
         path_test += f" OR fits_pattern(folded_name(path), '*/' || {pattern})"
@@ -305,6 +311,7 @@ def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
             ranges_query = (
                 f"SELECT DISTINCT process_id, thread_id, step_start_ns AS start_ns, step_end_ns AS end_ns {phase_query}"
             )
+    named_ranges = ranges_query
     if scope.has_steps:
         ranges_query = f"""
                 SELECT n.process_id, n.thread_id, greatest(n.start_ns, s.start_ns) AS start_ns,
@@ -321,6 +328,11 @@ def _find_ranges(connection: duckdb.DuckDBPyConnection, scope: Scope) -> int:
             WHERE {window_test}"""
     )
     count = connection.execute("SELECT count(*) FROM internal.scope_matching_ranges").fetchall()[0][0]
+    if not count and connection.execute(f"SELECT 1 FROM ({named_ranges}) LIMIT 1").fetchall():
+        raise UsageError(
+            f"no NVTX range {scope.range_pattern!r} is in the rest of the scope",
+            f"leave out {scope.narrowed(nvtx=None, phase=None).flags_text}",
+        )
     if not count:
         raise UsageError(*_explain_missing_range(connection, scope))
     connection.execute(
@@ -383,7 +395,7 @@ def _suggest_ranges(connection: duckdb.DuckDBPyConnection, missing_name: str) ->
         ).fetchall()
     ]
     if not names:
-        return "there are no NVTX ranges in this trace; capture with -t cuda,nvtx and mark ranges in the program"
+        return "there are no NVTX ranges in this trace; mark ranges in the program, and capture with -t cuda,nvtx"
     examples = ", ".join(map(quote_name, names[:3])) + (" …" if len(names) > 3 else "")
     suggestion = did_you_mean(missing_name, names, 3, quoted=True)
     return (

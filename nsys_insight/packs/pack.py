@@ -44,7 +44,7 @@ class Param:
 
     Its type follows from its default. Without a default, the header has a `type`, and the value is NULL unless it is
     set. `pattern` is a regular expression that a text must match in full. If it is given, the pack `report` answers,
-    which has it as well.
+    which has it as well. `names` is a query of what it can name, and `noun` the word for that.
     """
 
     name: str
@@ -55,6 +55,8 @@ class Param:
     minimum: float | None = None
     pattern: str = ""
     report: str = ""
+    names: str = ""
+    noun: str = ""
 
     @property
     def flag(self) -> str:
@@ -107,6 +109,8 @@ class ParamHeader:
     minimum: float | None = None
     pattern: str = ""
     report: str = ""
+    names: str = ""
+    noun: str = ""
 
     def make_param(self, name: str) -> Param:
         """Make the parameter.
@@ -124,7 +128,9 @@ class ParamHeader:
             raise RecordError(f"params.{name}.pattern is not valid: {error}") from None
         kind = TYPES[self.type] if self.default is None else type(self.default)
         text = join_lines(self.help)
-        return Param(name, kind, self.default, text, self.choices, self.minimum, self.pattern, self.report)
+        return Param(
+            name, kind, self.default, text, self.choices, self.minimum, self.pattern, self.report, self.names, self.noun
+        )
 
 
 @dataclass(frozen=True)

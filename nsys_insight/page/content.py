@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,7 +15,7 @@ from nsys_insight.packs.library import built_in_packs, packs_by_topic
 from nsys_insight.page.ranks import draw_ranks
 from nsys_insight.session.answer import build_answer, read_columns
 from nsys_insight.text.cells import printable
-from nsys_insight.text.units import label, value
+from nsys_insight.text.units import label, label_of, value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from nsys_insight.session.answer import Answer
     from nsys_insight.session.session import Session
 
+_COLUMN_NAME = re.compile(r"\b[a-z]\w*_(?:ns|bytes|per_s)\b")
 # GPUs listed at the head.
 _MAX_GPUS = 4
 NCU_READING = (
@@ -177,6 +179,11 @@ def select_rank(trace: Session, diagnosis: Diagnosis) -> Session:
         return trace
     (rank_row,) = trace.rows(f"SELECT trace FROM ranks WHERE rank = {diagnosis.run.rank}")
     return trace.select_trace(trace.paths[trace.labels.index(rank_row.trace)])
+
+
+def label_columns(prose: str) -> str:
+    """Write the names of columns as tables show them: `gpu_idle_ns` is "gpu idle"."""
+    return _COLUMN_NAME.sub(lambda match: label_of(match[0]), prose)
 
 
 def take_sentences(text: str, count: int) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.page import pictures, queries, styles
-from nsys_insight.page.content import NCU_READING, take_sentences
+from nsys_insight.page.content import NCU_READING, label_columns, take_sentences
 from nsys_insight.page.tables import build_table
 from nsys_insight.text.cells import printable
 from nsys_insight.version import __version__
@@ -235,7 +235,8 @@ def _find_link(command: str, content: Content) -> str:
 def _describe_report(entry: Report, limit: int | None) -> dict[str, Any]:
     return {
         "pack": entry.pack,
-        "reading": take_sentences(entry.pack.reading, 2),
+        "reading": label_columns(take_sentences(entry.pack.reading, 2)),
+        "how": [label_columns(text) for text in (entry.pack.description, entry.pack.reading)],
         "notes": [printable(note) for note in entry.answer.notes],
         "table": build_table(entry.answer, limit),
     }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.diagnose import text as diagnosis_text
 from nsys_insight.page import pictures
-from nsys_insight.page.content import NCU_READING, take_sentences
+from nsys_insight.page.content import NCU_READING, label_columns, take_sentences
 from nsys_insight.render.fields import build_fields, write_footer
 from nsys_insight.render.markdown import escape_prose, format_code, format_table
 from nsys_insight.text.cells import printable
@@ -82,7 +82,7 @@ def _write_report_table(entry: Report, command: str, limit: int | None, *, is_fo
         yield from ("<details>", f"<summary>{escape_prose(title)}</summary>", "")
     else:
         yield from (f"### {escape_prose(title)}", "")
-    yield escape_prose(take_sentences(entry.pack.reading, 2))
+    yield escape_prose(label_columns(take_sentences(entry.pack.reading, 2)))
     yield ""
     yield from _write_picture(entry)
     fields = build_fields(entry.answer, entry.answer.rows(limit), full_names=False)

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from nsys_insight.sql.names import Names
 
 _NAMED_TABLES = frozenset({"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"})
-_NO_NAMES_TEXT = "this export has no StringIds, the table with the names of kernels and calls"
-_NO_NAMES_HINT = "export the report again, without --tables or with StringIds in it"
+_NO_NAMES_NOTE = """this export has no StringIds, the table with the names of kernels and calls: export the report \
+again, without --tables or with StringIds in it"""
 
 
 class Database:
@@ -159,7 +159,10 @@ class Database:
             TraceError: The names are missing, so answers would be sentences without a subject.
         """
         if any(map(_lacks_names, self._sources)):
-            raise TraceError(_NO_NAMES_TEXT, _NO_NAMES_HINT)
+            raise TraceError(
+                "this needs the names of kernels and calls, which the export does not have",
+                "export the report again: nsys export --type sqlite trace.nsys-rep",
+            )
         if not self._as_exported and self._strategies.switch_to_copy():
             self.open()
         elif self._is_small and self.scope == FULL_TRACE and len(self._part_scopes) == 1 and not self._as_exported:
@@ -254,7 +257,7 @@ class Database:
             if source.time_shift_ns and not self._connections[1:]:
                 self._note(f"all times are shifted by {-source.time_shift_ns:,} ns, to begin with the session")
         if any(map(_lacks_names, sources)) and not self._connections[1:]:
-            self._note(f"{_NO_NAMES_TEXT}: {_NO_NAMES_HINT}")
+            self._note(_NO_NAMES_NOTE)
         if self.recovery.validates_rows:
             sources = self._drop_invalid_rows(sources)
         scopes = [scope for _, scope in self._part_scopes]

@@ -20,6 +20,7 @@ from nsys_insight.ingest.ncu.store import find_store
 from nsys_insight.ingest.scope import FULL_TRACE, Scope
 from nsys_insight.ingest.waiting import StopSignal
 from nsys_insight.packs import library, rank_sums
+from nsys_insight.packs.parameter_names import naming_parameters
 from nsys_insight.packs.step_options import AUTO, StepOptions, step_params_of
 from nsys_insight.session import self_check
 from nsys_insight.session.answer import Answer, Column
@@ -33,6 +34,7 @@ from nsys_insight.sql.names import parse_names
 from nsys_insight.sql.quoting import literal
 from nsys_insight.sql.rows import name_cells
 from nsys_insight.sql.statements import Statement, read_one_query
+from nsys_insight.text.suggestions import did_you_mean, quote_name
 from nsys_insight.text.units import time_text
 
 if TYPE_CHECKING:
@@ -143,6 +145,9 @@ class Session:
         """Return this trace, narrowed: ``trace.scope(nvtx="decode_step", device=0)``; see `ingest.scope.Scope`.
 
         Arguments that are not set stay unchanged. `steps` are the options for the selected steps.
+
+        Raises:
+            UsageError: The arguments exclude each other, or name nothing that is in the trace.
         """
         arguments: dict[str, Any] = {
             "nvtx": nvtx,
@@ -159,7 +164,9 @@ class Session:
         if not scope_parts.keys().isdisjoint(("steady", "step")):  # one selection of steps replaces the other
             scope_parts = {"steady": None, "step": None} | scope_parts
         options = self._options | ({} if steps is None else {"steps": steps})
-        return self._open_part(self.paths, self._scope.narrowed(**scope_parts), options)
+        with naming_parameters():
+            scope = self._scope.narrowed(**scope_parts)
+        return self._open_part(self.paths, scope, options)
 
     def open_with(self, traces: Sequence[Session]) -> Self:
         """Return this trace together with other traces, in the scope of this one: the ranks of a run."""
@@ -227,6 +234,7 @@ class Session:
                     table, columns = self._connection.table(query, is_built_in=True)
                     report_question.notes.append("ranks")
                     sentences = [*sentences, [_SUMMED_NOTE.format(len(self.labels))]]
+        self._refuse_missing(pack, params, table)
         notes = [(name, text) for name, texts in zip(report_question.notes, sentences, strict=True) for text in texts]
         return Answer(
             connection=self._connection.duckdb,
@@ -415,6 +423,23 @@ class Session:
             self._has_noted_ncu = True
             self._options["note"](f"ncu data is from {self.ncu}")
 
+    def _refuse_missing(self, pack: Pack, params: Mapping[str, Any], table: str) -> None:
+        """Refuse a parameter that names nothing in a trace that has such names.
+
+        Raises:
+            UsageError: Nothing has this name; the hint has the most similar names, or the first ones.
+        """
+        for param in pack.params.values():
+            value = params.get(param.name)
+            if not param.names or value is None or self._connection.duckdb.execute(f"FROM {table} LIMIT 1").fetchone():
+                continue
+            names = [str(name) for (name,) in self.rows(param.names)]
+            if names and str(value) not in names:
+                examples = f"there are: {', '.join(map(quote_name, names[:3]))}{' …' if names[3:] else ''}"
+                raise UsageError(
+                    f"there is no {param.noun} {value!r}", did_you_mean(str(value), names, 3, quoted=True) or examples
+                )
+
     def _explain_empty(self, pack: Pack, table: str, step_range: str | None) -> str:
         is_full = self._scope == FULL_TRACE
         text = f"Nothing in this scope ({self._scope.flags_text})"
@@ -464,6 +489,9 @@ class Session:
         if "--sample" in advice:
             has_samples = self.rows("SELECT 1 AS found FROM _sample_period LIMIT 1")
             return "CPU samples are recorded, at other times" if has_samples else advice
+        if "nvtx" in advice:
+            is_traced = self.rows("SELECT 1 AS found FROM _capture_settings WHERE traces_nvtx")
+            return "NVTX was traced, so mark ranges" + advice.partition("mark ranges")[2] if is_traced else advice
         if advice and self.rows(_FAILED_LAUNCHES):
             return "every launch failed, so no kernel ran (nsys-insight diagnose has the error)"
         if advice and self.rows("SELECT 1 AS found FROM _call_counts LIMIT 1"):

@@ -73,7 +73,7 @@ WITH compiled_chains AS (
 chosen_candidates AS (
     SELECT
         *,
-        chain LIKE '%random%' AND regexp_full_match(chain, '((random|fill|copy)( → )?)+')
+        chain LIKE '%random%' AND regexp_full_match(chain, '(random|fill|copy|[0-9]+ ×|[()→ ])+')
             OR candidate IN (FROM compiled_chains) AS stays,
         -- Chains of one kind are counted together.
         coalesce(nullif(pattern, 'unrecognized'), kernel_count::VARCHAR) AS kind

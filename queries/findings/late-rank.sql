@@ -14,7 +14,7 @@ evidence = [
     ],
     "in {minor_steps} more by {minor_ns} on average",
     [
-        "its host works {host_ns} a {unit}, that of another rank {others_host_ns}",
+        "its host works {host_ns} per {unit}, that of another rank {others_host_ns}",
         "{?is_compared_with_itself}in these {units} its GPU is idle {more_idle_ns} longer than usual on average",
         "in these {units} its GPU is idle {more_idle_ns} longer than the others on average",
     ],

@@ -13,13 +13,13 @@ copies to or from it, or is idle for a blocking copy to it. The rest is idle tim
 host launched late (launch-bound; host-bound where most of it is CPU work other than launching, see graph-candidates).
 sync: idle time during waits for the GPU and reads of its data, and the time of late launches after them, up to the
 time that the wait had blocked the host (without it, the host would have been that far ahead). Verdict: GPU-bound
-where gpu has --busy-pct of the wall time, or half of it, dependencies included, while the named causes have less than
-the rest. Otherwise the causes of at least --least-pct, start-up and end among them: mixed with gpu where it has half
-of the wall time; else the largest alone if it has --main-pct of them; else mixed, the largest share first. TKLQT is
-the time from the start of each launch call to the start of its kernel (Vellaisamy et al., arXiv 2504.11750): while
-the CPU is behind, it is the cost of launching; once the CPU is ahead, kernels queue. CPU-bound here: less than half
-of it is spent in the queue, launch latency included; GPU-bound: --queue-pct or more. Both limits are this tool's
-own."""
+where gpu has --busy-pct of the wall time. Where gpu and dependency have half of it and the named causes less than the
+rest: the one that has --main-pct of the two, else mixed. Otherwise the causes of at least --least-pct, start-up and end
+among them: mixed with gpu where it has half of the wall time; else the largest alone if it has --main-pct of them; else
+mixed, the largest share first. TKLQT is the time from the start of each launch call to the start of its kernel
+(Vellaisamy et al., arXiv 2504.11750): while the CPU is behind, it is the cost of launching; once the CPU is ahead,
+kernels queue. CPU-bound here: less than half of it is spent in the queue, launch latency included; GPU-bound:
+--queue-pct or more. Both limits are this tool's own."""
 reading = """
 launch-bound: see graph-candidates; fuse kernels. host-bound: see gaps and host. sync-bound: see syncs and host.
 allocation-bound: see mallocs. copy-bound: pin memory, copy asynchronously on another stream, see copies.
@@ -196,7 +196,8 @@ unprofiled_words AS (
 -- The same causes in another order are the same verdict.
 unprofiled_verdicts AS (
     SELECT CASE
-        WHEN count(DISTINCT list_sort(u.words)) > 1 THEN NULL
+        -- Operations that start late under nsys may start in time without it.
+        WHEN count(DISTINCT list_sort(u.words)) > 1 OR bool_or(list_contains(u.words, 'dependency-bound')) THEN NULL
         WHEN list_sort(any_value(u.words)) = list_sort(any_value(j.words)) THEN _verdict_text(any_value(j.words))
         ELSE common_value(_verdict_text(u.words))
     END AS verdict
@@ -238,7 +239,8 @@ report_rows AS (
         ('gpu', 'GPU-bound', 'top'), ('launch', (SELECT bound FROM late_host), (SELECT see FROM late_host)),
         ('sync', 'sync-bound', 'syncs'),
         ('copy', 'copy-bound', 'copies'), ('allocation', 'allocation-bound', 'mallocs'),
-        ('communication', 'communication-bound', 'streams'), ('dependency', NULL, 'streams'), ('unknown', NULL, 'info'),
+        ('communication', 'communication-bound', 'streams'), ('dependency', 'dependency-bound', 'streams'),
+        ('unknown', NULL, 'info'),
         ('start-up and end', 'start-up and end', 'idle')
     ) AS b(part, bound, see) USING (part)
 )

@@ -18,6 +18,8 @@ empty = "There is no such candidate: nsys-insight fusion lists the candidates"
 [params.candidate]
 default = 1
 least = 1
+noun = "fusion candidate"
+names = "SELECT candidate FROM fusion_candidates ORDER BY 1"
 help = "The candidate's number in fusion"
 
 [columns]

@@ -22,6 +22,8 @@ empty = "There is no such loop or event: nsys-insight loops lists the loops"
 
 [params.loop]
 type = "text"
+noun = "loop"
+names = "SELECT loop FROM loops ORDER BY 1"
 help = "The loop's number in loops, such as 1 or 1.2 (default: the outermost loop with the most GPU time)"
 
 [params.around]

@@ -22,6 +22,8 @@ empty = "No NVTX range has this name in this scope: nsys-insight nvtx lists the 
 
 [params.instances]
 type = "text"
+noun = "NVTX range"
+names = "SELECT DISTINCT fold(name) AS name FROM (SELECT DISTINCT name FROM nvtx_ranges) ORDER BY name LIMIT 1000"
 help = "Name as nvtx lists it, such as 'step #', or with its number (default: the name with the most host time)"
 
 [columns]

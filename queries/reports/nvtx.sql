@@ -27,9 +27,10 @@ that other ranges launched, see syncs with --nvtx NAME. Little idle time and a l
 top with --nvtx NAME. A large own_host_ns of an outer range is work that no range names yet. Hundreds of kernels per
 call that take little time are candidates for fusion or a CUDA graph. Work that another thread launches, as
 PyTorch's backward pass does, is in that thread's ranges."""
-empty = """\
-No NVTX ranges in this scope: capture with nsys profile -t cuda,nvtx, and mark ranges in the program \
-(torch.cuda.nvtx.range_push, nvtx.annotate, nvtxRangePush)"""
+empty = "No NVTX ranges in this scope"
+advice = """\
+capture with nsys profile -t cuda,nvtx, and mark ranges in the program (torch.cuda.nvtx.range_push, nvtx.annotate, \
+nvtxRangePush)"""
 
 details = ["gpu_wall_pct", "med_ns", "min_ns", "max_ns", "stddev_ns"]
 

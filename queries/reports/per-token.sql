@@ -68,10 +68,10 @@ use = "step_doubt"
 
 [notes.steady]
 text = [[
-    """{steady_count} of {step_count} steps are steady<, {outlier_count} of them outliers>; left out: {warm_up_count}
-    warm-up<, {tail_count} at the end> (see steps)""",
-    """{steady_count} of {step_count} steps are steady<, {outlier_count} of them outliers><; left out: {tail_count} at
-    the end> (see steps)""",
+    """{steady_count} of {step_count} steps are steady<, {outlier_count} of them outliers>: all rows are of these,
+    tokens/s too; left out: {warm_up_count} warm-up<, {tail_count} at the end> (see steps)""",
+    """{steady_count} of {step_count} steps are steady<, {outlier_count} of them outliers>: all rows are of these,
+    tokens/s too<; left out: {tail_count} at the end> (see steps)""",
 ]]
 query = """
 SELECT

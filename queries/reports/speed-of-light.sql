@@ -8,9 +8,9 @@ main = [
     "name", "count", "wall_ns", "mfu_pct", "tensor_pct", "dram_pct", "sms_active_pct", "bar",
 ]
 details = [
-    "issue_pct", "pcie_in_pct", "pcie_out_pct", "h2d_bytes_per_s", "d2h_bytes_per_s", "nccl_bytes_per_s", "clock_hz",
-    "clock_pct", "samples", "flop_count", "flop_from", "tflop_per_s", "precision", "peak_tflop_per_s", "known_flop_pct",
-    "gpus", "other_ns",
+    "mfu_pct", "tensor_pct", "dram_pct", "sms_active_pct", "issue_pct", "pcie_in_pct", "pcie_out_pct",
+    "h2d_bytes_per_s", "d2h_bytes_per_s", "nccl_bytes_per_s", "clock_hz", "clock_pct", "samples", "flop_count",
+    "flop_from", "tflop_per_s", "precision", "peak_tflop_per_s", "known_flop_pct", "gpus", "other_ns",
 ]
 description = """
 One row for the steady steps (see steps), or one per step, phase, NVTX range or loop with --by. A range is the time
@@ -127,6 +127,17 @@ text = """
 steps are <the NVTX ranges {range_name}><the iterations of loop {step_loop}><, {mark}>, of process {process_id};
 {confidence} confidence"""
 query = "FROM _step_source WHERE method <> 'count' AND $by IN ('run', 'step')"
+
+[notes.bar]
+text = "bar, a character for 5% of the time: {parts}"
+query = """
+SELECT string_agg(letter || ' ' || part, ', ' ORDER BY place) AS parts
+FROM (VALUES
+    (1, 'R', 'at the roof'), (2, 'B', 'below it'), (3, 'M', 'memory-bound'), (4, '?', 'unrated'),
+    (5, 's', 'small kernels'), (6, 'C', 'communication'), (7, 'x', 'copies'), (8, 'o', 'other'), (9, '.', 'idle')
+) AS p(place, letter, part)
+WHERE EXISTS (FROM answer WHERE contains(bar, letter))
+HAVING count(*) > 0"""
 
 [notes.peak]
 text = [[

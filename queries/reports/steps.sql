@@ -60,15 +60,21 @@ use = "step_interruptions"
 
 [notes.left_out]
 text = [[
-    """{steady_count:step is|steps are} steady; left out: {prefill_count} prefill<, {warm_up_count} warm-up><,
-    {tail_count} at the end>""",
+    """{steady_count:step is|steps are} steady; left out: {prefill_count} prefill< with all work before the steps (its
+    range alone: {range_ns}, see phases)><, {warm_up_count} warm-up><, {tail_count} at the end>""",
     "{steady_count:step is|steps are} steady; left out: {warm_up_count} warm-up<, {tail_count} at the end>",
     "{steady_count:step is|steps are} steady; left out: {tail_count} at the end",
 ]]
 query = """
 SELECT
     steady_count, nullif(prefill_count, 0) AS prefill_count, nullif(warm_up_count, 0) AS warm_up_count,
-    nullif(tail_count, 0) AS tail_count
+    nullif(tail_count, 0) AS tail_count,
+    -- A prefill ends where its range does not, or has work of no range.
+    (
+        SELECT any_value(r.duration_ns) FROM phase_steps AS r, answer AS a
+        WHERE r.phase = 'prefill' AND a.phase = 'prefill'
+        HAVING count(*) = 1 AND any_value(r.duration_ns) <> any_value(a.duration_ns)
+    ) AS range_ns
 FROM step_method"""
 
 [notes.outliers]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,7 +27,7 @@ SAVE_HELP = """Save the measurements of a run, under a name or as a file, to com
 With --name it is kept in .nsys-insight/baselines of the repository around this folder, to be committed; where there
 is none, or with --user, in the user's own folder ($NSYS_INSIGHT_BASELINE_DIR, else baselines in the configuration).
 The tags, the parameters of the workload, the GPU, the nsys version and the commit are saved with it. check --baseline
-NAME and diff NAME TRACE take it. Without --name it is a file (-o), or JSON for a pipe.
+NAME and diff NAME TRACE take it. Without --name it is a file (-o).
 """
 NameArgument = Annotated[
     str,
@@ -66,15 +65,12 @@ def _make_save_command() -> Callable[..., None]:
             raise UsageError("--tag, --param and --user are for a baseline with a name", "add --name main")
         if name is not None and flags.output:
             raise UsageError("--name and -o exclude each other", "give one of them")
-        if name is None and not flags.output and sys.stdout.isatty():
+        if name is None and not flags.output:
             raise UsageError("a baseline needs a name", "add --name main, or -o FILE")
         params = baselines.parse_params(param or [])
         if name is not None:
             baselines.check_name(name)
         ((measured_run,),) = measure_files([[trace]], flags)
-        if name is None and not flags.output:
-            sys.stdout.write(to_json(measured_run))
-            return
         if measured_run.coverage:
             terminal.note(measured_run.coverage)
         size = f"{measured_run.count} steps" if measured_run.unit != "trace" else "the whole trace"

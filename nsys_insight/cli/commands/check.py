@@ -12,7 +12,7 @@ from nsys_insight import outputs
 from nsys_insight.cli import completion
 from nsys_insight.cli.commands import Command
 from nsys_insight.cli.comparison import measure_files, write_tables
-from nsys_insight.cli.flags import Flags, make_command, make_flag, make_param_flag, make_step_flags
+from nsys_insight.cli.flags import Flags, check_format, make_command, make_flag, make_param_flag, make_step_flags
 from nsys_insight.cli.run import open_traces, write_text
 from nsys_insight.errors import Exit, UsageError
 from nsys_insight.packs import library
@@ -70,7 +70,7 @@ def make_check_command() -> Callable[..., None]:
                 "there is no budget to check",
                 "nsys-insight check TRACE --max launches_per_token=9, --budget FILE, --baseline NAME, --fail-on CODE",
             )
-        fmt = flags.fmt if flags.fmt == GITHUB else flags.format
+        fmt = GITHUB if flags.fmt and check_format(flags.fmt, GITHUB) == GITHUB else flags.format
         origin_notes = []
         if baseline and not baseline.exists() and not baseline.suffix:
             named_baseline = baselines.get_baseline(str(baseline))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.facts.fusion.mine import find_layers
@@ -22,6 +21,9 @@ if TYPE_CHECKING:
     from nsys_insight.facts.fusion.stream import Chain, Op, OpStream
     from nsys_insight.facts.fusion.verdict import Candidate
 
+# The longest sequence whose repetitions the text of a chain counts, and the operations that it has at most.
+_MAX_PERIOD = 16
+_MAX_OPERATIONS = 24
 GEMM_REMEDY = "the product's epilogue or prologue (cuBLASLt, CUTLASS), or torch.compile with max-autotune"
 
 
@@ -148,18 +150,41 @@ def _compare_shapes(chain: Chain) -> str:
 
 
 def _format_chain(chain: Chain) -> str:
-    """Return the operations in order, with a count for equal neighbors. Skipped operations are in brackets."""
+    """Return the operations in order, repetitions once with their count. Skipped operations are in brackets."""
     indices = chain.occurrences[0]
     words = chain.stream.words
     labels = [words[index] if index in indices else f"[{words[index]}]" for index in sorted({*indices, *chain.skipped})]
-    texts: list[str] = []
-    for word, count in _count_repeats(labels):
-        texts.append(f"{count} \N{MULTIPLICATION SIGN} {word}" if count > 1 else word)
+    texts = _write_repeats(labels)
+    if len(texts) > _MAX_OPERATIONS:
+        texts = [*texts[:_MAX_OPERATIONS], f"… ({len(texts) - _MAX_OPERATIONS} more)"]
     return " → ".join(texts)
 
 
-def _count_repeats(words: list[str]) -> list[tuple[str, int]]:
-    return [(word, len(list(group))) for word, group in groupby(words)]
+def _write_repeats(words: list[str]) -> list[str]:
+    """Return the words in order, where a repetition is one text with its count, also of several words."""
+    texts: list[str] = []
+    start = 0
+    while start < len(words):
+        period, count = _find_repeats(words, start)
+        unit = words[start] if period == 1 else f"({' → '.join(_write_repeats(words[start : start + period]))})"
+        texts.append(f"{count} \N{MULTIPLICATION SIGN} {unit}" if count > 1 else unit)
+        start += period * count
+    return texts
+
+
+def _find_repeats(words: list[str], start: int) -> tuple[int, int]:
+    """Return the period and count of the longest repetition that starts at a word: (1, 1) without one.
+
+    A sequence counts from three times on: twice is easier to read in full.
+    """
+    longest = (1, 1)
+    for period in range(1, _MAX_PERIOD + 1):
+        unit, count = words[start : start + period], 1
+        while words[start + period * count : start + period * (count + 1)] == unit:
+            count += 1
+        if count >= (2 if period == 1 else 3) and period * count > longest[0] * longest[1]:
+            longest = (period, count)
+    return longest
 
 
 def _build_kernel_rows(number: int, chain: Chain, timeline: Timeline, process: int) -> Iterable[dict[str, Any]]:

@@ -7,6 +7,7 @@ SELECT
     s.median_ns / coalesce(m.tokens_per_step, 1) AS median_ns,
     w.wall_ns,
     q.ahead_pct,
+    (SELECT whole_pct FROM _graph_tracing WHERE wholes > 0) AS graph_pct,
     -- As in the rule slow-launches: most of the idle time of late launches is after the calls, 100 µs for each call.
     (
         SELECT

@@ -31,7 +31,9 @@ FROM (
     FROM _silent_ranks
     HAVING count(*) > 0
     UNION ALL BY NAME
-    SELECT 4 AS priority, 'place in the program' AS subject, 'capture with -t cuda,nvtx' AS remedy
+    SELECT
+        4 AS priority, 'place in the program' AS subject,
+        if(starts_with(detail, '-t'), 'capture with -t cuda,nvtx', 'mark ' || detail) AS remedy
     FROM missing
     WHERE metric = 'nvtx_ranges' AND EXISTS (FROM budget_parts)
         AND EXISTS (FROM _operation_counts WHERE kind IN ('kernel', 'graph'))

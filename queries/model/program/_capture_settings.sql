@@ -7,6 +7,7 @@ capture_ns = "How long was captured"
 begun = "When, in UTC"
 skips_calls = "Whether nsys left calls out that it finds unimportant"
 traces_cuda = "Whether nsys says that it traced CUDA"
+traces_nvtx = "Whether nsys says that it traced NVTX"
 is_wsl = "Whether the program ran under WSL2: Linux with a driver of Windows"
 */
 -- None of these settings is private, so they are read from the raw tables: the view `capture` masks all settings first.
@@ -21,6 +22,7 @@ SELECT
     count(*) FILTER (
         WHERE name LIKE '%COLLECT_CUDA_TRACE' AND value = 'true' OR name = 'CAPTURE_EVENT_TYPE' AND value = 'Cuda'
     ) > 0 AS traces_cuda,
+    count(*) FILTER (WHERE name LIKE '%COLLECT_NVTX_TRACE' AND value = 'true') > 0 AS traces_nvtx,
     EXISTS (
         FROM raw.TARGET_INFO_SYSTEM_ENV
         WHERE name = 'NvDriverVersion' AND regexp_full_match(value, '[0-9]{3}\.[0-9]{2}')

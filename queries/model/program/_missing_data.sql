@@ -51,7 +51,12 @@ FROM scope, LATERAL (
             EXISTS (FROM _unrecorded WHERE what = 'kernels')
         ),
         (1, 'graph_kernels', '--cuda-graph-trace=node', EXISTS (FROM _operation_counts WHERE kind = 'graph')),
-        (2, 'nvtx_ranges', '-t cuda,nvtx, and ranges around the program''s steps', NOT EXISTS (FROM nvtx_ranges)),
+        (
+            2, 'nvtx_ranges',
+            if((SELECT traces_nvtx FROM _capture_settings), '', '-t cuda,nvtx, and ')
+                || 'ranges around the program''s steps',
+            NOT EXISTS (FROM nvtx_ranges)
+        ),
         (3, 'memory_events', '--cuda-memory-usage=true', NOT EXISTS (FROM memory_events)),
         (4, 'gpu_metric_samples', '--gpu-metrics-devices=all', NOT EXISTS (FROM gpu_metrics)),
         (5, 'os_calls', '-t osrt', NOT EXISTS (FROM os_calls)),

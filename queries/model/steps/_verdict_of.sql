@@ -6,11 +6,18 @@ parameters = [
 */
 -- What bounds a step or a trace, from the shares of its wall time: one word, or mixed and several words, that of the
 -- largest share first. A GPU that is busy for half of the time is named along with the causes of its idle time.
+-- Where these are few, it is busy, or waits although its next operation was launched in time.
 -- `late_bound` is the word for late launches: launch-bound or host-bound.
 (
     SELECT CASE
         WHEN gpu_pct >= busy_pct THEN ['GPU-bound']
-        WHEN gpu_pct + dependency_pct >= 50 AND coalesce(total, 0) < 100 - busy_pct THEN ['GPU-bound']
+        WHEN gpu_pct + dependency_pct >= 50 AND coalesce(total, 0) < 100 - busy_pct THEN CASE
+            WHEN 100 * gpu_pct >= main_pct * (gpu_pct + dependency_pct) THEN ['GPU-bound']
+            WHEN 100 * dependency_pct >= main_pct * (gpu_pct + dependency_pct) THEN ['dependency-bound']
+            ELSE ['mixed'] || _words_by_share([
+                {'pct': gpu_pct, 'bound': 'GPU-bound'}, {'pct': dependency_pct, 'bound': 'dependency-bound'}
+            ])
+        END
         WHEN len(causes) = 0 THEN ['unknown']
         WHEN communication_pct = largest_pct AND 100 * largest_pct >= main_pct * total THEN ['communication-bound']
         WHEN gpu_pct >= 50 THEN ['mixed'] || _words_by_share(causes || [{'pct': gpu_pct, 'bound': 'GPU-bound'}])
