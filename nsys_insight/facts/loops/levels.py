@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from nsys_insight.facts.loops.evidence import Amounts, count_marks, weigh, weigh_interruptions
+from nsys_insight.facts.loops.evidence import Amounts, add_up, count_marks, weigh, weigh_interruptions
 from nsys_insight.facts.loops.interruptions import join_runs
 from nsys_insight.facts.loops.repetitions import MIN_ITERATIONS
 
@@ -319,11 +319,12 @@ class _BusyTime:
         if (start[1:] < start[:-1]).any():
             order = np.argsort(start, kind="stable")
             start, end = start[order], end[order]
-        latest_end = np.maximum.accumulate(np.maximum(end, start)) if len(start) else start
-        is_first = np.append(True, start[1:] > latest_end[:-1])[: len(start)]
+        np.maximum(end, start, out=end)
+        np.maximum.accumulate(end, out=end)  # the latest end so far
+        is_first = np.append(True, start[1:] > end[:-1])[: len(start)]
         self._start = start[is_first]
-        self._end = latest_end[np.append(is_first[1:], True)[: len(start)]]
-        self._busy_before = np.concatenate([[0], np.cumsum(self._end - self._start)])
+        self._end = end[np.append(is_first[1:], True)[: len(start)]]
+        self._busy_before = add_up(self._end - self._start)
 
     def measure(self, start: Column, end: Column) -> Column:
         """Return the busy time from each start to the end."""
@@ -347,7 +348,7 @@ def _reduce(operation: np.ufunc, values: Column, firsts: Column, ends: Column) -
 
 
 def _sum(values: Column, firsts: Column, ends: Column) -> Column:
-    total = np.concatenate([[0], np.cumsum(values.astype(np.int64))])
+    total = add_up(values)
     sums: Column = total[ends] - total[firsts]
     return sums
 

@@ -1,5 +1,5 @@
--- The rows of `facts.loop_operations`: what the operations of typical iterations are. Of waits that begin and end at the
--- same instant, one counts.
+-- The rows of `facts.loop_operations`: what the operations of typical iterations are. Of waits that begin and end at
+-- the same instant, one counts.
 INSERT INTO facts.loop_operations BY NAME
 WITH rows_with_null AS (
     SELECT * REPLACE (
