@@ -5,6 +5,7 @@ from __future__ import annotations
 import lzma
 import re
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import planted
@@ -14,6 +15,7 @@ from planted_loops import COPY, plant
 from synthetic import Trace
 
 from nsys_insight.facts.loops import nest as module
+from nsys_insight.facts.loops import sequence
 from nsys_insight.facts.loops.nest import LoopNest
 from nsys_insight.packs.library import built_in_packs
 
@@ -434,3 +436,44 @@ def test_the_steps_of_traces_with_known_loops(shared, tmp_path, name, iterations
 def test_the_examples_of_the_module_are_found(example):
     operations, iterations = example
     assert count_iterations([ord(name) for name in operations.split()]) == [int(iterations)]
+
+
+@pytest.mark.parametrize("name", ["decode_eager", "decode_graph_node", "churn"])
+def test_loops_are_the_same_however_many_operations_are_read_at_a_time(sample, monkeypatch, name):
+    def read_loops():
+        with open_trace(sample(name)) as trace:
+            return [list(trace.sql(f"FROM {view} ORDER BY ALL").rows()) for view in ("loops", "loop_operations")]
+
+    at_once = read_loops()
+    monkeypatch.setattr(sequence, "ROWS_PER_READ", 100)
+    assert read_loops() == at_once
+    assert at_once[1]
+
+
+def unite_one_by_one(tokens, kinds):
+    """Return the token of each operation after copies of one kind between equal launches became one token."""
+    operations = [token for token in tokens if kinds[token] != "wait"]
+    least = {}
+    places = []
+    for before, token, after in zip(operations, operations[1:], operations[2:], strict=False):
+        if kinds[token] in {"H2D", "D2H"} and kinds[before] == kinds[after] == "kernel":
+            places.append((token, (kinds[token], before, after)))
+            least[places[-1][1]] = min(token, least.get(places[-1][1], token))
+    common = {}
+    for token, place in places:
+        common[token] = min(least[place], common.get(token, token))
+    return [common.get(token, token) for token in tokens]
+
+
+def test_copies_between_equal_launches_are_one_operation():
+    kinds = ["kernel", "kernel", "H2D", "H2D", "H2D", "D2H", "D2H", "wait"]
+    rows = [SimpleNamespace(kind=kind, device_id=0, is_wait=kind == "wait") for kind in kinds]
+    generator = np.random.default_rng(1)
+    united = 0
+    for length in (0, 1, 2, 3, *range(4, 200, 2)):
+        tokens = generator.integers(0, len(kinds), length)
+        columns = {"token": tokens.astype(np.int32)}
+        sequence._unite_copies(columns, rows)
+        assert columns["token"].tolist() == unite_one_by_one(tokens.tolist(), kinds)
+        united += columns["token"].tolist() != tokens.tolist()
+    assert united > 10

@@ -7,7 +7,7 @@ Ways that take turns in a fixed order are no branches: they are a body of severa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
+    Ints = NDArray[np.signedinteger[Any]]
 
 # Fewer iterations do not tell data from an order.
 MIN_BRANCHING = 10

@@ -42,16 +42,23 @@ EQUAL_WORK = 0.1
 MARKS = ("is_result", "ends_step", "is_input")
 
 
+def add_up(values: Column) -> Column:
+    """Return the sum of the values before each position, and of all of them, in a single new array."""
+    total = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(values, out=total[1:])
+    return total
+
+
 class Amounts:
     """Sums of the columns of a sequence over loops and iterations."""
 
     def __init__(self, sequence: Mapping[str, Column]) -> None:
         """Add up the columns that `weigh` compares."""
-        self._gpu_ns = np.concatenate([[0], np.cumsum(sequence["gpu_ns"])])
+        self._gpu_ns = add_up(sequence["gpu_ns"])
         # Few rows are marks or waits: their positions take less memory than sums.
         self._marks = {name: np.flatnonzero(sequence[name]) for name in ("is_wait", *MARKS)}
         waits = self._marks["is_wait"]
-        self._wait_ns = np.concatenate([[0], np.cumsum(sequence["end_ns"][waits] - sequence["start_ns"][waits])])
+        self._wait_ns = add_up(sequence["end_ns"][waits] - sequence["start_ns"][waits])
         self._uncounted = np.flatnonzero(~sequence["is_operation"].astype(bool))
 
     def total(self, name: str, loops: Sequence[Loop]) -> int:

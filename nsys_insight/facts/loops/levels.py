@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from nsys_insight.facts.loops.evidence import Amounts, count_marks, weigh, weigh_interruptions
+from nsys_insight.facts.loops.evidence import Amounts, add_up, count_marks, weigh, weigh_interruptions
 from nsys_insight.facts.loops.interruptions import join_runs
 from nsys_insight.facts.loops.repetitions import MIN_ITERATIONS
 
@@ -75,7 +75,8 @@ class Levels:
             return {}
         iterations_by_level = [_measure(level, self.sequence) for level in levels]
         busy = _BusyTime(self.sequence)
-        computing = _BusyTime(self.sequence, excluded="is_communication")
+        communicates = self.sequence["is_communication"].any()
+        computing = _BusyTime(self.sequence, excluded="is_communication") if communicates else busy
         loops = [
             _summarize(level, iterations, busy, computing, self.sequence) | {"process_id": process}
             for level, iterations in zip(levels, iterations_by_level, strict=True)
@@ -237,8 +238,9 @@ def _share_structure(level: Level) -> float:
     """
     structures: Counter[bytes] = Counter()
     for run in level.runs:
+        bounds = [*np.searchsorted(run.terms.first, run.iterations).tolist(), len(run.terms)]
         numbers = range(0, len(run.iterations), max(1, len(run.iterations) // 250))
-        structures.update(run.iteration(number).symbol.tobytes() for number in numbers)
+        structures.update(run.terms.symbol[bounds[number] : bounds[number + 1]].tobytes() for number in numbers)
     usual_structures = structures.most_common(level.runs[0].branches)
     return sum(count for _, count in usual_structures) / structures.total()
 
@@ -310,17 +312,19 @@ class _BusyTime:
 
     def __init__(self, sequence: Mapping[str, Column], *, excluded: str | None = None) -> None:
         """Merge the operations into intervals that do not overlap."""
-        order = np.argsort(sequence["start_ns"], kind="stable")
         is_counted = sequence["is_operation"].astype(bool)
         if excluded:
             is_counted &= ~sequence[excluded].astype(bool)
-        order = order[is_counted[order]]
-        start = sequence["start_ns"][order]
-        latest_end = np.maximum.accumulate(np.maximum(sequence["end_ns"][order], start)) if len(order) else start
-        is_first = np.append(True, start[1:] > latest_end[:-1])[: len(start)]
+        start, end = sequence["start_ns"][is_counted], sequence["end_ns"][is_counted]
+        if (start[1:] < start[:-1]).any():
+            order = np.argsort(start, kind="stable")
+            start, end = start[order], end[order]
+        np.maximum(end, start, out=end)
+        np.maximum.accumulate(end, out=end)  # the latest end so far
+        is_first = np.append(True, start[1:] > end[:-1])[: len(start)]
         self._start = start[is_first]
-        self._end = latest_end[np.append(is_first[1:], True)[: len(start)]]
-        self._busy_before = np.concatenate([[0], np.cumsum(self._end - self._start)])
+        self._end = end[np.append(is_first[1:], True)[: len(start)]]
+        self._busy_before = add_up(self._end - self._start)
 
     def measure(self, start: Column, end: Column) -> Column:
         """Return the busy time from each start to the end."""
@@ -344,7 +348,7 @@ def _reduce(operation: np.ufunc, values: Column, firsts: Column, ends: Column) -
 
 
 def _sum(values: Column, firsts: Column, ends: Column) -> Column:
-    total = np.concatenate([[0], np.cumsum(values.astype(np.int64))])
+    total = add_up(values)
     sums: Column = total[ends] - total[firsts]
     return sums
 

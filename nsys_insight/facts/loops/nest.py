@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,8 +42,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
+    Ints = NDArray[np.signedinteger[Any]]
 
+# The type of the symbols and positions of terms: three columns per level take half the memory of longer ones.
+_INTEGER = np.int32
 # Bodies are variants of one, such as with another kernel for another length, if they share this part of their terms.
 SIMILAR_BODY = 0.9
 # Most of an iteration is a loop of its own if it is a run of this number of equal operations: a solver that checks its
@@ -168,12 +170,12 @@ class LoopNest:
             {symbol: symbol if classes is None else classes[name] for symbol, name in enumerate(names.tolist())}
         )
         self._next_symbol = len(names)
-        symbol = symbols.astype(np.int64)
+        symbol = symbols.astype(_INTEGER)
         self._minor = set() if is_minor is None else set(np.unique(symbol[is_minor]).tolist())
         self._ends = set() if is_end is None else set(np.unique(symbol[is_end]).tolist())
-        *_, end = bounds = np.arange(len(symbol) + 1) if positions is None else positions
+        bounds = np.arange(len(symbol) + 1, dtype=_INTEGER) if positions is None else positions.astype(_INTEGER)
         self.positions = bounds[:-1]
-        self.terms = _merge_runs(Terms(symbol, self.positions, np.full(len(symbol), -1), int(end)))
+        self.terms = _merge_runs(Terms(symbol, self.positions, np.full(len(symbol), -1, _INTEGER), int(bounds[-1])))
         self._tries_branches = has_branches
         self.has_branches = False
         self._fold()
@@ -199,6 +201,8 @@ class LoopNest:
 
     def long_runs_of(self, terms: Terms) -> list[Loop]:
         """Return the runs of equal operations among some terms if these runs hold most of their operations."""
+        if terms.end - int(terms.first[0]) - len(terms) < LONG_RUN - 1:
+            return []  # the usual case: not enough operations for one long run
         runs = [loop for _, loop in self._find_runs(terms, LONG_RUN)]
         operations = len(self.find_operations(int(terms.first[0]), terms.end))
         return runs if 2 * sum(len(loop.iterations) for loop in runs) >= operations else []
@@ -273,7 +277,8 @@ class LoopNest:
             symbol = int(terms.symbol[index])
             if symbol not in self._minor:
                 firsts = self.find_operations(int(terms.first[index]), int(ends[index]))
-                inner = Terms(np.full(len(firsts), symbol), firsts, np.full(len(firsts), -1), int(ends[index]))
+                symbols, loops = (np.full(len(firsts), value, _INTEGER) for value in (symbol, -1))
+                inner = Terms(symbols, firsts, loops, int(ends[index]))
                 runs.append((index, Loop(self._symbol_of([symbol]), int(firsts[0]), inner.end, firsts, inner)))
         return runs
 
@@ -423,7 +428,7 @@ class LoopNest:
             between: The symbols of the terms between the two.
             iterations: The usual number of iterations before these terms.
         """
-        terms, body = np.frombuffer(between, np.int64).tolist(), self._bodies[symbol]
+        terms, body = np.frombuffer(between, _INTEGER).tolist(), self._bodies[symbol]
         is_short = 0 < len(terms) <= MAX_MORE < len(body) and iterations < MAX_VARIANTS
         if is_short and self._variants.is_part_of_neighbor(terms, body):
             return 0
@@ -500,7 +505,7 @@ class LoopNest:
             between: The symbols of the terms between the two.
             before: The number of iterations before each occurrence of these terms.
         """
-        terms = np.frombuffer(between, np.int64).tolist()
+        terms = np.frombuffer(between, _INTEGER).tolist()
         if not terms:
             return 0
         body = self._bodies[symbol]

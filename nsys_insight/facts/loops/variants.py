@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections import Counter, defaultdict
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
+    Ints = NDArray[np.signedinteger[Any]]
 
 # The class of operations that only some variants have: the reduction after a split-K GEMM.
 HELPER = -1

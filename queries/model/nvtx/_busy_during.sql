@@ -23,8 +23,8 @@ pieces AS MATERIALIZED (
     FROM (SELECT DISTINCT unnest([start_ns, end_ns]) AS at_ns FROM open_times)
     QUALIFY end_ns IS NOT NULL
 ),
-busy_times AS (
-    SELECT gpu_id, start_ns, end_ns FROM gpu_busy
+busy_times AS NOT MATERIALIZED (
+    SELECT gpu_id, start_ns, end_ns FROM _gpu_busy_parts
 ),
 running_sums AS (
     SELECT

@@ -1,0 +1,84 @@
+"""The operations of a process in the order of the host calls, as NumPy columns."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nsys_insight.facts.reading import find_boundaries, read_columns
+from nsys_insight.sql.parameters import bind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from nsys_insight.facts.context import Context
+    from nsys_insight.facts.reading import Columns
+
+# Operations that are read and sorted at a time. If all are sorted at once, they are in memory three times.
+ROWS_PER_READ = 500_000
+_COPIES = ("H2D", "D2H", "copy")
+
+
+def read_sequence(context: Context, tokens: Sequence[Any]) -> Columns:
+    """Read the columns that `lanes.find_loops` needs. A token is its position in `tokens`, the rows of `tokens.sql`."""
+    rows = _read_rows(context, tokens)
+    _unite_copies(rows, tokens)
+    of_token = {
+        "is_launch": [token.kind in {"kernel", "graph"} for token in tokens],
+        "is_graph": [token.kind == "graph" for token in tokens],
+        "is_input": [token.kind == "H2D" for token in tokens],
+        "is_end": [token.kind in {"D2H", "wait"} for token in tokens],
+        "is_wait": [token.is_wait for token in tokens],
+        "is_operation": [not token.is_wait for token in tokens],
+        "is_communication": [token.is_communication for token in tokens],
+        "ends_step": [token.ends_step for token in tokens],
+        "device_id": [token.device_id for token in tokens],
+    }
+    for name, values in of_token.items():
+        rows[name] = np.array(values, np.int16 if name == "device_id" else np.bool_)[rows["token"]]
+    return rows | {"is_major": rows["is_launch"]}
+
+
+def _read_rows(context: Context, tokens: Sequence[Any]) -> Columns:
+    """Read the operations piece by piece, and sort each piece by the time of the host call."""
+    (statement,) = context.statements("loops", "rows").values()
+    is_long = sum(token.rows_count for token in tokens) > ROWS_PER_READ
+    from_clause = "FROM internal.loop_sequence"
+    boundaries = find_boundaries(context.connection, "host_ns", from_clause, ROWS_PER_READ) if is_long else []
+    hashes = np.array([token.token for token in tokens], np.uint64)
+    pieces: dict[str, list[NDArray[Any]]] = {}
+    for from_ns, to_ns in pairwise([None, *boundaries, None]):
+        rows = read_columns(context.connection, bind(statement, {"from_ns": from_ns, "to_ns": to_ns}))
+        order = np.argsort(rows["host_ns"], kind="stable")
+        if (np.diff(rows["host_ns"][order]) == 0).any():  # a sort by four keys takes several times as long
+            order = np.lexsort((rows["token"], rows["end_ns"], rows["start_ns"], rows["host_ns"]))
+        rows["token"] = np.searchsorted(hashes, rows["token"]).astype(np.int32)
+        for name, values in rows.items():
+            pieces.setdefault(name, []).append(values[order])
+    return {name: np.concatenate(pieces.pop(name)) for name in list(pieces)}
+
+
+def _unite_copies(rows: Columns, tokens: Sequence[Any]) -> None:
+    """Give copies of one kind between two launches of the same kernels one token: their size may vary by iteration."""
+    kinds = sorted({(token.kind, token.device_id) for token in tokens})
+    kind = np.array([kinds.index((token.kind, token.device_id)) for token in tokens])
+    is_copy = np.array([token.kind in _COPIES for token in tokens])
+    is_launch = np.array([token.kind in {"kernel", "graph"} for token in tokens])
+    if not is_copy.any():
+        return
+    operations = rows["token"][np.array([not token.is_wait for token in tokens])[rows["token"]]]
+    copies = np.flatnonzero(is_copy[operations[1:-1]]) + 1
+    before, copy, after = (operations[copies + offset] for offset in (-1, 0, 1))
+    is_between = is_launch[before] & is_launch[after]
+    before, copy, after = before[is_between], copy[is_between], after[is_between]
+    places = (kind[copy] * len(tokens) + before) * len(tokens) + after
+    _, place = np.unique(places, return_inverse=True)
+    first_token = np.full(len(place), len(tokens))
+    np.minimum.at(first_token, place, copy)
+    common_token = np.arange(len(tokens), dtype=np.int32)
+    np.minimum.at(common_token, copy, first_token[place])
+    rows["token"] = common_token[rows["token"]]
