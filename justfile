@@ -20,7 +20,8 @@ docs:
 
 # Build the documents as a site, in build/site
 site:
-    NO_MKDOCS_2_WARNING=1 mkdocs build --quiet --site-dir build/site
+    python docs/generate.py build/pages
+    zensical build --clean --strict
 
 # Write the goldens that changed; review them with git diff
 golden:

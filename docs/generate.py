@@ -1,10 +1,11 @@
-"""Write what is generated in committed documents, and make the pages of the site (docs/site.py).
+"""Write what is generated in committed documents, or the pages of the site into a folder.
 
     python docs/generate.py
+    python docs/generate.py build/pages
 
-Each command of a console block runs in sample_traces, without color, at the width of its page, with its own cache.
-tests/test_docs.py fails if a file differs from what this script writes. Pages that have only generated text are not
-committed: the site has them.
+The folder has the documents at their paths in the repository, so that their links work. Each command of a console block
+runs in sample_traces, without color, at the width of its page, with its own cache. tests/test_docs.py fails if a file
+differs from what this script writes. Pages that have only generated text are not committed: the site has them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,6 +23,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from nsys_insight.diagnose.findings import FindingRule
+    from nsys_insight.packs.pack import Pack
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -64,14 +67,19 @@ def run_blocks(text: str, columns: int = 132) -> str:
     return re.sub(r"```console\n(.*?)```", run_block, text, flags=re.DOTALL)
 
 
-def reports_page() -> str:
-    """Return the page that lists all reports with their questions, from the headers in queries/reports."""
+def reports_page(*, linked: bool = False) -> str:
+    """Return the page that lists all reports with their questions, from the headers in queries/reports.
+
+    With `linked`, each report is a link to its page on the site.
+    """
     from nsys_insight.packs.library import packs_by_topic
 
     lines = ["# Reports", "", "Generated from `queries/reports`.", "", "| command | question |", "|---|---|"]
     for topic, packs in packs_by_topic().items():
         lines.append(f"| **{topic.title}** | *{topic.summary}* |")
-        lines += [f"| `{f'{pack.name} {pack.examples[0]}'.strip()}` | {pack.question} |" for pack in packs]
+        for pack in packs:
+            command = f"`{f'{pack.name} {pack.examples[0]}'.strip()}`"
+            lines.append(f"| {f'[{command}](reports/{pack.name}.md)' if linked else command} | {pack.question} |")
     return "\n".join([*lines, ""])
 
 
@@ -206,9 +214,7 @@ def findings_page() -> str:
     for digit, group in GROUPS.items():
         rules = [rule for rule in finding_rules() if rule.code[3] == digit]
         lines += ["", f"## {group}", "", "| code | name | finding | effort |", "|---|---|---|---|"]
-        lines += [
-            f"| [{rule.code}](findings/{rule.code}.md) | {rule.name} | {rule.title} | {rule.effort} |" for rule in rules
-        ]
+        lines += [f"| [{rule.code}]({rule.code}.md) | {rule.name} | {rule.title} | {rule.effort} |" for rule in rules]
     return "\n".join(lines) + "\n"
 
 
@@ -244,25 +250,110 @@ NCU_REPORTS = {
 PAGES = {"tutorial": 100, "guide": 132}
 
 
+# Traces for reports that are empty on the trace of the README's examples. Paths are relative to sample_traces.
+REPORT_TRACES = {
+    "ranks": "../tests/data/ranks/*rank*.sqlite",
+    "collectives": "../tests/data/ranks/*rank*.sqlite",
+    "cpu-work": "../tests/data/chains/decode_cpu.sqlite",
+    "mallocs": "churn.sqlite",
+    "copies": "churn.sqlite",
+}
+SITE_COLUMNS = 100
+# The documents outside docs.
+SITE_FILES = ("*.md", "LICENSE", "sample_traces/*.md", "benchmarks/*/*.md")
+
+
+def report_page(pack: Pack) -> str:
+    """Return the page of a report: its question, an example, options, columns and SQL."""
+    lines = [f"# {pack.name}", "", f"**{pack.question}**", "", *_paragraphs(pack.description)]
+    arguments = next((example for example in pack.examples if not example.startswith("'")), "")
+    words = [pack.name, REPORT_TRACES.get(pack.name, "decode_eager.sqlite"), arguments, "--limit 8"]
+    command = " ".join(["nsys-insight", *filter(None, words)])
+    lines += ["## Example", "", "```console", f"$ {command}", console(command, SITE_COLUMNS).rstrip(), "```", ""]
+    lines += ["## How to read it", "", *_paragraphs(pack.reading)]
+    if pack.params:
+        lines += ["## Options", "", "In addition to the options of all reports:", ""]
+        lines += ["| option | what it does |", "|---|---|"]
+        lines += [f"| `{param.flag}` | {_cell(param.help)} |" for param in pack.params.values()]
+        lines.append("")
+    lines += ["## Columns", "", "| column | meaning |", "|---|---|"]
+    lines += [f"| `{name}` | {_cell(text)} |" for name, text in pack.columns.items()]
+    if pack.aliases:
+        names = ", ".join(f"`{alias}`" for alias in pack.aliases)
+        lines += ["", f"`nsys stats` calls it {names}. These names work as well."]
+    lines += ["", "## SQL", "", f"`queries/reports/{pack.name}.sql`", "", "```sql", pack.sql.strip(), "```", ""]
+    return "\n".join(lines)
+
+
+def _paragraphs(text: str) -> list[str]:
+    return [" ".join(text.split()), ""] if text.strip() else []
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def command_page(title: str, *words: str) -> str:
+    """Return a page that shows the output of `nsys-insight help`."""
+    return f"# {title}\n\n```text\n{console(shlex.join(['nsys-insight', 'help', *words]), SITE_COLUMNS)}```\n"
+
+
 def site_pages() -> dict[str, str]:
-    """Return the pages that only the site has, by path: views, facts, findings, and rules and reports for ncu."""
+    """Return the pages that only the site has, by path in docs, except those of reports and commands."""
     return {
         "model.md": model_page(),
         "facts.md": facts_page(),
-        "findings.md": findings_page(),
+        "findings/index.md": findings_page(),
         **{f"findings/{code}.md": page for code, page in finding_pages().items()},
         "ncu/rules.md": rules_page(),
         **{f"ncu/{name}.md": ncu_report(name, *flags) for name, flags in NCU_REPORTS.items()},
+        "reports.md": reports_page(linked=True),
     }
 
 
-if __name__ == "__main__":
+def write_site(folder: Path) -> None:
+    """Write the pages of the site into a folder, which is emptied first. Zensical builds the site from it."""
+    from nsys_insight.cli.commands import read_help_entries
+    from nsys_insight.packs.library import packs_by_topic
+
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(ROOT / "docs", folder / "docs", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    for path in (path for name in SITE_FILES for path in ROOT.glob(name)):
+        target = folder / path.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+    pages = site_pages()
+    pages["commands/index.md"] = command_page("Commands", "--all")
+    commands = [name for name, entry in read_help_entries().items() if entry.group]
+    pages |= {f"commands/{name}.md": command_page(name, name, "--all") for name in commands}
+    topics = packs_by_topic()
+    pages |= {f"reports/{pack.name}.md": report_page(pack) for packs in topics.values() for pack in packs}
+    # SUMMARY.md is the navigation in its folder.
+    pages["reports/SUMMARY.md"] = "".join(
+        f"* {topic.title}\n" + "".join(f"    * [{pack.name}]({pack.name}.md)\n" for pack in packs)
+        for topic, packs in topics.items()
+    )
+    for name, text in pages.items():
+        page = folder / "docs" / name
+        page.parent.mkdir(exist_ok=True)
+        page.write_text(text, encoding="utf-8")
+
+
+def write_documents() -> None:
+    """Write what is generated in committed documents."""
+    from nsys_insight.notebook import methods
+
     README.write_text(run_blocks(README.read_text(encoding="utf-8"), README_COLUMNS), encoding="utf-8")
     (ROOT / "docs" / "reports.md").write_text(reports_page(), encoding="utf-8")
     for name, columns in PAGES.items():
         page = ROOT / "docs" / f"{name}.md"
         page.write_text(run_blocks(page.read_text(encoding="utf-8"), columns), encoding="utf-8")
-    from nsys_insight.notebook import methods
-
     STUB.write_text(methods.write_stub(), encoding="utf-8")
     SKILL_REPORTS.write_text(skill_reports(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        write_site(Path(sys.argv[1]))
+    else:
+        write_documents()

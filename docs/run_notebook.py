@@ -25,9 +25,11 @@ def run_cell(source: str, names: dict[str, Any]) -> list[dict[str, Any]]:
     exec(compile(ast.Module(body[:-1], []), "cell", "exec"), names)  # noqa: S102
     result = eval(compile(ast.Expression(body[-1].value), "cell", "eval"), names)  # noqa: S307
     data = {"text/plain": repr(result).splitlines(keepends=True)}
-    for kind, method in (("text/html", "_repr_html_"), ("image/svg+xml", "_repr_svg_")):
+    # A picture is stored once, as an image: a page that shows a stored notebook removes pictures from HTML.
+    for kind, method in (("image/svg+xml", "_repr_svg_"), ("text/html", "_repr_html_")):
         if hasattr(result, method):
             data[kind] = getattr(result, method)().splitlines(keepends=True)
+            break
     return [{"output_type": "execute_result", "execution_count": None, "metadata": {}, "data": data}]
 
 

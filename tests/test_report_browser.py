@@ -19,6 +19,7 @@ from nsys_insight import outputs
 from nsys_insight.compare.answer import describe_decision
 from nsys_insight.compare.comparison import compare
 from nsys_insight.compare.runs import measure
+from nsys_insight.notebook.html import add_style
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.page import compare as compare_page
 from nsys_insight.page import write_page
@@ -643,3 +644,41 @@ def comparison(sample, tmp_path_factory):
         outputs.write_output(target, compare_page.render_comparison(before, after, AUTO))
         runs = [[measure(trace)] for trace in (before, after)]
     return target, describe_decision(compare(*runs))
+
+
+@pytest.mark.parametrize("system", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_table_in_a_notebook_has_the_colors_of_the_theme_of_jupyterlab(browser, theme, system):
+    """The theme differs from the system's, and JupyterLab colors the rows of a table."""
+    html = add_style("<table><thead><tr><th>name</th></tr></thead></table>")
+    page = browser.new_page(color_scheme=system)
+    page.set_content(f"<!doctype html><body data-jp-theme-light={'true' if theme == 'light' else 'false'}>{html}")
+    text, background = page.eval_on_selector(
+        "th", "cell => [getComputedStyle(cell).color, getComputedStyle(cell).backgroundColor]"
+    )
+    brightness = [sum(map(int, re.findall(r"\d+", color))) for color in (text, background)]
+    assert (brightness[1] - brightness[0] > 400) == (theme == "light")
+    assert (brightness[0] - brightness[1] > 400) == (theme == "dark")
+    page.close()
+
+
+def test_a_list_of_a_notebook_is_not_indented_by_jupyterlab(browser):
+    page = browser.new_page()
+    jupyterlab = "<style>.lab ul:not(.list-inline) { padding-left: 2em } .lab table { margin-bottom: 1em }</style>"
+    page.set_content(f"{jupyterlab}<div class=lab>{add_style('<ul class=facts><li>a</li></ul><table></table>')}</div>")
+    assert page.eval_on_selector("ul", "list => getComputedStyle(list).paddingLeft") == "0px"
+    assert page.eval_on_selector("table", "table => getComputedStyle(table).marginBottom") == "0px"
+    page.close()
+
+
+def test_a_picture_in_a_notebook_fits_a_narrow_cell_and_has_tips(browser, sample):
+    page = browser.new_page()
+    with open_trace(sample("decode_eager")) as trace:
+        page.set_content(f"<div style='width: 700px'>{trace.timeline(step=5)._repr_html_()}</div>")
+    svg, *labels = page.eval_on_selector_all(
+        "svg, svg text", "all => all.map(part => part.getBoundingClientRect()).map(box => [box.left, box.right])"
+    )
+    assert svg[1] - svg[0] <= 700
+    assert [label for label in labels if not svg[0] <= label[0] <= label[1] <= svg[1]] == []
+    assert page.locator("rect title").count() > 100
+    page.close()

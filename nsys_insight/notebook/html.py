@@ -24,12 +24,14 @@ _SKIPPED_SELECTOR = re.compile(r"#|::|html|focus|hover|\.here")
 # On the page, column headings are buttons with padding. Without scripts there are no buttons.
 _NOTEBOOK_RULES = (
     f".{ROOT_CLASS} {{ padding: 0.25rem 0.5rem; }} .{ROOT_CLASS} th {{ padding: 0.35rem 0.8rem 0.35rem 0.55rem; }}"
-    # JupyterLab floats dt and dd, aligns cells on the right, and has thin headings. The class counts twice, because its
-    # rules for cells have two classes.
+    # JupyterLab floats dt and dd, aligns cells on the right, indents lists, and has thin headings. The class counts
+    # twice, because its rules for cells and lists have two classes.
     f" .{ROOT_CLASS} .figures dt, .{ROOT_CLASS} .figures dd {{ float: none; width: auto; padding: 0; }}"
     f" .{ROOT_CLASS}.{ROOT_CLASS} table th, .{ROOT_CLASS}.{ROOT_CLASS} table td {{ text-align: left; }}"
     f" .{ROOT_CLASS}.{ROOT_CLASS} table th.right, .{ROOT_CLASS}.{ROOT_CLASS} table td.right {{ text-align: right; }}"
-    f" .{ROOT_CLASS} h3 {{ font-weight: 700; }} .{ROOT_CLASS} .verdict::first-letter {{ text-transform: uppercase; }}"
+    f" .{ROOT_CLASS}.{ROOT_CLASS} .facts, .{ROOT_CLASS}.{ROOT_CLASS} .findings {{ padding: 0; }}"
+    f" .{ROOT_CLASS}.{ROOT_CLASS} table {{ margin: 0; }} .{ROOT_CLASS} h2, .{ROOT_CLASS} h3 {{ font-weight: 700; }}"
+    f" .{ROOT_CLASS} .verdict::first-letter {{ text-transform: uppercase; }}"
 )
 
 
@@ -133,7 +135,17 @@ def render_trace(trace: Session) -> str:
 
 def add_style(html: str) -> str:
     """Wrap a piece of HTML with the rules of the page's style that it needs. They apply only inside it."""
-    return f'<div class="{ROOT_CLASS}"><style>{_select_rules(html)}{_NOTEBOOK_RULES}</style>{html}</div>'
+    css = f"{_select_rules(html)}{_NOTEBOOK_RULES}{_theme_rules()}"
+    return f'<div class="{ROOT_CLASS}"><style>{css}</style>{html}</div>'
+
+
+def _theme_rules() -> str:
+    """Return the colors for JupyterLab's theme, which may differ from the system's."""
+    light, dark, *_ = re.findall(r":root \{([^}]*)\}", _read_css())
+    palettes = {"true": f"{light} color-scheme: light;", "false": f"{dark} color-scheme: dark;"}
+    return "".join(
+        f' [data-jp-theme-light="{is_light}"] .{ROOT_CLASS} {{{palette} }}' for is_light, palette in palettes.items()
+    )
 
 
 def read_colors() -> dict[str, str]:

@@ -39,6 +39,10 @@ class Picture:
     def _repr_svg_(self) -> str:
         return self.svg
 
+    def _repr_html_(self) -> str:
+        # JupyterLab shows an SVG as an image, which is cut off in a narrow cell and has no tips.
+        return self.svg
+
     def save(self, path: str | Path) -> Path:
         """Write it to a file, `.svg` or `.png`, and return the path.
 
@@ -64,7 +68,8 @@ def draw_timeline(still: Still, title: str) -> Picture:
     for tick_pct, text in still.ticks:
         x = _NAME_WIDTH + tick_pct * plot_width / 100
         elements.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top}" y2="{bottom}" stroke="#d5dbe1"/>')
-        elements.append(f'<text x="{x + 3:.1f}" y="{top + 10}" fill="#57606a">{escape(text)}</text>')
+        x, anchor = (x + 3, "start") if x + 3 + len(text) * _CHARACTER_WIDTH < _WIDTH else (x - 3, "end")
+        elements.append(f'<text x="{x:.1f}" y="{top + 10}" text-anchor="{anchor}" fill="#57606a">{escape(text)}</text>')
     for track, offset in zip(view.tracks, view.tops, strict=False):
         track_y = top + offset
         elements.append(
