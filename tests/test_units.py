@@ -211,3 +211,8 @@ def test_an_exact_duration_is_short(ns, text):
 @given(st.integers(0, 2**63 - 1))
 def test_an_exact_duration_is_read_back(ns):
     assert parse_duration(units.exact_duration(ns)) == ns
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("20", 20), (" 1.5 ", 1.5), ("5m", 300), ("2min", 120), ("250ms", 0.25)])
+def test_a_plain_number_of_a_time_limit_is_seconds(text, seconds):
+    assert units.parse_seconds(text) == seconds
