@@ -138,7 +138,7 @@ def test_any_other_producer_has_a_module_of_its_name(name):
 
 def test_a_fact_is_not_planned_without_what_it_needs(sample, computed_facts):
     with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:
-        assert trace.sql("FROM _cpu_work").row_count == 0
+        assert trace.answer("cpu-work").row_count == 0
     assert "cpu_work" in computed_facts
     assert "nested_ranges" not in computed_facts
 
