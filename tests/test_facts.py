@@ -136,6 +136,13 @@ def test_any_other_producer_has_a_module_of_its_name(name):
     assert all_producers()[all_producers()[name].scratch]
 
 
+def test_a_fact_is_not_planned_without_what_it_needs(sample, computed_facts):
+    with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:
+        assert trace.answer("cpu-work").row_count == 0
+    assert "cpu_work" in computed_facts
+    assert "nested_ranges" not in computed_facts
+
+
 def test_options_are_declared_by_producers_and_passed_on_to_their_readers():
     declared = {name: producer.options for name, producer in all_producers().items() if producer.options}
     assert declared == {"steps": {"steps"}, "gaps": {"min_gap_ns"}}
@@ -144,8 +151,8 @@ def test_options_are_declared_by_producers_and_passed_on_to_their_readers():
     )
     assert steps_producers == {
         "cpu_work", "critical_path", "frameworks", "fusion", "idle_charges", "operation_groups", "ranks", "step_budget",
-        "step_idle", "steady_shapes", "steady_windows", "step_kernels", "step_limits", "step_operations", "step_totals", "steps",
-        "unprofiled_step",
+        "step_idle", "steady_shapes", "steady_windows", "step_kernels", "step_limits", "step_operations", "step_totals",
+        "steps", "unprofiled_step",
     }  # fmt: skip
     assert gap_producers == {"explained_gaps", "gap_callers", "gaps"}
 

@@ -389,9 +389,13 @@ class TestOneLineOfTime:
 def test_a_header_has_only_the_keys_of_a_view_or_of_a_macro():
     for view in views.definitions().values():
         keys = view.header.keys()
-        assert keys == {"parameters"} or {"description"} <= keys <= {"description", "stored", "progress", "columns"}, (
-            view.name
-        )
+        assert keys == {"parameters"} or {"description"} <= keys <= {
+            "description",
+            "stored",
+            "needs",
+            "progress",
+            "columns",
+        }, view.name
         assert bool(view.columns) == ("parameters" not in keys), view.name
 
 
