@@ -621,7 +621,7 @@ BUSY = {"idle_ns": 1_000, "busy_ns": 19_000, "filled_ns": 19_000}
 
 
 @pytest.mark.parametrize(
-    ("changes", "found"),
+    ("changes", "names"),
     [
         ({}, "repeated-sequence"),
         ({"idle_ns": 9_999}, "repeated-step"),
@@ -642,12 +642,12 @@ BUSY = {"idle_ns": 1_000, "busy_ns": 19_000, "filled_ns": 19_000}
         ({**BUSY, "is_compiled": True, "period_ns": 50_001}, None),
     ],
 )
-def test_repetitions(changes, found, run_rule):
+def test_repetitions(changes, names, run_rule):
     rows = {
         name: run_rule(name, _repetitions=[{**REPETITION, **changes}], _step_totals=[STEP])
         for name in ("repeated-sequence", "repeated-step")
     }
-    assert [name for name in rows if rows[name]] == (found or "").split()
+    assert [name for name in rows if rows[name]] == (names or "").split()
 
 
 @pytest.mark.parametrize(
@@ -674,7 +674,7 @@ def test_shared_memory_that_leaves_room_for_one_block(changes, is_found, run_rul
 
 
 @pytest.mark.parametrize(
-    ("kernel", "own", "shares", "expected"),
+    ("kernel", "local", "shares", "expected"),
     [
         ("advance(float *)", (64, 64.0), (95.0, 79.9), ("warning", "spills")),
         ("advance(float *)", (65, 64.0), (95.0, 79.9), ("warning", "other")),  # nothing is gained from more registers
@@ -685,7 +685,7 @@ def test_shared_memory_that_leaves_room_for_one_block(changes, is_found, run_rul
         ("advance(float *)", (64, 64.0), (95.0, 80.0), ("info", "spills")),
     ],
 )
-def test_kernels_that_take_the_time(kernel, own, shares, expected, run_rule):
+def test_kernels_that_take_the_time(kernel, local, shares, expected, run_rule):
     pct, efficient_pct = shares
     row = shape(kernel, avg_ns=10_000 * pct)
     keys = {name: row[name] for name in ("name", "grid", "block", "total_ns")}
@@ -693,7 +693,7 @@ def test_kernels_that_take_the_time(kernel, own, shares, expected, run_rule):
     headroom = {**keys, "ceiling": "DRAM", "ceiling_used_pct": 10.0, "recoverable_ns": 0}
     rows = run_rule(
         "hot-kernels", _steady_shapes=[row], classify_kernels_report=[bound], headroom_report=[headroom],
-        _own_local_memory=[{"name": "advance(float *)", "registers": own[0], "local_bytes": own[1]}],
+        _own_local_memory=[{"name": "advance(float *)", "registers": local[0], "local_bytes": local[1]}],
         classify_report=[{"part": "wall", "verdict": "GPU-bound"}],
         construct_coverage=[{"efficient_pct": efficient_pct}], _repetitions=[REPETITION], _step_totals=[STEP],
     )  # fmt: skip
@@ -752,9 +752,9 @@ GATHERS = [*collectives("AllGather", 8), *collectives("ReduceScatter")]
 def test_exposed_collectives(name, rows, tables, is_found, run_rule):
     totals = {**TWO_STEPS, **{column: value for column, value in tables.items() if column in TWO_STEPS}}
     shapes = tables.get("_steady_shapes", [ADAM_SHAPE])
-    found = run_rule(name, _exposed_collectives=rows, _steady_shapes=shapes, kernel_events=kernels(*[BF16] * 4),
+    findings = run_rule(name, _exposed_collectives=rows, _steady_shapes=shapes, kernel_events=kernels(*[BF16] * 4),
                      kernel_names=PRODUCTS_AND_COLLECTIVES, _steady_windows=WINDOWS, _step_totals=[totals])  # fmt: skip
-    assert len(found) == is_found
+    assert len(findings) == is_found
 
 
 @pytest.mark.parametrize(
@@ -831,7 +831,9 @@ def test_a_host_and_a_gpu_that_take_turns(busy_ns, api_ns, copy_ns, expected, ru
     assert [row["recoverable_ns"] for row in rows] == [expected] * (expected is not None)
 
 
-def paced(*, count=20, period_ns=40_000_000, drift_ns=0, gap_ns=30_000_000, busy_ns=4_000_000, call="read", tid=1):
+def steps_of_one_rate(
+    *, count=20, period_ns=40_000_000, drift_ns=0, gap_ns=30_000_000, busy_ns=4_000_000, call="read", tid=1
+):
     """Give what `paced-outside` reads of steps of one rate: the steps, their gaps, and a call of the host in each."""
     starts = [number * period_ns for number in range(count)]
     key = {"process_id": 1, "thread_id": 1}
@@ -871,8 +873,8 @@ def paced(*, count=20, period_ns=40_000_000, drift_ns=0, gap_ns=30_000_000, busy
         ({"period_ns": 37_000_000, "call": "pthread_cond_wait"}, []),
     ],
 )
-def test_steps_of_one_rate(changes, rates, run_rule):
-    assert [row["rate"] for row in run_rule("paced-outside", **paced(**changes))] == rates
+def test_a_rate_that_something_else_sets(changes, rates, run_rule):
+    assert [row["rate"] for row in run_rule("paced-outside", **steps_of_one_rate(**changes))] == rates
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ class TestReplacements:
         assert "grouped_mm" in first.action
 
     def test_windows_in_two_dimensions_and_integer_keys(self, findings_of):
-        # Windows along an axis or of a small size, and floating-point keys, are beside them.
+        # Windows along an axis or of a small size, and floating-point keys, run next to them.
         windows = [WINDOW.format(*size) for size in ((41, 41), (41, 1), (1, 41), (3, 3))]
         keys = [SORT.format(keys) for keys in ("unsigned int, unsigned int, unsigned int", "float, int")]
         findings = findings_of(partial(launches, *windows, *keys * 4))
