@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def without_most_facts() -> Iterator[None]:
     """Shorten conversions in the block.
 
-    `convert` writes one view to a folder, and `fleet` one fact of each trace. The DuckDB file of `convert` and `explore`
+    `convert` writes one view to a folder, and `fleet` one fact of each trace. The DuckDB file of `convert` or `explore`
     has no facts.
     """
     find_facts, all_facts = Facts.find, task.fact_tables()

@@ -198,11 +198,11 @@ def test_python_compares_open_traces_in_their_scope_and_saved_runs(run, tmp_path
         keep_connections(),
         nsys_insight.open(CHURN) as trace,
         trace.scope(step=1) as before,
-        trace.scope(step=0) as after,
+        trace.scope(step=2) as after,
     ):
         decision = nsys_insight.diff(before, after).dicts()[0]
         assert nsys_insight.diff(str(baseline_file), after).dicts()[0] == decision
-    rows = json.loads(run("diff", CHURN, "--steps", "1,0", "-f", "json").stdout)["rows"]
+    rows = json.loads(run("diff", CHURN, "--steps", "1,2", "-f", "json").stdout)["rows"]
     assert decision == rows[0]
     broken_file = tmp_path / "broken.json"
     broken_file.write_text("{")

@@ -324,4 +324,5 @@ class TestValuesOutOfRange:
         file = tmp_path / "a.ncu.details.csv"
         file.write_text(page(header, [*launch, "", "", "", "Rule", "OPT", "Do it.", "global", pct]))
         assert read_file(file)[0].rules[0][-2:] == (None, None)
-        assert run("ncu", "report", file).returncode == 0
+        if pct == "nan":  # from here on, all are equal
+            assert run("ncu", "report", file).returncode == 0

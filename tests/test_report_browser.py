@@ -26,6 +26,7 @@ from nsys_insight.page import write_page
 from nsys_insight.page.tracks import Limits
 from nsys_insight.text.units import value
 
+VIEWPORT = {"width": 1280, "height": 900}
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 if BROWSER is None:
@@ -50,26 +51,48 @@ def path(sample, tmp_path_factory):
     return target
 
 
+@pytest.fixture(scope="module")
+def tab(browser):
+    """Give one tab, which loads the page again for each test: that costs half of a new one."""
+    return browser.new_page(viewport=VIEWPORT)
+
+
 @pytest.fixture
-def page(browser, path):
-    with open_page(browser, path) as opened_page:
-        yield opened_page
+def page(tab, path):
+    tab.emulate_media(media="null")
+    tab.mouse.move(0, 0)
+    with show_page(tab, path):
+        yield tab
+    tab.goto("about:blank")
 
 
 @contextmanager
 def open_page(browser, path, **options):
-    """Open the page. Fail on errors, console messages and requests."""
+    """Open the page in a new tab."""
+    page = browser.new_page(viewport=VIEWPORT, **options)
+    with show_page(page, path):
+        yield page
+    page.close()
+
+
+@contextmanager
+def show_page(page, path):
+    """Load the page. Fail on errors, console messages and requests."""
     problems = []
-    page = browser.new_page(viewport={"width": 1280, "height": 900}, **options)
-    page.set_default_timeout(5_000)
-    page.on("console", lambda message: problems.append(message.text))
-    page.on("pageerror", lambda error: problems.append(str(error)))
     # The page saves files through blob URLs.
     own_urls = (path.as_uri(), "blob:")
-    page.on("request", lambda request: None if request.url.startswith(own_urls) else problems.append(request.url))
+    listeners = {
+        "console": lambda message: problems.append(message.text),
+        "pageerror": lambda error: problems.append(str(error)),
+        "request": lambda request: None if request.url.startswith(own_urls) else problems.append(request.url),
+    }
+    page.set_default_timeout(5_000)
+    for event, listener in listeners.items():
+        page.on(event, listener)
     page.goto(path.as_uri())
-    yield page
-    page.close()
+    yield
+    for event, listener in listeners.items():
+        page.remove_listener(event, listener)
     assert problems == []
 
 
