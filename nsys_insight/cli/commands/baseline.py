@@ -26,8 +26,8 @@ SAVE_HELP = """Save the measurements of a run, under a name or as a file, to com
 
 With --name it is kept in .nsys-insight/baselines of the repository around this folder, to be committed; where there
 is none, or with --user, in the user's own folder ($NSYS_INSIGHT_BASELINE_DIR, else baselines in the configuration).
-The tags, the parameters of the workload, the GPU, the nsys version and the commit are saved with it. check --baseline
-NAME and diff NAME TRACE take it. Without --name it is a file (-o).
+Tags, parameters of the workload, GPU, nsys version and commit are saved with it. check --baseline NAME and diff NAME
+TRACE take it. Without --name it is a file (-o).
 """
 NameArgument = Annotated[
     str,
