@@ -73,8 +73,8 @@ class TestHtml:
                 flat = re.sub(r"@media[^{]+\{|\}\s*\}", "}", css)
                 selectors = [selector for rule in re.findall(r"([^{}]+)\{", flat) for selector in rule.split(",")]
                 assert selectors
-                inside = re.compile(rf'\s*(\[data-jp-theme-light="(true|false)"\] )?\.{page_html.ROOT_CLASS}')
-                assert all(map(inside.match, selectors)), selectors
+                selector_pattern = re.compile(rf'\s*(\[data-jp-theme-light="(true|false)"\] )?\.{page_html.ROOT_CLASS}')
+                assert all(map(selector_pattern.match, selectors)), selectors
             assert len(html) < 40_000
 
     def test_css_braces_match_and_every_class_is_styled_as_on_the_page(self, html_outputs):
