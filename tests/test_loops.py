@@ -453,15 +453,15 @@ def test_loops_are_the_same_however_many_operations_are_read_at_a_time(sample, m
 def unite_one_by_one(tokens, kinds):
     """Return the token of each operation after copies of one kind between equal launches became one token."""
     operations = [token for token in tokens if kinds[token] != "wait"]
-    least = {}
-    places = []
+    least_tokens = {}
+    copies = []
     for before, token, after in zip(operations, operations[1:], operations[2:], strict=False):
         if kinds[token] in {"H2D", "D2H"} and kinds[before] == kinds[after] == "kernel":
-            places.append((token, (kinds[token], before, after)))
-            least[places[-1][1]] = min(token, least.get(places[-1][1], token))
+            copies.append((token, (kinds[token], before, after)))
+            least_tokens[copies[-1][1]] = min(token, least_tokens.get(copies[-1][1], token))
     common = {}
-    for token, place in places:
-        common[token] = min(least[place], common.get(token, token))
+    for token, place in copies:
+        common[token] = min(least_tokens[place], common.get(token, token))
     return [common.get(token, token) for token in tokens]
 
 

@@ -62,7 +62,7 @@ class Store:
         self._path = self._files.enter_context(cache_folder.make_work_path(folder / "work.duckdb"))
         try:
             connection.execute(f"ATTACH {literal(str(self._path))} AS work {STORAGE_OPTION}; USE work")
-            if not self._is_persistent:  # nobody reads the file after the session
+            if not self._is_persistent:  # the file is removed with the session
                 connection.execute("PRAGMA disable_checkpoint_on_shutdown")
         except duckdb.IOException as error:
             self._files.close()

@@ -33,9 +33,9 @@ def fill(context: Context) -> None:
     for table, rows in find_loops(sequence, dict(enumerate(token.class_id for token in tokens)), process).items():
         if table == "loop_operations":
             first = rows.pop("first")
-            found = [tokens[number] for number in sequence["token"][first].tolist()]
-            rows["kind"] = np.array([token.kind for token in found])
-            rows["name_id"] = np.array([-1 if token.name_id is None else token.name_id for token in found])
+            first_tokens = [tokens[number] for number in sequence["token"][first].tolist()]
+            rows["kind"] = np.array([token.kind for token in first_tokens])
+            rows["name_id"] = np.array([-1 if token.name_id is None else token.name_id for token in first_tokens])
             rows |= {name: sequence[name][first] for name in ("host_ns", "start_ns", "end_ns")}
         connection.register("rows_to_insert", rows)
         run(table)

@@ -13,7 +13,7 @@ from nsys_insight.facts.loops.interruptions import join_runs
 from nsys_insight.facts.loops.repetitions import MIN_ITERATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -119,22 +119,34 @@ def measure_levels(nest: LoopNest, sequence: Mapping[str, Column]) -> Levels:
     def is_relevant(loops: Sequence[Loop]) -> bool:
         return amounts.total("gpu_ns", loops) >= MIN_GPU_SHARE * total_ns
 
-    def make(name: str, parent: str | None, depth: int, runs: list[Loop]) -> Level:
-        inner: list[Level] = []
-        if depth < MAX_DEPTH:
-            by_symbol: dict[int, list[Loop]] = {}
-            for run in runs:
-                for loop in (*nest.loops_of(run.terms), *nest.long_runs_of(run.terms)):
-                    by_symbol.setdefault(loop.symbol, []).append(loop)
-            candidates = [loops for loops in by_symbol.values() if _is_loop(loops) and is_relevant(loops)]
-            candidates.sort(key=lambda loops: -sum(len(loop.iterations) for loop in loops))
-            listed_loops = sorted(candidates[:MAX_INNER_LOOPS], key=lambda loops: _offset(loops[0], runs))
-            inner = [make(f"{name}.{number}", name, depth + 1, loops) for number, loops in enumerate(listed_loops, 1)]
-        return Level(name, parent, depth, runs, inner)
-
     groups = [runs for runs in join_runs(nest, amounts) if _is_loop(runs) and is_relevant(runs)]
-    outermost = [make(str(number), None, 0, runs) for number, runs in enumerate(groups, 1)]
+    outermost = [_make_level(nest, is_relevant, str(number), None, 0, runs) for number, runs in enumerate(groups, 1)]
     return Levels(nest, sequence, outermost, amounts)
+
+
+def _make_level(  # noqa: PLR0913, PLR0917 - a local function that calls itself would keep all columns in memory
+    nest: LoopNest,
+    is_relevant: Callable[[Sequence[Loop]], bool],
+    name: str,
+    parent: str | None,
+    depth: int,
+    runs: list[Loop],
+) -> Level:
+    """Return a level with the loops inside of it."""
+    inner: list[Level] = []
+    if depth < MAX_DEPTH:
+        by_symbol: dict[int, list[Loop]] = {}
+        for run in runs:
+            for loop in (*nest.loops_of(run.terms), *nest.long_runs_of(run.terms)):
+                by_symbol.setdefault(loop.symbol, []).append(loop)
+        candidates = [loops for loops in by_symbol.values() if _is_loop(loops) and is_relevant(loops)]
+        candidates.sort(key=lambda loops: -sum(len(loop.iterations) for loop in loops))
+        listed_loops = sorted(candidates[:MAX_INNER_LOOPS], key=lambda loops: _offset(loops[0], runs))
+        inner = [
+            _make_level(nest, is_relevant, f"{name}.{number}", name, depth + 1, loops)
+            for number, loops in enumerate(listed_loops, 1)
+        ]
+    return Level(name, parent, depth, runs, inner)
 
 
 def _is_loop(runs: Sequence[Loop]) -> bool:

@@ -75,10 +75,10 @@ def _unite_copies(rows: Columns, tokens: Sequence[Any]) -> None:
     before, copy, after = (operations[copies + offset] for offset in (-1, 0, 1))
     is_between = is_launch[before] & is_launch[after]
     before, copy, after = before[is_between], copy[is_between], after[is_between]
-    places = (kind[copy] * len(tokens) + before) * len(tokens) + after
-    _, place = np.unique(places, return_inverse=True)
-    first_token = np.full(len(place), len(tokens))
-    np.minimum.at(first_token, place, copy)
+    contexts = (kind[copy] * len(tokens) + before) * len(tokens) + after
+    _, context_index = np.unique(contexts, return_inverse=True)
+    first_token = np.full(len(context_index), len(tokens))
+    np.minimum.at(first_token, context_index, copy)
     common_token = np.arange(len(tokens), dtype=np.int32)
-    np.minimum.at(common_token, copy, first_token[place])
+    np.minimum.at(common_token, copy, first_token[context_index])
     rows["token"] = common_token[rows["token"]]
