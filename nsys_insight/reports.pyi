@@ -455,7 +455,8 @@ class Reports:
             copy_time_pct: total_ns as a share of the time of all copies and memsets in scope
             wall_pct: total_ns as a share of the wall time
             size_bytes: Sum of their sizes
-            bandwidth_bytes_per_s: size_bytes / total_ns
+            bandwidth_bytes_per_s: size_bytes / total_ns; NULL where their time is not recorded (staged P2P
+                above 1 MiB)
             avg_bytes: Mean size
             min_bytes: Smallest
             max_bytes: Largest

@@ -293,6 +293,29 @@ def two_threads():
     return parallel_kernels(150_000, threads=2)
 
 
+def staged_copies(size=16 << 20):
+    """Let one GPU work on what the other made: copies through the host, with the time of their last piece."""
+    trace = Trace()
+    host = trace.thread(gpus=(0, 1))
+    for _ in range(8):
+        host.launch("make(float *)", runs=130_000, stream=14)
+        host.copy(
+            "D2H", size, runs=21_000, queue=550_000, stream=14, source="device", target="device",
+            api_name="cudaMemcpyPeerAsync_v4000",
+        )  # fmt: skip
+        half = trace.rows["CUPTI_ACTIVITY_KIND_MEMCPY"][-1]
+        times = {"start": half["start"] + 30_000, "end": half["end"] + 30_000}
+        place = {"deviceId": 1, "contextId": 2, "streamId": 18, "copyKind": "Host-to-Device"}
+        trace.row("CUPTI_ACTIVITY_KIND_MEMCPY", **half | times | place)
+        trace.stream_ends[host.pid, 1, 18] = times["end"]
+        host.launch("use(float *)", runs=10_000, stream=18, device=1).sync("stream", stream=18, device=1)
+    return trace
+
+
+def small_staged_copies():
+    return staged_copies(1 << 20)
+
+
 # The trace in which each finding must fire, and those in which it must not. The rules of `ailments` are tested in
 # tests/test_rules_*.py.
 FIRES = {
@@ -327,6 +350,7 @@ FIRES = {
     "failed-calls": failed_launch,
     "slow-launches": slow_launches,
     "idle-at-end": slow_launches,
+    "staged-copies": staged_copies,
 }
 SILENT = {
     "launch-bound": [healthy_run, planted.communicating, cpu_work_run, distinct_kernels],
@@ -366,6 +390,7 @@ SILENT = {
     "failed-calls": [healthy_run, planted.launch_bound],
     "slow-launches": [healthy_run, planted.launch_bound, cpu_work_run, distinct_kernels],
     "idle-at-end": [healthy_run, planted.launch_bound, late_start],
+    "staged-copies": [small_staged_copies, two_threads],
 }
 
 

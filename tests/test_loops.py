@@ -14,6 +14,7 @@ from opening import open_trace
 from planted_loops import COPY, plant
 from synthetic import Trace
 
+from nsys_insight.errors import UsageError
 from nsys_insight.facts.loops import nest as module
 from nsys_insight.facts.loops import sequence
 from nsys_insight.facts.loops.nest import LoopNest
@@ -211,7 +212,8 @@ class TestReports:
         assert decoded.run("loop-iteration", around="collective").is_empty()
 
     def test_a_loop_that_does_not_exist_has_no_iteration(self, decoded):
-        assert decoded.run("loop-iteration", loop="7").is_empty()
+        with pytest.raises(UsageError, match="there is no loop '7'"):
+            decoded.run("loop-iteration", loop="7")
 
     def test_a_trace_without_gpu_work_has_no_loops(self, tmp_path):
         program = Trace()

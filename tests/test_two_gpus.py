@@ -112,6 +112,52 @@ def test_a_copy_through_the_host_is_a_copy_from_its_call_to_its_end(capture, dia
         assert any("30 copies from one GPU to another went through host memory" in note for note in copies.notes)
 
 
+def test_the_scope_of_one_gpu_has_the_same_causes(capture):
+    path = capture("staged")
+    with open_trace(path) as trace:
+        everything = idle_times(path)
+        source, target = (trace.scope(device=gpu).answer("idle").dicts() for gpu in (0, 1))
+    staged = {row["host"]: row["time_ns"] for row in source}
+    assert staged["staged copy"] == everything[0, "copy", "staged copy"]
+    # The GPU that is read is out of scope: when the copy begins is unknown.
+    waits = {row["host"]: row["time_ns"] for row in target}
+    assert "launch latency" not in waits
+    assert waits["stream wait"] == everything[1, "copy", "staged copy"] + everything[1, "dependency", "stream wait"]
+
+
+def test_a_copy_that_waits_for_an_event_begins_at_an_unknown_time(capture, tmp_path):
+    """Before each copy, its stream waits for an event: the idle time may be that wait."""
+    path = tmp_path / "wait.sqlite"
+    path.write_bytes(capture("staged").read_bytes())
+    with sqlite3.connect(path) as file:
+        copies = file.execute(
+            """SELECT r.rowid, r.start, m.streamId, m.globalPid, m.contextId FROM CUPTI_ACTIVITY_KIND_MEMCPY AS m
+            JOIN CUPTI_ACTIVITY_KIND_RUNTIME AS r USING (correlationId) WHERE m.copyKind = 2"""
+        ).fetchall()
+        ((name,),) = file.execute("SELECT id FROM StringIds WHERE value LIKE 'cudaStreamWaitEvent%'").fetchall()
+        for number, (call, start, stream, process, context) in enumerate(copies, 1_000_000):
+            columns = [row[1] for row in file.execute("PRAGMA table_info(CUPTI_ACTIVITY_KIND_RUNTIME)")]
+            values = dict(zip(columns, file.execute(
+                "SELECT * FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE rowid = ?", (call,)
+            ).fetchone(), strict=True))  # fmt: skip
+            values |= {"start": start - 900, "end": start - 100, "correlationId": number, "nameId": name}
+            file.execute(
+                f"INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES ({', '.join('?' * len(columns))})",
+                list(values.values()),
+            )
+            file.execute(
+                """INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION
+                (start, "end", deviceId, contextId, streamId, correlationId, globalPid, syncType, eventId)
+                VALUES (?, ?, 0, ?, ?, ?, ?, 2, 1)""",
+                (start - 900, start - 100, context, stream, number, process),
+            )
+    idle = idle_times(path)
+    # What is left is from the last piece of the first half to that of the second half.
+    assert {gpu for gpu, _, host in idle if host == "staged copy"} == {1}
+    assert idle[1, "copy", "staged copy"] < 40_000 * len(copies)
+    assert idle[0, "dependency", "launched before"] > 13_000_000
+
+
 def test_a_stream_that_waits_for_another_gpu_is_no_late_launch(capture, diagnosis):
     path = capture("access")
     waits = sum_waits(path)

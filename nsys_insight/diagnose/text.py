@@ -101,7 +101,7 @@ _REASONS = {
         "is idle {} because the program has nothing to launch: the CPU sleeps until an event arrives, such as a request"
     ),
     "sync-bound": "is idle {} because the CPU waits for it before it launches more work",
-    "copy-bound": "only copies, or is idle for a blocking copy, {}",
+    "copy-bound": "only copies, or waits for a copy, {}",
     "allocation-bound": "is idle {} while the CPU allocates or frees memory",
     "communication-bound": "only communicates {}",
     WAITING: "only communicates {}, most of it waiting for other ranks",
@@ -680,7 +680,7 @@ def _describe_idle_outside(outside: Mapping[str, Any]) -> str:
     idle = time_text(outside["outside_ns"] - outside["busy_ns"])
     parts = " and ".join(f"{time_text(part['idle_ns'])} (mostly {part['host']})" for part in longest)
     is_all = time_text(sum(part["idle_ns"] for part in longest)) == idle
-    return f", and idle for {parts}" if is_all else f", and idle for {idle}, of which {parts}"
+    return f", and idle for {parts}" if is_all else f", and idle for {idle}, at the longest {parts}"
 
 
 def _write_coverage(diagnosis: DiagnosisResult) -> str:

@@ -241,7 +241,7 @@ def _run_export(tool: nsys.Nsys, report: Path, path: Path, progress: Progress) -
         kernels = temporary / "kernels.sqlite"
         parts = {path: ["--tables", _OTHER_TABLES], kernels: ["--tables", _KERNEL_TABLES]}
         # An nsys without this option, or without memory or space for two, may still export all tables in one go.
-        with suppress(OSError):
+        with suppress(OSError, _ExportFailedError):
             results = _run_nsys(tool, copy, parts, temporary, progress)
             if not any(code for code, _ in results) and _add_tables(kernels, path):
                 return
@@ -301,7 +301,7 @@ def _run_nsys(
         if not any(_PAYLOAD_OPTION.partition("=")[0].strip("-") in line for line in errors):
             break
     if any(_DISK_FULL.search(line) for _, lines in results for line in lines):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(next(iter(options_by_target)).parent.parent))
     return results
 
 

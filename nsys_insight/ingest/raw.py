@@ -251,7 +251,9 @@ def replace_unscoped_rows(
 
 
 def _write_unscoped_view(table: str, columns: set[str], rows: str, scope: Scope, row_checks: RowChecks) -> str:
-    return _write_view("unscoped", table, columns, rows, Scope(device=scope.device), row_checks)
+    # A wait of a stream has the device of the event, not that of the stream.
+    device = None if table == "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION" else scope.device
+    return _write_view("unscoped", table, columns, rows, Scope(device=device), row_checks)
 
 
 def _write_view(  # noqa: PLR0913, PLR0917 - all that a relation depends on

@@ -155,16 +155,6 @@ SELECT
     CASE WHEN NOT is_end THEN calls END AS launch_calls, CASE WHEN is_end THEN lost END AS cut_launches
 FROM losses
 UNION ALL BY NAME
--- The text of the error that nsys itself met.
-SELECT 'processing' AS cure_case, string_agg(DISTINCT failure, '; ' ORDER BY failure) AS failures
-FROM (
-    SELECT coalesce(
-        nullif(trim(regexp_extract(message, 'tag_message\*\] = ([^\n]+)', 1)), ''),
-        nullif(trim(regexp_extract(message, 'exception::what: ([^\n]+)', 1)), ''),
-        'an error without a text'
-    ) AS failure
-    FROM diagnostics WHERE message LIKE 'Error when processing events%'
-)
-HAVING count(*) > 0
+SELECT 'processing' AS cure_case, failures FROM _processing_failures
 UNION ALL BY NAME
 SELECT 'less' AS cure_case, unseen AS unseen_steps, steps, unseen_ns, last_step FROM _unseen_steps

@@ -62,7 +62,7 @@ SELECT
     END AS saving_low_ns,
     100 * l.recoverable_ns / w.time_ns AS wall_pct,
     (SELECT pattern FROM step_method WHERE method = 'nvtx') AS place,
-    CASE WHEN g.graph_launches >= 1 THEN 'with_graphs' ELSE 'without_graphs' END AS cure_case,
+    CASE WHEN g.has_graphs THEN 'with_graphs' ELSE 'without_graphs' END AS cure_case,
     CASE WHEN g.graph_launches >= 1 THEN g.graph_launches END AS graph_launches,
     l.time_ns AS idle_ns,
     coalesce(l.evidence, 'launch calls') AS idle_parts,
@@ -74,7 +74,7 @@ CROSS JOIN (FROM classify_report WHERE part = 'wall') AS w
 LEFT JOIN (
     SELECT
         c.single_launches / m.tokens_per_step AS launch_calls, c.launch_call_ns,
-        c.graph_launches / m.tokens_per_step AS graph_launches
+        c.graph_launches / m.tokens_per_step AS graph_launches, c.graph_launches >= 1 AS has_graphs
     FROM graph_candidates_report AS c, step_method AS m WHERE c.single_launches > 0
 ) AS g ON true
 LEFT JOIN (

@@ -22,26 +22,30 @@ when = "SELECT 1 FROM step_budget WHERE host = 'staged copy' LIMIT 1"
 [fix]
 any = "Call cudaDeviceEnablePeerAccess once for each GPU and each of its peers, before the first copy."
 cupy = "Call cupy.cuda.runtime.deviceEnablePeerAccess(peer, 0) once on each GPU, before the first copy."
+
+[params.min_share]
+default = 0.01
+help = "Share of the wall time that these copies must take (a hundredth)"
 */
 WITH staged_times AS (
     SELECT sum(time_ns)::DOUBLE AS idle_ns FROM step_budget WHERE host = 'staged copy'
 ),
 copies AS (
-    SELECT count(*)::DOUBLE AS copies, avg(c.size_bytes) AS mean_bytes
-    FROM (FROM _staged_copies WHERE is_in_pieces) AS c
+    SELECT count(*)::DOUBLE / 2 AS copies, avg(c.size_bytes) AS mean_bytes
+    FROM (FROM memcpys WHERE copy_kind = 'staged P2P' AND size_bytes > 1048576) AS c
     ASOF JOIN _steady_windows AS s ON s.start_ns <= c.start_ns
     WHERE c.start_ns < s.end_ns
 ),
-steps AS (
-    SELECT greatest(count(DISTINCT step), 1) AS steps FROM step_budget
+gpus AS (
+    SELECT count(DISTINCT gpu_id) AS gpus FROM step_budget
 )
 SELECT
     i.idle_ns / t.units AS recoverable_ns,
     100 * i.idle_ns / (t.wall_ns * t.units) AS wall_pct,
     NULL AS place,
-    c.copies / s.steps AS copies,
+    c.copies * g.gpus / t.units AS copies,
     c.mean_bytes,
     i.idle_ns / t.units AS idle_ns,
     t.wall_ns
-FROM staged_times AS i, copies AS c, steps AS s, _step_totals AS t
-WHERE i.idle_ns >= 0.01 * t.wall_ns * t.units AND c.copies > 0
+FROM staged_times AS i, copies AS c, gpus AS g, _step_totals AS t
+WHERE i.idle_ns >= $min_share * t.wall_ns * t.units AND c.copies > 0

@@ -9,7 +9,7 @@ details = ["see", "unprofiled_low_ns", "unprofiled_high_ns", "unprofiled_verdict
 description = """
 Splits the wall time of a steady step (see steps; of the whole scope where no steps were found) by what would save it.
 gpu: the GPU is busy. communication: it runs only communication kernels (exposed communication). copy: it runs only
-copies to or from it, or is idle for a blocking copy to it. The rest is idle time by cause (see idle). launch: the
+copies to or from it, or is idle for a copy. The rest is idle time by cause (see idle). launch: the
 host launched late (launch-bound; host-bound where most of it is CPU work other than launching, see graph-candidates).
 sync: idle time during waits for the GPU and reads of its data, and the time of late launches after them, up to the
 time that the wait had blocked the host (without it, the host would have been that far ahead). Verdict: GPU-bound

@@ -1,4 +1,4 @@
--- What operations of processes with several GPUs waited for on the GPU. From wait_ns on, when the launch call has
+-- What operations waited for on the GPU, where there are several GPUs. From wait_ns on, when the launch call has
 -- returned, the stream of the operation that starts at end_ns waits for an event, or the second half of a copy between
 -- GPUs waits for the first. From copy_ns on, such a copy is in progress. Without peer access it goes through host
 -- memory, in pieces of 1 MiB, and its two rows (D2H, H2D) have all of its bytes, but the time of the last piece
@@ -17,7 +17,7 @@ stream_waits AS MATERIALIZED (
         ON r.correlationId = s.correlationId AND pid_of(r.globalTid) = pid_of(s.globalPid)
     JOIN _api_names AS n ON n.name_id = r.nameId AND n.name LIKE '%StreamWaitEvent%'
 ),
--- If the operation before it in the stream started after the call to wait, the wait may be over: that one waited.
+-- The wait is for the operation whose launch call follows: one that was launched in between has waited instead.
 waiting_operations AS (
     SELECT o.gpu_id, o.end_ns, o.returned_ns AS wait_ns
     FROM (
@@ -29,29 +29,53 @@ waiting_operations AS (
     ASOF JOIN stream_waits AS s
         ON s.process_id = o.process_id AND s.stream_id = o.stream_id AND s.start_ns <= o.call_ns
     ASOF LEFT JOIN (
-        SELECT process_id, stream_id, start_ns FROM _gpu_work WHERE stream_id IN (SELECT stream_id FROM stream_waits)
+        SELECT process_id, stream_id, start_ns, correlation_id FROM _gpu_work
+        WHERE stream_id IN (SELECT stream_id FROM stream_waits)
     ) AS p
         ON p.process_id = o.process_id AND p.stream_id = o.stream_id AND p.start_ns < o.end_ns
-    WHERE coalesce(p.start_ns < s.start_ns, true)
+    LEFT JOIN unscoped.CUPTI_ACTIVITY_KIND_RUNTIME AS l
+        ON l.correlationId = p.correlation_id AND pid_of(l.globalTid) = p.process_id
+    WHERE coalesce(coalesce(l.start, p.start_ns) < s.start_ns, true)
 ),
-staged_copies AS MATERIALIZED (
-    SELECT
-        process_id, gpu_of(process_id, source_id) AS source_gpu_id, source_ns, gpu_of(process_id, target_id) AS gpu_id,
-        start_ns
-    FROM _staged_copies
-    WHERE is_in_pieces
+halves AS MATERIALIZED (
+    SELECT *, gpu_of(process_id, device_id) AS gpu_id FROM _staged_copies
 ),
+-- The copy begins when the operation before it in its stream has ended, and the host has called it. If the stream waits
+-- for an event in between, its begin is unknown.
 copy_starts AS (
-    SELECT c.*, coalesce(greatest(g.start_ns, g.call_ns), c.source_ns) AS copy_ns
-    FROM staged_copies AS c LEFT JOIN gaps AS g ON g.gpu_id = c.source_gpu_id AND g.end_ns = c.source_ns
+    SELECT
+        c.process_id, c.correlation_id, c.gpu_id, c.start_ns,
+        CASE
+            WHEN coalesce(s.start_ns <= coalesce(l.start, p.start_ns), s.start_ns IS NULL)
+                THEN least(c.start_ns, greatest(coalesce(p.end_ns, c.call_ns), c.call_ns))
+            ELSE c.start_ns
+        END AS copy_ns
+    FROM (
+        SELECT h.*, r.start AS call_ns
+        FROM (FROM halves WHERE is_source) AS h
+        JOIN unscoped.CUPTI_ACTIVITY_KIND_RUNTIME AS r
+            ON r.correlationId = h.correlation_id AND pid_of(r.globalTid) = h.process_id
+    ) AS c
+    ASOF LEFT JOIN (
+        SELECT process_id, stream_id, start_ns, end_ns, correlation_id FROM _gpu_work
+        WHERE stream_id IN (SELECT stream_id FROM halves)
+    ) AS p
+        ON p.process_id = c.process_id AND p.stream_id = c.stream_id AND p.start_ns < c.start_ns
+    LEFT JOIN unscoped.CUPTI_ACTIVITY_KIND_RUNTIME AS l
+        ON l.correlationId = p.correlation_id AND pid_of(l.globalTid) = p.process_id
+    ASOF LEFT JOIN stream_waits AS s
+        ON s.process_id = c.process_id AND s.stream_id = c.stream_id AND s.start_ns <= c.call_ns
 )
 SELECT gpu_id, end_ns, min(wait_ns) AS wait_ns, min(copy_ns) AS copy_ns
 FROM (
     SELECT gpu_id, end_ns, wait_ns, NULL AS copy_ns FROM waiting_operations
     UNION ALL
-    SELECT source_gpu_id, source_ns, NULL, copy_ns FROM copy_starts
+    SELECT gpu_id, start_ns, NULL, copy_ns FROM copy_starts
     UNION ALL
-    SELECT c.gpu_id, c.start_ns, g.returned_ns, c.copy_ns
-    FROM copy_starts AS c JOIN gaps AS g ON g.gpu_id = c.gpu_id AND g.end_ns = c.start_ns
+    -- The half that is written waits for the other one, which a scope may leave out.
+    SELECT h.gpu_id, h.start_ns, g.returned_ns, c.copy_ns
+    FROM (FROM halves WHERE NOT is_source) AS h
+    JOIN gaps AS g ON g.gpu_id = h.gpu_id AND g.end_ns = h.start_ns
+    LEFT JOIN copy_starts AS c ON c.process_id = h.process_id AND c.correlation_id = h.correlation_id
 )
 GROUP BY gpu_id, end_ns

@@ -39,7 +39,8 @@ def read_sequence(context: Context, tokens: Sequence[Any]) -> Columns:
         "device_id": [token.device_id for token in tokens],
     }
     for name, values in of_token.items():
-        rows[name] = np.array(values, np.int16 if name == "device_id" else np.bool_)[rows["token"]]
+        smallest = np.bool_ if name != "device_id" else np.result_type(np.int16, *map(np.min_scalar_type, values))
+        rows[name] = np.array(values, smallest)[rows["token"]]
     return rows | {"is_major": rows["is_launch"]}
 
 

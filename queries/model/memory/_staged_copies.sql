@@ -1,31 +1,25 @@
 /*
-description = """One row per copy between two GPUs that went through host memory, as without peer access: nsys has two
-    rows for it, D2H and H2D, with one correlation id and all of its bytes each. If it is larger than 1 MiB, they have
-    the time of the last piece only (docs/evidence/odd.md)."""
+description = """One row per half of a copy between two GPUs that goes through host memory, as without peer access and
+    above 1 MiB: D2H of one GPU and H2D of the other, with one correlation id. Each has all bytes of the copy, but the
+    time of its last piece only (docs/evidence/odd.md)."""
 [columns]
 process_id = "Operating system's process id"
 correlation_id = "Joins with `api_calls`, together with process_id"
-size_bytes = "Bytes copied"
-source_id = "CUDA device number of the GPU that was read"
-source_ns = "When the row of the copy to the host begins"
-target_id = "CUDA device number of the GPU that was written"
-start_ns = "When the row of the copy to that GPU begins"
-end_ns = "When the copy ended"
-is_in_pieces = "Whether the trace has the time of the last piece only"
+device_id = "CUDA device number of the GPU of this half"
+stream_id = "CUDA stream of this half"
+start_ns = "When its last piece started"
+is_source = "Whether the GPU of this half is read, and not written"
 */
+-- Device memory on both sides distinguishes them from copies from and to the host.
 SELECT
     pid_of(m.globalPid) AS process_id,
     m.correlationId AS correlation_id,
-    m.bytes AS size_bytes,
-    m.deviceId AS source_id,
-    m.start AS source_ns,
-    t.deviceId AS target_id,
-    t.start AS start_ns,
-    t."end" AS end_ns,
-    m.bytes > 1048576 AS is_in_pieces
+    m.deviceId AS device_id,
+    m.streamId AS stream_id,
+    m.start AS start_ns,
+    k.word = 'D2H' AS is_source
 FROM unscoped.CUPTI_ACTIVITY_KIND_MEMCPY AS m
-JOIN unscoped.CUPTI_ACTIVITY_KIND_MEMCPY AS t
-    ON t.correlationId = m.correlationId AND t.globalPid = m.globalPid AND t.deviceId <> m.deviceId
-    AND t.bytes = m.bytes
-JOIN _enum_words AS k ON k.enum = 'copy kind' AND k.id = m.copyKind AND k.word = 'D2H'
-JOIN _enum_words AS l ON l.enum = 'copy kind' AND l.id = t.copyKind AND l.word = 'H2D';
+JOIN _enum_words AS k ON k.enum = 'copy kind' AND k.id = m.copyKind AND k.word IN ('D2H', 'H2D')
+JOIN _enum_words AS s ON s.enum = 'memory' AND s.id = m.srcKind AND s.word = 'device'
+JOIN _enum_words AS d ON d.enum = 'memory' AND d.id = m.dstKind AND d.word = 'device'
+WHERE m.bytes > 1048576;

@@ -5,8 +5,8 @@ process_id = "Operating system's process id"
 name = "Name of the executable"
 */
 -- Processes that may be ranks whose CUDA calls are not recorded: they have the name of a process that runs NCCL, which
--- needs several ranks, but no CUDA call. Workers that load data look the same. The scope of a process hides the calls
--- of the others.
+-- needs several ranks, but no CUDA call. Workers that load data look the same. A scope hides calls of the
+-- others.
 WITH nccl_processes AS (
     SELECT DISTINCT k.process_id
     FROM _operation_counts AS k
@@ -17,4 +17,9 @@ FROM processes
 WHERE process_id NOT IN (SELECT process_id FROM _call_counts)
     AND name IN (SELECT name FROM processes SEMI JOIN nccl_processes USING (process_id))
     AND (SELECT count(*) FROM nccl_processes) = 1
-    AND (SELECT process_id IS NULL AND device_id IS NULL FROM scope);
+    AND (
+        SELECT coalesce(
+            nvtx, steps, from_ns::VARCHAR, to_ns::VARCHAR, device_id::VARCHAR, process_id::VARCHAR, stream_id::VARCHAR
+        ) IS NULL
+        FROM scope
+    );

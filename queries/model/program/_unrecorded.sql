@@ -21,15 +21,16 @@ names AS (
     SELECT
         n.name_id, n.call_group IN ('launch', 'graph launch') AS is_launch,
         CASE WHEN t.kernels THEN 'copies' ELSE 'kernels' END AS what
-    FROM _api_names AS n, recorded_tables AS t
-    WHERE n.call_group IN ('launch', 'graph launch') AND NOT t.kernels
+    FROM _api_names AS n, recorded_tables AS t, scope AS s
+    -- What ran on the other GPUs is left out of the scope of one.
+    WHERE s.device_id IS NULL AND (n.call_group IN ('launch', 'graph launch') AND NOT t.kernels
         -- Copies in graphs that were traced without their nodes are not in a trace, nor are prefetches of what is
         -- already there.
         OR n.call_group = 'copy' AND n.name NOT LIKE '%Prefetch%' AND NOT t.copies AND t.kernels
             AND NOT EXISTS (FROM unscoped.CUPTI_ACTIVITY_KIND_GRAPH_TRACE)
         -- If nothing that ran on a GPU was recorded, a copy proves that too.
         OR n.call_group IN ('copy', 'memset') AND n.name NOT LIKE '%Prefetch%'
-            AND NOT (t.kernels OR t.copies OR t.memsets)
+            AND NOT (t.kernels OR t.copies OR t.memsets))
 ),
 successful_calls AS (
     SELECT
