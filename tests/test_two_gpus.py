@@ -115,14 +115,17 @@ def test_a_copy_through_the_host_is_a_copy_from_its_call_to_its_end(capture, dia
 def test_the_scope_of_one_gpu_has_the_same_causes(capture):
     path = capture("staged")
     with open_trace(path) as trace:
-        everything = idle_times(path)
+        times_by_cause = idle_times(path)
         source, target = (trace.scope(device=gpu).answer("idle").dicts() for gpu in (0, 1))
     staged = {row["host"]: row["time_ns"] for row in source}
-    assert staged["staged copy"] == everything[0, "copy", "staged copy"]
+    assert staged["staged copy"] == times_by_cause[0, "copy", "staged copy"]
     # The GPU that is read is out of scope: when the copy begins is unknown.
     waits = {row["host"]: row["time_ns"] for row in target}
     assert "launch latency" not in waits
-    assert waits["stream wait"] == everything[1, "copy", "staged copy"] + everything[1, "dependency", "stream wait"]
+    assert (
+        waits["stream wait"]
+        == times_by_cause[1, "copy", "staged copy"] + times_by_cause[1, "dependency", "stream wait"]
+    )
 
 
 def test_a_copy_that_waits_for_an_event_begins_at_an_unknown_time(capture, tmp_path):
@@ -152,7 +155,7 @@ def test_a_copy_that_waits_for_an_event_begins_at_an_unknown_time(capture, tmp_p
                 (start - 900, start - 100, context, stream, number, process),
             )
     idle = idle_times(path)
-    # What is left is from the last piece of the first half to that of the second half.
+    # The rest is from the last piece of the first half to that of the second half.
     assert {gpu for gpu, _, host in idle if host == "staged copy"} == {1}
     assert idle[1, "copy", "staged copy"] < 40_000 * len(copies)
     assert idle[0, "dependency", "launched before"] > 13_000_000

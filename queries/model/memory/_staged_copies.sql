@@ -7,7 +7,7 @@ process_id = "Operating system's process id"
 correlation_id = "Joins with `api_calls`, together with process_id"
 device_id = "CUDA device number of the GPU of this half"
 stream_id = "CUDA stream of this half"
-start_ns = "When its last piece started"
+start_ns = "When the last piece of this half started"
 is_source = "Whether the GPU of this half is read, and not written"
 */
 -- Device memory on both sides distinguishes them from copies from and to the host.
