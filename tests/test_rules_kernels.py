@@ -188,11 +188,12 @@ class TestEmbedding:
         assert saving(finding) == (0.4 * 300_000, 0.75 * 300_000)
 
 
-# What the cures saved in ms per step, measured without the profiler.
+# The rule, what the cures saved in ms per step, measured without the profiler, and a word of the cure. The first finding
+# may have it from the catalog of constructs, which names the same operation.
 SAVINGS = {
-    "fp32": ("fp32-gemm", 49.8 - 14.3),
-    "adam": ("optimizer-per-parameter", 26.5 - 14.6),
-    "attention": ("attention-unfused", 11.5 - 2.3),
+    "fp32": ("fp32-gemm", 49.8 - 14.3, "TF32"),
+    "adam": ("optimizer-per-parameter", 26.5 - 14.6, "fused=True"),
+    "attention": ("attention-unfused", 11.5 - 2.3, "scaled_dot_product_attention"),
 }
 
 
@@ -207,6 +208,7 @@ def test_real_traces_have_the_ailment_and_no_other(path, tmp_path):
     fired = {entry.name: entry for top in findings for entry in (top, *top.also) if entry.name in RULES}
     assert set(fired) == ({SAVINGS[name][0]} if name in SAVINGS else set())
     if name in SAVINGS:
-        rule, saved_ms = SAVINGS[name]
-        assert findings[0].name == rule
+        rule, saved_ms, cure = SAVINGS[name]
+        assert findings[0].name in {rule, "replaceable-construct"}
+        assert cure in findings[0].action
         assert fired[rule].saving_low_ns <= saved_ms * MS <= fired[rule].recoverable_ns
