@@ -188,8 +188,8 @@ class TestEmbedding:
         assert saving(finding) == (0.4 * 300_000, 0.75 * 300_000)
 
 
-# The rule, what the cures saved in ms per step, measured without the profiler, and a word of the cure. The first finding
-# may have it from the catalog of constructs, which names the same operation.
+# The rule, what the cures saved in ms per step, measured without the profiler, and a word of the cure. The first
+# finding may have it from the catalog of constructs, which names the same operation.
 SAVINGS = {
     "fp32": ("fp32-gemm", 49.8 - 14.3, "TF32"),
     "adam": ("optimizer-per-parameter", 26.5 - 14.6, "fused=True"),
