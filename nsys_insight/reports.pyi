@@ -74,19 +74,19 @@ class Reports:
 
         Splits the wall time of a steady step (see steps; of the whole scope where no steps were found) by
         what would save it. gpu: the GPU is busy. communication: it runs only communication kernels (exposed
-        communication). copy: it runs only copies to or from it, or is idle for a blocking copy to it. The
-        rest is idle time by cause (see idle). launch: the host launched late (launch-bound; host-bound
-        where most of it is CPU work other than launching, see graph-candidates). sync: idle time during
-        waits for the GPU and reads of its data, and the time of late launches after them, up to the time
-        that the wait had blocked the host (without it, the host would have been that far ahead). Verdict:
-        GPU-bound where gpu has --busy-pct of the wall time. Where gpu and dependency have half of it and
-        the named causes less than the rest: the one that has --main-pct of the two, else mixed. Otherwise
-        the causes of at least --least-pct, start-up and end among them: mixed with gpu where it has half of
-        the wall time; else the largest alone if it has --main-pct of them; else mixed, the largest share
-        first. TKLQT is the time from the start of each launch call to the start of its kernel (Vellaisamy
-        et al., arXiv 2504.11750): while the CPU is behind, it is the cost of launching; once the CPU is
-        ahead, kernels queue. CPU-bound here: less than half of it is spent in the queue, launch latency
-        included; GPU-bound: --queue-pct or more. Both limits are this tool's own.
+        communication). copy: it runs only copies to or from it, or is idle for a copy. The rest is idle
+        time by cause (see idle). launch: the host launched late (launch-bound; host-bound where most of it
+        is CPU work other than launching, see graph-candidates). sync: idle time during waits for the GPU
+        and reads of its data, and the time of late launches after them, up to the time that the wait had
+        blocked the host (without it, the host would have been that far ahead). Verdict: GPU-bound where gpu
+        has --busy-pct of the wall time. Where gpu and dependency have half of it and the named causes less
+        than the rest: the one that has --main-pct of the two, else mixed. Otherwise the causes of at least
+        --least-pct, start-up and end among them: mixed with gpu where it has half of the wall time; else
+        the largest alone if it has --main-pct of them; else mixed, the largest share first. TKLQT is the
+        time from the start of each launch call to the start of its kernel (Vellaisamy et al., arXiv
+        2504.11750): while the CPU is behind, it is the cost of launching; once the CPU is ahead, kernels
+        queue. CPU-bound here: less than half of it is spent in the queue, launch latency included; GPU-
+        bound: --queue-pct or more. Both limits are this tool's own.
 
         launch-bound: see graph-candidates; fuse kernels. host-bound: see gaps and host. sync-bound: see
         syncs and host. allocation-bound: see mallocs. copy-bound: pin memory, copy asynchronously on
