@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import shlex
 import signal
 import sqlite3
@@ -19,8 +18,7 @@ from folder_contents import list_files
 
 from nsys_insight import cache_folder
 from nsys_insight.errors import Exit, ToolError, UsageError
-from nsys_insight.ingest import cache_entries, expected_schema, limits, nsys
-from nsys_insight.ingest import export as export_module
+from nsys_insight.ingest import cache_entries, nsys
 from nsys_insight.ingest.export import export, get_export
 from nsys_insight.ingest.identify import is_export
 
@@ -397,135 +395,6 @@ def is_alive(pid):
     except OSError:
         return False
     return state != "Z"
-
-
-class TestABigReport:
-    """Two nsys at a time write it; the answers are those of one."""
-
-    # A stand-in that knows --tables, the ninth argument, and writes the tables of the tenth.
-    WRITE_PART = 'case "${10}" in CUPTI_*) cp KERNELS "$OUT";; "[^C]"*) cp OTHERS "$OUT";; *) cp GOOD "$OUT";; esac'
-
-    @pytest.fixture(autouse=True)
-    def two_cores(self, monkeypatch):
-        monkeypatch.setattr(export_module, "_BIG_BYTES", 0)
-        monkeypatch.setattr(limits, "_count_cores", lambda: 2)
-
-    @pytest.fixture
-    def install(self, stand_in, good_export, tmp_path):
-        for name, tables in (("kernels", ("CUPTI_ACTIVITY_KIND_KERNEL",)), ("others", ("StringIds", "NVTX_EVENTS"))):
-            with closing(sqlite3.connect(tmp_path / name)) as part, part:
-                part.execute("CREATE TABLE META_DATA_EXPORT (name TEXT)")
-                for table in tables:
-                    part.execute(f"CREATE TABLE {table} (start INTEGER)")
-                    part.execute(f"INSERT INTO {table} VALUES (1), (2)")
-
-        def install(body):
-            for name, path in (("KERNELS", "kernels"), ("OTHERS", "others"), ("GOOD", good_export)):
-                body = body.replace(name, str(tmp_path / path))
-            return stand_in(body)
-
-        return install
-
-    def test_two_nsys_write_one_export(self, report, cache, install, tmp_path):
-        install(self.WRITE_PART)
-        path = get_export(report)
-        assert sorted(read_tables(path)) == [
-            "CUPTI_ACTIVITY_KIND_KERNEL", "META_DATA_EXPORT", "NVTX_EVENTS", "StringIds"
-        ]  # fmt: skip
-        assert count_kernels(path) == 2
-        assert len(list_runs(tmp_path)) == 2
-        assert list_files(cache) == [path, cache_entries.manifest_path(path)]
-
-    def test_they_work_at_the_same_time(self, report, install, tmp_path):
-        # Each waits for the other.
-        meet = f"""
-            echo > {tmp_path}/$(basename "$OUT").works
-            for _ in $(seq 500); do [ $(ls {tmp_path}/*.works | wc -l) = 2 ] && break; sleep 0.01; done
-            [ $(ls {tmp_path}/*.works | wc -l) = 2 ] || exit 1
-        """
-        install(meet + self.WRITE_PART)
-        assert count_kernels(get_export(report)) == 2
-        assert len(list_runs(tmp_path)) == 2
-
-    @pytest.mark.parametrize(
-        "failure",
-        [
-            "echo \"unrecognised option '$9'\"; exit 1",  # before nsys had the option
-            'case "${10}" in CUPTI_*) exit 1;; esac',
-            'case "${10}" in CUPTI_*) exit 0;; esac',
-            'case "${10}" in CUPTI_*) cp KERNELS "$OUT"; truncate -s 5000 "$OUT"; exit 0;; esac',
-            'case "${10}" in "[^C]"*) kill -9 $$;; esac',
-            'case "${10}" in "[^C]"*) exit 0;; esac',
-            'case "${10}" in CUPTI_*) echo "database or disk is full"; exit 1;; esac',  # two files need more space
-        ],
-    )
-    def test_one_nsys_writes_it_if_two_cannot(self, report, install, tmp_path, failure):
-        install(f'if [ "$9" = --tables ]; then {failure}; fi; {self.WRITE_PART}')
-        assert count_kernels(get_export(report)) == 0  # the export in one go has none
-        assert len(list_runs(tmp_path)) == 3
-
-    def test_on_one_core_there_is_one_nsys(self, report, install, tmp_path, monkeypatch):
-        monkeypatch.setattr(limits, "_count_cores", lambda: 1)
-        install(self.WRITE_PART)
-        get_export(report)
-        assert len(list_runs(tmp_path)) == 1
-
-    def test_a_full_disk_is_reported_as_of_a_small_report(self, report, cache, install):
-        install("echo 'Exportation error: database or disk is full'; exit 1")
-        error = expect_refusal(report)
-        assert "No space left" in error.message
-        assert "NSYS_INSIGHT_CACHE_DIR" in error.hint
-        assert list_files(cache) == []
-
-    @pytest.mark.skipif(not hasattr(os, "sched_getaffinity") or os.cpu_count() == 1, reason="needs two cores")
-    def test_ctrl_c_ends_both(self, report, cache, install, tmp_path, monkeypatch):
-        tool = install(f"sleep 60 & echo $$ $! > pids.$$; mv pids.$$ {tmp_path}; wait")
-        monkeypatch.setenv("NSYS_INSIGHT_NSYS", str(tool))
-        os.truncate(report, 5 * 10**6)
-        with start_export(report) as process:
-            while len(pid_files := list(tmp_path.glob("pids.*"))) < 2 and process.poll() is None:
-                time.sleep(0.01)
-            process.send_signal(signal.SIGINT)
-            process.communicate()
-        pids = [int(pid) for file in pid_files for pid in file.read_text().split()]
-        assert len(pids) == 4
-        deadline_s = time.monotonic() + 10
-        while any(map(is_alive, pids)) and time.monotonic() < deadline_s:
-            time.sleep(0.01)  # the signals were sent, and a busy machine takes its time
-        assert not any(map(is_alive, pids))
-        assert list_files(cache) == []
-
-    def test_each_table_is_in_one_of_the_two_parts(self):
-        patterns = [re.compile(pattern, re.IGNORECASE) for pattern in export_module._OTHER_TABLES.split(",")]
-        kernels = "CUPTI_ACTIVITY_KIND_KERNEL"
-        names = [
-            *expected_schema.read_expected_schema(),
-            f"{kernels}_2",
-            "CUDA_GRAPH_EVENTS",
-            "CUPTI_X",
-            "COMPOSITE_EVENTS",
-        ]
-        assert [name for name in names if not any(pattern.fullmatch(name) for pattern in patterns)] == [kernels]
-
-    def test_with_the_real_nsys_all_rows_are_equal(self, real_report, tmp_path, monkeypatch):
-        from_two = read_tables(export(real_report, tmp_path / "two.sqlite"))
-        monkeypatch.setattr(export_module, "_BIG_BYTES", 1 << 60)
-        from_one = read_tables(export(real_report, tmp_path / "one.sqlite"))
-        for tables in (from_one, from_two):  # with the time of the export, and its file
-            tables["META_DATA_EXPORT"] = [row for row in tables["META_DATA_EXPORT"] if "EXPORT_" not in str(row)]
-        assert from_two == from_one
-        assert len(from_one["CUPTI_ACTIVITY_KIND_KERNEL"]) == KERNELS + 1
-
-
-def read_tables(path):
-    """Return the definition of each table and its rows, in their order."""
-    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
-        database.text_factory = bytes
-        tables = database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
-        return {
-            name.decode(): [definition, *database.execute(f"SELECT * FROM {name.decode()}")]
-            for name, definition in tables
-        }
 
 
 class TestTheExportNextToTheReport:

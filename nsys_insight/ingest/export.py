@@ -7,24 +7,21 @@ import os
 import re
 import sys
 from collections import deque
-from contextlib import closing, suppress
-from importlib import import_module
+from contextlib import suppress
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nsys_insight import cache_folder, outputs, own_files
 from nsys_insight.errors import ToolError, UsageError
 from nsys_insight.ingest import cache_entries, nsys, private
 from nsys_insight.ingest.files import Kind, find_neighbor
 from nsys_insight.ingest.identify import identify, is_export, make_scannable
-from nsys_insight.ingest.limits import Limits
 from nsys_insight.ingest.waiting import copy_file, wait_for
-from nsys_insight.sql.quoting import identifier
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     Note = Callable[[str], None]
     Progress = Callable[[int], None]
@@ -43,14 +40,6 @@ _REASONS = tuple(
 # Errors that say that a folder cannot be written to, regardless of free space.
 _NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR)
 _PAYLOAD_OPTION = "--include-blobs=true"
-# nsys writes one row after another. So two at a time export a big report, one its kernels and one its other tables.
-# That takes two thirds of the time. The patterns match names from end to end: those that differ from this one in their
-# first, second, third … letter, and longer ones. No table has a name that this one begins with.
-_KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
-_OTHER_TABLES = ",".join([*(f"{_KERNELS[:n]}[^{letter}].*" for n, letter in enumerate(_KERNELS)), f"{_KERNELS}..*"])
-# The second one is in both parts, so that no complete part is empty.
-_KERNEL_TABLES = f"{_KERNELS},META_DATA_EXPORT"
-_BIG_BYTES = 4 * 10**6
 _DISK_FULL = re.compile(r"disk is full|No space left on device|Disk quota exceeded")
 _INCOMPLETE = re.compile(r"magic number mismatch|Cannot read from stream|Version tag is not found")
 _REPORT_VERSION = re.compile(rb"NVIDIA Tegra Profiler Report (\d{4})@(\d+)@(\d+)")
@@ -109,18 +98,13 @@ def _get_cached_export(report: Path, note: Note, progress: Progress, *, use_cach
         ToolError: nsys is missing or failed.
         OSError: The folder cannot be written to.
     """
-    from concurrent.futures import ThreadPoolExecutor
-
     cache, key = cache_folder.folder(use_cache=use_cache), cache_folder.key(report, private.CACHE_KEY_PART)
 
     def export_to_cache(tool: nsys.Nsys) -> Path:
         target = cache / f"{key}-{tool.version}.sqlite"
         if not (cache_entries.use(target) and is_export(target)):
             with cache_entries.make_entry(target, "SQLite export", report) as path:
-                # nsys is another program: meanwhile, this one loads what reads the export.
-                with ThreadPoolExecutor(1) as pool:
-                    pool.submit(import_module, "duckdb")
-                    _run_export(tool, report, path, progress)
+                _run_export(tool, report, path, progress)
                 private.remove_private(path)
             note(f"exported {report} with nsys {tool.version}")
         return target
@@ -237,131 +221,56 @@ def _run_export(tool: nsys.Nsys, report: Path, path: Path, progress: Progress) -
     own_files.make_subfolder(temporary, is_for_others=True)
     copy = inputs / report.name
     copy_file(report, copy)
-    if report.stat().st_size >= _BIG_BYTES and Limits().effective[1] > 1:
-        kernels = temporary / "kernels.sqlite"
-        parts = {path: ["--tables", _OTHER_TABLES], kernels: ["--tables", _KERNEL_TABLES]}
-        # An nsys without this option, or without memory or space for two, may still export all tables in one go.
-        with suppress(OSError, _ExportFailedError):
-            results = _run_nsys(tool, copy, parts, temporary, progress)
-            if not any(code for code, _ in results) and _add_tables(kernels, path):
-                return
-        own_files.remove(kernels)
-    ((code, lines),) = _run_nsys(tool, copy, {path: []}, temporary, progress)
+    command = [str(tool.path), "export", "-t", "sqlite", "-f", "true", "-o", str(path)]
+    # NVTX payloads, such as the message sizes of NCCL. An nsys without this option reports that, and exports nothing.
+    code, lines = _run_command([*command, _PAYLOAD_OPTION, str(copy)], temporary, progress)
+    if code and any(_PAYLOAD_OPTION.partition("=")[0].strip("-") in line for line in lines):
+        code, lines = _run_command([*command, str(copy)], temporary, progress)
+    if any(_DISK_FULL.search(line) for line in lines):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path.parent.parent))
     if code:
         raise _ExportFailedError(_find_reason(lines, code))
     if not is_export(path):
         raise _ExportFailedError("it reported success, but wrote no complete export")
 
 
-def _add_tables(part: Path, export_file: Path) -> bool:
-    """Copy the tables of a part to the export of the others; return False if one of the two is not complete."""
-    import sqlite3
-
-    if not (is_export(export_file) and is_export(part)):
-        return False
-    try:
-        with closing(sqlite3.connect(export_file)) as database, database:
-            # If this is interrupted, the file is removed.
-            database.execute("PRAGMA journal_mode = OFF")
-            database.execute("PRAGMA synchronous = OFF")
-            database.execute("ATTACH ? AS part", (str(part),))
-            for name, definition in database.execute(
-                """SELECT name, sql FROM part.sqlite_master
-                WHERE type = 'table' AND name NOT IN (SELECT name FROM main.sqlite_master)"""
-            ).fetchall():
-                database.execute(definition)
-                database.execute(f"INSERT INTO main.{identifier(name)} SELECT * FROM part.{identifier(name)}")
-    except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(export_file)) from None
-        return False
-    return True
-
-
-def _run_nsys(
-    tool: nsys.Nsys, report: Path, options_by_target: Mapping[Path, list[str]], folder: Path, progress: Progress
-) -> list[tuple[int, list[str]]]:
-    """Export a report to several files at once, each with options; return the exit code and the output for each.
-
-    `folder` is for temporary files.
-
-    Raises:
-        OSError: The disk is full.
-    """
-    export = (str(tool.path), "export", "-t", "sqlite", "-f", "true")
-    results: list[tuple[int, list[str]]] = []
-    # NVTX payloads, such as the message sizes of NCCL. An nsys without this option reports that, and exports nothing.
-    for payload_options in ([_PAYLOAD_OPTION], []):
-        commands = [
-            [*export, "-o", str(target), *payload_options, *options, str(report)]
-            for target, options in options_by_target.items()
-        ]
-        results = _run_commands(commands, folder, progress)
-        errors = [line for code, lines in results if code for line in lines]
-        if not any(_PAYLOAD_OPTION.partition("=")[0].strip("-") in line for line in errors):
-            break
-    if any(_DISK_FULL.search(line) for _, lines in results for line in lines):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(next(iter(options_by_target)).parent.parent))
-    return results
-
-
-def _run_commands(commands: list[list[str]], folder: Path, progress: Progress) -> list[tuple[int, list[str]]]:
-    """Run commands in `folder`, all at once; return the exit code and the last lines of output of each.
-
-    The output is without progress, which is that of the first command.
-    """
+def _run_command(command: list[str], folder: Path, progress: Progress) -> tuple[int, list[str]]:
+    """Run `command` in `folder`; return its exit code and the last lines of its output, without its progress."""
+    import subprocess
     from concurrent.futures import ThreadPoolExecutor
 
-    programs = [_Program(command, folder) for command in commands]
-    with ThreadPoolExecutor(len(programs)) as pool:
+    variables = dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(folder))
+    try:
+        process = subprocess.Popen(  # noqa: S603 (it is the user's own nsys)
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            env=os.environ | variables,
+            encoding="utf-8",
+            errors="replace",
+            start_new_session=True,  # to stop a script along with the real nsys that it starts
+        )
+    except OSError as error:
+        raise _ExportFailedError(f"it does not run: {error.strerror}") from error
+    with process, ThreadPoolExecutor(1) as pool:
         try:
-            runs = [pool.submit(program.run, _ignore if n else progress) for n, program in enumerate(programs)]
-            wait_for(runs, programs)
-            return [run.result() for run in runs]
+            reading = pool.submit(_read_output, process.stdout or (), progress)
+            wait_for([reading], [_Program(process)])
+            return process.wait(), list(reading.result())
         finally:
-            for program in programs:
-                program.interrupt()
+            if process.poll() is None:
+                _kill(process)
 
 
-class _Program:
-    """A program that another thread starts and waits for. Ctrl-C while this one started it would leave it running."""
-
-    def __init__(self, command: list[str], folder: Path) -> None:
-        self._command, self._folder = command, folder
-        self._process: subprocess.Popen[str] | None = None
-        self._is_interrupted = False
-
-    def run(self, progress: Progress) -> tuple[int, list[str]]:
-        """Run the program; return its exit code and the last lines of its output."""
-        import subprocess
-
-        variables = dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(self._folder))
-        try:
-            process = subprocess.Popen(  # noqa: S603 (it is the user's own nsys)
-                self._command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                cwd=self._folder,
-                env=os.environ | variables,
-                encoding="utf-8",
-                errors="replace",
-                start_new_session=True,  # to stop a script along with the real nsys that it starts
-            )
-        except OSError as error:
-            raise _ExportFailedError(f"it does not run: {error.strerror}") from error
-        with process:
-            self._process = process
-            if self._is_interrupted:
-                self.interrupt()
-            lines = _read_output(process.stdout or (), progress)
-        return process.returncode, list(lines)
+class _Program(NamedTuple):
+    process: subprocess.Popen[str]
 
     def interrupt(self) -> None:
         """End the program, and so its output."""
-        self._is_interrupted = True
-        if self._process and self._process.poll() is None:
-            _kill(self._process)
+        if self.process.poll() is None:
+            _kill(self.process)
 
 
 def _read_output(output_lines: Iterable[str], progress: Progress) -> deque[str]:
