@@ -1493,7 +1493,7 @@ class Reports:
         The row with a name in the column step is what steps, per-token and diagnose count: steps says why.
         A period that is much longer than gpu_busy_ns leaves the GPU idle: gaps shows where. Many launches
         with a short period inside a step are layers: fusion and graph-candidates look at these. loop-
-        iteration --loop 1.1 lists one iteration of that loop.
+        iteration --loop 2.1 lists one iteration of that loop.
 
         Args:
             step_method: How to find steps

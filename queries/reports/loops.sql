@@ -17,7 +17,7 @@ thousandth of the GPU time are left out."""
 reading = """
 The row with a name in the column step is what steps, per-token and diagnose count: steps says why. A period that is
 much longer than gpu_busy_ns leaves the GPU idle: gaps shows where. Many launches with a short period inside a step
-are layers: fusion and graph-candidates look at these. loop-iteration --loop 1.1 lists one
+are layers: fusion and graph-candidates look at these. loop-iteration --loop 2.1 lists one
 iteration of that loop."""
 empty = "No loops: the process repeats nothing that holds a thousandth of its GPU time"
 
