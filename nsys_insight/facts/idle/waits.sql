@@ -17,58 +17,52 @@ stream_waits AS MATERIALIZED (
         ON r.correlationId = s.correlationId AND pid_of(r.globalTid) = pid_of(s.globalPid)
     JOIN _api_names AS n ON n.name_id = r.nameId AND n.name LIKE '%StreamWaitEvent%'
 ),
--- The wait is for the operation whose launch call follows: one that was launched in between has waited instead.
-waiting_operations AS (
-    SELECT o.gpu_id, o.end_ns, o.returned_ns AS wait_ns
-    FROM (
-        SELECT g.*, w.stream_id
-        FROM gaps AS g
-        JOIN _gpu_work AS w ON w.gpu_id = g.gpu_id AND w.start_ns = g.end_ns AND w.process_id = g.process_id
-        WHERE g.host = idle_host('late') AND g.end_ns - g.returned_ns >= $min_ns
-    ) AS o
-    ASOF JOIN stream_waits AS s
-        ON s.process_id = o.process_id AND s.stream_id = o.stream_id AND s.start_ns <= o.call_ns
-    ASOF LEFT JOIN (
-        SELECT process_id, stream_id, start_ns, correlation_id FROM _gpu_work
-        WHERE stream_id IN (SELECT stream_id FROM stream_waits)
-    ) AS p
-        ON p.process_id = o.process_id AND p.stream_id = o.stream_id AND p.start_ns < o.end_ns
-    LEFT JOIN unscoped.CUPTI_ACTIVITY_KIND_RUNTIME AS l
-        ON l.correlationId = p.correlation_id AND pid_of(l.globalTid) = p.process_id
-    WHERE coalesce(coalesce(l.start, p.start_ns) < s.start_ns, true)
-),
 halves AS MATERIALIZED (
     SELECT *, gpu_of(process_id, device_id) AS gpu_id FROM _staged_copies
 ),
--- The copy begins when the operation before it in its stream has ended, and the host has called it. If the stream waits
--- for an event in between, its begin is unknown.
-copy_starts AS (
+-- The operations that may have waited: those that start late after their launch call, and what the copies read.
+operations AS MATERIALIZED (
     SELECT
-        c.process_id, c.correlation_id, c.gpu_id, c.start_ns,
-        CASE
-            WHEN coalesce(s.start_ns <= coalesce(l.start, p.start_ns), s.start_ns IS NULL)
-                THEN least(c.start_ns, greatest(coalesce(p.end_ns, c.call_ns), c.call_ns))
-            ELSE c.start_ns
-        END AS copy_ns
-    FROM (
-        SELECT h.*, r.start AS call_ns
-        FROM (FROM halves WHERE is_source) AS h
-        JOIN unscoped.CUPTI_ACTIVITY_KIND_RUNTIME AS r
-            ON r.correlationId = h.correlation_id AND pid_of(r.globalTid) = h.process_id
-    ) AS c
+        g.gpu_id, g.end_ns AS start_ns, g.process_id, w.stream_id, g.call_ns, g.returned_ns,
+        NULL::BIGINT AS correlation_id
+    FROM gaps AS g
+    JOIN _gpu_work AS w ON w.gpu_id = g.gpu_id AND w.start_ns = g.end_ns AND w.process_id = g.process_id
+    WHERE g.host = idle_host('late') AND g.end_ns - g.returned_ns >= $min_ns
+        AND w.stream_id IN (SELECT stream_id FROM stream_waits)
+    UNION ALL
+    SELECT h.gpu_id, h.start_ns, h.process_id, h.stream_id, r.start, r."end", h.correlation_id
+    FROM (FROM halves WHERE is_source) AS h
+    JOIN unscoped.CUPTI_ACTIVITY_KIND_RUNTIME AS r
+        ON r.correlationId = h.correlation_id AND pid_of(r.globalTid) = h.process_id
+),
+-- A wait is for the operation whose launch call follows: one that was launched in between has waited instead.
+placed_operations AS MATERIALIZED (
+    SELECT
+        o.*, p.end_ns AS previous_end_ns,
+        coalesce(s.start_ns > coalesce(l.start, p.start_ns), s.start_ns IS NOT NULL) AS is_waiting
+    FROM operations AS o
+    ASOF LEFT JOIN stream_waits AS s
+        ON s.process_id = o.process_id AND s.stream_id = o.stream_id AND s.start_ns <= o.call_ns
     ASOF LEFT JOIN (
         SELECT process_id, stream_id, start_ns, end_ns, correlation_id FROM _gpu_work
-        WHERE stream_id IN (SELECT stream_id FROM halves)
+        WHERE stream_id IN (SELECT stream_id FROM operations)
     ) AS p
-        ON p.process_id = c.process_id AND p.stream_id = c.stream_id AND p.start_ns < c.start_ns
+        ON p.process_id = o.process_id AND p.stream_id = o.stream_id AND p.start_ns < o.start_ns
     LEFT JOIN unscoped.CUPTI_ACTIVITY_KIND_RUNTIME AS l
         ON l.correlationId = p.correlation_id AND pid_of(l.globalTid) = p.process_id
-    ASOF LEFT JOIN stream_waits AS s
-        ON s.process_id = c.process_id AND s.stream_id = c.stream_id AND s.start_ns <= c.call_ns
+),
+-- A copy begins when the operation before it in its stream has ended, and the host has called it. If the stream waits
+-- for an event in between, its start is unknown.
+copy_starts AS (
+    SELECT
+        gpu_id, start_ns, process_id, correlation_id,
+        CASE WHEN is_waiting THEN start_ns ELSE least(start_ns, greatest(previous_end_ns, call_ns)) END AS copy_ns
+    FROM placed_operations WHERE correlation_id IS NOT NULL
 )
 SELECT gpu_id, end_ns, min(wait_ns) AS wait_ns, min(copy_ns) AS copy_ns
 FROM (
-    SELECT gpu_id, end_ns, wait_ns, NULL AS copy_ns FROM waiting_operations
+    SELECT gpu_id, start_ns AS end_ns, returned_ns AS wait_ns, NULL AS copy_ns
+    FROM placed_operations WHERE is_waiting AND correlation_id IS NULL
     UNION ALL
     SELECT gpu_id, start_ns, NULL, copy_ns FROM copy_starts
     UNION ALL
