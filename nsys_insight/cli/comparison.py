@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from nsys_insight.compare.runs import Run
     from nsys_insight.session.answer import Answer
 
-PAGE_REFUSAL = "a comparison is a page of two traces, before and after"
-PAGE_HINT = "nsys-insight report after.nsys-rep --baseline before.nsys-rep -o changed.html; or diff, in the terminal"
-
 
 def measure_files(
     sides: Sequence[Sequence[Path | None]], flags: Flags, step_by_side: Sequence[int] = ()
@@ -91,7 +88,10 @@ def make_page(traces: Sequence[Path], flags: Flags) -> str:
     from nsys_insight.page import compare, html
 
     if len(traces) != 2:
-        raise UsageError(PAGE_REFUSAL, PAGE_HINT)
+        raise UsageError(
+            "a comparison is a page of two traces, before and after",
+            "nsys-insight diff before.nsys-rep after.nsys-rep -o changed.html",
+        )
     limit = html.MAX_ROWS if flags.limit is None else flags.limit or None
     with (
         open_traces(traces[:1], flags) as before,

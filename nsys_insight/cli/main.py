@@ -18,9 +18,9 @@ from nsys_insight import outputs, own_files
 from nsys_insight.cli import ending, synonyms, terminal
 from nsys_insight.cli.commands import HELP_SETTINGS
 from nsys_insight.cli.progress_line import progress_line
-from nsys_insight.cli.registry import Commands, suggest_reports
+from nsys_insight.cli.registry import Commands
 from nsys_insight.errors import Exit, InsightError, UsageError
-from nsys_insight.packs.library import use_folder
+from nsys_insight.packs.library import find_pack, use_folder
 from nsys_insight.paths import expand_home
 from nsys_insight.version import __version__
 
@@ -200,14 +200,17 @@ def _describe_option_error(error: Exception, message: str, hint: str) -> tuple[s
     if not hasattr(error, "possibilities"):  # the option exists
         problem = "takes no value" if "does not take" in message else "needs a value"
         return f"{option} {problem}", f"nsys-insight {''.join(sys.argv[1:2])} --help"  # the error has no context
-    reports = suggest_reports("".join(sys.argv[1:2]), option) or synonyms.OTHER_HINTS.get(option)
+    command = "".join(sys.argv[1:2])
+    pack = find_pack(command)
+    replacement = synonyms.REPLACED_OPTIONS.get((pack.name if pack else command, option))
+    other_hint = f"nsys-insight {replacement}" if replacement else synonyms.OTHER_HINTS.get(option)
     context = getattr(error, "ctx", None)
     own_options = {name for parameter in (context.command.params if context else ()) for name in parameter.opts}
     known_texts = [text for text in synonyms.OPTIONS.get(option, ()) if text.split()[0] in own_options]
     similar_options = format_suggestion(known_texts) or did_you_mean(
         option, getattr(error, "possibilities", None) or ()
     )
-    return f"there is no option {option}", reports or " ".join(filter(None, (similar_options, hint)))
+    return f"there is no option {option}", other_hint or " ".join(filter(None, (similar_options, hint)))
 
 
 def _describe_system_error(error: OSError) -> InsightError:

@@ -49,5 +49,16 @@ OPTIONS = {
     "--sort-by": (_SORT,),
     "--top": (_LIMIT,),
 }
+# Options of earlier versions, by command, and what does the same.
+REPLACED_OPTIONS = {
+    ("classify", "--kernels"): "classify-kernels",
+    ("fusion", "--explain-candidate"): "fusion-candidate",
+    ("idle", "--by"): "gap-places, gap-sizes or host",
+    ("idle", "--list"): "gaps",
+    ("per-token", "--by-phase"): "per-phase",
+    ("report", "--baseline"): "diff BEFORE AFTER -o changed.html",
+    ("report", "--template"): "brief TRACE",
+    ("top", "--view"): "launch-configs, classify-kernels, occupancy or roofline",
+}
 # The hint for an option where the command does not have it.
 OTHER_HINTS = {"--sort": "reports sort by a column (nsys-insight top --sort calls); sql has ORDER BY"}

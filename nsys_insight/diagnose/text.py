@@ -18,7 +18,7 @@ from nsys_insight.text.templates import MAX_NAME_CELLS
 from nsys_insight.text.units import time_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from nsys_insight.diagnose.findings import DiagnosisResult, Finding, LeftOut, Share
 
@@ -70,8 +70,6 @@ COLUMNS = (
 )
 # The first findings are written in full, the others as a line, so that all findings fit on a screen.
 MAX_FULL_FINDINGS = 3
-# The texts of a finding in Markdown that contain no names from the trace.
-_FIXED_TEXTS = ("severity", "fix", "skip")
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 # The verdict on a trace that has launch calls, but none of the work that they launched.
 LOST_KERNELS = "what ran on the GPU is not in the trace"
@@ -253,14 +251,17 @@ def write_text(diagnosis: DiagnosisResult, width: int | None, limit: int | None 
     return "\n".join(_write_lines(diagnosis, width or 10_000, limit or len(diagnosis.findings))) + "\n"
 
 
-def write_markdown(
-    diagnosis: DiagnosisResult, limit: int | None = None, *, quote: Callable[[str], str] = escape_prose
-) -> str:
-    """Write the diagnosis as Markdown. `quote` escapes the sentences that may contain names from the trace."""
+def write_markdown(diagnosis: DiagnosisResult, limit: int | None = None) -> str:
+    """Write the headline, the first `limit` findings or all, and what is unknown, as Markdown."""
     first, *other_lines = write_headline(diagnosis)
-    lines = [f"## {quote(printable(first))}", "", *(f"{quote(printable(line))}  " for line in other_lines), ""]
+    lines = [
+        f"## {escape_prose(printable(first))}",
+        "",
+        *(f"{escape_prose(printable(line))}  " for line in other_lines),
+        "",
+    ]
     if status := describe_status(diagnosis):
-        lines += [quote(printable(status)), ""]
+        lines += [escape_prose(printable(status)), ""]
     for rank, finding in enumerate(diagnosis.findings[: limit or len(diagnosis.findings)], 1):
         saving = describe_saving(finding, diagnosis.unit)
         lines += [f"### {rank}. {finding.code} {finding.title}{': ' + saving if saving else ''}", ""]
@@ -271,18 +272,14 @@ def write_markdown(
             "fix": finding.action,
             "skip": write_caveat(finding),
         }
+        lines += [f"- {name}: {escape_prose(printable(fact))}" for name, fact in facts.items() if fact]
         lines += [
-            f"- {name}: {(escape_prose if name in _FIXED_TEXTS else quote)(printable(fact))}"
-            for name, fact in facts.items()
-            if fact
-        ]
-        lines += [
-            f"- related: {quote(printable(also.evidence))} ({format_code(printable(also.command))})"
+            f"- related: {escape_prose(printable(also.evidence))} ({format_code(printable(also.command))})"
             for also in finding.also
         ]
         lines += [f"- more: {format_code(printable(finding.command))}", ""]
     if left_out := describe_left_out(diagnosis):
-        lines += [quote(printable(left_out)), ""]
+        lines += [escape_prose(printable(left_out)), ""]
     if questions := _list_open_questions(diagnosis):
         lines += ["Not recorded in this trace:", ""]
         lines += [

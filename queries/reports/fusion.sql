@@ -140,10 +140,6 @@ query = "FROM _other_processes WHERE EXISTS (FROM fusion_step)"
 
 [notes.graphs]
 use = "steady_graphs"
-
-[agent]
-rows = 5
-columns = ["candidate", "pattern", "verdict", "chosen", "saved_low_ns", "saved_high_ns", "per_step", "chain"]
 */
 SELECT
     c.candidate,

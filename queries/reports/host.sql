@@ -75,10 +75,6 @@ HAVING count(*) > 0"""
 [notes.processes]
 use = "processes"
 
-[agent]
-rows = 5
-columns = ["bottleneck", "count", "host_ns", "recoverable_ns", "wall_pct", "see"]
-
 [ranks]
 by = ["bottleneck", "see", "code"]
 spread = "recoverable_ns"

@@ -137,10 +137,6 @@ text = "the trace does not give the memory bandwidth of its GPU: give it with --
 query = """
 FROM answer WHERE $model_bytes IS NOT NULL AND $bandwidth_bytes_per_s IS NULL AND metric = 'wall_ns'
     AND NOT EXISTS (FROM answer WHERE metric = 'memory_floor_ns')"""
-
-[agent]
-rows = 40
-columns = ["metric", "per_token", "wall_pct"]
 */
 WITH steady_steps AS (
     FROM steps WHERE phase = 'steady'

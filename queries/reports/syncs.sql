@@ -72,10 +72,6 @@ use = "no_steady_steps"
 text = """
 no steady steps were found, so steady_count and steady_idle_ns are unknown; name an NVTX range with --step-range"""
 
-[agent]
-rows = 4
-columns = ["kind", "nvtx_path", "name", "calls", "gpu_idle_ns", "gpu_idle_wall_pct"]
-
 [ranks]
 by = ["kind", "nvtx_path", "name", "copy_kind", "is_copy"]
 spread = "gpu_idle_ns"
