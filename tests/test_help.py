@@ -55,6 +55,7 @@ def test_help_completes_to_commands_only(shell, monkeypatch, capsys):
         (("kernels", "--view=bound"), "nsys-insight launch-configs, classify-kernels, occupancy or roofline"),
         (("classify", "--kernels"), "nsys-insight classify-kernels"),
         (("report", "--template"), "nsys-insight brief TRACE"),
+        (("check", "--markdown"), "nsys-insight check TRACE -o check.md"),
         (("gaps", "--by", "length"), "did you mean --group-by or --sort COLUMN? nsys-insight gaps --help"),
     ],
 )
