@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight.diagnose.ranks import WAITING
 from nsys_insight.ingest.scope import write_flags
 from nsys_insight.render.markdown import escape_prose, format_code
-from nsys_insight.session.answer import Answer, Column, build_answer
+from nsys_insight.session.answer import Answer, build_answer, read_columns
 from nsys_insight.text.cells import printable, wrap
 from nsys_insight.text.kernel_names import fit, make_readable
 from nsys_insight.text.templates import MAX_NAME_CELLS
@@ -22,52 +22,7 @@ if TYPE_CHECKING:
 
     from nsys_insight.diagnose.findings import DiagnosisResult, Finding, LeftOut, Share
 
-COLUMNS = (
-    Column("rank", "INTEGER", "Rank of the finding, the largest possible saving first"),
-    Column("code", "VARCHAR", "The code of its rule: nsys-insight rule CODE explains it"),
-    Column("finding", "VARCHAR", "Its name: that of its file in queries/findings"),
-    Column("under", "VARCHAR", "The finding that it belongs to, as a remedy or a part; NULL for one of its own"),
-    Column("severity", "VARCHAR", "critical (10% of the wall time or more), warning (3%), info"),
-    Column("title", "VARCHAR", "What was found"),
-    Column(
-        "recoverable_ns",
-        "DOUBLE",
-        "The most time that may be saved, per token or step; NULL where it cannot be determined",
-    ),
-    Column(
-        "profiled_ns", "DOUBLE", "The most time that may be saved under nsys; as recoverable_ns if nsys costs nothing"
-    ),
-    Column("wall_pct", "DOUBLE", "Share of the wall time that this is, or that the finding is about"),
-    Column("of", "VARCHAR", "What wall_pct is a share of: the wall time of a step, or of the trace"),
-    Column(
-        "overlaps", "BOOLEAN", "Whether this time is also in other findings, so that it must not be added to theirs"
-    ),
-    Column("place", "VARCHAR", "Where: an NVTX range, a kernel, a call, a step, a rank; NULL for no particular place"),
-    Column("devices", "VARCHAR", "The machine's GPUs that its numbers are about, as means over them"),
-    Column("evidence", "VARCHAR", "The numbers that prove it"),
-    Column("meaning", "VARCHAR", "What it means"),
-    Column("action", "VARCHAR", "What to do"),
-    Column("wrong_when", "VARCHAR", "When the action would be wrong"),
-    Column("command", "VARCHAR", "The command that shows more"),
-    Column(
-        "evidence_values",
-        "MAP(VARCHAR, DOUBLE)",
-        "The numbers of the evidence, by name; the suffix is the unit: ns, bytes, pct, none for counts",
-    ),
-    Column(
-        "cure",
-        "STRUCT(framework VARCHAR, text VARCHAR, effort VARCHAR, numerics VARCHAR)",
-        "What to do, for which framework; what it takes (flag, line, function, redesign); whether results stay the "
-        "same, differ by rounding, or lose precision",
-    ),
-    Column(
-        "saving",
-        'STRUCT(low_ns DOUBLE, high_ns DOUBLE, "of" VARCHAR, unit VARCHAR, bounded_by VARCHAR)',
-        "The least and the most time that may be saved per unit (step, token, trace) without nsys, as far as that "
-        "is known, and what limits it",
-    ),
-    Column("commands", "VARCHAR[]", "Commands that show more"),
-)
+COLUMNS = read_columns("diagnose/findings")
 # The first findings are written in full, the others as a line, so that all findings fit on a screen.
 MAX_FULL_FINDINGS = 3
 _NO_BREAK = "\N{NO-BREAK SPACE}"

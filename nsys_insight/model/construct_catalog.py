@@ -231,8 +231,8 @@ def find_texts(patterns: Sequence[str]) -> list[str]:
 def _find_needed(pattern: str) -> set[str]:
     """Return texts: each match of a pattern has one of them.
 
-    A match goes through one of the alternatives as a whole, and so has its longest text. Alternatives are what stands
-    between two `|`: at the top, or in groups as well.
+    A match has one complete alternative in it, and so the longest text of that. Alternatives are what stands between
+    two `|`: at the top, or in groups as well.
     """
     if _OTHER_SYNTAX.search(pattern):
         return {""}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.paths import read_catalog
+from nsys_insight.session.answer import read_columns
 from nsys_insight.sql.quoting import literal
 from nsys_insight.text.secrets import MASK
 
@@ -31,17 +32,7 @@ _FULL_UP_TO, _DETAILED_UP_TO = 10, 50
 _CANDIDATES = 2_000
 # Kernels that are equal in these columns are equal for ncu's filters. Each may be NULL.
 _CONFIGURATION = ("name_id", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
-COLUMNS = {
-    "ncu_id": "ncu's number for the launch in the report",
-    "planned": "Whether it is one of the requested kernels; others of the same function are profiled with them",
-    "name": "The kernel",
-    "grid": "Blocks in the grid, x, y and z",
-    "block": "Threads in a block, x, y and z",
-    "match_index": "Number among the launches that match the filters, from 0",
-    "start_ns": "When it ran in the trace",
-    "duration_ns": "Duration in the trace",
-    "kernel_time_pct": "Share of kernel time of all launches of this kernel and configuration, in the range if any",
-}
+COLUMNS = read_columns("ncu/launches")
 # Names that ncu's filter takes literally. / , @ [ ] * and others are its operators.
 _PLAIN_NAME = re.compile(r"(?!-)[\w .:-]+")
 # Implementation by provenance, a column of `kernel_names`.
@@ -106,12 +97,7 @@ def make(  # noqa: PLR0913 - flags
         scoped_trace, matching_launches, len(targets), _find_steady_window(trace, targets[0]["process_id"])
     )
     answer = scoped_trace.query(_build_launch_query(configurations, matching_launches, (first, last)))
-    answer = replace(
-        answer,
-        columns=tuple(replace(column, description=COLUMNS[column.name]) for column in answer.columns),
-        report="ncu plan",
-        title="Launches that ncu will profile",
-    )
+    answer = replace(answer, columns=COLUMNS, report="ncu plan", title="Launches that ncu will profile")
     count = last - first + 1
     sections = sections or choose_sections(count)
     options, notes = _build_options(trace, range_name, targets, sections)
