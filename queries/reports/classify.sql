@@ -103,6 +103,9 @@ FROM step_method AS m, _step_source AS s WHERE EXISTS (FROM answer)"""
 [notes.doubt]
 use = "step_doubt"
 
+[notes.spread]
+use = "step_spread"
+
 [notes.profiled]
 use = "unprofiled"
 
