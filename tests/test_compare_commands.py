@@ -157,9 +157,9 @@ def test_diff_of_two_steps_of_a_trace_shows_what_makes_one_of_them_slow(run):
 
 def test_diff_of_two_steps_names_the_nvtx_range_that_differs_most(run):
     result = run("diff", EAGER, "--steps", "16,17")
-    rows = {step: json.loads(run("nvtx", EAGER, "--by", "path", "--no-fold", "--step", step, "-f", "json").stdout)["rows"]
-            for step in ("16", "17")}  # fmt: skip
-    before, after = ({row["name"]: row["own_host_ns"] for row in rows[step]} for step in ("16", "17"))
+    flags = ("--by", "path", "--no-fold", "-f", "json")
+    answers = (json.loads(run("nvtx", EAGER, *flags, "--step", step).stdout) for step in ("16", "17"))
+    before, after = ({row["name"]: row["own_host_ns"] for row in answer["rows"]} for answer in answers)
     differences = {name: abs(before[name] - after[name]) for name in before if "/" in name}
     name = max(differences, key=differences.get).removeprefix("decode_step/")
     assert f"note: of the NVTX ranges in these steps, the host's own time differs most in {name}: " in result.stderr

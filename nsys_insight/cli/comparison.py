@@ -41,13 +41,15 @@ def measure_files(
         return measure_runs(sources, flags.steps, process=flags.scope_process, note=terminal.note)
 
 
-def describe_changed_range(paths: Sequence[Path], flags: Flags, steps: Sequence[int]) -> list[str]:
+def describe_changed_range(sides: Sequence[Sequence[Path]], flags: Flags, steps: Sequence[int]) -> list[str]:
     """Say in which NVTX range inside of two steps the host's own time differs most; nothing without such ranges."""
+    if not steps or any(len(side) > 1 for side in sides):
+        return []
     from nsys_insight.compare.runs import Run
     from nsys_insight.text.units import values
 
     times_by_side: list[dict[str, int]] = []
-    for path, step in zip(paths, steps, strict=True):
+    for (path,), step in zip(sides, steps, strict=True):
         with ExitStack() as stack:
             source = _open_source(path, replace(flags, scope_step=step), stack)
             rows = [] if isinstance(source, Run) else source.answer("nvtx", by="path", fold=False).dicts()
@@ -58,10 +60,8 @@ def describe_changed_range(paths: Sequence[Path], flags: Flags, steps: Sequence[
         return []
     name = max(before.keys() & after.keys(), key=lambda name: (abs(after[name] - before[name]), name))
     texts = values("own_host_ns", (before[name], after[name]))
-    return [
-        f"of the NVTX ranges in these steps, the host's own time differs most in {name}: {' → '.join(texts)} (see nvtx"
-        " --by path --step N)"
-    ]
+    text = f"of the NVTX ranges in these steps, the host's own time differs most in {name}: {' → '.join(texts)}"
+    return [f"{text} (see nvtx --by path --step N)"]
 
 
 def _open_source(path: Path | None, flags: Flags, stack: ExitStack) -> Source:

@@ -65,7 +65,7 @@ def is_serving(name: str) -> bool:
 
 
 def find_main_phase(run: Run) -> str | None:
-    """Return the phase of a server, with its batch size, that nearly all steps of a run are of; None if there is none."""
+    """Return the phase of a server, with its batch size, that nearly all steps of a run are of; None without one."""
     counts = {
         name: walls.steps_per_value * len(walls.values)
         for name, metrics in run.phases.items()

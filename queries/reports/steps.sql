@@ -63,8 +63,9 @@ use = "step_interruptions"
 
 [notes.left_out]
 text = [[
-    """{steady_count:step is|steps are} <{?is_steady}steady><{?is_spread}counted>; left out: {prefill_count} prefill< with all work before the steps (its
-    range alone: {range_ns}, see phases)><, {warm_up_count} warm-up><, {tail_count} at the end>""",
+    """{steady_count:step is|steps are} <{?is_steady}steady><{?is_spread}counted>; left out: {prefill_count} prefill<
+    with all work before the steps (its range alone: {range_ns}, see phases)><, {warm_up_count} warm-up><, {tail_count}
+    at the end>""",
     """{steady_count:step is|steps are} <{?is_steady}steady><{?is_spread}counted>; left out: {warm_up_count} warm-up<,
     {tail_count} at the end>""",
     "{steady_count:step is|steps are} <{?is_steady}steady><{?is_spread}counted>; left out: {tail_count} at the end",

@@ -124,9 +124,7 @@ def make_diff_command() -> Callable[..., None]:
         summary = summary_table(comparison)
         shown_tables = tables(comparison, brief=fmt == "markdown", has_all_rows=True) if shows_all else [summary]
         full_answer = answer(comparison)
-        if steps and is_one_each:
-            range_notes = describe_changed_range([side[0] for side in sides], flags, steps)
-            full_answer = replace(full_answer, notes=(*range_notes, *full_answer.notes))
+        full_answer = replace(full_answer, notes=(*describe_changed_range(sides, flags, steps), *full_answer.notes))
         write_tables(full_answer, shown_tables, fmt, flags)
         hidden_count = len(comparison.rows) - len(summary.rows())
         if fmt in HUMAN_FORMATS and not shows_all and hidden_count > 0:

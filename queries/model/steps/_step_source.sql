@@ -6,6 +6,7 @@ is_count = "TRUE where the whole scope is divided by a count"
 range_name = "The NVTX ranges that are the steps; NULL where they are none"
 step_loop = "The loop whose iterations are the steps; NULL where they are none"
 mark = "The operation that begins or ends an iteration; NULL where the steps are no iterations"
+unit = "What the times of a step are per: token where a step makes several, else step, iteration or layer"
 process_id = "The process whose steps they are"
 confidence = "high, medium or low"
 reason = "The reason for this confidence"
@@ -24,6 +25,7 @@ SELECT
     m.method, m.method = 'count' AS is_count, CASE m.method WHEN 'nvtx' THEN m.pattern END AS range_name,
     CASE WHEN m.method NOT IN ('nvtx', 'count') THEN m.loop END AS step_loop,
     CASE WHEN m.method IN ('graph', 'sequence') THEN m.pattern END AS mark,
+    CASE WHEN m.tokens_per_step <> 1 THEN 'token' ELSE coalesce(m.unit, 'step') END AS unit,
     m.process_id, m.confidence, m.reason, m.doubt, m.step_count,
     CASE WHEN m.method <> 'count' AND (m.tokens_per_step < 1 OR m.tokens_per_step <> round(m.tokens_per_step))
         THEN round(m.tokens_per_step, 2)
