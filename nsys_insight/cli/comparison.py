@@ -38,6 +38,29 @@ def measure_files(
         return measure_runs(sources, flags.steps, process=flags.scope_process, note=terminal.note)
 
 
+def describe_changed_range(sides: Sequence[Sequence[Path]], flags: Flags, steps: Sequence[int]) -> list[str]:
+    """Say in which NVTX range inside of two steps the host's own time differs most; nothing without such ranges."""
+    if not steps or any(len(side) > 1 for side in sides):
+        return []
+    from nsys_insight.compare.runs import Run
+    from nsys_insight.text.units import values
+
+    times_by_side: list[dict[str, int]] = []
+    for (path,), step in zip(sides, steps, strict=True):
+        with ExitStack() as stack:
+            source = _open_source(path, replace(flags, scope_step=step), stack)
+            rows = [] if isinstance(source, Run) else source.answer("nvtx", by="path", fold=False).dicts()
+        # The outermost range is the step, whose name may have a number.
+        times_by_side.append({row["name"].partition("/")[2]: row["own_host_ns"] for row in rows if "/" in row["name"]})
+    before, after = times_by_side
+    if not before.keys() & after.keys():
+        return []
+    name = max(before.keys() & after.keys(), key=lambda name: (abs(after[name] - before[name]), name))
+    texts = values("own_host_ns", (before[name], after[name]))
+    text = f"of the NVTX ranges in these steps, the host's own time differs most in {name}: {' → '.join(texts)}"
+    return [f"{text} (see nvtx --by path --step N)"]
+
+
 def _open_source(path: Path | None, flags: Flags, stack: ExitStack) -> Source:
     """Open a trace, or read a saved run or what a benchmark wrote. A process is selected later."""
     from nsys_insight.compare.baselines import find_file

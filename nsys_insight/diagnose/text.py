@@ -356,8 +356,8 @@ def describe_costs(diagnosis: DiagnosisResult) -> list[str]:
         wall = f"{ordinary}, {time_text(diagnosis.wall_ns)} on average{rate}"
     if unprofiled:
         wall = f"{wall} under nsys; {unprofiled}"
-    sentences = [_say(diagnosis.steps[name]) for name in ("doubted", "interrupted") if diagnosis.steps[name]]
-    return [wall, describe_shares(diagnosis.shares), _describe_steps(diagnosis), *sentences]
+    clauses = (diagnosis.steps[name] for name in ("doubted", "unsteady", "interrupted"))
+    return [wall, describe_shares(diagnosis.shares), _describe_steps(diagnosis), *map(_say, filter(None, clauses))]
 
 
 def _is_skewed(diagnosis: DiagnosisResult) -> bool:
@@ -601,7 +601,8 @@ def _describe_steps(diagnosis: DiagnosisResult) -> str:
     share = f", {_write_coverage(diagnosis)}" if steps["wall_ns"] else ""
     unit = diagnosis.unit if diagnosis.unit not in ("trace", "token") else "step"
     plural = f"calls{unit.removeprefix('call')}" if unit.startswith("call") else f"{unit}s"
-    count = f"1 steady {unit}" if steps["steady_count"] == 1 else f"{steps['steady_count']:,} steady {plural}"
+    kind = "" if steps["unsteady"] else "steady "
+    count = f"{steps['steady_count']:,} {kind}{unit if steps['steady_count'] == 1 else plural}"
     return f"{count} ({diagnosis.step_source}, {steps['confidence']} confidence){share}"
 
 
@@ -610,7 +611,8 @@ def _describe_outside(diagnosis: DiagnosisResult) -> str:
     outside, loops = diagnosis.steps.get("outside"), diagnosis.steps.get("other_loops")
     if not outside and not loops:
         return ""
-    text = f"{'Only ' if 'outside' in diagnosis.steps else ''}{_write_coverage(diagnosis)} is in steady steps"
+    kind = "" if diagnosis.steps["unsteady"] else "steady "
+    text = f"{'Only ' if 'outside' in diagnosis.steps else ''}{_write_coverage(diagnosis)} is in {kind}steps"
     if outside:
         text += (
             f"; outside them, the GPU is busy for {time_text(outside['busy_ns'])} of {time_text(outside['outside_ns'])}"
