@@ -11,14 +11,13 @@ import pytest
 from command_line import run
 from opening import evaluate_rules, open_trace
 from planted_steps import plant_step
+from sweeps import sweep
 from synthetic import Trace
 
 from nsys_insight.facts.loops.branches import find_branches
 from nsys_insight.facts.loops.lanes import find_loops
 from nsys_insight.facts.loops.nest import LoopNest
 from nsys_insight.facts.steps.choice import choose_loop, judge_loop
-
-SEEDS = 400
 
 
 def find_step(planted):
@@ -45,18 +44,19 @@ def is_right(starts, planted):
     return abs(len(starts) - len(truth)) <= max(1, 0.05 * len(truth)) and np.mean(per_step == 1) >= 0.9
 
 
-def test_planted_steps_are_found_and_wrong_ones_have_no_high_confidence():
+@pytest.mark.parametrize("seeds", [range(60), *sweep([range(60, 400)])])
+def test_planted_steps_are_found_and_wrong_ones_have_no_high_confidence(seeds):
     outcomes = Counter()
     wrong = []
-    for seed in range(SEEDS):
+    for seed in seeds:
         planted = plant_step(seed)
         _, confidence, starts = find_step(planted)
         right = is_right(starts, planted)
         outcomes[confidence, right] += 1
         wrong += [] if right else [(seed, planted.kind, confidence)]
-    assert len(wrong) <= 0.03 * SEEDS, wrong
-    assert outcomes["high", False] <= 0.01 * SEEDS, wrong
-    assert outcomes["high", True] >= 0.6 * SEEDS
+    assert len(wrong) <= 0.03 * len(seeds), wrong
+    assert outcomes["high", False] <= 0.01 * len(seeds), wrong
+    assert outcomes["high", True] >= 0.6 * len(seeds)
 
 
 CLASSES = {name: name // 10 for name in range(100)}
