@@ -18,16 +18,20 @@ from command_line import PROCESS
 from sweeps import sweep
 
 LONG = "SELECT levenshtein(repeat('a', 300000), repeat('b', 299999)) AS d"
-# The query uses a core until the process ends.
-IMPATIENT = [
-    sys.executable, "-c",
-    "from nsys_insight.ingest import waiting; waiting.GRACE_S = 0.3; from nsys_insight.cli import main; main.main()",
-]  # fmt: skip
 
 
 def run(*arguments, **options):
     process = command_line.run(*arguments, **options)
     assert "Traceback" not in process.stderr
+    return process
+
+
+def start(*arguments, **options):
+    """Run a command as a process."""
+    process = subprocess.run(
+        [*PROCESS, *map(str, arguments)], timeout=60, check=False, stderr=subprocess.PIPE, **options
+    )
+    assert b"Traceback" not in process.stderr
     return process
 
 
@@ -44,19 +48,17 @@ def trace_copy(trace, tmp_path):
 class TestLongQueries:
     def test_a_timeout_ends_it(self, trace):
         start_s = time.monotonic()
-        command = [*IMPATIENT, "sql", str(trace), LONG, "--timeout", "1s"]
-        process = subprocess.run(command, timeout=60, check=False, capture_output=True)
+        process = start("sql", trace, LONG, "--timeout", "1s")
         assert process.returncode == 1
-        assert process.stderr.startswith(b"error: ")
         assert b"stopped after 1 s" in process.stderr
         assert time.monotonic() - start_s < 30
 
     @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
     def test_a_signal_ends_it(self, trace, number, code):
         process = subprocess.Popen(
-            [*IMPATIENT, "sql", str(trace), LONG], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            [*PROCESS, "sql", str(trace), LONG], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        time.sleep(1.5)
+        time.sleep(2.5)
         process.send_signal(number)
         assert process.wait(30) == code
 
