@@ -6,7 +6,7 @@ import cupy
 from cupyx.profiler import time_range
 from harness import arguments, measure
 
-NEUTRONS, COLLISIONS = 1 << 22, 300
+NEUTRONS, COLLISIONS = 1 << 22, 4500
 SOURCE = """
 extern "C" __global__ void collide(float* energy, unsigned* seeds, unsigned count, float heat) {
   unsigned i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -6,7 +6,7 @@ import cupy
 from cupyx.profiler import time_range
 from harness import arguments, measure
 
-SIDE, ROUNDS = 2048, 10
+SIDE, ROUNDS = 2048, 30
 
 
 def main() -> None:

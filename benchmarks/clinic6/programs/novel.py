@@ -1,4 +1,4 @@
-"""Train a small language model on chapters of novels, block by block."""
+"""Tune a language model on chapters of novels with adapters of low rank."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch.cuda import nvtx
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-DEPTH, WIDTH, HEADS, BATCH, LENGTH = 8, 1024, 16, 4, 2048
+DEPTH, WIDTH, HEADS, BATCH, LENGTH, RANK = 8, 2048, 16, 8, 1024, 16
 
 
 class Block(nn.Module):
@@ -20,10 +20,13 @@ class Block(nn.Module):
         self.norms = nn.ModuleList([nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)])
         self.inputs, self.output = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
         self.up, self.down = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
+        self.requires_grad_(requires_grad=False)
+        self.reduce, self.expand = nn.Linear(WIDTH, RANK, bias=False), nn.Linear(RANK, 3 * WIDTH, bias=False)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        rows = self.inputs(self.norms[0](x)).view(BATCH, LENGTH, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
-        attended = functional.scaled_dot_product_attention(*rows.unbind(0), is_causal=True)
+        y = self.norms[0](x)
+        rows = (self.inputs(y) + self.expand(self.reduce(y))).view(BATCH, LENGTH, 3, HEADS, WIDTH // HEADS)
+        attended = functional.scaled_dot_product_attention(*rows.permute(2, 0, 3, 1, 4).unbind(0), is_causal=True)
         x = x + self.output(attended.transpose(1, 2).reshape(x.shape))
         return x + self.down(functional.gelu(self.up(self.norms[1](x))))
 
@@ -32,7 +35,7 @@ def main() -> None:
     args = arguments(__doc__)
     torch.manual_seed(0)
     blocks = nn.ModuleList(Block() for _ in range(DEPTH)).cuda().bfloat16().train()
-    optimizer = torch.optim.AdamW(blocks.parameters(), lr=1e-5, fused=True)
+    optimizer = torch.optim.AdamW([value for value in blocks.parameters() if value.requires_grad], lr=1e-5, fused=True)
     chapters = torch.randn(BATCH, LENGTH, WIDTH, device="cuda", dtype=torch.bfloat16)
 
     def step(_: int) -> None:
