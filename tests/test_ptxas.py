@@ -166,7 +166,8 @@ def test_the_reading_says_how_many_blocks_fit_with_fewer_registers():
     rows, _ = ask(entry(registers=65), block=256)
     (row,) = rows
     assert (row["blocks_per_sm"], row["limited_by"]) == (3, "registers")
-    assert "with 64 registers (-maxrregcount, or __launch_bounds__(256, 4)) an SM would hold 4 blocks" in row["reading"]
+    option = "__launch_bounds__(256, 4), or -maxrregcount if it has no launch bounds"
+    assert f"with 64 registers ({option}) an SM would hold 4 blocks" in row["reading"]
     assert "50% of its warps for 38%" in row["reading"]
     (after,) = ask(entry(registers=64), block=256)[0]
     assert (after["blocks_per_sm"], after["occupancy_pct"]) == (4, 50)

@@ -296,7 +296,9 @@ class Case:
         # Fewer registers do not help if the kernel spills, or if the full grid already fits on the GPU at once.
         has_waves = (self.launch.get("waves_per_sm") or 2) > 1
         if fit.get("next_registers") and not fit["next_needs_shared"] and not stores + loads and has_waves:
-            option = f"-maxrregcount, or __launch_bounds__({fit['block']}, {fit['next_blocks']})"
+            # ptxas ignores -maxrregcount for a kernel with any launch bounds.
+            bounds = f"__launch_bounds__({fit['block']}, {fit['next_blocks']})"
+            option = f"{bounds}, or -maxrregcount if it has no launch bounds"
             gain = f"{fit['next_pct']:.0f}% of its warps for {fit['occupancy_pct']:.0f}%"
             sentences.append(
                 f"with {fit['next_registers']} registers ({option}) an SM would hold {fit['next_blocks']} blocks,"
