@@ -189,7 +189,7 @@ def test_a_measured_time_replaces_the_estimate(estimate):
     assert bounds(row) == [600_000] * 3
     assert row["source"] == "measured"
     assert row["late_low_ns"] == row["late_high_ns"] == 400_000
-    assert row["note"] == "1 ms per step under nsys; about 600 µs without (measured)"
+    assert row["note"] == "1 ms per step (median) under nsys; about 600 µs without (measured)"
     # Also where there is no estimate.
     assert estimate(measured_ns=600_000, group="graph launch")["source"] == "measured"
 
@@ -307,8 +307,8 @@ def test_late_starts_under_nsys_make_no_verdict_without_it(tmp_path):
 def test_reports_say_what_is_left_of_a_saving(launch_bound):
     notes = run("graph-candidates", str(launch_bound), "--step-time", "50us").stderr
     assert "without nsys, a graph saves " in notes
-    assert "81 µs per step under nsys; about 50 µs without (measured)" in notes
-    assert "81 µs per step under nsys; about 50 µs without" in run(
+    assert "81 µs per step (median) under nsys; about 50 µs without (measured)" in notes
+    assert "81 µs per step (median) under nsys; about 50 µs without" in run(
         "per-token", str(launch_bound), "--step-time", "50us"
     ).stderr  # fmt: skip
     assert "--step-time is not used: 1 ms is longer" in run(
