@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 
 import duckdb
 import planted
@@ -361,3 +361,11 @@ def test_savings_of_a_timed_program_are_at_most_its_step(tmp_path):
         rules = RuleChoice(("launch-bound",)).filter(read_finding_rules())
         (finding,) = evaluate(trace, rules, parse_options({"step_time_ns": 1_134_000}))
     assert finding.recoverable_ns <= 1_134_000 - 100_000 < finding.profiled_ns
+
+
+def test_the_headline_names_the_median_from_which_the_step_without_nsys_is_estimated(sample):
+    with open_trace(sample("decode_fresh")) as trace:
+        headline = trace.diagnose().text(width=None).splitlines()[0]
+        durations = [row["duration_ns"] for row in trace.answer("steps").dicts() if row["phase"] == "steady"]
+    assert f"{median(durations) / 1e6:.2f} ms per step (median) under nsys; " in headline
+    assert f"{fmean(durations) / 1e6:.2f} ms" not in headline
