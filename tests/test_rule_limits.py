@@ -831,6 +831,53 @@ def test_a_host_and_a_gpu_that_take_turns(busy_ns, api_ns, copy_ns, expected, ru
     assert [row["recoverable_ns"] for row in rows] == [expected] * (expected is not None)
 
 
+@pytest.mark.parametrize(
+    ("changes", "is_found"),
+    [
+        ({}, True),
+        ({"stream": 13}, False),  # both on one stream
+        ({"blocks": 132, "copy_kind": None}, False),  # both fill the GPU
+        ({"blocks": 131, "copy_kind": None}, True),
+        ({"first_copy_kind": "H2D"}, False),  # two copies in one direction
+        ({"issued_ns": 400_001}, False),  # issued when the other stream was done
+        ({"start_ns": 420_000}, False),  # it starts later: for another reason
+        ({"event_waits": 1}, False),
+    ],
+)
+def test_an_operation_that_waits_for_the_default_stream(changes, is_found, run_rule):
+    """A kernel of 400 us, and a copy of 300 us on the default stream that starts when it ends."""
+    case = {"stream": 7, "blocks": 4096, "copy_kind": "H2D", "first_copy_kind": None, "issued_ns": 10_000,
+            "start_ns": 401_000, "event_waits": 0, **changes}  # fmt: skip
+    first = {
+        "process_id": 1,
+        "device_id": 0,
+        "stream_id": 13,
+        "correlation_id": 1,
+        "start_ns": 1_000,
+        "end_ns": 400_000,
+    }
+    second = {**first, "stream_id": case["stream"], "correlation_id": 2, "start_ns": case["start_ns"],
+              "end_ns": case["start_ns"] + 300_000}  # fmt: skip
+    shape = {"name_id": 1, "grid_x": case["blocks"], "grid_y": 1, "grid_z": 1, "copy_kind": None}
+    rows = [
+        {**shape, **first, "copy_kind": case["first_copy_kind"]}, {**shape, **second, "copy_kind": case["copy_kind"]}
+    ]  # fmt: skip
+    none = {**shape, **first, "correlation_id": 9}
+    found = run_rule(
+        "default-stream",
+        cuda_streams=[{"process_id": 1, "stream_id": number, "stream_type": kind}
+                      for number, kind in ((7, "null stream"), (13, "default stream"))],
+        kernel_events=[none, *(row for row in rows if not row["copy_kind"])],
+        memcpys=[{**none, "copy_kind": "H2D"}, *(row for row in rows if row["copy_kind"])], memsets=[none],
+        outer_api_calls=[{"process_id": 1, "correlation_id": 1, "end_ns": 500},
+                         {"process_id": 1, "correlation_id": 2, "end_ns": case["issued_ns"]}],
+        gpus=[{"sm_count": 132}], kernel_names=[{"name_id": 1, "name": "solve(float *)"}],
+        _steady_windows=[{"start_ns": 0, "end_ns": 1_000_000}],
+        _call_counts=[{"name": "cudaStreamWaitEvent", "calls": case["event_waits"]}], _step_totals=[STEP],
+    )  # fmt: skip
+    assert [row["held"] for row in found] == [1] * is_found
+
+
 def steps_of_one_rate(
     *, count=20, period_ns=40_000_000, drift_ns=0, gap_ns=30_000_000, busy_ns=4_000_000, call="read", tid=1
 ):
