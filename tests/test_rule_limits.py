@@ -9,50 +9,14 @@ from __future__ import annotations
 import duckdb
 import pytest
 from ailments import BF16, FP64, NATIVE, TF32
+from rule_tables import STEP
 
-from nsys_insight.diagnose.findings import read_finding_rules
 from nsys_insight.model import construct_catalog
-from nsys_insight.model.views import create_macros
 from nsys_insight.sql.quoting import literal
 
-RULES = {rule.name: rule for rule in read_finding_rules()}
-# A step of 1 ms on a busy GPU.
-STEP = {
-    "units": 1, "wall_ns": 1e6, "busy_ns": 9e5, "kernel_ns": 9e5, "idle_ns": 1e5, "launch_calls": 10, "has_steps": True,
-}  # fmt: skip
-LIMITS = {"high_limit_ns": 1e6, "low_limit_ns": 1e6}
 H100 = {"clock_hz": 1.98e9, "sm_count": 132}
 PEAKS = [{"gpu": "NVIDIA H100", "precision": name, "tflop_per_s": rate} for name, rate in
          (("fp32", 67.0), ("tf32", 495.0), ("fp16", 990.0))]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def run_rule():
-    """Give a function that runs a rule's query on tables, each a list of rows, and returns its rows.
-
-    The family of a kernel that has none is that of its name.
-    """
-    with duckdb.connect() as connection:
-        create_macros(connection)
-
-        def run(name, **tables):
-            connection.begin()
-            try:
-                for table, rows in {"_step_limits": [LIMITS], **tables}.items():
-                    selects = (
-                        f"SELECT {', '.join(f'{literal(cell)} AS {column}' for column, cell in row.items())}"
-                        for row in rows
-                    )
-                    connection.execute(f"CREATE TABLE {table} AS {' UNION ALL BY NAME '.join(selects)}")
-                if "_steady_shapes" in tables and "family" not in tables["_steady_shapes"][0]:
-                    connection.execute("ALTER TABLE _steady_shapes ADD COLUMN family VARCHAR")
-                    connection.execute("UPDATE _steady_shapes SET family = kernel_family(name)")
-                result = connection.sql(RULES[name].statement(waiting_pct=None))
-                return [dict(zip(result.columns, row, strict=True)) for row in result.fetchall()]
-            finally:
-                connection.rollback()
-
-        yield run
 
 
 def shape(name="total(float *)", *, blocks=4096, threads=256, avg_ns=600_000, **changes):
