@@ -765,8 +765,10 @@ def test_gaps_before_copies_of_an_input(changes, copy, is_found, run_rule):
     gap = {"gpu_id": 0, "host": "late", "start_ns": 100_000, "end_ns": 300_000, "call_ns": 300_000, "sync_ns": 0,
            "copy_ns": 0, "alloc_ns": 0, "mpi_ns": 0, "api_ns": 0}  # fmt: skip
     copies = {"start_ns": 300_000, "copy_kind": "H2D", "size_bytes": 257, **copy}
+    # Gaps of 99,999 ns are more than a tenth of this step, and too short.
     rows = run_rule("host-input", _idle_time=[{**gap, **changes}], memcpys=[copies], _steady_windows=WINDOWS[:1],
-                    host_report=[{"code": "cpu_work", "recoverable_ns": 0.0}], _step_totals=[STEP])  # fmt: skip
+                    host_report=[{"code": "cpu_work", "recoverable_ns": 0.0}],
+                    _step_totals=[{**STEP, "wall_ns": 5e5}])  # fmt: skip
     assert [row["gap_ns"] for row in rows] == [200_000] * is_found
 
 
