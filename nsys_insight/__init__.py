@@ -124,7 +124,7 @@ def report(trace: TraceOrFile | Sequence[str | Path], output: str | Path, **opti
     from nsys_insight.trace import Trace
 
     target = Path(output)
-    kind = choose_kind(target, "full")
+    kind = choose_kind(target)
     with ExitStack() as stack, naming_parameters():
         opened_trace = trace if isinstance(trace, Trace) else stack.enter_context(Trace(trace))
         outputs.check_target(target, opened_trace.paths)

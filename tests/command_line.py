@@ -107,7 +107,6 @@ def _environment(cwd: Path | str | None, env: Mapping[str, str | None]) -> Itera
 
 def _forget() -> None:
     tempfile.tempdir = None
-    library._chosen_folders.clear()
     library.user_packs.cache_clear()
 
 

@@ -278,7 +278,6 @@ class TestWhereItIsReported:
             return [
                 html.render_page(content_data, html.Drawings()),
                 markdown.write_report(content_data),
-                markdown.write_agent_report(content_data),
             ]
 
     @pytest.mark.slow

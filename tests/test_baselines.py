@@ -127,7 +127,7 @@ def test_a_name_must_be_a_valid_file_name(name, run, traces):
 def test_check_writes_files_for_a_pipeline(run, repository, traces):
     budget = Path("budget.toml")
     budget.write_text('[max]\nmallocs_per_step = 0\nlaunches_per_token = 1\n[min]\ngpu_busy_pct = "1"\n')
-    files = ["--junit", "junit.xml", "--sarif", "check.sarif", "--markdown", "check.md"]
+    files = ["--junit", "junit.xml", "--sarif", "check.sarif", "-o", "check.md"]
     for _ in range(2):  # the second run replaces the files
         assert run("check", traces.before, "--budget", budget, *files).returncode == 1
     suite = ET.parse("junit.xml").getroot().find("testsuite")  # noqa: S314 - written above

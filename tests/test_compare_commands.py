@@ -155,6 +155,23 @@ def test_diff_of_two_steps_of_a_trace_shows_what_makes_one_of_them_slow(run):
     assert run("diff", EAGER, "--steps", "6").stderr.startswith("error: --steps takes two numbers, not '6'")
 
 
+def test_diff_of_two_steps_names_the_nvtx_range_that_differs_most(run):
+    result = run("diff", EAGER, "--steps", "16,17")
+    flags = ("--by", "path", "--no-fold", "-f", "json")
+    answers = (json.loads(run("nvtx", EAGER, *flags, "--step", step).stdout) for step in ("16", "17"))
+    before, after = ({row["name"]: row["own_host_ns"] for row in answer["rows"]} for answer in answers)
+    differences = {name: abs(before[name] - after[name]) for name in before if "/" in name}
+    name = max(differences, key=differences.get).removeprefix("decode_step/")
+    assert f"note: of the NVTX ranges in these steps, the host's own time differs most in {name}: " in result.stderr
+    assert "differs most" not in run("diff", CHURN, "--steps", "1,2").stderr
+
+
+def test_diff_states_one_time_of_a_step_and_says_what_a_latency_includes(run):
+    stderr = run("diff", EAGER, GRAPH).stderr
+    assert "decode 2" not in stderr
+    assert "Faster: inter-token latency (pauses and warm-up included) 2.680 ms → 0.809 ms" in stderr
+
+
 @pytest.mark.slow
 def test_diff_takes_several_runs_of_each_side(run):
     result = run("diff", *BOTH_SIDES_TWICE, "-f", "json")

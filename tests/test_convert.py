@@ -12,6 +12,7 @@ import duckdb
 import polars as pl
 import pytest
 from command_line import run
+from conversions import without_most_facts
 from many_traces import make_full_trace
 from opening import open_trace
 from polars.testing import assert_frame_equal
@@ -199,7 +200,7 @@ def test_a_part_has_the_counts_and_times_of_its_scope(tmp_path):
 def churn_file(tmp_path_factory):
     """Return the converted sample, for tests that do not change it."""
     file = tmp_path_factory.mktemp("converted") / "open.duckdb"
-    with open_trace(SAMPLES / "churn.sqlite") as trace:
+    with open_trace(SAMPLES / "churn.sqlite") as trace, without_most_facts():
         convert(trace, file, "duckdb")
     return file
 

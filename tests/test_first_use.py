@@ -37,10 +37,10 @@ def test_bench_takes_one_quoted_command(run):
 
 
 @pytest.mark.slow
-def test_a_report_against_a_baseline_reads_before_to_after(run, sample, tmp_path):
+def test_the_page_of_two_traces_reads_before_to_after(run, sample, tmp_path):
     for name in ("decode_eager", "decode_graph_node"):
         shutil.copy(sample(name), tmp_path)
-    result = run("report", "decode_graph_node.sqlite", "--baseline", "decode_eager.sqlite", "-o", "page.html")
+    result = run("diff", "decode_eager.sqlite", "decode_graph_node.sqlite", "-o", "page.html")
     assert result.returncode == 0
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "decode_eager.sqlite → decode_graph_node.sqlite" in page

@@ -203,7 +203,28 @@ def test_a_saving_below_one_percent_is_refused(tmp_path):
         loop.sync()
     path = planted.planted(trace, loop).write(tmp_path / "trace.sqlite")
     (row,) = [row for row in read_report(path)[0] if row["chain"] == "mul → add"]
-    assert (row["verdict"], row["reason"]) == ("NO", "saves less than 1% of the step")
+    assert (row["verdict"], row["reason"]) == ("NO", "it saves less than 1% of the step")
+
+
+def test_where_no_chain_is_worth_fusing_a_sentence_says_why_and_each_reason_has_one_row(tmp_path):
+    trace = Trace()
+    loop = planted.Loop(trace)
+    for _ in range(8):
+        loop.step()
+        for runs_ns, name in ((6_000, "gemm(float *)"), (4_000, "row_sum(float *)"), (3_000, "softmax(float *)")):
+            loop.launch(name, runs_ns)
+            loop.sync()
+            loop.python(THINK_NS)
+        loop.copy("D2H", 8, 1_000)
+        loop.sync()
+    rows, (note, *_) = read_report(planted.planted(trace, loop).write(tmp_path / "trace.sqlite"))
+    assert [(row["candidate"], row["reason"]) for row in rows] == [
+        (1, "the host waits between them (cudaStreamSynchronize)")
+    ]
+    assert note == (
+        "no chain is worth fusing: 1 because the host waits between them (cudaStreamSynchronize); a row is the chain of"
+        " each reason that would save the most"
+    )
 
 
 @pytest.mark.slow

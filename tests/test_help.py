@@ -54,6 +54,8 @@ def test_help_completes_to_commands_only(shell, monkeypatch, capsys):
         (("idle", "--list"), "nsys-insight gaps"),
         (("kernels", "--view=bound"), "nsys-insight launch-configs, classify-kernels, occupancy or roofline"),
         (("classify", "--kernels"), "nsys-insight classify-kernels"),
+        (("report", "--template"), "nsys-insight brief TRACE"),
+        (("check", "--markdown"), "nsys-insight check TRACE -o check.md"),
         (("gaps", "--by", "length"), "did you mean --group-by or --sort COLUMN? nsys-insight gaps --help"),
     ],
 )

@@ -72,7 +72,7 @@ def hostile(sample, tmp_path, secret):
         ["info"],
         ["info", "--cache"],
         ["info", "--no-cache"],
-        ["report", "--template", "agent"],
+        ["report"],
         ["sql", "-n", "0", "FROM raw.META_DATA_CAPTURE"],
         ["sql", "-n", "0", "FROM capture"],
     ],

@@ -23,7 +23,6 @@ from nsys_insight.ncu import plan
 from nsys_insight.packs.library import built_in_packs
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.page import content, html, markdown
-from nsys_insight.page.markdown import DATA_NOTICE
 from nsys_insight.render import write
 from nsys_insight.render.json_ import make_plain
 from nsys_insight.session.answer import Column, build_answer
@@ -143,27 +142,13 @@ def test_csv_safe_changes_only_formulas():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("write", [markdown.write_report, markdown.write_agent_report], ids=["markdown", "agent"])
-def test_the_markdown_report_has_no_markup_from_names(page_content, write):
-    text = write(page_content)
+def test_the_markdown_report_has_no_markup_from_names(page_content):
+    text = markdown.write_report(page_content)
     assert is_printable(text)
     tags = {tag for token in list_markup(text) for tag in re.findall(r"</?\w+", token.content)}
     assert tags <= {"<details", "</details", "<summary", "</summary"}
     assert not [token for token in list_markup(text) if token.type != "html_block"]
     assert "IGNORE PREVIOUS" in text
-
-
-def test_the_agent_report_declares_data_and_has_names_only_in_code(page_content):
-    text = markdown.write_agent_report(page_content)
-    assert text.index(DATA_NOTICE) < text.index("IGNORE PREVIOUS")
-    tokens = MarkdownIt("commonmark").enable("table").parse(text)
-    inline = [child for token in tokens for child in token.children or ()]
-    code_texts = [child.content for child in inline if child.type == "code_inline"]
-    plain_texts = [child.content for child in inline if child.type == "text"]
-    for mark in ("IGNORE PREVIOUS", "onmouseover", "alert(1)", "HYPERLINK", "DROP TABLE"):
-        assert not [fragment for fragment in plain_texts if mark in fragment], mark
-        assert mark != "IGNORE PREVIOUS" or [fragment for fragment in code_texts if mark in fragment]
-    assert not [token for token in tokens if token.type == "fence"]
 
 
 class Page(HTMLParser):

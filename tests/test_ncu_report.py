@@ -449,18 +449,6 @@ class TestDiff:
             (pair,) = diff.compare(old, new)
         assert pair.gone_findings == ()
 
-    @pytest.mark.slow
-    def test_the_log_grows_by_an_iteration(self, run, tmp_path):
-        words = ("ncu", "diff", CHURN_FILES[0], CHURN_FILES[0], "--log", "iterations.md", "--change")
-        assert run(*words, "first | try").returncode == 0
-        assert run(*words, "second").returncode == 0
-        log = (tmp_path / "iterations.md").read_text(encoding="utf-8")
-        assert log.startswith("# Iterations\n")
-        assert [line for line in log.splitlines() if line.startswith("## ")] == ["## 1. first | try", "## 2. second"]
-        assert log.count("decision: **stop**") == 2
-        assert log.count("| `rowsum` | 10.6 µs | 10.6 µs |") == 2
-        assert run("ncu", "diff", CHURN_FILES[0], CHURN_FILES[0], "--log", "i.md").returncode == 2
-
 
 class TestCommands:
     @pytest.mark.slow

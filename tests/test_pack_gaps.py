@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from pathlib import Path
 
 import oracle
 import pytest
+from command_line import run
 from opening import open_trace
 from real_traces import FOREIGN, MORE_OF_SAMPLES, REAL, SAMPLES
 from sweeps import sweep
@@ -415,3 +417,11 @@ class TestLookingUp:
         assert rows == self.read(path)
         assert "near_CUPTI_ACTIVITY_KIND_RUNTIME" in tables
         assert [row[5] for row in rows] == ["sync: cudaDeviceSynchronize"]
+
+
+def test_a_hidden_time_is_told_from_the_shown_column_of_the_same_name():
+    result = run("gaps", Path(__file__).parents[1] / "sample_traces" / "decode_eager.sqlite", env={"COLUMNS": "160"})
+    (hidden,) = re.findall("More columns: (.*)", result.stdout)
+    assert "  host  " in result.stdout
+    assert "host (" in hidden
+    assert "host" not in hidden.split(", ")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import oracle
 import pytest
+from command_line import run
 from hypothesis import HealthCheck, given, settings
 from opening import open_trace
 from real_traces import REAL
@@ -364,3 +365,15 @@ def test_a_wait_for_a_call_that_copied_twice_is_one_wait(tmp_path):
     rows, _ = ask(trace.write(tmp_path / "trace.sqlite"))
     assert [(row["kind"], row["calls"], row["avg_bytes"]) for row in rows] == [("D2H copy + wait", 1, 4)]
     assert rows[0]["host_wait_ns"] == sum(map(oracle.duration, trace.rows[oracle.RUNTIME]))
+
+
+def test_a_narrow_terminal_shows_what_distinguishes_two_rows_and_where_to_read_on():
+    path = Path(__file__).parent / "data" / "serving" / "serving_b.sqlite"
+    result = run("syncs", path, env={"COLUMNS": "80"})
+    rows = [re.sub(r"[\d.,]+ ", "", line) for line in result.stdout.splitlines() if " copy + wait " in line]
+    assert len(rows) == len(set(rows)) == 6
+    assert "note: nsys-insight diagnose says which waits are worth removing, and how" in result.stderr
+    assert (
+        "worth removing"
+        not in run("syncs", REPOSITORY / "sample_traces" / "decode_eager.sqlite", "--nvtx", "layer_1").stderr
+    )

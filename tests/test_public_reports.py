@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 import pytest
-from opening import open_trace
+from opening import evaluate_rules, open_trace
 from synthetic import Trace
 
 from nsys_insight.cli import nsys_reports
@@ -112,7 +112,7 @@ def test_graphs_that_are_built_in_each_step_are_a_finding(tmp_path, call, fires)
         host.sync("stream")
 
     with open_trace(write_loop(tmp_path, run)) as session:
-        findings = [finding for finding in session.diagnose().findings if finding.code == "NSI118"]
+        findings = [*evaluate_rules(session, ["NSI118"]).values()]
     assert bool(findings) == fires
     assert (
         not fires
@@ -128,7 +128,7 @@ def test_kernels_of_one_launcher_have_different_names(tmp_path):
             host.launch(name, runs=500_000, grid=(4096, 1, 1))
 
     with open_trace(write_loop(tmp_path, run)) as session:
-        (evidence,) = [f.evidence for f in session.diagnose().findings if f.code == "NSI401"]
+        (evidence,) = [finding.evidence for finding in evaluate_rules(session, ["NSI401"]).values()]
     assert "Force" in evidence
     assert "Fill" in evidence
 

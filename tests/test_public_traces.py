@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from opening import open_trace
+from opening import evaluate_rules, open_trace
 from synthetic import Trace
 
 US, MS = 1_000, 1_000_000
@@ -13,6 +13,12 @@ def diagnose(trace, folder):
     with open_trace(trace.write(folder / "trace.sqlite")) as session:
         diagnosis = session.diagnose()
         return diagnosis, " ".join(diagnosis.text(None).split())
+
+
+def evaluate(trace, folder, code):
+    """Return the finding of one rule about a trace, or None."""
+    with open_trace(trace.write(folder / "trace.sqlite")) as session:
+        return next(iter(evaluate_rules(session, [code]).values()), None)
 
 
 def find(diagnosis, code):
@@ -53,13 +59,12 @@ def test_ranges_after_the_last_cuda_call_are_no_steps(tmp_path):
 
 
 def test_one_range_at_the_end_is_no_loss(tmp_path):
-    diagnosis, _ = diagnose(make_lost_steps(12, 1), tmp_path)
-    assert find(diagnosis, "NSI901") is None
+    assert evaluate(make_lost_steps(12, 1), tmp_path, "NSI901") is None
 
 
 def test_a_thread_whose_calls_stop_before_the_others_is_named(tmp_path):
-    diagnosis, _ = diagnose(make_lost_steps(20, 10, second_thread_until=8), tmp_path)
-    assert "after step 7 a thread that launched in each step before has no calls" in find(diagnosis, "NSI901").evidence
+    loss = evaluate(make_lost_steps(20, 10, second_thread_until=8), tmp_path, "NSI901")
+    assert "after step 7 a thread that launched in each step before has no calls" in loss.evidence
 
 
 # Calls that fail ------------------------------------------------------------------------------------------------------
@@ -173,11 +178,11 @@ def test_ptx_that_the_driver_compiles_at_the_start_is_named(tmp_path):
         ("compile", "/lib/libnvidia-ptxjitcompiler.so.450.156.00"),
         ("0x7f00", "/lib/libcuda.so.450.156.00"),
     )
-    diagnosis, _ = diagnose(make_start("cudaMalloc_v3020", (compiler,), (driver,)), tmp_path)
-    assert "nvcc -arch=native" in find(diagnosis, "NSI603").action
+    compiling = make_start("cudaMalloc_v3020", (compiler,), (driver,))
+    assert "nvcc -arch=native" in evaluate(compiling, tmp_path, "NSI603").action
     (tmp_path / "other").mkdir()
-    diagnosis, _ = diagnose(make_start("cudaMalloc_v3020", (driver,)), tmp_path / "other")
-    assert "creation of the context" in find(diagnosis, "NSI603").action
+    other = make_start("cudaMalloc_v3020", (driver,))
+    assert "creation of the context" in evaluate(other, tmp_path / "other", "NSI603").action
 
 
 def test_functions_of_the_static_runtime_are_one(tmp_path):
@@ -185,9 +190,9 @@ def test_functions_of_the_static_runtime_are_one(tmp_path):
         [(f"libcudart_static_{digit * 40}", "/home/app"), (f"libcudart_static_{digit * 39}f", "/home/app")]
         for digit in "0123456789"
     ]
-    _, text = diagnose(make_start("cudaMalloc_v3020", *stacks), tmp_path)
-    assert "100.0% in the CUDA runtime (app)" in text
-    assert "libcudart_static" not in text
+    evidence = evaluate(make_start("cudaMalloc_v3020", *stacks), tmp_path, "NSI603").evidence
+    assert "100.0% in the CUDA runtime (app)" in evidence
+    assert "libcudart_static" not in evidence
 
 
 def test_the_call_of_the_first_operation_is_not_to_be_made_later(tmp_path):
@@ -196,7 +201,7 @@ def test_the_call_of_the_first_operation_is_not_to_be_made_later(tmp_path):
     host.call("cuMemAlloc_v2")
     host.copy("H2D", 1 << 20, api=100 * MS, runs=MS, api_name="cuMemcpyHtoD_v2")
     host.launch("work(float *)", runs=MS).sync("device")
-    action = find(diagnose(trace, tmp_path)[0], "NSI603").action
+    action = evaluate(trace, tmp_path, "NSI603").action
     assert "the call of the first operation" in action
     assert "make the others later" not in action
 
@@ -209,7 +214,7 @@ def test_a_free_that_starts_a_library_needs_no_allocation_ahead(tmp_path, free_n
         host.launch(f"first{number}(float *)", runs=MS).sync("device")
         host.call("cudaFree_v3020", takes=free_ns)
     host.launch("last(float *)", runs=MS).sync("device")
-    action = find(diagnose(trace, tmp_path)[0], "NSI301").action
+    action = evaluate(trace, tmp_path, "NSI301").action
     assert ("set themselves up" in action, "Allocate ahead" in action) == (is_setup, not is_setup)
 
 

@@ -7,7 +7,6 @@ import hashlib
 import lzma
 import math
 import re
-import shlex
 import sqlite3
 import subprocess
 import sys
@@ -32,7 +31,7 @@ from synthetic import Trace
 import nsys_insight
 from nsys_insight import outputs
 from nsys_insight.diagnose.brief_operations import merge_operations
-from nsys_insight.diagnose.text import name_verdict, write_headline
+from nsys_insight.diagnose.text import write_headline
 from nsys_insight.errors import UsageError
 from nsys_insight.packs import library
 from nsys_insight.packs.step_options import AUTO, StepOptions
@@ -186,7 +185,7 @@ def render_by_name(open_by_name, gather_by_name):
         if kind == "html":
             trace, page_content = open_by_name(name), gather_by_name(name)
             return html.render_page(page_content, html.draw(trace, AUTO, page_content))
-        return {"markdown": markdown.write_report, "agent": markdown.write_agent_report}[kind](gather_by_name(name))
+        return markdown.write_report(gather_by_name(name))
 
     return cache(make)
 
@@ -731,9 +730,8 @@ def _import_ncu(files, folder):
 
 class TestMarkdown:
     @pytest.mark.parametrize("name", TRACE_NAMES)
-    @pytest.mark.parametrize("kind", ["markdown", "agent"])
-    def test_it_is_headings_tables_and_text(self, name, kind, render_by_name):
-        tokens = MarkdownIt("commonmark").enable("table").parse(render_by_name(name, kind))
+    def test_it_is_headings_tables_and_text(self, name, render_by_name):
+        tokens = MarkdownIt("commonmark").enable("table").parse(render_by_name(name, "markdown"))
         tags = [tag for token in tokens if token.type == "html_block" for tag in re.findall(r"</?\w+", token.content)]
         assert set(tags) <= {"<details", "</details", "<summary", "</summary"}
         assert tags.count("<details") == tags.count("</details") == tags.count("<summary")
@@ -757,53 +755,15 @@ class TestMarkdown:
         assert sum(line.count("█") for line in block.splitlines()) == pytest.approx(40, abs=3)
 
 
-class TestAgent:
-    @pytest.mark.parametrize("name", TRACE_NAMES)
-    def test_it_is_short(self, name, render_by_name):
-        # An upper bound of the number of tokens: pieces of at most four letters, and punctuation marks.
-        assert len(re.findall(r"\w{1,4}|[^\w\s]", render_by_name(name, "agent"))) < 6_000
-        assert len(render_by_name(name, "agent")) < 14_000  # about 3.5 characters a token
-
-    @pytest.mark.parametrize("name", ["churn", pytest.param("lm_head", marks=pytest.mark.slow)])
-    def test_an_agent_reads_little_until_it_knows_what_to_edit(self, name, render_by_name):
-        text = render_by_name(name, "agent")
-        command = shlex.split(re.search(r"- more: `nsys-insight ([^`]+)`", text)[1])
-        # The folder is the user's.
-        text = text.replace(str(Path(command[1]).parent), "")
-        assert len(text) + len(command_line.run(*command).stdout) <= 12_500
-
-    def test_its_columns_exist(self):
-        agent_packs = [pack for pack in library.built_in_packs().values() if pack.agent]
-        assert len(agent_packs) > 5
-        for pack in agent_packs:
-            assert set(pack.agent.columns) <= set(pack.columns), pack.name
-
-    def test_its_commands_run(self, sample, render_by_name):
-        commands = set(re.findall(r"`nsys-insight ([^`]+)`", render_by_name("churn", "agent")))
-        assert len(commands) > 5
-        for command in commands:
-            report, path, *_ = shlex.split(command)
-            assert report in library.built_in_packs()
-            assert Path(path) == sample("churn")
-
-    def test_the_diagnosis_comes_first(self, gather_by_name, render_by_name):
-        assert (
-            name_verdict(gather_by_name("churn").diagnosis)
-            in render_by_name("churn", "agent").partition("## Cost per token")[0]
-        )
-
-
 class TestFile:
     def test_the_suffix_sets_the_format(self):
-        assert [choose_kind(Path(name), "full") for name in ("a.html", "a.HTM", "a.md")] == [
+        assert [choose_kind(Path(name)) for name in ("a.html", "a.HTM", "a.md")] == [
             "html",
             "html",
             "markdown",
         ]
-        assert [choose_kind(output, "agent") for output in (None, Path("a.md"))] == ["agent", "agent"]
-        for output, template in ((Path("a.pdf"), "full"), (Path("a.html"), "agent"), (None, "short")):
-            with pytest.raises(UsageError):
-                choose_kind(output, template)
+        with pytest.raises(UsageError):
+            choose_kind(Path("a.pdf"))
 
     def test_it_is_written_completely_or_not_at_all(self, tmp_path):
         target = tmp_path / "report.md"
@@ -863,12 +823,11 @@ class TestCommand:
         [
             ["-o", "r.pdf"],
             ["-o", "no/folder/r.html"],
-            ["-o", "r.html", "--template", "agent"],
-            ["--template", "short"],
+            ["--template", "agent"],
             ["--format", "csv"],
             ["--explain"],
             ["--step-range", "nope", "-o", "r.html"],
-            ["--baseline", "no.sqlite", "-o", "r.md"],
+            ["--baseline", "no.sqlite", "-o", "r.html"],
         ],
     )
     def test_impossible_options_are_usage_errors(self, arguments, sample, tmp_path):

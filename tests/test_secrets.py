@@ -188,7 +188,7 @@ def run_command(*command):
     [
         ["info"], ["report"], ["ncu", "plan"], ["ncu", "plan", "--command-only"], ["ncu", "plan", "--run"],
         ["ncu", "plan", "--run", "--trust-trace"], ["sql", "-n", "0", "FROM capture"],
-        *sweep([["info", "--format", "json"], ["report", "--template", "agent"], ["ncu", "plan", "--format", "json"]]),
+        *sweep([["info", "--format", "json"], ["ncu", "plan", "--format", "json"]]),
         ["sql", "-n", "0", "FROM capture UNION ALL SELECT 'x', name FROM strings"],
     ],
     ids=" ".join,

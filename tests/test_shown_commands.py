@@ -63,7 +63,6 @@ def find_problem(root, words):
         "--version",
         "--help",
         "-h",
-        "--pack-dir",
         "--install-completion",
     ):
         return None

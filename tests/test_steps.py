@@ -107,6 +107,40 @@ def test_a_straggling_step_is_named_with_what_differed(tmp_path):
 
 
 @pytest.mark.slow
+def write_steps(path, thinking_us):
+    """Write steps of equal work, before which the host is busy for these times."""
+    trace = Trace()
+    loop = planted.Loop(trace, nvtx="work")
+    for time_us in thinking_us:
+        loop.step()
+        loop.python(1_000 * time_us)
+        loop.launch("gemm(float *)", 20_000)
+        loop.copy("D2H", 8, 1_000)
+        loop.sync()
+    return planted.planted(trace, loop).write(path)
+
+
+def test_steps_name_the_longest_where_none_is_an_outlier(tmp_path):
+    with open_trace(write_steps(tmp_path / "even.sqlite", [500, 510, 505, 520, 500, 510])) as trace:
+        (note,) = trace.answer("steps").notes_named("outliers")
+        longest = max(trace.answer("steps").dicts(), key=lambda row: row["duration_ns"])
+    assert longest["step"] == 3
+    assert note.startswith("no step is an outlier: the longest, step 3, takes 5")
+
+
+def test_steps_that_differ_by_more_than_two_times_are_not_called_steady(tmp_path):
+    with open_trace(write_steps(tmp_path / "uneven.sqlite", [300, 900, 350, 800, 500, 700])) as trace:
+        durations = [row["duration_ns"] for row in trace.answer("steps").dicts() if row["phase"] == "steady"]
+        notes = trace.answer("steps").notes
+        headline = trace.diagnose().text(width=100)
+    assert max(durations) > 2 * min(durations)
+    assert any(note.endswith("and are not steady: figures per step are means of unlike steps (see steps)")
+               for note in notes)  # fmt: skip
+    assert not any("no step is an outlier" in note or "are steady" in note for note in notes)
+    assert " steady steps" not in headline
+    assert "and are not steady" in headline
+
+
 def test_steps_that_allocate_at_first_are_warm_up(tmp_path):
     rows, method = ask(planted.allocating(12, warm_up=2).write(tmp_path / "trace.sqlite"))
     assert [row["phase"] for row in rows] == ["warm-up"] * 2 + ["steady"] * 9 + ["tail"]

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nsys_insight.errors import UsageError
+from nsys_insight.render.fields import build_fields
 from nsys_insight.session.session import Session
 from nsys_insight.text import units
 from nsys_insight.text.units import label_of, parse_bytes, parse_duration, scale_for, spread_too_wide, unit_of
@@ -216,3 +217,15 @@ def test_an_exact_duration_is_read_back(ns):
 @pytest.mark.parametrize(("text", "seconds"), [("20", 20), (" 1.5 ", 1.5), ("5m", 300), ("2min", 120), ("250ms", 0.25)])
 def test_a_plain_number_of_a_time_limit_is_seconds(text, seconds):
     assert units.parse_seconds(text) == seconds
+
+
+def test_times_of_a_table_have_its_largest_unit_where_that_leaves_three_digits():
+    query = """
+    SELECT * FROM (VALUES (2770000, 366000, 3300, NULL), (2500000, 365000, 2100, NULL))
+    AS t(duration_ns, gpu_busy_ns, launch_ns, captured_ns)"""
+    with Session(TRACE) as trace:
+        answer = trace.query(query)
+        fields = build_fields(answer, answer.rows(), full_names=False)
+    assert [(field.unit, field.cells[0]) for field in fields] == [
+        ("ms", "2.770"), ("ms", "0.366"), ("µs", "3.3"), ("ms", "-")
+    ]  # fmt: skip

@@ -9,10 +9,8 @@ hits of the files and folders that it is given:
 from __future__ import annotations
 
 import ast
-import io
 import re
 import sys
-import tokenize
 from collections import Counter
 from functools import cache, lru_cache
 from pathlib import Path
@@ -135,6 +133,7 @@ CODE_PHRASES = {
 GENERATED = frozenset({"reports.md"})
 # It shows what not to write.
 _STYLE_SHEET = "style.md"
+_STRING_OR_COMMENT = re.compile(r'''""".*?"""|'{3}.*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|#[^\n]*''', re.DOTALL)
 _CTE = re.compile(
     r"(?:\bWITH\s+(?:RECURSIVE\s+)?|\),\s*(?:--[^\n]*\n\s*)*)([a-z_][a-z0-9_]*)\s*(?:\([a-z0-9_,\s]*\)\s*)?"
     r"AS\s+(?:(?:NOT\s+)?MATERIALIZED\s+)?\(",
@@ -164,7 +163,14 @@ def find_hits(paths: Iterable[Path]) -> Iterator[Hit]:
 @lru_cache(maxsize=1)
 def _list_nodes(source: str) -> list[ast.AST]:
     """List all nodes of a Python file, for all that is read from it in turn."""
-    return list(ast.walk(ast.parse(source)))
+    nodes: list[ast.AST] = [ast.parse(source)]
+    for node in nodes:  # which grows; `ast.walk` takes three times as long
+        for value in vars(node).values():
+            if isinstance(value, list):
+                nodes += [child for child in value if isinstance(child, ast.AST)]
+            elif isinstance(value, ast.AST) and value._fields:
+                nodes.append(value)
+    return nodes
 
 
 def bound_names(source: str) -> Iterator[tuple[str, int]]:
@@ -197,8 +203,13 @@ def is_prose(text: str) -> bool:
     return " " in text and not re.search(statement, text.lower(), re.DOTALL)
 
 
-def printed_texts(path: Path, source: str) -> Iterator[tuple[int, str]]:
+@cache
+def printed_texts(path: Path, source: str) -> list[tuple[int, str]]:
     """List the texts of a file that a user can see, with their lines."""
+    return list(_find_printed_texts(path, source))
+
+
+def _find_printed_texts(path: Path, source: str) -> Iterator[tuple[int, str]]:
     if path.suffix == ".py":
         docstrings = {id(node) for node, _ in _docstrings(source, of_commands=False, in_cli=path.parent.name == "cli")}
         for node in _list_nodes(source):
@@ -230,15 +241,23 @@ def _docstrings(source: str, *, of_commands: bool, in_cli: bool) -> Iterator[tup
             yield first.value, first.lineno
 
 
+def _list_comments(source: str) -> Iterator[tuple[int, str]]:
+    """List the comments of a Python file, with their lines."""
+    line, position = 1, 0
+    for token in _STRING_OR_COMMENT.finditer(source):
+        if token[0].startswith("#"):
+            line += source.count("\n", position, token.start())
+            position = token.start()
+            yield line, token[0]
+
+
 def _read_python(path: Path, source: str) -> Iterator[Hit]:
     for name, line in bound_names(source):
         if is_vague(name):
             yield Hit(path, line, name, "a noun or a verb phrase")
     for node, line in _docstrings(source, of_commands=True, in_cli=False):
         yield from _match(path, line, str(node.value), PHRASES | CODE_PHRASES)
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    comments = [(token.start[0], token.string) for token in tokens if token.type == tokenize.COMMENT]
-    for line, text in _join_lines(comments):
+    for line, text in _join_lines([*_list_comments(source)]):
         yield from _match(path, line, text, PHRASES | CODE_PHRASES)
     if "tests" not in path.parts:
         for line, text in printed_texts(path, source):

@@ -134,7 +134,6 @@ class Spread:
         cv_pct: Coefficient of variation: stddev as a percentage of the mean; None if it cannot be determined.
         causes: Description of the scatter, in sentences.
         drift_pct: Change of the series from end to end in percent; None without a trend.
-        outliers: Numbers of the repetitions that are outliers, counted from 1.
     """
 
     count: int
@@ -143,7 +142,6 @@ class Spread:
     cv_pct: float | None
     causes: tuple[str, ...] = ()
     drift_pct: float | None = None
-    outliers: tuple[int, ...] = ()
 
     @property
     def is_wide(self) -> bool:
@@ -190,7 +188,7 @@ def describe_spread(values: Sequence[float], clocks: Sequence[float | None] = ()
         causes.append(f"bimodal: {share:.0%} of the repetitions are around {high_text}, the others around {low_text}")
     if text := _describe_clock(values, clocks):
         causes.append(text)
-    return Spread(count, mean, deviation, cv, tuple(causes), drift, outliers)
+    return Spread(count, mean, deviation, cv, tuple(causes), drift)
 
 
 def estimate_drift_pct(values: Sequence[float]) -> float:

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from nsys_insight.compare.runs import Run
     from nsys_insight.session.answer import Answer
 
-PAGE_REFUSAL = "a comparison is a page of two traces, before and after"
-PAGE_HINT = "nsys-insight report after.nsys-rep --baseline before.nsys-rep -o changed.html; or diff, in the terminal"
-
 
 def measure_files(
     sides: Sequence[Sequence[Path | None]], flags: Flags, step_by_side: Sequence[int] = ()
@@ -39,6 +36,29 @@ def measure_files(
             for side, side_flags in zip(sides, flags_by_side, strict=True)
         ]
         return measure_runs(sources, flags.steps, process=flags.scope_process, note=terminal.note)
+
+
+def describe_changed_range(sides: Sequence[Sequence[Path]], flags: Flags, steps: Sequence[int]) -> list[str]:
+    """Say in which NVTX range inside of two steps the host's own time differs most; nothing without such ranges."""
+    if not steps or any(len(side) > 1 for side in sides):
+        return []
+    from nsys_insight.compare.runs import Run
+    from nsys_insight.text.units import values
+
+    times_by_side: list[dict[str, int]] = []
+    for (path,), step in zip(sides, steps, strict=True):
+        with ExitStack() as stack:
+            source = _open_source(path, replace(flags, scope_step=step), stack)
+            rows = [] if isinstance(source, Run) else source.answer("nvtx", by="path", fold=False).dicts()
+        # The outermost range is the step, whose name may have a number.
+        times_by_side.append({row["name"].partition("/")[2]: row["own_host_ns"] for row in rows if "/" in row["name"]})
+    before, after = times_by_side
+    if not before.keys() & after.keys():
+        return []
+    name = max(before.keys() & after.keys(), key=lambda name: (abs(after[name] - before[name]), name))
+    texts = values("own_host_ns", (before[name], after[name]))
+    text = f"of the NVTX ranges in these steps, the host's own time differs most in {name}: {' → '.join(texts)}"
+    return [f"{text} (see nvtx --by path --step N)"]
 
 
 def _open_source(path: Path | None, flags: Flags, stack: ExitStack) -> Source:
@@ -91,7 +111,10 @@ def make_page(traces: Sequence[Path], flags: Flags) -> str:
     from nsys_insight.page import compare, html
 
     if len(traces) != 2:
-        raise UsageError(PAGE_REFUSAL, PAGE_HINT)
+        raise UsageError(
+            "a comparison is a page of two traces, before and after",
+            "nsys-insight diff before.nsys-rep after.nsys-rep -o changed.html",
+        )
     limit = html.MAX_ROWS if flags.limit is None else flags.limit or None
     with (
         open_traces(traces[:1], flags) as before,

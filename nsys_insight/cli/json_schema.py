@@ -267,9 +267,7 @@ def _make_ncu_plan_schema() -> Schema:
     """Make the schema of `ncu plan`: `params` has the ncu command, a row is a launch to profile."""
     from nsys_insight.ncu.plan import COLUMNS
 
-    kinds = {"planned": "BOOLEAN", "kernel_time_pct": "DOUBLE"} | dict.fromkeys(("name", "grid", "block"), "VARCHAR")
-    columns = [Column(name, kinds.get(name, "BIGINT"), text) for name, text in COLUMNS.items()]
-    schema = json_schema.describe_answer("ncu plan", "Launches that ncu will profile", columns)
+    schema = json_schema.describe_answer("ncu plan", "Launches that ncu will profile", COLUMNS)
     schema["properties"]["params"] = json_schema.describe_object({"command": _TEXTS, "set": _TEXT})
     return schema
 

@@ -18,10 +18,9 @@ from nsys_insight import outputs, own_files
 from nsys_insight.cli import ending, synonyms, terminal
 from nsys_insight.cli.commands import HELP_SETTINGS
 from nsys_insight.cli.progress_line import progress_line
-from nsys_insight.cli.registry import Commands, suggest_reports
+from nsys_insight.cli.registry import Commands
 from nsys_insight.errors import Exit, InsightError, UsageError
-from nsys_insight.packs.library import use_folder
-from nsys_insight.paths import expand_home
+from nsys_insight.packs.library import find_pack
 from nsys_insight.version import __version__
 
 app = typer.Typer(
@@ -53,29 +52,12 @@ def _greet_without_command(
     version: Annotated[  # noqa: ARG001, FBT002 - a flag, and its callback acts on it
         bool, typer.Option("--version", "-V", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
-    pack_dir: Annotated[  # noqa: ARG001 - `_use_pack_folder` has removed it
-        Path | None, typer.Option("--pack-dir", help="Directory of your report packs (.sql files).")
-    ] = None,
 ) -> None:
     if context.invoked_subcommand is None:
         from nsys_insight.cli.commands.diagnose import greet
 
         if not greet():
             print(context.get_help())
-
-
-def _use_pack_folder(arguments: list[str]) -> None:
-    """Remove ``--pack-dir`` from the arguments and use its folder. It must be read first: packs are commands."""
-    for index, argument in enumerate(arguments):
-        flag, equals, value = argument.partition("=")
-        if flag == "--pack-dir":
-            count = 1 if equals else 2
-            folder = value or "".join(arguments[index + 1 : index + 2])
-            if not expand_home(folder).is_dir():
-                raise UsageError(f"there is no folder {folder!r}", "--pack-dir is a folder of .sql files")
-            use_folder(expand_home(folder))
-            del arguments[index : index + count]
-            break
 
 
 def _prefer_help(arguments: list[str]) -> None:
@@ -122,7 +104,6 @@ def _run() -> int | None:
     """Run the command and return its exit code."""
     try:
         outputs.uses_cache.set(True)
-        _use_pack_folder(sys.argv)
         _prefer_help(sys.argv)
         code = cast("int | None", app(standalone_mode=False, prog_name="nsys-insight"))
         sys.stdout.flush()
@@ -200,14 +181,17 @@ def _describe_option_error(error: Exception, message: str, hint: str) -> tuple[s
     if not hasattr(error, "possibilities"):  # the option exists
         problem = "takes no value" if "does not take" in message else "needs a value"
         return f"{option} {problem}", f"nsys-insight {''.join(sys.argv[1:2])} --help"  # the error has no context
-    reports = suggest_reports("".join(sys.argv[1:2]), option) or synonyms.OTHER_HINTS.get(option)
+    command = "".join(sys.argv[1:2])
+    pack = find_pack(command)
+    replacement = synonyms.REPLACED_OPTIONS.get((pack.name if pack else command, option))
+    other_hint = f"nsys-insight {replacement}" if replacement else synonyms.OTHER_HINTS.get(option)
     context = getattr(error, "ctx", None)
     own_options = {name for parameter in (context.command.params if context else ()) for name in parameter.opts}
     known_texts = [text for text in synonyms.OPTIONS.get(option, ()) if text.split()[0] in own_options]
     similar_options = format_suggestion(known_texts) or did_you_mean(
         option, getattr(error, "possibilities", None) or ()
     )
-    return f"there is no option {option}", reports or " ".join(filter(None, (similar_options, hint)))
+    return f"there is no option {option}", other_hint or " ".join(filter(None, (similar_options, hint)))
 
 
 def _describe_system_error(error: OSError) -> InsightError:

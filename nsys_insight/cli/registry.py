@@ -33,15 +33,6 @@ _RULE_CODE = re.compile(r"NSI\d+", re.IGNORECASE)
 _SHARED_TOPIC = "scope"
 # A paragraph that begins with this line keeps its lines, as in Click.
 _VERBATIM = "\b"
-# Options of earlier versions that became reports: (report, option) and the reports.
-_REPORTS_OF_OPTION = {
-    ("classify", "--kernels"): "classify-kernels",
-    ("fusion", "--explain-candidate"): "fusion-candidate",
-    ("idle", "--by"): "gap-places, gap-sizes or host",
-    ("idle", "--list"): "gaps",
-    ("per-token", "--by-phase"): "per-phase",
-    ("top", "--view"): "launch-configs, classify-kernels, occupancy or roofline",
-}
 
 
 class Commands(TyperGroup):
@@ -161,15 +152,8 @@ def _write_overview(groups: dict[str, list[tuple[str, str]]]) -> str:
             lines += [f"  {name:{name_width}}{first_line}", *(" " * (name_width + 2) + line for line in other_lines)]
     lines += ["", "help COMMAND explains one, and with --all in full; help --all lists all; help scope"]
     lines.append("has the flags of every report. TRACE may be left out if the folder has one.")
-    lines.append("Options: --version, --pack-dir FOLDER, --install-completion")
+    lines.append("Options: --version, --install-completion")
     return "\n".join(lines) + "\n"
-
-
-def suggest_reports(name: str, option: str) -> str:
-    """Return the reports that an option of this report became, as a hint; "" for other options."""
-    pack = find_pack(name)
-    reports = _REPORTS_OF_OPTION.get((pack.name, option), "") if pack else ""
-    return reports and f"nsys-insight {reports}"
 
 
 def make_report_command(pack: Pack, name: str = "", *, has_full_help: bool = True) -> Any:

@@ -49,5 +49,22 @@ OPTIONS = {
     "--sort-by": (_SORT,),
     "--top": (_LIMIT,),
 }
+# Options of earlier versions, by command, and what does the same.
+REPLACED_OPTIONS = {
+    ("classify", "--kernels"): "classify-kernels",
+    ("fusion", "--explain-candidate"): "fusion-candidate",
+    ("idle", "--by"): "gap-places, gap-sizes or host",
+    ("idle", "--list"): "gaps",
+    ("per-token", "--by-phase"): "per-phase",
+    ("check", "--markdown"): "check TRACE -o check.md",
+    ("ncu", "--change"): "experiment try CHANGE --ncu FILE",
+    ("ncu", "--log"): "experiment try CHANGE --ncu FILE",
+    ("report", "--baseline"): "diff BEFORE AFTER -o changed.html",
+    ("report", "--template"): "brief TRACE",
+    ("top", "--view"): "launch-configs, classify-kernels, occupancy or roofline",
+}
 # The hint for an option where the command does not have it.
-OTHER_HINTS = {"--sort": "reports sort by a column (nsys-insight top --sort calls); sql has ORDER BY"}
+OTHER_HINTS = {
+    "--pack-dir": "the folder of your reports is $NSYS_INSIGHT_PACK_DIR; nsys-insight run FILE.sql TRACE runs one",
+    "--sort": "reports sort by a column (nsys-insight top --sort calls); sql has ORDER BY",
+}

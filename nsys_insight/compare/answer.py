@@ -228,8 +228,16 @@ def _is_bound_by_launches(comparison: Comparison) -> bool:
 
 
 def _phase_notes(comparison: Comparison) -> Iterator[str]:
-    """Yield which phases got faster or slower, and which are not compared."""
-    rows = [row for row in comparison.rows if row.part == "phase" and phases.is_deciding(row.name or "", row.metric)]
+    """Yield which phases got faster or slower, and which are not compared.
+
+    A phase that nearly all steps are of is left out: the decision is about the same steps.
+    """
+    main_phases = {phases.find_main_phase(run) for run in (*comparison.before, *comparison.after)}
+    rows = [
+        row
+        for row in comparison.rows
+        if row.part == "phase" and phases.is_deciding(row.name or "", row.metric) and {row.name} != main_phases
+    ]
     changes_by_verdict = {
         verdict: [_describe_phase(row) for row in rows if row.verdict == verdict]
         for verdict in (Verdict.IMPROVED, Verdict.REGRESSED)

@@ -217,7 +217,7 @@ def _choose_headline(rows: Sequence[Row], before: Sequence[Run], after: Sequence
     runs = (*before, *after)
     walls = [row for row in rows if row.metric == HEADLINE]
     of_phases = [row for row in walls if row.part == "phase" and phases.is_serving(row.name or "")]
-    if len(of_phases) > 1 and not all(map(phases.has_main_phase, runs)):
+    if len(of_phases) > 1 and not all(map(phases.find_main_phase, runs)):
         return of_phases
     of_members = [row for row in walls if row.part == "rank"]
     if of_members and any(run.is_mixed for run in runs):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # The name of a run's requests among its phases, and their metrics.
 REQUESTS = "requests"
-LATENCIES = {"ttft_ns": "time to first token", "itl_ns": "inter-token latency"}
+LATENCIES = {"ttft_ns": "time to first token", "itl_ns": "inter-token latency (pauses and warm-up included)"}
 SERVING_PHASES = {"prefill", "decode", "mixed"}
 PROMPT = "prompt_tokens"
 # The steps of a run are those of one phase if it has at least this share of them.
@@ -64,14 +64,15 @@ def is_serving(name: str) -> bool:
     return name.partition(",")[0] in SERVING_PHASES
 
 
-def has_main_phase(run: Run) -> bool:
-    """Return whether nearly all steps of a run are of one phase of a server and one batch size."""
-    counts = [
-        walls.steps_per_value * len(walls.values)
+def find_main_phase(run: Run) -> str | None:
+    """Return the phase of a server, with its batch size, that nearly all steps of a run are of; None without one."""
+    counts = {
+        name: walls.steps_per_value * len(walls.values)
         for name, metrics in run.phases.items()
         if is_serving(name) and (walls := metrics.get(HEADLINE))
-    ]
-    return max(counts, default=0.0) >= MAIN_PHASE_SHARE * run.count
+    }
+    name = max(counts, key=lambda name: counts[name], default=None)
+    return name if name and counts[name] >= MAIN_PHASE_SHARE * run.count else None
 
 
 def label_phase(name: str, metric: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nsys_insight.diagnose.findings import FRAMEWORKS
-from nsys_insight.session.answer import Column, build_answer
+from nsys_insight.session.answer import build_answer, read_columns
 from nsys_insight.text.templates import show_columns
 
 if TYPE_CHECKING:
@@ -38,16 +38,7 @@ _NUMERICS = {
 }
 
 
-_COLUMNS = (
-    Column("code", "VARCHAR", "Code of the rule"),
-    Column("name", "VARCHAR", "Its name"),
-    Column("title", "VARCHAR", "What it finds"),
-    Column("group", "VARCHAR", "What the time is lost to", is_detail=True),
-    Column("effort", "VARCHAR", "What the cure takes: a flag, a line, a function (a few lines), a redesign"),
-    Column(
-        "numerics", "VARCHAR", "Whether results stay the same, differ by rounding, or lose precision", is_detail=True
-    ),
-)
+_COLUMNS = read_columns("diagnose/rules")
 
 
 def make_answer(rules: Sequence[FindingRule]) -> Answer:

@@ -11,67 +11,20 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight.diagnose.ranks import WAITING
 from nsys_insight.ingest.scope import write_flags
 from nsys_insight.render.markdown import escape_prose, format_code
-from nsys_insight.session.answer import Answer, Column, build_answer
+from nsys_insight.session.answer import Answer, build_answer, read_columns
 from nsys_insight.text.cells import printable, wrap
 from nsys_insight.text.kernel_names import fit, make_readable
 from nsys_insight.text.templates import MAX_NAME_CELLS
 from nsys_insight.text.units import time_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from nsys_insight.diagnose.findings import DiagnosisResult, Finding, LeftOut, Share
 
-COLUMNS = (
-    Column("rank", "INTEGER", "Rank of the finding, the largest possible saving first"),
-    Column("code", "VARCHAR", "The code of its rule: nsys-insight rule CODE explains it"),
-    Column("finding", "VARCHAR", "Its name: that of its file in queries/findings"),
-    Column("under", "VARCHAR", "The finding that it belongs to, as a remedy or a part; NULL for one of its own"),
-    Column("severity", "VARCHAR", "critical (10% of the wall time or more), warning (3%), info"),
-    Column("title", "VARCHAR", "What was found"),
-    Column(
-        "recoverable_ns",
-        "DOUBLE",
-        "The most time that may be saved, per token or step; NULL where it cannot be determined",
-    ),
-    Column(
-        "profiled_ns", "DOUBLE", "The most time that may be saved under nsys; as recoverable_ns if nsys costs nothing"
-    ),
-    Column("wall_pct", "DOUBLE", "Share of the wall time that this is, or that the finding is about"),
-    Column("of", "VARCHAR", "What wall_pct is a share of: the wall time of a step, or of the trace"),
-    Column(
-        "overlaps", "BOOLEAN", "Whether this time is also in other findings, so that it must not be added to theirs"
-    ),
-    Column("place", "VARCHAR", "Where: an NVTX range, a kernel, a call, a step, a rank; NULL for no particular place"),
-    Column("devices", "VARCHAR", "The machine's GPUs that its numbers are about, as means over them"),
-    Column("evidence", "VARCHAR", "The numbers that prove it"),
-    Column("meaning", "VARCHAR", "What it means"),
-    Column("action", "VARCHAR", "What to do"),
-    Column("wrong_when", "VARCHAR", "When the action would be wrong"),
-    Column("command", "VARCHAR", "The command that shows more"),
-    Column(
-        "evidence_values",
-        "MAP(VARCHAR, DOUBLE)",
-        "The numbers of the evidence, by name; the suffix is the unit: ns, bytes, pct, none for counts",
-    ),
-    Column(
-        "cure",
-        "STRUCT(framework VARCHAR, text VARCHAR, effort VARCHAR, numerics VARCHAR)",
-        "What to do, for which framework; what it takes (flag, line, function, redesign); whether results stay the "
-        "same, differ by rounding, or lose precision",
-    ),
-    Column(
-        "saving",
-        'STRUCT(low_ns DOUBLE, high_ns DOUBLE, "of" VARCHAR, unit VARCHAR, bounded_by VARCHAR)',
-        "The least and the most time that may be saved per unit (step, token, trace) without nsys, as far as that "
-        "is known, and what limits it",
-    ),
-    Column("commands", "VARCHAR[]", "Commands that show more"),
-)
+COLUMNS = read_columns("diagnose/findings")
 # The first findings are written in full, the others as a line, so that all findings fit on a screen.
 MAX_FULL_FINDINGS = 3
-# The texts of a finding in Markdown that contain no names from the trace.
-_FIXED_TEXTS = ("severity", "fix", "skip")
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 # The verdict on a trace that has launch calls, but none of the work that they launched.
 LOST_KERNELS = "what ran on the GPU is not in the trace"
@@ -253,14 +206,17 @@ def write_text(diagnosis: DiagnosisResult, width: int | None, limit: int | None 
     return "\n".join(_write_lines(diagnosis, width or 10_000, limit or len(diagnosis.findings))) + "\n"
 
 
-def write_markdown(
-    diagnosis: DiagnosisResult, limit: int | None = None, *, quote: Callable[[str], str] = escape_prose
-) -> str:
-    """Write the diagnosis as Markdown. `quote` escapes the sentences that may contain names from the trace."""
+def write_markdown(diagnosis: DiagnosisResult, limit: int | None = None) -> str:
+    """Write the headline, the first `limit` findings or all, and what is unknown, as Markdown."""
     first, *other_lines = write_headline(diagnosis)
-    lines = [f"## {quote(printable(first))}", "", *(f"{quote(printable(line))}  " for line in other_lines), ""]
+    lines = [
+        f"## {escape_prose(printable(first))}",
+        "",
+        *(f"{escape_prose(printable(line))}  " for line in other_lines),
+        "",
+    ]
     if status := describe_status(diagnosis):
-        lines += [quote(printable(status)), ""]
+        lines += [escape_prose(printable(status)), ""]
     for rank, finding in enumerate(diagnosis.findings[: limit or len(diagnosis.findings)], 1):
         saving = describe_saving(finding, diagnosis.unit)
         lines += [f"### {rank}. {finding.code} {finding.title}{': ' + saving if saving else ''}", ""]
@@ -271,18 +227,14 @@ def write_markdown(
             "fix": finding.action,
             "skip": write_caveat(finding),
         }
+        lines += [f"- {name}: {escape_prose(printable(fact))}" for name, fact in facts.items() if fact]
         lines += [
-            f"- {name}: {(escape_prose if name in _FIXED_TEXTS else quote)(printable(fact))}"
-            for name, fact in facts.items()
-            if fact
-        ]
-        lines += [
-            f"- related: {quote(printable(also.evidence))} ({format_code(printable(also.command))})"
+            f"- related: {escape_prose(printable(also.evidence))} ({format_code(printable(also.command))})"
             for also in finding.also
         ]
         lines += [f"- more: {format_code(printable(finding.command))}", ""]
     if left_out := describe_left_out(diagnosis):
-        lines += [quote(printable(left_out)), ""]
+        lines += [escape_prose(printable(left_out)), ""]
     if questions := _list_open_questions(diagnosis):
         lines += ["Not recorded in this trace:", ""]
         lines += [
@@ -404,8 +356,8 @@ def describe_costs(diagnosis: DiagnosisResult) -> list[str]:
         wall = f"{ordinary}, {time_text(diagnosis.wall_ns)} on average{rate}"
     if unprofiled:
         wall = f"{wall} under nsys; {unprofiled}"
-    sentences = [_say(diagnosis.steps[name]) for name in ("doubted", "interrupted") if diagnosis.steps[name]]
-    return [wall, describe_shares(diagnosis.shares), _describe_steps(diagnosis), *sentences]
+    clauses = (diagnosis.steps[name] for name in ("doubted", "unsteady", "interrupted"))
+    return [wall, describe_shares(diagnosis.shares), _describe_steps(diagnosis), *map(_say, filter(None, clauses))]
 
 
 def _is_skewed(diagnosis: DiagnosisResult) -> bool:
@@ -649,7 +601,8 @@ def _describe_steps(diagnosis: DiagnosisResult) -> str:
     share = f", {_write_coverage(diagnosis)}" if steps["wall_ns"] else ""
     unit = diagnosis.unit if diagnosis.unit not in ("trace", "token") else "step"
     plural = f"calls{unit.removeprefix('call')}" if unit.startswith("call") else f"{unit}s"
-    count = f"1 steady {unit}" if steps["steady_count"] == 1 else f"{steps['steady_count']:,} steady {plural}"
+    kind = "" if steps["unsteady"] else "steady "
+    count = f"{steps['steady_count']:,} {kind}{unit if steps['steady_count'] == 1 else plural}"
     return f"{count} ({diagnosis.step_source}, {steps['confidence']} confidence){share}"
 
 
@@ -658,7 +611,8 @@ def _describe_outside(diagnosis: DiagnosisResult) -> str:
     outside, loops = diagnosis.steps.get("outside"), diagnosis.steps.get("other_loops")
     if not outside and not loops:
         return ""
-    text = f"{'Only ' if 'outside' in diagnosis.steps else ''}{_write_coverage(diagnosis)} is in steady steps"
+    kind = "" if diagnosis.steps["unsteady"] else "steady "
+    text = f"{'Only ' if 'outside' in diagnosis.steps else ''}{_write_coverage(diagnosis)} is in {kind}steps"
     if outside:
         text += (
             f"; outside them, the GPU is busy for {time_text(outside['busy_ns'])} of {time_text(outside['outside_ns'])}"

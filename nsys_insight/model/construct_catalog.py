@@ -11,8 +11,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import cache
-from re import _constants as constants  # type: ignore[attr-defined] # Python has no public parser
-from re import _parser as parser  # type: ignore[attr-defined]
 from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import UsageError
@@ -22,10 +20,18 @@ from nsys_insight.sql.headers import join_lines
 from nsys_insight.sql.quoting import literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
 _FOLDER = "constructs"
+# Syntax that is not read: classes in classes, quotes, characters by number, names of groups.
+_OTHER_SYNTAX = re.compile(r"\[\^?\[:|\\[pPQCx0-7]|\(\?[^:)a-z]")
+# What stands for different texts: a flag, a class, an escape, any character, a position.
+_VARIABLE_TEXT = re.compile(r"\(\?[a-z]+\)|\[\^?\]?(?:\\.|[^\]\\])*\]|\\.|[.^$]")
+_GROUP = re.compile(r"\((?:\?[a-z]*:)?([^()]*)\)(?![?*{])")
+_OPTIONAL_GROUP = re.compile(r"\([^()]*\)(?:[?*]|\{[^}]*\})")
+# What may be absent, or stand there several times.
+_REPEATED_TEXT = re.compile(r".(?:[?*]|\{[^}]*\})\??|\+")
 # Keys of the files that differ from the fields.
 _KEYS = {"description": "what", "origin": "seen", "condition": "where"}
 
@@ -215,40 +221,29 @@ def _join(patterns: Sequence[str]) -> str:
 
 
 def find_texts(patterns: Sequence[str]) -> list[str]:
-    """Return lower-case texts: each name that matches has one of them. [""] if that is unknown.
+    """Return lower-case texts: each name that matches has one of them. If none is known, "" is one.
 
     Names are searched for these first: compiling all patterns of the catalog takes longer than most questions.
     """
-    texts = set[str]()
-    for pattern in patterns:
-        # RE2 has classes and quotes that Python reads as something else.
-        try:
-            own_texts = set[str]() if re.search(r"\[\[?:|\\Q", pattern) else _find_needed(parser.parse(pattern))
-        except re.error:
-            own_texts = set()
-        texts |= own_texts or {""}
-    return sorted(texts)
+    return sorted(set[str]().union(*map(_find_needed, patterns)))
 
 
-def _find_needed(items: Iterable[tuple[Any, Any]]) -> set[str]:
-    """Find texts: each match of a parsed expression has one of them. The shortest one is as long as possible."""
-    choices: list[set[str]] = []
-    run = ""
-    for kind, value in [*items, (None, None)]:
-        if kind is constants.LITERAL:
-            run += chr(value).lower()
-            continue
-        choices.append({run})
-        run = ""
-        if kind is constants.SUBPATTERN:
-            choices.append(_find_needed(value[-1]))
-        elif kind is constants.BRANCH:
-            branches = [_find_needed(branch) for branch in value[1]]
-            choices.append(set[str]().union(*branches) if all(branches) else set())
-        elif kind in {constants.MAX_REPEAT, constants.MIN_REPEAT} and value[0] > 0:
-            choices.append(_find_needed(value[-1]))
-    useful = [texts for texts in choices if texts and "" not in texts]
-    return max(useful, key=lambda texts: min(map(len, texts)), default=set())
+def _find_needed(pattern: str) -> set[str]:
+    """Return texts: each match of a pattern has one of them.
+
+    A match has one complete alternative in it, and so the longest text of that. Alternatives are what stands between
+    two `|`: at the top, or in groups as well.
+    """
+    if _OTHER_SYNTAX.search(pattern):
+        return {""}
+    choices = []
+    for opens_groups in (True, False):
+        text, inner = "", _VARIABLE_TEXT.sub("\0", pattern)
+        while text != inner:
+            text, inner = inner, _GROUP.sub(r"\0\1\0" if opens_groups else "\0", _OPTIONAL_GROUP.sub("\0", inner))
+        alternatives = _REPEATED_TEXT.sub("\0", text).lower().split("|")
+        choices.append({max(alternative.split("\0"), key=len) for alternative in alternatives})
+    return max(choices, key=lambda texts: min(map(len, texts)))
 
 
 def _write_construct_table(entries: Sequence[Construct]) -> str:

@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.ncu import report as reports
 from nsys_insight.session.answer import Answer, Column, build_answer
-from nsys_insight.text.units import label, value
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from nsys_insight.ncu.data import NcuData
     from nsys_insight.ncu.report import KernelReport
 
@@ -130,32 +127,6 @@ def answer(comparisons: list[KernelComparison]) -> Answer:
         for kernel in comparisons
     ]  # fmt: skip
     return build_answer(COLUMNS, rows, report="ncu diff", title="Before and after", empty="nothing")
-
-
-def append_log(path: Path, change: str, comparisons: list[KernelComparison]) -> str:
-    """Append an iteration to a Markdown log, and return the text of the iteration."""
-    from datetime import datetime
-
-    log_text = path.read_text(encoding="utf-8") if path.exists() else "# Iterations\n"
-    number = log_text.count("\n## ") + 1
-    lines = [
-        f"\n## {number}. {' '.join(change.split())}\n",
-        f"{datetime.now().astimezone():%Y-%m-%d}, decision: **{decide(comparisons)}**\n",
-    ]
-    lines += ["| kernel | before | after | change | target | verdict | findings |", "|---|---:|---:|---:|---|---|---|"]
-    for kernel in comparisons:
-        findings = [f"gone: {name}" for name in kernel.gone_findings] + [f"new: {name}" for name in kernel.new_findings]
-        before, after = value(kernel.metric, kernel.before_metric), value(kernel.metric, kernel.after_metric)
-        delta = "" if kernel.delta_pct is None else f"{kernel.delta_pct:+.1f}%"
-        cells = (
-            f"`{kernel.name}`", value("duration_ns", kernel.before_ns), value("duration_ns", kernel.after_ns), delta,
-            f"{label(kernel.metric)} {before} → {after}", kernel.verdict, ", ".join(findings),
-        )  # fmt: skip
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    entry = "\n".join(lines) + "\n"
-    with path.open("a", encoding="utf-8") as stream:
-        stream.write(("" if path.exists() and log_text.strip() and path.stat().st_size else "# Iterations\n") + entry)
-    return entry
 
 
 def _compare(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsys_insight.errors import TraceError, UsageError
 from nsys_insight.paths import read_catalog
+from nsys_insight.session.answer import read_columns
 from nsys_insight.sql.quoting import literal
 from nsys_insight.text.secrets import MASK
 
@@ -31,17 +32,7 @@ _FULL_UP_TO, _DETAILED_UP_TO = 10, 50
 _CANDIDATES = 2_000
 # Kernels that are equal in these columns are equal for ncu's filters. Each may be NULL.
 _CONFIGURATION = ("name_id", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
-COLUMNS = {
-    "ncu_id": "ncu's number for the launch in the report",
-    "planned": "Whether it is one of the requested kernels; others of the same function are profiled with them",
-    "name": "The kernel",
-    "grid": "Blocks in the grid, x, y and z",
-    "block": "Threads in a block, x, y and z",
-    "match_index": "Number among the launches that match the filters, from 0",
-    "start_ns": "When it ran in the trace",
-    "duration_ns": "Duration in the trace",
-    "kernel_time_pct": "Share of kernel time of all launches of this kernel and configuration, in the range if any",
-}
+COLUMNS = read_columns("ncu/launches")
 # Names that ncu's filter takes literally. / , @ [ ] * and others are its operators.
 _PLAIN_NAME = re.compile(r"(?!-)[\w .:-]+")
 # Implementation by provenance, a column of `kernel_names`.
@@ -91,30 +82,28 @@ def make(  # noqa: PLR0913 - flags
     range_name, scoped_trace = (
         _find_step_range(trace) if nvtx is None else (nvtx, trace.scope(nvtx=nvtx) if nvtx else trace)
     )
-    configurations = _create_configurations(scoped_trace)
+    is_counted, left_out = _find_counted_kernels(trace)
+    configurations = _create_configurations(scoped_trace, is_counted)
     targets = _find_targets(scoped_trace, configurations, kernels, bound, top)
     if not targets and nvtx is None and range_name:
         return make(trace, kernels=kernels, bound=bound, top=top, sections=sections, nvtx="", report=report)
     if not targets:
-        raise _build_no_kernel_error(trace, kernels, bound)
+        raise _build_no_kernel_error(trace, kernels, bound, left_out)
     if range_name and not _PLAIN_NAME.fullmatch(range_name):
         raise UsageError(
             f"ncu's filter does not accept a range named {range_name!r}", "give --nvtx '' to count all launches"
         )
-    matching_launches = _create_matching_launches(scoped_trace, targets)
+    matching_launches = _create_matching_launches(scoped_trace, targets, is_counted)
     first, last = _find_window(
         scoped_trace, matching_launches, len(targets), _find_steady_window(trace, targets[0]["process_id"])
     )
     answer = scoped_trace.query(_build_launch_query(configurations, matching_launches, (first, last)))
-    answer = replace(
-        answer,
-        columns=tuple(replace(column, description=COLUMNS[column.name]) for column in answer.columns),
-        report="ncu plan",
-        title="Launches that ncu will profile",
-    )
+    answer = replace(answer, columns=COLUMNS, report="ncu plan", title="Launches that ncu will profile")
     count = last - first + 1
     sections = sections or choose_sections(count)
     options, notes = _build_options(trace, range_name, targets, sections)
+    if left_out:
+        notes.append(f"left out: {left_out}, which ncu profiles as a whole only: ncu --graph-profiling graph")
     options += ["--launch-skip", str(first), "--launch-count", str(count)]
     options += ["--force-overwrite", "--export", report or re.sub(r"\.(nsys-rep|qdrep|sqlite)$", "", trace.path.name)]
     pass_count = REPLAY_PASSES[sections]
@@ -162,12 +151,30 @@ def _build_options(
     return options, notes
 
 
-def _create_configurations(trace: Session) -> str:
+def _find_counted_kernels(trace: Session) -> tuple[str, str]:
+    """Find the kernels that ncu counts: a condition on `kernel_events`, and in words those that it does not count.
+
+    ncu 2025.3 profiles no kernel of a graph with conditional nodes by itself. The body of such a node is launched on the
+    device, so its kernels have no correlation id. The upper half of a node's id is its graph.
+    """
+    graphs = trace.dicts(
+        """SELECT DISTINCT process_id, graph_node_id >> 32 AS graph FROM kernel_events
+           WHERE graph_node_id > 0 AND correlation_id = 0 ORDER BY ALL"""
+    )
+    if not graphs:
+        return "true", ""
+    listed = ", ".join(f"({graph['process_id']}, {graph['graph']})" for graph in graphs)
+    is_in_graph = f"coalesce((process_id, graph_node_id >> 32) IN ({listed}), false)"
+    count = trace.dicts(f"SELECT count(*) AS n FROM kernel_events WHERE {is_in_graph}")[0]["n"]
+    return f"NOT {is_in_graph}", f"{count:,} kernels of CUDA graphs with conditional nodes"
+
+
+def _create_configurations(trace: Session, is_counted: str) -> str:
     """Create a table of the kernels by configuration, and return its name."""
     return trace.query(
-        """SELECT process_id, name_id, short_name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+        f"""SELECT process_id, name_id, short_name_id, grid_x, grid_y, grid_z, block_x, block_y, block_z,
                sum(duration_ns)::BIGINT AS total_ns, max(graph_node_id) AS graph_node_id
-           FROM kernel_events GROUP BY ALL"""
+           FROM kernel_events WHERE {is_counted} GROUP BY ALL"""
     ).table
 
 
@@ -208,7 +215,7 @@ def _find_targets(
     )
 
 
-def _create_matching_launches(trace: Session, targets: list[dict[str, Any]]) -> str:
+def _create_matching_launches(trace: Session, targets: list[dict[str, Any]], is_counted: str) -> str:
     """Create a table of the launches that match the filters, numbered as by ncu, and return its name."""
     names = ", ".join(str(target["short_name_id"]) for target in targets)
     target_cases = " ".join(f"WHEN {_build_condition(target)} THEN {index}" for index, target in enumerate(targets))
@@ -217,7 +224,8 @@ def _create_matching_launches(trace: Session, targets: list[dict[str, Any]]) -> 
         SELECT row_number() OVER (PARTITION BY process_id ORDER BY correlation_id, start_ns) - 1 AS match_index, *
         FROM (
             SELECT (CASE {target_cases} END)::UTINYINT AS target, process_id, correlation_id, start_ns
-            FROM kernel_events WHERE process_id = {targets[0]["process_id"]} AND short_name_id IN ({names})
+            FROM kernel_events
+            WHERE process_id = {targets[0]["process_id"]} AND short_name_id IN ({names}) AND {is_counted}
         )"""
     ).table
 
@@ -296,12 +304,19 @@ def _build_name_filter(targets: list[dict[str, Any]]) -> str:
     return f"regex:^{names[0]}$" if len(names) == 1 else f"regex:^({'|'.join(names)})$"
 
 
-def _build_no_kernel_error(trace: Session, kernels: tuple[str, ...], bound: str | None) -> UsageError | TraceError:
+def _build_no_kernel_error(
+    trace: Session, kernels: tuple[str, ...], bound: str | None, left_out: str
+) -> UsageError | TraceError:
     name_query = "SELECT DISTINCT short_name AS name FROM kernels WHERE short_name IS NOT NULL ORDER BY name LIMIT 8"
     names = [row["name"] for row in trace.dicts(name_query)]
     if not names:
         return TraceError(
             f"{trace.path} has no kernels with names", "capture with: nsys profile -t cuda --cuda-graph-trace=node"
+        )
+    if left_out:
+        return TraceError(
+            f"ncu cannot profile these kernels one by one: the trace has {left_out}",
+            "profile a whole graph: ncu --set full --graph-profiling graph --launch-count 1 PROGRAM",
         )
     if bound is None and not kernels:
         return TraceError(
@@ -406,6 +421,12 @@ def _list_count_warnings(trace: Session, process: int) -> list[str]:
         notes.append(
             f"{graph_count:,} CUDA graphs ran as a whole: their kernels are not in the trace, but ncu will count them;"
             " capture with --cuda-graph-trace=node to plan for them"
+        )
+    calls = trace.dicts("SELECT min(name) AS name FROM api_calls WHERE name LIKE 'cuStreamWaitValue%'")[0]["name"]
+    if calls:
+        notes.append(
+            f"the program calls {calls}: if it writes the value after it launches a kernel that waits for it, ncu waits"
+            " for that kernel forever; profile a run without these waits"
         )
     return notes
 

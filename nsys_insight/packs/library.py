@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
 # The declaration of a command in a module of the command line.
 _COMMAND = re.compile(r'^\w+ = Command\(\s*"([a-z][a-z0-9-]*)"', re.MULTILINE)
-_chosen_folders: list[Path] = []
 
 
 class Topic(NamedTuple):
@@ -120,15 +119,9 @@ def packs_by_topic() -> dict[Topic, list[Pack]]:
     return {topic: [pack for pack in packs if pack.topic == topic.name] for topic in topics().values()}
 
 
-def use_folder(path: Path) -> None:
-    """Read the user's packs from this folder; it overrides the environment."""
-    _chosen_folders[:] = [path]
-    user_packs.cache_clear()
-
-
 def user_packs_folder() -> Path:
-    """Return the folder of the user's packs: set, ``$NSYS_INSIGHT_PACK_DIR``, or ``packs`` in the configuration."""
-    return _chosen_folders[0] if _chosen_folders else user_folder("packs")
+    """Return the folder of the user's packs: ``$NSYS_INSIGHT_PACK_DIR``, or ``packs`` in the configuration."""
+    return user_folder("packs")
 
 
 @cache

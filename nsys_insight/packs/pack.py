@@ -133,14 +133,6 @@ class ParamHeader:
         )
 
 
-@dataclass(frozen=True)
-class AgentTable:
-    """The part of an answer that coding agents see."""
-
-    rows: int
-    columns: tuple[str, ...]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Header:
     """The header of a pack; see CONTRIBUTING.md.
@@ -154,7 +146,6 @@ class Header:
         question: The question that it answers, for the README.
         examples: Example arguments after its name and the trace. The help shows all, the page of reports the first.
         page: Whether the page shows it.
-        agent: The rows and columns that coding agents see.
         ranks: How to sum it over the ranks of a run, as in the header (`rank_sums`); empty if it cannot be summed.
         main: The columns that matter most, in the order in which a terminal shows them. A terminal that is too narrow
             hides the other columns first, then these from the last.
@@ -181,7 +172,6 @@ class Header:
     examples: tuple[str, ...] = ()
     page: bool = True
     in_help: bool = False
-    agent: AgentTable | None = None
     ranks: dict[str, Any] = field(default_factory=dict)
 
 

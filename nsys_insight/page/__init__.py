@@ -16,26 +16,21 @@ if TYPE_CHECKING:
 
     from nsys_insight.session.session import Session
 
-TEMPLATES = ("full", "agent")
 _KIND_OF_SUFFIX = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown"}
 
 
-def choose_kind(output: Path | None, template: str) -> str:
-    """Return the kind of page: html or markdown, by the file's suffix, or agent.
+def choose_kind(output: Path | None) -> str:
+    """Return the kind of page: html or markdown, by the file's suffix.
 
     Raises:
-        UsageError: The suffix is neither HTML nor Markdown, or contradicts the template.
+        UsageError: The suffix is neither HTML nor Markdown.
     """
-    if template not in TEMPLATES:
-        raise UsageError(f"there is no template {template!r}", f"choose one of: {', '.join(TEMPLATES)}")
     kind = "markdown" if output is None else _KIND_OF_SUFFIX.get(output.suffix.lower())
     if kind is None:
         raise UsageError(
             f"unsupported report format of '{output}' (use .html or .md)", "name it report.html or report.md"
         )
-    if template == "agent" and kind == "html":
-        raise UsageError("the agent template is Markdown", "name it report.md, or omit --template agent")
-    return "agent" if template == "agent" else kind
+    return kind
 
 
 def write_page(
@@ -50,7 +45,7 @@ def write_page(
 
     Args:
         trace: The trace, in its scope, or the traces of the ranks of a run.
-        kind: html, markdown or agent.
+        kind: html or markdown.
         steps: How steps are found.
         limit: The maximum number of rows of a table. 0 means all, None the default of the kind.
         sizes: Parameters of the report `roofline`: the problem sizes of kernels.
@@ -63,8 +58,6 @@ def write_page(
 
     with progress.show_task("making the page"):
         content = gather(trace, steps, sizes, html.list_first_queries() if kind == "html" else ())
-        if kind == "agent":
-            return markdown.write_agent_report(content)
         if kind == "markdown":
             return markdown.write_report(content, markdown.MAX_ROWS if limit is None else limit or None)
         drawings = html.draw(select_rank(trace, content.diagnosis), steps, content)

@@ -88,10 +88,10 @@ class Content:
         """Return the diagnosis of the brief."""
         return self.brief.diagnosis
 
-    def build_command(self, report: str, path: str = "") -> str:
-        """Return the command that prints the full report, of the file in the folder it is run in or of this path."""
+    def build_command(self, report: str) -> str:
+        """Return the command that prints the full report, of the file in the folder in which it is run."""
         return command_line.write_command(
-            report, path or self.file, self.scope, self.steps.explicit_for(built_in_packs()[report])
+            report, self.file, self.scope, self.steps.explicit_for(built_in_packs()[report])
         )
 
     @property

@@ -122,22 +122,28 @@ def build_fields(answer: Answer, rows: Sequence[Sequence[Any]], *, full_names: b
 
 
 def _choose_scales(answer: Answer, values: Mapping[str, Sequence[Any]]) -> dict[str, units.Scale]:
-    """Choose a scale for each group of columns that are compared. A standard deviation uses the scale of its group."""
+    """Choose a scale for each group of columns that are compared. A standard deviation uses the scale of its group.
+
+    Times have the largest unit of the table where that leaves them three digits: readers add and compare them.
+    """
     groups: dict[str, dict[str, list[Any]]] = {}
     for column in answer.columns:
         if _NUMERIC.fullmatch(column.type):
             numbers = [make_plain(cell) for cell in values.get(column.name, ())]
             groups.setdefault(units.group_of(column.name), {})[column.name] = numbers
-    scales = {}
+    compared_numbers: dict[str, tuple[str, list[Any]]] = {}
     for group, columns in groups.items():
         values_without_deviations = {
             name: numbers for name, numbers in columns.items() if "stddev" not in name
         } or columns
-        scales[group] = units.scale_for(
+        compared_numbers[group] = (
             next(iter(values_without_deviations)),
             [number for numbers in values_without_deviations.values() for number in numbers],
         )
-    return scales
+    scales = {group: units.scale_for(name, numbers) for group, (name, numbers) in compared_numbers.items()}
+    durations = {group for group, (name, _) in compared_numbers.items() if units.is_duration(name)}
+    preferred = units.largest_time_unit(scales[group] for group in durations)
+    return scales | {group: units.scale_for(*compared_numbers[group], preferred) for group in durations}
 
 
 def describe_shares(fields: Iterable[Field]) -> str:

@@ -60,7 +60,13 @@ def build_lines(
         fields = sorted(fields, key=_is_long_name)
         slots = sorted(layout[0].slots, key=lambda slot: _is_long_name(slot.field))
         layout = [replace(layout[0], slots=tuple(slots))]
-    if hidden_titles := [field.title for field in all_fields if field not in fields]:
+    shown_titles = {field.title for field in fields}
+    # The time of something may be hidden, and its name shown: the unit tells them apart.
+    if hidden_titles := [
+        " ".join(field.heading) if field.title in shown_titles else field.title
+        for field in all_fields
+        if field not in fields
+    ]:
         names = (
             ", ".join(hidden_titles)
             if len(hidden_titles) <= _MAX_LISTED

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight.errors import UsageError
 from nsys_insight.model import views
-from nsys_insight.session.answer import Answer, Column, build_answer
+from nsys_insight.session.answer import Answer, build_answer, read_columns
 from nsys_insight.session.model import empty_model
 from nsys_insight.text.suggestions import did_you_mean
 from nsys_insight.text.units import unit_of
@@ -15,16 +15,7 @@ from nsys_insight.text.units import unit_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_VIEW_COLUMNS = (
-    Column("view", "VARCHAR", "The view or table to select from"),
-    Column("description", "VARCHAR", "What a row stands for"),
-)
-_COLUMN_COLUMNS = (
-    Column("column", "VARCHAR", "Its name"),
-    Column("type", "VARCHAR", "DuckDB's type"),
-    Column("unit", "VARCHAR", "From the suffix of the name"),
-    Column("description", "VARCHAR", "What it means"),
-)
+_VIEW_COLUMNS, _COLUMN_COLUMNS = read_columns("session/views"), read_columns("session/view")
 # The views that most questions need, the most important first.
 _MAIN_VIEWS = (
     "kernels", "api_calls", "operations", "memcpys", "launches", "waits", "gpu_gaps", "steps", "nvtx_ranges", "loops",

@@ -95,6 +95,17 @@ def denominator_of(name: str) -> str:
     return denominators[0] if denominators else ""
 
 
+def is_duration(name: str) -> bool:
+    """Check whether the numbers of a column are lengths of time. Points in time have a unit of their own."""
+    return unit_of(name) == "ns" and not _POINT_IN_TIME.search(name)
+
+
+def largest_time_unit(scales: Iterable[Scale]) -> str:
+    """Return the largest unit of some scales of times; "" without scales."""
+    names = [name for name, _ in _STEPS["ns"]]
+    return max((scale.unit for scale in scales), key=names.index, default="")
+
+
 def group_of(name: str) -> str:
     """Return a key for columns that are read together, so that all of them have one unit.
 
@@ -127,22 +138,26 @@ class Scale:
         return _format_number(value if self.divisor == 1 else value / self.divisor, decimals)
 
 
-def scale_for(name: str, values: Iterable[Number | None]) -> Scale:
+def scale_for(name: str, values: Iterable[Number | None], preferred: str = "") -> Scale:
     """Choose one scale for all values of the column `name`.
 
-    The unit is the largest one in which the largest value is 1 or more and the median is 0.01 or more.
+    The unit is `preferred` if the median is 0.1 or more in it, which has three digits there. Otherwise, it is the
+    largest one in which the largest value is 1 or more and the median is 0.01 or more.
     """
     sizes = sorted(abs(value) for value in values if value and math.isfinite(value))
     unit = unit_of(name)
     if not sizes:
-        return Scale(_STEPS.get(unit, (("", 1),))[0][0])
+        return Scale(preferred or _STEPS.get(unit, (("", 1),))[0][0])
     largest, median = sizes[-1], sizes[(len(sizes) - 1) // 2]
     if _POINT_IN_TIME.search(name):
         return Scale("ms", 1e6, 3) if largest >= 1e6 else Scale("ns")
-    display_unit, divisor = next(
-        ((word, step) for word, step in reversed(_STEPS.get(unit, ())) if largest >= step and median >= step / 100),
-        _STEPS.get(unit, (("", 1),))[0],
-    )
+    steps = _STEPS.get(unit, ())
+    fitting_steps = [
+        *(step for step in steps if step[0] == preferred and median >= step[1] / 10),
+        *(step for step in reversed(steps) if largest >= step[1] and median >= step[1] / 100),
+        *(steps or (("", 1),)),
+    ]
+    display_unit, divisor = fitting_steps[0]
     if unit == "%":
         decimals = 1 if median >= 1 else 2
     elif unit == "ratio":

@@ -23,9 +23,12 @@ evidence = [
         "{?is_launch_latency}most of each comes after the launch call has returned",
         "{?is_managed_memory}the host touches managed memory, whose pages migrate",
         "{?is_launch_begun}the launch call had begun before",
-        "{?is_launched_before}the launch call had returned before, so the operation waits for others on the GPU",
-        """{?follows_host_functions}the launch call had returned before, and streams of the program run functions on the
+        """{?is_launched_before}the launch was in time: the operation waits for another GPU or process, or for what has no
+        row, such as kernels that a kernel launches, or a function on the host""",
+        """{?follows_host_functions}the launch was in time, and streams of the program run functions on the
         host (cudaLaunchHostFunc), for which the operation may wait""",
+        """{?follows_values}the launch was in time, and streams of the program wait for a value in memory
+        ({value_call}), for which the operation may wait""",
     ],
 ]
 skip_if = """
@@ -82,8 +85,12 @@ listed_gaps AS (
         (SELECT count(*) FROM gaps_report WHERE duration_ns >= $long_gap_ns)
             = (SELECT count(*) FROM gpu_gaps WHERE duration_ns >= $long_gap_ns) AS are_all
 ),
-host_functions AS (
-    SELECT count(*) AS calls FROM _call_counts WHERE name SIMILAR TO 'cu(da)?(LaunchHostFunc|StreamAddCallback).*'
+-- What a stream may wait for without a row on the GPU.
+silent_waits AS (
+    SELECT
+        coalesce(bool_or(name SIMILAR TO 'cu(da)?(LaunchHostFunc|StreamAddCallback).*'), false) AS are_functions,
+        min(name) FILTER (name SIMILAR TO 'cuStreamWaitValue.*') AS value_call
+    FROM _call_counts
 )
 SELECT
     s.total_ns / t.units AS recoverable_ns,
@@ -109,7 +116,10 @@ SELECT
     host = 'launch latency' AS is_launch_latency,
     host = 'managed memory' AS is_managed_memory,
     host = 'launch call in progress' AS is_launch_begun,
-    host = 'launched before the gap' AND f.calls = 0 AS is_launched_before,
-    host = 'launched before the gap' AND f.calls > 0 AS follows_host_functions
-FROM longest_stall AS s, _step_totals AS t, listed_gaps AS l, host_functions AS f
+    host = 'launched before the gap' AS is_launched,
+    is_launched AND NOT f.are_functions AND f.value_call IS NULL AS is_launched_before,
+    is_launched AND f.are_functions AND f.value_call IS NULL AS follows_host_functions,
+    is_launched AND f.value_call IS NOT NULL AS follows_values,
+    f.value_call
+FROM longest_stall AS s, _step_totals AS t, listed_gaps AS l, silent_waits AS f
 WHERE 100 * s.total_ns >= $min_pct * t.wall_ns * t.units

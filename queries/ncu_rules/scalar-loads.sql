@@ -1,7 +1,9 @@
 /*
 title = "Loads are 32 bits wide"
 severity = "info"
-evidence = ["load_sectors_per_request_ratio", "load_bytes_per_thread_ratio", "blocks_count", "sm_count", "bound"]
+evidence = [
+    "load_sectors_per_request_ratio", "load_bytes_per_thread_ratio", "blocks_count", "sm_count", "bound", "request_kind"
+]
 
 [actions]
 native = """
@@ -15,10 +17,10 @@ help = "Sectors per request that 32 scalar loads of 4 bytes need when they are c
 
 [params.bytes]
 default = 4.0
-help = "Bytes that a thread loads at once and that count as scalar"
-*/
-SELECT launch, load_sectors_per_request_ratio, load_bytes_per_thread_ratio, blocks_count, sm_count, bound
+help = "Bytes that a thread loads at once and that count as scalar"*/
+SELECT launch, load_sectors_per_request_ratio, load_bytes_per_thread_ratio, blocks_count, sm_count, bound, request_kind
 FROM ncu_kernels
 WHERE load_sectors_per_request_ratio >= $sectors AND load_bytes_per_thread_ratio <= $bytes
     AND blocks_count >= sm_count AND bound <> 'compute'
+    AND coalesce(request_kind, 'loads and stores') = 'loads and stores'
 ORDER BY launch

@@ -1,7 +1,9 @@
 /*
 title = "Warps wait for memory"
 severity = "warning"
-evidence = ["stall_long_scoreboard_pct", "dram_pct", "eligible_warps_ratio", "blocks_count", "sm_count"]
+evidence = [
+    "stall_long_scoreboard_pct", "dram_pct", "eligible_warps_ratio", "blocks_count", "sm_count", "request_kind"
+]
 
 [actions]
 native = """
@@ -23,9 +25,10 @@ help = "Share of warp time above which it matters, in %: common practice"
 
 [params.ceiling]
 default = 80.0
-help = "DRAM throughput above which waiting only means that memory is saturated, in %: common practice"
-*/
-SELECT launch, stall_long_scoreboard_pct, dram_pct, eligible_warps_ratio, blocks_count, sm_count
+help = "DRAM throughput above which waiting only means that memory is saturated, in %: common practice"*/
+-- More loads in flight do not end the wait for an atomic operation, another block, the host, or a flag.
+SELECT launch, stall_long_scoreboard_pct, dram_pct, eligible_warps_ratio, blocks_count, sm_count, request_kind
 FROM ncu_kernels
 WHERE stall_long_scoreboard_pct > $above AND dram_pct <= $ceiling AND blocks_count >= sm_count
+    AND coalesce(request_kind, 'loads and stores') = 'loads and stores'
 ORDER BY launch

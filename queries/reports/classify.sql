@@ -76,7 +76,8 @@ help = "The longest CPU work between two launches that counts as launching (as i
 [columns]
 part = "wall, or one of the parts that add up to it"
 verdict = "For wall, the verdict; for a part, its bound if the verdict names it"
-time_ns = "Time per token, averaged over the steps and GPUs; in total for the whole scope where no steps were found"
+time_ns = """\
+Time per step (or token), averaged over the steps and GPUs; in total for the whole scope where no steps were found"""
 wall_pct = "Share of the wall time"
 recoverable_ns = "The most of it that can be saved; NULL where that takes faster kernels, or cannot be determined"
 evidence = "What the part consists of, as shares of the wall time; for wall, TKLQT"
@@ -93,7 +94,7 @@ use = "step_tokens"
 text = [[
     """{?lacks_steps}no steady steps were found; results cover the whole scope, including startup. Name an NVTX range
     with --step-range, or see steps""",
-    """per token of {steady_count:steady step}, from <the NVTX ranges {range_name}><the iterations of loop
+    """per {unit}: the mean of {steady_count:step}, from <the NVTX ranges {range_name}><the iterations of loop
     {step_loop}><{?is_count}--tokens>, of process {process_id}; {confidence} confidence""",
 ]]
 query = """
@@ -102,6 +103,9 @@ FROM step_method AS m, _step_source AS s WHERE EXISTS (FROM answer)"""
 
 [notes.doubt]
 use = "step_doubt"
+
+[notes.spread]
+use = "step_spread"
 
 [notes.profiled]
 use = "unprofiled"

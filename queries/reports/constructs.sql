@@ -54,10 +54,6 @@ use = "no_steady_steps"
 
 [notes.graphs]
 use = "whole_graphs"
-
-[agent]
-rows = 12
-columns = ["name", "step_pct", "calls", "judgment", "replaced_by", "saving_ns"]
 */
 WITH replaced AS (
     SELECT process_id, construct, sum(saving_low_ns) AS saving_low_ns, sum(saving_ns) AS saving_ns,

@@ -95,10 +95,6 @@ text = """
 CUDA graphs ran as a whole {graphs:time}: copies and memsets inside them are not in this table; capture with
 --cuda-graph-trace=node to see them"""
 
-[agent]
-rows = 4
-columns = ["kind", "source_memory", "target_memory", "name", "calls", "total_ns", "size_bytes"]
-
 [ranks]
 by = ["kind", "source_memory", "target_memory", "name"]
 spread = "total_ns"

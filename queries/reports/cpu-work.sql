@@ -86,10 +86,6 @@ items.functions = [["{samples_pct} in {function_name} (called by {callers})", "{
 text = "after the last operation on the GPU, which this table leaves out: of {samples:CPU sample}, {functions}"
 query = "SELECT samples, functions FROM _edge_functions WHERE edge = 'end' AND samples >= 10"
 items.functions = [["{samples_pct} in {function_name} (called by {callers})", "{samples_pct} in {function_name}"]]
-
-[agent]
-rows = 6
-columns = ["nvtx_path", "what", "time_ns", "wall_pct", "samples", "function_name"]
 */
 SELECT nvtx_path, what, time_ns, wall_pct, work_pct, samples, function_name, off_cpu_ns
 FROM _cpu_work

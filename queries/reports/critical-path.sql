@@ -47,10 +47,6 @@ text = [[
 query = """
 SELECT reason, first_step AS first_step_id, first_step + steps - 1 AS last_step_id, measured_ns, played_ns
 FROM critical_path_run"""
-
-[agent]
-rows = 6
-columns = ["kind", "name", "nvtx_path", "path_ns", "path_pct", "saved_ns", "takes_over"]
 */
 SELECT
     kind, name, nvtx_path, path_ns, 100 * path_ns / (SELECT sum(path_ns) FROM critical_path) AS path_pct, saved_ns,

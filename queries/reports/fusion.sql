@@ -74,6 +74,22 @@ process_id = "Operating system's process id"
 device_id = "CUDA device number within the process"
 stream_id = "CUDA stream, numbered by CUPTI"
 
+[notes.none]
+text = """
+no chain is worth fusing: {reasons}<, {more} for other reasons>; a row is the chain of each reason that would save the
+most"""
+items.reasons = "{chains} because {reason}"
+query = """
+SELECT
+    nullif(sum(chains) FILTER (turn > 3), 0) AS more,
+    list({'chains': chains, 'reason': reason} ORDER BY turn) FILTER (turn <= 3) AS reasons
+FROM (
+    SELECT reason, count(*) AS chains, row_number() OVER (ORDER BY chains DESC, reason) AS turn
+    FROM fusion_candidates GROUP BY reason
+)
+WHERE NOT EXISTS (FROM fusion_candidates WHERE verdict <> 'NO')
+HAVING count(*) > 0"""
+
 [notes.step]
 text = [[
     """the typical step has {kernels:kernel} in {wall_ns}, with {layers:layer} of {layer_period:operation};
@@ -140,10 +156,6 @@ query = "FROM _other_processes WHERE EXISTS (FROM fusion_step)"
 
 [notes.graphs]
 use = "steady_graphs"
-
-[agent]
-rows = 5
-columns = ["candidate", "pattern", "verdict", "chosen", "saved_low_ns", "saved_high_ns", "per_step", "chain"]
 */
 SELECT
     c.candidate,
@@ -177,4 +189,6 @@ SELECT
 FROM fusion_candidates AS c
 CROSS JOIN fusion_step AS s
 CROSS JOIN step_method AS m
+-- Where no chain is worth fusing, the reasons are the answer.
+QUALIFY bool_or(c.verdict <> 'NO') OVER () OR row_number() OVER (PARTITION BY c.reason ORDER BY c.candidate) = 1
 ORDER BY c.candidate

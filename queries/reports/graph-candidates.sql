@@ -105,10 +105,6 @@ SELECT
     CASE WHEN time_text(a.unprofiled_low_ns) = time_text(most_ns) THEN most_ns END AS about_ns
 FROM answer AS a CROSS JOIN _unprofiled_source AS s
 WHERE a.verdict <> 'no'"""
-
-[agent]
-rows = 1
-columns = ["verdict", "saving_low_ns", "saving_high_ns", "reason"]
 */
 WITH steady_steps AS (
     FROM steps WHERE phase = 'steady'

@@ -33,11 +33,12 @@ help = "What one row stands for: what the host does, or what it does for each ca
 
 [columns]
 bottleneck = "What the host does"
-count = "Number per token; in total for the whole scope where no steps were found; NULL for CPU work and MPI calls"
+count = """\
+Number per step (or token); in total for the whole scope where no steps were found; NULL for CPU work and MPI calls"""
 host_ns = """\
-Host time per token; for CPU work, the time outside of CUDA calls in the step, NULL where several threads make \
-calls, and by caller"""
-recoverable_ns = "GPU idle time per token that it causes: the most that can be saved"
+Host time per step (or token); for CPU work, the time outside of CUDA calls in the step, NULL where several threads \
+make calls, and by caller"""
+recoverable_ns = "GPU idle time per step (or token) that it causes: the most that can be saved"
 wall_pct = "recoverable_ns as a share of the wall time"
 see = "The report with the details"
 code = """\
@@ -58,11 +59,11 @@ query = "SELECT code FROM answer WHERE recoverable_ns > host_ns LIMIT 1"
 use = "no_steady_steps"
 
 [notes.api_calls]
-text = "{calls} recorded CUDA API calls<{?has_steps} per token> ({time_ns} CPU time)"
+text = "{calls} recorded CUDA API calls< per {unit}> ({time_ns} CPU time)"
 query = """
 SELECT
     round(sum(calls)::DOUBLE / any_value(p.tokens), 1) AS calls, sum(time_ns) / any_value(p.tokens) AS time_ns,
-    EXISTS (FROM steps WHERE phase = 'steady') AS has_steps
+    (SELECT unit FROM _step_source WHERE EXISTS (FROM steps WHERE phase = 'steady')) AS unit
 FROM (
     SELECT calls, time_ns FROM step_calls WHERE step IS NULL OR step IN (SELECT step FROM _steady_windows)
 )
@@ -74,10 +75,6 @@ HAVING count(*) > 0"""
 
 [notes.processes]
 use = "processes"
-
-[agent]
-rows = 5
-columns = ["bottleneck", "count", "host_ns", "recoverable_ns", "wall_pct", "see"]
 
 [ranks]
 by = ["bottleneck", "see", "code"]

@@ -55,10 +55,6 @@ use = "video"
 [notes.graphs]
 use = "idle_in_graphs"
 
-[agent]
-rows = 8
-columns = ["gpu_id", "cause", "host", "time_ns", "wall_pct"]
-
 [ranks]
 by = ["cause", "host"]
 spread = "time_ns"

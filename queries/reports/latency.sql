@@ -75,10 +75,6 @@ FROM (
         END AS reason,
         count(*) AS requests
     FROM requests WHERE reason IS NOT NULL GROUP BY 1) HAVING count(*) > 0"""
-
-[agent]
-rows = 12
-columns = ["request", "metric", "values_count", "min_ns", "p50_ns", "p90_ns", "p95_ns", "p99_ns", "max_ns"]
 */
 WITH latencies AS (
     SELECT request, 'ttft' AS metric, first_token_ns - start_ns AS ns

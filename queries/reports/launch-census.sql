@@ -43,10 +43,6 @@ use = "no_steady_steps"
 
 [notes.processes]
 use = "processes"
-
-[agent]
-rows = 8
-columns = ["name", "launch_calls", "launch_pct", "host_ns", "gpu_ns"]
 */
 WITH token_count AS (
     SELECT count(*) * any_value(tokens) AS tokens FROM _steady_windows

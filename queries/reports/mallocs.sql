@@ -102,10 +102,6 @@ text = """
 no steady steps were found, so startup_count, steady_count and steady_idle_ns are unknown; name an NVTX range with
 --step-range"""
 
-[agent]
-rows = 4
-columns = ["name", "memory", "calls", "steady_count", "total_ns", "wall_pct"]
-
 [ranks]
 by = ["name", "memory", "synchronizes", "call_group"]
 spread = "total_ns"

@@ -30,10 +30,6 @@ query = """
 SELECT list(batch_size ORDER BY batch_size) AS batch_sizes
 FROM (SELECT DISTINCT batch_size FROM phase_steps WHERE phase = 'decode' AND batch_size IS NOT NULL)
 HAVING count(*) > 1"""
-
-[agent]
-rows = 40
-columns = ["metric", "prefill", "mixed", "decode"]
 */
 WITH metric_means AS (
     SELECT 0 AS place, 'steps' AS metric, phase, count(*)::DOUBLE AS value FROM phase_steps GROUP BY phase

@@ -66,18 +66,23 @@ query = "FROM _step_source WHERE method IS NOT NULL"
 [notes.doubt]
 use = "step_doubt"
 
+[notes.spread]
+use = "step_spread"
+
 [notes.steady]
 text = [[
-    """{steady_count} of {step_count} steps are steady<, {outlier_count} of them outliers>: all rows are of these,
-    tokens/s too; left out: {warm_up_count} warm-up<, {tail_count} at the end> (see steps)""",
-    """{steady_count} of {step_count} steps are steady<, {outlier_count} of them outliers>: all rows are of these,
-    tokens/s too<; left out: {tail_count} at the end> (see steps)""",
+    """{steady_count} of {step_count} steps are <{?is_steady}steady><{?is_spread}counted><, {outlier_count} of them
+    outliers>: all rows are of these, tokens/s too; left out: {warm_up_count} warm-up<, {tail_count} at the end> (see
+    steps)""",
+    """{steady_count} of {step_count} steps are <{?is_steady}steady><{?is_spread}counted><, {outlier_count} of them
+    outliers>: all rows are of these, tokens/s too<; left out: {tail_count} at the end> (see steps)""",
 ]]
 query = """
 SELECT
-    steady_count, step_count, nullif(outlier_count, 0) AS outlier_count, nullif(warm_up_count, 0) AS warm_up_count,
-    nullif(tail_count, 0) AS tail_count
-FROM step_method WHERE method <> 'count'"""
+    m.steady_count, m.step_count, nullif(m.outlier_count, 0) AS outlier_count,
+    nullif(m.warm_up_count, 0) AS warm_up_count, nullif(m.tail_count, 0) AS tail_count,
+    s.longest_ns IS NULL AS is_steady, s.longest_ns IS NOT NULL AS is_spread
+FROM step_method AS m CROSS JOIN _step_source AS s WHERE m.method <> 'count'"""
 
 [notes.prefill]
 text = "Excluded: prefill (<{pieces} of a mean >{duration_ns}, GPU busy {gpu_busy_ns}<, {kernels:kernel}>)"
@@ -137,10 +142,6 @@ text = "the trace does not give the memory bandwidth of its GPU: give it with --
 query = """
 FROM answer WHERE $model_bytes IS NOT NULL AND $bandwidth_bytes_per_s IS NULL AND metric = 'wall_ns'
     AND NOT EXISTS (FROM answer WHERE metric = 'memory_floor_ns')"""
-
-[agent]
-rows = 40
-columns = ["metric", "per_token", "wall_pct"]
 */
 WITH steady_steps AS (
     FROM steps WHERE phase = 'steady'

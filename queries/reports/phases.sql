@@ -72,12 +72,6 @@ use = "steady_graphs"
 text = """
 CUDA graphs ran as a whole: their kernels are not in the trace; capture with --cuda-graph-trace=node to see them"""
 query = "SELECT count(*) AS steps FROM phase_steps WHERE kernels IS NULL HAVING count(*) > 0"
-
-[agent]
-rows = 12
-columns = [
-    "phase", "batch_size", "graph", "steps", "wall_pct", "mean_ns", "median_ns", "p95_ns", "gpu_busy_ns", "gpu_idle_ns",
-]
 */
 WITH grouped_steps AS (
     SELECT

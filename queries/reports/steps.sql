@@ -55,39 +55,53 @@ query = "FROM _step_source WHERE method IS NOT NULL"
 [notes.doubt]
 use = "step_doubt"
 
+[notes.spread]
+use = "step_spread"
+
 [notes.interruptions]
 use = "step_interruptions"
 
 [notes.left_out]
 text = [[
-    """{steady_count:step is|steps are} steady; left out: {prefill_count} prefill< with all work before the steps (its
-    range alone: {range_ns}, see phases)><, {warm_up_count} warm-up><, {tail_count} at the end>""",
-    "{steady_count:step is|steps are} steady; left out: {warm_up_count} warm-up<, {tail_count} at the end>",
-    "{steady_count:step is|steps are} steady; left out: {tail_count} at the end",
+    """{steady_count:step is|steps are} <{?is_steady}steady><{?is_spread}counted>; left out: {prefill_count} prefill<
+    with all work before the steps (its range alone: {range_ns}, see phases)><, {warm_up_count} warm-up><, {tail_count}
+    at the end>""",
+    """{steady_count:step is|steps are} <{?is_steady}steady><{?is_spread}counted>; left out: {warm_up_count} warm-up<,
+    {tail_count} at the end>""",
+    "{steady_count:step is|steps are} <{?is_steady}steady><{?is_spread}counted>; left out: {tail_count} at the end",
 ]]
 query = """
 SELECT
     steady_count, nullif(prefill_count, 0) AS prefill_count, nullif(warm_up_count, 0) AS warm_up_count,
-    nullif(tail_count, 0) AS tail_count,
+    nullif(tail_count, 0) AS tail_count, longest_ns IS NULL AS is_steady, longest_ns IS NOT NULL AS is_spread,
     -- A prefill ends where its range does not, or has work of no range.
     (
         SELECT any_value(r.duration_ns) FROM phase_steps AS r, answer AS a
         WHERE r.phase = 'prefill' AND a.phase = 'prefill'
         HAVING count(*) = 1 AND any_value(r.duration_ns) <> any_value(a.duration_ns)
     ) AS range_ns
-FROM step_method"""
+FROM step_method CROSS JOIN (SELECT longest_ns FROM _step_source)"""
 
 [notes.outliers]
-text = """
-{outlier_count:step differs|steps differ} from the others: {longest}<{?has_more}; …>. nsys-insight gaps --step
-{step_id} shows where the GPU is idle in the longest one"""
+text = [[
+    """{outlier_count:step differs|steps differ} from the others: {longest}<{?has_more}; …>. nsys-insight gaps --step
+    {outlier_id} shows where the GPU is idle in the longest one""",
+    "no step is an outlier: the longest, step {longest_id}, takes {longest_ns}, the median {median_ns}",
+]]
 query = """
 SELECT
-    outlier_count, outlier_count > 3 AS has_more, arg_max(step, duration_ns) AS step_id,
+    nullif(count(outlier), 0) AS outlier_count, count(outlier) > 3 AS has_more,
+    arg_max(step, duration_ns) FILTER (outlier IS NOT NULL) AS outlier_id,
     array_to_string(
-        list(format('{} ({})', step, concat_ws('; ', range_name, outlier)) ORDER BY duration_ns DESC, step)[:3], '; '
-    ) AS longest
-FROM answer, step_method WHERE phase = 'steady' AND outlier IS NOT NULL GROUP BY outlier_count"""
+        list(format('{} ({})', step, concat_ws('; ', range_name, outlier)) ORDER BY duration_ns DESC, step)
+            FILTER (outlier IS NOT NULL)[:3],
+        '; '
+    ) AS longest,
+    CASE WHEN NOT any_value(is_spread) THEN arg_max(step, duration_ns) END AS longest_id,
+    max(duration_ns) AS longest_ns, median(duration_ns) AS median_ns
+FROM answer CROSS JOIN (SELECT longest_ns IS NOT NULL AS is_spread FROM _step_source)
+WHERE phase = 'steady'
+HAVING count(*) > 1"""
 */
 WITH ranges_of_steps AS (
     SELECT n.process_id, n.thread_id, n.start_ns AS host_start_ns, any_value(n.name) AS range_name

@@ -6,7 +6,7 @@ in_help = true
 question = "Where does the host wait for the GPU, and how much idle time does that cause?"
 examples = ["", "--group-by caller"]
 aliases = ["cuda_api_sync"]
-main = ["steady_idle_ns", "gpu_idle_ns", "calls", "kind", "name", "nvtx_path", "host_wait_ns", "avg_ns"]
+main = ["steady_idle_ns", "gpu_idle_ns", "calls", "kind", "nvtx_path", "name", "host_wait_ns", "avg_ns"]
 details = ["copy_kind", "is_copy", "steady_count", "steady_idle_ns"]
 description = """
 Counts the calls in which the host waits, by place: what it waits for, the NVTX path on the waiting thread, the
@@ -67,14 +67,14 @@ SELECT
     CASE WHEN max(s.range_count) > 0 THEN round(sum(calls) / max(s.range_count), 2) END AS per_range
 FROM answer CROSS JOIN scope AS s WHERE copy_kind = 'D2H' HAVING count(*) > 0"""
 
+[notes.remedy]
+text = "nsys-insight diagnose says which waits are worth removing, and how"
+query = "SELECT sum(gpu_idle_ns) AS idle_ns FROM answer HAVING idle_ns > 0"
+
 [notes.steps]
 use = "no_steady_steps"
 text = """
 no steady steps were found, so steady_count and steady_idle_ns are unknown; name an NVTX range with --step-range"""
-
-[agent]
-rows = 4
-columns = ["kind", "nvtx_path", "name", "calls", "gpu_idle_ns", "gpu_idle_wall_pct"]
 
 [ranks]
 by = ["kind", "nvtx_path", "name", "copy_kind", "is_copy"]

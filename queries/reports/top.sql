@@ -62,10 +62,6 @@ use = "video_engines"
 [notes.deep]
 use = "deep_paths"
 
-[agent]
-rows = 8
-columns = ["name", "calls", "total_ns", "avg_ns", "kernel_time_pct", "family"]
-
 [ranks]
 by = ["name", "family", "provenance"]
 spread = "total_ns"

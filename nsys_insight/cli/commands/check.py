@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +53,6 @@ def make_check_command() -> Callable[..., None]:
         param: list[str] | None,
         junit: Path | None,
         sarif: Path | None,
-        markdown: Path | None,
         fail_on: list[str] | None,
         **values: Any,
     ) -> None:
@@ -75,7 +73,7 @@ def make_check_command() -> Callable[..., None]:
         if baseline and not baseline.exists() and not baseline.suffix:
             named_baseline = baselines.get_baseline(str(baseline))
             baseline, origin_notes = named_baseline.path, [baselines.describe_origin(named_baseline)]
-        for path in (junit, sarif, markdown):
+        for path in (junit, sarif):
             outputs.check_target(path, [file for file in (trace, budget, baseline) if file])
         ((current_run,),) = measure_files([[trace]], flags)
         current_run = _measure_speed(trace, current_run, budgets, flags, values)
@@ -91,8 +89,6 @@ def make_check_command() -> Callable[..., None]:
             outputs.write_output(junit, ci_reports.format_junit(check_answer))
         if sarif:
             outputs.write_output(sarif, ci_reports.format_sarif(check_answer, budget, baseline))
-        if markdown:
-            write_tables(check_answer, [check_answer], "markdown", replace(flags, output=markdown))
         _write_answer(check_answer, fmt, flags, budget, baseline)
         if any(row[0] != OK for row in check_answer.rows()):
             raise typer.Exit(Exit.FAILED)
@@ -137,9 +133,6 @@ def make_check_command() -> Callable[..., None]:
         make_flag("junit", Path | None, metavar="FILE", help="Also write the budgets as JUnit test cases."),
         make_flag(
             "sarif", Path | None, metavar="FILE", help="Also write the broken budgets as SARIF, for annotations."
-        ),
-        make_flag(
-            "markdown", Path | None, metavar="FILE", help="Also write the table as Markdown, for a comment or summary."
         ),
         *(make_param_flag(library.get_pack("speed-of-light").params[name]) for name in _SPEED_PARAMS),
         *make_step_flags(),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from nsys_insight import outputs, progress
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import Command
-from nsys_insight.cli.comparison import make_page, measure_files, write_tables
+from nsys_insight.cli.comparison import describe_changed_range, make_page, measure_files, write_tables
 from nsys_insight.cli.flags import Flags, make_argument, make_command, make_flag, make_step_flags
 from nsys_insight.cli.run import open_traces
 from nsys_insight.errors import UsageError
@@ -123,7 +123,9 @@ def make_diff_command() -> Callable[..., None]:
         shows_all = is_complete or flags.wide or flags.limit == 0
         summary = summary_table(comparison)
         shown_tables = tables(comparison, brief=fmt == "markdown", has_all_rows=True) if shows_all else [summary]
-        write_tables(answer(comparison), shown_tables, fmt, flags)
+        full_answer = answer(comparison)
+        full_answer = replace(full_answer, notes=(*describe_changed_range(sides, flags, steps), *full_answer.notes))
+        write_tables(full_answer, shown_tables, fmt, flags)
         hidden_count = len(comparison.rows) - len(summary.rows())
         if fmt in HUMAN_FORMATS and not shows_all and hidden_count > 0:
             terminal.note(f"{hidden_count} more rows, by metric, phase, family and kernel: --all")

@@ -130,7 +130,7 @@ def report(  # noqa: PLR0913 - flags
 
 
 @app.command()
-def diff(  # noqa: PLR0913 - flags
+def diff(
     before: Annotated[Path, typer.Argument(help="ncu data before the change: CSV, report or imported file.")],
     after: Annotated[Path, typer.Argument(help="ncu data after the change.")],
     *,
@@ -139,8 +139,6 @@ def diff(  # noqa: PLR0913 - flags
         typer.Option("--metric", help="The target metric, a column of ncu_kernels; by default the one for the bound."),
     ] = None,
     kernel: Annotated[str | None, typer.Option("--kernel", "-k", help="Only kernels whose name contains this.")] = None,
-    log: Annotated[Path | None, typer.Option("--log", help="Append the iteration to this Markdown file.")] = None,
-    change: Annotated[str | None, typer.Option("--change", help="What was changed, for the log.")] = None,
     fmt: FormatOption = "table",
 ) -> None:
     """Compare two measurements: durations, the target metric, new and resolved findings, and the next step."""
@@ -148,9 +146,6 @@ def diff(  # noqa: PLR0913 - flags
     from nsys_insight.ncu.data import VIEW, NcuData
 
     check_format(fmt)
-    outputs.check_target(log, [before, after])
-    if log is not None and not change:
-        raise UsageError("the log needs to know what was changed", f'add --change "what you did" to --log {log}')
     with NcuData(find_store([before], None)) as old_data, NcuData(find_store([after], None)) as new_data:
         if metric is not None:
             column_rows = old_data.rows(
@@ -173,9 +168,6 @@ def diff(  # noqa: PLR0913 - flags
                 terminal.note(f"measured on different GPUs: {', '.join(old_values)} and {', '.join(new_values)}")
                 break
         terminal.note(f"decision: {diffs.decide(comparison)}")
-        if log is not None:
-            diffs.append_log(log, change or "", comparison)
-            terminal.note(f"appended to {log}")
 
 
 @app.command()

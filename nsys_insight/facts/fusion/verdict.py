@@ -49,7 +49,7 @@ def judge_chain(
     """Return whether a chain can be fused, and the reason for NO or UNKNOWN. `saved_ns` are lower and upper bound."""
     reason = chain.veto or _find_obstacle(chain, recurrence)
     if reason is None and saved_ns[1] < MIN_SHARE * wall_ns:
-        reason = f"saves less than {100 * MIN_SHARE:.0f}% of the step"
+        reason = f"it saves less than {100 * MIN_SHARE:.0f}% of the step"
     if reason:
         return NO, reason
     doubt = _find_edge_doubt(chain) if chain.edge else _find_doubt(chain)

@@ -37,6 +37,9 @@ OPERATIONS_PER_WINDOW = 200_000
 LONG_NS = 100_000_000
 # An operation that starts later after its launch call has returned may wait on the GPU: a launch takes 5 µs.
 WAIT_NS = 20_000
+# If the call returned in the first tenth of a gap, and at least this long before its end, the operation was launched in
+# time: it waits for something else, such as kernels that the GPU launched itself, which have no rows.
+LONG_WAIT_NS = 50_000
 # The kinds of API calls, in the order of their numbers in `calls.sql`: the columns of
 # `facts.idle_time`, and the words of `facts.idle_calls`.
 KINDS = {
@@ -231,11 +234,13 @@ def _classify(gaps: Columns) -> Ints:
     import numpy as np
 
     start, call, lacks_call = gaps["start_ns"], gaps["call_ns"], gaps["thread"] < 0
+    waited, passed = gaps["end_ns"] - gaps["returned_ns"], gaps["returned_ns"] - start
+    is_long_wait = (call < start) & (waited >= LONG_WAIT_NS) & (passed <= waited // 9)
     cases = (
         (gaps["bits"] & _MIGRATION > 0) & lacks_call,
         gaps["bits"] & _SAME_CALL > 0,
         lacks_call,
-        gaps["returned_ns"] <= start,
+        (gaps["returned_ns"] <= start) | is_long_wait,
         (call < start) & (gaps["bits"] & _READ_BACK > 0),
         call < start,
     )

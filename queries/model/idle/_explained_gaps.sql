@@ -58,6 +58,10 @@ gaps_with_launch AS MATERIALIZED (
             WHEN d.call_ns IS NOT NULL THEN CASE WHEN d.call_ns <= g.running_end_ns THEN 'launched before the gap' END
             WHEN c.end_ns <= g.running_end_ns OR (a.process_id, a.correlation_id) = (b.process_id, b.correlation_id)
                 THEN 'launched before the gap'
+            -- As `facts.idle_time` has it: the call returned early in a gap that goes on for long.
+            WHEN c.start_ns < g.running_end_ns AND g.next_ns - c.end_ns >= 50000
+                AND 10 * (c.end_ns - g.running_end_ns) <= g.next_ns - g.running_end_ns
+                THEN 'launched before the gap'
             WHEN c.start_ns < g.running_end_ns THEN 'launch call in progress'
         END AS in_time
     FROM gaps AS g

@@ -41,7 +41,7 @@ profiled_shapes AS (
         avg(l2_pct) AS l2_pct,
         avg(l1_pct) AS l1_pct,
         bound_of(avg(sm_pct), avg(memory_pct)) AS bound,
-        memory_level_of(avg(dram_pct), avg(l2_hit_pct), avg(l1_hit_pct)) AS memory_level,
+        memory_level_of(avg(dram_pct), avg(l2_hit_pct), avg(l1_hit_pct), avg(l1_pct), avg(l2_pct)) AS memory_level,
         avg(dram_bytes) AS dram_bytes,
         avg(theoretical_occupancy_pct) AS theoretical_occupancy_pct,
         list(launch ORDER BY launch) AS launches,

@@ -28,7 +28,8 @@ bound = """For all launches of the kernel with this grid and block, by their mea
     above memory; memory: the reverse; latency: both below 40%; balanced: both above 60%, near the peak; else
     unknown: {sm_pct}, {memory_pct}"""
 memory_level = """Which part of the memory system bounds a memory-bound kernel: DRAM (above 70%), L2 misses (hits
-    below 50% and DRAM above 40%), L2 (L1 hits below 20%, L2 hits of 50% or more), L1"""
+    below 50% and DRAM above 40%), L2 (L1 hits below 20%, L2 hits of 50% or more, and a throughput of at least a
+    tenth of L1's), L1"""
 sm_pct = "SM throughput, share of its peak: {sm_pct}"
 memory_pct = "Throughput of the busiest part of the memory system, share of its peak: {memory_pct}"
 dram_pct = "DRAM throughput, share of its peak: {dram_pct}"
@@ -51,6 +52,13 @@ store_sectors_per_request_ratio = """Sectors of 32 bytes per request of a warp f
     {store_sectors_count}, {store_requests_count}"""
 store_bytes_per_sector_ratio = """Bytes that threads write of the 32 of a stored sector; NULL without stores:
     {store_bytes_per_sector_ratio}"""
+host_load_pct = """Sectors that L2 read from the memory of the host, as a share of those of global loads:
+    {host_sectors_count}"""
+atomic_pct = """Atomic operations as a share of the requests of warps to global memory and to the shared memory of other
+    blocks: {atomic_requests_count}, {reduction_requests_count}"""
+request_kind = """What most of these requests are, or what is unusual about them: atomic operations, other blocks (loads
+    from the shared memory of other blocks of a cluster), host memory, polls (a warp loads one value from L2 again and
+    again), else loads and stores"""
 reread_ratio = """Bytes of the sectors that loads looked up in L1 as a multiple of what was read from DRAM:
     {dram_read_bytes}"""
 l1_passes_pct = "Wavefronts of the data stage of L1 and shared memory, share of its peak: {l1_passes_pct}"
@@ -146,6 +154,10 @@ launches_with_metrics AS (
         p.store_sectors_count / nullif(p.store_requests_count, 0) AS store_sectors_per_request_ratio,
         p.spill_store_sectors_count + p.spill_load_sectors_count AS spill_sectors_count,
         100 * (1 - p.threads_per_instruction_ratio / 32) AS divergence_pct,
+        list_sum([
+            p.load_requests_count, p.store_requests_count, p.atomic_requests_count, p.reduction_requests_count,
+            p.cluster_requests_count
+        ]) AS requests_count,
         p.dram_read_bytes + p.dram_write_bytes AS dram_bytes,
         (2 * p.fma_per_cycle + p.fadd_per_cycle + p.fmul_per_cycle) * p.sm_clock_hz AS fp32_flop_per_s,
         100 * (2 * p.fma_per_cycle + p.fadd_per_cycle + p.fmul_per_cycle) / (p.sm_count * f.flops_per_cycle) AS fp32_pct
@@ -161,13 +173,25 @@ SELECT
     duration_ns,
     bound_of(avg(sm_pct) OVER same_shape, avg(memory_pct) OVER same_shape) AS bound,
     CASE WHEN bound = 'memory' THEN
-        memory_level_of(avg(dram_pct) OVER same_shape, avg(l2_hit_pct) OVER same_shape, avg(l1_hit_pct) OVER same_shape)
+        memory_level_of(
+            avg(dram_pct) OVER same_shape, avg(l2_hit_pct) OVER same_shape, avg(l1_hit_pct) OVER same_shape,
+            avg(l1_pct) OVER same_shape, avg(l2_pct) OVER same_shape
+        )
     END AS memory_level,
     sm_pct, memory_pct, dram_pct, l1_pct, l2_pct, l1_hit_pct, l2_hit_pct, dram_bytes, dram_bytes_per_s,
     fp32_flop_per_s, fp32_pct, fp32_flop_per_s / nullif(dram_bytes_per_s, 0) AS fp32_flop_per_byte_ratio,
     load_sectors_per_request_ratio, nullif(load_bytes_per_sector_ratio, 0) AS load_bytes_per_sector_ratio,
     load_sectors_per_request_ratio * load_bytes_per_sector_ratio / 32 AS load_bytes_per_thread_ratio,
     store_sectors_per_request_ratio, nullif(store_bytes_per_sector_ratio, 0) AS store_bytes_per_sector_ratio,
+    CASE WHEN load_sectors_count > 0 THEN least(100, 100 * host_sectors_count / load_sectors_count) END AS host_load_pct,
+    100 * (atomic_requests_count + reduction_requests_count) / nullif(requests_count, 0) AS atomic_pct,
+    CASE
+        WHEN atomic_pct > 50 THEN 'atomic operations'
+        WHEN 2 * cluster_requests_count > requests_count THEN 'other blocks'
+        WHEN host_load_pct > 50 THEN 'host memory'
+        WHEN load_sectors_per_request_ratio < 1.5 AND l1_hit_pct < 1 AND l2_hit_pct > 99 AND dram_pct < 1 THEN 'polls'
+        WHEN load_requests_count > 0 THEN 'loads and stores'
+    END AS request_kind,
     32 * load_sectors_count / nullif(dram_read_bytes, 0) AS reread_ratio, l1_passes_pct,
     l1_passes_pct / nullif(l1_requests_pct, 0) AS l1_passes_per_request_ratio,
     bank_conflicts_count, shared_wavefronts_count, spill_sectors_count,

@@ -6,6 +6,7 @@ is_count = "TRUE where the whole scope is divided by a count"
 range_name = "The NVTX ranges that are the steps; NULL where they are none"
 step_loop = "The loop whose iterations are the steps; NULL where they are none"
 mark = "The operation that begins or ends an iteration; NULL where the steps are no iterations"
+unit = "What the times of a step are per: token where a step makes several, else step, iteration or layer"
 process_id = "The process whose steps they are"
 confidence = "high, medium or low"
 reason = "The reason for this confidence"
@@ -17,16 +18,20 @@ is_once = "TRUE if it does once"
 interruption_ns = "Median time between these steps"
 operations = "Median number of operations between these steps"
 operation = "The most frequent of the longest operations between them"
+shortest_ns = "The shortest steady step, outliers aside; NULL where the longest takes at most twice as long"
+longest_ns = "The longest of these"
 */
 SELECT
     m.method, m.method = 'count' AS is_count, CASE m.method WHEN 'nvtx' THEN m.pattern END AS range_name,
     CASE WHEN m.method NOT IN ('nvtx', 'count') THEN m.loop END AS step_loop,
     CASE WHEN m.method IN ('graph', 'sequence') THEN m.pattern END AS mark,
+    CASE WHEN m.tokens_per_step <> 1 THEN 'token' ELSE coalesce(m.unit, 'step') END AS unit,
     m.process_id, m.confidence, m.reason, m.doubt, m.step_count,
     CASE WHEN m.method <> 'count' AND (m.tokens_per_step < 1 OR m.tokens_per_step <> round(m.tokens_per_step))
         THEN round(m.tokens_per_step, 2)
     END AS misfit_tokens,
-    i.interruptions, i.interruptions = 1 AS is_once, i.interruption_ns, i.operations, i.operation
+    i.interruptions, i.interruptions = 1 AS is_once, i.interruption_ns, i.operations, i.operation, d.shortest_ns,
+    d.longest_ns
 FROM facts.step_method AS m
 LEFT JOIN (
     SELECT
@@ -34,4 +39,9 @@ LEFT JOIN (
         median(operations)::BIGINT AS operations, operation_text(mode(operation)) AS operation
     FROM facts.step_interruptions
     HAVING count(*) > 0
-) AS i ON true;
+) AS i ON true
+LEFT JOIN (
+    SELECT min(duration_ns) AS shortest_ns, max(duration_ns) AS longest_ns
+    FROM facts.steps WHERE phase = 'steady' AND NOT is_outlier
+    HAVING longest_ns > 2 * shortest_ns
+) AS d ON true;
