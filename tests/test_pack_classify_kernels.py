@@ -80,7 +80,7 @@ FULL = {"grid": (1320, 1, 1), "block": (256, 1, 1)}
 
 
 FULL_AND_BUSY = FULL | BUSY
-# Samples of a kernel and its launch shape, and how it is bound, with which confidence and evidence.
+# Samples of a kernel and its launch shape; the bound, its confidence and its evidence.
 DECISIONS = [
     ({**FULL_AND_BUSY, "issue_pct": 90, "dram_pct": 10}, ("compute", "high", "gpu_metrics")),
     ({**FULL_AND_BUSY, "issue_pct": 10, "tensor_pct": 85, "dram_pct": 10}, ("compute", "high", "gpu_metrics")),

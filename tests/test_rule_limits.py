@@ -829,7 +829,7 @@ def test_an_operation_that_waits_for_the_default_stream(changes, is_found, run_r
         {**shape, **first, "copy_kind": case["first_copy_kind"]}, {**shape, **second, "copy_kind": case["copy_kind"]}
     ]  # fmt: skip
     none = {**shape, **first, "correlation_id": 9}
-    found = run_rule(
+    findings = run_rule(
         "default-stream",
         cuda_streams=[{"process_id": 1, "stream_id": number, "stream_type": kind}
                       for number, kind in ((7, "null stream"), (13, "default stream"))],
@@ -841,7 +841,7 @@ def test_an_operation_that_waits_for_the_default_stream(changes, is_found, run_r
         _steady_windows=[{"start_ns": 0, "end_ns": 1_000_000}],
         _call_counts=[{"name": "cudaStreamWaitEvent", "calls": case["event_waits"]}], _step_totals=[STEP],
     )  # fmt: skip
-    assert [row["held"] for row in found] == [1] * is_found
+    assert [row["held"] for row in findings] == [1] * is_found
 
 
 def steps_of_one_rate(

@@ -133,7 +133,7 @@ def test_the_context_is_no_cost_of_allocations(tmp_path):
         ([("cudaMalloc", "device", 10), ("cudaFree", None, 1)], True, "The memory is not freed in the loop"),
     ],
 )
-def test_allocations_that_are_repeated_kept_or_pinned(calls, has_steps, expected, cure_of):
+def test_the_cure_of_allocations(calls, has_steps, expected, cure_of):
     report = [
         {"name": name, "memory": memory, "call_group": "free" if memory is None else "alloc", "total_ns": 9 - place,
          "steady_count": count if has_steps else None}
@@ -226,7 +226,7 @@ def test_cpu_work_without_steps_has_no_next_step(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("what", "work_ns", "expected"),
+    ("activity", "work_ns", "expected"),
     [
         ("OS call: nanosleep", 51, "Remove the sleep"),
         ("OS call: clock_nanosleep", 51, "Remove the sleep"),
@@ -238,10 +238,10 @@ def test_cpu_work_without_steps_has_no_next_step(tmp_path):
         ("off the CPU", 51, "The thread that launches is off the CPU"),
     ],
 )
-def test_what_most_of_the_cpu_work_is(what, work_ns, expected, cure_of):
+def test_what_most_of_the_cpu_work_is(activity, work_ns, expected, cure_of):
     gap = {"start_ns": 0, "end_ns": 100, "duration_ns": 100, "cause": "launch", "host": "CPU work", "nvtx_path": "",
            "before_name": "a", "after_name": "b"}  # fmt: skip
-    work = {"what": what, "time_ns": work_ns, "nvtx_path": "", "counted_by": "activity", "is_known": True,
+    work = {"what": activity, "time_ns": work_ns, "nvtx_path": "", "counted_by": "activity", "is_known": True,
             "work_pct": 50.0}  # fmt: skip
     cure, _ = cure_of(
         "cpu-work", gaps_report=[gap], _cpu_work=[work], _steady_windows=[{"start_ns": 0, "end_ns": 100}],
