@@ -685,9 +685,22 @@ MODULES_AND_UPDATES = partial(in_turn, modules, graph_updates)
 SMALL_BLOCKS = partial(single_kernel, grid=(4096, 1, 1), block=(16, 1, 1))
 # Small blocks, and reductions after the last product of a step.
 BLOCKS_AND_GRADIENTS = partial(in_turn, SMALL_BLOCKS, gradients)
-CURED_READS = partial(in_turn, partial(norms, reads=3), partial(norms, size=1), partial(norms, size=16))
+CURED_HOST = partial(
+    in_turn,
+    partial(branches, is_cured=True),
+    norms,
+    partial(batches, host_ms=0.05),
+    turns,
+    partial(loads, steps_with_loads=(5,)),
+    partial(checkpoints, read_bytes=1 << 10),
+    partial(backtraces, extra_ns=0, after_wait_ns=MS),
+    steps=24,
+)
 CURED_WAITS = partial(
     in_turn,
+    partial(norms, reads=3),
+    partial(norms, size=1),
+    partial(norms, size=16),
     partial(waits, waits_each=False),
     turns,
     partial(single_kernel, **LARGE),
@@ -750,18 +763,18 @@ CURED = {
     "fp32-gemm": [CURED_INFERENCE, TRAINING],
     "fp64-gemm": [CURED_INFERENCE, TRAINING],
     "attention-unfused": [CURED_INFERENCE, TRAINING],
-    "optimizer-per-parameter": [partial(optimizer, is_fused=True), momentum],
-    "graph-break": [partial(branches, is_cured=True), norms],
-    "host-input": [partial(batches, host_ms=0.05), turns],
-    "checkpoint-stall": [partial(checkpoints, read_bytes=1 << 10)],
-    "paced-outside": [partial(fixed_rate, period_ms=37.0)],
+    "optimizer-per-parameter": [partial(in_turn, partial(optimizer, is_fused=True), momentum)],
+    "graph-break": [CURED_HOST],
+    "host-input": [CURED_HOST, turns],
+    "checkpoint-stall": [CURED_HOST],
+    "paced-outside": [CURED_HOST, turns],
     "alternating": [partial(turns, waits=False)],
     "gradient-reduction-late": [CURED_WAITS, small_reductions],
     "sync-each-launch": [CURED_WAITS, norms],
-    "scalar-read-backs": [CURED_READS],
+    "scalar-read-backs": [CURED_WAITS],
     "one-block": [CURED_WAITS, BLOCKS_AND_GRADIENTS],
     "small-blocks": [CURED_WAITS, directives],
-    "compile-in-loop": [partial(loads, steps_with_loads=(5,))],
+    "compile-in-loop": [CURED_HOST],
     "layout-conversion": [CURED_INFERENCE, TRAINING],
     "op-by-op": [turns],
     "graph-node-updates": [turns],
@@ -770,7 +783,7 @@ CURED = {
     "cross-entropy-unfused": [CURED_TRAINING, INFERENCE],
     "embedding-sort": [CURED_TRAINING],
     "default-stream": [partial(streams, is_cured=True)],
-    "backtrace-overhead": [partial(backtraces, extra_ns=0, after_wait_ns=MS)],
+    "backtrace-overhead": [CURED_HOST],
     "small-copies": [CURED_WAITS, synced_copies],
     "sync-after-copy": [CURED_WAITS, small_copies],
     "one-gang": [CURED_WAITS, partial(directives, runs=15_000)],
@@ -783,7 +796,7 @@ CURED = {
     "message-waits": [CURED_INFERENCE_RANKS, tensor_parallel],
     "fp32-gradients": [CURED_TRAINING_RANKS, CURED_INFERENCE_RANKS],
     "one-reduction": [CURED_TRAINING_RANKS, shards],
-    "accumulated-reductions": [CURED_INFERENCE_RANKS, partial(large_reductions, count=4, is_late=False, stream=7)],
+    "accumulated-reductions": [CURED_INFERENCE_RANKS, CURED_TRAINING_RANKS],
 }
 # The rules by the file that tests them: tests/test_rules_FAMILY.py.
 FAMILIES = {
