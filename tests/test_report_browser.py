@@ -68,7 +68,7 @@ def page(tab, path):
 
 @pytest.fixture(scope="module")
 def same_page(browser, path):
-    """Give a page that is loaded once, for tests that leave the other parts of it as they are."""
+    """Give a page that is loaded once, for tests that change separate parts of it."""
     with open_page(browser, path) as page:
         yield page
 
