@@ -168,8 +168,8 @@ def _build_options(
 def _find_counted_kernels(trace: Session) -> tuple[str, str]:
     """Find the kernels that ncu counts: a condition on `kernel_events`, and in words those that it does not count.
 
-    ncu 2025.3 profiles no kernel of a graph with conditional nodes by itself. The body of such a node is launched on the
-    device, so its kernels have no correlation id. The upper half of a node's id is its graph.
+    ncu 2025.3 profiles no kernel of a graph with conditional nodes by itself. The body of such a node is launched on
+    the device, so its kernels have no correlation id. The upper half of a node's id is its graph.
     """
     graphs = trace.dicts(
         """SELECT DISTINCT process_id, graph_node_id >> 32 AS graph FROM kernel_events
