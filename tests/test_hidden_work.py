@@ -154,10 +154,10 @@ def test_other_kernels_are_planned_without_those_of_conditional_graphs(capture, 
             WHERE shortName = (SELECT id FROM StringIds WHERE value = 'start')"""
         )
     with open_trace(path) as trace:
-        made = plan.make(trace)
-        assert {row["name"].split("(")[0] for row in made.answer.dicts()} == {"start"}
-    assert "--graph-profiling" not in made.options
-    assert any("left out: 246 kernels of CUDA graphs with conditional nodes" in note for note in made.notes)
+        ncu_plan = plan.make(trace)
+        assert {row["name"].split("(")[0] for row in ncu_plan.answer.dicts()} == {"start"}
+    assert "--graph-profiling" not in ncu_plan.options
+    assert any("left out: 246 kernels of CUDA graphs with conditional nodes" in note for note in ncu_plan.notes)
 
 
 # Graphs that are captured and instantiated in each step.
@@ -260,7 +260,7 @@ def test_mapping_memory_is_allocation(capture, diagnosis):
 
 
 def test_steps_that_overlap_are_counted_once(tmp_path):
-    """Kernels on eight streams, of which every second one starts late: iterations in launch order overlap."""
+    """Every second kernel starts late, so iterations in launch order overlap."""
     trace = Trace()
     host = trace.thread()
     for number in range(400):

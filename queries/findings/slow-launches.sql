@@ -49,8 +49,8 @@ See what the host does before these launches: nsys-insight gaps. The time is tha
 
 [fix.call]
 any = """
-The launch calls themselves take long. The first launch of a kernel loads its code, and waits until the GPU is idle if its
-stack needs more local memory than any before: launch each kernel once before the loop."""
+The launch calls themselves take long. The first launch of a kernel loads its code, and waits until the GPU is idle if
+its stack needs more local memory than any before: launch each kernel once before the loop."""
 
 [fix.latency]
 any = """

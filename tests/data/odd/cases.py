@@ -32,8 +32,8 @@ def bench(call, quantiles):
 )
 @triton.jit
 def scale(x, y, n, block: tl.constexpr):
-    at = tl.program_id(0) * block + tl.arange(0, block)
-    tl.store(y + at, tl.load(x + at, mask=at < n) * 1.5 + 1.0, mask=at < n)
+    offsets = tl.program_id(0) * block + tl.arange(0, block)
+    tl.store(y + offsets, tl.load(x + offsets, mask=offsets < n) * 1.5 + 1.0, mask=offsets < n)
 
 
 def autotune():
