@@ -25,8 +25,8 @@ evidence = [
         "{?is_staged_copy}most of each is a copy between GPUs that goes through host memory",
         "{?is_managed_memory}the host touches managed memory, whose pages migrate",
         "{?is_launch_begun}the launch call had begun before",
-        """{?is_launched_before}the launch was in time: the operation waits for another GPU or process, or for what has no
-        row, such as kernels that a kernel launches, or a function on the host""",
+        """{?is_launched_before}the launch was in time: the operation waits for another GPU or process, or for what has
+        no row, such as kernels that a kernel launches, or a function on the host""",
         """{?follows_host_functions}the launch was in time, and streams of the program run functions on the
         host (cudaLaunchHostFunc), for which the operation may wait""",
         """{?follows_values}the launch was in time, and streams of the program wait for a value in memory
