@@ -241,27 +241,29 @@ def _find_step_ranges(run: Run, process: int, *, range_name: str | None, is_scop
             continue
         run("ranges", thread=candidate.thread_id, pattern=candidate.pattern)
         (work,) = run("range_work")
-        if range_name is not None or (work.ranges_count >= MIN_RANGES and _are_steps(work)):
+        if range_name is not None or (work.ranges_count >= MIN_RANGES and _are_steps(work, MIN_SHARE_BETWEEN)):
             return _cut_at_ranges(run, process, candidate, work, by_period=not is_scope_range)
     if range_name is not None:
         return None
-    (cycle,) = run("cycles", most_ranges=MAX_PHASES, most_names=MAX_PHASE_NAMES)
+    (cycle,) = run(
+        "cycles", least_ranges=MIN_RANGES, least_distinct=MIN_DISTINCT_TEXTS,
+        most_ranges=MAX_PHASES, most_names=MAX_PHASE_NAMES,
+    )  # fmt: skip
     (work,) = run("range_work")
-    if not cycle.cycles or not _are_steps(work):
+    # There are no other ranges, so what is launched between these belongs to the steps as well.
+    if not cycle.cycles or not _are_steps(work, MIN_SHARE_TOTAL):
         return None
-    # Phases of a layer repeat as well. Then the loop around them has fewer iterations.
+    # The parts of a layer repeat as well. Then the loop around them has fewer iterations.
     loop = choose_loop(run("loops"), "auto")
     if loop and loop.iterations < cycle.cycles:
         return None
     return _cut_at_ranges(run, process, cycle, work, by_period=True)
 
 
-def _are_steps(work: Any) -> bool:
+def _are_steps(work: Any, least_share: float) -> bool:
     """Return whether ranges with this work, a row of `range_work.sql`, hold enough of it, and the same in each."""
-    is_repeated = work.repeated_ns >= MIN_REPEATED * work.inside_ns
-    return bool(
-        is_repeated and work.inside_ns >= max(MIN_SHARE_BETWEEN * work.around_ns, MIN_SHARE_TOTAL * work.all_ns)
-    )
+    has_enough = work.inside_ns >= max(least_share * work.around_ns, MIN_SHARE_TOTAL * work.all_ns)
+    return bool(has_enough and work.repeated_ns >= MIN_REPEATED * work.inside_ns)
 
 
 def _cut_at_ranges(run: Run, process: int, ranges: Any, work: Any, *, by_period: bool) -> StepRanges:
