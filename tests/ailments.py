@@ -140,6 +140,20 @@ def batches(*, host_ms=2.0, kernel_ms=1.0):
     return run_steps(body, sync=False)
 
 
+def host_stages(*, host_ms=2.0, size=1 << 20, is_back=True):
+    """Let the host work for so long on what the GPU has computed, and copy it back."""
+
+    def body(loop, _):
+        for _ in range(4):
+            loop.launch(BF16, MS // 4, **LARGE)
+        loop.copy("D2H", size, 200_000, blocking=True)
+        loop.python(int(host_ms * MS))
+        if is_back:
+            loop.copy("H2D", size, 100_000)
+
+    return run_steps(body, sync=False)
+
+
 def checkpoints(*, interval=10, read_bytes=50 << 20):
     def body(loop, number):
         for _ in range(6):
@@ -723,6 +737,7 @@ AILING = {
     "optimizer-per-parameter": TRAINING,
     "graph-break": branches,
     "host-input": batches,
+    "host-stage": host_stages,
     "checkpoint-stall": checkpoints,
     "paced-outside": fixed_rate,
     "alternating": turns,
@@ -765,7 +780,8 @@ CURED = {
     "attention-unfused": [CURED_INFERENCE, TRAINING],
     "optimizer-per-parameter": [partial(in_turn, partial(optimizer, is_fused=True), momentum)],
     "graph-break": [CURED_HOST],
-    "host-input": [CURED_HOST, turns],
+    "host-input": [CURED_HOST, turns, host_stages],
+    "host-stage": [CURED_HOST, batches],
     "checkpoint-stall": [CURED_HOST],
     "paced-outside": [CURED_HOST, turns],
     "alternating": [partial(turns, waits=False)],
@@ -802,8 +818,8 @@ CURED = {
 FAMILIES = {
     "constructs": ("replaceable-construct", "shared-memory-blocks", "repeated-sequence", "repeated-step"),
     "host": (
-        "graph-break", "host-input", "alternating", "paced-outside", "compile-in-loop", "checkpoint-stall", "op-by-op",
-        "default-stream", "graph-node-updates", "backtrace-overhead",
+        "graph-break", "host-input", "host-stage", "alternating", "paced-outside", "compile-in-loop",
+        "checkpoint-stall", "op-by-op", "default-stream", "graph-node-updates", "backtrace-overhead",
     ),
     "kernels": (
         "fp32-gemm", "fp64-gemm", "attention-unfused", "optimizer-per-parameter", "layout-conversion", "gemm-odd-sizes",

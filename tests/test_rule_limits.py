@@ -755,6 +755,8 @@ def test_flags_that_are_read_back_are_branches(sizes, is_found, run_rule):
         ({}, {"copy_kind": "D2H"}, False),
         ({}, {"start_ns": 300_001}, False),  # another operation ends the gap
         ({"end_ns": 199_999}, {"start_ns": 199_999}, False),
+        ({"start_ns": 50_000}, {"size_bytes": 4 * (1 << 10)}, False),  # it was copied to the host before
+        ({"start_ns": 50_000}, {"size_bytes": 4 * (1 << 10) + 1}, True),
         # Half of the gap is in CUDA calls.
         ({"api_ns": 100_000}, {}, True),
         ({"api_ns": 100_001}, {}, False),
@@ -765,11 +767,39 @@ def test_gaps_before_copies_of_an_input(changes, copy, is_found, run_rule):
     gap = {"gpu_id": 0, "host": "late", "start_ns": 100_000, "end_ns": 300_000, "call_ns": 300_000, "sync_ns": 0,
            "copy_ns": 0, "alloc_ns": 0, "mpi_ns": 0, "api_ns": 0}  # fmt: skip
     copies = {"start_ns": 300_000, "copy_kind": "H2D", "size_bytes": 257, **copy}
+    read = {"copy_kind": "D2H", "start_ns": 40_000, "end_ns": 50_000, "size_bytes": 1 << 10}
     # Gaps of 99,999 ns are more than a tenth of this step, and too short.
-    rows = run_rule("host-input", _idle_time=[{**gap, **changes}], memcpys=[copies], _steady_windows=WINDOWS[:1],
+    rows = run_rule("host-input", _idle_time=[{**gap, **changes}], memcpys=[copies, read], _steady_windows=WINDOWS[:1],
                     host_report=[{"code": "cpu_work", "recoverable_ns": 0.0}],
                     _step_totals=[{**STEP, "wall_ns": 5e5}])  # fmt: skip
-    assert [row["gap_ns"] for row in rows] == [200_000] * is_found
+    assert [row["gap_ns"] for row in rows] == [300_000 - {**gap, **changes}["start_ns"]] * is_found
+
+
+@pytest.mark.parametrize(
+    ("changes", "read", "back_bytes", "is_found"),
+    [
+        ({}, {}, 1 << 18, True),
+        ({}, {}, None, True),
+        # New data for the next step, not what was computed from the old.
+        ({}, {}, (1 << 18) + 1, False),
+        ({}, {"size_bytes": (1 << 16) - 1}, None, False),
+        ({}, {"copy_kind": "H2D"}, None, False),
+        ({}, {"end_ns": 99_999}, None, False),  # another operation begins the gap
+        ({"api_ns": 100_000}, {}, None, True),
+        ({"api_ns": 100_001}, {}, None, False),
+        ({"host": "sync"}, {}, None, False),
+    ],
+)
+def test_gaps_after_copies_of_results(changes, read, back_bytes, is_found, run_rule):
+    gap = {"gpu_id": 0, "host": "late", "start_ns": 100_000, "end_ns": 300_000, "call_ns": 300_000, "sync_ns": 0,
+           "copy_ns": 0, "alloc_ns": 0, "mpi_ns": 0, "api_ns": 0}  # fmt: skip
+    copies = [{"copy_kind": "D2H", "start_ns": 60_000, "end_ns": 100_000, "size_bytes": 1 << 16, **read}]
+    if back_bytes:
+        copies.append({"copy_kind": "H2D", "start_ns": 300_000, "end_ns": 310_000, "size_bytes": back_bytes})
+    rows = run_rule("host-stage", _idle_time=[{**gap, **changes}], memcpys=copies, _steady_windows=WINDOWS[:1],
+                    _step_totals=[STEP])  # fmt: skip
+    expected_ns = 250_000 if back_bytes else 240_000
+    assert [(row["gap_ns"], row["recoverable_ns"]) for row in rows] == [(200_000, expected_ns)] * is_found
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ def step_ns(truth):
     [
         ("graph-break", ailments.branches, lambda: ailments.branches(is_cured=True)),
         ("host-input", ailments.batches, lambda: ailments.batches(host_ms=0.05)),
+        ("host-stage", ailments.host_stages, lambda: ailments.host_stages(host_ms=0.05)),
         ("checkpoint-stall", ailments.checkpoints, lambda: ailments.checkpoints(interval=0)),
         ("alternating", ailments.turns, lambda: ailments.turns(waits=False)),
         ("compile-in-loop", ailments.loads, lambda: ailments.loads(steps_with_loads=())),

@@ -350,13 +350,14 @@ def _find_step_range(trace: Session) -> tuple[str, Session]:
     """Return the range that marks the steps, as all reports find them, and the trace scoped to it.
 
     The name is "" and the trace unscoped if steps are found by another method, or if ncu cannot filter by the name:
-    the name contains numbers, or the range is nested in another one.
+    the name contains numbers, the range is nested in another one, or a step has several ranges.
     """
     if trace.describe_trace()["scope"]:
         return "", trace
     method_rows = trace.dicts(
         """SELECT pattern FROM step_method
-           WHERE method = 'nvtx' AND NOT EXISTS (FROM nvtx_nesting WHERE name = pattern AND depth > 1)"""
+           WHERE method = 'nvtx' AND pattern IN (SELECT name FROM nvtx_ranges)
+               AND NOT EXISTS (FROM nvtx_nesting WHERE name = pattern AND depth > 1)"""
     )
     name = method_rows[0]["pattern"] if method_rows else ""
     return (name, trace.scope(nvtx=name)) if _PLAIN_NAME.fullmatch(name) else ("", trace)
