@@ -62,6 +62,8 @@ def _find_obstacle(chain: Chain, recurrence: float) -> str | None:
     """Return why a chain cannot be fused."""
     if recurrence < MIN_RECURRENCE:
         return f"only {100 * recurrence:.0f}% of the steps have the kernels in this order"
+    if all(kernel.word == "cat" for kernel in chain.kernels):
+        return "each copies what it joins, which one kernel for all would copy as well"
     if count := count_other_orders(chain):
         return f"the kernels also occur in another order, {count} times per step"
     if crossing := _find_grid_reduction(chain):
