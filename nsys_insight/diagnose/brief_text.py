@@ -141,7 +141,6 @@ def write_page(brief: Brief, width: int) -> str:
 
 
 def _describe_rest(operations: Sequence[Operation]) -> str:
-    """Describe the operations that are not listed."""
     if not operations:
         return ""
     calls, time_ns = sum(o.calls for o in operations), sum(o.time_ns for o in operations)

@@ -176,7 +176,7 @@ def answer(
         usage.architecture = usage.architecture or assumptions.architecture or ""
         kernel_launches = [launch for launch in launches if _is_launch_of(launch, usage, name, names)]
         cases += [Case(usage, name, launch) for launch in kernel_launches] or [
-            Case(usage, name, _assume_launch(assumptions))
+            Case(usage, name, {"block": assumptions.block, "dynamic_shared_bytes": assumptions.dynamic_bytes})
         ]
     requirements = [
         Requirements(
@@ -251,10 +251,6 @@ class Case:
         if traced is not None and traced != max(usage.registers or 0, _MIN_ALLOCATED_REGISTERS):
             sentences.append(f"the trace ran it with {traced} registers: a different build")
         return [*sentences, *([usage.remark] if usage.remark else [])]
-
-
-def _assume_launch(assumptions: Assumptions) -> dict[str, Any]:
-    return {"block": assumptions.block, "dynamic_shared_bytes": assumptions.dynamic_bytes}
 
 
 def _list_notes(cases: list[Case], assumptions: Assumptions, *, is_traced: bool) -> Iterator[str]:

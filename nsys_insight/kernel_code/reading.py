@@ -73,7 +73,7 @@ def count_neighbor_loads(region: Region) -> int:
         written_registers = _list_written_registers(instruction) if kind not in _NO_WRITE_CLASSES else set()
         # An address takes two registers, so a write to the next one changes it too.
         for base in list(offsets_by_register):
-            if not written_registers.isdisjoint((base, _get_next_register(base))):
+            if not written_registers.isdisjoint((base, f"R{int(base[1:]) + 1}")):
                 count += _count_adjacent(offsets_by_register.pop(base))
     return count + sum(map(_count_adjacent, offsets_by_register.values()))
 
@@ -150,10 +150,6 @@ def _list_written_registers(instruction: Instruction) -> set[str]:
         return set()
     count = max(1, instruction.width_bits // 32) if instruction.mnemonic.startswith("LD") else 2
     return {f"R{int(first[1:]) + offset}" for offset in range(count)}
-
-
-def _get_next_register(register: str) -> str:
-    return f"R{int(register[1:]) + 1}"
 
 
 def _parse_sm_number(architecture: str) -> int:

@@ -304,7 +304,7 @@ def write_json(report: NcuReport, stream: TextIO) -> None:
         "priorities": [
             {
                 "kernel": priority.kernel.row["kernel"],
-                **_build_finding_object(priority.finding),
+                **{name: getattr(priority.finding, name) for name in ("launch", "rule", "severity", "title", "action")},
                 "saving_pct": priority.saving_pct,
                 "saving_ns": priority.saving_ns,
                 "basis": priority.basis,
@@ -314,10 +314,6 @@ def write_json(report: NcuReport, stream: TextIO) -> None:
     }
     json.dump(report_object, stream, indent=2, allow_nan=False)
     stream.write("\n")
-
-
-def _build_finding_object(finding: KernelFinding) -> dict[str, Any]:
-    return {name: getattr(finding, name) for name in ("launch", "rule", "severity", "title", "action")}
 
 
 def _build_kernel_object(kernel: KernelReport) -> dict[str, Any]:

@@ -104,7 +104,6 @@ def clear(
 
 
 def _find_folder() -> Path:
-    """Return the cache folder."""
     if refusal := cache_folder.refusal_reason():
         raise UsageError(
             describe_unused_cache(refusal), f"name a folder of your own in ${cache_folder.FOLDER_VARIABLE}"

@@ -132,7 +132,6 @@ def _make_level(  # noqa: PLR0913, PLR0917 - a local function that calls itself 
     depth: int,
     runs: list[Loop],
 ) -> Level:
-    """Return a level with the loops inside of it."""
     inner: list[Level] = []
     if depth < MAX_DEPTH:
         by_symbol: dict[int, list[Loop]] = {}
