@@ -55,7 +55,7 @@ class HtmlAnswer(Answer):
         from nsys_insight.page.tables import build_table
         from nsys_insight.text.cells import printable
 
-        narrowed = self._select_main_columns()
+        narrowed = self.select_main_columns()
         first_rows = build_table(narrowed, MAX_ROWS)
         hidden = [f"{MAX_ROWS} of {self.row_count:,} rows"] if self.row_count > MAX_ROWS else []
         if len(narrowed.columns) < len(self.columns):
@@ -65,14 +65,6 @@ class HtmlAnswer(Answer):
         notes = [printable(note) for note in (*self.notes, *self.left_out)]
         title = printable(self.heading or self.report)
         return add_style(str(macros.answer(title, first_rows, notes, printable(self.empty), row_hint)))
-
-    def _select_main_columns(self) -> Answer:
-        """Return the answer with its main columns, in their order: a cell of a notebook is narrow."""
-        main_columns = sorted(
-            (column for column in self.columns if column.position is not None), key=lambda column: column.position or 0
-        )
-        columns = main_columns or [column for column in self.columns if not column.is_detail]
-        return self.select_columns([column.name for column in columns])
 
 
 class HtmlDiagnosis(Diagnosis):

@@ -36,7 +36,7 @@ from nsys_insight.sql.quoting import literal
 from nsys_insight.sql.rows import name_cells
 from nsys_insight.sql.statements import Statement, read_one_query
 from nsys_insight.text.suggestions import did_you_mean, quote_name
-from nsys_insight.text.units import time_text
+from nsys_insight.text.units import count_noun, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -368,8 +368,7 @@ class Session:
         """Name the tables of events in the files that no view reads, with their rows: one sentence for each trace."""
         row_counts = [self_check.count_unread_rows(file) for file in self._connection.files.files]
         tables = (
-            ", ".join(f"{name} ({count:,} {'row' if count == 1 else 'rows'})" for name, count in counts.items())
-            for counts in row_counts
+            ", ".join(f"{name} ({count_noun(count, 'row')})" for name, count in counts.items()) for counts in row_counts
         )
         return tuple(f"tables that no report reads: {text} (nsys stats has reports on some)" for text in tables if text)
 
