@@ -20,6 +20,7 @@ from nsys_insight.model import template
 from nsys_insight.packs.step_options import AUTO
 from nsys_insight.session import session
 from nsys_insight.session.connection import Connection
+from nsys_insight.session.database import Database
 from nsys_insight.session.store import is_cached
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
     from nsys_insight.facts.context import FactOptions
     from nsys_insight.ingest.files import File
-    from nsys_insight.ingest.limits import Limits
-    from nsys_insight.ingest.scope import Scope
     from nsys_insight.session.prefetch import Question
     from nsys_insight.session.stored_answers import Rows, StoredAnswer
 
@@ -52,28 +51,31 @@ def keep_connections(*, are_final: bool = False) -> Iterator[None]:
     With `are_final`, nothing changes the files, although the test itself wrote them.
     """
 
-    def connect(files: Sequence[File], scope: Scope, limits: Limits, **options: Any) -> Connection:
+    def connect(database: Database, timeout_s: float | None) -> Connection:
         before_ns = time.time_ns() if are_final and _test.start_ns else _test.start_ns
-        return _connect(files, scope, limits, before_ns, options)
+        return _connect(database, timeout_s, before_ns)
 
-    with patch.object(session, "Connection", connect):
+    with patch.object(session, "Database", _make_database), patch.object(session, "Connection", connect):
         yield
 
 
-def _connect(
-    files: Sequence[File], scope: Scope, limits: Limits, before_ns: int, options: dict[str, Any]
-) -> Connection:
+def _make_database(files: Sequence[File], *arguments: Any, **options: Any) -> Database:
     # The current folder may be another one at the next use.
-    files = [file._replace(path=file.path.absolute()) for file in files]
-    if not (_has_defaults(options) and _are_old_exports([file.path for file in files], before_ns)):
-        return Connection(files, scope, limits, **options)
+    return Database([file._replace(path=file.path.absolute()) for file in files], *arguments, **options)
+
+
+def _connect(database: Database, timeout_s: float | None, before_ns: int) -> Connection:
+    files = database.files
+    is_usual = timeout_s is None and _has_defaults(database)
+    if not (is_usual and _are_old_exports([file.path for file in files], before_ns)):
+        return Connection(database, timeout_s)
     statuses = [(status.st_dev, status.st_ino, status.st_mtime_ns) for status in (file.path.stat() for file in files)]
-    key = (*files, *statuses, scope, limits, *options["part_scopes"])
-    connection, note = _connections.pop(key, None), options["note"]
+    key = (*files, *statuses, database.scope, database._strategies.limits, *database._part_scopes)
+    connection = _connections.pop(key, None)
     if connection and connection.is_unchanged:
-        connection.reuse(note)
+        connection.reuse(database._note)
     else:
-        connection = KeptConnection(files, scope, limits, **options)
+        connection = KeptConnection(database)
     _connections[key] = connection
     unused = [other for other in _connections if not _connections[other].user_count]
     for other in unused[:-_MOST_UNUSED]:
@@ -81,9 +83,9 @@ def _connect(
     return connection
 
 
-def _has_defaults(options: dict[str, Any]) -> bool:
-    has_others = any(options.get(name) for name in ("use_cache", "timeout_s", "ncu"))
-    return not has_others and options["steps"] == AUTO and not template._list_user_catalogs()
+def _has_defaults(database: Database) -> bool:
+    has_others = database._use_cache or database._ncu
+    return not has_others and database._steps == AUTO and not template._list_user_catalogs()
 
 
 def _are_old_exports(paths: Sequence[Path], before_ns: int) -> bool:
@@ -98,29 +100,30 @@ def _are_old_exports(paths: Sequence[Path], before_ns: int) -> bool:
 class KeptConnection(Connection):
     """A connection that stays open, and that answers a query of the package once."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    def __init__(self, database: Database) -> None:
         self.opening_notes: list[str] = []
         self._answers: dict[Question, StoredAnswer] = {}
         self._rows: dict[tuple[str, FactOptions], Rows] = {}
-        note = options["note"]
+        note = database._note
         self.user_count = 1
 
         def note_and_record(text: str) -> None:
             self.opening_notes.append(text)
             note(text)
 
-        super().__init__(*arguments, **options | {"note": note_and_record})
+        database._note = note_and_record
+        super().__init__(database)
         self._first_duckdb = self.duckdb
 
     @property
     def is_unchanged(self) -> bool:
         """Return whether the files are open in the first way, without definitions of a user."""
-        return self.duckdb is self._first_duckdb and not self._files.definitions
+        return self.duckdb is self._first_duckdb and not self.files.definitions
 
     def reuse(self, note: Callable[[str], None]) -> None:
         """Answer to another session, which gets the notes about the files too."""
         self.user_count += 1
-        self._files._note = note
+        self.files._note = note
         for text in self.opening_notes:
             note(text)
 

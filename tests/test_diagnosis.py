@@ -460,8 +460,8 @@ def test_a_query_is_retried_when_duckdb_gives_up_on_its_connection(tmp_path, mon
         def dicts(query, *arguments):
             if not lost_queries and query.startswith("WITH"):
                 lost_queries.append(query)
-                trace._connection._files._strategies.repeat()  # as after DuckDB's InternalException
-                trace._connection._files.open()
+                trace._connection.files._strategies.repeat()  # as after DuckDB's InternalException
+                trace._connection.files.open()
             return read_dicts(query, *arguments)
 
         monkeypatch.setattr(trace, "dicts", dicts)

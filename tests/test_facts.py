@@ -179,7 +179,7 @@ class TestBigExports:
             expected = reference.diagnose().text()
         with nsys_insight.open(sample("decode_eager")) as trace:
             assert trace.diagnose().text() == expected
-            assert trace._connection._files._strategies.cached
+            assert trace._connection.files._strategies.cached
         assert store.find_entry(sample("decode_eager"))
 
     @pytest.mark.slow
@@ -195,7 +195,7 @@ class TestBigExports:
     def test_without_the_cache_no_file_remains(self, sample, tmp_path):
         with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:
             trace.load()
-            assert trace._connection._files._strategies.cached
+            assert trace._connection.files._strategies.cached
             assert trace.answer("syncs").rows()
         assert not list(tmp_path.glob("cache/*.duckdb"))
 
@@ -208,7 +208,7 @@ class TestBigExports:
         with nsys_insight.open(sample("decode_eager")) as trace:
             trace.load()
             assert trace.answer("syncs").rows()
-            assert not trace._connection._files._strategies.cached
+            assert not trace._connection.files._strategies.cached
 
     @pytest.mark.slow
     def test_definitions_and_earlier_answers_stay(self, sample):

@@ -70,11 +70,13 @@ class TestHtml:
         for html in html_outputs:
             assert not re.search(r"<script|<link|<iframe|@import|url\(|https?:|\bon\w+=|<button", html)
             for css in re.findall(r"<style>(.*?)</style>", html, re.DOTALL):
-                flat = re.sub(r"@media[^{]+\{|\}\s*\}", "}", css)
-                selectors = [selector for rule in re.findall(r"([^{}]+)\{", flat) for selector in rule.split(",")]
-                assert selectors
-                selector_pattern = re.compile(rf'\s*(\[data-jp-theme-light="(true|false)"\] )?\.{page_html.ROOT_CLASS}')
-                assert all(map(selector_pattern.match, selectors)), selectors
+                outer = re.sub(r"@media[^{]+\{(.*?\})\s*\}", r"\1", css)
+                while (shorter := re.sub(r"\{[^{}]*\}", ";", outer)) != outer:
+                    outer = shorter
+                selectors = [selector for selector in outer.split(";") if selector.strip()]
+                selector_pattern = re.compile(rf' ?(\[data-jp-theme-light="(true|false)"\] )?\.{page_html.ROOT_CLASS} ')
+                assert len(selectors) == 5
+                assert all(map(selector_pattern.fullmatch, selectors)), selectors
             assert len(html) < 40_000
 
     def test_css_braces_match_and_every_class_is_styled_as_on_the_page(self, html_outputs):

@@ -329,7 +329,7 @@ class TestSameAnswer:
     def test_from_the_file_from_the_cache_and_copied_cell_by_cell(self, pack, ask, traces):
         plain = ask(pack, "plain", make_questions=list_plain_question)
         assert_same(plain, ask(pack, "plain", make_questions=list_plain_question, use_cache=True))
-        assert traces("plain", use_cache=True)._connection._files._strategies.cached
+        assert traces("plain", use_cache=True)._connection.files._strategies.cached
         with without_extension():
             assert_same(plain, ask(pack, "with empty tables", make_questions=list_plain_question, use_cache=None))
-        assert not traces("with empty tables", use_cache=None)._connection._files._strategies.cached
+        assert not traces("with empty tables", use_cache=None)._connection.files._strategies.cached

@@ -138,8 +138,8 @@ def test_a_question_with_other_fact_options_is_not_prefetched(sample, answer_thr
 def test_answers_of_a_replaced_connection_are_discarded(sample):
     with nsys_insight.open(sample("churn")) as trace:
         trace.prefetch([(built_in_packs()["top"], {}), (built_in_packs()["idle"], {})])
-        trace._connection._files._strategies.repeat()
-        trace._connection._files.open()
+        trace._connection.files._strategies.repeat()
+        trace._connection.files.open()
         assert trace.answer("top").rows()
 
 

@@ -219,7 +219,7 @@ class TestSteps:
         query = "SELECT count(*) AS steps FROM kernels -- not FROM steps"
         with nsys_insight.open(CHURN) as trace:
             assert trace.sql(query).rows() == [(500,)]
-            assert "steps" not in trace._connection._files._facts._fill_options
+            assert "steps" not in trace._connection.files._facts._fill_options
             assert trace.sql("SELECT count(*) FROM steps").rows() == [(20,)]
         with nsys_insight.open([CHURN, EAGER]) as traces:
             assert traces.sql(query).rows() == [(500 + 6469,)]

@@ -175,7 +175,7 @@ def test_an_interrupt_stops_the_copy_for_the_question(sample, monkeypatch):
 
     def ask():
         with suppress(duckdb.Error):
-            trace._connection._files.load()
+            trace._connection.files.load()
 
     with nsys_insight.open(sample("decode_eager"), use_cache=False) as trace:
         assert stops_on_interrupt(trace, ask, lambda: has_started.wait(10))

@@ -175,7 +175,6 @@ def read(paths: Sequence[Path], plan: Plan) -> Bench:
 
 
 def _run_once(command: Command, plan: Plan, machine: Machine) -> tuple[BenchmarkOutput, GpuWatch]:
-    """Run a command once and read its measurements."""
     old_results = _OldResults(plan.output) if plan.output else None
     try:
         return _run_and_read(command, plan, machine, old_results)

@@ -122,14 +122,10 @@ def _list_ids(column: str, export: Path) -> list[str]:
     return completion_names.list_ids(export, column)
 
 
-def _list_phases(export: Path) -> list[str]:
-    return ["prefill", "decode", "mixed", "forward", "backward", "optimizer", *_list_ranges(export)]
-
-
 NAME_FINDERS: dict[str, Callable[[Path], Iterable[str]]] = {
     "nvtx": _list_ranges,
     "step_range": _list_ranges,
-    "phase": _list_phases,
+    "phase": lambda export: ["prefill", "decode", "mixed", "forward", "backward", "optimizer", *_list_ranges(export)],
     "kernel": _list_kernels,
     "name": lambda export: [*_list_kernels(export), *_list_ranges(export)],
     "step": _list_steps,

@@ -371,7 +371,6 @@ def _make_view_properties(view: str) -> dict[str, Schema]:
 
 
 def _make_array(properties: Schema) -> Schema:
-    """Make the schema of an array of objects, which have all of these properties."""
     return {"type": "array", "items": json_schema.describe_object(properties)}
 
 

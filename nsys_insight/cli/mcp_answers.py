@@ -75,10 +75,7 @@ def make_table(answer: Answer, notes: Sequence[str], limit: int, *, is_full: boo
 
 def write_text(answer: Answer, table: dict[str, Any], limit: int, *, is_full: bool = False) -> str:
     """Write an answer for reading: its main columns with three digits and units, without padding, and the notes."""
-    main_columns = sorted(
-        (column for column in answer.columns if column.position is not None), key=lambda column: column.position or 0
-    )
-    narrowed = answer.select_columns([column.name for column in main_columns or answer.columns])
+    narrowed = answer.select_main_columns()
     fields = drop_unknown_details(build_fields(narrowed, narrowed.rows(limit), full_names=is_full))
     lines = [name_arguments(printable(answer.heading))] if answer.heading else []
     if answer.row_count:

@@ -86,7 +86,9 @@ def make_server(tools: Tools) -> MCPServer[Any]:
         log_level="WARNING",
     )
     for tool in (tools.brief, tools.diagnose, tools.report, tools.sql, tools.views, tools.diff):
-        reports = f"\n\nReports:\n{_list_reports()}" if tool == tools.report else ""
+        # Their parameters are too many: the error for an unknown one lists those of a report.
+        packs = [f"{pack.name}: {pack.title}" for packs in packs_by_topic().values() for pack in packs]
+        reports = "\n".join(("\n\nReports:", *packs)) if tool == tools.report else ""
         description = inspect.cleandoc(tool.__doc__ or "") + reports
         has_rows = tool.__annotations__["return"] == "Answers"
         mcp_server.tool(
@@ -318,8 +320,3 @@ def _write_answer(
 def _make_result(texts: Sequence[str], tables: Sequence[dict[str, Any]]) -> CallToolResult:
     content = [TextContent(type="text", text="\n\n".join(texts))]
     return CallToolResult(content=list(content), structured_content={"answers": list(tables)})
-
-
-def _list_reports() -> str:
-    """List the reports. Their parameters are too many: the error for an unknown one lists those of a report."""
-    return "\n".join(f"{pack.name}: {pack.title}" for packs in packs_by_topic().values() for pack in packs)

@@ -13,7 +13,7 @@ from nsys_insight.compare.step_times import WITHOUT_NSYS
 from nsys_insight.compare.verdict import MIN_CHANGE_PCT, Decision, Verdict
 from nsys_insight.session.answer import Answer, Column, build_answer, read_columns
 from nsys_insight.text.kernel_names import fit, make_readable
-from nsys_insight.text.units import label_of, values
+from nsys_insight.text.units import count_noun, label_of, values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -302,7 +302,7 @@ def _join_texts(texts: list[str]) -> str:
 
 def _run_notes(comparison: Comparison) -> Iterator[str]:
     sides = (comparison.before, comparison.after)
-    sizes = [f"{len(runs)} runs" if len(runs) > 1 else _format_sample_count(runs[0]) for runs in sides]
+    sizes = [f"{len(runs)} runs" if len(runs) > 1 else _count_samples(runs[0]) for runs in sides]
     if comparison.unit in ("step", "token"):
         methods = list(dict.fromkeys(f"{run.method}" for runs in sides for run in runs))
         yield f"steps are {' and '.join(methods)}"
@@ -330,9 +330,8 @@ def _run_notes(comparison: Comparison) -> Iterator[str]:
         )
 
 
-def _format_sample_count(run: Run) -> str:
-    unit = {"run": "measurement", "trace": "trace"}.get(run.unit, "step")
-    return f"{run.count} {unit}" + ("s" if run.count != 1 else "")
+def _count_samples(run: Run) -> str:
+    return count_noun(run.count, {"run": "measurement", "trace": "trace"}.get(run.unit, "step"))
 
 
 def _rename_for_part(column: Column, part: str) -> Column:

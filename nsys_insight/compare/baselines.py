@@ -57,12 +57,12 @@ class Baseline:
     info: BaselineInfo
 
 
-def list_folders(start: Path | None = None) -> list[Path]:
-    """Return the folders to search: that of the repository around `start`, if there is one, then the user's own.
+def list_folders() -> list[Path]:
+    """Return the folders to search: that of the repository around this folder, if there is one, then the user's own.
 
     A repository around the home folder is not searched.
     """
-    root = list_project_folders(start)[-1]
+    root = list_project_folders()[-1]
     return [*([root / _IN_REPOSITORY] if (root / ".git").exists() else []), user_folder("baselines")]
 
 

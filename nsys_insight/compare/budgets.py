@@ -16,7 +16,7 @@ from nsys_insight.errors import UsageError, read_text
 from nsys_insight.records import parse_toml
 from nsys_insight.session.answer import Answer, build_answer, read_columns
 from nsys_insight.text.suggestions import did_you_mean
-from nsys_insight.text.units import parse_bytes, parse_duration
+from nsys_insight.text.units import count_noun, parse_bytes, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -180,9 +180,7 @@ def check_budgets(  # noqa: PLR0913 - what is checked, and against what
     notes += [note for note in (run.doubt, run.coverage) if note]
     if baseline:
         rows += _compare_with_baseline(baseline, run, tolerance_pct)
-        notes.append(
-            f"the baseline is {baseline.label}, {baseline.count} {baseline.unit}{'s' if baseline.count != 1 else ''}"
-        )
+        notes.append(f"the baseline is {baseline.label}, {count_noun(baseline.count, baseline.unit)}")
     notes += extra_notes
     rows += finding_rows
     broken_count = sum(row[0] != OK for row in rows)

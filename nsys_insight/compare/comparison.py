@@ -408,5 +408,4 @@ def _explain_pair(old: Run, new: Run) -> str | None:
 
 
 def _calls_per_step(run: Run) -> dict[str, float]:
-    """Return the calls per step of each kernel."""
     return {name: kernel.calls * run.tokens_per_step for name, kernel in (run.kernels or {}).items()}

@@ -12,8 +12,8 @@ from nsys_insight.errors import QueryError, UsageError, cannot_write_error
 from nsys_insight.ingest import bad_rows, private
 from nsys_insight.ingest.expected_schema import read_expected_schema
 from nsys_insight.ingest.limits import Limits
+from nsys_insight.ingest.private import select_exported_rows
 from nsys_insight.model import template, views
-from nsys_insight.session.exported_rows import select_exported_rows
 from nsys_insight.session.model import finish_stored_model
 from nsys_insight.sql.quoting import identifier, read_parquet
 from nsys_insight.sql.statements import Statement

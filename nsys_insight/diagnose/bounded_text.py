@@ -24,8 +24,8 @@ class Line(NamedTuple):
     subject: Any = None  # what it is about
 
 
-def write_short_diagnosis(diagnosis: DiagnosisResult, budget: int = DIAGNOSIS_BUDGET) -> str:
-    """Write a diagnosis for a coding agent in at most `budget` characters: its headline, and findings by their rank."""
+def write_short_diagnosis(diagnosis: DiagnosisResult) -> str:
+    """Write a diagnosis for a coding agent: its headline, and findings by rank, as far as they fit in its budget."""
     lines = [Line(0, fit(text, LINE_CHARS)) for text in diagnosis_text.write_headline(diagnosis)]
     if status := diagnosis_text.describe_status(diagnosis):
         lines.append(Line(0, fit(status, LINE_CHARS)))
@@ -47,7 +47,7 @@ def write_short_diagnosis(diagnosis: DiagnosisResult, budget: int = DIAGNOSIS_BU
     if diagnosis.unassessed:
         subjects = "; ".join(f"{question.subject} ({question.remedy})" for question in diagnosis.unassessed)
         lines.append(Line(4, fit(f"not recorded: {subjects}", LINE_CHARS)))
-    chosen_lines = choose_lines(lines, budget)
+    chosen_lines = choose_lines(lines, DIAGNOSIS_BUDGET)
     return "".join(f"{line.text}\n" for index, line in enumerate(lines) if index in chosen_lines)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.diagnose.diagnosis import ALL_RULES, open_diagnosis
+from nsys_insight.diagnose.diagnosis import open_diagnosis
 from nsys_insight.diagnose.evaluate import NO_LATER_QUERIES, LaterQueries
 from nsys_insight.packs import library
 from nsys_insight.paths import read_query
@@ -16,7 +16,6 @@ from nsys_insight.session.answer import build_answer
 
 if TYPE_CHECKING:
     from nsys_insight.diagnose.diagnosis import Diagnosis
-    from nsys_insight.diagnose.rule_choice import RuleChoice
     from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.answer import Answer, Column
     from nsys_insight.session.session import Session
@@ -75,9 +74,7 @@ class Brief:
         )
 
 
-def read_brief(
-    trace: Session, steps: StepOptions, choice: RuleChoice = ALL_RULES, later: LaterQueries = NO_LATER_QUERIES
-) -> Brief:
+def read_brief(trace: Session, steps: StepOptions, later: LaterQueries = NO_LATER_QUERIES) -> Brief:
     """Read a brief of a trace, or of the ranks of a run: then of the rank that delays the others.
 
     `later` is prefetched together with the reports of the brief.
@@ -89,7 +86,7 @@ def read_brief(
     names = ("program", "devices", "nvtx")
     queries = {name: read_query(f"internal/diagnose/brief_{name}") for name in names}
     all_later = LaterQueries([*((pack, {}) for pack in packs), *later.reports], [*queries.values(), *later.queries])
-    with open_diagnosis(trace, steps, all_later, choice) as (diagnosis, reports):
+    with open_diagnosis(trace, steps, all_later) as (diagnosis, reports):
         reports.add(["FROM info_report", "FROM host_report"])
         operations, calls = (reports.trace.answer(pack, steps=steps) for pack in packs)
         rows = {name: reports.trace.dicts(query, steps, is_built_in=True) for name, query in queries.items()}

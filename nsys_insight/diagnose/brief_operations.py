@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nsys_insight.text import units
 from nsys_insight.text.operation_names import shorten_operation
-from nsys_insight.text.units import time_text
+from nsys_insight.text.units import count_noun, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -130,7 +130,7 @@ def describe_details(operation: Operation, devices: int, main_stream: str | None
 def _describe_kernel(operation: Operation) -> Iterator[str]:
     row = operation.row
     if row["grid"] and row["block"]:
-        other_shapes = f" and {count_noun(operation.grids - 1, 'shape', 'shapes')}" if operation.grids > 1 else ""
+        other_shapes = f" and {count_noun(operation.grids - 1, 'shape')}" if operation.grids > 1 else ""
         yield f"{_dims(row['grid'])} {TIMES} {_dims(row['block'])}{other_shapes}"
     if row["local_bytes"]:
         yield f"{size_text(row['local_bytes'])} local memory per thread"
@@ -179,11 +179,6 @@ def pct(share: float | None) -> str:
 def size_text(size: float) -> str:
     """Write a size in bytes."""
     return units.value("bytes", size)
-
-
-def count_noun(count: int, singular: str, plural: str) -> str:
-    """Write a number and its noun."""
-    return f"{count:,} {singular if count == 1 else plural}"
 
 
 def describe_unit(diagnosis: DiagnosisResult) -> str:

@@ -14,7 +14,6 @@ from nsys_insight.diagnose.brief_operations import (
     TIMES,
     Operation,
     choose_operations,
-    count_noun,
     describe_operation,
     describe_unit,
     find_main_stream,
@@ -29,7 +28,7 @@ from nsys_insight.diagnose.findings import ANY, FRAMEWORKS
 from nsys_insight.render import table
 from nsys_insight.text.cells import wrap
 from nsys_insight.text.operation_names import shorten_operation
-from nsys_insight.text.units import time_text
+from nsys_insight.text.units import count_noun, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -141,11 +140,10 @@ def write_page(brief: Brief, width: int) -> str:
 
 
 def _describe_rest(operations: Sequence[Operation]) -> str:
-    """Describe the operations that are not listed."""
     if not operations:
         return ""
     calls, time_ns = sum(o.calls for o in operations), sum(o.time_ns for o in operations)
-    names = count_noun(len(operations), "name", "names")
+    names = count_noun(len(operations), "name")
     return f" {names} more, {number(calls)} {TIMES} {time_text(time_ns / calls)} (nsys-insight step-operations)"
 
 

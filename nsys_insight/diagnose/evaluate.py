@@ -245,7 +245,7 @@ def _make_finding(rule: FindingRule, row: dict[str, Any], command: str, program:
             share = min(100.0, share * recoverable_ns / profiled_ns * program.unprofiled.stretch)
     if recoverable_ns is not None and share is not None:
         severity = "critical" if share >= CRITICAL_PCT else "warning" if share >= WARNING_PCT else "info"
-    columns = {**row, "per": write_unit(program.unit)}
+    columns = {**row, "per": "in total" if program.unit == "trace" else f"per {program.unit}"}
     entry = row.get("entry") or {}
     cure_framework, cure_text = choose_cure(
         entry["fix"] if entry else rule.cure, program.framework, row.get("cure_case")
@@ -270,11 +270,6 @@ def _make_finding(rule: FindingRule, row: dict[str, Any], command: str, program:
         explains=(*row.get("explains", rule.explains), *entry.get("explains", ())),
         blocks=(*rule.blocks, *entry.get("blocks", ())), source=entry.get("source"),
     )  # fmt: skip
-
-
-def write_unit(unit: str) -> str:
-    """Write the unit that times refer to: "per step", "per token", "per call of attention", "in total"."""
-    return "in total" if unit == "trace" else f"per {unit}"
 
 
 def _write_command(report: str, reports: AnsweredReports) -> str:

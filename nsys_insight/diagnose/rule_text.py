@@ -47,15 +47,15 @@ def make_answer(rules: Sequence[FindingRule]) -> Answer:
     return build_answer(_COLUMNS, rows, report="rule", title="Rules of diagnose")
 
 
-def write_rule(rule: FindingRule, level: int = 1) -> str:
-    """Write a rule as Markdown, with a heading of this level."""
-    return "\n".join(_write_lines(rule, "#" * level)).rstrip() + "\n"
+def write_rule(rule: FindingRule) -> str:
+    """Write a rule as Markdown."""
+    return "\n".join(_write_lines(rule)).rstrip() + "\n"
 
 
-def _write_lines(rule: FindingRule, heading: str) -> Iterator[str]:
-    yield from (f"{heading} {rule.code} {rule.name}", "", f"**{rule.title}.** {rule.meaning}", "")
-    yield from (f"{heading}# Evidence", "", "; ".join(_write_clauses(rule)) + ".", "")
-    yield from (f"{heading}# What to do", "")
+def _write_lines(rule: FindingRule) -> Iterator[str]:
+    yield from (f"# {rule.code} {rule.name}", "", f"**{rule.title}.** {rule.meaning}", "")
+    yield from ("## Evidence", "", "; ".join(_write_clauses(rule)) + ".", "")
+    yield from ("## What to do", "")
     if any(isinstance(text, dict) for text in rule.cure.values()):
         for case, texts in rule.cure.items():
             yield from (f"{case.replace('_', ' ').capitalize()}:", "")
@@ -63,15 +63,15 @@ def _write_lines(rule: FindingRule, heading: str) -> Iterator[str]:
     else:
         yield from _write_cures(rule.cure)
     yield f"It takes {_EFFORTS[rule.effort]}; {_NUMERICS[rule.numerics]}."
-    yield from ("", f"{heading}# When that is wrong", "", rule.caveat, "")
+    yield from ("", "## When that is wrong", "", rule.caveat, "")
     if rule.estimate:
-        yield from (f"{heading}# The saving", "", rule.estimate, "")
+        yield from ("## The saving", "", rule.estimate, "")
     if rule.params:
-        yield from (f"{heading}# Thresholds", "")
+        yield from ("## Thresholds", "")
         yield from (f"- {name} = {number:g}: {rule.param_help[name]}" for name, number in rule.params.items())
         yield ""
     if rule.links:
-        yield from (f"{heading}# Documentation", "", *(f"- {link}" for link in rule.links), "")
+        yield from ("## Documentation", "", *(f"- {link}" for link in rule.links), "")
     example = f" An example: `{rule.example}`." if rule.example else ""
     yield f"Details: `nsys-insight {rule.report}`.{example}"
 

@@ -237,5 +237,4 @@ class Facts:
 
 
 def _tables_read_by(queries: Sequence[str | Names]) -> frozenset[str]:
-    """Return the tables of facts that queries read."""
     return frozenset[str]().union(*map(facts_read, queries))

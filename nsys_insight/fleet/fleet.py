@@ -61,7 +61,8 @@ def build_fleet(
     with progress.show_task(_describe_progress(len(outcomes), tasks, 0)) as task_line:
         for index, outcome in _run_tasks([tasks[number] for number in pending], workers, note):
             outcomes[pending[index]] = outcome
-            task_line.text = _describe_progress(len(outcomes), tasks, _count_failures(outcomes))
+            failures = sum(outcome.state == "failed" for outcome in outcomes.values())
+            task_line.text = _describe_progress(len(outcomes), tasks, failures)
             task_line.percent = 100 * len(outcomes) / len(tasks)
     reasons = {
         tasks[number].file.name: outcome.reason
@@ -154,10 +155,6 @@ def _remove_stale(outcomes: Iterator[tuple[int, Outcome]], tasks: Sequence[Task]
         yield number, outcome
 
 
-def _count_failures(outcomes: dict[int, Outcome]) -> int:
-    return sum(outcome.state == "failed" for outcome in outcomes.values())
-
-
 def _describe_progress(done_count: int, tasks: Sequence[Task], failed_count: int) -> str:
     return f"{done_count:,} of {len(tasks):,} traces done{f', {failed_count:,} failed' if failed_count else ''}"
 
@@ -171,7 +168,7 @@ def _make_answer(tasks: Sequence[Task], outcomes: dict[int, Outcome], output: Pa
         task.folder.name for task in tasks
     }
     if other_folders:
-        names = _join_names(sorted(other_folders))
+        names = ", ".join(sorted(other_folders)[:3]) + (" …" if len(other_folders) > 3 else "")
         notes.append(f"{output} has facts of {len(other_folders):,} other traces, which count as well: {names}")
     sorted_tasks = sorted(enumerate(tasks), key=lambda pair: (outcomes[pair[0]].state != "failed", pair[0]))
     rows: list[tuple[Any, ...]] = []
@@ -181,7 +178,3 @@ def _make_answer(tasks: Sequence[Task], outcomes: dict[int, Outcome], output: Pa
     return build_answer(
         COLUMNS, rows, report="fleet", title="Facts of each trace", notes=tuple(notes), empty="No traces."
     )
-
-
-def _join_names(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (" …" if len(names) > 3 else "")

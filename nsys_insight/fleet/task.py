@@ -14,9 +14,9 @@ from nsys_insight.facts.definitions import digest_definitions
 from nsys_insight.ingest import facts_folder, nsys
 from nsys_insight.ingest.expected_schema import read_expected_schema
 from nsys_insight.ingest.facts_folder import Manifest
+from nsys_insight.ingest.private import select_exported_rows
 from nsys_insight.model.producers import fact_tables
 from nsys_insight.paths import read_query
-from nsys_insight.session.exported_rows import select_exported_rows
 from nsys_insight.session.session import Session
 from nsys_insight.sql.statements import Statement
 from nsys_insight.version import __version__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import sys
@@ -15,7 +16,7 @@ from nsys_insight.ingest.waiting import signal_received
 from nsys_insight.text.units import parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 GRANULARITIES = ("node", "graph")
 # Ranges of PyTorch and most other programs have unregistered names, which nsys ignores by default.
@@ -168,8 +169,8 @@ def find_step_time_ns(output: str, pattern: str) -> int:
     return parse_duration(times[-1].strip(), flag="--step-time-from")
 
 
-def run_without_nsys(program: Sequence[str]) -> str:
-    """Run a program without nsys and return what it printed, which also goes to stderr.
+def run_without_nsys(program: Sequence[str], variables: Mapping[str, str] | None = None) -> str:
+    """Run a program without nsys, with more environment variables. Return what it printed, which also goes to stderr.
 
     Raises:
         ToolError: The program failed.
@@ -177,8 +178,9 @@ def run_without_nsys(program: Sequence[str]) -> str:
     import subprocess
 
     lines = []
+    environment = {**os.environ, **(variables or {})}
     with subprocess.Popen(  # noqa: S603 - the user's own program
-        program, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        program, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=environment
     ) as process:
         for line in process.stdout or ():
             sys.stderr.write(line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from nsys_insight import cache_folder
 from nsys_insight.errors import TraceError
 from nsys_insight.ingest import cache_entries, facts_folder, private, tables_only
 from nsys_insight.ingest.files import Kind
-from nsys_insight.ingest.sqlite_file import open_read_only
+from nsys_insight.ingest.sqlite_file import EXPORT_HINT, explain_damage, open_read_only
 from nsys_insight.ingest.waiting import copy_file
 from nsys_insight.text.suggestions import find_nearest, format_suggestion
 
@@ -32,7 +32,6 @@ _EXPORT_PREFIXES = ("CUPTI_ACTIVITY_KIND_", "TARGET_INFO_")
 _EXPORT_TABLES = {"StringIds", "NVTX_EVENTS", "OSRT_API", "GPU_METRICS", "META_DATA_EXPORT", "EXPORT_META_DATA"}
 _FIRST_TABLES = {"StringIds", "ProcessStreams"}
 
-_EXPORT_HINT = "export the report again: nsys export --type sqlite -o trace.sqlite trace.nsys-rep"
 _PROFILE_HINT = "profile with nsys: nsys profile -o trace COMMAND, then give the trace.nsys-rep that it writes"
 _COPY_HINT = "compare its size with the original's and copy it again"
 
@@ -44,9 +43,9 @@ _FOREIGN_FORMATS = (
     (b"PK\x03\x04", "is a zip archive", "unpack it first: unzip FILE"),
     (b"\x28\xb5\x2f\xfd", "is compressed with zstd", "decompress it first: zstd -d FILE"),
     (b"\xfd7zXZ\0", "is compressed with xz", "decompress it first: xz --decompress --keep FILE"),
-    (b"\x89HDF\r\n", "is an HDF5 file, which is not read", _EXPORT_HINT),
-    (b"\xff\xff\xff\xff", "is an Arrow stream, which is not read", _EXPORT_HINT),
-    (b"ARROW1", "is an Arrow file, which is not read", _EXPORT_HINT),
+    (b"\x89HDF\r\n", "is an HDF5 file, which is not read", EXPORT_HINT),
+    (b"\xff\xff\xff\xff", "is an Arrow stream, which is not read", EXPORT_HINT),
+    (b"ARROW1", "is an Arrow file, which is not read", EXPORT_HINT),
     (b"PAR1", "is a single Parquet file", "give the folder that nsys export --type parquetdir wrote"),
 )
 _CONTROL_BYTES = frozenset(range(32)) - frozenset(b"\t\n\v\f\r\x1b")
@@ -81,7 +80,7 @@ def identify(path: Path) -> Kind:
     if path.suffix in REPORT_SUFFIXES:
         return Kind.REPORT  # an unknown beginning, which nsys may know
     if path.suffix == ".sqlite":
-        raise TraceError(f"{path} is damaged: it does not begin as an SQLite file does", _EXPORT_HINT)
+        raise TraceError(f"{path} is damaged: it does not begin as an SQLite file does", EXPORT_HINT)
     raise TraceError(f"{path} is neither an nsys report nor an SQLite export of one", _PROFILE_HINT)
 
 
@@ -166,13 +165,9 @@ def _copy_if_journaled(path: Path, note: Callable[[str], None], *, use_cache: bo
 
 
 def _copy_if_not_tables_only(path: Path, note: Callable[[str], None], *, use_cache: bool, keep_private: bool) -> Path:
-    import sqlite3
-
-    try:
+    with explain_damage(path):
         if tables_only.has_only_tables(path):
             return path
-    except sqlite3.DatabaseError as error:
-        raise TraceError(f"{path} is a damaged SQLite file: {error}", _EXPORT_HINT) from error
     target = (
         cache_folder.folder(use_cache=use_cache)
         / f"{cache_folder.key(path, 'tables only', *_key_suffix(keep_private))}.sqlite"
@@ -217,17 +212,12 @@ def _copy_at_rest(source: Path, copy: Path, journals: list[str]) -> None:
     import sqlite3
 
     if "-journal" in journals and _names_other_file(Path(f"{source}-journal")):
-        raise TraceError(f"the journal of {source} is one of several files, which SQLite would look for", _EXPORT_HINT)
+        raise TraceError(f"the journal of {source} is one of several files, which SQLite would look for", EXPORT_HINT)
     for suffix in ("", *journals):
         copy_file(f"{source}{suffix}", f"{copy}{suffix}")
-    connection = sqlite3.connect(copy)
-    try:
+    with explain_damage(source), closing(sqlite3.connect(copy)) as connection:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchall()  # applies the journal
         connection.execute("PRAGMA journal_mode = DELETE").fetchall()
-    except sqlite3.DatabaseError as error:
-        raise TraceError(f"{source} is a damaged SQLite file: {error}", _EXPORT_HINT) from error
-    finally:
-        connection.close()
 
 
 def _names_other_file(journal: Path) -> bool:
@@ -254,20 +244,14 @@ def _check_export(path: Path, head: bytes) -> None:
     if "StringTable" in tables and "StringIds" not in tables:
         raise TraceError(f"{path} was written by nvprof, which is not read", _PROFILE_HINT)
     if tables <= _FIRST_TABLES:
-        raise TraceError(f"{path} is an incomplete export: it has no events", _EXPORT_HINT)
+        raise TraceError(f"{path} is an incomplete export: it has no events", EXPORT_HINT)
 
 
 def _list_tables(path: Path) -> set[str]:
-    import sqlite3
-
-    try:
-        with open_read_only(path) as connection:
-            connection.text_factory = lambda text: text.decode("utf-8", "replace")
-            return {
-                name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
-            }
-    except sqlite3.DatabaseError as error:
-        raise TraceError(f"{path} is a damaged SQLite file: {error}", _EXPORT_HINT) from error
+    with explain_damage(path), open_read_only(path) as connection:
+        connection.text_factory = lambda text: text.decode("utf-8", "replace")
+        names = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
+        return {name for (name,) in names}
 
 
 def _describe_foreign_file(path: Path, head: bytes) -> tuple[str, str]:
@@ -278,7 +262,7 @@ def _describe_foreign_file(path: Path, head: bytes) -> tuple[str, str]:
         if head.startswith(magic):
             return description, hint.replace("FILE", quote(path.name))
     if not any(head[:4096]):
-        return "begins with zeros: nsys was interrupted while writing it, or the disk was full", _EXPORT_HINT
+        return "begins with zeros: nsys was interrupted while writing it, or the disk was full", EXPORT_HINT
     if path.suffix == ".qdstrm":
         return (
             "is a capture that was not yet converted to a report",
@@ -294,7 +278,7 @@ def _describe_text_file(head: bytes) -> tuple[str, str]:
     if b'"Kernel Name"' in head and b'"ID"' in head:
         return "is a page of Nsight Compute, not a trace of nsys", "nsys-insight ncu report FILE"
     if head.lstrip()[:1] in (b"{", b"["):
-        return "is a JSON file, not a trace", _EXPORT_HINT
+        return "is a JSON file, not a trace", EXPORT_HINT
     return "is a text file, not a trace", "give the .nsys-rep that nsys wrote, or its .sqlite export"
 
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import subprocess
-import sys
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from nsys_insight import cache_folder
 from nsys_insight.errors import ToolError
+from nsys_insight.ingest.capture import run_without_nsys
 from nsys_insight.ingest.compiler import compile_c
 
 if TYPE_CHECKING:
@@ -62,13 +59,7 @@ def measure_marks(program: Sequence[str], range_name: str, nsys_folder: Path | N
             variables |= {"CUDA_INJECTION64_PATH": str(library), "NSYS_INSIGHT_CUPTI": cupti}
         else:
             variables |= {"NVTX_INJECTION64_PATH": str(library), "NSYS_INSIGHT_RANGE": range_name}
-        code = subprocess.run(  # noqa: S603 - the user's own program
-            program, stdout=sys.stderr, check=False, env={**os.environ, **variables}
-        ).returncode
-        if code:
-            raise ToolError(
-                f"without nsys, the program ended with exit code {code}", f"try it by hand: {shlex.join(program)}"
-            )
+        run_without_nsys(program, variables)
         intervals_by_process = [_read_intervals(path) for path in output.parent.glob(f"{output.name}.*")]
     intervals = max(intervals_by_process, key=len, default=[])
     if not intervals:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from nsys_insight.errors import TraceError
+from nsys_insight.ingest.expected_schema import read_expected_schema
+from nsys_insight.ingest.sqlite_file import explain_damage
 from nsys_insight.sql.quoting import identifier, literal
 
 if TYPE_CHECKING:
@@ -79,6 +78,13 @@ def select_used_strings(schema: str, tables: Mapping[str, Iterable[str]]) -> str
     return " UNION ALL ".join(selects) or "SELECT NULL"
 
 
+def select_exported_rows(table: str) -> str:
+    """Write SQL for the rows of a raw table that conversions contain: without private data and unused strings."""
+    if table in SETTINGS_TABLES:
+        return f"SELECT name, value FROM facts.captured WHERE origin = {literal(table)}"
+    return f"SELECT * FROM raw.{identifier(table)}{write_row_filter(table, 'raw', read_expected_schema())}"
+
+
 def remove_private(copy: Path) -> None:
     """Remove the environment, the host and the user from a SQLite copy that we wrote, and from its free pages.
 
@@ -88,22 +94,15 @@ def remove_private(copy: Path) -> None:
     """
     import sqlite3
 
-    try:
-        with closing(sqlite3.connect(copy)) as database, database:
-            database.execute("PRAGMA journal_mode = MEMORY")
-            database.execute("PRAGMA secure_delete = ON")
-            for table, words in _PRIVATE_WORDS.items():
-                if _has_column(database, table, "name"):
-                    condition = " OR ".join(f"name LIKE {literal(f'%{word}%')}" for word in words)
-                    database.execute(f"DELETE FROM {table} WHERE {condition}")
-            if _has_column(database, "StringIds", "value"):
-                database.execute(f"UPDATE StringIds SET value = '' WHERE {_IS_ENVIRONMENT_BLOCK}")
-    except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
-        raise TraceError(
-            f"{copy} is a damaged SQLite file: {error}", "export the report again: nsys export --type sqlite"
-        ) from None
+    with explain_damage(copy), closing(sqlite3.connect(copy)) as database, database:
+        database.execute("PRAGMA journal_mode = MEMORY")
+        database.execute("PRAGMA secure_delete = ON")
+        for table, words in _PRIVATE_WORDS.items():
+            if _has_column(database, table, "name"):
+                condition = " OR ".join(f"name LIKE {literal(f'%{word}%')}" for word in words)
+                database.execute(f"DELETE FROM {table} WHERE {condition}")
+        if _has_column(database, "StringIds", "value"):
+            database.execute(f"UPDATE StringIds SET value = '' WHERE {_IS_ENVIRONMENT_BLOCK}")
 
 
 def _has_column(database: sqlite3.Connection, table: str, column: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+EXPORT_HINT = "export the report again: nsys export --type sqlite -o trace.sqlite trace.nsys-rep"
 # `is_stopped` is called after this many instructions of SQLite's virtual machine.
 _CHECK_INTERVAL = 100_000
 
@@ -40,6 +43,24 @@ def open_read_only(path: Path) -> Iterator[sqlite3.Connection]:
             raise sqlite3.DatabaseError("it holds a name that is not UTF-8") from None
 
 
+@contextmanager
+def explain_damage(path: Path) -> Iterator[None]:
+    """Make SQLite's errors in a block errors about the trace that it reads or copies.
+
+    Raises:
+        TraceError: The file is damaged.
+        OSError: The disk of the copy is full.
+    """
+    import sqlite3
+
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
+        raise TraceError(f"{path} is a damaged SQLite file: {error}", EXPORT_HINT) from error
+
+
 def read_sqlite_columns(path: Path) -> dict[str, set[str]]:
     """Return the tables of a SQLite file with their columns.
 
@@ -55,16 +76,11 @@ def read_sqlite_types(path: Path) -> dict[str, dict[str, str]]:
     Raises:
         TraceError: The file is damaged.
     """
-    import sqlite3
-
     types_by_table: dict[str, dict[str, str]] = {}
-    try:
-        with open_read_only(path) as database:
-            for table, column, kind in database.execute(
-                """SELECT m.name, c.name, c.type FROM sqlite_master AS m, pragma_table_info(m.name) AS c
-                WHERE m.type = 'table'"""
-            ):
-                types_by_table.setdefault(table, {})[column] = kind
-    except sqlite3.Error as error:
-        raise TraceError(f"{path} cannot be read: {error}", "export it again: nsys export --type sqlite") from None
+    with explain_damage(path), open_read_only(path) as database:
+        for table, column, kind in database.execute(
+            """SELECT m.name, c.name, c.type FROM sqlite_master AS m, pragma_table_info(m.name) AS c
+            WHERE m.type = 'table'"""
+        ):
+            types_by_table.setdefault(table, {})[column] = kind
     return types_by_table

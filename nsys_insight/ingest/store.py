@@ -196,7 +196,7 @@ def add_tables(
             connection.execute(f"ATTACH {literal(str(path))} AS store {database.STORAGE_OPTION}")
             connection.execute(f"ATTACH {literal(str(work))} AS work (READ_ONLY)")
             connection.execute("BEGIN")
-            if not _has_definitions(connection, definitions):
+            if not list_stored_tables(connection, "store", "results", definitions):
                 connection.execute(
                     f"""DROP SCHEMA IF EXISTS store.facts CASCADE;
                         DROP SCHEMA IF EXISTS store.results CASCADE;
@@ -211,10 +211,6 @@ def add_tables(
                 connection.execute(f"CREATE OR REPLACE TABLE store.{name} AS FROM work.{name}")
             _add_results(connection, results)
             connection.execute("COMMIT")
-
-
-def _has_definitions(connection: duckdb.DuckDBPyConnection, definitions: str) -> bool:
-    return bool(list_stored_tables(connection, "store", "results", definitions))
 
 
 def _add_results(connection: duckdb.DuckDBPyConnection, results: Mapping[str, Result]) -> None:

@@ -8,14 +8,11 @@ only read the tables of its own file, and its rows are stored as a table.
 
 from __future__ import annotations
 
-import errno
-import os
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from nsys_insight.errors import TraceError
 from nsys_insight.ingest.expected_schema import read_expected_schema
-from nsys_insight.ingest.sqlite_file import open_read_only, read_only_uri
+from nsys_insight.ingest.sqlite_file import explain_damage, open_read_only, read_only_uri
 from nsys_insight.ingest.waiting import wait_for
 from nsys_insight.sql.quoting import identifier
 
@@ -91,7 +88,7 @@ def _copy(database: sqlite3.Connection, source: Path) -> list[str]:
     ):
         database.execute(f"PRAGMA {setting}")
     database.execute("ATTACH ? AS trace", (read_only_uri(source),))
-    try:
+    with explain_damage(source):
         tables, views = (
             [
                 name
@@ -105,12 +102,6 @@ def _copy(database: sqlite3.Connection, source: Path) -> list[str]:
         ticks = iter(range((_BASE_STEPS + _STEPS_PER_BYTE * size) // _STEPS_PER_TICK))
         database.set_progress_handler(lambda: next(ticks, None) is None, _STEPS_PER_TICK)
         return [view for view in views if not _copy_view(database, view, [*tables, *views])]
-    except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
-        raise TraceError(
-            f"{source} is a damaged SQLite file: {error}", "export the report again: nsys export --type sqlite"
-        ) from None
 
 
 def _copy_view(database: sqlite3.Connection, view: str, readable: Collection[str]) -> bool:

@@ -224,7 +224,7 @@ def answer(
         usage.architecture = usage.architecture or assumptions.architecture or ""
         kernel_launches = [launch for launch in launches if _is_launch_of(launch, usage, name, names, mangled_names)]
         cases += [Case(usage, name, launch) for launch in kernel_launches] or [
-            Case(usage, name, _assume_launch(assumptions))
+            Case(usage, name, {"block": assumptions.block, "dynamic_shared_bytes": assumptions.dynamic_bytes})
         ]
     requirements = [
         Requirements(
@@ -311,10 +311,6 @@ class Case:
             cause = calls if traced > (usage.registers or 0) else ""
             sentences.append(f"the trace ran it with {traced} registers: a different build{cause}")
         return [*sentences, *([usage.remark] if usage.remark else [])]
-
-
-def _assume_launch(assumptions: Assumptions) -> dict[str, Any]:
-    return {"block": assumptions.block, "dynamic_shared_bytes": assumptions.dynamic_bytes}
 
 
 def _list_notes(cases: list[Case], assumptions: Assumptions, *, is_traced: bool) -> Iterator[str]:

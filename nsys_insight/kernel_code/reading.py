@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nsys_insight.text.kernel_names import make_readable
+from nsys_insight.text.units import count_noun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,13 +74,9 @@ def count_neighbor_loads(region: Region) -> int:
         written_registers = _list_written_registers(instruction) if kind not in _NO_WRITE_CLASSES else set()
         # An address takes two registers, so a write to the next one changes it too.
         for base in list(offsets_by_register):
-            if not written_registers.isdisjoint((base, _get_next_register(base))):
+            if not written_registers.isdisjoint((base, f"R{int(base[1:]) + 1}")):
                 count += _count_adjacent(offsets_by_register.pop(base))
     return count + sum(map(_count_adjacent, offsets_by_register.values()))
-
-
-def _format_count(count: int, noun: str) -> str:
-    return f"{count} {noun}" + ("s" if count != 1 else "")
 
 
 def _describe_ratio(region: Region, limits: Limits) -> list[str]:
@@ -88,8 +85,8 @@ def _describe_ratio(region: Region, limits: Limits) -> list[str]:
     if ratio is None:
         return []
     low, high = f"{limits.low_ratio:g}", f"{limits.high_ratio:g}"
-    multiply_adds = _format_count(region.multiply_add_count, "multiply-add")
-    counts = f"{multiply_adds} for {_format_count(region.load_count, 'global load')}, {ratio:.3g} per load"
+    multiply_adds = count_noun(region.multiply_add_count, "multiply-add")
+    counts = f"{multiply_adds} for {count_noun(region.load_count, 'global load')}, {ratio:.3g} per load"
     if copies := region.class_counts["async_copy"]:
         sentence = f"{counts}, {copies} of them asynchronous: above {high}, plain loads can be faster; measure both"
         return [sentence] if ratio > limits.high_ratio else []
@@ -117,7 +114,7 @@ def _describe_widths(region: Region, limits: Limits) -> list[str]:
     widths = region.count_widths("global_load", "global_store", "async_copy")
     if ratio is None or ratio >= limits.low_ratio or not widths or max(widths) >= _VECTOR_BITS:
         return []
-    access = f"global access is {max(widths)} bits wide at most ({_format_count(sum(widths.values()), 'instruction')})"
+    access = f"global access is {max(widths)} bits wide at most ({count_noun(sum(widths.values()), 'instruction')})"
     return [f"{access}: 128-bit access (float4) moves the same bytes with fewer instructions"]
 
 
@@ -125,7 +122,7 @@ def _describe_local_memory(region: Region) -> list[str]:
     loads, stores = region.class_counts["local_load"], region.class_counts["local_store"]
     if not loads + stores:
         return []
-    access = f"{_format_count(loads, 'load')} and {_format_count(stores, 'store')} of local memory"
+    access = f"{count_noun(loads, 'load')} and {count_noun(stores, 'store')} of local memory"
     rate = " per iteration" if region.loop else ""
     size = f"{region.count_bytes('local_load')} and {region.count_bytes('local_store')} bytes per thread"
     return [f"{access}{rate} ({size}): spilled registers, or an array indexed at run time"]
@@ -150,10 +147,6 @@ def _list_written_registers(instruction: Instruction) -> set[str]:
         return set()
     count = max(1, instruction.width_bits // 32) if instruction.mnemonic.startswith("LD") else 2
     return {f"R{int(first[1:]) + offset}" for offset in range(count)}
-
-
-def _get_next_register(register: str) -> str:
-    return f"R{int(register[1:]) + 1}"
 
 
 def _parse_sm_number(architecture: str) -> int:

@@ -100,7 +100,8 @@ def _find_template(*, use_cache: bool) -> Path:
     packaged = package_folder() / PACKAGED_FILE
     if _is_packaged_current() and packaged.is_file() and not _list_user_catalogs():
         return packaged
-    digest = _digest()
+    # By the sizes and modification times of all source files.
+    digest = cache_folder.digest(_digest_package(has_times=True), *_list_user_catalogs())
     if path := _in_use.get(digest):
         if path.is_file():
             return path
@@ -175,11 +176,6 @@ def _remove_unused(folder: Path, path: Path) -> None:
             status = other.stat()
             if other != path and time.time() - max(status.st_atime, status.st_mtime) > _UNUSED_S:
                 own_files.remove(other)
-
-
-def _digest() -> str:
-    """Compute a digest of all source files of the template, from their sizes and modification times."""
-    return cache_folder.digest(_digest_package(has_times=True), *_list_user_catalogs())
 
 
 def _list_user_catalogs() -> list[str]:

@@ -144,6 +144,7 @@ def _compare(
         _list_rules(side) - _list_skipped_rules(other) for side, other in ((before, after), (after, before))
     )
     old_ns, new_ns = (statistics.median(side) if side else None for side in durations)
+    spread_ns = max(statistics.stdev(side) if len(side) > 1 else 0.0 for side in durations)
     verdict = "gone" if after is None else "new" if before is None else ""
     shown_row = (after or kernel).row
     return KernelComparison(
@@ -158,7 +159,7 @@ def _compare(
         after_metric=after.row[target] if after else None,
         new_findings=tuple(sorted(new_rules - old_rules)),
         gone_findings=tuple(sorted(old_rules - new_rules)),
-        verdict=verdict or _find_verdict(old_ns, new_ns, max(map(_compute_deviation, durations)), shown_row),
+        verdict=verdict or _find_verdict(old_ns, new_ns, spread_ns, shown_row),
     )
 
 
@@ -182,10 +183,6 @@ def _list_rules(kernel: KernelReport | None) -> set[str]:
 def _list_skipped_rules(kernel: KernelReport | None) -> set[str]:
     """List the rules that lacked metrics in one measurement. They count neither as new nor as gone."""
     return {rule for rules in kernel.missing_metrics.values() for rule in rules} if kernel else set()
-
-
-def _compute_deviation(durations: list[float]) -> float:
-    return statistics.stdev(durations) if len(durations) > 1 else 0.0
 
 
 def _read_durations(ncu_data: NcuData, kernel: KernelReport) -> list[float]:

@@ -13,7 +13,7 @@ from nsys_insight.render.json_ import SCHEMA, make_plain
 from nsys_insight.session.answer import Answer, Column, build_answer
 from nsys_insight.text.cells import printable, wrap
 from nsys_insight.text.kernel_names import fit, make_readable
-from nsys_insight.text.units import label, value, value_or_unknown
+from nsys_insight.text.units import count_noun, label, value, value_or_unknown
 
 if TYPE_CHECKING:
     from nsys_insight.ncu.report import KernelReport, NcuReport, Priority
@@ -221,16 +221,12 @@ def _format_headline(report: NcuReport) -> str:
     launches = sum(len(kernel.launches) for kernel in report.kernels)
     total_ns = sum(kernel.total_ns for kernel in report.kernels)
     total_time = value("duration_ns", total_ns) if total_ns else "unknown time"
-    kernels = _format_count(len(report.kernels), "kernel", "kernels")
+    kernels = count_noun(len(report.kernels), "kernel")
     headline = (
-        f"{report.name}: {_format_count(launches, 'launch', 'launches')} of {kernels} on"
+        f"{report.name}: {count_noun(launches, 'launch', 'launches')} of {kernels} on"
         f" {report.gpu or 'no GPU'}, {total_time} under ncu, which serializes kernels: compare shares, not durations."
     )
     return " ".join([headline, *report.notes])
-
-
-def _format_count(count: int, singular: str, plural: str) -> str:
-    return f"{count:,} {singular if count == 1 else plural}"
 
 
 def _summarize_kernel(kernel: KernelReport) -> str:
@@ -304,7 +300,7 @@ def write_json(report: NcuReport, stream: TextIO) -> None:
         "priorities": [
             {
                 "kernel": priority.kernel.row["kernel"],
-                **_build_finding_object(priority.finding),
+                **{name: getattr(priority.finding, name) for name in ("launch", "rule", "severity", "title", "action")},
                 "saving_pct": priority.saving_pct,
                 "saving_ns": priority.saving_ns,
                 "basis": priority.basis,
@@ -314,10 +310,6 @@ def write_json(report: NcuReport, stream: TextIO) -> None:
     }
     json.dump(report_object, stream, indent=2, allow_nan=False)
     stream.write("\n")
-
-
-def _build_finding_object(finding: KernelFinding) -> dict[str, Any]:
-    return {name: getattr(finding, name) for name in ("launch", "rule", "severity", "title", "action")}
 
 
 def _build_kernel_object(kernel: KernelReport) -> dict[str, Any]:

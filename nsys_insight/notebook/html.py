@@ -18,20 +18,18 @@ if TYPE_CHECKING:
 MAX_ROWS = 20
 _REPR_WIDTH = 100
 ROOT_CLASS = "nsys-insight"
-_RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
-_MEDIA = re.compile(r"(@media[^{]+)\{((?:[^{}]*\{[^{}]*\})*)\s*\}")
-_SKIPPED_SELECTOR = re.compile(r"#|::|html|focus|hover|\.here")
+_RULE = re.compile(r"([^{}]+)\{[^{}]*\}")
+_MEDIA = re.compile(r"@media[^{]+\{(?:[^{}]*\{[^{}]*\})*\s*\}")
 # On the page, column headings are buttons with padding. Without scripts there are no buttons.
 _NOTEBOOK_RULES = (
-    f".{ROOT_CLASS} {{ padding: 0.25rem 0.5rem; }} .{ROOT_CLASS} th {{ padding: 0.35rem 0.8rem 0.35rem 0.55rem; }}"
+    "& { padding: 0.25rem 0.5rem; } th { padding: 0.35rem 0.8rem 0.35rem 0.55rem; }"
     # JupyterLab floats dt and dd, aligns cells on the right, indents lists, and has thin headings. The class counts
     # twice, because its rules for cells and lists have two classes.
-    f" .{ROOT_CLASS} .figures dt, .{ROOT_CLASS} .figures dd {{ float: none; width: auto; padding: 0; }}"
-    f" .{ROOT_CLASS}.{ROOT_CLASS} table th, .{ROOT_CLASS}.{ROOT_CLASS} table td {{ text-align: left; }}"
-    f" .{ROOT_CLASS}.{ROOT_CLASS} table th.right, .{ROOT_CLASS}.{ROOT_CLASS} table td.right {{ text-align: right; }}"
-    f" .{ROOT_CLASS}.{ROOT_CLASS} .facts, .{ROOT_CLASS}.{ROOT_CLASS} .findings {{ padding: 0; }}"
-    f" .{ROOT_CLASS}.{ROOT_CLASS} table {{ margin: 0; }} .{ROOT_CLASS} h2, .{ROOT_CLASS} h3 {{ font-weight: 700; }}"
-    f" .{ROOT_CLASS} .verdict::first-letter {{ text-transform: uppercase; }}"
+    " .figures dt, .figures dd { float: none; width: auto; padding: 0; }"
+    f" &.{ROOT_CLASS} table th, &.{ROOT_CLASS} table td {{ text-align: left; }}"
+    f" &.{ROOT_CLASS} table th.right, &.{ROOT_CLASS} table td.right {{ text-align: right; }}"
+    f" &.{ROOT_CLASS} .facts, &.{ROOT_CLASS} .findings {{ padding: 0; }}"
+    f" &.{ROOT_CLASS} table {{ margin: 0; }} h2, h3 {{ font-weight: 700; }}"
 )
 
 
@@ -57,7 +55,7 @@ class HtmlAnswer(Answer):
         from nsys_insight.page.tables import build_table
         from nsys_insight.text.cells import printable
 
-        narrowed = self._select_main_columns()
+        narrowed = self.select_main_columns()
         first_rows = build_table(narrowed, MAX_ROWS)
         hidden = [f"{MAX_ROWS} of {self.row_count:,} rows"] if self.row_count > MAX_ROWS else []
         if len(narrowed.columns) < len(self.columns):
@@ -67,14 +65,6 @@ class HtmlAnswer(Answer):
         notes = [printable(note) for note in (*self.notes, *self.left_out)]
         title = printable(self.heading or self.report)
         return add_style(str(macros.answer(title, first_rows, notes, printable(self.empty), row_hint)))
-
-    def _select_main_columns(self) -> Answer:
-        """Return the answer with its main columns, in their order: a cell of a notebook is narrow."""
-        main_columns = sorted(
-            (column for column in self.columns if column.position is not None), key=lambda column: column.position or 0
-        )
-        columns = main_columns or [column for column in self.columns if not column.is_detail]
-        return self.select_columns([column.name for column in columns])
 
 
 class HtmlDiagnosis(Diagnosis):
@@ -135,16 +125,25 @@ def render_trace(trace: Session) -> str:
 
 def add_style(html: str) -> str:
     """Wrap a piece of HTML with the rules of the page's style that it needs. They apply only inside it."""
-    css = f"{_select_rules(html)}{_NOTEBOOK_RULES}{_theme_rules()}"
+    css = f".{ROOT_CLASS} {{ {_select_rules(html)} {_NOTEBOOK_RULES} }}{_theme_rules()}"
     return f'<div class="{ROOT_CLASS}"><style>{css}</style>{html}</div>'
 
 
+def _select_rules(html: str) -> str:
+    words = set(re.findall(r"[\w-]+", html))
+    rules = (rule for rule in _RULE.finditer(_MEDIA.sub("", _read_css())) if ":root" not in rule[1])
+    needed_rules = (rule for rule in rules if words.issuperset(re.findall(r"[.#]([a-z][\w-]*)", rule[1])))
+    return " ".join(re.sub(r"^body\b", "&", rule[0].strip()) for rule in needed_rules)
+
+
 def _theme_rules() -> str:
-    """Return the colors for JupyterLab's theme, which may differ from the system's."""
+    """Return the colors for the system's theme, and for JupyterLab's, which may differ from it."""
     light, dark, *_ = re.findall(r":root \{([^}]*)\}", _read_css())
-    palettes = {"true": f"{light} color-scheme: light;", "false": f"{dark} color-scheme: dark;"}
-    return "".join(
-        f' [data-jp-theme-light="{is_light}"] .{ROOT_CLASS} {{{palette} }}' for is_light, palette in palettes.items()
+    root = f".{ROOT_CLASS}"
+    return (
+        f" {root} {{{light} }} @media (prefers-color-scheme: dark) {{ {root} {{{dark} }} }}"
+        f' [data-jp-theme-light="true"] {root} {{{light} color-scheme: light; }}'
+        f' [data-jp-theme-light="false"] {root} {{{dark} color-scheme: dark; }}'
     )
 
 
@@ -153,43 +152,6 @@ def read_colors() -> dict[str, str]:
     first_rule, _, _ = _read_css().partition("}")
     palette = dict(re.findall(r"--([a-z-]+): (#\w+)", first_rule))
     return {**palette, "busy": palette["gemm"]}
-
-
-def _select_rules(html: str) -> str:
-    classes = {name for names in re.findall(r'class="([^"]*)"', html) for name in names.split()}
-    tags = set(re.findall(r"<(\w+)", html))
-    base_css, media_queries = _MEDIA.sub("", _read_css()), _MEDIA.findall(_read_css())
-    rule_texts = [_filter_rules(base_css, classes, tags)]
-    for condition, rules in media_queries:
-        if "print" not in condition and (media_rules := _filter_rules(rules, classes, tags)):
-            rule_texts.append(f"{condition.strip()} {{ {media_rules} }}")
-    return " ".join(rule_texts)
-
-
-def _filter_rules(css: str, classes: set[str], tags: set[str]) -> str:
-    rule_texts = []
-    for selectors, body in _RULE.findall(css):
-        # A comma inside parentheses does not separate selectors.
-        selector_list = (selector.strip() for selector in re.split(r",(?![^(]*\))", selectors))
-        scoped_selectors = [
-            scoped_selector
-            for selector in selector_list
-            if (scoped_selector := _scope_selector(selector, classes, tags))
-        ]
-        if scoped_selectors:
-            rule_texts.append(f"{', '.join(scoped_selectors)} {{{body.rstrip()} }}")
-    return " ".join(rule_texts)
-
-
-def _scope_selector(selector: str, classes: set[str], tags: set[str]) -> str:
-    """Return a selector that matches only inside the wrapper, or "" if it matches nothing there."""
-    if selector in (":root", "body"):
-        return f".{ROOT_CLASS}"
-    if _SKIPPED_SELECTOR.search(selector) or "(" in selector:
-        return ""
-    selector_classes = set(re.findall(r"\.([a-z][\w-]*)", selector))
-    elements = set(re.findall(r"(?:^|[\s>+])([a-z][a-z0-9]*)", selector))
-    return f".{ROOT_CLASS} {selector}" if selector_classes <= classes and elements <= tags else ""
 
 
 @cache

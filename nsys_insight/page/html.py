@@ -63,7 +63,10 @@ class Drawings:
         if self.timeline:
             kernel_cards = [card_indexes.get(name_id, -1) for name_id in self.timeline.kernels]
             timelines.append(self.timeline.data | {"command": command, "cards": kernel_cards})
-        return {"lines": timelines, "cards": [_omit_key(card) for card in self.cards.values()]}
+        return {
+            "lines": timelines,
+            "cards": [{name: entry for name, entry in card.items() if name != "key"} for card in self.cards.values()],
+        }
 
 
 def list_first_queries() -> list[str]:
@@ -263,7 +266,3 @@ def _encode_json(data: dict[str, Any]) -> str:
 def _hash(text: str) -> str:
     """Return the hash that the page's security policy uses to allow only this style or script."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _omit_key(card: Card) -> Card:
-    return {name: entry for name, entry in card.items() if name != "key"}

@@ -265,7 +265,6 @@ def _build_metric_tracks(samples: list[Any]) -> list[Track]:
 
 
 def _find_main_cause(causes: Sequence[tuple[str, str, int]]) -> str:
-    """Return the main cause of a gap."""
     by_cause: dict[str, int] = {}
     for cause, _, idle_ns in causes:
         by_cause[cause] = by_cause.get(cause, 0) + idle_ns

@@ -105,11 +105,10 @@ def _rank_candidates(step_rows: Sequence[Any], first: Window, gaps: Iterable[Any
     for gap in gaps:
         margin_ns = int(_GAP_MARGIN * (gap.end_ns - gap.start_ns))
         yield Window(gap.start_ns - margin_ns, gap.end_ns + margin_ns)
-    yield from (Window(row.start_ns, row.end_ns) for row in sorted(step_rows, key=lambda row: _distance(row, first)))
-
-
-def _distance(row: Any, first: Window) -> tuple[int, int]:
-    return abs(row.start_ns - first.start_ns), row.start_ns
+    yield from (
+        Window(row.start_ns, row.end_ns)
+        for row in sorted(step_rows, key=lambda row: (abs(row.start_ns - first.start_ns), row.start_ns))
+    )
 
 
 def _merge_windows(windows: Iterable[Window]) -> list[Window]:

@@ -185,7 +185,7 @@ def write_footer(answer: Answer, limit: int | None) -> str:
     """Write how many rows the answer has and how many are shown, or why it is empty."""
     if not answer.row_count:
         return printable(" ".join(answer.empty.split())) or "no rows"
-    rows = f"{answer.row_count:,} row" + ("s" if answer.row_count != 1 else "")
+    rows = units.count_noun(answer.row_count, "row")
     return rows if limit is None or limit >= answer.row_count else f"{limit:,} of {rows} (--limit 0 for all)"
 
 

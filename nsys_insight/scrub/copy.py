@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import re
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 from nsys_insight import progress
-from nsys_insight.errors import TraceError
 from nsys_insight.facts.captured import redact_settings
 from nsys_insight.ingest import private
 from nsys_insight.ingest.row_names import name_rows
-from nsys_insight.ingest.sqlite_file import read_only_uri
+from nsys_insight.ingest.sqlite_file import explain_damage, read_only_uri
 from nsys_insight.ingest.waiting import wait_for
 from nsys_insight.scrub.wide_text import find_wide, rewrite_wide
 from nsys_insight.sql.quoting import identifier
@@ -62,14 +59,8 @@ def copy_export(source: Path, target: Path, rewriter: Rewriter, sensitive: Sensi
     ):
         work = pool.submit(_copy_tables, connection, source, rewriter, sensitive, shift_ns)
         wait_for([work], [connection])
-        try:
+        with explain_damage(source):
             work.result()
-        except sqlite3.DatabaseError as error:
-            if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
-            raise TraceError(
-                f"{source} is a damaged SQLite file: {error}", "export the report again: nsys export --type sqlite"
-            ) from None
 
 
 def _copy_tables(  # noqa: C901 - a function for each kind of cell

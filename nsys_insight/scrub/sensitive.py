@@ -7,10 +7,9 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.errors import TraceError
 from nsys_insight.facts.captured import find_command_lines
 from nsys_insight.ingest import private
-from nsys_insight.ingest.sqlite_file import read_only_uri
+from nsys_insight.ingest.sqlite_file import explain_damage, read_only_uri
 from nsys_insight.sql.quoting import identifier
 from nsys_insight.text.secrets import mask_arguments, mask_secrets
 
@@ -70,14 +69,9 @@ def find_sensitive(trace: Path) -> Sensitive:
     """
     import sqlite3
 
-    try:
-        with closing(sqlite3.connect(read_only_uri(trace), uri=True)) as database:
-            database.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
-            return _read_sensitive(database)
-    except sqlite3.DatabaseError as error:
-        raise TraceError(
-            f"{trace} is a damaged SQLite file: {error}", "export the report again: nsys export --type sqlite"
-        ) from None
+    with explain_damage(trace), closing(sqlite3.connect(read_only_uri(trace), uri=True)) as database:
+        database.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+        return _read_sensitive(database)
 
 
 def is_environment(text: str) -> bool:

@@ -137,6 +137,13 @@ class Answer:
         columns = (replace(columns_by_name[name], is_detail=False, position=index) for index, name in enumerate(names))
         return replace(self, columns=tuple(columns))
 
+    def select_main_columns(self) -> Answer:
+        """Return the answer with its main columns, in their order; if it has none, without details."""
+        main_columns = [column for column in self.columns if column.position is not None]
+        main_columns.sort(key=lambda column: column.position or 0)
+        columns = main_columns or [column for column in self.columns if not column.is_detail]
+        return self.select_columns([column.name for column in columns])
+
     def select_names(self, pattern: str) -> Answer:
         """Return the answer with only the rows in which a name fits a pattern, in which `*` and `?` are wildcards.
 

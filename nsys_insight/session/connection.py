@@ -13,29 +13,23 @@ from nsys_insight.ingest.catalogs import open_cursor
 from nsys_insight.ingest.waiting import left_running
 from nsys_insight.model import views
 from nsys_insight.packs.library import find_pack
-from nsys_insight.packs.step_options import AUTO
 from nsys_insight.session import sandbox
 from nsys_insight.session.answer import readable_type, select_readable
-from nsys_insight.session.database import Database
 from nsys_insight.session.prefetch import Prefetch, Question
 from nsys_insight.session.stored_answers import read_rows, store_answer, store_answer_per_trace
 from nsys_insight.sql.quoting import identifier, literal
 from nsys_insight.sql.statements import as_select, explain_failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     import duckdb
     from duckdb import DuckDBPyConnection
 
     from nsys_insight.facts.context import FactOptions
-    from nsys_insight.ingest.files import File
-    from nsys_insight.ingest.limits import Limits
-    from nsys_insight.ingest.scope import Scope
-    from nsys_insight.ingest.source import Window
-    from nsys_insight.packs.step_options import StepOptions
     from nsys_insight.session.answer import Batch, Columns
+    from nsys_insight.session.database import Database
     from nsys_insight.session.store import Store
     from nsys_insight.session.stored_answers import Rows, StoredAnswer, Table
     from nsys_insight.sql.statements import Statement
@@ -44,71 +38,37 @@ T = TypeVar("T")
 
 
 class Connection:
-    """Runs queries over one file or several in one scope."""
+    """Runs queries over open `files`: one or several in one scope."""
 
-    def __init__(  # noqa: PLR0913 - options by keyword
-        self,
-        files: Sequence[File],
-        scope: Scope,
-        limits: Limits,
-        *,
-        use_cache: bool | None,
-        timeout_s: float | None = None,
-        ncu: Path | None = None,
-        part_scopes: Sequence[tuple[str, Scope]] = (),
-        steps: StepOptions = AUTO,
-        note: Callable[[str], None] = lambda _: None,
-    ) -> None:
-        """Open the files as `Database` does; `timeout_s` limits the time of a query, and of opening."""
-        self._files = Database(
-            files, scope, limits, use_cache=use_cache, ncu=ncu, part_scopes=part_scopes, steps=steps, note=note
-        )
+    def __init__(self, files: Database, timeout_s: float | None = None) -> None:
+        """Open the files; `timeout_s` limits the time of a query, and of opening."""
+        self.files = files
         self._runner = sandbox.Runner(timeout_s)
         self._numbers = count(1)
         self._prefetch: Prefetch[Any] = Prefetch()
         self._is_prepared = self._is_closed = False
-        sandbox.Runner(timeout_s, "opening the trace")(self, self._files.open)
+        sandbox.Runner(timeout_s, "opening the trace")(self, self.files.open)
 
     @property
     def duckdb(self) -> duckdb.DuckDBPyConnection:
         """Return the current connection. It changes when the files are opened again."""
-        return self._files.duckdb
-
-    @property
-    def labels(self) -> list[str]:
-        """Return the labels of the traces, or of the parts of a trace."""
-        return self._files.labels
-
-    @property
-    def files(self) -> list[tuple[File, Window]]:
-        """Return the files that are read, each with the period in which its times are possible."""
-        return list(zip(self._files.files, self._files.windows, strict=True))
-
-    @property
-    def left_out(self) -> str:
-        """Return a sentence about impossible rows of the files; "" until a query has read one."""
-        return self._files.left_out
-
-    @property
-    def shared_pids(self) -> dict[int, int]:
-        """Return the pids of the processes that have a number of `ingest.processes`."""
-        return self._files.shared_pids
+        return self.files.duckdb
 
     def load(self) -> None:
         """Copy big exports into DuckDB first; worth it for many questions about all rows."""
         self._refuse_closed()
-        self._files.load()
+        self.files.load()
 
     def drop_invalid_rows(self) -> bool:
         """Check all rows and leave out the impossible ones; return False if this is done already."""
-        if not self._files.recovery.prepare_row_checks():
+        if not self.files.recovery.prepare_row_checks():
             return False
-        self._runner(self, self._files.open)
+        self._runner(self, self.files.open)
         return True
 
     def interrupt(self) -> None:
         """Stop all running queries and copies."""
-        self._files.interrupt()
+        self.files.interrupt()
         self._prefetch.interrupt()
 
     def table(
@@ -165,7 +125,7 @@ class Connection:
 
         import duckdb
 
-        if not self._files.can_prefetch or self._runner.seconds is not None:
+        if not self.files.can_prefetch or self._runner.seconds is not None:
             return
         with suppress(duckdb.Error, sqlite3.Error, UnicodeDecodeError, InsightError):
             self._runner(
@@ -179,14 +139,14 @@ class Connection:
         for question in questions:
             for statement in () if question.is_built_in else question.statements:
                 sandbox.check_query(statement)
-            combined = options_in_use | self._files.collect_options(question)
+            combined = options_in_use | self.files.collect_options(question)
             if len(dict(combined)) == len(combined):  # each option has one value
                 options_in_use = combined
                 yield question
 
     def _answer_on(self, connection: DuckDBPyConnection, question: Question) -> StoredAnswer | Rows:
         """Answer a built-in question over one of several connections."""
-        self._files.prepare_on(connection, question)
+        self.files.prepare_on(connection, question)
         if question.for_rows:
             return read_rows(connection, question.query)
         name = f"internal.answer_{next(self._numbers)}"
@@ -204,7 +164,7 @@ class Connection:
 
         def run() -> StoredAnswer:
             self._prepare(question, per_trace=True, is_built_in=is_built_in)
-            return store_answer_per_trace(self.duckdb, name, question, self.labels, ranks)
+            return store_answer_per_trace(self.duckdb, name, question, self.files.labels, ranks)
 
         return self._run(run, -1, question, is_built_in=is_built_in)
 
@@ -230,14 +190,14 @@ class Connection:
 
     def _take_prefetched(self, question: Question) -> Any:
         """Take the prefetched answer to a built-in question, if there is one."""
-        if self._is_closed or self._files.definitions or (answer := self._prefetch.take(question, self.duckdb)) is None:
+        if self._is_closed or self.files.definitions or (answer := self._prefetch.take(question, self.duckdb)) is None:
             return None
-        self._files.check()
+        self.files.check()
         return answer
 
     def _choose_store(self, *, is_built_in: bool) -> Store | None:
-        store = self._files.store
-        return store if is_built_in and store and store.stores_answers and not self._files.definitions else None
+        store = self.files.store
+        return store if is_built_in and store and store.stores_answers and not self.files.definitions else None
 
     def stream(self, query: str, size: int, *, line: int = 0) -> tuple[Columns, Iterator[Batch]]:
         """Run a query; return its columns, and its rows in batches of `size` while it still runs.
@@ -252,7 +212,7 @@ class Connection:
             # A cursor would not see the temporary tables and macros of the connection.
             select = as_select(query)
             columns = [(name, kind) for name, kind, *_ in self.duckdb.execute(f"DESCRIBE {select}").fetchall()]
-            if (readable := select_readable(columns, self.shared_pids)) != "*":
+            if (readable := select_readable(columns, self.files.shared_pids)) != "*":
                 select = f"SELECT {readable} FROM (\n{select}\n)"
             return [(name, readable_type(kind)) for name, kind in columns], self.duckdb.execute(select).fetchmany(size)
 
@@ -271,9 +231,9 @@ class Connection:
         def run() -> int:
             self._prepare(Question(query), is_built_in=is_built_in)
             select = as_select(query)
-            if self.shared_pids:
+            if self.files.shared_pids:
                 columns = [(name, kind) for name, kind, *_ in self.duckdb.execute(f"DESCRIBE {select}").fetchall()]
-                select = f"SELECT {select_readable(columns, self.shared_pids)} FROM (\n{select}\n)"
+                select = f"SELECT {select_readable(columns, self.files.shared_pids)} FROM (\n{select}\n)"
             copy = f"COPY (\n{select}\n) TO {literal(str(path))} (FORMAT parquet{options})"
             return int(self.duckdb.execute(copy).fetchall()[0][0])
 
@@ -282,7 +242,7 @@ class Connection:
     def define(self, statement: Statement) -> None:
         """Run a user's definition of a table, view or macro."""
         definition = (statement.defined_name, statement.is_macro)
-        if definition not in self._files.definitions:
+        if definition not in self.files.definitions:
             sandbox.check_name(self.duckdb, statement)
 
         def run() -> None:
@@ -290,19 +250,11 @@ class Connection:
             self.duckdb.execute(statement.sql)
 
         self._run(run, statement.line, Question(statement.sql), check=sandbox.check_definition)
-        self._files.definitions[definition] = statement.sql
-
-    def check_files(self) -> None:
-        """Raise if a file has changed since it was opened.
-
-        Raises:
-            TraceError: It was replaced, written to or removed.
-        """
-        self._files.check()
+        self.files.definitions[definition] = statement.sql
 
     def _prepare(self, question: Question, *, per_trace: bool = False, is_built_in: bool = False) -> None:
         for statement, names in zip(question.statements, question.names, strict=True):
-            self._files.prepare(statement, names, question.options, per_trace=per_trace, is_built_in=is_built_in)
+            self.files.prepare(statement, names, question.options, per_trace=per_trace, is_built_in=is_built_in)
         self._is_prepared = True
 
     def _run(
@@ -323,15 +275,15 @@ class Connection:
         if not question.is_built_in:  # tests/test_names.py checks built-in statements
             for statement in question.statements:
                 check(statement)
-        self._files.check()  # a pipe in the place of a file would be waited for
+        self.files.check()  # a pipe in the place of a file would be waited for
         is_first_crash = True
         while True:
             self._is_prepared = False
             try:
                 returned = self._runner(self, run)
-                self._files.check()
+                self.files.check()
             except (duckdb.Error, sqlite3.Error, UnicodeDecodeError) as error:
-                if not self._files.recovery.prepare_retry(error, is_first_crash=is_first_crash):
+                if not self.files.recovery.prepare_retry(error, is_first_crash=is_first_crash):
                     raise self._explain_failure(
                         error, line, question, is_built_in=is_built_in or not self._is_prepared
                     ) from None
@@ -339,11 +291,11 @@ class Connection:
                     error, (duckdb.InternalException, duckdb.FatalException)
                 )
             except Exception:
-                self._files.check()
+                self.files.check()
                 raise
             else:
                 return returned
-            self._runner(self, self._files.open)
+            self._runner(self, self.files.open)
 
     def _batches(self, first: Batch, size: int) -> Iterator[Batch]:
         import duckdb
@@ -353,12 +305,12 @@ class Connection:
             while batch:
                 yield batch
                 batch = self._runner(self, lambda: self.duckdb.fetchmany(size))
-            self._files.check()
+            self.files.check()
         except duckdb.OutOfMemoryException as error:
-            raise self._files.recovery.out_of_memory(error) from None
+            raise self.files.recovery.out_of_memory(error) from None
         except (duckdb.Error, UnicodeDecodeError) as error:
-            if self._files.recovery.prepare_fallback(error):
-                self._runner(self, self._files.open)
+            if self.files.recovery.prepare_fallback(error):
+                self._runner(self, self.files.open)
                 raise UnreadableRowError(
                     "a row could not be read after others had been written",
                     "write to a file, which is restarted without it: -o answer.csv",
@@ -368,18 +320,18 @@ class Connection:
     def _explain_failure(
         self, error: Exception, line: int, question: Question | None = None, *, is_built_in: bool = False
     ) -> InsightError:
-        cause = self._files.find_cause(error)
+        cause = self.files.find_cause(error)
         if cause:
             return cause
         if is_built_in:
-            if too_large := self._files.recovery.too_large_numbers(error):
+            if too_large := self.files.recovery.too_large_numbers(error):
                 return too_large
             reason = str(error).partition("\n")[0]
             return QueryError(f"this cannot be answered: {reason}", "nsys-insight info shows what the trace contains")
         in_model = "schema_name = 'main' AND database_name = current_database()"
         column_query = f"SELECT DISTINCT column_name FROM duckdb_columns() WHERE {in_model} ORDER BY ALL"
         columns = [name for (name,) in open_cursor(self.duckdb).execute(column_query).fetchall()]
-        view_names = (*views.documented_views(internal=False), *self._files.tables)
+        view_names = (*views.documented_views(internal=False), *self.files.tables)
         read_names = {name for names in question.names for name in names.model_relations} if question else set()
         query_columns = {
             view: [
@@ -411,7 +363,7 @@ class Connection:
         self._is_closed = True
         if not left_running:
             self._prefetch.close()
-        self._files.close()
+        self.files.close()
 
 
 def _describe_report(name: str) -> str:

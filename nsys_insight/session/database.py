@@ -232,17 +232,17 @@ class Database:
         self._strategies.leave_cache()
         self.open()
 
-    def _can_store_facts(self) -> bool:
-        """Return whether to store facts for the next session: not those of a scope, or of validated rows."""
-        return self._use_cache is not False and self.scope == FULL_TRACE and not self.recovery.validates_rows
-
     def _open_store(self) -> Store | None:
         """Open the work file for facts about a big trace; return None if it is not needed or not possible."""
         export = self._strategies.big_export
         if export is None or len(self._part_scopes) > 1 or not self.recovery.stores_facts:
             return None
         try:
-            store = Store(self.duckdb, export, self._ncu, is_persistent=self._can_store_facts())
+            # Facts of a scope, or of validated rows, are not for the next session.
+            is_persistent = (
+                self._use_cache is not False and self.scope == FULL_TRACE and not self.recovery.validates_rows
+            )
+            store = Store(self.duckdb, export, self._ncu, is_persistent=is_persistent)
         except OSError:
             return None
         self._stores.append(store)

@@ -210,7 +210,6 @@ def check_file(path: Path, file: File, view_sums: Mapping[str, Sums], window: Wi
 
 
 def _name_file(path: Path, file: File) -> str:
-    """Name the file that is read for a trace."""
     if file.path == path:
         return "the file"
     return f"the {'export' if identify(path) is Kind.REPORT else 'copy'} that is read"
@@ -281,7 +280,6 @@ def _judge_rows(database: sqlite3.Connection, view: _View, columns: set[str], su
 
 
 def _list_columns(view: _View) -> set[str]:
-    """List the columns of a table that the check reads."""
     names = {"start", "end", *(["bytes"] if view.size_column != "NULL" else [])}
     return names | {name for name in ("eventType", "eventClass") if name in view.test}
 

@@ -25,6 +25,7 @@ from nsys_insight.packs.step_options import AUTO, StepOptions, step_params_of
 from nsys_insight.session import self_check
 from nsys_insight.session.answer import Answer, Column
 from nsys_insight.session.connection import Connection
+from nsys_insight.session.database import Database
 from nsys_insight.session.prefetch import Question
 from nsys_insight.session.ranks import RANKS_QUERY, RankNumbers, list_rank_scopes, read_rank_numbers, write_sum_query
 from nsys_insight.session.report_question import ReportQuestion, build_question, is_cross_rank
@@ -35,7 +36,7 @@ from nsys_insight.sql.quoting import literal
 from nsys_insight.sql.rows import name_cells
 from nsys_insight.sql.statements import Statement, read_one_query
 from nsys_insight.text.suggestions import did_you_mean, quote_name
-from nsys_insight.text.units import time_text
+from nsys_insight.text.units import count_noun, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -122,10 +123,10 @@ class Session:
             else find_store(self.path, Path(ncu) if ncu else None, use_cache=can_use_cache)
         )
         limits = choose_limits([file.path for file in files], memory, threads)
-        self._connection = Connection(
-            files, scope, limits, use_cache=use_cache, timeout_s=timeout_s, ncu=self.ncu, steps=steps, note=note,
-            part_scopes=parts,
-        )  # fmt: skip
+        database = Database(
+            files, scope, limits, use_cache=use_cache, ncu=self.ncu, steps=steps, note=note, part_scopes=parts
+        )
+        self._connection = Connection(database, timeout_s)
         self._by_rank: Self | None = None
 
     def scope(  # noqa: PLR0913 - the parts of a scope, by keyword
@@ -180,7 +181,7 @@ class Session:
         """Open these files once more, in a scope. Together with this session, a replaced file would be two files."""
         part = type(self)(paths, scope=scope, **options)
         try:
-            self._connection.check_files()
+            self._connection.files.check()
         except TraceError:
             part.close()
             raise
@@ -189,12 +190,12 @@ class Session:
     @property
     def labels(self) -> list[str]:
         """Return the labels of the traces, or of the parts of a trace."""
-        return self._connection.labels
+        return self._connection.files.labels
 
     @property
     def shared_pids(self) -> dict[int, int]:
         """Return the pids that several processes have, by the `process_id` of each of these processes."""
-        return self._connection.shared_pids
+        return self._connection.files.shared_pids
 
     def answer(self, report: str | Pack, *, steps: StepOptions | None = None, **params: Any) -> Answer:
         """Answer a report, with its notes and the descriptions of its columns.
@@ -247,7 +248,7 @@ class Session:
             note_names=tuple(name for name, _ in notes),
             empty=self._explain_empty(pack, table, report_question.question.options.steps.step_range),
             trace=self.describe_trace(),
-            shared_pids=self._connection.shared_pids,
+            shared_pids=self._connection.files.shared_pids,
         )
 
     def prefetch(
@@ -343,7 +344,7 @@ class Session:
         Raises:
             TraceError: One was replaced, written to or removed.
         """
-        self._connection.check_files()
+        self._connection.files.check()
 
     def drop_invalid_rows(self) -> bool:
         """Leave out rows that are impossible, as a query does that meets one; return False if this is done already."""
@@ -359,16 +360,15 @@ class Session:
         if len(self.paths) > 1:
             description = {"files": [path.name for path in self.paths]}
         description["scope"] = self._scope.filters
-        if self._connection.left_out:
-            description["left_out"] = self._connection.left_out
+        if self._connection.files.left_out:
+            description["left_out"] = self._connection.files.left_out
         return description
 
     def describe_unread_tables(self) -> tuple[str, ...]:
         """Name the tables of events in the files that no view reads, with their rows: one sentence for each trace."""
-        row_counts = [self_check.count_unread_rows(file) for file, _ in self._connection.files]
+        row_counts = [self_check.count_unread_rows(file) for file in self._connection.files.files]
         tables = (
-            ", ".join(f"{name} ({count:,} {'row' if count == 1 else 'rows'})" for name, count in counts.items())
-            for counts in row_counts
+            ", ".join(f"{name} ({count_noun(count, 'row')})" for name, count in counts.items()) for counts in row_counts
         )
         return tuple(f"tables that no report reads: {text} (nsys stats has reports on some)" for text in tables if text)
 
@@ -383,14 +383,14 @@ class Session:
         if self._scope != FULL_TRACE or self._part_scopes:
             return []
         runner = Runner(self._options["timeout_s"], "the check")
-        files = [(path, file) for path, (file, _) in zip(self.paths, self._connection.files, strict=True)]
+        files = list(zip(self.paths, self._connection.files.files, strict=True))
         row_count = runner(StopSignal(), lambda: sum(self_check.count_rows(file) for _, file in files))
         can_compare = any(file.kind is Kind.SQLITE for _, file in files)
         if not can_compare or (row_count > self_check.MAX_ROWS and not is_complete):
             return [self_check.describe_unchecked(path, file, row_count) for path, file in files]
         # Not `rows`, which can return what an earlier session stored.
         sums = self_check.collect_sums(self.execute(Statement(self_check.write_sum_query(self.labels))).dicts())
-        windows = [window for _, window in self._connection.files]  # the query may have opened the files again
+        windows = self._connection.files.windows  # the query may have opened the files again
         return runner(
             StopSignal(),
             lambda: [
@@ -410,7 +410,7 @@ class Session:
 
     def _answer(self, table: str, columns: list[tuple[str, str]], **facts: Any) -> Answer:
         answer_columns = tuple(Column(name, kind) for name, kind in columns)
-        facts["shared_pids"] = self._connection.shared_pids
+        facts["shared_pids"] = self._connection.files.shared_pids
         return Answer(self._connection.duckdb, table, answer_columns, report="sql", title="", **facts)
 
     def _note_ncu_source(self, statement: str) -> None:

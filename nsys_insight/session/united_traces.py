@@ -36,7 +36,7 @@ class TracePart(NamedTuple):
 
     def select(self, connection: duckdb.DuckDBPyConnection, name: str) -> str:
         """Write the query for its rows in a view, with `trace` and `rank` in front."""
-        view = f"{self.catalog}.{_qualified(name)}"
+        view = f"{self.catalog}.{name if '.' in name else f'main.{name}'}"
         return f"SELECT {literal(self.label)} AS trace, ({self._rank(connection, view)})::BIGINT AS rank, * FROM {view}"
 
     def _rank(self, connection: duckdb.DuckDBPyConnection, view: str) -> str:
@@ -121,7 +121,3 @@ def _load_rows(
         into = f"INSERT INTO united.main.{name} BY NAME" if number else f"CREATE OR REPLACE TABLE united.main.{name} AS"
         connection.execute(f"{into} SELECT {select} FROM ({part.select(connection, name)})")
     connection.execute(f"CREATE OR REPLACE VIEW {name} AS FROM united.main.{name}")
-
-
-def _qualified(name: str) -> str:
-    return name if "." in name else f"main.{name}"

@@ -277,6 +277,11 @@ def parse_duration(text: str, *, flag: str = "") -> int:
     raise UsageError(message, "write a number and a unit: 250ns, 5us, 1.5ms or 2s")
 
 
+def count_noun(count: int, singular: str, plural: str = "") -> str:
+    """Write a number and its noun, whose plural has an s by default: "1 step", "1,024 entries"."""
+    return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
+
+
 def parse_seconds(text: str, *, flag: str = "") -> float:
     """Parse a duration into seconds: a plain number is seconds, and m is minutes.
 

@@ -19,7 +19,7 @@ from nsys_insight.cli.run import describe_unused_cache, show
 from nsys_insight.errors import UsageError
 from nsys_insight.ingest import cache_entries
 from nsys_insight.session.answer import build_answer, read_columns
-from nsys_insight.text.units import value
+from nsys_insight.text.units import count_noun, value
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -42,7 +42,7 @@ def _list_entries(context: typer.Context, fmt: FormatOption = "table") -> None:
     folder = _find_folder()
     entries, max_bytes = cache_entries.list_entries(folder), cache_entries.read_size_limit(folder)
     total_bytes = sum(entry.size for entry in entries)
-    count, limit = _format_count(len(entries)), _format_size(max_bytes)
+    count, limit = count_noun(len(entries), "entry", "entries"), _format_size(max_bytes)
     note = f"{count} in {folder}: {_format_size(total_bytes)} of at most {limit} (${cache_entries.SIZE_VARIABLE})"
     answer = build_answer(
         _COLUMNS,
@@ -104,7 +104,6 @@ def clear(
 
 
 def _find_folder() -> Path:
-    """Return the cache folder."""
     if refusal := cache_folder.refusal_reason():
         raise UsageError(
             describe_unused_cache(refusal), f"name a folder of your own in ${cache_folder.FOLDER_VARIABLE}"
@@ -127,11 +126,7 @@ def _make_row(entry: cache_entries.Entry) -> tuple[object, ...]:
 
 
 def _describe_entries(entries: Collection[cache_entries.Entry]) -> str:
-    return f"{_format_count(len(entries))}, {_format_size(sum(entry.size for entry in entries))}"
-
-
-def _format_count(count: int) -> str:
-    return f"{count:,} {'entry' if count == 1 else 'entries'}"
+    return f"{count_noun(len(entries), 'entry', 'entries')}, {_format_size(sum(entry.size for entry in entries))}"
 
 
 def _format_size(size: int) -> str:

@@ -6,7 +6,7 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,7 +14,6 @@ from nsys_insight import outputs
 from nsys_insight.cli import terminal
 from nsys_insight.cli.commands import PROGRAM_SETTINGS, Command
 from nsys_insight.cli.run import open_trace
-from nsys_insight.cli.step_time import measure_without_nsys
 from nsys_insight.cli.trace_argument import remember_trace
 from nsys_insight.errors import UsageError
 from nsys_insight.ingest.calibration import read_stored
@@ -28,9 +27,14 @@ from nsys_insight.ingest.capture import (
     run,
     run_without_nsys,
 )
+from nsys_insight.ingest.marks import measure_marks, period_ns
 from nsys_insight.ingest.nsys import Nsys, find_newest_nsys
 from nsys_insight.packs.step_options import AUTO, StepOptions
+from nsys_insight.paths import read_query
 from nsys_insight.text.units import parse_seconds, time_text
+
+# A range that contains other work than steps does not give their time.
+MIN_STEPS_SHARE = 0.9
 
 
 def capture(  # noqa: PLR0913 - flags
@@ -144,7 +148,7 @@ def capture(  # noqa: PLR0913 - flags
         terminal.note(f"the program ended with exit code {code}; {report} has what ran")
     remember_trace(report)
     if is_measured_without:
-        steps = measure_without_nsys(report, range_name, program, nsys)
+        steps = _measure_without_nsys(report, range_name, program, nsys)
     if is_diagnosis_skipped:
         print(report)
         if steps.step_time_ns:
@@ -176,6 +180,41 @@ def _check_report_path(output: Path, *, force: bool) -> Path:
         raise UsageError(f"{path.parent} is not a folder", f"make it first: mkdir -p {shlex.quote(str(path.parent))}")
     outputs.refuse_existing(path, force=force)
     return path
+
+
+def _measure_without_nsys(report: Path, range_name: str | None, program: list[str], nsys: Nsys) -> StepOptions:
+    """Run a captured program without nsys, and return the time of its steps as an option.
+
+    Steps that are NVTX ranges are timed one by one. Else the range of the capture is divided by their number. If
+    neither gives the time of a step, a note says why.
+
+    Raises:
+        ToolError: There is no C compiler, the program failed, or it made no such marks.
+    """
+    with open_trace(report) as trace:
+        (captured,) = trace.rows(read_query("internal/cli/captured_steps"))
+    if reason := _explain_unmeasurable(captured, range_name):
+        terminal.note(f"the time of a step without nsys was not measured: {reason}")
+        return AUTO
+    print(f"$ {shlex.join(program)}", file=sys.stderr)
+    intervals = measure_marks(program, str(captured.range_name or range_name), nsys.path.resolve().parent)
+    # nsys captures the first range.
+    time_ns = period_ns(intervals) if captured.range_name else intervals[0].duration_ns / captured.steps
+    terminal.note(f"without nsys, a step takes {time_text(time_ns)}")
+    return StepOptions(step_time_ns=max(round(time_ns), 1))
+
+
+def _explain_unmeasurable(captured: Any, range_name: str | None) -> str | None:
+    """Return why the marks do not give the time of a step; None if they do."""
+    if not captured.steps:
+        return "no steps were found"
+    if captured.range_name:
+        return "the names of its NVTX ranges differ" if set(captured.range_name) & set("*?#") else None
+    if range_name is None:
+        return "its steps are no NVTX ranges, and there is no --range around them"
+    if captured.share < MIN_STEPS_SHARE:
+        return f"steps are {captured.share:.0%} of the range, and the rest is other work"
+    return None
 
 
 CAPTURE = Command(

@@ -23,7 +23,7 @@ def fill(context: Context) -> None:
     """Fill `facts.captured`."""
     (find,) = context.statements("captured", "find").values()
     rows = redact_settings(context.connection.execute(find).fetchall())
-    values = ", ".join(f"({', '.join(map(_literal, row))})" for row in rows)
+    values = ", ".join(f"({', '.join(map(literal, row))})" for row in rows)
     if values:
         context.connection.execute(f"INSERT INTO facts.captured VALUES {values}")
 
@@ -49,7 +49,3 @@ def find_command_lines(settings: Sequence[tuple[str | None, str | None]]) -> dic
         if value is not None and (argument := _ARGUMENT.fullmatch(name or "")):
             lines.setdefault(argument[1], []).append((int(argument[2] or -1), index))
     return {process: [index for _, index in sorted(line)] for process, line in lines.items()}
-
-
-def _literal(cell: str | None) -> str:
-    return literal(cell) if cell is not None else "NULL"

@@ -112,10 +112,6 @@ class Event:
     tail_ns: float = 0.0
 
 
-def _make_element(operation: Operation) -> Element:
-    return "communication" if operation.is_communication else operation.kind, operation.name, None
-
-
 def measure_overlap(calls: Sequence[Call]) -> float:
     """Return the share of the time in calls during which another thread is also in a call."""
     total, overlapping = 0, 0
@@ -220,7 +216,8 @@ class _Steps:
         call_ns = float(call.end_ns - call.start_ns)
         delay = float(max(0, operation.start_ns - call.start_ns))
         gap = float(max(0, operation.start_ns - before.end_ns)) if before else self.min_gap_ns
-        run = Run(_make_element(operation), operation.stream, float(operation.end_ns - operation.start_ns))
+        kind = "communication" if operation.is_communication else operation.kind
+        run = Run((kind, operation.name, None), operation.stream, float(operation.end_ns - operation.start_ns))
         if index:  # the nodes of a graph follow each other without the host
             delay, usual_delay = 0.0, 0.0
         else:

@@ -70,10 +70,10 @@ class Amounts:
         """Return the sum of a column over what lies between two loops."""
         return int(np.diff(self._sum_before(name, np.array([left.end, right.first])))[0])
 
-    def of_iterations(self, name: str, loops: Sequence[Loop]) -> Column:
-        """Return the sum of a column over each iteration of loops."""
+    def gpu_ns_of_iterations(self, loops: Sequence[Loop]) -> Column:
+        """Return the GPU time of each iteration of loops, in nanoseconds."""
         bounds = [np.append(loop.iterations, loop.end) for loop in loops]
-        return np.concatenate([np.diff(self._sum_before(name, iteration_bounds)) for iteration_bounds in bounds])
+        return np.concatenate([np.diff(self._gpu_ns[iteration_bounds]) for iteration_bounds in bounds])
 
     def _sum_before(self, name: str, positions: Column) -> Column:
         """Return the sum of a column up to each of some positions."""
@@ -132,7 +132,7 @@ def weigh(outer: Sequence[Loop], inner: Sequence[Loop], amounts: Amounts) -> int
         # The rest consists of waits. A host that is iterations ahead and waits after every eighth one bounds its queue,
         # and iterations that consist of loops of their own are rarely parts of a step. But where the number of
         # iterations or their work varies, it is the outer loop that repeats.
-        inner_ns = amounts.of_iterations("gpu_ns", inner)
+        inner_ns = amounts.gpu_ns_of_iterations(inner)
         is_ahead = median >= MIN_AHEAD and rest_totals["wait_ns"] >= outer_iterations * float(np.median(inner_ns))
         is_equal = np.mean(counts == median) >= MOST_RUNS and _is_equal(inner_ns)
         weight += -3 if is_equal and (is_ahead or _has_loops(inner)) else 2

@@ -51,8 +51,8 @@ def _are_one_loop(runs: Sequence[Loop], amounts: Amounts) -> bool:
         rare = sum(amounts.between(name, left, right) for left, right in between)
         if rare > MAX_RARE_SHARE * (rare + amounts.total(name, runs)):
             return False
-    work = np.array([np.median(amounts.of_iterations("gpu_ns", [run])) for run in runs])
-    typical_ns = float(np.median(amounts.of_iterations("gpu_ns", runs)))
+    work = np.array([np.median(amounts.gpu_ns_of_iterations([run])) for run in runs])
+    typical_ns = float(np.median(amounts.gpu_ns_of_iterations(runs)))
     return bool(np.mean(np.abs(work - typical_ns) <= SAME_WORK * typical_ns) >= MOST_RUNS)
 
 

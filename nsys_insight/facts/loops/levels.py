@@ -132,7 +132,6 @@ def _make_level(  # noqa: PLR0913, PLR0917 - a local function that calls itself 
     depth: int,
     runs: list[Loop],
 ) -> Level:
-    """Return a level with the loops inside of it."""
     inner: list[Level] = []
     if depth < MAX_DEPTH:
         by_symbol: dict[int, list[Loop]] = {}
@@ -170,8 +169,7 @@ def _walk(levels: Iterable[Level]) -> Iterable[Level]:
 
 def _measure(level: Level, sequence: Mapping[str, Column]) -> dict[str, Column]:
     """Return the columns of `facts.loop_iterations` for a level."""
-    firsts = np.concatenate([run.iterations for run in level.runs])
-    ends = np.concatenate([np.append(run.iterations[1:], run.end) for run in level.runs])
+    firsts, ends = _bounds(level)
     is_last = ends == np.concatenate([np.full(len(run.iterations), run.end) for run in level.runs])
     far = np.iinfo(np.int64).max
     start = _reduce(np.minimum, np.where(sequence["is_operation"], sequence["start_ns"], far), firsts, ends)

@@ -525,12 +525,9 @@ class LoopNest:
         length = len(body) * count
         is_similar = shared >= SIMILAR_ITERATION * max(len(terms), length)
         has_all = shared == length and (
-            len(terms) <= 2 * length or self._is_minor(Counter(terms) - Counter(body * count))
+            len(terms) <= 2 * length or self._minor.issuperset(Counter(terms) - Counter(body * count))
         )
         return count if is_similar or has_all else None
-
-    def _is_minor(self, terms: Counter[int]) -> bool:
-        return self._minor.issuperset(terms)
 
     def _join_edges(self) -> bool:
         """Join a different iteration that comes directly before or after a loop; return whether there was one."""

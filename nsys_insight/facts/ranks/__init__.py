@@ -181,7 +181,6 @@ def _divide_run(context: Context, run: Run) -> Windows:
 
 
 def _build_windows(unit: str, is_complete: Any, rows: Ints, step_of: Ints, counted_by: int | None = None) -> Windows:
-    """Build the windows from the step of each complete row."""
     import numpy as np
 
     begins = np.flatnonzero(np.diff(step_of, prepend=-2))

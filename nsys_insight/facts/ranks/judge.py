@@ -148,14 +148,15 @@ def explain_delay(busy: Table, idle: Table, verdict: Verdict, rank: int) -> Dela
     usual_busy, usual_idle = (np.median(times[steps][:, other_ranks].astype(float), axis=1) for times in (busy, idle))
     more_busy_ns = float((busy[steps, rank] - usual_busy).mean())
     more_idle_ns = float((idle[steps, rank] - usual_idle).mean())
-    total = max(more_busy_ns, 0) + max(more_idle_ns, 0)
-    delay_ns = float(verdict.late_ns[steps, rank].mean())
-    cause = None
-    # The extra time has to account for the delay in the first place.
-    if total >= EXPLAINED_SHARE * delay_ns:
-        cause = (
-            "gpu" if more_busy_ns >= MAIN_SHARE * total else "host" if more_idle_ns >= MAIN_SHARE * total else "both"
-        )
+    cause = find_cause(more_busy_ns, more_idle_ns, float(verdict.late_ns[steps, rank].mean()))
     usual_total = float(usual_busy.sum())
     ratio = float(busy[steps, rank].sum()) / usual_total if usual_total else None
     return Delay(more_busy_ns, more_idle_ns, ratio, cause)
+
+
+def find_cause(more_busy_ns: float, more_idle_ns: float, delay_ns: float) -> str | None:
+    """Return whether more GPU time, more idle time, or both explain a delay; None if they are shorter than it."""
+    total = max(more_busy_ns, 0) + max(more_idle_ns, 0)
+    if total < EXPLAINED_SHARE * delay_ns:
+        return None
+    return "gpu" if more_busy_ns >= MAIN_SHARE * total else "host" if more_idle_ns >= MAIN_SHARE * total else "both"

@@ -19,6 +19,7 @@ from nsys_insight.facts.ranks.judge import (
     MOVING_SHARE,
     Delay,
     Verdict,
+    find_cause,
 )
 from nsys_insight.facts.ranks.rank import POINT_TO_POINT
 
@@ -211,11 +212,6 @@ def explain_delay_against_other_steps(busy: Table, idle: Table, verdict: Verdict
     more_busy_ns, more_idle_ns = (
         float((times[is_late, rank] - usual_ns).mean()) for times, usual_ns in ((busy, usual_busy), (idle, usual_idle))
     )
-    total = max(more_busy_ns, 0) + max(more_idle_ns, 0)
-    cause = None
-    if total >= EXPLAINED_SHARE * float(verdict.late_ns[is_late, rank].mean()):
-        cause = (
-            "gpu" if more_busy_ns >= MAIN_SHARE * total else "host" if more_idle_ns >= MAIN_SHARE * total else "both"
-        )
+    cause = find_cause(more_busy_ns, more_idle_ns, float(verdict.late_ns[is_late, rank].mean()))
     ratio = float(busy[is_late, rank].mean()) / usual_busy if usual_busy else None
     return Delay(more_busy_ns, more_idle_ns, ratio, cause)
