@@ -63,6 +63,7 @@ def find_problem(root, words):
         "--version",
         "--help",
         "-h",
+        "--pack-dir",
         "--install-completion",
     ):
         return None

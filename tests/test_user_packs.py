@@ -109,7 +109,8 @@ def test_a_file_runs_without_being_installed(tmp_path):
     assert result.stdout.count("\n") == 4
     assert "--least" in run("run", path, "--help").stdout
     assert run("run", "top", CHURN, "-n", "1").stdout == run("top", CHURN, "-n", "1").stdout
-    assert "NSYS_INSIGHT_PACK_DIR" in run("--pack-dir", tmp_path, "mine", CHURN).stderr
+    assert run("--pack-dir", tmp_path, "mine", CHURN, "--least", "100", "-f", "csv").stdout == result.stdout
+    assert run("mine", CHURN, f"--pack-dir={tmp_path}", "--least", "100", "-f", "csv").stdout == result.stdout
 
 
 def test_an_invalid_pack_is_reported_and_does_not_affect_others(folder):

@@ -21,6 +21,7 @@ from nsys_insight.cli.progress_line import progress_line
 from nsys_insight.cli.registry import Commands
 from nsys_insight.errors import Exit, InsightError, UsageError
 from nsys_insight.packs.library import find_pack
+from nsys_insight.paths import expand_home
 from nsys_insight.version import __version__
 
 app = typer.Typer(
@@ -52,12 +53,28 @@ def _greet_without_command(
     version: Annotated[  # noqa: ARG001, FBT002 - a flag, and its callback acts on it
         bool, typer.Option("--version", "-V", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
+    pack_dir: Annotated[  # noqa: ARG001 - `_use_pack_folder` has removed it
+        Path | None, typer.Option("--pack-dir", help="Directory of your report packs (.sql files).")
+    ] = None,
 ) -> None:
     if context.invoked_subcommand is None:
         from nsys_insight.cli.commands.diagnose import greet
 
         if not greet():
             print(context.get_help())
+
+
+def _use_pack_folder(arguments: list[str]) -> None:
+    """Move ``--pack-dir`` from the arguments to its variable. It must be read first: packs are commands."""
+    for index, argument in enumerate(arguments):
+        flag, equals, value = argument.partition("=")
+        if flag == "--pack-dir":
+            folder = value or "".join(arguments[index + 1 : index + 2])
+            if not expand_home(folder).is_dir():
+                raise UsageError(f"there is no folder {folder!r}", "--pack-dir is a folder of .sql files")
+            os.environ["NSYS_INSIGHT_PACK_DIR"] = folder
+            del arguments[index : index + (1 if equals else 2)]
+            break
 
 
 def _prefer_help(arguments: list[str]) -> None:
@@ -104,6 +121,7 @@ def _run() -> int | None:
     """Run the command and return its exit code."""
     try:
         outputs.uses_cache.set(True)
+        _use_pack_folder(sys.argv)
         _prefer_help(sys.argv)
         code = cast("int | None", app(standalone_mode=False, prog_name="nsys-insight"))
         sys.stdout.flush()

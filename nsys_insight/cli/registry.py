@@ -152,7 +152,7 @@ def _write_overview(groups: dict[str, list[tuple[str, str]]]) -> str:
             lines += [f"  {name:{name_width}}{first_line}", *(" " * (name_width + 2) + line for line in other_lines)]
     lines += ["", "help COMMAND explains one, and with --all in full; help --all lists all; help scope"]
     lines.append("has the flags of every report. TRACE may be left out if the folder has one.")
-    lines.append("Options: --version, --install-completion")
+    lines.append("Options: --version, --pack-dir FOLDER, --install-completion")
     return "\n".join(lines) + "\n"
 
 

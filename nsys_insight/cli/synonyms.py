@@ -64,7 +64,4 @@ REPLACED_OPTIONS = {
     ("top", "--view"): "launch-configs, classify-kernels, occupancy or roofline",
 }
 # The hint for an option where the command does not have it.
-OTHER_HINTS = {
-    "--pack-dir": "the folder of your reports is $NSYS_INSIGHT_PACK_DIR; nsys-insight run FILE.sql TRACE runs one",
-    "--sort": "reports sort by a column (nsys-insight top --sort calls); sql has ORDER BY",
-}
+OTHER_HINTS = {"--sort": "reports sort by a column (nsys-insight top --sort calls); sql has ORDER BY"}
