@@ -186,5 +186,6 @@ FROM fusion_candidates AS c
 CROSS JOIN fusion_step AS s
 CROSS JOIN step_method AS m
 -- Where no chain is worth fusing, the reasons are the answer.
-QUALIFY bool_or(c.verdict <> 'NO') OVER () OR row_number() OVER (PARTITION BY c.reason ORDER BY c.candidate) = 1
+WHERE (SELECT bool_or(verdict <> 'NO') FROM fusion_candidates)
+    OR c.candidate IN (SELECT min(candidate) FROM fusion_candidates GROUP BY reason)
 ORDER BY c.candidate
