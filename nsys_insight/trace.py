@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from nsys_insight.notebook.html import HtmlAnswer, HtmlDiagnosis
+    from nsys_insight.notebook.diagnosis import HtmlDiagnosis
+    from nsys_insight.notebook.html import HtmlAnswer
     from nsys_insight.notebook.picture import Picture
     from nsys_insight.packs.pack import Pack
     from nsys_insight.packs.step_options import StepOptions
@@ -76,10 +77,10 @@ class Trace(Session, Reports):
             UsageError: An option is wrong, or several traces are open.
         """
         from nsys_insight.diagnose.diagnosis import diagnose
-        from nsys_insight.notebook import html
+        from nsys_insight.notebook.diagnosis import make_html_diagnosis
 
         with naming_parameters():
-            return html.make_html_diagnosis(diagnose(self, step_options.parse_options(options)))
+            return make_html_diagnosis(diagnose(self, step_options.parse_options(options)))
 
     def timeline(self, step: int | None = None, **options: Any) -> Picture:
         """Draw a step over time: the work of the host, the work of the GPUs, and why the GPUs were idle.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from nsys_insight.errors import UsageError
 from nsys_insight.paths import queries_folder, user_folder
 from nsys_insight.records import RecordError, check, make_record, parse_toml
-from nsys_insight.sql.quoting import literal
+from nsys_insight.sql.quoting import literal, matches
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -128,9 +128,7 @@ def _read_user_entries(path: Path, key: str) -> list[CatalogEntry]:
 
 def _write_macro(name: str, entries: list[CatalogEntry], unknown: str) -> str:
     """Write a macro with one CASE. Each entry is a constant regular expression, which DuckDB compiles once."""
-    cases = "\n".join(
-        f"WHEN regexp_matches(name, {literal(entry.regex)}) THEN {literal(entry.value)}" for entry in entries
-    )
+    cases = "\n".join(f"WHEN {matches('name', entry.regex)} THEN {literal(entry.value)}" for entry in entries)
     return (
         f"CREATE OR REPLACE MACRO {name}(name) AS CASE\n"
         f"WHEN name IS NULL THEN NULL\n{cases}\nELSE {literal(unknown)} END"

@@ -157,8 +157,12 @@ def definitions() -> dict[str, View]:
 
 def list_in_creation_order() -> list[View]:
     """Return all views and macros, each one after those that its query reads, also if it is stored."""
-    names = definitions().keys()
-    dependencies = {name: scan_names(view.query).model_names & names - {name} for name, view in definitions().items()}
+    by_table = {view.table: name for name, view in definitions().items() if view.is_stored}
+    dependencies = {}
+    for name, view in definitions().items():
+        read = scan_names(view.query)
+        stored = {by_table[table] for table in read.relations_in("facts") & by_table.keys()}
+        dependencies[name] = (stored | read.model_names) & definitions().keys() - {name}
     return [definitions()[name] for name in TopologicalSorter(dependencies).static_order()]
 
 

@@ -1,4 +1,4 @@
-"""A trace, an answer and a diagnosis as HTML for notebooks: the page's templates and style, without its scripts."""
+"""A trace and an answer as HTML for notebooks: the page's templates and style, without its scripts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.diagnose.diagnosis import Diagnosis
 from nsys_insight.paths import package_folder
 from nsys_insight.session.answer import Answer
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 # Rows of an answer that are shown.
 MAX_ROWS = 20
-_REPR_WIDTH = 100
+REPR_WIDTH = 100
 ROOT_CLASS = "nsys-insight"
 _RULE = re.compile(r"([^{}]+)\{[^{}]*\}")
 _MEDIA = re.compile(r"@media[^{]+\{(?:[^{}]*\{[^{}]*\})*\s*\}")
@@ -43,12 +42,12 @@ class HtmlAnswer(Answer):
         from nsys_insight.render import write
 
         text = StringIO()
-        write(self, text, "table", limit=MAX_ROWS, width=_REPR_WIDTH)
+        write(self, text, "table", limit=MAX_ROWS, width=REPR_WIDTH)
         return text.getvalue().rstrip("\n")
 
     def to_json(self) -> str:
         """Write the answer as ``--format json`` does: rows with raw values, notes, and what the columns mean."""
-        return _write_json(self)
+        return write_json(self)
 
     def _repr_html_(self) -> str:
         from nsys_insight.page.html import make_environment
@@ -67,25 +66,8 @@ class HtmlAnswer(Answer):
         return add_style(str(macros.answer(title, first_rows, notes, printable(self.empty), row_hint)))
 
 
-class HtmlDiagnosis(Diagnosis):
-    """A diagnosis that notebooks show as the page does. Plain Python shows its text."""
-
-    def __repr__(self) -> str:
-        """Write the text of the terminal."""
-        return self.text(_REPR_WIDTH).rstrip("\n")
-
-    def to_json(self) -> str:
-        """Write the diagnosis as ``diagnose --format json`` does: the headline as `summary`, findings as rows."""
-        return _write_json(self.answer())
-
-    def _repr_html_(self) -> str:
-        from nsys_insight.page.html import describe_diagnosis, make_environment
-
-        macros: Any = make_environment().get_template("diagnosis.html.j2").module
-        return add_style(str(macros.diagnosis(describe_diagnosis(self), [])))
-
-
-def _write_json(answer: Answer) -> str:
+def write_json(answer: Answer) -> str:
+    """Write an answer as ``--format json`` does."""
     from io import StringIO
 
     from nsys_insight.render import json_
@@ -98,11 +80,6 @@ def _write_json(answer: Answer) -> str:
 def make_html_answer(answer: Answer) -> HtmlAnswer:
     """Convert an answer to one that notebooks show as a table."""
     return HtmlAnswer(**{field.name: getattr(answer, field.name) for field in fields(answer)})
-
-
-def make_html_diagnosis(diagnosis: Diagnosis) -> HtmlDiagnosis:
-    """Convert a diagnosis to one that notebooks show as the page does."""
-    return HtmlDiagnosis(**{field.name: getattr(diagnosis, field.name) for field in fields(diagnosis)})
 
 
 def render_trace(trace: Session) -> str:

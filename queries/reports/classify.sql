@@ -155,7 +155,13 @@ spread = "time_ns"
 mean = ["time_ns", "wall_pct", "recoverable_ns", "unprofiled_low_ns", "unprofiled_high_ns"]
 */
 -- What a late host makes the verdict: host-bound if most of the waiting is for CPU work other than launching.
-WITH late_host AS (
+WITH parts AS MATERIALIZED (
+    FROM _wall_parts
+),
+walls AS MATERIALIZED (
+    FROM _step_walls
+),
+late_host AS (
     SELECT
         CASE WHEN is_apart THEN 'host-bound' ELSE 'launch-bound' END AS bound,
         CASE WHEN is_apart THEN 'gaps' ELSE 'graph-candidates' END AS see
@@ -167,7 +173,7 @@ verdict_words AS (
         coalesce(p['allocation'], 0), coalesce(p['communication'], 0), coalesce(p['dependency'], 0),
         coalesce(p['start-up and end'], 0), (SELECT bound FROM late_host), $least_pct, $busy_pct, $main_pct
     ) AS words
-    FROM (SELECT map_from_entries(list((part, wall_pct))) AS p FROM _wall_parts)
+    FROM (SELECT map_from_entries(list((part, wall_pct))) AS p FROM parts)
 ),
 -- The same without nsys, with the least and with the most late launches that may be left.
 unprofiled_shares AS (
@@ -176,13 +182,13 @@ unprofiled_shares AS (
         map_from_entries(list((p.part, 100 * CASE p.part WHEN 'launch' THEN u.late_left_ns ELSE p.part_ns END / (
             u.late_left_ns + u.other_ns
         )))) AS p
-    FROM (SELECT part, time_ns / w.walls / w.tokens AS part_ns FROM _wall_parts, _step_walls AS w) AS p
+    FROM (SELECT part, time_ns / w.walls / w.tokens AS part_ns FROM parts, walls AS w) AS p
     CROSS JOIN (
         SELECT
             unnest([late_low_ns, late_high_ns]) AS late_left_ns, unnest([1, 2]) AS number,
             (
                 SELECT sum(time_ns) / any_value(w.walls) / any_value(w.tokens)
-                FROM _wall_parts, _step_walls AS w WHERE part <> 'launch'
+                FROM parts, walls AS w WHERE part <> 'launch'
             ) AS other_ns
         FROM unprofiled_step
         WHERE source IS NOT NULL
@@ -215,7 +221,7 @@ recoverable_parts AS (
                 THEN greatest(time_ns - $kernel_gap_ns * coalesce((SELECT single_launches FROM _launch_totals), 0), 0)
             WHEN part IN ('sync', 'copy', 'allocation', 'communication') THEN time_ns
         END AS recoverable_ns
-    FROM _wall_parts
+    FROM parts
 ),
 report_rows AS (
     SELECT
@@ -230,7 +236,7 @@ report_rows AS (
                 ELSE 'GPU-bound'
             END AS evidence,
         NULL AS see
-    FROM _step_walls AS w, verdict_words AS j, _launch_totals AS l
+    FROM walls AS w, verdict_words AS j, _launch_totals AS l
     WHERE w.all_ns > 0
     UNION ALL
     SELECT
@@ -258,6 +264,6 @@ SELECT
         * if(u.source IS NULL, NULL, 1) AS unprofiled_high_ns,
     CASE r.part WHEN 'wall' THEN (SELECT verdict FROM unprofiled_verdicts) END AS unprofiled_verdict
 FROM report_rows AS r
-CROSS JOIN _step_walls AS w
+CROSS JOIN walls AS w
 LEFT JOIN unprofiled_step AS u ON true
 ORDER BY r.part <> 'wall', r.verdict IS NULL, r.time_ns DESC, r.part

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsys_insight.sql.quoting import literal
+from nsys_insight.sql.quoting import literal, matches
 
 if TYPE_CHECKING:
     from nsys_insight.facts.context import Context
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def fill(context: Context) -> None:
     """Fill `facts.kernel_constructs`."""
     cases = [
-        f"WHEN regexp_matches(name, {literal(row.kernels)}) THEN {literal(row.construct)}"
+        f"WHEN {matches('name', row.kernels)} THEN {literal(row.construct)}"
         for row in context.runner("kernel_constructs")("candidates")
     ]
     construct = f"CASE {' '.join(cases)} END" if cases else "NULL"

@@ -8,7 +8,7 @@ SELECT
     o.token,
     min(
         CASE
-            WHEN regexp_matches(k.name, '(?i)splitK_?reduce|reduce_?splitK') THEN -1
+            WHEN regexp_extract(k.name, '(?i)splitK_?reduce|reduce_?splitK') <> '' THEN -1
             ELSE (
                 hash(
                     CASE WHEN k.family = 'other' THEN kernel_base_name(k.name) ELSE coalesce(k.family, o.kind) END,
@@ -17,9 +17,9 @@ SELECT
             )::BIGINT
         END
     ) AS class_id,
-    bool_or(coalesce(regexp_matches(
+    bool_or(coalesce(regexp_extract(
         k.name, '(?i)multi_tensor|adam|sgd|lamb([^d]|$)|addcdiv|optimizer|argmax|multinomial|nll_loss|cross_?entropy'
-    ), false)) AS ends_step,
+    ) <> '', false)) AS ends_step,
     coalesce(bool_or(k.family = 'comm'), false) AS is_communication,
     o.token = hash('wait') AS is_wait,
     CASE WHEN is_wait THEN 'wait' ELSE min(o.kind) END AS kind,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nsys_insight.sql.quoting import literal
+from nsys_insight.sql.quoting import literal, matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -83,8 +83,7 @@ def _write_condition(replacement: Any) -> str:
 def _write_choice(constructs: Iterable[Any]) -> str:
     """Write a CASE that finds the construct of an operation without a kernel's name; the first entry that fits."""
     cases = [
-        f"WHEN regexp_matches(name, {literal(row.operations)}) AND ({row.condition or 'true'})"
-        f" THEN {literal(row.construct)}"
+        f"WHEN {matches('name', row.operations)} AND ({row.condition or 'true'}) THEN {literal(row.construct)}"
         for row in constructs
     ]
     return f"CASE {' '.join(cases)} END"

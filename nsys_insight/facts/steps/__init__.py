@@ -116,12 +116,10 @@ def _detect(context: Context, run: Run) -> None:
     if busiest:
         operations.find(context, busiest[0].process_id)
         _detect_in_process(run, busiest[0].process_id, context.options.steps)
-    for kind, names in (
-        ("VIEW", "named owned"),
-        ("TABLE", "pieces ranges line slots counted calls waits work busy totals numbered"),
-    ):
-        for name in names.split():
-            context.connection.execute(f"DROP {kind} IF EXISTS internal.step_{name}")
+    views, tables = "named owned", "pieces ranges line slots counted calls waits work busy totals numbered"
+    scratch = [f"VIEW IF EXISTS internal.step_{name}" for name in views.split()]
+    scratch += [f"TABLE IF EXISTS internal.step_{name}" for name in tables.split()]
+    context.connection.execute("; ".join(f"DROP {relation}" for relation in scratch))
 
 
 def _detect_in_process(run: Run, process: int, options: StepOptions) -> None:

@@ -3,27 +3,25 @@
 CREATE MACRO api_name(recorded) AS regexp_replace(recorded, '(_ptsz|_ptds)?(_v[0-9]+)?(_ptsz|_ptds)?$', '');
 
 -- What a CUDA API call is for. 'launch' puts a kernel on the GPU, 'graph launch' may run hundreds of them, 'sync' makes
--- the host wait.
+-- the host wait. DuckDB compiles the pattern of regexp_matches three times: for a few names that is most of the time.
 CREATE MACRO api_group(name) AS CASE
-    WHEN regexp_matches(name, '^cu(da)?Launch(Cooperative)?(Kernel|Grid|$)') THEN 'launch'
-    WHEN regexp_matches(name, '^cu(da)?GraphLaunch') THEN 'graph launch'
-    WHEN regexp_matches(name, '^cu(da)?(Device|Stream|Event|Ctx|Thread)Synchronize') THEN 'sync'
-    WHEN regexp_matches(name, '^cu(da)?Mem(cpy|PrefetchAsync|PrefetchBatchAsync)') THEN 'copy'
-    WHEN regexp_matches(name, '^cu(da)?Memset') THEN 'memset'
-    WHEN regexp_matches(
+    WHEN regexp_extract(name, '^cu(da)?Launch(Cooperative)?(Kernel|Grid|$)') <> '' THEN 'launch'
+    WHEN regexp_extract(name, '^cu(da)?GraphLaunch') <> '' THEN 'graph launch'
+    WHEN regexp_extract(name, '^cu(da)?(Device|Stream|Event|Ctx|Thread)Synchronize') <> '' THEN 'sync'
+    WHEN regexp_extract(name, '^cu(da)?Mem(cpy|PrefetchAsync|PrefetchBatchAsync)') <> '' THEN 'copy'
+    WHEN regexp_extract(name, '^cu(da)?Memset') <> '' THEN 'memset'
+    WHEN regexp_extract(
         name,
         '^(cudaMalloc|cudaHostAlloc|cudaHostRegister|cuMemAlloc|cuMemHost(Alloc|Register)'
         '|cuMem(Create|Map|SetAccess|AddressReserve)$'
         '|cu(Mipmapped)?Array(3D)?Create)'
-    )
-        THEN 'alloc'
-    WHEN regexp_matches(
+    ) <> '' THEN 'alloc'
+    WHEN regexp_extract(
         name, '^(cudaFree|cudaHostUnregister|cuMemFree|cuMemHostUnregister|cuMem(Release|Unmap|AddressFree)$'
         '|cu(Mipmapped)?ArrayDestroy)'
-    )
-        THEN 'free'
-    WHEN regexp_matches(name, '^cu(da)?Graph|^cu(da)?Stream(Begin|End)Capture') THEN 'graph'
-    WHEN regexp_matches(name, '^cu(da)?Event|^cu(da)?StreamWaitEvent') THEN 'event'
-    WHEN regexp_matches(name, '^cu(da)?(Module|Library|Kernel|Func)') THEN 'module'
+    ) <> '' THEN 'free'
+    WHEN regexp_extract(name, '^cu(da)?Graph|^cu(da)?Stream(Begin|End)Capture') <> '' THEN 'graph'
+    WHEN regexp_extract(name, '^cu(da)?Event|^cu(da)?StreamWaitEvent') <> '' THEN 'event'
+    WHEN regexp_extract(name, '^cu(da)?(Module|Library|Kernel|Func)') <> '' THEN 'module'
     ELSE 'other'
 END;

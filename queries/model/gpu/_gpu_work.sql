@@ -24,7 +24,7 @@ WITH ops AS (
         m.start, m."end", m.deviceId, m.streamId, m.globalPid, m.correlationId, NULL,
         coalesce(k.word, 'kind ' || m.copyKind) AS direction, direction || ' copy'
     FROM unscoped.CUPTI_ACTIVITY_KIND_MEMCPY AS m
-    LEFT JOIN _enum_words AS k ON k.enum = 'copy kind' AND k.id = m.copyKind
+    LEFT JOIN facts.enum_words AS k ON k.enum = 'copy kind' AND k.id = m.copyKind
     UNION ALL
     SELECT start, "end", deviceId, streamId, globalPid, correlationId, NULL, NULL, 'memset'
     FROM unscoped.CUPTI_ACTIVITY_KIND_MEMSET

@@ -1,13 +1,23 @@
 /*
 description = "How the trace shows CUDA graphs, one row."
+stored = true
 [columns]
 calls = "Launch calls of graphs; NULL without"
 node_kernels = "Kernels of graphs that were traced per node"
+node_ns = "Sum of their durations; NULL without"
+kernel_ns = "Sum of the durations of all kernels; NULL without"
 wholes = "Graphs that were traced as a whole; NULL without"
 whole_pct = "Share of GPU time in graphs that were traced as a whole"
 */
 SELECT
     (SELECT sum(calls) FROM _call_counts WHERE call_group = 'graph launch') AS calls,
-    (SELECT count(*) FROM kernel_events WHERE graph_node_id > 0) AS node_kernels,
+    k.*,
     (SELECT sum(operations) FROM _operation_counts WHERE kind = 'graph') AS wholes,
-    (SELECT 100.0 * sum(gpu_ns) FILTER (WHERE kind = 'graph') / sum(gpu_ns) FROM _operation_counts) AS whole_pct;
+    (SELECT 100.0 * sum(gpu_ns) FILTER (WHERE kind = 'graph') / sum(gpu_ns) FROM _operation_counts) AS whole_pct
+FROM (
+    SELECT
+        count(*) FILTER (graph_node_id > 0) AS node_kernels,
+        sum(duration_ns) FILTER (graph_node_id > 0)::BIGINT AS node_ns,
+        sum(duration_ns)::BIGINT AS kernel_ns
+    FROM kernel_events
+) AS k;

@@ -69,4 +69,4 @@ FROM kernel_events AS k
 LEFT JOIN strings AS n ON n.name_id = k.name_id
 LEFT JOIN strings AS s ON s.name_id = k.short_name_id
 LEFT JOIN strings AS m ON m.name_id = k.mangled_name_id
-LEFT JOIN _enum_words AS t ON t.enum = 'launch type' AND t.id = k.launch_type_id;
+LEFT JOIN facts.enum_words AS t ON t.enum = 'launch type' AND t.id = k.launch_type_id;

@@ -17,9 +17,9 @@ WITH copies AS (
         coalesce(bool_or(k.word = 'D2H' AND d.word = 'pageable'), false) AS is_read,
         bool_or(k.word = 'D2H') AS is_to_host
     FROM unscoped.CUPTI_ACTIVITY_KIND_MEMCPY AS m
-    JOIN _enum_words AS k ON k.enum = 'copy kind' AND k.id = m.copyKind AND k.word LIKE '%H%'
-    LEFT JOIN _enum_words AS s ON s.enum = 'memory' AND s.id = m.srcKind
-    LEFT JOIN _enum_words AS d ON d.enum = 'memory' AND d.id = m.dstKind
+    JOIN facts.enum_words AS k ON k.enum = 'copy kind' AND k.id = m.copyKind AND k.word LIKE '%H%'
+    LEFT JOIN facts.enum_words AS s ON s.enum = 'memory' AND s.id = m.srcKind
+    LEFT JOIN facts.enum_words AS d ON d.enum = 'memory' AND d.id = m.dstKind
     WHERE m.correlationId IS NOT NULL AND NOT coalesce(s.word = 'device' AND d.word = 'device', false)
     GROUP BY ALL
 )

@@ -19,7 +19,7 @@ SELECT
     m.start AS start_ns,
     k.word = 'D2H' AS is_source
 FROM unscoped.CUPTI_ACTIVITY_KIND_MEMCPY AS m
-JOIN _enum_words AS k ON k.enum = 'copy kind' AND k.id = m.copyKind AND k.word IN ('D2H', 'H2D')
-JOIN _enum_words AS s ON s.enum = 'memory' AND s.id = m.srcKind AND s.word = 'device'
-JOIN _enum_words AS d ON d.enum = 'memory' AND d.id = m.dstKind AND d.word = 'device'
+JOIN facts.enum_words AS k ON k.enum = 'copy kind' AND k.id = m.copyKind AND k.word IN ('D2H', 'H2D')
+JOIN facts.enum_words AS s ON s.enum = 'memory' AND s.id = m.srcKind AND s.word = 'device'
+JOIN facts.enum_words AS d ON d.enum = 'memory' AND d.id = m.dstKind AND d.word = 'device'
 WHERE m.bytes > 1048576;

@@ -43,7 +43,7 @@ SELECT
     m.graphNodeId AS graph_node_id,
     coalesce(m.copyCount, 1) AS copy_count
 FROM raw.CUPTI_ACTIVITY_KIND_MEMCPY AS m
-LEFT JOIN _enum_words AS k ON k.enum = 'copy kind' AND k.id = m.copyKind
-LEFT JOIN _enum_words AS s ON s.enum = 'memory' AND s.id = m.srcKind
-LEFT JOIN _enum_words AS d ON d.enum = 'memory' AND d.id = m.dstKind
-LEFT JOIN _enum_words AS u ON u.enum = 'migration' AND u.id = m.migrationCause;
+LEFT JOIN facts.enum_words AS k ON k.enum = 'copy kind' AND k.id = m.copyKind
+LEFT JOIN facts.enum_words AS s ON s.enum = 'memory' AND s.id = m.srcKind
+LEFT JOIN facts.enum_words AS d ON d.enum = 'memory' AND d.id = m.dstKind
+LEFT JOIN facts.enum_words AS u ON u.enum = 'migration' AND u.id = m.migrationCause;

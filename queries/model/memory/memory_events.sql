@@ -32,5 +32,5 @@ SELECT
     pid_of(m.globalPid) AS process_id,
     m.correlationId AS correlation_id
 FROM raw.CUDA_GPU_MEMORY_USAGE_EVENTS AS m
-LEFT JOIN _enum_words AS o ON o.enum = 'memory event' AND o.id = m.memoryOperationType
-LEFT JOIN _enum_words AS k ON k.enum = 'memory' AND k.id = m.memKind;
+LEFT JOIN facts.enum_words AS o ON o.enum = 'memory event' AND o.id = m.memoryOperationType
+LEFT JOIN facts.enum_words AS k ON k.enum = 'memory' AND k.id = m.memKind;

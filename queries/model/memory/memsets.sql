@@ -28,4 +28,4 @@ SELECT
     m.correlationId AS correlation_id,
     m.graphNodeId AS graph_node_id
 FROM raw.CUPTI_ACTIVITY_KIND_MEMSET AS m
-LEFT JOIN _enum_words AS k ON k.enum = 'memory' AND k.id = m.memKind;
+LEFT JOIN facts.enum_words AS k ON k.enum = 'memory' AND k.id = m.memKind;

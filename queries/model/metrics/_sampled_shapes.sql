@@ -1,5 +1,7 @@
 /*
 description = "What GPU metrics say about each launch shape, on each model of GPU."
+stored = true
+needs = "raw.GPU_METRICS"
 [columns]
 shape_id = "Number of the launch shape, as in `launch_shapes`"
 model_id = "The model of the GPU, as in `gpu_limits`"

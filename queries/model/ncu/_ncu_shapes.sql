@@ -1,6 +1,8 @@
 /*
 description = """One row per kernel, grid and block that ncu profiled, under the kernel's name in the trace: means over
     the launches profiled."""
+stored = true
+needs = "raw.ncu_launches"
 [columns]
 name_id = "Id of the kernel's name in the trace, as in `kernel_names`"
 grid_x = "Blocks in the grid, x"

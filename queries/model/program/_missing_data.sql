@@ -7,6 +7,9 @@ place = "Position in the list"
 metric = "What is missing"
 detail = "The options of nsys that record it"
 */
+WITH settings AS MATERIALIZED (
+    FROM _capture_settings
+)
 SELECT place, metric, detail
 FROM scope, LATERAL (
     VALUES
@@ -15,7 +18,7 @@ FROM scope, LATERAL (
             CASE
                 WHEN EXISTS (FROM diagnostics WHERE message LIKE '%driver version%not supported%')
                     THEN 'a newer nsys: this one does not support the CUDA version of the driver'
-                WHEN (SELECT traces_cuda FROM _capture_settings)
+                WHEN (SELECT traces_cuda FROM settings)
                     THEN '--trace-fork-before-exec=true, for child processes: CUDA was traced, but no call is recorded'
                 ELSE 'nsys profile -t cuda'
             END,
@@ -42,7 +45,7 @@ FROM scope, LATERAL (
                 -- The rows of a context are lost with it.
                 WHEN NOT EXISTS (FROM _operation_counts) AND EXISTS (FROM _failed_kernel)
                     THEN 'a run in which no kernel fails'
-                WHEN (SELECT is_wsl FROM _capture_settings)
+                WHEN (SELECT is_wsl FROM settings)
                     THEN 'a newer nsys and a newer driver of Windows, or nsys of Windows: this is WSL2'
                 WHEN EXISTS (FROM _operation_counts)
                     THEN 'a newer nsys or driver, or less at a time; and let the program end by itself'
@@ -53,14 +56,14 @@ FROM scope, LATERAL (
         (1, 'graph_kernels', '--cuda-graph-trace=node', EXISTS (FROM _operation_counts WHERE kind = 'graph')),
         (
             2, 'nvtx_ranges',
-            if((SELECT traces_nvtx FROM _capture_settings), '', '-t cuda,nvtx, and ')
+            if((SELECT traces_nvtx FROM settings), '', '-t cuda,nvtx, and ')
                 || 'ranges around the program''s steps',
             NOT EXISTS (FROM nvtx_ranges)
         ),
         (3, 'memory_events', '--cuda-memory-usage=true', NOT EXISTS (FROM memory_events)),
         (4, 'gpu_metric_samples', '--gpu-metrics-devices=all', NOT EXISTS (FROM gpu_metrics)),
         (5, 'os_calls', '-t osrt', NOT EXISTS (FROM os_calls)),
-        (6, 'unimportant_api_calls', '--cuda-trace-all-apis=true', (SELECT skips_calls FROM _capture_settings))
+        (6, 'unimportant_api_calls', '--cuda-trace-all-apis=true', (SELECT skips_calls FROM settings))
 ) AS m (place, metric, detail, is_missing)
 WHERE is_missing AND coalesce(
     nvtx, steps, from_ns::VARCHAR, to_ns::VARCHAR, device_id::VARCHAR, process_id::VARCHAR, stream_id::VARCHAR

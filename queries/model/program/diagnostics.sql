@@ -14,14 +14,13 @@ SELECT
     -- Missing CPU samples, context switches, counters, data of other APIs and of unified memory change no number about
     -- CUDA.
     v.word IN ('error', 'warning') AND CASE
-        WHEN regexp_matches(
+        WHEN regexp_extract(
             d.text, '(?i)\b(lost|dropped|drops|overflow|incomplete|discarded|truncated)\b|not been started correctly'
-        )
-            THEN
-            regexp_matches(d.text, '(?i)CUDA|CUPTI|kernel|buffer|injection')
-                OR NOT regexp_matches(d.text, _other_data())
-        ELSE v.word = 'error' AND NOT regexp_matches(d.text, _other_data())
+        ) <> '' THEN
+            regexp_extract(d.text, '(?i)CUDA|CUPTI|kernel|buffer|injection') <> ''
+                OR regexp_extract(d.text, _other_data()) = ''
+        ELSE v.word = 'error' AND regexp_extract(d.text, _other_data()) = ''
     END AS is_cuda_loss
 FROM raw.DIAGNOSTIC_EVENT AS d
-LEFT JOIN _enum_words AS v ON v.enum = 'severity' AND v.id = d.severity
-LEFT JOIN _enum_words AS s ON s.enum = 'diagnostic source' AND s.id = d.source;
+LEFT JOIN facts.enum_words AS v ON v.enum = 'severity' AND v.id = d.severity
+LEFT JOIN facts.enum_words AS s ON s.enum = 'diagnostic source' AND s.id = d.source;

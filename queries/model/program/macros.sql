@@ -62,7 +62,7 @@ CREATE MACRO _function_with_types(rest, size) AS rest[:size] || '(' || _paramete
 -- OpenMP of nvc++), nsys records the mangled name only. Other names are not changed.
 CREATE MACRO _demangled(mangled) AS CASE
     -- OpenACC and OpenMP name kernels after their function and line: NAME_LINE_gpu.
-    WHEN regexp_matches(mangled, '^_Z[1-9][0-9]{0,3}[A-Za-z_]\w*_gpu') THEN coalesce(
+    WHEN regexp_extract(mangled, '^_Z[1-9][0-9]{0,3}[A-Za-z_]\w*_gpu') <> '' THEN coalesce(
         _function_with_types(
             regexp_replace(mangled, '^_Z[0-9]{1,4}', ''),
             TRY_CAST(regexp_extract(mangled, '^_Z([0-9]{1,4})', 1) AS INTEGER)
@@ -81,6 +81,6 @@ CREATE MACRO _other_data() AS
 -- Whether a program has this overhead without nsys, too. The driver loads or compiles a kernel at its first launch, or
 -- has no room for more launches; or a library is loaded. CUPTI has kinds for these (CUpti_ActivityOverheadKind 1, 4, 5,
 -- 6), which nsys up to 2026 calls Unknown. Unknown overhead is not attributed to the profiler.
-CREATE MACRO is_program_overhead(overhead) AS regexp_matches(
+CREATE MACRO is_program_overhead(overhead) AS regexp_extract(
     overhead, '(?i)^(unknown$|dlm?open|dlclose)|module load|function load|compil|command buffer'
-);
+) <> '';

@@ -13,4 +13,4 @@ SELECT DISTINCT
     CASE WHEN t.priority >= 2147483648 THEN t.priority - 4294967296 ELSE t.priority END AS priority,
     e.word AS stream_type
 FROM raw.TARGET_INFO_CUDA_STREAM AS t
-LEFT JOIN _enum_words AS e ON e.enum = 'stream type' AND e.id = t.flag;
+LEFT JOIN facts.enum_words AS e ON e.enum = 'stream type' AND e.id = t.flag;
