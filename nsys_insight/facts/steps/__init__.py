@@ -233,7 +233,8 @@ def _find_step_ranges(run: Run, process: int, *, range_name: str | None, is_scop
         is_scope_range: Whether this is the range of the scope.
     """
     run("scoped" if is_scope_range else "named", process=process, range_name=range_name)
-    for candidate in run("range_names"):
+    candidates = run("range_names")
+    for candidate in candidates:
         is_counter = candidate.texts == 1 or candidate.texts >= MIN_DISTINCT_TEXTS * candidate.occurrences
         if range_name is None and (candidate.occurrences < MIN_RANGES or candidate.is_nested or not is_counter):
             continue
@@ -241,7 +242,7 @@ def _find_step_ranges(run: Run, process: int, *, range_name: str | None, is_scop
         (work,) = run("range_work")
         if range_name is not None or (work.ranges_count >= MIN_RANGES and _are_steps(work, MIN_SHARE_BETWEEN)):
             return _cut_at_ranges(run, process, candidate, work, by_period=not is_scope_range)
-    if range_name is not None:
+    if range_name is not None or not candidates:
         return None
     (cycle,) = run(
         "cycles", least_ranges=MIN_RANGES, least_distinct=MIN_DISTINCT_TEXTS,
