@@ -1,6 +1,6 @@
 -- The ranges of each repetition of phases: where the outermost ranges of a thread are the same names in the same order
 -- again and again, such as forward, backward, optimizer, or a single name. Names that occur once, such as that of a
--- setup, do not count. Numbers in names that come again, such as layer_0 to layer_3, tell parts of a step apart.
+-- setup, do not count. A single name with numbers that come again, such as layer_0 to layer_3, is not that of steps.
 -- One row per repetition that is complete, from the start of its first range to the end of its last one.
 CREATE OR REPLACE TABLE internal.step_ranges AS
 WITH outermost AS (
@@ -10,23 +10,13 @@ WITH outermost AS (
         PARTITION BY thread_id ORDER BY start_ns, end_ns DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) <= start_ns, true)
 ),
-labels AS (
-    SELECT
-        thread_id, start_ns, end_ns,
-        CASE
-            WHEN count(DISTINCT name) OVER same BETWEEN 2 AND $least_distinct * count(*) OVER same THEN name
-            ELSE pattern
-        END AS label
-    FROM outermost
-    WINDOW same AS (PARTITION BY thread_id, pattern)
-),
 repeated AS (
-    FROM labels QUALIFY count(*) OVER (PARTITION BY thread_id, label) > 1
+    FROM outermost QUALIFY count(*) OVER (PARTITION BY thread_id, pattern) > 1
 ),
 threads AS (
     SELECT
-        thread_id, list(label ORDER BY start_ns) AS names, list(start_ns ORDER BY start_ns) AS starts,
-        list(end_ns ORDER BY start_ns) AS ends
+        thread_id, count(DISTINCT name) AS texts, list(pattern ORDER BY start_ns) AS names,
+        list(start_ns ORDER BY start_ns) AS starts, list(end_ns ORDER BY start_ns) AS ends
     FROM repeated
     GROUP BY thread_id
 ),
@@ -40,7 +30,9 @@ periods AS (
     FROM threads AS t
 ),
 chosen AS (
-    FROM periods WHERE period > 1 OR len(names) >= $least_ranges ORDER BY ends[-1] - starts[1] DESC, thread_id LIMIT 1
+    FROM periods
+    WHERE period > 1 OR (len(names) >= $least_ranges AND (texts = 1 OR texts >= $least_distinct * len(names)))
+    ORDER BY ends[-1] - starts[1] DESC, thread_id LIMIT 1
 )
 SELECT
     c.thread_id,

@@ -10,7 +10,7 @@ WITH steps_of_ranges AS (
 phases AS (
     SELECT n.start_ns, n.end_ns, folded_name(n.name) AS name
     FROM nvtx_ranges AS n JOIN steps_of_ranges AS s USING (process_id)
-    WHERE len(s.names) > 1 AND n.end_ns > n.start_ns AND list_has_any(s.names, [n.name, folded_name(n.name)])
+    WHERE len(s.names) > 1 AND n.end_ns > n.start_ns AND list_contains(s.names, folded_name(n.name))
     -- Inner ranges may have the same name.
     QUALIFY coalesce(max(n.end_ns) OVER (
         ORDER BY n.start_ns, n.end_ns DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
