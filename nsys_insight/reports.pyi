@@ -121,8 +121,8 @@ class Reports:
         Columns:
             part: wall, or one of the parts that add up to it
             verdict: For wall, the verdict; for a part, its bound if the verdict names it
-            time_ns: Time per token, averaged over the steps and GPUs; in total for the whole scope where no
-                steps were found
+            time_ns: Time per step (or token), averaged over the steps and GPUs; in total for the whole
+                scope where no steps were found
             wall_pct: Share of the wall time
             recoverable_ns: The most of it that can be saved; NULL where that takes faster kernels, or
                 cannot be determined
@@ -849,12 +849,13 @@ class Reports:
         by name (its calls summed), an operating system call (-t osrt), or CPU work outside all of these. It
         is 'launch latency' if most of the gap came after the launch call had returned; 'launched before the
         gap' if the call had returned before the gap began: the host was not late, and the operation waited
-        on the GPU (for another stream, or for the next node of its graph); 'launch call in progress' if the
-        call had begun before the gap and not returned; 'managed memory' if pages of unified memory were
-        moved next, which no call requests: the host touched them; and 'profiler: …' if the profiler itself
-        blocked the thread for half of the gap. With --group-by caller, a row is all gaps before operations
-        that one caller launched while the host did the same thing; columns in which they differ are empty.
-        gap-places adds up gaps by operation and NVTX range.
+        on the GPU (for another stream, or for the next node of its graph); with several GPUs 'stream wait'
+        if its stream waited for an event, and 'staged copy' if it is a copy between GPUs through the host;
+        'launch call in progress' if the call had begun before the gap and not returned; 'managed memory' if
+        pages of unified memory were moved next, which no call requests: the host touched them; and
+        'profiler: …' if the profiler itself blocked the thread for half of the gap. With --group-by caller,
+        a row is all gaps before operations that one caller launched while the host did the same thing;
+        columns in which they differ are empty. gap-places adds up gaps by operation and NVTX range.
 
         CPU work: the program does something else before it launches (sampling, tokenizing, Python): move it
         off the launching thread, or use a CUDA graph. sync: the host waited and launched nothing meanwhile,
@@ -1104,11 +1105,11 @@ class Reports:
 
         Columns:
             bottleneck: What the host does
-            count: Number per token; in total for the whole scope where no steps were found; NULL for CPU
-                work and MPI calls
-            host_ns: Host time per token; for CPU work, the time outside of CUDA calls in the step, NULL
-                where several threads make calls, and by caller
-            recoverable_ns: GPU idle time per token that it causes: the most that can be saved
+            count: Number per step (or token); in total for the whole scope where no steps were found; NULL
+                for CPU work and MPI calls
+            host_ns: Host time per step (or token); for CPU work, the time outside of CUDA calls in the
+                step, NULL where several threads make calls, and by caller
+            recoverable_ns: GPU idle time per step (or token) that it causes: the most that can be saved
             wall_pct: recoverable_ns as a share of the wall time
             see: The report with the details
             code: Stable identifier of the bottleneck: d2h_sync, other_wait, blocking_copy, pageable_copy,

@@ -140,6 +140,20 @@ def batches(*, host_ms=2.0, kernel_ms=1.0):
     return run_steps(body, sync=False)
 
 
+def host_stages(*, host_ms=2.0, size=1 << 20, is_back=True):
+    """Let the host work for so long on what the GPU has computed, and copy it back."""
+
+    def body(loop, _):
+        for _ in range(4):
+            loop.launch(BF16, MS // 4, **LARGE)
+        loop.copy("D2H", size, 200_000, blocking=True)
+        loop.python(int(host_ms * MS))
+        if is_back:
+            loop.copy("H2D", size, 100_000)
+
+    return run_steps(body, sync=False)
+
+
 def checkpoints(*, interval=10, read_bytes=50 << 20):
     def body(loop, number):
         for _ in range(6):
@@ -685,9 +699,22 @@ MODULES_AND_UPDATES = partial(in_turn, modules, graph_updates)
 SMALL_BLOCKS = partial(single_kernel, grid=(4096, 1, 1), block=(16, 1, 1))
 # Small blocks, and reductions after the last product of a step.
 BLOCKS_AND_GRADIENTS = partial(in_turn, SMALL_BLOCKS, gradients)
-CURED_READS = partial(in_turn, partial(norms, reads=3), partial(norms, size=1), partial(norms, size=16))
+CURED_HOST = partial(
+    in_turn,
+    partial(branches, is_cured=True),
+    norms,
+    partial(batches, host_ms=0.05),
+    turns,
+    partial(loads, steps_with_loads=(5,)),
+    partial(checkpoints, read_bytes=1 << 10),
+    partial(backtraces, extra_ns=0, after_wait_ns=MS),
+    steps=24,
+)
 CURED_WAITS = partial(
     in_turn,
+    partial(norms, reads=3),
+    partial(norms, size=1),
+    partial(norms, size=16),
     partial(waits, waits_each=False),
     turns,
     partial(single_kernel, **LARGE),
@@ -710,6 +737,7 @@ AILING = {
     "optimizer-per-parameter": TRAINING,
     "graph-break": branches,
     "host-input": batches,
+    "host-stage": host_stages,
     "checkpoint-stall": checkpoints,
     "paced-outside": fixed_rate,
     "alternating": turns,
@@ -750,18 +778,19 @@ CURED = {
     "fp32-gemm": [CURED_INFERENCE, TRAINING],
     "fp64-gemm": [CURED_INFERENCE, TRAINING],
     "attention-unfused": [CURED_INFERENCE, TRAINING],
-    "optimizer-per-parameter": [partial(optimizer, is_fused=True), momentum],
-    "graph-break": [partial(branches, is_cured=True), norms],
-    "host-input": [partial(batches, host_ms=0.05), turns],
-    "checkpoint-stall": [partial(checkpoints, read_bytes=1 << 10)],
-    "paced-outside": [partial(fixed_rate, period_ms=37.0)],
+    "optimizer-per-parameter": [partial(in_turn, partial(optimizer, is_fused=True), momentum)],
+    "graph-break": [CURED_HOST],
+    "host-input": [CURED_HOST, turns, host_stages],
+    "host-stage": [CURED_HOST, batches],
+    "checkpoint-stall": [CURED_HOST],
+    "paced-outside": [CURED_HOST, turns],
     "alternating": [partial(turns, waits=False)],
     "gradient-reduction-late": [CURED_WAITS, small_reductions],
     "sync-each-launch": [CURED_WAITS, norms],
-    "scalar-read-backs": [CURED_READS],
+    "scalar-read-backs": [CURED_WAITS],
     "one-block": [CURED_WAITS, BLOCKS_AND_GRADIENTS],
     "small-blocks": [CURED_WAITS, directives],
-    "compile-in-loop": [partial(loads, steps_with_loads=(5,))],
+    "compile-in-loop": [CURED_HOST],
     "layout-conversion": [CURED_INFERENCE, TRAINING],
     "op-by-op": [turns],
     "graph-node-updates": [turns],
@@ -770,7 +799,7 @@ CURED = {
     "cross-entropy-unfused": [CURED_TRAINING, INFERENCE],
     "embedding-sort": [CURED_TRAINING],
     "default-stream": [partial(streams, is_cured=True)],
-    "backtrace-overhead": [partial(backtraces, extra_ns=0, after_wait_ns=MS)],
+    "backtrace-overhead": [CURED_HOST],
     "small-copies": [CURED_WAITS, synced_copies],
     "sync-after-copy": [CURED_WAITS, small_copies],
     "one-gang": [CURED_WAITS, partial(directives, runs=15_000)],
@@ -783,14 +812,14 @@ CURED = {
     "message-waits": [CURED_INFERENCE_RANKS, tensor_parallel],
     "fp32-gradients": [CURED_TRAINING_RANKS, CURED_INFERENCE_RANKS],
     "one-reduction": [CURED_TRAINING_RANKS, shards],
-    "accumulated-reductions": [CURED_INFERENCE_RANKS, partial(large_reductions, count=4, is_late=False, stream=7)],
+    "accumulated-reductions": [CURED_INFERENCE_RANKS, CURED_TRAINING_RANKS],
 }
 # The rules by the file that tests them: tests/test_rules_FAMILY.py.
 FAMILIES = {
     "constructs": ("replaceable-construct", "shared-memory-blocks", "repeated-sequence", "repeated-step"),
     "host": (
-        "graph-break", "host-input", "alternating", "paced-outside", "compile-in-loop", "checkpoint-stall", "op-by-op",
-        "default-stream", "graph-node-updates", "backtrace-overhead",
+        "graph-break", "host-input", "host-stage", "alternating", "paced-outside", "compile-in-loop",
+        "checkpoint-stall", "op-by-op", "default-stream", "graph-node-updates", "backtrace-overhead",
     ),
     "kernels": (
         "fp32-gemm", "fp64-gemm", "attention-unfused", "optimizer-per-parameter", "layout-conversion", "gemm-odd-sizes",

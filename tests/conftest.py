@@ -18,6 +18,7 @@ import pytest
 from hypothesis import settings
 from kept_connections import begin_test
 from opening import evaluate_rules, open_trace
+from rule_tables import open_rules
 
 from nsys_insight.cli import ending
 from nsys_insight.model import template
@@ -179,6 +180,13 @@ def findings_of(
         return findings[key]
 
     return evaluate_once
+
+
+@pytest.fixture(scope="module")
+def run_rule() -> Iterator[Callable[..., list[dict[str, Any]]]]:
+    """Give a function that runs a rule's query on tables (`rule_tables.open_rules`)."""
+    with open_rules() as run:
+        yield run
 
 
 @pytest.fixture

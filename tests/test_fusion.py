@@ -206,6 +206,14 @@ def test_a_saving_below_one_percent_is_refused(tmp_path):
     assert (row["verdict"], row["reason"]) == ("NO", "it saves less than 1% of the step")
 
 
+def test_the_time_of_the_typical_step_says_that_it_is_a_mean_and_of_which_steps():
+    _, (step, *_, profiler) = read_report(Path(__file__).parents[1] / "sample_traces" / "decode_eager.sqlite")
+    assert step == (
+        "the typical step has 196 kernels in 2.68 ms, with 4 layers of 45 operations: means of all 32 sampled steps"
+    )
+    assert "per step (median) under nsys" in profiler
+
+
 def test_where_no_chain_is_worth_fusing_a_sentence_says_why_and_each_reason_has_one_row(tmp_path):
     trace = Trace()
     loop = planted.Loop(trace)

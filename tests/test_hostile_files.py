@@ -14,6 +14,7 @@ from pathlib import Path
 import duckdb
 import pytest
 from command_line import PROCESS, run
+from conversions import without_most_facts
 from sweeps import sweep
 
 import nsys_insight
@@ -185,7 +186,8 @@ def private_folder(secret, tmp_path):
 @pytest.fixture(scope="module")
 def shared_conversion(sample, tmp_path_factory):
     path = tmp_path_factory.mktemp("converted") / "trace.duckdb"
-    code, _, err = run_command("convert", sample("churn"), "-o", path)
+    with without_most_facts():
+        code, _, err = run_command("convert", sample("churn"), "-o", path)
     assert code == 0, err
     return path
 

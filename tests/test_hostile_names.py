@@ -15,6 +15,7 @@ import pytest
 from command_line import run
 from hostile_names import INJECTION, NAMES, write_hostile_trace
 from markdown_it import MarkdownIt
+from opening import open_trace
 
 import nsys_insight
 from nsys_insight.convert.convert import convert
@@ -42,7 +43,7 @@ def path(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trace(path):
-    with nsys_insight.open(path, use_cache=False) as open_file:
+    with open_trace(path, is_final=True) as open_file:
         yield open_file
 
 
@@ -87,44 +88,43 @@ def test_the_reports_contain_the_names(answers):
     assert sum("IGNORE PREVIOUS" in str(answer.rows()) for answer in answers.values()) > 4
 
 
-@pytest.mark.parametrize("report", REPORTS)
-def test_a_table_has_no_control_characters_of_names(answers, report):
-    for width in (80, None):
-        assert is_printable(write_text(answers[report], "table", width=width))
-    assert is_printable(write_text(answers[report], "table", full_names=True))
-    assert is_printable(COLOR.sub("", write_text(answers[report], "table", width=120, color=True)))
+def test_a_table_has_no_control_characters_of_names(answers):
+    for answer in answers.values():
+        for width in (80, None):
+            assert is_printable(write_text(answer, "table", width=width))
+        assert is_printable(write_text(answer, "table", full_names=True))
+        assert is_printable(COLOR.sub("", write_text(answer, "table", width=120, color=True)))
 
 
-@pytest.mark.parametrize("report", REPORTS)
-def test_markdown_is_one_table_with_all_rows(answers, report):
-    text = write_text(answers[report], "markdown")
-    assert is_printable(text)
-    assert not list_markup(text)
-    tokens = MarkdownIt("commonmark").enable("table").parse(text)
-    rows = answers[report].row_count
-    assert [token.type for token in tokens].count("tr_open") == (rows + 1 if rows else 0)
-    assert [token.type for token in tokens].count("heading_open") == 1
+def test_markdown_is_one_table_with_all_rows(answers):
+    for answer in answers.values():
+        text = write_text(answer, "markdown")
+        assert is_printable(text)
+        assert not list_markup(text)
+        tokens = MarkdownIt("commonmark").enable("table").parse(text)
+        rows = answer.row_count
+        assert [token.type for token in tokens].count("tr_open") == (rows + 1 if rows else 0)
+        assert [token.type for token in tokens].count("heading_open") == 1
 
 
-@pytest.mark.parametrize("report", REPORTS)
-def test_machine_formats_have_the_exact_names(answers, report, tmp_path):
-    answer = answers[report]
-    rows = [list(map(make_plain, row)) for row in answer.rows()]
-    names = [column.name for column in answer.columns]
-    parsed = json.loads(write_text(answer, "json"))
-    assert [[row[name] for name in names] for row in parsed["rows"]] == rows
-    lines = write_text(answer, "jsonl").removesuffix("\n")
-    assert [[json.loads(line)[name] for name in names] for line in lines.split("\n") if line] == rows
-    text_columns = [index for index, column in enumerate(answer.columns) if column.type == "VARCHAR"]
-    header, *csv_rows = csv.reader(io.StringIO(write_text(answer, "csv"), newline=""))
-    assert header == names
-    assert [[row[index] for index in text_columns] for row in csv_rows] == [
-        [row[index] or "" for index in text_columns] for row in rows
-    ]
-    write(answer, tmp_path / "answer.parquet", "parquet")
-    frame = pl.read_parquet(tmp_path / "answer.parquet")
-    for index in text_columns:
-        assert frame[names[index]].to_list() == [row[index] for row in rows]
+def test_machine_formats_have_the_exact_names(answers, tmp_path):
+    for answer in answers.values():
+        rows = [list(map(make_plain, row)) for row in answer.rows()]
+        names = [column.name for column in answer.columns]
+        parsed = json.loads(write_text(answer, "json"))
+        assert [[row[name] for name in names] for row in parsed["rows"]] == rows
+        lines = write_text(answer, "jsonl").removesuffix("\n")
+        assert [[json.loads(line)[name] for name in names] for line in lines.split("\n") if line] == rows
+        text_columns = [index for index, column in enumerate(answer.columns) if column.type == "VARCHAR"]
+        header, *csv_rows = csv.reader(io.StringIO(write_text(answer, "csv"), newline=""))
+        assert header == names
+        assert [[row[index] for index in text_columns] for row in csv_rows] == [
+            [row[index] or "" for index in text_columns] for row in rows
+        ]
+        write(answer, tmp_path / "answer.parquet", "parquet")
+        frame = pl.read_parquet(tmp_path / "answer.parquet")
+        for index in text_columns:
+            assert frame[names[index]].to_list() == [row[index] for row in rows]
 
 
 @pytest.mark.parametrize("report", REPORTS)

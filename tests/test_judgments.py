@@ -53,7 +53,7 @@ def copy(name="H2D copy", size_bytes=64 << 20, *, rate=0.86 * PCIE, avg_ns=None,
     }  # fmt: skip
 
 
-WITHIN = "copy within the GPU or between GPUs"
+COPY_WITHIN = "copy within the GPU or between GPUs"
 PAGEABLE = {"pageable_pct": 100.0}
 # Rows of a program, and the judgment of the first one with the entry of the catalog that has it.
 CASES = {
@@ -79,7 +79,7 @@ CASES = {
     # Faster than the bus: another link.
     "5 times the bus": ([copy(rate=5 * PCIE)], None),
     # A copy within the GPU reads and writes.
-    "within the GPU": ([copy("other copy", rate=2.1e12, step_pct=4)], ("efficient", WITHIN)),
+    "within the GPU": ([copy("other copy", rate=2.1e12, step_pct=4)], ("efficient", COPY_WITHIN)),
     "slowly": ([copy("other copy", rate=0.9e12, step_pct=4)], None),
     # Migrations are judged by their cause and rate.
     "a prefetch": ([copy("migration", **MIGRATION, faulted_pct=0)], ("efficient", "migration of managed memory")),
@@ -121,7 +121,7 @@ CASES = {
 
 
 class GivenOperations(Context):
-    """What the producer gets: its operations are given, and no savings are asked for."""
+    """What the producer gets: the operations of the test. It computes no savings."""
 
     def runner(self, folder):
         run = super().runner(folder)
@@ -132,7 +132,7 @@ class GivenOperations(Context):
 def judgments():
     """Judge all cases at once: each is the process with its number."""
     computed = "domain library shapes construct_calls construct_ns construct_pct counts times judgment judged_by"
-    given = [column for column in list_columns() if column.split()[0] not in computed.split()]
+    columns = [column for column in list_columns() if column.split()[0] not in computed.split()]
     rows = [
         {"process_id": number, "device_id": 0, "row_number": 100 * number + place, **row}
         for number, (operations, _) in enumerate(CASES.values())
@@ -144,7 +144,7 @@ def judgments():
         connection.execute(f"""
             CREATE SCHEMA facts;
             CREATE TABLE facts.step_operations ({", ".join(list_columns())});
-            CREATE TABLE internal.unnamed_operations (row_number BIGINT, base_name VARCHAR, {", ".join(given)});
+            CREATE TABLE internal.unnamed_operations (row_number BIGINT, base_name VARCHAR, {", ".join(columns)});
             INSERT INTO internal.unnamed_operations BY NAME {" UNION ALL BY NAME ".join(selects)}""")
         step_operations.fill(GivenOperations(connection, DEFAULT_OPTIONS, [""], [""], [], [], lambda *_: None))
         rows = connection.execute("SELECT process_id, judgment, judged_by FROM facts.step_operations").fetchall()
@@ -209,7 +209,7 @@ def test_operations_of_a_trace_are_described_and_judged(tmp_path):
         ("H2D copy", 64 << 20): ("efficient", "copy to the GPU"),
         ("H2D copy", 16 << 20): ("replaceable", "copy to the GPU"),
         ("D2H copy", 64 << 20): ("efficient", "copy to the host"),
-        ("other copy", 64 << 20): ("efficient", WITHIN),
+        ("other copy", 64 << 20): ("efficient", COPY_WITHIN),
         (ROOT, 4096): ("replaceable", FUSIBLE),
         (SOFTMAX, 4096): ("replaceable", SHORT),
         (SOFTMAX, 16): ("replaceable", PARTIAL),

@@ -19,6 +19,16 @@ FILL = ADD.replace("CUDAFunctor_add", "FillFunctor")
         (ADD, ADD_8),
         ("void gemm<float, 128, 64>(float *)", "void gemm<__half, 64, 64>(__half *)"),
         ("triton_poi_fused_add_mul_12", "triton_poi_fused_add_mul_3"),
+        # Hashes of a file's path (nvcc), of a kernel's source (Warp), and of the compiler's options (Numba).
+        (
+            "_ZN36_GLOBAL__N__1d15e978_4_k_cu_5916767c6hiddenEPf",
+            "_ZN36_GLOBAL__N__9b819bd6_4_k_cu_5916767c6hiddenEPf",
+        ),
+        ("add_b9c8473e_cuda_kernel_forward", "add_4c21d32e_cuda_kernel_forward"),
+        (
+            "__main__::add[abi:v1][abi:cw51cXTOR3W3Cw](Array<float, (int)1, C, mutable, aligned>, float)",
+            "__main__::add[abi:v3][abi:cw51cXTMVuW1Ai_3d](Array<float, (int)1, C, mutable, aligned>, float)",
+        ),
     ],
 )
 def test_tiles_types_and_numbers_are_not_part_of_the_identity(name, other_name):
@@ -27,7 +37,13 @@ def test_tiles_types_and_numbers_are_not_part_of_the_identity(name, other_name):
 
 @pytest.mark.parametrize(
     ("name", "other_name"),
-    [(ADD, FILL), ("norm", "gemm"), ("triton_poi_fused_add_mul_1", "triton_poi_fused_add_1"), ("sgemm_nn", "sgemm_nt")],
+    [
+        (ADD, FILL),
+        ("norm", "gemm"),
+        ("add_b9c8473e_cuda_kernel_forward", "add_b9c8473e_cuda_kernel_backward"),
+        ("triton_poi_fused_add_mul_1", "triton_poi_fused_add_1"),
+        ("sgemm_nn", "sgemm_nt"),
+    ],
 )
 def test_the_operation_is_part_of_the_identity(name, other_name):
     assert normalize_name(name) != normalize_name(other_name)

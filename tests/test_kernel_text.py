@@ -175,6 +175,11 @@ def test_a_readable_name_does_not_change_again(trace):
         assert make_readable(make_readable(name)) == make_readable(name)
 
 
+def test_the_tags_of_numba_are_left_out():
+    name = "__main__::add[abi:v2][abi:cw51cXTLSUwv1s_3d](Array<float, (int)1, C, mutable, aligned>, float)"
+    assert make_readable(name) == "__main__::add"
+
+
 cxx_fragments = st.lists(
     st.sampled_from(["at::native::", "f", "<", ">", "(", ")", "(int)4", ", ", "void ", "::", "*", " ", "…"])
 )

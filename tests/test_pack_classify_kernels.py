@@ -79,43 +79,48 @@ BUSY = {"sms_active_pct": 99}
 FULL = {"grid": (1320, 1, 1), "block": (256, 1, 1)}
 
 
+FULL_AND_BUSY = FULL | BUSY
+# Samples of a kernel and its launch shape; the bound, its confidence and its evidence.
+DECISIONS = [
+    ({**FULL_AND_BUSY, "issue_pct": 90, "dram_pct": 10}, ("compute", "high", "gpu_metrics")),
+    ({**FULL_AND_BUSY, "issue_pct": 10, "tensor_pct": 85, "dram_pct": 10}, ("compute", "high", "gpu_metrics")),
+    ({**FULL_AND_BUSY, "issue_pct": 10, "tensor_pct": 50, "dram_pct": 10}, ("compute", "medium", "gpu_metrics")),
+    ({**FULL_AND_BUSY, "issue_pct": 10, "dram_pct": 45, "dram_write_pct": 40}, ("memory", "high", "gpu_metrics")),
+    ({**FULL_AND_BUSY, "issue_pct": 10, "dram_pct": 45}, ("memory", "medium", "gpu_metrics")),
+    ({**FULL_AND_BUSY, "issue_pct": 65, "dram_pct": 70}, ("balanced", "high", "gpu_metrics")),
+    # With half of the issue slots busy, shared memory can be the bound. It is not measured.
+    ({**FULL_AND_BUSY, "issue_pct": 50, "dram_pct": 10}, ("compute", "inferred", "launch shape")),
+    ({**FULL_AND_BUSY, "issue_pct": 30, "dram_pct": 1}, ("compute", "inferred", "launch shape")),
+    ({**FULL_AND_BUSY, "issue_pct": 1, "dram_pct": 30}, ("memory", "inferred", "launch shape")),
+    # L1 and L2 are not sampled.
+    ({**FULL_AND_BUSY, "issue_pct": 20, "dram_pct": 20}, ("memory", "inferred", "launch shape")),
+    ({**FULL_AND_BUSY, "issue_pct": 50, "dram_pct": 45}, ("unknown", None, "gpu_metrics")),
+    # SMs without work are a measured latency bound, and few warps are an inferred one.
+    ({"grid": (20, 1, 1), "sms_active_pct": 15, "issue_pct": 5, "dram_pct": 3}, ("latency", "high", "gpu_metrics")),
+    (
+        {"grid": (132, 1, 1), "block": (32, 1, 1), **BUSY, "issue_pct": 15, "dram_pct": 3},
+        ("latency", "inferred", "launch shape"),
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def decisions(tmp_path_factory):
+    """Return the row of each case of `DECISIONS`: the kernel with its number."""
+    trace = Trace()
+    host = trace.thread()
+    for number, (metrics, _) in enumerate(DECISIONS):
+        add_sampled_kernel(trace, host, f"k{number}", **metrics)
+    return {row["name"]: row for row in ask(trace.write(tmp_path_factory.mktemp("sampled") / "trace.sqlite"))}
+
+
 class TestSamples:
-    @pytest.mark.parametrize(
-        ("metrics", "answer"),
-        [
-            ({"issue_pct": 90, "dram_pct": 10}, ("compute", "high", "gpu_metrics")),
-            ({"issue_pct": 10, "tensor_pct": 85, "dram_pct": 10}, ("compute", "high", "gpu_metrics")),
-            ({"issue_pct": 10, "tensor_pct": 50, "dram_pct": 10}, ("compute", "medium", "gpu_metrics")),
-            ({"issue_pct": 10, "dram_pct": 45, "dram_write_pct": 40}, ("memory", "high", "gpu_metrics")),
-            ({"issue_pct": 10, "dram_pct": 45}, ("memory", "medium", "gpu_metrics")),
-            ({"issue_pct": 65, "dram_pct": 70}, ("balanced", "high", "gpu_metrics")),
-            # With half of the issue slots busy, shared memory can be the bound. It is not measured.
-            ({"issue_pct": 50, "dram_pct": 10}, ("compute", "inferred", "launch shape")),
-            ({"issue_pct": 30, "dram_pct": 1}, ("compute", "inferred", "launch shape")),
-            ({"issue_pct": 1, "dram_pct": 30}, ("memory", "inferred", "launch shape")),
-            # L1 and L2 are not sampled.
-            ({"issue_pct": 20, "dram_pct": 20}, ("memory", "inferred", "launch shape")),
-            ({"issue_pct": 50, "dram_pct": 45}, ("unknown", None, "gpu_metrics")),
-        ],
-    )
-    def test_the_decision_tree(self, trace, path, metrics, answer):
-        add_sampled_kernel(trace, trace.thread(), "k", **FULL, **BUSY, **metrics)
-        row = ask_one(trace, path)
-        assert (row["bound"], row["confidence"], row["evidence"]) == answer
+    @pytest.mark.parametrize("number", range(len(DECISIONS)))
+    def test_the_decision_tree(self, number, decisions):
+        (metrics, decision), row = DECISIONS[number], decisions[f"k{number}"]
+        assert (row["bound"], row["confidence"], row["evidence"]) == decision
         assert row["sm_pct"] == max(metrics["issue_pct"], metrics.get("tensor_pct", 0))
         assert row["memory_pct"] == metrics["dram_pct"] + metrics.get("dram_write_pct", 0)
-
-    def test_sms_without_work_are_a_measured_latency_bound(self, trace, path):
-        add_sampled_kernel(trace, trace.thread(), "k", grid=(20, 1, 1), sms_active_pct=15, issue_pct=5, dram_pct=3)
-        row = ask_one(trace, path)
-        assert (row["bound"], row["confidence"], row["evidence"]) == ("latency", "high", "gpu_metrics")
-
-    def test_few_warps_are_an_inferred_latency_bound(self, trace, path):
-        add_sampled_kernel(
-            trace, trace.thread(), "k", grid=(132, 1, 1), block=(32, 1, 1), **BUSY, issue_pct=15, dram_pct=3
-        )
-        row = ask_one(trace, path)
-        assert (row["bound"], row["confidence"]) == ("latency", "inferred")
 
     def test_a_name_breaks_a_tie_only_on_the_side_that_is_busier(self, trace, path):
         host = trace.thread()

@@ -419,7 +419,7 @@ class TestLookingUp:
         assert [row[5] for row in rows] == ["sync: cudaDeviceSynchronize"]
 
 
-def test_a_hidden_time_is_told_from_the_shown_column_of_the_same_name():
+def test_a_hidden_time_is_distinguished_from_the_shown_column_of_the_same_name():
     result = run("gaps", Path(__file__).parents[1] / "sample_traces" / "decode_eager.sqlite", env={"COLUMNS": "160"})
     (hidden,) = re.findall("More columns: (.*)", result.stdout)
     assert "  host  " in result.stdout

@@ -255,6 +255,15 @@ def test_a_number_sign_stands_for_any_number(tmp_path, pattern, count):
                 trace.scope(nvtx=pattern).idle()
 
 
+def test_an_ellipsis_that_fits_several_names_says_which(sample):
+    with open_trace(sample("decode_eager"), nvtx="…e…") as trace:
+        assert trace.answer("top").notes_named("shortened") == (
+            "… stands for any text; the scope has the ranges decode_step, layer_#, prefill",
+        )
+    with open_trace(sample("decode_eager"), nvtx="decode…") as trace:
+        assert trace.answer("top").notes_named("shortened") == ()
+
+
 @pytest.mark.slow
 def test_a_kernel_in_two_ranges_of_one_name_counts_once(tmp_path):
     trace = Trace()

@@ -82,7 +82,7 @@ def test_the_idle_time_of_each_place_is_that_of_its_waits_by_plain_loops(path):
 
 
 def test_a_decode_step_reads_back_one_scalar(sample):
-    rows, (note,) = ask(sample("decode_eager"), nvtx="decode_step")
+    rows, (note, _) = ask(sample("decode_eager"), nvtx="decode_step")
     columns_by_kind = {
         row["kind"]: (row["nvtx_path"], row["calls"], row["per_range"], row["avg_bytes"]) for row in rows
     }

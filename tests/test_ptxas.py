@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from command_line import run
 from opening import open_trace
+from synthetic import Trace
 
 from nsys_insight.cli.main import _run
 from nsys_insight.errors import Exit, TraceError, UsageError
@@ -49,9 +50,70 @@ def test_ptxas_and_cuobjdump_report_the_same_usage(architecture):
     assert len(first) == 8
     for name, usage in first.items():
         other_usage = second[name]
-        driver = 1024 if architecture == "90a" and other_usage.shared_bytes else 0
         assert (usage.registers, usage.stack_bytes) == (other_usage.registers, other_usage.stack_bytes)
-        assert usage.shared_bytes in (other_usage.shared_bytes, other_usage.shared_bytes - driver)
+        # From sm_90 on, cuobjdump counts what the system reserves in each block, too.
+        capability = {"75": "7.5", "90a": "9.0"}[architecture]
+        assert usage.compute_static_shared(capability) == other_usage.compute_static_shared(capability)
+
+
+# The forms in which nvlink and cuobjdump of CUDA 13 print usage. The kernel calls a function of another file.
+LINKED = [
+    "nvlink info    : 0 bytes gmem (target: sm_80)",
+    "nvlink info    : Function properties for 'k': (target: sm_80)",
+    "nvlink info    : used 174 registers, used 1 barriers, 0 stack, 4000 bytes smem, 0 bytes lmem (target: sm_80)",
+    "nvlink info    : Function properties for 'k': (target: sm_90)",
+    "nvlink info    : used 180 registers, used 1 barriers, 72 stack, 5024 bytes smem, 0 bytes lmem (target: sm_90)",
+]
+RESOURCES = [
+    "arch = sm_90",
+    "Resource usage:",
+    " Function k:",
+    "  REG:24 STACK:UNKNOWN SHARED:5024 LOCAL:0 CONSTANT[0]:540 TEXTURE:0 SURFACE:0 SAMPLER:0",
+    " Function helper:",
+    "  REG:0 STACK:0 SHARED:0 LOCAL:0 TEXTURE:0 SURFACE:0 SAMPLER:0",
+]
+
+
+def test_registers_after_linking_replace_those_of_one_file():
+    spills = "8 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads"
+    rows, _ = ask([*entry(registers=24, arch="sm_80"), *entry(registers=24, frame=spills), *LINKED], block=128)
+    values = [
+        (row["architecture"], row["registers_per_thread"], row["stack_bytes"], row["spill_store_bytes"]) for row in rows
+    ]
+    assert values == [("sm_80", 174, 0, 0), ("sm_90", 180, 72, 4)]
+    assert [row["static_shared_bytes"] for row in rows] == [4000, 4000]
+    assert [row["limited_by"] for row in rows] == ["registers", "registers"]
+
+
+def test_output_of_the_linker_without_a_target_is_that_of_the_compiled_architecture():
+    linked = [line.replace(" (target: sm_90)", "") for line in LINKED[3:]]
+    (usage,) = read_usages([*entry(registers=24), *linked])
+    assert (usage.architecture, usage.registers) == ("sm_90", 180)
+
+
+def test_an_unknown_stack_is_not_0_and_its_kernel_has_a_row():
+    warning = "ptxas warning : Stack size for entry function 'k' cannot be statically determined"
+    for lines in ([warning, *entry(registers=24)], RESOURCES):
+        (row,), _ = ask(lines, block=128)
+        assert (row["name"], row["registers_per_thread"], row["stack_bytes"]) == ("k", 24, None)
+        assert row["reading"] == "the size of its stack depends on the run: recursion, or a call through a pointer"
+
+
+def test_shared_memory_that_is_reserved_in_each_block_counts_once():
+    (row,), _ = ask([line.replace("SHARED:5024", "SHARED:29184") for line in RESOURCES], block=128)
+    assert row["static_shared_bytes"] == 29184 - 1024
+    # 228 KiB hold 8 blocks of 28.5 KiB each. With the reserved memory counted twice, they would hold 7 of 29.5 KiB.
+    assert row["blocks_per_sm"] == 8
+
+
+def test_the_file_before_the_name_of_a_static_kernel_is_left_out():
+    names = (
+        "__nv_static_25__9b819bd6_4_k_cu_5916767c__Z8internalPf",
+        "__nv_static_25__9b819bd6_4_k_cu_5916767c__ZN36_GLOBAL__N__9b819bd6_4_k_cu_5916767c6hiddenEPf",
+    )
+    rows, _ = ask([line for name in names for line in entry(name)])
+    assert {row["name"] for row in rows} == {"internal(float*)", "(anonymous namespace)::hidden(float*)"}
+    assert {row["mangled_name"] for row in rows} == set(names)
 
 
 def test_each_number_is_read_from_its_field():
@@ -104,7 +166,8 @@ def test_the_reading_says_how_many_blocks_fit_with_fewer_registers():
     rows, _ = ask(entry(registers=65), block=256)
     (row,) = rows
     assert (row["blocks_per_sm"], row["limited_by"]) == (3, "registers")
-    assert "with 64 registers (-maxrregcount, or __launch_bounds__(256, 4)) an SM would hold 4 blocks" in row["reading"]
+    option = "__launch_bounds__(256, 4), or -maxrregcount if it has no launch bounds"
+    assert f"with 64 registers ({option}) an SM would hold 4 blocks" in row["reading"]
     assert "50% of its warps for 38%" in row["reading"]
     (after,) = ask(entry(registers=64), block=256)[0]
     assert (after["blocks_per_sm"], after["occupancy_pct"]) == (4, 50)
@@ -192,6 +255,27 @@ def test_a_trace_of_another_build_is_noticed():
     assert [row["reading"] for row in rows if row["reading"]] == [
         ("the trace ran it with 31 registers: a different build")
     ]
+
+
+def test_more_registers_than_ptxas_printed_may_be_those_of_a_called_function():
+    lines = [line.replace("Used 31 registers", "Used 24 registers") for line in read_lines("churn.sm_90.ptxas.txt")]
+    with open_trace(CHURN) as session:
+        rows, _ = ask(lines, trace=session)
+    (reading,) = (row["reading"] for row in rows if row["reading"])
+    assert reading.startswith("the trace ran it with 31 registers: a different build, or it calls functions of other")
+
+
+def test_a_kernel_of_an_unnamed_namespace_is_found_in_a_build_of_another_folder(tmp_path):
+    trace = Trace().gpu()
+    trace.thread().launch("hidden(float *)", short_name="_ZN36_GLOBAL__N__1d15e978_4_k_cu_5916767c6hiddenEPf")
+    lines = entry("_ZN36_GLOBAL__N__9b819bd6_4_k_cu_5916767c6hiddenEPf")
+    other_lines = entry("_ZN36_GLOBAL__N__2222222d_4_k_cu_5916767c6hiddenEPf")
+    with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
+        rows, _ = ask(lines, trace=session)
+        # Of two files of one name, the trace does not tell which one it is.
+        ambiguous_rows, _ = ask([*lines, *other_lines], trace=session)
+    assert [row["calls"] for row in rows] == [1]
+    assert [row["calls"] for row in ambiguous_rows] == [None, None]
 
 
 def test_code_of_another_architecture_than_the_traces_gpu_was_not_launched():

@@ -66,6 +66,13 @@ def page(tab, path):
     tab.goto("about:blank")
 
 
+@pytest.fixture(scope="module")
+def same_page(browser, path):
+    """Give a page that is loaded once, for tests that change separate parts of it."""
+    with open_page(browser, path) as page:
+        yield page
+
+
 @contextmanager
 def open_page(browser, path, **options):
     """Open the page in a new tab."""
@@ -110,66 +117,66 @@ def test_the_script_writes_times_as_the_rest_of_the_page_does(page):
     assert page.evaluate("times => times.map(time)", times) == [value("a_ns", ns) for ns in times]
 
 
-def test_a_table_is_sorted_by_the_column_that_is_clicked(page):
-    page.locator("#launches > summary").click()
-    head = page.locator("#launches th", has_text="calls").first
+def test_a_table_is_sorted_by_the_column_that_is_clicked(same_page):
+    same_page.locator("#launches > summary").click()
+    head = same_page.locator("#launches th", has_text="calls").first
     column = head.evaluate("head => head.cellIndex")
-    before = read_numbers(page, "launches", column)
+    before = read_numbers(same_page, "launches", column)
     head.locator("button").click()
     assert head.get_attribute("aria-sort") == "descending"
-    assert read_numbers(page, "launches", column) == sorted(before, reverse=True) != before
+    assert read_numbers(same_page, "launches", column) == sorted(before, reverse=True) != before
     head.locator("button").click()
     assert head.get_attribute("aria-sort") == "ascending"
-    assert read_numbers(page, "launches", column) == sorted(before)
+    assert read_numbers(same_page, "launches", column) == sorted(before)
 
 
-def test_texts_are_sorted_alphabetically_by_the_keyboard(page):
-    button = page.locator("#top th button", has_text="family").first
+def test_texts_are_sorted_alphabetically_by_the_keyboard(same_page):
+    button = same_page.locator("#top th button", has_text="family").first
     button.focus()
-    page.keyboard.press("Enter")
+    same_page.keyboard.press("Enter")
     column = button.evaluate("button => button.closest('th').cellIndex")
-    texts = page.locator(f"#top tbody td:nth-child({column + 1})").all_text_contents()
+    texts = same_page.locator(f"#top tbody td:nth-child({column + 1})").all_text_contents()
     assert texts == sorted(texts)
     assert len(set(texts)) > 3
-    assert page.locator("#top th[aria-sort]").count() == 1
+    assert same_page.locator("#top th[aria-sort]").count() == 1
 
 
-def test_unknown_values_are_last_in_both_directions(page):
-    page.locator("#api > summary").click()
-    for column in page.eval_on_selector_all(
+def test_unknown_values_are_last_in_both_directions(same_page):
+    same_page.locator("#api > summary").click()
+    for column in same_page.eval_on_selector_all(
         "#api tbody tr:first-child td[data-v]", "cells => cells.map(cell => cell.cellIndex)"
     ):
         for _ in range(2):
-            page.locator("#api th").nth(column).locator("button").click()
-            values = read_numbers(page, "api", column)
+            same_page.locator("#api th").nth(column).locator("button").click()
+            values = read_numbers(same_page, "api", column)
             present = [number for number in values if number is not None]
             assert values == present + [None] * (len(values) - len(present))
 
 
-def test_a_filter_keeps_the_rows_with_all_its_words(page):
-    search = page.locator('#top input[type="search"]')
+def test_a_filter_keeps_the_rows_with_all_its_words(same_page):
+    search = same_page.locator('#top input[type="search"]')
     search.fill("gemm cublas")
-    visible_rows = page.locator("#top tbody tr:visible").all_text_contents()
+    visible_rows = same_page.locator("#top tbody tr:visible").all_text_contents()
     assert visible_rows
     assert all("gemm" in text.lower() and "cublas" in text.lower() for text in visible_rows)
     assert (
-        page.locator("#top output").text_content()
-        == f"{len(visible_rows)} of {len(read_numbers(page, 'top', 1)) + count_hidden_rows(page)} rows"
+        same_page.locator("#top output").text_content()
+        == f"{len(visible_rows)} of {len(read_numbers(same_page, 'top', 1)) + count_hidden_rows(same_page)} rows"
     )
     search.fill("")
-    assert count_hidden_rows(page) == 0
+    assert count_hidden_rows(same_page) == 0
 
 
 def count_hidden_rows(page):
     return page.locator("#top tbody tr[hidden]").count()
 
 
-def test_a_section_folds_and_a_link_to_it_unfolds_it(page):
-    table = page.locator("#top table")
+def test_a_section_folds_and_a_link_to_it_unfolds_it(same_page):
+    table = same_page.locator("#top table")
     assert table.is_visible()
-    page.locator("#top > summary").click()
+    same_page.locator("#top > summary").click()
     assert not table.is_visible()
-    page.evaluate("location.hash = '#top'")
+    same_page.evaluate("location.hash = '#top'")
     table.wait_for(state="visible")
 
 
@@ -179,18 +186,18 @@ def test_a_finding_leads_to_its_table(page):
     page.locator("#fusion table").wait_for(state="visible")
 
 
-def test_a_long_name_unfolds(page):
-    name = page.locator("#top details.name").first
+def test_a_long_name_unfolds(same_page):
+    name = same_page.locator("#top details.name").first
     assert not name.locator("code").is_visible()
     name.locator("summary").click()
     assert name.locator("code").text_content().startswith("void at::native::")
 
 
-def test_details_are_columns_on_demand(page):
-    page.locator("#fusion > summary").click()
-    column = page.locator("#fusion th.detail").first
+def test_details_are_columns_on_demand(same_page):
+    same_page.locator("#fusion > summary").click()
+    column = same_page.locator("#fusion th.detail").first
     assert not column.is_visible()
-    page.locator("#fusion .all").check()
+    same_page.locator("#fusion .all").check()
     assert column.is_visible()
 
 
@@ -528,12 +535,12 @@ def test_the_shown_window_is_saved_for_perfetto(page):
     assert "ui.perfetto.dev" in page.locator(".where").text_content()
 
 
-def test_a_command_is_copied(page):
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    code = page.locator("#top .more code")
-    page.locator("#top .more .copy-it").click()
-    page.locator("#top .more .copy-it", has_text="copied").wait_for()
-    assert page.evaluate("navigator.clipboard.readText()") == code.text_content()
+def test_a_command_is_copied(same_page):
+    same_page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    code = same_page.locator("#top .more code")
+    same_page.locator("#top .more .copy-it").click()
+    same_page.locator("#top .more .copy-it", has_text="copied").wait_for()
+    assert same_page.evaluate("navigator.clipboard.readText()") == code.text_content()
 
 
 def test_search_marks_matches_and_steps_through_them(page):
@@ -557,12 +564,12 @@ def test_search_marks_matches_and_steps_through_them(page):
     assert page.locator(".timeline .found").count() == 0
 
 
-def test_a_focused_heading_explains_its_column(page):
-    page.locator("#top th button").first.focus()
-    page.keyboard.press("Tab")
-    assert page.locator("#tip").text_content() == page.evaluate("document.activeElement.dataset.tip")
-    page.keyboard.press("Escape")
-    assert not page.locator("#tip").is_visible()
+def test_a_focused_heading_explains_its_column(same_page):
+    same_page.locator("#top th button").first.focus()
+    same_page.keyboard.press("Tab")
+    assert same_page.locator("#tip").text_content() == same_page.evaluate("document.activeElement.dataset.tip")
+    same_page.keyboard.press("Escape")
+    assert not same_page.locator("#tip").is_visible()
 
 
 @pytest.mark.parametrize(

@@ -9,50 +9,14 @@ from __future__ import annotations
 import duckdb
 import pytest
 from ailments import BF16, FP64, NATIVE, TF32
+from rule_tables import STEP
 
-from nsys_insight.diagnose.findings import read_finding_rules
 from nsys_insight.model import construct_catalog
-from nsys_insight.model.views import create_macros
 from nsys_insight.sql.quoting import literal
 
-RULES = {rule.name: rule for rule in read_finding_rules()}
-# A step of 1 ms on a busy GPU.
-STEP = {
-    "units": 1, "wall_ns": 1e6, "busy_ns": 9e5, "kernel_ns": 9e5, "idle_ns": 1e5, "launch_calls": 10, "has_steps": True,
-}  # fmt: skip
-LIMITS = {"high_limit_ns": 1e6, "low_limit_ns": 1e6}
 H100 = {"clock_hz": 1.98e9, "sm_count": 132}
 PEAKS = [{"gpu": "NVIDIA H100", "precision": name, "tflop_per_s": rate} for name, rate in
          (("fp32", 67.0), ("tf32", 495.0), ("fp16", 990.0))]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def run_rule():
-    """Give a function that runs a rule's query on tables, each a list of rows, and returns its rows.
-
-    The family of a kernel that has none is that of its name.
-    """
-    with duckdb.connect() as connection:
-        create_macros(connection)
-
-        def run(name, **tables):
-            connection.begin()
-            try:
-                for table, rows in {"_step_limits": [LIMITS], **tables}.items():
-                    selects = (
-                        f"SELECT {', '.join(f'{literal(cell)} AS {column}' for column, cell in row.items())}"
-                        for row in rows
-                    )
-                    connection.execute(f"CREATE TABLE {table} AS {' UNION ALL BY NAME '.join(selects)}")
-                if "_steady_shapes" in tables and "family" not in tables["_steady_shapes"][0]:
-                    connection.execute("ALTER TABLE _steady_shapes ADD COLUMN family VARCHAR")
-                    connection.execute("UPDATE _steady_shapes SET family = kernel_family(name)")
-                result = connection.sql(RULES[name].statement(waiting_pct=None))
-                return [dict(zip(result.columns, row, strict=True)) for row in result.fetchall()]
-            finally:
-                connection.rollback()
-
-        yield run
 
 
 def shape(name="total(float *)", *, blocks=4096, threads=256, avg_ns=600_000, **changes):
@@ -791,6 +755,8 @@ def test_flags_that_are_read_back_are_branches(sizes, is_found, run_rule):
         ({}, {"copy_kind": "D2H"}, False),
         ({}, {"start_ns": 300_001}, False),  # another operation ends the gap
         ({"end_ns": 199_999}, {"start_ns": 199_999}, False),
+        ({"start_ns": 50_000}, {"size_bytes": 4 * (1 << 10)}, False),  # it was copied to the host before
+        ({"start_ns": 50_000}, {"size_bytes": 4 * (1 << 10) + 1}, True),
         # Half of the gap is in CUDA calls.
         ({"api_ns": 100_000}, {}, True),
         ({"api_ns": 100_001}, {}, False),
@@ -801,9 +767,39 @@ def test_gaps_before_copies_of_an_input(changes, copy, is_found, run_rule):
     gap = {"gpu_id": 0, "host": "late", "start_ns": 100_000, "end_ns": 300_000, "call_ns": 300_000, "sync_ns": 0,
            "copy_ns": 0, "alloc_ns": 0, "mpi_ns": 0, "api_ns": 0}  # fmt: skip
     copies = {"start_ns": 300_000, "copy_kind": "H2D", "size_bytes": 257, **copy}
-    rows = run_rule("host-input", _idle_time=[{**gap, **changes}], memcpys=[copies], _steady_windows=WINDOWS[:1],
-                    host_report=[{"code": "cpu_work", "recoverable_ns": 0.0}], _step_totals=[STEP])  # fmt: skip
-    assert [row["gap_ns"] for row in rows] == [200_000] * is_found
+    read = {"copy_kind": "D2H", "start_ns": 40_000, "end_ns": 50_000, "size_bytes": 1 << 10}
+    # Gaps of 99,999 ns are more than a tenth of this step, and too short.
+    rows = run_rule("host-input", _idle_time=[{**gap, **changes}], memcpys=[copies, read], _steady_windows=WINDOWS[:1],
+                    host_report=[{"code": "cpu_work", "recoverable_ns": 0.0}],
+                    _step_totals=[{**STEP, "wall_ns": 5e5}])  # fmt: skip
+    assert [row["gap_ns"] for row in rows] == [300_000 - {**gap, **changes}["start_ns"]] * is_found
+
+
+@pytest.mark.parametrize(
+    ("changes", "read", "back_bytes", "is_found"),
+    [
+        ({}, {}, 1 << 18, True),
+        ({}, {}, None, True),
+        # New data for the next step, not what was computed from the old.
+        ({}, {}, (1 << 18) + 1, False),
+        ({}, {"size_bytes": (1 << 16) - 1}, None, False),
+        ({}, {"copy_kind": "H2D"}, None, False),
+        ({}, {"end_ns": 99_999}, None, False),  # another operation begins the gap
+        ({"api_ns": 100_000}, {}, None, True),
+        ({"api_ns": 100_001}, {}, None, False),
+        ({"host": "sync"}, {}, None, False),
+    ],
+)
+def test_gaps_after_copies_of_results(changes, read, back_bytes, is_found, run_rule):
+    gap = {"gpu_id": 0, "host": "late", "start_ns": 100_000, "end_ns": 300_000, "call_ns": 300_000, "sync_ns": 0,
+           "copy_ns": 0, "alloc_ns": 0, "mpi_ns": 0, "api_ns": 0}  # fmt: skip
+    copies = [{"copy_kind": "D2H", "start_ns": 60_000, "end_ns": 100_000, "size_bytes": 1 << 16, **read}]
+    if back_bytes:
+        copies.append({"copy_kind": "H2D", "start_ns": 300_000, "end_ns": 310_000, "size_bytes": back_bytes})
+    rows = run_rule("host-stage", _idle_time=[{**gap, **changes}], memcpys=copies, _steady_windows=WINDOWS[:1],
+                    _step_totals=[STEP])  # fmt: skip
+    expected_ns = 250_000 if back_bytes else 240_000
+    assert [(row["gap_ns"], row["recoverable_ns"]) for row in rows] == [(200_000, expected_ns)] * is_found
 
 
 @pytest.mark.parametrize(
@@ -829,6 +825,53 @@ def test_a_host_and_a_gpu_that_take_turns(busy_ns, api_ns, copy_ns, expected, ru
         _steady_copies=[{"copy_kind": "H2D", "total_ns": copy_ns}], _step_totals=[totals],
     )  # fmt: skip
     assert [row["recoverable_ns"] for row in rows] == [expected] * (expected is not None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_found"),
+    [
+        ({}, True),
+        ({"stream": 13}, False),  # both on one stream
+        ({"blocks": 132, "copy_kind": None}, False),  # both fill the GPU
+        ({"blocks": 131, "copy_kind": None}, True),
+        ({"first_copy_kind": "H2D"}, False),  # two copies in one direction
+        ({"issued_ns": 400_001}, False),  # issued when the other stream was done
+        ({"start_ns": 420_000}, False),  # it starts later: for another reason
+        ({"event_waits": 1}, False),
+    ],
+)
+def test_an_operation_that_waits_for_the_default_stream(changes, is_found, run_rule):
+    """A kernel of 400 us, and a copy of 300 us on the default stream that starts when it ends."""
+    case = {"stream": 7, "blocks": 4096, "copy_kind": "H2D", "first_copy_kind": None, "issued_ns": 10_000,
+            "start_ns": 401_000, "event_waits": 0, **changes}  # fmt: skip
+    first = {
+        "process_id": 1,
+        "device_id": 0,
+        "stream_id": 13,
+        "correlation_id": 1,
+        "start_ns": 1_000,
+        "end_ns": 400_000,
+    }
+    second = {**first, "stream_id": case["stream"], "correlation_id": 2, "start_ns": case["start_ns"],
+              "end_ns": case["start_ns"] + 300_000}  # fmt: skip
+    shape = {"name_id": 1, "grid_x": case["blocks"], "grid_y": 1, "grid_z": 1, "copy_kind": None}
+    rows = [
+        {**shape, **first, "copy_kind": case["first_copy_kind"]}, {**shape, **second, "copy_kind": case["copy_kind"]}
+    ]  # fmt: skip
+    none = {**shape, **first, "correlation_id": 9}
+    findings = run_rule(
+        "default-stream",
+        cuda_streams=[{"process_id": 1, "stream_id": number, "stream_type": kind}
+                      for number, kind in ((7, "null stream"), (13, "default stream"))],
+        kernel_events=[none, *(row for row in rows if not row["copy_kind"])],
+        memcpys=[{**none, "copy_kind": "H2D"}, *(row for row in rows if row["copy_kind"])], memsets=[none],
+        outer_api_calls=[{"process_id": 1, "correlation_id": 1, "end_ns": 500},
+                         {"process_id": 1, "correlation_id": 2, "end_ns": case["issued_ns"]}],
+        gpus=[{"sm_count": 132}], kernel_names=[{"name_id": 1, "name": "solve(float *)"}],
+        _steady_windows=[{"start_ns": 0, "end_ns": 1_000_000}],
+        _call_counts=[{"name": "cudaStreamWaitEvent", "calls": case["event_waits"]}], _step_totals=[STEP],
+    )  # fmt: skip
+    assert [row["held"] for row in findings] == [1] * is_found
 
 
 def steps_of_one_rate(

@@ -34,6 +34,7 @@ def step_ns(truth):
     [
         ("graph-break", ailments.branches, lambda: ailments.branches(is_cured=True)),
         ("host-input", ailments.batches, lambda: ailments.batches(host_ms=0.05)),
+        ("host-stage", ailments.host_stages, lambda: ailments.host_stages(host_ms=0.05)),
         ("checkpoint-stall", ailments.checkpoints, lambda: ailments.checkpoints(interval=0)),
         ("alternating", ailments.turns, lambda: ailments.turns(waits=False)),
         ("compile-in-loop", ailments.loads, lambda: ailments.loads(steps_with_loads=())),
@@ -92,6 +93,7 @@ class TestHostInput:
         values = findings_of(partial(run_steps, body, steps=1_200, sync=False))["host-input"].values
         assert values["input_steps"] == values["steps"] >= 1_190
 
+    @pytest.mark.sweep  # tests/test_rule_limits.py
     def test_a_cuda_call_before_the_copy_is_no_preparation(self, findings_of):
         def body(loop, _):
             loop.malloc(1 << 20, 2 * MS)
@@ -122,7 +124,7 @@ def test_an_operation_may_wait_for_a_function_of_the_host(has_functions, tmp_pat
             host.launch("b", queue=3 * MS, runs=MS).sync("stream")
     with open_trace(trace.write(tmp_path / "trace.sqlite")) as session:
         evidence = evaluate_rules(session, {"stall-place"})["stall-place"].evidence
-    assert ("the operation waits for others on the GPU" in evidence) is not has_functions
+    assert ("waits for another GPU or process, or for what has no row" in evidence) is not has_functions
     assert ("functions on the host (cudaLaunchHostFunc), for which the operation may wait" in evidence) is has_functions
 
 
@@ -144,6 +146,7 @@ class TestAlternating:
         finding = findings_of(partial(run_steps, body, sync=False))["alternating"]
         assert finding.recoverable_ns == pytest.approx(1_200_000, rel=0.1)
 
+    @pytest.mark.sweep  # tests/test_rule_limits.py
     def test_the_copy_of_the_next_input_is_not_saved(self, findings_of):
         finding = findings_of(partial(self.uploads, works_first=True))["alternating"]
         assert finding.recoverable_ns == pytest.approx(2 * MS, rel=0.1)
@@ -195,6 +198,7 @@ class TestPacedOutside:
         assert "a step takes 37 ms and varies by" in finding.evidence
         assert "in clock_nanosleep() for 33 ms" in finding.evidence
 
+    @pytest.mark.sweep  # tests/test_rule_limits.py
     def test_other_threads_set_no_rate(self, findings_of):
         assert "paced-outside" not in findings_of(partial(sleeping, on_main_thread=False))
 
@@ -207,6 +211,7 @@ class TestCompileInLoop:
 
 
 class TestCheckpointStall:
+    @pytest.mark.sweep  # tests/test_rule_limits.py
     @pytest.mark.parametrize(("after_ms", "saved_ms"), [(0, 56), (20, 76)])
     def test_a_long_step_right_after_it_belongs_to_it(self, after_ms, saved_ms, findings_of):
         def body(loop, number):
@@ -282,6 +287,7 @@ class TestDefaultStream:
         finding = findings_of(partial(run_steps, body, sync=False))["default-stream"]
         assert finding.values["overlap_ns"] == pytest.approx(100_000, rel=0.2)
 
+    @pytest.mark.sweep  # tests/test_rule_limits.py
     @pytest.mark.parametrize("case", [{"events": True}, {"copy_stream": 13}, {"copies": False}])
     def test_streams_in_order_for_another_reason_are_left_alone(self, case, findings_of):
         assert "default-stream" not in findings_of(partial(ailments.streams, **case))

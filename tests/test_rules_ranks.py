@@ -11,6 +11,7 @@ from ailments import MS
 from decode_ranks import DecodeRun
 from opening import open_trace
 from rank_traces import Run
+from sweeps import sweep
 
 import nsys_insight
 from nsys_insight.diagnose.diagnosis import diagnose
@@ -85,7 +86,10 @@ def test_a_reduction_of_the_loss_is_no_round_of_gradients(findings_of):
     assert "accumulated-reductions" not in findings_of(partial(ailments.micro_batches, is_reduced_once=True))
 
 
-@pytest.mark.parametrize(("transfer", "share", "word"), [(1_000_000, 5.83, "NCCL_P2P_DISABLE"), (100_000, None, "")])
+# tests/test_diagnosis.py has the fast link too.
+@pytest.mark.parametrize(
+    ("transfer", "share", "word"), [(1_000_000, 5.83, "NCCL_P2P_DISABLE"), *sweep([(100_000, None, "")])]
+)
 def test_a_link_that_is_slower_than_the_nvlinks(transfer, share, word, findings_of):
     run = Run(2, steps=6, buckets=1)
     run.transfer, run.jitter, run.leaves = transfer, 0, 1

@@ -127,7 +127,8 @@ def find_method(trace, tmp_path):
 
 class TestInterruptions:
     @pytest.mark.parametrize(
-        "after", [(19, 40), (14, 29, 44), range(14, 60, 15), (3, 11, 12, 30, 47, 51), range(19, 60, 20)]
+        "after",
+        [(19, 40), (3, 11, 12, 30, 47, 51), *sweep([((14, 29, 44),), (range(14, 60, 15),), (range(19, 60, 20),)])],
     )
     def test_an_evaluation_does_not_make_or_end_a_step(self, tmp_path, after):
         method = find_method(interrupted(after=set(after)), tmp_path)

@@ -199,7 +199,8 @@ class TestRanges:
     @pytest.mark.slow
     def test_numbers_that_come_again_are_parts_of_a_step(self, tmp_path):
         path = self.trace([f"layer_{number % 3}" for number in range(12)]).write(tmp_path / "t.sqlite")
-        assert ask(path)[1]["method"] != "nvtx"
+        method = ask(path)[1]
+        assert (method["pattern"], method["step_count"]) == ("layer_0, layer_1, layer_2", 4)
 
     @pytest.mark.slow
     def test_the_outermost_of_two_is_the_step(self, tmp_path):
@@ -222,6 +223,54 @@ class TestRanges:
                 host.launch("tiny", runs=100)
             host.launch("big", runs=50_000).sync("stream")
         assert ask(trace.write(tmp_path / "t.sqlite"))[1]["method"] == "sequence"
+
+    @pytest.mark.parametrize(
+        ("phases", "expected"),
+        [
+            (["forward", "backward", "optimizer"] * 4, ("forward, backward, optimizer", 4)),
+            (["forward", "backward", "optimizer"] * 2 + ["forward"], ("forward, backward, optimizer", 2)),
+            (["forward", "backward", "forward", "backward", "optimizer"] * 3,
+             ("forward, ..., optimizer", 3)),
+            (["setup", *["prepare", "network"] * 3], ("prepare, network", 3)),
+            # An evaluation in between: it is not the same again and again.
+            (["forward", "backward", "forward", "backward", "evaluation", "forward", "backward", "evaluation"], None),
+        ],
+    )  # fmt: skip
+    def test_phases_that_repeat_are_a_step(self, tmp_path, phases, expected):
+        trace = Trace()
+        host = trace.thread()
+        for name in phases:
+            with host.nvtx(name):
+                host.launch(f"{name} kernel", runs=20_000).launch("b", runs=20_000)
+                with host.nvtx("inner"):
+                    host.launch("c", runs=5_000)
+            host.launch("d", runs=1_000).idle(1_000)
+        method = ask(trace.write(tmp_path / "t.sqlite"))[1]
+        found = (method["pattern"], method["step_count"]) if method["method"] == "nvtx" else None
+        assert found == expected
+
+    @pytest.mark.parametrize(("runs", "is_step"), [(12_000, True), (8_000, False)])
+    def test_the_only_ranges_are_steps_if_they_hold_half_of_the_work(self, tmp_path, runs, is_step):
+        trace = Trace()
+        host = trace.thread()
+        for _ in range(5):
+            with host.nvtx("compiled"):
+                host.launch("a", runs=runs)
+            host.copy("H2D", 1 << 20, runs=10_000).sync("stream")
+        assert (ask(trace.write(tmp_path / "t.sqlite"))[1]["method"] == "nvtx") == is_step
+
+    def test_parts_of_a_layer_are_no_step(self, tmp_path):
+        trace = Trace()
+        host = trace.thread()
+        for _ in range(6):
+            host.launch("embed", runs=5_000)
+            for _ in range(3):
+                for name in ("attention", "mlp"):
+                    with host.nvtx(name):
+                        host.launch(name, runs=5_000)
+            host.launch("sample", runs=5_000).copy("D2H", 8, runs=1_000).sync("stream")
+        method = ask(trace.write(tmp_path / "t.sqlite"))[1]
+        assert (method["method"], method["step_count"]) == ("sequence", 6)
 
     def test_a_name_that_is_not_there_is_a_usage_error(self, sample):
         with pytest.raises(UsageError) as caught:

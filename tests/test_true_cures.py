@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 from opening import evaluate_rules, open_trace
+from rule_tables import RULES, STEP
+from sweeps import sweep
 from synthetic import Trace
+
+from nsys_insight.diagnose.findings import ANY, choose_cure
 
 MS = 1_000_000
 LARGE = {"grid": (4096, 1, 1), "block": (256, 1, 1)}
@@ -14,6 +18,17 @@ def evaluate_on(trace, folder, *rules):
     """Evaluate these rules on a trace; return the findings by name."""
     with open_trace(trace.write(folder / "trace.sqlite")) as opened_trace:
         return evaluate_rules(opened_trace, rules)
+
+
+@pytest.fixture
+def cure_of(run_rule):
+    """Give a function that runs a rule on tables, and returns the cure of its only finding and its low saving."""
+
+    def choose(name, **tables):
+        (row,) = run_rule(name, **tables)
+        return choose_cure(RULES[name].cure, ANY, row["cure_case"])[1].strip(), row.get("saving_low_ns")
+
+    return choose
 
 
 def make_loop(body, steps=12):
@@ -107,57 +122,77 @@ def test_the_context_is_no_cost_of_allocations(tmp_path):
     assert "pinning" not in finding.action
 
 
-def test_pinning_is_named_only_with_pinned_memory(tmp_path):
-    trace = Trace().gpu()
-    host = trace.thread()
-    host.launch("first(float *)", runs=MS, **LARGE).sync("device")
-    host.call("cudaHostAlloc_v3020", takes=5 * MS)
-    host.launch("second(float *)", runs=MS, **LARGE).sync("device")
-    assert "Pin host memory ahead" in evaluate_on(trace, tmp_path, "allocation")["allocation"].action
-
-
-@pytest.mark.parametrize("is_freed", [True, False])
-def test_memory_that_the_loop_keeps_is_not_to_be_reused(is_freed, tmp_path):
-    def allocate(host):
-        host.call("cuMemAlloc_v2", takes=500_000)
-        if is_freed:
-            host.call("cuMemFree_v2", takes=100_000)
-
-    trace = make_loop(allocate)
-    for row in trace.rows["CUPTI_ACTIVITY_KIND_KERNEL"]:
-        row["demangledName"] = row["shortName"] = "main_24_gpu"
-    action = evaluate_on(trace, tmp_path, "allocation")["allocation"].action
-    assert ("Put a data region" in action) is is_freed
-    assert ("one contiguous array" in action) is not is_freed
+@pytest.mark.parametrize(
+    ("calls", "has_steps", "expected"),
+    [
+        ([("cudaHostAlloc", "pinned host", 1)], False, "Pin host memory ahead"),
+        ([("cudaMalloc", "device", 1), ("cudaHostAlloc", "pinned host", 1)], False, "Allocate ahead of the work"),
+        ([("cudaMalloc", "device", 10), ("cudaFree", None, 2)], True, "Allocate once before the loop"),
+        ([("cudaMallocAsync", "device", 10), ("cudaFree", None, 10)], True, "Let the pool keep its memory"),
+        # Memory that the loop keeps is not to be reused.
+        ([("cudaMalloc", "device", 10), ("cudaFree", None, 1)], True, "The memory is not freed in the loop"),
+    ],
+)
+def test_the_cure_of_allocations(calls, has_steps, expected, cure_of):
+    report = [
+        {"name": name, "memory": memory, "call_group": "free" if memory is None else "alloc", "total_ns": 9 - place,
+         "steady_count": count if has_steps else None}
+        for place, (name, memory, count) in enumerate(calls)
+    ]  # fmt: skip
+    cure, _ = cure_of(
+        "allocation", mallocs_report=report, steps=[{"phase": "steady" if has_steps else "tail"}],
+        outer_api_calls=[{"duration_ns": 5 * MS, "call_group": "alloc", "start_ns": 9}],
+        _gpu_busy_parts=[{"start_ns": 1}], step_calls=[{"thread_id": 1, "call_group": "alloc"}],
+        _pool_waits=[{"tail_ns": 0, "alloc_ns": 0, "waits": 1}],
+        _step_totals=[{**STEP, "has_steps": has_steps, "sync_calls": 1}],
+        host_report=[{"code": "allocation", "recoverable_ns": 5e5, "wall_pct": 50.0, "count": 1, "host_ns": 5e5}],
+    )  # fmt: skip
+    assert cure.startswith(expected)
 
 
 # Copies ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("size", "is_named"), [(4, False), (4 << 20, True)])
-def test_pinned_memory_is_not_advised_for_a_few_bytes(size, is_named, tmp_path):
-    def read(host):
-        host.copy("D2H", size, api=100_000, queue=400_000, runs=600_000, blocking=True, target="pageable")
+@pytest.mark.parametrize(
+    ("changes", "has_steps", "expected", "has_low"),
+    [
+        # Pinned memory is advised for large copies of pageable memory.
+        ({}, True, "Keep the data on the GPU; otherwise copy from pinned memory", True),
+        ({"avg_bytes": 65_535}, True, "The copies are small", False),
+        ({"source_memory": "pinned"}, True, "Keep the data on the GPU; otherwise copy it earlier", False),
+        # It is hardly worth pinning for a few copies.
+        ({"calls": 4}, False, "Copy in parts, so that kernels work on the first part", False),
+        ({"calls": 5}, False, "Keep the data on the GPU; otherwise copy from pinned memory", True),
+        (
+            {"copy_kind": "D2H", "source_memory": "device", "target_memory": "pageable"},
+            True,
+            "Copy back only what the host needs",
+            True,
+        ),
+    ],
+)
+def test_pinned_memory_is_advised_where_it_saves_time(changes, has_steps, expected, has_low, cure_of):
+    copies = {
+        "name": "cudaMemcpy", "copy_kind": "H2D", "source_memory": "pageable", "target_memory": "device", "calls": 10,
+        "avg_bytes": 65_536, "total_ns": 5e5, "bandwidth_bytes_per_s": 5e9, **changes,
+    }  # fmt: skip
+    tables = {
+        "_steady_copies": [copies], "_pinned_rate": [{"bytes_per_s": 1e10}],
+        "_step_totals": [{**STEP, "has_steps": has_steps}],
+        "host_report": [{"code": "pageable_copy", "recoverable_ns": 1e5, "wall_pct": 10.0, "count": 1}],
+        "classify_report": [{"part": "copy", "recoverable_ns": 5e5, "time_ns": 5e5, "evidence": ""}],
+    }  # fmt: skip
+    cure, saving_low_ns = cure_of("copy-bound", **tables)
+    assert cure.startswith(expected)
+    assert (saving_low_ns is not None) is has_low
 
-    findings = evaluate_on(make_loop(read), tmp_path, "pageable-copy", "copy-bound")
-    assert ("pageable-copy" in findings) is is_named
-    assert ("pinned memory" in findings["copy-bound"].action) is is_named
-    assert (findings["copy-bound"].saving_low_ns is not None) is is_named
 
-
-def test_pinned_memory_is_not_advised_where_it_is_pinned(tmp_path):
-    trace = make_loop(lambda host: host.copy("H2D", 16 << 20, runs=2 * MS, blocking=True, source="pinned"))
-    assert "pinned" not in evaluate_on(trace, tmp_path, "copy-bound")["copy-bound"].action
-
-
-def test_a_single_copy_is_hardly_worth_pinning(tmp_path):
-    trace = Trace().gpu()
-    host = trace.thread()
-    host.copy("H2D", 64 << 20, runs=10 * MS, blocking=True, source="pageable")
-    host.launch("work(float *)", runs=10 * MS, **LARGE).sync("device")
-    finding = evaluate_on(trace, tmp_path, "copy-bound")["copy-bound"]
-    assert "pinning memory for one copy takes about as long" in finding.action
-    assert finding.saving_low_ns is None
+@pytest.mark.parametrize(("size", "count"), [(65_536, 1), (65_535, 0)])
+def test_pageable_copies_of_a_few_bytes_are_no_finding(size, count, run_rule):
+    copies = {"name": "cudaMemcpy", "copy_kind": "D2H", "source_memory": "device", "target_memory": "pageable",
+              "avg_bytes": size, "total_ns": 1}  # fmt: skip
+    host = {"code": "pageable_copy", "recoverable_ns": 1e5, "wall_pct": 10.0, "count": 1}
+    assert len(run_rule("pageable-copy", _steady_copies=[copies], host_report=[host])) == count
 
 
 def test_the_rate_of_pinned_memory_is_that_of_the_trace(tmp_path):
@@ -175,64 +210,65 @@ def test_the_rate_of_pinned_memory_is_that_of_the_trace(tmp_path):
 # The host -------------------------------------------------------------------------------------------------------------
 
 
-def make_pause(call=None, takes=40 * MS):
-    """Make two kernels, with an operating system call or other work of the host between them."""
+def make_pause(takes=40 * MS):
+    """Make two kernels, with work of the host between them."""
     trace = Trace().gpu()
     host = trace.thread()
-    host.launch("first(float *)", runs=MS, **LARGE).sync("device")
-    if call:
-        host.osrt(call, takes=takes)
-    else:
-        host.idle(takes)
+    host.launch("first(float *)", runs=MS, **LARGE).sync("device").idle(takes)
     host.launch("second(float *)", runs=MS, **LARGE).sync("device")
     return trace
 
 
-@pytest.mark.parametrize(
-    ("call", "expected"),
-    [
-        (None, "See what the host does in the longest gaps"),
-        ("nanosleep", "Remove the sleep"),
-        ("pthread_join", "The host waits for other threads"),
-    ],
-)
-def test_cpu_work_without_steps_has_no_next_step(call, expected, tmp_path):
-    finding = evaluate_on(make_pause(call), tmp_path, "cpu-work")["cpu-work"]
-    assert finding.action.startswith(expected)
+def test_cpu_work_without_steps_has_no_next_step(tmp_path):
+    finding = evaluate_on(make_pause(), tmp_path, "cpu-work")["cpu-work"]
+    assert finding.action.startswith("See what the host does in the longest gaps")
     assert "next step" not in finding.action + finding.caveat
 
 
-def test_a_thread_off_the_cpu_does_no_work(tmp_path):
-    trace = Trace().gpu()
-    host = trace.thread()
-    host.launch("first(float *)", runs=MS, **LARGE).sync("device")
-    host.off_cpu(host.now + MS, host.now + 39 * MS).idle(40 * MS)
-    host.launch("second(float *)", runs=MS, **LARGE).sync("device")
-    action = evaluate_on(trace, tmp_path, "cpu-work")["cpu-work"].action
-    assert action.startswith("The thread that launches is off the CPU")
-
-
-def test_waits_without_steps_are_in_no_loop(tmp_path):
-    trace = Trace().gpu()
-    host = trace.thread()
-    for name in ("first", "second", "third"):
-        host.launch(f"{name}(float *)", runs=MS, **LARGE).sync("device", waits=4 * MS)
-    action = evaluate_on(trace, tmp_path, "other-wait")["other-wait"].action
-    assert "loop" not in action
+@pytest.mark.parametrize(
+    ("activity", "work_ns", "expected"),
+    [
+        ("OS call: nanosleep", 51, "Remove the sleep"),
+        ("OS call: clock_nanosleep", 51, "Remove the sleep"),
+        ("OS call: nanosleep", 50, "Do that work in another thread"),
+        ("OS call: pthread_join", 51, "The host waits for other threads"),
+        ("OS call: sem_timedwait", 51, "The host waits for other threads"),
+        ("OS call: read", 51, "Do that work in another thread"),
+        # A thread off the CPU does no work.
+        ("off the CPU", 51, "The thread that launches is off the CPU"),
+    ],
+)
+def test_what_most_of_the_cpu_work_is(activity, work_ns, expected, cure_of):
+    gap = {"start_ns": 0, "end_ns": 100, "duration_ns": 100, "cause": "launch", "host": "CPU work", "nvtx_path": "",
+           "before_name": "a", "after_name": "b"}  # fmt: skip
+    work = {"what": activity, "time_ns": work_ns, "nvtx_path": "", "counted_by": "activity", "is_known": True,
+            "work_pct": 50.0}  # fmt: skip
+    cure, _ = cure_of(
+        "cpu-work", gaps_report=[gap], _cpu_work=[work], _steady_windows=[{"start_ns": 0, "end_ns": 100}],
+        host_report=[{"code": "cpu_work", "recoverable_ns": 100.0, "wall_pct": 50.0}], steps=[{"phase": "steady"}],
+        _managed_work=[{"managed_share": 0.0}], _mpi_work=[{"name": None}], _event_waits=[],
+        classify_report=[{"part": "launch", "see": "gaps"}],
+    )  # fmt: skip
+    assert cure.startswith(expected)
 
 
 @pytest.mark.parametrize(
-    ("kind", "expected"),
-    [("device", "Remove cudaDeviceSynchronize from the loop"), ("event", "Wait for fewer events")],
+    ("calls", "phase", "expected"),
+    [
+        ([("cudaDeviceSynchronize", 9), ("cudaEventSynchronize", 8)], "steady", "Remove the wait"),
+        ([("cudaDeviceSynchronize", 8), ("cudaEventSynchronize", 9)], "steady", "Wait for fewer events"),
+        ([("cudaDeviceSynchronize", 9)], "tail", "Remove the waits that nothing needs"),  # in no loop
+    ],
 )
-def test_the_synchronization_that_costs_most_is_the_one_to_remove(kind, expected, tmp_path):
-    trace = Trace().gpu()
-    host = trace.thread()
-    for _ in range(12):
-        for name in ("load", "solve"):
-            host.launch(f"{name}(float *)", runs=MS, **LARGE)
-        host.sync(kind, waits=3 * MS)
-    assert evaluate_on(trace, tmp_path, "other-wait")["other-wait"].action.startswith(expected)
+def test_the_synchronization_that_costs_most_is_the_one_to_remove(calls, phase, expected, cure_of):
+    syncs = [
+        {"name": name, "nvtx_path": None, "copy_kind": "H2D", "is_copy": False, "steady_count": 9, "host_wait_ns": 1,
+         "steady_idle_ns": idle_ns, "gpu_idle_ns": 1}
+        for name, idle_ns in calls
+    ]  # fmt: skip
+    host = {"code": "other_wait", "recoverable_ns": 1e5, "wall_pct": 10.0, "count": 9, "host_ns": 1e5}
+    cure, _ = cure_of("other-wait", syncs_report=syncs, host_report=[host], steps=[{"phase": phase}])
+    assert cure.startswith(expected)
 
 
 def test_loops_of_do_concurrent_have_no_directives(tmp_path):
@@ -247,35 +283,37 @@ def test_loops_of_do_concurrent_have_no_directives(tmp_path):
     assert "OpenMP" not in action
 
 
-@pytest.mark.parametrize(("queue", "is_late"), [(5 * MS, False), (2_000, True)])
-def test_launches_that_have_returned_are_not_the_host_s_fault(queue, is_late, tmp_path):
-    trace = Trace().gpu()
-    host = trace.thread()
-    for _ in range(12):
-        host.launch("infer(float *)", queue=queue, api=MS if is_late else 5_000, runs=20_000).idle(queue + 30_000)
-    action = evaluate_on(trace, tmp_path, "slow-launches")["slow-launches"].action
-    assert action.startswith("See what the host does before" if is_late else "The launch calls have returned before.")
+@pytest.mark.parametrize(
+    ("latency_ns", "expected"), [(51, "The launch calls have returned before."), (50, "See what the host does before")]
+)
+def test_launches_that_have_returned_are_not_the_host_s_fault(latency_ns, expected, cure_of):
+    budget = [
+        {"part": "launch", "host": host, "time_ns": time_ns}
+        for host, time_ns in (("launch latency", latency_ns), ("CPU work", 100 - latency_ns))
+    ]
+    call = {"name": "cudaLaunchKernel", "call_group": "launch", "duration_ns": 1_000}
+    cure, _ = cure_of(
+        "slow-launches", step_budget=budget, outer_api_calls=[call], api_calls=[call], steps=[{"phase": "steady"}],
+        graph_candidates_report=[{"single_launches": 2, "verdict": "no"}], step_method=[{"tokens_per_step": 1}],
+        classify_report=[{"part": part, "recoverable_ns": 1e6, "time_ns": 1e6, "see": "graph-candidates",
+                          "evidence": ""} for part in ("launch", "wall")],
+    )  # fmt: skip
+    assert cure.startswith(expected)
 
 
 # Unified memory -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("is_in_kernel", [True, False])
-def test_a_prefetch_is_advised_only_if_kernels_wait_for_pages(is_in_kernel, tmp_path):
-    trace = Trace().gpu()
-    host = trace.thread()
-    for _ in range(8):
-        start = host.now
-        host.launch("solve(float *)", runs=10 * MS, **LARGE)
-        if is_in_kernel:
-            host.migrate("UM H2D", 2 << 20, start=start + 2 * MS, runs=3 * MS)
-        host.sync("device")
-        host.migrate("UM D2H", 2 << 20, start=host.now, runs=2 * MS, cause="Page fault").idle(3 * MS)
-    action = evaluate_on(trace, tmp_path, "unified-memory")["unified-memory"].action
-    assert ("refetch" in action) is is_in_kernel
+@pytest.mark.parametrize(("in_kernel_ns", "is_advised"), [(1_000, True), (999, False)])
+def test_a_prefetch_is_advised_only_if_kernels_wait_for_pages(in_kernel_ns, is_advised, cure_of):
+    event = {"start_ns": 1, "cause": "page fault", "event": "UM D2H", "duration_ns": 10_000, "size_bytes": 1 << 20,
+             "in_kernel_ns": in_kernel_ns, "faults": 1, "name": "solve(float *)", "nvtx_path": None}  # fmt: skip
+    windows = [{"start_ns": 0, "end_ns": 9}]
+    cure, _ = cure_of("unified-memory", _unified_memory_events=[event], _steady_windows=windows, _step_totals=[STEP])
+    assert ("refetch" in cure) is is_advised
 
 
-@pytest.mark.parametrize("migration_ms", [0, 8])
+@pytest.mark.parametrize("migration_ms", [*sweep([0]), 8])
 def test_the_time_of_migrations_is_not_saved_by_more_blocks(migration_ms, tmp_path):
     trace = Trace().gpu()
     host = trace.thread()

@@ -112,6 +112,21 @@ def test_a_copy_through_the_host_is_a_copy_from_its_call_to_its_end(capture, dia
         assert any("30 copies from one GPU to another went through host memory" in note for note in copies.notes)
 
 
+@pytest.mark.parametrize(
+    ("name", "cause", "host"), [("staged", "copy", "staged copy"), ("access", "dependency", "stream wait")]
+)
+def test_gaps_have_the_words_of_idle_for_waits_on_the_gpu(capture, name, cause, host):
+    with open_trace(capture(name)) as trace:
+        rows = trace.answer("gaps").dicts()
+    longest = [(row["cause"], row["host"]) for row in rows[:10]]
+    assert longest == [(cause, host)] * 10
+    assert all(row["host_ns"] <= row["duration_ns"] for row in rows)
+    # The explanation of a gap is what took most of it: together, they are part of the time in idle.
+    in_gaps = sum(row["host_ns"] for row in rows if row["host"] == host)
+    in_idle = sum(ns for (_, *words), ns in idle_times(capture(name)).items() if words == [cause, host])
+    assert 0.5 * in_idle < in_gaps <= in_idle
+
+
 def test_the_scope_of_one_gpu_has_the_same_causes(capture):
     path = capture("staged")
     with open_trace(path) as trace:

@@ -227,5 +227,5 @@ def test_times_of_a_table_have_its_largest_unit_where_that_leaves_three_digits()
         answer = trace.query(query)
         fields = build_fields(answer, answer.rows(), full_names=False)
     assert [(field.unit, field.cells[0]) for field in fields] == [
-        ("ms", "2.770"), ("ms", "0.366"), ("µs", "3.3"), ("ms", "-")
+        ("ms", "2.77"), ("ms", "0.366"), ("µs", "3.30"), ("ms", "-")
     ]  # fmt: skip

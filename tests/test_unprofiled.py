@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 
 import duckdb
 import planted
@@ -189,7 +189,7 @@ def test_a_measured_time_replaces_the_estimate(estimate):
     assert bounds(row) == [600_000] * 3
     assert row["source"] == "measured"
     assert row["late_low_ns"] == row["late_high_ns"] == 400_000
-    assert row["note"] == "1 ms per step under nsys; about 600 µs without (measured)"
+    assert row["note"] == "1 ms per step (median) under nsys; about 600 µs without (measured)"
     # Also where there is no estimate.
     assert estimate(measured_ns=600_000, group="graph launch")["source"] == "measured"
 
@@ -307,8 +307,8 @@ def test_late_starts_under_nsys_make_no_verdict_without_it(tmp_path):
 def test_reports_say_what_is_left_of_a_saving(launch_bound):
     notes = run("graph-candidates", str(launch_bound), "--step-time", "50us").stderr
     assert "without nsys, a graph saves " in notes
-    assert "81 µs per step under nsys; about 50 µs without (measured)" in notes
-    assert "81 µs per step under nsys; about 50 µs without" in run(
+    assert "81 µs per step (median) under nsys; about 50 µs without (measured)" in notes
+    assert "81 µs per step (median) under nsys; about 50 µs without" in run(
         "per-token", str(launch_bound), "--step-time", "50us"
     ).stderr  # fmt: skip
     assert "--step-time is not used: 1 ms is longer" in run(
@@ -361,3 +361,11 @@ def test_savings_of_a_timed_program_are_at_most_its_step(tmp_path):
         rules = RuleChoice(("launch-bound",)).filter(read_finding_rules())
         (finding,) = evaluate(trace, rules, parse_options({"step_time_ns": 1_134_000}))
     assert finding.recoverable_ns <= 1_134_000 - 100_000 < finding.profiled_ns
+
+
+def test_the_headline_names_the_median_from_which_the_step_without_nsys_is_estimated(sample):
+    with open_trace(sample("decode_fresh")) as trace:
+        headline = trace.diagnose().text(width=None).splitlines()[0]
+        durations = [row["duration_ns"] for row in trace.answer("steps").dicts() if row["phase"] == "steady"]
+    assert f"{median(durations) / 1e6:.2f} ms per step (median) under nsys; " in headline
+    assert f"{fmean(durations) / 1e6:.2f} ms" not in headline

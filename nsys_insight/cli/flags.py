@@ -330,7 +330,7 @@ def _get_option(parameter: inspect.Parameter) -> Any:
 def _make_scope_flags() -> list[inspect.Parameter]:
     nvtx = (
         "Only what was launched inside NVTX ranges of this name; busy and idle time are those during the ranges. "
-        "* and ? are wildcards, and # is any number."
+        "* and ? are wildcards, as is … of a shortened name, and # is any number."
     )
     flags = {
         "nvtx": (str, nvtx),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
-from nsys_insight.text.kernel_names import functor_of, make_readable, strip_types
+from nsys_insight.text.kernel_names import functor_of, make_readable, remove_file_hash, strip_types
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 CALLS_TOLERANCE = 0.01
 # Longer sequences of kernels are not aligned: the time grows with the square of the length.
 MAX_SEQUENCE_LENGTH = 2_000
+# Warp puts a hash of a kernel's source into its name.
+_WARP_HASH = re.compile(r"_[0-9a-f]{8}(?=_cuda_kernel_(?:forward|backward)$)")
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def normalize_name(name: str) -> str:
 
     Numbers become #: `nvjet_sm90_tst_8x64_64x16` and `nvjet_sm90_tst_16x64_64x16` are both `nvjet_sm#_tst_#x#_#x#`.
     """
-    text = make_readable(name)
+    text = make_readable(_WARP_HASH.sub("", remove_file_hash(name)))
     base_name = text.partition("<")[0] if not text.startswith("<") else text
     functor_name = re.split(r"::lambda", strip_types(functor_of(text)))[0]
     return re.sub(r"\d+", "#", f"{base_name}<{functor_name}>" if functor_name else base_name)

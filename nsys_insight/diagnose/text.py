@@ -351,9 +351,11 @@ def describe_costs(diagnosis: DiagnosisResult) -> list[str]:
     wall = (
         f"{time_text(diagnosis.wall_ns)} {'in total' if diagnosis.unit == 'trace' else f'per {diagnosis.unit}{rate}'}"
     )
+    median = time_text(diagnosis.steps["median_ns"] or 0)
     if _is_skewed(diagnosis):
-        ordinary = f"{time_text(diagnosis.steps['median_ns'])} per typical {diagnosis.unit} (median)"
-        wall = f"{ordinary}, {time_text(diagnosis.wall_ns)} on average{rate}"
+        wall = f"{median} per typical {diagnosis.unit} (median), {time_text(diagnosis.wall_ns)} on average{rate}"
+    elif unprofiled and median != time_text(diagnosis.wall_ns):
+        wall = f"{median} per {diagnosis.unit} (median)"  # from which the step without nsys is estimated
     if unprofiled:
         wall = f"{wall} under nsys; {unprofiled}"
     clauses = (diagnosis.steps[name] for name in ("doubted", "unsteady", "interrupted"))

@@ -1,6 +1,6 @@
 """Read the resource usage of kernels from compiler output.
 
-It is what `ptxas -v`, `nvcc --resource-usage` or `cuobjdump -res-usage` print.
+It is what `ptxas -v`, `nvcc --resource-usage`, `nvlink -v` or `cuobjdump -res-usage` print.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from nsys_insight.kernel_code.demangle import demangle
 from nsys_insight.kernel_code.occupancy import Requirements, compute_occupancy, parse_capability
 from nsys_insight.paths import read_query
 from nsys_insight.session.answer import Answer, build_answer, read_columns
-from nsys_insight.text.kernel_names import make_readable
+from nsys_insight.text.kernel_names import make_readable, remove_file_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -24,16 +24,19 @@ if TYPE_CHECKING:
 _ENTRY = re.compile(r"Compiling entry function '([^']*)' for '([^']*)'")
 _PROPERTIES = re.compile(r"Function properties for '?([^\s']+)'?")
 _FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
-_REGISTERS = re.compile(r"Used (\d+) registers(.*)")
+_REGISTERS = re.compile(r"[Uu]sed (\d+) registers(.*)")
+# Printed by nvlink, with the target if there are several.
+_LINKED = re.compile(r"nvlink info\s*:\s*Function properties for '([^']+)':(?:\s*\(target:\s*(sm_\w+)\))?")
+_UNKNOWN_STACK = re.compile(r"Stack size for entry function '([^']+)' cannot be statically determined")
 _BARRIERS = re.compile(r"used (\d+) barriers")
 _SHARED = re.compile(r"((?:\d+\+)?\d+) bytes smem")
 _CONSTANT = re.compile(r"(\d+) bytes cmem\[\d+\]")
-_STACK = re.compile(r"(\d+) bytes cumulative stack size")
+_STACK = re.compile(r"(\d+) (?:bytes cumulative stack size|stack\b)")
 _REMARK = re.compile(r"ptxas (?:warning|info)\s*:\s*(\(C\d+\)|Potential Performance Loss|.*out of range)(.*)")
 _FUNCTION_IN_REMARK = re.compile(r"(?:function|entry) '?([\w$.]+)'?")
 _ARCHITECTURE = re.compile(r"arch\s*=\s*(sm_\d+\w?)")
 _FUNCTION = re.compile(r"\s*Function\s+([^\s:]+)\s*:")
-_RESOURCES = re.compile(r"REG:(\d+) STACK:(\d+) SHARED:(\d+) LOCAL:(\d+)(.*)")
+_RESOURCES = re.compile(r"REG:(\d+) STACK:(\d+|UNKNOWN) SHARED:(\d+) LOCAL:(\d+)(.*)")
 _IMPOSSIBLE = re.compile(r"\d{13}")  # too large for a number of registers or bytes
 _BANK = re.compile(r"CONSTANT\[\d+\]:(\d+)")
 COLUMNS = read_columns("kernel_code/ptxas")
@@ -43,6 +46,9 @@ _INPUTS = (
 )
 # Fewest registers that are allocated to a thread.
 _MIN_ALLOCATED_REGISTERS = 16
+# From sm_90 on, shared memory that is reserved in each block; after linking, it is part of a size that is not 0.
+_RESERVED_SHARED_BYTES = 1024
+_FIRST_RESERVING_CAPABILITY = (9, 0)
 
 
 @dataclass
@@ -50,6 +56,8 @@ class Usage:
     """The resource usage of one kernel on one architecture. Values that are not in the text stay None.
 
     `remark` is a warning of ptxas about the kernel: for example, multiply-adds of warp groups are serialized.
+    `is_stack_unknown`: the compiler says that the stack depends on the run. `is_linked`: the numbers are those after
+    linking, as nvlink and cuobjdump print them.
     """
 
     name: str
@@ -62,17 +70,32 @@ class Usage:
     shared_bytes: int | None = None
     constant_bytes: int | None = None
     remark: str = ""
+    is_stack_unknown: bool = False
+    is_linked: bool = False
+
+    def compute_static_shared(self, capability: str) -> int | None:
+        """Compute the static shared memory, in bytes, without what is reserved in each block of this architecture."""
+        has_reserved = (
+            self.is_linked and capability and tuple(map(int, capability.split("."))) >= _FIRST_RESERVING_CAPABILITY
+        )
+        if self.shared_bytes and has_reserved:
+            return max(self.shared_bytes - _RESERVED_SHARED_BYTES, 0)
+        return self.shared_bytes
 
 
 def read_usages(lines: Iterable[str]) -> list[Usage]:
     """Read the kernels in the output of a build. If a kernel is printed twice, the last output counts.
 
-    Functions that are not kernels have no registers of their own, and are left out.
+    Functions that are not kernels have no registers of their own (cuobjdump prints 0), and are left out.
     """
     reader = _Reader()
     for line in lines:
         reader.read(line)
-    return [usage for usage in reader.usages.values() if usage.registers is not None]
+    usages = [usage for usage in reader.usages.values() if usage.registers]
+    for usage in usages:
+        if usage.name in reader.unknown_stacks:
+            usage.stack_bytes, usage.is_stack_unknown = None, True
+    return usages
 
 
 class _Reader:
@@ -84,28 +107,47 @@ class _Reader:
         self.function = ""
         self.architecture = ""
         self.remarks: dict[str, str] = {}
+        self.unknown_stacks: set[str] = set()
 
     def read(self, line: str) -> None:
         """Read one line."""
-        if match := _ENTRY.search(line):
-            self._start_kernel(match[1], match[2])
-        elif match := _PROPERTIES.search(line):
-            self.function = match[1]
-        elif match := _ARCHITECTURE.search(line):
+        if self._read_name(line):
+            return
+        if match := _ARCHITECTURE.search(line):
             self.architecture = match[1]
         elif match := _RESOURCES.search(line):
             self._read_resources(match)
-        elif match := _FUNCTION.fullmatch(line.rstrip()):
-            self._start_kernel(match[1], self.architecture)
+        elif match := _UNKNOWN_STACK.search(line):
+            self.unknown_stacks.add(match[1])
         elif match := _REMARK.search(line):
             if function_match := _FUNCTION_IN_REMARK.search(match[2]) or _FUNCTION_IN_REMARK.search(match[0]):
                 self._store_remark(function_match[1], f"{match[1]}{match[2]}".strip())
         elif self.kernel and not _IMPOSSIBLE.search(line):
             self._read_numbers(line, self.kernel)
 
+    def _read_name(self, line: str) -> bool:
+        """Read a line that names the kernel or function of the next numbers. Return whether it is one."""
+        if match := _ENTRY.search(line):
+            self._start_kernel(match[1], match[2])
+        elif match := _LINKED.search(line):
+            self._continue_kernel(match[1], match[2])
+        elif match := _PROPERTIES.search(line):
+            self.function = match[1]
+        elif match := _FUNCTION.fullmatch(line.rstrip()):
+            self._start_kernel(match[1], self.architecture)
+        return match is not None
+
     def _start_kernel(self, name: str, architecture: str) -> None:
         self.kernel = self.usages[name, architecture] = Usage(name, architecture, remark=self.remarks.get(name, ""))
         self.function = name
+
+    def _continue_kernel(self, name: str, architecture: str | None) -> None:
+        """Continue with the numbers after linking, which count the functions of other files that a kernel calls."""
+        if architecture is None:
+            compiled = [usage.architecture for usage in self.usages.values() if usage.name == name]
+            architecture = compiled[0] if len(compiled) == 1 else ""
+        self.kernel = self.usages.setdefault((name, architecture), Usage(name, architecture))
+        self.kernel.is_linked, self.function = True, name
 
     def _store_remark(self, name: str, text: str) -> None:
         """Store a remark. It may be printed before or after the numbers of its kernel."""
@@ -127,7 +169,12 @@ class _Reader:
 
     def _read_resources(self, match: re.Match[str]) -> None:
         if self.kernel and not _IMPOSSIBLE.search(match[0]):
-            self.kernel.registers, self.kernel.stack_bytes, self.kernel.shared_bytes, _ = map(int, match.groups()[:4])
+            registers, stack, shared = match.groups()[:3]
+            self.kernel.registers, self.kernel.shared_bytes, self.kernel.is_linked = int(registers), int(shared), True
+            if stack.isdigit():
+                self.kernel.stack_bytes = int(stack)
+            else:
+                self.unknown_stacks.add(self.kernel.name)
             self.kernel.constant_bytes = sum(map(int, _BANK.findall(match[5]))) or None
 
 
@@ -164,6 +211,7 @@ def answer(
     if not named_usages:
         raise TraceError(f"{source} has no resource usage of kernels", _INPUTS)
     names = [name for _, name in named_usages]
+    mangled_names = {usage.name for usage, _ in named_usages}
     if kernel is not None:
         named_usages = [
             (usage, name) for usage, name in named_usages if kernel.lower() in name.lower() or kernel in usage.name
@@ -174,7 +222,7 @@ def answer(
     cases = []
     for usage, name in named_usages:
         usage.architecture = usage.architecture or assumptions.architecture or ""
-        kernel_launches = [launch for launch in launches if _is_launch_of(launch, usage, name, names)]
+        kernel_launches = [launch for launch in launches if _is_launch_of(launch, usage, name, names, mangled_names)]
         cases += [Case(usage, name, launch) for launch in kernel_launches] or [
             Case(usage, name, _assume_launch(assumptions))
         ]
@@ -182,7 +230,7 @@ def answer(
         Requirements(
             case.launch["block"],
             case.usage.registers,
-            (case.usage.shared_bytes or 0) + case.launch["dynamic_shared_bytes"],
+            (case.static_shared_bytes or 0) + case.launch["dynamic_shared_bytes"],
         )
         for case in cases
     ]
@@ -208,6 +256,11 @@ class Case:
         """Return the compute capability that it was compiled for, else that of the GPU; "" if both are unknown."""
         return _find_capability(self.usage.architecture) or self.launch.get("compute_capability") or ""
 
+    @property
+    def static_shared_bytes(self) -> int | None:
+        """Return the static shared memory that the kernel declares."""
+        return self.usage.compute_static_shared(self.capability)
+
     def build_row(self, fit: dict[str, Any]) -> dict[str, Any]:
         """Build the row of the answer; `fit` is the row of `compute_occupancy`."""
         usage, launch = self.usage, self.launch
@@ -219,7 +272,7 @@ class Case:
             "spill_load_bytes": usage.spill_load_bytes,
             "stack_bytes": usage.stack_bytes,
             "barriers": usage.barriers,
-            "static_shared_bytes": usage.shared_bytes,
+            "static_shared_bytes": self.static_shared_bytes,
             "constant_bytes": usage.constant_bytes,
             "trace_registers": launch.get("registers"),
             "mangled_name": usage.name,
@@ -238,10 +291,14 @@ class Case:
             cause = "spilled registers, " if usage.spill_store_bytes is None else ""
             frame = f"a stack frame of {usage.stack_bytes} bytes"
             sentences.append(f"{frame}: {cause}an array indexed at run time, or a call")
+        elif usage.is_stack_unknown:
+            sentences.append("the size of its stack depends on the run: recursion, or a call through a pointer")
         # Fewer registers do not help if the kernel spills, or if the full grid already fits on the GPU at once.
         has_waves = (self.launch.get("waves_per_sm") or 2) > 1
         if fit.get("next_registers") and not fit["next_needs_shared"] and not stores + loads and has_waves:
-            option = f"-maxrregcount, or __launch_bounds__({fit['block']}, {fit['next_blocks']})"
+            # ptxas ignores -maxrregcount for a kernel with any launch bounds.
+            bounds = f"__launch_bounds__({fit['block']}, {fit['next_blocks']})"
+            option = f"{bounds}, or -maxrregcount if it has no launch bounds"
             gain = f"{fit['next_pct']:.0f}% of its warps for {fit['occupancy_pct']:.0f}%"
             sentences.append(
                 f"with {fit['next_registers']} registers ({option}) an SM would hold {fit['next_blocks']} blocks,"
@@ -249,7 +306,10 @@ class Case:
             )
         traced = self.launch.get("registers")
         if traced is not None and traced != max(usage.registers or 0, _MIN_ALLOCATED_REGISTERS):
-            sentences.append(f"the trace ran it with {traced} registers: a different build")
+            # ptxas does not know the functions of other files that a kernel calls. The linker adds their registers.
+            calls = ", or it calls functions of other files: nvcc -Xnvlink -v prints the registers after linking"
+            cause = calls if traced > (usage.registers or 0) else ""
+            sentences.append(f"the trace ran it with {traced} registers: a different build{cause}")
         return [*sentences, *([usage.remark] if usage.remark else [])]
 
 
@@ -267,15 +327,19 @@ def _list_notes(cases: list[Case], assumptions: Assumptions, *, is_traced: bool)
         yield "occupancy needs an architecture of the catalog (nsys-insight peaks --arch all): name it with --arch"
 
 
-def _is_launch_of(launch: dict[str, Any], usage: Usage, name: str, names: list[str]) -> bool:
+def _is_launch_of(launch: dict[str, Any], usage: Usage, name: str, names: list[str], mangled_names: set[str]) -> bool:
     """Return whether a launch belongs to a kernel of this architecture.
 
-    The linker's names must agree. A launch without it must agree in the base name, which must be unique.
+    The linker's names must agree, or else agree without the hash of the source file's path. A launch without such a
+    name must agree in the base name, which must be unique.
     """
     if launch["compute_capability"] not in (None, _find_capability(usage.architecture) or launch["compute_capability"]):
         return False
-    if launch["mangled_name"]:
-        return bool(launch["mangled_name"] == usage.name)
+    if mangled_name := launch["mangled_name"]:
+        if mangled_name in mangled_names:
+            return bool(mangled_name == usage.name)
+        same_names = {other for other in mangled_names if remove_file_hash(other) == remove_file_hash(mangled_name)}
+        return same_names == {usage.name}
     base = _get_base_name(name)
     same_names = {other for other in names if _get_base_name(other) == base}
     return _get_base_name(launch["name"] or "") == base and len(same_names) == 1

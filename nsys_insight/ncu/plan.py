@@ -154,8 +154,8 @@ def _build_options(
 def _find_counted_kernels(trace: Session) -> tuple[str, str]:
     """Find the kernels that ncu counts: a condition on `kernel_events`, and in words those that it does not count.
 
-    ncu 2025.3 profiles no kernel of a graph with conditional nodes by itself. The body of such a node is launched on the
-    device, so its kernels have no correlation id. The upper half of a node's id is its graph.
+    ncu 2025.3 profiles no single kernel of a graph with conditional nodes. The body of such a node is launched on
+    the device, so its kernels have no correlation id. The upper half of a node's id is its graph.
     """
     graphs = trace.dicts(
         """SELECT DISTINCT process_id, graph_node_id >> 32 AS graph FROM kernel_events
@@ -163,8 +163,8 @@ def _find_counted_kernels(trace: Session) -> tuple[str, str]:
     )
     if not graphs:
         return "true", ""
-    listed = ", ".join(f"({graph['process_id']}, {graph['graph']})" for graph in graphs)
-    is_in_graph = f"coalesce((process_id, graph_node_id >> 32) IN ({listed}), false)"
+    graph_list = ", ".join(f"({graph['process_id']}, {graph['graph']})" for graph in graphs)
+    is_in_graph = f"coalesce((process_id, graph_node_id >> 32) IN ({graph_list}), false)"
     count = trace.dicts(f"SELECT count(*) AS n FROM kernel_events WHERE {is_in_graph}")[0]["n"]
     return f"NOT {is_in_graph}", f"{count:,} kernels of CUDA graphs with conditional nodes"
 
@@ -350,13 +350,14 @@ def _find_step_range(trace: Session) -> tuple[str, Session]:
     """Return the range that marks the steps, as all reports find them, and the trace scoped to it.
 
     The name is "" and the trace unscoped if steps are found by another method, or if ncu cannot filter by the name:
-    the name contains numbers, or the range is nested in another one.
+    the name contains numbers, the range is nested in another one, or a step has several ranges.
     """
     if trace.describe_trace()["scope"]:
         return "", trace
     method_rows = trace.dicts(
         """SELECT pattern FROM step_method
-           WHERE method = 'nvtx' AND NOT EXISTS (FROM nvtx_nesting WHERE name = pattern AND depth > 1)"""
+           WHERE method = 'nvtx' AND pattern IN (SELECT name FROM nvtx_ranges)
+               AND NOT EXISTS (FROM nvtx_nesting WHERE name = pattern AND depth > 1)"""
     )
     name = method_rows[0]["pattern"] if method_rows else ""
     return (name, trace.scope(nvtx=name)) if _PLAIN_NAME.fullmatch(name) else ("", trace)

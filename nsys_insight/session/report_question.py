@@ -68,6 +68,8 @@ def build_question(
     statement, values = pack.statement(params)
     options = FactOptions(steps if step_params else AUTO, values.get("min_gap_ns"))
     notes = pack.notes | ({SCOPE_NOTE: shared_notes()[SCOPE_NOTE]} if scope.range_pattern is not None else {})
+    if "…" in str(scope.nvtx):
+        notes |= {"shortened": shared_notes()["shortened"]}
     if pack.topic and not is_cross_rank(pack):
         # A report about kernels is complete without the calls and copies.
         notes |= {"unrecorded": shared_notes()["unrecorded_kernels" if pack.topic == "kernels" else "unrecorded"]}

@@ -22,6 +22,9 @@ _NAMESPACE = re.compile(
     r"(?<![\w:])(?:at::native::|at::|c10::|(?:cuda::)?std::(?:__\w+::)?)"
     r"|(?:<unnamed>|\(anonymous namespace\)|_GLOBAL__N__\w+|(?<=::)(?:CUB|THRUST)_\w+_NS)::"
 )
+# nvcc puts a hash of the source file's path into the linker's names of kernels that only this file sees.
+_FILE_HASH = re.compile(r"(_GLOBAL__N__|__nv_static_\d+__)[0-9a-f]{8}_")
+_ABI_TAG = re.compile(r"\[abi:\w+\]")  # Numba's kernels have two, with a counter and with the compiler's options
 _POINTER = re.compile(r" +(?=[*&]+(?:[,)>]| const\b))")
 _VOID = re.compile(r"(?<![\w:])void (?=[\w:])")
 _CALL = re.compile(rf"::operator\(\)\({_ARGS}\)(?: const)?(?=::)")
@@ -55,9 +58,14 @@ def make_readable(name: str) -> str:
     text = _CAST.sub("", name)
     text = _POINTER.sub("", text).replace("operator ()", "operator()")
     text = _until_stable(text, lambda text: _LAMBDA.sub(_rename_lambda, text))
-    text = _NAMESPACE.sub("", text)
+    text = _ABI_TAG.sub("", _NAMESPACE.sub("", text))
     text = _until_stable(text, lambda text: _INNER_PARAMETERS.sub("", _CALL.sub("", text)))
     return _VOID.sub("", _without_parameters(text))
+
+
+def remove_file_hash(name: str) -> str:
+    """Remove the hash of the source file's path from a linker's name: the same source elsewhere gives the same text."""
+    return _FILE_HASH.sub(r"\1", name)
 
 
 def make_all_readable(names: Iterable[str]) -> dict[str, str]:

@@ -50,8 +50,13 @@ help = "Shortest gap that counts (a stall, as in stall-place)"
 [params.value_bytes]
 default = 256
 help = "Median size of the copies up to which they are single values, not data (256: as in small-copies)"
+
+[params.size_ratio]
+default = 4
+help = "How much larger they are than a copy to the host right before the gap (as in host-stage)"
 */
--- For most of a gap, the thread whose copy ends it is in no CUDA call.
+-- For most of a gap, the thread whose copy ends it is in no CUDA call. A gap after a copy to the host of about this size
+-- belongs to host-stage: the data is not new.
 WITH late_gaps AS MATERIALIZED (
     SELECT gpu_id, start_ns, end_ns, end_ns - start_ns AS late_ns
     FROM _idle_time
@@ -63,8 +68,11 @@ input_gaps AS (
     FROM late_gaps AS g
     JOIN (SELECT start_ns, max(size_bytes) AS size_bytes FROM memcpys WHERE copy_kind = 'H2D' GROUP BY start_ns) AS m
         ON m.start_ns = g.end_ns
+    LEFT JOIN (
+        SELECT end_ns, max(size_bytes) AS size_bytes FROM memcpys WHERE copy_kind = 'D2H' GROUP BY end_ns
+    ) AS d ON d.end_ns = g.start_ns
     ASOF JOIN _steady_windows AS s ON s.start_ns <= g.start_ns
-    WHERE g.start_ns < s.end_ns
+    WHERE g.start_ns < s.end_ns AND m.size_bytes > $size_ratio * coalesce(d.size_bytes, 0)
 ),
 input_totals AS (
     SELECT

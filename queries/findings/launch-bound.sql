@@ -61,7 +61,7 @@ SELECT
             THEN (SELECT least(saving_low_ns, l.recoverable_ns) FROM graph_candidates_report)
     END AS saving_low_ns,
     100 * l.recoverable_ns / w.time_ns AS wall_pct,
-    (SELECT pattern FROM step_method WHERE method = 'nvtx') AS place,
+    (SELECT place FROM _slowest_phase) AS place,
     CASE WHEN g.has_graphs THEN 'with_graphs' ELSE 'without_graphs' END AS cure_case,
     CASE WHEN g.graph_launches >= 1 THEN g.graph_launches END AS graph_launches,
     l.time_ns AS idle_ns,

@@ -25,6 +25,10 @@ any = "Use the replacement that the catalog of constructs names."
 [params.min_pct]
 default = 1.0
 help = "Share of the step from which a saving is reported (1: what runs differ by)"
+
+[params.hot_pct]
+default = 5.0
+help = "Share of the step from which its operations are why kernels take long (5: half of what a hot kernel takes)"
 */
 SELECT
     r.saving_ns AS recoverable_ns, r.saving_low_ns, 100 * r.saving_ns / t.wall_ns AS wall_pct, NULL AS place,
@@ -33,12 +37,11 @@ SELECT
         title: r.title, meaning: r.what, evidence: r.evidence, fix: r.fix, skip_if: r.skip_if, effort: r.effort,
         numerics: r.numerics, source: r.source, explains: r.explains, blocks: r.blocks
     } AS entry,
-    -- Operations that stay do not shorten what the host does.
-    ['kernel-time', 'fusion', 'small-grid', 'low-occupancy'] || CASE
+    -- Operations that stay do not shorten what the host does. Kernels alone are not why copies take their time.
+    ['fusion', 'small-grid', 'low-occupancy'] || if(r.all_pct >= $hot_pct, ['kernel-time'], []) || CASE
         WHEN r.estimate_low_ns IS NULL OR r.launches < r.all_calls THEN [
-            'late-host', 'start', 'wait', 'copy', 'communication', 'graph-candidate', 'graph-break',
-            'scalar-read-backs', 'small-copies'
-        ] ELSE []
+            'late-host', 'start', 'wait', 'communication', 'graph-candidate', 'graph-break', 'scalar-read-backs'
+        ] || if(r.launches < r.all_calls OR r.read_back_bytes IS NOT NULL, ['copy', 'small-copies'], []) ELSE []
     END AS explains,
     r.construct, r.kernel, r.calls, r.avg_ns, r.total_ns, r.total_pct, r.included, r.included_calls, r.included_ns,
     r.all_calls, r.all_ns, r.all_pct, r.idle_ns, r.host_ns, r.shapes, r.size_bytes, r.bytes_per_s, r.blocks_count,

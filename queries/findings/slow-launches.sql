@@ -47,6 +47,11 @@ julia = "Call each function once before the part that is measured: the first cal
 any = """
 See what the host does before these launches: nsys-insight gaps. The time is that of steady steps, not of start-up."""
 
+[fix.call]
+any = """
+The launch calls themselves take long. The first launch of a kernel loads its code, and waits until the GPU is idle if
+its stack needs more local memory than any before: launch each kernel once before the loop."""
+
 [fix.latency]
 any = """
 The launch calls have returned before. Look for another process that uses the GPU at the same time (nvidia-smi). On
@@ -78,7 +83,8 @@ longest_calls AS (
 shares AS (
     SELECT
         coalesce(sum(time_ns) FILTER (host = 'API calls'), 0) > 0.5 * sum(time_ns) AS is_other_calls,
-        coalesce(sum(time_ns) FILTER (host = 'launch latency'), 0) > 0.5 * sum(time_ns) AS is_latency
+        coalesce(sum(time_ns) FILTER (host = 'launch latency'), 0) > 0.5 * sum(time_ns) AS is_latency,
+        coalesce(sum(time_ns) FILTER (host = 'launch call in progress'), 0) > 0.5 * sum(time_ns) AS is_call
     FROM step_budget
     WHERE part = 'launch'
 )
@@ -88,6 +94,7 @@ SELECT
     NULL AS place,
     CASE
         WHEN o.is_latency THEN 'latency'
+        WHEN o.is_call AND EXISTS (FROM steps WHERE phase = 'steady') THEN 'call'
         WHEN EXISTS (FROM steps WHERE phase = 'steady') THEN 'step'
         ELSE 'start'
     END AS cure_case,

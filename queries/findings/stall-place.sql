@@ -21,10 +21,12 @@ evidence = [
         "the CPU is in {call} for most of each",
         "{?is_cpu_work}the CPU is outside CUDA calls for most of each",
         "{?is_launch_latency}most of each comes after the launch call has returned",
+        "{?is_stream_wait}most of each is a wait of the operation's stream on the GPU",
+        "{?is_staged_copy}most of each is a copy between GPUs that goes through host memory",
         "{?is_managed_memory}the host touches managed memory, whose pages migrate",
         "{?is_launch_begun}the launch call had begun before",
-        """{?is_launched_before}the launch was in time: the operation waits for another GPU or process, or for what has no
-        row, such as kernels that a kernel launches, or a function on the host""",
+        """{?is_launched_before}the launch was in time: the operation waits for another GPU or process, or for what has
+        no row, such as kernels that a kernel launches, or a function on the host""",
         """{?follows_host_functions}the launch was in time, and streams of the program run functions on the
         host (cudaLaunchHostFunc), for which the operation may wait""",
         """{?follows_values}the launch was in time, and streams of the program wait for a value in memory
@@ -114,6 +116,8 @@ SELECT
     CASE WHEN host LIKE '%: %' THEN regexp_replace(host, '^[^:]*: ', '') END AS call,
     host = 'CPU work' AS is_cpu_work,
     host = 'launch latency' AS is_launch_latency,
+    host = 'stream wait' AS is_stream_wait,
+    host = 'staged copy' AS is_staged_copy,
     host = 'managed memory' AS is_managed_memory,
     host = 'launch call in progress' AS is_launch_begun,
     host = 'launched before the gap' AS is_launched,

@@ -91,18 +91,13 @@ WHERE NOT EXISTS (FROM fusion_candidates WHERE verdict <> 'NO')
 HAVING count(*) > 0"""
 
 [notes.step]
-text = [[
-    """the typical step has {kernels:kernel} in {wall_ns}, with {layers:layer} of {layer_period:operation};
-    {?is_typical}all {sampled_steps} sampled steps match""",
-    """the typical step has {kernels:kernel} in {wall_ns}, with {layers:layer} of {layer_period:operation};
-    {typical_steps} of {sampled_steps} sampled steps match""",
-    """the typical step has {kernels:kernel} in {wall_ns}, without repeating layers; {?is_typical}all {sampled_steps}
-    sampled steps match""",
-    """the typical step has {kernels:kernel} in {wall_ns}, without repeating layers; {typical_steps} of {sampled_steps}
-    sampled steps match""",
-]]
+text = """
+the typical step has {kernels:kernel} in {wall_ns}<, with {layers:layer} of {layer_period:operation}>: means of
+<{?is_typical}all {sampled_steps}><{typical_steps} of {sampled_steps}> sampled steps"""
 query = """
-SELECT kernels, wall_ns, layers, layer_period, typical_steps, sampled_steps, typical_steps = sampled_steps AS is_typical
+SELECT
+    kernels, wall_ns, layers, layer_period, nullif(typical_steps, sampled_steps) AS typical_steps, sampled_steps,
+    typical_steps = sampled_steps AS is_typical
 FROM fusion_step"""
 
 [notes.together]
@@ -125,9 +120,10 @@ text = [[
     "{misfit}",
     """savings are of the run under nsys, and smaller without it: {unknown}; give the time of a step without nsys:
     --step-time""",
-    """without nsys, the recommended set saves {least_ns} to {most_ns} per step: {step_ns} per {unit} under nsys;
+    """without nsys, the recommended set saves {least_ns} to {most_ns} per step: {step_ns} per {unit} (median) under
+    nsys; {without}""",
+    """without nsys, the recommended set saves up to {most_ns} per step: {step_ns} per {unit} (median) under nsys;
     {without}""",
-    "without nsys, the recommended set saves up to {most_ns} per step: {step_ns} per {unit} under nsys; {without}",
 ]]
 query = """
 SELECT s.*, CASE WHEN low_ns >= 0.5 THEN low_ns END AS least_ns, most_ns

@@ -10,18 +10,19 @@ main = ["duration_ns", "start_ns", "after_name", "nvtx_path", "host", "cause", "
 details = ["idle_pct", "host_ns", "process_id", "thread_id", "end_ns", "gaps"]
 description = """
 A gap is the time on one GPU from the end of all operations so far (kernels, copies, memsets, whole graphs, on any
-stream and of any process) to the start of the next. Gaps and busy time add up to the time from the first operation
-to the last; the wall time before and after is not a gap. A scope cuts gaps to its own time; time in which the GPU
-worked for something outside the scope is not a gap. Without --min-gap, the 1,000 longest gaps are listed. host is
-what took most of the gap on the thread that launched the operation after it, up to the end of that launch call: an
-API or MPI call by name (its calls summed), an operating system call (-t osrt), or CPU work outside all of
-these. It is 'launch latency' if most of the gap came after the launch call had returned; 'launched before the gap'
-if the call had returned before the gap began: the host was not late, and the operation waited on the GPU (for
-another stream, or for the next node of its graph); 'launch call in progress' if the call had begun before the gap and
-not returned; 'managed memory' if pages of unified memory were moved next, which no call requests: the host touched
-them; and 'profiler: …' if the profiler itself blocked the thread for half of the gap. With --group-by caller, a row
-is all gaps before operations that one caller launched while the host did the same thing; columns in which they
-differ are empty. gap-places adds up gaps by operation and NVTX range."""
+stream and of any process) to the start of the next. Gaps and busy time add up to the time from the first operation to
+the last; the wall time before and after is not a gap. A scope cuts gaps to its own time; time in which the GPU worked
+for something outside the scope is not a gap. Without --min-gap, the 1,000 longest gaps are listed. host is what took
+most of the gap on the thread that launched the operation after it, up to the end of that launch call: an API or MPI
+call by name (its calls summed), an operating system call (-t osrt), or CPU work outside all of these. It is 'launch
+latency' if most of the gap came after the launch call had returned; 'launched before the gap' if the call had
+returned before the gap began: the host was not late, and the operation waited on the GPU (for another stream, or for
+the next node of its graph); with several GPUs 'stream wait' if its stream waited for an event, and 'staged copy' if
+it is a copy between GPUs through the host; 'launch call in progress' if the call had begun before the gap and not
+returned; 'managed memory' if pages of unified memory were moved next, which no call requests: the host touched them;
+and 'profiler: …' if the profiler itself blocked the thread for half of the gap. With --group-by caller, a row is all
+gaps before operations that one caller launched while the host did the same thing; columns in which they differ are
+empty. gap-places adds up gaps by operation and NVTX range."""
 reading = """
 CPU work: the program does something else before it launches (sampling, tokenizing, Python): move it off the
 launching thread, or use a CUDA graph. sync: the host waited and launched nothing meanwhile, see syncs. alloc or

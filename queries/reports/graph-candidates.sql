@@ -92,9 +92,10 @@ text = [[
     "{misfit}",
     """the saving is of the run under nsys, and smaller without it: {unknown}; give the time of a step without nsys:
     --step-time""",
-    "without nsys, a graph saves about {about_ns} per {unit}: {step_ns} per {unit} under nsys; {without}",
-    "without nsys, a graph saves {least_ns} to {most_ns} per {unit}: {step_ns} per {unit} under nsys; {without}",
-    "without nsys, a graph saves up to {most_ns} per {unit}: {step_ns} per {unit} under nsys; {without}",
+    "without nsys, a graph saves about {about_ns} per {unit}: {step_ns} per {unit} (median) under nsys; {without}",
+    """without nsys, a graph saves {least_ns} to {most_ns} per {unit}: {step_ns} per {unit} (median) under nsys;
+    {without}""",
+    "without nsys, a graph saves up to {most_ns} per {unit}: {step_ns} per {unit} (median) under nsys; {without}",
 ]]
 query = """
 SELECT

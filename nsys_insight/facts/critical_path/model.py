@@ -24,6 +24,9 @@ MIN_GAP_NS = 700.0
 MAX_GAP_NS = 5_000.0
 # A launch call was blocked by a full queue if it took this multiple of the usual time, and at least this long.
 BLOCKED_FACTOR, BLOCKED_NS = 10, 50_000.0
+# An operation that starts this long after its call has returned, at the end of one of another stream, waited for that:
+# the first launch of a kernel waits for the kernels that run.
+LONG_LATENCY_NS = 50_000.0
 # The time from a call to the start of its operation, where no stream is ever idle.
 LAUNCH_NS = 5_000.0
 # The duration of a wait whose work has already ended, where the trace shows none.
@@ -169,8 +172,10 @@ class _Steps:
         ]
         self.min_gap_ns = sorted(gaps)[len(gaps) // 20] if gaps else MIN_GAP_NS
         delays: dict[str, list[int]] = defaultdict(list)
-        for operation, before, call in zip(self.launch_order, self.before, self.call_of, strict=True):
-            if before and before.end_ns <= call.start_ns:
+        for number, (operation, before, call) in enumerate(
+            zip(self.launch_order, self.before, self.call_of, strict=True)
+        ):
+            if before and before.end_ns <= call.start_ns and self._find_hidden_dependency(number) is None:
                 delays[call.name].append(operation.start_ns - call.start_ns)
         self.delays = {name: median(values) for name, values in delays.items()}
         self.delay_ns = median([delay for values in delays.values() for delay in values] or [LAUNCH_NS])
@@ -226,13 +231,15 @@ class _Steps:
             and not index
             and (call.start_ns >= before.end_ns or call.start_ns + usual_delay > before.end_ns + self.min_gap_ns)
         )
-        delay = delay if is_late else min(delay, usual_delay)
+        dependency = self._find_hidden_dependency(number) if is_late else None
+        delay = delay if is_late and dependency is None else min(delay, usual_delay)
         run.in_call_ns = min(delay, call_ns)
         run.after_ns = delay - run.in_call_ns
         run.gap_ns = min(gap, self.min_gap_ns)
-        if is_late or not before:  # these steps do not contain what precedes the first operation of a stream
+        if not before or (is_late and dependency is None):  # what precedes the first operation of a stream is unknown
             return run
-        dependency = self._find_dependency(number, before) if gap > MAX_GAP_NS else None
+        if not is_late and gap > MAX_GAP_NS:
+            dependency = self._find_dependency(number, before)
         if dependency is not None:
             delay_after = float(operation.start_ns - self.launch_order[dependency].end_ns)
             run.dependencies = [(number - dependency, delay_after)]
@@ -248,6 +255,12 @@ class _Steps:
             if before.end_ns < end <= operation.start_ns and operation.start_ns - end <= MAX_GAP_NS:
                 return other
         return None
+
+    def _find_hidden_dependency(self, number: int) -> int | None:
+        """Find the same for an operation that starts long after its launch call has returned, on an idle stream."""
+        operation, call, before = self.launch_order[number], self.call_of[number], self.before[number]
+        is_long = operation.start_ns - call.end_ns > LONG_LATENCY_NS
+        return self._find_dependency(number, before) if is_long and before else None
 
     def _add_wait(self, event: Event, call: Call, wait: Wait, next_number: int, first_number: int) -> None:
         """Set what a call waits for, and how long the call takes without waiting.

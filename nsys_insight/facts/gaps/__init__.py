@@ -58,10 +58,14 @@ def fill(context: Context) -> None:
     Gaps are listed from a length of `options.min_gap_ns` on; None means the 1,000 longest gaps.
     """
     connection, source, min_gap_ns = context.connection, context.source, context.options.min_gap_ns
+    run = context.runner("gaps")
     statements = context.statements("gaps", "longest" if min_gap_ns is None else "at_least", "operations", "activity")
     list_gaps, operations, activity = statements.values()
     connection.execute(bind(list_gaps, {"min_gap_ns": min_gap_ns}))
-    gaps = connection.execute("SELECT start_ns, next_ns FROM facts.listed_gaps").fetchmany(MAX_LOOKUPS + 1)
+    rows = connection.execute(
+        "SELECT start_ns, next_ns, (SELECT count(DISTINCT gpu_id) FROM facts.listed_gaps) FROM facts.listed_gaps"
+    ).fetchmany(MAX_LOOKUPS + 1)
+    gaps = [(start_ns, next_ns) for start_ns, next_ns, _ in rows]
     lookup = None
     if source.export is not None and source.time_bounds and len(gaps) <= MAX_LOOKUPS:
         lookup = _Lookup(connection, source, source.export, context.scope, gaps)
@@ -73,7 +77,10 @@ def fill(context: Context) -> None:
         lookup.fill_copies(copies_query)
     else:
         connection.execute(activity)
-        context.runner("gaps")("copies")
+        run("copies")
+    has_several_gpus = any(gpus > 1 for *_, gpus in rows[:1])
+    if has_several_gpus or (context.scope.device is not None and run("devices")[0].count > 1):
+        run("waits")
 
 
 class _Lookup:

@@ -27,8 +27,8 @@ nodes AS (
     WHERE kind <> 'graph' AND call_group = 'graph launch'
     GROUP BY correlation_id
 ),
--- A program that instantiates a graph for each launch gives each a new id. If most graphs are launched once only, all of
--- these are equal.
+-- A program that instantiates a graph for each launch gives each a new id. If most launches are the only one of their
+-- graph, all of these are equal.
 graph_ids AS (
     SELECT
         start_ns, correlation_id,

@@ -1,7 +1,8 @@
 """Steps: the repetitions of the work (one decoded token, one training iteration), detected from the trace.
 
-The methods, in the order in which they are tried: an NVTX range that repeats, the outermost loop of the program
-(`facts.loops`), and a given number of tokens by which the entire scope is divided.
+The methods, in the order in which they are tried: an NVTX range that repeats, NVTX ranges that repeat one after the
+other (forward, backward, optimizer), the outermost loop of the program (`facts.loops`), and a given number of tokens by
+which the entire scope is divided.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ MIN_REPEATED = 0.5
 MIN_DISTINCT_TEXTS = 0.9
 # What repeats is not the steps if it covers less of the GPU time than this, even if it repeats evenly.
 MIN_COVERED = 0.5
+# The ranges of a step may be its phases: so many at most, named one by one up to `MAX_PHASE_NAMES`.
+MAX_PHASES, MAX_PHASE_NAMES = 32, 4
 # Steps are named after CUDA graphs if these hold at least this share of their GPU time.
 MIN_GRAPH_SHARE = 0.5
 # Iterations are layers if a longer one ends each step: it comes at least so often, so evenly.
@@ -238,13 +241,35 @@ def _find_step_ranges(run: Run, process: int, *, range_name: str | None, is_scop
             continue
         run("ranges", thread=candidate.thread_id, pattern=candidate.pattern)
         (work,) = run("range_work")
-        min_inside_ns = max(MIN_SHARE_BETWEEN * work.around_ns, MIN_SHARE_TOTAL * work.all_ns)
-        is_repeated = work.ranges_count >= MIN_RANGES and work.repeated_ns >= MIN_REPEATED * work.inside_ns
-        has_enough_work = is_repeated and work.inside_ns >= min_inside_ns
-        if range_name is not None or has_enough_work:
-            run("range_pieces", process=process, thread=candidate.thread_id, by_period=not is_scope_range)
-            return StepRanges(candidate.pattern, work.inside_ns / work.around_ns if work.around_ns else 0.0)
-    return None
+        if range_name is not None or (work.ranges_count >= MIN_RANGES and _are_steps(work, MIN_SHARE_BETWEEN)):
+            return _cut_at_ranges(run, process, candidate, work, by_period=not is_scope_range)
+    if range_name is not None:
+        return None
+    (cycle,) = run(
+        "cycles", least_ranges=MIN_RANGES, least_distinct=MIN_DISTINCT_TEXTS,
+        most_ranges=MAX_PHASES, most_names=MAX_PHASE_NAMES,
+    )  # fmt: skip
+    (work,) = run("range_work")
+    # There are no other ranges, so what is launched between these belongs to the steps as well.
+    if not cycle.cycles or not _are_steps(work, MIN_SHARE_TOTAL):
+        return None
+    # The parts of a layer repeat as well. Then the loop around them has fewer iterations.
+    loop = choose_loop(run("loops"), "auto")
+    if loop and loop.iterations < cycle.cycles:
+        return None
+    return _cut_at_ranges(run, process, cycle, work, by_period=True)
+
+
+def _are_steps(work: Any, least_share: float) -> bool:
+    """Return whether ranges with this work, a row of `range_work.sql`, hold enough of it, and the same in each."""
+    has_enough = work.inside_ns >= max(least_share * work.around_ns, MIN_SHARE_TOTAL * work.all_ns)
+    return bool(has_enough and work.repeated_ns >= MIN_REPEATED * work.inside_ns)
+
+
+def _cut_at_ranges(run: Run, process: int, ranges: Any, work: Any, *, by_period: bool) -> StepRanges:
+    """Fill `internal.step_pieces` from `internal.step_ranges`, which have this thread, pattern and work."""
+    run("range_pieces", process=process, thread=ranges.thread_id, by_period=by_period)
+    return StepRanges(ranges.pattern, work.inside_ns / work.around_ns if work.around_ns else 0.0)
 
 
 def _covered_share(run: Run) -> float:

@@ -23,12 +23,17 @@ SELECT
     (SELECT string_agg(gpu_id::VARCHAR, ', ' ORDER BY gpu_id) FROM used_gpus) AS gpus
 FROM (SELECT sum(duration_ns)::BIGINT AS wall_ns FROM wall) AS w
 -- A step's NVTX range may begin before the first CUDA event and end after the last, so it is clipped to the wall time.
+-- Steps of several threads or streams overlap.
 CROSS JOIN (
     SELECT
-        sum(least(s.end_ns, w.end_ns) - greatest(s.start_ns, w.start_ns))::BIGINT AS wall_ns,
+        sum(greatest(0, least(s.end_ns, w.end_ns) - greatest(s.start_ns, w.start_ns, s.latest_ns)))::BIGINT AS wall_ns,
         median(s.duration_ns) AS median_ns
-    FROM steps AS s, (SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM wall) AS w
-    WHERE s.phase = 'steady'
+    FROM (
+        SELECT
+            start_ns, end_ns, duration_ns,
+            max(end_ns) OVER (ORDER BY start_ns, end_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS latest_ns
+        FROM steps WHERE phase = 'steady'
+    ) AS s, (SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM wall) AS w
 ) AS s
 LEFT JOIN step_method AS m ON true
 LEFT JOIN _step_source AS f ON true

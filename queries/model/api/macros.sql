@@ -12,12 +12,14 @@ CREATE MACRO api_group(name) AS CASE
     WHEN regexp_matches(name, '^cu(da)?Memset') THEN 'memset'
     WHEN regexp_matches(
         name,
-        '^(cudaMalloc|cudaHostAlloc|cudaHostRegister|cuMemAlloc|cuMemHost(Alloc|Register)|cuMemCreate'
+        '^(cudaMalloc|cudaHostAlloc|cudaHostRegister|cuMemAlloc|cuMemHost(Alloc|Register)'
+        '|cuMem(Create|Map|SetAccess|AddressReserve)$'
         '|cu(Mipmapped)?Array(3D)?Create)'
     )
         THEN 'alloc'
     WHEN regexp_matches(
-        name, '^(cudaFree|cudaHostUnregister|cuMemFree|cuMemHostUnregister|cuMemRelease|cu(Mipmapped)?ArrayDestroy)'
+        name, '^(cudaFree|cudaHostUnregister|cuMemFree|cuMemHostUnregister|cuMem(Release|Unmap|AddressFree)$'
+        '|cu(Mipmapped)?ArrayDestroy)'
     )
         THEN 'free'
     WHEN regexp_matches(name, '^cu(da)?Graph|^cu(da)?Stream(Begin|End)Capture') THEN 'graph'

@@ -130,6 +130,10 @@ thread_activity AS MATERIALIZED (
     WHERE a.start_ns < g.until_ns AND a.end_ns > g.start_ns
         AND g.slice = greatest(g.start_ns // slice_ns, a.start_ns // slice_ns)
 ),
+-- What the operation waited for on the GPU, after its launch call.
+waits AS (
+    SELECT gap_id, sum(time_ns) AS time_ns FROM facts.listed_waits GROUP BY ALL
+),
 explanations AS (
     SELECT gap_id, host, cause, sum(overlap_ns)::BIGINT AS host_ns
     FROM thread_activity
@@ -142,7 +146,10 @@ explanations AS (
         SELECT gap_id, sum(overlap_ns)::BIGINT AS covered_ns FROM thread_activity WHERE is_outermost GROUP BY ALL
     ) USING (gap_id)
     UNION ALL
-    SELECT gap_id, 'launch latency', 'launch', end_ns - greatest(until_ns, start_ns) FROM late_gaps
+    SELECT gap_id, 'launch latency', 'launch', end_ns - greatest(until_ns, start_ns) - coalesce(time_ns, 0)
+    FROM late_gaps LEFT JOIN waits USING (gap_id)
+    UNION ALL
+    SELECT gap_id, host, if(host = 'staged copy', 'copy', 'dependency'), time_ns FROM facts.listed_waits
     UNION ALL
     SELECT
         g.gap_id, g.in_time,
@@ -151,8 +158,9 @@ explanations AS (
             WHEN b.correlation_id IS NOT NULL THEN if(b.is_to_host, 'sync', 'copy')
             ELSE 'launch'
         END,
-        g.duration_ns
+        g.duration_ns - coalesce(w.time_ns, 0)
     FROM gaps_with_launch AS g
+    LEFT JOIN waits AS w USING (gap_id)
     LEFT JOIN _gap_copies AS b ON b.process_id = g.process_id AND b.correlation_id = g.correlation_id
     WHERE g.in_time IS NOT NULL
 ),

@@ -5,6 +5,6 @@ CASE
     WHEN name LIKE '%Host%' THEN 'pinned host'
     WHEN name LIKE '%Managed' THEN 'managed'
     WHEN name LIKE '%Array%' THEN 'array'
-    WHEN name IN ('cuMemCreate', 'cuMemRelease') THEN 'virtual'
+    WHEN name SIMILAR TO 'cuMem(Create|Release|Map|Unmap|SetAccess|AddressReserve|AddressFree)' THEN 'virtual'
     ELSE 'device'
 END;

@@ -8,8 +8,8 @@ CREATE MACRO bound_of(sm_pct, memory_pct, margin := 20, low := 40, high := 60) A
     ELSE 'unknown'
 END;
 
--- The part of the memory system that a memory-bound kernel waits for. Loads from the shared memory of another block pass
--- L1, without a hit, but not L2.
+-- The part of the memory system that a memory-bound kernel waits for. Loads from the shared memory of another block
+-- pass L1, without a hit, but not L2.
 CREATE MACRO memory_level_of(dram_pct, l2_hit_pct, l1_hit_pct, l1_pct, l2_pct) AS CASE
     WHEN dram_pct > 70 THEN 'DRAM'
     WHEN l2_hit_pct < 50 AND dram_pct > 40 THEN 'L2 misses'

@@ -1,0 +1,106 @@
+/*
+code = "NSI120"
+title = "The host computes on data of the GPU in each step"
+family = "host-stage"
+is_host_work = true
+explains = ["late-host", "start", "wait", "copy", "outlier-steps", "host-input"]
+meaning = """
+In most steps data goes to the host, and the GPU is idle while the thread that launches works outside of CUDA calls.
+That part of the step runs on the CPU, and the GPU waits for it."""
+evidence = [
+    """in {stage_steps} of {steps:step}, a copy to the host ({copy_bytes}, median) ends, and the GPU is idle until the
+    next operation is launched""",
+    """these gaps take {gap_ns} of a step of {step_ns} on average; for {host_ns} of it the thread is outside of CUDA
+    calls; the copies take {copy_ns}""",
+    "in {back_steps} of these steps, a copy to the GPU ends the gap ({back_bytes}, median)",
+]
+skip_if = """
+The work exists on the host alone, such as writing a file."""
+effort = "function"
+estimate = """
+High: these gaps, and the copies before and after them. Low: the time in which the thread is outside of CUDA calls, less
+half of the time in which the GPU is busy: it would do this work as well."""
+links = ["CUDA C++ Best Practices Guide, Data Transfer Between Host and Device"]
+report = "host"
+when = """
+SELECT 1 FROM _idle_time WHERE host = 'late' AND end_ns - start_ns >= $min_gap_ns
+HAVING 100 * sum(end_ns - start_ns) >= $min_pct * (SELECT sum(time_ns) FROM step_budget)"""
+
+[fix]
+any = """
+Do this part of the step on the GPU, and copy its result only; or give the data to another thread, and launch the next
+step first."""
+pytorch = """
+Do this part with operations on CUDA tensors (torch.bincount, topk, cumsum and others instead of NumPy), and copy its
+result only; otherwise copy with non_blocking=True to pinned memory, and let a thread work on it during the next step."""
+jax = """
+Do this part with jax.numpy inside the jitted step, and copy its result only; otherwise dispatch the next step first."""
+cupy = """
+Do this part with CuPy, which has most functions of NumPy and SciPy, and call .get() and cupy.asnumpy() for its result
+only."""
+cuda = "Do this part in a kernel, or with CUB or Thrust, and copy its result only."
+openacc = "Do this part in a parallel region, and update self its result only."
+openmp = "Do this part in a target region, and target update from its result only."
+
+[params.min_pct]
+default = 10.0
+help = "Share of a step that these gaps take (10: what a cause needs to bound a step)"
+
+[params.min_gap_ns]
+default = 100000
+help = "Shortest time outside of CUDA calls that counts (a stall, as in stall-place)"
+
+[params.min_bytes]
+default = 65536
+help = "Median size of the copies from which they are data, not values (64 KiB: as in copies)"
+
+[params.size_ratio]
+default = 4
+help = "A copy to the GPU after the gap that is larger by this brings new data, not what was computed from the old"
+*/
+WITH copies AS (
+    SELECT copy_kind, start_ns, end_ns, size_bytes FROM memcpys WHERE copy_kind IN ('D2H', 'H2D')
+),
+late_gaps AS MATERIALIZED (
+    SELECT
+        start_ns, end_ns, end_ns - start_ns AS late_ns,
+        least(call_ns, end_ns) - start_ns - sync_ns - copy_ns - alloc_ns - mpi_ns - api_ns AS outside_ns
+    FROM _idle_time
+    WHERE host = 'late' AND late_ns >= $min_gap_ns AND outside_ns >= $min_gap_ns
+),
+stage_gaps AS (
+    SELECT
+        s.step, g.late_ns, g.outside_ns, d.size_bytes, d.copy_ns + coalesce(h.copy_ns, 0) AS copy_ns,
+        h.size_bytes AS back_bytes
+    FROM late_gaps AS g
+    JOIN (
+        SELECT end_ns AS start_ns, max(size_bytes) AS size_bytes, max(end_ns - start_ns) AS copy_ns
+        FROM copies WHERE copy_kind = 'D2H' GROUP BY ALL
+    ) AS d USING (start_ns)
+    LEFT JOIN (
+        SELECT start_ns AS end_ns, max(size_bytes) AS size_bytes, max(end_ns - start_ns) AS copy_ns
+        FROM copies WHERE copy_kind = 'H2D' GROUP BY ALL
+    ) AS h USING (end_ns)
+    ASOF JOIN _steady_windows AS s ON s.start_ns <= g.start_ns
+    WHERE g.start_ns < s.end_ns AND coalesce(h.size_bytes, 0) <= $size_ratio * d.size_bytes
+),
+stage_totals AS (
+    SELECT
+        count(DISTINCT step) AS stage_steps, sum(late_ns)::DOUBLE AS gap_ns, sum(outside_ns)::DOUBLE AS host_ns,
+        sum(copy_ns)::DOUBLE AS copy_ns, median(size_bytes) AS copy_bytes,
+        nullif(count(DISTINCT step) FILTER (back_bytes >= $min_bytes), 0) AS back_steps,
+        median(back_bytes) FILTER (back_bytes >= $min_bytes) AS back_bytes
+    FROM stage_gaps
+    HAVING median(size_bytes) >= $min_bytes
+)
+SELECT
+    (g.gap_ns + g.copy_ns) / t.units AS recoverable_ns,
+    greatest(0, g.host_ns / t.units - 0.5 * t.busy_ns) AS saving_low_ns,
+    100 * recoverable_ns / t.wall_ns AS wall_pct,
+    NULL AS place,
+    g.stage_steps, (SELECT count(*) FROM _steady_windows) AS steps, g.copy_bytes,
+    g.gap_ns / t.units AS gap_ns, t.wall_ns AS step_ns, g.host_ns / t.units AS host_ns, g.copy_ns / t.units AS copy_ns,
+    g.back_steps, g.back_bytes
+FROM stage_totals AS g, _step_totals AS t
+WHERE t.has_steps AND 100 * g.gap_ns >= $min_pct * t.wall_ns * t.units
+    AND g.stage_steps >= 0.5 * (SELECT count(*) FROM _steady_windows)
