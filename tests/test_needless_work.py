@@ -200,3 +200,15 @@ def test_a_repeated_kernel_of_cutlass_has_the_name_of_its_argument(tmp_path):
     with open_trace(run_steps(body, nvtx="step").trace.write(tmp_path / "trace.sqlite")) as trace:
         kernels = {row["kernel"] for row in trace.dicts("SELECT kernel FROM _repetitions")}
     assert kernels == {product}
+
+
+def test_an_array_that_stays_the_same_is_put_on_the_gpu_once(tmp_path):
+    def body(loop, _):
+        loop.python(2 * MS)
+        loop.copy("H2D", 64 << 20, MS)
+        for _ in range(4):
+            loop.launch("loop_add_fusion", 250_000, **LARGE)
+
+    finding = find(run_steps(body).trace, tmp_path, "host-input")["host-input"]
+    assert finding.action.startswith("If the array stays the same")
+    assert "(jax.device_put)" in finding.action
