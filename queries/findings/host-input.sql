@@ -32,8 +32,8 @@ Load with DataLoader(num_workers=..., persistent_workers=True, pin_memory=True, 
 data on the GPU (torch.rand(..., device="cuda")); copy with non_blocking=True."""
 jax = """
 If the array stays the same (a NumPy argument of a jitted function is copied in each call), put it on the GPU once,
-before the loop (jax.device_put). Else make it there (jax.random in the jitted step), or prepare the next one in a thread and
-put it there ahead of its use; read the loss back only every N steps."""
+before the loop (jax.device_put). Else make it there (jax.random in the jitted step), or prepare the next one in a
+thread and put it there ahead of its use; read the loss back only every N steps."""
 cupy = """
 If the array stays the same, copy it once, before the loop (cupy.asarray). Else make it on the GPU (cupy.random), or
 prepare the next one in a thread while the GPU works."""

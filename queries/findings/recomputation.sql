@@ -4,8 +4,8 @@ title = "Forward kernels run again in the backward pass"
 family = "recomputation"
 explains = ["fusion", "kernel-time"]
 meaning = """
-Activation checkpointing keeps the inputs of a block in place of its activations, and computes the block a second time
-when the backward pass needs them. That saves memory for time."""
+Activation checkpointing keeps only the inputs of a block, and computes its activations a second time when the backward
+pass needs them. That saves memory and costs time."""
 evidence = [
     """of {all_calls:launch|launches} of {operation} ({kernel}) in the trace, {again_calls} come from the thread of the
     backward pass""",
