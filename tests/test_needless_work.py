@@ -41,8 +41,8 @@ def find(trace, folder, *rules):
         return evaluate_rules(opened_trace, rules or ["replaceable-construct"])
 
 
-def decode(join_ns, *others):
-    return launch_in_turn((BF16, 20_000), (JOIN, join_ns), (JOIN, join_ns), (ATTENTION, 100_000), *others)
+def decode(join_ns, *more):
+    return launch_in_turn((BF16, 20_000), (JOIN, join_ns), (JOIN, join_ns), (ATTENTION, 100_000), *more)
 
 
 def test_a_growing_cache_is_copied(tmp_path):
@@ -82,8 +82,8 @@ def test_large_arrays_of_cupy_are_joined(tmp_path):
     assert finding.evidence.startswith("4 concatenations per step of 200 µs")
 
 
-def synthesize(*others):
-    return launch_in_turn((WEIGHT.format("fwd"), 3_000), (CONVOLUTION, 6_000), *others)
+def synthesize(*more):
+    return launch_in_turn((WEIGHT.format("fwd"), 3_000), (CONVOLUTION, 6_000), *more)
 
 
 def test_weights_are_normalized_in_inference(tmp_path):
@@ -200,3 +200,15 @@ def test_a_repeated_kernel_of_cutlass_has_the_name_of_its_argument(tmp_path):
     with open_trace(run_steps(body, nvtx="step").trace.write(tmp_path / "trace.sqlite")) as trace:
         kernels = {row["kernel"] for row in trace.dicts("SELECT kernel FROM _repetitions")}
     assert kernels == {product}
+
+
+def test_an_array_that_stays_the_same_is_put_on_the_gpu_once(tmp_path):
+    def body(loop, _):
+        loop.python(2 * MS)
+        loop.copy("H2D", 64 << 20, MS)
+        for _ in range(4):
+            loop.launch("loop_add_fusion", 250_000, **LARGE)
+
+    finding = find(run_steps(body).trace, tmp_path, "host-input")["host-input"]
+    assert finding.action.startswith("If the array stays the same")
+    assert "(jax.device_put)" in finding.action

@@ -31,9 +31,12 @@ pytorch = """
 Load with DataLoader(num_workers=..., persistent_workers=True, pin_memory=True, prefetch_factor=...), or make the
 data on the GPU (torch.rand(..., device="cuda")); copy with non_blocking=True."""
 jax = """
-Make the batch on the device (jax.random in the jitted step), or prepare the next one in a thread and put it there
-ahead of its use (jax.device_put); read the loss back only every N steps."""
-cupy = "Make the data on the GPU (cupy.random), or prepare the next batch in a thread while the GPU works."
+If the array stays the same (a NumPy argument of a jitted function is copied in each call), put it on the GPU once,
+before the loop (jax.device_put). Else make it there (jax.random in the jitted step), or prepare the next one in a
+thread and put it there ahead of its use; read the loss back only every N steps."""
+cupy = """
+If the array stays the same, copy it once, before the loop (cupy.asarray). Else make it on the GPU (cupy.random), or
+prepare the next one in a thread while the GPU works."""
 openacc = "Compute the data in a parallel region, and keep it in a data region instead of updating it in each step."
 openmp = """
 Compute the data in a target region, and keep it in a target data region instead of updating it in each step."""

@@ -4,20 +4,20 @@ title = "Forward kernels run again in the backward pass"
 family = "recomputation"
 explains = ["fusion", "kernel-time"]
 meaning = """
-Activation checkpointing keeps the inputs of a block in place of its activations, and computes the block a second time when
-the backward pass needs them. That saves memory for time."""
+Activation checkpointing keeps only the inputs of a block, and computes its activations a second time when the backward
+pass needs them. That saves memory and costs time."""
 evidence = [
-    "of {all_calls:launch|launches} of {operation} ({kernel}) in the trace, {again_calls} come from the thread of the backward pass",
-    "with the other kernels of a forward pass that this thread launches, up to {recoverable_ns}, {wall_pct} of the step",
+    """of {all_calls:launch|launches} of {operation} ({kernel}) in the trace, {again_calls} come from the thread of the
+    backward pass""",
+    "with the other kernels of a forward pass that it launches, up to {recoverable_ns}, {wall_pct} of the step",
 ]
 skip_if = """
-The activations of these blocks do not fit into the GPU's memory, or an operation recomputes its own (flash attention does
-so within a kernel)."""
+The activations of these blocks do not fit into the GPU's memory, or an operation recomputes its own."""
 effort = "line"
 numerics = "same"
 estimate = """
-High: the time of kernels of the backward pass's thread that a thread without gradients launches as well, in the same size
-and as often. Low: half of it, as the backward pass may need some of them too."""
+High: the time of kernels of the backward pass's thread that a thread without gradients launches as well, in the same
+size and as often. Low: half of it, as the backward pass may need some of them too."""
 links = ["PyTorch documentation, torch.utils.checkpoint"]
 report = "constructs"
 # Without recomputation, each forward kernel of a layer runs once for its gradient; evaluations add more. Only then are
@@ -37,8 +37,8 @@ WHERE (attention >= $min_ratio * attention_gradient OR norm >= $min_ratio * norm
 [fix]
 any = "Keep the activations where the memory suffices: recompute no block, or only as many as must be."
 pytorch = """
-Remove torch.utils.checkpoint (gradient checkpointing, activation recomputation) where the memory suffices; else checkpoint
-fewer blocks, or only their cheap operations (selective checkpointing)."""
+Remove torch.utils.checkpoint (gradient checkpointing, activation recomputation) where the memory suffices; else
+checkpoint fewer blocks, or only their cheap operations (selective checkpointing)."""
 
 [params.min_ratio]
 default = 1.4
@@ -52,7 +52,7 @@ gradient_names AS (
     SELECT name_id FROM kernel_names
     WHERE regexp_matches(name, 'sdpa\w*_bprop|\bflash_bwd_dq|fmha_cutlassB|layer_norm_grad_input_kernel')
 ),
-launched AS MATERIALIZED (
+kernel_launches AS MATERIALIZED (
     SELECT
         l.process_id, l.thread_id, k.name_id, k.grid_x, k.grid_y, k.grid_z, k.block_x, k.duration_ns,
         w.process_id IS NOT NULL AND k.start_ns < w.end_ns AS is_in_steps
@@ -63,15 +63,16 @@ launched AS MATERIALIZED (
 ),
 threads AS (
     SELECT process_id, thread_id, bool_or(name_id IN (FROM gradient_names)) AS has_gradients
-    FROM launched GROUP BY ALL
+    FROM kernel_launches GROUP BY ALL
 ),
--- PyTorch launches the backward pass of a GPU from a thread of its own. Kernels that both kinds of threads launch. What one launches more often than the other is not repeated.
+-- Kernels that both kinds of threads launch: PyTorch launches the backward pass of a GPU from a thread of its own. What
+-- one launches more often than the other is not repeated.
 repeated AS (
     SELECT
         l.name_id, l.name_id IN (FROM forward_names) AS is_forward,
         count(*) FILTER (t.has_gradients) AS again, count(*) FILTER (NOT t.has_gradients) AS first,
         sum(l.duration_ns) FILTER (t.has_gradients AND l.is_in_steps) * least(1, first / again) AS again_ns
-    FROM launched AS l JOIN threads AS t USING (process_id, thread_id)
+    FROM kernel_launches AS l JOIN threads AS t USING (process_id, thread_id)
     GROUP BY l.name_id, l.grid_x, l.grid_y, l.grid_z, l.block_x
     HAVING again > 0 AND first > 0
 ),
