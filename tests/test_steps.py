@@ -245,8 +245,8 @@ class TestRanges:
                     host.launch("c", runs=5_000)
             host.launch("d", runs=1_000).idle(1_000)
         method = ask(trace.write(tmp_path / "t.sqlite"))[1]
-        found = (method["pattern"], method["step_count"]) if method["method"] == "nvtx" else None
-        assert found == expected
+        steps = (method["pattern"], method["step_count"]) if method["method"] == "nvtx" else None
+        assert steps == expected
 
     @pytest.mark.parametrize(("runs", "is_step"), [(12_000, True), (8_000, False)])
     def test_the_only_ranges_are_steps_if_they_hold_half_of_the_work(self, tmp_path, runs, is_step):

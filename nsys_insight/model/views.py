@@ -161,8 +161,8 @@ def list_in_creation_order() -> list[View]:
     dependencies = {}
     for name, view in definitions().items():
         read = scan_names(view.query)
-        stored = {by_table[table] for table in read.relations_in("facts") & by_table.keys()}
-        dependencies[name] = (stored | read.model_names) & definitions().keys() - {name}
+        read_facts = {by_table[table] for table in read.relations_in("facts") & by_table.keys()}
+        dependencies[name] = (read_facts | read.model_names) & definitions().keys() - {name}
     return [definitions()[name] for name in TopologicalSorter(dependencies).static_order()]
 
 

@@ -58,8 +58,8 @@ help = "Median size of the copies up to which they are single values, not data (
 default = 4
 help = "How much larger they are than a copy to the host right before the gap (as in host-stage)"
 */
--- For most of a gap, the thread whose copy ends it is in no CUDA call. A gap after a copy to the host of about this size
--- belongs to host-stage: the data is not new.
+-- For most of a gap, the thread whose copy ends it is in no CUDA call. A gap after a copy to the host of about this
+-- size belongs to host-stage: the data is not new.
 WITH late_gaps AS MATERIALIZED (
     SELECT gpu_id, start_ns, end_ns, end_ns - start_ns AS late_ns
     FROM _idle_time

@@ -32,7 +32,8 @@ Do this part of the step on the GPU, and copy its result only; or give the data 
 step first."""
 pytorch = """
 Do this part with operations on CUDA tensors (torch.bincount, topk, cumsum and others instead of NumPy), and copy its
-result only; otherwise copy with non_blocking=True to pinned memory, and let a thread work on it during the next step."""
+result only; otherwise copy with non_blocking=True to pinned memory, and let a thread work on it during the next
+step."""
 jax = """
 Do this part with jax.numpy inside the jitted step, and copy its result only; otherwise dispatch the next step first."""
 cupy = """

@@ -33,7 +33,7 @@ graph_ids AS (
     SELECT
         start_ns, correlation_id,
         CASE
-            WHEN launches > 1 OR count(*) OVER () < 4 OR 2 * count(*) FILTER (launches = 1) OVER () <= count(*) OVER ()
+            WHEN launches > 1 OR count(*) OVER () < 4 OR 2 * sum((launches = 1)::BIGINT) OVER () <= count(*) OVER ()
                 THEN graph_id
         END AS graph_id
     FROM (

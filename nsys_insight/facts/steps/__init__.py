@@ -40,8 +40,8 @@ MIN_REPEATED = 0.5
 MIN_DISTINCT_TEXTS = 0.9
 # What repeats is not the steps if it covers less of the GPU time than this, even if it repeats evenly.
 MIN_COVERED = 0.5
-# The ranges of a step may be its phases: so many at most, named one by one up to `MAX_PHASE_NAMES`.
-MAX_PHASES, MAX_PHASE_NAMES = 32, 4
+# The most ranges in turn that a step has, and how many of them its name lists.
+MAX_RANGES, MAX_NAMES = 32, 4
 # Steps are named after CUDA graphs if these hold at least this share of their GPU time.
 MIN_GRAPH_SHARE = 0.5
 # Iterations are layers if a longer one ends each step: it comes at least so often, so evenly.
@@ -246,7 +246,7 @@ def _find_step_ranges(run: Run, process: int, *, range_name: str | None, is_scop
         return None
     (cycle,) = run(
         "cycles", least_ranges=MIN_RANGES, least_distinct=MIN_DISTINCT_TEXTS,
-        most_ranges=MAX_PHASES, most_names=MAX_PHASE_NAMES,
+        most_ranges=MAX_RANGES, most_names=MAX_NAMES,
     )  # fmt: skip
     (work,) = run("range_work")
     # There are no other ranges, so what is launched between these belongs to the steps as well.

@@ -20,7 +20,7 @@ threads AS (
     FROM repeated
     GROUP BY thread_id
 ),
--- The shortest period of each thread, of which the names have at least two.
+-- The shortest period of the names of a thread that comes twice at least.
 periods AS (
     SELECT t.*, (
         SELECT min(period)
@@ -29,7 +29,7 @@ periods AS (
     ) AS period
     FROM threads AS t
 ),
-chosen AS (
+longest AS (
     FROM periods
     WHERE period > 1 OR (len(names) >= $least_ranges AND (texts = 1 OR texts >= $least_distinct * len(names)))
     ORDER BY ends[-1] - starts[1] DESC, thread_id LIMIT 1
@@ -42,6 +42,6 @@ SELECT
     END AS pattern,
     c.starts[(r.repetition - 1) * c.period + 1] AS start_ns,
     c.ends[r.repetition * c.period] AS end_ns
-FROM chosen AS c, unnest(range(1, len(c.names) // c.period + 1)) AS r (repetition);
+FROM longest AS c, unnest(range(1, len(c.names) // c.period + 1)) AS r (repetition);
 
 SELECT any_value(thread_id) AS thread_id, any_value(pattern) AS pattern, count(*) AS cycles FROM internal.step_ranges

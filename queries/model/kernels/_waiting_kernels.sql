@@ -21,7 +21,7 @@ overlapping_streams AS MATERIALIZED (
 )
 SELECT
     count(*) FILTER (shared_ns > 0) AS kernels, sum(shared_ns)::BIGINT AS overlap_ns,
-    100.0 * sum(shared_ns) / (SELECT nullif(sum(gpu_ns), 0) FROM _operation_counts WHERE kind = 'kernel') AS overlap_pct
+    100.0 * sum(shared_ns) / (SELECT nullif(sum(duration_ns), 0) FROM kernel_events) AS overlap_pct
 FROM (
     SELECT
         greatest(0, least(end_ns, coalesce(max(end_ns) OVER (
