@@ -1,4 +1,4 @@
-"""Work that a program need not do: copies of what is joined, weights made anew, rows and layers computed twice."""
+"""Work that a program can leave out: copies of joined tensors, weights normalized anew, rows and layers done again."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def find(trace, folder, *rules):
         return evaluate_rules(opened_trace, rules or ["replaceable-construct"])
 
 
-def decode(join_ns, *more):
-    return launch_in_turn((BF16, 20_000), (JOIN, join_ns), (JOIN, join_ns), (ATTENTION, 100_000), *more)
+def decode(join_ns, *added):
+    return launch_in_turn((BF16, 20_000), (JOIN, join_ns), (JOIN, join_ns), (ATTENTION, 100_000), *added)
 
 
 def test_a_growing_cache_is_copied(tmp_path):
@@ -82,8 +82,8 @@ def test_large_arrays_of_cupy_are_joined(tmp_path):
     assert finding.evidence.startswith("4 concatenations per step of 200 µs")
 
 
-def synthesize(*more):
-    return launch_in_turn((WEIGHT.format("fwd"), 3_000), (CONVOLUTION, 6_000), *more)
+def synthesize(*added):
+    return launch_in_turn((WEIGHT.format("fwd"), 3_000), (CONVOLUTION, 6_000), *added)
 
 
 def test_weights_are_normalized_in_inference(tmp_path):
