@@ -1,4 +1,4 @@
-"""Work that a program can leave out: copies of joined tensors, weights normalized anew, rows and layers done again."""
+"""Work that a program can leave out: copies of joined tensors, weights and layers that are computed again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WEIGHT = "void at::native::<unnamed>::weight_norm_{}_first_dim_kernel<float, flo
 CONVOLUTION = "sm80_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize128x64x32_stage3"
 JOINED_BEFORE_ATTENTION = "Tensors are joined before each attention call, which copies all of them"
 JOINED = "Large tensors are joined, which copies all of them"
-NORMALIZED = "Weights are normalized anew in each step, without training"
+NORMALIZED = "Weights are normalized again in each step, without training"
 GATHERED = "Rows are gathered before layers that may treat each row by itself"
 
 
@@ -118,7 +118,7 @@ def test_rows_are_gathered_before_layers(tmp_path):
 @pytest.mark.parametrize(
     "kernels",
     [
-        # An embedding, a gather of which no layer follows, the tokens of experts, and training.
+        # An embedding; a gather and no layer after it; the tokens of experts; training.
         ((GATHER, 5_000), *LAYERS[1:]),
         (LAYERS[0], LAYERS[3], LAYERS[1], LAYERS[2]),
         (*LAYERS, ("void at::native::sbtopk::gatherTopK<float, unsigned int, (int)2, (bool)0>(T1)", 5_000)),
