@@ -50,7 +50,7 @@ def test_only_facts_that_are_read_are_computed(sample, computed_facts):
     with nsys_insight.open(sample("churn")) as trace:
         trace.answer("top")
     # Every report checks whether data is missing, which takes a query of a few rows.
-    assert set(computed_facts) == {"api_names", "enum_words", "unrecorded"}
+    assert set(computed_facts) == {"api_names", "unrecorded"}
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Work that a program need not do: copies of what is joined, weights that are normalized in each call, rows and layers computed twice."""
+"""Work that a program can leave out: copies of joined tensors, weights and layers that are computed again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WEIGHT = "void at::native::<unnamed>::weight_norm_{}_first_dim_kernel<float, flo
 CONVOLUTION = "sm80_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize128x64x32_stage3"
 JOINED_BEFORE_ATTENTION = "Tensors are joined before each attention call, which copies all of them"
 JOINED = "Large tensors are joined, which copies all of them"
-NORMALIZED = "Weights are normalized anew in each step, without training"
+NORMALIZED = "Weights are normalized again in each step, without training"
 GATHERED = "Rows are gathered before layers that may treat each row by itself"
 
 
@@ -41,8 +41,8 @@ def find(trace, folder, *rules):
         return evaluate_rules(opened_trace, rules or ["replaceable-construct"])
 
 
-def decode(join_ns, *kernels):
-    return launch_in_turn((BF16, 20_000), (JOIN, join_ns), (JOIN, join_ns), (ATTENTION, 100_000), *kernels)
+def decode(join_ns, *added):
+    return launch_in_turn((BF16, 20_000), (JOIN, join_ns), (JOIN, join_ns), (ATTENTION, 100_000), *added)
 
 
 def test_a_growing_cache_is_copied(tmp_path):
@@ -82,8 +82,8 @@ def test_large_arrays_of_cupy_are_joined(tmp_path):
     assert finding.evidence.startswith("4 concatenations per step of 200 µs")
 
 
-def synthesize(*kernels):
-    return launch_in_turn((WEIGHT.format("fwd"), 3_000), (CONVOLUTION, 6_000), *kernels)
+def synthesize(*added):
+    return launch_in_turn((WEIGHT.format("fwd"), 3_000), (CONVOLUTION, 6_000), *added)
 
 
 def test_weights_are_normalized_in_inference(tmp_path):
@@ -118,7 +118,7 @@ def test_rows_are_gathered_before_layers(tmp_path):
 @pytest.mark.parametrize(
     "kernels",
     [
-        # An embedding, a gather without a layer after it, the tokens of experts, and training.
+        # An embedding; a gather and no layer after it; the tokens of experts; training.
         ((GATHER, 5_000), *LAYERS[1:]),
         (LAYERS[0], LAYERS[3], LAYERS[1], LAYERS[2]),
         (*LAYERS, ("void at::native::sbtopk::gatherTopK<float, unsigned int, (int)2, (bool)0>(T1)", 5_000)),

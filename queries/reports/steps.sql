@@ -14,12 +14,12 @@ description = """
 Finds the repetitions of the work (decoded tokens, training iterations) in the busiest process, and counts what each
 contains. They are detected from the first of these that is convincing: an NVTX range that repeats and holds the GPU
 work, NVTX ranges that repeat one after the other (forward, backward, optimizer), CUDA graphs, the outermost loop of
-the program (see loops). --step-method and --step-range override that. The wall time of a step is its range's own time where the work launched in it also runs in it; else
-it is on the GPU's timeline, from the step's first operation to that of the next step, because the host may be far
-ahead. Calls belong to a step by when they begin, GPU operations by their launch call. gpu_busy_ns is the time in
-which the GPU was busy, overlaps counted once, a mean over the GPUs that the process used; gpu_busy_ns + gpu_idle_ns
-is the step time. A step is an outlier if its step time differs from the median by more than a tenth, and by more
-than five standard deviations (estimated from the median absolute deviation)."""
+the program (see loops). --step-method and --step-range override that. The wall time of a step is its range's own time
+where the work launched in it also runs in it; else it is on the GPU's timeline, from the step's first operation to
+that of the next step, because the host may be far ahead. Calls belong to a step by when they begin, GPU operations by
+their launch call. gpu_busy_ns is the time in which the GPU was busy, overlaps counted once, a mean over the GPUs that
+the process used; gpu_busy_ns + gpu_idle_ns is the step time. A step is an outlier if its step time differs from the
+median by more than a tenth, and by more than five standard deviations (estimated from the median absolute deviation)."""
 reading = """
 Steps of the steady state should be similar: the outlier column says what differs. More idle time with the same
 kernels: the host was late, see gaps with --step. More busy time with the same kernels: the GPU ran slower,
