@@ -19,7 +19,8 @@ where the work launched in it also runs in it; else it is on the GPU's timeline,
 that of the next step, because the host may be far ahead. Calls belong to a step by when they begin, GPU operations by
 their launch call. gpu_busy_ns is the time in which the GPU was busy, overlaps counted once, a mean over the GPUs that
 the process used; gpu_busy_ns + gpu_idle_ns is the step time. A step is an outlier if its step time differs from the
-median by more than a tenth, and by more than five standard deviations (estimated from the median absolute deviation)."""
+median by more than a tenth, and by more than five standard deviations (estimated from the median absolute
+deviation)."""
 reading = """
 Steps of the steady state should be similar: the outlier column says what differs. More idle time with the same
 kernels: the host was late, see gaps with --step. More busy time with the same kernels: the GPU ran slower,
