@@ -3,7 +3,7 @@ code = "NSI115"
 title = "Code is loaded or built again inside the loop"
 family = "compile"
 is_host_work = true
-explains = ["late-host", "start", "outlier-steps", "op-by-op", "host-input"]
+explains = ["late-host", "start", "outlier-steps", "op-by-op", "host-input", "host-stage"]
 meaning = """
 Modules or libraries of kernels are loaded in several steps after the first one: kernels or plans are built again, as
 for each new shape, or used for the first time."""

@@ -2,7 +2,7 @@
 code = "NSI111"
 title = "The host reads a flag back before it goes on"
 family = "readback"
-explains = ["late-host", "start", "wait", "copy", "fusion", "host-input"]
+explains = ["late-host", "start", "wait", "copy", "fusion", "host-input", "host-stage"]
 blocks = ["late-host"]
 meaning = """
 A copy of one byte to the host, with a wait, is a branch of the program that depends on data on the GPU. The GPU

@@ -1,12 +1,12 @@
 /*
 code = "NSI120"
-title = "The host computes on data of the GPU in each step"
+title = "The GPU waits for the host after each copy of results"
 family = "host-stage"
 is_host_work = true
-explains = ["late-host", "start", "wait", "copy", "outlier-steps", "host-input"]
+explains = ["late-host", "start", "wait", "outlier-steps", "host-input"]
 meaning = """
-In most steps data goes to the host, and the GPU is idle while the thread that launches works outside of CUDA calls.
-That part of the step runs on the CPU, and the GPU waits for it."""
+In most steps data goes to the host, and the GPU is idle while the thread that launches is outside of CUDA calls. In
+that time the host works on this data, or prepares what comes next."""
 evidence = [
     """in {stage_steps} of {steps:step}, a copy to the host ({copy_bytes}, median) ends, and the GPU is idle until the
     next operation is launched""",
@@ -15,7 +15,7 @@ evidence = [
     "in {back_steps} of these steps, a copy to the GPU ends the gap ({back_bytes}, median)",
 ]
 skip_if = """
-The work exists on the host alone, such as writing a file."""
+The host does not compute with this data: it writes a file, or waits for input or for other processes."""
 effort = "function"
 estimate = """
 High: these gaps, and the copies before and after them. Low: the time in which the thread is outside of CUDA calls, less
@@ -28,20 +28,23 @@ HAVING 100 * sum(end_ns - start_ns) >= $min_pct * (SELECT sum(time_ns) FROM step
 
 [fix]
 any = """
-Do this part of the step on the GPU, and copy its result only; or give the data to another thread, and launch the next
+Compute with this data on the GPU, and copy the result only; or give the data to another thread, and launch the next
 step first."""
 pytorch = """
-Do this part with operations on CUDA tensors (torch.bincount, topk, cumsum and others instead of NumPy), and copy its
-result only; otherwise copy with non_blocking=True to pinned memory, and let a thread work on it during the next
+Compute with this data on the GPU (torch.bincount, topk, cumsum and others instead of NumPy), and copy the result
+only; otherwise copy with non_blocking=True to pinned memory, and let a thread work on it during the next
 step."""
 jax = """
-Do this part with jax.numpy inside the jitted step, and copy its result only; otherwise dispatch the next step first."""
+Compute with this data in jax.numpy inside the jitted step, and copy the result only; otherwise dispatch the next step
+first."""
 cupy = """
-Do this part with CuPy, which has most functions of NumPy and SciPy, and call .get() and cupy.asnumpy() for its result
-only."""
-cuda = "Do this part in a kernel, or with CUB or Thrust, and copy its result only."
-openacc = "Do this part in a parallel region, and update self its result only."
-openmp = "Do this part in a target region, and target update from its result only."
+Compute with this data in CuPy, which has most functions of NumPy and SciPy, and call .get() and cupy.asnumpy() for the
+result only; otherwise copy to pinned memory, and let a thread work on it during the next step."""
+cuda = """
+Compute with this data in a kernel, or with CUB or Thrust, and copy the result only; otherwise let a thread work on it
+during the next step. For messages to other processes, give MPI the addresses on the GPU."""
+openacc = "Compute with this data in a parallel region, and update self only the result."
+openmp = "Compute with this data in a target region, and target update from only the result."
 
 [params.min_pct]
 default = 10.0

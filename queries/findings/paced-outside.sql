@@ -4,7 +4,9 @@ title = "The loop runs at a fixed rate"
 family = "paced"
 is_host_work = true
 severity = "critical"
-explains = ["late-host", "start", "wait", "kernel-time", "small-grid", "alternating", "host-input", "one-block"]
+explains = [
+    "late-host", "start", "wait", "kernel-time", "small-grid", "alternating", "host-input", "host-stage", "one-block",
+]
 meaning = """
 Every step takes the same time, and the GPU is idle for most of it. Either the thread that launches sleeps or polls
 meanwhile, or the rate is a usual one of cameras, displays and timers. Then a clock or something outside sets the rate,

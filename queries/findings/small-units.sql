@@ -2,7 +2,7 @@
 code = "NSI516"
 title = "Parameters are sharded in units too small for the host"
 family = "small-units"
-explains = ["late-host", "start", "host-input"]
+explains = ["late-host", "start", "host-input", "host-stage"]
 meaning = """
 For each unit, the host gathers, copies, frees and reduces parameters in tens of calls. If a unit computes for less
 than these take, the GPU waits for the host."""
