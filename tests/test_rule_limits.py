@@ -785,6 +785,7 @@ def test_gaps_before_copies_of_an_input(changes, copy, is_found, run_rule):
         ({}, {"size_bytes": (1 << 16) - 1}, None, False),
         ({}, {"copy_kind": "H2D"}, None, False),
         ({}, {"end_ns": 99_999}, None, False),  # another operation begins the gap
+        ({}, {"start_ns": -300_001}, None, False),  # the copy takes more than twice as long
         ({"api_ns": 100_000}, {}, None, True),
         ({"api_ns": 100_001}, {}, None, False),
         ({"host": "sync"}, {}, None, False),

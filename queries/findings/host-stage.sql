@@ -48,7 +48,7 @@ openmp = "Compute with this data in a target region, and target update from only
 
 [params.min_pct]
 default = 10.0
-help = "Share of a step that these gaps take (10: what a cause needs to bound a step)"
+help = "Share of a step in which the thread is outside of CUDA calls (10: what a cause needs to bound a step)"
 
 [params.min_gap_ns]
 default = 100000
@@ -106,5 +106,6 @@ SELECT
     g.gap_ns / t.units AS gap_ns, t.wall_ns AS step_ns, g.host_ns / t.units AS host_ns, g.copy_ns / t.units AS copy_ns,
     g.back_steps, g.back_bytes
 FROM stage_totals AS g, _step_totals AS t
-WHERE t.has_steps AND 100 * g.gap_ns >= $min_pct * t.wall_ns * t.units
+-- Where copies take most of the time, they are what to shorten.
+WHERE t.has_steps AND 100 * g.host_ns >= $min_pct * t.wall_ns * t.units AND 2 * g.host_ns >= g.copy_ns
     AND g.stage_steps >= 0.5 * (SELECT count(*) FROM _steady_windows)
