@@ -19,7 +19,7 @@ estimate = """
 High: the time of kernels of the backward pass's thread that a thread without gradients launches as well, in the same
 size and as often. Low: half of it, as the backward pass may need some of them too."""
 links = ["PyTorch documentation, torch.utils.checkpoint"]
-report = "constructs"
+report = "top"
 # Without recomputation, each forward kernel of a layer runs once for its gradient; evaluations add more. Only then are
 # launches looked up.
 when = """

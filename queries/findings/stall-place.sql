@@ -86,13 +86,6 @@ listed_gaps AS (
     SELECT
         (SELECT count(*) FROM gaps_report WHERE duration_ns >= $long_gap_ns)
             = (SELECT count(*) FROM gpu_gaps WHERE duration_ns >= $long_gap_ns) AS are_all
-),
--- What a stream may wait for without a row on the GPU.
-silent_waits AS (
-    SELECT
-        coalesce(bool_or(name SIMILAR TO 'cu(da)?(LaunchHostFunc|StreamAddCallback).*'), false) AS are_functions,
-        min(name) FILTER (name SIMILAR TO 'cuStreamWaitValue.*') AS value_call
-    FROM _call_counts
 )
 SELECT
     s.total_ns / t.units AS recoverable_ns,
@@ -114,16 +107,12 @@ SELECT
     CASE WHEN l.are_all THEN s.stall_ns END AS stall_ns,
     operation_text(s.after_name) AS after,
     CASE WHEN host LIKE '%: %' THEN regexp_replace(host, '^[^:]*: ', '') END AS call,
-    host = 'CPU work' AS is_cpu_work,
-    host = 'launch latency' AS is_launch_latency,
-    host = 'stream wait' AS is_stream_wait,
-    host = 'staged copy' AS is_staged_copy,
-    host = 'managed memory' AS is_managed_memory,
-    host = 'launch call in progress' AS is_launch_begun,
+    host = 'CPU work' AS is_cpu_work, host = 'launch latency' AS is_launch_latency,
+    host = 'stream wait' AS is_stream_wait, host = 'staged copy' AS is_staged_copy,
+    host = 'managed memory' AS is_managed_memory, host = 'launch call in progress' AS is_launch_begun,
     host = 'launched before the gap' AS is_launched,
-    is_launched AND NOT f.are_functions AND f.value_call IS NULL AS is_launched_before,
-    is_launched AND f.are_functions AND f.value_call IS NULL AS follows_host_functions,
-    is_launched AND f.value_call IS NOT NULL AS follows_values,
-    f.value_call
-FROM longest_stall AS s, _step_totals AS t, listed_gaps AS l, silent_waits AS f
+    is_launched AND f.are_none AS is_launched_before,
+    is_launched AND f.are_functions AS follows_host_functions,
+    is_launched AND f.value_call IS NOT NULL AS follows_values, f.value_call
+FROM longest_stall AS s, _step_totals AS t, listed_gaps AS l, _silent_waits AS f
 WHERE 100 * s.total_ns >= $min_pct * t.wall_ns * t.units

@@ -17,7 +17,8 @@ help = "Sectors per request that 32 scalar loads of 4 bytes need when they are c
 
 [params.bytes]
 default = 4.0
-help = "Bytes that a thread loads at once and that count as scalar"*/
+help = "Bytes that a thread loads at once and that count as scalar"
+*/
 SELECT launch, load_sectors_per_request_ratio, load_bytes_per_thread_ratio, blocks_count, sm_count, bound, request_kind
 FROM ncu_kernels
 WHERE load_sectors_per_request_ratio >= $sectors AND load_bytes_per_thread_ratio <= $bytes

@@ -25,7 +25,8 @@ help = "Share of warp time above which it matters, in %: common practice"
 
 [params.ceiling]
 default = 80.0
-help = "DRAM throughput above which waiting only means that memory is saturated, in %: common practice"*/
+help = "DRAM throughput above which waiting only means that memory is saturated, in %: common practice"
+*/
 -- More loads in flight do not end the wait for an atomic operation, another block, the host, or a flag.
 SELECT launch, stall_long_scoreboard_pct, dram_pct, eligible_warps_ratio, blocks_count, sm_count, request_kind
 FROM ncu_kernels

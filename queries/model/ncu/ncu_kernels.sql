@@ -184,7 +184,8 @@ SELECT
     load_sectors_per_request_ratio * load_bytes_per_sector_ratio / 32 AS load_bytes_per_thread_ratio,
     store_sectors_per_request_ratio, nullif(store_bytes_per_sector_ratio, 0) AS store_bytes_per_sector_ratio,
     CASE
-        WHEN load_sectors_count > 0 THEN least(100, 100 * host_sectors_count / load_sectors_count)
+        WHEN load_sectors_count > 0 AND host_sectors_count >= 0
+            THEN least(100, 100 * host_sectors_count / load_sectors_count)
     END AS host_load_pct,
     100 * (atomic_requests_count + reduction_requests_count) / nullif(requests_count, 0) AS atomic_pct,
     CASE
