@@ -10,9 +10,13 @@ from pathlib import Path
 
 import pytest
 from command_line import run
+from opening import open_trace
+from synthetic import Trace
 
+from nsys_insight.cli.commands.capture import _explain_unmeasurable
 from nsys_insight.errors import ToolError
 from nsys_insight.ingest.marks import Interval, measure_marks, period_ns
+from nsys_insight.paths import read_query
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or not shutil.which("cc"), reason="the library is compiled with cc"
@@ -122,6 +126,21 @@ cp {REPORT.with_suffix(".sqlite")} "${{2%.nsys-rep}}.sqlite"
     assert re.search(
         r"2.68 ms per step under nsys; about [12]\.\d+ ms without \(measured\)", " ".join(result.stdout.split())
     )
+
+
+def test_steps_of_several_ranges_are_not_measured(tmp_path):
+    captured = tmp_path / "captured.sqlite"
+    trace = Trace()
+    host = trace.thread()
+    for _ in range(3):
+        for name in ("forward", "backward"):
+            with host.nvtx(name):
+                host.launch(name, runs=20_000).sync("stream")
+    trace.write(captured)
+    with open_trace(captured) as session:
+        (row,) = session.rows(read_query("internal/cli/captured_steps"))
+    reason = _explain_unmeasurable(row, None)
+    assert reason == "each of its steps has several NVTX ranges (forward, backward); put one around them"
 
 
 def test_only_one_way_to_measure_is_allowed(tmp_path):

@@ -208,11 +208,13 @@ def _explain_unmeasurable(captured: Any, range_name: str | None) -> str | None:
     """Return why the marks do not give the time of a step; None if they do."""
     if not captured.steps:
         return "no steps were found"
-    if captured.range_name:
-        return "the names of its NVTX ranges differ" if set(captured.range_name) & set("*?#") else None
-    if range_name is None:
+    if captured.range_name and set(captured.range_name) & set("*?#"):
+        return "the names of its NVTX ranges differ"
+    if captured.has_several_ranges:
+        return f"each of its steps has several NVTX ranges ({captured.range_name}); put one around them"
+    if not captured.range_name and range_name is None:
         return "its steps are no NVTX ranges, and there is no --range around them"
-    if captured.share < MIN_STEPS_SHARE:
+    if not captured.range_name and captured.share < MIN_STEPS_SHARE:
         return f"steps are {captured.share:.0%} of the range, and the rest is other work"
     return None
 
