@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import lzma
 import os
 import signal
 import sys
 import tempfile
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -154,6 +155,20 @@ def all_caches(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def sample() -> Callable[[str], Path]:
     """Return a function that gives the path of a sample trace by its name, such as decode_eager."""
     return lambda name: REPOSITORY / "sample_traces" / f"{name}.sqlite"
+
+
+@pytest.fixture(scope="session")
+def capture(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Return a function that unpacks a capture of tests/data/odd."""
+    folder = tmp_path_factory.mktemp("captures")
+
+    @cache
+    def unpack(name: str) -> Path:
+        path = folder / f"{name}.sqlite"
+        path.write_bytes(lzma.decompress((REPOSITORY / "tests" / "data" / "odd" / f"{path.name}.xz").read_bytes()))
+        return path
+
+    return unpack
 
 
 @pytest.fixture(scope="session")

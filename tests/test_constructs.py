@@ -92,7 +92,7 @@ def test_an_entry_is_tried_on_its_names(matches):
         ("(?:none)?some(?:all){2}", ["some"]),
         (r"\(x\)|[|(]one+y?", ["one", "x"]),
         ("a*|b", ["", "b"]),
-        # What is not read.
+        # These parts of a pattern are not understood.
         ("a[[:alpha:]]x", [""]),
         (r"\pL+foo", [""]),
     ],

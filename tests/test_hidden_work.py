@@ -19,25 +19,10 @@ from tests.conftest import REPOSITORY
 MS = 1_000_000
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 CAPTURES = REPOSITORY / "tests" / "data" / "odd"
 SAMPLES = REPOSITORY / "sample_traces"
-
-
-@pytest.fixture(scope="module")
-def capture(tmp_path_factory) -> Callable[[str], Path]:
-    """Give a function that unpacks a capture."""
-    folder = tmp_path_factory.mktemp("hidden")
-
-    @cache
-    def unpack(name: str) -> Path:
-        path = folder / f"{name}.sqlite"
-        path.write_bytes(lzma.decompress((CAPTURES / f"{path.name}.xz").read_bytes()))
-        return path
-
-    return unpack
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import lzma
 import sqlite3
-from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,25 +14,10 @@ from opening import evaluate_rules, open_trace
 from tests.conftest import REPOSITORY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 CAPTURES = REPOSITORY / "tests" / "data" / "odd"
 SAMPLES = REPOSITORY / "sample_traces"
-
-
-@pytest.fixture(scope="module")
-def capture(tmp_path_factory) -> Callable[[str], Path]:
-    """Give a function that unpacks a capture."""
-    folder = tmp_path_factory.mktemp("odd")
-
-    @cache
-    def unpack(name: str) -> Path:
-        path = folder / f"{name}.sqlite"
-        path.write_bytes(lzma.decompress((CAPTURES / f"{path.name}.xz").read_bytes()))
-        return path
-
-    return unpack
 
 
 def ask(path: Path, report: str, **parameters):

@@ -160,7 +160,7 @@ def test_the_cure_of_allocations(calls, has_steps, expected, cure_of):
         ({}, True, "Keep the data on the GPU; otherwise copy from pinned memory", True),
         ({"avg_bytes": 65_535}, True, "The copies are small", False),
         ({"source_memory": "pinned"}, True, "Keep the data on the GPU; otherwise copy it earlier", False),
-        # It is hardly worth pinning for a few copies.
+        # A few copies are not worth pinning for.
         ({"calls": 4}, False, "Copy in parts, so that kernels work on the first part", False),
         ({"calls": 5}, False, "Keep the data on the GPU; otherwise copy from pinned memory", True),
         (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import lzma
 import sqlite3
 from functools import cache
 from typing import TYPE_CHECKING
@@ -14,24 +13,9 @@ from opening import open_trace
 from tests.conftest import REPOSITORY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 CAPTURES = REPOSITORY / "tests" / "data" / "odd"
-
-
-@pytest.fixture(scope="module")
-def capture(tmp_path_factory) -> Callable[[str], Path]:
-    """Give a function that unpacks a capture."""
-    folder = tmp_path_factory.mktemp("two_gpus")
-
-    @cache
-    def unpack(name: str) -> Path:
-        path = folder / f"{name}.sqlite"
-        path.write_bytes(lzma.decompress((CAPTURES / f"{path.name}.xz").read_bytes()))
-        return path
-
-    return unpack
 
 
 @pytest.fixture(scope="module")

@@ -82,6 +82,12 @@ class Context:
             scopes=[self.scopes[index]],
         )
 
+    def has_several_gpus(self) -> bool:
+        """Return whether the trace describes contexts on several GPUs, in scope or not."""
+        count = "SELECT count(DISTINCT device_id) FROM _contexts"
+        self.prepare(count)
+        return bool(self.connection.execute(count).fetchall()[0][0] > 1)
+
     def prepare(self, *statements: str) -> None:
         """Find the facts and create the views that statements read."""
         for sql in statements:

@@ -7,7 +7,7 @@ Unused bytes of sectors no longer pass L2, and each request passes L1 once, unti
 */
 SELECT
     launch,
-    -- Where no unit is busy, warps wait for latencies, which hardly depend on the bytes.
+    -- Where no unit is busy, warps wait for latencies, which depend little on the bytes.
     CASE
         WHEN greatest(l1_passes_pct, l2_pct, dram_pct) >= 10 THEN stall_memory_pct * unused_pct / 100 ELSE 0
     END AS waiting_pct,

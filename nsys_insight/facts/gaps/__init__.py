@@ -79,7 +79,7 @@ def fill(context: Context) -> None:
         connection.execute(activity)
         run("copies")
     has_several_gpus = any(gpus > 1 for *_, gpus in rows[:1])
-    if has_several_gpus or (context.scope.device is not None and run("devices")[0].count > 1):
+    if has_several_gpus or (context.scope.device is not None and context.has_several_gpus()):
         run("waits")
 
 

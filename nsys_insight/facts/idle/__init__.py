@@ -75,19 +75,12 @@ def fill(context: Context) -> None:
         filling = _Filling(connection, statements, inserts)
         for number in range(len(windows)):
             filling.add(windows[: number + 1])
-    if len(filling.gpus) > 1 or (context.scope.device is not None and _has_several_gpus(context)):
+    if len(filling.gpus) > 1 or (context.scope.device is not None and context.has_several_gpus()):
         waits, split = context.statements("idle", "waits", "split").values()
         connection.execute(bind(waits, {"min_ns": WAIT_NS}))
         connection.execute(split)
     connection.execute(f"DROP {kind} internal.idle_calls")
     connection.execute("DROP TABLE internal.idle_long_calls; DROP TABLE internal.idle_migrations")
-
-
-def _has_several_gpus(context: Context) -> bool:
-    """Return whether the trace describes contexts on several GPUs, in scope or not."""
-    count = "SELECT count(DISTINCT device_id) FROM _contexts"
-    context.prepare(count)
-    return bool(context.connection.execute(count).fetchall()[0][0] > 1)
 
 
 def _windows(connection: duckdb.DuckDBPyConnection) -> list[Window]:
