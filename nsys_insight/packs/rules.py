@@ -57,6 +57,8 @@ def read_rules(folder: str, kind: type[R]) -> tuple[R, ...]:
 def parse_rule(path: Path, kind: type[R]) -> R:
     """Read the file of a rule; all entries of its header except `[params]` are fields of the kind.
 
+    An entry of `[params]` is a threshold: its value, and what it stands for.
+
     Raises:
         UsageError: The header is missing or incomplete.
     """
@@ -64,8 +66,8 @@ def parse_rule(path: Path, kind: type[R]) -> R:
     try:
         facts = {_FIELDS.get(key, key): value for key, value in parse_toml(header or "").items()}
         entries = facts.pop("params", {})
-        params = {name: entry["default"] for name, entry in entries.items()}
-        param_help = {name: join_lines(entry.get("help", "")) for name, entry in entries.items()}
+        params = {name: default for name, (default, _) in entries.items()}
+        param_help = {name: join_lines(text) for name, (_, text) in entries.items()}
         unknown = facts.keys() - {field.name for field in fields(kind)}
         if unknown:
             raise KeyError(f"there is no field {min(unknown)}")  # noqa: TRY301 - one handler for all errors

@@ -29,13 +29,10 @@ Run all micro-batches but the last one inside `with model.no_sync():` (FSDP2: se
 Accelerate: accelerator.accumulate(model))."""
 jax = "Sum the gradients of the micro-batches in a scan, and call psum once after it."
 
-[params.min_factor]
-default = 3.0
-help = "Between rounds run this many times as many matrix products as between two reductions of a round (a choice)"
-
-[params.min_products]
-default = 4
-help = "Fewest matrix products between rounds: a forward pass (a choice)"
+[params]
+min_factor = [3.0,
+    "Between rounds run this many times as many matrix products as between two reductions of a round (a choice)"]
+min_products = [4, "Fewest matrix products between rounds: a forward pass (a choice)"]
 */
 WITH events AS (
     SELECT

@@ -79,21 +79,13 @@ once per process: run one operation of each before the part that is measured."""
 [fix.pinned]
 any = "Pin host memory ahead of the work that needs it, in few calls, and reuse it: pinning takes time for each page."
 
-[params.min_tail_ns]
-default = 20000
-help = "Mean time from the end of the GPU's work to the end of a synchronization that gives memory back (20 µs)"
-
-[params.min_alloc_ns]
-default = 10000
-help = "Mean duration of an allocation from a pool that has no memory (10 µs: memory is reused sooner)"
-
-[params.setup_ns]
-default = 100000000
-help = "Shortest cudaFree with an idle GPU that sets up a library (100 ms: freeing memory takes less)"
-
-[params.max_freed]
-default = 0.1
-help = "Frees per allocation in the steps up to which memory is kept (0.1: a loop that reuses memory frees all of it)"
+[params]
+min_tail_ns = [20000,
+    "Mean time from the end of the GPU's work to the end of a synchronization that gives memory back (20 µs)"]
+min_alloc_ns = [10000, "Mean duration of an allocation from a pool that has no memory (10 µs: memory is reused sooner)"]
+setup_ns = [100000000, "Shortest cudaFree with an idle GPU that sets up a library (100 ms: freeing memory takes less)"]
+max_freed = [0.1,
+    "Frees per allocation in the steps up to which memory is kept (0.1: a loop that reuses memory frees all of it)"]
 */
 WITH calls AS (
     SELECT name, memory, call_group, steady_count, row_number() OVER (ORDER BY total_ns DESC, name) AS turn

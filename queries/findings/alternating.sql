@@ -38,23 +38,14 @@ cuda = """
 Launch the next step before the host handles the result of this one: two buffers, two streams, and an event for
 each."""
 
-[params.min_pct]
-default = 10.0
-help = """\
-Share of a step that the GPU must be idle, and that the finding must save at most (10: what a cause needs to bound a \
-step)"""
-
-[params.min_wait]
-default = 0.7
-help = "Smallest wait of the host, as a share of the time in which the GPU is busy (0.7: it does little else meanwhile)"
-
-[params.min_sum]
-default = 0.85
-help = "Smallest sum of the two, as a share of the step (0.85: little else happens)"
-
-[params.max_sum]
-default = 1.5
-help = "Largest sum of the two, as a share of the step (1.5: beyond, most of the shorter one overlaps already)"
+[params]
+min_pct = [10.0, """Share of a step that the GPU must be idle, and that the finding must save at most (10: what a cause
+    needs to bound a step)"""]
+min_wait = [0.7,
+    "Smallest wait of the host, as a share of the time in which the GPU is busy (0.7: it does little else meanwhile)"]
+min_sum = [0.85, "Smallest sum of the two, as a share of the step (0.85: little else happens)"]
+max_sum = [1.5,
+    "Largest sum of the two, as a share of the step (1.5: beyond, most of the shorter one overlaps already)"]
 */
 WITH host_times AS (
     -- Without the waits for the GPU, and the part of it that is outside of CUDA calls.

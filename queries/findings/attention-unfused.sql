@@ -34,13 +34,9 @@ jax = "Replace the products, mask and softmax by jax.nn.dot_product_attention(..
 cuda = "Use cuDNN's fused attention (cudnn-frontend SDPA) or FlashAttention."
 tensorrt = "Build the engine so that the attention layers match a fused MHA pattern."
 
-[params.min_pct]
-default = 3.0
-help = "Share of the kernel time of softmax kernels from which it is looked for (3: less saves little)"
-
-[params.max_between]
-default = 8
-help = "Largest number of kernels between the products (8: scale, mask, dropout, casts and the softmax)"
+[params]
+min_pct = [3.0, "Share of the kernel time of softmax kernels from which it is looked for (3: less saves little)"]
+max_between = [8, "Largest number of kernels between the products (8: scale, mask, dropout, casts and the softmax)"]
 */
 WITH operations AS (
     SELECT

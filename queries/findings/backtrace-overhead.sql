@@ -26,13 +26,9 @@ any = """
 Take times from a run with --cudabacktrace=none. Where backtraces are needed, raise the threshold, such as
 --cudabacktrace=kernel:1000000 (in ns)."""
 
-[params.min_pct]
-default = 5.0
-help = "Share of the wall time from which it is reported (5: less changes no decision)"
-
-[params.min_calls]
-default = 5
-help = "Fewest calls of a name with and without a backtrace (5: for a median)"
+[params]
+min_pct = [5.0, "Share of the wall time from which it is reported (5: less changes no decision)"]
+min_calls = [5, "Fewest calls of a name with and without a backtrace (5: for a median)"]
 */
 WITH outer_calls AS (
     SELECT

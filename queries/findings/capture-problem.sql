@@ -87,13 +87,11 @@ any = """
 Wait for the GPU before the capture ends: call cudaDeviceSynchronize() before cudaProfilerStop(), or capture for
 longer."""
 
-[params.min_pct]
-default = 1.0
-help = "Share of the launch calls without recorded kernels from which this is reported (1: less changes no share)"
-
-[params.end_pct]
-default = 95.0
-help = "Share of these calls after the last one that ran from which the end is reported as the cause (95: nearly all)"
+[params]
+min_pct = [1.0,
+    "Share of the launch calls without recorded kernels from which this is reported (1: less changes no share)"]
+end_pct = [95.0,
+    "Share of these calls after the last one that ran from which the end is reported as the cause (95: nearly all)"]
 */
 WITH losses AS (
     SELECT calls, lost, 100 * lost_at_end >= $end_pct * lost AS is_end

@@ -31,13 +31,9 @@ Save asynchronously: torch.distributed.checkpoint.async_save, or copy the state 
 jax = "Save asynchronously: Orbax AsyncCheckpointer."
 cuda = "Copy with cudaMemcpyAsync to pinned memory on a stream of its own, and write it in another thread."
 
-[params.min_ratio]
-default = 2.0
-help = "Times the median from which a step is long (2: beyond usual variation)"
-
-[params.min_bytes]
-default = 1000000
-help = "Fewest bytes that a long step copies to the host (1 MB: more than a few values)"
+[params]
+min_ratio = [2.0, "Times the median from which a step is long (2: beyond usual variation)"]
+min_bytes = [1000000, "Fewest bytes that a long step copies to the host (1 MB: more than a few values)"]
 */
 WITH steady_steps AS (
     SELECT step, process_id, host_start_ns, host_end_ns, duration_ns, d2h_bytes FROM steps WHERE phase = 'steady'

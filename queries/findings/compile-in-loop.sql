@@ -51,13 +51,9 @@ of many lengths, enlarge CuPy's cache of FFT plans, or pad them to few lengths."
 numba = "Compile before the loop: call the kernel once for each signature, or give cuda.jit the signature."
 cuda = "Load modules and build plans (cuDNN, cuFFT) once, and keep them by shape."
 
-[params.min_steps]
-default = 2
-help = "Fewest steps that load code (2: a single one may be the first use of a kernel)"
-
-[params.min_threads]
-default = 3
-help = "New threads are the reason if at least this many threads load code, each of them in one step only"
+[params]
+min_steps = [2, "Fewest steps that load code (2: a single one may be the first use of a kernel)"]
+min_threads = [3, "New threads are the reason if at least this many threads load code, each of them in one step only"]
 */
 WITH steady_steps AS (
     SELECT step, host_start_ns, host_end_ns, process_id, duration_ns FROM steps WHERE phase IN ('steady', 'tail')

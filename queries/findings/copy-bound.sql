@@ -98,17 +98,11 @@ sycl = """
 Copy back only what the host needs, and less often; otherwise copy to malloc_host memory on a queue of its own."""
 julia = "Copy back only what the host needs (reduce on the GPU first); otherwise copy to arrays pinned with CUDA.pin."
 
-[params.small_bytes]
-default = 65536
-help = "Smaller copies take their latency, not the time of their bytes (64 KiB: some microseconds at 20 GB/s)"
-
-[params.once_copies]
-default = 4
-help = "Without steps, most copies that count as not repeated (4: one for each of a few arrays)"
-
-[params.max_share]
-default = 0.8
-help = "Copies that run during this share of a step (0.8) are bound by the bus, whatever they overlap with"
+[params]
+small_bytes = [65536,
+    "Smaller copies take their latency, not the time of their bytes (64 KiB: some microseconds at 20 GB/s)"]
+once_copies = [4, "Without steps, most copies that count as not repeated (4: one for each of a few arrays)"]
+max_share = [0.8, "Copies that run during this share of a step (0.8) are bound by the bus, whatever they overlap with"]
 */
 WITH longest_copies AS (
     SELECT *, 'pageable' IN (source_memory, target_memory) AS is_pageable

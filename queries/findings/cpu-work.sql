@@ -85,9 +85,8 @@ openacc = "Set up the data in a parallel loop, and reduce what the host looks at
 openmp = "Set up the data in a target region, and reduce what the host looks at in another one (reduction clause)."
 kokkos = "Set up the data with parallel_for, and reduce what the host looks at with parallel_reduce."
 
-[params.min_pct]
-default = 5.0
-help = "Share of the CPU work from which a part of it is named"
+[params]
+min_pct = [5.0, "Share of the CPU work from which a part of it is named"]
 */
 WITH longest_gap AS (
     SELECT g.*

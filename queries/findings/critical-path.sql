@@ -42,28 +42,15 @@ If the mask is causal, set the causal mask of cuDNN's attention or of FlashAtten
 any = """
 Make it faster. Beyond this saving, the operation that takes over limits the step: critical-path lists both."""
 
-[params.min_pct]
-default = 3.0
-help = "Share of the wall time that it must save (3: an improvement that is worth keeping)"
-
-[params.min_busy]
-default = 0.5
-help = """\
-Share of the wall time in which the GPU must be busy (0.5: otherwise the savings are in idle time, which other \
-findings report)"""
-
-[params.max_communication]
-default = 0.01
-help = "Share of the wall time in which only communication runs: its duration also depends on other ranks"
-
-[params.max_of_own]
-default = 0.9
-help = """\
-Largest share of its time on the path that it saves: where all of it is saved, hot-kernels and copy-bound report it"""
-
-[params.min_errors]
-default = 2.0
-help = "It must save this many times the difference between replayed and recorded steps"
+[params]
+min_pct = [3.0, "Share of the wall time that it must save (3: an improvement that is worth keeping)"]
+min_busy = [0.5, """Share of the wall time in which the GPU must be busy (0.5: otherwise the savings are in idle time,
+    which other findings report)"""]
+max_communication = [0.01,
+    "Share of the wall time in which only communication runs: its duration also depends on other ranks"]
+max_of_own = [0.9, """Largest share of its time on the path that it saves: where all of it is saved, hot-kernels and
+    copy-bound report it"""]
+min_errors = [2.0, "It must save this many times the difference between replayed and recorded steps"]
 */
 WITH best_saving AS (
     FROM critical_path WHERE saved_ns IS NOT NULL ORDER BY saved_ns DESC, kind, name, nvtx_path LIMIT 1

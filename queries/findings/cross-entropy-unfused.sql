@@ -31,17 +31,10 @@ pytorch = """
 Compile the loss: torch.compile of the function that calls F.cross_entropy; or use a fused linear cross-entropy, such as
 LigerFusedLinearCrossEntropyLoss of Liger Kernel, which never stores all logits."""
 
-[params.min_pct]
-default = 3.0
-help = "Share of the kernel time of these kernels from which they are reported (3: less saves little)"
-
-[params.min_pass_ns]
-default = 50000
-help = "Shortest pass over a large matrix (50 µs: 100 MB at 2 TB/s)"
-
-[params.min_passes]
-default = 5
-help = "Fewest passes of a loss that is written out (5: the kernels of a framework take fewer)"
+[params]
+min_pct = [3.0, "Share of the kernel time of these kernels from which they are reported (3: less saves little)"]
+min_pass_ns = [50000, "Shortest pass over a large matrix (50 µs: 100 MB at 2 TB/s)"]
+min_passes = [5, "Fewest passes of a loss that is written out (5: the kernels of a framework take fewer)"]
 */
 WITH kernels AS (
     SELECT *, regexp_matches(name, 'cunn_SoftMax(Forward|Backward).*LogSoftMax') AS is_softmax FROM _steady_shapes

@@ -37,13 +37,10 @@ Create the streams with cupy.cuda.Stream(non_blocking=True), and launch nothing 
 numba = """
 Pass a stream to every launch and copy, or set NUMBA_CUDA_PER_THREAD_DEFAULT_STREAM=1."""
 
-[params.min_pct]
-default = 1.0
-help = "Least share of the wall time that could run at the same time (1: what runs differ by)"
-
-[params.max_delay_ns]
-default = 10000
-help = "Longest time from the end of one to the start of the other (10 µs: what a dependency of streams takes)"
+[params]
+min_pct = [1.0, "Least share of the wall time that could run at the same time (1: what runs differ by)"]
+max_delay_ns = [10000,
+    "Longest time from the end of one to the start of the other (10 µs: what a dependency of streams takes)"]
 */
 WITH blocking_streams AS (
     SELECT process_id, stream_id, bool_or(stream_type = 'null stream') AS is_null

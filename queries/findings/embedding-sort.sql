@@ -28,9 +28,8 @@ pytorch = """
 Look the rows up with weight.index_select(0, indices.flatten()), whose backward pass adds with atomics; or compile the
 model with torch.compile."""
 
-[params.min_pct]
-default = 2.0
-help = "Share of the kernel time of these kernels from which they are reported (2: less saves little)"
+[params]
+min_pct = [2.0, "Share of the kernel time of these kernels from which they are reported (2: less saves little)"]
 */
 WITH kernels AS (
     SELECT

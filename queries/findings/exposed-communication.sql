@@ -51,9 +51,8 @@ openmp = """
 Overlap it with computation: compute first what others need, then the interior in a target region with nowait while
 the data is sent; join them with depend. Or send less data."""
 
-[params.min_waiting_pct]
-default = 10.0
-help = "Waiting for other ranks is stated from this share of the exposed communication (a choice)"
+[params]
+min_waiting_pct = [10.0, "Waiting for other ranks is stated from this share of the exposed communication (a choice)"]
 */
 WITH communication_kernels AS (
     SELECT name, sum(kernel_time_pct) AS kernel_time_pct FROM _steady_shapes WHERE family = 'comm' GROUP BY name

@@ -37,17 +37,10 @@ backward_prefetch=BackwardPrefetch.BACKWARD_PRE, limit_all_gathers=False if memo
 forward (reshard_after_forward=False)."""
 jax = "XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true starts gathers early."
 
-[params.min_units]
-default = 4.0
-help = "With fewer gathers in a step, nearly all parameters are one unit (one gather forward, one backward)"
-
-[params.min_busy_pct]
-default = 60.0
-help = "Below this share of GPU busy time, the host sets the pace, and overlap saves little (a choice)"
-
-[params.min_waiting_pct]
-default = 10.0
-help = "Waiting for other ranks is stated from this share (a choice)"
+[params]
+min_units = [4.0, "With fewer gathers in a step, nearly all parameters are one unit (one gather forward, one backward)"]
+min_busy_pct = [60.0, "Below this share of GPU busy time, the host sets the pace, and overlap saves little (a choice)"]
+min_waiting_pct = [10.0, "Waiting for other ranks is stated from this share (a choice)"]
 */
 WITH totals AS (
     SELECT

@@ -22,9 +22,9 @@ when = "SELECT 1 FROM api_calls WHERE return_value <> 0 LIMIT 1"
 [items]
 failures = ["{name}: {failed_calls} of {calls:call}", ["error {return_value} ({reason})", "error {return_value}"]]
 
-[params.min_later_launches]
-default = 10
-help = "Launches after the last failed allocation from which the program went on (10: more than an error path makes)"
+[params]
+min_later_launches = [10,
+    "Launches after the last failed allocation from which the program went on (10: more than an error path makes)"]
 
 [fix.memory]
 any = "Fix this first: lower the peak of the memory in use, and check that the program handles the failed allocation."

@@ -49,9 +49,9 @@ jax = "Compute in jnp.float16 or jnp.bfloat16."
 cupy = "Compute in float16."
 cuda = "Give cuBLAS FP16 inputs with CUBLAS_COMPUTE_32F (cublasGemmEx)."
 
-[params.min_pct]
-default = 10.0
-help = "Share of the kernel time of these products from which they are reported (10: a clear part of the step)"
+[params]
+min_pct = [10.0,
+    "Share of the kernel time of these products from which they are reported (10: a clear part of the step)"]
 */
 WITH gemms AS (
     SELECT

@@ -28,9 +28,8 @@ FSDP: MixedPrecisionPolicy(reduce_dtype=torch.bfloat16)."""
 jax = "Reduce in BF16: cast the gradients before psum or the sharded sum."
 cuda = "Convert the gradients to BF16, and reduce with ncclBfloat16."
 
-[params.min_run_ns]
-default = 50000
-help = "Shortest collective that counts: for less, the time is latency, not bytes (50 µs)"
+[params]
+min_run_ns = [50000, "Shortest collective that counts: for less, the time is latency, not bytes (50 µs)"]
 */
 WITH totals AS (
     SELECT

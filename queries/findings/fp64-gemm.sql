@@ -33,9 +33,9 @@ jax = "Leave jax_enable_x64 off, or cast the inputs of the products to float32."
 cupy = "Create arrays with dtype=cupy.float32: the default of NumPy arrays is float64."
 cuda = "Use float where the accuracy allows it, or cuSOLVER's iterative refinement solvers (cusolverDnIRSXgesv)."
 
-[params.min_pct]
-default = 10.0
-help = "Share of the kernel time of these products from which they are reported (10: a clear part of the step)"
+[params]
+min_pct = [10.0,
+    "Share of the kernel time of these products from which they are reported (10: a clear part of the step)"]
 */
 WITH peaks AS (
     SELECT

@@ -56,9 +56,8 @@ inductor = """
 Create the optimizer with fused=True: torch.optim.AdamW(params, fused=True). For other chains, see why the compiler does
 not fuse them (TORCH_LOGS=graph_breaks)."""
 
-[params.long_ns]
-default = 20000
-help = "Mean duration from which kernels of a compiler are left apart (20 µs: a launch takes less)"
+[params]
+long_ns = [20000, "Mean duration from which kernels of a compiler are left apart (20 µs: a launch takes less)"]
 */
 -- A compiler that fused what it could has a reason to keep two long kernels apart, such as neighbors of an element that
 -- other blocks compute. Between short ones, a launch is still saved.

@@ -32,9 +32,8 @@ cuda = """
 Make m, n, k and the leading dimensions that cuBLAS gets multiples of 8 elements (16 bytes), and align the pointers to
 16 bytes."""
 
-[params.min_pct]
-default = 3.0
-help = "Share of the kernel time of these products from which they are reported (3: padding costs little)"
+[params]
+min_pct = [3.0, "Share of the kernel time of these products from which they are reported (3: padding costs little)"]
 */
 WITH products AS (
     SELECT

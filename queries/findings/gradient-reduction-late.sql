@@ -29,13 +29,10 @@ backward pass; a BF16 compression hook halves the bytes."""
 jax = "Let XLA's latency-hiding scheduler overlap the all-reduces with the backward pass."
 cuda = "Launch ncclAllReduce per bucket on a second stream as soon as its gradients are ready, in a group call."
 
-[params.min_pct]
-default = 20.0
-help = "Share of a step from which a loop that launches them slowly is the first cause of such waits (a choice)"
-
-[params.min_collectives]
-default = 4
-help = "Fewest collectives in a step (4: with fewer, they are buckets already)"
+[params]
+min_pct = [20.0,
+    "Share of a step from which a loop that launches them slowly is the first cause of such waits (a choice)"]
+min_collectives = [4, "Fewest collectives in a step (4: with fewer, they are buckets already)"]
 */
 WITH step_events AS (
     SELECT s.step, k.start_ns, k.end_ns, n.family

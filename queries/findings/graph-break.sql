@@ -41,9 +41,8 @@ jax = "Replace the Python branch by jax.lax.cond or jnp.where inside the jitted 
 cupy = "Replace the Python if on an array by cupy.where."
 cuda = "Decide in the next kernel, or use conditional nodes of CUDA graphs (CUDA 12.4)."
 
-[params.dense]
-default = 20
-help = "With more launches than this between two read-backs, only the idle time near them is counted"
+[params]
+dense = [20, "With more launches than this between two read-backs, only the idle time near them is counted"]
 */
 -- JAX polls for the end of a copy.
 WITH flags AS (

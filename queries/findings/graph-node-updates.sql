@@ -33,17 +33,12 @@ cuda = """
 Keep buffers at the same addresses and launch the same graph again; instantiate one graph for each shape before the
 loop."""
 
-[params.min_updates]
-default = 10
-help = "Fewest updates of nodes for a graph launch (10: below, they cost less than the launch)"
-
-[params.min_builds]
-default = 0.5
-help = "Fewest instantiations and updates of whole graphs for a graph launch (0.5: every other launch needs one)"
-
-[params.min_builds_without_steps]
-default = 4
-help = "Fewest instantiations and updates of whole graphs where no steps were found (4: fewer may be the setup)"
+[params]
+min_updates = [10, "Fewest updates of nodes for a graph launch (10: below, they cost less than the launch)"]
+min_builds = [0.5,
+    "Fewest instantiations and updates of whole graphs for a graph launch (0.5: every other launch needs one)"]
+min_builds_without_steps = [4,
+    "Fewest instantiations and updates of whole graphs where no steps were found (4: fewer may be the setup)"]
 */
 WITH graph_calls AS (
     SELECT

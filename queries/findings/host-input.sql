@@ -42,21 +42,11 @@ openmp = """
 Compute the data in a target region, and keep it in a target data region instead of updating it in each step."""
 cuda = "Prepare the next input in a second thread with a second pinned buffer, and copy it on a stream of its own."
 
-[params.min_pct]
-default = 10.0
-help = "Share of a step that these gaps take (10: what a cause needs to bound a step)"
-
-[params.min_gap_ns]
-default = 100000
-help = "Shortest gap that counts (a stall, as in stall-place)"
-
-[params.value_bytes]
-default = 256
-help = "Median size of the copies up to which they are single values, not data (256: as in small-copies)"
-
-[params.size_ratio]
-default = 4
-help = "How much larger they are than a copy to the host right before the gap (as in host-stage)"
+[params]
+min_pct = [10.0, "Share of a step that these gaps take (10: what a cause needs to bound a step)"]
+min_gap_ns = [100000, "Shortest gap that counts (a stall, as in stall-place)"]
+value_bytes = [256, "Median size of the copies up to which they are single values, not data (256: as in small-copies)"]
+size_ratio = [4, "How much larger they are than a copy to the host right before the gap (as in host-stage)"]
 */
 -- For most of a gap, the thread whose copy ends it is in no CUDA call. A gap after a copy to the host of about this
 -- size belongs to host-stage: the data is not new.

@@ -46,21 +46,13 @@ during the next step. For messages to other processes, give MPI the addresses on
 openacc = "Compute with this data in a parallel region, and update self only the result."
 openmp = "Compute with this data in a target region, and target update from only the result."
 
-[params.min_pct]
-default = 10.0
-help = "Share of a step in which the thread is outside of CUDA calls (10: what a cause needs to bound a step)"
-
-[params.min_gap_ns]
-default = 100000
-help = "Shortest time outside of CUDA calls that counts (a stall, as in stall-place)"
-
-[params.min_bytes]
-default = 65536
-help = "Median size of the copies from which they are data, not values (64 KiB: as in copies)"
-
-[params.size_ratio]
-default = 4
-help = "A copy to the GPU after the gap that is larger by this brings new data, not what was computed from the old"
+[params]
+min_pct = [10.0,
+    "Share of a step in which the thread is outside of CUDA calls (10: what a cause needs to bound a step)"]
+min_gap_ns = [100000, "Shortest time outside of CUDA calls that counts (a stall, as in stall-place)"]
+min_bytes = [65536, "Median size of the copies from which they are data, not values (64 KiB: as in copies)"]
+size_ratio = [4,
+    "A copy to the GPU after the gap that is larger by this brings new data, not what was computed from the old"]
 */
 WITH copies AS (
     SELECT copy_kind, start_ns, end_ns, size_bytes FROM memcpys WHERE copy_kind IN ('D2H', 'H2D')

@@ -81,41 +81,19 @@ plan): its metrics show what limits the kernel."""
 any = """
 Profile {first} with ncu (nsys-insight ncu plan writes the command): its metrics show what limits the kernel."""
 
-[params.min_pct]
-default = 10.0
-help = """\
-Share of the wall time from which a kernel is named; of a GPU-bound run, the first three are named in any case (10: \
-what a cause needs to bound a step)"""
-
-[params.little_pct]
-default = 1.0
-help = "Share of the wall time below which a kernel is not named (1: what runs differ by)"
-
-[params.short_ns]
-default = 10000
-help = "A latency-bound kernel that is shorter has too little work (twice the launch cost of classify-kernels)"
-
-[params.few_registers]
-default = 64
-help = "A kernel with at most this many registers per thread can have more (of 255, at half of all warps)"
-
-[params.min_local]
-default = 64.0
-help = "Bytes of local memory per thread from which they count (64: 16 values)"
-
-[params.unjudged_pct]
-default = 95.0
-help = """\
-Share of the wall time from which kernels are a warning, unless most of their time is known to be efficient \
-(95: all but a small part of the step)"""
-
-[params.efficient_pct]
-default = 80.0
-help = "Share of the GPU time that must be known to be efficient for a healthy run"
-
-[params.near_pct]
-default = 85.0
-help = "Share of the nearer roof from which a kernel is near it"
+[params]
+min_pct = [10.0, """Share of the wall time from which a kernel is named; of a GPU-bound run, the first three are named
+    in any case (10: what a cause needs to bound a step)"""]
+little_pct = [1.0, "Share of the wall time below which a kernel is not named (1: what runs differ by)"]
+short_ns = [10000,
+    "A latency-bound kernel that is shorter has too little work (twice the launch cost of classify-kernels)"]
+few_registers = [64,
+    "A kernel with at most this many registers per thread can have more (of 255, at half of all warps)"]
+min_local = [64.0, "Bytes of local memory per thread from which they count (64: 16 values)"]
+unjudged_pct = [95.0, """Share of the wall time from which kernels are a warning, unless most of their time is known to
+    be efficient (95: all but a small part of the step)"""]
+efficient_pct = [80.0, "Share of the GPU time that must be known to be efficient for a healthy run"]
+near_pct = [85.0, "Share of the nearer roof from which a kernel is near it"]
 */
 -- The bound of a kernel and the ncu measurements belong to one launch shape: the shape in which it spends most time.
 WITH shapes AS (

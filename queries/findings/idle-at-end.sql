@@ -52,9 +52,8 @@ julia = """
 Capture only the steady state: CUDA.@profile external=true around the steps, and nsys profile
 --capture-range=cudaProfilerApi."""
 
-[params.min_pct]
-default = 5.0
-help = "Share of the trace's wall time from which this is reported (5: as at the start)"
+[params]
+min_pct = [5.0, "Share of the trace's wall time from which this is reported (5: as at the start)"]
 */
 WITH idle AS MATERIALIZED (
     SELECT min(time_ns) AS idle_ns, min(wall_pct) AS wall_pct

@@ -73,21 +73,13 @@ julia = """
 Capture only the steady state: CUDA.@profile external=true around the steps, and nsys profile
 --capture-range=cudaProfilerApi."""
 
-[params.min_pct]
-default = 5.0
-help = "Share of the trace's wall time from which this is reported (5: what is common with a capture range)"
-
-[params.main_pct]
-default = 50.0
-help = "Share of the wall time from which start-up is what bounds a trace without steps (50: most of it)"
-
-[params.jit_pct]
-default = 25.0
-help = "Share of the CPU samples in the driver's PTX compiler from which start-up is compilation (25: the largest part)"
-
-[params.context_ns]
-default = 10000000
-help = "Shortest first call that creates a context (10 ms: a context takes longer, nearly all other calls take less)"
+[params]
+min_pct = [5.0, "Share of the trace's wall time from which this is reported (5: what is common with a capture range)"]
+main_pct = [50.0, "Share of the wall time from which start-up is what bounds a trace without steps (50: most of it)"]
+jit_pct = [25.0,
+    "Share of the CPU samples in the driver's PTX compiler from which start-up is compilation (25: the largest part)"]
+context_ns = [10000000,
+    "Shortest first call that creates a context (10 ms: a context takes longer, nearly all other calls take less)"]
 */
 WITH idle AS MATERIALIZED (
     SELECT min(time_ns) AS idle_ns, min(wall_pct) AS wall_pct

@@ -26,9 +26,8 @@ any = """
 Put a data region around the loop (acc data copy, copyin, create), or enter data before it, and name the arrays in a
 present clause of the construct; read results with update self where they are needed."""
 
-[params.min_copies]
-default = 1
-help = "Fewest copies in a step (1: data that are copied less often are not copied by the loop)"
+[params]
+min_copies = [1, "Fewest copies in a step (1: data that are copied less often are not copied by the loop)"]
 */
 -- Lines that start kernels. A data region has its copies at a line of its own.
 WITH compute_lines AS (

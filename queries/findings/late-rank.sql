@@ -65,13 +65,11 @@ python = """
 Diagnose the trace of that rank alone. Load data ahead in another process or thread, and run gc.collect() at the same
 step on all ranks (gc.disable() in between). Overlapping communication with computation would not help."""
 
-[params.min_ratio]
-default = 1.15
-help = "A CPU is slower if the same calls take it this many times as long (a choice; two ranks differ by 5% at random)"
-
-[params.min_excess_share]
-default = 0.9
-help = "The host of another rank limits the delay if it is this share of what the step is longer than that host works"
+[params]
+min_ratio = [1.15,
+    "A CPU is slower if the same calls take it this many times as long (a choice; two ranks differ by 5% at random)"]
+min_excess_share = [0.9,
+    "The host of another rank limits the delay if it is this share of what the step is longer than that host works"]
 */
 WITH limits AS (
     SELECT

@@ -35,13 +35,10 @@ numba = "Depending on the limit: cuda.jit(max_registers=...), less shared memory
 openacc = "Set vector_length(128), and compile with -gpu=maxregcount:N if registers are the limit."
 openmp = "Set thread_limit(128), and compile with -gpu=maxregcount:N if registers are the limit."
 
-[params.min_avg_ns]
-default = 10000
-help = "Shorter kernels are latency-bound, whatever their occupancy (twice the launch cost of classify-kernels)"
-
-[params.below_pct]
-default = 40.0
-help = "Theoretical occupancy below which it counts as low (40: the usual limit of rules for ncu)"
+[params]
+min_avg_ns = [10000,
+    "Shorter kernels are latency-bound, whatever their occupancy (twice the launch cost of classify-kernels)"]
+below_pct = [40.0, "Theoretical occupancy below which it counts as low (40: the usual limit of rules for ncu)"]
 */
 WITH low_shapes AS (
     SELECT s.*, o.occupancy_pct, o.limited_by, o.next_step

@@ -35,18 +35,12 @@ cupy = "Fuse operations: cupy.fuse, ElementwiseKernel or RawKernel."
 openacc = "Merge small parallel regions, and launch them with async."
 openmp = "Merge small target regions, and launch them with nowait."
 
-[params.min_waits]
-default = 0.8
-help = "Waits per launch from which the waits are why launches are late (0.8, as in sync-each-launch)"
-
-[params.least_wait_ns]
-default = 2000
-help = "A call that takes less time does not wait: what it is for has ended, or it is for another stream"
-
-[params.slow_launch_ns]
-default = 100000
-help = """
-Idle time per launch call above which a few slow launches are the cause, not their number (as in slow-launches)"""
+[params]
+min_waits = [0.8, "Waits per launch from which the waits are why launches are late (0.8, as in sync-each-launch)"]
+least_wait_ns = [2000,
+    "A call that takes less time does not wait: what it is for has ended, or it is for another stream"]
+slow_launch_ns = [100000,
+    "Idle time per launch call above which a few slow launches are the cause, not their number (as in slow-launches)"]
 */
 -- Per token, as the idle time; where no steps were found, the calls of the scope.
 WITH launch_totals AS (

@@ -31,17 +31,12 @@ pytorch = """
 Use more microbatches a step (n_microbatches of the schedule) or a schedule with less waiting (Schedule1F1B,
 ScheduleInterleaved1F1B of torch.distributed.pipelining), and give the stages equal work."""
 
-[params.min_pct]
-default = 10.0
-help = "Smallest share of a step in which only messages run (a choice)"
-
-[params.many_messages]
-default = 16
-help = "With this number of messages per step, the batch is divided already (8 microbatches, forward and backward)"
-
-[params.min_divided_pct]
-default = 25.0
-help = "Smallest share of a step in which only messages run, if the batch is divided already (a choice)"
+[params]
+min_pct = [10.0, "Smallest share of a step in which only messages run (a choice)"]
+many_messages = [16,
+    "With this number of messages per step, the batch is divided already (8 microbatches, forward and backward)"]
+min_divided_pct = [25.0,
+    "Smallest share of a step in which only messages run, if the batch is divided already (a choice)"]
 */
 WITH messages AS (
     SELECT

@@ -41,13 +41,9 @@ openmp = "Use target teams distribute parallel for reduction(...), without num_t
 kokkos = "Use parallel_reduce over a RangePolicy instead of a single team."
 julia = "Use reduce or mapreduce of CUDA.jl, which split the work over many blocks."
 
-[params.max_sm_share]
-default = 0.1
-help = "Largest number of blocks, as a share of the SMs (0.1: nine tenths of the GPU do nothing)"
-
-[params.min_avg_ns]
-default = 20000
-help = "Shorter kernels are latency-bound, whatever their grid (four launches)"
+[params]
+max_sm_share = [0.1, "Largest number of blocks, as a share of the SMs (0.1: nine tenths of the GPU do nothing)"]
+min_avg_ns = [20000, "Shorter kernels are latency-bound, whatever their grid (four launches)"]
 */
 WITH shapes AS (
     SELECT

@@ -25,9 +25,8 @@ Give the outer loop gang parallelism: parallel loop gang vector, without num_gan
 reports a dependence (-Minfo=accel), remove it, or state that there is none with independent; sums need a reduction
 clause."""
 
-[params.min_avg_ns]
-default = 20000
-help = "Shorter kernels are latency-bound, whatever their gangs (four launches)"
+[params]
+min_avg_ns = [20000, "Shorter kernels are latency-bound, whatever their gangs (four launches)"]
 */
 WITH ranges AS MATERIALIZED (
     SELECT

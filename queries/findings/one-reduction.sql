@@ -27,13 +27,9 @@ pytorch = "Let DistributedDataParallel reduce buckets of its default size (remov
 jax = "Let XLA reduce in parts: a lower --xla_gpu_all_reduce_combine_threshold_bytes, and the latency-hiding scheduler."
 cuda = "Split the buffer, and launch ncclAllReduce per part on a second stream as soon as its gradients are ready."
 
-[params.max_collectives]
-default = 3
-help = "Most reductions in a step (with more, the rule gradient-reduction-late applies)"
-
-[params.min_run_ns]
-default = 200000
-help = "Shortest mean of a reduction that can be divided (200 µs: about 25 MB over NVLinks)"
+[params]
+max_collectives = [3, "Most reductions in a step (with more, the rule gradient-reduction-late applies)"]
+min_run_ns = [200000, "Shortest mean of a reduction that can be divided (200 µs: about 25 MB over NVLinks)"]
 */
 WITH products AS (
     SELECT s.step, max(k.end_ns) AS product_ns

@@ -24,9 +24,8 @@ when = "SELECT 1 FROM frameworks WHERE framework = 'jax' AND is_program"
 any = "Compile the whole step as one function."
 jax = "Put the whole step under one jax.jit; keep Python loops out of it with jax.lax.scan."
 
-[params.min_modules]
-default = 20
-help = "Fewest modules in a step (20: a jitted step has one or a few)"
+[params]
+min_modules = [20, "Fewest modules in a step (20: a jitted step has one or a few)"]
 */
 WITH modules AS (
     SELECT count(*)::DOUBLE AS modules

@@ -31,9 +31,8 @@ pytorch = "Create the optimizer with fused=True (or foreach=True): torch.optim.A
 jax = "Put the optax update inside the jitted step."
 cuda = "Update all tensors in one multi-tensor kernel, as in NVIDIA Apex."
 
-[params.min_tensors]
-default = 8
-help = "Fewest tensors in a step (8: a fused optimizer of fewer saves little)"
+[params]
+min_tensors = [8, "Fewest tensors in a step (8: a fused optimizer of fewer saves little)"]
 */
 WITH update_loops AS (
     SELECT

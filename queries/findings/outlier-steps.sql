@@ -63,13 +63,9 @@ Find out what the GPU runs longer in them (diff of a slow and a usual step). Oth
 out of the loop. The same kernels, only slower: check the clock rate, power and temperature, and other programs on the
 GPU."""
 
-[params.min_part_pct]
-default = 10.0
-help = "Idle and busy time are stated from this share of the time that outliers take longer"
-
-[params.min_idle_share]
-default = 0.8
-help = "Share of the idle time of all steps from which outliers are the cause of it"
+[params]
+min_part_pct = [10.0, "Idle and busy time are stated from this share of the time that outliers take longer"]
+min_idle_share = [0.8, "Share of the idle time of all steps from which outliers are the cause of it"]
 */
 WITH steady_steps AS (
     SELECT *, mallocs + frees AS allocations FROM steps WHERE phase = 'steady'

@@ -39,9 +39,8 @@ julia = """
 Analyze the rest with --from and --to. Or capture only the steps: CUDA.@profile external=true around them, and nsys
 profile --capture-range=cudaProfilerApi."""
 
-[params.min_pct]
-default = 50.0
-help = "Share of the trace's wall time outside the steady steps from which this is reported (50: most of it)"
+[params]
+min_pct = [50.0, "Share of the trace's wall time outside the steady steps from which this is reported (50: most of it)"]
 */
 WITH trace_time AS (
     SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns, sum(duration_ns)::BIGINT AS trace_ns FROM wall

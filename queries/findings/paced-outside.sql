@@ -34,25 +34,13 @@ any = """
 Nothing to gain in rate. If the rate is to rise, raise it at its source (camera, display, timer); if latency counts,
 shorten the GPU part. If the program itself sleeps or polls, let it wait for the event instead."""
 
-[params.min_steps]
-default = 20
-help = "Fewest steps (20: a mean variation of fewer says little)"
-
-[params.min_sleeps]
-default = 5
-help = "Fewest steps where the host is seen to sleep for most of the idle time (5: the call says what it waits for)"
-
-[params.max_variation_pct]
-default = 5.0
-help = "Largest standard deviation, as a share of the mean (5: work of the host varies more)"
-
-[params.max_busy_pct]
-default = 50.0
-help = "Largest share of a step in which the GPU is busy (50: the gap is the larger part)"
-
-[params.max_off_pct]
-default = 0.5
-help = "Largest distance from a usual rate (0.5: clocks of cameras and displays)"
+[params]
+min_steps = [20, "Fewest steps (20: a mean variation of fewer says little)"]
+min_sleeps = [5,
+    "Fewest steps where the host is seen to sleep for most of the idle time (5: the call says what it waits for)"]
+max_variation_pct = [5.0, "Largest standard deviation, as a share of the mean (5: work of the host varies more)"]
+max_busy_pct = [50.0, "Largest share of a step in which the GPU is busy (50: the gap is the larger part)"]
+max_off_pct = [0.5, "Largest distance from a usual rate (0.5: clocks of cameras and displays)"]
 */
 WITH steady_steps AS (
     SELECT step, process_id, thread_id, start_ns, end_ns, host_start_ns, host_end_ns, duration_ns

@@ -40,9 +40,9 @@ kokkos = "Keep the host view in Kokkos::SharedHostPinnedSpace, and pass an execu
 sycl = "Allocate the host buffer once with malloc_host, and copy with queue::memcpy."
 julia = "Pin the array once with CUDA.pin(array)."
 
-[params.small_bytes]
-default = 65536
-help = "Smaller copies cost their latency in any memory (64 KiB: the driver stages such copies to the GPU at once)"
+[params]
+small_bytes = [65536,
+    "Smaller copies cost their latency in any memory (64 KiB: the driver stages such copies to the GPU at once)"]
 */
 WITH longest_copies AS (
     SELECT name, avg_bytes FROM _steady_copies WHERE 'pageable' IN (source_memory, target_memory)

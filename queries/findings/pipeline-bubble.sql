@@ -45,17 +45,11 @@ Use more microbatches a step (n_microbatches of the schedule), or several smalle
 (ScheduleInterleaved1F1B of torch.distributed.pipelining): filling and draining then take a smaller part of the step.
 Balance the stages."""
 
-[params.min_pct]
-default = 5.0
-help = "Smallest share of the usual step that a rank waits (a choice)"
-
-[params.critical_pct]
-default = 10.0
-help = "Share of the usual step from which it is critical (10: as of findings with a saving)"
-
-[params.pace_pct]
-default = 5.0
-help = "A stage sets the pace if it is busy longer than the others by this share of a step (as in the report ranks)"
+[params]
+min_pct = [5.0, "Smallest share of the usual step that a rank waits (a choice)"]
+critical_pct = [10.0, "Share of the usual step from which it is critical (10: as of findings with a saving)"]
+pace_pct = [5.0,
+    "A stage sets the pace if it is busy longer than the others by this share of a step (as in the report ranks)"]
 */
 SELECT
     p.high_ns / $tokens AS recoverable_ns,

@@ -40,9 +40,8 @@ pytorch = """
 Remove torch.utils.checkpoint (gradient checkpointing, activation recomputation) where the memory suffices; else
 checkpoint fewer blocks, or only their cheap operations (selective checkpointing)."""
 
-[params.min_ratio]
-default = 1.4
-help = "Least ratio of forward kernels and gradients of one layer (1.4: half of the blocks are recomputed)"
+[params]
+min_ratio = [1.4, "Least ratio of forward kernels and gradients of one layer (1.4: half of the blocks are recomputed)"]
 */
 WITH forward_names AS (
     SELECT name_id FROM kernel_names

@@ -52,25 +52,15 @@ jax = """
 Replace jax.lax.map, or a jax.lax.scan that carries nothing, by jax.vmap (or give lax.map a batch_size). Where each
 iteration needs the one before, give the scan unroll=, so that XLA fuses several."""
 
-[params.max_operations]
-default = 8
-help = "Most operations in a repetition that has a product, a norm or the like (8: a layer of a model has more)"
-
-[params.min_idle]
-default = 0.5
-help = "Share of a repetition in which the GPU is idle, from which launches limit it (half)"
-
-[params.max_operation_ns]
-default = 20000
-help = "Longest mean time of an operation on the GPU (20 µs: a longer one has work for the whole GPU)"
-
-[params.max_filled]
-default = 0.25
-help = "Share of the SMs with a block up to which a repetition on a busy GPU leaves most of it idle (a quarter)"
-
-[params.max_compiled_ns]
-default = 50000
-help = "Longest iteration of a compiled loop (50 µs: a longer one has work for the whole GPU)"
+[params]
+max_operations = [8,
+    "Most operations in a repetition that has a product, a norm or the like (8: a layer of a model has more)"]
+min_idle = [0.5, "Share of a repetition in which the GPU is idle, from which launches limit it (half)"]
+max_operation_ns = [20000,
+    "Longest mean time of an operation on the GPU (20 µs: a longer one has work for the whole GPU)"]
+max_filled = [0.25,
+    "Share of the SMs with a block up to which a repetition on a busy GPU leaves most of it idle (a quarter)"]
+max_compiled_ns = [50000, "Longest iteration of a compiled loop (50 µs: a longer one has work for the whole GPU)"]
 */
 WITH repetitions AS (
     SELECT

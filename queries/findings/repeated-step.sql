@@ -33,9 +33,8 @@ Give independent repetitions a batch dimension (torch.bmm, torch.vmap), or one p
 jax = "Put independent repetitions under jax.vmap."
 cupy = "Do independent repetitions in one call on the whole array (axis=, batched products), or in one RawKernel."
 
-[params.min_idle]
-default = 0.5
-help = "Share of a repetition in which the GPU is idle, from which launches limit it (half)"
+[params]
+min_idle = [0.5, "Share of a repetition in which the GPU is idle, from which launches limit it (half)"]
 */
 SELECT
     NULL AS recoverable_ns, 100 * share AS wall_pct, NULL AS place,

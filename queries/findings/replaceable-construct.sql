@@ -22,13 +22,10 @@ report = "constructs"
 [fix]
 any = "Use the replacement that the catalog of constructs names."
 
-[params.min_pct]
-default = 1.0
-help = "Share of the step from which a saving is reported (1: what runs differ by)"
-
-[params.hot_pct]
-default = 5.0
-help = "Share of the step from which its operations are why kernels take long (5: half of what a hot kernel takes)"
+[params]
+min_pct = [1.0, "Share of the step from which a saving is reported (1: what runs differ by)"]
+hot_pct = [5.0,
+    "Share of the step from which its operations are why kernels take long (5: half of what a hot kernel takes)"]
 */
 SELECT
     r.saving_ns AS recoverable_ns, r.saving_low_ns, 100 * r.saving_ns / t.wall_ns AS wall_pct, NULL AS place,

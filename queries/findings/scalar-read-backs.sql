@@ -33,16 +33,10 @@ jax = "Return the values from the jitted step as one array, and read it every N 
 cupy = "Gather the values into one array on the GPU, and call .get() once, every N steps."
 cuda = "Write the values into one buffer on the GPU, and copy it once, every N steps."
 
-[params.min_reads]
-default = 4
-help = "Fewest reads in a step (4: fewer are covered by d2h-sync)"
-
-[params.max_bytes]
-default = 8
-help = "Largest copy that counts as a value (8 bytes: a double)"
-[params.max_call_ns]
-default = 100000
-help = "Most idle time that one read costs (100 µs: more is other work of the host)"
+[params]
+min_reads = [4, "Fewest reads in a step (4: fewer are covered by d2h-sync)"]
+max_bytes = [8, "Largest copy that counts as a value (8 bytes: a double)"]
+max_call_ns = [100000, "Most idle time that one read costs (100 µs: more is other work of the host)"]
 */
 WITH reads AS (
     SELECT count(*)::DOUBLE AS reads, max(w.copy_bytes) AS most_bytes

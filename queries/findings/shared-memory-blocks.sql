@@ -41,27 +41,15 @@ triton = "Lower num_stages or the block sizes of the kernel, or raise num_warps.
 cupy = "Pass the bytes that the RawKernel uses as shared_mem; if it uses all of them, use smaller tiles."
 numba = "Pass the bytes that the kernel uses as the fourth launch parameter; if it uses all of them, use smaller tiles."
 
-[params.max_warps_pct]
-default = 25.0
-help = """
-Share of an SM's warps up to which it counts as nearly empty (25: eight or more of 64 often hide arithmetic, not
-memory)"""
-
-[params.min_ratio]
-default = 4
-help = "How many times the blocks must fit without shared memory (4: a pipeline that needs it seldom allows as many)"
-
-[params.min_shared_bytes]
-default = 49152
-help = "Dynamic shared memory per block above which it is reported (49152: a kernel has to ask for more than 48 KiB)"
-
-[params.min_avg_ns]
-default = 10000
-help = "Shorter kernels are bound by their launch and tail"
-
-[params.enough_pct]
-default = 50.0
-help = "Share of an SM's warps that suffices to hide the latency of memory"
+[params]
+max_warps_pct = [25.0, """Share of an SM's warps up to which it counts as nearly empty (25: eight or more of 64 often
+    hide arithmetic, not memory)"""]
+min_ratio = [4,
+    "How many times the blocks must fit without shared memory (4: a pipeline that needs it seldom allows as many)"]
+min_shared_bytes = [49152,
+    "Dynamic shared memory per block above which it is reported (49152: a kernel has to ask for more than 48 KiB)"]
+min_avg_ns = [10000, "Shorter kernels are bound by their launch and tail"]
+enough_pct = [50.0, "Share of an SM's warps that suffices to hide the latency of memory"]
 */
 WITH kernels AS (
     SELECT

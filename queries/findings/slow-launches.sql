@@ -57,10 +57,9 @@ any = """
 The launch calls have returned before. Look for another process that uses the GPU at the same time (nvidia-smi). On
 Windows, WDDM submits launches in batches; TCC and MCDM do not."""
 
-[params.slow_launch_ns]
-default = 100000
-help = """
-Idle time per launch call from which a launch counts as slow (a stall, as in stall-place; a launch takes 5 µs)"""
+[params]
+slow_launch_ns = [100000,
+    "Idle time per launch call from which a launch counts as slow (a stall, as in stall-place; a launch takes 5 µs)"]
 */
 -- Per token, as the idle time; where no steps were found, the calls of the scope.
 WITH launch_totals AS (

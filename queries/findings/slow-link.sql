@@ -31,17 +31,11 @@ any = """
 Run with NCCL_DEBUG=INFO, and compare with nccl-tests for that size. Remove NCCL_PROTO, NCCL_ALGO, NCCL_MAX_NCHANNELS
 and NCCL_MAX_CTAS: they can force a protocol for small messages, or few channels."""
 
-[params.min_bytes]
-default = 16777216
-help = "Smallest size that counts, of all ranks together (16 MiB reach half of the bandwidth on two H100)"
-
-[params.max_nvlink_pct]
-default = 25.0
-help = "Largest share of the NVLinks' bandwidth (measured: 48 to 54% for 12 to 32 MiB on two H100)"
-
-[params.max_pcie_bytes_per_s]
-default = 64000000000
-help = "What a PCIe 5.0 link of 16 lanes carries in one direction"
+[params]
+min_bytes = [16777216,
+    "Smallest size that counts, of all ranks together (16 MiB reach half of the bandwidth on two H100)"]
+max_nvlink_pct = [25.0, "Largest share of the NVLinks' bandwidth (measured: 48 to 54% for 12 to 32 MiB on two H100)"]
+max_pcie_bytes_per_s = [64000000000, "What a PCIe 5.0 link of 16 lanes carries in one direction"]
 */
 WITH sizes AS (
     SELECT

@@ -53,9 +53,9 @@ any = """
 Balance what the ranks exchange: a router that sends about as many tokens to each expert (auxiliary loss, a capacity
 for each expert), or experts placed so that the popular ones are on different ranks, or replicated."""
 
-[params.min_sent_ratio]
-default = 1.15
-help = "An exchange is uneven if the late rank sends this many times as many bytes as the others (a choice)"
+[params]
+min_sent_ratio = [1.15,
+    "An exchange is uneven if the late rank sends this many times as many bytes as the others (a choice)"]
 */
 WITH sent_sizes AS (
     SELECT o.rank, sum(o.bytes)::DOUBLE AS sent_bytes, l.rank = o.rank AS is_late

@@ -34,21 +34,12 @@ openacc = "Set vector_length(128), and let gangs and vectors share the loop: gan
 openmp = "Set thread_limit(128), and use teams distribute parallel for."
 julia = "Launch with threads=256, a multiple of 32: @cuda threads=256 blocks=cld(n, 256)."
 
-[params.min_pct]
-default = 5.0
-help = "Share of the kernel time from which a kernel is named (5: a clear part)"
-
-[params.min_avg_ns]
-default = 10000
-help = "Shorter kernels are latency-bound, whatever their blocks (twice a launch)"
-
-[params.full_threads]
-default = 128
-help = "Threads for each SM from which full blocks keep all SMs busy (128: a block)"
-
-[params.blocks_per_cycle]
-default = 0.6
-help = "Blocks per cycle of the maximum clock from which their start is the limit (0.6: an H100 reaches 0.6 to 0.84)"
+[params]
+min_pct = [5.0, "Share of the kernel time from which a kernel is named (5: a clear part)"]
+min_avg_ns = [10000, "Shorter kernels are latency-bound, whatever their blocks (twice a launch)"]
+full_threads = [128, "Threads for each SM from which full blocks keep all SMs busy (128: a block)"]
+blocks_per_cycle = [0.6,
+    "Blocks per cycle of the maximum clock from which their start is the limit (0.6: an H100 reaches 0.6 to 0.84)"]
 */
 WITH shapes AS (
     SELECT

@@ -41,13 +41,10 @@ cuda = """
 Reduce one buffer of all gradients, or put the calls between ncclGroupStart and ncclGroupEnd, so that they run as one
 kernel."""
 
-[params.min_collectives]
-default = 16
-help = "Fewest collectives in a step (16: buckets of 25 MB of a small model are fewer)"
-
-[params.max_median_ns]
-default = 40000
-help = "Longest median of a collective that counts as small (40 µs: the latency of NCCL is 10 to 30 µs)"
+[params]
+min_collectives = [16, "Fewest collectives in a step (16: buckets of 25 MB of a small model are fewer)"]
+max_median_ns = [40000,
+    "Longest median of a collective that counts as small (40 µs: the latency of NCCL is 10 to 30 µs)"]
 */
 WITH collectives AS (
     SELECT

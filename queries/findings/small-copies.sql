@@ -40,20 +40,11 @@ Keep the data on the GPU (target enter data): scalars are firstprivate, and need
 kokkos = "Capture the values in the lambda instead of copying each with deep_copy."
 julia = "Pass the values as kernel arguments, or gather them in one CuArray."
 
-[params.max_bytes]
-default = 256
-help = "Largest copy that counts as small (256 bytes: a few values)"
-
-[params.min_copies]
-default = 2
-help = "Fewest such copies in a step (2: a single one is the input of the step)"
-
-[params.min_share]
-default = 0.2
-help = "Share of the calls of a step from which these copies are the cause of its idle time (a fifth)"
-[params.max_call_ns]
-default = 50000
-help = "Most idle time that one call costs (50 µs: more is other work of the host)"
+[params]
+max_bytes = [256, "Largest copy that counts as small (256 bytes: a few values)"]
+min_copies = [2, "Fewest such copies in a step (2: a single one is the input of the step)"]
+min_share = [0.2, "Share of the calls of a step from which these copies are the cause of its idle time (a fifth)"]
+max_call_ns = [50000, "Most idle time that one call costs (50 µs: more is other work of the host)"]
 */
 WITH copies_of_steps AS (
     SELECT count(*)::DOUBLE AS copies, sum(m.size_bytes)::DOUBLE AS total_bytes, max(m.size_bytes) AS most_bytes

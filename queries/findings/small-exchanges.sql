@@ -38,17 +38,11 @@ Put the step with its collectives into a CUDA graph, and use the reductions of s
 (torch.ops.symm_mem.one_shot_all_reduce) or of the inference engine (vLLM and TensorRT-LLM: custom all-reduce, on by
 default where GPUs reach each other); on few GPUs, try fewer ranks."""
 
-[params.min_collectives]
-default = 8
-help = "Fewest collectives in a step (a choice)"
-
-[params.max_median_ns]
-default = 40000
-help = "Longest median of a collective that counts as small (40 µs: the latency of NCCL is 6 to 30 µs)"
-
-[params.min_waiting_pct]
-default = 10.0
-help = "Waiting for other ranks is stated from this share (a choice)"
+[params]
+min_collectives = [8, "Fewest collectives in a step (a choice)"]
+max_median_ns = [40000,
+    "Longest median of a collective that counts as small (40 µs: the latency of NCCL is 6 to 30 µs)"]
+min_waiting_pct = [10.0, "Waiting for other ranks is stated from this share (a choice)"]
 */
 WITH numbered_collectives AS (
     SELECT *, end_ns - start_ns AS run_ns, row_number() OVER (PARTITION BY step ORDER BY start_ns) AS turn

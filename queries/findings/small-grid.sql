@@ -26,17 +26,11 @@ pytorch = "Batch the work of these kernels, or use an operation that splits it (
 openacc = "Add gangs: collapse the outer loops (collapse), or set num_gangs."
 openmp = "Add teams: collapse the outer loops (collapse), or set num_teams."
 
-[params.min_avg_ns]
-default = 10000
-help = "Shorter kernels are latency-bound, whatever their grid (twice the launch cost of classify-kernels)"
-
-[params.few_blocks_share]
-default = 0.1
-help = "Number of blocks, as a share of the SMs, up to which a single shape is left to one-block"
-
-[params.few_blocks_ns]
-default = 20000
-help = "Mean time of a kernel from which a single shape is left to one-block"
+[params]
+min_avg_ns = [10000,
+    "Shorter kernels are latency-bound, whatever their grid (twice the launch cost of classify-kernels)"]
+few_blocks_share = [0.1, "Number of blocks, as a share of the SMs, up to which a single shape is left to one-block"]
+few_blocks_ns = [20000, "Mean time of a kernel from which a single shape is left to one-block"]
 */
 -- Only blocks_count / sm_count of the SMs have a block: that share of the time would suffice. Kernels that communicate
 -- take as many blocks as they need.

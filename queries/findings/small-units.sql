@@ -28,17 +28,10 @@ Shard several layers together: fully_shard([layer1, layer2, ...]) (FSDP1: size_b
 min_num_params); compile the model (torch.compile), so that the host has less to do for each; or replicate a model that
 fits (DistributedDataParallel)."""
 
-[params.min_gathers]
-default = 8.0
-help = "Fewest gathers in a step (a choice)"
-
-[params.max_busy_pct]
-default = 60.0
-help = "Largest share of GPU busy time: above it, the host is not what the GPU waits for (a choice)"
-
-[params.max_launches]
-default = 60.0
-help = "Most launches for each gather: with more, the layers themselves take the host's time (a choice)"
+[params]
+min_gathers = [8.0, "Fewest gathers in a step (a choice)"]
+max_busy_pct = [60.0, "Largest share of GPU busy time: above it, the host is not what the GPU waits for (a choice)"]
+max_launches = [60.0, "Most launches for each gather: with more, the layers themselves take the host's time (a choice)"]
 */
 WITH totals AS (
     SELECT

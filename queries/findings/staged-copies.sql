@@ -23,9 +23,8 @@ when = "SELECT 1 FROM step_budget WHERE host = 'staged copy' LIMIT 1"
 any = "Call cudaDeviceEnablePeerAccess once for each GPU and each of its peers, before the first copy."
 cupy = "Call cupy.cuda.runtime.deviceEnablePeerAccess(peer, 0) once on each GPU, before the first copy."
 
-[params.min_share]
-default = 0.01
-help = "Share of the wall time that these copies must take (a hundredth)"
+[params]
+min_share = [0.01, "Share of the wall time that these copies must take (a hundredth)"]
 */
 WITH staged_times AS (
     SELECT sum(time_ns)::DOUBLE AS idle_ns FROM step_budget WHERE host = 'staged copy'

@@ -46,13 +46,10 @@ HAVING 100 * sum(duration_ns) >= $min_pct * (SELECT sum(time_ns) FROM step_budge
 [fix]
 any = "See what the program does there; nsys-insight gap-places lists all such places."
 
-[params.long_gap_ns]
-default = 100000
-help = "Shortest gap that counts as a stall (as CPU work that is more than launching, in graph-candidates)"
-
-[params.min_pct]
-default = 3.0
-help = "Share of the wall time from which a place is named (3: an improvement that is worth keeping)"
+[params]
+long_gap_ns = [100000,
+    "Shortest gap that counts as a stall (as CPU work that is more than launching, in graph-candidates)"]
+min_pct = [3.0, "Share of the wall time from which a place is named (3: an improvement that is worth keeping)"]
 */
 -- Gaps on the GPUs of the steps, up to the end of the last one.
 WITH step_gaps AS (

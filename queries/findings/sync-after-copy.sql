@@ -40,20 +40,11 @@ openacc = "Add async to update device and to the data clauses, and wait once bef
 openmp = "Add nowait to target update to, and wait once (taskwait) before the host changes the data."
 julia = "Copy from pinned memory (CUDA.pin), and remove synchronize() after each copy."
 
-[params.min_copies]
-default = 1
-help = "Fewest such copies in a step"
-
-[params.min_bytes]
-default = 256
-help = "Smaller copies are single values: small-copies reports them"
-
-[params.min_share]
-default = 0.2
-help = "Share of the calls of a step from which these copies are the cause of its idle time (a fifth)"
-[params.max_call_ns]
-default = 50000
-help = "Most idle time that one call costs (50 µs: more is other work of the host)"
+[params]
+min_copies = [1, "Fewest such copies in a step"]
+min_bytes = [256, "Smaller copies are single values: small-copies reports them"]
+min_share = [0.2, "Share of the calls of a step from which these copies are the cause of its idle time (a fifth)"]
+max_call_ns = [50000, "Most idle time that one call costs (50 µs: more is other work of the host)"]
 */
 WITH copies_of_steps AS (
     SELECT count(*)::DOUBLE AS copies, avg(w.copy_bytes) AS mean_bytes, mode(w.name) AS call

@@ -50,20 +50,11 @@ any = """
 Unset CUDA_LAUNCH_BLOCKING if it is set. A debugger, or another tool that runs one kernel at a time, has the same
 effect."""
 
-[params.min_ratio]
-default = 0.6
-help = "Waits per launch from which this is reported (0.6: a library call may launch two kernels)"
-
-[params.min_waits]
-default = 2
-help = "Fewest waits in a step (2: one at its end is usual)"
-
-[params.launch_ns]
-default = 5000
-help = "Host time of a launch call that does not wait (5 µs, with the profiler)"
-[params.max_call_ns]
-default = 100000
-help = "Most idle time that one wait costs (100 µs: more is other work of the host)"
+[params]
+min_ratio = [0.6, "Waits per launch from which this is reported (0.6: a library call may launch two kernels)"]
+min_waits = [2, "Fewest waits in a step (2: one at its end is usual)"]
+launch_ns = [5000, "Host time of a launch call that does not wait (5 µs, with the profiler)"]
+max_call_ns = [100000, "Most idle time that one wait costs (100 µs: more is other work of the host)"]
 */
 -- Waits that deliver no data.
 WITH waits_of_steps AS (

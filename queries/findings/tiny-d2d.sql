@@ -35,20 +35,11 @@ have a fixed pitch, or write the results where they are needed."""
 kokkos = "Copy with one parallel_for instead of a deep_copy of each subview."
 julia = "Copy with one kernel, or use views instead of copies."
 
-[params.max_bytes]
-default = 65536
-help = "Largest copy that counts as small (64 KiB: the GPU moves it faster than the host calls)"
-
-[params.min_copies]
-default = 16
-help = "Fewest such copies in a step (16: fewer save little)"
-
-[params.min_share]
-default = 0.2
-help = "Share of the calls of a step from which these copies are the cause of its idle time (a fifth)"
-[params.max_call_ns]
-default = 50000
-help = "Most idle time that one call costs (50 µs: more is other work of the host)"
+[params]
+max_bytes = [65536, "Largest copy that counts as small (64 KiB: the GPU moves it faster than the host calls)"]
+min_copies = [16, "Fewest such copies in a step (16: fewer save little)"]
+min_share = [0.2, "Share of the calls of a step from which these copies are the cause of its idle time (a fifth)"]
+max_call_ns = [50000, "Most idle time that one call costs (50 µs: more is other work of the host)"]
 */
 WITH copies_of_steps AS (
     SELECT

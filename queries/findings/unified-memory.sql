@@ -46,13 +46,10 @@ kokkos = "Use CudaSpace with explicit deep_copy instead of CudaUVMSpace."
 sycl = "Use malloc_device with explicit copies, or queue::prefetch before the kernels."
 julia = "Use device memory (the default of CuArray) instead of unified memory."
 
-[params.launch_ns]
-default = 5000
-help = "Less than this in total is not reported (5 µs: a launch)"
-
-[params.min_kernel_share]
-default = 0.1
-help = "Share of the migrations during kernels, or GPU page faults, from which kernels wait for pages (a tenth)"
+[params]
+launch_ns = [5000, "Less than this in total is not reported (5 µs: a launch)"]
+min_kernel_share = [0.1,
+    "Share of the migrations during kernels, or GPU page faults, from which kernels wait for pages (a tenth)"]
 */
 WITH step_events AS MATERIALIZED (
     SELECT u.* FROM _unified_memory_events AS u ASOF JOIN _steady_windows AS o ON o.start_ns <= u.start_ns

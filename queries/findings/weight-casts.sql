@@ -33,9 +33,8 @@ pytorch = """
 Convert the model once, model.to(torch.bfloat16) or model.half(), and leave out torch.autocast; or put several forward
 passes under one torch.autocast, which keeps the converted weights until it ends."""
 
-[params.min_products]
-default = 2
-help = "Fewest products in a step whose operands are converted (2: a single one may be the last layer)"
+[params]
+min_products = [2, "Fewest products in a step whose operands are converted (2: a single one may be the last layer)"]
 */
 WITH operations AS (
     SELECT

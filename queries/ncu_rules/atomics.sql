@@ -10,17 +10,10 @@ and one atomicAdd per block; or give each block an address of its own, and add t
 triton = """
 Reduce within the program (tl.sum), and call tl.atomic_add once, or write partial results and add them up."""
 
-[params.above]
-default = 50.0
-help = "Share of atomic operations in the requests above which the waiting is theirs, in %: most of them"
-
-[params.waiting]
-default = 30.0
-help = "Share of a warp's time spent waiting above which it matters, in %: as for other waits"
-
-[params.idle]
-default = 40.0
-help = "L2 and DRAM throughput below which one address is the limit, not the number of operations, in %"
+[params]
+above = [50.0, "Share of atomic operations in the requests above which the waiting is theirs, in %: most of them"]
+waiting = [30.0, "Share of a warp's time spent waiting above which it matters, in %: as for other waits"]
+idle = [40.0, "L2 and DRAM throughput below which one address is the limit, not the number of operations, in %"]
 */
 SELECT launch, atomic_pct, stall_memory_pct, stall_shared_pct, l2_pct, dram_pct
 FROM ncu_kernels

@@ -15,9 +15,8 @@ Compose the shared memory layout with a swizzle."""
 SharedMemoryConflicts = ""
 UncoalescedSharedAccess = ""
 
-[params.above]
-default = 100000
-help = "Conflicts above which removing them is worth the work: common practice; the target is 0"
+[params]
+above = [100000, "Conflicts above which removing them is worth the work: common practice; the target is 0"]
 */
 SELECT launch, bank_conflicts_count, shared_wavefronts_count
 FROM ncu_kernels

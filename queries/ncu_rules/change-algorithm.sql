@@ -7,13 +7,9 @@ evidence = ["bound", "fma_per_load_ratio", "active_warps_ratio"]
 native = """
 Asynchronous copies would cost more than they hide: change the algorithm (implicit GEMM, split-Q)."""
 
-[params.above]
-default = 20.0
-help = "Multiply-adds per load above which cp.async hurts (5% on flash attention): common practice"
-
-[params.warps]
-default = 8.0
-help = "Active warps per SM that hide latency by themselves: common practice"
+[params]
+above = [20.0, "Multiply-adds per load above which cp.async hurts (5% on flash attention): common practice"]
+warps = [8.0, "Active warps per SM that hide latency by themselves: common practice"]
 */
 SELECT launch, bound, fma_per_load_ratio, active_warps_ratio
 FROM ncu_kernels

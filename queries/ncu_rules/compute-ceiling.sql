@@ -18,9 +18,8 @@ Near the peak of the busiest pipe: accept it."""
 inductor = """
 Near the peak of the busiest pipe: accept it."""
 
-[params.above]
-default = 80.0
-help = "SM throughput at which optimization stops, in %: common practice"
+[params]
+above = [80.0, "SM throughput at which optimization stops, in %: common practice"]
 */
 -- Kernels whose busiest pipe loads and stores are left out: it counts as SM throughput, but computes nothing.
 SELECT launch, sm_pct, tensor_pct, fma_pct, alu_pct, xu_pct, fp64_pct, issue_pct, lsu_pct

@@ -7,9 +7,8 @@ evidence = ["bound", "fma_pct", "tensor_pct"]
 native = """
 Look at the stall codes in the SASS: independent FFMA S04 can be S01; TF32 on tensor cores has eight times the rate."""
 
-[params.above]
-default = 40.0
-help = "FMA pipe utilization from which it bounds the kernel, in %"
+[params]
+above = [40.0, "FMA pipe utilization from which it bounds the kernel, in %"]
 */
 SELECT launch, bound, fma_pct, tensor_pct
 FROM ncu_kernels

@@ -7,9 +7,8 @@ evidence = ["bound", "tensor_half_pct", "fma_pct"]
 native = """
 More reuse per tile: larger warp tiles, operands kept in registers. HMMA issues at the hardware's minimum already."""
 
-[params.above]
-default = 40.0
-help = "Tensor pipe utilization from which it bounds the kernel, in %"
+[params]
+above = [40.0, "Tensor pipe utilization from which it bounds the kernel, in %"]
 */
 SELECT launch, bound, tensor_half_pct, fma_pct
 FROM ncu_kernels

@@ -7,9 +7,8 @@ evidence = ["bound", "tensor_int_pct"]
 native = """
 Look at the stall codes in the SASS: IMMA S04 can often be S02 (15 to 20% measured)."""
 
-[params.above]
-default = 40.0
-help = "Tensor pipe utilization from which it bounds the kernel, in %"
+[params]
+above = [40.0, "Tensor pipe utilization from which it bounds the kernel, in %"]
 */
 SELECT launch, bound, tensor_int_pct
 FROM ncu_kernels

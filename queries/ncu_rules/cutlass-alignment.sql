@@ -7,13 +7,9 @@ evidence = ["load_sectors_per_request_ratio", "name_alignment"]
 cutlass = """
 Use alignment 8 for 16-bit operands (128-bit loads): pad the leading dimensions to a multiple of 8."""
 
-[params.above]
-default = 4.0
-help = "Sectors per request above which alignment matters: common practice"
-
-[params.alignment]
-default = 8
-help = "Elements of 16 bits in a 128-bit load"
+[params]
+above = [4.0, "Sectors per request above which alignment matters: common practice"]
+alignment = [8, "Elements of 16 bits in a 128-bit load"]
 */
 SELECT launch, load_sectors_per_request_ratio, name_alignment
 FROM ncu_kernels

@@ -7,13 +7,9 @@ evidence = ["sm_pct", "memory_pct", "name_stages"]
 cutlass = """
 More stages keep the tensor cores fed; after that, only a narrower type helps."""
 
-[params.sm]
-default = 80.0
-help = "SM throughput, in %: common practice"
-
-[params.memory]
-default = 40.0
-help = "Memory throughput, in %: common practice"
+[params]
+sm = [80.0, "SM throughput, in %: common practice"]
+memory = [40.0, "Memory throughput, in %: common practice"]
 */
 SELECT launch, sm_pct, memory_pct, name_stages
 FROM ncu_kernels

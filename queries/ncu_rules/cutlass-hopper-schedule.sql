@@ -10,9 +10,8 @@ Use KernelTmaWarpSpecializedCooperative: a producer warp loads while two consume
 [ncu_rules]
 CPIStall = "L1TEX"
 
-[params.above]
-default = 30.0
-help = "Share of warp time above which it matters, in %: common practice"
+[params]
+above = [30.0, "Share of warp time above which it matters, in %: common practice"]
 */
 SELECT launch, stall_long_scoreboard_pct, compute_major, name_schedule
 FROM ncu_kernels

@@ -7,13 +7,10 @@ evidence = ["occupancy_limit", "name_stages", "shared_per_block_bytes", "blocks_
 cutlass = """
 Use fewer stages: 3 hide memory latency nearly as well and leave room for another block."""
 
-[params.stages]
-default = 3
-help = "Stages above which shared memory limits occupancy: common practice"
-
-[params.ceiling]
-default = 80.0
-help = "SM throughput, in % of the peak, above which low occupancy costs nothing: the limit at which optimization stops"
+[params]
+stages = [3, "Stages above which shared memory limits occupancy: common practice"]
+ceiling = [80.0,
+    "SM throughput, in % of the peak, above which low occupancy costs nothing: the limit at which optimization stops"]
 */
 SELECT launch, occupancy_limit, name_stages, shared_per_block_bytes, blocks_per_sm, sm_pct
 FROM ncu_kernels

@@ -7,9 +7,8 @@ evidence = ["tensor_pct", "name_math", "name_alignment", "waves_per_sm_ratio"]
 cutlass = """
 Check the alignment of the leading dimensions first, then whether the problem is too small for the tile."""
 
-[params.below]
-default = 5.0
-help = "Tensor pipe below which it is idle, in %: common practice"
+[params]
+below = [5.0, "Tensor pipe below which it is idle, in %: common practice"]
 */
 SELECT launch, tensor_pct, name_math, name_alignment, waves_per_sm_ratio
 FROM ncu_kernels

@@ -16,13 +16,9 @@ Choose BLOCK close to N: masked lanes do nothing."""
 ThreadDivergence = ""
 Divergen = ""
 
-[params.above]
-default = 15.0
-help = "Idle lanes, in %: the target for warp execution efficiency is 85 (common practice)"
-
-[params.cute_above]
-default = 20.0
-help = "The same for CuTe: common practice"
+[params]
+above = [15.0, "Idle lanes, in %: the target for warp execution efficiency is 85 (common practice)"]
+cute_above = [20.0, "The same for CuTe: common practice"]
 */
 SELECT launch, divergence_pct, branch_uniform_pct
 FROM ncu_kernels

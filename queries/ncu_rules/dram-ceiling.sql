@@ -18,9 +18,8 @@ written again, or use a narrower type."""
 inductor = """
 The kernel is at the memory limit: fuse more into it, or use a narrower type."""
 
-[params.above]
-default = 80.0
-help = "DRAM throughput near the ceiling, in %: common practice (optimization stops at 85)"
+[params]
+above = [80.0, "DRAM throughput near the ceiling, in %: common practice (optimization stops at 85)"]
 */
 SELECT launch, dram_pct, dram_bytes_per_s, sm_pct
 FROM ncu_kernels

@@ -10,17 +10,10 @@ Try num_warps = 4."""
 [ncu_rules]
 TheoreticalOccupancy = "registers"
 
-[params.registers]
-default = 64
-help = "Registers per thread from which they limit occupancy: common practice"
-
-[params.critical]
-default = 128
-help = "Registers per thread from which warps-and-registers applies"
-
-[params.warps]
-default = 8
-help = "Warps per block: common practice"
+[params]
+registers = [64, "Registers per thread from which they limit occupancy: common practice"]
+critical = [128, "Registers per thread from which warps-and-registers applies"]
+warps = [8, "Warps per block: common practice"]
 */
 SELECT launch, registers_per_thread, warps_per_block_ratio, theoretical_occupancy_pct
 FROM ncu_kernels

@@ -13,21 +13,12 @@ a warp by __shfl_down_sync, and once per block through shared memory."""
 cute = """
 More elements per thread, shuffles instead of shared memory within a warp."""
 
-[params.above]
-default = 30.0
-help = "Share of a warp's time in which it waits at barriers and for shared memory, in %"
-
-[params.flop]
-default = 5.0
-help = "Operations of fp32, tensor cores and the fp64 pipe, in % of the peak, below which a kernel does not compute"
-
-[params.dram]
-default = 60.0
-help = "DRAM throughput below which there is bandwidth left, in %"
-
-[params.conflicts]
-default = 20.0
-help = "Bank conflicts, in % of the passes of shared memory, below which they do not take the time"
+[params]
+above = [30.0, "Share of a warp's time in which it waits at barriers and for shared memory, in %"]
+flop = [5.0,
+    "Operations of fp32, tensor cores and the fp64 pipe, in % of the peak, below which a kernel does not compute"]
+dram = [60.0, "DRAM throughput below which there is bandwidth left, in %"]
+conflicts = [20.0, "Bank conflicts, in % of the passes of shared memory, below which they do not take the time"]
 */
 SELECT
     launch, stall_exchange_pct, fp32_pct, tensor_pct, fp64_pct, dram_pct, bank_conflicts_count, shared_wavefronts_count

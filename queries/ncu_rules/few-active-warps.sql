@@ -14,13 +14,9 @@ Use fewer stages or a smaller BLOCK until at least 8 warps are on an SM."""
 cute = """
 Use less shared memory or fewer registers until at least 8 warps are on an SM."""
 
-[params.warps]
-default = 8.0
-help = "Active warps per SM that suffice: common practice"
-
-[params.busy]
-default = 40.0
-help = "Throughput, in %, below which neither the SM nor memory is busy: common practice"
+[params]
+warps = [8.0, "Active warps per SM that suffice: common practice"]
+busy = [40.0, "Throughput, in %, below which neither the SM nor memory is busy: common practice"]
 */
 SELECT
     launch, active_warps_ratio, occupancy_limit, registers_per_thread, shared_per_block_bytes, sm_pct, memory_pct,

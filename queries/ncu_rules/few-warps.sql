@@ -7,13 +7,9 @@ evidence = ["sm_pct", "warps_per_block_ratio", "active_warps_ratio"]
 triton = """
 Raise num_warps to 4 or 8."""
 
-[params.below]
-default = 30.0
-help = "SM throughput, in %: common practice"
-
-[params.warps]
-default = 4
-help = "Warps per program below which they are few"
+[params]
+below = [30.0, "SM throughput, in %: common practice"]
+warps = [4, "Warps per program below which they are few"]
 */
 SELECT launch, sm_pct, warps_per_block_ratio, active_warps_ratio
 FROM ncu_kernels

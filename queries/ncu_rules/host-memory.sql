@@ -10,13 +10,9 @@ many times slower than DRAM. If each value is read once, it is the floor: overla
 triton = """
 Move the input to the GPU before the kernel: it is in pinned memory of the host."""
 
-[params.above]
-default = 50.0
-help = "Share of the sectors of global loads that come from the host, in %: most of them"
-
-[params.waiting]
-default = 30.0
-help = "Share of a warp's time spent waiting above which it matters, in %: as for other waits"
+[params]
+above = [50.0, "Share of the sectors of global loads that come from the host, in %: most of them"]
+waiting = [30.0, "Share of a warp's time spent waiting above which it matters, in %: as for other waits"]
 */
 SELECT launch, host_load_pct, stall_long_scoreboard_pct, dram_pct, bound
 FROM ncu_kernels

@@ -11,13 +11,9 @@ way."""
 cutlass = """
 Order the tiles for reuse: a threadblock swizzle, or stream-K."""
 
-[params.below]
-default = 50.0
-help = "L2 hits below which misses are frequent, in %: common practice"
-
-[params.dram]
-default = 40.0
-help = "DRAM throughput from which the misses matter, in %: common practice"
+[params]
+below = [50.0, "L2 hits below which misses are frequent, in %: common practice"]
+dram = [40.0, "DRAM throughput from which the misses matter, in %: common practice"]
 */
 SELECT launch, l2_hit_pct, dram_pct, bound
 FROM ncu_kernels

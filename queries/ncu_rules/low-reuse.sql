@@ -10,17 +10,11 @@ from registers."""
 triton = """
 Load larger blocks and reuse them by tl.dot: BLOCK_M and BLOCK_N up."""
 
-[params.below]
-default = 5.0
-help = "Multiply-adds per global load below which a loop waits for its loads: common practice"
-
-[params.reread]
-default = 4.0
-help = "Bytes that loads take from L1 as a multiple of the bytes from DRAM; below this, there is little to reuse"
-
-[params.waiting]
-default = 30.0
-help = "Share of a warp's time in which it waits for global memory or its queue, in %"
+[params]
+below = [5.0, "Multiply-adds per global load below which a loop waits for its loads: common practice"]
+reread = [4.0,
+    "Bytes that loads take from L1 as a multiple of the bytes from DRAM; below this, there is little to reuse"]
+waiting = [30.0, "Share of a warp's time in which it waits for global memory or its queue, in %"]
 */
 SELECT launch, fma_per_load_ratio, reread_ratio, stall_memory_pct
 FROM ncu_kernels

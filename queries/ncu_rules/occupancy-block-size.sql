@@ -9,9 +9,8 @@ No further block of this size fits: take smaller blocks, whose size divides the 
 cute = """
 No further CTA of this size fits: take fewer threads per CTA."""
 
-[params.below]
-default = 75.0
-help = "Occupancy at or below which a quarter of the SM is empty because no further block fits, in %"
+[params]
+below = [75.0, "Occupancy at or below which a quarter of the SM is empty because no further block fits, in %"]
 */
 SELECT launch, theoretical_occupancy_pct, occupancy_limit, threads_per_block, blocks_per_sm
 FROM ncu_kernels

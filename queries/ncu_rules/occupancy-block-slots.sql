@@ -11,9 +11,8 @@ An SM is out of block slots before it is full: give a CTA more threads."""
 triton = """
 An SM is out of block slots before it is full: raise num_warps or BLOCK."""
 
-[params.below]
-default = 50.0
-help = "Occupancy below which it is worth raising, in %: common practice"
+[params]
+below = [50.0, "Occupancy below which it is worth raising, in %: common practice"]
 */
 SELECT launch, theoretical_occupancy_pct, occupancy_limit, threads_per_block, blocks_per_sm
 FROM ncu_kernels

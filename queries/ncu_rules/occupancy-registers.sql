@@ -18,17 +18,11 @@ Give a thread fewer elements (elems_per_thread) or a CTA fewer threads (threads_
 TheoreticalOccupancy = "registers"
 AchievedOccupancy = ""
 
-[params.native_below]
-default = 50.0
-help = "Occupancy of CUDA C++ below which it is worth raising, in %: common practice"
-
-[params.below]
-default = 40.0
-help = "The same for CUTLASS, Triton and CuTe, whose tiles need registers: common practice"
-
-[params.ceiling]
-default = 80.0
-help = "SM throughput, in % of the peak, above which low occupancy costs nothing: the limit at which optimization stops"
+[params]
+native_below = [50.0, "Occupancy of CUDA C++ below which it is worth raising, in %: common practice"]
+below = [40.0, "The same for CUTLASS, Triton and CuTe, whose tiles need registers: common practice"]
+ceiling = [80.0,
+    "SM throughput, in % of the peak, above which low occupancy costs nothing: the limit at which optimization stops"]
 */
 SELECT launch, theoretical_occupancy_pct, occupancy_limit, registers_per_thread, blocks_per_sm, sm_pct
 FROM ncu_kernels

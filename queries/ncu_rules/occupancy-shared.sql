@@ -17,17 +17,11 @@ Use fewer threads per CTA or smaller staging buffers."""
 [ncu_rules]
 TheoreticalOccupancy = "shared"
 
-[params.native_below]
-default = 50.0
-help = "Occupancy of CUDA C++ below which it is worth raising, in %: common practice"
-
-[params.below]
-default = 40.0
-help = "The same for CUTLASS, Triton and CuTe: common practice"
-
-[params.ceiling]
-default = 80.0
-help = "SM throughput, in % of the peak, above which low occupancy costs nothing: the limit at which optimization stops"
+[params]
+native_below = [50.0, "Occupancy of CUDA C++ below which it is worth raising, in %: common practice"]
+below = [40.0, "The same for CUTLASS, Triton and CuTe: common practice"]
+ceiling = [80.0,
+    "SM throughput, in % of the peak, above which low occupancy costs nothing: the limit at which optimization stops"]
 */
 SELECT launch, theoretical_occupancy_pct, occupancy_limit, shared_per_block_bytes, blocks_per_sm, sm_pct
 FROM ncu_kernels

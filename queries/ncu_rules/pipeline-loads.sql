@@ -7,13 +7,9 @@ evidence = ["bound", "fma_per_load_ratio", "shared_per_block_bytes", "shared_per
 native = """
 Pipeline with cp.async (sm_80 and newer); note that two buffers double the shared memory."""
 
-[params.below]
-default = 5.0
-help = "Multiply-adds per load below which cp.async pays (35% on an int8 GEMM): common practice"
-
-[params.ceiling]
-default = 80.0
-help = "DRAM throughput above which there is no latency left to hide, in %: common practice"
+[params]
+below = [5.0, "Multiply-adds per load below which cp.async pays (35% on an int8 GEMM): common practice"]
+ceiling = [80.0, "DRAM throughput above which there is no latency left to hide, in %: common practice"]
 */
 SELECT launch, bound, fma_per_load_ratio, shared_per_block_bytes, shared_per_sm_bytes, dram_pct
 FROM ncu_kernels

@@ -11,13 +11,9 @@ Load 128 bits at a time: float4, or a vector type of the element, from 16-byte a
 cute = """
 Copy 128 bits at a time: num_bits_per_copy = 128."""
 
-[params.sectors]
-default = 4.0
-help = "Sectors per request that 32 scalar loads of 4 bytes need when they are coalesced: common practice"
-
-[params.bytes]
-default = 4.0
-help = "Bytes that a thread loads at once and that count as scalar"
+[params]
+sectors = [4.0, "Sectors per request that 32 scalar loads of 4 bytes need when they are coalesced: common practice"]
+bytes = [4.0, "Bytes that a thread loads at once and that count as scalar"]
 */
 SELECT launch, load_sectors_per_request_ratio, load_bytes_per_thread_ratio, blocks_count, sm_count, bound, request_kind
 FROM ncu_kernels

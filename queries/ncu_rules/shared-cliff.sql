@@ -14,13 +14,10 @@ Only one program fits on an SM: a smaller BLOCK, or num_stages down by one."""
 cute = """
 Only one CTA fits on an SM: a smaller tile, or one stage fewer."""
 
-[params.share]
-default = 50.0
-help = "Share of the SM's shared memory above which a second block does not fit, in %"
-
-[params.ceiling]
-default = 80.0
-help = "SM throughput, in % of the peak, above which low occupancy costs nothing: the limit at which optimization stops"
+[params]
+share = [50.0, "Share of the SM's shared memory above which a second block does not fit, in %"]
+ceiling = [80.0,
+    "SM throughput, in % of the peak, above which low occupancy costs nothing: the limit at which optimization stops"]
 */
 SELECT launch, shared_per_block_bytes, shared_per_sm_bytes, blocks_per_sm, sm_pct
 FROM ncu_kernels

@@ -10,19 +10,11 @@ at a time."""
 cute = """
 A larger tile per thread: more values in registers for each load from shared memory."""
 
-[params.above]
-default = 60.0
-help = "Passes of the data stage of L1 and shared memory above which they bound a kernel, in % of the peak"
-
-[params.fma]
-default = 2.0
-help = """\
-Multiply-adds of a warp per pass of shared memory below which values are hardly reused: 4 x 4 results per thread \
-have 2, 8 x 8 have 4"""
-
-[params.waiting]
-default = 20.0
-help = "Share of a warp's time in which it waits for shared memory or its queue, in %"
+[params]
+above = [60.0, "Passes of the data stage of L1 and shared memory above which they bound a kernel, in % of the peak"]
+fma = [2.0, """Multiply-adds of a warp per pass of shared memory below which values are hardly reused: 4 x 4 results per
+    thread have 2, 8 x 8 have 4"""]
+waiting = [20.0, "Share of a warp's time in which it waits for shared memory or its queue, in %"]
 */
 SELECT launch, l1_passes_pct, fma_per_shared_pass_ratio, stall_shared_pct
 FROM ncu_kernels

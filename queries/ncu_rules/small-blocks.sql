@@ -7,13 +7,9 @@ evidence = ["occupancy_pct", "threads_per_block"]
 native = """
 Use 128 to 256 threads per block."""
 
-[params.below]
-default = 50.0
-help = "Achieved occupancy below which the block size matters, in %: common practice"
-
-[params.threads]
-default = 128
-help = "Threads per block below which a block is small: common practice"
+[params]
+below = [50.0, "Achieved occupancy below which the block size matters, in %: common practice"]
+threads = [128, "Threads per block below which a block is small: common practice"]
 */
 SELECT launch, occupancy_pct, threads_per_block
 FROM ncu_kernels

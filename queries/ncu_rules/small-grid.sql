@@ -23,9 +23,9 @@ mode='reduce-overhead' (CUDA graphs)."""
 LaunchConfiguration = ""
 SOLBottleneck = "too small"
 
-[params.cutlass_below]
-default = 30.0
-help = "SM throughput of CUTLASS kernels below which the small grid is the problem, in %: common practice"
+[params]
+cutlass_below = [30.0,
+    "SM throughput of CUTLASS kernels below which the small grid is the problem, in %: common practice"]
 */
 SELECT launch, blocks_count, sm_count, sm_pct
 FROM ncu_kernels

@@ -7,9 +7,8 @@ evidence = ["sm_pct", "waves_per_sm_ratio", "bound"]
 triton = """
 Raise BLOCK_M and BLOCK_N: each program does too little."""
 
-[params.below]
-default = 30.0
-help = "SM throughput, in %: common practice"
+[params]
+below = [30.0, "SM throughput, in %: common practice"]
 */
 SELECT launch, sm_pct, waves_per_sm_ratio, bound
 FROM ncu_kernels

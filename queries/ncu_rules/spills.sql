@@ -20,9 +20,8 @@ Let the compiler tile smaller: coordinate_descent_tuning, or split the fused reg
 LocalMemory = ""
 Spill = ""
 
-[params.above]
-default = 0
-help = "Sectors of local memory traffic: any are too many (common practice)"
+[params]
+above = [0, "Sectors of local memory traffic: any are too many (common practice)"]
 */
 SELECT launch, spill_sectors_count, registers_per_thread
 FROM ncu_kernels

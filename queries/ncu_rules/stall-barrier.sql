@@ -12,9 +12,8 @@ Use fewer threads per CTA, replace the second sync by a shuffle, and merge the r
 [ncu_rules]
 CPIStall = "barrier"
 
-[params.above]
-default = 25.0
-help = "Share of warp time above which it matters, in %: common practice"
+[params]
+above = [25.0, "Share of warp time above which it matters, in %: common practice"]
 */
 SELECT launch, stall_barrier_pct, threads_per_block
 FROM ncu_kernels

@@ -19,13 +19,9 @@ Copy 128 bits at a time, more elements per thread, CpAsync (sm_80 and newer) wit
 [ncu_rules]
 CPIStall = "L1TEX"
 
-[params.above]
-default = 30.0
-help = "Share of warp time above which it matters, in %: common practice"
-
-[params.ceiling]
-default = 80.0
-help = "DRAM throughput above which waiting only means that memory is saturated, in %: common practice"
+[params]
+above = [30.0, "Share of warp time above which it matters, in %: common practice"]
+ceiling = [80.0, "DRAM throughput above which waiting only means that memory is saturated, in %: common practice"]
 */
 -- More loads in flight do not end the wait for an atomic operation, another block, the host, or a flag.
 SELECT launch, stall_long_scoreboard_pct, dram_pct, eligible_warps_ratio, blocks_count, sm_count, request_kind

@@ -11,9 +11,8 @@ values)."""
 [ncu_rules]
 CPIStall = "pipe"
 
-[params.above]
-default = 20.0
-help = "Share of warp time above which it matters, in %: common practice"
+[params]
+above = [20.0, "Share of warp time above which it matters, in %: common practice"]
 */
 SELECT launch, stall_math_pipe_pct, fma_pct, alu_pct, xu_pct, tensor_pct
 FROM ncu_kernels

@@ -16,13 +16,9 @@ Give each thread more elements, or use fewer stages."""
 [ncu_rules]
 CPIStall = "fixed latency"
 
-[params.above]
-default = 30.0
-help = "Share of warp time above which it matters, in %: common practice"
-
-[params.scoreboard]
-default = 15.0
-help = "Share of time waiting for memory below which memory latency is hidden, in %: common practice"
+[params]
+above = [30.0, "Share of warp time above which it matters, in %: common practice"]
+scoreboard = [15.0, "Share of time waiting for memory below which memory latency is hidden, in %: common practice"]
 */
 SELECT launch, stall_wait_pct, stall_long_scoreboard_pct
 FROM ncu_kernels

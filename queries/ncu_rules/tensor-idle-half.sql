@@ -13,13 +13,9 @@ Use an MMA atom for 16-bit operands."""
 cutlass = """
 Use a tensorop kernel instead of SIMT."""
 
-[params.above]
-default = 10.0
-help = "fp16 on the FMA pipe from which it matters, in %: common practice"
-
-[params.below]
-default = 5.0
-help = "Tensor pipe below which it is idle, in %: common practice"
+[params]
+above = [10.0, "fp16 on the FMA pipe from which it matters, in %: common practice"]
+below = [5.0, "Tensor pipe below which it is idle, in %: common practice"]
 */
 SELECT launch, fma_half_pct, tensor_pct
 FROM ncu_kernels

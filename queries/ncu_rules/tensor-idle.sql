@@ -12,9 +12,8 @@ tl.dot."""
 cute = """
 Use an MMA atom. (Reductions have no use for tensor cores.)"""
 
-[params.below]
-default = 5.0
-help = "Tensor pipe below which it is idle, in %: common practice"
+[params]
+below = [5.0, "Tensor pipe below which it is idle, in %: common practice"]
 */
 SELECT launch, tensor_pct, fma_pct, blocks_count, sm_count
 FROM ncu_kernels

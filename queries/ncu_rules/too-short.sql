@@ -16,13 +16,9 @@ the tensor."""
 inductor = """
 Let more be fused into one kernel, or use CUDA graphs (mode='reduce-overhead')."""
 
-[params.below_ns]
-default = 10000
-help = "Duration below which launching and draining take most of it"
-
-[params.busy]
-default = 40.0
-help = "Throughput, in %, below which neither the SM nor memory is busy: common practice"
+[params]
+below_ns = [10000, "Duration below which launching and draining take most of it"]
+busy = [40.0, "Throughput, in %, below which neither the SM nor memory is busy: common practice"]
 */
 SELECT launch, duration_ns, sm_pct, memory_pct
 FROM ncu_kernels

@@ -24,19 +24,11 @@ The input's strides do not match the loop: make it contiguous once, before the c
 UncoalescedGlobalAccess = ""
 MemoryCacheAccessPattern = "loads"
 
-[params.above]
-default = 8.0
-help = "Sectors per request above which loads may be uncoalesced: common practice"
-
-[params.bytes]
-default = 25.6
-help = "Used bytes of a sector below which loads are uncoalesced: 80% of 32, the target for load efficiency"
-
-[params.widest]
-default = 16.0
-help = """\
-Sectors per request of the widest coalesced load (32 threads x 16 bytes): the limit if bytes per sector were not \
-measured"""
+[params]
+above = [8.0, "Sectors per request above which loads may be uncoalesced: common practice"]
+bytes = [25.6, "Used bytes of a sector below which loads are uncoalesced: 80% of 32, the target for load efficiency"]
+widest = [16.0, """Sectors per request of the widest coalesced load (32 threads x 16 bytes): the limit if bytes per
+    sector were not measured"""]
 */
 -- A warp that loads 16 bytes per thread needs 16 sectors and is coalesced: many sectors alone prove nothing.
 SELECT launch, load_sectors_per_request_ratio, load_bytes_per_sector_ratio, l1_hit_pct

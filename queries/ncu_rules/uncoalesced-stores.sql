@@ -18,17 +18,10 @@ kernel."""
 UncoalescedGlobalAccess = ""
 MemoryCacheAccessPattern = "stores"
 
-[params.above]
-default = 8.0
-help = "Sectors per request above which stores may be uncoalesced: common practice"
-
-[params.bytes]
-default = 25.6
-help = "Written bytes of a sector below which stores are uncoalesced: 80% of 32"
-
-[params.widest]
-default = 16.0
-help = "Sectors per request of the widest coalesced store"
+[params]
+above = [8.0, "Sectors per request above which stores may be uncoalesced: common practice"]
+bytes = [25.6, "Written bytes of a sector below which stores are uncoalesced: 80% of 32"]
+widest = [16.0, "Sectors per request of the widest coalesced store"]
 */
 SELECT launch, store_sectors_per_request_ratio, store_bytes_per_sector_ratio
 FROM ncu_kernels

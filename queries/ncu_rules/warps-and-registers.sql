@@ -12,13 +12,9 @@ Use 128 to 256 threads per CTA."""
 [ncu_rules]
 TheoreticalOccupancy = "registers"
 
-[params.registers]
-default = 128
-help = "Registers per thread: common practice"
-
-[params.warps]
-default = 8
-help = "Warps per block: common practice"
+[params]
+registers = [128, "Registers per thread: common practice"]
+warps = [8, "Warps per block: common practice"]
 */
 SELECT launch, registers_per_thread, warps_per_block_ratio, theoretical_occupancy_pct
 FROM ncu_kernels
