@@ -394,13 +394,23 @@ def test_a_header_has_only_the_keys_of_a_view_or_of_a_macro():
             "stored",
             "needs",
             "progress",
+            "columns_of",
             "columns",
         }, view.name
-        assert bool(view.columns) == ("parameters" not in keys), view.name
 
 
-def test_a_header_has_the_columns_of_its_query_in_their_order():
+def test_a_header_has_sentences_for_columns_of_its_query_in_their_order():
     with empty_model() as connection:
-        for view in views.documented_views().values():
-            columns = [name for name, *_ in connection.execute(f"DESCRIBE {view.name}").fetchall()]
-            assert list(view.columns) == columns, view.name
+        columns_by_view = views.list_columns(connection)
+    assert columns_by_view.keys() == views.documented_views().keys()
+    for name, columns in columns_by_view.items():
+        view = views.definitions()[name]
+        assert [column for column in columns if column in view.own_meanings] == list(view.own_meanings), name
+        assert all(view.meanings[column] for column in columns), name
+
+
+def test_no_header_repeats_the_sentence_that_its_column_has_anyway():
+    for view in views.documented_views().values():
+        source = view.header.get("columns_of")
+        meanings = views.definitions()[source].meanings if source else views.read_common_meanings()
+        assert view.declared or not view.own_meanings.items() & meanings.items(), view.name

@@ -18,7 +18,7 @@ from word_list import (
     printed_texts,
 )
 
-from nsys_insight.model.views import definitions
+from nsys_insight.model.views import definitions, read_common_meanings
 from nsys_insight.packs.library import built_in_packs
 
 # How a column comment begins that cannot be understood without its neighbors.
@@ -87,9 +87,13 @@ def test_the_list_leaves_keys_and_outputs_alone(tmp_path, file, source):
 
 def test_each_column_comment_stands_alone():
     comments = {
-        f"{relation.name}.{column}": text
-        for relation in (*definitions().values(), *built_in_packs().values())
-        for column, text in relation.columns.items()
+        f"{name}.{column}": text
+        for name, columns in (
+            ("columns.toml", read_common_meanings()),
+            *((view.name, view.own_meanings) for view in definitions().values()),
+            *((pack.name, pack.columns) for pack in built_in_packs().values()),
+        )
+        for column, text in columns.items()
     }
     assert len(comments) > 2000
     assert {column: text for column, text in comments.items() if LEANS_ON_A_NEIGHBOR.match(text)} == {}

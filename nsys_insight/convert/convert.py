@@ -152,6 +152,7 @@ def _show_documented_views(connection: duckdb.DuckDBPyConnection) -> None:
     A view looks for others in its own schema, then in `main`, where the macros are.
     """
     stored_views = [view for view in views.list_in_creation_order() if "parameters" not in view.header]
+    columns = views.list_columns(connection)
     connection.execute(f"BEGIN; CREATE SCHEMA {_VIEW_SCHEMA}")
     for view in stored_views:
         connection.execute(view.create.replace("CREATE VIEW ", f"CREATE VIEW {_VIEW_SCHEMA}.", 1))
@@ -159,7 +160,8 @@ def _show_documented_views(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(f"DROP VIEW main.{view.name}")
     for view in stored_views:
         if not view.is_internal and view.description:
-            connection.execute(f"CREATE VIEW main.{view.name} AS FROM {_VIEW_SCHEMA}.{view.name}; {view.comments}")
+            comments = view.write_comments(columns[view.name])
+            connection.execute(f"CREATE VIEW main.{view.name} AS FROM {_VIEW_SCHEMA}.{view.name}; {comments}")
     connection.execute("COMMIT")
 
 

@@ -81,7 +81,9 @@ def create_model(connection: duckdb.DuckDBPyConnection) -> None:
         if view.is_stored and view.query:
             description = connection.execute(f"DESCRIBE {view.query}").fetchall()
             _create_fact(connection, view.table, {column: kind for column, kind, *_ in description})
-        connection.execute(f"{view.create}; {view.comments}")
+        connection.execute(view.create)
+    for name, columns in views.list_columns(connection).items():
+        connection.execute(views.definitions()[name].write_comments(columns))
     # Each session creates the tables of its own scope.
     connection.execute(
         "DROP TABLE scope; DROP TABLE internal.scope_windows; DROP TABLE internal.scope_gpus;"

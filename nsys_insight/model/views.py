@@ -6,6 +6,7 @@ A file is a header in TOML and one SELECT. The folder is the topic, and the file
     stored = true                   a fact: the rows are found once, and stored (`model.producers`)
     needs = "_cpu_pieces"           what a fact has no row without: then its query is not planned
     progress = "idle time"          its name in progress messages, if not that of the table
+    columns_of = "kernel_events"    the relation that has the sentences for the other columns, if not `columns.toml`
     [columns]                       a sentence for each column, in the order of the query
     parameters = ["windows"]        a macro instead of a view; an expression instead of a SELECT makes it scalar
 
@@ -73,12 +74,18 @@ class View:
         return join_lines(self.header.get("description", ""))
 
     @property
-    def columns(self) -> dict[str, str]:
-        """Return the meaning of each column."""
+    def own_meanings(self) -> dict[str, str]:
+        """Return the sentences for columns that its header or `tables.toml` has."""
         if self.declared:
-            return {name: meaning for name, _, meaning in split_columns(self.declared["columns"])}
+            return {name: meaning for name, _, meaning in split_columns(self.declared["columns"]) if meaning}
         columns = parse_toml(self._texts[0]).get("columns", {})
         return {name: name_metrics(join_lines(text)) for name, text in columns.items()}
+
+    @property
+    def meanings(self) -> dict[str, str]:
+        """Return what its columns mean; also what the other columns of `columns_of` and of `columns.toml` do."""
+        source = self.header.get("columns_of")
+        return (definitions()[source].meanings if source else read_common_meanings()) | self.own_meanings
 
     @property
     def is_stored(self) -> bool:
@@ -100,13 +107,11 @@ class View:
         kind = "TABLE " if _IS_QUERY.match(self.query) else ""
         return f"CREATE MACRO {self.name}({', '.join(self.header['parameters'])}) AS {kind}{self.query}"
 
-    @property
-    def comments(self) -> str:
-        """Return the statements that document it; "" for a macro."""
-        if not self.description:
-            return ""
+    def write_comments(self, columns: Iterable[str]) -> str:
+        """Return the statements that document it and its columns."""
+        meanings = self.meanings
         comments = {f"VIEW {self.name}": self.description}
-        comments |= {f"COLUMN {self.name}.{identifier(column)}": text for column, text in self.columns.items()}
+        comments |= {f"COLUMN {self.name}.{identifier(column)}": meanings[column] for column in columns}
         return "; ".join(f"COMMENT ON {name} IS {literal(text)}" for name, text in comments.items())
 
     @cached_property
@@ -131,6 +136,12 @@ def split_columns(columns: list[str]) -> Iterator[tuple[str, str, str]]:
         definition, _, meaning = join_lines(column).partition(": ")
         name, _, kind = definition.partition(" ")
         yield name, kind, meaning
+
+
+@cache
+def read_common_meanings() -> dict[str, str]:
+    """Read what columns mean in all relations whose headers do not say it: `queries/model/columns.toml`."""
+    return parse_toml((queries_folder() / "model" / "columns.toml").read_text(encoding="utf-8"))
 
 
 @cache
@@ -215,6 +226,15 @@ def _expand_names(names: Names) -> Names:
 def to_names(query: str | Names) -> Names:
     """Scan built-in SQL for names; return the names of a user's query (`sql.names.parse_names`) unchanged."""
     return scan_names(query) if isinstance(query, str) else query
+
+
+def list_columns(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
+    """Return the columns of each documented view that the current catalog of a connection has, in their order."""
+    rows = connection.execute(
+        """SELECT table_name, list(column_name ORDER BY column_index) FROM duckdb_columns()
+           WHERE database_name = current_database() AND schema_name = 'main' GROUP BY ALL"""
+    ).fetchall()
+    return {name: columns for name, columns in rows if name in definitions() and definitions()[name].description}
 
 
 def create_macros(connection: duckdb.DuckDBPyConnection) -> None:

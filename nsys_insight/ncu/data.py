@@ -62,5 +62,5 @@ class NcuData:
 @cache
 def read_column_metrics() -> dict[str, tuple[str, ...]]:
     """Read the metrics behind each column of `ncu_kernels` from the column's comment."""
-    columns = views.definitions()[VIEW].columns
-    return {column: tuple(re.findall(r"`(\w+__[\w.]+)`", text)) for column, text in columns.items()}
+    meanings = views.definitions()[VIEW].own_meanings
+    return {column: tuple(re.findall(r"`(\w+__[\w.]+)`", text)) for column, text in meanings.items()}

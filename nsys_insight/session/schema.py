@@ -40,8 +40,10 @@ def write_views(view: str | None = None, budget: int = VIEWS_BUDGET) -> str:
     names = sorted(views.documented_views(internal=False))
     heading = "Views with their columns (times in ns, sizes in bytes; _pct is 0 to 100):"
     listed_views: list[str] = []
+    with empty_model() as connection:
+        columns = views.list_columns(connection)
     for name in _MAIN_VIEWS:
-        line = f"{name}({', '.join(_fold_dimensions(views.definitions()[name].columns))})"
+        line = f"{name}({', '.join(_fold_dimensions(columns[name]))})"
         remainder = ", ".join(other for other in names if other not in _MAIN_VIEWS[: len(listed_views) + 1])
         if sum(map(len, (heading, *listed_views, line, remainder))) + len(listed_views) + 20 > budget:
             break
@@ -73,6 +75,6 @@ def describe_schema(view: str | None = None, *, internal: bool = False) -> Answe
         return build_answer(_VIEW_COLUMNS, rows, report="schema", title="Views")
     with empty_model() as connection:
         types = connection.execute(f"DESCRIBE {view}").fetchall()
-    meanings = views.definitions()[view].columns
+    meanings = views.definitions()[view].meanings
     described_columns = [(name, kind, unit_of(name) or None, meanings[name]) for name, kind, *_ in types]
     return build_answer(_COLUMN_COLUMNS, described_columns, report="schema", title=f"Columns of {view}")

@@ -2,8 +2,6 @@
 description = "How many API calls each thread made of each function, including calls inside other calls."
 stored = true
 [columns]
-process_id = "Operating system's process id"
-thread_id = "Operating system's thread id"
 name = "Function, without the suffixes of the linker"
 call_group = "Kind of function: launch, sync, copy and others, as in `api_calls`"
 calls = "Calls"

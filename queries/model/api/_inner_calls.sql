@@ -4,8 +4,6 @@ stored = true
 needs = "_overlapping_threads"
 progress = "API calls"
 [columns]
-process_id = "Operating system's process id"
-thread_id = "Operating system's thread id"
 start_ns = "When the host entered the call"
 end_ns = "When the call returned"
 api = "runtime, driver or other, as in `api_calls`"

@@ -4,12 +4,9 @@ description = """One row per CUDA API call of the host, runtime or driver. nsys 
 [columns]
 start_ns = "When the host entered the call"
 end_ns = "When the call returned"
-duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
 name = "The function, without its version suffix (_v7000, _ptsz)"
 call_group = "What it is for: launch, graph launch, sync, copy, memset, alloc, free, graph, event, module, other"
 api = "runtime (cuda…), driver (cu…) or other"
-process_id = "Operating system's process id"
-thread_id = "Operating system's thread id"
 correlation_id = """Joins with what the call caused on the GPU, together with process_id; NULL for a call inside another
     one of the same id, which is the one to join"""
 return_value = "0 is success; else CUDA's error number"

@@ -1,7 +1,6 @@
 /*
 description = "The CUDA calls that have a call chain; a call may have one in a separate row."
 [columns]
-process_id = "Operating system's process id"
 correlation_id = "The call's id"
 chain_id = "Id of the chain; below zero for chains from Python"
 is_separate_row = "Whether the chain is in a separate row, which has no times of the call"

@@ -2,7 +2,6 @@
 description = """Where the CUDA calls were made that wait, launch graphs, or allocate, free, copy or set memory: the
     rows of `call_places` for these, found without reading the chains of all other calls."""
 [columns]
-process_id = "Operating system's process id"
 correlation_id = "The call's id"
 name = "The place, as in `call_places`"
 frames = "The frames from there outwards, as in `_call_stacks`"

@@ -4,7 +4,6 @@ description = """Where each CUDA call was made. With backtraces (--cudabacktrace
     are not here. In a trace without any: by the NVTX ranges around the call and the calls of its thread before and
     after it."""
 [columns]
-process_id = "Operating system's process id"
 correlation_id = "The call's id: joins with `api_calls`, together with process_id"
 name = "The place"
 chain_id = "Backtrace of the call: the frames are those of `call_frames` with of = 'api'; NULL without one"

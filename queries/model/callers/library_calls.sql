@@ -4,11 +4,8 @@ description = """One row per recorded call of a library: of cuDNN and cuBLAS wit
 [columns]
 start_ns = "When the call began"
 end_ns = "When the call returned"
-duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
 library = "cuDNN, cuBLAS, NVENC, NVDEC, nvJPEG, or the NVTX domain, such as NCCL or CCCL"
 name = "The function, or the range's text"
-process_id = "Operating system's process id"
-thread_id = "Operating system's thread id"
 */
 WITH event_rows AS (
     SELECT 'cuDNN' AS library, * FROM raw.CUDNN_EVENTS

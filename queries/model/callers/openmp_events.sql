@@ -3,11 +3,8 @@ description = "One row per event with a duration of the OpenMP runtime on the ho
 [columns]
 start_ns = "When the event began"
 end_ns = "When the event ended"
-duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
 kind = "thread, parallel, synchronization, wait, task, master, reduction, wait for a lock, lock held or worksharing"
 name = "The event, in the words of nsys"
-process_id = "Operating system's process id"
-thread_id = "Operating system's thread id"
 */
 WITH event_rows AS (
     SELECT 'thread' AS kind, * FROM raw.OPENMP_EVENT_KIND_THREAD

@@ -33,9 +33,6 @@ saved_low_ns = """Wall time saved per step, at least: the step replayed with the
     become slower"""
 saved_high_ns = "Wall time saved per step, at most"
 is_chosen = "Whether the chain is one of the candidates that can all be fused together: no kernel is in two of them"
-process_id = "Operating system's process id"
-device_id = "CUDA device number within the process"
-stream_id = "CUDA stream, numbered by CUPTI"
 */
 -- A query that needs the table fills it: see nsys_insight/facts/fusion.
 FROM facts.fusions;

@@ -2,9 +2,6 @@
 description = """The CUDA contexts that the trace describes: the device of each, and its SMs if it is limited to some of
     the GPU's, as green contexts and instances of MIG are."""
 [columns]
-process_id = "Operating system's process id"
-context_id = "CUDA context"
-device_id = "CUDA device number within the process"
 sm_count = "Streaming multiprocessors of the context; NULL if unknown"
 */
 SELECT

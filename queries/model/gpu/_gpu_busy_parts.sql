@@ -2,7 +2,6 @@
 description = """What each operation adds to the busy time of its GPU: `gpu_busy` in smaller pieces, disjoint, cut to
     the scope's own time."""
 [columns]
-gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 start_ns = "When the operation started, or the operations before it ended if that was later"
 end_ns = "When the operation ended"
 duration_ns = "end_ns - start_ns"

@@ -1,7 +1,6 @@
 /*
 description = "The GPUs of the machine and those that were used, each once."
 [columns]
-gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 busy_ns = "GPU busy time; NULL where the GPU was not used"
 name = "Name of the GPU"
 facts = "Name, size, bandwidth and compute capability of the GPU, as a text"

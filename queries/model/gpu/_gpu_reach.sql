@@ -4,7 +4,6 @@ description = """The operations of `_gpu_work`, each with the latest end of thos
 stored = true
 progress = "GPU activity"
 [columns]
-gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 start_ns = "When the operation started on the GPU"
 end_ns = "When the operation ended; never before start_ns"
 running_end_ns = "The latest end of the operations that started before it; NULL for the first"

@@ -2,13 +2,10 @@
 description = """Everything that kept the GPUs in scope busy, including what a scope leaves out (other NVTX ranges,
     processes, streams, times): when a GPU was idle follows from this."""
 [columns]
-gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 start_ns = "When the operation started on the GPU"
 end_ns = "When the operation ended; never before start_ns"
 name_id = "A kernel's name, in `strings` and `kernel_names`; NULL for the others"
 label = "The name of other operations: H2D copy, memset, graph 4"
-process_id = "Operating system's process id"
-stream_id = "CUDA stream, numbered by CUPTI"
 correlation_id = "Joins with `_host_activity`, together with process_id"
 copy_kind = "H2D, D2H, D2D, …: the direction of a copy; NULL for the others"
 */

@@ -1,7 +1,6 @@
 /*
 description = "The operations of `_gpu_work` by what they are: time in which two kinds run counts as the lower one."
 [columns]
-gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 start_ns = "When the operation started on the GPU"
 end_ns = "When the operation ended; never before start_ns"
 level = "0 kernels, memsets, whole graphs, and copies within a GPU's memory; 1 kernels that communicate; 2 other copies"

@@ -3,7 +3,6 @@ description = "How many operations there are on each stream by kind and name, an
 stored = true
 [columns]
 kind = "kernel, copy, memset or graph, as in `gpu_ops`"
-process_id = "Operating system's process id"
 device_id = "CUDA device number"
 stream_id = "CUDA stream id"
 name_id = "A kernel's name, in `strings` and `kernel_names`"

@@ -3,7 +3,6 @@ description = """The operations that do not compute, of which there are few: ker
     those within a GPU's memory."""
 stored = true
 [columns]
-gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 start_ns = "When the operation started on the GPU"
 end_ns = "When the operation ended; never before start_ns"
 level = "Level of the operation, as in `_levelled_work`"

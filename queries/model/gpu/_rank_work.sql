@@ -2,7 +2,6 @@
 description = "What a process that communicates ran on its GPU other than NCCL kernels."
 stored = true
 [columns]
-process_id = "Operating system's process id"
 gpu_id = "The GPU"
 start_ns = "When the operation started on the GPU"
 end_ns = "When the operation ended on the GPU"

@@ -4,7 +4,6 @@ description = """How long each stream was busy, and how much of that at the same
 stored = true
 [columns]
 gpu_id = "The GPU, as in `gpus`"
-process_id = "Operating system's process id"
 device_id = "CUDA device number"
 stream_id = "CUDA stream id"
 kernels = "Kernels that ran on it"

@@ -1,8 +1,6 @@
 /*
 description = "Which of the machine's GPUs a process means by a CUDA device number; empty before nsys 2024.6."
 [columns]
-process_id = "Operating system's process id"
-device_id = "CUDA device number within the process"
 gpu_id = "The machine's GPU, as in `gpus`"
 */
 -- Two ranks may both call their GPU device 0 (CUDA_VISIBLE_DEVICES). Only newer exports tell which GPU each of them

@@ -2,7 +2,6 @@
 description = """When each GPU was busy: the union of its kernels, copies, memsets and whole-graph launches as disjoint
     intervals, cut to the scope's own time."""
 [columns]
-gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 start_ns = "When the GPU became busy"
 end_ns = "When the GPU became idle"
 duration_ns = "end_ns - start_ns"

@@ -5,7 +5,6 @@ start_ns = "When the turn began"
 end_ns = "When the turn ended"
 duration_ns = "end_ns - start_ns"
 gpu_id = "The machine's GPU"
-process_id = "Operating system's process id"
 context_id = "Number of the context in the table of context switches"
 */
 -- Tag 8 begins a turn, 7 ends it, as in NVIDIA's documentation of the export. A turn lasts from the first begin after

@@ -1,17 +1,10 @@
 /*
 description = """What an SM of each of the machine's GPUs can hold at once: from the trace, else from the catalog by
     compute capability."""
+columns_of = "gpus"
 [columns]
-gpu_id = "The machine's number of the GPU"
 model_id = "The first GPU of the same model: GPUs of one model share it"
 gpu = "Product name"
-compute_capability = "Compute capability, major.minor"
-sm_count = "Streaming multiprocessors"
-warp_size = "Threads in a warp"
-warps_per_sm = "Most resident warps of an SM"
-blocks_per_sm = "Most resident blocks of an SM"
-registers_per_sm = "32-bit registers of an SM"
-shared_per_sm_bytes = "Shared memory of an SM"
 shared_per_block_bytes = "Most shared memory of a block that opts in"
 shared_unit_bytes = "A block's shared memory is rounded up to a multiple of this"
 shared_driver_bytes = "Shared memory that the driver takes of each block"

@@ -8,10 +8,6 @@ duration_ns = "end_ns - start_ns"
 name_id = "A kernel's name, in `strings` and `kernel_names`; NULL for the others"
 label = "The name of other operations: H2D copy, memset, graph 4"
 size_bytes = "Bytes copied or set"
-device_id = "CUDA device number within the process"
-stream_id = "CUDA stream, numbered by CUPTI"
-process_id = "Operating system's process id"
-correlation_id = "Joins with `api_calls`, together with process_id"
 graph_node_id = "CUDA graph node that ran it; NULL or 0 outside graphs"
 */
 -- Half of the facts read this: the views `kernel_events` and `memsets` have more columns, which take time to plan.

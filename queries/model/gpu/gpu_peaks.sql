@@ -1,13 +1,10 @@
 /*
 description = "Peak operations per second of each GPU and precision."
+columns_of = "gpus"
 [columns]
-gpu_id = "The machine's number of the GPU"
 gpu = "Product name"
-compute_capability = "Compute capability, major.minor"
 precision = "fp64, fp32: ordinary arithmetic; fp64_tensor, tf32, fp16 (bf16 too), fp8, fp4, int8: tensor cores"
 flop_per_cycle = "Operations per SM and cycle, a multiply-add as two, dense: from the catalog"
-sm_count = "Streaming multiprocessors"
-clock_hz = "Maximum SM clock"
 memory_bytes_per_s = "Peak bandwidth of the device's memory"
 tflop_per_s = "Peak, in 10^12 operations per second"
 balance_ratio = "Operations per byte at which both peaks are reached"

@@ -4,13 +4,9 @@ description = """One row per CUDA graph that ran as a whole (--cuda-graph-trace=
 [columns]
 start_ns = "When the graph's first node started on the GPU"
 end_ns = "When the last node of the graph ended"
-duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
 graph_id = "The graph"
 graph_exec_id = "The executable graph (cudaGraphExec_t): one instantiation of the graph"
-device_id = "CUDA device number within the process"
 stream_id = "CUDA stream that it was launched into"
-context_id = "CUDA context"
-process_id = "Operating system's process id"
 correlation_id = "Joins with `api_calls` (cudaGraphLaunch), together with process_id"
 */
 SELECT

@@ -2,7 +2,6 @@
 description = "The GPUs in scope, and how long each was busy: the sum of `gpu_busy`."
 stored = true
 [columns]
-gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 busy_ns = "GPU busy time within the wall time"
 */
 SELECT g.gpu_id, coalesce(sum(p.duration_ns), 0)::BIGINT AS busy_ns

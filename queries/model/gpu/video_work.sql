@@ -5,7 +5,6 @@ description = """One row per stretch of work of a GPU's engine for video or imag
 engine = "The engine, by the file's own table of engines; engine 7 where that does not name it"
 start_ns = "When the work began"
 end_ns = "When the work ended"
-duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
 process_id = "Operating system's process id; NULL where unknown"
 */
 SELECT

@@ -2,7 +2,6 @@
 description = """The gaps of `_held_gaps` and `_traced_graphs`, each once: `idle_charges` says what caused how much of
     their idle time."""
 [columns]
-gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 gap_start_ns = "When the gap began, in the scope"
 gap_end_ns = "When the gap ended, in the scope"
 */

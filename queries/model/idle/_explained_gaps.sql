@@ -14,7 +14,6 @@ before_name = "The operation before the gap"
 after_name = "The operation after it"
 nvtx_path = """The NVTX ranges of the launching thread that hold most of the gap, or the launch call if that was before
     the gap; NULL outside all ranges"""
-gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 process_id = "Process that launched the operation after it"
 thread_id = "Thread that launched it"
 correlation_id = "Id of the call that launched it; NULL where no call launched it"

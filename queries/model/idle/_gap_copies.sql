@@ -1,7 +1,6 @@
 /*
 description = "The calls in `_gap_activity` that return only when their copy is done: those of `_blocking_copies`."
 [columns]
-process_id = "Operating system's process id"
 correlation_id = "Joins with `_gap_activity`, together with process_id"
 is_to_host = "Whether the call copied from a GPU to the host"
 */

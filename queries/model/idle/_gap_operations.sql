@@ -1,10 +1,8 @@
 /*
 description = "The operations on either side of each of the `longest_gaps`."
 [columns]
-gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 start_ns = "When the operation started on the GPU"
 end_ns = "When the operation ended; never before start_ns"
-process_id = "Operating system's process id"
 correlation_id = "Joins with `_gap_activity`, together with process_id"
 name = "A kernel's full name, or what the operation is: H2D copy, memset, graph 4"
 */

@@ -6,8 +6,6 @@ kind = "api: a CUDA API call; mpi: an MPI call; os: an operating system call; pr
 start_ns = "When the activity began"
 end_ns = "When the activity ended"
 name_id = "What was called: in `_api_names` and `strings`"
-process_id = "Operating system's process id"
-thread_id = "Operating system's thread id"
 correlation_id = "Joins an API call with what it caused on the GPU, together with process_id"
 */
 SELECT

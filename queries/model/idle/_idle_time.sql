@@ -2,7 +2,6 @@
 description = """When each GPU was idle over the wall time of the whole trace, with the launch call of the operation
     that ended it, cut where the profiler blocked the launching thread: input of `_idle_in` and `_idle_of`."""
 [columns]
-gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 start_ns = "When the GPU became idle"
 end_ns = "When the next operation started"
 thread = """Thread that launched it: its process id times 16,777,216, and its thread id; NULL where the launch call is

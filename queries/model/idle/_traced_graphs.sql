@@ -4,7 +4,6 @@ description = """The gaps that a CUDA graph ended which was traced by its nodes,
 stored = true
 needs = "_api_names WHERE call_group = 'graph launch'"
 [columns]
-gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 gap_start_ns = "When the gap began, in the scope"
 gap_end_ns = "When the gap ended, in the scope"
 limit_ns = "Half a microsecond for each kernel of the graph"

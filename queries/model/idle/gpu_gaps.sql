@@ -2,7 +2,6 @@
 description = """When each GPU was idle between two operations: all of its time from first to last operation that is not
     in `gpu_busy`, cut to the scope's own time."""
 [columns]
-gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 start_ns = "When the GPU became idle"
 end_ns = "When the next operation started"
 duration_ns = "end_ns - start_ns"

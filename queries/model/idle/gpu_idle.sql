@@ -6,7 +6,6 @@ description = """The idle time of each GPU by cause: with `used_gpus.busy_ns` it
     nanosecond is attributed to what the launching thread did then."""
 stored = true
 [columns]
-gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 cause = """profiler: it blocked the thread, whatever else the thread was in; sync: in a sync call; copy: in a blocking
     copy (a copy into pageable memory blocks even if its name says Async); allocation: in an allocation or a free;
     launch: the host was late for any other reason; dependency; start-up and end: before the GPU's first operation or

@@ -8,7 +8,6 @@ description = """The waits and allocations that GPU idle time is attributed to: 
 stored = true
 [columns]
 step = "The steady step in whose wall time the idle time is; NULL outside of them"
-gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 charge = """wait; allocation: of frees too; tracing: half a microsecond for each kernel of a CUDA graph that is traced
     by node, by which the launch of the graph takes longer"""
 process_id = """Process of the wait or allocation: with thread_id and call_start_ns it identifies the row of `waits` or

@@ -3,7 +3,6 @@ description = """The 1,000 longest of `gpu_gaps`, or with --min-gap all that are
     report `gaps` lists."""
 [columns]
 gap_id = "1 for the longest gap, 2 for the next; among gaps of equal length, the earlier first"
-gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 start_ns = "When the GPU became idle"
 end_ns = "When the next operation started"
 duration_ns = "end_ns - start_ns"

@@ -2,22 +2,10 @@
 description = """One row per kernel name, grid, block, registers, shared and local memory and GPU model: how often it
     ran and how much of an SM it can fill."""
 stored = true
+columns_of = "kernel_events"
 [columns]
 shape_id = "Stands for the name, grid, block, cluster, registers, shared and local memory, as in `kernel_events`"
 name_id = "Id of the kernel's name, in `strings` and `kernel_names`"
-grid_x = "Blocks in the grid, x"
-grid_y = "Blocks in the grid, y"
-grid_z = "Blocks in the grid, z"
-block_x = "Threads in a block, x"
-block_y = "Threads in a block, y"
-block_z = "Threads in a block, z"
-cluster_x = "Blocks in a cluster, x; NULL before nsys 2026"
-cluster_y = "Blocks in a cluster, y; NULL before nsys 2026"
-cluster_z = "Blocks in a cluster, z; NULL before nsys 2026"
-registers_per_thread = "Registers per thread"
-static_shared_bytes = "Static shared memory per block"
-dynamic_shared_bytes = "Dynamic shared memory per block"
-local_per_thread_bytes = "Local memory (spills, stack) per thread"
 local_total_bytes = "Local memory reserved for a launch, at most"
 calls = "Executions on the GPU"
 total_ns = "Sum of their durations"

@@ -3,7 +3,6 @@ description = """The API calls that return only when their copy is done, includi
     from or to host memory that are not asynchronous by name, and all copies into pageable memory."""
 stored = true
 [columns]
-process_id = "Operating system's process id"
 correlation_id = "Joins with `_host_activity` and `_gpu_work`, together with process_id"
 is_read = """Whether the call copied from a GPU into pageable memory: such a call returns after the copy, even if its
     name says Async"""

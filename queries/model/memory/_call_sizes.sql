@@ -1,8 +1,6 @@
 /*
 description = "How much memory each call allocated or freed, where nsys recorded it."
 [columns]
-process_id = "Operating system's process id"
-correlation_id = "Joins with `api_calls`, together with process_id"
 size_bytes = "Bytes allocated or freed"
 */
 SELECT process_id, correlation_id, sum(size_bytes)::BIGINT AS size_bytes

@@ -2,8 +2,6 @@
 description = """What the blocks of a kind of memory hold together, one row after each allocation and each free; frees
     come first."""
 [columns]
-process_id = "Operating system's process id"
-device_id = "CUDA device number within the process"
 memory = "device, managed or pinned"
 at_ns = "When a block was allocated or freed"
 held_bytes = "The sum of the sizes of all blocks of this process, device and kind"

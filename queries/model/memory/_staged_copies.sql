@@ -3,8 +3,6 @@ description = """One row per half of a copy between two GPUs that goes through h
     above 1 MiB: D2H of one GPU and H2D of the other, with one correlation id. Each has all bytes of the copy, but the
     time of its last piece only (docs/evidence/odd.md)."""
 [columns]
-process_id = "Operating system's process id"
-correlation_id = "Joins with `api_calls`, together with process_id"
 device_id = "CUDA device number of the GPU of this half"
 stream_id = "CUDA stream of this half"
 start_ns = "When the last piece of this half started"

@@ -3,17 +3,11 @@ description = "One row per memory copy that the GPU executed."
 [columns]
 start_ns = "When the copy started on the GPU"
 end_ns = "When the copy ended on the GPU"
-duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
 copy_kind = """H2D, D2H, D2D, P2P, H2H, to and from arrays (A), UM for unified memory; staged P2P: one half of a copy
     between GPUs through host memory, with all of its bytes, but only the time of the last MiB"""
 size_bytes = "Bytes copied"
 source_memory = "Memory that was read: pageable, pinned, device, array, managed"
 target_memory = "Memory that was written: pageable, pinned, device, array, managed"
-device_id = "CUDA device number within the process"
-stream_id = "CUDA stream, numbered by CUPTI"
-context_id = "CUDA context"
-process_id = "Operating system's process id"
-correlation_id = "Joins with `api_calls`, together with process_id"
 source_device_id = "Device that was read"
 target_device_id = "Device that was written"
 migration_cause = """Why unified memory moved: page fault, prefetch (requested by the program), speculative (by the

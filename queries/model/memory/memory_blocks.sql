@@ -7,11 +7,8 @@ end_ns = "When the block was freed, or its address was allocated again; NULL if 
 size_bytes = "Size of the block"
 memory = "device, managed or pinned"
 address = "Virtual address of the block"
-device_id = "CUDA device number within the process"
-process_id = "Operating system's process id"
 thread_id = "Thread that allocated it; NULL if its call is not recorded"
 function_name = "The function that allocated it; NULL if its call is not recorded"
-correlation_id = "Joins with `api_calls`, together with process_id"
 */
 WITH blocks AS (
     SELECT

@@ -10,11 +10,7 @@ name = "Variable's name, for static memory"
 pool_address = "Memory pool that it came from"
 pool_bytes = "The pool's size after the event"
 pool_used_bytes = "The part of the pool in use"
-device_id = "CUDA device number within the process"
 stream_id = "CUDA stream, for stream-ordered allocation"
-context_id = "CUDA context"
-process_id = "Operating system's process id"
-correlation_id = "Joins with `api_calls`, together with process_id"
 */
 SELECT
     m.start AS start_ns,

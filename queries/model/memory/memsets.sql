@@ -3,15 +3,9 @@ description = "One row per memset that the GPU executed."
 [columns]
 start_ns = "When the memset started on the GPU"
 end_ns = "When the memset ended on the GPU"
-duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
 size_bytes = "Bytes set"
 value = "The value they were set to"
 target_memory = "Memory that was written: device, managed, pinned …"
-device_id = "CUDA device number within the process"
-stream_id = "CUDA stream, numbered by CUPTI"
-context_id = "CUDA context"
-process_id = "Operating system's process id"
-correlation_id = "Joins with `api_calls`, together with process_id"
 graph_node_id = "CUDA graph node that ran the memset; NULL or 0 outside graphs"
 */
 SELECT

@@ -9,7 +9,6 @@ duration_ns = "end_ns - start_ns"
 faults = "How many"
 address = "Where in memory"
 device_id = "CUDA device number within the process; NULL for CPU page faults"
-process_id = "Operating system's process id"
 */
 SELECT
     'GPU' AS side, start AS start_ns, "end" AS end_ns, duration(start, "end") AS duration_ns,

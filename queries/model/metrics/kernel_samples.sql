@@ -1,14 +1,9 @@
 /*
 description = """The samples of GPU metrics that belong to one kernel: executions of one launch shape fill their
     interval."""
+columns_of = "gpu_samples"
 [columns]
 shape_id = "The kernel and its launch, as in `launch_shapes`"
-gpu_id = "The machine's GPU, as in `gpus`"
-start_ns = "When the interval began"
-sms_active_pct = "Share of SMs that had a warp, averaged over the interval"
-issue_pct = "Share of the cycles in which the SMs' schedulers issued an instruction"
-tensor_pct = "Share of the cycles in which tensor cores were active"
-dram_pct = "Bytes read from and written to the device's memory, as a share of its peak"
 */
 -- A sample belongs to a kernel if executions of one launch shape on one stream fill at least nine tenths of its
 -- interval, and all other GPU work, in scope or not, fills at most one tenth. A sample in which no SM has a warp says

@@ -5,12 +5,6 @@ stored = true
 needs = "raw.ncu_launches"
 [columns]
 name_id = "Id of the kernel's name in the trace, as in `kernel_names`"
-grid_x = "Blocks in the grid, x"
-grid_y = "Blocks in the grid, y"
-grid_z = "Blocks in the grid, z"
-block_x = "Threads in a block, x"
-block_y = "Threads in a block, y"
-block_z = "Threads in a block, z"
 sm_pct = "SM throughput, of its peak"
 memory_pct = "Memory throughput, of its peak"
 dram_pct = "DRAM throughput, of its peak"

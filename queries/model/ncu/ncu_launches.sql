@@ -12,16 +12,9 @@ implementation = """What it is written in, by the name or given with --type: nat
     inductor, pytorch, library"""
 family = "What it does, as in `kernel_names`"
 provenance = "Where the kernel comes from, as in `kernel_names`"
-context_id = "CUDA context"
 stream_id = "CUDA stream"
 device_id = "CUDA device number"
 compute_capability = "Compute capability of the GPU, major.minor"
-grid_x = "Blocks in the grid, x"
-grid_y = "Blocks in the grid, y"
-grid_z = "Blocks in the grid, z"
-block_x = "Threads in a block, x"
-block_y = "Threads in a block, y"
-block_z = "Threads in a block, z"
 */
 -- The catalog recognizes libraries by the namespaces in names, which ncu leaves out. The function's name alone may then
 -- be enough.

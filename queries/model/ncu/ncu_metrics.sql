@@ -7,12 +7,6 @@ metric = "ncu's name of the metric"
 value = "The value in the base unit; NULL where ncu could not measure it, or it is not a number"
 unit = "The base unit: ns, byte, hz, byte/s, % …; NULL where there is none"
 text = "A value that is not a number, such as the name of the GPU"
-grid_x = "Blocks in the grid, x"
-grid_y = "Blocks in the grid, y"
-grid_z = "Blocks in the grid, z"
-block_x = "Threads in a block, x"
-block_y = "Threads in a block, y"
-block_z = "Threads in a block, z"
 */
 SELECT
     m.launch, l.kernel, m.metric, m.value, m.unit, m.text, l.grid_x, l.grid_y, l.grid_z, l.block_x, l.block_y, l.block_z

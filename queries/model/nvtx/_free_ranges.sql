@@ -2,7 +2,6 @@
 description = "Start/end ranges, which need not nest."
 [columns]
 range_id = "Number of the range, as in `nvtx_nesting`"
-process_id = "Operating system's process id"
 thread_id = "Thread that opened it"
 start_ns = "When the range was opened"
 end_ns = "When the range was closed; NULL if it was open at the end of the capture"

@@ -1,8 +1,6 @@
 /*
 description = "Which push/pop range of each NVTX domain a thread is in, from each instant at which that changes."
 [columns]
-process_id = "Operating system's process id"
-thread_id = "Operating system's thread id"
 domain_id = "Number of the domain in its process, 0 for the default domain"
 start_ns = "From when on"
 range_id = "The innermost open range of the domain, as in `nvtx_nesting`; NULL outside all ranges"

@@ -3,8 +3,6 @@ description = "Push/pop ranges as they are nested within their thread and domain
 [columns]
 range_id = "Numbers the ranges, by thread and time, outer ones first"
 outer_id = "The innermost range of the same domain around it; NULL for none"
-process_id = "Operating system's process id"
-thread_id = "Operating system's thread id"
 domain_id = "Number of the domain in its process, 0 for the default domain"
 start_ns = "When the range was opened"
 end_ns = "When the range was closed; NULL if it was open at the end of the capture"

@@ -2,7 +2,6 @@
 description = """One row per node of a CUDA graph: where it was captured or added; only with --cuda-graph-trace=node,
     and if the capture of the graph is in the trace."""
 [columns]
-process_id = "Operating system's process id"
 graph_node_id = "The node: joins with `kernels`, `memcpys` and `memsets`"
 captured_ns = "When the node was captured or added to its graph"
 thread_id = "Thread that did it"

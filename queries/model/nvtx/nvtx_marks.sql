@@ -3,7 +3,6 @@ description = "One row per NVTX mark: an instant with a text."
 [columns]
 start_ns = "When the mark was set"
 name = "Text of the mark"
-process_id = "Operating system's process id"
 thread_id = "Thread that set it"
 */
 SELECT

@@ -3,8 +3,6 @@ description = """Which NVTX range a thread is in, from each instant at which tha
     the thread."""
 stored = true
 [columns]
-process_id = "Operating system's process id"
-thread_id = "Operating system's thread id"
 start_ns = "From when on"
 range_id = """The innermost open push/pop range (of any domain, the one that opened last), else the start/end range that
     opened last, as in `nvtx_nesting`; NULL outside all ranges"""

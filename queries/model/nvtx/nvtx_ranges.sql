@@ -3,12 +3,10 @@ description = "One row per NVTX range of the host."
 [columns]
 start_ns = "When the range was opened"
 end_ns = "When the range was closed; NULL when the capture ended first"
-duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
 name = "Text of the range"
 domain = "NVTX domain of the range; empty for the default domain"
 domain_id = "Number of the domain in its process; 0 is the default domain"
 style = "push/pop (nested, one thread) or start/end (free)"
-process_id = "Operating system's process id"
 thread_id = "Thread that opened it"
 end_thread_id = "Thread that closed a start/end range"
 */

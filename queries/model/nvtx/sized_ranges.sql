@@ -2,8 +2,6 @@
 description = """NVTX ranges of PyTorch whose text has the sizes of a matrix product or of attention, with the
     operations and elements of these sizes."""
 [columns]
-process_id = "Operating system's process id"
-thread_id = "Operating system's thread id"
 start_ns = "When the range was opened"
 end_ns = "When the range was closed; NULL when the capture ended first"
 family = "Family of the kernel that does it, as in `kernel_names`: gemm or attention"

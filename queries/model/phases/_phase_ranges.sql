@@ -3,7 +3,6 @@ description = "The outermost NVTX ranges that name a phase, with the step that e
 stored = true
 [columns]
 phase = "What its name says: prefill, decode, mixed, forward, backward or optimizer"
-process_id = "Operating system's process id"
 thread_id = "Thread that opened it"
 start_ns = "When the range was opened"
 end_ns = "When the range was closed"

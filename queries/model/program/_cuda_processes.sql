@@ -1,7 +1,6 @@
 /*
 description = "The processes that called CUDA or ran something on a GPU."
 [columns]
-process_id = "Operating system's process id"
 calls = "CUDA API calls of the process"
 threads = "Threads that made them"
 kernels = "Kernels of the process"

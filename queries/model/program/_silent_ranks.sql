@@ -1,7 +1,6 @@
 /*
 description = "Processes that may be ranks whose CUDA calls are not recorded."
 [columns]
-process_id = "Operating system's process id"
 name = "Name of the executable"
 */
 -- Processes that may be ranks whose CUDA calls are not recorded: they have the name of a process that runs NCCL, which

@@ -5,7 +5,6 @@ start_ns = "When nsys wrote it"
 severity = "info, warning, error, verbose"
 source = "injection, daemon, analysis"
 message = "The message"
-process_id = "Operating system's process id"
 is_cuda_loss = """Whether, by the message, calls or GPU activity of CUDA were lost, so that counts and times are lower
     bounds; false where only other data are incomplete"""
 */

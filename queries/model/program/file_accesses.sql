@@ -3,7 +3,6 @@ description = "One row per access to a file; only with --osrt-file-access=true."
 [columns]
 start_ns = "When the access began"
 end_ns = "When the access ended"
-duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
 name = "Path of the file; NULL where not recorded"
 operation = "What was done, in nsys's words"
 size_bytes = "Bytes read or written"

@@ -4,10 +4,7 @@ description = """Calls into the operating system's runtime libraries that were l
 [columns]
 start_ns = "When the call began"
 end_ns = "When the call returned"
-duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
 name = "The function"
-process_id = "Operating system's process id"
-thread_id = "Operating system's thread id"
 */
 SELECT
     o.start AS start_ns,

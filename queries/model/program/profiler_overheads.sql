@@ -3,9 +3,7 @@ description = "Time that the profiler itself took on the host: not caused by the
 [columns]
 start_ns = "When the overhead began"
 end_ns = "When the overhead ended"
-duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
 name = "What the profiler did"
-process_id = "Operating system's process id"
 thread_id = "Thread that was blocked"
 */
 SELECT

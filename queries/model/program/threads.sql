@@ -1,8 +1,6 @@
 /*
 description = "Threads that nsys saw."
 [columns]
-process_id = "Operating system's process id"
-thread_id = "Operating system's thread id"
 name = "The thread's name"
 */
 SELECT pid_of(t.globalTid) AS process_id, tid_of(t.globalTid) AS thread_id, min(s.value) AS name

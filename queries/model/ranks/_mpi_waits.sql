@@ -1,7 +1,6 @@
 /*
 description = "How long each blocking MPI call waits for another rank, where the trace shows it."
 [columns]
-process_id = "Operating system's process id"
 thread_id = "Thread that called"
 start_ns = "When the call began"
 end_ns = "When the call returned"

@@ -1,9 +1,6 @@
 /*
 description = "NCCL kernels; in a program without them, the blocking MPI collectives of processes that use a GPU."
 [columns]
-process_id = "Operating system's process id"
-device_id = "CUDA device number within the process"
-gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 stream_id = "CUDA stream of the kernel; 0 for MPI"
 start_ns = "When the rank arrived"
 end_ns = "When the rank left"

@@ -5,9 +5,6 @@ description = """One row per rank: a process on a GPU that runs NCCL kernels, or
 rank = """Number of the rank: from NCCL, MPI, the launcher, the file name, or else in order; the report `ranks` says
     which"""
 trace = "The trace, where there are several"
-process_id = "Operating system's process id"
-device_id = "CUDA device number within the process"
-gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 nccl_kernels = "NCCL kernels that it ran; without them, its MPI collectives"
 nccl_ns = "Sum of their durations"
 clock_offset_ns = """How far its clock was ahead of that of the first trace, by the ends of collectives; NULL where

@@ -3,7 +3,6 @@ description = """The rows of `idle_charges` that a budget moves to another part:
     graphs by node takes."""
 [columns]
 step = "The steady step, as in `idle_charges`"
-gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 cause = "What `gpu_idle` calls this time"
 host = "What the host did in this time, as `gpu_idle` calls it"
 part = "The part of the budget that it belongs to: profiler, sync, or copy for a blocking copy to the GPU"

@@ -1,7 +1,6 @@
 /*
 description = "The CUDA calls whose backtrace is in a separate row: exports of nsys 2022 have it there."
 [columns]
-process_id = "Operating system's process id"
 correlation_id = "The call's id"
 */
 -- These exports repeat each call as a row of event class 67 with the id of a chain, also where no chain was recorded.

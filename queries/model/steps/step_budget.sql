@@ -5,7 +5,6 @@ description = """Where the wall time of each steady step goes, on each GPU, by w
 stored = true
 [columns]
 step = "Number of the step; NULL for the whole scope"
-gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 part = """gpu: busy with kernels, memsets, whole graphs or copies in its own memory; communication: busy only with
     communication kernels; copy: busy only with copies, or idle for a blocking copy to the GPU; launch: idle, the host
     launched late; sync: idle, the host had waited for the GPU; allocation, dependency, profiler, start-up and end,

@@ -3,7 +3,6 @@ description = "How long each GPU that the process used was busy in each step."
 [columns]
 step = "Number of the step; NULL for work that belongs to no step"
 phase = "Phase of the step, as in `steps`"
-gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 busy_ns = "GPU busy time in the step"
 idle_ns = "GPU idle time in the step's wall time"
 start_ns = "When the wall time of the step begins"

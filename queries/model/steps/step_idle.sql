@@ -4,7 +4,6 @@ description = """The idle time of each GPU in each steady step by cause: `gpu_id
 stored = true
 [columns]
 step = "Number of the step"
-gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 cause = "Cause of the idle time, as in `gpu_idle`"
 host = "What the host did in this time, as in `gpu_idle`"
 idle_ns = "How long"

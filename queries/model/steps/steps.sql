@@ -8,7 +8,6 @@ phase = """steady; or warm-up (unlike the others, at the start), tail (the last 
     (as many operations, but different and longer), other (work before, between or after steps)"""
 is_outlier = "A steady step whose step time differs from the others"
 reason = "What differs, for steps that differ from the others; why it is not a step"
-process_id = "Operating system's process id"
 thread_id = "Thread that launched its first operation; NULL when unknown"
 host_start_ns = "From this time, what the host launches belongs to the step"
 host_end_ns = "Until this time"

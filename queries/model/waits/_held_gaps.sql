@@ -4,13 +4,11 @@ description = """The waits, allocations and frees of the thread that an idle GPU
 stored = true
 [columns]
 charge = "wait or allocation"
-process_id = "Operating system's process id"
 thread_id = "Thread that called, and launched what ended the gap"
 call_start_ns = "When the call began"
 start_ns = "When the call began; for a wait, when the wait began, as in `waits`"
 end_ns = "When the call returned"
 held_ns = "Time for which the call blocked the host"
-gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 gap_start_ns = "When the GPU became idle, as in `gpu_gaps`"
 gap_end_ns = "When the next operation started"
 dry_ns = "When the operations before it ended: gap_start_ns, unless the scope cut the gap"

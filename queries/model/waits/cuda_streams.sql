@@ -1,9 +1,6 @@
 /*
 description = "CUDA streams that existed, including unused ones."
 [columns]
-process_id = "Operating system's process id"
-context_id = "CUDA context"
-stream_id = "CUDA stream, numbered by CUPTI"
 priority = "Lower is more urgent"
 stream_type = "default stream, non-blocking stream, null stream"
 */

@@ -2,10 +2,7 @@
 description = "One row per CUDA event that was recorded on a stream; not in every trace."
 [columns]
 event_id = "The event"
-device_id = "CUDA device number within the process"
 stream_id = "The stream that it was recorded on"
-context_id = "CUDA context"
-process_id = "Operating system's process id"
 correlation_id = "The call that recorded it: joins with `api_calls`, together with process_id"
 */
 SELECT

@@ -3,14 +3,9 @@ description = "One row per wait that CUPTI recorded, without the call that waite
 [columns]
 start_ns = "When the wait began"
 end_ns = "When the wait ended"
-duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
 sync_type_id = "The number in the trace; `syncs` says what it means"
-device_id = "CUDA device number within the process"
 stream_id = "The stream waited for; NULL when it is none in particular"
-context_id = "CUDA context"
 event_id = "The event waited for"
-process_id = "Operating system's process id"
-correlation_id = "Joins with `api_calls`, together with process_id"
 */
 -- CUPTI writes 4294967295 for no stream and no event. nsys states device 0 for waits on any device, so the device is
 -- that of the context where the trace describes contexts.

@@ -5,16 +5,11 @@ description = """One row per synchronization that CUPTI recorded. Not every wait
 [columns]
 start_ns = "When the wait began"
 end_ns = "When the wait ended"
-duration_ns = "end_ns - start_ns; 0 where it ends before it starts"
 sync_type = "What was waited for: stream, event, context, stream wait (on the GPU), unknown; poll: nothing"
 api_name = "The call that waited"
-device_id = "CUDA device number within the process"
 stream_id = "The stream waited for; NULL when it is none in particular"
-context_id = "CUDA context"
 event_id = "The event waited for"
-process_id = "Operating system's process id"
 thread_id = "Thread that waited"
-correlation_id = "Joins with `api_calls`, together with process_id"
 */
 -- The number in syncType is not reliable: nsys 2021 to 2024 counts 1 = context, 2 = event, 3 = stream, and 2025 counts
 -- 2 = stream, 4 = context, while the enum table in the same file disagrees. The call that waited is known for nearly

@@ -3,7 +3,6 @@ description = """One row per time that the host waited for the GPU: calls that s
     host memory, and copies into pageable memory, which block even if their name says Async."""
 stored = true
 [columns]
-process_id = "Operating system's process id"
 thread_id = "Thread that waited"
 start_ns = """When the wait began; for a copy into pageable memory and the call that then waits for it, when the copy
     was called"""

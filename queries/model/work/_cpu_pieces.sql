@@ -2,7 +2,6 @@
 description = """What a thread did while a GPU waited for it outside of CUDA calls, piece by piece, cut to the scope's
     own time; no row where the trace does not record what a CPU did."""
 [columns]
-gpu_id = "The machine's GPU where the trace says which, else the CUDA device number"
 thread = "Thread that launched next: its process id times 16,777,216, and its thread id"
 gap_ns = "When the gap began"
 start_ns = "When the piece began"
