@@ -10,8 +10,7 @@ evidence = [
     "in {found_updates} of {updates:update}, {rounds:round} of {round_collectives:reduction} come before the optimizer",
     "the reductions run for {collective_ns} {per}, and the GPU runs nothing else for {exposed_ns} of that",
 ]
-skip_if = """
-The rounds reduce different gradients, as of two models that are trained in turn."""
+skip_if = "The rounds reduce different gradients, as of two models that are trained in turn."
 effort = "line"
 numerics = "rounding"
 estimate = """

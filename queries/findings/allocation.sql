@@ -2,8 +2,7 @@
 code = "NSI301"
 title = "The GPU waits while memory is allocated or freed"
 family = "allocation"
-meaning = """
-The GPU is idle while the host allocates or frees memory. cudaFree and cudaMalloc can also wait for the GPU."""
+meaning = "The GPU is idle while the host allocates or frees memory. cudaFree and cudaMalloc can also wait for the GPU."
 evidence = [
     [
         "{threads:thread} of the CPU together spend {host_ns} in {calls:call} {per}",
@@ -13,8 +12,7 @@ evidence = [
     """synchronizations return {tail_ns} after the GPU has finished, as when the pool gives its memory back, and
     allocations take {alloc_ns} each""",
 ]
-skip_if = """
-It is warm-up that the steady state does not repeat."""
+skip_if = "It is warm-up that the steady state does not repeat."
 effort = "line"
 estimate = """
 High: the time that the host spends in these calls, at most the idle time of the GPU: without them the host launches
@@ -37,15 +35,13 @@ PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."""
 jax = """
 Keep the default preallocation (XLA_PYTHON_CLIENT_PREALLOCATE), and donate buffers: jax.jit(..., donate_argnums)."""
 cupy = "Keep the default memory pool: do not call free_all_blocks() or set_allocator(None) in the loop."
-numba = """
-Create device arrays once before the loop (cuda.to_device, cuda.device_array), and pass these to the kernels."""
+numba = "Create device arrays once before the loop (cuda.to_device, cuda.device_array), and pass these to the kernels."
 cuda = "Allocate once before the loop and reuse the memory, or use cudaMallocAsync and cudaFreeAsync."
 openacc = "Put a data region (enter data, exit data) around the loop, so that arrays stay allocated."
 openmp = "Put target enter data and target exit data around the loop, so that arrays stay allocated."
 kokkos = "Create the views once before the loop and reuse them."
 sycl = "Call malloc_device once before the loop and reuse the memory."
-julia = """
-Preallocate outputs and use in-place operations; CUDA.jl's pool keeps memory unless CUDA.reclaim() is called."""
+julia = "Preallocate outputs and use in-place operations; CUDA.jl's pool keeps memory unless CUDA.reclaim() is called."
 
 [fix.pool]
 any = """
@@ -59,8 +55,7 @@ Let the allocator keep its memory: remove torch.cuda.empty_cache() from the loop
 (PYTORCH_CUDA_ALLOC_CONF=backend:native)."""
 
 [fix.kept]
-any = """
-The memory is not freed in the loop: allocate one block for all of it before the loop, and use parts of it."""
+any = "The memory is not freed in the loop: allocate one block for all of it before the loop, and use parts of it."
 openacc = """
 The memory is not freed in the loop, so it has its data region: make one contiguous array of the parts, which one
 directive (enter data) allocates and copies."""

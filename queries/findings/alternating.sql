@@ -11,8 +11,7 @@ evidence = [
     something else for {host_ns}""",
     "{outside_ns} of the latter is outside of CUDA calls",
 ]
-skip_if = """
-The next step needs the result of this one; or the host does not work but waits for something outside."""
+skip_if = "The next step needs the result of this one; or the host does not work but waits for something outside."
 effort = "function"
 estimate = """
 High: the time in which the GPU is idle or only copies to the host, at most what the step takes longer than the host,

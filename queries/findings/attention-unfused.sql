@@ -12,8 +12,7 @@ evidence = [
     "{gemm_ns} of it in the two products, {softmax_ns} in the softmax",
     "no fused attention kernel runs",
 ]
-skip_if = """
-The scores themselves are an output, or the mask has a form that the fused kernel does not support."""
+skip_if = "The scores themselves are an output, or the mask has a form that the fused kernel does not support."
 effort = "line"
 numerics = "rounding"
 estimate = """

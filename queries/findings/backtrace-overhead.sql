@@ -11,8 +11,7 @@ evidence = [
     calls of the same name without one""",
     "{backtrace_ns} in total, {share_pct} of the wall time",
 ]
-skip_if = """
-The host is hidden behind the GPU's work: then the wall time is the same."""
+skip_if = "The host is hidden behind the GPU's work: then the wall time is the same."
 effort = "flag"
 estimate = """
 Of each name of call, the median time until the next call of its thread with a backtrace, minus that without one, times

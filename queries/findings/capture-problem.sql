@@ -32,8 +32,7 @@ evidence = [
     """after step {last_step} a thread that launched in each step before has no calls: from there on, figures are of a
     part of the work""",
 ]
-skip_if = """
-What was lost is outside the part that you look at."""
+skip_if = "What was lost is outside the part that you look at."
 effort = "flag"
 links = ["Nsight Systems User Guide, Troubleshooting"]
 report = "info"

@@ -13,8 +13,7 @@ evidence = [
     "one about every {every:step}",
     "files take {file_ns} of each on average, mostly in {file_call}()",
 ]
-skip_if = """
-The data must be safe before the program may go on."""
+skip_if = "The data must be safe before the program may go on."
 effort = "function"
 estimate = """
 High: the time of the long steps above the median, and of a step as long right after one of them (the files are still

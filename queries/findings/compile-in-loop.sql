@@ -17,8 +17,7 @@ evidence = [
     "the first kernel after a load is mostly {kernel}",
     "each of the {load_threads:thread} that load code does so in one step only",
 ]
-skip_if = """
-The new shapes end: then let the program warm up with all of them before it is measured."""
+skip_if = "The new shapes end: then let the program warm up with all of them before it is measured."
 effort = "function"
 estimate = """
 High: the time of these steps above the median of the others, over all steps; the idle time of the GPU, if all steps

@@ -3,15 +3,13 @@ code = "NSI302"
 title = "The GPU only copies, or waits for a copy"
 family = "copy"
 symptom = "copy"
-meaning = """
-Only copies to or from the GPU are running, or the GPU is idle during a blocking copy to it."""
+meaning = "Only copies to or from the GPU are running, or the GPU is idle during a blocking copy to it."
 evidence = [
     "{copy_ns} {per}: {copy_parts}",
     "most time: {copy_kind} from {source} to {target} memory, {mean_bytes} each on average at {rate_bytes_per_s}",
     "copies run during {copy_share_pct} of a step, from or to pinned memory",
 ]
-skip_if = """
-The kernels need all of the data first, and nothing else can run."""
+skip_if = "The kernels need all of the data first, and nothing else can run."
 effort = "function"
 estimate = """
 High: the time in which only copies run, and the idle time during blocking copies. Low, for pageable memory: what
@@ -34,8 +32,7 @@ buffers."""
 cupy = """
 Keep the data on the GPU; otherwise copy from pinned memory (cupyx.empty_pinned) on another stream while kernels
 run."""
-numba = """
-Pass device arrays to the kernels (cuda.to_device): host arrays are copied to the GPU and back at each launch."""
+numba = "Pass device arrays to the kernels (cuda.to_device): host arrays are copied to the GPU and back at each launch."
 cuda = """
 Keep the data on the GPU; otherwise copy from pinned memory with cudaMemcpyAsync on another stream while kernels
 run."""
@@ -77,8 +74,7 @@ run."""
 pytorch = """
 Copy back only what the host needs, and less often; otherwise copy with non_blocking=True to a pinned tensor
 (pin_memory=True) on another stream, and wait for its event before reading."""
-jax = """
-Copy back only what the host needs, and less often; otherwise start the copy early with copy_to_host_async()."""
+jax = "Copy back only what the host needs, and less often; otherwise start the copy early with copy_to_host_async()."
 cupy = """
 Copy back only what the host needs, and less often; otherwise copy to pinned memory on another stream:
 array.get(stream=stream, out=buffer) with a buffer of cupyx.empty_pinned."""
@@ -94,8 +90,7 @@ Put target data regions around all kernels that use an array, and target update 
 kokkos = """
 Copy back only what the host needs, and less often; otherwise deep_copy to Kokkos::SharedHostPinnedSpace on an execution
 space instance of its own."""
-sycl = """
-Copy back only what the host needs, and less often; otherwise copy to malloc_host memory on a queue of its own."""
+sycl = "Copy back only what the host needs, and less often; otherwise copy to malloc_host memory on a queue of its own."
 julia = "Copy back only what the host needs (reduce on the GPU first); otherwise copy to arrays pinned with CUDA.pin."
 
 [params]

@@ -18,11 +18,9 @@ evidence = [
         "the longest gap, {longest_gap_ns}, is between {before} and {after}",
     ],
 ]
-skip_if = """
-The GPU's next work needs its result; then optimize the CPU work itself."""
+skip_if = "The GPU's next work needs its result; then optimize the CPU work itself."
 effort = "function"
-estimate = """
-The idle time of the GPU in which no thread of the process is in a CUDA call."""
+estimate = "The idle time of the GPU in which no thread of the process is in a CUDA call."
 links = ["Nsight Systems User Guide, CPU sampling: --sample=process-tree shows the functions"]
 report = "host"
 when = "SELECT 1 FROM classify_report WHERE part = 'launch' AND see = 'gaps'"
@@ -36,8 +34,7 @@ known_work = [
 ]
 
 [fix.cpu]
-any = """
-Do that work in another thread, or after the next step is launched, so that the GPU has work meanwhile."""
+any = "Do that work in another thread, or after the next step is launched, so that the GPU has work meanwhile."
 pytorch = """
 Do that work in another process or thread (DataLoader with num_workers and prefetch_factor for input), or after the
 next step is launched."""
@@ -46,8 +43,7 @@ Enqueue the next inference (enqueueV3) before the host handles the results of th
 thread."""
 openacc = "Launch the next step asynchronously (async clause) before the host does that work."
 openmp = "Launch the next step asynchronously (target nowait) before the host does that work."
-jax = """
-Dispatch the next step before the host handles the results of this one, and prepare input in another thread."""
+jax = "Dispatch the next step before the host handles the results of this one, and prepare input in another thread."
 
 [fix.no_steps]
 any = """

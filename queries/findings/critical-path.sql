@@ -4,8 +4,7 @@ title = "One operation limits the step"
 family = "kernels"
 symptom = "kernel-time"
 overlaps = true
-meaning = """
-Speeding this up shortens the step the most, until a parallel operation becomes the bottleneck."""
+meaning = "Speeding this up shortens the step the most, until a parallel operation becomes the bottleneck."
 evidence = [
     "{operation} holds the critical path of a step for {path_ns} of {step_ns}",
     [
@@ -14,11 +13,9 @@ evidence = [
     ],
     "then {next_operation} takes over",
 ]
-skip_if = """
-It waits for something that the trace does not show."""
+skip_if = "It waits for something that the trace does not show."
 effort = "function"
-estimate = """
-The step is replayed without the operation, with all its dependencies."""
+estimate = "The step is replayed without the operation, with all its dependencies."
 report = "critical-path"
 when = """
 SELECT 1 FROM step_budget
@@ -35,12 +32,10 @@ half of the work. If it is a window or hides padding, use flex_attention with a 
 jax = """
 If the mask is causal, pass is_causal=True to jax.nn.dot_product_attention instead; for padding,
 key_value_seq_lengths."""
-cuda = """
-If the mask is causal, set the causal mask of cuDNN's attention or of FlashAttention instead of adding a bias."""
+cuda = "If the mask is causal, set the causal mask of cuDNN's attention or of FlashAttention instead of adding a bias."
 
 [fix.other]
-any = """
-Make it faster. Beyond this saving, the operation that takes over limits the step: critical-path lists both."""
+any = "Make it faster. Beyond this saving, the operation that takes over limits the step: critical-path lists both."
 
 [params]
 min_pct = [3.0, "Share of the wall time that it must save (3: an improvement that is worth keeping)"]

@@ -13,8 +13,7 @@ evidence = [
     ],
     "the loss itself is another kernel, {kernel}",
 ]
-skip_if = """
-The program needs the log-probabilities of all classes themselves."""
+skip_if = "The program needs the log-probabilities of all classes themselves."
 effort = "line"
 numerics = "rounding"
 estimate = """

@@ -13,8 +13,7 @@ evidence = [
     ],
     "the CPU waits {host_wait_ns} for the data, and the GPU is idle for {idle_ns} during or right after the wait",
 ]
-skip_if = """
-The GPU's next work depends on what the host does with the value."""
+skip_if = "The GPU's next work depends on what the host does with the value."
 effort = "line"
 estimate = """
 High: the idle time of the GPU while the host waits for the data, and until the next launch. Low: 35% of it, because
@@ -32,8 +31,7 @@ openacc = "Keep the data in a data region, and update self only what the host ne
 openmp = "Keep the data in a target data region, and target update from only what the host needs."
 
 [fix.steps]
-any = """
-Keep the value on the GPU, read it back every N steps, or copy it to pinned memory and read it one step later."""
+any = "Keep the value on the GPU, read it back every N steps, or copy it to pinned memory and read it one step later."
 pytorch = """
 Keep the value on the GPU (no .item(), .cpu(), .tolist(), print), read it every N steps, or copy it with
 non_blocking=True to pinned memory and read it one step later."""

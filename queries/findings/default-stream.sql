@@ -32,10 +32,8 @@ events what depends on the other."""
 cuda = """
 Give each launch, copy and memset (cudaMemsetAsync) its stream, compile with nvcc --default-stream per-thread, or create
 the streams with cudaStreamNonBlocking (cudaStreamCreateWithFlags); order with events what depends on the other."""
-cupy = """
-Create the streams with cupy.cuda.Stream(non_blocking=True), and launch nothing on Stream.null meanwhile."""
-numba = """
-Pass a stream to every launch and copy, or set NUMBA_CUDA_PER_THREAD_DEFAULT_STREAM=1."""
+cupy = "Create the streams with cupy.cuda.Stream(non_blocking=True), and launch nothing on Stream.null meanwhile."
+numba = "Pass a stream to every launch and copy, or set NUMBA_CUDA_PER_THREAD_DEFAULT_STREAM=1."
 
 [params]
 min_pct = [1.0, "Least share of the wall time that could run at the same time (1: what runs differ by)"]

@@ -16,8 +16,7 @@ Results must be the same in each run, since atomic additions come in any order; 
 gradients."""
 effort = "line"
 numerics = "rounding"
-estimate = """
-40 to 75% of the time of these kernels. Measured on an H100 with random indices: 59 to 69%."""
+estimate = "40 to 75% of the time of these kernels. Measured on an H100 with random indices: 59 to 69%."
 links = ["PyTorch documentation, torch.nn.Embedding"]
 report = "top"
 when = "SELECT 1 FROM _step_totals WHERE busy_ns > 0.5 * wall_ns"

@@ -11,8 +11,7 @@ evidence = [
     "{waiting_pct} of that is waiting for other ranks, which overlap does not hide",
     "{kernel_time_pct} of all kernel time is communication",
 ]
-skip_if = """
-The ranks wait for a slow one, which is then the cause (see ranks); or the link is slow (see collectives)."""
+skip_if = "The ranks wait for a slow one, which is then the cause (see ranks); or the link is slow (see collectives)."
 effort = "function"
 estimate = """
 The time in which the GPU only communicates, less the time in which it waits for other ranks where traces of these

@@ -10,8 +10,7 @@ evidence = [
     "the first failed launch takes {first_ns}",
     "after the last of them, {later_launches:launch call} succeeded: the program went on",
 ]
-skip_if = """
-The program expects it, such as an allocation that is retried with a smaller size."""
+skip_if = "The program expects it, such as an allocation that is retried with a smaller size."
 effort = "function"
 links = ["CUDA Runtime API, cudaError_t", "Compute Sanitizer User Manual"]
 report = '''

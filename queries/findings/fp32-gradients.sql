@@ -3,15 +3,13 @@ code = "NSI513"
 title = "Gradients are reduced in FP32"
 family = "fp32-gradients"
 overlaps = true
-meaning = """
-Each gradient is sent in four bytes. In BF16 it takes two, and the transfer half the time."""
+meaning = "Each gradient is sent in four bytes. In BF16 it takes two, and the transfer half the time."
 evidence = [
     "{collectives:collective} of FP32 sums per step run for {collective_ns}",
     "for {exposed_ns} of that the GPU runs nothing else",
     "they send {sent_bytes} per step",
 ]
-skip_if = """
-Training needs the precision of FP32 sums, or the transfer is hidden behind the backward pass."""
+skip_if = "Training needs the precision of FP32 sums, or the transfer is hidden behind the backward pass."
 effort = "line"
 numerics = "precision"
 estimate = """

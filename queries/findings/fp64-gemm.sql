@@ -13,8 +13,7 @@ evidence = [
         "{?has_tf32}the GPU's peak with FP32 is that of FP64, with TF32 it is {tf32_ratio} times that",
     ],
 ]
-skip_if = """
-The algorithm needs double precision."""
+skip_if = "The algorithm needs double precision."
 effort = "function"
 numerics = "precision"
 estimate = """

@@ -15,8 +15,7 @@ evidence = [
     ],
     "{more_chains:more chain}",
 ]
-skip_if = """
-The fused kernel launches more slowly than the chain it replaces."""
+skip_if = "The fused kernel launches more slowly than the chain it replaces."
 effort = "function"
 numerics = "rounding"
 estimate = """
@@ -42,8 +41,7 @@ Put the operations under one jax.jit. Where XLA leaves them apart in one, write 
 with the first chain."""
 cupy = "Write each chain as one kernel: cupy.fuse, ElementwiseKernel or RawKernel; start with the first chain."
 numba = "Write each chain as one cuda.jit kernel; start with the first chain."
-cuda = """
-Write each chain as one kernel, or use cuBLASLt epilogues, cuDNN graphs or CUTLASS; start with the first chain."""
+cuda = "Write each chain as one kernel, or use cuBLASLt epilogues, cuDNN graphs or CUTLASS; start with the first chain."
 openacc = "Merge the loops into one parallel region; start with the first chain."
 openmp = "Merge the loops into one target region; start with the first chain."
 julia = "Fuse the operations into one broadcast expression (@.); start with the first chain."

@@ -11,8 +11,7 @@ evidence = [
     at a time""",
     "most in {kernel}",
 ]
-skip_if = """
-The size is fixed by an interface, or the matrices are views into larger ones whose rows cannot be padded."""
+skip_if = "The size is fixed by an interface, or the matrices are views into larger ones whose rows cannot be padded."
 effort = "line"
 numerics = "rounding"
 estimate = """

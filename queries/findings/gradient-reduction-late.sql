@@ -10,8 +10,7 @@ evidence = [
     "from the end of the first to the end of the last takes {span_ns}, in which they run for {comm_ns}",
     "{?is_host_loop}for the rest, the GPU waits for the loop of the host that calls them",
 ]
-skip_if = """
-The gradients of all layers are ready only at the end, as with one bucket or shared parameters."""
+skip_if = "The gradients of all layers are ready only at the end, as with one bucket or shared parameters."
 effort = "function"
 numerics = "rounding"
 estimate = """

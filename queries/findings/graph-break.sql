@@ -14,26 +14,22 @@ evidence = [
     "the kernel before the copy is mostly {kernel}",
     "{compiled_pct} of the kernel time is in kernels that a compiler made: each copy divides a compiled graph",
 ]
-skip_if = """
-The branch avoids more work than the wait costs."""
+skip_if = "The branch avoids more work than the wait costs."
 effort = "function"
-estimate = """
-High: the idle time of the GPU around the read-backs, at most that of the median step. Low: 40% of it."""
+estimate = "High: the idle time of the GPU around the read-backs, at most that of the median step. Low: 40% of it."
 links = ["PyTorch documentation, torch.compile: Graph breaks"]
 report = "syncs"
 when = "SELECT 1 FROM memcpys WHERE copy_kind = 'D2H' AND size_bytes = 1 LIMIT 1"
 
 [fix.loop]
-any = """
-Check the condition of the loop every 10 to 50 iterations, or run a fixed number of iterations."""
+any = "Check the condition of the loop every 10 to 50 iterations, or run a fixed number of iterations."
 jax = """
 The flag is the condition of jax.lax.while_loop: check it every 10 to 50 iterations, with that many in its body (a
 Python loop, or jax.lax.fori_loop), or run a fixed number with jax.lax.fori_loop or jax.lax.scan."""
 
 [fix.branch]
 any = "Decide on the GPU: compute both sides and select, or pass the flag to the next kernel as a predicate."
-pytorch = """
-Replace the Python if on a tensor by torch.where, or move the check out of the step."""
+pytorch = "Replace the Python if on a tensor by torch.where, or move the check out of the step."
 inductor = """
 Replace the Python if on a tensor by torch.where or torch.cond, check with fullgraph=True that no graph break is
 left, and then compile with mode="reduce-overhead"."""

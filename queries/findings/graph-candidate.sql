@@ -4,8 +4,7 @@ title = "The step could be launched as a CUDA graph"
 family = "launch"
 symptom = "late-host"
 overlaps = true
-meaning = """
-One graph launch would replace one launch call per kernel."""
+meaning = "One graph launch would replace one launch call per kernel."
 evidence = [
     [
         "{?has_low_bound}a CUDA graph saves {saving_low_ns} to {saving_high_ns} {per} under nsys",
@@ -13,8 +12,7 @@ evidence = [
     ],
     "remove first: {blockers}",
 ]
-skip_if = """
-Shapes or control flow change from step to step, or the host has to read values inside the step."""
+skip_if = "Shapes or control flow change from step to step, or the host has to read values inside the step."
 effort = "function"
 estimate = """
 The time in which the GPU waits for launches, minus what remains with a graph: the launch of the graph, and 0.3 to 1 µs

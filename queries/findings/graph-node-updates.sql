@@ -12,8 +12,7 @@ evidence = [
     """{graph_launches:graph launch|graph launches} {per}, and the host takes {update_ns} to capture, build, update or
     remove graphs [{names}]""",
 ]
-skip_if = """
-The operations or sizes really change in each step."""
+skip_if = "The operations or sizes really change in each step."
 effort = "function"
 estimate = """
 High: the time of the calls, where the GPU is idle for as long. Low: a quarter of

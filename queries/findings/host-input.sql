@@ -12,8 +12,7 @@ evidence = [
     thread that copies is outside of CUDA calls for most of that time""",
     "these gaps take {gap_ns} of a step of {step_ns} on average; the GPU is busy for {busy_ns} of the step",
 ]
-skip_if = """
-The input comes from outside at this rate, such as from a sensor or a user."""
+skip_if = "The input comes from outside at this rate, such as from a sensor or a user."
 effort = "function"
 estimate = """
 High: the idle time of these gaps; all CPU work or idle time, if they are 70% of it. Low: half of the gaps, because
@@ -38,8 +37,7 @@ cupy = """
 If the array stays the same, copy it once, before the loop (cupy.asarray). Else make it on the GPU (cupy.random), or
 prepare the next one in a thread while the GPU works."""
 openacc = "Compute the data in a parallel region, and keep it in a data region instead of updating it in each step."
-openmp = """
-Compute the data in a target region, and keep it in a target data region instead of updating it in each step."""
+openmp = "Compute the data in a target region, and keep it in a target data region instead of updating it in each step."
 cuda = "Prepare the next input in a second thread with a second pinned buffer, and copy it on a stream of its own."
 
 [params]

@@ -14,8 +14,7 @@ evidence = [
     calls; the copies take {copy_ns}""",
     "in {back_steps} of these steps, a copy to the GPU ends the gap ({back_bytes}, median)",
 ]
-skip_if = """
-The host does not compute with this data: it writes a file, or waits for input or for other processes."""
+skip_if = "The host does not compute with this data: it writes a file, or waits for input or for other processes."
 effort = "function"
 estimate = """
 High: these gaps, and the copies before and after them. Low: the time in which the thread is outside of CUDA calls, less

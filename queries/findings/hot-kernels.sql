@@ -4,8 +4,7 @@ title = "The kernels with the most GPU time"
 family = "kernels"
 symptom = "kernel-time"
 overlaps = true
-meaning = """
-The GPU is busy with these kernels whatever the host does; the run cannot become shorter than they are."""
+meaning = "The GPU is busy with these kernels whatever the host does; the run cannot become shorter than they are."
 evidence = [
     "{kernels}",
     "{more_kernels:more kernel}",
@@ -13,11 +12,9 @@ evidence = [
     thread: registers are spilled, or arrays or a stack lie in local memory""",
     "{?is_unmeasured}distance from the roofline not measured",
 ]
-skip_if = """
-All of its work is needed, and there is no faster implementation of it."""
+skip_if = "All of its work is needed, and there is no faster implementation of it."
 effort = "redesign"
-estimate = """
-With measurements of ncu, the time above that of the nearer roof; otherwise none is stated."""
+estimate = "With measurements of ncu, the time above that of the nearer roof; otherwise none is stated."
 links = ["Nsight Compute Profiling Guide, Roofline Charts"]
 example = "sample_traces/decode_graph_node.sqlite"
 report = "classify-kernels"
@@ -78,8 +75,7 @@ different data, in one launch. If each needs the one before, as time steps do, p
 plan): its metrics show what limits the kernel."""
 
 [fix.other]
-any = """
-Profile {first} with ncu (nsys-insight ncu plan writes the command): its metrics show what limits the kernel."""
+any = "Profile {first} with ncu (nsys-insight ncu plan writes the command): its metrics show what limits the kernel."
 
 [params]
 min_pct = [10.0, """Share of the wall time from which a kernel is named; of a GPU-bound run, the first three are named

@@ -12,8 +12,7 @@ evidence = [
     "{outside_calls_ns} outside of CUDA calls",
     "of {samples:CPU sample} in this time: {functions}",
 ]
-skip_if = """
-The end is what you are measuring."""
+skip_if = "The end is what you are measuring."
 effort = "flag"
 links = ["Nsight Systems User Guide, CLI Profile Command Switch Options: --capture-range, --duration"]
 report = "idle"
@@ -34,8 +33,7 @@ Do the work of these functions in parallel, or while the GPU still works (nsys-i
 that the process holds at its end are released with it."""
 
 [fix.steps]
-any = """
-Capture only the steady state: nsys profile --duration, or --capture-range=nvtx --nvtx-capture=RANGE."""
+any = "Capture only the steady state: nsys profile --duration, or --capture-range=nvtx --nvtx-capture=RANGE."
 pytorch = """
 Capture only the steady state: torch.cuda.profiler.stop() after the last step, and nsys profile
 --capture-range=cudaProfilerApi."""

@@ -12,8 +12,7 @@ evidence = [
     "{outside_calls_ns} outside of CUDA calls",
     "of {samples:CPU sample} in this time: {functions}",
 ]
-skip_if = """
-Startup is what you are measuring."""
+skip_if = "Startup is what you are measuring."
 effort = "flag"
 links = ["Nsight Systems User Guide, CLI Profile Command Switch Options: --capture-range, --delay"]
 report = "idle"
@@ -55,8 +54,7 @@ See what the program does before its first GPU operation (--sample=process-tree)
 process, or after the first GPU work."""
 
 [fix.steps]
-any = """
-Capture only the steady state: nsys profile --delay, or --capture-range=nvtx --nvtx-capture=RANGE."""
+any = "Capture only the steady state: nsys profile --delay, or --capture-range=nvtx --nvtx-capture=RANGE."
 pytorch = """
 Capture only the steady state: torch.cuda.profiler.start() after the warm-up, and nsys profile
 --capture-range=cudaProfilerApi."""

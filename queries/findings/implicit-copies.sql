@@ -11,8 +11,7 @@ evidence = [
     "the host takes {host_ns} {per} for them, the GPU {copy_ns}",
     "{more_places:more construct}",
 ]
-skip_if = """
-The host reads or changes the data in each step."""
+skip_if = "The host reads or changes the data in each step."
 effort = "line"
 estimate = """
 High: the host's time in these copies, as far as the GPU is idle or copies. Low: half of the time of the copies on the

@@ -35,8 +35,7 @@ evidence = [
         "the others wait {others_wait_ns} per {unit} on average",
     ],
 ]
-skip_if = """
-It does what only one rank can do, such as writing a checkpoint: then let the others continue meanwhile."""
+skip_if = "It does what only one rank can do, such as writing a checkpoint: then let the others continue meanwhile."
 effort = "function"
 estimate = """
 How late the latest rank is in each step: how much longer the others wait than it does, at most what the step is longer

@@ -4,16 +4,14 @@ title = "Kernel launch overhead"
 family = "launch"
 symptom = "late-host"
 shortens_kernels = true
-meaning = """
-The host launches kernels more slowly than the GPU runs them, so the GPU is idle in between."""
+meaning = "The host launches kernels more slowly than the GPU runs them, so the GPU is idle in between."
 evidence = [
     "the GPU is idle for {idle_ns}: {idle_parts}",
     "{launch_calls:launch call} {per} at {launch_call_ns} each",
     "kernels average {kernel_ns}",
     "{graph_launches:launch of a CUDA graph|launches of CUDA graphs} {per}",
 ]
-skip_if = """
-The CPU keeps ahead of the GPU without the profiler."""
+skip_if = "The CPU keeps ahead of the GPU without the profiler."
 effort = "function"
 estimate = """
 High: the idle time in front of the launches that a CUDA graph would replace. Low: what a CUDA graph saves at least. Of
@@ -33,10 +31,8 @@ jax = "Put the whole step under one jax.jit."
 cupy = """
 Fuse the operations: cupy.fuse, ElementwiseKernel or RawKernel; or capture the step on a stream as a graph:
 stream.begin_capture()."""
-cuda = """
-Capture the step as a CUDA graph (cudaStreamBeginCapture, cudaGraphLaunch), or fuse kernels."""
-openacc = """
-Launch asynchronously (async clauses, one wait at the end), and merge small parallel regions."""
+cuda = "Capture the step as a CUDA graph (cudaStreamBeginCapture, cudaGraphLaunch), or fuse kernels."
+openacc = "Launch asynchronously (async clauses, one wait at the end), and merge small parallel regions."
 openmp = "Launch asynchronously (target nowait), and merge small target regions."
 kokkos = "Merge small parallel_for regions, or use Kokkos::Experimental::Graph."
 sycl = "Merge small kernels, or record the step in a command graph (sycl_ext_oneapi_graph)."

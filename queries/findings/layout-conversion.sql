@@ -10,8 +10,7 @@ evidence = [
     "{conversion_ns} {per} ({conversion_pct} of kernel time) in {calls:conversion}, most in {kernel}",
     "{norm_ns} in batch normalization in NCHW",
 ]
-skip_if = """
-Other layers of the model need NCHW."""
+skip_if = "Other layers of the model need NCHW."
 effort = "line"
 numerics = "rounding"
 estimate = """
@@ -23,8 +22,7 @@ when = "SELECT 1 FROM _step_totals WHERE busy_ns > 0.5 * wall_ns"
 
 [fix]
 any = "Keep the tensors of the convolutions in the layout NHWC."
-pytorch = """
-Use the memory format channels_last for model and input: model.to(memory_format=torch.channels_last)."""
+pytorch = "Use the memory format channels_last for model and input: model.to(memory_format=torch.channels_last)."
 jax = "Use NHWC: lax.conv_general_dilated with dimension_numbers NHWC, HWIO, NHWC."
 cuda = "Create the tensor descriptors with CUDNN_TENSOR_NHWC."
 tensorrt = "Let the builder choose the formats of inputs and outputs, or set TensorFormat.HWC8."

@@ -12,8 +12,7 @@ evidence = [
     "one more block on each SM needs {next_step}",
     "{more_shapes:more such launch shape}",
 ]
-skip_if = """
-ncu shows it near its roofline: eight active warps per SM often hide all latency."""
+skip_if = "ncu shows it near its roofline: eight active warps per SM often hide all latency."
 effort = "function"
 links = ["CUDA C++ Best Practices Guide, Occupancy"]
 report = "occupancy"

@@ -11,11 +11,9 @@ evidence = [
     ["the GPU is idle for {idle_ns}: {idle_parts}", "the GPU is idle for {idle_ns}"],
     "{launch_calls:launch call} {per} at {launch_call_ns} each",
 ]
-skip_if = """
-The CPU keeps ahead of the GPU without the profiler."""
+skip_if = "The CPU keeps ahead of the GPU without the profiler."
 effort = "function"
-estimate = """
-The idle time of the GPU before the launches, and what is left of it without nsys."""
+estimate = "The idle time of the GPU before the launches, and what is left of it without nsys."
 report = "classify"
 when = """
 SELECT 1 FROM classify_report

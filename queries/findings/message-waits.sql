@@ -10,8 +10,7 @@ evidence = [
     "for {exposed_ns} of {wall_ns} {per} the GPU runs only {messages:kernel} that send or receive",
     "they run for {message_ns} on average, the longest for {longest_ns}",
 ]
-skip_if = """
-The ranks are no stages: neighbors exchange boundaries or blocks, which other work can hide."""
+skip_if = "The ranks are no stages: neighbors exchange boundaries or blocks, which other work can hide."
 effort = "line"
 numerics = "rounding"
 estimate = """

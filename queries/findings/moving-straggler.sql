@@ -14,11 +14,9 @@ evidence = [
         "{late_ranks} of {ranks} ranks are late at least once",
     ],
 ]
-skip_if = """
-The work is inherently uneven, as in mixture-of-experts layers; then redistribute it."""
+skip_if = "The work is inherently uneven, as in mixture-of-experts layers; then redistribute it."
 effort = "function"
-estimate = """
-How late the late rank of each step is: how much longer the others wait than it does."""
+estimate = "How late the late rank of each step is: how much longer the others wait than it does."
 links = ["NCCL documentation, Collective Operations"]
 report = "ranks"
 

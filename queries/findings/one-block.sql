@@ -10,8 +10,7 @@ evidence = [
     "{kernel} runs {blocks:block} on a GPU of {sm_count} SMs",
     "{calls:call} {per} of {mean_ns} on average, {kernel_time_pct} of kernel time",
 ]
-skip_if = """
-Other kernels run on the other SMs at the same time, or the algorithm is sequential."""
+skip_if = "Other kernels run on the other SMs at the same time, or the algorithm is sequential."
 effort = "function"
 estimate = """
 High: the time of the kernel without migrations of unified memory, and without the share of the SMs that it uses. Low:

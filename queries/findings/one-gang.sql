@@ -3,18 +3,15 @@ code = "NSI423"
 title = "An OpenACC construct runs with one gang"
 family = "one-gang"
 explains = ["kernel-time", "small-grid", "low-occupancy", "one-block", "small-blocks"]
-meaning = """
-A gang runs on one SM: the rest of the GPU does nothing while the construct runs."""
+meaning = "A gang runs on one SM: the rest of the GPU does nothing while the construct runs."
 evidence = [
     "{place} starts {gangs:gang} on a GPU of {sm_count} SMs",
     "{kernels:kernel} {per} of {mean_ns} on average, {kernel_time_pct} of kernel time",
     "{workers:worker} per gang, vector length {vector_length}",
 ]
-skip_if = """
-The loop has dependences between its iterations, or other kernels run on the other SMs at the same time."""
+skip_if = "The loop has dependences between its iterations, or other kernels run on the other SMs at the same time."
 effort = "line"
-estimate = """
-High: the time of the kernels without the share of the SMs that they use. Low: half of it."""
+estimate = "High: the time of the kernels without the share of the SMs that they use. Low: half of it."
 links = ["OpenACC Programming and Best Practices Guide, Optimize Loops"]
 report = "openacc"
 when = "SELECT 1 FROM openacc_events WHERE gangs = 1 LIMIT 1"

@@ -10,8 +10,7 @@ evidence = [
     "after the last matrix product, {collectives:reduction} of {run_ns} on average, in {late_steps} of {steps:step}",
     "for {exposed_ns} per step, the GPU runs nothing else",
 ]
-skip_if = """
-The gradients are accumulated over several passes, or the model is one layer."""
+skip_if = "The gradients are accumulated over several passes, or the model is one layer."
 effort = "line"
 numerics = "rounding"
 estimate = """

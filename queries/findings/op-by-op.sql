@@ -10,12 +10,10 @@ evidence = [
     "{modules:module} are dispatched {per}, with {launches_each:launch|launches} each on average",
     "the GPU is idle for {idle_ns} of {wall_ns}",
 ]
-skip_if = """
-Python has to see the values between the operations."""
+skip_if = "Python has to see the values between the operations."
 effort = "function"
 numerics = "rounding"
-estimate = """
-High: the idle time of the GPU. Low: 45% of it."""
+estimate = "High: the idle time of the GPU. Low: 45% of it."
 links = ["JAX documentation, Just-in-time compilation"]
 report = "nvtx"
 when = "SELECT 1 FROM frameworks WHERE framework = 'jax' AND is_program"

@@ -10,8 +10,7 @@ evidence = [
     "{kernels:kernel} {per} in {tensors:group} of {kernels_each}, among them {operations}",
     "they take {update_ns} of the step of {step_ns}",
 ]
-skip_if = """
-The optimizer has no fused variant: then write it as one, or compile it."""
+skip_if = "The optimizer has no fused variant: then write it as one, or compile it."
 effort = "flag"
 numerics = "rounding"
 estimate = """

@@ -3,17 +3,14 @@ code = "NSI202"
 title = "Synchronizations without a read-back"
 family = "sync"
 symptom = "wait"
-meaning = """
-A synchronizing call blocks the host although no data is read back, and the GPU runs out of work."""
+meaning = "A synchronizing call blocks the host although no data is read back, and the GPU runs out of work."
 evidence = [
     "the CPU waits {host_wait_ns} in {waits:synchronization} {per}",
     "the GPU is idle for {idle_ns} meanwhile or right after",
 ]
-skip_if = """
-It is required for timing, or other code needs the complete result."""
+skip_if = "It is required for timing, or other code needs the complete result."
 effort = "line"
-estimate = """
-The idle time of the GPU while the host waits, and until the next launch."""
+estimate = "The idle time of the GPU while the host waits, and until the next launch."
 links = ["CUDA C++ Programming Guide, Explicit Synchronization"]
 example = "sample_traces/churn.sqlite"
 report = "host"

@@ -3,8 +3,7 @@ code = "NSI601"
 title = "Outliers take longer than the median step"
 family = "steps"
 overlaps = true
-meaning = """
-These steps take more than a tenth longer than the median step, and more than steps usually vary."""
+meaning = "These steps take more than a tenth longer than the median step, and more than steps usually vary."
 evidence = [
     [
         "{?has_several}{outliers} of {steady_steps} steps take {outlier_ns} on average, the median step {median_ns}",
@@ -27,8 +26,7 @@ skip_if = """
 They do different work, such as a prefill among decode steps; or there is no work in them: a server without
 requests."""
 effort = "function"
-estimate = """
-What the outliers take longer than the median step, divided by the number of all steady steps."""
+estimate = "What the outliers take longer than the median step, divided by the number of all steady steps."
 example = "tests/data/ranks/pipe_rank0.sqlite"
 report = "steps"
 when = "SELECT 1 FROM steps WHERE phase = 'steady' AND is_outlier LIMIT 1"

@@ -12,8 +12,7 @@ evidence = [
         "in the trace the GPU is busy {trace_busy_pct} of the time",
     ],
 ]
-skip_if = """
-The loop runs much longer than the capture: then the steps matter most."""
+skip_if = "The loop runs much longer than the capture: then the steps matter most."
 effort = "flag"
 links = ["Nsight Systems User Guide, CLI Profile Command Switch Options: --capture-range"]
 example = "sample_traces/churn.sqlite"

@@ -11,14 +11,10 @@ evidence = [
     "{copies:copy|copies} {per} from or to pageable memory",
     "the GPU is idle for {idle_ns} during these calls ({idle_pct} of the wall time)",
 ]
-skip_if = """
-The memory is used for one copy only: pinning it takes longer than the copy."""
+skip_if = "The memory is used for one copy only: pinning it takes longer than the copy."
 effort = "line"
-estimate = """
-The idle time of the GPU during these calls."""
-links = [
-    "CUDA C++ Best Practices Guide, Pinned Memory", "CUDA Runtime API, API synchronization behavior: Memcpy",
-]
+estimate = "The idle time of the GPU during these calls."
+links = ["CUDA C++ Best Practices Guide, Pinned Memory", "CUDA Runtime API, API synchronization behavior: Memcpy"]
 example = "sample_traces/churn.sqlite"
 report = "host"
 when = "SELECT 1 FROM host_report WHERE code = 'pageable_copy' AND wall_pct >= $shown_pct"

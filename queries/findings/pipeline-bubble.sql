@@ -16,8 +16,7 @@ evidence = [
         "rank {pace_rank} is busy {pace_ratio} times as long as the median of the others",
     ],
 ]
-skip_if = """
-The microbatches would become too small to fill a GPU."""
+skip_if = "The microbatches would become too small to fill a GPU."
 effort = "line"
 numerics = "rounding"
 estimate = """

@@ -11,8 +11,7 @@ evidence = [
         "{profiler_ns} in which the GPU waits for the profiler",
     ],
 ]
-skip_if = """
-It is hidden behind the GPU's work."""
+skip_if = "It is hidden behind the GPU's work."
 effort = "flag"
 links = ["Nsight Systems User Guide, CLI Profile Command Switch Options: --cuda-graph-trace"]
 example = "sample_traces/decode_graph_node.sqlite"

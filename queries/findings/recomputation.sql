@@ -11,8 +11,7 @@ evidence = [
     backward pass""",
     "with the other kernels of a forward pass that it launches, up to {recoverable_ns}, {wall_pct} of the step",
 ]
-skip_if = """
-The activations of these blocks do not fit into the GPU's memory, or an operation recomputes its own."""
+skip_if = "The activations of these blocks do not fit into the GPU's memory, or an operation recomputes its own."
 effort = "line"
 numerics = "same"
 estimate = """

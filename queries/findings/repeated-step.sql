@@ -3,8 +3,7 @@ code = "NSI108"
 title = "The same short sequence runs many times in a row"
 family = "repetition"
 overlaps = true
-meaning = """
-The trace does not show whether the repetitions depend on each other. If not, they can run as one."""
+meaning = "The trace does not show whether the repetitions depend on each other. If not, they can run as one."
 evidence = [
     [
         "the step may be one of {step_repeats} equal sequences in a row ({kernels})",
@@ -18,8 +17,7 @@ evidence = [
         "unless each needs the result of the one before, as time steps do, one batched call does all of them",
     ],
 ]
-skip_if = """
-Each needs the result of the one before, as time steps, tokens and solver iterations do."""
+skip_if = "Each needs the result of the one before, as time steps, tokens and solver iterations do."
 effort = "function"
 report = "loops"
 when = "SELECT 1 FROM loops WHERE iterations >= 16 AND operations <= 8"

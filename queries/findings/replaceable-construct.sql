@@ -8,9 +8,7 @@ explains = [
 ]
 meaning = """
 The catalog of constructs knows what this operation is, and what does the same work in less time at this size."""
-evidence = [
-    "{calls:execution} {per} of {kernel} ({construct}) take {total_ns}",
-]
+evidence = ["{calls:execution} {per} of {kernel} ({construct}) take {total_ns}"]
 skip_if = "the replacement does not do the same work."
 effort = "line"
 estimate = """

@@ -12,8 +12,7 @@ evidence = [
     "most of them read what {kernel} computes",
     "the GPU is idle for {idle_ns} of {wall_ns} {per}, about {read_idle_ns} of it around these copies",
 ]
-skip_if = """
-Each value decides what runs next."""
+skip_if = "Each value decides what runs next."
 effort = "line"
 estimate = """
 High: the idle time of the GPU in the loops over these copies, or its share that these copies and waits have among the

@@ -12,11 +12,9 @@ evidence = [
     "{launch_calls:launch call} {per}",
     "most of the idle time passes in other CUDA calls; those with the most time in total: {longest_calls}",
 ]
-skip_if = """
-There is only this one run."""
+skip_if = "There is only this one run."
 effort = "function"
-estimate = """
-The idle time of the GPU before the launches."""
+estimate = "The idle time of the GPU before the launches."
 links = ["CUDA C++ Programming Guide, Lazy Loading"]
 report = "classify"
 when = """

@@ -11,8 +11,7 @@ evidence = [
     "{?is_pcie}that is what a PCIe link carries",
     "a rank only communicates for {transfer_ns} a {unit}",
 ]
-skip_if = """
-The GPUs are not connected with each other by their NVLinks: nvidia-smi topo -m shows NV where they are."""
+skip_if = "The GPUs are not connected with each other by their NVLinks: nvidia-smi topo -m shows NV where they are."
 effort = "flag"
 estimate = """
 What the transfers of such sizes would take less at half of the NVLinks' bandwidth, at most the time in which a rank

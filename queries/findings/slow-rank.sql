@@ -24,8 +24,7 @@ evidence = [
         "the others wait {others_wait_ns} per {unit} on average",
     ],
 ]
-skip_if = """
-The work has to be on one rank, as the loss is on the last stage of a pipeline."""
+skip_if = "The work has to be on one rank, as the loss is on the last stage of a pipeline."
 effort = "function"
 estimate = """
 High: how late the latest rank is in each step: how much longer the others wait than it does. Low: what is left of that

@@ -11,8 +11,7 @@ evidence = [
     "{?is_start_bound}the GPU starts {blocks_per_us} of its blocks per microsecond, near one per cycle",
     "{calls:call} {per} of {mean_ns} on average, {kernel_time_pct} of kernel time",
 ]
-skip_if = """
-Another limit, such as memory bandwidth, is reached already."""
+skip_if = "Another limit, such as memory bandwidth, is reached already."
 effort = "line"
 estimate = """
 High: the time of the kernel times the share of empty lanes; where it starts about one block per cycle, times the share

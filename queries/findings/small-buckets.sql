@@ -12,8 +12,7 @@ evidence = [
     "the host takes {collective_host_ns} for each",
     "the GPU is idle or only communicates for {lost_ns} of {wall_ns} {per}",
 ]
-skip_if = """
-They exchange activations, as in tensor parallelism, which must be complete before the next layer begins."""
+skip_if = "They exchange activations, as in tensor parallelism, which must be complete before the next layer begins."
 effort = "flag"
 numerics = "rounding"
 estimate = """

@@ -12,16 +12,14 @@ evidence = [
     "{launches:launch|launches} {per}",
     "the GPU is idle for {idle_ns} of {wall_ns} {per}",
 ]
-skip_if = """
-The values come from different places and at different times, so they cannot be gathered."""
+skip_if = "The values come from different places and at different times, so they cannot be gathered."
 effort = "line"
 estimate = """
 High: the idle time of the GPU times the share of these copies among the calls of a step, a copy counted as one launch.
 Low: a third of it."""
 links = ["CUDA C++ Best Practices Guide, Data Transfer Between Host and Device"]
 report = "copies"
-when = """
-SELECT 1 FROM memcpys WHERE copy_kind = 'H2D' AND size_bytes <= $max_bytes HAVING count(*) >= $min_copies"""
+when = "SELECT 1 FROM memcpys WHERE copy_kind = 'H2D' AND size_bytes <= $max_bytes HAVING count(*) >= $min_copies"
 
 [fix]
 any = "Pass values as arguments of the kernels, create constants once before the loop, or gather them in one copy."
@@ -35,8 +33,7 @@ numba = "Pass numbers as kernel arguments instead of arrays of one element."
 cuda = "Pass the values as kernel arguments, or gather them in one pinned buffer and copy it once."
 openacc = """
 Keep the arrays on the GPU (enter data, present), so that no descriptors or scalars are copied for each region."""
-openmp = """
-Keep the data on the GPU (target enter data): scalars are firstprivate, and need no map clause."""
+openmp = "Keep the data on the GPU (target enter data): scalars are firstprivate, and need no map clause."
 kokkos = "Capture the values in the lambda instead of copying each with deep_copy."
 julia = "Pass the values as kernel arguments, or gather them in one CuArray."
 

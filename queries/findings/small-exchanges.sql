@@ -12,8 +12,7 @@ evidence = [
     "the GPU runs nothing else for {exposed_ns} of {wall_ns} {per}",
     "{waiting_pct} of the time that it only communicates is waiting for other ranks",
 ]
-skip_if = """
-They carry gradients, which larger buckets can combine."""
+skip_if = "They carry gradients, which larger buckets can combine."
 effort = "function"
 numerics = "rounding"
 estimate = """

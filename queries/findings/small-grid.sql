@@ -3,17 +3,14 @@ code = "NSI403"
 title = "Kernels are too small for the GPU"
 family = "grid"
 explains = ["repeated-step"]
-meaning = """
-They have fewer blocks than the GPU has SMs, so part of the GPU does nothing while they run."""
+meaning = "They have fewer blocks than the GPU has SMs, so part of the GPU does nothing while they run."
 evidence = [
     "grid {grid} on {sm_count} SMs, {calls:call} {per} of {mean_ns} on average, {kernel_time_pct} of kernel time",
     "{more_shapes:more such launch shape}",
 ]
-skip_if = """
-Other kernels run concurrently, or the work cannot be split."""
+skip_if = "Other kernels run concurrently, or the work cannot be split."
 effort = "function"
-estimate = """
-The time of these kernels times the share of the SMs without a block."""
+estimate = "The time of these kernels times the share of the SMs without a block."
 links = ["CUDA C++ Best Practices Guide, Execution Configuration Optimizations"]
 example = "sample_traces/decode_graph_node.sqlite"
 report = "launch-configs"

@@ -11,8 +11,7 @@ evidence = [
     "from one AllGather to the next, the GPU computes for {compute_ns} and waits for {idle_ns}",
     "{launches:launch|launches} {per}",
 ]
-skip_if = """
-The layers themselves launch many small kernels, which the host would launch as slowly without sharding."""
+skip_if = "The layers themselves launch many small kernels, which the host would launch as slowly without sharding."
 effort = "line"
 estimate = """
 High: the idle time of the GPU in a step. Low: a third of it: what the units cost the host outside of their launches

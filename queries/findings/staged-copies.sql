@@ -10,11 +10,9 @@ evidence = [
     "{copies:copy|copies} {per} of {mean_bytes} on average, from one GPU to another, in pieces through the host",
     "the GPUs are idle for {idle_ns} of {wall_ns} {per} meanwhile",
 ]
-skip_if = """
-The GPUs cannot access each other (nvidia-smi topo -p2p r): then copy less, or while kernels run."""
+skip_if = "The GPUs cannot access each other (nvidia-smi topo -p2p r): then copy less, or while kernels run."
 effort = "line"
-estimate = """
-High: the idle time of the GPUs in which such copies are in progress. A direct copy takes a part of it."""
+estimate = "High: the idle time of the GPUs in which such copies are in progress. A direct copy takes a part of it."
 links = ["CUDA C++ Programming Guide, Peer-to-Peer Memory Access"]
 report = "copies"
 when = "SELECT 1 FROM step_budget WHERE host = 'staged copy' LIMIT 1"

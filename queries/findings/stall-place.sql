@@ -5,8 +5,7 @@ family = "launch"
 is_host_work = true
 symptom = "start"
 overlaps = true
-meaning = """
-The GPU has long gaps before one operation, and the host does the same in each of them."""
+meaning = "The GPU has long gaps before one operation, and the host does the same in each of them."
 evidence = [
     [
         "in {stalled_steps} of {steps:step}, the GPU stalls before {after}",
@@ -33,11 +32,9 @@ evidence = [
         ({value_call}), for which the operation may wait""",
     ],
 ]
-skip_if = """
-It waits there for what it needs: other ranks, data or a user."""
+skip_if = "It waits there for what it needs: other ranks, data or a user."
 effort = "function"
-estimate = """
-The idle time of these gaps."""
+estimate = "The idle time of these gaps."
 report = "gaps"
 when = """
 SELECT 1 FROM gpu_gaps WHERE duration_ns >= $long_gap_ns

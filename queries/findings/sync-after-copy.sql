@@ -11,8 +11,7 @@ evidence = [
     "{launches:launch|launches} {per}",
     "the GPU is idle for {idle_ns} of {wall_ns} {per}",
 ]
-skip_if = """
-The host overwrites its buffer right after the copy: then use two buffers in turn."""
+skip_if = "The host overwrites its buffer right after the copy: then use two buffers in turn."
 effort = "line"
 estimate = """
 High: the idle time of the GPU times the share of these copies among the calls of a step, a copy with a wait counted as
@@ -34,8 +33,7 @@ synchronize() after it."""
 jax = "Put the whole batch on the device with one jax.device_put call, without block_until_ready()."
 cupy = "Copy from pinned memory on a stream (array.set(buffer, stream=stream)), without synchronize() after it."
 numba = "Copy from pinned memory on a stream (cuda.to_device(array, stream=stream)), without synchronize() after it."
-cuda = """
-Copy with cudaMemcpyAsync from memory of cudaMallocHost, and remove the cudaStreamSynchronize after it."""
+cuda = "Copy with cudaMemcpyAsync from memory of cudaMallocHost, and remove the cudaStreamSynchronize after it."
 openacc = "Add async to update device and to the data clauses, and wait once before the host changes the data."
 openmp = "Add nowait to target update to, and wait once (taskwait) before the host changes the data."
 julia = "Copy from pinned memory (CUDA.pin), and remove synchronize() after each copy."

@@ -11,8 +11,7 @@ evidence = [
     "{blocking_calls:launch call} {per} return only when their kernel has ended, as with CUDA_LAUNCH_BLOCKING=1",
     "the GPU is idle for {idle_ns} of {wall_ns} {per}",
 ]
-skip_if = """
-The waits are there to time each kernel, to find the one that fails, or because the host uses each result."""
+skip_if = "The waits are there to time each kernel, to find the one that fails, or because the host uses each result."
 effort = "line"
 estimate = """
 High: nine tenths of the idle time, while the host needs half of its time without waits. Low: half of that, while the

@@ -11,16 +11,14 @@ evidence = [
     "{launches:launch|launches} {per}",
     "the GPU is idle for {idle_ns} of {wall_ns} {per}, and copies for {copy_ns}",
 ]
-skip_if = """
-The sources and targets are not known before the copies begin."""
+skip_if = "The sources and targets are not known before the copies begin."
 effort = "function"
 estimate = """
 High: the time of these copies without the time that their bytes need, and the idle time of the GPU times the share of
 these copies among the calls of a step. Low: 40% of it."""
 links = ["CUDA C++ Best Practices Guide, Data Transfer Between Host and Device"]
 report = "copies"
-when = """
-SELECT 1 FROM memcpys WHERE copy_kind = 'D2D' AND size_bytes <= $max_bytes HAVING count(*) >= $min_copies"""
+when = "SELECT 1 FROM memcpys WHERE copy_kind = 'D2D' AND size_bytes <= $max_bytes HAVING count(*) >= $min_copies"
 
 [fix]
 any = "Copy with one kernel, or avoid the copies: write the results where they are needed."

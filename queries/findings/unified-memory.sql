@@ -13,11 +13,9 @@ evidence = [
     "those of the GPU last {fault_ns} {per}",
     "{prefetched_bytes} more are prefetched",
 ]
-skip_if = """
-It is the first touch, which happens once."""
+skip_if = "It is the first touch, which happens once."
 effort = "line"
-estimate = """
-The time of the migrations, or that of the GPU page faults if it is longer."""
+estimate = "The time of the migrations, or that of the GPU page faults if it is longer."
 links = ["CUDA C++ Programming Guide, Unified Memory Programming"]
 report = "unified-memory"
 when = "SELECT 1 FROM memcpys WHERE migration_cause IS NOT NULL UNION ALL SELECT 1 FROM page_faults LIMIT 1"

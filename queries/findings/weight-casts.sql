@@ -10,8 +10,7 @@ evidence = [
     "they are {launch_pct} of the launches",
     "no kernel of a backward pass runs",
 ]
-skip_if = """
-The model is also trained, so that it needs FP32 weights; or some layers need FP32."""
+skip_if = "The model is also trained, so that it needs FP32 weights; or some layers need FP32."
 effort = "line"
 numerics = "precision"
 estimate = """

@@ -7,8 +7,7 @@ evidence = ["atomic_pct", "stall_memory_pct", "stall_shared_pct", "l2_pct", "dra
 native = """
 Combine values before they meet in one address: within a warp (__reduce_add_sync), then within a block in shared memory,
 and one atomicAdd per block; or give each block an address of its own, and add these up."""
-triton = """
-Reduce within the program (tl.sum), and call tl.atomic_add once, or write partial results and add them up."""
+triton = "Reduce within the program (tl.sum), and call tl.atomic_add once, or write partial results and add them up."
 
 [params]
 above = [50.0, "Share of atomic operations in the requests above which the waiting is theirs, in %: most of them"]

@@ -4,12 +4,9 @@ severity = "warning"
 evidence = ["bank_conflicts_count", "shared_wavefronts_count"]
 
 [actions]
-native = """
-Pad the row by one element, or swizzle the column index with the row (XOR)."""
-cutlass = """
-Choose the shared memory layout that fits the load (a swizzled one for ldmatrix)."""
-cute = """
-Compose the shared memory layout with a swizzle."""
+native = "Pad the row by one element, or swizzle the column index with the row (XOR)."
+cutlass = "Choose the shared memory layout that fits the load (a swizzled one for ldmatrix)."
+cute = "Compose the shared memory layout with a swizzle."
 
 [ncu_rules]
 SharedMemoryConflicts = ""

@@ -4,8 +4,7 @@ severity = "info"
 evidence = ["bound", "fma_per_load_ratio", "active_warps_ratio"]
 
 [actions]
-native = """
-Asynchronous copies would cost more than they hide: change the algorithm (implicit GEMM, split-Q)."""
+native = "Asynchronous copies would cost more than they hide: change the algorithm (implicit GEMM, split-Q)."
 
 [params]
 above = [20.0, "Multiply-adds per load above which cp.async hurts (5% on flash attention): common practice"]

@@ -7,16 +7,11 @@ evidence = ["sm_pct", "tensor_pct", "fma_pct", "alu_pct", "xu_pct", "fp64_pct", 
 native = """
 Near the peak of the busiest pipe: only another algorithm or another pipe (tensor cores, a narrower type) does
 better."""
-cutlass = """
-Near the peak: accept it, or use a narrower type (fp8, int8)."""
-triton = """
-Near the peak: accept it, or use a narrower type."""
-cute = """
-Near the peak: accept it, or use a narrower type."""
-pytorch = """
-Near the peak of the busiest pipe: accept it."""
-inductor = """
-Near the peak of the busiest pipe: accept it."""
+cutlass = "Near the peak: accept it, or use a narrower type (fp8, int8)."
+triton = "Near the peak: accept it, or use a narrower type."
+cute = "Near the peak: accept it, or use a narrower type."
+pytorch = "Near the peak of the busiest pipe: accept it."
+inductor = "Near the peak of the busiest pipe: accept it."
 
 [params]
 above = [80.0, "SM throughput at which optimization stops, in %: common practice"]

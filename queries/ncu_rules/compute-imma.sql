@@ -4,8 +4,7 @@ severity = "info"
 evidence = ["bound", "tensor_int_pct"]
 
 [actions]
-native = """
-Look at the stall codes in the SASS: IMMA S04 can often be S02 (15 to 20% measured)."""
+native = "Look at the stall codes in the SASS: IMMA S04 can often be S02 (15 to 20% measured)."
 
 [params]
 above = [40.0, "Tensor pipe utilization from which it bounds the kernel, in %"]

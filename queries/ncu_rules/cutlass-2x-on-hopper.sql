@@ -4,8 +4,7 @@ severity = "warning"
 evidence = ["name_arch", "compute_major", "sm_pct"]
 
 [actions]
-cutlass = """
-Build with CUTLASS 3.x for sm_90: warp-specialized with TMA, 1.2 to 1.5 times as fast."""
+cutlass = "Build with CUTLASS 3.x for sm_90: warp-specialized with TMA, 1.2 to 1.5 times as fast."
 */
 SELECT launch, name_arch, compute_major, sm_pct
 FROM ncu_kernels

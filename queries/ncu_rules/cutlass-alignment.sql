@@ -4,8 +4,7 @@ severity = "warning"
 evidence = ["load_sectors_per_request_ratio", "name_alignment"]
 
 [actions]
-cutlass = """
-Use alignment 8 for 16-bit operands (128-bit loads): pad the leading dimensions to a multiple of 8."""
+cutlass = "Use alignment 8 for 16-bit operands (128-bit loads): pad the leading dimensions to a multiple of 8."
 
 [params]
 above = [4.0, "Sectors per request above which alignment matters: common practice"]

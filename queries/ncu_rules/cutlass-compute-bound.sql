@@ -4,8 +4,7 @@ severity = "info"
 evidence = ["sm_pct", "memory_pct", "name_stages"]
 
 [actions]
-cutlass = """
-More stages keep the tensor cores fed; after that, only a narrower type helps."""
+cutlass = "More stages keep the tensor cores fed; after that, only a narrower type helps."
 
 [params]
 sm = [80.0, "SM throughput, in %: common practice"]

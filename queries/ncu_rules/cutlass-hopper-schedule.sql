@@ -4,8 +4,7 @@ severity = "warning"
 evidence = ["stall_long_scoreboard_pct", "compute_major", "name_schedule"]
 
 [actions]
-cutlass = """
-Use KernelTmaWarpSpecializedCooperative: a producer warp loads while two consumer groups share a tile."""
+cutlass = "Use KernelTmaWarpSpecializedCooperative: a producer warp loads while two consumer groups share a tile."
 
 [ncu_rules]
 CPIStall = "L1TEX"

@@ -4,8 +4,7 @@ severity = "warning"
 evidence = ["occupancy_limit", "name_stages", "shared_per_block_bytes", "blocks_per_sm", "sm_pct"]
 
 [actions]
-cutlass = """
-Use fewer stages: 3 hide memory latency nearly as well and leave room for another block."""
+cutlass = "Use fewer stages: 3 hide memory latency nearly as well and leave room for another block."
 
 [params]
 stages = [3, "Stages above which shared memory limits occupancy: common practice"]

@@ -7,10 +7,8 @@ evidence = ["divergence_pct", "branch_uniform_pct"]
 native = """
 Let the threads of a warp take the same branch: sort or bin the work, move the condition out, use predication for
 short branches."""
-cute = """
-Choose threads x elements per thread close to N, so that few threads are idle."""
-triton = """
-Choose BLOCK close to N: masked lanes do nothing."""
+cute = "Choose threads x elements per thread close to N, so that few threads are idle."
+triton = "Choose BLOCK close to N: masked lanes do nothing."
 
 [ncu_rules]
 ThreadDivergence = ""

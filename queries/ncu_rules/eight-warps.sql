@@ -4,8 +4,7 @@ severity = "warning"
 evidence = ["registers_per_thread", "warps_per_block_ratio", "theoretical_occupancy_pct"]
 
 [actions]
-triton = """
-Try num_warps = 4."""
+triton = "Try num_warps = 4."
 
 [ncu_rules]
 TheoreticalOccupancy = "registers"

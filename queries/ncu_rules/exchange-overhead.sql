@@ -10,8 +10,7 @@ evidence = [
 native = """
 Give a thread more elements (a loop over the grid, 128 bits a load), so that fewer threads exchange; exchange within
 a warp by __shfl_down_sync, and once per block through shared memory."""
-cute = """
-More elements per thread, shuffles instead of shared memory within a warp."""
+cute = "More elements per thread, shuffles instead of shared memory within a warp."
 
 [params]
 above = [30.0, "Share of a warp's time in which it waits at barriers and for shared memory, in %"]

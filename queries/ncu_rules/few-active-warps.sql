@@ -7,12 +7,9 @@ evidence = [
 ]
 
 [actions]
-native = """
-Use less shared memory or fewer registers until at least 8 warps are on an SM."""
-triton = """
-Use fewer stages or a smaller BLOCK until at least 8 warps are on an SM."""
-cute = """
-Use less shared memory or fewer registers until at least 8 warps are on an SM."""
+native = "Use less shared memory or fewer registers until at least 8 warps are on an SM."
+triton = "Use fewer stages or a smaller BLOCK until at least 8 warps are on an SM."
+cute = "Use less shared memory or fewer registers until at least 8 warps are on an SM."
 
 [params]
 warps = [8.0, "Active warps per SM that suffice: common practice"]

@@ -4,8 +4,7 @@ severity = "warning"
 evidence = ["sm_pct", "warps_per_block_ratio", "active_warps_ratio"]
 
 [actions]
-triton = """
-Raise num_warps to 4 or 8."""
+triton = "Raise num_warps to 4 or 8."
 
 [params]
 below = [30.0, "SM throughput, in %: common practice"]

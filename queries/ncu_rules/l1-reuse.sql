@@ -4,8 +4,7 @@ severity = "warning"
 evidence = ["l1_hit_pct", "l2_hit_pct", "dram_pct", "bound", "load_sectors_per_request_ratio"]
 
 [actions]
-native = """
-Tile in shared memory: load what the block shares once, and read it from there."""
+native = "Tile in shared memory: load what the block shares once, and read it from there."
 
 [ncu_rules]
 UncoalescedGlobalAccess = ""

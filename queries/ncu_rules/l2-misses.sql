@@ -8,8 +8,7 @@ native = """
 Keep what is used again in L2: an access policy window with persistence (cudaAccessPropertyPersisting, sm_80 and
 newer), block order that visits neighbors together. Data that are used once cannot hit: then less data is the only
 way."""
-cutlass = """
-Order the tiles for reuse: a threadblock swizzle, or stream-K."""
+cutlass = "Order the tiles for reuse: a threadblock swizzle, or stream-K."
 
 [params]
 below = [50.0, "L2 hits below which misses are frequent, in %: common practice"]

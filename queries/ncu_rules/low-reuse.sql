@@ -7,8 +7,7 @@ evidence = ["fma_per_load_ratio", "reread_ratio", "stall_memory_pct"]
 native = """
 Load a tile into shared memory once and let all threads of the block use it; then compute several results per thread
 from registers."""
-triton = """
-Load larger blocks and reuse them by tl.dot: BLOCK_M and BLOCK_N up."""
+triton = "Load larger blocks and reuse them by tl.dot: BLOCK_M and BLOCK_N up."
 
 [params]
 below = [5.0, "Multiply-adds per global load below which a loop waits for its loads: common practice"]

@@ -7,12 +7,10 @@ evidence = ["theoretical_occupancy_pct", "occupancy_limit", "registers_per_threa
 native = """
 Bound the registers: __launch_bounds__(threads, blocks per SM), fewer values alive at once, smaller unrolling. Stop
 where spills begin; 60% occupancy is usually enough."""
-cutlass = """
-Take a smaller warp shape: the accumulators of a warp's tile are what fills the registers."""
+cutlass = "Take a smaller warp shape: the accumulators of a warp's tile are what fills the registers."
 triton = """
 Take fewer warps (num_warps) or a smaller BLOCK: registers per thread follow from the tile divided by the threads."""
-cute = """
-Give a thread fewer elements (elems_per_thread) or a CTA fewer threads (threads_per_cta)."""
+cute = "Give a thread fewer elements (elems_per_thread) or a CTA fewer threads (threads_per_cta)."
 
 [ncu_rules]
 TheoreticalOccupancy = "registers"

@@ -7,12 +7,9 @@ evidence = ["theoretical_occupancy_pct", "occupancy_limit", "shared_per_block_by
 native = """
 Use less shared memory per block: a smaller tile, one buffer fewer, narrower types; or set the carve-out
 (cudaFuncAttributePreferredSharedMemoryCarveout) to the maximum."""
-cutlass = """
-Use a smaller threadblock tile or fewer stages: shared memory is tile x stages."""
-triton = """
-Lower num_stages by one: each stage holds one tile of each operand."""
-cute = """
-Use fewer threads per CTA or smaller staging buffers."""
+cutlass = "Use a smaller threadblock tile or fewer stages: shared memory is tile x stages."
+triton = "Lower num_stages by one: each stage holds one tile of each operand."
+cute = "Use fewer threads per CTA or smaller staging buffers."
 
 [ncu_rules]
 TheoreticalOccupancy = "shared"

@@ -4,8 +4,7 @@ severity = "info"
 evidence = ["bound", "fma_per_load_ratio", "shared_per_block_bytes", "shared_per_sm_bytes", "dram_pct"]
 
 [actions]
-native = """
-Pipeline with cp.async (sm_80 and newer); note that two buffers double the shared memory."""
+native = "Pipeline with cp.async (sm_80 and newer); note that two buffers double the shared memory."
 
 [params]
 below = [5.0, "Multiply-adds per load below which cp.async pays (35% on an int8 GEMM): common practice"]

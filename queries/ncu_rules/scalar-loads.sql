@@ -6,10 +6,8 @@ evidence = [
 ]
 
 [actions]
-native = """
-Load 128 bits at a time: float4, or a vector type of the element, from 16-byte aligned addresses."""
-cute = """
-Copy 128 bits at a time: num_bits_per_copy = 128."""
+native = "Load 128 bits at a time: float4, or a vector type of the element, from 16-byte aligned addresses."
+cute = "Copy 128 bits at a time: num_bits_per_copy = 128."
 
 [params]
 sectors = [4.0, "Sectors per request that 32 scalar loads of 4 bytes need when they are coalesced: common practice"]

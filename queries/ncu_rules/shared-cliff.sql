@@ -9,10 +9,8 @@ Only one block fits on an SM; with less than half of its shared memory, two woul
 buffer fewer."""
 cutlass = """
 Only one block fits on an SM: use a smaller tile or one stage fewer, unless the schedule is designed for one block."""
-triton = """
-Only one program fits on an SM: a smaller BLOCK, or num_stages down by one."""
-cute = """
-Only one CTA fits on an SM: a smaller tile, or one stage fewer."""
+triton = "Only one program fits on an SM: a smaller BLOCK, or num_stages down by one."
+cute = "Only one CTA fits on an SM: a smaller tile, or one stage fewer."
 
 [params]
 share = [50.0, "Share of the SM's shared memory above which a second block does not fit, in %"]

@@ -7,8 +7,7 @@ evidence = ["l1_passes_pct", "fma_per_shared_pass_ratio", "stall_shared_pct"]
 native = """
 Use a value of shared memory several times from a register: compute 4 x 4 or 8 x 8 results per thread, and load four
 at a time."""
-cute = """
-A larger tile per thread: more values in registers for each load from shared memory."""
+cute = "A larger tile per thread: more values in registers for each load from shared memory."
 
 [params]
 above = [60.0, "Passes of the data stage of L1 and shared memory above which they bound a kernel, in % of the peak"]

@@ -4,8 +4,7 @@ severity = "warning"
 evidence = ["occupancy_pct", "threads_per_block"]
 
 [actions]
-native = """
-Use 128 to 256 threads per block."""
+native = "Use 128 to 256 threads per block."
 
 [params]
 below = [50.0, "Achieved occupancy below which the block size matters, in %: common practice"]

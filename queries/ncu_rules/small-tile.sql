@@ -4,8 +4,7 @@ severity = "warning"
 evidence = ["sm_pct", "waves_per_sm_ratio", "bound"]
 
 [actions]
-triton = """
-Raise BLOCK_M and BLOCK_N: each program does too little."""
+triton = "Raise BLOCK_M and BLOCK_N: each program does too little."
 
 [params]
 below = [30.0, "SM throughput, in %: common practice"]

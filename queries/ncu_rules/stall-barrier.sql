@@ -6,8 +6,7 @@ evidence = ["stall_barrier_pct", "threads_per_block"]
 [actions]
 native = """
 Replace block-wide steps with warp primitives (__shfl_sync, __reduce_sync); fewer __syncthreads(), smaller blocks."""
-cute = """
-Use fewer threads per CTA, replace the second sync by a shuffle, and merge the reductions."""
+cute = "Use fewer threads per CTA, replace the second sync by a shuffle, and merge the reductions."
 
 [ncu_rules]
 CPIStall = "barrier"

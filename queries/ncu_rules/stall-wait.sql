@@ -4,14 +4,10 @@ severity = "info"
 evidence = ["stall_wait_pct", "stall_long_scoreboard_pct"]
 
 [actions]
-native = """
-Memory latency is hidden well enough: one stage fewer frees registers and shared memory for more warps."""
-cutlass = """
-Memory latency is hidden well enough: use one stage fewer."""
-triton = """
-Memory latency is hidden well enough: lower num_stages by one."""
-cute = """
-Give each thread more elements, or use fewer stages."""
+native = "Memory latency is hidden well enough: one stage fewer frees registers and shared memory for more warps."
+cutlass = "Memory latency is hidden well enough: use one stage fewer."
+triton = "Memory latency is hidden well enough: lower num_stages by one."
+cute = "Give each thread more elements, or use fewer stages."
 
 [ncu_rules]
 CPIStall = "fixed latency"

@@ -4,17 +4,13 @@ severity = "warning"
 evidence = ["duration_ns", "sm_pct", "memory_pct"]
 
 [actions]
-native = """
-Fuse it with its neighbors, or batch: at this duration, launching and draining take most of the time."""
-triton = """
-Fuse it with its neighbors, or batch."""
-cute = """
-Fuse it with its neighbors, or batch."""
+native = "Fuse it with its neighbors, or batch: at this duration, launching and draining take most of the time."
+triton = "Fuse it with its neighbors, or batch."
+cute = "Fuse it with its neighbors, or batch."
 pytorch = """
 Fuse the element-wise neighbors (torch.compile, or one hand-written kernel): each saves a launch and a round trip of
 the tensor."""
-inductor = """
-Let more be fused into one kernel, or use CUDA graphs (mode='reduce-overhead')."""
+inductor = "Let more be fused into one kernel, or use CUDA graphs (mode='reduce-overhead')."
 
 [params]
 below_ns = [10000, "Duration below which launching and draining take most of it"]

@@ -17,8 +17,7 @@ pytorch = """
 Threads of a warp read distant addresses. For a strided input, keep the tensor in the layout in which it is used, or
 fold the transpose into the matrix product that follows. For a gather, sort or group the indices, or make the rows
 that it reads longer."""
-inductor = """
-The input's strides do not match the loop: make it contiguous once, before the compiled region."""
+inductor = "The input's strides do not match the loop: make it contiguous once, before the compiled region."
 
 [ncu_rules]
 UncoalescedGlobalAccess = ""

@@ -4,12 +4,9 @@ severity = "warning"
 evidence = ["store_sectors_per_request_ratio", "store_bytes_per_sector_ratio"]
 
 [actions]
-native = """
-Stage the results in shared memory and write them out in memory order."""
-triton = """
-Store along the contiguous dimension; transpose the tile with tl.trans before the store."""
-cute = """
-Stage the tile in shared memory and store it with a 128-bit copy."""
+native = "Stage the results in shared memory and write them out in memory order."
+triton = "Store along the contiguous dimension; transpose the tile with tl.trans before the store."
+cute = "Stage the tile in shared memory and store it with a 128-bit copy."
 pytorch = """
 The operation writes against the memory order: request the output in the layout of the input, or write a tiled
 kernel."""

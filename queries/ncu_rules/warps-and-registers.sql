@@ -4,10 +4,8 @@ severity = "critical"
 evidence = ["registers_per_thread", "warps_per_block_ratio", "theoretical_occupancy_pct"]
 
 [actions]
-triton = """
-Set num_warps to 4, or 2: with this many registers hardly any block fits. Narrow the autotune list to these."""
-cute = """
-Use 128 to 256 threads per CTA."""
+triton = "Set num_warps to 4, or 2: with this many registers hardly any block fits. Narrow the autotune list to these."
+cute = "Use 128 to 256 threads per CTA."
 
 [ncu_rules]
 TheoreticalOccupancy = "registers"

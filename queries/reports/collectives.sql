@@ -52,8 +52,7 @@ use = "clock"
 text = """
 sizes come from NCCL's NVTX payloads, which this trace does not have, or not for all kernels: capture with -t cuda,nvtx,
 and export with nsys export --include-blobs=true"""
-query = """
-SELECT count(*) AS rows FROM answer WHERE bytes IS NULL HAVING count(*) > 0 AND EXISTS (FROM nccl_kernels)"""
+query = "SELECT count(*) AS rows FROM answer WHERE bytes IS NULL HAVING count(*) > 0 AND EXISTS (FROM nccl_kernels)"
 
 [notes.missing]
 text = """

@@ -79,8 +79,7 @@ HAVING count(*) > 0"""
 [notes.batches]
 text = """
 {rows:row of the trace stands|rows of the trace stand} for {copies:copy|copies} in batches: each counts once here"""
-query = """
-SELECT count(*) AS rows, sum(copy_count) AS copies FROM memcpys WHERE copy_count > 1 HAVING count(*) > 0"""
+query = "SELECT count(*) AS rows, sum(copy_count) AS copies FROM memcpys WHERE copy_count > 1 HAVING count(*) > 0"
 
 [notes.staged]
 text = """

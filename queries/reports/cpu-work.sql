@@ -77,8 +77,7 @@ context switches were not recorded: time that samples do not account for may be 
 query = "FROM answer WHERE samples > 0 AND NOT EXISTS (FROM _scheduling) LIMIT 1"
 
 [notes.start]
-text = """
-before the first operation on the GPU, which this table leaves out: of {samples:CPU sample}, {functions}"""
+text = "before the first operation on the GPU, which this table leaves out: of {samples:CPU sample}, {functions}"
 query = "SELECT samples, functions FROM _edge_functions WHERE edge = 'start' AND samples >= 10"
 items.functions = [["{samples_pct} in {function_name} (called by {callers})", "{samples_pct} in {function_name}"]]
 

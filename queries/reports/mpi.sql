@@ -5,9 +5,7 @@ place = 2
 page = false
 question = "How long are ranks in MPI calls, with whom, how many bytes, and how much of it is waiting?"
 examples = ["", "--group-by peer"]
-main = [
-    "name", "group", "total_ns", "calls", "waiting_ns", "transfer_ns", "sent_bytes", "received_bytes",
-]
+main = ["name", "group", "total_ns", "calls", "waiting_ns", "transfer_ns", "sent_bytes", "received_bytes"]
 details = ["min_ns", "avg_bytes"]
 description = """
 Adds up the MPI calls on the host by function, and by what --group-by selects. A call with several requests, such as

@@ -96,8 +96,7 @@ query = "SELECT count(*) AS ranges FROM nvtx_ranges WHERE end_ns IS NULL HAVING 
 use = "deep_paths"
 
 [notes.outside]
-text = """
-{outside_pct} of GPU time was launched outside all push/pop ranges, or by calls that the trace does not have"""
+text = "{outside_pct} of GPU time was launched outside all push/pop ranges, or by calls that the trace does not have"
 query = """
 SELECT 100 - 100 * inside_ns / total_ns AS outside_pct
 FROM (SELECT sum(own_gpu_ns) AS inside_ns FROM answer WHERE style = 'push/pop')

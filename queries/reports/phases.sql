@@ -59,8 +59,7 @@ FROM (SELECT sum(gpu_busy_ns)::DOUBLE AS busy_ns FROM phase_steps) AS p,
 WHERE p.busy_ns < 0.95 * b.busy_ns"""
 
 [notes.cost]
-text = """
-a step that also prefills delays the sequences that decode: {mixed_ns} instead of {decode_ns} (medians)"""
+text = "a step that also prefills delays the sequences that decode: {mixed_ns} instead of {decode_ns} (medians)"
 query = """
 SELECT m.ns AS mixed_ns, d.ns AS decode_ns
 FROM (SELECT median(duration_ns) AS ns, count(*) AS steps FROM phase_steps WHERE phase = 'mixed') AS m,

@@ -89,8 +89,7 @@ FROM rank_run WHERE verdict = 'late' AND EXISTS (FROM answer)"""
 
 [notes.host]
 use = "run_host"
-query = """
-SELECT h.*, r.unit FROM rank_run AS r, _host_pace AS h WHERE r.verdict = 'host' AND EXISTS (FROM answer)"""
+query = "SELECT h.*, r.unit FROM rank_run AS r, _host_pace AS h WHERE r.verdict = 'host' AND EXISTS (FROM answer)"
 
 [notes.run]
 text = [[

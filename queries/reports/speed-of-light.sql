@@ -4,9 +4,7 @@ topic = "kernels"
 place = 5
 question = "What share of the machine is used, and where does the rest of the time go?"
 examples = ["", "--parameters 8000000000 --training --batch 8 --tokens-per-step 2048", "--by range"]
-main = [
-    "name", "count", "wall_ns", "mfu_pct", "tensor_pct", "dram_pct", "sms_active_pct", "bar",
-]
+main = ["name", "count", "wall_ns", "mfu_pct", "tensor_pct", "dram_pct", "sms_active_pct", "bar"]
 details = [
     "mfu_pct", "tensor_pct", "dram_pct", "sms_active_pct", "issue_pct", "pcie_in_pct", "pcie_out_pct",
     "h2d_bytes_per_s", "d2h_bytes_per_s", "nccl_bytes_per_s", "clock_hz", "clock_pct", "samples", "flop_count",

@@ -2,8 +2,7 @@
 title = "Change the algorithm: implicit GEMM, split-Q"
 effort = "high"
 rules = ["change-algorithm"]
-gain = """
-Until arithmetic is busy all the time: how much a change saves is unknown in advance."""
+gain = "Until arithmetic is busy all the time: how much a change saves is unknown in advance."
 */
 SELECT
     launch,

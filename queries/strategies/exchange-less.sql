@@ -2,8 +2,7 @@
 title = "Give a thread more elements, and exchange by shuffles"
 effort = "medium"
 rules = ["stall-barrier", "exchange-overhead"]
-gain = """
-Barriers and shared memory traffic go away, until DRAM, L2 or arithmetic is busy all the time."""
+gain = "Barriers and shared memory traffic go away, until DRAM, L2 or arithmetic is busy all the time."
 */
 SELECT
     launch,

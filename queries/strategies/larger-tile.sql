@@ -2,8 +2,7 @@
 title = "Reuse more of a tile: a larger one, or more of it per warp"
 effort = "high"
 rules = ["compute-hmma", "cutlass-compute-bound", "small-tile"]
-gain = """
-Tensor cores compute all the time. Assumes half as many registers again."""
+gain = "Tensor cores compute all the time. Assumes half as many registers again."
 */
 SELECT
     launch,

@@ -2,8 +2,7 @@
 title = "Keep the threads of a warp together"
 effort = "medium"
 rules = ["divergence"]
-gain = """
-Instructions are executed by all lanes."""
+gain = "Instructions are executed by all lanes."
 */
 SELECT
     launch,

@@ -2,8 +2,7 @@
 title = "Keep several independent loads per thread in flight"
 effort = "low"
 rules = ["stall-long-scoreboard"]
-gain = """
-Waiting for memory goes away, until DRAM, L2 or the SM is busy all the time. Assumes four values of 32 bits."""
+gain = "Waiting for memory goes away, until DRAM, L2 or the SM is busy all the time. Assumes four values of 32 bits."
 */
 SELECT
     launch,

@@ -2,8 +2,7 @@
 title = "Split the work into as many blocks as there are SMs"
 effort = "low"
 rules = ["small-grid", "few-warps"]
-gain = """
-SMs without a block get some, and the others get more, until the next unit is busy all the time."""
+gain = "SMs without a block get some, and the others get more, until the next unit is busy all the time."
 */
 SELECT
     launch,

@@ -2,8 +2,7 @@
 title = "Pad or swizzle rows of shared memory"
 effort = "low"
 rules = ["bank-conflicts"]
-gain = """
-The shared memory passes due to conflicts go away, until the next unit is busy all the time."""
+gain = "The shared memory passes due to conflicts go away, until the next unit is busy all the time."
 */
 SELECT
     launch,
