@@ -16,13 +16,17 @@ WARM_UP_S = 0.6
 ROUND_S = 0.6
 
 
-def find_runtime() -> ctypes.CDLL:
-    """Return the CUDA runtime that the process has loaded."""
+def mark_profile(*, start: bool) -> None:
+    """Start or stop the profile by the CUDA library of the process."""
+    name = "ProfilerStart" if start else "ProfilerStop"
+    if "cupy" in sys.modules:  # CuPy holds a runtime of its own
+        getattr(sys.modules["cupy"].cuda.runtime, name[0].lower() + name[1:])()
+        return
     for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
-        path = line.split()[-1]
-        if "libcudart" in path:
-            return ctypes.CDLL(path)
-    return ctypes.CDLL("libcudart.so")
+        if "libcudart" in line:
+            getattr(ctypes.CDLL(line.split()[-1]), f"cuda{name}")()
+            return
+    getattr(ctypes.CDLL("libcuda.so.1"), f"cu{name}")()
 
 
 class Build(Protocol):
@@ -46,14 +50,13 @@ def run(build: Build, wait: Callable[[], None]) -> None:
         wait()
         number += 1
     if arguments.profile:
-        runtime = find_runtime()
         wait()
-        runtime.cudaProfilerStart()
+        mark_profile(start=True)
         for _ in range(arguments.profile):
             step(number)
             number += 1
         wait()
-        runtime.cudaProfilerStop()
+        mark_profile(start=False)
         return
     rounds = []
     for _ in range(2):
