@@ -6,7 +6,7 @@ from torch import nn
 from torch.cuda import nvtx
 from torch.nn import functional as f
 
-BATCH, FRAMES, BANDS, WIDTH, HEADS, LAYERS, LETTERS, SPOKEN = 16, 800, 80, 512, 8, 6, 64, 60
+BATCH, FRAMES, BANDS, WIDTH, HEADS, LAYERS, LETTERS, SPOKEN = 16, 800, 80, 512, 8, 4, 64, 60
 
 
 class Layer(nn.Module):

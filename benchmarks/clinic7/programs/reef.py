@@ -4,7 +4,7 @@ import cupy as cp
 import harness
 import numpy as np
 
-DEPTHS, ACROSS, RECEIVERS, SAMPLES, SPACING, SPEED, INTERVAL = 256, 512, 48, 2000, 5.0, 1800.0, 0.002
+DEPTHS, ACROSS, RECEIVERS, SAMPLES, SPACING, SPEED, INTERVAL = 256, 512, 240, 2000, 5.0, 1800.0, 0.002
 
 
 def build(*, ailing: bool) -> harness.Step:
