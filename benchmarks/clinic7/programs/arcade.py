@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.cuda import nvtx
 
-TIMES, GAMES, FEATURES, ACTIONS, WIDTH, BATCHES, GAMMA, LAMBDA = 256, 512, 128, 18, 1024, 8, 0.99, 0.95
+TIMES, GAMES, FEATURES, ACTIONS, WIDTH, BATCHES, GAMMA, LAMBDA = 128, 512, 128, 18, 1024, 8, 0.99, 0.95
 
 
 class Agent(nn.Module):

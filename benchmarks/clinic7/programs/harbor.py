@@ -7,18 +7,18 @@ from torch import nn
 from torch.cuda import nvtx
 from torchvision.ops import batched_nms, nms
 
-PICTURES, CLASSES, SIZE, CANDIDATES, OVERLAP = 2, 20, 640, 1000, 0.5
+PICTURES, CLASSES, SIZE, CANDIDATES, OVERLAP = 1, 20, 640, 1000, 0.5
 
 
 class Detector(nn.Module):
-    """ResNet-50 with a head for boxes and classes."""
+    """ResNet-18 with a head for boxes and classes."""
 
     def __init__(self) -> None:
         super().__init__()
-        trunk = torchvision.models.resnet50(weights=None)
+        trunk = torchvision.models.resnet18(weights=None)
         self.stem = nn.Sequential(trunk.conv1, trunk.bn1, trunk.relu, trunk.maxpool)
         self.stages = nn.Sequential(trunk.layer1, trunk.layer2, trunk.layer3)
-        self.head = nn.Sequential(nn.Conv2d(1024, 256, 3, padding=1), nn.ReLU(), nn.Conv2d(256, 9 * (CLASSES + 4), 1))
+        self.head = nn.Sequential(nn.Conv2d(256, 256, 3, padding=1), nn.ReLU(), nn.Conv2d(256, 9 * (CLASSES + 4), 1))
 
     def forward(self, pictures: torch.Tensor) -> torch.Tensor:
         """Return the head's numbers, of shape (pictures, anchors, classes + 4)."""
@@ -27,7 +27,7 @@ class Detector(nn.Module):
 
 
 def build(*, ailing: bool) -> harness.Step:
-    """Return the step: the detections of two pictures."""
+    """Return the step: the detections of a picture."""
     torch.manual_seed(0)
     model = Detector().cuda().half().to(memory_format=torch.channels_last).eval()
     cells = SIZE // 16

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.cuda import nvtx
 
-SENTENCES, BEAMS, WORDS, WIDTH, LAYERS, SOURCE, LENGTH = 12, 5, 32000, 1024, 8, 48, 6
+SENTENCES, BEAMS, WORDS, WIDTH, LAYERS, SOURCE, LENGTH = 12, 5, 32000, 1024, 8, 48, 4
 
 
 class Decoder(nn.Module):
@@ -36,7 +36,7 @@ class Decoder(nn.Module):
 
 
 def build(*, ailing: bool) -> harness.Step:
-    """Return the step: six words of each sentence."""
+    """Return the step: four words of each sentence."""
     torch.manual_seed(0)
     model = Decoder().cuda().half().eval()
     source = torch.randn(SENTENCES * BEAMS, SOURCE, WIDTH, device="cuda", dtype=torch.half) / 16
