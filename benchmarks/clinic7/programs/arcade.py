@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.cuda import nvtx
 
-TIMES, GAMES, FEATURES, ACTIONS, WIDTH, BATCHES, GAMMA, LAMBDA = 128, 512, 128, 18, 1024, 8, 0.99, 0.95
+TIMES, GAMES, FEATURES, ACTIONS, WIDTH, BATCHES, GAMMA, LAMBDA = 128, 512, 128, 18, 1024, 4, 0.99, 0.95
 
 
 class Agent(nn.Module):
@@ -61,7 +61,7 @@ def estimate_doubling(
 
 
 def build(*, ailing: bool) -> harness.Step:
-    """Return the step: the advantages and eight updates."""
+    """Return the step: the advantages and four updates."""
     torch.manual_seed(0)
     torch.backends.cuda.matmul.allow_tf32 = True
     agent = Agent().cuda()

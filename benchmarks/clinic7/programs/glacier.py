@@ -6,7 +6,7 @@ import harness
 import jax
 import jax.numpy as jnp
 
-BATCH, TIMES, WIDTH, INNER, LAYERS = 64, 128, 1024, 2048, 3
+BATCH, TIMES, WIDTH, INNER, LAYERS = 64, 96, 1024, 2048, 2
 
 LAST: list[jax.Array] = []  # what the last step returned
 
@@ -43,7 +43,7 @@ def predict(weights: list[dict[str, jax.Array]], x: jax.Array, *, by_step: bool)
 
 
 def build(*, ailing: bool) -> harness.Step:
-    """Return the step: the predictions for 64 sequences of 128 times."""
+    """Return the step: the predictions for 64 sequences of 96 times."""
     keys = iter(jax.random.split(jax.random.key(0), 64))
 
     def draw(*shape: int) -> jax.Array:
