@@ -1,4 +1,4 @@
-"""Seismic imaging of the sea floor: migration of constant speed by a filter over frequencies and wave numbers, in CuPy."""
+"""Seismic imaging of the sea floor: migration at constant speed by a filter of the spectrum, in CuPy."""
 
 import cupy as cp
 import harness
