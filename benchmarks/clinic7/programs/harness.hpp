@@ -1,0 +1,54 @@
+// Time or profile the steps of a program of this set: NAME ailing|cured [--profile STEPS].
+#pragma once
+#include <cuda_profiler_api.h>
+#include <cuda_runtime.h>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+
+#define CHECK(call)                                                                    \
+    do {                                                                               \
+        cudaError_t error_ = (call);                                                   \
+        if (error_ != cudaSuccess) {                                                   \
+            std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error_)); \
+            std::exit(1);                                                              \
+        }                                                                              \
+    } while (0)
+
+inline int run(int argc, char** argv, const std::function<std::function<void(int)>(bool)>& build) {
+    if (argc < 2) {
+        std::fprintf(stderr, "usage: %s ailing|cured [--profile STEPS]\n", argv[0]);
+        return 2;
+    }
+    auto now = [] { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); };
+    auto step = build(!std::strcmp(argv[1], "ailing"));
+    int number = 0;
+    double start = now();
+    while (number < 4 || now() - start < 0.6) {
+        step(number++);
+        CHECK(cudaDeviceSynchronize());
+    }
+    if (argc > 3 && !std::strcmp(argv[2], "--profile")) {
+        CHECK(cudaProfilerStart());
+        for (int i = 0; i < std::atoi(argv[3]); ++i) step(number++);
+        CHECK(cudaDeviceSynchronize());
+        CHECK(cudaProfilerStop());
+        return 0;
+    }
+    double rounds[2];
+    for (double& round : rounds) {
+        int count = 0;
+        start = now();
+        while (count < 3 || now() - start < 0.6) {
+            step(number++);
+            if (++count % 4 == 0) CHECK(cudaDeviceSynchronize());
+        }
+        CHECK(cudaDeviceSynchronize());
+        round = 1000 * (now() - start) / count;
+    }
+    std::printf("%.3f ms (%.3f, %.3f)\n", std::min(rounds[0], rounds[1]), rounds[0], rounds[1]);
+    return 0;
+}
